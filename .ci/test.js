@@ -1,0 +1,89 @@
+/**
+ * `npm test`: the static checks, fastest first, then the build and the tests. All static checks run, so that one look
+ * shows all they have to say; with one failed the tests are not started. The last line is `N passed, N failed`:
+ * vitest's numbers, plus one failed for every static check, test file or process that failed as a whole.
+ */
+import { Buffer } from 'node:buffer';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const checks = ['types', 'arrows', 'format:check', 'lint', 'build'];
+
+/** Runs a command; resolves with whether it succeeded, what it printed and its seconds. */
+function run(command, args, stdio) {
+  const started = Date.now();
+  const child = spawn(command, args, { stdio: ['ignore', stdio, stdio] });
+  const chunks = [];
+  child.stdout?.on('data', (chunk) => chunks.push(chunk));
+  child.stderr?.on('data', (chunk) => chunks.push(chunk));
+  return new Promise((resolve) => {
+    const settle = (passed) => {
+      const seconds = ((Date.now() - started) / 1000).toFixed(1);
+      resolve({ passed, seconds, output: Buffer.concat(chunks).toString().trim() });
+    };
+    child.on('error', (error) => {
+      chunks.push(Buffer.from(String(error)));
+      settle(false);
+    });
+    child.on('close', (code) => settle(code === 0));
+  });
+}
+
+async function runChecks() {
+  let failed = 0;
+  for (const name of checks) {
+    const { passed, seconds, output } = await run('npm', ['run', '--silent', name], 'pipe');
+    console.log(`${passed ? 'ok    ' : 'FAILED'} ${name} (${seconds} s)`);
+    if (passed) continue;
+    failed += 1;
+    console.log(`${output.replace(/^/gm, '    ')}\n`);
+  }
+  return failed;
+}
+
+/** vitest's counts; a file that could not even be collected counts as one failure. */
+function countTests(reportFile) {
+  const report = JSON.parse(readFileSync(reportFile, 'utf8'));
+  const files = report.testResults.filter(
+    ({ status, assertionResults }) =>
+      status === 'failed' && !assertionResults.some((test) => test.status === 'failed'),
+  );
+  return {
+    passed: report.numPassedTests,
+    failed: report.numFailedTests + files.length,
+    skipped: report.numPendingTests + report.numTodoTests,
+  };
+}
+
+async function runTests() {
+  const directory = mkdtempSync(join(tmpdir(), 'lockstep-tests-'));
+  const reportFile = join(directory, 'report.json');
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${reportFile}`];
+  try {
+    const { passed } = await run('npx', ['--no-install', 'vitest', 'run', ...reporters], 'inherit');
+    const counts = countTests(reportFile);
+    // An error outside any test, or not one test at all, is a failure too.
+    if ((!passed || counts.passed === 0) && counts.failed === 0) counts.failed = 1;
+    return counts;
+  } catch (error) {
+    console.log(`vitest left no report: ${String(error)}`);
+    return { passed: 0, failed: 1, skipped: 0 };
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+const started = Date.now();
+const failedChecks = await runChecks();
+let counts = { passed: 0, failed: 0, skipped: 0 };
+if (failedChecks > 0) console.log('the tests were not started: the checks above come first');
+else counts = await runTests();
+const failed = counts.failed + failedChecks;
+const skipped = counts.skipped > 0 ? `, ${counts.skipped} tests skipped` : '';
+console.log(
+  `${checks.length - failedChecks} of ${checks.length} checks passed${skipped}; ${Math.round((Date.now() - started) / 1000)} s`,
+);
+console.log(`${counts.passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;

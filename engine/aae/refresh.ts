@@ -1,0 +1,196 @@
+/**
+ * Keeps the tree true to the store: marks what writes touch, recomputes dirty segments, and tells the hashes of ranges
+ * and the entries of a few keys. A key is read and hashed once per version: the hash is remembered with the key
+ * (8 bytes), so that a segment with one new value costs one read and not one for each of its keys.
+ *
+ * A key whose value cannot be read counts as absent, so an exchange finds it and fetches it from a peer.
+ */
+import { LockstepError } from '../base/errors.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import type { Store } from '../store/store.ts';
+import { EntryHasher } from './entry-hash.ts';
+import type { Throttle } from './throttle.ts';
+import type { RangeHash, TokenRange, Tree } from './tree.ts';
+import { addHashes, nothing } from './tree.ts';
+
+/** One key of a range and its hash. */
+export interface Entry {
+  readonly key: PackedKey;
+  readonly token: number;
+  readonly hash: RangeHash;
+}
+
+interface Unread {
+  readonly key: PackedKey;
+  readonly token: number;
+  readonly seq: number;
+}
+
+/** Values read at once. */
+const readWindow = 8;
+/** The store walks its keys in arcs of this many tokens; a walk of less costs as much. */
+const sliceTokens = 2 ** 20;
+
+export class Refresh {
+  readonly tree: Tree;
+  readonly #store: Pick<Store, 'fingerprints' | 'get'>;
+  readonly #throttle: Throttle;
+  readonly #hasher = new EntryHasher();
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(tree: Tree, store: Pick<Store, 'fingerprints' | 'get'>, throttle: Throttle) {
+    this.tree = tree;
+    this.#store = store;
+    this.#throttle = throttle;
+    store.fingerprints.listen((token) => tree.touch(token));
+  }
+
+  /**
+   * Recomputes what is dirty in these ranges now, slice by slice; writes go on meanwhile and make segments dirty again.
+   * Rejects with `StorageFailed` when the store cannot be read: what was not reached stays dirty.
+   */
+  settle(ranges: readonly TokenRange[]): Promise<void> {
+    // One at a time: two recomputations of a segment would not know of each other's reads.
+    const turn = this.#turn.then(() => this.#settleAll(ranges));
+    this.#turn = turn.catch(() => undefined);
+    return turn;
+  }
+
+  /** Resolves when no recomputation is under way. */
+  async idle(): Promise<void> {
+    await this.#turn;
+  }
+
+  /** Forgets everything known of the values: the next `settle` reads all of them again, and finds what has rotted. */
+  forget(): void {
+    for (let first = 0; first < 2 ** 32; first += sliceTokens) {
+      this.#store.fingerprints.forget(first, first + sliceTokens - 1);
+    }
+    for (let segment = 0; segment < this.tree.segmentCount; segment++) this.tree.dirty(segment);
+  }
+
+  /** The hash of a range as the tree knows it; of parts of segments, as the keys' remembered hashes say. */
+  hashOf(range: TokenRange): RangeHash {
+    return this.tree.sum(range, (part) => this.#hashOfPart(part));
+  }
+
+  /** The keys of a range with their hashes, in the order of their keys; those that cannot be read are left out. */
+  async entriesOf(range: TokenRange): Promise<readonly Entry[]> {
+    const entries: Entry[] = [];
+    const unread: Unread[] = [];
+    this.#store.fingerprints.visit(range.first, range.last, (token, high, low, seq, key) => {
+      if (high === 0 && low === 0) unread.push({ key: key(), token, seq });
+      else entries.push({ key: key(), token, hash: { high, low } });
+    });
+    for (const { key, token, seq } of unread) {
+      const hash = await this.#read(key, seq);
+      if (hash !== undefined) entries.push({ key, token, hash });
+    }
+    return entries.sort((left, right) => (left.key < right.key ? -1 : 1));
+  }
+
+  async #settleAll(ranges: readonly TokenRange[]): Promise<void> {
+    for (const range of ranges) {
+      const end = this.tree.segmentOf(range.last);
+      if (this.tree.dirtyCountIn(range) === 0) {
+        await this.#readCuts(range);
+        continue;
+      }
+      for (let segment = this.tree.segmentOf(range.first); segment <= end;) {
+        segment = await this.#settleSlice(segment, end);
+      }
+      await this.#readCuts(range);
+    }
+  }
+
+  /** Reads what is not yet known in the segments that the range cuts: a clean leaf need not know its keys' hashes. */
+  async #readCuts({ first, last }: TokenRange): Promise<void> {
+    const head = this.tree.rangeOf(this.tree.segmentOf(first));
+    const tail = this.tree.rangeOf(this.tree.segmentOf(last));
+    if (first !== head.first) await this.entriesOf({ first, last: Math.min(head.last, last) });
+    if (last !== tail.last) await this.entriesOf({ first: Math.max(tail.first, first), last });
+  }
+
+  /** Recomputes the dirty segments of one slice; returns the segment after it. */
+  async #settleSlice(from: number, end: number): Promise<number> {
+    const { tree } = this;
+    const slice = Math.floor(tree.rangeOf(from).first / sliceTokens);
+    const sums = new Map<number, { count: number; hash: RangeHash }>();
+    let segment = from;
+    for (; segment <= end; segment++) {
+      if (Math.floor(tree.rangeOf(segment).first / sliceTokens) !== slice) break;
+      if (tree.take(segment)) sums.set(segment, { count: 0, hash: nothing });
+    }
+    if (sums.size === 0) return segment;
+    try {
+      await this.#addUp(from, segment - 1, sums);
+    } catch (error) {
+      for (const one of sums.keys()) tree.dirty(one);
+      throw error;
+    }
+    for (const [one, { count, hash }] of sums) tree.settle(one, count, hash);
+    return segment;
+  }
+
+  async #addUp(
+    from: number,
+    to: number,
+    sums: ReadonlyMap<number, { count: number; hash: RangeHash }>,
+  ): Promise<void> {
+    const { tree } = this;
+    const unread: Unread[] = [];
+    const add = (token: number, hash: RangeHash): void => {
+      const sum = sums.get(tree.segmentOf(token));
+      if (sum === undefined) return;
+      sum.count += 1;
+      sum.hash = addHashes(sum.hash, hash);
+    };
+    let seen = 0;
+    this.#store.fingerprints.visit(
+      tree.rangeOf(from).first,
+      tree.rangeOf(to).last,
+      (token, high, low, seq, key) => {
+        seen += 1;
+        if (high !== 0 || low !== 0) add(token, { high, low });
+        else if (sums.has(tree.segmentOf(token))) unread.push({ key: key(), token, seq });
+      },
+    );
+    await this.#throttle.spend(1 + Math.floor(seen / 64));
+    for (let at = 0; at < unread.length; at += readWindow) {
+      const window = unread.slice(at, at + readWindow);
+      await this.#throttle.spend(window.length);
+      const hashes = await Promise.all(window.map(({ key, seq }) => this.#read(key, seq)));
+      hashes.forEach((hash, index) => {
+        const token = window[index]?.token;
+        if (hash !== undefined && token !== undefined) add(token, hash);
+      });
+    }
+  }
+
+  /** The hash of a key's value, remembered when it is still the one of `seq`; undefined when it cannot be told. */
+  async #read(key: PackedKey, seq: number): Promise<RangeHash | undefined> {
+    let value: Uint8Array | undefined;
+    try {
+      const reading = this.#store.get(key);
+      value = reading instanceof Promise ? await reading : reading;
+    } catch (error) {
+      if (error instanceof LockstepError && error.code === 'Corrupted') return undefined;
+      throw error;
+    }
+    if (value === undefined) return undefined;
+    const hash = this.#hasher.hash(key, value);
+    this.#store.fingerprints.remember(key, seq, hash.high, hash.low);
+    return hash;
+  }
+
+  #hashOfPart({ first, last }: TokenRange): RangeHash {
+    let high = 0;
+    let low = 0;
+    this.#store.fingerprints.visit(first, last, (_, keyHigh, keyLow) => {
+      high += keyHigh;
+      low += keyLow;
+    });
+    // Sums of 32-bit numbers stay exact below 2^53: up to two million keys in a part of a segment.
+    return { high: high % 2 ** 32, low: low % 2 ** 32 };
+  }
+}

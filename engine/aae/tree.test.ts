@@ -1,0 +1,105 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+
+import type { RangeHash, TokenRange } from './tree.ts';
+import { Tree, addHashes, divide, fanout, isLeafRange, nothing, sameHash, wholeRing } from './tree.ts';
+
+const token = fc.integer({ min: 0, max: 0xffffffff });
+const hash = fc.record({ high: token, low: token });
+const bits = fc.integer({ min: 4, max: 12 });
+const range = fc
+  .tuple(token, token)
+  .map(([left, right]) => ({ first: Math.min(left, right), last: Math.max(left, right) }));
+
+interface Item {
+  readonly token: number;
+  readonly hash: RangeHash;
+}
+
+function sumOf(items: readonly Item[], { first, last }: TokenRange): RangeHash {
+  return items
+    .filter((item) => item.token >= first && item.token <= last)
+    .reduce((sum, item) => addHashes(sum, item.hash), nothing);
+}
+
+function fill(tree: Tree, items: readonly Item[]): void {
+  for (let segment = 0; segment < tree.segmentCount; segment++) {
+    const own = items.filter((item) => tree.segmentOf(item.token) === segment);
+    tree.take(segment);
+    tree.settle(segment, own.length, sumOf(own, wholeRing));
+  }
+}
+
+describe('a tree', () => {
+  test('tells the sum of any range, as a list of all keys would', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ token, hash }), { maxLength: 40 }),
+        bits,
+        range,
+        (items, size, wanted) => {
+          const tree = new Tree(size);
+          fill(tree, items);
+          const part = (cut: TokenRange): RangeHash => sumOf(items, cut);
+          expect(tree.sum(wanted, part)).toEqual(sumOf(items, wanted));
+          expect(tree.sum(wholeRing, part)).toEqual(sumOf(items, wholeRing));
+          expect(tree.dirtyCount).toBe(0);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  test('is not fooled by the same hash twice', () => {
+    const tree = new Tree(4);
+    const one = { high: 7, low: 9 };
+    fill(tree, []);
+    const before = tree.sum(wholeRing, () => nothing);
+    tree.take(3);
+    tree.settle(3, 2, addHashes(one, one));
+    expect(
+      sameHash(
+        tree.sum(wholeRing, () => nothing),
+        before,
+      ),
+    ).toBe(false);
+  });
+
+  test('keeps a segment dirty that changed while it was recomputed', () => {
+    const tree = new Tree(4);
+    fill(tree, []);
+    tree.touch(0);
+    expect(tree.take(0)).toBe(true);
+    tree.touch(5);
+    tree.settle(0, 1, { high: 1, low: 1 });
+    expect([tree.isDirty(0), tree.dirtyCount]).toEqual([true, 1]);
+    tree.take(0);
+    tree.settle(0, 1, { high: 1, low: 1 });
+    expect([tree.isDirty(0), tree.dirtyCount, tree.take(0)]).toEqual([false, 0, false]);
+  });
+
+  test('of the default shape takes little memory', () => {
+    expect(new Tree(16).bytes).toBeLessThan(2 * 1024 * 1024);
+  });
+});
+
+describe('a divided range', () => {
+  test('is whole again in its parts, and ends in segments', () => {
+    fc.assert(
+      fc.property(range, bits, (whole, size) => {
+        let open: readonly TokenRange[] = [whole];
+        for (let level = 0; !open.every((one) => isLeafRange(one, size)); level++) {
+          expect(level).toBeLessThan(8);
+          for (const one of open) expect(divide(one, size).length).toBeLessThanOrEqual(fanout + 1);
+          // Two ends are followed to the segments; the middle would only be more of the same.
+          const [head, tail] = [open[0] ?? whole, open.at(-1) ?? whole];
+          open = [...divide(head, size).slice(0, 1), ...divide(tail, size).slice(-1)];
+        }
+        const parts = divide(whole, size);
+        expect(parts[0]?.first).toBe(whole.first);
+        expect(parts.at(-1)?.last).toBe(whole.last);
+        parts.slice(1).forEach((part, index) => expect(part.first).toBe((parts[index]?.last ?? 0) + 1));
+      }),
+    );
+  });
+});

@@ -1,0 +1,253 @@
+/**
+ * The hash tree over the token space: a sum of key hashes per leaf (an arc of the token space) and per node above it,
+ * with a fixed fan-out of 16.
+ *
+ *     level 0          1 node    the root
+ *     ...            x16
+ *     level n   `segmentCount` leaves, each an arc of 2^32 / segmentCount tokens
+ *
+ * A hash is two unsigned 32-bit lanes; a node is the lane-wise sum, modulo 2^32, of what lies below it. A sum has an
+ * inverse only where the same hash is taken away again, so equal entries do not cancel as they would under an
+ * exclusive-or; and it makes the hash of any token range the sum of its parts, whatever the shape of the tree that
+ * keeps it. So two nodes with trees of different shapes can compare any range.
+ *
+ * Each leaf is `clean`, `dirty` (its sum holds no more) or `taken` (being recomputed). What it is recomputed from is
+ * refresh.ts's business.
+ */
+import { assert } from '../base/assert.ts';
+
+/** Two unsigned 32-bit lanes. */
+export interface RangeHash {
+  readonly high: number;
+  readonly low: number;
+}
+
+/** Tokens from `first` to `last`, both included; `first` is at most `last`. */
+export interface TokenRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+export const wholeRing: TokenRange = { first: 0, last: 0xffffffff };
+
+/** Tokens that there are. */
+const ringTokens = 0x100000000;
+const fanoutBits = 4;
+/** Children of a node, at most. */
+export const fanout = 1 << fanoutBits;
+export const segmentBitsMin = 4;
+export const segmentBitsMax = 20;
+
+const clean = 0;
+const dirty = 1;
+const taken = 2;
+
+interface Level {
+  /** The node of a token is `token >>> shift`; 32 stands for the root. */
+  readonly shift: number;
+  readonly high: Uint32Array;
+  readonly low: Uint32Array;
+}
+
+export class Tree {
+  readonly segmentBits: number;
+  /** From the root to the leaves. */
+  readonly #levels: readonly Level[];
+  readonly #leaves: Level;
+  /** Keys per leaf. */
+  readonly #counts: Uint32Array;
+  readonly #states: Uint8Array;
+  #dirtyCount: number;
+
+  /** A tree of 2^`segmentBits` leaves, all dirty. */
+  constructor(segmentBits: number) {
+    assert(segmentBits >= segmentBitsMin && segmentBits <= segmentBitsMax, 'a tree of a reasonable size');
+    this.segmentBits = segmentBits;
+    this.#levels = levelsOf(segmentBits);
+    this.#leaves = mustLast(this.#levels);
+    this.#counts = new Uint32Array(1 << segmentBits);
+    this.#states = new Uint8Array(1 << segmentBits).fill(dirty);
+    this.#dirtyCount = 1 << segmentBits;
+  }
+
+  get segmentCount(): number {
+    return this.#counts.length;
+  }
+
+  /** Segments whose sums do not hold now. */
+  get dirtyCount(): number {
+    return this.#dirtyCount;
+  }
+
+  /** Bytes of memory taken. */
+  get bytes(): number {
+    const levels = this.#levels.reduce((sum, { high, low }) => sum + high.byteLength + low.byteLength, 0);
+    return levels + this.#counts.byteLength + this.#states.byteLength;
+  }
+
+  segmentOf(token: number): number {
+    return token >>> this.#leaves.shift;
+  }
+
+  rangeOf(segment: number): TokenRange {
+    return nodeRange(this.#leaves.shift, segment);
+  }
+
+  isDirty(segment: number): boolean {
+    return this.#states[segment] !== clean;
+  }
+
+  /** Something under this token has changed. */
+  touch(token: number): void {
+    this.dirty(token >>> this.#leaves.shift);
+  }
+
+  dirty(segment: number): void {
+    if (this.#states[segment] === clean) this.#dirtyCount += 1;
+    this.#states[segment] = dirty;
+  }
+
+  dirtyRange({ first, last }: TokenRange): void {
+    for (let segment = this.segmentOf(first); segment <= this.segmentOf(last); segment++) this.dirty(segment);
+  }
+
+  /** Segments of the range whose sums do not hold now. */
+  dirtyCountIn({ first, last }: TokenRange): number {
+    if (this.#dirtyCount === 0) return 0;
+    let count = 0;
+    for (let segment = this.segmentOf(first); segment <= this.segmentOf(last); segment++) {
+      if (this.#states[segment] !== clean) count += 1;
+    }
+    return count;
+  }
+
+  /** A dirty segment's recomputation begins; false: it is clean. Changes from here on make it dirty again. */
+  take(segment: number): boolean {
+    if (this.#states[segment] === clean) return false;
+    this.#states[segment] = taken;
+    return true;
+  }
+
+  /** What the segment was found to hold; it is clean unless something changed since it was taken. */
+  settle(segment: number, count: number, hash: RangeHash): void {
+    this.#replace(segment, count, hash);
+    if (this.#states[segment] !== taken) return;
+    this.#states[segment] = clean;
+    this.#dirtyCount -= 1;
+  }
+
+  countOf(segment: number): number {
+    return this.#counts[segment] ?? 0;
+  }
+
+  hashOf(segment: number): RangeHash {
+    return { high: this.#leaves.high[segment] ?? 0, low: this.#leaves.low[segment] ?? 0 };
+  }
+
+  /**
+   * The sum over a range. Whole nodes come from the tree; of the leaves that the range cuts, `part` tells the sum of
+   * a part.
+   */
+  sum(range: TokenRange, part: (range: TokenRange) => RangeHash): RangeHash {
+    return this.#sum(0, 0, range, part);
+  }
+
+  #sum(depth: number, node: number, wanted: TokenRange, part: (range: TokenRange) => RangeHash): RangeHash {
+    const level = this.#levels[depth];
+    assert(level !== undefined, 'a level of the tree');
+    const own = nodeRange(level.shift, node);
+    const first = Math.max(own.first, wanted.first);
+    const last = Math.min(own.last, wanted.last);
+    if (first > last) return nothing;
+    if (first === own.first && last === own.last)
+      return { high: level.high[node] ?? 0, low: level.low[node] ?? 0 };
+    const below = this.#levels[depth + 1];
+    if (below === undefined) return part({ first, last });
+    let total = nothing;
+    for (let child = nodeAt(below.shift, first); child <= nodeAt(below.shift, last); child++) {
+      total = addHashes(total, this.#sum(depth + 1, child, wanted, part));
+    }
+    return total;
+  }
+
+  #replace(segment: number, count: number, { high, low }: RangeHash): void {
+    const { shift } = this.#leaves;
+    const token = nodeRange(shift, segment).first;
+    const highBy = high - (this.#leaves.high[segment] ?? 0);
+    const lowBy = low - (this.#leaves.low[segment] ?? 0);
+    for (const level of this.#levels) {
+      const node = nodeAt(level.shift, token);
+      // Typed arrays of unsigned numbers wrap around by themselves.
+      level.high[node] = (level.high[node] ?? 0) + highBy;
+      level.low[node] = (level.low[node] ?? 0) + lowBy;
+    }
+    this.#counts[segment] = count;
+  }
+}
+
+export const nothing: RangeHash = { high: 0, low: 0 };
+
+export function addHashes(left: RangeHash, right: RangeHash): RangeHash {
+  return { high: (left.high + right.high) >>> 0, low: (left.low + right.low) >>> 0 };
+}
+
+export function sameHash(left: RangeHash, right: RangeHash): boolean {
+  return left.high === right.high && left.low === right.low;
+}
+
+/** The range is one that trees of this size do not divide further. */
+export function isLeafRange({ first, last }: TokenRange, segmentBits: number): boolean {
+  return nodeAt(32 - segmentBits, first) === nodeAt(32 - segmentBits, last);
+}
+
+/**
+ * Divides a range where the tree's next level divides it, in at most `fanout` + 1 parts; a range within one leaf stays
+ * whole. Both sides of an exchange divide alike, so only the parts' hashes need to travel.
+ */
+export function divide(range: TokenRange, segmentBits: number): readonly TokenRange[] {
+  const shift = dividingShift(range, segmentBits);
+  const parts: TokenRange[] = [];
+  for (let node = nodeAt(shift, range.first); node <= nodeAt(shift, range.last); node++) {
+    const { first, last } = nodeRange(shift, node);
+    parts.push({ first: Math.max(first, range.first), last: Math.min(last, range.last) });
+  }
+  return parts;
+}
+
+/** The coarsest level of the tree of which the range touches more than one node, or the leaves. */
+function dividingShift(range: TokenRange, segmentBits: number): number {
+  const leafShift = 32 - segmentBits;
+  for (const shift of shiftsOf(segmentBits)) {
+    if (nodeAt(shift, range.first) !== nodeAt(shift, range.last)) return shift;
+  }
+  return leafShift;
+}
+
+/** From the root's (32) to the leaves': the root has fewer children where the sizes do not work out. */
+function shiftsOf(segmentBits: number): readonly number[] {
+  const shifts: number[] = [];
+  for (let shift = 32 - segmentBits; shift < 32; shift += fanoutBits) shifts.unshift(shift);
+  return [32, ...shifts];
+}
+
+function levelsOf(segmentBits: number): readonly Level[] {
+  return shiftsOf(segmentBits).map((shift) => {
+    const nodes = 1 << (32 - shift);
+    return { shift, high: new Uint32Array(nodes), low: new Uint32Array(nodes) };
+  });
+}
+
+function nodeAt(shift: number, token: number): number {
+  return shift === 32 ? 0 : token >>> shift;
+}
+
+function nodeRange(shift: number, node: number): TokenRange {
+  const width = shift === 32 ? ringTokens : (1 << shift) >>> 0;
+  return { first: node * width, last: node * width + width - 1 };
+}
+
+function mustLast(levels: readonly Level[]): Level {
+  const last = levels.at(-1);
+  assert(last !== undefined, 'a tree has levels');
+  return last;
+}

@@ -1,0 +1,62 @@
+/**
+ * How large one written value and what describes it may be. Names of objects have their own limits in
+ * base/object-key.ts; the listeners bound whole requests before this is asked.
+ */
+import { LockstepError } from '../base/errors.ts';
+import type { Content } from '../object/content.ts';
+
+export interface ContentLimits {
+  readonly valueBytesMax: number;
+  /** Names and values of all user metadata together. */
+  readonly metaBytesMax: number;
+  readonly metaCountMax: number;
+  readonly linkCountMax: number;
+  /** Bucket, key and tag of all links together. */
+  readonly linkBytesMax: number;
+  /** Each of content type, charset and content encoding. */
+  readonly descriptionBytesMax: number;
+}
+
+export const defaultContentLimits: ContentLimits = {
+  valueBytesMax: 16 * 1024 * 1024,
+  metaBytesMax: 32 * 1024,
+  metaCountMax: 256,
+  linkCountMax: 1000,
+  linkBytesMax: 128 * 1024,
+  descriptionBytesMax: 255,
+};
+
+/** Bytes that `encodeContent` needs at most for a content within the limits: what a frame between nodes must hold. */
+export function contentBytesMax(limits: ContentLimits): number {
+  const { valueBytesMax, metaBytesMax, metaCountMax, linkBytesMax, linkCountMax, descriptionBytesMax } =
+    limits;
+  // A length takes at most 8 bytes; a metadata entry has two, a link three.
+  const lengths = 8 * (6 + 2 * metaCountMax + 3 * linkCountMax);
+  return valueBytesMax + metaBytesMax + linkBytesMax + 3 * descriptionBytesMax + lengths;
+}
+
+/** Throws `TooLarge`, naming what is too large, by how much, and the limit. */
+export function checkContent(content: Content, limits: ContentLimits): void {
+  atMost('the value', content.value.length, limits.valueBytesMax, 'bytes');
+  atMost('the content type', content.contentType.length, limits.descriptionBytesMax, 'bytes');
+  atMost('the charset', content.charset.length, limits.descriptionBytesMax, 'bytes');
+  atMost('the content encoding', content.contentEncoding.length, limits.descriptionBytesMax, 'bytes');
+  atMost('the user metadata', content.meta.length, limits.metaCountMax, 'entries');
+  atMost('the links', content.links.length, limits.linkCountMax, 'entries');
+  if (content.meta.length > 0) atMost('the user metadata', metaBytes(content), limits.metaBytesMax, 'bytes');
+  if (content.links.length > 0) atMost('the links', linkBytes(content), limits.linkBytesMax, 'bytes');
+}
+
+function metaBytes(content: Content): number {
+  return content.meta.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+}
+
+function linkBytes(content: Content): number {
+  return content.links.reduce((sum, link) => sum + link.bucket.length + link.key.length + link.tag.length, 0);
+}
+
+function atMost(what: string, size: number, sizeMax: number, unit: 'bytes' | 'entries'): void {
+  if (size <= sizeMax) return;
+  const verb = what.endsWith('s') ? 'have' : 'has';
+  throw new LockstepError('TooLarge', `${what} ${verb} ${size} ${unit}; at most ${sizeMax} are allowed`);
+}

@@ -1,0 +1,54 @@
+/**
+ * Answers of Riak's endpoints: Riak's status codes and plain texts, and the product's error code in
+ * `X-Lockstep-Error` (spec: facts 6.3, decisions 8).
+ */
+import type { LockstepError } from '../../base/errors.ts';
+import { errorTable } from '../../base/errors.ts';
+import type { ErrorCode } from '../../base/errors.ts';
+import type { HttpResponse } from '../../io/http.ts';
+import type { Purpose } from '../client-observer.ts';
+
+export const plainText = 'text/plain';
+
+export function textAnswer(
+  status: number,
+  body: string,
+  headers?: Readonly<Record<string, string>>,
+): HttpResponse {
+  return { status, headers: { 'Content-Type': plainText, ...headers }, body };
+}
+
+export function emptyAnswer(status: number, headers: Readonly<Record<string, string>> = {}): HttpResponse {
+  return { status, headers, body: '' };
+}
+
+/** An error's answer; `status` where Riak's differs from the table's. */
+export function errorAnswer(
+  code: ErrorCode,
+  text: string,
+  headers: Readonly<Record<string, string>> = {},
+  status: number = errorTable[code].status,
+): HttpResponse {
+  const all: Record<string, string> = { 'X-Lockstep-Error': code, ...headers };
+  // What refuses now may serve a second later: a queue drains, a replica returns.
+  if (status === 503) all['Retry-After'] = '1';
+  return textAnswer(status, `${text}\n`, all);
+}
+
+/** The answer to a request that ended in an error. */
+export function answerOf(error: LockstepError, purpose: Purpose): HttpResponse {
+  return errorAnswer(error.code, textFor(error, purpose));
+}
+
+function textFor(error: LockstepError, purpose: Purpose): string {
+  switch (error.code) {
+    case 'NoQuorum':
+      return `${purpose === 'read' ? 'R' : 'W'}-value unsatisfied: ${error.message}`;
+    case 'Timeout':
+      return 'request timed out';
+    case 'Internal':
+      return `Error:\n${error.message}`;
+    default:
+      return error.message;
+  }
+}

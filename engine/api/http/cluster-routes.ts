@@ -1,0 +1,61 @@
+/**
+ * The operator's endpoints: `GET /cluster`, who is in the cluster, in what state, and what moves between them; and
+ * `POST /cluster/leave` (`?force=true`), which begins to take this node out of it. Errors are problems of RFC 9457.
+ */
+import { asLockstepError } from '../../base/errors.ts';
+import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
+import { jsonAnswer, problemAnswer } from './problems.ts';
+
+/** One member as this node knows it. */
+export interface MemberView {
+  readonly node: string;
+  readonly datacenter: string;
+  readonly rack: string;
+  readonly address: string;
+  readonly state: string;
+  /** How far its joining or leaving is. */
+  readonly move: string;
+  /** It is read. */
+  readonly owns: boolean;
+  /** Of its rack's tokens, in thousandths of a per cent. */
+  readonly share: number;
+  readonly tokens: number;
+}
+
+export interface ClusterView {
+  readonly node: string;
+  /** The fingerprint of who owns what: nodes that show the same one agree. */
+  readonly view: string;
+  readonly members: readonly MemberView[];
+  /** This node's own move. */
+  readonly transfer: {
+    readonly ranges: number;
+    readonly ranges_left: number;
+    readonly keys_in: number;
+    readonly bytes_in: number;
+    readonly keys_out: number;
+    readonly bytes_out: number;
+  };
+}
+
+export interface ClusterControl {
+  describe(): ClusterView;
+  /** Throws `Conflict`. */
+  leave(force: boolean): void;
+}
+
+export function clusterRoutes(control: ClusterControl): readonly HttpRoute[] {
+  return [
+    { method: 'GET', path: '/cluster', handle: () => jsonAnswer(200, control.describe()) },
+    { method: 'POST', path: '/cluster/leave', handle: (request) => leave(control, request) },
+  ];
+}
+
+function leave(control: ClusterControl, { query }: HttpRequest): HttpResponse {
+  try {
+    control.leave(query.get('force') === 'true');
+    return jsonAnswer(202, control.describe());
+  } catch (error) {
+    return problemAnswer(asLockstepError(error));
+  }
+}

@@ -1,0 +1,27 @@
+/** What the HTTP interface is made from: what the node chooses, and what the handlers work with. */
+import type { Dispatcher } from '../../dispatch/requests.ts';
+import type { HttpRoute } from '../../io/http.ts';
+import type { Io } from '../../io/io.ts';
+import type { ClientObserver } from '../client-observer.ts';
+import type { ContentLimits } from '../content-limits.ts';
+import type { ReplicaTerms } from '../needs.ts';
+import type { KnowsType } from '../objects.ts';
+
+export interface HttpOptions {
+  readonly io: Pick<Io, 'clock' | 'log' | 'random'>;
+  readonly terms: ReplicaTerms;
+  readonly limits: ContentLimits;
+  readonly knowsType: KnowsType;
+  /** Connections open at most. */
+  readonly connectionCountMax: number;
+  /** Milliseconds that a client may take to send its request. */
+  readonly requestTimeoutMs: number;
+  /** The product's own endpoints, beside Riak's. */
+  readonly ownRoutes?: readonly HttpRoute[];
+}
+
+/** What the handlers work with. */
+export interface HttpParts extends HttpOptions {
+  readonly dispatcher: Dispatcher;
+  readonly observer: ClientObserver;
+}

@@ -1,0 +1,97 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { LockstepError } from '../../base/errors.ts';
+import type { ByteString } from '../../base/ids.ts';
+import { byteStringOf } from '../../base/ids.ts';
+import type { Link } from '../../object/content.ts';
+import { formatLinks, parseLinks } from './link-header.ts';
+import type { PathForm, Place } from './place.ts';
+
+const name = fc
+  .uint8Array({ minLength: 1, maxLength: 12 })
+  .map((bytes) => Buffer.from(bytes).toString('latin1') as ByteString);
+const links = fc.array(fc.record({ bucket: name, key: name, tag: name }), { maxLength: 4 });
+
+function place(form: PathForm): Place {
+  return { form, type: byteStringOf('maps'), bucket: byteStringOf('b') };
+}
+
+function link(bucket: string, key: string, tag: string): Link {
+  return { bucket: byteStringOf(bucket), key: byteStringOf(key), tag: byteStringOf(tag) };
+}
+
+test('links of any bytes survive the header, in every form of path', () => {
+  fc.assert(
+    fc.property(links, fc.constantFrom<PathForm>('buckets', 'types', 'riak'), (given, form) => {
+      expect(parseLinks(formatLinks(given, place(form)))).toEqual(given);
+    }),
+  );
+});
+
+test('both paths, both names of the tag, any case and quoting mean the same', () => {
+  const same = [
+    '</buckets/b/keys/k>; riaktag="t"',
+    '</riak/b/k>; riaktag="t"',
+    '</buckets/b/keys/k>;RiakTag=t',
+    '</buckets/b/keys/k> ; title="a, \\"b\\"; c" ; tag = "t"',
+    ' , </buckets/b/keys/k>; tag="\\t" , ',
+  ];
+  for (const header of same) expect([header, parseLinks(header)]).toEqual([header, [link('b', 'k', 't')]]);
+});
+
+test('what has no tag or no object path is skipped', () => {
+  const foreign = [
+    '',
+    '</buckets/b>; rel="up"',
+    '</buckets/b/keys/k>',
+    '</buckets/b/keys/k>; rel="next"',
+    '</buckets/b/keys/>; tag="t"',
+    '</buckets//keys/k>; tag="t"',
+    '<http://other/buckets/b/keys/k>; tag="t"',
+    '<>; tag="t"',
+  ];
+  for (const header of foreign) expect([header, parseLinks(header)]).toEqual([header, []]);
+});
+
+test('an arbitrary header gives links or BadRequest', () => {
+  const pieces = fc.constantFrom(
+    '<',
+    '>',
+    '/buckets/',
+    '/keys/',
+    'b',
+    ';',
+    'tag',
+    '=',
+    '"',
+    ',',
+    ' ',
+    '\\',
+    '%4',
+    '\u00e9',
+  );
+  fc.assert(
+    fc.property(fc.array(pieces, { maxLength: 30 }), (parts) => {
+      try {
+        for (const one of parseLinks(parts.join('')))
+          expect(one.bucket.length * one.key.length).toBeGreaterThan(0);
+      } catch (error) {
+        expect(error).toBeInstanceOf(LockstepError);
+        expect(error).toMatchObject({ code: 'BadRequest' });
+      }
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+test('a long header is parsed in a time that grows with its length only', () => {
+  const start = process.hrtime.bigint();
+  for (const piece of [',', ' ', '<a>;', '<', ';a=', '"\\', '</buckets/b/keys/k>; tag="t",']) {
+    try {
+      parseLinks(piece.repeat(20_000));
+    } catch (error) {
+      expect(error).toBeInstanceOf(LockstepError);
+    }
+  }
+  expect(Number(process.hrtime.bigint() - start) / 1e9).toBeLessThan(5);
+});

@@ -1,0 +1,142 @@
+/**
+ * What a client sees of an object: the one version, the list or the parts of several (300), or nothing (404).
+ */
+import { present } from '../../base/assert.ts';
+import type { HttpRequest, HttpResponse } from '../../io/http.ts';
+import type { Random } from '../../io/random.ts';
+import type { Sibling, StoredObject } from '../../object/object.ts';
+import { encodeContext } from '../../object/object.ts';
+import { contextTagOf, makeKey, vtagOf } from '../tags.ts';
+import { errorAnswer, plainText } from './answers.ts';
+import type { Current } from './conditions.ts';
+import { addDescription } from './content-headers.ts';
+import { formatHttpDate } from './http-date.ts';
+import type { Place } from './place.ts';
+
+/** An object as a request sees it: one version, or all of them. */
+export type View =
+  | {
+      readonly kind: 'one';
+      readonly object: StoredObject;
+      readonly sibling: Sibling;
+      readonly current: Current;
+    }
+  | { readonly kind: 'several'; readonly object: StoredObject; readonly current: Current };
+
+/** What to show of an object that is not deleted; undefined when it has no version of this tag. */
+export function viewOf(object: StoredObject, vtag: string | undefined): View | undefined {
+  const { siblings } = object;
+  const chosen = vtag === undefined ? siblings : siblings.filter((sibling) => vtagOf(sibling.dot) === vtag);
+  if (chosen.length === 0) return undefined;
+  if (chosen.length > 1) return { kind: 'several', object, current: currentOfSeveral(object) };
+  const sibling = present(chosen[0], 'the only version');
+  const current = { tag: vtagOf(sibling.dot), lastModifiedMs: sibling.lastModifiedMs };
+  return { kind: 'one', object, sibling, current };
+}
+
+/** The answer that carries the object. `status` is that of one version; several are 300. */
+export function objectAnswer(
+  view: View,
+  request: HttpRequest,
+  place: Place,
+  random: Random,
+  status = 200,
+): HttpResponse {
+  const headers: Record<string, string> = {
+    'X-Riak-Vclock': contextHeader(view.object),
+    ETag: `"${view.current.tag}"`,
+    Vary: view.kind === 'one' ? 'Accept-Encoding' : 'Accept',
+  };
+  if (view.kind === 'one') {
+    addDescription(headers, view.sibling, place);
+    return { status, headers, body: view.sibling.value };
+  }
+  headers['Last-Modified'] = formatHttpDate(view.current.lastModifiedMs);
+  return wantsParts(request.headers['accept'])
+    ? partsAnswer(view.object, place, headers, makeKey(random))
+    : listAnswer(view.object, headers);
+}
+
+/** 304: the client has it. */
+export function notModifiedAnswer(view: View): HttpResponse {
+  const headers = {
+    'X-Riak-Vclock': contextHeader(view.object),
+    ETag: `"${view.current.tag}"`,
+    'Last-Modified': formatHttpDate(view.current.lastModifiedMs),
+  };
+  return { status: 304, headers, body: '' };
+}
+
+/** 404; for a deleted object with the context that a writer needs to replace the deletion. */
+export function notFoundAnswer(deleted: StoredObject | undefined): HttpResponse {
+  if (deleted === undefined) return errorAnswer('NotFound', 'not found');
+  return errorAnswer('NotFound', 'not found', {
+    'X-Riak-Vclock': contextHeader(deleted),
+    'X-Riak-Deleted': 'true',
+  });
+}
+
+function listAnswer(object: StoredObject, headers: Readonly<Record<string, string>>): HttpResponse {
+  const tags = object.siblings.map((sibling) => `${vtagOf(sibling.dot)}\n`);
+  return {
+    status: 300,
+    headers: { ...headers, 'Content-Type': plainText },
+    body: `Siblings:\n${tags.join('')}`,
+  };
+}
+
+/** One part per version; the random boundary is in no value that was written before it was drawn. */
+function partsAnswer(
+  object: StoredObject,
+  place: Place,
+  headers: Readonly<Record<string, string>>,
+  boundary: string,
+): HttpResponse {
+  const chunks: Uint8Array[] = [];
+  for (const sibling of object.siblings) {
+    const described: Record<string, string> = { Etag: `"${vtagOf(sibling.dot)}"` };
+    addDescription(described, sibling, place);
+    const head = Object.entries(described)
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+      .join('');
+    chunks.push(Buffer.from(`\r\n--${boundary}\r\n${head}\r\n`, 'latin1'), sibling.value);
+  }
+  chunks.push(Buffer.from(`\r\n--${boundary}--\r\n`, 'latin1'));
+  const type = `multipart/mixed; boundary=${boundary}`;
+  return { status: 300, headers: { ...headers, 'Content-Type': type }, body: Buffer.concat(chunks) };
+}
+
+function contextHeader(object: StoredObject): string {
+  return encodeContext(object.context).toString('base64');
+}
+
+function currentOfSeveral(object: StoredObject): Current {
+  const lastModifiedMs = object.siblings.reduce(
+    (latest, sibling) => Math.max(latest, sibling.lastModifiedMs),
+    0,
+  );
+  return { tag: contextTagOf(object.context), lastModifiedMs };
+}
+
+/** The client likes `multipart/mixed` better than the plain list (RFC 9110 section 12.5.1); a tie is the list's. */
+function wantsParts(accept: string | undefined): boolean {
+  if (accept === undefined) return false;
+  return quality(accept, 'multipart', 'mixed') > quality(accept, 'text', 'plain');
+}
+
+/** Thousandths, by the most specific range that covers the type. */
+function quality(accept: string, type: string, subtype: string): number {
+  const ranges = [`${type}/${subtype}`, `${type}/*`, '*/*'];
+  let best = { rank: ranges.length, quality: 0 };
+  for (const item of accept.toLowerCase().split(',')) {
+    const [range = '', ...parameters] = item.split(';').map((part) => part.trim());
+    const rank = ranges.indexOf(range);
+    if (rank === -1 || rank >= best.rank) continue;
+    const weight = parameters.find((parameter) => /^q\s*=/.test(parameter))?.replace(/^q\s*=\s*/, '') ?? '1';
+    best = {
+      rank,
+      quality: /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(weight) ? Math.round(Number(weight) * 1000) : 0,
+    };
+  }
+  return best.quality;
+}

@@ -1,0 +1,190 @@
+/**
+ * Riak's HTTP requests for single objects, over the dispatcher: GET (HEAD), PUT and POST, DELETE.
+ *
+ * A conditional write reads first and then writes on the condition that the coordinating replica still has the
+ * context that was read: between the two nothing can slip in unseen (Riak checks and writes in two steps). A replica
+ * that lags behind the read refuses such a write (412) though the tag was right; nothing happened then.
+ */
+import { LockstepError } from '../../base/errors.ts';
+import type { ByteString } from '../../base/ids.ts';
+import type { ObjectKey } from '../../base/object-key.ts';
+import { objectKey } from '../../base/object-key.ts';
+import type { Dispatcher, PutRequest } from '../../dispatch/requests.ts';
+import type { HttpRequest, HttpResponse } from '../../io/http.ts';
+import type { Content } from '../../object/content.ts';
+import type { VersionVector } from '../../object/dots.ts';
+import type { StoredObject } from '../../object/object.ts';
+import type { ClientObserver } from '../client-observer.ts';
+import { checkContent } from '../content-limits.ts';
+import { Patience, isDeleted, parseContext, readObject, writeTombstone } from '../objects.ts';
+import { makeKey } from '../tags.ts';
+import { emptyAnswer, errorAnswer } from './answers.ts';
+import { forbidsAny, hasWriteConditions, judge, namesVersion } from './conditions.ts';
+import { base64Header, contentOf } from './content-headers.ts';
+import type { HttpParts } from './http-parts.ts';
+import { notFoundAnswer, notModifiedAnswer, objectAnswer, viewOf } from './object-answers.ts';
+import { keyPath } from './place.ts';
+import type { Place } from './place.ts';
+import type { ObjectQuery } from './quorum-query.ts';
+import { parseObjectQuery } from './quorum-query.ts';
+
+/** One request for an object, with everything that its handler needs. */
+interface Task {
+  readonly parts: HttpParts;
+  readonly request: HttpRequest;
+  readonly place: Place;
+  readonly key: ObjectKey;
+  readonly query: ObjectQuery;
+  readonly patience: Patience;
+}
+
+export async function getObject(
+  parts: HttpParts,
+  request: HttpRequest,
+  place: Place,
+  key: ByteString,
+): Promise<HttpResponse> {
+  const task = taskOf(parts, request, place, key);
+  const object = await read(task);
+  if (object === undefined || isDeleted(object)) return notFoundAnswer(object);
+  const view = viewOf(object, task.query.vtag);
+  if (view === undefined) return notFoundAnswer(undefined);
+  const verdict = judge(request, view.current);
+  if (verdict.kind === 'failed') return errorAnswer('PreconditionFailed', verdict.detail);
+  if (verdict.kind === 'notModified') return notModifiedAnswer(view);
+  if (request.method !== 'HEAD') tellPayload(parts.observer, object);
+  return objectAnswer(view, request, place, parts.io.random);
+}
+
+/** PUT, and POST to a key: 204, or the object with `returnbody=true`. */
+export async function putObject(
+  parts: HttpParts,
+  request: HttpRequest,
+  place: Place,
+  key: ByteString,
+): Promise<HttpResponse> {
+  const task = taskOf(parts, request, place, key);
+  const object = await write(task, contentOf(request));
+  return task.query.returnBody ? bodyAnswer(task, object, 200) : emptyAnswer(204);
+}
+
+/** POST to a bucket: the server makes the key. 201 with its path. */
+export async function createObject(
+  parts: HttpParts,
+  request: HttpRequest,
+  place: Place,
+): Promise<HttpResponse> {
+  const key = makeKey(parts.io.random);
+  const task = taskOf(parts, request, place, key);
+  const object = await write(task, contentOf(request));
+  const location = { Location: keyPath(place, key) };
+  if (!task.query.returnBody) return emptyAnswer(201, location);
+  const answer = bodyAnswer(task, object, 201);
+  return { ...answer, headers: { ...answer.headers, ...location } };
+}
+
+/** DELETE: 204, or Riak's 404 when there is nothing to delete. */
+export async function deleteObject(
+  parts: HttpParts,
+  request: HttpRequest,
+  place: Place,
+  key: ByteString,
+): Promise<HttpResponse> {
+  const task = taskOf(parts, request, place, key);
+  const seen = contextHeader(request, 'X-Riak-Vclock');
+  const object = await read(task);
+  if (object === undefined || isDeleted(object)) return notFoundAnswer(object);
+  const verdict = judge(request, viewOf(object, undefined)?.current);
+  if (verdict.kind === 'failed') return errorAnswer('PreconditionFailed', verdict.detail);
+  const conditional = hasWriteConditions(request) ? object.context : undefined;
+  const timeout = task.patience.remaining();
+  const { dispatcher } = parts;
+  await writeTombstone(
+    dispatcher,
+    task.key,
+    task.query.writeNeed,
+    seen ?? object.context,
+    timeout,
+    conditional,
+  );
+  return emptyAnswer(204);
+}
+
+function taskOf(parts: HttpParts, request: HttpRequest, place: Place, key: ByteString): Task {
+  const query = parseObjectQuery(request.query, parts.terms);
+  const patience = new Patience(parts.io.clock, query.timeoutMs);
+  return { parts, request, place, key: objectKey(place.type, place.bucket, key), query, patience };
+}
+
+function read({ parts, key, query, patience }: Task): Promise<StoredObject | undefined> {
+  return readObject(parts.dispatcher, key, query.reading, parts.terms, patience);
+}
+
+/** Writes on the request's conditions; rejects with `PreconditionFailed` or, for Riak's own condition, `Conflict`. */
+async function write(task: Task, content: Content): Promise<StoredObject> {
+  const { parts, request } = task;
+  checkContent(content, parts.limits);
+  parts.observer.payload(content.value.length);
+  const seen = contextHeader(request, 'X-Riak-Vclock');
+  const unchanged = contextHeader(request, 'X-Riak-If-Not-Modified');
+  const judged = hasWriteConditions(request) ? await readAndJudge(task) : undefined;
+  const ifContext = unchanged ?? judged?.ifContext;
+  const put: PutRequest = {
+    key: task.key,
+    need: task.query.writeNeed,
+    content,
+    context: seen ?? judged?.seen ?? [],
+    ...task.patience.remaining(),
+    ...(forbidsAny(request) ? { ifNoneMatch: true } : {}),
+    ...(ifContext === undefined ? {} : { ifContext }),
+  };
+  return unchanged === undefined
+    ? (await parts.dispatcher.put(put)).object
+    : await putUnlessModified(parts.dispatcher, put);
+}
+
+interface Judged {
+  /** The write holds only while the replica has this. */
+  readonly ifContext?: VersionVector;
+  /** Whoever names a version's tag has seen it. */
+  readonly seen?: VersionVector;
+}
+
+async function readAndJudge(task: Task): Promise<Judged> {
+  const object = await read(task);
+  const held = object === undefined || isDeleted(object) ? undefined : object;
+  const verdict = judge(task.request, held === undefined ? undefined : viewOf(held, undefined)?.current);
+  if (verdict.kind === 'failed') throw new LockstepError('PreconditionFailed', verdict.detail);
+  if (held === undefined) return {};
+  return namesVersion(task.request)
+    ? { ifContext: held.context, seen: held.context }
+    : { ifContext: held.context };
+}
+
+/** `X-Riak-If-Not-Modified`: Riak answers a mismatch with 409, not 412. */
+async function putUnlessModified(dispatcher: Dispatcher, put: PutRequest): Promise<StoredObject> {
+  try {
+    return (await dispatcher.put(put)).object;
+  } catch (error) {
+    if (!(error instanceof LockstepError) || error.code !== 'PreconditionFailed') throw error;
+    throw new LockstepError('Conflict', 'the object was modified: X-Riak-If-Not-Modified does not hold', {
+      cause: error,
+    });
+  }
+}
+
+function bodyAnswer(task: Task, object: StoredObject, status: number): HttpResponse {
+  const view = viewOf(object, undefined);
+  if (view === undefined) return notFoundAnswer(object);
+  tellPayload(task.parts.observer, object);
+  return objectAnswer(view, task.request, task.place, task.parts.io.random, status);
+}
+
+function contextHeader(request: HttpRequest, name: string): VersionVector | undefined {
+  const bytes = base64Header(request, name);
+  return bytes === undefined ? undefined : parseContext(bytes, name);
+}
+
+function tellPayload(observer: ClientObserver, object: StoredObject): void {
+  for (const sibling of object.siblings) observer.payload(sibling.value.length);
+}

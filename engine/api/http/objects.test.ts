@@ -1,0 +1,205 @@
+/** Laws of the HTTP interface that hold for any content; the conversations beside this file show the words. */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { present } from '../../base/assert.ts';
+import type { ByteString } from '../../base/ids.ts';
+import { byteStringFrom } from '../../base/ids.ts';
+import { defaultType, objectKey } from '../../base/object-key.ts';
+import type { Content } from '../../object/content.ts';
+import { formatLinks } from './link-header.ts';
+import { percentEncode } from './percent.ts';
+import { TestingClient, textOfAnswer } from './testing-client.contract.ts';
+
+const name = fc.uint8Array({ minLength: 1, maxLength: 20 }).map(byteStringFrom);
+/** What a header can carry: no control characters, no blanks at the ends. */
+const headerValue = fc
+  .string({
+    unit: fc
+      .integer({ min: 0x20, max: 0xff })
+      .filter((code) => code !== 0x7f)
+      .map((code) => String.fromCharCode(code)),
+  })
+  .map((text) => text.trim())
+  .filter((text) => !/^[\u0080-\u00a0]|[\u0080-\u00a0]$/.test(text));
+const token = fc.string({ unit: fc.constantFrom(...'abcxyz019-_.!~'), minLength: 1, maxLength: 8 });
+const written = fc.record({
+  bucket: name,
+  key: name,
+  value: fc.uint8Array({ maxLength: 500 }),
+  contentType: fc.tuple(token, token).map(([type, subtype]) => `${type}/${subtype}`),
+  charset: fc.option(token, { nil: undefined }),
+  encoding: fc.option(token, { nil: undefined }),
+  meta: fc.dictionary(token, headerValue, { maxKeys: 3 }),
+  links: fc.array(fc.record({ bucket: name, key: name, tag: name }), { maxLength: 3 }),
+});
+
+function charsetSuffix(charset: string | undefined): string {
+  return charset === undefined ? '' : `; charset=${charset}`;
+}
+
+test('a put then a get gives the same bytes, description, metadata and links', async () => {
+  await fc.assert(
+    fc.asyncProperty(written, async ({ bucket, key, value, contentType, charset, encoding, meta, links }) => {
+      const client = new TestingClient();
+      const place = { form: 'buckets', type: defaultType, bucket } as const;
+      const target = `/buckets/${percentEncode(bucket)}/keys/${percentEncode(key)}`;
+      const headers = {
+        'Content-Type': contentType + charsetSuffix(charset),
+        Link: formatLinks(links, place),
+        ...(encoding === undefined ? {} : { 'Content-Encoding': encoding }),
+        ...Object.fromEntries(Object.entries(meta).map(([one, text]) => [`X-Riak-Meta-${one}`, text])),
+      };
+      const stored = await client.call({ method: 'PUT', target, headers, body: value });
+      expect([stored.status, textOfAnswer(stored)]).toEqual([204, '']);
+      const got = await client.call({ method: 'GET', target });
+      expect(got.status).toBe(200);
+      expect(Buffer.from(got.body)).toEqual(Buffer.from(value));
+      expect(got.headers).toMatchObject(headers);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('no stored bytes forge a header', async () => {
+  const anyBytes = fc.uint8Array({ maxLength: 20 }).map(byteStringFrom);
+  await fc.assert(
+    fc.asyncProperty(anyBytes, anyBytes, anyBytes, anyBytes, async (metaName, text, type, tag) => {
+      const client = new TestingClient();
+      const key = objectKey(defaultType, 'b' as ByteString, 'k' as ByteString);
+      const content: Content = {
+        value: new Uint8Array(0),
+        contentType: type,
+        charset: text,
+        contentEncoding: text,
+        meta: [[metaName, text]],
+        links: [{ bucket: type, key: type, tag }],
+        tombstone: false,
+      };
+      await client.dispatcher.put({ key, need: 'one', context: [], content });
+      const { headers } = await client.call({ method: 'GET', target: '/buckets/b/keys/k' });
+      for (const [header, value] of Object.entries(headers)) {
+        expect(header).toMatch(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/);
+        expect(value).toMatch(/^[\t\x20-\x7e\x80-\xff]*$/);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('arbitrary headers are answered below 500, and a refusal tells its code', async () => {
+  const value = fc.string({
+    unit: fc.integer({ min: 0x20, max: 0xff }).map((code) => String.fromCharCode(code)),
+  });
+  const header = fc.constantFrom(
+    'Content-Type',
+    'Link',
+    'X-Riak-Vclock',
+    'X-Riak-If-Not-Modified',
+    'If-Match',
+    'If-None-Match',
+    'If-Modified-Since',
+    'If-Unmodified-Since',
+    'Accept',
+    'X-Riak-Meta-x',
+  );
+  const call = fc.record({
+    method: fc.constantFrom('GET', 'HEAD', 'PUT', 'POST', 'DELETE'),
+    headers: fc.dictionary(header, value, { maxKeys: 4 }),
+    key: fc.string({ unit: fc.constantFrom('a', '%', '2', '0', '+', '\u00e9'), minLength: 1, maxLength: 6 }),
+    query: fc.string({ unit: fc.constantFrom(...'rwd=&1230pqtimeou%'), maxLength: 12 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(call, { maxLength: 5 }), async (calls) => {
+      const client = new TestingClient();
+      for (const { method, headers, key, query } of calls) {
+        const target = `/buckets/b/keys/${key}?${query}`;
+        const answer = await client.call({ method, target, headers, body: 'v' });
+        expect(answer.status).toBeLessThan(500);
+        if (answer.status >= 400) expect(answer.headers['X-Lockstep-Error']).toMatch(/^[A-Z]/);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('quorum parameters become one need: the strongest that was asked for', async () => {
+  const client = new TestingClient();
+  const needs: [string, unknown][] = [
+    ['', 'default'],
+    ['r=1', 1],
+    ['r=all', 'all'],
+    ['r=0', 'one'],
+    ['pr=1', 'default'],
+    ['pr=3', 3],
+    ['r=1&pr=quorum', 'quorum'],
+    ['r=3&pr=quorum', 3],
+    ['r=one&node_confirms=2', 2],
+    ['r=default&pr=default&pr=0', 'default'],
+    ['rw=2', 2],
+  ];
+  for (const [query] of needs) await client.call({ method: 'GET', target: `/buckets/b/keys/k?${query}` });
+  expect(client.dispatcher.gets.map((get, index) => [needs[index]?.[0], get.need])).toEqual(needs);
+  const writes: [string, unknown][] = [
+    ['', 'default'],
+    ['w=2', 2],
+    ['w=1&dw=all', 'all'],
+    ['pw=quorum', 'default'],
+    ['w=one&pw=quorum', 'quorum'],
+  ];
+  for (const [query] of writes) {
+    const headers = { 'Content-Type': 'text/plain' };
+    await client.call({ method: 'PUT', target: `/buckets/b/keys/k?${query}`, headers });
+  }
+  expect(client.dispatcher.puts.map((put, index) => [writes[index]?.[0], put.need])).toEqual(writes);
+});
+
+test('a timeout is the whole request’s: what the first step took is missing to the second', async () => {
+  const client = new TestingClient();
+  await client.call({
+    method: 'PUT',
+    target: '/buckets/b/keys/k',
+    headers: { 'Content-Type': 'text/plain' },
+  });
+  client.dispatcher.holding = true;
+  const deletion = client.call({ method: 'DELETE', target: '/buckets/b/keys/k?timeout=500' });
+  client.clock.advance(200_000);
+  client.dispatcher.holding = false;
+  client.dispatcher.release();
+  expect((await deletion).status).toBe(204);
+  expect(client.dispatcher.gets.at(-1)?.timeoutMs).toBe(500);
+  expect(client.dispatcher.puts.at(-1)?.timeoutMs).toBe(300);
+});
+
+test('requests, errors, latencies and values are told to the observer', async () => {
+  const client = new TestingClient();
+  const headers = { 'Content-Type': 'text/plain' };
+  await client.call({ method: 'PUT', target: '/buckets/b/keys/k', headers, body: 'seven b' });
+  await client.call({ method: 'GET', target: '/buckets/b/keys/k' });
+  await client.call({ method: 'HEAD', target: '/buckets/b/keys/k' });
+  await client.call({ method: 'GET', target: '/buckets/b/keys/absent' });
+  await client.call({ method: 'PUT', target: '/buckets/b/keys/k', body: 'no type' });
+  await client.call({ method: 'GET', target: '/ping' });
+  expect(client.observer.describe()).toBe('write 2, read 3, failed 1');
+  expect(client.observer.payloads).toEqual([7, 7]);
+  expect(client.observer.latencies.length).toBe(5);
+});
+
+test('a value beyond the limit is refused by its size, whoever notices', async () => {
+  const client = new TestingClient();
+  const headers = { 'Content-Type': 'text/plain' };
+  const body = 'x'.repeat(1001);
+  const answer = await client.call({ method: 'PUT', target: '/buckets/b/keys/k', headers, body });
+  expect([answer.status, textOfAnswer(answer)]).toEqual([
+    413,
+    'the value has 1001 bytes; at most 1000 are allowed\n',
+  ]);
+  const refused = client.service.refused(413, 'too large');
+  expect([refused.status, textOfAnswer(refused)]).toEqual([
+    413,
+    'the value is too large; at most 1000 bytes are allowed\n',
+  ]);
+  expect(client.service.refused(408, 'too slow').status).toBe(408);
+  expect(present(client.service.refused(431, 'headers too large').headers['X-Lockstep-Error'], 'code')).toBe(
+    'BadRequest',
+  );
+});

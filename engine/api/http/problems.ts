@@ -1,0 +1,24 @@
+/** Errors of the product's own endpoints: problem details (RFC 9457) with the error table's code. */
+import type { LockstepError } from '../../base/errors.ts';
+import { errorTable } from '../../base/errors.ts';
+import type { HttpResponse } from '../../io/http.ts';
+
+/** An answer in JSON. */
+export function jsonAnswer(status: number, body: unknown): HttpResponse {
+  return { status, headers: { 'Content-Type': 'application/json' }, body: `${JSON.stringify(body)}\n` };
+}
+
+/** The answer to a request that ended in an error; `more` are members of its own kind. */
+export function problemAnswer(
+  { code, status, message }: LockstepError,
+  more: Readonly<Record<string, unknown>> = {},
+): HttpResponse {
+  const headers: Record<string, string> = {
+    'Content-Type': 'application/problem+json',
+    'X-Lockstep-Error': code,
+  };
+  // What refuses now may serve a second later.
+  if (status === 503) headers['Retry-After'] = '1';
+  const problem = { type: 'about:blank', title: errorTable[code].sentence, status, code, detail: message };
+  return { status, headers, body: `${JSON.stringify({ ...problem, ...more })}\n` };
+}

@@ -1,0 +1,99 @@
+/**
+ * The query parameters of Riak's object requests, with Riak's error texts (spec: facts 6.3). What is not a parameter
+ * of objects is ignored, as Riak does; what this version cannot honour is refused, never ignored.
+ */
+import { LockstepError } from '../../base/errors.ts';
+import type { Need } from '../../dispatch/requests.ts';
+import type { ReplicaTerms } from '../needs.ts';
+import { readNeed, writeNeed } from '../needs.ts';
+import type { Reading } from '../objects.ts';
+import { timeoutMsMax } from '../objects.ts';
+
+export interface ObjectQuery {
+  readonly reading: Reading;
+  readonly writeNeed: Need;
+  readonly timeoutMs: number | undefined;
+  readonly returnBody: boolean;
+  /** Which sibling is wanted. */
+  readonly vtag: string | undefined;
+}
+
+const nothingAsked: ObjectQuery = {
+  reading: { need: 'default', notFoundOk: true, basicQuorum: false },
+  writeNeed: 'default',
+  timeoutMs: undefined,
+  returnBody: false,
+  vtag: undefined,
+};
+
+const wholeNumber = /^\d{1,9}$/;
+/** Whether an acknowledged write is on stable storage is the node's `sync` setting, not the request's. */
+const syncWords = ['default', 'backend'];
+
+/** Reads the parameters. Throws `BadRequest`. `rw` is Riak's old name for both needs of a deletion. */
+export function parseObjectQuery(query: URLSearchParams, terms: ReplicaTerms): ObjectQuery {
+  if (query.size === 0) return nothingAsked;
+  const nodeConfirms = quorum(query, 'node_confirms');
+  const rw = quorum(query, 'rw');
+  const r = quorum(query, 'r');
+  const w = quorum(query, 'w');
+  const timeoutMs = timeout(query);
+  refuseUnsupported(query);
+  return {
+    reading: {
+      need: readNeed(terms, r === 'default' ? rw : r, quorum(query, 'pr'), nodeConfirms),
+      notFoundOk: boolean(query, 'notfound_ok') ?? true,
+      basicQuorum: boolean(query, 'basic_quorum') ?? false,
+    },
+    writeNeed: writeNeed(
+      terms,
+      w === 'default' ? rw : w,
+      quorum(query, 'dw'),
+      quorum(query, 'pw'),
+      nodeConfirms,
+    ),
+    timeoutMs,
+    returnBody: query.get('returnbody') === 'true',
+    vtag: query.get('vtag') ?? undefined,
+  };
+}
+
+function quorum(query: URLSearchParams, name: string): Need {
+  const text = query.get(name);
+  if (text === null) return 'default';
+  if (text === 'default' || text === 'one' || text === 'quorum' || text === 'all') return text;
+  if (wholeNumber.test(text)) return Number(text);
+  const words = "'one', 'quorum' or 'all'";
+  throw new LockstepError(
+    'BadRequest',
+    `${name} query parameter must be an integer or one of the following words: ${words}`,
+  );
+}
+
+function timeout(query: URLSearchParams): number | undefined {
+  const text = query.get('timeout');
+  if (text === null) return undefined;
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : 0;
+  if (value === 0)
+    throw new LockstepError('BadRequest', `Bad timeout value "${text}": a number of milliseconds`);
+  return Math.min(value, timeoutMsMax);
+}
+
+function refuseUnsupported(query: URLSearchParams): void {
+  if (boolean(query, 'asis') === true) refuse('asis=true', 'every write gets a version of its own');
+  const sync = query.get('sync_on_write');
+  if (sync !== null && !syncWords.includes(sync)) {
+    refuse(`sync_on_write=${sync}`, 'the sync setting of the node decides; default and backend are allowed');
+  }
+}
+
+function boolean(query: URLSearchParams, name: string): boolean | undefined {
+  const text = query.get(name)?.toLowerCase();
+  if (text === undefined || text === 'default') return undefined;
+  if (text === 'true' || text === 'false') return text === 'true';
+  throw new LockstepError('BadRequest', `${name} query parameter must be true or false`);
+}
+
+function refuse(what: string, why: string): never {
+  throw new LockstepError('BadRequest', `${what} is not supported: ${why}`);
+}

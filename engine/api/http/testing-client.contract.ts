@@ -1,0 +1,77 @@
+/** Calls the HTTP service as the door would: routes by find-my-way, one plain request in, one answer out. */
+import findMyWay from 'find-my-way';
+import type { HTTPMethod } from 'find-my-way';
+import type { HttpRequest, HttpResponse, HttpRoute, HttpService } from '../../io/http.ts';
+import { defaultContentLimits } from '../content-limits.ts';
+import { MapDispatcher, replicaCount } from '../testing/map-dispatcher.contract.ts';
+import { TallyingObserver } from '../testing/tallying-observer.contract.ts';
+import { CountingRandom, TestClock, TestLog } from '../testing/test-io.contract.ts';
+import { httpService } from './http-service.ts';
+
+export interface Call {
+  readonly method: string;
+  /** Path and query. */
+  readonly target: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array | string;
+}
+
+export class TestingClient {
+  readonly dispatcher = new MapDispatcher();
+  readonly observer = new TallyingObserver();
+  readonly clock = new TestClock();
+  readonly log = new TestLog();
+  readonly service: HttpService;
+  readonly #router = findMyWay({ maxParamLength: 100_000 });
+
+  constructor() {
+    this.service = httpService(this.dispatcher, this.observer, {
+      io: { clock: this.clock, log: this.log, random: new CountingRandom() },
+      terms: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => replicaCount },
+      limits: { ...defaultContentLimits, valueBytesMax: 1000, linkCountMax: 3, metaCountMax: 3 },
+      knowsType: (type) => type === 'maps',
+      connectionCountMax: 10,
+      requestTimeoutMs: 1000,
+    });
+    for (const route of this.service.routes) this.#router.on(route.method, route.path, noHandler, route);
+  }
+
+  async call({ method, target, headers = {}, body = '' }: Call): Promise<HttpResponse> {
+    const [path = '', query = ''] = target.split('?', 2);
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+    const request: HttpRequest = {
+      method,
+      path,
+      params: {},
+      query: new URLSearchParams(query),
+      headers: Object.fromEntries(
+        Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+      ),
+      body: bytes,
+      remote: 'client:1',
+    };
+    const routed: HTTPMethod = method === 'HEAD' ? 'GET' : (method as HTTPMethod);
+    // Percent signs are hidden from the router, which would decode them.
+    const found = this.#router.find(routed, path.replaceAll('%', '!'));
+    if (found !== null) {
+      const params = Object.entries(found.params).map(([name, value]) => [name, value?.replaceAll('!', '%')]);
+      const route = found.store as HttpRoute;
+      return route.handle({ ...request, params: Object.fromEntries(params) });
+    }
+    const allow = this.service.routes.filter((one) => this.#router.find(one.method, path)?.store === one);
+    if (allow.length === 0) return this.service.notFound(request);
+    return this.service.methodNotAllowed(
+      request,
+      allow.map((one) => one.method),
+    );
+  }
+}
+
+/** The status and the text of an answer. */
+export function textOfAnswer(answer: HttpResponse): string {
+  return typeof answer.body === 'string' ? answer.body : Buffer.from(answer.body).toString();
+}
+
+function noHandler(): void {
+  // The route is in the store; find-my-way wants a handler.
+}

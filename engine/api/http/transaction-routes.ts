@@ -1,0 +1,181 @@
+/**
+ * The endpoints of transactions: run one (cluster-wide, or in the path's bucket), ask for one by name, list those in
+ * doubt on this node, and resolve one by hand.
+ */
+import { LockstepError, asLockstepError } from '../../base/errors.ts';
+import type { Io } from '../../io/io.ts';
+import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
+import type { InDoubtEntry, Knowledge, TransactionOutcome } from '../../xa/outcomes.ts';
+import type { TransactionService } from '../../xa/transactions.ts';
+import type { Xid } from '../../xa/xid.ts';
+import { parseXid } from '../../xa/xid.ts';
+import type { ClientObserver, Purpose } from '../client-observer.ts';
+import { observeError } from '../client-observer.ts';
+import { percentDecode } from './percent.ts';
+import { jsonAnswer, problemAnswer } from './problems.ts';
+import type { TransactionLimits } from './transaction-body.ts';
+import { BodyError, parseTransaction } from './transaction-body.ts';
+
+export interface TransactionParts {
+  readonly io: Pick<Io, 'clock' | 'log'>;
+  readonly transactions: TransactionService;
+  readonly limits: TransactionLimits;
+  readonly observer: ClientObserver;
+}
+
+type Handler = (parts: TransactionParts, request: HttpRequest) => Promise<HttpResponse>;
+
+export function transactionRoutes(parts: TransactionParts): readonly HttpRoute[] {
+  return [
+    route(parts, 'POST', '/transactions', 'write', runBatch),
+    route(parts, 'POST', '/buckets/:bucket/transactions', 'write', runBatch),
+    route(parts, 'GET', '/transactions', 'read', listInDoubt),
+    route(parts, 'GET', '/transactions/:id', 'read', findOne),
+    route(parts, 'POST', '/transactions/:id/resolve', 'write', resolveOne),
+  ];
+}
+
+function route(
+  parts: TransactionParts,
+  method: 'GET' | 'POST',
+  path: string,
+  purpose: Purpose,
+  handler: Handler,
+): HttpRoute {
+  return { method, path, handle: (request) => serve(parts, request, purpose, handler) };
+}
+
+async function serve(
+  parts: TransactionParts,
+  request: HttpRequest,
+  purpose: Purpose,
+  handler: Handler,
+): Promise<HttpResponse> {
+  const { io, observer } = parts;
+  const startUs = io.clock.nowUs();
+  observer.received(purpose);
+  try {
+    return await handler(parts, request);
+  } catch (caught) {
+    const error = asLockstepError(caught);
+    if (error.code === 'Internal') io.log.event('error', 'api.http.failed', { detail: error.message });
+    observeError(observer, error.code);
+    return problemAnswer(error, error instanceof BodyError ? rulesOf(error) : {});
+  } finally {
+    observer.answered(io.clock.nowUs() - startUs);
+  }
+}
+
+async function runBatch(parts: TransactionParts, request: HttpRequest): Promise<HttpResponse> {
+  const { bucket } = request.params;
+  const pathBucket = bucket === undefined ? undefined : percentDecode(bucket, 'the bucket');
+  const batch = parseTransaction(request.body, pathBucket, parts.limits);
+  for (const { content } of batch.operations) parts.observer.payload(content.value.length);
+  const outcome = await parts.transactions.run(batch);
+  return jsonAnswer(statusOf(outcome), outcomeBody(outcome));
+}
+
+async function listInDoubt(parts: TransactionParts, request: HttpRequest): Promise<HttpResponse> {
+  const state = request.query.get('state');
+  if (state !== 'in_doubt')
+    throw new LockstepError('BadRequest', 'transactions can be listed with ?state=in_doubt');
+  await Promise.resolve();
+  return jsonAnswer(200, { transactions: parts.transactions.inDoubt().map(entryBody) });
+}
+
+async function findOne(parts: TransactionParts, request: HttpRequest): Promise<HttpResponse> {
+  const xid = xidOf(request);
+  const known = await parts.transactions.find(xid);
+  if (known !== undefined) return jsonAnswer(200, knowledgeBody(known));
+  const why = 'it never began, was aborted, or is older than what is remembered';
+  throw new LockstepError('NotFound', `there is no record of the transaction ${xid}: ${why}`);
+}
+
+async function resolveOne(parts: TransactionParts, request: HttpRequest): Promise<HttpResponse> {
+  const xid = xidOf(request);
+  const decision = decisionOf(request.body);
+  if (!(await parts.transactions.resolve(xid, decision))) {
+    throw new LockstepError('NotFound', `this node holds no prepared branch of the transaction ${xid}`);
+  }
+  return jsonAnswer(200, { transaction_id: xid, outcome: 'heuristic', heuristic: decision });
+}
+
+function xidOf(request: HttpRequest): Xid {
+  const text = percentDecode(request.params['id'] ?? '', 'the transaction');
+  const xid = parseXid(text);
+  if (xid !== undefined) return xid;
+  throw new LockstepError('BadRequest', `${JSON.stringify(text)} is no transaction's name`);
+}
+
+function decisionOf(body: Uint8Array): 'commit' | 'rollback' {
+  let decision: unknown;
+  try {
+    const given: unknown = JSON.parse(Buffer.from(body).toString('utf8'));
+    decision = typeof given === 'object' && given !== null ? Reflect.get(given, 'heuristic') : undefined;
+  } catch {
+    // Refused below, as any other body without a decision.
+    decision = undefined;
+  }
+  if (decision === 'commit' || decision === 'rollback') return decision;
+  throw new LockstepError('BadRequest', 'the body is {"heuristic": "commit"} or {"heuristic": "rollback"}');
+}
+
+function statusOf(outcome: TransactionOutcome): number {
+  if (outcome.kind === 'committed') return 200;
+  if (outcome.kind === 'inDoubt') return 202;
+  return outcome.reason === 'force_abort' ? 200 : 409;
+}
+
+function outcomeBody(outcome: TransactionOutcome): Readonly<Record<string, unknown>> {
+  switch (outcome.kind) {
+    case 'committed':
+      return {
+        transaction_id: outcome.xid,
+        outcome: 'committed',
+        operations: outcome.operationCount,
+        branches: outcome.branches.map(({ node, vote, pending }) => ({
+          node,
+          vote,
+          ...(pending ? { pending } : {}),
+        })),
+      };
+    case 'aborted':
+      return {
+        transaction_id: outcome.xid,
+        outcome: 'aborted',
+        reason: outcome.reason,
+        ...(outcome.detail === '' ? {} : { detail: outcome.detail }),
+      };
+    case 'inDoubt':
+      return { outcome: 'in_doubt', transaction_id: outcome.xid };
+  }
+}
+
+function knowledgeBody(known: Knowledge): Readonly<Record<string, unknown>> {
+  switch (known.kind) {
+    case 'committed':
+    case 'aborted':
+    case 'inDoubt':
+      return outcomeBody(known);
+    case 'prepared': {
+      const { xid, node, coordinator, keyCount, ageMs } = known;
+      const branch = { node, state: 'prepared', keys: keyCount, age_ms: ageMs };
+      return { transaction_id: xid, outcome: 'in_doubt', coordinator, branch };
+    }
+    case 'heuristic':
+      return {
+        transaction_id: known.xid,
+        outcome: 'heuristic',
+        heuristic: known.decided,
+        branch: { node: known.node },
+      };
+  }
+}
+
+function entryBody({ xid, role, state, coordinator, branches, ageMs }: InDoubtEntry): object {
+  return { transaction_id: xid, role, state, coordinator, branches, age_ms: ageMs };
+}
+
+function rulesOf({ index, rule }: BodyError): Readonly<Record<string, unknown>> {
+  return index === undefined ? { rule } : { operation: index, rule };
+}

@@ -1,0 +1,46 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { ConsistencyLevel, Need } from '../dispatch/requests.ts';
+import { consistencyLevels } from '../dispatch/requests.ts';
+import { readNeed, writeNeed } from './needs.ts';
+
+const need = fc.oneof(
+  fc.constantFrom<Need>('default', 'one', 'quorum', 'all'),
+  fc.integer({ min: 0, max: 6 }),
+);
+const copies = fc.integer({ min: 1, max: 5 });
+
+/** Replicas that a need waits for; a level other than DC_ONE waits for a majority at least. */
+function numberOf(one: Need, level: ConsistencyLevel, count: number): number {
+  const words = { one: 1, quorum: Math.floor(count / 2) + 1, all: count };
+  if (typeof one === 'number') return one;
+  return one === 'default' ? (level === 'DC_ONE' ? 1 : words.quorum) : words[one];
+}
+
+test('one need waits for as many replicas as the strongest parameter given, and for one at least', () => {
+  const level = fc.constantFrom(...consistencyLevels);
+  fc.assert(
+    fc.property(level, copies, need, need, need, need, (at, count, first, second, third, fourth) => {
+      const terms = { readLevel: at, writeLevel: at, replicaCount: () => count };
+      const others = (list: Need[]): number[] =>
+        list.map((one) => (one === 'default' ? 0 : numberOf(one, at, count)));
+      const read = readNeed(terms, first, second, third);
+      expect(numberOf(read, at, count)).toBe(
+        Math.max(1, numberOf(first, at, count), ...others([second, third])),
+      );
+      const write = writeNeed(terms, first, second, third, fourth);
+      expect(numberOf(write, at, count)).toBe(
+        Math.max(1, numberOf(first, at, count), ...others([second, third, fourth])),
+      );
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('the configured level stands unless a parameter asks for more', () => {
+  const terms = { readLevel: 'DC_SAFE_QUORUM', writeLevel: 'DC_ONE', replicaCount: () => 3 } as const;
+  expect(readNeed(terms, 'default', 2, 'quorum')).toBe('default');
+  expect(readNeed(terms, 'default', 3, 'default')).toBe(3);
+  expect(writeNeed(terms, 'default', 1, 'one', 'default')).toBe('default');
+  expect(writeNeed(terms, 'default', 'quorum', 'default', 'default')).toBe('quorum');
+});

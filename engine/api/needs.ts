@@ -1,0 +1,81 @@
+/**
+ * From Riak's quorum parameters to how many replicas a request waits for.
+ *
+ * Riak distinguishes replicas that answered (`r`, `w`), primaries among them (`pr`, `pw`), durable ones (`dw`) and
+ * distinct nodes (`node_confirms`). Here each rack has one replica, each on a node of its own, there are no
+ * stand-ins, and no write is acknowledged before it is durable: the four are one number, and the strongest of those
+ * given holds.
+ */
+import type { ConsistencyLevel, Need } from '../dispatch/requests.ts';
+
+/** What the words mean at this node. */
+export interface ReplicaTerms {
+  readonly readLevel: ConsistencyLevel;
+  readonly writeLevel: ConsistencyLevel;
+  /** Replicas of a key in the local datacenter. */
+  replicaCount(): number;
+}
+
+/** The need of a read: the strongest of `r`, `pr` and `node_confirms`. */
+export function readNeed(terms: ReplicaTerms, r: Need, pr: Need, nodeConfirms: Need): Need {
+  return strongest(terms, terms.readLevel, r, pr, nodeConfirms, 'default');
+}
+
+/**
+ * How many replicas must say that they have nothing before a client that does not take absence for an answer
+ * (`notfound_ok=false`) is told so: as many as leave fewer than the read needs; with `basic_quorum` a majority does.
+ * Undefined when the read itself has asked that many.
+ */
+export function absenceNeed(terms: ReplicaTerms, need: Need, basicQuorum: boolean): Need | undefined {
+  const count = terms.replicaCount();
+  const asked = numberOf(need, terms.readLevel, count);
+  const left = count - asked + 1;
+  const enough = basicQuorum ? Math.min(left, majorityOf(count)) : left;
+  return enough > asked ? enough : undefined;
+}
+
+/** The need of a write: the strongest of `w`, `dw`, `pw` and `node_confirms`. */
+export function writeNeed(terms: ReplicaTerms, w: Need, dw: Need, pw: Need, nodeConfirms: Need): Need {
+  return strongest(terms, terms.writeLevel, w, dw, pw, nodeConfirms);
+}
+
+function strongest(
+  terms: ReplicaTerms,
+  level: ConsistencyLevel,
+  first: Need,
+  second: Need,
+  third: Need,
+  fourth: Need,
+): Need {
+  if (second === 'default' && third === 'default' && fourth === 'default') return atLeastOne(first);
+  const count = terms.replicaCount();
+  let need = first;
+  // 'default' among the others asks for nothing beyond the first.
+  for (const other of [second, third, fourth]) {
+    if (other !== 'default' && numberOf(other, level, count) > numberOf(need, level, count)) need = other;
+  }
+  return atLeastOne(need);
+}
+
+/** Nothing is answered before one replica has: 0 asks for no more than that. */
+function atLeastOne(need: Need): Need {
+  return need === 0 ? 'one' : need;
+}
+
+function numberOf(need: Need, level: ConsistencyLevel, replicaCount: number): number {
+  if (typeof need === 'number') return need;
+  switch (need) {
+    case 'one':
+      return 1;
+    case 'quorum':
+      return majorityOf(replicaCount);
+    case 'all':
+      return replicaCount;
+    case 'default':
+      return level === 'DC_ONE' ? 1 : majorityOf(replicaCount);
+  }
+}
+
+function majorityOf(count: number): number {
+  return Math.floor(count / 2) + 1;
+}

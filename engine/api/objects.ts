@@ -1,0 +1,102 @@
+/**
+ * What both client protocols do with objects beyond one call of the dispatcher, and how they see them.
+ */
+import { BytesError } from '../base/bytes.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { ByteString } from '../base/ids.ts';
+import type { ObjectKey } from '../base/object-key.ts';
+import type { Dispatcher, Need } from '../dispatch/requests.ts';
+import type { Clock } from '../io/clock.ts';
+import { tombstone } from '../object/content.ts';
+import type { VersionVector } from '../object/dots.ts';
+import type { Sibling, StoredObject } from '../object/object.ts';
+import { decodeContext } from '../object/object.ts';
+import type { ReplicaTerms } from './needs.ts';
+import { absenceNeed } from './needs.ts';
+
+/** Milliseconds a client may ask to wait at most; more is cut to this. */
+export const timeoutMsMax = 24 * 60 * 60 * 1000;
+
+/** All that is left is deletions: to a client there is nothing. */
+export function isDeleted(object: StoredObject): boolean {
+  return object.siblings.every((sibling) => sibling.tombstone);
+}
+
+/** The one version, or undefined when there are several. */
+export function onlySibling(object: StoredObject): Sibling | undefined {
+  return object.siblings.length === 1 ? object.siblings[0] : undefined;
+}
+
+/** The context in a client's bytes; none for no bytes. Throws `BadRequest`, naming where the bytes stood. */
+export function parseContext(bytes: Uint8Array, where: string): VersionVector {
+  if (bytes.length === 0) return [];
+  try {
+    return decodeContext(bytes);
+  } catch (error) {
+    if (!(error instanceof BytesError)) throw error;
+    throw new LockstepError('BadRequest', `${where} is not a causal context that this cluster gave out`, {
+      cause: error,
+    });
+  }
+}
+
+/** A client's read. */
+export interface Reading {
+  readonly need: Need;
+  /** False: an answer of "I have none" counts for nothing until no copy can be left that matters. */
+  readonly notFoundOk: boolean;
+  readonly basicQuorum: boolean;
+}
+
+/** The object under a key; undefined when the replicas have none. */
+export async function readObject(
+  dispatcher: Dispatcher,
+  key: ObjectKey,
+  reading: Reading,
+  terms: ReplicaTerms,
+  patience: Patience,
+): Promise<StoredObject | undefined> {
+  const { need, notFoundOk, basicQuorum } = reading;
+  const { object } = await dispatcher.get({ key, need, ...patience.remaining() });
+  if (object !== undefined || notFoundOk) return object;
+  const more = absenceNeed(terms, need, basicQuorum);
+  if (more === undefined) return undefined;
+  return (await dispatcher.get({ key, need: more, ...patience.remaining() })).object;
+}
+
+/** What remains of the client's patience, for an operation of several steps. */
+export class Patience {
+  readonly #clock: Clock;
+  readonly #endUs: number | undefined;
+
+  /** `timeoutMs` undefined: the dispatcher's own limit holds for each step. */
+  constructor(clock: Clock, timeoutMs: number | undefined) {
+    this.#clock = clock;
+    this.#endUs = timeoutMs === undefined ? undefined : clock.nowUs() + timeoutMs * 1000;
+  }
+
+  /** For a request's `timeoutMs`. Throws `Timeout` when nothing remains. */
+  remaining(): { readonly timeoutMs?: number } {
+    if (this.#endUs === undefined) return {};
+    const leftMs = Math.floor((this.#endUs - this.#clock.nowUs()) / 1000);
+    if (leftMs <= 0)
+      throw new LockstepError('Timeout', 'the timeout of the request passed between two steps');
+    return { timeoutMs: leftMs };
+  }
+}
+
+/** Writes a deletion by someone who has seen `context`. */
+export async function writeTombstone(
+  dispatcher: Dispatcher,
+  key: ObjectKey,
+  need: Need,
+  context: VersionVector,
+  timeout: { readonly timeoutMs?: number },
+  ifContext?: VersionVector,
+): Promise<void> {
+  const condition = ifContext === undefined ? {} : { ifContext };
+  await dispatcher.put({ key, need, context, content: tombstone, ...timeout, ...condition });
+}
+
+/** Bucket types that this cluster knows. */
+export type KnowsType = (type: ByteString) => boolean;

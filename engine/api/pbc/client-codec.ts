@@ -1,0 +1,84 @@
+/**
+ * The client's side of the binary protocol: requests as frames, answers as values. The server does not use it; the
+ * simulator's clients, the load sources and the tests do.
+ */
+import type { ErrorCode } from '../../base/errors.ts';
+import { LockstepError } from '../../base/errors.ts';
+import { errorCodeOf } from './error-numbers.ts';
+import type { Frame } from './frames.ts';
+import type { RpbDelReq, RpbGetReq, RpbGetResp, RpbPutReq, RpbPutResp } from './schema.ts';
+import { messages } from './schema.ts';
+
+export type ClientRequest =
+  | { readonly kind: 'ping' }
+  | { readonly kind: 'getServerInfo' }
+  | { readonly kind: 'getClientId' }
+  | { readonly kind: 'setClientId'; readonly clientId: Uint8Array }
+  | { readonly kind: 'get'; readonly message: RpbGetReq }
+  | { readonly kind: 'put'; readonly message: RpbPutReq }
+  | { readonly kind: 'delete'; readonly message: RpbDelReq };
+
+export type ClientReply =
+  | { readonly kind: 'pong' }
+  | { readonly kind: 'serverInfo'; readonly node: string; readonly version: string }
+  | { readonly kind: 'clientId'; readonly clientId: Uint8Array }
+  | { readonly kind: 'clientIdSet' }
+  | { readonly kind: 'got'; readonly message: RpbGetResp }
+  | { readonly kind: 'stored'; readonly message: RpbPutResp }
+  | { readonly kind: 'deleted' }
+  /** `code` is undefined for an error that carries no number of this product's. */
+  | { readonly kind: 'failed'; readonly code: ErrorCode | undefined; readonly text: string };
+
+/** The frame of a request. */
+export function encodeRequest(request: ClientRequest): Buffer {
+  switch (request.kind) {
+    case 'ping':
+      return messages.pingReq.encode({});
+    case 'getServerInfo':
+      return messages.getServerInfoReq.encode({});
+    case 'getClientId':
+      return messages.getClientIdReq.encode({});
+    case 'setClientId':
+      return messages.setClientIdReq.encode({ client_id: request.clientId });
+    case 'get':
+      return messages.getReq.encode(request.message);
+    case 'put':
+      return messages.putReq.encode(request.message);
+    case 'delete':
+      return messages.delReq.encode(request.message);
+  }
+}
+
+/** What a server's frame says. Throws `FrameInvalid` for a code that no server sends, `BadRequest` for a bad body. */
+export function decodeReply(frame: Frame): ClientReply {
+  switch (frame.code) {
+    case messages.errorResp.code: {
+      const { errmsg, errcode } = messages.errorResp.decode(frame.body);
+      return { kind: 'failed', code: errorCodeOf(errcode), text: utf8(errmsg) };
+    }
+    case messages.pingResp.code:
+      return { kind: 'pong' };
+    case messages.getClientIdResp.code:
+      return { kind: 'clientId', clientId: messages.getClientIdResp.decode(frame.body).client_id };
+    case messages.setClientIdResp.code:
+      return { kind: 'clientIdSet' };
+    case messages.getServerInfoResp.code: {
+      const info = messages.getServerInfoResp.decode(frame.body);
+      return { kind: 'serverInfo', node: utf8(info.node), version: utf8(info.server_version) };
+    }
+    case messages.getResp.code:
+      return { kind: 'got', message: messages.getResp.decode(frame.body) };
+    case messages.putResp.code:
+      return { kind: 'stored', message: messages.putResp.decode(frame.body) };
+    case messages.delResp.code:
+      return { kind: 'deleted' };
+    default:
+      throw new LockstepError('FrameInvalid', `a server does not send message code ${frame.code}`);
+  }
+}
+
+function utf8(bytes: Uint8Array | undefined): string {
+  return bytes === undefined
+    ? ''
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+}

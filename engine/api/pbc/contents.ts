@@ -1,0 +1,77 @@
+/**
+ * Objects as the binary protocol's contents, and back (spec: facts 7.2).
+ *
+ * `vtag`, `last_mod` and `last_mod_usecs` of a written content are the server's to set: clients send back what they
+ * read, and it is ignored. Secondary indexes are refused, since they would be lost.
+ */
+import { LockstepError } from '../../base/errors.ts';
+import type { ByteString } from '../../base/ids.ts';
+import { byteStringFrom, bytesOf } from '../../base/ids.ts';
+import type { Content, Link } from '../../object/content.ts';
+import type { Sibling, StoredObject } from '../../object/object.ts';
+import { vtagOf } from '../tags.ts';
+import type { RpbContent, RpbLink, RpbPair } from './schema.ts';
+
+const noValue = new Uint8Array(0);
+const empty = '' as ByteString;
+
+/** What a put wants stored; the value is the message's own view. Throws `BadRequest`. */
+export function contentOf(message: RpbContent): Content {
+  if (message.indexes !== undefined && message.indexes.length > 0) {
+    throw new LockstepError('BadRequest', 'secondary indexes are not supported');
+  }
+  if (message.deleted === true) {
+    throw new LockstepError('BadRequest', 'a put stores a value; RpbDelReq deletes');
+  }
+  return {
+    value: message.value,
+    contentType: stringOf(message.content_type),
+    charset: stringOf(message.charset),
+    contentEncoding: stringOf(message.content_encoding),
+    meta: message.usermeta?.map(metaOf) ?? [],
+    links: message.links?.map(linkOf) ?? [],
+    tombstone: false,
+  };
+}
+
+/** All versions of an object; without their values when only the heads are wanted. */
+export function contentsOf(object: StoredObject, headOnly: boolean): readonly RpbContent[] {
+  return object.siblings.map((sibling) => rpbContentOf(sibling, headOnly));
+}
+
+/** A byte string of bytes, copied out of the frame. */
+export function stringOf(bytes: Uint8Array | undefined): ByteString {
+  return bytes === undefined || bytes.length === 0 ? empty : byteStringFrom(bytes);
+}
+
+function rpbContentOf(sibling: Sibling, headOnly: boolean): RpbContent {
+  const { lastModifiedMs } = sibling;
+  return {
+    value: headOnly ? noValue : sibling.value,
+    content_type: maybeBytes(sibling.contentType),
+    charset: maybeBytes(sibling.charset),
+    content_encoding: maybeBytes(sibling.contentEncoding),
+    vtag: Buffer.from(vtagOf(sibling.dot), 'latin1'),
+    links: sibling.links.map(rpbLinkOf),
+    last_mod: Math.floor(lastModifiedMs / 1000),
+    last_mod_usecs: (lastModifiedMs % 1000) * 1000,
+    usermeta: sibling.meta.map(([key, value]) => ({ key: bytesOf(key), value: bytesOf(value) })),
+    deleted: sibling.tombstone ? true : undefined,
+  };
+}
+
+function metaOf(pair: RpbPair): readonly [ByteString, ByteString] {
+  return [stringOf(pair.key), stringOf(pair.value)];
+}
+
+function linkOf(link: RpbLink): Link {
+  return { bucket: stringOf(link.bucket), key: stringOf(link.key), tag: stringOf(link.tag) };
+}
+
+function rpbLinkOf(link: Link): RpbLink {
+  return { bucket: bytesOf(link.bucket), key: bytesOf(link.key), tag: bytesOf(link.tag) };
+}
+
+function maybeBytes(value: ByteString): Uint8Array | undefined {
+  return value === '' ? undefined : bytesOf(value);
+}

@@ -1,0 +1,144 @@
+/**
+ * The binary protocol's framing: `u32 length | u8 code | body`, big-endian, the length counting code and body
+ * (spec: facts 7).
+ *
+ * The reader takes chunks cut anywhere. A frame that lies within one chunk is handed out as a view of it; one that is
+ * spread over several is gathered in a buffer that grows with what has arrived, never with what was announced, so a
+ * length field alone costs no memory. Messages inside the body are schema.ts.
+ */
+import protobuf from 'protobufjs';
+import type { Writer } from 'protobufjs';
+import { LockstepError } from '../../base/errors.ts';
+
+const lengthBytes = 4;
+
+export interface Frame {
+  readonly code: number;
+  /** A view of the bytes received. */
+  readonly body: Buffer;
+}
+
+export class FrameReader {
+  readonly #frameBytesMax: number;
+  /** Chunks not yet parsed; the first one from `#at` on. */
+  readonly #chunks: Buffer[] = [];
+  #at = 0;
+  /** The beginning of a frame that did not end in its chunk. */
+  #partial: Buffer | undefined;
+  #partialBytes = 0;
+  #unparsedBytes = 0;
+
+  /** `frameBytesMax` bounds code and body of one frame. */
+  constructor(frameBytesMax: number) {
+    this.#frameBytesMax = frameBytesMax;
+  }
+
+  /** Bytes taken in that were not handed out as frames. */
+  get pendingBytes(): number {
+    return this.#partialBytes + this.#unparsedBytes;
+  }
+
+  /** Takes the next bytes of the stream; keeps the view. */
+  push(chunk: Uint8Array): void {
+    if (chunk.length === 0) return;
+    this.#chunks.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+    this.#unparsedBytes += chunk.length;
+  }
+
+  /**
+   * The next whole frame, or undefined until more bytes arrive. Throws `FrameInvalid` on a length of 0 or beyond the
+   * limit; the stream has lost its frame boundaries then, and the reader must not be used any more.
+   */
+  next(): Frame | undefined {
+    for (;;) {
+      const chunk = this.#chunks[0];
+      if (chunk === undefined) return undefined;
+      const frame =
+        this.#partial === undefined ? this.#fromChunk(chunk) : this.#fromParts(chunk, this.#partial);
+      if (frame !== undefined) return frame;
+    }
+  }
+
+  /** The frame at the chunk's position; without one, what is left of the chunk becomes the partial frame. */
+  #fromChunk(chunk: Buffer): Frame | undefined {
+    const left = chunk.length - this.#at;
+    const frameBytes = left >= lengthBytes ? this.#frameBytes(chunk, this.#at) : lengthBytes;
+    if (left >= lengthBytes && left >= frameBytes) {
+      const at = this.#at;
+      this.#consume(chunk, frameBytes);
+      return frameOf(chunk.subarray(at, at + frameBytes));
+    }
+    this.#partialBytes = 0;
+    this.#gather(chunk, left, frameBytes);
+    return undefined;
+  }
+
+  /** Continues the partial frame from the chunk, by no more bytes than it lacks: first its length, then the rest. */
+  #fromParts(chunk: Buffer, partial: Buffer): Frame | undefined {
+    const wanted = this.#partialBytes < lengthBytes ? lengthBytes : this.#frameBytes(partial, 0);
+    const gathered = this.#gather(
+      chunk,
+      Math.min(wanted - this.#partialBytes, chunk.length - this.#at),
+      wanted,
+    );
+    if (this.#partialBytes < lengthBytes) return undefined;
+    const frameBytes = this.#frameBytes(gathered, 0);
+    if (this.#partialBytes < frameBytes) return undefined;
+    this.#partial = undefined;
+    this.#partialBytes = 0;
+    return frameOf(gathered.subarray(0, frameBytes));
+  }
+
+  /** Moves bytes into the partial frame, which doubles as it fills but never beyond `frameBytes`, where known. */
+  #gather(chunk: Buffer, count: number, frameBytes: number): Buffer {
+    const needed = this.#partialBytes + count;
+    let partial = this.#partial ?? Buffer.allocUnsafe(needed);
+    if (needed > partial.length) {
+      const grown = Buffer.allocUnsafe(Math.max(needed, Math.min(frameBytes, partial.length * 2)));
+      partial.copy(grown, 0, 0, this.#partialBytes);
+      partial = grown;
+    }
+    chunk.copy(partial, this.#partialBytes, this.#at, this.#at + count);
+    this.#partial = partial;
+    this.#partialBytes = needed;
+    this.#consume(chunk, count);
+    return partial;
+  }
+
+  #consume(chunk: Buffer, count: number): void {
+    this.#at += count;
+    this.#unparsedBytes -= count;
+    if (this.#at < chunk.length) return;
+    this.#chunks.shift();
+    this.#at = 0;
+  }
+
+  /** Length of the whole frame whose length field stands at `at`. */
+  #frameBytes(bytes: Buffer, at: number): number {
+    const length = bytes.readUInt32BE(at);
+    if (length === 0) throw new LockstepError('FrameInvalid', 'a frame of length 0 has no message code');
+    if (length > this.#frameBytesMax) {
+      const detail = `a frame of ${length} bytes exceeds the limit of ${this.#frameBytesMax} bytes`;
+      throw new LockstepError('FrameInvalid', detail);
+    }
+    return lengthBytes + length;
+  }
+}
+
+/** A writer that has room for the frame's head before the body. */
+export function beginFrame(): Writer {
+  return protobuf.Writer.create().fixed32(0).uint32(0);
+}
+
+/** The frame of what was written after `beginFrame`. */
+export function finishFrame(writer: Writer, code: number): Buffer {
+  const bytes = writer.finish();
+  const frame = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  frame.writeUInt32BE(frame.length - lengthBytes, 0);
+  frame.writeUInt8(code, lengthBytes);
+  return frame;
+}
+
+function frameOf(whole: Buffer): Frame {
+  return { code: whole.readUInt8(lengthBytes), body: whole.subarray(lengthBytes + 1) };
+}

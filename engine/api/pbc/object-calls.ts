@@ -1,0 +1,168 @@
+/**
+ * Get, put and delete of the binary protocol, over the dispatcher; each resolves with the frame of its answer and
+ * rejects with a `LockstepError`.
+ *
+ * What the product cannot honour is refused, never ignored: `asis`, an `n_val` other than the number of racks.
+ * `sloppy_quorum` changes nothing here: there are no stand-in replicas.
+ */
+import { LockstepError } from '../../base/errors.ts';
+import type { ObjectKey } from '../../base/object-key.ts';
+import type { Dispatcher, Need, PutRequest } from '../../dispatch/requests.ts';
+import type { Io } from '../../io/io.ts';
+import type { StoredObject } from '../../object/object.ts';
+import { encodeContext } from '../../object/object.ts';
+import type { ClientObserver } from '../client-observer.ts';
+import type { ContentLimits } from '../content-limits.ts';
+import { checkContent } from '../content-limits.ts';
+import type { ReplicaTerms } from '../needs.ts';
+import { readNeed, writeNeed } from '../needs.ts';
+import type { KnowsType } from '../objects.ts';
+import { Patience, isDeleted, parseContext, readObject, writeTombstone } from '../objects.ts';
+import type { ObjectCall } from './calls.ts';
+import { RiakRefusal, needOf, timeoutOf } from './calls.ts';
+import { contentOf, contentsOf } from './contents.ts';
+import type { RpbDelReq, RpbGetReq, RpbPutReq } from './schema.ts';
+import { messages } from './schema.ts';
+
+/** What the node chooses, and what the calls work with. */
+export interface PbcParts {
+  readonly io: Pick<Io, 'clock' | 'log' | 'network' | 'random' | 'spawn'>;
+  readonly dispatcher: Dispatcher;
+  readonly observer: ClientObserver;
+  readonly terms: ReplicaTerms;
+  readonly limits: ContentLimits;
+  readonly knowsType: KnowsType;
+  /** What RpbGetServerInfoResp tells. */
+  readonly serverInfo: { readonly node: string; readonly version: string };
+}
+
+const noBytes = Buffer.alloc(0);
+
+export function answerObjectCall(parts: PbcParts, call: ObjectCall): Promise<Buffer> {
+  switch (call.kind) {
+    case 'get':
+      return get(parts, call.key, call.message);
+    case 'put':
+      return put(parts, call.key, call.message);
+    case 'delete':
+      return remove(parts, call.key, call.message);
+  }
+}
+
+async function get(parts: PbcParts, key: ObjectKey, message: RpbGetReq): Promise<Buffer> {
+  checkCopies(parts.terms, message.n_val);
+  const need = readNeed(parts.terms, needOf(message.r), needOf(message.pr), needOf(message.node_confirms));
+  const patience = new Patience(parts.io.clock, timeoutOf(message.timeout));
+  const reading = {
+    need,
+    notFoundOk: message.notfound_ok ?? true,
+    basicQuorum: message.basic_quorum ?? false,
+  };
+  const object = await readObject(parts.dispatcher, key, reading, parts.terms, patience);
+  if (object === undefined) return messages.getResp.encode({});
+  const vclock = encodeContext(object.context);
+  if (isDeleted(object)) return messages.getResp.encode(message.deletedvclock === true ? { vclock } : {});
+  if (message.if_modified !== undefined && vclock.equals(message.if_modified)) {
+    return messages.getResp.encode({ unchanged: true });
+  }
+  const headOnly = message.head === true;
+  if (!headOnly) tellPayload(parts.observer, object);
+  return messages.getResp.encode({ content: contentsOf(object, headOnly), vclock });
+}
+
+async function put(parts: PbcParts, key: ObjectKey, message: RpbPutReq): Promise<Buffer> {
+  if (message.asis === true) refuse('asis: every write gets a version of its own');
+  checkCopies(parts.terms, message.n_val);
+  const object = await write(parts, putRequestOf(parts, key, message), message);
+  const madeKey = message.key === undefined ? Buffer.from(key.key, 'latin1') : undefined;
+  const headOnly = message.return_head === true;
+  if (message.return_body !== true && !headOnly) return messages.putResp.encode({ key: madeKey });
+  if (!headOnly) tellPayload(parts.observer, object);
+  const vclock = encodeContext(object.context);
+  return messages.putResp.encode({ content: contentsOf(object, headOnly), vclock, key: madeKey });
+}
+
+function putRequestOf(parts: PbcParts, key: ObjectKey, message: RpbPutReq): PutRequest {
+  const content = contentOf(message.content);
+  checkContent(content, parts.limits);
+  parts.observer.payload(content.value.length);
+  const context = parseContext(message.vclock ?? noBytes, 'vclock');
+  const timeoutMs = timeoutOf(message.timeout);
+  return {
+    key,
+    need: putNeed(parts, message, message.node_confirms),
+    content,
+    context,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(message.if_none_match === true ? { ifNoneMatch: true } : {}),
+    ...(message.if_not_modified === true ? { ifContext: context } : {}),
+  };
+}
+
+/** Puts, and tells a failed condition in Riak's words. */
+async function write(parts: PbcParts, request: PutRequest, message: RpbPutReq): Promise<StoredObject> {
+  // Nobody has seen a version by no context: the condition cannot hold, not even for an absent object.
+  if (request.ifContext?.length === 0) throw await conditionFailure(parts, request, message);
+  try {
+    return (await parts.dispatcher.put(request)).object;
+  } catch (error) {
+    if (!(error instanceof LockstepError) || error.code !== 'PreconditionFailed') throw error;
+    throw await conditionFailure(parts, request, message);
+  }
+}
+
+async function conditionFailure(
+  parts: PbcParts,
+  request: PutRequest,
+  message: RpbPutReq,
+): Promise<LockstepError> {
+  if (message.if_none_match === true) return new RiakRefusal('PreconditionFailed', 'match_found');
+  const { object } = await parts.dispatcher.get({ key: request.key, need: 'default' });
+  const absent = object === undefined || isDeleted(object);
+  return new RiakRefusal('PreconditionFailed', absent ? 'notfound' : 'modified');
+}
+
+/** What is not there is deleted already: Riak answers both alike. */
+async function remove(parts: PbcParts, key: ObjectKey, message: RpbDelReq): Promise<Buffer> {
+  checkCopies(parts.terms, message.n_val);
+  const patience = new Patience(parts.io.clock, timeoutOf(message.timeout));
+  const need = putNeed(parts, { ...message, w: message.w ?? message.rw }, undefined);
+  const seen = message.vclock === undefined ? undefined : parseContext(message.vclock, 'vclock');
+  if (seen !== undefined) {
+    await writeTombstone(parts.dispatcher, key, need, seen, patience.remaining());
+    return messages.delResp.encode({});
+  }
+  const get = {
+    key,
+    need: readNeed(parts.terms, needOf(message.r ?? message.rw), needOf(message.pr), 'default'),
+  };
+  const { object } = await parts.dispatcher.get({ ...get, ...patience.remaining() });
+  if (object !== undefined && !isDeleted(object)) {
+    await writeTombstone(parts.dispatcher, key, need, object.context, patience.remaining());
+  }
+  return messages.delResp.encode({});
+}
+
+interface WriteQuorums {
+  readonly w?: number | undefined;
+  readonly dw?: number | undefined;
+  readonly pw?: number | undefined;
+}
+
+function putNeed(parts: PbcParts, message: WriteQuorums, nodeConfirms: number | undefined): Need {
+  const { w, dw, pw } = message;
+  return writeNeed(parts.terms, needOf(w), needOf(dw), needOf(pw), needOf(nodeConfirms));
+}
+
+function checkCopies(terms: ReplicaTerms, copies: number | undefined): void {
+  if (copies === undefined || copies === terms.replicaCount()) return;
+  refuse(`n_val=${copies}: this datacenter keeps ${terms.replicaCount()} copies, one per rack`);
+}
+
+function refuse(what: string): never {
+  throw new LockstepError('BadRequest', `not supported: ${what}`);
+}
+
+function tellPayload(observer: ClientObserver, object: StoredObject): void {
+  for (const sibling of object.siblings) observer.payload(sibling.value.length);
+}

@@ -1,0 +1,290 @@
+/** Laws of a connection of the binary protocol: order, bounds, garbage, and its end. */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { LockstepError } from '../../base/errors.ts';
+import { settle } from '../testing/test-io.contract.ts';
+import type { ClientRequest } from './client-codec.ts';
+import { encodeRequest } from './client-codec.ts';
+import type { TestingPeer } from './testing-pair.contract.ts';
+import { TestingServer } from './testing-server.contract.ts';
+
+function get(key: string): ClientRequest {
+  return { kind: 'get', message: { bucket: Buffer.from('b'), key: Buffer.from(key) } };
+}
+
+function put(key: string, value = key): ClientRequest {
+  const content = { value: Buffer.from(value) };
+  return { kind: 'put', message: { bucket: Buffer.from('b'), key: Buffer.from(key), content } };
+}
+
+function del(key: string): ClientRequest {
+  return { kind: 'delete', message: { bucket: Buffer.from('b'), key: Buffer.from(key) } };
+}
+
+const ping: ClientRequest = { kind: 'ping' };
+
+/** The kinds of the answers, and of those that have them the values. */
+function story(peer: TestingPeer): string[] {
+  return peer.replies().map((reply) => {
+    if (reply.kind === 'failed') return `failed ${reply.code ?? ''}`;
+    if (reply.kind !== 'got') return reply.kind;
+    return ['got', ...(reply.message.content ?? []).map(({ value }) => Buffer.from(value).toString())].join(
+      ' ',
+    );
+  });
+}
+
+test('pipelined requests are answered in the order sent, whichever is done first', async () => {
+  const testing = await TestingServer.start();
+  const peer = testing.join();
+  await peer.request(put('a'), put('b'));
+  story(peer);
+  testing.dispatcher.holding = true;
+  await peer.request(get('a'), ping, get('b'));
+  expect(testing.dispatcher.held).toBe(2);
+  testing.dispatcher.releaseAt(1);
+  await peer.turn();
+  expect(story(peer)).toEqual([]);
+  testing.dispatcher.release();
+  await peer.turn();
+  expect(story(peer)).toEqual(['got a', 'pong', 'got b']);
+});
+
+test('a client reads what it wrote before, and a writer waits for the reads before it', async () => {
+  const testing = await TestingServer.start();
+  const peer = testing.join();
+  testing.dispatcher.holding = true;
+  await peer.request(put('a', 'one'), get('a'), get('a'), del('a'), get('other'));
+  const underWay: number[] = [];
+  for (let held = testing.dispatcher.held; held > 0; held = testing.dispatcher.held) {
+    underWay.push(held);
+    testing.dispatcher.release();
+    await peer.turn();
+  }
+  // The put alone; both gets; the second of them; the deletion's read, beside it the other key; and so on.
+  expect(underWay.slice(0, 4)).toEqual([1, 2, 1, 2]);
+  expect(story(peer)).toEqual(['stored', 'got one', 'got one', 'deleted', 'got']);
+});
+
+test('no more than the limit are under way, and the rest waits unread', async () => {
+  const testing = await TestingServer.start({ inFlightMax: 4 });
+  const peer = testing.join();
+  testing.dispatcher.holding = true;
+  const requests = Array.from({ length: 20 }, (_, index) => get(`k${index}`));
+  await peer.send(...requests.map(encodeRequest));
+  expect(testing.dispatcher.held).toBe(4);
+  expect(peer.paused).toBe(true);
+  expect(peer.undelivered).toBe(16);
+  while (testing.dispatcher.release()) await peer.turn();
+  expect(story(peer)).toEqual(requests.map(() => 'got'));
+  expect(testing.dispatcher.underWayMax).toBe(4);
+  expect(testing.observer.outQueueMax).toBe(4);
+  expect(peer.paused).toBe(false);
+});
+
+test('a client that does not read is not read from', async () => {
+  const testing = await TestingServer.start({ inFlightMax: 4 });
+  testing.network.highWaterBytes = 10_000;
+  const peer = testing.join();
+  await peer.request(put('a', 'x'.repeat(5000)));
+  await peer.reads(false);
+  await peer.send(...Array.from({ length: 50 }, () => encodeRequest(get('a'))));
+  expect(peer.paused).toBe(true);
+  // What the door may hold, and what was under way when it was full.
+  expect(peer.pendingBytes).toBeLessThan(10_000 + 4 * 6000);
+  expect(testing.dispatcher.gets.length).toBeLessThan(10);
+  await peer.reads(true);
+  expect(story(peer).length).toBe(51);
+});
+
+test('answers that wait for an earlier one are bounded by their bytes', async () => {
+  const testing = await TestingServer.start({ inFlightMax: 20, owedBytesMax: 10_000 });
+  const peer = testing.join();
+  await peer.request(put('big', 'x'.repeat(5000)));
+  story(peer);
+  testing.dispatcher.holding = true;
+  await peer.request(get('slow'));
+  testing.dispatcher.holding = false;
+  await peer.send(...Array.from({ length: 10 }, () => encodeRequest(get('big'))));
+  expect(testing.dispatcher.gets.length).toBeLessThan(5);
+  expect(peer.paused).toBe(true);
+  testing.dispatcher.release();
+  await peer.turn();
+  expect(story(peer).length).toBe(11);
+});
+
+const garbage: readonly [string, Buffer, string][] = [
+  ['a frame of length 0', Buffer.of(0, 0, 0, 0), 'length 0'],
+  ['an oversized frame', Buffer.of(0xff, 0xff, 0xff, 0xff, 1), 'exceeds the limit of 20000 bytes'],
+  ['another protocol', Buffer.from('GET / HTTP/1.1\r\n'), 'exceeds the limit'],
+];
+
+for (const [what, bytes, text] of garbage) {
+  test(`${what} is answered after what came before it, then the connection is closed and counted`, async () => {
+    const testing = await TestingServer.start();
+    const peer = testing.join();
+    testing.dispatcher.holding = true;
+    await peer.send(Buffer.concat([encodeRequest(get('a')), bytes, encodeRequest(ping)]));
+    expect(peer.replies()).toEqual([]);
+    expect(peer.serverEnded).toBe(false);
+    testing.dispatcher.release();
+    await peer.turn();
+    expect(peer.replies()).toEqual([
+      expect.objectContaining({ kind: 'got' }),
+      { kind: 'failed', code: 'FrameInvalid', text: expect.stringContaining(text) },
+    ]);
+    expect(peer.serverEnded).toBe(true);
+    await peer.send(Buffer.alloc(1000));
+    await peer.endClient();
+    expect(peer.closed).toBe('ended');
+    expect(testing.observer.describe()).toBe('opened 1, read 1, failed 1, closed error 1');
+    expect(testing.log.names).toEqual(['pbc.connection.refused']);
+    expect(testing.server.connections).toBe(0);
+    expect(testing.join().closed).toBeUndefined();
+  });
+}
+
+test('a connection closed for cause does not wait for ever for the client', async () => {
+  const testing = await TestingServer.start();
+  const peer = testing.join();
+  await peer.send(Buffer.of(0, 0, 0, 0));
+  expect(peer.serverEnded).toBe(true);
+  testing.clock.advance(2_000_000);
+  await peer.turn();
+  expect([peer.closed, testing.observer.describe()]).toEqual([
+    'closedHere',
+    'opened 1, failed 1, closed error 1',
+  ]);
+});
+
+test('a client that goes on reading the last answers is waited for', async () => {
+  const testing = await TestingServer.start();
+  const peer = testing.join();
+  await peer.request(put('a', 'x'.repeat(5000)));
+  await peer.reads(false);
+  await peer.request(get('a'), get('a'));
+  await peer.endClient();
+  expect(peer.serverEnded).toBe(true);
+  testing.clock.advance(900_000);
+  await peer.reads(true);
+  expect(story(peer).length).toBe(3);
+  expect([peer.closed, testing.observer.describe()]).toEqual([
+    'ended',
+    'opened 1, write 1, read 2, closed eof 1',
+  ]);
+});
+
+test('a client that ends after its requests gets its answers; one that ends within a frame gets an error', async () => {
+  const testing = await TestingServer.start();
+  const whole = testing.join();
+  testing.dispatcher.holding = true;
+  await whole.request(get('a'), get('b'));
+  await whole.endClient();
+  expect(whole.closed).toBeUndefined();
+  while (testing.dispatcher.release()) await whole.turn();
+  expect([story(whole), whole.closed]).toEqual([['got', 'got'], 'ended']);
+  testing.dispatcher.holding = false;
+  const cut = testing.join();
+  await cut.send(encodeRequest(get('a')).subarray(0, 7));
+  await cut.endClient();
+  expect([story(cut), cut.closed]).toEqual([['failed FrameInvalid'], 'ended']);
+  expect(testing.observer.describe()).toBe('opened 2, read 2, closed eof 1, failed 1, closed error 1');
+});
+
+test('a client that goes away takes nothing with it but its answers', async () => {
+  const testing = await TestingServer.start();
+  const peer = testing.join();
+  testing.dispatcher.holding = true;
+  await peer.request(put('a'), get('b'));
+  await peer.reset();
+  expect(testing.observer.describe()).toBe('opened 1, write 1, read 1, closed error 1');
+  testing.dispatcher.holding = false;
+  while (testing.dispatcher.release()) await settle();
+  expect([testing.running, testing.failed]).toEqual([0, []]);
+  const next = testing.join();
+  await next.request(get('a'));
+  expect(story(next)).toEqual(['got a']);
+});
+
+test('connections beyond the limit are told so and closed', async () => {
+  const testing = await TestingServer.start({ connectionCountMax: 2 });
+  const first = testing.join();
+  testing.join();
+  const third = testing.join();
+  await third.turn();
+  expect([story(third), third.serverEnded]).toEqual([['failed Overloaded'], true]);
+  await third.endClient();
+  expect(testing.server.connections).toBe(2);
+  await first.endClient();
+  const fourth = testing.join();
+  await fourth.request(ping);
+  expect(story(fourth)).toEqual(['pong']);
+});
+
+test('a stopping server answers what is under way, takes nothing more, and ends', async () => {
+  const testing = await TestingServer.start();
+  const peer = testing.join();
+  const idle = testing.join();
+  testing.dispatcher.holding = true;
+  await peer.request(get('a'));
+  let stopped = false;
+  const stop = testing.server.stop(5000).then(() => (stopped = true));
+  await settle();
+  await peer.request(get('late'));
+  expect([peer.serverEnded, idle.serverEnded]).toEqual([false, true]);
+  testing.dispatcher.release();
+  await peer.turn();
+  expect([story(peer), peer.serverEnded, stopped]).toEqual([['got'], true, false]);
+  await peer.endClient();
+  await idle.endClient();
+  await stop;
+  expect(testing.dispatcher.gets.length).toBe(1);
+  expect(testing.observer.describe()).toBe('opened 2, read 1, closed closedHere 2');
+});
+
+test('a stop does not wait longer than it was told to', async () => {
+  const testing = await TestingServer.start();
+  const peer = testing.join();
+  testing.dispatcher.holding = true;
+  await peer.request(get('a'));
+  const stop = testing.server.stop(5000);
+  await settle();
+  testing.clock.advance(5_000_000);
+  await peer.turn();
+  await stop;
+  expect(peer.closed).toBe('closedHere');
+});
+
+test('arbitrary bytes in arbitrary pieces never break the server', async () => {
+  const valid = fc.constantFrom(get('a'), put('a'), del('a'), ping).map(encodeRequest);
+  const framed = fc
+    .tuple(fc.nat(30), fc.uint8Array({ maxLength: 40 }))
+    .map(([code, body]) => Buffer.concat([Buffer.of(0, 0, 0, body.length + 1, code), body]));
+  const wild = fc.uint8Array({ maxLength: 10 }).map((bytes) => Buffer.from(bytes));
+  const stream = fc.array(fc.oneof({ weight: 4, arbitrary: valid }, { weight: 2, arbitrary: framed }, wild), {
+    maxLength: 10,
+  });
+  await fc.assert(
+    fc.asyncProperty(stream, fc.integer({ min: 1, max: 50 }), fc.boolean(), async (parts, size, reset) => {
+      const testing = await TestingServer.start();
+      const peer = testing.join();
+      const bytes = Buffer.concat(parts);
+      const pieces: Buffer[] = [];
+      for (let at = 0; at < bytes.length; at += size) pieces.push(bytes.subarray(at, at + size));
+      await peer.send(...pieces);
+      await (reset ? peer.reset() : peer.endClient());
+      expect(peer.closed).toBe(reset ? 'reset' : 'ended');
+      expect([testing.server.connections, testing.running, testing.failed]).toEqual([0, 0, []]);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('an error that nobody foresaw is told as Internal, logged, and costs only its request', async () => {
+  const testing = await TestingServer.start();
+  const peer = testing.join();
+  testing.dispatcher.failure = new LockstepError('Internal', 'a bug');
+  await peer.request(get('a'), ping);
+  expect(story(peer)).toEqual(['failed Internal', 'pong']);
+  expect(testing.log.names).toEqual(['api.pbc.failed']);
+});

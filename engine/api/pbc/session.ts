@@ -1,0 +1,323 @@
+/**
+ * One client's connection of the binary protocol: takes its requests, answers them in the order in which they came,
+ * and bounds what either side can make the other hold.
+ *
+ * Several requests of one client may be under way (pipelining), at most `inFlightMax`; two that concern the same
+ * object and of which one writes are done one after the other, so a client reads what it wrote before. While as many
+ * are under way, while more than `owedBytesMax` bytes of answers wait for their turn, or while the client does not
+ * read what was written, the session takes no request and stops reading.
+ *
+ * A broken frame ends the conversation: what came before is answered, then the error, then the connection closes.
+ */
+import { LockstepError, asLockstepError } from '../../base/errors.ts';
+import type { Timer } from '../../io/clock.ts';
+import type { CloseReason, Connection, ConnectionHandler } from '../../io/network.ts';
+import { observeError } from '../client-observer.ts';
+import type { Call } from './calls.ts';
+import { RiakRefusal, parseCall } from './calls.ts';
+import { FrameReader } from './frames.ts';
+import type { PbcParts } from './object-calls.ts';
+import { answerObjectCall } from './object-calls.ts';
+import { errorFrame, errorFrameOf } from './replies.ts';
+import { messages } from './schema.ts';
+
+export interface SessionLimits {
+  /** Code and body of one frame. */
+  readonly frameBytesMax: number;
+  /** Requests of one connection under way. */
+  readonly inFlightMax: number;
+  /** Bytes of answers that may wait for an earlier one before no further request is taken. */
+  readonly owedBytesMax: number;
+}
+
+export const defaultSessionLimits: SessionLimits = {
+  frameBytesMax: 17 * 1024 * 1024,
+  inFlightMax: 64,
+  owedBytesMax: 4 * 1024 * 1024,
+};
+
+/** Microseconds that a connection being closed waits for the client to take the last bytes and close its side. */
+const lingerUs = 1_000_000;
+
+/** A request from its beginning to its answer. Reused: `run` is made once. */
+interface Exchange {
+  call: Call | undefined;
+  startUs: number;
+  /** The answer, while it waits for those before it. */
+  reply: Buffer | undefined;
+  readonly run: () => Promise<void>;
+}
+
+export class Session implements ConnectionHandler {
+  readonly #parts: PbcParts;
+  readonly #limits: SessionLimits;
+  readonly #connection: Connection;
+  readonly #onOver: (session: Session) => void;
+  readonly #reader: FrameReader;
+  /** Under way or waiting for an earlier answer, oldest first. */
+  readonly #exchanges: Exchange[] = [];
+  readonly #spare: Exchange[] = [];
+  /** Taken from the reader, but must wait for an earlier request on its object. */
+  #held: Call | undefined;
+  #owedBytes = 0;
+  /** The client reads: the last write did not ask to wait. */
+  #writable = true;
+  #clientId: Uint8Array;
+  #paused = false;
+  /** The client sends no more. */
+  #clientEnded = false;
+  /** No further request is taken; the connection ends when the last answer is written. */
+  #closing: 'eof' | 'error' | 'closedHere' | undefined;
+  #over = false;
+  #linger: Timer | undefined;
+
+  constructor(
+    parts: PbcParts,
+    limits: SessionLimits,
+    connection: Connection,
+    onOver: (session: Session) => void,
+  ) {
+    this.#parts = parts;
+    this.#limits = limits;
+    this.#connection = connection;
+    this.#onOver = onOver;
+    this.#reader = new FrameReader(limits.frameBytesMax);
+    this.#clientId = parts.io.random.bytes(4);
+    parts.observer.opened();
+  }
+
+  /** Begins to serve; with a refusal, only to say so. */
+  start(refusal?: LockstepError): void {
+    this.#connection.start(this);
+    if (refusal !== undefined) this.#fail(refusal);
+  }
+
+  /** Takes no further request; closes when those under way are answered. */
+  close(): void {
+    this.#closing ??= 'closedHere';
+    this.#pump();
+  }
+
+  /** Closes now. */
+  destroy(): void {
+    this.#closing ??= 'closedHere';
+    this.#connection.destroy();
+  }
+
+  onData(chunk: Uint8Array): void {
+    // A closing session reads on, so that the client's own bytes do not reset the connection, but keeps nothing.
+    if (this.#closing !== undefined) return;
+    this.#reader.push(chunk);
+    this.#pump();
+  }
+
+  onDrain(): void {
+    this.#writable = true;
+    this.#pump();
+  }
+
+  onEnd(): void {
+    this.#clientEnded = true;
+    this.#pump();
+  }
+
+  onClose(reason: CloseReason): void {
+    this.#over = true;
+    this.#linger?.cancel();
+    this.#exchanges.length = 0;
+    this.#parts.observer.closed(this.#closing ?? (reason === 'ended' ? 'eof' : 'error'));
+    this.#onOver(this);
+  }
+
+  /** Does all that can be done now: takes requests, and reads or pauses. */
+  #pump(): void {
+    if (this.#over) return;
+    while (this.#hasRoom()) {
+      const call = this.#held ?? this.#nextCall();
+      if (call === undefined) break;
+      this.#held = this.#mustWait(call) ? call : undefined;
+      if (this.#held !== undefined) break;
+      this.#begin(call);
+    }
+    this.#regulate();
+    this.#endWhenDone();
+  }
+
+  #hasRoom(): boolean {
+    return (
+      this.#closing === undefined &&
+      this.#writable &&
+      this.#exchanges.length < this.#limits.inFlightMax &&
+      this.#owedBytes < this.#limits.owedBytesMax
+    );
+  }
+
+  /** The next request that makes sense; those that do not are answered with their error on the way. */
+  #nextCall(): Call | undefined {
+    for (;;) {
+      let framed = false;
+      try {
+        const frame = this.#reader.next();
+        if (frame === undefined) return undefined;
+        framed = true;
+        return parseCall(frame, this.#parts.knowsType, this.#parts.io.random);
+      } catch (caught) {
+        const error = asLockstepError(caught);
+        if (!framed) {
+          this.#fail(error);
+          return undefined;
+        }
+        this.#refuse(error);
+        if (!this.#hasRoom()) return undefined;
+      }
+    }
+  }
+
+  /** An earlier request on the same object is under way, and one of the two writes. */
+  #mustWait(call: Call): boolean {
+    if (!('key' in call)) return false;
+    const { packed } = call.key;
+    for (const { call: earlier } of this.#exchanges) {
+      if (earlier === undefined || !('key' in earlier) || earlier.key.packed !== packed) continue;
+      if (call.kind !== 'get' || earlier.kind !== 'get') return true;
+    }
+    return false;
+  }
+
+  #begin(call: Call): void {
+    const exchange = this.#open(call);
+    if ('key' in call) {
+      this.#parts.observer.received(call.kind === 'get' ? 'read' : 'write');
+      this.#parts.io.spawn('pbc.request', exchange.run);
+    } else {
+      this.#settle(exchange, this.#answerAtOnce(call));
+    }
+  }
+
+  #answerAtOnce(call: Exclude<Call, { readonly key: unknown }>): Buffer {
+    switch (call.kind) {
+      case 'ping':
+        return messages.pingResp.encode({});
+      case 'getServerInfo': {
+        const { node, version } = this.#parts.serverInfo;
+        return messages.getServerInfoResp.encode({
+          node: Buffer.from(node),
+          server_version: Buffer.from(version),
+        });
+      }
+      case 'getClientId':
+        return messages.getClientIdResp.encode({ client_id: this.#clientId });
+      case 'setClientId':
+        this.#clientId = call.clientId;
+        return messages.setClientIdResp.encode({});
+    }
+  }
+
+  /** An error answer in the request's turn. */
+  #refuse(error: LockstepError): void {
+    const exchange = this.#open(undefined);
+    this.#settle(exchange, this.#errorReply(error));
+  }
+
+  /** The conversation cannot go on: an error answer in its turn, then the end. */
+  #fail(error: LockstepError): void {
+    this.#parts.io.log.event('info', 'pbc.connection.refused', {
+      remote: this.#connection.remote,
+      code: error.code,
+      detail: error.message,
+    });
+    this.#closing ??= 'error';
+    this.#held = undefined;
+    this.#refuse(error);
+    this.#endWhenDone();
+  }
+
+  #errorReply(error: LockstepError): Buffer {
+    observeError(this.#parts.observer, error.code);
+    if (error.code === 'Internal') {
+      this.#parts.io.log.event('error', 'api.pbc.failed', { detail: error.message });
+    }
+    return error instanceof RiakRefusal ? errorFrame(error.code, error.message) : errorFrameOf(error);
+  }
+
+  #open(call: Call | undefined): Exchange {
+    const exchange = this.#spare.pop() ?? this.#makeExchange();
+    exchange.call = call;
+    exchange.startUs = this.#parts.io.clock.nowUs();
+    this.#exchanges.push(exchange);
+    this.#parts.observer.outQueue(this.#exchanges.length);
+    return exchange;
+  }
+
+  #makeExchange(): Exchange {
+    const exchange: Exchange = {
+      call: undefined,
+      startUs: 0,
+      reply: undefined,
+      run: () => this.#run(exchange),
+    };
+    return exchange;
+  }
+
+  async #run(exchange: Exchange): Promise<void> {
+    const { call } = exchange;
+    if (call === undefined || !('key' in call)) return;
+    let reply: Buffer;
+    try {
+      reply = await answerObjectCall(this.#parts, call);
+    } catch (caught) {
+      reply = this.#errorReply(asLockstepError(caught));
+    }
+    this.#parts.observer.answered(this.#parts.io.clock.nowUs() - exchange.startUs);
+    if (this.#over) return;
+    this.#settle(exchange, reply);
+    this.#pump();
+  }
+
+  /** The answer is there; it leaves when those before it have. */
+  #settle(exchange: Exchange, reply: Buffer): void {
+    exchange.call = undefined;
+    exchange.reply = reply;
+    this.#owedBytes += reply.length;
+    for (let first = this.#exchanges[0]; first?.reply !== undefined; first = this.#exchanges[0]) {
+      this.#owedBytes -= first.reply.length;
+      this.#writable = this.#connection.write(first.reply);
+      first.reply = undefined;
+      this.#exchanges.shift();
+      this.#spare.push(first);
+    }
+  }
+
+  #regulate(): void {
+    const pause = this.#closing === undefined && (this.#held !== undefined || !this.#hasRoom());
+    if (pause === this.#paused) return;
+    this.#paused = pause;
+    if (pause) this.#connection.pause();
+    else this.#connection.resume();
+  }
+
+  /** Ends the connection once nothing is owed: we are closing, or the client has sent its last request. */
+  #endWhenDone(): void {
+    if (this.#exchanges.length > 0 || this.#linger !== undefined) return;
+    if (this.#closing === undefined) {
+      // Without room there may be whole requests left in the reader.
+      if (!this.#clientEnded || this.#held !== undefined || !this.#hasRoom()) return;
+      if (this.#reader.pendingBytes > 0) {
+        this.#fail(new LockstepError('FrameInvalid', 'the connection ended within a frame'));
+        return;
+      }
+      this.#closing = 'eof';
+    }
+    this.#connection.end();
+    this.#lingerWhile(this.#connection.pendingBytes);
+  }
+
+  /** Waits for the client to close its side, and longer for as long as it goes on taking what is pending. */
+  #lingerWhile(pendingBytes: number): void {
+    this.#linger = this.#parts.io.clock.after(lingerUs, () => {
+      const left = this.#connection.pendingBytes;
+      if (left > 0 && left < pendingBytes) this.#lingerWhile(left);
+      else this.#connection.destroy();
+    });
+  }
+}

@@ -1,0 +1,65 @@
+/** The binary protocol's server over the twin of the dispatcher and a network by hand. */
+import { defaultContentLimits } from '../content-limits.ts';
+import { MapDispatcher, replicaCount } from '../testing/map-dispatcher.contract.ts';
+import { TallyingObserver } from '../testing/tallying-observer.contract.ts';
+import { CountingRandom, TestClock, TestLog } from '../testing/test-io.contract.ts';
+import type { PbcLimits } from './server.ts';
+import { PbcServer } from './server.ts';
+import type { TestingPeer } from './testing-pair.contract.ts';
+import { TestingNetwork } from './testing-pair.contract.ts';
+
+export class TestingServer {
+  readonly dispatcher = new MapDispatcher();
+  readonly observer = new TallyingObserver();
+  readonly clock = new TestClock();
+  readonly log = new TestLog();
+  readonly network = new TestingNetwork();
+  readonly server: PbcServer;
+  /** Names of spawned tasks that failed. */
+  readonly failed: string[] = [];
+  #running = 0;
+
+  private constructor(limits: Partial<PbcLimits>) {
+    this.server = new PbcServer(
+      {
+        io: {
+          clock: this.clock,
+          log: this.log,
+          network: this.network,
+          random: new CountingRandom(),
+          spawn: (name, task) => this.#spawn(name, task),
+        },
+        dispatcher: this.dispatcher,
+        observer: this.observer,
+        terms: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => replicaCount },
+        limits: { ...defaultContentLimits, valueBytesMax: 10_000 },
+        knowsType: (type) => type === 'maps',
+        serverInfo: { node: 'n1', version: '0.1.0' },
+      },
+      { frameBytesMax: 20_000, inFlightMax: 4, owedBytesMax: 50_000, connectionCountMax: 3, ...limits },
+    );
+  }
+
+  static async start(limits: Partial<PbcLimits> = {}): Promise<TestingServer> {
+    const testing = new TestingServer(limits);
+    await testing.server.start('server:8087');
+    return testing;
+  }
+
+  join(): TestingPeer {
+    return this.network.join();
+  }
+
+  /** Requests under way. */
+  get running(): number {
+    return this.#running;
+  }
+
+  #spawn(name: string, task: () => Promise<void>): void {
+    this.#running += 1;
+    task().then(
+      () => (this.#running -= 1),
+      () => this.failed.push(name),
+    );
+  }
+}

@@ -1,0 +1,40 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Actor, Dot } from '../object/dots.ts';
+import { contextTagOf, makeKey, vtagOf } from './tags.ts';
+import { CountingRandom } from './testing/test-io.contract.ts';
+
+const dot: fc.Arbitrary<Dot> = fc.record({
+  actor: fc.string({ minLength: 1, maxLength: 12 }).map((text) => text as Actor),
+  counter: fc.integer({ min: 1, max: 1_000_000 }),
+});
+
+test('a version has one tag, of twelve digits and letters, and no other version has it', () => {
+  const seen = new Map<string, string>();
+  fc.assert(
+    fc.property(dot, (one) => {
+      const tag = vtagOf(one);
+      expect(tag).toMatch(/^[0-9A-Za-z]{12}$/);
+      const name = `${one.counter}:${one.actor}`;
+      expect(seen.get(tag) ?? name).toBe(name);
+      seen.set(tag, name);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('an object of several versions is not tagged like any one of them', () => {
+  fc.assert(
+    fc.property(fc.array(dot, { minLength: 1, maxLength: 4 }), (context) => {
+      expect(context.map(vtagOf)).not.toContain(contextTagOf(context));
+    }),
+  );
+});
+
+test('keys that the server makes differ, need no quoting, and take all 128 bits of chance', () => {
+  const random = new CountingRandom();
+  const keys = Array.from({ length: 100 }, () => makeKey(random));
+  expect(new Set(keys).size).toBe(100);
+  for (const key of keys) expect(key).toMatch(/^[0-9A-Za-z]{24}$/);
+  expect(random.u32()).toBe(401);
+});

@@ -1,0 +1,50 @@
+/** A client observer that writes down what it is told. */
+import type { ClientObserver } from '../client-observer.ts';
+
+export class TallyingObserver implements ClientObserver {
+  readonly counts = new Map<string, number>();
+  readonly payloads: number[] = [];
+  readonly latencies: number[] = [];
+  outQueueMax = 0;
+
+  opened(): void {
+    this.#count('opened');
+  }
+
+  closed(cause: 'eof' | 'error' | 'closedHere'): void {
+    this.#count(`closed ${cause}`);
+  }
+
+  received(purpose: 'read' | 'write'): void {
+    this.#count(purpose);
+  }
+
+  answered(latencyUs: number): void {
+    this.latencies.push(latencyUs);
+  }
+
+  dropped(): void {
+    this.#count('dropped');
+  }
+
+  failed(): void {
+    this.#count('failed');
+  }
+
+  payload(bytes: number): void {
+    this.payloads.push(bytes);
+  }
+
+  outQueue(length: number): void {
+    this.outQueueMax = Math.max(this.outQueueMax, length);
+  }
+
+  /** `opened 1, read 2`, in the order of their first mention. */
+  describe(): string {
+    return [...this.counts].map(([what, count]) => `${what} ${count}`).join(', ');
+  }
+
+  #count(what: string): void {
+    this.counts.set(what, (this.counts.get(what) ?? 0) + 1);
+  }
+}

@@ -1,0 +1,78 @@
+/** Doors for the listeners' tests: a clock that a test turns, a log that it reads, draws from a counter. */
+import { Deferred } from '../../base/deferred.ts';
+import type { Clock, Timer } from '../../io/clock.ts';
+import type { Log } from '../../io/log.ts';
+import type { Random } from '../../io/random.ts';
+
+export class TestClock implements Clock {
+  #nowUs = 0;
+  #timers: { atUs: number; fire: () => void; live: boolean }[] = [];
+
+  nowUs(): number {
+    return this.#nowUs;
+  }
+
+  wallMs(): number {
+    return 784_111_777_000;
+  }
+
+  after(delayUs: number, fire: () => void): Timer {
+    const timer = { atUs: this.#nowUs + delayUs, fire, live: true };
+    this.#timers.push(timer);
+    return { cancel: () => void (timer.live = false) };
+  }
+
+  /** Moves on, firing what falls due. */
+  advance(us: number): void {
+    this.#nowUs += us;
+    const due = this.#timers.filter((timer) => timer.atUs <= this.#nowUs);
+    this.#timers = this.#timers.filter((timer) => timer.atUs > this.#nowUs);
+    for (const timer of due) if (timer.live) timer.fire();
+  }
+}
+
+export class TestLog implements Log {
+  readonly names: string[] = [];
+
+  enabled(): boolean {
+    return true;
+  }
+
+  event(_level: string, name: string): void {
+    this.names.push(name);
+  }
+}
+
+/** 1, 2, 3, and so on: no chance at all. */
+export class CountingRandom implements Random {
+  #next = 0;
+
+  u32(): number {
+    return ++this.#next;
+  }
+
+  below(bound: number): number {
+    return this.u32() % bound;
+  }
+
+  chance(numerator: number, denominator: number): boolean {
+    return this.below(denominator) < numerator;
+  }
+
+  bytes(count: number): Buffer {
+    return Buffer.alloc(count, this.u32());
+  }
+
+  fork(): Random {
+    return new CountingRandom();
+  }
+}
+
+/** Lets every promise that can settle do so. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 50; turn++) {
+    const next = new Deferred<void>();
+    next.resolve();
+    await next.promise;
+  }
+}

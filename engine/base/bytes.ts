@@ -1,0 +1,190 @@
+/**
+ * Reading and writing of the product's own binary formats (stored records, objects, causal contexts): integers are
+ * big-endian or unsigned LEB128 (`varint`), byte runs carry their length before them. A reader never reads past its
+ * bytes: malformed input throws `BytesError`, which the format above turns into its own typed error.
+ */
+import type { ByteString } from './ids.ts';
+import { bufferOf } from './ids.ts';
+
+/** The bytes do not hold what the format says. */
+export class BytesError extends Error {
+  override readonly name = 'BytesError';
+}
+
+/** Beyond this, leaving JavaScript pays. */
+const shortCharsMax = 32;
+
+/** A growing byte buffer. `finish` hands out a copy-free view; the writer must not be used after it. */
+export class ByteWriter {
+  #buffer: Buffer;
+  #length = 0;
+
+  constructor(capacityBytes = 256) {
+    this.#buffer = Buffer.allocUnsafe(capacityBytes);
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  u8(value: number): this {
+    this.#reserve(1);
+    this.#buffer[this.#length++] = value;
+    return this;
+  }
+
+  u16(value: number): this {
+    this.#reserve(2);
+    this.#length = this.#buffer.writeUInt16BE(value, this.#length);
+    return this;
+  }
+
+  u32(value: number): this {
+    this.#reserve(4);
+    this.#length = this.#buffer.writeUInt32BE(value, this.#length);
+    return this;
+  }
+
+  /** A whole number 0..2^53-1 in eight bytes. */
+  u64(value: number): this {
+    this.u32(Math.floor(value / 0x100000000));
+    return this.u32(value % 0x100000000);
+  }
+
+  /** A whole number 0..2^53-1, seven bits a byte, least significant first. */
+  varint(value: number): this {
+    this.#reserve(8);
+    let rest = value;
+    while (rest >= 0x80) {
+      this.#buffer[this.#length++] = (rest % 0x80) | 0x80;
+      rest = Math.floor(rest / 0x80);
+    }
+    this.#buffer[this.#length++] = rest;
+    return this;
+  }
+
+  /** Bytes as they are, without a length. */
+  raw(bytes: Uint8Array): this {
+    this.#reserve(bytes.length);
+    this.#buffer.set(bytes, this.#length);
+    this.#length += bytes.length;
+    return this;
+  }
+
+  /** Varint length, then the bytes. */
+  bytes(bytes: Uint8Array): this {
+    return this.varint(bytes.length).raw(bytes);
+  }
+
+  /** Varint length, then the byte string. */
+  string(value: ByteString): this {
+    this.varint(value.length);
+    this.#reserve(value.length);
+    if (value.length > shortCharsMax) {
+      this.#length += this.#buffer.write(value, this.#length, 'latin1');
+      return this;
+    }
+    for (let at = 0; at < value.length; at++) this.#buffer[this.#length++] = value.charCodeAt(at);
+    return this;
+  }
+
+  finish(): Buffer {
+    return this.#buffer.subarray(0, this.#length);
+  }
+
+  #reserve(bytes: number): void {
+    const needed = this.#length + bytes;
+    if (needed <= this.#buffer.length) return;
+    const grown = Buffer.allocUnsafe(Math.max(needed, this.#buffer.length * 2));
+    this.#buffer.copy(grown, 0, 0, this.#length);
+    this.#buffer = grown;
+  }
+}
+
+/** Reads from the front of a byte run; every method throws `BytesError` when too few bytes are left. */
+export class ByteReader {
+  readonly #buffer: Buffer;
+  #at = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#buffer = bufferOf(bytes);
+  }
+
+  /** Bytes not yet read. */
+  get left(): number {
+    return this.#buffer.length - this.#at;
+  }
+
+  u8(): number {
+    const byte = this.#buffer[this.#at];
+    if (byte === undefined) throw new BytesError('1 bytes expected, 0 left');
+    this.#at += 1;
+    return byte;
+  }
+
+  u16(): number {
+    return this.#buffer.readUInt16BE(this.#take(2));
+  }
+
+  u32(): number {
+    return this.#buffer.readUInt32BE(this.#take(4));
+  }
+
+  u64(): number {
+    const high = this.u32();
+    if (high > 0x1fffff) throw new BytesError('a whole number exceeds 2^53-1');
+    return high * 0x100000000 + this.u32();
+  }
+
+  varint(): number {
+    const only = this.#buffer[this.#at];
+    if (only !== undefined && only < 0x80) {
+      this.#at += 1;
+      return only;
+    }
+    let value = 0;
+    let scale = 1;
+    for (let count = 0; count < 8; count++) {
+      const byte = this.u8();
+      value += (byte & 0x7f) * scale;
+      if (value > Number.MAX_SAFE_INTEGER) break;
+      if (byte < 0x80) {
+        // One value has one form, so that equal objects have equal bytes.
+        if (byte === 0 && count > 0) throw new BytesError('a varint is not in its shortest form');
+        return value;
+      }
+      scale *= 0x80;
+    }
+    throw new BytesError('a varint exceeds 2^53-1');
+  }
+
+  /** A view of the next `length` bytes (not a copy). */
+  raw(length: number): Buffer {
+    const at = this.#take(length);
+    return this.#buffer.subarray(at, at + length);
+  }
+
+  /** A view of a run written by `ByteWriter.bytes`. */
+  bytes(): Buffer {
+    return this.raw(this.varint());
+  }
+
+  string(): ByteString {
+    const length = this.varint();
+    if (length === 0) return '' as ByteString;
+    const at = this.#take(length);
+    return this.#buffer.toString('latin1', at, at + length) as ByteString;
+  }
+
+  /** Throws unless everything was read. */
+  end(): void {
+    if (this.left !== 0) throw new BytesError(`${this.left} bytes too many`);
+  }
+
+  #take(count: number): number {
+    if (count > this.left) throw new BytesError(`${count} bytes expected, ${this.left} left`);
+    const at = this.#at;
+    this.#at += count;
+    return at;
+  }
+}

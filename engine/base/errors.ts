@@ -1,0 +1,88 @@
+/**
+ * Every error that the product reports, in one table: its stable code, the HTTP status that carries it, one
+ * sentence, and whether it is definite. A definite error says that the operation certainly did not happen; an
+ * indefinite one says that it may have. Clients decide by it whether a retry is safe, histories by it whether an
+ * operation is `fail` or `unknown` (source of the idea: FoundationDB's error table, Maelstrom's `definite?`).
+ */
+
+interface ErrorRow {
+  /** HTTP status of an answer that carries this error. */
+  readonly status: number;
+  /** The operation certainly did not happen. */
+  readonly definite: boolean;
+  /** What a person reads when nothing more precise is known. */
+  readonly sentence: string;
+}
+
+export const errorTable = {
+  BadRequest: { status: 400, definite: true, sentence: 'the request is malformed' },
+  Unauthorized: { status: 401, definite: true, sentence: 'the credentials are missing or wrong' },
+  NotFound: { status: 404, definite: true, sentence: 'there is no such thing' },
+  MethodNotAllowed: { status: 405, definite: true, sentence: 'the path does not offer this method' },
+  Conflict: { status: 409, definite: true, sentence: 'another operation holds what this one needs' },
+  PreconditionFailed: { status: 412, definite: true, sentence: 'the stated precondition does not hold' },
+  TooLarge: { status: 413, definite: true, sentence: 'the request exceeds a limit' },
+  UnsupportedMediaType: { status: 415, definite: true, sentence: 'the content type is not understood' },
+  Internal: { status: 500, definite: false, sentence: 'the node failed in a way it did not foresee' },
+  WasmNotImplemented: { status: 501, definite: true, sentence: 'this node runs without the wasm feature' },
+  WasmTrap: { status: 500, definite: true, sentence: 'the Wasm module trapped' },
+  WasmOutOfFuel: { status: 500, definite: true, sentence: 'the Wasm module ran out of fuel' },
+  WasmMemoryLimit: { status: 500, definite: true, sentence: 'the Wasm module exceeded its memory limit' },
+  KeyfunUnavailable: {
+    status: 503,
+    definite: true,
+    sentence: 'the bucket routes by a Wasm module that is not registered',
+  },
+  NoTargets: { status: 503, definite: true, sentence: 'no routable replica holds the key' },
+  NoQuorum: { status: 503, definite: false, sentence: 'too few replicas answered for the consistency level' },
+  Timeout: { status: 503, definite: false, sentence: 'the deadline passed before enough replicas answered' },
+  Overloaded: { status: 503, definite: true, sentence: 'a bounded queue is full; try again later' },
+  ShuttingDown: { status: 503, definite: true, sentence: 'the node is stopping' },
+  StorageFailed: { status: 503, definite: false, sentence: 'the store is out of service' },
+  ConfigInvalid: { status: 500, definite: true, sentence: 'the configuration is not valid' },
+  PlanInvalid: { status: 400, definite: true, sentence: 'the plan file is not valid' },
+  DirectoryLocked: { status: 500, definite: true, sentence: 'another process holds the data directory' },
+  FormatUnsupported: {
+    status: 500,
+    definite: true,
+    sentence: 'the data was written in a format this version does not read',
+  },
+  FrameInvalid: { status: 400, definite: true, sentence: 'a frame is truncated, oversized or corrupt' },
+  Corrupted: { status: 500, definite: true, sentence: 'stored bytes do not match their checksum' },
+  PeerRefused: { status: 503, definite: true, sentence: 'the peer refused the handshake' },
+  PeerGone: { status: 503, definite: false, sentence: 'the connection to the peer was lost' },
+  StoreForeign: { status: 500, definite: true, sentence: 'the data directory belongs to another node' },
+} as const satisfies Record<string, ErrorRow>;
+
+export type ErrorCode = keyof typeof errorTable;
+
+/** All codes, in the table's order (that order is their number on the wire: append only). */
+export const errorCodes = Object.keys(errorTable) as readonly ErrorCode[];
+
+/** An error of the table above. `detail` says what was wrong and what is allowed, for a person. */
+export class LockstepError extends Error {
+  override readonly name = 'LockstepError';
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, detail: string = errorTable[code].sentence, options?: ErrorOptions) {
+    super(detail, options);
+    this.code = code;
+  }
+
+  /** The operation certainly did not happen. */
+  get definite(): boolean {
+    return errorTable[this.code].definite;
+  }
+
+  /** HTTP status that carries this error. */
+  get status(): number {
+    return errorTable[this.code].status;
+  }
+}
+
+/** The error itself when it is one of ours; anything else becomes `Internal`, keeping it as the cause. */
+export function asLockstepError(error: unknown): LockstepError {
+  if (error instanceof LockstepError) return error;
+  const detail = error instanceof Error ? error.message : String(error);
+  return new LockstepError('Internal', detail, { cause: error });
+}

@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { LockstepError } from './errors.ts';
+import type { ByteString } from './ids.ts';
+import { byteStringFrom } from './ids.ts';
+import type { PackedKey } from './object-key.ts';
+import {
+  bucketBytesMax,
+  bucketPrefix,
+  isSystemKey,
+  keyBytesMax,
+  objectKey,
+  systemKey,
+  typeBytesMax,
+  unpackKey,
+} from './object-key.ts';
+
+const part = (maxLength: number): fc.Arbitrary<ByteString> =>
+  fc.uint8Array({ minLength: 1, maxLength }).map((bytes) => byteStringFrom(bytes));
+const names = fc.tuple(part(typeBytesMax), part(600), part(600));
+
+describe('object keys', () => {
+  it('a packed key gives back its parts', () => {
+    fc.assert(
+      fc.property(names, ([type, bucket, key]) => {
+        const name = objectKey(type, bucket, key);
+        expect(unpackKey(name.packed)).toEqual({ type, bucket, key, packed: name.packed });
+        expect(name.packed.startsWith(bucketPrefix(type, bucket))).toBe(true);
+        expect(Buffer.from(name.packed, 'latin1').toString('latin1')).toBe(name.packed);
+      }),
+    );
+  });
+
+  it('two names have one packed key only if they are the same', () => {
+    const few = fc.constantFrom('\0', 'a', 'aa', '\0\x01', '\x01') as fc.Arbitrary<ByteString>;
+    fc.assert(
+      fc.property(fc.tuple(few, few, few), fc.tuple(few, few, few), (left, right) => {
+        const same = left.every((text, index) => text === right[index]);
+        expect(objectKey(...left).packed === objectKey(...right).packed).toBe(same);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('arbitrary bytes are no packed key, or pack to themselves', () => {
+    const short = fc.uint8Array({ maxLength: 40 });
+    const likely = fc
+      .tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 3 }), fc.uint8Array({ maxLength: 12 }))
+      .map(([type, bucket, rest]) =>
+        Uint8Array.from([type, ...rest.subarray(0, type), 0, bucket, ...rest.subarray(type)]),
+      );
+    let unpacked = 0;
+    fc.assert(
+      fc.property(fc.oneof(short, likely), (bytes) => {
+        const packed = byteStringFrom(bytes) as PackedKey;
+        const name = unpackKey(packed);
+        if (name === undefined) return;
+        unpacked += 1;
+        expect(objectKey(name.type, name.bucket, name.key).packed).toBe(packed);
+      }),
+      { numRuns: 2000 },
+    );
+    expect(unpacked).toBeGreaterThan(100);
+  });
+
+  it("the engine's own records are no objects, and lie in a bucket of their own", () => {
+    fc.assert(
+      fc.property(part(40), part(40), (bucket, name) => {
+        const key = systemKey(bucket, name);
+        expect(isSystemKey(key)).toBe(true);
+        expect(unpackKey(key)).toBe(undefined);
+        expect(key).toBe(bucketPrefix('' as ByteString, bucket) + name);
+        expect(isSystemKey(objectKey(name, bucket, name).packed)).toBe(false);
+      }),
+    );
+  });
+
+  it('parts may have their limit and no more, and must not be empty', () => {
+    const limits = [typeBytesMax, bucketBytesMax, keyBytesMax];
+    const full = limits.map((limit) => 'x'.repeat(limit) as ByteString);
+    const [type, bucket, key] = full;
+    expect(
+      unpackKey(objectKey(type ?? bucketless, bucket ?? bucketless, key ?? bucketless).packed)?.key,
+    ).toBe(key);
+    limits.forEach((limit, place) => {
+      const withPart = (text: string): (() => unknown) => {
+        const parts = ['t', 'b', 'k'].map((given, index) => (index === place ? text : given) as ByteString);
+        return () => objectKey(parts[0] ?? bucketless, parts[1] ?? bucketless, parts[2] ?? bucketless);
+      };
+      expect(codeOf(withPart(''))).toBe('BadRequest');
+      expect(codeOf(withPart('x'.repeat(limit + 1)))).toBe('TooLarge');
+      expect(codeOf(withPart('x'.repeat(limit)))).toBe(undefined);
+    });
+  });
+});
+
+const bucketless = '' as ByteString;
+
+function codeOf(make: () => unknown): string | undefined {
+  try {
+    make();
+    return undefined;
+  } catch (error) {
+    return error instanceof LockstepError ? error.code : 'another error';
+  }
+}

@@ -1,0 +1,66 @@
+/** `lockstep check-config`: says whether a configuration is valid, and lists every key there is. */
+import type { Command } from 'commander';
+
+import type { NodeConfig } from '../config/config.ts';
+import { ConfigError } from '../config/faults.ts';
+import { membersOf } from '../config/misfits.ts';
+import { describeKeys, keyReferences } from '../config/reference.ts';
+import { readConfigFile } from './config-file.ts';
+import type { ExitCode } from './exit-codes.ts';
+import { exitCodes, UsageError } from './exit-codes.ts';
+import { painterFor } from './terminal.ts';
+
+interface CheckConfigOptions {
+  readonly json?: boolean;
+  readonly keys?: boolean;
+}
+
+export function addCheckConfigCommand(program: Command, finish: (code: ExitCode) => void): void {
+  program
+    .command('check-config')
+    .argument('[file]', 'the configuration file')
+    .option('--json', 'print one line of JSON')
+    .option('--keys', 'list every key with its variable, default, allowed range and meaning')
+    .description('check a configuration file, with the LOCKSTEP_ variables, without starting anything')
+    .action((file: string | undefined, options: CheckConfigOptions) => {
+      finish(checkConfig(file, options, process.env));
+    });
+}
+
+function checkConfig(
+  file: string | undefined,
+  { json = false, keys = false }: CheckConfigOptions,
+  environment: NodeJS.ProcessEnv,
+): ExitCode {
+  if (keys) console.log(json ? JSON.stringify(keyReferences()) : describeKeys());
+  if (file !== undefined) return json ? checkAsJson(file, environment) : checkAsText(file, environment);
+  if (!keys) throw new UsageError('check-config wants a FILE to check, or --keys');
+  return exitCodes.done;
+}
+
+function checkAsText(file: string, environment: NodeJS.ProcessEnv): ExitCode {
+  const config = readConfigFile(file, environment);
+  const count = membersOf(config).length;
+  const place = `pool ${config.pool}, node ${config.name} in ${config.datacenter}/${config.rack}`;
+  const valid = painterFor(process.stdout).good('valid');
+  console.log(`${file}: ${valid} (${place}, ${count} ${count === 1 ? 'node' : 'nodes'} in the cluster)`);
+  return exitCodes.done;
+}
+
+function checkAsJson(file: string, environment: NodeJS.ProcessEnv): ExitCode {
+  try {
+    console.log(JSON.stringify({ valid: true, config: plainConfig(readConfigFile(file, environment)) }));
+    return exitCodes.done;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    console.log(JSON.stringify({ valid: false, faults: error.faults }));
+    return exitCodes.usage;
+  }
+}
+
+/** JSON has no maps, and no undefined for a listener that is off. */
+function plainConfig(config: NodeConfig): object {
+  const off = { listen: 'off', pbListen: 'off', statsListen: 'off' };
+  const given = Object.entries(config).filter(([, value]) => value !== undefined);
+  return { ...off, ...Object.fromEntries(given), bucketTypes: Object.fromEntries(config.bucketTypes) };
+}

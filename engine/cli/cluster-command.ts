@@ -1,0 +1,134 @@
+/** `lockstep cluster`: several nodes on this machine, each a process of its own. */
+import type { Command } from 'commander';
+import { InvalidArgumentError } from 'commander';
+
+import { keyOf, variableOf } from '../config/keys.ts';
+import { configFileOf, prepareFiles } from './cluster-files.ts';
+import { announce, deathNotice } from './cluster-notices.ts';
+import { hasEnded, startNode, stopNodes, takenPorts, waitUntilServing } from './cluster-processes.ts';
+import type { ClusterNode } from './cluster-shape.ts';
+import { basePortDefault, clusterShape, nodeCountMax } from './cluster-shape.ts';
+import type { ExitCode } from './exit-codes.ts';
+import { exitCodes, UsageError } from './exit-codes.ts';
+import { stopRequests } from './stop-requests.ts';
+import { program } from './invocation.ts';
+import { painterFor } from './terminal.ts';
+
+interface ClusterCommandOptions {
+  readonly nodes?: number;
+  readonly racks: number;
+  readonly dcs: number;
+  readonly basePort: number;
+  readonly data: string;
+  readonly json?: boolean;
+}
+
+const helpAfter = `
+Ports: node 1 has HTTP 8098, binary protocol 8087, peers 8101, statistics 22222; each further node
+has every port 10 higher. --base-port moves all four by the same distance.
+
+A node that dies is not restarted; the command that starts it again is printed. Ctrl-C stops all
+nodes in order, a second Ctrl-C at once.`;
+
+/** Beyond the nodes' own drain timeout, which is 10 s unless a file says otherwise. */
+const stopTimeoutMs = 30_000;
+
+export function addClusterCommand(program: Command, finish: (code: ExitCode) => void): void {
+  program
+    .command('cluster')
+    .option('--nodes <n>', 'how many nodes (default: one per rack)', countUpTo(nodeCountMax))
+    .option(
+      '--racks <n>',
+      'racks per datacenter; each holds one copy of all keys',
+      countUpTo(nodeCountMax),
+      3,
+    )
+    .option('--dcs <n>', 'datacenters', countUpTo(nodeCountMax), 1)
+    .option('--base-port <port>', 'HTTP port of the first node', countUpTo(65535), basePortDefault)
+    .option('--data <directory>', 'where the nodes’ configuration files and data are', './data')
+    .option('--json', 'print the cluster’s shape as one line of JSON once it serves')
+    .description('run a cluster on this machine, each node a process, and keep it running until Ctrl-C')
+    .addHelpText('after', helpAfter)
+    .action(async (options: ClusterCommandOptions) => {
+      finish(await runCluster(options));
+    });
+}
+
+function countUpTo(max: number): (given: string) => number {
+  return (given) => {
+    const count = Number(given);
+    if (/^[0-9]+$/.test(given) && count >= 1 && count <= max) return count;
+    throw new InvalidArgumentError(`allowed: a whole number from 1 to ${max}.`);
+  };
+}
+
+async function runCluster(options: ClusterCommandOptions): Promise<ExitCode> {
+  const nodes = clusterShape({
+    nodeCount: options.nodes ?? Math.min(options.racks * options.dcs, nodeCountMax),
+    rackCount: options.racks,
+    datacenterCount: options.dcs,
+    basePort: options.basePort,
+  });
+  refuseNodeVariables(process.env);
+  const taken = await takenPorts(nodes);
+  if (taken.length > 0) {
+    throw new Error(
+      `these ports are taken: ${taken.join(', ')}; stop what holds them or give another --base-port`,
+    );
+  }
+  prepareFiles(options.data, nodes);
+  return superviseCluster(nodes, options);
+}
+
+/** Keys that differ from node to node cannot come from the environment that all of them share. */
+function refuseNodeVariables(environment: NodeJS.ProcessEnv): void {
+  const perNode = ['name', 'datacenter', 'rack', 'tokens', 'seeds', 'dataDir'];
+  const fields = [...perNode, 'listen', 'pbListen', 'peerListen', 'statsListen'];
+  const given = fields.filter((field) => environment[variableOf(field)] !== undefined);
+  if (given.length === 0) return;
+  const variables = given.map(variableOf).join(', ');
+  const keys = given.map(keyOf).join(', ');
+  throw new UsageError(
+    `${variables} would hold for every node; unset it, and set ${keys} in the nodes’ files`,
+  );
+}
+
+async function superviseCluster(
+  nodes: readonly ClusterNode[],
+  options: ClusterCommandOptions,
+): Promise<ExitCode> {
+  const painter = painterFor(process.stderr);
+  const say = (text: string) => console.error(text);
+  const stopping = new AbortController();
+  const stopRequested = stopRequests().then(() => stopping.abort());
+  const processes = nodes.map((node) => {
+    const startArguments = [program(), 'start', '--config', configFileOf(options.data, node)];
+    return startNode(node, startArguments, (line) => say(`${painter.quiet(`${node.name} |`)} ${line}`));
+  });
+  let serving = false;
+  const allGone = Promise.all(
+    processes.map(async ({ node, gone }) => {
+      const how = await gone;
+      if (!serving || stopping.signal.aborted) return;
+      say(deathNotice(node, how, configFileOf(options.data, node), painter));
+    }),
+  );
+  try {
+    await Promise.all(processes.map((started) => waitUntilServing(started, stopping.signal)));
+    serving = true;
+    announce(processes, options.data, options.json ?? false);
+    await Promise.race([stopRequested, allGone]);
+    if (!stopping.signal.aborted) throw new Error('no node is left');
+  } catch (error) {
+    // Asked to stop while the nodes were starting: that is no failure.
+    if (!stopping.signal.aborted) throw error;
+  } finally {
+    stopping.abort();
+    const left = processes.filter(({ child }) => !hasEnded(child));
+    say(`stopping ${left.map(({ node }) => node.name).join(', ')}`);
+    const killed = await stopNodes(left, stopTimeoutMs);
+    if (killed.length > 0)
+      say(`killed, since they did not stop in ${stopTimeoutMs / 1000} s: ${killed.join(', ')}`);
+  }
+  return exitCodes.done;
+}

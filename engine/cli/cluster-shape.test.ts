@@ -1,0 +1,50 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { splitAddress } from '../config/addresses.ts';
+import { basePortDefault, clusterShape, listenersOf, nodeCountMax } from './cluster-shape.ts';
+import { UsageError } from './exit-codes.ts';
+
+const shape = (nodeCount: number, rackCount: number, datacenterCount: number, basePort = basePortDefault) =>
+  clusterShape({ nodeCount, rackCount, datacenterCount, basePort });
+
+describe('the shape of a local cluster', () => {
+  it('the first node has the product’s default ports', () => {
+    expect(shape(3, 3, 1)[0]).toEqual({
+      name: 'n1',
+      datacenter: 'dc1',
+      rack: 'r1',
+      http: '127.0.0.1:8098',
+      pb: '127.0.0.1:8087',
+      peer: '127.0.0.1:8101',
+      stats: '127.0.0.1:22222',
+    });
+  });
+
+  it('nodes are dealt over datacenters first, then over racks', () => {
+    const places = (...given: [number, number, number]) =>
+      shape(...given).map(({ datacenter, rack }) => `${datacenter}/${rack}`);
+    expect(places(3, 3, 1)).toEqual(['dc1/r1', 'dc1/r2', 'dc1/r3']);
+    expect(places(5, 3, 1)).toEqual(['dc1/r1', 'dc1/r2', 'dc1/r3', 'dc1/r1', 'dc1/r2']);
+    expect(places(6, 3, 2)).toEqual(['dc1/r1', 'dc2/r1', 'dc1/r2', 'dc2/r2', 'dc1/r3', 'dc2/r3']);
+  });
+
+  it('no port is used twice, whatever the number of nodes', () => {
+    const ports = fc.integer({ min: 1035, max: 50_421 });
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: nodeCountMax }), ports, (nodeCount, basePort) => {
+        const used = shape(nodeCount, 3, 1, basePort)
+          .flatMap(listenersOf)
+          .map(({ address }) => address);
+        expect(new Set(used).size).toBe(nodeCount * 4);
+        expect(used.every((address) => splitAddress(address) !== undefined)).toBe(true);
+      }),
+    );
+  });
+
+  it('a base port that leaves no room is refused with the range that has', () => {
+    expect(() => shape(3, 3, 1, 80)).toThrow(UsageError);
+    expect(() => shape(3, 3, 1, 51_392)).toThrow('allowed for 3 nodes: 1035 to 51391');
+    expect(shape(3, 3, 1, 51_391)).toHaveLength(3);
+  });
+});

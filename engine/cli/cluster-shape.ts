@@ -1,0 +1,75 @@
+/**
+ * The shape of a local cluster: which nodes, in which datacenters and racks, on which ports. Pure.
+ *
+ * Ports: the first node has the product's default ports (HTTP 8098, binary protocol 8087, peers 8101, statistics
+ * 22222), every further node has each of them 10 higher. Their last digits differ, so no two ever meet. Another base
+ * port moves all four by the same distance.
+ */
+import type { Address } from '../io/network.ts';
+import { UsageError } from './exit-codes.ts';
+
+export interface ClusterOptions {
+  readonly nodeCount: number;
+  /** Racks per datacenter. */
+  readonly rackCount: number;
+  readonly datacenterCount: number;
+  /** HTTP port of the first node. */
+  readonly basePort: number;
+}
+
+export interface ClusterNode {
+  readonly name: string;
+  readonly datacenter: string;
+  readonly rack: string;
+  readonly http: Address;
+  readonly pb: Address;
+  readonly peer: Address;
+  readonly stats: Address;
+}
+
+export const basePortDefault = 8098;
+export const nodeCountMax = 100;
+
+const host = '127.0.0.1';
+const portStep = 10;
+/** Ports of the first node, from its HTTP port. */
+const offsets = { http: 0, pb: 8087 - 8098, peer: 8101 - 8098, stats: 22222 - 8098 };
+
+/** The nodes, dealt round-robin over the datacenters, and in each over its racks. Throws `UsageError`. */
+export function clusterShape(options: ClusterOptions): readonly ClusterNode[] {
+  const { nodeCount, basePort, datacenterCount, rackCount } = options;
+  checkPorts(basePort, nodeCount);
+  return Array.from({ length: nodeCount }, (_, index) => {
+    const at = (offset: number) => `${host}:${basePort + offset + portStep * index}`;
+    return {
+      name: `n${index + 1}`,
+      datacenter: `dc${(index % datacenterCount) + 1}`,
+      rack: `r${(Math.floor(index / datacenterCount) % rackCount) + 1}`,
+      http: at(offsets.http),
+      pb: at(offsets.pb),
+      peer: at(offsets.peer),
+      stats: at(offsets.stats),
+    };
+  });
+}
+
+/** The listeners of a node by what people call them. */
+export function listenersOf(
+  node: ClusterNode,
+): readonly { readonly what: string; readonly address: Address }[] {
+  return [
+    { what: 'HTTP', address: node.http },
+    { what: 'binary protocol', address: node.pb },
+    { what: 'peers', address: node.peer },
+    { what: 'statistics', address: node.stats },
+  ];
+}
+
+function checkPorts(basePort: number, nodeCount: number): void {
+  const least = 1024 - offsets.pb;
+  const most = 65535 - offsets.stats - portStep * (nodeCount - 1);
+  if (basePort >= least && basePort <= most) return;
+  throw new UsageError(
+    `--base-port ${basePort}: allowed for ${nodeCount} nodes: ${least} to ${most} (see cluster --help)`,
+  );
+}

@@ -1,0 +1,62 @@
+/**
+ * The `lockstep` command: its subcommands, each in a file of its own, and what becomes of their errors.
+ */
+import { Command, CommanderError } from 'commander';
+
+import { version } from '../base/version.ts';
+import { addCheckConfigCommand } from './check-config-command.ts';
+import { addClusterCommand } from './cluster-command.ts';
+import type { ExitCode } from './exit-codes.ts';
+import { describeFailure, exitCodeOf, exitCodes } from './exit-codes.ts';
+import { addLeaveCommand } from './leave-command.ts';
+import { addStartCommand } from './start-command.ts';
+import { storeCommand } from './store-command.ts';
+import { painterFor } from './terminal.ts';
+
+const helpAfter = `
+Examples:
+  lockstep cluster                             three nodes in three racks on this machine, files under ./data
+  lockstep cluster --racks 3 --dcs 2           six nodes: two datacenters of three racks
+  lockstep start --config lockstep.yaml        one node
+  lockstep leave --node 127.0.0.1:8098         the node hands over what it owns and stops
+  lockstep check-config lockstep.yaml          is this configuration valid?
+  lockstep check-config --keys                 every key: variable, default, allowed range, meaning
+  lockstep store verify data/n1/store           is every stored byte sound?
+
+Exit codes:
+  0  done
+  1  it failed; the last line says why
+  2  the command line or the configuration is wrong
+
+Every configuration key is also an environment variable: LOCKSTEP_ and the key in capitals.`;
+
+/** Runs the command line `argv` (as `process.argv`); resolves with the exit code. Never rejects. */
+export async function runLockstep(argv: readonly string[]): Promise<ExitCode> {
+  let code: ExitCode = exitCodes.done;
+  const program = buildProgram((finished) => (code = finished));
+  try {
+    await program.parseAsync(argv);
+    return code;
+  } catch (error) {
+    // Commander has said what is wrong, or printed the help that was asked for.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
+    console.error(describeFailure(error, painterFor(process.stderr)));
+    return exitCodeOf(error);
+  }
+}
+
+function buildProgram(finish: (code: ExitCode) => void): Command {
+  const program = new Command('lockstep')
+    .description('A clustered, replicated key-value datastore.')
+    .version(version, '--version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    .addHelpText('after', helpAfter)
+    .showHelpAfterError('(lockstep --help lists commands and options)')
+    .exitOverride();
+  addStartCommand(program, finish);
+  addClusterCommand(program, finish);
+  addLeaveCommand(program, finish);
+  addCheckConfigCommand(program, finish);
+  program.addCommand(storeCommand(finish));
+  return program;
+}

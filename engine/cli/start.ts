@@ -1,0 +1,34 @@
+/** One node, from its configuration file to its orderly stop. */
+import type { NodeAddresses } from '../node.ts';
+import { Node } from '../node.ts';
+import { createRealIo } from '../real/io.ts';
+import { dataDirectoryOf, readConfigFile } from './config-file.ts';
+import type { ExitCode } from './exit-codes.ts';
+import { exitCodes } from './exit-codes.ts';
+import { stopRequests } from './stop-requests.ts';
+
+/** Runs the node of a configuration file until it is asked to stop, or has left its cluster. */
+export async function start(file: string): Promise<ExitCode> {
+  const config = readConfigFile(file, process.env);
+  const io = createRealIo({
+    dataDirectory: dataDirectoryOf(file, config),
+    logLevel: config.logLevel,
+    node: config.name,
+  });
+  const stopRequested = stopRequests();
+  const node = await Node.start(io, config);
+  console.log(describeAddresses(config.name, node.addresses));
+  await Promise.race([stopRequested, node.left]);
+  await node.stop();
+  if (io.failedTasks() === 0) return exitCodes.done;
+  throw new Error(
+    `${io.failedTasks()} tasks failed while the node ran, which is a bug; the log has each as task.failed`,
+  );
+}
+
+/** `n1 serves HTTP on 127.0.0.1:8098, …`, without what is off. */
+function describeAddresses(name: string, { http, pb, peer, stats }: NodeAddresses): string {
+  const listeners = { HTTP: http, 'the binary protocol': pb, peers: peer, statistics: stats };
+  const served = Object.entries(listeners).filter(([, address]) => address !== undefined);
+  return `${name} serves ${served.map(([what, address]) => `${what} on ${address}`).join(', ')}`;
+}

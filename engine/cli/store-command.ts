@@ -1,0 +1,182 @@
+/** `lockstep store inspect|verify|compact DIR`: an operator's look at the files of a node that is not running. */
+import { statSync } from 'node:fs';
+import { basename, dirname, resolve } from 'node:path';
+
+import { Presets, SingleBar } from 'cli-progress';
+import { Command } from 'commander';
+
+import { LockstepError } from '../base/errors.ts';
+import type { Disk } from '../io/disk.ts';
+import { DiskError } from '../io/disk.ts';
+import { realClock } from '../real/clock.ts';
+import { createRealDisk } from '../real/disk.ts';
+import { createRealLog } from '../real/log.ts';
+import { RealRandom } from '../real/random.ts';
+import { lockName } from '../store/file-names.ts';
+import { storeDefaults } from '../store/options.ts';
+import type { StoreIo } from '../store/store-io.ts';
+import { Store } from '../store/store.ts';
+import type { StoreReport } from '../store/verify.ts';
+import { inspectManifest, verifyStore } from '../store/verify.ts';
+import type { ExitCode } from './exit-codes.ts';
+import { exitCodes, UsageError } from './exit-codes.ts';
+import { painterFor, table } from './terminal.ts';
+
+interface Flags {
+  readonly json?: boolean;
+}
+
+/** Where a store lies: the door to the directory above it, and its name there. */
+interface Place {
+  readonly disk: Disk;
+  readonly directory: string;
+}
+
+/** The subcommand; `finish` hears how it ended. */
+export function storeCommand(finish: (code: ExitCode) => void): Command {
+  const command = new Command('store').description('look after the files of a node that is not running');
+  command
+    .command('inspect')
+    .argument('<dir>', "the store's directory")
+    .option('--json', 'print one line of JSON')
+    .description('whose store it is, and what its segments hold')
+    .action(async (dir: string, flags: Flags) => finish(await inspect(placeOf(dir), flags)));
+  command
+    .command('verify')
+    .argument('<dir>', "the store's directory")
+    .option('--json', 'print one line of JSON')
+    .description('read every byte; exit code 1, with file and offset, when something is wrong')
+    .action(async (dir: string, flags: Flags) => finish(await verify(placeOf(dir), flags)));
+  command
+    .command('compact')
+    .argument('<dir>', "the store's directory")
+    .option('--json', 'print one line of JSON')
+    .description('merge all sound segments; damaged ones are left as they are')
+    .action(async (dir: string, flags: Flags) => finish(await compact(placeOf(dir), flags)));
+  return command;
+}
+
+async function inspect(place: Place, { json = false }: Flags): Promise<ExitCode> {
+  const report = await look(place, json);
+  if (json) console.log(JSON.stringify(report));
+  else console.log(describeStore(report));
+  return exitCodes.done;
+}
+
+async function verify(place: Place, { json = false }: Flags): Promise<ExitCode> {
+  const report = await look(place, json);
+  const { findings } = report;
+  const sound = findings.length === 0;
+  if (json) console.log(JSON.stringify({ sound, findings, segments: report.segments.length }));
+  else console.log(describeFindings(report));
+  return sound ? exitCodes.done : exitCodes.failed;
+}
+
+async function compact(place: Place, { json = false }: Flags): Promise<ExitCode> {
+  const reading = await inspectManifest(place.disk, place.directory);
+  if (reading === undefined) throw new LockstepError('NotFound', 'the directory holds no store');
+  const io = ioOf(place.disk);
+  const { nodeName } = reading.manifest;
+  const merge = { ...storeDefaults.merge, enabled: false };
+  const store = await Store.open(io, place.directory, { ...storeDefaults, nodeName, merge });
+  try {
+    const before = store.figures;
+    const merged = await store.compact();
+    await store.settle();
+    const after = store.figures;
+    const result = { before: before.diskBytes, after: after.diskBytes, keys: after.keyCount, ...merged };
+    console.log(
+      json
+        ? JSON.stringify(result)
+        : `${result.before} bytes before, ${result.after} after, ${result.keys} keys`,
+    );
+  } finally {
+    await store.close();
+  }
+  return exitCodes.done;
+}
+
+/** Reads the whole store, with a progress bar where a person waits. */
+async function look({ disk, directory }: Place, json: boolean): Promise<StoreReport> {
+  const lock = await lockOf(disk, directory);
+  const bar = new SingleBar(
+    { format: '{bar} {percentage}% | {value} of {total} bytes' },
+    Presets.shades_classic,
+  );
+  const shown = process.stderr.isTTY && !json;
+  if (shown) bar.start(0, 0);
+  try {
+    return await verifyStore(disk, directory, (done, all) => {
+      if (!shown) return;
+      bar.setTotal(all);
+      bar.update(done);
+    });
+  } finally {
+    if (shown) bar.stop();
+    await lock.release();
+  }
+}
+
+async function lockOf(disk: Disk, directory: string): ReturnType<Disk['lock']> {
+  try {
+    return await disk.lock(`${directory}/${lockName}`);
+  } catch (error) {
+    if (!(error instanceof DiskError) || error.failure !== 'locked') throw error;
+    throw new LockstepError('DirectoryLocked', 'a running node holds the store; stop it first', {
+      cause: error,
+    });
+  }
+}
+
+function placeOf(dir: string): Place {
+  const path = resolve(dir);
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) {
+    throw new UsageError(`${dir} is not a directory`);
+  }
+  return { disk: createRealDisk(dirname(path)), directory: basename(path) };
+}
+
+function ioOf(disk: Disk): StoreIo {
+  const log = createRealLog({ level: 'warn', node: 'lockstep store' });
+  return {
+    clock: realClock,
+    disk,
+    random: new RealRandom(),
+    log,
+    spawn: (name, task) => {
+      task().catch((error: unknown) =>
+        log.event('error', 'task.failed', { task: name, error: String(error) }),
+      );
+    },
+  };
+}
+
+function describeStore(report: StoreReport): string {
+  const painter = painterFor(process.stdout);
+  const rows = report.segments.map((segment) => [
+    `${String(segment.number).padStart(8, '0')}.log`,
+    segment.kind,
+    segment.sealed ? 'sealed' : 'open',
+    String(segment.bytes),
+    String(segment.records),
+    String(segment.removals),
+    segment.hint,
+  ]);
+  return [
+    `${painter.strong('store')} ${report.storeId} of node ${painter.strong(report.nodeName)}`,
+    `made ${new Date(report.createdMs).toISOString()}`,
+    table([['segment', 'kind', 'state', 'bytes', 'records', 'removals', 'hint'], ...rows]),
+    ...(report.findings.length === 0 ? [] : [describeFindings(report)]),
+  ].join('\n');
+}
+
+function describeFindings({ findings, segments }: StoreReport): string {
+  const painter = painterFor(process.stdout);
+  if (findings.length === 0) return `${painter.good('sound')}: ${segments.length} segments, every byte read`;
+  const lines = findings.map(
+    ({ file, offset, bytes, detail }) => `${painter.bad(file)} offset ${offset}, ${bytes} bytes: ${detail}`,
+  );
+  return [...lines, `${findings.length} ${findings.length === 1 ? 'place is' : 'places are'} wrong`].join(
+    '\n',
+  );
+}

@@ -1,0 +1,134 @@
+/**
+ * From bytes of YAML (1.2) to the entries under its one root key. Bounded before anything is built: size, nesting (the
+ * parser recurses, and deep nesting kills the process), and what aliases expand to. Keys given twice, unknown tags
+ * and further documents are faults.
+ */
+import { LineCounter, Parser, isMap, isScalar, parseDocument } from 'yaml';
+import type { CST } from 'yaml';
+
+import type { FaultList } from './faults.ts';
+import { showGiven, showKey } from './values.ts';
+
+export const fileBytesMax = 256 * 1024;
+export const nestingMax = 16;
+export const aliasCountMax = 64;
+
+export interface ConfigEntry {
+  readonly value: unknown;
+  /** Line of the key, from 1. */
+  readonly line: number;
+}
+
+export interface ConfigDocument {
+  /** The root key. */
+  readonly pool: string;
+  /** Maps inside the values are `Map`s. */
+  readonly entries: ReadonlyMap<string, ConfigEntry>;
+}
+
+/** The document, or undefined once `faults` was told why there is none. */
+export function readDocument(
+  yamlText: string,
+  source: string,
+  faults: FaultList,
+): ConfigDocument | undefined {
+  const fault = (problem: string, line?: number) =>
+    faults.add({ source, key: '', problem, ...(line === undefined ? {} : { line }) });
+  if (Buffer.byteLength(yamlText) > fileBytesMax) {
+    fault(`the file has ${Buffer.byteLength(yamlText)} bytes; allowed: at most ${fileBytesMax}`);
+    return undefined;
+  }
+  if (nestingOf(yamlText) > nestingMax) {
+    fault(`the file nests more than ${nestingMax} levels deep`);
+    return undefined;
+  }
+  const lines = new LineCounter();
+  const document = parse(yamlText, lines);
+  for (const { message, pos } of [...document.errors, ...document.warnings]) {
+    fault(`not valid YAML: ${message}`, lines.linePos(pos[0]).line);
+  }
+  if (!faults.empty) return undefined;
+  return readRoot(document, lines, fault);
+}
+
+/** One value as the environment gives it: YAML like a value in the file. Undefined when it is not valid. */
+export function readValue(yamlText: string): { readonly value: unknown } | undefined {
+  if (yamlText.length > fileBytesMax || nestingOf(yamlText) > nestingMax) return undefined;
+  const document = parse(yamlText, new LineCounter());
+  if (document.errors.length + document.warnings.length > 0) return undefined;
+  return expand(document);
+}
+
+type ParsedDocument = ReturnType<typeof parse>;
+
+function parse(yamlText: string, lineCounter: LineCounter) {
+  return parseDocument(yamlText, { lineCounter, prettyErrors: false, logLevel: 'error', schema: 'core' });
+}
+
+/** Plain values of a document; undefined when its aliases expand beyond the bound. */
+function expand(document: ParsedDocument): { readonly value: unknown } | undefined {
+  try {
+    return { value: document.toJS({ mapAsMap: true, maxAliasCount: aliasCountMax }) as unknown };
+  } catch (error) {
+    // The library's word for too many aliases, and for an alias of itself.
+    if (error instanceof ReferenceError || error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+function readRoot(
+  document: ParsedDocument,
+  lines: LineCounter,
+  fault: (problem: string, line?: number) => void,
+): ConfigDocument | undefined {
+  const expanded = expand(document);
+  if (expanded === undefined) {
+    fault(`aliases repeat more than ${aliasCountMax} times or name themselves`);
+    return undefined;
+  }
+  const root: unknown = expanded.value;
+  if (!(root instanceof Map) || root.size !== 1) {
+    fault(`${showGiven(root)} given; the file holds one root key, the pool's name, with the keys below it`);
+    return undefined;
+  }
+  const [[pool, body]] = [...(root as ReadonlyMap<unknown, unknown>)] as [[unknown, unknown]];
+  if (body !== null && !(body instanceof Map)) {
+    fault(`${showGiven(body)} given below ${showKey(pool)}; allowed: the keys of a pool`);
+    return undefined;
+  }
+  const lineOf = linesOfKeys(document, lines);
+  const entries = new Map<string, ConfigEntry>();
+  for (const [key, value] of (body ?? new Map()) as ReadonlyMap<unknown, unknown>) {
+    entries.set(showKey(key), { value, line: lineOf.get(key) ?? 1 });
+  }
+  return { pool: showKey(pool), entries };
+}
+
+/** The line of every key below the root key. */
+function linesOfKeys(document: ParsedDocument, lines: LineCounter): ReadonlyMap<unknown, number> {
+  const found = new Map<unknown, number>();
+  const body = isMap(document.contents) ? document.contents.items[0]?.value : undefined;
+  if (!isMap(body)) return found;
+  for (const { key } of body.items) {
+    if (isScalar(key)) found.set(key.value, lines.linePos(key.range[0]).line);
+  }
+  return found;
+}
+
+/** How deep the text's values nest, by its concrete syntax, which is read without recursion. */
+function nestingOf(yamlText: string): number {
+  let deepest = 0;
+  const open: { token: CST.Token; depth: number }[] = [];
+  for (const token of new Parser().parse(yamlText)) open.push({ token, depth: 0 });
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { token, depth } = next;
+    deepest = Math.max(deepest, depth);
+    if (token.type === 'document' && token.value) open.push({ token: token.value, depth });
+    if (!('items' in token)) continue;
+    for (const { key, value } of token.items) {
+      if (key) open.push({ token: key, depth: depth + 1 });
+      if (value) open.push({ token: value, depth: depth + 1 });
+    }
+  }
+  return deepest;
+}

@@ -1,0 +1,398 @@
+/**
+ * The table of configuration keys. From it come parsing, defaults, the environment's names, the messages for what is
+ * wrong and the reference listing; a field of `ConfigFields` without a row here does not compile.
+ *
+ * A row's name in the file is the field's name in snake case, in the environment `LOCKSTEP_` and that in upper case.
+ */
+import type { NodeId, Token } from '../base/ids.ts';
+import type { ConsistencyLevel } from '../dispatch/requests.ts';
+import { consistencyLevels } from '../dispatch/requests.ts';
+import type { LogLevel } from '../io/log.ts';
+import { logLevels } from '../io/log.ts';
+import type { Address } from '../io/network.ts';
+import { advertisedAddress, listenAddress, optionalAddress } from './addresses.ts';
+import type { BucketTypeProperties } from './bucket-types.ts';
+import { bucketTypeMap } from './bucket-types.ts';
+import type { Seed } from './members.ts';
+import {
+  nodeName,
+  numTokensDefault,
+  optionalNodeName,
+  placeName,
+  seedList,
+  tokenCount,
+  tokenList,
+} from './members.ts';
+import type { ValueKind } from './values.ts';
+import type { SyncMode } from './sync-mode.ts';
+import { syncMode } from './sync-mode.ts';
+import { flag, oneOf, powerOfTwo, text, wholeNumber } from './values.ts';
+
+/** Whether a node owns its tokens from the start, or comes into a cluster that runs without it. */
+export type JoinMode = 'member' | 'joining';
+
+export const joinModes: readonly JoinMode[] = ['member', 'joining'];
+
+export interface ConfigFields {
+  readonly name: NodeId;
+  readonly clusterId: string;
+  readonly datacenter: string;
+  readonly rack: string;
+  /** Ascending and distinct; derived from `name` and `numTokens` where the file has none. */
+  readonly tokens: readonly Token[];
+  readonly numTokens: number;
+  readonly seeds: readonly Seed[];
+  readonly join: JoinMode;
+  /** The dead node of its rack whose tokens this one takes over; undefined: none. */
+  readonly replace: NodeId | undefined;
+  readonly dataDir: string;
+  /** Undefined: off; so for the other listeners. */
+  readonly listen: Address | undefined;
+  readonly pbListen: Address | undefined;
+  readonly peerListen: Address;
+  /** Undefined: the address listened on. */
+  readonly peerAdvertise: Address | undefined;
+  readonly statsListen: Address | undefined;
+  readonly insecure: boolean;
+  readonly readConsistency: ConsistencyLevel;
+  readonly writeConsistency: ConsistencyLevel;
+  readonly sync: SyncMode;
+  readonly requestTimeoutMs: number;
+  readonly drainTimeoutMs: number;
+  readonly bucketTypes: ReadonlyMap<string, BucketTypeProperties>;
+  readonly valueBytesMax: number;
+  readonly clientConnectionsMax: number;
+  readonly peerConnectTimeoutMs: number;
+  readonly peerBackoffMsMin: number;
+  readonly peerBackoffMsMax: number;
+  readonly peerRequestTimeoutMs: number;
+  readonly peerOutboxCountMax: number;
+  readonly peerOutboxBytesMax: number;
+  readonly frameBytesMax: number;
+  readonly gossipIntervalMs: number;
+  readonly phiThresholdMilli: number;
+  readonly phiWindowCount: number;
+  readonly phiMeanMsMin: number;
+  readonly storeSegmentBytesMax: number;
+  readonly storeQueueCountMax: number;
+  readonly storeQueueBytesMax: number;
+  readonly hintedHandoff: boolean;
+  readonly hintBytesMax: number;
+  readonly hintAgeSecondsMax: number;
+  readonly hintDrainIntervalMs: number;
+  readonly aaeEnabled: boolean;
+  readonly aaeSegments: number;
+  readonly aaeTickIntervalSeconds: number;
+  readonly aaeFullSweepIntervalSeconds: number;
+  readonly aaeThrottle: number;
+  readonly aaeSnapshotIntervalSeconds: number;
+  readonly transactionOperationsMax: number;
+  readonly transactionBytesMax: number;
+  readonly transactionInquiryMs: number;
+  readonly transactionReadWaitMs: number;
+  readonly transactionRetentionSeconds: number;
+  readonly transferBytesPerSecond: number;
+  readonly transferBatchBytes: number;
+  readonly logLevel: LogLevel;
+  readonly statsIntervalMs: number;
+}
+
+export interface ConfigKey<T> {
+  readonly kind: ValueKind<T>;
+  /** As the file would give it; absent: the key must be given. */
+  readonly fallback?: unknown;
+  /** One sentence for people. */
+  readonly help: string;
+}
+
+export type ConfigTable = { readonly [Field in keyof ConfigFields]: ConfigKey<ConfigFields[Field]> };
+
+const consistency = oneOf(consistencyLevels);
+const mebibyte = 1024 * 1024;
+const gibibyte = 1024 * mebibyte;
+
+/** In the order of the reference listing. */
+export const configKeys: ConfigTable = {
+  name: { kind: nodeName, help: 'This node’s name, different from every other node’s in the cluster.' },
+  clusterId: {
+    kind: text(64),
+    fallback: 'lockstep',
+    help: 'Name of the cluster; nodes of other clusters are refused.',
+  },
+  datacenter: { kind: placeName, fallback: 'dc1', help: 'Datacenter that this node stands in.' },
+  rack: {
+    kind: placeName,
+    fallback: 'r1',
+    help: 'Rack that this node stands in; every rack holds one copy of all keys.',
+  },
+  tokens: {
+    kind: tokenList,
+    fallback: [],
+    help: 'Places on the ring; when empty, num_tokens of them are derived from the name.',
+  },
+  numTokens: {
+    kind: tokenCount,
+    fallback: numTokensDefault,
+    help: 'How many tokens to derive from the name; not together with tokens.',
+  },
+  seeds: {
+    kind: seedList,
+    fallback: [],
+    help: 'The other nodes of the cluster; an entry of this node itself must agree with it and is left out.',
+  },
+  join: {
+    kind: oneOf(joinModes),
+    fallback: 'member',
+    help: 'member: this node owns its part of the ring from the start, as the seeds do. joining: it is new to a cluster that runs, and owns nothing yet.',
+  },
+  replace: {
+    kind: optionalNodeName,
+    fallback: 'none',
+    help: 'A dead node of this rack whose tokens this one takes over, with join: joining.',
+  },
+  dataDir: {
+    kind: text(4096),
+    fallback: 'data',
+    help: 'Directory of this node’s files; relative to the configuration file.',
+  },
+  listen: { kind: optionalAddress, fallback: '127.0.0.1:8098', help: 'HTTP listener for clients.' },
+  pbListen: {
+    kind: optionalAddress,
+    fallback: '127.0.0.1:8087',
+    help: 'Binary protocol (Riak’s Protocol Buffers) listener for clients.',
+  },
+  peerListen: { kind: listenAddress, fallback: '127.0.0.1:8101', help: 'Listener for the other nodes.' },
+  peerAdvertise: {
+    kind: advertisedAddress,
+    fallback: 'auto',
+    help: 'Where the other nodes reach peer_listen; auto is its own address.',
+  },
+  statsListen: {
+    kind: optionalAddress,
+    fallback: '127.0.0.1:22222',
+    help: 'Listener for /info, /stats and /metrics.',
+  },
+  insecure: {
+    kind: flag,
+    fallback: false,
+    help: 'Allows listeners that other machines can reach, without TLS and credentials.',
+  },
+  readConsistency: {
+    kind: consistency,
+    fallback: 'DC_QUORUM',
+    help: 'Whose answers a read waits for when the request does not say.',
+  },
+  writeConsistency: {
+    kind: consistency,
+    fallback: 'DC_QUORUM',
+    help: 'Whose durable copies a write waits for when the request does not say.',
+  },
+  sync: {
+    kind: syncMode,
+    fallback: 'always',
+    help: 'When a write is answered: always after the fsync that covers it; with an interval before it, and a crash of the machine loses what was answered since the last one.',
+  },
+  requestTimeoutMs: {
+    kind: wholeNumber(10, 600_000, 'ms'),
+    fallback: 5000,
+    help: 'How long a request may take when the client does not say.',
+  },
+  drainTimeoutMs: {
+    kind: wholeNumber(0, 600_000, 'ms'),
+    fallback: 10_000,
+    help: 'How long requests under way may take to finish when the node stops.',
+  },
+  bucketTypes: {
+    kind: bucketTypeMap,
+    fallback: new Map(),
+    help: 'Bucket types and their properties allow_mult and last_write_wins; default always exists.',
+  },
+  valueBytesMax: {
+    kind: wholeNumber(1, gibibyte, 'bytes'),
+    fallback: 8 * mebibyte,
+    help: 'Largest value that is accepted.',
+  },
+  clientConnectionsMax: {
+    kind: wholeNumber(1, 65_535, 'connections'),
+    fallback: 10_000,
+    help: 'Client connections open at most, per listener; further ones are closed at once.',
+  },
+  peerConnectTimeoutMs: {
+    kind: wholeNumber(10, 600_000, 'ms'),
+    fallback: 2000,
+    help: 'How long connecting to a peer may take.',
+  },
+  peerBackoffMsMin: {
+    kind: wholeNumber(1, 600_000, 'ms'),
+    fallback: 50,
+    help: 'Wait before connecting to a peer again after the first failure; it doubles with each further one.',
+  },
+  peerBackoffMsMax: {
+    kind: wholeNumber(1, 600_000, 'ms'),
+    fallback: 5000,
+    help: 'Longest wait before connecting to a peer again.',
+  },
+  peerRequestTimeoutMs: {
+    kind: wholeNumber(10, 600_000, 'ms'),
+    fallback: 5000,
+    help: 'How long a peer may take to answer before its connection counts as lost.',
+  },
+  peerOutboxCountMax: {
+    kind: wholeNumber(1, 1_000_000, 'messages'),
+    fallback: 10_000,
+    help: 'Messages that may wait for one peer; further ones are refused.',
+  },
+  peerOutboxBytesMax: {
+    kind: wholeNumber(1024, 4 * gibibyte, 'bytes'),
+    fallback: 64 * mebibyte,
+    help: 'Bytes that may wait for one peer; further ones are refused.',
+  },
+  frameBytesMax: {
+    kind: wholeNumber(320 * 1024, 2 * gibibyte - 1, 'bytes'),
+    fallback: 32 * mebibyte,
+    help: 'Largest message between nodes; must exceed value_bytes_max by 262144 at least.',
+  },
+  gossipIntervalMs: {
+    kind: wholeNumber(50, 60_000, 'ms'),
+    fallback: 1000,
+    help: 'How often this node gives a sign of life and compares its view of the cluster with a peer’s.',
+  },
+  phiThresholdMilli: {
+    kind: wholeNumber(500, 100_000, 'thousandths'),
+    fallback: 8000,
+    help: 'A peer whose phi (how unlikely its silence is, times 1000) exceeds this is down: 8000 is 18.4 s of silence at one sign of life a second.',
+  },
+  phiWindowCount: {
+    kind: wholeNumber(2, 10_000, 'intervals'),
+    fallback: 100,
+    help: 'Intervals between signs of life whose mean phi is reckoned by.',
+  },
+  phiMeanMsMin: {
+    kind: wholeNumber(10, 60_000, 'ms'),
+    fallback: 1000,
+    help: 'That mean is taken for this at least, so that a lively peer is not suspected too soon.',
+  },
+  storeSegmentBytesMax: {
+    kind: wholeNumber(4096, 2 * gibibyte - 1, 'bytes'),
+    fallback: 128 * mebibyte,
+    help: 'Size at which the store begins a new file.',
+  },
+  storeQueueCountMax: {
+    kind: wholeNumber(1, 1_000_000, 'operations'),
+    fallback: 10_000,
+    help: 'Operations that may wait for the store; further ones are refused.',
+  },
+  storeQueueBytesMax: {
+    kind: wholeNumber(1024, 4 * gibibyte, 'bytes'),
+    fallback: 64 * mebibyte,
+    help: 'Bytes that may wait for the store; further ones are refused.',
+  },
+  hintedHandoff: {
+    kind: flag,
+    fallback: true,
+    help: 'Keeps writes that a replica missed on disk and hands them over when it returns.',
+  },
+  hintBytesMax: {
+    kind: wholeNumber(mebibyte, 64 * gibibyte, 'bytes'),
+    fallback: 64 * mebibyte,
+    help: 'Bytes of such writes kept at most; further ones are left to read repair and anti-entropy.',
+  },
+  hintAgeSecondsMax: {
+    kind: wholeNumber(1, 31_536_000, 'seconds'),
+    fallback: 86_400,
+    help: 'How long such a write is kept for a replica that does not return.',
+  },
+  hintDrainIntervalMs: {
+    kind: wholeNumber(100, 3_600_000, 'ms'),
+    fallback: 10_000,
+    help: 'How often kept writes are looked through; they also go as soon as their replica is back.',
+  },
+  aaeEnabled: {
+    kind: flag,
+    fallback: true,
+    help: 'Replicas compare what they hold by themselves, and repair what differs.',
+  },
+  aaeSegments: {
+    kind: powerOfTwo,
+    fallback: 65_536,
+    help: 'Segments of the hash tree: more find a difference closer and take more memory, 21 bytes each.',
+  },
+  aaeTickIntervalSeconds: {
+    kind: wholeNumber(1, 86_400, 's'),
+    fallback: 15,
+    help: 'How often this node compares itself with a peer; each time with the next one.',
+  },
+  aaeFullSweepIntervalSeconds: {
+    kind: wholeNumber(1, 31_536_000, 's'),
+    fallback: 86_400,
+    help: 'How often it reads all its values again, which finds what has rotted, and compares itself with all peers.',
+  },
+  aaeThrottle: {
+    kind: wholeNumber(0, 100_000_000, 'keys/s'),
+    fallback: 20_000,
+    help: 'Keys that anti-entropy reads or sends in a second at most; 0: as many as it can.',
+  },
+  aaeSnapshotIntervalSeconds: {
+    kind: wholeNumber(1, 31_536_000, 's'),
+    fallback: 300,
+    help: 'How often the hash tree is saved, so that a start after a crash need not read everything.',
+  },
+  transactionOperationsMax: {
+    kind: wholeNumber(1, 100_000, 'operations'),
+    fallback: 1000,
+    help: 'Operations of one transaction at most.',
+  },
+  transactionBytesMax: {
+    kind: wholeNumber(1, gibibyte, 'bytes'),
+    fallback: 8 * mebibyte,
+    help: 'Keys, values and metadata of one transaction at most, as far as frame_bytes_max leaves room for them.',
+  },
+  transactionInquiryMs: {
+    kind: wholeNumber(10, 600_000, 'ms'),
+    fallback: 1000,
+    help: 'How long a prepared branch waits before it asks for the outcome, and a decision before it is sent again.',
+  },
+  transactionReadWaitMs: {
+    kind: wholeNumber(1, 600_000, 'ms'),
+    fallback: 1000,
+    help: 'How long a read at the primary of a prepared key waits for the outcome.',
+  },
+  transactionRetentionSeconds: {
+    kind: wholeNumber(1, 31_536_000, 'seconds'),
+    fallback: 600,
+    help: 'How long outcomes, and ids that clients chose, are remembered.',
+  },
+  transferBytesPerSecond: {
+    kind: wholeNumber(1024, 64 * gibibyte, 'bytes/s'),
+    fallback: 32 * mebibyte,
+    help: 'How fast this node moves ranges when it joins or leaves, at most.',
+  },
+  transferBatchBytes: {
+    kind: wholeNumber(1024, 16 * mebibyte, 'bytes'),
+    fallback: 256 * 1024,
+    help: 'Bytes of one batch of such a move, about; one is under way at a time.',
+  },
+  logLevel: { kind: oneOf(logLevels), fallback: 'info', help: 'Least level of events that are logged.' },
+  statsIntervalMs: {
+    kind: wholeNumber(100, 60_000, 'ms'),
+    fallback: 1000,
+    help: 'How often the statistics’ snapshot is taken.',
+  },
+};
+
+export type ConfigField = keyof ConfigFields;
+
+/** All fields, in the table's order. */
+export const configFields = Object.keys(configKeys) as readonly ConfigField[];
+
+/** The field's name in the file: `pb_listen` of `pbListen`. */
+export function keyOf(field: string): string {
+  return field.replaceAll(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
+}
+
+export const environmentPrefix = 'LOCKSTEP_';
+
+/** The field's name in the environment: `LOCKSTEP_PB_LISTEN` of `pbListen`. */
+export function variableOf(field: string): string {
+  return environmentPrefix + keyOf(field).toUpperCase();
+}

@@ -1,0 +1,142 @@
+/**
+ * The other replicas of a batch that this node has given its dots: each gets its objects of the batch in one atomic
+ * message, what it misses is kept as hints, and the round says when the batch is durable at as many replicas of every
+ * key as the level names. The batch has happened; the round only spreads it, and never fails it.
+ */
+import { present } from '../base/assert.ts';
+import { Deferred } from '../base/deferred.ts';
+import type { NodeId, Token } from '../base/ids.ts';
+import type { Member } from '../ring/ring.ts';
+import type { PeerRequest } from '../wire/messages.ts';
+import { encodeBatch } from './batch-words.ts';
+import type { DispatchParts } from './parts.ts';
+import { askPeer } from './parts.ts';
+import type { DispatchPlan } from './plan.ts';
+import { planWrite } from './plan.ts';
+import type { IncomingObject } from './replica.ts';
+import type { ConsistencyLevel } from './requests.ts';
+import { Tally } from './tally.ts';
+
+/** One object's vote. */
+interface Vote {
+  readonly plan: DispatchPlan;
+  readonly tally: Tally;
+}
+
+/** What one member gets, by place in the batch. */
+interface Share {
+  readonly member: Member;
+  readonly indexes: number[];
+}
+
+export class BatchRound {
+  readonly #parts: DispatchParts;
+  readonly #items: readonly IncomingObject[];
+  readonly #votes: readonly (Vote | undefined)[];
+  readonly #shares: readonly Share[];
+  readonly #met = new Deferred<boolean>();
+  readonly #spread = new Deferred<void>();
+  #unmet: number;
+  #silent: number;
+
+  constructor(parts: DispatchParts, items: readonly IncomingObject[], level: ConsistencyLevel) {
+    this.#parts = parts;
+    this.#items = items;
+    this.#votes = items.map(({ token }) => voteOf(parts, token, level));
+    const holders = items.map(({ token }) => [...parts.ring.placement(token), ...parts.pending(token)]);
+    this.#shares = sharesOf(holders, parts.self);
+    this.#unmet = items.length;
+    this.#silent = this.#shares.length;
+  }
+
+  /** True once the level is met for every object; false once it cannot be any more. */
+  get met(): Promise<boolean> {
+    return this.#met.promise;
+  }
+
+  /** Resolves when every other replica has the batch or a hint for it. */
+  get spread(): Promise<void> {
+    return this.#spread.promise;
+  }
+
+  /** Sends the batch. `timeoutUs` bounds the wait for each replica. */
+  send(timeoutUs: number): void {
+    if (this.#votes.includes(undefined)) this.#met.resolve(false);
+    if (this.#silent === 0) this.#spread.resolve();
+    for (const share of this.#shares) this.#sendShare(share, timeoutUs);
+  }
+
+  /** The batch is durable on this node. */
+  durableHere(): void {
+    this.#answer(this.#parts.self, this.#items.keys(), true);
+  }
+
+  #sendShare(share: Share, timeoutUs: number): void {
+    const { member, indexes } = share;
+    if (!this.#parts.view.isRoutable(member)) {
+      this.#heard(share, false);
+      return;
+    }
+    const request = requestOf(indexes.map((index) => this.#item(index)));
+    const error = askPeer(this.#parts, member, request, timeoutUs, (reply) => {
+      this.#heard(share, reply.kind === 'written');
+    });
+    if (error !== undefined) this.#heard(share, false);
+  }
+
+  #heard(share: Share, success: boolean): void {
+    if (!success) this.#hint(share);
+    this.#answer(share.member, share.indexes, success);
+    this.#silent -= 1;
+    if (this.#silent === 0) this.#spread.resolve();
+  }
+
+  #hint({ member, indexes }: Share): void {
+    for (const index of indexes) {
+      const { key, token, bytes } = this.#item(index);
+      this.#parts.hints?.keep(member.node, key, token, bytes);
+    }
+  }
+
+  #answer(member: Member, indexes: Iterable<number>, success: boolean): void {
+    for (const index of indexes) {
+      const vote = this.#votes[index];
+      const target = vote?.plan.targets.findIndex((one) => one.member.node === member.node) ?? -1;
+      if (vote === undefined || target < 0) continue;
+      const verdict = vote.tally.answer(target, success);
+      if (verdict === 'impossible') this.#met.resolve(false);
+      if (verdict === 'met') this.#unmet -= 1;
+    }
+    if (this.#unmet === 0) this.#met.resolve(true);
+  }
+
+  #item(index: number): IncomingObject {
+    return present(this.#items[index], 'an object of the batch');
+  }
+}
+
+/** Undefined: the level cannot be met now. */
+function voteOf(parts: DispatchParts, token: Token, level: ConsistencyLevel): Vote | undefined {
+  const plan = planWrite(parts.view, parts.ring.placement(token), level, 'default', parts.pending(token));
+  return plan.kind === 'plan' ? { plan, tally: new Tally(plan) } : undefined;
+}
+
+function sharesOf(holders: readonly (readonly Member[])[], self: Member): readonly Share[] {
+  const shares = new Map<NodeId, Share>();
+  holders.forEach((members, index) => {
+    for (const member of members) {
+      if (member.node === self.node) continue;
+      const share = shares.get(member.node);
+      if (share === undefined) shares.set(member.node, { member, indexes: [index] });
+      else share.indexes.push(index);
+    }
+  });
+  return [...shares.values()];
+}
+
+function requestOf(items: readonly IncomingObject[]): PeerRequest {
+  const [only] = items;
+  if (items.length === 1 && only !== undefined)
+    return { kind: 'mergeObject', key: only.key, token: only.token, object: only.bytes };
+  return { kind: 'mergeBatch', words: encodeBatch(items) };
+}

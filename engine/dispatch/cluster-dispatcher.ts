@@ -1,0 +1,217 @@
+/**
+ * From a client's request to the replicas and back: plans who must answer, runs the round, forwards writes from nodes
+ * that are no replica of the key. The dispatcher itself keeps no state between requests.
+ */
+import { BytesError } from '../base/bytes.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { NodeId, Token } from '../base/ids.ts';
+import type { ObjectKey } from '../base/object-key.ts';
+import { Deferred } from '../base/deferred.ts';
+import { encodeContent } from '../object/content.ts';
+import { encodeContext } from '../object/object.ts';
+import type { StoredObject } from '../object/object.ts';
+import { decodeObject } from '../object/object.ts';
+import type { Member, Placement } from '../ring/ring.ts';
+import { routeToken } from '../ring/token.ts';
+import type { PeerReply, PeerRequest } from '../wire/messages.ts';
+import type { DispatchParts } from './parts.ts';
+import { askPeer, replyError } from './parts.ts';
+import type { DispatchPlan, Refusal, Viewpoint } from './plan.ts';
+import { planForward, planRead, planWrite } from './plan.ts';
+import { ReadRound } from './read-round.ts';
+import type { LocalWrite } from './replica.ts';
+import type {
+  ConsistencyLevel,
+  Dispatcher,
+  GetRequest,
+  GetResult,
+  Need,
+  PutRequest,
+  PutResult,
+} from './requests.ts';
+import { WriteRound } from './write-round.ts';
+
+const noBytes = Buffer.alloc(0);
+
+export class ClusterDispatcher implements Dispatcher {
+  readonly #parts: DispatchParts;
+  /** Peers toward which the last forward failed. */
+  readonly #failingForwards = new Set<NodeId>();
+
+  constructor(parts: DispatchParts) {
+    this.#parts = parts;
+  }
+
+  /** Peers that could not take, or did not answer, the last write forwarded to them. */
+  get failingForwards(): number {
+    return this.#failingForwards.size;
+  }
+
+  async get(request: GetRequest): Promise<GetResult> {
+    try {
+      return { object: await this.#read(request) };
+    } catch (error) {
+      throw this.#counted(error, 'read');
+    }
+  }
+
+  async put(request: PutRequest): Promise<PutResult> {
+    const token = tokenFor(request.key);
+    const placement = this.#parts.ring.placement(token);
+    const timeoutUs = (request.timeoutMs ?? this.#parts.settings.timeoutMs) * 1000;
+    const level = this.#parts.settings.writeLevel;
+    try {
+      const { self, view } = this.#parts;
+      if (!placement.includes(self) || !view.isRoutable(self)) {
+        return { object: await this.#forward(request, token, placement, timeoutUs) };
+      }
+      return { object: await this.coordinate(localWrite(request, token), level, request.need, timeoutUs) };
+    } catch (error) {
+      throw this.#counted(error, 'write');
+    }
+  }
+
+  /** Coordinates a write that this node holds a replica of; also the way in for writes that peers forward. */
+  coordinate(
+    write: LocalWrite,
+    level: ConsistencyLevel,
+    need: Need,
+    timeoutUs: number,
+  ): Promise<StoredObject> {
+    const placement = this.#parts.ring.placement(write.token);
+    const { self, view } = this.#parts;
+    // The ring may have changed since a peer chose this node.
+    if (!placement.includes(self)) {
+      const detail = `${self.node} holds no replica of the key any more`;
+      return Promise.reject(new LockstepError('NoTargets', detail));
+    }
+    const pending = this.#parts.pending(write.token);
+    const plan = this.#admit(planWrite(view, placement, level, need, pending), level, 'write');
+    return new WriteRound(this.#parts, write, plan, level).run(timeoutUs);
+  }
+
+  async #read(request: GetRequest): Promise<StoredObject | undefined> {
+    const { ring, clock, settings } = this.#parts;
+    const token = tokenFor(request.key);
+    const placement = ring.placement(token);
+    const deadlineUs = clock.nowUs() + (request.timeoutMs ?? settings.timeoutMs) * 1000;
+    const level = settings.readLevel;
+    const away: Member[] = [];
+    let plan = this.#admit(planRead(this.#parts.view, placement, level, request.need), level, 'read');
+    for (;;) {
+      const round = new ReadRound(this.#parts, request.key.packed, token, plan, level);
+      try {
+        return await round.run(deadlineUs - clock.nowUs());
+      } catch (error) {
+        // A single target that failed is not the last word: the next nearest replica is asked.
+        if (plan.targets.length > 1 || round.failed.length === 0 || clock.nowUs() >= deadlineUs) throw error;
+        away.push(...round.failed);
+        const next = planRead(without(this.#parts.view, away), placement, level, request.need);
+        if (next.kind === 'refused') throw error;
+        plan = next;
+      }
+    }
+  }
+
+  #admit(plan: DispatchPlan | Refusal, level: ConsistencyLevel, what: 'read' | 'write'): DispatchPlan {
+    if (plan.kind === 'plan') return plan;
+    if (plan.code === 'NoTargets') {
+      const { datacenter, rack } = this.#parts.self;
+      this.#parts.stats.failures.noTargets(datacenter, rack, level);
+    }
+    throw new LockstepError(plan.code, `the ${what} was refused: ${plan.detail}`);
+  }
+
+  async #forward(
+    request: PutRequest,
+    token: Token,
+    placement: Placement,
+    timeoutUs: number,
+  ): Promise<StoredObject> {
+    const targets = planForward(this.#parts.view, placement).filter((member) => member !== this.#parts.self);
+    const message: PeerRequest = {
+      kind: 'coordinateWrite',
+      key: request.key.packed,
+      token,
+      context: request.context.length === 0 ? noBytes : encodeContext(request.context),
+      content: encodeContent(request.content),
+      level: request.need === 'default' ? this.#parts.settings.writeLevel : String(request.need),
+      ifNoneMatch: request.ifNoneMatch ?? false,
+      ifContext: request.ifContext === undefined ? noBytes : encodeContext(request.ifContext),
+    };
+    for (const member of targets) {
+      const asked = this.#ask(member, message, timeoutUs);
+      if (asked !== undefined) return asked;
+    }
+    this.#parts.stats.pool.forward_error += 1;
+    const { datacenter, rack } = this.#parts.self;
+    this.#parts.stats.failures.noTargets(datacenter, rack, this.#parts.settings.writeLevel);
+    const names = placement.map((member) => member.node).join(', ');
+    throw new LockstepError(
+      'NoTargets',
+      `no replica of the key (${names}) can take the write from ${this.#parts.self.node}`,
+    );
+  }
+
+  #ask(member: Member, message: PeerRequest, timeoutUs: number): Promise<StoredObject> | undefined {
+    const result = new Deferred<StoredObject>();
+    const error = askPeer(this.#parts, member, message, timeoutUs, (reply) => {
+      const silent = reply.kind === 'failed' && (reply.code === 'PeerGone' || reply.code === 'Timeout');
+      if (silent) this.#failingForwards.add(member.node);
+      else this.#failingForwards.delete(member.node);
+      settleForward(reply, result);
+    });
+    if (error !== undefined) this.#failingForwards.add(member.node);
+    return error === undefined ? result.promise : undefined;
+  }
+
+  /** Counts a request whose level could not be met. */
+  #counted(error: unknown, what: 'read' | 'write'): unknown {
+    if (!(error instanceof LockstepError)) return error;
+    if (error.code === 'NoQuorum' || error.code === 'Timeout') {
+      const { pool } = this.#parts.stats;
+      if (what === 'read') pool.client_non_quorum_r_responses += 1;
+      else pool.client_non_quorum_w_responses += 1;
+    }
+    return error;
+  }
+}
+
+function settleForward(reply: PeerReply, result: Deferred<StoredObject>): void {
+  if (reply.kind !== 'coordinated') {
+    result.reject(replyError(reply));
+    return;
+  }
+  try {
+    result.resolve(decodeObject(reply.object));
+  } catch (error) {
+    if (!(error instanceof BytesError)) throw error;
+    result.reject(
+      new LockstepError('Corrupted', `a peer answered an object that does not decode: ${error.message}`),
+    );
+  }
+}
+
+function tokenFor(key: ObjectKey): Token {
+  return routeToken('STD', key.bucket, key.key);
+}
+
+function localWrite(request: PutRequest, token: Token): LocalWrite {
+  return {
+    key: request.key.packed,
+    token,
+    seen: request.context,
+    content: request.content,
+    ifNoneMatch: request.ifNoneMatch ?? false,
+    ifContext: request.ifContext,
+  };
+}
+
+function without(view: Viewpoint, away: readonly Member[]): Viewpoint {
+  if (away.length === 0) return view;
+  return {
+    self: view.self,
+    rackCount: (datacenter) => view.rackCount(datacenter),
+    isRoutable: (member) => !away.includes(member) && view.isRoutable(member),
+  };
+}

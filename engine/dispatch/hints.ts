@@ -1,0 +1,238 @@
+/**
+ * Durable hinted handoff (source: DeCandia et al., "Dynamo", 2007, section 4.6): a write that a replica missed is kept
+ * here until that replica takes it, or until the hint is too old. Anti-entropy is the safety net behind it.
+ *
+ * Hints lie in a store of their own (the engine's storage engine, another directory), keyed by peer and object key, so
+ * a later write of the same key replaces the hint for the earlier one, a restart finds all of them again, and the same
+ * recovery holds. A hint counts for no consistency level.
+ *
+ * Equation, over one life: delivered + expired + kept now <= stored + kept at the start (a hint that takes another's
+ * place is stored, but not kept beside it); `dropped` are those that were never stored.
+ */
+import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
+import { Deferred } from '../base/deferred.ts';
+import type { NodeId, Token } from '../base/ids.ts';
+import { byteStringOf } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import { bucketPrefix } from '../base/object-key.ts';
+import type { Timer } from '../io/clock.ts';
+import type { Io } from '../io/io.ts';
+import type { PeerReply } from '../wire/messages.ts';
+import type { PeerLinks } from './peer-links.ts';
+import type { LocalStore, WriteDone } from './slots.ts';
+
+export interface HintOptions {
+  /** Bytes of hints kept at most, over all peers. */
+  readonly bytesMax: number;
+  /** A hint older than this is not delivered any more, milliseconds of the wall clock. */
+  readonly ageMsMax: number;
+  /** How often hints of reachable peers are looked for. */
+  readonly drainIntervalUs: number;
+  /** Hints under way to one peer at once. */
+  readonly windowMax: number;
+  readonly timeoutUs: number;
+}
+
+/** The store of hints, as it is needed here. */
+export interface HintStore extends LocalStore {
+  keysOfBucket(prefix: string): Iterable<PackedKey>;
+  /** Bytes of hints kept now. */
+  liveBytes(): number;
+  /** Hints kept now. */
+  keyCount(): number;
+  /** Takes no more. */
+  close(): void;
+}
+
+export interface HintCounts {
+  stored: number;
+  delivered: number;
+  expired: number;
+  /** Not kept: the limit was reached, or the store took no more. */
+  dropped: number;
+}
+
+interface Hint {
+  readonly token: Token;
+  readonly writtenMs: number;
+  readonly object: Uint8Array;
+}
+
+const hintType = byteStringOf('hint');
+
+export class Hints {
+  readonly counts: HintCounts = { stored: 0, delivered: 0, expired: 0, dropped: 0 };
+  readonly #io: Io;
+  readonly #store: HintStore;
+  readonly #links: PeerLinks;
+  readonly #options: HintOptions;
+  readonly #isRoutable: (node: NodeId) => boolean;
+  readonly #peers: () => readonly NodeId[];
+  readonly #draining = new Set<NodeId>();
+  /** Hints whose store has not answered yet, and how many of each: they must not be removed unseen. */
+  readonly #writing = new Map<PackedKey, number>();
+  #timer: Timer | undefined;
+  #stopped = false;
+
+  constructor(
+    io: Io,
+    store: HintStore,
+    links: PeerLinks,
+    options: HintOptions,
+    peers: () => readonly NodeId[],
+    isRoutable: (node: NodeId) => boolean,
+  ) {
+    this.#io = io;
+    this.#store = store;
+    this.#links = links;
+    this.#options = options;
+    this.#peers = peers;
+    this.#isRoutable = isRoutable;
+  }
+
+  /** Hints kept now. */
+  get kept(): number {
+    return this.#store.keyCount();
+  }
+
+  get keptBytes(): number {
+    return this.#store.liveBytes();
+  }
+
+  start(): void {
+    this.#timer = this.#io.clock.after(this.#options.drainIntervalUs, () => this.#tick());
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    this.#store.close();
+  }
+
+  /** Keeps a write for a peer that missed it. What it holds is copied. */
+  keep(peer: NodeId, key: PackedKey, token: Token, object: Uint8Array): void {
+    if (this.#store.liveBytes() + object.length > this.#options.bytesMax) {
+      this.counts.dropped += 1;
+      return;
+    }
+    const hintKey = keyOf(peer, key);
+    const value = encodeHint({ token, writtenMs: this.#io.clock.wallMs(), object });
+    const outcome = this.#store.tryWrite([{ key: hintKey, token, value }], (error) => {
+      this.#written(hintKey);
+      if (error === undefined) this.counts.stored += 1;
+      else this.counts.dropped += 1;
+    });
+    if (outcome === 'ok') this.#writing.set(hintKey, (this.#writing.get(hintKey) ?? 0) + 1);
+    else this.counts.dropped += 1;
+  }
+
+  /** Delivers a peer's hints now, unless that is under way. */
+  drain(peer: NodeId): void {
+    if (this.#stopped || this.#draining.has(peer)) return;
+    this.#draining.add(peer);
+    this.#io.spawn('dispatch.hints', async () => {
+      try {
+        await this.#deliverAll(peer);
+      } finally {
+        this.#draining.delete(peer);
+      }
+    });
+  }
+
+  #tick(): void {
+    if (this.#stopped) return;
+    this.#timer = this.#io.clock.after(this.#options.drainIntervalUs, () => this.#tick());
+    for (const peer of this.#peers()) if (this.#isRoutable(peer)) this.drain(peer);
+  }
+
+  async #deliverAll(peer: NodeId): Promise<void> {
+    const keys = [...this.#store.keysOfBucket(prefixOf(peer))];
+    for (let from = 0; from < keys.length; from += this.#options.windowMax) {
+      if (this.#stopped || !this.#isRoutable(peer)) return;
+      const window = keys.slice(from, from + this.#options.windowMax);
+      const delivered = await Promise.all(window.map((key) => this.#deliver(peer, key)));
+      if (delivered.includes(false)) return;
+    }
+  }
+
+  /** False: the peer did not take it; the rest waits for the next time. */
+  async #deliver(peer: NodeId, hintKey: PackedKey): Promise<boolean> {
+    const bytes = await this.#read(hintKey);
+    if (bytes === undefined) return true;
+    const hint = decodeHint(bytes);
+    if (hint === undefined || this.#io.clock.wallMs() - hint.writtenMs > this.#options.ageMsMax) {
+      if (await this.#remove(hintKey, bytes)) this.counts.expired += 1;
+      return true;
+    }
+    const key = hintKey.slice(prefixOf(peer).length) as PackedKey;
+    const reply = await this.#ask(peer, key, hint);
+    if (reply.kind !== 'written') return false;
+    if (await this.#remove(hintKey, bytes)) this.counts.delivered += 1;
+    return true;
+  }
+
+  #ask(peer: NodeId, key: PackedKey, hint: Hint): Promise<PeerReply> {
+    const answer = new Deferred<PeerReply>();
+    const request = { kind: 'mergeObject', key, token: hint.token, object: hint.object } as const;
+    const outcome = this.#links.request(peer, request, this.#options.timeoutUs, (reply) =>
+      answer.resolve(reply),
+    );
+    if (outcome !== 'ok') answer.resolve({ kind: 'failed', code: 'PeerGone', detail: outcome });
+    return answer.promise;
+  }
+
+  #read(key: PackedKey): Promise<Uint8Array | undefined> {
+    const answer = new Deferred<Uint8Array | undefined>();
+    const outcome = this.#store.tryRead(key, (error, bytes) => {
+      answer.resolve(error === undefined ? bytes : undefined);
+    });
+    if (outcome !== 'ok') answer.resolve(undefined);
+    return answer.promise;
+  }
+
+  #written(key: PackedKey): void {
+    const left = (this.#writing.get(key) ?? 1) - 1;
+    if (left === 0) this.#writing.delete(key);
+    else this.#writing.set(key, left);
+  }
+
+  /** Removes a hint unless a newer one has taken its place; whether it did. */
+  async #remove(key: PackedKey, expected: Uint8Array): Promise<boolean> {
+    const now = await this.#read(key);
+    if (now === undefined || Buffer.compare(now, expected) !== 0 || this.#writing.has(key)) return false;
+    const done = new Deferred<boolean>();
+    const onDone: WriteDone = (error) => done.resolve(error === undefined);
+    const outcome = this.#store.tryWrite([{ key, token: 0 as Token, value: undefined }], onDone);
+    if (outcome !== 'ok') done.resolve(false);
+    return done.promise;
+  }
+}
+
+function prefixOf(peer: NodeId): string {
+  return bucketPrefix(hintType, byteStringOf(peer));
+}
+
+function keyOf(peer: NodeId, key: PackedKey): PackedKey {
+  return (prefixOf(peer) + key) as PackedKey;
+}
+
+function encodeHint(hint: Hint): Buffer {
+  const writer = new ByteWriter(32 + hint.object.length);
+  return writer.u8(1).u32(hint.token).u64(hint.writtenMs).bytes(hint.object).finish();
+}
+
+/** Undefined for bytes that this version did not write. */
+function decodeHint(bytes: Uint8Array): Hint | undefined {
+  try {
+    const reader = new ByteReader(bytes);
+    if (reader.u8() !== 1) return undefined;
+    const token = reader.u32() as Token;
+    const writtenMs = reader.u64();
+    const object = reader.bytes();
+    reader.end();
+    return { token, writtenMs, object };
+  } catch (error) {
+    if (error instanceof BytesError) return undefined;
+    throw error;
+  }
+}

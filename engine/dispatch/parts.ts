@@ -1,0 +1,74 @@
+/**
+ * What the rounds of the dispatcher work with: the rooms below and the node's own settings, bundled once by the
+ * dispatcher, and the one way in which a round asks a peer.
+ */
+import { LockstepError } from '../base/errors.ts';
+import type { NodeId, Token } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import type { Clock } from '../io/clock.ts';
+import type { Member, Ring } from '../ring/ring.ts';
+import type { NodeStats } from '../stats/node-stats.ts';
+import type { PeerReply, PeerRequest } from '../wire/messages.ts';
+import type { Hints } from './hints.ts';
+import type { Viewpoint } from './plan.ts';
+import type { ConflictRules, Replica } from './replica.ts';
+import type { PeerLinks, ReplyHandler } from './peer-links.ts';
+import type { ConsistencyLevel } from './requests.ts';
+
+export interface DispatchSettings {
+  readonly readLevel: ConsistencyLevel;
+  readonly writeLevel: ConsistencyLevel;
+  /** Milliseconds that a request may take when the client names none. */
+  readonly timeoutMs: number;
+}
+
+export interface DispatchParts {
+  readonly self: Member;
+  /** The ring of now: another one after membership has changed. */
+  readonly ring: Ring;
+  /** Who is written to beside the token's placement, while its owners change. */
+  readonly pending: (token: Token) => readonly Member[];
+  readonly plane: PeerLinks;
+  readonly replica: Replica;
+  readonly stats: NodeStats;
+  readonly clock: Clock;
+  readonly settings: DispatchSettings;
+  readonly view: Viewpoint;
+  readonly rules: (key: PackedKey) => ConflictRules;
+  /** Keeps the writes that a replica missed; undefined when hinted handoff is off. */
+  readonly hints: Pick<Hints, 'keep'> | undefined;
+  /** A peer's number in metrics, the label `peer_idx`. */
+  readonly peerIndex: (node: NodeId) => number;
+}
+
+/** Hands a request to a peer's outbox; the error when it took nothing (counted by its cause). */
+export function askPeer(
+  parts: DispatchParts,
+  peer: Member,
+  request: PeerRequest,
+  timeoutUs: number,
+  onReply: ReplyHandler,
+): LockstepError | undefined {
+  const outcome = parts.plane.request(peer.node, request, timeoutUs, onReply);
+  if (outcome === 'ok') return undefined;
+  const { failures } = parts.stats;
+  const index = parts.peerIndex(peer.node);
+  if (outcome === 'full') failures.peerSendFull(index, peer.datacenter);
+  else failures.peerSendClosed(index, peer.datacenter);
+  return outcome === 'full'
+    ? new LockstepError('Overloaded', `the queue toward ${peer.node} is full; try again later`)
+    : new LockstepError('NoTargets', `the link to ${peer.node} is down`);
+}
+
+/** The error behind a reply that is not of the kind that was asked for. */
+export function replyError(reply: PeerReply): LockstepError {
+  if (reply.kind === 'failed') return new LockstepError(reply.code, reply.detail);
+  return new LockstepError('Internal', `a peer answered "${reply.kind}" to another question`);
+}
+
+/** Why a request that gathered too few answers failed: `Timeout` when silence was among the reasons. */
+export function roundError(failures: readonly LockstepError[], tally: string): LockstepError {
+  const reasons = [...new Set(failures.map((failure) => failure.message))].join('; ');
+  const silent = failures.some((failure) => failure.code === 'Timeout' || failure.code === 'PeerGone');
+  return new LockstepError(silent ? 'Timeout' : 'NoQuorum', `${tally}: ${reasons}`);
+}

@@ -1,0 +1,130 @@
+/**
+ * What this node does for its peers: reads and merges as a replica, and coordinates writes that a peer without a
+ * replica forwards. Every request is answered exactly once.
+ */
+import { BytesError } from '../base/bytes.ts';
+import { asLockstepError, LockstepError } from '../base/errors.ts';
+import type { Io } from '../io/io.ts';
+import { decodeContent } from '../object/content.ts';
+import { emptyVector } from '../object/dots.ts';
+import { decodeContext, encodeObject } from '../object/object.ts';
+import type { PeerReply, PeerRequest } from '../wire/messages.ts';
+import type { ClusterDispatcher } from './cluster-dispatcher.ts';
+import { decodeBatch } from './batch-words.ts';
+import type { IncomingObject, LocalWrite, Replica } from './replica.ts';
+import { refusal } from './slots.ts';
+import type { DispatchSettings } from './parts.ts';
+import type { ConsistencyLevel, Need } from './requests.ts';
+import { consistencyLevels } from './requests.ts';
+
+export type Reply = (reply: PeerReply) => void;
+
+/** What peers ask of a replica; gossip, transactions, anti-entropy and transfers are answered elsewhere. */
+export type ReplicaRequest = Exclude<
+  PeerRequest,
+  { kind: 'gossip' | 'transact' | 'antiEntropy' | 'transferRange' }
+>;
+
+type ForwardedWrite = Extract<PeerRequest, { kind: 'coordinateWrite' }>;
+
+export class PeerService {
+  readonly #io: Io;
+  readonly #replica: Replica;
+  readonly #dispatcher: ClusterDispatcher;
+  readonly #settings: DispatchSettings;
+
+  constructor(io: Io, replica: Replica, dispatcher: ClusterDispatcher, settings: DispatchSettings) {
+    this.#io = io;
+    this.#replica = replica;
+    this.#dispatcher = dispatcher;
+    this.#settings = settings;
+  }
+
+  handle(request: ReplicaRequest, reply: Reply): void {
+    switch (request.kind) {
+      case 'ping':
+        reply({ kind: 'pong' });
+        return;
+      case 'readObject':
+        this.#read(request, reply);
+        return;
+      case 'mergeObject':
+        this.#merge(request, reply);
+        return;
+      case 'mergeBatch':
+        this.#mergeBatch(request.words, reply);
+        return;
+      case 'coordinateWrite':
+        this.#io.spawn('dispatch.coordinate', () => this.#coordinate(request, reply));
+        return;
+    }
+  }
+
+  #read(request: Extract<PeerRequest, { kind: 'readObject' }>, reply: Reply): void {
+    const outcome = this.#replica.read(request.key, (error, object) => {
+      reply(error === undefined ? { kind: 'object', object } : failed(error));
+    });
+    if (outcome !== 'ok') reply(failed(refusal(outcome)));
+  }
+
+  #merge(request: Extract<PeerRequest, { kind: 'mergeObject' }>, reply: Reply): void {
+    const outcome = this.#replica.merge(request.key, request.token, request.object, (error) => {
+      reply(error === undefined ? { kind: 'written' } : failed(error));
+    });
+    if (outcome !== 'ok') reply(failed(refusal(outcome)));
+  }
+
+  #mergeBatch(words: Uint8Array, reply: Reply): void {
+    let batch: readonly IncomingObject[];
+    try {
+      batch = decodeBatch(words);
+    } catch (error) {
+      if (!(error instanceof BytesError)) throw error;
+      reply(failed(new LockstepError('BadRequest', `a batch that does not decode: ${error.message}`)));
+      return;
+    }
+    this.#replica.mergeAll(batch, (error) => {
+      reply(error === undefined ? { kind: 'written' } : failed(error));
+    });
+  }
+
+  async #coordinate(request: ForwardedWrite, reply: Reply): Promise<void> {
+    try {
+      const [level, need] = parseLevel(request.level, this.#settings.writeLevel);
+      const timeoutUs = this.#settings.timeoutMs * 1000;
+      const object = await this.#dispatcher.coordinate(localWrite(request), level, need, timeoutUs);
+      reply({ kind: 'coordinated', object: encodeObject(object) });
+    } catch (error) {
+      reply(failed(asLockstepError(error)));
+    }
+  }
+}
+
+function failed(error: LockstepError): PeerReply {
+  return { kind: 'failed', code: error.code, detail: error.message };
+}
+
+/** `DC_QUORUM`, `one`, `quorum`, `all` or a number, as a peer wrote it. Throws `BadRequest`. */
+function parseLevel(text: string, fallback: ConsistencyLevel): readonly [ConsistencyLevel, Need] {
+  const level = consistencyLevels.find((name) => name === text);
+  if (level !== undefined) return [level, 'default'];
+  if (text === 'one' || text === 'quorum' || text === 'all') return [fallback, text];
+  if (/^[0-9]{1,3}$/.test(text)) return [fallback, Number(text)];
+  throw new LockstepError('BadRequest', `unknown consistency level "${text}"`);
+}
+
+function localWrite(request: ForwardedWrite): LocalWrite {
+  try {
+    return {
+      key: request.key,
+      token: request.token,
+      seen: request.context.length === 0 ? emptyVector : decodeContext(request.context),
+      content: decodeContent(request.content),
+      ifNoneMatch: request.ifNoneMatch,
+      ifContext: request.ifContext.length === 0 ? undefined : decodeContext(request.ifContext),
+    };
+  } catch (error) {
+    if (!(error instanceof BytesError)) throw error;
+    throw new LockstepError('BadRequest', `a forwarded write that does not decode: ${error.message}`);
+  }
+}

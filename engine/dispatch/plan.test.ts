@@ -1,0 +1,169 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { present } from '../base/assert.ts';
+import type { NodeId, Token } from '../base/ids.ts';
+import type { Member } from '../ring/ring.ts';
+import { Ring } from '../ring/ring.ts';
+import type { Viewpoint } from './plan.ts';
+import { describePlan, planForward, planRead, planWrite } from './plan.ts';
+import type { ConsistencyLevel, Need } from './requests.ts';
+import { consistencyLevels } from './requests.ts';
+import type { Verdict } from './tally.ts';
+import { Tally } from './tally.ts';
+
+function member(node: string, datacenter: string, rack: string): Member {
+  return { node: node as NodeId, datacenter, rack, tokens: [0 as Token] };
+}
+
+/** Two datacenters: three racks here, three there. */
+const ring = new Ring([
+  ...['a1', 'a2', 'a3'].map((node, index) => member(node, 'east', `r${index + 1}`)),
+  ...['b1', 'b2', 'b3'].map((node, index) => member(node, 'west', `r${index + 1}`)),
+]);
+
+function viewFrom(self: string, away: readonly string[]): Viewpoint {
+  return {
+    self: present(ring.member(self as NodeId), self),
+    rackCount: (datacenter) => ring.rackCount(datacenter),
+    isRoutable: (one) => !away.includes(one.node),
+  };
+}
+
+const placement = ring.placement(0 as Token);
+
+/** Who will own the key in a1's and in b2's rack. */
+const pending = [member('j1', 'east', 'r1'), member('j2', 'west', 'r2')];
+
+describe('a plan', () => {
+  it('reads as the golden says, level by level and with replicas away', () => {
+    const lines: string[] = [];
+    const needs: readonly Need[] = ['default', 'one', 'all', 2, 4, 0];
+    for (const away of [[], ['a1'], ['a1', 'a2'], ['b1', 'b2'], ['a1', 'a2', 'a3']]) {
+      lines.push(`away: ${away.join(' ') || 'nobody'}`);
+      for (const level of consistencyLevels) {
+        lines.push(
+          `  read  ${level}: ${describePlan(planRead(viewFrom('a2', away), placement, level, 'default'))}`,
+        );
+        lines.push(
+          `  write ${level}: ${describePlan(planWrite(viewFrom('a2', away), placement, level, 'default'))}`,
+        );
+      }
+      for (const need of needs) {
+        lines.push(
+          `  write w=${need}: ${describePlan(planWrite(viewFrom('a2', away), placement, 'DC_QUORUM', need))}`,
+        );
+      }
+      const forward = planForward(viewFrom('a2', away), placement).map((one) => one.node);
+      lines.push(`  forward to: ${forward.join(' ') || 'nobody'}`);
+    }
+    for (const away of [[], ['a1'], ['j1'], ['j1', 'j2']]) {
+      lines.push(`j1 and j2 take over, away: ${away.join(' ') || 'nobody'}`);
+      for (const level of consistencyLevels) {
+        const plan = planWrite(viewFrom('a2', away), placement, level, 'default', pending);
+        lines.push(`  write ${level}: ${describePlan(plan)}`);
+      }
+      const all = planWrite(viewFrom('a2', away), placement, 'DC_QUORUM', 'all', pending);
+      lines.push(`  write w=all: ${describePlan(all)}`);
+    }
+    expectGolden('plans.txt', lines.join('\n') + '\n');
+  });
+
+  it('has the level met among the owners before and after a change, whoever acknowledged', () => {
+    const joined = [...placement.filter(({ node }) => node !== 'a1'), present(pending[0], 'j1')];
+    const plan = planWrite(viewFrom('a2', []), placement, 'DC_QUORUM', 'default', pending);
+    if (plan.kind === 'refused') throw new Error(plan.detail);
+    const local = plan.targets.filter(({ group }) => group === 0).map((target) => target.member);
+    const needed = present(plan.groups[0], 'the group').needed;
+    fc.assert(
+      fc.property(fc.subarray(local, { minLength: needed }), (acknowledged) => {
+        for (const owners of [placement, joined]) {
+          expect(acknowledged.filter((one) => owners.includes(one)).length).toBeGreaterThanOrEqual(2);
+        }
+      }),
+    );
+  });
+
+  it('never waits for more than it sends to, and counts majorities of the configured racks', () => {
+    const names = ring.members.map((one) => one.node as string);
+    fc.assert(
+      fc.property(
+        fc.subarray(names),
+        fc.constantFrom(...consistencyLevels),
+        (away, level: ConsistencyLevel) => {
+          for (const plan of [
+            planRead(viewFrom('a1', away), placement, level, 'default'),
+            planWrite(viewFrom('a1', away), placement, level, 'default'),
+          ]) {
+            if (plan.kind === 'refused') continue;
+            for (const [index, group] of plan.groups.entries()) {
+              const counted = plan.targets.filter((target) => target.group === index);
+              expect(counted.length).toBeGreaterThanOrEqual(group.needed);
+              expect(group.needed).toBe(level === 'DC_ONE' ? 1 : 2);
+            }
+            for (const target of plan.targets) expect(away).not.toContain(target.member.node);
+          }
+        },
+      ),
+    );
+  });
+});
+
+describe('a tally', () => {
+  const plans = fc.constantFrom(...consistencyLevels).map((level) => {
+    const plan = planWrite(viewFrom('a1', []), placement, level, 'default');
+    if (plan.kind === 'refused') throw new Error(plan.detail);
+    return { ...plan, agree: level.includes('SAFE') };
+  });
+  const answers = fc.array(fc.record({ index: fc.nat(5), success: fc.boolean(), equality: fc.nat(1) }), {
+    maxLength: 14,
+  });
+
+  it('agrees with a dumb recount of the first answer of each target', () => {
+    fc.assert(
+      fc.property(plans, answers, (plan, heard) => {
+        const tally = new Tally(plan);
+        const first = new Map<number, { success: boolean; equality: number }>();
+        let decided = false;
+        for (const { index, success, equality } of heard) {
+          if (!first.has(index)) first.set(index, { success, equality });
+          const verdict = tally.answer(index, success, equality);
+          const expected: Verdict = decided ? 'late' : recount(plan, first);
+          expect(verdict).toBe(expected);
+          decided ||= expected !== 'pending';
+        }
+        expect(tally.outstanding).toBe(plan.targets.length - first.size);
+      }),
+    );
+  });
+
+  function recount(
+    plan: { targets: readonly { group: number }[]; groups: readonly { needed: number }[]; agree: boolean },
+    first: ReadonlyMap<number, { success: boolean; equality: number }>,
+  ): 'met' | 'impossible' | 'pending' {
+    const states = plan.groups.map((group, groupIndex) => {
+      const targets = plan.targets
+        .map((_, index) => index)
+        .filter((index) => plan.targets[index]?.group === groupIndex);
+      const successes = targets.map((index) => first.get(index)).filter((answer) => answer?.success === true);
+      const classes = [0, 1].map(
+        (equality) => successes.filter((answer) => answer?.equality === equality).length,
+      );
+      const counted = plan.agree ? Math.max(...classes) : successes.length;
+      const silent = targets.filter((index) => !first.has(index)).length;
+      if (counted >= group.needed) return 'met';
+      return counted + silent < group.needed ? 'impossible' : 'pending';
+    });
+    if (states.includes('impossible')) return 'impossible';
+    return states.includes('pending') ? 'pending' : 'met';
+  }
+});
+
+/** Compares with a golden file; `LOCKSTEP_GOLDEN=write` rewrites it. */
+function expectGolden(name: string, text: string): void {
+  const path = new URL(`testdata/${name}`, import.meta.url);
+  if (process.env['LOCKSTEP_GOLDEN'] === 'write') writeFileSync(path, text);
+  expect(text).toBe(readFileSync(path, 'utf8'));
+}

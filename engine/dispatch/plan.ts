@@ -1,0 +1,190 @@
+/**
+ * Who must answer a request: a pure decision from the placement, the level and who is routable now.
+ *
+ * A plan lists its targets and, per group (a datacenter), how many of them must succeed. Majorities are of the racks
+ * that the datacenter is configured to have, never of those that happen to be reachable.
+ */
+import { present } from '../base/assert.ts';
+import type { Placement } from '../ring/ring.ts';
+import type { Member } from '../ring/ring.ts';
+import type { ConsistencyLevel, Need } from './requests.ts';
+
+const nobody: readonly Member[] = [];
+
+/** One datacenter whose answers are counted together. */
+export interface Group {
+  readonly datacenter: string;
+  /** Successes needed; 1 or more. */
+  readonly needed: number;
+}
+
+export interface Target {
+  readonly member: Member;
+  /** Index of the target's group; -1: it is written to, but not waited for. */
+  readonly group: number;
+}
+
+export interface DispatchPlan {
+  readonly kind: 'plan';
+  readonly targets: readonly Target[];
+  readonly groups: readonly Group[];
+  /** The counted answers must be equal byte for byte. */
+  readonly agree: boolean;
+}
+
+/** Nobody routable holds the key, or too few for the level: refused before anything is sent. */
+export interface Refusal {
+  readonly kind: 'refused';
+  readonly code: 'NoTargets' | 'NoQuorum' | 'BadRequest';
+  readonly detail: string;
+}
+
+/** Where the decision is made and what it may use. */
+export interface Viewpoint {
+  readonly self: Member;
+  /** Racks configured per datacenter. */
+  rackCount(datacenter: string): number;
+  isRoutable(member: Member): boolean;
+}
+
+/** A read: DC_ONE asks the nearest replica only, the others every routable replica that can be counted. */
+export function planRead(
+  view: Viewpoint,
+  placement: Placement,
+  level: ConsistencyLevel,
+  need: Need,
+): DispatchPlan | Refusal {
+  const groups = groupsOf(view, placement, level, need);
+  if ('kind' in groups) return groups;
+  const one = groups.length === 1 && groups[0]?.needed === 1 && level === 'DC_ONE';
+  const candidates = targetsOf(view, placement, groups).filter((target) => target.group >= 0);
+  const targets = one ? nearest(view.self, candidates).slice(0, 1) : candidates;
+  return checked(view, placement, { kind: 'plan', targets, groups, agree: agrees(level) });
+}
+
+/**
+ * A write: every routable replica of every datacenter gets it; the groups say whose durability is waited for. While
+ * owners change, the `pending` ones get it too, and each raises the number of its datacenter by one, so that as many
+ * as the level names hold the write on either side of the change (Cassandra's rule).
+ */
+export function planWrite(
+  view: Viewpoint,
+  placement: Placement,
+  level: ConsistencyLevel,
+  need: Need,
+  pending: readonly Member[] = nobody,
+): DispatchPlan | Refusal {
+  const named = groupsOf(view, placement, level, need);
+  if ('kind' in named) return named;
+  const groups = pending.length === 0 ? named : named.map((group) => raised(group, pending));
+  const holders = pending.length === 0 ? placement : [...placement, ...pending];
+  return checked(view, holders, {
+    kind: 'plan',
+    targets: targetsOf(view, holders, groups),
+    groups,
+    agree: false,
+  });
+}
+
+/** Replicas that a node which is no replica may hand a write to: routable, of its datacenter, nearest first. */
+export function planForward(view: Viewpoint, placement: Placement): readonly Member[] {
+  const local = placement.filter(
+    (member) => member.datacenter === view.self.datacenter && view.isRoutable(member),
+  );
+  return nearest(
+    view.self,
+    local.map((member) => ({ member, group: 0 })),
+  ).map((target) => target.member);
+}
+
+/** `n1* n2 n3, wait for 2 of dc1` (a star marks what is not waited for), for people and goldens. */
+export function describePlan(plan: DispatchPlan | Refusal): string {
+  if (plan.kind === 'refused') return `${plan.code}: ${plan.detail}`;
+  const names = plan.targets.map((target) => target.member.node + (target.group < 0 ? '*' : ''));
+  const waits = plan.groups.map((group) => `${group.needed} of ${group.datacenter}`);
+  return `${names.join(' ')}, wait for ${waits.join(' and ')}${plan.agree ? ', equal' : ''}`;
+}
+
+function raised({ datacenter, needed }: Group, pending: readonly Member[]): Group {
+  const more = pending.filter((member) => member.datacenter === datacenter).length;
+  return { datacenter, needed: needed + more };
+}
+
+function agrees(level: ConsistencyLevel): boolean {
+  return level === 'DC_SAFE_QUORUM' || level === 'DC_EACH_SAFE_QUORUM';
+}
+
+function groupsOf(
+  view: Viewpoint,
+  placement: Placement,
+  level: ConsistencyLevel,
+  need: Need,
+): readonly Group[] | Refusal {
+  const local = view.self.datacenter;
+  if (need !== 'default') {
+    const copies = view.rackCount(local);
+    const needed = numberOf(need, copies);
+    if (needed >= 1 && needed <= copies) return [{ datacenter: local, needed }];
+    const detail = `${needed} replicas were asked for; ${local} has ${copies}, so 1 to ${copies} are allowed`;
+    return { kind: 'refused', code: 'BadRequest', detail };
+  }
+  if (level === 'DC_ONE') return [{ datacenter: local, needed: 1 }];
+  const names = level === 'DC_EACH_SAFE_QUORUM' ? datacentersOf(placement) : [local];
+  return names.map((datacenter) => ({ datacenter, needed: majority(view.rackCount(datacenter)) }));
+}
+
+function numberOf(need: Exclude<Need, 'default'>, copies: number): number {
+  if (need === 'one') return 1;
+  if (need === 'quorum') return majority(copies);
+  return need === 'all' ? copies : need;
+}
+
+function majority(count: number): number {
+  return Math.floor(count / 2) + 1;
+}
+
+function datacentersOf(placement: Placement): readonly string[] {
+  return [...new Set(placement.map((member) => member.datacenter))].sort();
+}
+
+function targetsOf(view: Viewpoint, placement: Placement, groups: readonly Group[]): readonly Target[] {
+  const targets: Target[] = [];
+  for (const member of placement) {
+    if (!view.isRoutable(member)) continue;
+    targets.push({ member, group: groupOf(groups, member.datacenter) });
+  }
+  return targets;
+}
+
+function groupOf(groups: readonly Group[], datacenter: string): number {
+  for (let index = 0; index < groups.length; index++) {
+    if (groups[index]?.datacenter === datacenter) return index;
+  }
+  return -1;
+}
+
+/** Itself, then its rack, then its datacenter; otherwise in placement order. */
+function nearest(self: Member, targets: readonly Target[]): readonly Target[] {
+  const distance = ({ member }: Target): number => {
+    if (member.node === self.node) return 0;
+    if (member.datacenter !== self.datacenter) return 3;
+    return member.rack === self.rack ? 1 : 2;
+  };
+  return targets.toSorted((left, right) => distance(left) - distance(right));
+}
+
+function checked(view: Viewpoint, placement: Placement, plan: DispatchPlan): DispatchPlan | Refusal {
+  for (let index = 0; index < plan.groups.length; index++) {
+    const group = present(plan.groups[index], 'a group');
+    let routable = 0;
+    for (const target of plan.targets) if (target.group === index) routable += 1;
+    if (routable >= group.needed) continue;
+    const away = placement.filter(
+      (member) => member.datacenter === group.datacenter && !view.isRoutable(member),
+    );
+    const missing = away.map((member) => member.node).join(', ') || 'none is configured';
+    const detail = `${group.needed} replicas of ${group.datacenter} are needed and ${routable} can be reached (away: ${missing})`;
+    return { kind: 'refused', code: routable === 0 ? 'NoTargets' : 'NoQuorum', detail };
+  }
+  return plan;
+}

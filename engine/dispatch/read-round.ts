@@ -1,0 +1,208 @@
+/**
+ * One read: asks the plan's replicas, counts their answers, merges what they hold, and afterwards brings the replicas
+ * that were behind up to date (read repair; source: DeCandia et al., "Dynamo", 2007, section 5).
+ *
+ * The client's answer is given once, as soon as the tally is decided or the deadline passes. Later answers still
+ * count for repair, which waits for all of them: each target answers exactly once, by its own deadline at the latest.
+ */
+import { present } from '../base/assert.ts';
+import { BytesError } from '../base/bytes.ts';
+import { Deferred } from '../base/deferred.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { Token } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import type { Timer } from '../io/clock.ts';
+import type { StoredObject } from '../object/object.ts';
+import { decodeObject, encodeObject, mergeObjects, resolveToNewest } from '../object/object.ts';
+import type { Member } from '../ring/ring.ts';
+import type { DispatchParts } from './parts.ts';
+import { askPeer, replyError, roundError } from './parts.ts';
+import type { DispatchPlan } from './plan.ts';
+import { refusal } from './slots.ts';
+import type { ConsistencyLevel } from './requests.ts';
+import { Tally } from './tally.ts';
+
+/** A target's successful answer: its object's bytes, or undefined when it has none. */
+interface Answer {
+  readonly bytes: Uint8Array | undefined;
+}
+
+export class ReadRound {
+  readonly #parts: DispatchParts;
+  readonly #key: PackedKey;
+  readonly #token: Token;
+  readonly #plan: DispatchPlan;
+  readonly #level: ConsistencyLevel;
+  readonly #tally: Tally;
+  readonly #answers: (Answer | undefined)[];
+  readonly #failures: LockstepError[] = [];
+  /** Targets whose own copy is unreadable: repaired with what the others hold. */
+  readonly #corrupt = new Set<number>();
+  readonly #result = new Deferred<StoredObject | undefined>();
+  #deadline: Timer | undefined;
+
+  constructor(
+    parts: DispatchParts,
+    key: PackedKey,
+    token: Token,
+    plan: DispatchPlan,
+    level: ConsistencyLevel,
+  ) {
+    this.#parts = parts;
+    this.#key = key;
+    this.#token = token;
+    this.#plan = plan;
+    this.#level = level;
+    this.#tally = new Tally(plan);
+    this.#answers = plan.targets.map(() => undefined);
+  }
+
+  /** Members whose answer was a failure so far. */
+  readonly failed: Member[] = [];
+
+  /** Asks everyone; rejects with `NoQuorum`, `Timeout` or the single target's own error. */
+  run(timeoutUs: number): Promise<StoredObject | undefined> {
+    this.#deadline = this.#parts.clock.after(timeoutUs, () => this.#expire());
+    for (let index = 0; index < this.#plan.targets.length; index++) this.#ask(index, timeoutUs);
+    return this.#result.promise;
+  }
+
+  #ask(index: number, timeoutUs: number): void {
+    const { member } = present(this.#plan.targets[index], 'a target');
+    if (member === this.#parts.self) {
+      const outcome = this.#parts.replica.read(this.#key, (error, bytes) => this.#hear(index, error, bytes));
+      if (outcome !== 'ok') this.#refuseLocal(index, outcome);
+      return;
+    }
+    const request = { kind: 'readObject', key: this.#key, token: this.#token } as const;
+    const error = askPeer(this.#parts, member, request, timeoutUs, (reply) => {
+      if (reply.kind === 'object') this.#hear(index, undefined, reply.object);
+      else this.#hear(index, replyError(reply), undefined);
+    });
+    if (error !== undefined) this.#hear(index, error, undefined);
+  }
+
+  #refuseLocal(index: number, outcome: 'full' | 'closed'): void {
+    const { failures } = this.#parts.stats;
+    if (outcome === 'full') failures.backendSendFull();
+    else failures.backendSendClosed();
+    this.#hear(index, refusal(outcome), undefined);
+  }
+
+  #hear(index: number, error: LockstepError | undefined, bytes: Uint8Array | undefined): void {
+    if (error === undefined) {
+      this.#answers[index] = { bytes };
+    } else {
+      this.#failures.push(error);
+      if (error.code === 'Corrupted') this.#corrupt.add(index);
+      this.failed.push(present(this.#plan.targets[index], 'a target').member);
+    }
+    const equality = this.#plan.agree && error === undefined ? this.#equalityOf(index) : 0;
+    const verdict = this.#tally.answer(index, error === undefined, equality);
+    if (verdict === 'met') this.#succeed();
+    else if (verdict === 'impossible')
+      this.#fail(roundError(this.#failuresOrDispute(), this.#tally.describe()));
+    if (this.#tally.outstanding === 0) this.#repair();
+  }
+
+  /** Under `agree`: the first target with the same bytes names the class. */
+  #equalityOf(index: number): number {
+    const own = this.#answers[index]?.bytes;
+    return this.#answers.findIndex((answer) => answer !== undefined && sameBytes(answer.bytes, own));
+  }
+
+  #failuresOrDispute(): readonly LockstepError[] {
+    if (this.#failures.length > 0) return this.#failures;
+    return [new LockstepError('NoQuorum', 'the replicas disagree; they are being repaired')];
+  }
+
+  #succeed(): void {
+    this.#deadline?.cancel();
+    try {
+      this.#result.resolve(this.#merged());
+    } catch (error) {
+      if (!(error instanceof BytesError)) throw error;
+      this.#result.reject(
+        new LockstepError('Corrupted', `a replica's object does not decode: ${error.message}`),
+      );
+    }
+  }
+
+  #fail(error: LockstepError): void {
+    // Past the deadline the client has its answer, and the cause has been counted.
+    if (this.#result.settled) return;
+    this.#deadline?.cancel();
+    if (error.code === 'Timeout') this.#parts.stats.failures.responseTimeout(this.#level);
+    this.#result.reject(error);
+  }
+
+  #expire(): void {
+    if (this.#tally.decided || this.#result.settled) return;
+    this.#parts.stats.failures.responseTimeout(this.#level);
+    this.#result.reject(new LockstepError('Timeout', `the deadline passed with ${this.#tally.describe()}`));
+  }
+
+  /** What all answers so far know together. Throws `BytesError` when one of them does not decode. */
+  #merged(): StoredObject | undefined {
+    let merged: StoredObject | undefined;
+    let first: Uint8Array | undefined;
+    for (const answer of this.#answers) {
+      const bytes = answer?.bytes;
+      if (bytes === undefined || (first !== undefined && sameBytes(first, bytes))) continue;
+      first ??= bytes;
+      const object = decodeObject(bytes);
+      merged = merged === undefined ? object : mergeObjects(merged, object);
+    }
+    if (merged === undefined || this.#parts.rules(this.#key).allowMult) return merged;
+    return resolveToNewest(merged);
+  }
+
+  #repair(): void {
+    const first = this.#answers.find((answer) => answer !== undefined);
+    const agreed = this.#answers.every((one) => one === undefined || sameBytes(one.bytes, first?.bytes));
+    if (agreed && this.#corrupt.size === 0) return;
+    const bytes = this.#repairBytes();
+    if (bytes === undefined) return;
+    this.#answers.forEach((answer, index) => {
+      const stale = answer !== undefined && !sameBytes(answer.bytes, bytes);
+      if (stale || this.#corrupt.has(index)) this.#repairTarget(index, bytes);
+    });
+  }
+
+  #repairBytes(): Buffer | undefined {
+    try {
+      const merged = this.#merged();
+      return merged === undefined ? undefined : encodeObject(merged);
+    } catch (error) {
+      // A replica whose bytes do not decode was answered as Corrupted; it is anti-entropy's business, not a read's.
+      if (error instanceof BytesError) return undefined;
+      throw error;
+    }
+  }
+
+  #repairTarget(index: number, bytes: Buffer): void {
+    const { member } = present(this.#plan.targets[index], 'a target');
+    const { readRepairs } = this.#parts.stats;
+    const done = (error: LockstepError | undefined): void => {
+      if (error === undefined) readRepairs.done += 1;
+      else readRepairs.failed += 1;
+    };
+    readRepairs.started += 1;
+    if (member === this.#parts.self) {
+      const outcome = this.#parts.replica.merge(this.#key, this.#token, bytes, done);
+      if (outcome !== 'ok') done(refusal(outcome));
+      return;
+    }
+    const request = { kind: 'mergeObject', key: this.#key, token: this.#token, object: bytes } as const;
+    const timeoutUs = this.#parts.settings.timeoutMs * 1000;
+    const error = askPeer(this.#parts, member, request, timeoutUs, (reply) =>
+      done(reply.kind === 'written' ? undefined : replyError(reply)),
+    );
+    if (error !== undefined) done(error);
+  }
+}
+
+function sameBytes(left: Uint8Array | undefined, right: Uint8Array | undefined): boolean {
+  if (left === undefined || right === undefined) return left === right;
+  return left.length === right.length && Buffer.compare(left, right) === 0;
+}

@@ -1,0 +1,374 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { present } from '../base/assert.ts';
+import type { SendOutcome } from '../base/channel.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { ByteString, Token } from '../base/ids.ts';
+import { byteStringOf } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import { defaultType, objectKey } from '../base/object-key.ts';
+import type { Content } from '../object/content.ts';
+import { tombstone } from '../object/content.ts';
+import type { Actor } from '../object/dots.ts';
+import { counterOf, emptyVector, nextCounter, seenCounterMax } from '../object/dots.ts';
+import type { StoredObject } from '../object/object.ts';
+import { applyWrite, decodeObject, encodeObject, mergeObjects, siblingsMax } from '../object/object.ts';
+import type { StoreWrite } from '../store/store.ts';
+import type { ConflictRules, LocalWrite } from './replica.ts';
+import { Replica } from './replica.ts';
+import type { LocalStore, ReadDone, WriteDone } from './slots.ts';
+
+/** A store whose every answer waits until the test lets it out; what is written shows only then. */
+class SlowStore implements LocalStore {
+  readonly durable = new Map<PackedKey, Uint8Array>();
+  readonly pending: (() => void)[] = [];
+  full = false;
+  failing = false;
+
+  tryRead(key: PackedKey, done: ReadDone): SendOutcome {
+    if (this.full) return 'full';
+    this.pending.push(() => done(undefined, this.durable.get(key)));
+    return 'ok';
+  }
+
+  tryWrite(batch: readonly StoreWrite[], done: WriteDone): SendOutcome {
+    if (this.full) return 'full';
+    this.pending.push(() => {
+      if (this.failing) {
+        done(new LockstepError('StorageFailed'));
+        return;
+      }
+      for (const { key, value } of batch) this.durable.set(key, present(value, 'a value'));
+      done(undefined);
+    });
+    return 'ok';
+  }
+
+  /** Lets the oldest answer out, or all of them. */
+  release(count = Infinity): void {
+    for (let left = count; left > 0; left--) {
+      const answer = this.pending.shift();
+      if (answer === undefined) return;
+      answer();
+    }
+  }
+}
+
+interface Outcome {
+  applied?: StoredObject;
+  bytes?: Buffer;
+  durable: boolean;
+  failed?: LockstepError;
+}
+
+const actor = byteStringOf('n1.aa') as Actor;
+const clock = { nowUs: () => 0, wallMs: () => 1000, after: () => ({ cancel: () => undefined }) };
+const siblings: ConflictRules = { allowMult: true, lastWriteWins: false };
+const newest: ConflictRules = { allowMult: false, lastWriteWins: false };
+
+function keyOf(name: string): PackedKey {
+  return objectKey(defaultType, byteStringOf('b'), byteStringOf(name)).packed;
+}
+
+function contentOf(text: string): Content {
+  return {
+    ...tombstone,
+    tombstone: false,
+    contentType: 'text/plain' as ByteString,
+    value: Buffer.from(text),
+  };
+}
+
+function writeOf(key: PackedKey, text: string, more: Partial<LocalWrite> = {}): LocalWrite {
+  const base = { key, token: 7 as Token, seen: emptyVector, ifNoneMatch: false, ifContext: undefined };
+  return { ...base, content: contentOf(text), ...more };
+}
+
+function replicaOver(store: LocalStore, rules: ConflictRules, name = 'n1.aa'): Replica {
+  return new Replica(store, clock, byteStringOf(name) as Actor, () => rules);
+}
+
+function coordinate(replica: Replica, write: LocalWrite): Outcome {
+  const outcome: Outcome = { durable: false };
+  const sent = replica.coordinate(write, {
+    applied: (object, bytes) => Object.assign(outcome, { applied: object, bytes }),
+    durable: () => Object.assign(outcome, { durable: true }),
+    failed: (error) => Object.assign(outcome, { failed: error }),
+  });
+  if (sent !== 'ok') outcome.failed = new LockstepError('Overloaded');
+  return outcome;
+}
+
+const values = (object: StoredObject | undefined): readonly string[] =>
+  (object?.siblings ?? []).map((sibling) => Buffer.from(sibling.value).toString());
+
+describe('a replica', () => {
+  it('builds each write on the one before, although that one is not durable yet', () => {
+    const store = new SlowStore();
+    const replica = replicaOver(store, siblings);
+    const first = coordinate(replica, writeOf(keyOf('k'), 'one'));
+    const second = coordinate(replica, writeOf(keyOf('k'), 'two'));
+    store.release(1);
+    expect(values(second.applied)).toEqual(['one', 'two']);
+    const counters = [first, second].map(({ applied }) => counterOf(present(applied, 'it').context, actor));
+    expect(counters).toEqual([nextCounter(0, clock.wallMs()), nextCounter(0, clock.wallMs()) + 1]);
+    expect([first.durable, second.durable]).toEqual([false, false]);
+    store.release();
+    expect([first.durable, second.durable]).toEqual([true, true]);
+    expect(replica.busyKeys).toBe(0);
+  });
+
+  it('replaces what the writer has seen and keeps what it has not', () => {
+    const store = new SlowStore();
+    const replica = replicaOver(store, siblings);
+    const first = coordinate(replica, writeOf(keyOf('k'), 'one'));
+    store.release();
+    const seen = present(first.applied, 'first').context;
+    coordinate(replica, writeOf(keyOf('k'), 'blind'));
+    const aware = coordinate(replica, writeOf(keyOf('k'), 'aware', { seen }));
+    store.release();
+    expect(values(aware.applied)).toEqual(['blind', 'aware']);
+  });
+
+  it('answers a merge that changes nothing only when what is there is durable', () => {
+    const store = new SlowStore();
+    const replica = replicaOver(store, newest);
+    const first = coordinate(replica, writeOf(keyOf('k'), 'one'));
+    store.release(1);
+    let merged = false;
+    replica.merge(keyOf('k'), 7 as Token, present(first.bytes, 'bytes'), () => (merged = true));
+    expect(merged).toBe(false);
+    store.release();
+    expect([merged, first.durable]).toEqual([true, true]);
+  });
+
+  it('checks conditions against the newest write, durable or not, and says that nothing happened', () => {
+    const store = new SlowStore();
+    const replica = replicaOver(store, newest);
+    coordinate(replica, writeOf(keyOf('k'), 'one'));
+    const second = coordinate(replica, writeOf(keyOf('k'), 'two', { ifNoneMatch: true }));
+    const third = coordinate(replica, writeOf(keyOf('k'), 'three', { ifContext: emptyVector }));
+    store.release();
+    expect(second.failed?.message).toBe('match_found');
+    expect(third.failed?.message).toBe('modified');
+    expect([second.applied, third.applied]).toEqual([undefined, undefined]);
+    const gone = coordinate(replica, writeOf(keyOf('new'), 'x', { ifContext: emptyVector }));
+    store.release();
+    expect(gone.failed?.code).toBe('PreconditionFailed');
+  });
+
+  it('refuses a context that names writes of its own that never happened', () => {
+    const store = new SlowStore();
+    const replica = replicaOver(store, newest);
+    const forgeries = [
+      { actor, counter: 9 },
+      { actor: byteStringOf('n2.bb') as Actor, counter: seenCounterMax + 1 },
+    ];
+    for (const forged of forgeries) {
+      const outcome = coordinate(replica, writeOf(keyOf('k'), 'x', { seen: [forged] }));
+      store.release();
+      expect(outcome.failed?.code).toBe('BadRequest');
+    }
+    expect(store.durable.size).toBe(0);
+  });
+
+  it('lets a write win over what its writer has seen, although its clock is behind', () => {
+    const store = new SlowStore();
+    const replica = replicaOver(store, newest);
+    const ahead = { actor: byteStringOf('n2.bb') as Actor, counter: nextCounter(0, 5000) };
+    const rival = { actor: byteStringOf('n3.cc') as Actor, counter: nextCounter(0, 4000) };
+    const merged = applyWrite(undefined, emptyVector, contentOf('rival'), rival, 4000);
+    replica.merge(keyOf('k'), 7 as Token, encodeObject(merged), () => undefined);
+    const outcome = coordinate(replica, writeOf(keyOf('k'), 'late', { seen: [ahead] }));
+    store.release();
+    expect(values(outcome.applied)).toEqual(['late']);
+    expect(outcome.applied?.siblings[0]?.lastModifiedMs).toBe(5000);
+  });
+
+  it('takes no more siblings than the limit, and what was taken stays readable', () => {
+    const store = new SlowStore();
+    const replica = replicaOver(store, siblings);
+    const outcomes = Array.from({ length: siblingsMax + 1 }, (_, index) => {
+      const outcome = coordinate(replica, writeOf(keyOf('k'), `v${index}`));
+      store.release();
+      return outcome;
+    });
+    expect(outcomes.at(-1)?.failed?.code).toBe('TooLarge');
+    expect(outcomes.slice(0, -1).every(({ durable }) => durable)).toBe(true);
+    const stored = decodeObject(present(store.durable.get(keyOf('k')), 'the object'));
+    expect(stored.siblings).toHaveLength(siblingsMax);
+    const healed = coordinate(replica, writeOf(keyOf('k'), 'one', { seen: stored.context }));
+    store.release();
+    expect(values(healed.applied)).toEqual(['one']);
+  });
+
+  it('reports a full store at once and a failed one when it fails, and forgets the key', () => {
+    const store = new SlowStore();
+    const replica = replicaOver(store, newest);
+    store.full = true;
+    expect(coordinate(replica, writeOf(keyOf('k'), 'x')).failed?.code).toBe('Overloaded');
+    store.full = false;
+    store.failing = true;
+    const outcome = coordinate(replica, writeOf(keyOf('k'), 'y'));
+    store.release();
+    expect(outcome.failed?.code).toBe('StorageFailed');
+    expect(replica.busyKeys).toBe(0);
+  });
+
+  it('says that bytes which are no object are a bad request', () => {
+    const replica = replicaOver(new SlowStore(), newest);
+    let code: string | undefined;
+    replica.merge(keyOf('k'), 7 as Token, Buffer.from('junk'), (error) => (code = error?.code));
+    expect(code).toBe('BadRequest');
+  });
+
+  it('ends where any order of the same merges ends, each answered once, no dot minted twice', () => {
+    const step = fc.record({
+      replica: fc.nat(1),
+      key: fc.constantFrom('k', 'l'),
+      aware: fc.boolean(),
+      release: fc.nat(3),
+      mergeTo: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 25 }), fc.boolean(), (steps, allowMult) => {
+        const rules = allowMult ? siblings : newest;
+        const stores = [new SlowStore(), new SlowStore()];
+        const replicas = stores.map((store, index) => replicaOver(store, rules, `n${index}.aa`));
+        const outcomes: Outcome[] = [];
+        let merges = 0;
+        let answers = 0;
+        steps.forEach(({ replica, key, aware, release, mergeTo }, index) => {
+          const seen = aware ? (outcomes.at(-1)?.applied?.context ?? emptyVector) : emptyVector;
+          const at = present(replicas[replica], 'a replica');
+          const known = aware && outcomes.at(-1)?.applied !== undefined && index > 0;
+          const write = writeOf(
+            keyOf(key),
+            `v${index}`,
+            known && steps[index - 1]?.key === key ? { seen } : {},
+          );
+          const outcome = coordinate(at, write);
+          outcomes.push(outcome);
+          present(stores[replica], 'a store').release(release);
+          if (mergeTo && outcome.bytes !== undefined) {
+            merges += 1;
+            present(replicas[1 - replica], 'the other').merge(
+              keyOf(key),
+              7 as Token,
+              outcome.bytes,
+              () => (answers += 1),
+            );
+          }
+        });
+        for (let round = 0; round < 3; round++) for (const store of stores) store.release();
+        expect(answers).toBe(merges);
+        expect(outcomes.every((outcome) => outcome.durable !== (outcome.failed !== undefined))).toBe(true);
+        const dots = outcomes.flatMap(
+          ({ applied }) => applied?.siblings.map((s) => `${s.dot.actor}:${s.dot.counter}`) ?? [],
+        );
+        const texts = outcomes.flatMap(({ applied }) => values(applied));
+        expect(new Set(dots).size).toBe(new Set(texts).size);
+        for (const key of ['k', 'l']) exchange(stores, replicas, keyOf(key));
+      }),
+    );
+  });
+
+  /** Both replicas send each other what they hold; then they hold the same bytes. */
+  function exchange(stores: readonly SlowStore[], replicas: readonly Replica[], key: PackedKey): void {
+    const [left, right] = stores.map((store) => store.durable.get(key));
+    if (left !== undefined) replicas[1]?.merge(key, 7 as Token, left, () => undefined);
+    if (right !== undefined) replicas[0]?.merge(key, 7 as Token, right, () => undefined);
+    for (const store of stores) store.release();
+    const [first, second] = stores.map((store) => store.durable.get(key));
+    expect(first === undefined ? undefined : Buffer.from(first).toString('hex')).toBe(
+      second === undefined ? undefined : Buffer.from(second).toString('hex'),
+    );
+    if (left === undefined || right === undefined || first === undefined) return;
+    const both = mergeObjects(decodeObject(left), decodeObject(right));
+    expect(decodeObject(first).context).toEqual(both.context);
+    expect(encodeObject(decodeObject(first)).equals(Buffer.from(first))).toBe(true);
+  }
+});
+
+describe('a batch', () => {
+  const keys = ['a', 'b', 'c'].map(keyOf);
+  const writes = (text: string): readonly LocalWrite[] => keys.map((key) => writeOf(key, text));
+
+  function coordinateAll(replica: Replica, batch: readonly LocalWrite[]): Outcome {
+    const outcome: Outcome = { durable: false };
+    replica.coordinateAll(batch, [], {
+      applied: (bytes) => Object.assign(outcome, { bytes: bytes[0] }),
+      durable: () => Object.assign(outcome, { durable: true }),
+      failed: (error) => Object.assign(outcome, { failed: error }),
+    });
+    return outcome;
+  }
+
+  it('is handed to the store in one piece, on top of what is on its way there', () => {
+    const store = new SlowStore();
+    const replica = replicaOver(store, siblings);
+    const before = coordinate(replica, writeOf(present(keys[1], 'b'), 'one'));
+    store.release(1);
+    const outcome = coordinateAll(replica, writes('two'));
+    store.release();
+    expect([before.durable, outcome.durable]).toEqual([true, true]);
+    const stored = keys.map((key) => values(decodeObject(present(store.durable.get(key), 'an object'))));
+    expect(stored).toEqual([['two'], ['one', 'two'], ['two']]);
+    expect(replica.busyKeys).toBe(0);
+  });
+
+  it('with one condition that does not hold changes nothing', () => {
+    const store = new SlowStore();
+    const replica = replicaOver(store, siblings);
+    coordinate(replica, writeOf(present(keys[2], 'c'), 'one'));
+    const outcome = coordinateAll(replica, [
+      ...writes('two').slice(0, 2),
+      writeOf(present(keys[2], 'c'), 'two', { ifNoneMatch: true }),
+    ]);
+    store.release();
+    expect(outcome).toMatchObject({ durable: false, failed: { code: 'PreconditionFailed' } });
+    expect([...store.durable.keys()]).toEqual([keys[2]]);
+    expect(replica.busyKeys).toBe(0);
+  });
+
+  it('that the store refuses leaves no trace', () => {
+    const store = new SlowStore();
+    const replica = replicaOver(store, siblings);
+    store.full = true;
+    expect(coordinateAll(replica, writes('one')).failed?.code).toBe('Overloaded');
+    expect(replica.busyKeys).toBe(0);
+  });
+
+  it('of another replica is merged whole, and once', () => {
+    const store = new SlowStore();
+    const replica = replicaOver(store, siblings);
+    const dot = { actor: byteStringOf('n2.bb') as Actor, counter: 5 };
+    const bytes = encodeObject(applyWrite(undefined, emptyVector, contentOf('theirs'), dot, 1));
+    const incoming = keys.map((key) => ({ key, token: 7 as Token, bytes }));
+    const errors: (LockstepError | undefined)[] = [];
+    for (let turn = 0; turn < 2; turn++) replica.mergeAll(incoming, (error) => errors.push(error));
+    store.release();
+    expect(errors).toEqual([undefined, undefined]);
+    for (const key of keys) expect(store.durable.get(key)).toEqual(bytes);
+    expect(replica.busyKeys).toBe(0);
+  });
+
+  it('keeps readers of a guarded key waiting, and no others', () => {
+    const store = new SlowStore();
+    const replica = replicaOver(store, siblings);
+    const [guarded, free] = [present(keys[0], 'a'), present(keys[1], 'b')];
+    const waiting: (() => void)[] = [];
+    replica.guard({
+      closed: (key) => key === guarded,
+      wait: (_, proceed) => waiting.push(() => proceed(undefined)),
+    });
+    const read: PackedKey[] = [];
+    for (const key of [guarded, free]) replica.read(key, () => read.push(key));
+    store.release();
+    expect(read).toEqual([free]);
+    for (const proceed of waiting) proceed();
+    store.release();
+    expect(read).toEqual([free, guarded]);
+  });
+});

@@ -1,0 +1,289 @@
+/**
+ * This node as a replica: reads, merges and coordinates writes of objects over the store, with causality.
+ *
+ * Reads see durable objects only. Writes to one key are applied one after the other, each on top of the one before it
+ * although that one may not be durable yet (slots.ts), and no two writes of this life carry one dot.
+ *
+ * Left to others: which replicas take part (plan.ts) and how many must succeed (tally.ts).
+ */
+import { present } from '../base/assert.ts';
+import { BytesError } from '../base/bytes.ts';
+import type { SendOutcome } from '../base/channel.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { Token } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import type { Clock } from '../io/clock.ts';
+import type { Content } from '../object/content.ts';
+import type { Actor, Dot, VersionVector } from '../object/dots.ts';
+import {
+  compareVectors,
+  counterOf,
+  emptyVector,
+  highestCounter,
+  instantMsOf,
+  nextCounter,
+  seenCounterMax,
+} from '../object/dots.ts';
+import type { StoredObject } from '../object/object.ts';
+import {
+  applyWrite,
+  decodeObject,
+  liveSiblings,
+  mergeObjects,
+  resolveToNewest,
+  sameObject,
+  siblingsMax,
+} from '../object/object.ts';
+import type { StoreWrite } from '../store/store.ts';
+import type { Change, LocalStore, Place, ReadDone, WriteDone } from './slots.ts';
+import { Slots, refusal } from './slots.ts';
+
+/** The bucket properties that decide what a write leaves behind. */
+export interface ConflictRules {
+  readonly allowMult: boolean;
+  readonly lastWriteWins: boolean;
+}
+
+/** A client's write at its coordinating replica. */
+export interface LocalWrite {
+  readonly key: PackedKey;
+  readonly token: Token;
+  readonly seen: VersionVector;
+  readonly content: Content;
+  readonly ifNoneMatch: boolean;
+  /** The stored context must equal this one; undefined: no condition. */
+  readonly ifContext: VersionVector | undefined;
+}
+
+/** Hears how a coordinated write goes; each method is called at most once, perhaps before `coordinate` returns. */
+export interface WriteListener {
+  /** The write has its place: this object is on its way to the local disk and may be sent to the other replicas. */
+  applied(object: StoredObject, bytes: Uint8Array): void;
+  /** The object is durable here. */
+  durable(): void;
+  /** The write did not happen here (before `applied`), or may not be durable (after it). */
+  failed(error: LockstepError): void;
+}
+
+/** A client's writes to several keys, all or none. */
+export interface BatchListener {
+  /** The writes are on their way to the local disk; per write the bytes of its object, for the other replicas. */
+  applied(objects: readonly Uint8Array[]): void;
+  durable(): void;
+  failed(error: LockstepError): void;
+}
+
+/** Another replica's object. */
+export interface IncomingObject extends Place {
+  readonly bytes: Uint8Array;
+}
+
+/** Keys whose readers have to wait: a decision about them is under way elsewhere. */
+export interface ReadGate {
+  /** Readers of the key have to wait now. */
+  closed(key: PackedKey): boolean;
+  /** Calls `proceed` once: when the gate opens, or with the error for a reader whose patience ends before. */
+  wait(key: PackedKey, proceed: (error: LockstepError | undefined) => void): void;
+}
+
+export class Replica {
+  readonly #store: LocalStore;
+  readonly #clock: Clock;
+  readonly #actor: Actor;
+  readonly #rules: (key: PackedKey) => ConflictRules;
+  readonly #slots: Slots;
+  #gate: ReadGate | undefined;
+  /** The counter of the newest dot minted in this life. */
+  #counter = 0;
+
+  constructor(store: LocalStore, clock: Clock, actor: Actor, rules: (key: PackedKey) => ConflictRules) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#actor = actor;
+    this.#rules = rules;
+    this.#slots = new Slots(store);
+  }
+
+  /** Keys with writes under way. */
+  get busyKeys(): number {
+    return this.#slots.size;
+  }
+
+  /** From now on reads of keys that this gate holds wait for it. */
+  guard(gate: ReadGate): void {
+    this.#gate = gate;
+  }
+
+  /** The durable bytes under a key. `done` may be called before this returns. */
+  read(key: PackedKey, done: ReadDone): SendOutcome {
+    if (this.#gate?.closed(key) !== true) return this.#store.tryRead(key, done);
+    this.#gate.wait(key, (error) => {
+      if (error !== undefined) {
+        done(error, undefined);
+        return;
+      }
+      const outcome = this.#store.tryRead(key, done);
+      if (outcome !== 'ok') done(refusal(outcome), undefined);
+    });
+    return 'ok';
+  }
+
+  /** The newest objects of some distinct keys at one instant, durable or not. */
+  newest(
+    places: readonly Place[],
+    done: (error: LockstepError | undefined, objects: readonly (StoredObject | undefined)[]) => void,
+  ): void {
+    let seen: readonly (StoredObject | undefined)[] = [];
+    this.#slots.batch(places, {
+      next: (current) => {
+        seen = current;
+        return undefined;
+      },
+      applied: () => undefined,
+      done: (error) => done(error, seen),
+    });
+  }
+
+  /** Merges another replica's object into this one's; `done` when the result is durable here. */
+  merge(key: PackedKey, token: Token, bytes: Uint8Array, done: WriteDone): SendOutcome {
+    const incoming = decodeIncoming(bytes);
+    if (incoming instanceof LockstepError) {
+      done(incoming);
+      return 'ok';
+    }
+    return this.#slots.submit(key, {
+      token,
+      next: (current) => this.#merged(key, current, { object: incoming, bytes }),
+      applied: () => undefined,
+      done,
+    });
+  }
+
+  /** Coordinates a client's write: checks its conditions, gives it a dot and stores the result. */
+  coordinate(write: LocalWrite, listener: WriteListener): SendOutcome {
+    return this.#slots.submit(write.key, {
+      token: write.token,
+      next: (current) => ({ object: this.#written(write, current), bytes: undefined }),
+      applied: (object, bytes) => listener.applied(object, bytes),
+      done: (error) => (error === undefined ? listener.durable() : listener.failed(error)),
+    });
+  }
+
+  /** Merges several objects of another replica in one atomic step. */
+  mergeAll(incoming: readonly IncomingObject[], done: WriteDone): void {
+    const decoded: Change[] = [];
+    for (const { bytes } of incoming) {
+      const object = decodeIncoming(bytes);
+      if (object instanceof LockstepError) {
+        done(object);
+        return;
+      }
+      decoded.push({ object, bytes });
+    }
+    this.#slots.batch(incoming, {
+      next: (current) => ({
+        changes: incoming.map(({ key }, index) =>
+          this.#merged(key, current[index], present(decoded[index], 'a decoded object')),
+        ),
+        records: [],
+      }),
+      applied: () => undefined,
+      done,
+    });
+  }
+
+  /**
+   * Coordinates writes to distinct keys as one atomic batch, with `records` of the caller's own in it. What was
+   * promised to be written is written: a bound on siblings does not hold here (see `vet`).
+   */
+  coordinateAll(
+    writes: readonly LocalWrite[],
+    records: readonly StoreWrite[],
+    listener: BatchListener,
+  ): void {
+    this.#slots.batch(writes, {
+      next: (current) => ({
+        changes: writes.map((write, index) => {
+          checkConditions(write, current[index]);
+          return { object: this.#made(write, current[index]), bytes: undefined };
+        }),
+        records,
+      }),
+      applied: (bytes) => listener.applied(bytes.map((one) => present(one, 'the bytes of a written object'))),
+      done: (error) => (error === undefined ? listener.durable() : listener.failed(error)),
+    });
+  }
+
+  /** Throws what `coordinate` would throw for a write on top of `current`: for whoever promises to write later. */
+  vet(write: LocalWrite, current: StoredObject | undefined): void {
+    checkConditions(write, current);
+    this.#checkSeen(write);
+    const { allowMult, lastWriteWins } = this.#rules(write.key);
+    if (!allowMult || lastWriteWins || current === undefined) return;
+    if (current.siblings.length >= siblingsMax) throw tooManySiblings();
+  }
+
+  #merged(key: PackedKey, current: StoredObject | undefined, incoming: Change): Change | undefined {
+    const merged = current === undefined ? incoming.object : mergeObjects(current, incoming.object);
+    const object = this.#rules(key).allowMult ? merged : resolveToNewest(merged);
+    if (current !== undefined && sameObject(object, current)) return undefined;
+    // Mostly the other side knew all that is known here: then its bytes are the result's.
+    return sameObject(object, incoming.object) ? incoming : { object, bytes: undefined };
+  }
+
+  #written(write: LocalWrite, current: StoredObject | undefined): StoredObject {
+    checkConditions(write, current);
+    this.#checkSeen(write);
+    const object = this.#made(write, current);
+    if (object.siblings.length > siblingsMax) throw tooManySiblings();
+    return object;
+  }
+
+  /** A client's context can only hold dots of ours that we have minted; others would swallow writes to come. */
+  #checkSeen(write: LocalWrite): void {
+    const forged = counterOf(write.seen, this.#actor) > this.#counter;
+    if (forged || highestCounter(write.seen) > seenCounterMax) {
+      throw new LockstepError('BadRequest', 'the causal context names writes that never happened');
+    }
+  }
+
+  #made(write: LocalWrite, current: StoredObject | undefined): StoredObject {
+    const rules = this.#rules(write.key);
+    const seen = rules.lastWriteWins && current !== undefined ? current.context : write.seen;
+    const dot = this.#mint(current?.context ?? emptyVector, write.seen);
+    const object = applyWrite(current, seen, write.content, dot, instantMsOf(dot));
+    return rules.allowMult ? object : resolveToNewest(object);
+  }
+
+  #mint(known: VersionVector, seen: VersionVector): Dot {
+    const highest = Math.max(this.#counter, highestCounter(known), highestCounter(seen));
+    this.#counter = nextCounter(highest, this.#clock.wallMs());
+    return { actor: this.#actor, counter: this.#counter };
+  }
+}
+
+function tooManySiblings(): LockstepError {
+  return new LockstepError(
+    'TooLarge',
+    `the key has ${siblingsMax} siblings; read them and write with their context`,
+  );
+}
+
+function checkConditions(write: LocalWrite, current: StoredObject | undefined): void {
+  if (write.ifNoneMatch && current !== undefined && liveSiblings(current).length > 0) {
+    throw new LockstepError('PreconditionFailed', 'match_found');
+  }
+  if (write.ifContext === undefined) return;
+  if (current === undefined || compareVectors(current.context, write.ifContext) !== 'equal') {
+    throw new LockstepError('PreconditionFailed', 'modified');
+  }
+}
+
+function decodeIncoming(bytes: Uint8Array): StoredObject | LockstepError {
+  try {
+    return decodeObject(bytes);
+  } catch (error) {
+    if (!(error instanceof BytesError)) throw error;
+    return new LockstepError('BadRequest', `an object that does not decode: ${error.message}`);
+  }
+}

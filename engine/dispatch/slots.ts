@@ -1,0 +1,291 @@
+/**
+ * The keys of this replica that have changes under way. Changes to one key are made one after the other: the newest
+ * object of such a key is kept in memory (its slot), durable or not, so that each change builds on the one before it.
+ * A slot lives while it has work.
+ *
+ * A batch changes several keys in one step: it waits until all their slots are loaded, decides with all of them in
+ * sight, and hands the store one atomic batch. Between the decision and the hand-over nothing else runs.
+ */
+import { assert, present } from '../base/assert.ts';
+import { BytesError } from '../base/bytes.ts';
+import type { SendOutcome } from '../base/channel.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { Token } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import type { StoredObject } from '../object/object.ts';
+import { decodeObject, encodeObject } from '../object/object.ts';
+import type { StoreWrite } from '../store/store.ts';
+
+export type ReadDone = (error: LockstepError | undefined, bytes: Uint8Array | undefined) => void;
+export type WriteDone = (error: LockstepError | undefined) => void;
+
+/** The store as a replica needs it: bounded, durable before `done`. `tryRead` may answer before it returns. */
+export interface LocalStore {
+  tryRead(key: PackedKey, done: ReadDone): SendOutcome;
+  tryWrite(batch: readonly StoreWrite[], done: WriteDone): SendOutcome;
+}
+
+/** What a key shall hold, with its bytes where they are known already. */
+export interface Change {
+  readonly object: StoredObject;
+  readonly bytes: Uint8Array | undefined;
+}
+
+/** The next change to a key: from what is there to what shall be, or undefined when nothing changes. */
+export interface Step {
+  readonly token: Token;
+  next(current: StoredObject | undefined): Change | undefined;
+  /** The new object has been handed to the store. */
+  applied(object: StoredObject, bytes: Uint8Array): void;
+  done(error: LockstepError | undefined): void;
+}
+
+/** One key of a batch. */
+export interface Place {
+  readonly key: PackedKey;
+  readonly token: Token;
+}
+
+/** What a batch leaves: per place its change, or undefined where nothing changes, and records that go with it. */
+export interface BatchChange {
+  readonly changes: readonly (Change | undefined)[];
+  readonly records: readonly StoreWrite[];
+}
+
+/** A change of several keys at once. Each method is called at most once, perhaps before `batch` returns. */
+export interface BatchStep {
+  /** Decides, with the newest objects of all places; undefined changes nothing. May throw a `LockstepError`. */
+  next(current: readonly (StoredObject | undefined)[]): BatchChange | undefined;
+  /** The batch has been handed to the store: per place the bytes it has now, undefined where nothing changed. */
+  applied(bytes: readonly (Uint8Array | undefined)[]): void;
+  done(error: LockstepError | undefined): void;
+}
+
+/** A batch waiting for one of its slots. */
+interface Holder {
+  reached(error: LockstepError | undefined): void;
+}
+
+interface Slot {
+  /** Undefined until the store was asked. */
+  current: { readonly object: StoredObject | undefined } | undefined;
+  /** Who waits for the store's answer. */
+  waiting: (Step | Holder)[];
+  /** Writes handed to the store and not yet answered. */
+  writing: number;
+  /** Reasons for it to stay although nothing is written at this instant. */
+  holds: number;
+}
+
+export class Slots {
+  readonly #store: LocalStore;
+  readonly #slots = new Map<PackedKey, Slot>();
+
+  constructor(store: LocalStore) {
+    this.#store = store;
+  }
+
+  /** Keys with changes under way. */
+  get size(): number {
+    return this.#slots.size;
+  }
+
+  /** Takes the step as soon as the key's newest object is known. */
+  submit(key: PackedKey, step: Step): SendOutcome {
+    const slot = this.#slots.get(key);
+    if (slot?.current !== undefined) {
+      this.#take(key, slot, step);
+      return 'ok';
+    }
+    return this.#wait(key, slot, step);
+  }
+
+  /** Takes a step of several keys, each named once (of none: its records alone). */
+  batch(places: readonly Place[], step: BatchStep): void {
+    let left = places.length;
+    let failure: LockstepError | undefined;
+    const held: PackedKey[] = [];
+    const reached = (key: PackedKey, error: LockstepError | undefined): void => {
+      if (error === undefined) held.push(key);
+      else failure ??= error;
+      left -= 1;
+      if (left > 0) return;
+      if (failure === undefined) this.#takeBatch(places, step);
+      else step.done(failure);
+      for (const one of held) this.#release(one);
+    };
+    if (places.length === 0) this.#takeBatch(places, step);
+    for (const { key } of places) this.#hold(key, (error) => reached(key, error));
+  }
+
+  #hold(key: PackedKey, reached: (error: LockstepError | undefined) => void): void {
+    const slot = this.#slots.get(key);
+    if (slot?.current !== undefined) {
+      slot.holds += 1;
+      reached(undefined);
+      return;
+    }
+    const outcome = this.#wait(key, slot, { reached });
+    if (outcome !== 'ok') reached(refusal(outcome));
+  }
+
+  #release(key: PackedKey): void {
+    const slot = present(this.#slots.get(key), 'a held slot');
+    slot.holds -= 1;
+    this.#retire(key, slot);
+  }
+
+  #wait(key: PackedKey, slot: Slot | undefined, one: Step | Holder): SendOutcome {
+    if (slot === undefined) return this.#load(key, one);
+    slot.waiting.push(one);
+    return 'ok';
+  }
+
+  #load(key: PackedKey, one: Step | Holder): SendOutcome {
+    const slot: Slot = { current: undefined, waiting: [one], writing: 0, holds: 0 };
+    this.#slots.set(key, slot);
+    const outcome = this.#store.tryRead(key, (error, bytes) => this.#loaded(key, slot, error, bytes));
+    if (outcome !== 'ok') this.#slots.delete(key);
+    return outcome;
+  }
+
+  #loaded(key: PackedKey, slot: Slot, error: LockstepError | undefined, bytes: Uint8Array | undefined): void {
+    // What is lost here is not lost elsewhere: a new value heals the key, and the other replicas keep what they have.
+    const current = error?.code === 'Corrupted' ? { object: undefined } : (error ?? decodeStored(bytes));
+    const { waiting } = slot;
+    slot.waiting = [];
+    if (current instanceof LockstepError) {
+      this.#slots.delete(key);
+      for (const one of waiting) {
+        if ('next' in one) one.done(current);
+        else one.reached(current);
+      }
+      return;
+    }
+    slot.current = current;
+    slot.holds += 1;
+    for (const one of waiting) {
+      if ('next' in one) {
+        this.#take(key, slot, one);
+      } else {
+        slot.holds += 1;
+        one.reached(undefined);
+      }
+    }
+    slot.holds -= 1;
+    this.#retire(key, slot);
+  }
+
+  #take(key: PackedKey, slot: Slot, step: Step): void {
+    assert(slot.current !== undefined, 'a step is taken on a loaded slot');
+    let change: Change | undefined;
+    try {
+      change = step.next(slot.current.object);
+    } catch (error) {
+      if (!(error instanceof LockstepError)) throw error;
+      step.done(error);
+      return;
+    }
+    change ??= unsettled(slot);
+    if (change === undefined) step.done(undefined);
+    else this.#write(key, slot, step, change);
+  }
+
+  #write(key: PackedKey, slot: Slot, step: Step, { object, bytes: known }: Change): void {
+    const bytes = known ?? encodeObject(object);
+    slot.writing += 1;
+    const outcome = this.#store.tryWrite([{ key, token: step.token, value: bytes }], (error) => {
+      slot.writing -= 1;
+      this.#retire(key, slot);
+      step.done(error);
+    });
+    if (outcome !== 'ok') {
+      slot.writing -= 1;
+      this.#retire(key, slot);
+      step.done(refusal(outcome));
+      return;
+    }
+    slot.current = { object };
+    step.applied(object, bytes);
+  }
+
+  #takeBatch(places: readonly Place[], step: BatchStep): void {
+    const slots = places.map(({ key }) => present(this.#slots.get(key), 'a held slot'));
+    let next: BatchChange | undefined;
+    try {
+      next = step.next(slots.map((slot) => present(slot.current, 'a loaded slot').object));
+    } catch (error) {
+      if (!(error instanceof LockstepError)) throw error;
+      step.done(error);
+      return;
+    }
+    if (next === undefined) step.done(undefined);
+    else this.#writeBatch(places, slots, step, next);
+  }
+
+  #writeBatch(places: readonly Place[], slots: readonly Slot[], step: BatchStep, next: BatchChange): void {
+    const batch: StoreWrite[] = [];
+    const written: { readonly key: PackedKey; readonly slot: Slot; readonly object: StoredObject }[] = [];
+    const bytes = places.map(({ key, token }, index) => {
+      const slot = present(slots[index], 'the slot of a place');
+      const change = next.changes[index] ?? unsettled(slot);
+      if (change === undefined) return undefined;
+      const value = change.bytes ?? encodeObject(change.object);
+      batch.push({ key, token, value });
+      written.push({ key, slot, object: change.object });
+      return value;
+    });
+    batch.push(...next.records);
+    if (batch.length === 0) {
+      step.done(undefined);
+      return;
+    }
+    for (const { slot } of written) slot.writing += 1;
+    const settle = (): void => {
+      for (const { key, slot } of written) {
+        slot.writing -= 1;
+        this.#retire(key, slot);
+      }
+    };
+    const outcome = this.#store.tryWrite(batch, (error) => {
+      settle();
+      step.done(error);
+    });
+    if (outcome !== 'ok') {
+      settle();
+      step.done(refusal(outcome));
+      return;
+    }
+    for (const { slot, object } of written) slot.current = { object };
+    step.applied(bytes);
+  }
+
+  #retire(key: PackedKey, slot: Slot): void {
+    if (slot.writing === 0 && slot.holds === 0) this.#slots.delete(key);
+  }
+}
+
+/** The error of a driver that took nothing. */
+export function refusal(outcome: 'full' | 'closed'): LockstepError {
+  return outcome === 'full'
+    ? new LockstepError('Overloaded', "the store's queue is full; try again later")
+    : new LockstepError('StorageFailed', 'the store takes no more requests');
+}
+
+/** Nothing to change, but what is there is not durable yet: it is written again rather than answered too early. */
+function unsettled(slot: Slot): Change | undefined {
+  const object = slot.current?.object;
+  return slot.writing > 0 && object !== undefined ? { object, bytes: undefined } : undefined;
+}
+
+function decodeStored(
+  bytes: Uint8Array | undefined,
+): { readonly object: StoredObject | undefined } | LockstepError {
+  if (bytes === undefined) return { object: undefined };
+  try {
+    return { object: decodeObject(bytes) };
+  } catch (error) {
+    if (!(error instanceof BytesError)) throw error;
+    return new LockstepError('Corrupted', `a stored object does not decode: ${error.message}`);
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * Counting the answers to one request: a pure, one-shot vote.
+ *
+ * Every target answers once, with a success or a failure; a second answer of one target counts for nothing. The vote
+ * is decided once, as soon as every group has its successes (`met`) or some group can no longer get them
+ * (`impossible`); what comes later is `late` and may still feed read repair.
+ */
+import { present } from '../base/assert.ts';
+import type { DispatchPlan } from './plan.ts';
+
+export type Verdict = 'pending' | 'met' | 'impossible' | 'late';
+
+export class Tally {
+  readonly #plan: DispatchPlan;
+  readonly #answered: Uint8Array;
+  /** Per group: the successes that count; under `agree` the size of the largest class of equal answers. */
+  readonly #counted: number[];
+  /** Per group: targets that have not answered. */
+  readonly #pending: number[];
+  /** Under `agree`, per group and equality class: how many. */
+  readonly #classes: number[][] | undefined;
+  #outstanding: number;
+  #decided = false;
+
+  constructor(plan: DispatchPlan) {
+    this.#plan = plan;
+    this.#answered = new Uint8Array(plan.targets.length);
+    this.#outstanding = plan.targets.length;
+    this.#counted = plan.groups.map(() => 0);
+    this.#pending = plan.groups.map(() => 0);
+    this.#classes = plan.agree ? plan.groups.map(() => []) : undefined;
+    for (const { group } of plan.targets) {
+      if (group >= 0) this.#pending[group] = (this.#pending[group] ?? 0) + 1;
+    }
+  }
+
+  /** The vote has been decided. */
+  get decided(): boolean {
+    return this.#decided;
+  }
+
+  /** Targets that have not answered. */
+  get outstanding(): number {
+    return this.#outstanding;
+  }
+
+  /**
+   * Counts the answer of target `index`. Under `agree`, `equality` numbers the class of equal answers that it belongs
+   * to (0 and up; the caller compares the bytes).
+   */
+  answer(index: number, success: boolean, equality = 0): Verdict {
+    const target = present(this.#plan.targets[index], 'an answering target');
+    if (this.#answered[index] === 0) {
+      this.#answered[index] = 1;
+      this.#outstanding -= 1;
+      if (target.group >= 0) this.#count(target.group, success, equality);
+    }
+    if (this.#decided) return 'late';
+    const verdict = this.#judge();
+    this.#decided = verdict !== 'pending';
+    return verdict;
+  }
+
+  /** `2 of 2 in dc1 and 1 of 2 in dc2`: what the groups have of what they need, for error texts. */
+  describe(): string {
+    return this.#plan.groups
+      .map((group, index) => `${this.#counted[index] ?? 0} of ${group.needed} in ${group.datacenter}`)
+      .join(' and ');
+  }
+
+  #count(group: number, success: boolean, equality: number): void {
+    this.#pending[group] = (this.#pending[group] ?? 0) - 1;
+    if (!success) return;
+    const classes = this.#classes?.[group];
+    if (classes === undefined) {
+      this.#counted[group] = (this.#counted[group] ?? 0) + 1;
+    } else {
+      const size = (classes[equality] ?? 0) + 1;
+      classes[equality] = size;
+      this.#counted[group] = Math.max(this.#counted[group] ?? 0, size);
+    }
+  }
+
+  #judge(): Verdict {
+    let verdict: Verdict = 'met';
+    for (let index = 0; index < this.#counted.length; index++) {
+      const missing = (this.#plan.groups[index]?.needed ?? 0) - (this.#counted[index] ?? 0);
+      if (missing > (this.#pending[index] ?? 0)) return 'impossible';
+      if (missing > 0) verdict = 'pending';
+    }
+    return verdict;
+  }
+}

@@ -1,0 +1,175 @@
+/**
+ * One write at its coordinating replica: the object gets its dot here, goes to every routable replica of every
+ * datacenter at once, and is acknowledged when it is durable at as many of them as the level names.
+ *
+ * A write that was refused before it had its place (a failed condition, a full queue) certainly did not happen; after
+ * that, a failure only says that too few replicas are known to hold it.
+ */
+import { present } from '../base/assert.ts';
+import { Deferred } from '../base/deferred.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { Timer } from '../io/clock.ts';
+import type { StoredObject } from '../object/object.ts';
+import type { Member } from '../ring/ring.ts';
+import type { DispatchParts } from './parts.ts';
+import { askPeer, replyError, roundError } from './parts.ts';
+import type { DispatchPlan } from './plan.ts';
+import type { LocalWrite, WriteListener } from './replica.ts';
+import { refusal } from './slots.ts';
+import type { ConsistencyLevel } from './requests.ts';
+import { Tally } from './tally.ts';
+
+export class WriteRound implements WriteListener {
+  readonly #parts: DispatchParts;
+  readonly #write: LocalWrite;
+  readonly #plan: DispatchPlan;
+  readonly #level: ConsistencyLevel;
+  readonly #tally: Tally;
+  readonly #failures: LockstepError[] = [];
+  /** Replicas that could not be reached at the beginning. */
+  readonly #away = new Set<Member>();
+  readonly #result = new Deferred<StoredObject>();
+  #object: StoredObject | undefined;
+  #bytes: Uint8Array | undefined;
+  #deadline: Timer | undefined;
+  #timeoutUs = 0;
+
+  constructor(parts: DispatchParts, write: LocalWrite, plan: DispatchPlan, level: ConsistencyLevel) {
+    this.#parts = parts;
+    this.#write = write;
+    this.#plan = plan;
+    this.#level = level;
+    this.#tally = new Tally(plan);
+  }
+
+  /** Runs the write; rejects with `PreconditionFailed`, `Overloaded`, `NoQuorum`, `Timeout`, `StorageFailed`. */
+  run(timeoutUs: number): Promise<StoredObject> {
+    this.#timeoutUs = timeoutUs;
+    this.#deadline = this.#parts.clock.after(timeoutUs, () => this.#expire());
+    const outcome = this.#parts.replica.coordinate(this.#write, this);
+    if (outcome !== 'ok') {
+      const { failures } = this.#parts.stats;
+      if (outcome === 'full') failures.backendSendFull();
+      else failures.backendSendClosed();
+      this.failed(refusal(outcome));
+    }
+    return this.#result.promise;
+  }
+
+  applied(object: StoredObject, bytes: Uint8Array): void {
+    this.#object = object;
+    this.#bytes = bytes;
+    this.#hintUnreachable();
+    for (let index = 0; index < this.#plan.targets.length; index++) this.#send(index, bytes);
+  }
+
+  durable(): void {
+    this.#hear(this.#selfIndex(), undefined);
+  }
+
+  failed(error: LockstepError): void {
+    if (this.#object === undefined) this.#fail(error);
+    else this.#hear(this.#selfIndex(), error);
+  }
+
+  #send(index: number, bytes: Uint8Array): void {
+    const { member } = present(this.#plan.targets[index], 'a target');
+    if (member === this.#parts.self) return;
+    const { key, token } = this.#write;
+    const request = { kind: 'mergeObject', key, token, object: bytes } as const;
+    const error = askPeer(this.#parts, member, request, this.#timeoutUs, (reply) => {
+      this.#hear(index, reply.kind === 'written' ? undefined : replyError(reply));
+    });
+    if (error !== undefined) this.#hear(index, error);
+  }
+
+  #hear(index: number, error: LockstepError | undefined): void {
+    if (error !== undefined) {
+      this.#failures.push(error);
+      this.#hint(present(this.#plan.targets[index], 'a target').member);
+    }
+    const verdict = this.#tally.answer(index, error === undefined);
+    if (verdict === 'met') this.#settle();
+    else if (verdict === 'impossible') this.#fail(roundError(this.#failures, this.#tally.describe()));
+  }
+
+  /** Replicas that were not even asked. */
+  #hintUnreachable(): void {
+    const { ring, pending } = this.#parts;
+    const { token } = this.#write;
+    for (const member of ring.placement(token)) this.#missUnlessAsked(member);
+    for (const member of pending(token)) this.#missUnlessAsked(member);
+  }
+
+  #missUnlessAsked(member: Member): void {
+    if (this.#asked(member)) return;
+    this.#away.add(member);
+    this.#hint(member);
+  }
+
+  #asked(member: Member): boolean {
+    return this.#plan.targets.some((target) => target.member === member);
+  }
+
+  /** The replica missed the write, as far as is known here. */
+  #hint(member: Member): void {
+    if (this.#bytes === undefined || member === this.#parts.self) return;
+    this.#parts.hints?.keep(member.node, this.#write.key, this.#write.token, this.#bytes);
+  }
+
+  #selfIndex(): number {
+    return this.#plan.targets.findIndex((target) => target.member === this.#parts.self);
+  }
+
+  /** A node that began to take over the key while the round ran has to hold the write too. */
+  #settle(): void {
+    const { ring, pending } = this.#parts;
+    const { token } = this.#write;
+    const holders = [...ring.placement(token), ...pending(token)];
+    const late = holders.filter((member) => !this.#asked(member) && this.#isCounted(member));
+    let missing = late.length;
+    if (missing === 0) this.#succeed();
+    for (const member of late) {
+      this.#pass(member, (error) => {
+        missing -= 1;
+        if (error !== undefined) this.#fail(roundError([error], `${member.node} takes over the key`));
+        else if (missing === 0) this.#succeed();
+      });
+    }
+  }
+
+  /** The level waits for its datacenter, and it is no old replica that could not be reached. */
+  #isCounted(member: Member): boolean {
+    const { groups } = this.#plan;
+    return !this.#away.has(member) && groups.some((group) => group.datacenter === member.datacenter);
+  }
+
+  #pass(member: Member, done: (error: LockstepError | undefined) => void): void {
+    const { key, token } = this.#write;
+    const object = present(this.#bytes, 'the bytes of a met write');
+    const request = { kind: 'mergeObject', key, token, object } as const;
+    const error = askPeer(this.#parts, member, request, this.#timeoutUs, (reply) => {
+      done(reply.kind === 'written' ? undefined : replyError(reply));
+    });
+    if (error !== undefined) done(error);
+  }
+
+  #succeed(): void {
+    this.#deadline?.cancel();
+    this.#result.resolve(present(this.#object, 'the object of a met write'));
+  }
+
+  #fail(error: LockstepError): void {
+    // Past the deadline the client has its answer, and the cause has been counted.
+    if (this.#result.settled) return;
+    this.#deadline?.cancel();
+    if (error.code === 'Timeout') this.#parts.stats.failures.responseTimeout(this.#level);
+    this.#result.reject(error);
+  }
+
+  #expire(): void {
+    if (this.#result.settled) return;
+    this.#parts.stats.failures.responseTimeout(this.#level);
+    this.#result.reject(new LockstepError('Timeout', `the deadline passed with ${this.#tally.describe()}`));
+  }
+}

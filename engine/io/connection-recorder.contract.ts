@@ -1,0 +1,94 @@
+/** A connection's handler that writes down what it is told and lets a law wait for it. */
+import { Deferred } from '../base/deferred.ts';
+import type { CloseReason, Connection, ConnectionHandler } from './network.ts';
+
+export class ConnectionRecorder implements ConnectionHandler {
+  /** What happened, in order; a run of data is one entry. */
+  readonly story: ('data' | 'drain' | 'end' | CloseReason)[] = [];
+  bytesReceived = 0;
+  drains = 0;
+  ended = false;
+  closed: CloseReason | undefined;
+  /** Called with each chunk, before anybody who waits is woken. */
+  onChunk: (chunk: Uint8Array) => void = () => undefined;
+  readonly #chunks: Uint8Array[] = [];
+  #keep = true;
+  #waiter: Deferred<void> | undefined;
+
+  /** Starts recording a connection. */
+  static start(connection: Connection): ConnectionRecorder {
+    const recorder = new ConnectionRecorder();
+    connection.start(recorder);
+    return recorder;
+  }
+
+  /** Counts bytes instead of keeping them. */
+  forget(): void {
+    this.#keep = false;
+  }
+
+  /** Everything received so far, as one run. */
+  received(): Buffer {
+    return Buffer.concat(this.#chunks);
+  }
+
+  /** Waits until `holds`, asked again after every event. One waiter at a time. */
+  async until(holds: () => boolean): Promise<void> {
+    while (!holds()) {
+      this.#waiter = new Deferred<void>();
+      await this.#waiter.promise;
+    }
+  }
+
+  onData(chunk: Uint8Array): void {
+    this.bytesReceived += chunk.length;
+    if (this.#keep) this.#chunks.push(chunk);
+    if (this.story.at(-1) !== 'data') this.story.push('data');
+    this.onChunk(chunk);
+    this.#wake();
+  }
+
+  onDrain(): void {
+    this.drains += 1;
+    this.story.push('drain');
+    this.#wake();
+  }
+
+  onEnd(): void {
+    this.ended = true;
+    this.story.push('end');
+    this.#wake();
+  }
+
+  onClose(reason: CloseReason): void {
+    this.closed = reason;
+    this.story.push(reason);
+    this.#wake();
+  }
+
+  #wake(): void {
+    const waiter = this.#waiter;
+    this.#waiter = undefined;
+    waiter?.resolve();
+  }
+}
+
+/** The byte at place `at` of the stream that laws send: any loss, doubling or swap shows. */
+export function streamByte(at: number): number {
+  return (at ^ (at >>> 8) ^ (at >>> 16)) & 0xff;
+}
+
+/** Bytes `from`..`from + length - 1` of that stream. */
+export function streamBytes(from: number, length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length);
+  for (let index = 0; index < length; index++) bytes[index] = streamByte(from + index);
+  return bytes;
+}
+
+/** The first place where `bytes`, which begin at `from`, differ from that stream; undefined when none does. */
+export function streamMismatch(from: number, bytes: Uint8Array): number | undefined {
+  for (let index = 0; index < bytes.length; index++) {
+    if (bytes[index] !== streamByte(from + index)) return from + index;
+  }
+  return undefined;
+}

@@ -1,0 +1,79 @@
+/**
+ * The edge door for HTTP: routes as data, handlers as plain functions over bytes. On the machine fastify serves them;
+ * in the world simulated clients reach the same handlers over the simulated network. Nothing behind this door sees
+ * sockets, streams or a framework.
+ *
+ * Promised: a handler is called once per request, with the whole body, at most `bodyBytesMax` long (more is answered
+ * 413 by the door); HEAD is served by the GET route, without the body; a path that has routes but not for the method
+ * is answered 405 with `Allow`.
+ */
+import type { Address } from './network.ts';
+
+export type HttpMethod = 'GET' | 'PUT' | 'POST' | 'DELETE';
+
+export interface HttpRequest {
+  /** In upper case: the route's, or HEAD for a GET route; anything at all in `notFound` and `methodNotAllowed`. */
+  readonly method: string;
+  /** The route's parameters as they stand in the path, still percent-encoded (a key need not be UTF-8). */
+  readonly params: Readonly<Record<string, string>>;
+  /** The path without the query, still percent-encoded. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** Names in lower case; repeated headers joined by `, `. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: Uint8Array;
+  /** The client's address, for logs. */
+  readonly remote: Address;
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  /** Names as they should appear. `Content-Length` is the door's business. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array | string;
+}
+
+export interface HttpRoute {
+  readonly method: HttpMethod;
+  /** find-my-way's syntax: `/buckets/:bucket/keys/:key`. */
+  readonly path: string;
+  handle(request: HttpRequest): HttpResponse | Promise<HttpResponse>;
+}
+
+/** What a listener offers. */
+export interface HttpService {
+  readonly routes: readonly HttpRoute[];
+  readonly bodyBytesMax: number;
+  /** Connections open at most; further ones are closed at once. */
+  readonly connectionCountMax: number;
+  /** Milliseconds that a client may take to send its request. */
+  readonly requestTimeoutMs: number;
+  /** The answer when no route matches. */
+  notFound(request: HttpRequest): HttpResponse;
+  /** The answer when a path has no route for the method; `allow` lists those it has (HEAD with GET), sorted. */
+  methodNotAllowed(request: HttpRequest, allow: readonly string[]): HttpResponse;
+  /**
+   * The answer when the door itself refuses a request: 413 body too large, 400 malformed, 408 too slow, 431 header too
+   * large; 500 when a handler failed, which is logged as `http.handler.failed`.
+   */
+  refused(status: number, reason: string): HttpResponse;
+  readonly observer: ConnectionObserver;
+}
+
+/** Told about a client listener's connections; feeds the pool's counters. */
+export interface ConnectionObserver {
+  opened(): void;
+  /** `eof`: the client closed in order. `error`: the connection broke or was closed for cause. `closedHere`: we stopped. */
+  closed(cause: 'eof' | 'error' | 'closedHere'): void;
+}
+
+export interface HttpListener {
+  readonly address: Address;
+  /** Accepts no more, lets requests under way finish for at most `drainMs`, then closes. */
+  close(drainMs: number): Promise<void>;
+}
+
+export interface Http {
+  /** Serves. Rejects with `ListenError` when the address is taken or not this host's. */
+  serve(address: Address, service: HttpService): Promise<HttpListener>;
+}

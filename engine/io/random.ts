@@ -1,0 +1,23 @@
+/**
+ * The random door. Streams are named: `fork('disk')` gives a stream of its own, so that a new draw in one room moves
+ * nothing in another. Not promised: secrecy; draws are not for keys or tokens of access.
+ */
+export interface Random {
+  /** A whole number 0..2^32-1. */
+  u32(): number;
+  /** A whole number 0..bound-1 without bias; `bound` is 1..2^32. */
+  below(bound: number): number;
+  /** True in `numerator` of `denominator` cases. */
+  chance(numerator: number, denominator: number): boolean;
+  /** `count` random bytes. */
+  bytes(count: number): Buffer;
+  /** An independent stream; in the world the same parent and name give the same stream. */
+  fork(name: string): Random;
+}
+
+/** A random element of a non-empty list. */
+export function pick<T>(random: Random, items: readonly T[]): T {
+  const item = items[random.below(items.length)];
+  if (item === undefined) throw new RangeError('pick from an empty list');
+  return item;
+}

@@ -1,0 +1,54 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, describe, expect, it } from 'vitest';
+
+import type { NodeId } from './lockstep.ts';
+import {
+  byteStringOf,
+  createRealIo,
+  defaultConfig,
+  defaultType,
+  emptyVector,
+  liveSiblings,
+  Node,
+  objectKey,
+  plainContent,
+  tombstone,
+} from './lockstep.ts';
+
+const directories: string[] = [];
+
+afterEach(() => {
+  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true });
+});
+
+describe('the engine as a library', () => {
+  it('starts a node, writes, reads, deletes and stops, all without a client', async () => {
+    const dataDirectory = mkdtempSync(join(tmpdir(), 'lockstep-embedded-'));
+    directories.push(dataDirectory);
+    const io = createRealIo({ dataDirectory, logLevel: 'error', node: 'n1' });
+    const config = defaultConfig('embedded', {
+      name: 'n1' as NodeId,
+      listen: undefined,
+      pbListen: undefined,
+      statsListen: undefined,
+      peerListen: '127.0.0.1:0',
+    });
+    const node = await Node.start(io, config);
+    const key = objectKey(defaultType, byteStringOf('fruit'), byteStringOf('apple'));
+    const content = plainContent(Buffer.from('red and round'), 'text/plain');
+    const written = await node.objects.put({ key, need: 'default', context: emptyVector, content });
+    const read = await node.objects.get({ key, need: 'default' });
+    expect(read.object?.siblings.map((sibling) => Buffer.from(sibling.value).toString())).toEqual([
+      'red and round',
+    ]);
+    const context = written.object.context;
+    await node.objects.put({ key, need: 'default', context, content: tombstone });
+    const gone = await node.objects.get({ key, need: 'default' });
+    expect(gone.object === undefined ? [] : liveSiblings(gone.object)).toEqual([]);
+    await node.stop();
+    expect(io.failedTasks()).toBe(0);
+  });
+});

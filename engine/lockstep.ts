@@ -1,0 +1,39 @@
+/**
+ * The engine as a library: `import { Node, createRealIo, defaultConfig } from 'lockstep'`.
+ *
+ * A node is started over an `Io`: the machine's (`createRealIo`), or one of the caller's own. `node.objects` is the way
+ * to its objects without a socket; the listeners serve beside it as far as the configuration has them on.
+ */
+export { createRealIo } from './real/io.ts';
+export type { RealIoOptions } from './real/io.ts';
+export { Node } from './node.ts';
+export type { NodeAddresses } from './node.ts';
+
+export { defaultConfig, parseConfig } from './config/config.ts';
+export type { NodeConfig } from './config/config.ts';
+
+export { LockstepError, errorTable } from './base/errors.ts';
+export type { ErrorCode } from './base/errors.ts';
+export { byteStringFrom, byteStringOf, bytesOf, parseNodeId, textOf } from './base/ids.ts';
+export type { ByteString, NodeId, Token } from './base/ids.ts';
+export { defaultType, objectKey } from './base/object-key.ts';
+export type { ObjectKey } from './base/object-key.ts';
+export { version } from './base/version.ts';
+
+export type {
+  ConsistencyLevel,
+  Dispatcher,
+  GetRequest,
+  GetResult,
+  Need,
+  PutRequest,
+  PutResult,
+} from './dispatch/requests.ts';
+export { plainContent, tombstone } from './object/content.ts';
+export type { Content, Link } from './object/content.ts';
+export { emptyVector } from './object/dots.ts';
+export type { Dot, VersionVector } from './object/dots.ts';
+export { decodeContext, encodeContext, liveSiblings } from './object/object.ts';
+export type { Sibling, StoredObject } from './object/object.ts';
+
+export type { Io } from './io/io.ts';

@@ -1,0 +1,179 @@
+/**
+ * The words of gossip as bytes: what a table knows of whom, and members' records. Carried whole in one peer message,
+ * so the peer plane need not know them; protobuf, so that fields can be added.
+ */
+import protobuf from 'protobufjs';
+
+import { LockstepError } from '../base/errors.ts';
+import type { NodeId, Token } from '../base/ids.ts';
+import { parseNodeId, parseToken } from '../base/ids.ts';
+import type { DeclaredState, MoveStage } from './states.ts';
+import { declaredStates, moveStages } from './states.ts';
+import type { DigestEntry, MemberRecord } from './table.ts';
+
+/** One message of a round. */
+export interface GossipWords {
+  /** How far the sender knows everyone. */
+  readonly digest: readonly DigestEntry[];
+  /** Records that the receiver lacks, as far as the sender can tell. */
+  readonly records: readonly MemberRecord[];
+  /** The sender's view of who owns what (engine/membership/agreement.ts). */
+  readonly view: string;
+}
+
+/** Members in one message at most; a cluster is smaller. */
+export const gossipMembersMax = 1024;
+const tokensMax = 256;
+const textCharsMax = 256;
+
+const schema = protobuf.parse(
+  `
+  syntax = "proto2";
+  package lockstep.gossip;
+
+  message Digest {
+    required string node = 1;
+    required double generation = 2;
+    required double version = 3;
+  }
+
+  message Record {
+    required string node = 1;
+    required double generation = 2;
+    required double version = 3;
+    required string epoch = 4;
+    required string state = 5;
+    optional bool left = 6;
+    required string address = 7;
+    required string datacenter = 8;
+    required string rack = 9;
+    repeated fixed32 tokens = 10 [packed = true];
+    optional bool away = 11;
+    optional string move = 12;
+    optional string replaces = 13;
+  }
+
+  message Words {
+    repeated Digest digest = 1;
+    repeated Record records = 2;
+    optional string view = 3;
+  }
+`,
+  { keepCase: true },
+).root;
+
+const wordsType = schema.lookupType('lockstep.gossip.Words');
+
+export function encodeWords(words: GossipWords): Uint8Array {
+  return wordsType.encode(words).finish();
+}
+
+/** Throws `BadRequest` when the bytes are no words, or say what no member may say. */
+export function decodeWords(bytes: Uint8Array): GossipWords {
+  const plain = decodePlain(bytes);
+  const digest = listOf(plain, 'digest').map(digestOf);
+  const records = listOf(plain, 'records').map(recordOf);
+  return { digest, records, view: isGiven(plain, 'view') ? textOf(plain, 'view') : '' };
+}
+
+type Plain = Readonly<Record<string, unknown>>;
+
+function decodePlain(bytes: Uint8Array): Plain {
+  try {
+    return wordsType.toObject(wordsType.decode(bytes), { arrays: true, defaults: true });
+  } catch (error) {
+    throw malformed(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function digestOf(plain: Plain): DigestEntry {
+  return {
+    node: nodeOf(plain),
+    generation: wholeOf(plain, 'generation'),
+    version: wholeOf(plain, 'version'),
+  };
+}
+
+function recordOf(plain: Plain): MemberRecord {
+  return {
+    ...digestOf(plain),
+    epoch: textOf(plain, 'epoch'),
+    state: stateOf(plain),
+    move: moveOf(plain),
+    replaces: isGiven(plain, 'replaces') ? nodeOf(plain, 'replaces') : undefined,
+    left: plain['left'] === true,
+    away: plain['away'] === true,
+    address: textOf(plain, 'address'),
+    datacenter: textOf(plain, 'datacenter'),
+    rack: textOf(plain, 'rack'),
+    tokens: tokensOf(plain),
+  };
+}
+
+function nodeOf(plain: Plain, field = 'node'): NodeId {
+  const node = parseNodeId(textOf(plain, field));
+  if (node === undefined) throw malformed('a node name must be 1 to 64 of A-Z a-z 0-9 _ . -');
+  return node;
+}
+
+function stateOf(plain: Plain): DeclaredState {
+  const text = textOf(plain, 'state');
+  const state = declaredStates.find((known) => known === text);
+  if (state === undefined) {
+    throw malformed(`the state ${JSON.stringify(text)} is unknown; allowed: ${declaredStates.join(', ')}`);
+  }
+  return state;
+}
+
+/** A node of a version that does not know of moves is on none. */
+function moveOf(plain: Plain): MoveStage {
+  const text = isGiven(plain, 'move') ? textOf(plain, 'move') : 'none';
+  const move = moveStages.find((known) => known === text);
+  if (move === undefined) {
+    throw malformed(`the move ${JSON.stringify(text)} is unknown; allowed: ${moveStages.join(', ')}`);
+  }
+  return move;
+}
+
+function tokensOf(plain: Plain): readonly Token[] {
+  const given = plain['tokens'];
+  if (!Array.isArray(given) || given.length === 0 || given.length > tokensMax) {
+    throw malformed(`a member has 1 to ${tokensMax} tokens`);
+  }
+  const tokens = given.map((value: unknown) => (typeof value === 'number' ? parseToken(value) : undefined));
+  const known = tokens.filter((token) => token !== undefined);
+  const ascending = known.every((token, index) => index === 0 || token > (known[index - 1] ?? token));
+  if (known.length !== given.length || !ascending)
+    throw malformed('tokens must be distinct, ascending 32-bit numbers');
+  return known;
+}
+
+function listOf(plain: Plain, field: string): readonly Plain[] {
+  const list = plain[field];
+  if (!Array.isArray(list)) throw malformed(`${field} is no list`);
+  if (list.length > gossipMembersMax) {
+    throw malformed(`${list.length} ${field} are too many; at most ${gossipMembersMax} are allowed`);
+  }
+  return list.map((item: unknown) => (typeof item === 'object' && item !== null ? { ...item } : {}));
+}
+
+function wholeOf(plain: Plain, field: string): number {
+  const value = plain[field];
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
+  throw malformed(`${field} must be a whole number`);
+}
+
+function textOf(plain: Plain, field: string): string {
+  const value = plain[field];
+  if (typeof value === 'string' && value.length > 0 && value.length <= textCharsMax) return value;
+  throw malformed(`${field} must have 1 to ${textCharsMax} characters`);
+}
+
+/** An optional text that is not there reads as empty. */
+function isGiven(plain: Plain, field: string): boolean {
+  return plain[field] !== undefined && plain[field] !== '';
+}
+
+function malformed(detail: string): LockstepError {
+  return new LockstepError('BadRequest', `gossip: ${detail}`);
+}

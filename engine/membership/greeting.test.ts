@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest';
+
+import type { NodeId, Token } from '../base/ids.ts';
+import type { Hello } from '../wire/messages.ts';
+import { Detector, detectorDefaults } from './detector.ts';
+import { judgeGreeting } from './greeting.ts';
+import type { MemberRecord } from './table.ts';
+import { MemberTable } from './table.ts';
+
+const record: MemberRecord = {
+  node: 'n2' as NodeId,
+  generation: 5,
+  version: 1,
+  epoch: 'e5',
+  state: 'NORMAL',
+  move: 'none',
+  replaces: undefined,
+  left: false,
+  away: false,
+  address: 'n2:8101',
+  datacenter: 'dc1',
+  rack: 'r2',
+  tokens: [20 as Token],
+};
+
+const hello: Hello = {
+  clusterId: 'orchard',
+  node: record.node,
+  datacenter: 'dc1',
+  rack: 'r2',
+  tokens: record.tokens,
+  epoch: 'e5',
+  generation: 5,
+  joining: false,
+  version: '0.1.0',
+};
+
+const stranger: Hello = { ...hello, node: 'n9' as NodeId, tokens: [90 as Token], epoch: 'e9' };
+const nextLife: Hello = { ...hello, generation: 6, epoch: 'e6' };
+
+function table(known: Partial<MemberRecord> = {}): MemberTable {
+  const self = { ...record, node: 'n1' as NodeId, rack: 'r1', tokens: [10 as Token] };
+  const made = new MemberTable(
+    self,
+    () => new Detector(detectorDefaults),
+    () => undefined,
+  );
+  made.apply({ ...record, ...known }, record.node, 0);
+  return made;
+}
+
+describe('a greeting', () => {
+  it('of a member is welcome in its latest life and in a later one', () => {
+    expect(judgeGreeting(table(), hello, false)).toBeUndefined();
+    expect(judgeGreeting(table(), nextLife, false)).toBeUndefined();
+    // The same process, before a greater generation of it has reached its greeting.
+    expect(judgeGreeting(table({ generation: 7 }), hello, false)).toBeUndefined();
+  });
+
+  it('of a stranger is welcome when it joins, and refused when it claims to be a member', () => {
+    expect(judgeGreeting(table(), { ...stranger, joining: true }, false)).toBeUndefined();
+    expect(judgeGreeting(table(), stranger, false)).toMatchObject({
+      reason: 'unknown',
+      detail: 'node n9 is no member of this cluster; a new node starts with join: joining',
+    });
+    expect(judgeGreeting(table({ left: true }), nextLife, false)?.reason).toBe('unknown');
+  });
+
+  it('of another place or of other tokens than known is refused, and says what was expected', () => {
+    expect(judgeGreeting(table(), { ...hello, rack: 'r7' }, false)).toMatchObject({
+      reason: 'location',
+      detail: 'node n2 is in dc1/r7; expected in dc1/r2',
+    });
+    expect(judgeGreeting(table(), { ...hello, tokens: [21 as Token] }, false)?.reason).toBe('tokens');
+    const thief = { ...stranger, joining: true, tokens: [20 as Token] };
+    expect(judgeGreeting(table(), thief, false)?.reason).toBe('duplicateToken');
+  });
+
+  it('of an earlier life, or of another process of the same one, is refused and told the life that was seen', () => {
+    for (const change of [{ generation: 4 }, { generation: 5 }]) {
+      expect(judgeGreeting(table(), { ...hello, epoch: 'other', ...change }, false)).toMatchObject({
+        reason: 'oldLife',
+        generation: 5,
+      });
+    }
+  });
+
+  it('while another process of the name is connected is refused, and told no life to outbid', () => {
+    for (const said of [nextLife, { ...hello, epoch: 'other', generation: 4 }]) {
+      const refusal = judgeGreeting(table(), said, true);
+      expect([refusal?.reason, refusal?.generation]).toEqual(['sameName', undefined]);
+    }
+  });
+});

@@ -1,0 +1,45 @@
+/**
+ * Whether a node that greets may talk to this one, as far as the table of members tells. Pure.
+ *
+ * Let in: a member in its latest life or a later one, at the place where it is known; and a stranger that says it is
+ * joining. A stranger that claims to be a member already is refused: nobody gave it its part of the ring.
+ */
+import type { Refusal, RefusalReason } from '../wire/greetings.ts';
+import type { Hello } from '../wire/messages.ts';
+import type { MemberRecord, MemberTable } from './table.ts';
+
+/** Why the node is refused, or undefined. `rival`: another living process of its name is connected. */
+export function judgeGreeting(table: MemberTable, hello: Hello, rival: boolean): Refusal | undefined {
+  const known = table.record(hello.node);
+  if ((known === undefined || known.left) && !hello.joining) {
+    const detail = `node ${hello.node} is no member of this cluster; a new node starts with join: joining`;
+    return refusal('unknown', detail);
+  }
+  const fault = table.placeFault(hello);
+  if (fault !== undefined) return refusal(fault, placeDetail(fault, hello, known));
+  if (rival) return refusal('sameName', `another process has the name ${hello.node} and is connected`);
+  if (known === undefined || known.epoch === hello.epoch || hello.generation > known.generation)
+    return undefined;
+  const detail = `node ${hello.node} is in its life ${hello.generation}; its life ${known.generation} has been seen`;
+  return { ...refusal('oldLife', detail), generation: known.generation };
+}
+
+function placeDetail(
+  fault: 'location' | 'tokens' | 'duplicateToken',
+  hello: Hello,
+  known: MemberRecord | undefined,
+): string {
+  const there = `${hello.datacenter}/${hello.rack}`;
+  switch (fault) {
+    case 'location':
+      return `node ${hello.node} is in ${there}; expected in ${known?.datacenter ?? ''}/${known?.rack ?? ''}`;
+    case 'tokens':
+      return `node ${hello.node} has other tokens than the cluster knows it by; tokens move by leaving and joining`;
+    case 'duplicateToken':
+      return `node ${hello.node} has a token that another node of ${there} has; tokens must be distinct in a rack`;
+  }
+}
+
+function refusal(reason: RefusalReason, detail: string): Refusal {
+  return { kind: 'refusal', reason, detail };
+}

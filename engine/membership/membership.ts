@@ -1,0 +1,391 @@
+/**
+ * This node's part in the cluster's membership: what it says of itself, what it knows of the others, and what follows
+ * from it for the peer plane (whom to connect to), the ring (who owns what) and the observer (what is counted).
+ *
+ * The configured seeds are members from the start, heard of or not, and so is this node unless it is joining: a fresh
+ * cluster serves at once, and a restarted node does not wait for anybody. Everyone else becomes known by gossip.
+ *
+ * Invariants: a peer's number (`index`) stays for the life of the process; every change of a peer's state is told once;
+ * a greater generation is durable before anybody hears of it.
+ */
+import { present } from '../base/assert.ts';
+import { Deferred } from '../base/deferred.ts';
+import type { LockstepError } from '../base/errors.ts';
+import { asLockstepError } from '../base/errors.ts';
+import type { NodeId, Token } from '../base/ids.ts';
+import type { Io } from '../io/io.ts';
+import type { Address } from '../io/network.ts';
+import type { Member, Ring } from '../ring/ring.ts';
+import type { Refusal } from '../wire/greetings.ts';
+import type { Hello } from '../wire/messages.ts';
+import { Agreement } from './agreement.ts';
+import type { AgreementListener } from './agreement.ts';
+import { Detector } from './detector.ts';
+import type { GossipLinks } from './gossip.ts';
+import { Gossip } from './gossip.ts';
+import { judgeGreeting } from './greeting.ts';
+import type { Identity } from './identity.ts';
+import type { MemberFile } from './member-file.ts';
+import type { KnownPeer, MembershipObserver } from './observer.ts';
+import { isMoving, Ownership } from './ownership.ts';
+import type { MembershipSettings } from './settings.ts';
+import { expectedRecord, ownRecord } from './settings.ts';
+import type { DeclaredState, MoveStage, PeerState } from './states.ts';
+import { isServingState } from './states.ts';
+import type { Applied, MemberRecord, RefusalReason } from './table.ts';
+import { MemberTable } from './table.ts';
+
+/** What of a greeting changes in the course of a life. */
+export type Introduction = Pick<Hello, 'generation' | 'joining' | 'view'>;
+
+/** The peer plane as membership needs it. */
+export interface MembershipLinks extends GossipLinks {
+  addPeer(peer: KnownPeer): void;
+  /** The peer has begun the life `epoch`, has moved, or is back. */
+  updatePeer(peer: KnownPeer, epoch: string): void;
+  removePeer(node: NodeId): void;
+  /** What this node says of itself in greetings has changed. */
+  introduce(said: Introduction): void;
+}
+
+export class Membership {
+  readonly #io: Io;
+  readonly #links: MembershipLinks;
+  readonly #identity: Identity;
+  readonly #observer: MembershipObserver;
+  readonly #table: MemberTable;
+  readonly #gossip: Gossip;
+  readonly #ownership: Ownership;
+  readonly #agreement: Agreement;
+  readonly #file: MemberFile;
+  /** The view that this node would find again after a crash: what it says of itself. */
+  #view: string;
+  #saving = false;
+  #stopped = false;
+  readonly #indexes = new Map<NodeId, number>();
+  readonly #peers = new Map<NodeId, KnownPeer>();
+  /** Refusals that were logged, so that a node that keeps trying does not fill the log. */
+  readonly #logged = new Set<string>();
+  #raising = false;
+  /** Settled once every peer has been heard of; present while somebody waits for that. */
+  #acquaintance: Deferred<void> | undefined;
+
+  /** Throws `ConfigInvalid` when this node and its seeds make no ring. */
+  constructor(
+    io: Io,
+    settings: MembershipSettings,
+    identity: Identity,
+    file: MemberFile,
+    links: MembershipLinks,
+    observer: MembershipObserver,
+  ) {
+    this.#io = io;
+    this.#links = links;
+    this.#identity = identity;
+    this.#file = file;
+    this.#observer = observer;
+    const makeDetector = (): Detector => new Detector(settings.detector);
+    this.#table = new MemberTable(
+      ownRecord(settings, identity.generation, file),
+      makeDetector,
+      (node, from, to) => this.#onMove(node, from, to),
+    );
+    for (const record of file.remembered) {
+      if (record.node !== settings.self.node) this.#table.expect(record);
+    }
+    for (const seed of settings.seeds) this.#table.expect(expectedRecord(seed));
+    this.#number([settings.self, ...settings.seeds]);
+    for (const record of this.#table.peers()) if (!record.left) this.#meet(record);
+    this.#ownership = new Ownership(settings.self, this.#table);
+    this.#view = this.#ownership.view;
+    this.#agreement = new Agreement(
+      io.clock,
+      () => this.#ownership.view,
+      (peer) => this.#gossip.reconcile(peer),
+    );
+    this.#gossip = new Gossip(io, this.#table, links, settings.gossip, {
+      changed: (record, applied) => this.#onChange(record, applied),
+      refused: (record, reason) => this.#onRefusal(record, reason),
+      sent: (bytes) => observer.sent(bytes),
+      said: (from, view) => this.#agreement.said(from, view),
+      view: () => this.#view,
+      malformed: (from, error) => this.#onMalformed(from, error),
+      judged: (nowUs) => this.#score(nowUs),
+    });
+  }
+
+  /** Who owns what now. */
+  get ring(): Ring {
+    return this.#ownership.ring;
+  }
+
+  /** Who is written to beside the token's placement, while its owners change. */
+  pending(token: Token): readonly Member[] {
+    return this.#ownership.pending(token);
+  }
+
+  /** How this node sees who owns what, as it says to its peers. */
+  get view(): string {
+    return this.#view;
+  }
+
+  /** The peer sees it likewise. */
+  agrees(node: NodeId): boolean {
+    return this.#agreement.agrees(node);
+  }
+
+  /** Calls the listener once the peer sees it likewise; with `Overloaded` when it does not in a second. */
+  awaitAgreement(node: NodeId, listener: AgreementListener): void {
+    this.#agreement.await(node, listener);
+  }
+
+  /** This node's own view is durable, and no live member sees it otherwise. */
+  get agreed(): boolean {
+    if (this.#view !== this.#ownership.view) return false;
+    return this.members().every(({ node }) => {
+      return node === this.#table.self.node || !this.isRoutable(node) || this.agrees(node);
+    });
+  }
+
+  /** The members between whom the ring is changing. */
+  get movers(): readonly MemberRecord[] {
+    return this.members().filter(isMoving);
+  }
+
+  /** This node is so far on its way in or out. */
+  declareMove(state: DeclaredState, move: MoveStage): void {
+    this.#table.declare({ state, move });
+    this.#io.log.event('info', 'membership.move.declared', { state, move });
+    this.#refresh();
+  }
+
+  /** This node leaves for good. Resolves when its peers know, or in a second. */
+  async leave(): Promise<void> {
+    this.#table.declare({ state: 'LEAVING', move: 'none', left: true });
+    this.#io.log.event('info', 'membership.left', {});
+    await this.#save();
+    await this.#gossip.farewell();
+  }
+
+  /** The other members, those that joined later last. */
+  get peers(): readonly KnownPeer[] {
+    return [...this.#peers.values()];
+  }
+
+  /** What this node says of itself. */
+  get self(): MemberRecord {
+    return this.#table.self;
+  }
+
+  /** Every member's word of itself, this node first; without those that have left. */
+  members(): readonly MemberRecord[] {
+    return [this.#table.self, ...this.#table.peers()].filter((record) => !record.left);
+  }
+
+  state(node: NodeId): PeerState {
+    return this.#table.opinion(node);
+  }
+
+  /** Requests may be sent to it. */
+  isRoutable(node: NodeId): boolean {
+    return this.#table.isRoutable(node);
+  }
+
+  /** The peer's number in metrics; -1 for a stranger. This node has one too. */
+  indexOf(node: NodeId): number {
+    return this.#indexes.get(node) ?? -1;
+  }
+
+  /** Begins to beat. `address` is where other nodes reach this one. */
+  start(address: Address): void {
+    if (address !== this.#table.self.address) this.#table.declare({ address });
+    const { state, generation, epoch } = this.#table.self;
+    this.#io.log.event('info', 'membership.started', { state, generation, epoch, address });
+    if (state === 'JOINING') {
+      this.#io.log.event('warn', 'membership.join.waiting', {
+        detail: 'this node owns nothing until its part of the ring has been moved to it',
+      });
+    }
+    this.#gossip.start();
+  }
+
+  /** Resolves when every peer has been heard of, or after `patienceUs`: until then none of them is asked anything. */
+  async acquainted(patienceUs: number): Promise<void> {
+    if (this.#isAcquainted()) return;
+    this.#acquaintance = new Deferred<void>();
+    const patience = this.#io.clock.after(patienceUs, () => this.#acquaintance?.resolve());
+    await this.#acquaintance.promise;
+    this.#acquaintance = undefined;
+    patience.cancel();
+  }
+
+  /** Tells the peers that this node goes, so that they need not find out. Resolves when they know, or in a second. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#agreement.stop();
+    this.#table.declare({ away: true });
+    this.#gossip.stop();
+    await this.#gossip.farewell();
+  }
+
+  /** A peer can be asked: unless it is known to be there already, both sides tell each other what they know. */
+  linked(node: NodeId): void {
+    if (!this.#table.isRoutable(node)) this.#gossip.reconcile(node);
+  }
+
+  /** Answers a peer's words. Throws `BadRequest` when they are none. */
+  answer(from: NodeId, words: Uint8Array): Uint8Array {
+    return this.#gossip.answer(from, words);
+  }
+
+  /** Why a node that greets is refused; undefined when it is welcome. */
+  admit(hello: Hello, rival: boolean): Refusal | undefined {
+    const refusal = judgeGreeting(this.#table, hello, rival);
+    if (refusal === undefined && hello.view !== undefined) this.#agreement.said(hello.node, hello.view);
+    return refusal;
+  }
+
+  /** A peer has seen a later life of this node than this one: wiped disk, clock set back. This life outbids it. */
+  outlived(by: NodeId, generation: number): void {
+    if (this.#raising || generation < this.#table.self.generation) return;
+    this.#raising = true;
+    this.#io.spawn('membership.raise', async () => {
+      try {
+        await this.#raise(by, generation + 1);
+      } finally {
+        this.#raising = false;
+      }
+    });
+  }
+
+  async #raise(by: NodeId, generation: number): Promise<void> {
+    try {
+      await this.#identity.raise(generation);
+    } catch (error) {
+      const { code, message: detail } = asLockstepError(error);
+      this.#io.log.event('error', 'membership.identity.stuck', { generation, code, detail });
+      return;
+    }
+    this.#table.declare({ generation });
+    this.#introduce();
+    this.#io.log.event('warn', 'membership.identity.raised', { by, generation });
+  }
+
+  #introduce(): void {
+    const { generation, state } = this.#table.self;
+    this.#links.introduce({ generation, joining: state === 'JOINING', view: this.#view });
+  }
+
+  /** Numbers the configured members by their names in order, the same on every node that is configured alike. */
+  #number(members: readonly Member[]): void {
+    const names = members.map((member) => member.node);
+    names.sort((left, right) => (left < right ? -1 : 1));
+    for (const name of names) this.#indexes.set(name, this.#indexes.size);
+  }
+
+  /** The peer as it is known now; it appears when it is new. */
+  #meet({ node, address, datacenter, rack }: MemberRecord): KnownPeer {
+    const before = this.#peers.get(node);
+    if (before?.address === address) return before;
+    if (!this.#indexes.has(node)) this.#indexes.set(node, this.#indexes.size);
+    const peer = { node, address, datacenter, rack, index: this.indexOf(node) };
+    this.#peers.set(node, peer);
+    if (before === undefined) this.#observer.appeared(peer);
+    return peer;
+  }
+
+  #onMove(node: NodeId, from: PeerState, to: PeerState): void {
+    const record = present(this.#table.record(node), `the record of ${node}`);
+    const known = this.#peers.has(node);
+    const peer = this.#meet(record);
+    if (!known) this.#links.addPeer(peer);
+    this.#observer.moved(peer, from, to);
+    this.#io.log.event('info', 'membership.peer.state.changed', { peer: node, from, to });
+    if (known && isServingState(to)) this.#links.updatePeer(peer, record.epoch);
+    if (this.#isAcquainted()) this.#acquaintance?.resolve();
+  }
+
+  #isAcquainted(): boolean {
+    return this.peers.every((peer) => this.state(peer.node) !== 'UNKNOWN');
+  }
+
+  #onChange(
+    record: MemberRecord,
+    { newLife, moved, ringChanged }: Extract<Applied, { kind: 'applied' }>,
+  ): void {
+    if (record.left) this.#forget(record.node);
+    else if (newLife || moved) this.#links.updatePeer(this.#meet(record), record.epoch);
+    if (ringChanged) this.#refresh();
+  }
+
+  #refresh(): void {
+    for (const { node } of this.members()) {
+      if (this.#table.isSuperseded(node) && this.#table.evict(node)) this.#forget(node);
+    }
+    if (!this.#ownership.refresh()) return;
+    const members = this.ring.members.map((member) => member.node).join(' ');
+    const { view } = this.#ownership;
+    this.#io.log.event('info', 'membership.ring.changed', { members, view });
+    this.#observer.ringChanged();
+    this.#agreement.changed();
+    if (!this.#saving) this.#io.spawn('membership.save', () => this.#publish());
+  }
+
+  /** What this node says it knows, it knows after a crash too. */
+  async #publish(): Promise<void> {
+    this.#saving = true;
+    try {
+      while (this.#view !== this.#ownership.view && !this.#stopped) {
+        const { view } = this.#ownership;
+        if (!(await this.#save())) return;
+        this.#view = view;
+        this.#introduce();
+        for (const peer of this.#peers.keys()) this.#gossip.reconcile(peer);
+      }
+    } finally {
+      this.#saving = false;
+    }
+  }
+
+  async #save(): Promise<boolean> {
+    try {
+      await this.#file.save([this.#table.self, ...this.#table.peers()]);
+      return true;
+    } catch (error) {
+      const { code, message: detail } = asLockstepError(error);
+      this.#io.log.event('error', 'membership.members.unsaved', { code, detail });
+      return false;
+    }
+  }
+
+  #forget(node: NodeId): void {
+    const peer = this.#peers.get(node);
+    if (peer === undefined) return;
+    this.#peers.delete(node);
+    this.#links.removePeer(node);
+    this.#observer.left(peer);
+    this.#io.log.event('info', 'membership.peer.left', { peer: node });
+  }
+
+  #onRefusal({ node, generation, epoch }: MemberRecord, reason: RefusalReason): void {
+    this.#observer.refused(reason);
+    const name = `${node} ${generation} ${epoch} ${reason}`;
+    if (this.#logged.has(name)) return;
+    if (this.#logged.size >= loggedMax) this.#logged.clear();
+    this.#logged.add(name);
+    this.#io.log.event('warn', 'membership.record.refused', { peer: node, generation, epoch, reason });
+  }
+
+  #onMalformed(from: NodeId, { message: detail }: LockstepError): void {
+    this.#observer.refused('malformed');
+    this.#io.log.event('warn', 'membership.gossip.rejected', { peer: from, detail });
+  }
+
+  #score(nowUs: number): void {
+    for (const peer of this.#peers.values()) {
+      this.#observer.scored(peer, this.#table.milliPhi(peer.node, nowUs));
+    }
+  }
+}
+
+const loggedMax = 1000;

@@ -1,0 +1,132 @@
+/**
+ * The ring as the table of members has it, and what is about to become of it. Who is in the cluster owns its tokens,
+ * unless it is joining (it owns nothing yet) or has left. Whether an owner is there does not matter to who owns what.
+ *
+ * A member that joins or leaves moves in two steps that all members follow, so that a node which knows one step less
+ * still meets every acknowledged write (source: Apache Cassandra, CEP-21 "Transactional Cluster Metadata"):
+ *
+ *                  joining (or replacing)      leaving
+ *     copying      reads before, writes both   the same
+ *     switching    reads after, writes both    the same
+ *     done         NORMAL: reads, writes after left
+ *
+ * `ring` is who is read; `pending` who is written to besides: the owners on the other side of each move.
+ *
+ * Invariant: a member whose place has not changed is the same object in every ring, so that rounds under way can
+ * compare members across a change; the same records make the same `view` on every node.
+ */
+import { crc32 } from '../base/checksum.ts';
+import type { NodeId, Token } from '../base/ids.ts';
+import type { Member } from '../ring/ring.ts';
+import { Ring } from '../ring/ring.ts';
+import { tokenOf } from '../ring/token.ts';
+import type { MemberRecord, MemberTable } from './table.ts';
+
+const nobody: readonly Member[] = [];
+
+export class Ownership {
+  readonly #table: MemberTable;
+  readonly #members = new Map<NodeId, Member>();
+  #ring: Ring;
+  /** Per move under way, the ring on its other side. */
+  #others: readonly Ring[] = [];
+  #view = '';
+
+  /** `self` is this node as a member. Throws `ConfigInvalid` when the table's members make no ring. */
+  constructor(self: Member, table: MemberTable) {
+    this.#table = table;
+    this.#members.set(self.node, self);
+    this.#ring = new Ring(this.#readers());
+    this.refresh();
+  }
+
+  get ring(): Ring {
+    return this.#ring;
+  }
+
+  /** A fingerprint of who is read and written: two nodes with the same one route alike. */
+  get view(): string {
+    return this.#view;
+  }
+
+  /** Who is written to beside the token's placement. */
+  pending(token: Token): readonly Member[] {
+    if (this.#others.length === 0) return nobody;
+    const placement = this.#ring.placement(token);
+    const pending: Member[] = [];
+    for (const ring of this.#others) {
+      for (const member of ring.placement(token)) {
+        if (!placement.includes(member) && !pending.includes(member)) pending.push(member);
+      }
+    }
+    return pending;
+  }
+
+  /** Makes the rings anew; whether anything changed. */
+  refresh(): boolean {
+    const readers = this.#readers();
+    // A ring without owners would be no ring: the last owner cannot leave.
+    if (readers.length === 0) return false;
+    const moving = this.#records().filter(isMoving);
+    const view = fingerprint([...readers.map(describeOwner), ...moving.map(describeMove)]);
+    if (view === this.#view) return false;
+    this.#view = view;
+    this.#ring = new Ring(readers);
+    this.#others = moving.flatMap((record) => this.#otherSide(readers, record));
+    return true;
+  }
+
+  #records(): readonly MemberRecord[] {
+    return [this.#table.self, ...this.#table.peers()].filter(({ left }) => !left);
+  }
+
+  #readers(): readonly Member[] {
+    const owners = this.#records().filter((record) => owns(record) && !this.#table.isSuperseded(record.node));
+    return owners.map((record) => this.#memberOf(record));
+  }
+
+  /** The readers as they are before, or will be after, this member's move. */
+  #otherSide(readers: readonly Member[], record: MemberRecord): readonly Ring[] {
+    const member = this.#memberOf(record);
+    const others = readers.filter((one) => one !== member && one.node !== record.replaces);
+    if (!readers.includes(member)) return [new Ring([...others, member])];
+    // Once a replacement is read, the dead node that it replaced is written to no more.
+    const alone = others.length === 0 || record.replaces !== undefined;
+    return alone ? [] : [new Ring(others)];
+  }
+
+  #memberOf(record: MemberRecord): Member {
+    const { node, datacenter, rack, tokens } = record;
+    const known = this.#members.get(node);
+    const same =
+      known?.datacenter === datacenter && known.rack === rack && known.tokens.join() === tokens.join();
+    if (known !== undefined && same) return known;
+    const member = { node, datacenter, rack, tokens };
+    this.#members.set(node, member);
+    return member;
+  }
+}
+
+/** It is one of those between whom the ring is changing. */
+export function isMoving({ left, move }: MemberRecord): boolean {
+  return !left && (move === 'copying' || move === 'switching');
+}
+
+function owns({ state, move }: MemberRecord): boolean {
+  return state !== 'JOINING' && !(state === 'LEAVING' && move === 'switching');
+}
+
+function describeOwner({ node, datacenter, rack, tokens }: Member): string {
+  return [node, datacenter, rack, tokens.join()].join(' ');
+}
+
+function describeMove(record: MemberRecord): string {
+  const { state, move, replaces = '' } = record;
+  return [describeOwner(record), state, move, replaces].join(' ');
+}
+
+/** 64 bits in hex. */
+function fingerprint(lines: readonly string[]): string {
+  const bytes = Buffer.from(lines.toSorted().join('\n'));
+  return [crc32(bytes), tokenOf(bytes)].map((half) => half.toString(16).padStart(8, '0')).join('');
+}

@@ -1,0 +1,326 @@
+/**
+ * Who is in the cluster, as this node knows it: every member's own word of itself, and this node's opinion of whether
+ * it is there. Pure state; gossip.ts carries the words.
+ *
+ * A record is written by its node alone and ordered by (generation, version): a generation is one life of the node, a
+ * version one heartbeat in it. The higher one replaces the other whole (source: van Renesse, Dumitriu, Gough, Thomas,
+ * "Efficient Reconciliation and Flow Control for Anti-Entropy Protocols" (Scuttlebutt), 2008).
+ *
+ * Invariants: a node's generation never goes back; two lives of one generation, and two nodes with one token in a
+ * rack, are never both accepted; opinions move only as states.ts allows, and each move is reported once.
+ */
+import { assert } from '../base/assert.ts';
+import type { NodeId, Token } from '../base/ids.ts';
+import type { Address } from '../io/network.ts';
+import type { Detector } from './detector.ts';
+import type { DeclaredState, MoveStage, PeerState } from './states.ts';
+import { isLegalMove, isServingState } from './states.ts';
+
+/** A node's word of itself. */
+export interface MemberRecord {
+  readonly node: NodeId;
+  readonly generation: number;
+  readonly version: number;
+  /** The random epoch of this life, in hex: tells two processes that claim one name and generation apart. */
+  readonly epoch: string;
+  readonly state: DeclaredState;
+  /** How far its joining or leaving is (engine/membership/ownership.ts). */
+  readonly move: MoveStage;
+  /** The dead node of its rack whose tokens it takes over; undefined for none. */
+  readonly replaces: NodeId | undefined;
+  /** It has left for good: remembered so that old gossip cannot bring it back. */
+  readonly left: boolean;
+  /** It has announced that it stops: it is DOWN until its next life. */
+  readonly away: boolean;
+  readonly address: Address;
+  readonly datacenter: string;
+  readonly rack: string;
+  /** Ascending and distinct. */
+  readonly tokens: readonly Token[];
+}
+
+/** Where a node stands and what it owns there, as it says. */
+export type Place = Pick<MemberRecord, 'node' | 'datacenter' | 'rack' | 'tokens'> & {
+  readonly left?: boolean;
+  readonly replaces?: NodeId | undefined;
+  readonly state?: DeclaredState;
+};
+
+/** How far a table knows a node: what gossip compares before it sends records. */
+export interface DigestEntry {
+  readonly node: NodeId;
+  readonly generation: number;
+  readonly version: number;
+}
+
+/**
+ * Why a record is not taken in. `oldLife`: a later life of the node is known. `sameName`: another process has its name
+ * and generation. `duplicateToken`: another node of its rack has one of its tokens. `location`, `tokens`: it stands
+ * elsewhere, or owns others, than before, and has not left in between.
+ */
+export type RefusalReason = 'oldLife' | 'sameName' | 'duplicateToken' | 'location' | 'tokens';
+
+export const refusalReasons: readonly RefusalReason[] = [
+  'oldLife',
+  'sameName',
+  'duplicateToken',
+  'location',
+  'tokens',
+];
+
+export type Applied =
+  | { readonly kind: 'old' }
+  | { readonly kind: 'refused'; readonly reason: RefusalReason }
+  /** `newLife`: another process than before, or the first. `ringChanged`: who owns which tokens is not what it was. */
+  | {
+      readonly kind: 'applied';
+      readonly newLife: boolean;
+      readonly moved: boolean;
+      readonly ringChanged: boolean;
+    };
+
+/** Hears of every change of opinion. */
+export type TransitionListener = (node: NodeId, from: PeerState, to: PeerState) => void;
+
+interface Peer {
+  record: MemberRecord;
+  opinion: PeerState;
+  readonly detector: Detector;
+}
+
+export class MemberTable {
+  #self: MemberRecord;
+  readonly #peers = new Map<NodeId, Peer>();
+  readonly #makeDetector: () => Detector;
+  readonly #onTransition: TransitionListener;
+
+  constructor(self: MemberRecord, makeDetector: () => Detector, onTransition: TransitionListener) {
+    this.#self = self;
+    this.#makeDetector = makeDetector;
+    this.#onTransition = onTransition;
+  }
+
+  get self(): MemberRecord {
+    return this.#self;
+  }
+
+  /** The other members' records, in the order in which they became known; those that left included. */
+  peers(): readonly MemberRecord[] {
+    return [...this.#peers.values()].map((peer) => peer.record);
+  }
+
+  /** A peer's own word, as far as it is known; undefined for a stranger. */
+  record(node: NodeId): MemberRecord | undefined {
+    return this.#peers.get(node)?.record;
+  }
+
+  /** This node's opinion of a peer; UNKNOWN for a stranger. */
+  opinion(node: NodeId): PeerState {
+    return this.#peers.get(node)?.opinion ?? 'UNKNOWN';
+  }
+
+  isRoutable(node: NodeId): boolean {
+    return node === this.#self.node || isServingState(this.opinion(node));
+  }
+
+  /** Thousandths of phi of a peer's silence. */
+  milliPhi(node: NodeId, nowUs: number): number {
+    return this.#peers.get(node)?.detector.milliPhi(nowUs) ?? 0;
+  }
+
+  /** One heartbeat more; gossip spreads it. */
+  beat(): void {
+    this.#self = { ...this.#self, version: this.#self.version + 1 };
+  }
+
+  /** Says something new of itself. */
+  declare(
+    change: Partial<Pick<MemberRecord, 'generation' | 'state' | 'move' | 'left' | 'away' | 'address'>>,
+  ): void {
+    this.#self = { ...this.#self, ...change, version: this.#self.version + 1 };
+  }
+
+  /** A peer is known by configuration before it was heard of: version 0 of generation 0, opinion UNKNOWN. */
+  expect(record: MemberRecord): void {
+    assert(record.node !== this.#self.node, 'a node does not expect itself');
+    if (!this.#peers.has(record.node)) this.#add(record);
+  }
+
+  /** A member owns what this node owned: it has replaced it. */
+  isSuperseded(node: NodeId): boolean {
+    return [this.#self, ...this.peers()].some(
+      (other) => other.replaces === node && !other.left && other.state !== 'JOINING',
+    );
+  }
+
+  /** Calls a peer that was replaced one that has left; whether it was not called so before. */
+  evict(node: NodeId): boolean {
+    const peer = this.#peers.get(node);
+    if (peer === undefined || peer.record.left) return false;
+    peer.record = { ...peer.record, left: true };
+    this.#move(peer, 'DOWN');
+    return true;
+  }
+
+  /** How far this table knows everyone, itself first. */
+  digest(): readonly DigestEntry[] {
+    return [this.#self, ...this.peers()].map(({ node, generation, version }) => ({
+      node,
+      generation,
+      version,
+    }));
+  }
+
+  /** The records that the maker of `digest` lacks or has older. */
+  newerThan(digest: readonly DigestEntry[]): readonly MemberRecord[] {
+    const theirs = new Map(digest.map((entry) => [entry.node, entry]));
+    return [this.#self, ...this.peers()].filter((record) => {
+      const entry = theirs.get(record.node);
+      return record.generation > 0 && (entry === undefined || isNewer(record, entry));
+    });
+  }
+
+  /** The maker of `digest` knows somebody better than this table does. */
+  isBehind(digest: readonly DigestEntry[]): boolean {
+    return digest.some((entry) => {
+      const own = entry.node === this.#self.node ? this.#self : this.#peers.get(entry.node)?.record;
+      return own === undefined || isNewer(entry, own);
+    });
+  }
+
+  /** Takes a record in that `from` has sent, heard at this monotonic instant. */
+  apply(record: MemberRecord, from: NodeId, nowUs: number): Applied {
+    if (record.node === this.#self.node) return this.#applyOwnName(record);
+    const peer = this.#peers.get(record.node);
+    const known = peer?.record;
+    if (known !== undefined) {
+      // What others still say of an earlier life is only late.
+      if (record.generation < known.generation)
+        return from === record.node ? refused('oldLife') : { kind: 'old' };
+      if (isTwin(record, known)) return refused('sameName');
+      if (!isNewer(record, known)) return { kind: 'old' };
+      // The last words of a node that was replaced.
+      const replaced = known.left && !record.left && record.epoch === known.epoch;
+      if (replaced && this.isSuperseded(record.node)) return { kind: 'old' };
+    }
+    const sameAsBefore = known !== undefined && known.generation > 0 && samePlace(known, record);
+    const fault = sameAsBefore ? undefined : this.placeFault(record);
+    return fault === undefined ? this.#accept(record, peer, nowUs) : refused(fault);
+  }
+
+  /** Why the node cannot stand where it says and own what it says; undefined when it can. */
+  placeFault(claim: Place): Extract<RefusalReason, 'location' | 'tokens' | 'duplicateToken'> | undefined {
+    const known = this.#peers.get(claim.node)?.record;
+    if (known !== undefined && !known.left) {
+      if (known.datacenter !== claim.datacenter || known.rack !== claim.rack) return 'location';
+      // The configuration's word of a peer's tokens gives way to the peer's own.
+      const bound = known.generation > 0 && known.state !== 'JOINING';
+      if (bound && !sameTokens(known.tokens, claim.tokens)) return 'tokens';
+    }
+    return claim.left !== true && this.#tokenTaken(claim) ? 'duplicateToken' : undefined;
+  }
+
+  /** Judges silence: a peer whose phi exceeds the threshold is DOWN. */
+  judge(nowUs: number): void {
+    for (const peer of this.#peers.values()) {
+      if (peer.opinion !== 'UNKNOWN' && peer.detector.suspects(nowUs)) this.#move(peer, 'DOWN');
+    }
+  }
+
+  /** This node was not listening for the last `us` microseconds: they are no peer's silence. */
+  pardon(us: number, nowUs: number): void {
+    for (const peer of this.#peers.values()) peer.detector.pardon(us, nowUs);
+  }
+
+  #accept(record: MemberRecord, known: Peer | undefined, nowUs: number): Applied {
+    const before = known?.record;
+    const newLife = before?.epoch !== record.epoch;
+    const peer = known ?? this.#add(record);
+    peer.record = record;
+    if (newLife) {
+      peer.detector.reset();
+      if (isLegalMove(peer.opinion, 'RESET')) this.#move(peer, 'RESET');
+    }
+    if (peer.opinion === 'DOWN') peer.detector.resume(nowUs);
+    else peer.detector.heartbeat(nowUs, newLife ? 1 : Math.max(1, record.version - before.version));
+    this.#move(peer, record.left || record.away ? 'DOWN' : record.state);
+    const moved = before?.address !== record.address;
+    const ringChanged = before === undefined || !samePlace(before, record);
+    return { kind: 'applied', newLife, moved, ringChanged };
+  }
+
+  #applyOwnName(record: MemberRecord): Applied {
+    // What others still say of an earlier life, or of an earlier heartbeat, is only late.
+    const past = record.generation < this.#self.generation || record.epoch === this.#self.epoch;
+    return past ? { kind: 'old' } : refused('sameName');
+  }
+
+  #add(record: MemberRecord): Peer {
+    const peer: Peer = { record, opinion: 'UNKNOWN', detector: this.#makeDetector() };
+    this.#peers.set(record.node, peer);
+    return peer;
+  }
+
+  #move(peer: Peer, to: PeerState): void {
+    const from = peer.opinion;
+    if (from === to || !isLegalMove(from, to)) return;
+    peer.opinion = to;
+    this.#onTransition(peer.record.node, from, to);
+  }
+
+  /** It takes over, or has taken over, the tokens of the other one, which is dead. */
+  #inherits(claim: Place, dead: MemberRecord): boolean {
+    if (claim.replaces !== dead.node || dead.node === this.#self.node) return false;
+    const done = claim.state !== undefined && claim.state !== 'JOINING';
+    return done || !this.isRoutable(dead.node);
+  }
+
+  /** It is the dead one whose tokens the other has not taken over yet. */
+  #bequeaths(claim: Place, heir: MemberRecord): boolean {
+    return heir.replaces === claim.node && heir.state === 'JOINING';
+  }
+
+  #tokenTaken(claim: Place): boolean {
+    const claimed = new Set(claim.tokens);
+    return [this.#self, ...this.peers()].some(
+      (other) =>
+        other.node !== claim.node &&
+        !other.left &&
+        other.datacenter === claim.datacenter &&
+        other.rack === claim.rack &&
+        !this.#inherits(claim, other) &&
+        !this.#bequeaths(claim, other) &&
+        other.tokens.some((token) => claimed.has(token)),
+    );
+  }
+}
+
+function isNewer(left: DigestEntry, right: DigestEntry): boolean {
+  if (left.generation !== right.generation) return left.generation > right.generation;
+  return left.version > right.version;
+}
+
+/** Two processes that claim one life. */
+function isTwin(left: MemberRecord, right: MemberRecord): boolean {
+  return left.generation === right.generation && left.epoch !== right.epoch;
+}
+
+function samePlace(left: MemberRecord, right: MemberRecord): boolean {
+  return (
+    left.datacenter === right.datacenter &&
+    left.rack === right.rack &&
+    left.left === right.left &&
+    left.state === right.state &&
+    left.move === right.move &&
+    left.replaces === right.replaces &&
+    sameTokens(left.tokens, right.tokens)
+  );
+}
+
+function sameTokens(left: readonly Token[], right: readonly Token[]): boolean {
+  return left.length === right.length && left.every((token, index) => token === right[index]);
+}
+
+function refused(reason: RefusalReason): Applied {
+  return { kind: 'refused', reason };
+}

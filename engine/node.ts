@@ -1,0 +1,177 @@
+/**
+ * A node: its rooms, started bottom-up over an `Io` and stopped in reverse. The same code starts a node on a machine
+ * and in the simulator's world.
+ *
+ * Starting: the store is recovered first, then peers are let in, then clients; a failure takes down what was up.
+ * Stopping: clients are let go first (what is under way is answered), then peers, who are told, then the store.
+ */
+import { present } from './base/assert.ts';
+import { version } from './base/version.ts';
+import type { NodeConfig } from './config/config.ts';
+import type { Dispatcher } from './dispatch/requests.ts';
+import type { HttpListener, HttpService } from './io/http.ts';
+import type { Io } from './io/io.ts';
+import type { Address } from './io/network.ts';
+import { Identity } from './membership/identity.ts';
+import { MemberFile } from './membership/member-file.ts';
+import type { Opened, Rooms } from './node/rooms.ts';
+import { buildRooms } from './node/rooms.ts';
+import { hintStoreOptions, storeOptions } from './node/storage.ts';
+import type { StatsSnapshot } from './stats/snapshot.ts';
+import type { StoreOptions } from './store/options.ts';
+import { Store } from './store/store.ts';
+
+const storeDirectory = 'store';
+const hintDirectory = 'hints';
+const identityPath = 'identity';
+const membersPath = 'members';
+
+/**
+ * How long a starting node waits to hear of all its peers before it takes clients: one that serves before it knows
+ * anybody would refuse what its level cannot meet. Dead peers must not hold it up for long.
+ */
+const acquaintanceUsMax = 2_000_000;
+
+/** Where a node can be reached; undefined for what is off. */
+export interface NodeAddresses {
+  readonly http: Address | undefined;
+  readonly pb: Address | undefined;
+  readonly peer: Address;
+  readonly stats: Address | undefined;
+}
+
+export class Node {
+  readonly #io: Io;
+  readonly #config: NodeConfig;
+  readonly #rooms: Rooms;
+  readonly #listeners: HttpListener[] = [];
+  #addresses: NodeAddresses | undefined;
+  #stopped: Promise<void> | undefined;
+
+  private constructor(io: Io, config: NodeConfig, rooms: Rooms) {
+    this.#io = io;
+    this.#config = config;
+    this.#rooms = rooms;
+  }
+
+  /**
+   * Recovers the store, begins a new life, joins the peers and serves. Rejects with `DirectoryLocked`, `FormatUnsupported`,
+   * `StoreForeign`, `StorageFailed` or `ConfigInvalid`, or with `ListenError` when an address is taken.
+   */
+  static async start(io: Io, config: NodeConfig): Promise<Node> {
+    const opened = await open(io, config);
+    const node = new Node(io, config, buildRooms(io, config, opened));
+    try {
+      await node.#serve();
+    } catch (error) {
+      await node.stop();
+      throw error;
+    }
+    io.log.event('info', 'node.started', { node: config.name, version, store: opened.store.storeId });
+    return node;
+  }
+
+  /** Where the node listens. */
+  get addresses(): NodeAddresses {
+    return present(this.#addresses, 'the addresses of a started node');
+  }
+
+  /** The way to the objects of the whole cluster without a socket, at the configured consistency. */
+  get objects(): Dispatcher {
+    return this.#rooms.objects;
+  }
+
+  /** Everything that the node counts, as it stands now: between two publications, and after the stop too. */
+  statistics(): StatsSnapshot {
+    return this.#rooms.publisher.take();
+  }
+
+  /**
+   * Begins to hand over everything that this node owns and to leave the cluster. Throws `Conflict` when it is on a move
+   * already or is the last owner; also when it is the last one of its rack, unless that is forced.
+   */
+  leave({ force = false }: { readonly force?: boolean } = {}): void {
+    this.#rooms.mover.leave(force);
+  }
+
+  /** Resolves once this node has left the cluster; it then has nothing more to do than to stop. */
+  get left(): Promise<void> {
+    return this.#rooms.left;
+  }
+
+  /** Lets clients, then peers, then the store go. Resolves when nothing is left; further calls wait for the first. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #serve(): Promise<void> {
+    const { plane, membership, mover, transactions, antiEntropy, publisher, handoff } = this.#rooms;
+    const { pbc, http, statistics } = this.#rooms;
+    const { listen, pbListen, statsListen, peerAdvertise } = this.#config;
+    await antiEntropy?.start();
+    await transactions.recover();
+    await plane.start();
+    const peerAddress = present(plane.address, 'the peer address');
+    membership.start(peerAdvertise ?? peerAddress);
+    handoff?.hints.start();
+    transactions.start();
+    publisher.start();
+    await membership.acquainted(acquaintanceUsMax);
+    this.#addresses = {
+      peer: peerAddress,
+      stats: await this.#serveHttp(statsListen, statistics),
+      pb: pbListen === undefined ? undefined : await pbc.start(pbListen),
+      http: await this.#serveHttp(listen, http),
+    };
+    mover.start();
+  }
+
+  async #serveHttp(address: Address | undefined, service: HttpService): Promise<Address | undefined> {
+    if (address === undefined) return undefined;
+    const listener = await this.#io.http.serve(address, service);
+    this.#listeners.push(listener);
+    return listener.address;
+  }
+
+  async #stop(): Promise<void> {
+    const { plane, membership, mover, transactions, antiEntropy, publisher } = this.#rooms;
+    const { pbc, driver, store, handoff } = this.#rooms;
+    const drainMs = this.#config.drainTimeoutMs;
+    this.#io.log.event('info', 'node.stopping', { node: this.#config.name });
+    await Promise.all([pbc.stop(drainMs), ...this.#listeners.map((listener) => listener.close(drainMs))]);
+    transactions.stop();
+    antiEntropy?.stop();
+    const moved = mover.stop();
+    await membership.stop();
+    await plane.stop();
+    await moved;
+    await antiEntropy?.close();
+    handoff?.hints.stop();
+    publisher.stop();
+    driver.close();
+    await handoff?.store.close();
+    await store.close();
+    this.#io.log.event('info', 'node.stopped', { node: this.#config.name });
+  }
+}
+
+/** Opens what lies on the disk; what was opened is given up again when something fails. */
+async function open(io: Io, config: NodeConfig): Promise<Opened> {
+  const stores: Store[] = [];
+  const openStore = async (directory: string, options: StoreOptions): Promise<Store> => {
+    const store = await Store.open(io, directory, options);
+    stores.push(store);
+    return store;
+  };
+  try {
+    const store = await openStore(storeDirectory, storeOptions(config));
+    const hints = config.hintedHandoff ? await openStore(hintDirectory, hintStoreOptions(config)) : undefined;
+    const identity = await Identity.open(io, identityPath, config.name);
+    const members = await MemberFile.open(io, membersPath);
+    return { store, hintStore: hints, identity, members };
+  } catch (error) {
+    for (const store of stores.reverse()) await store.close();
+    throw error;
+  }
+}

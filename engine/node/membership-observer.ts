@@ -1,0 +1,81 @@
+/**
+ * What membership tells, tied to what the node counts: the states of peers and their scores in the failure-cause
+ * families, gossip in families of its own under `svc_`.
+ */
+import type { Io } from '../io/io.ts';
+import type { MembershipObserver } from '../membership/observer.ts';
+import { isRoutableState, stateCode } from '../membership/states.ts';
+import { refusalReasons } from '../membership/table.ts';
+import { LabelledFamily } from '../stats/labelled-family.ts';
+import type { NodeStats } from '../stats/node-stats.ts';
+
+/** `onRoutable`: a peer can be asked again. */
+export function countMembership(
+  stats: NodeStats,
+  io: Pick<Io, 'clock'>,
+  onRoutable: (node: Parameters<MembershipObserver['moved']>[0]['node']) => void,
+): MembershipObserver {
+  const { failures, antiEntropy, pool } = stats;
+  const changes = new LabelledFamily({
+    name: 'ring_changes_total',
+    help: 'Times that this node saw a change of who owns what: each step of a join or a leave is one.',
+    type: 'counter',
+    labels: [],
+  });
+  changes.child();
+  stats.register(changes);
+  const gossip = gossipFamilies();
+  for (const family of Object.values(gossip)) stats.register(family);
+  return {
+    appeared: ({ index, node, datacenter, rack }) => {
+      failures.addPeer(index, node, datacenter, rack);
+      antiEntropy.addPeer(index, datacenter, rack);
+    },
+    left: ({ index }) => failures.removePeer(index),
+    moved: ({ index, node, datacenter, rack }, from, to) => {
+      failures.peerStateTransition(index, from, to);
+      failures.setPeerState(index, datacenter, rack, stateCode(to));
+      if (isRoutableState(to)) onRoutable(node);
+      // A new life passes through RESET within one instant: nothing was taken away.
+      if (!isRoutableState(from) || isRoutableState(to) || to === 'RESET') return;
+      pool.peer_ejects += 1;
+      pool.peer_ejected_at = io.clock.wallMs() * 1000;
+    },
+    scored: ({ index, datacenter, rack }, milliPhi) => failures.setPhi(index, datacenter, rack, milliPhi),
+    refused: (reason) => {
+      gossip.rejected.child(reason).value += 1;
+    },
+    ringChanged: () => {
+      changes.child().value += 1;
+    },
+    sent: (bytes) => {
+      gossip.messages.child().value += 1;
+      gossip.bytes.child().value += bytes;
+    },
+  };
+}
+
+function gossipFamilies(): Readonly<Record<'messages' | 'bytes' | 'rejected', LabelledFamily>> {
+  const messages = new LabelledFamily({
+    name: 'svc_gossip_messages_total',
+    help: 'Messages of gossip that this node sent, answers included: at most four per round.',
+    type: 'counter',
+    labels: [],
+  });
+  const bytes = new LabelledFamily({
+    name: 'svc_gossip_bytes_total',
+    help: 'Bytes of those messages, without their frames.',
+    type: 'counter',
+    labels: [],
+  });
+  const rejected = new LabelledFamily({
+    name: 'svc_gossip_rejected_total',
+    help: 'Records of members that were not taken in, and words that do not decode, by reason.',
+    type: 'counter',
+    labels: ['reason'],
+  });
+  messages.child();
+  bytes.child();
+  for (const reason of [...refusalReasons, 'malformed']) rejected.child(reason);
+  return { messages, bytes, rejected };
+}

@@ -1,0 +1,195 @@
+/**
+ * What the rooms tell of their work, tied to what the node counts. Each method is one line of the codecs' tables; the
+ * only knowledge here is which field a fact belongs to, and whether a peer is near or far.
+ */
+import type { ClientObserver } from '../api/client-observer.ts';
+import type { Io } from '../io/io.ts';
+import type { NodeId } from '../base/ids.ts';
+import type { PeerObserver } from '../peer/observer.ts';
+import type { PeerTarget } from '../peer/options.ts';
+import type { Plane } from '../peer/plane.ts';
+import type { NodeStats } from '../stats/node-stats.ts';
+import type { StoreDriver } from '../store/driver.ts';
+import type { StoreObserver } from '../store/observer.ts';
+import { PeerTrouble } from './peer-trouble.ts';
+
+/** A client listener's counts; one observer may serve several listeners. */
+export function countClients(stats: NodeStats): ClientObserver {
+  const { pool } = stats;
+  return {
+    opened: () => {
+      pool.client_connections += 1;
+    },
+    closed: (cause) => {
+      pool.client_connections -= 1;
+      if (cause === 'eof') pool.client_eof += 1;
+      if (cause === 'error') pool.client_err += 1;
+    },
+    received: (purpose) => {
+      if (purpose === 'read') pool.client_read_requests += 1;
+      else pool.client_write_requests += 1;
+    },
+    answered: (latencyUs) => stats.requestLatencyUs.record(latencyUs),
+    dropped: () => {
+      pool.client_dropped_requests += 1;
+    },
+    failed: () => {
+      pool.client_err += 1;
+    },
+    payload: (bytes) => stats.payloadBytes.record(bytes),
+    outQueue: (length) => stats.clientOutQueue.record(length),
+  };
+}
+
+/** The store driver's counts. */
+export function countStore(stats: NodeStats, io: Pick<Io, 'clock'>): StoreObserver {
+  const { pool, server } = stats;
+  return {
+    readRequested: (bytes, inQueue) => {
+      stats.serverInQueue.record(inQueue);
+      server.read_requests += 1;
+      server.read_request_bytes += bytes;
+    },
+    readAnswered: (bytes, latencyUs) => {
+      server.read_responses += 1;
+      server.read_response_bytes += bytes;
+      stats.serverLatencyUs.record(latencyUs);
+    },
+    writeRequested: (bytes, inQueue) => {
+      stats.serverInQueue.record(inQueue);
+      server.write_requests += 1;
+      server.write_request_bytes += bytes;
+    },
+    writeAnswered: (bytes, latencyUs) => {
+      server.write_responses += 1;
+      server.write_response_bytes += bytes;
+      stats.serverLatencyUs.record(latencyUs);
+    },
+    queueWaited: (waitUs, outQueue) => {
+      stats.serverQueueWaitUs.record(waitUs);
+      stats.serverOutQueue.record(outQueue);
+    },
+    requestDropped: () => {
+      server.server_dropped_requests += 1;
+    },
+    operationFailed: () => {
+      server.server_err += 1;
+    },
+    requestTimedOut: () => {
+      server.server_timedout_requests += 1;
+    },
+    driverTimedOut: () => {
+      server.server_timedout += 1;
+    },
+    ejected: () => {
+      server.server_ejected_at = io.clock.wallMs() * 1000;
+      pool.server_ejects += 1;
+    },
+    closed: () => {
+      server.server_eof += 1;
+    },
+  };
+}
+
+/** Where this node stands: what is near and what is far. */
+export interface Place {
+  readonly datacenter: string;
+  readonly rack: string;
+}
+
+/** The peer plane's counts, toward this datacenter and others. `onLinked`: a link to this peer has come up. */
+export function countPeers(stats: NodeStats, place: Place, onLinked: (node: NodeId) => void): PeerObserver {
+  const { pool } = stats;
+  const { datacenter, rack } = place;
+  const trouble = new PeerTrouble();
+  for (const family of trouble.families) stats.register(family);
+  const isLocal = (peer: PeerTarget): boolean => peer.datacenter === datacenter;
+  return {
+    linkOpened: () => undefined,
+    linkClosed: (peer, cause) => {
+      if (cause === 'eof') pool.peer_eof += 1;
+      if (cause === 'error') pool.peer_err += 1;
+      if (cause === 'timedOut') countTimeout(peer);
+    },
+    connectFailed: (peer, failure) => {
+      if (failure === 'timedOut') countTimeout(peer);
+      else pool.peer_err += 1;
+    },
+    peerAdmitted: (peer) => onLinked(peer.node),
+    peerEjected: () => undefined,
+    peerRefused: (direction, reason) => trouble.refused(direction, reason),
+    requestQueued: (peer, queued) => {
+      if (isLocal(peer)) stats.peerInQueue.record(queued);
+      else stats.remotePeerInQueue.record(queued);
+    },
+    requestSent: (peer, frameBytes, queueWaitUs, unanswered) => {
+      if (isLocal(peer)) stats.peerOutQueue.record(unanswered);
+      else stats.remotePeerOutQueue.record(unanswered);
+      pool.peer_requests += 1;
+      pool.peer_request_bytes += frameBytes;
+      if (!isLocal(peer)) stats.crossRegionQueueWaitUs.record(queueWaitUs);
+      else if (peer.rack !== rack) stats.crossZoneQueueWaitUs.record(queueWaitUs);
+    },
+    requestDropped: (peer) => {
+      if (isLocal(peer)) pool.peer_dropped_requests += 1;
+      else pool.remote_peer_dropped_requests += 1;
+    },
+    requestTimedOut: (peer) => {
+      if (isLocal(peer)) pool.peer_timedout_requests += 1;
+      else pool.remote_peer_timedout_requests += 1;
+    },
+    responseReceived: (peer, frameBytes, roundTripUs) => {
+      pool.peer_responses += 1;
+      pool.peer_response_bytes += frameBytes;
+      if (!isLocal(peer)) stats.crossRegionLatencyUs.record(roundTripUs);
+      else if (peer.rack !== rack) stats.crossZoneLatencyUs.record(roundTripUs);
+    },
+    responseMismatched: () => {
+      pool.peer_mismatch_requests += 1;
+    },
+    inboundOpened: () => undefined,
+    inboundClosed: (cause) => {
+      if (cause === 'eof') pool.dnode_client_eof += 1;
+      if (cause === 'error' || cause === 'timedOut') pool.dnode_client_err += 1;
+    },
+    answerQueued: (queued) => stats.dnodeClientOutQueue.record(queued),
+    inboundOverloaded: () => trouble.overloaded(),
+    answerDoubled: () => trouble.answerDoubled(),
+    frameRejected: (direction, fault) => trouble.frameRejected(direction, fault),
+  };
+
+  function countTimeout(peer: PeerTarget): void {
+    if (isLocal(peer)) pool.peer_timedout += 1;
+    else pool.remote_peer_timedout += 1;
+  }
+}
+
+/** Gauges that are read when a snapshot is taken. */
+export function provideGauges(stats: NodeStats, driver: StoreDriver, plane: Plane): void {
+  stats.provideServerGauge('in_queue', () => driver.inQueue);
+  stats.provideServerGauge('in_queue_bytes', () => driver.inQueueBytes);
+  stats.provideServerGauge('out_queue', () => driver.outQueue);
+  stats.provideServerGauge('out_queue_bytes', () => driver.outQueueBytes);
+  stats.providePoolGauge('peer_connections', () => plane.gauges().outboundConnections);
+  stats.providePoolGauge('peer_in_queue', () => plane.gauges().local.queued);
+  stats.providePoolGauge('peer_in_queue_bytes', () => plane.gauges().local.queuedBytes);
+  stats.providePoolGauge('peer_out_queue', () => plane.gauges().local.unanswered);
+  stats.providePoolGauge('peer_out_queue_bytes', () => plane.gauges().local.unansweredBytes);
+  stats.providePoolGauge('remote_peer_in_queue', () => plane.gauges().remote.queued);
+  stats.providePoolGauge('remote_peer_in_queue_bytes', () => plane.gauges().remote.queuedBytes);
+  stats.providePoolGauge('remote_peer_out_queue', () => plane.gauges().remote.unanswered);
+  stats.providePoolGauge('remote_peer_out_queue_bytes', () => plane.gauges().remote.unansweredBytes);
+  stats.providePoolGauge('dnode_client_connections', () => plane.gauges().inboundConnections);
+  stats.providePoolGauge('dnode_client_in_queue', () => plane.gauges().inboundRequests);
+  stats.providePoolGauge('dnode_client_in_queue_bytes', () => plane.gauges().inboundRequestBytes);
+  stats.providePoolGauge('dnode_client_out_queue', () => plane.gauges().inboundAnswers);
+  stats.providePoolGauge('dnode_client_out_queue_bytes', () => plane.gauges().inboundAnswerBytes);
+  stats.provideMessagePool({
+    allocated: () => plane.allocatedMessages,
+    free: () => plane.freeMessages,
+  });
+  stats.provideChunkPool({
+    allocated: () => plane.allocatedChunks,
+    free: () => plane.freeChunks,
+  });
+}

@@ -1,0 +1,315 @@
+/** Builds a node's rooms, each handed what it needs of the ones below. Nothing is started here but the store. */
+import { AntiEntropy } from '../aae/anti-entropy.ts';
+import { antiEntropyRoutes } from '../api/http/anti-entropy-routes.ts';
+import { httpService } from '../api/http/http-service.ts';
+import { clusterRoutes } from '../api/http/cluster-routes.ts';
+import { transactionRoutes } from '../api/http/transaction-routes.ts';
+import { PbcServer } from '../api/pbc/server.ts';
+import { defaultSessionLimits } from '../api/pbc/session.ts';
+import { statsService } from '../api/stats/service.ts';
+import { Deferred } from '../base/deferred.ts';
+import type { NodeId } from '../base/ids.ts';
+import { byteStringOf, textOf } from '../base/ids.ts';
+import { version } from '../base/version.ts';
+import type { NodeConfig } from '../config/config.ts';
+import { ClusterDispatcher } from '../dispatch/cluster-dispatcher.ts';
+import type { DispatchParts, DispatchSettings } from '../dispatch/parts.ts';
+import type { PeerLinks } from '../dispatch/peer-links.ts';
+import type { Dispatcher } from '../dispatch/requests.ts';
+import { Hints } from '../dispatch/hints.ts';
+import { PeerService } from '../dispatch/peer-service.ts';
+import { Replica } from '../dispatch/replica.ts';
+import { Mover } from '../transfer/mover.ts';
+import type { RangeSource } from '../transfer/range-source.ts';
+import { Transfer } from '../transfer/transfer.ts';
+import type { HttpService } from '../io/http.ts';
+import type { Io } from '../io/io.ts';
+import type { Identity } from '../membership/identity.ts';
+import type { MemberFile } from '../membership/member-file.ts';
+import { Membership } from '../membership/membership.ts';
+import type { Actor } from '../object/dots.ts';
+import type { RequestHandler } from '../peer/inbound.ts';
+import { Plane } from '../peer/plane.ts';
+import { NodeStats } from '../stats/node-stats.ts';
+import { StatsPublisher } from '../stats/publisher.ts';
+import { StoreDriver } from '../store/driver.ts';
+import type { Store } from '../store/store.ts';
+import type { Transactions } from '../xa/transactions.ts';
+import { answerTree, antiEntropyDesk, antiEntropyOptions } from './anti-entropy-room.ts';
+import { countClients, countPeers, countStore, provideGauges } from './observers.ts';
+import { countMembership } from './membership-observer.ts';
+import {
+  clusterServers,
+  gossipReply,
+  helloOf,
+  membershipLinks,
+  membershipSettings,
+} from './membership-rooms.ts';
+import {
+  answerTransfer,
+  clusterControl,
+  handleAgreed,
+  rangeSourceOf,
+  transferFamilies,
+  transferOptions,
+} from './transfer-rooms.ts';
+import { driverLimits, hintFamilies, hintOptions, hintStoreOf, rulesOf, storeFamilies } from './storage.ts';
+import { contentLimits, planeOptions, requestBytesMax } from './topology.ts';
+import { buildTransactions, transactionLimits } from './transaction-rooms.ts';
+
+/** The store driver's name: the label `server`. */
+const serverName = 'store_local';
+
+export interface Handoff {
+  readonly store: Store;
+  readonly hints: Hints;
+}
+
+/** The rooms of one node, not yet serving. */
+export interface Rooms {
+  readonly store: Store;
+  readonly driver: StoreDriver;
+  /** The store of hints and what works with it; undefined when hinted handoff is off. */
+  readonly handoff: Handoff | undefined;
+  readonly plane: Plane;
+  readonly membership: Membership;
+  readonly transactions: Transactions;
+  /** Undefined when it is off. */
+  readonly antiEntropy: AntiEntropy | undefined;
+  readonly mover: Mover;
+  /** Resolves once this node has left the cluster for good. */
+  readonly left: Promise<void>;
+  readonly objects: Dispatcher;
+  readonly publisher: StatsPublisher;
+  readonly pbc: PbcServer;
+  readonly http: HttpService;
+  readonly statistics: HttpService;
+}
+
+/** What was opened on the disk before. */
+export interface Opened {
+  readonly store: Store;
+  /** Undefined when hinted handoff is off. */
+  readonly hintStore: Store | undefined;
+  readonly identity: Identity;
+  readonly members: MemberFile;
+}
+
+export function buildRooms(io: Io, config: NodeConfig, opened: Opened): Rooms {
+  const { store } = opened;
+  const stats = new NodeStats();
+  stats.failures.startAt(config.datacenter, config.rack);
+  for (const family of storeFamilies(store, io)) stats.register(family);
+  const driver = new StoreDriver(io, store, countStore(stats, io), driverLimits(config));
+  const epoch = io.random.fork('epoch').bytes(6).toString('hex');
+  const actor = byteStringOf(`${config.name}.${epoch}`) as Actor;
+  const replica = new Replica(driver, io.clock, actor, rulesOf(config));
+  const source = rangeSourceOf(store, driver);
+  const dispatch = buildDispatch(io, config, { ...opened, stats, replica, driver, source, epoch });
+  provideGauges(stats, driver, dispatch.plane);
+  stats.providePoolGauge('peer_forward_error', () => dispatch.dispatcher.failingForwards);
+  const publisher = new StatsPublisher(io, stats, identityOf(config), config.statsIntervalMs);
+  const statistics = statsService({ stats, publisher, servers: () => clusterServers(dispatch.membership) });
+  return {
+    store,
+    driver,
+    handoff: dispatch.handoff,
+    plane: dispatch.plane,
+    membership: dispatch.membership,
+    transactions: dispatch.transactions,
+    antiEntropy: dispatch.antiEntropy,
+    mover: dispatch.mover,
+    left: dispatch.left,
+    objects: dispatch.dispatcher,
+    publisher,
+    statistics,
+    ...clientRooms(io, config, stats, dispatch),
+  };
+}
+
+interface Foundation extends Opened {
+  readonly stats: NodeStats;
+  readonly replica: Replica;
+  readonly driver: StoreDriver;
+  readonly source: RangeSource;
+  readonly epoch: string;
+}
+
+interface Dispatch {
+  readonly dispatcher: ClusterDispatcher;
+  readonly plane: Plane;
+  readonly membership: Membership;
+  readonly transactions: Transactions;
+  readonly mover: Mover;
+  readonly transfer: Transfer;
+  readonly left: Promise<void>;
+  readonly handoff: Handoff | undefined;
+  readonly antiEntropy: AntiEntropy | undefined;
+}
+
+/** The plane hands peers' requests to the service, which stands on the dispatcher, which asks through the plane. */
+function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Dispatch {
+  const { stats, store, hintStore, replica, driver, source, identity, members, epoch } = foundation;
+  const settings: DispatchSettings = {
+    readLevel: config.readConsistency,
+    writeLevel: config.writeConsistency,
+    timeoutMs: config.requestTimeoutMs,
+  };
+  const links: PeerLinks = {
+    request: (peer, request, timeoutUs, onReply) => plane.request(peer, request, timeoutUs, onReply),
+  };
+  const settled = membershipSettings(config, epoch);
+  const { self } = settled;
+  const membership: Membership = new Membership(
+    io,
+    settled,
+    identity,
+    members,
+    membershipLinks(config, epoch, () => plane),
+    countMembership(stats, io, (node) => handoff?.hints.drain(node)),
+  );
+  const handoff =
+    hintStore === undefined ? undefined : buildHandoff(io, config, links, membership, hintStore);
+  if (handoff !== undefined) for (const family of hintFamilies(handoff.hints)) stats.register(family);
+  const parts: DispatchParts = {
+    self,
+    get ring() {
+      return membership.ring;
+    },
+    pending: (token) => membership.pending(token),
+    plane: links,
+    replica,
+    stats,
+    clock: io.clock,
+    settings,
+    view: {
+      self,
+      rackCount: (datacenter) => membership.ring.rackCount(datacenter),
+      isRoutable: (member) => (member === self ? store.state === 'open' : membership.isRoutable(member.node)),
+    },
+    rules: rulesOf(config),
+    hints: handoff?.hints,
+    peerIndex: (node) => membership.indexOf(node),
+  };
+  const dispatcher = new ClusterDispatcher(parts);
+  const transactions = buildTransactions(io, config, parts, stats, store, driver, epoch);
+  const service = new PeerService(io, replica, dispatcher, settings);
+  const observer = countPeers(stats, self, (node) => {
+    membership.linked(node);
+    handoff?.hints.drain(node);
+  });
+  const antiEntropy = buildAntiEntropy(io, config, links, membership, foundation);
+  const handle: RequestHandler = (from, request, reply) => {
+    if (request.kind === 'gossip') reply(gossipReply(membership, from, request.words));
+    else if (request.kind === 'transact') transactions.handle(request.words, reply);
+    else if (request.kind === 'antiEntropy') answerTree(antiEntropy, from, request.words, reply);
+    else if (request.kind === 'transferRange') answerTransfer(io, source, request.words, reply);
+    else if (membership.agrees(from)) service.handle(request, reply);
+    else handleAgreed(membership, from, request, service, reply);
+  };
+  const { generation, state } = membership.self;
+  const { view } = membership;
+  const hello = helloOf(config, epoch, { generation, joining: state === 'JOINING', view });
+  const plane: Plane = new Plane(
+    io,
+    planeOptions(config, membership.peers, hello),
+    observer,
+    membership,
+    handle,
+  );
+  const transfer = new Transfer({ clock: io.clock, links, replica, source }, transferOptions(config));
+  const left = new Deferred<void>();
+  const mover = new Mover(io, membership, transfer, self, () => left.resolve());
+  for (const family of transferFamilies(transfer, mover)) stats.register(family);
+  const moving = { mover, transfer, left: left.promise };
+  return { dispatcher, plane, membership, transactions, handoff, antiEntropy, ...moving };
+}
+
+function buildAntiEntropy(
+  io: Io,
+  config: NodeConfig,
+  links: PeerLinks,
+  membership: Membership,
+  { store, replica, stats }: Foundation,
+): AntiEntropy | undefined {
+  if (!config.aaeEnabled) return undefined;
+  const parts = {
+    io,
+    self: config.name,
+    store,
+    replica,
+    rules: rulesOf(config),
+    links,
+    metrics: stats.antiEntropy,
+    ring: () => membership.ring,
+    peers: () => membership.peers,
+    isRoutable: (node: NodeId) => membership.isRoutable(node),
+  };
+  return new AntiEntropy(parts, antiEntropyOptions(config));
+}
+
+function buildHandoff(
+  io: Io,
+  config: NodeConfig,
+  links: PeerLinks,
+  membership: Membership,
+  store: Store,
+): Handoff {
+  const hints = new Hints(
+    io,
+    hintStoreOf(io, store, config),
+    links,
+    hintOptions(config),
+    () => membership.peers.map((peer) => peer.node),
+    (node) => membership.isRoutable(node),
+  );
+  return { store, hints };
+}
+
+function clientRooms(
+  io: Io,
+  config: NodeConfig,
+  stats: NodeStats,
+  { dispatcher, membership, mover, transfer, transactions, antiEntropy }: Dispatch,
+): Pick<Rooms, 'pbc' | 'http'> {
+  const observer = countClients(stats);
+  const shared = {
+    io,
+    limits: contentLimits(config),
+    terms: {
+      readLevel: config.readConsistency,
+      writeLevel: config.writeConsistency,
+      replicaCount: () => membership.ring.rackCount(config.datacenter),
+    },
+    knowsType: (type: Parameters<typeof textOf>[0]) => config.bucketTypes.has(textOf(type)),
+  };
+  const http = httpService(dispatcher, observer, {
+    ...shared,
+    connectionCountMax: config.clientConnectionsMax,
+    requestTimeoutMs: 60_000,
+    ownRoutes: [
+      ...clusterRoutes(clusterControl(membership, mover, transfer)),
+      ...transactionRoutes({
+        io,
+        transactions,
+        observer,
+        limits: transactionLimits(config, shared.limits, shared.knowsType),
+      }),
+      ...antiEntropyRoutes(antiEntropy === undefined ? undefined : antiEntropyDesk(antiEntropy)),
+    ],
+  });
+  const pbc = new PbcServer(
+    { ...shared, dispatcher, observer, serverInfo: { node: config.name, version } },
+    {
+      ...defaultSessionLimits,
+      frameBytesMax: requestBytesMax(config),
+      connectionCountMax: config.clientConnectionsMax,
+    },
+  );
+  return { http, pbc };
+}
+
+function identityOf(config: NodeConfig): ConstructorParameters<typeof StatsPublisher>[2] {
+  const { name, rack, datacenter, pool } = config;
+  return { source: name, version, rack, dc: datacenter, pool, server: serverName };
+}

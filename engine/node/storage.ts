@@ -1,0 +1,142 @@
+/** The store as the configuration wants it, and the families that it adds to the statistics. */
+import type { NodeConfig } from '../config/config.ts';
+import type { HintOptions, HintStore, Hints } from '../dispatch/hints.ts';
+import type { ConflictRules } from '../dispatch/replica.ts';
+import type { Io } from '../io/io.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import { unpackKey } from '../base/object-key.ts';
+import { textOf } from '../base/ids.ts';
+import type { Family, FamilySource, FamilyType } from '../stats/family.ts';
+import { noLabels } from '../stats/family.ts';
+import type { DriverLimits } from '../store/driver.ts';
+import { StoreDriver, driverDefaults } from '../store/driver.ts';
+import { silentObserver } from '../store/observer.ts';
+import type { StoreOptions } from '../store/options.ts';
+import { storeDefaults } from '../store/options.ts';
+import type { Store } from '../store/store.ts';
+
+const hintSegmentBytesMax = 16 * 1024 * 1024;
+
+export function storeOptions(config: NodeConfig): StoreOptions {
+  const { sync } = config;
+  return {
+    ...storeDefaults,
+    nodeName: config.name,
+    sync: sync.kind === 'always' ? sync : { kind: 'interval', intervalUs: sync.intervalMs * 1000 },
+    segmentBytes: config.storeSegmentBytesMax,
+  };
+}
+
+export function driverLimits(config: NodeConfig): DriverLimits {
+  return {
+    ...driverDefaults,
+    queueCountMax: config.storeQueueCountMax,
+    queueBytesMax: config.storeQueueBytesMax,
+  };
+}
+
+/** Hints lie in a small store of their own. */
+export function hintStoreOptions(config: NodeConfig): StoreOptions {
+  return {
+    ...storeOptions(config),
+    segmentBytes: Math.min(config.storeSegmentBytesMax, hintSegmentBytesMax),
+    cacheBytes: 0,
+  };
+}
+
+export function hintOptions(config: NodeConfig): HintOptions {
+  return {
+    bytesMax: config.hintBytesMax,
+    ageMsMax: config.hintAgeSecondsMax * 1000,
+    drainIntervalUs: config.hintDrainIntervalMs * 1000,
+    windowMax: 16,
+    timeoutUs: config.requestTimeoutMs * 1000,
+  };
+}
+
+/** A store and its driver as the hints need them. */
+export function hintStoreOf(io: Io, store: Store, config: NodeConfig): HintStore {
+  const driver = new StoreDriver(io, store, silentObserver, driverLimits(config));
+  return {
+    tryRead: (key, done) => driver.tryRead(key, done),
+    tryWrite: (batch, done) => driver.tryWrite(batch, done),
+    keysOfBucket: (prefix) => store.keysOfBucket(prefix),
+    liveBytes: () => store.liveBytes,
+    keyCount: () => store.keyCount,
+    close: () => driver.close(),
+  };
+}
+
+/** What becomes of the writes that replicas missed. */
+export function hintFamilies(hints: Hints): readonly FamilySource[] {
+  const outcomes = ['stored', 'delivered', 'expired', 'dropped'] as const;
+  return [
+    {
+      name: 'svc_hints_total',
+      help: 'Writes that a replica missed, by what became of them: stored, delivered, expired, dropped.',
+      type: 'counter',
+      labels: ['outcome'],
+      collect: () => outcomes.map((outcome) => ({ labels: { outcome }, value: hints.counts[outcome] })),
+    },
+    {
+      name: 'svc_hints_kept',
+      help: 'Writes kept now for replicas that missed them.',
+      type: 'gauge',
+      labels: [],
+      collect: () => [{ labels: noLabels, value: hints.kept }],
+    },
+    {
+      name: 'svc_hints_kept_bytes',
+      help: 'Their bytes on disk.',
+      type: 'gauge',
+      labels: [],
+      collect: () => [{ labels: noLabels, value: hints.keptBytes }],
+    },
+  ];
+}
+
+/** The conflict rules of a key's bucket: those of its type. */
+export function rulesOf(config: NodeConfig): (key: PackedKey) => ConflictRules {
+  const fallback: ConflictRules = { allowMult: false, lastWriteWins: false };
+  return (key) => {
+    const type = unpackKey(key)?.type;
+    return (type === undefined ? undefined : config.bucketTypes.get(textOf(type))) ?? fallback;
+  };
+}
+
+/** What an operator wants to know of the store beyond the server codec. */
+export function storeFamilies(store: Store, io: Io): readonly FamilySource[] {
+  const family = (name: string, type: FamilyType, help: string, read: () => number): FamilySource => {
+    const about: Family = { name, help, type, labels: [] };
+    return { ...about, collect: () => [{ labels: noLabels, value: read() }] };
+  };
+  return [
+    family('svc_store_keys', 'gauge', 'Keys in the store, tombstones included.', () => store.keyCount),
+    family('svc_store_disk_bytes', 'gauge', "Bytes of the store's segments.", () => store.figures.diskBytes),
+    family('svc_store_live_bytes', 'gauge', 'Of them, bytes of records that are their keys’ newest.', () => {
+      return store.figures.liveBytes;
+    }),
+    family(
+      'svc_store_flushes_total',
+      'counter',
+      'Groups of writes that were written and synced together.',
+      () => {
+        return store.figures.flushCount;
+      },
+    ),
+    family('svc_store_merges_total', 'counter', 'Background merges that have finished.', () => {
+      return store.figures.mergeCount;
+    }),
+    family('svc_store_damages_total', 'counter', 'Places found unreadable since the start.', () => {
+      return store.damages.length;
+    }),
+    family(
+      'svc_task_failures_total',
+      'counter',
+      'Background tasks that failed; anything but 0 is a bug.',
+      () => {
+        return io.failedTasks();
+      },
+    ),
+  ];
+}

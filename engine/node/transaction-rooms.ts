@@ -1,0 +1,50 @@
+/** The transactions' rooms as the configuration wants them. */
+import type { ContentLimits } from '../api/content-limits.ts';
+import type { TransactionLimits } from '../api/http/transaction-body.ts';
+import type { NodeConfig } from '../config/config.ts';
+import { frameOverheadBytes } from '../config/misfits.ts';
+import type { DispatchParts } from '../dispatch/parts.ts';
+import type { Io } from '../io/io.ts';
+import type { NodeStats } from '../stats/node-stats.ts';
+import type { StoreDriver } from '../store/driver.ts';
+import type { Store } from '../store/store.ts';
+import type { TransactionOptions } from '../xa/context.ts';
+import { Transactions } from '../xa/transactions.ts';
+
+/** The node's transactions over its own store; not yet recovered. `epoch` is this life's. */
+export function buildTransactions(
+  io: Io,
+  config: NodeConfig,
+  parts: DispatchParts,
+  stats: NodeStats,
+  store: Store,
+  driver: StoreDriver,
+  epoch: string,
+): Transactions {
+  const records = {
+    tryRead: driver.tryRead.bind(driver),
+    tryWrite: driver.tryWrite.bind(driver),
+    keysOfBucket: (prefix: string) => store.keysOfBucket(prefix),
+  };
+  const transactions = new Transactions(io, parts, records, optionsOf(config), epoch);
+  for (const family of transactions.families()) stats.register(family);
+  return transactions;
+}
+
+/** How large a client's transaction may be: a branch must fit into one message. */
+export function transactionLimits(
+  config: NodeConfig,
+  content: ContentLimits,
+  knowsType: TransactionLimits['knowsType'],
+): TransactionLimits {
+  const bytesMax = Math.min(config.transactionBytesMax, config.frameBytesMax - frameOverheadBytes);
+  return { operationCountMax: config.transactionOperationsMax, bytesMax, content, knowsType };
+}
+
+function optionsOf(config: NodeConfig): TransactionOptions {
+  return {
+    inquiryIntervalUs: config.transactionInquiryMs * 1000,
+    readWaitUs: config.transactionReadWaitMs * 1000,
+    retentionMs: config.transactionRetentionSeconds * 1000,
+  };
+}

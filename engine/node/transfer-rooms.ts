@@ -1,0 +1,143 @@
+/** Transfers as the other rooms need them: the store as their source, what they count, and requests that have to wait. */
+import type { ClusterControl } from '../api/http/cluster-routes.ts';
+import { asLockstepError } from '../base/errors.ts';
+import type { NodeId } from '../base/ids.ts';
+import type { NodeConfig } from '../config/config.ts';
+import type { PeerService, ReplicaRequest, Reply } from '../dispatch/peer-service.ts';
+import type { Io } from '../io/io.ts';
+import type { Membership } from '../membership/membership.ts';
+import type { Member } from '../ring/ring.ts';
+import type { FamilySource } from '../stats/family.ts';
+import { noLabels } from '../stats/family.ts';
+import type { StoreDriver } from '../store/driver.ts';
+import type { Store } from '../store/store.ts';
+import { arcsOf } from '../transfer/arcs.ts';
+import type { Mover } from '../transfer/mover.ts';
+import { RangeSource } from '../transfer/range-source.ts';
+import { decodeRangeRequest, encodeRangeAnswer } from '../transfer/range-words.ts';
+import type { Transfer, TransferOptions } from '../transfer/transfer.ts';
+
+export function rangeSourceOf(store: Store, driver: StoreDriver): RangeSource {
+  return new RangeSource({
+    keysOfTokens: (from, to) => store.keysOfTokens(from, to),
+    tokenOf: (key) => store.tokenOf(key),
+    tryRead: (key, done) => driver.tryRead(key, done),
+  });
+}
+
+export function transferOptions(config: NodeConfig): TransferOptions {
+  return {
+    batchBytes: config.transferBatchBytes,
+    bytesPerSecond: config.transferBytesPerSecond,
+    timeoutUs: config.peerRequestTimeoutMs * 1000,
+  };
+}
+
+/** Answers a peer that takes over a range of this node's. */
+export function answerTransfer(io: Io, source: RangeSource, words: Uint8Array, reply: Reply): void {
+  const asked = Uint8Array.from(words);
+  io.spawn('transfer.answer', async () => {
+    try {
+      const answer = await source.read(decodeRangeRequest(asked));
+      reply({ kind: 'rangeTransferred', words: encodeRangeAnswer(answer) });
+    } catch (error) {
+      const { code, message: detail } = asLockstepError(error);
+      reply({ kind: 'failed', code, detail });
+    }
+  });
+}
+
+/** Handles a request once the peer that asks sees the ring as this node does. */
+export function handleAgreed(
+  membership: Membership,
+  from: NodeId,
+  request: ReplicaRequest,
+  service: PeerService,
+  reply: Reply,
+): void {
+  const kept = keptForLater(request);
+  membership.awaitAgreement(from, (error) => {
+    if (error === undefined) service.handle(kept, reply);
+    else reply({ kind: 'failed', code: error.code, detail: error.message });
+  });
+}
+
+/** The bytes of a request are views that are good while it is handled (engine/wire/frames.ts). */
+function keptForLater(request: ReplicaRequest): ReplicaRequest {
+  switch (request.kind) {
+    case 'mergeObject':
+      return { ...request, object: Buffer.from(request.object) };
+    case 'mergeBatch':
+      return { ...request, words: Buffer.from(request.words) };
+    case 'coordinateWrite': {
+      const context = Buffer.from(request.context);
+      const ifContext = Buffer.from(request.ifContext);
+      return { ...request, context, ifContext, content: Buffer.from(request.content) };
+    }
+    default:
+      return request;
+  }
+}
+
+/** The cluster and this node's move as an operator sees them. */
+export function clusterControl(membership: Membership, mover: Mover, transfer: Transfer): ClusterControl {
+  return {
+    leave: (force) => mover.leave(force),
+    describe: () => {
+      const { ring, self, view } = membership;
+      const { ranges, rangesLeft } = mover.progress;
+      const { keysIn, bytesIn, keysOut, bytesOut } = transfer.counts;
+      const members = membership.members().map(({ node, datacenter, rack, address, state, move, tokens }) => {
+        const owner = ring.member(node);
+        const share =
+          owner === undefined ? 0 : Math.floor((ownedTokens(ring.members, owner) * 100_000) / 2 ** 32);
+        const opinion = node === self.node ? state : membership.state(node);
+        const place = { node, datacenter, rack, address };
+        return { ...place, state: opinion, move, owns: owner !== undefined, share, tokens: tokens.length };
+      });
+      const counted = { keys_in: keysIn, bytes_in: bytesIn, keys_out: keysOut, bytes_out: bytesOut };
+      return { node: self.node, view, members, transfer: { ranges, ranges_left: rangesLeft, ...counted } };
+    },
+  };
+}
+
+function ownedTokens(members: readonly Member[], owner: Member): number {
+  return arcsOf(members, owner).reduce((sum, { from, to }) => sum + ((to - from) >>> 0 || 2 ** 32), 0);
+}
+
+/** What moves between nodes, and how far the present move is. */
+export function transferFamilies(transfer: Transfer, mover: Mover): readonly FamilySource[] {
+  const { counts } = transfer;
+  const directions = [{ direction: 'in' }, { direction: 'out' }] as const;
+  return [
+    {
+      name: 'svc_transfer_keys_total',
+      help: 'Keys that came with ranges that this node took over (in), or went with those that it gave away (out).',
+      type: 'counter',
+      labels: ['direction'],
+      collect: () =>
+        directions.map((labels) => ({
+          labels,
+          value: labels.direction === 'in' ? counts.keysIn : counts.keysOut,
+        })),
+    },
+    {
+      name: 'svc_transfer_bytes_total',
+      help: 'Bytes of these keys and their objects.',
+      type: 'counter',
+      labels: ['direction'],
+      collect: () =>
+        directions.map((labels) => ({
+          labels,
+          value: labels.direction === 'in' ? counts.bytesIn : counts.bytesOut,
+        })),
+    },
+    {
+      name: 'svc_transfer_ranges_left',
+      help: 'Ranges of the present move that are not complete.',
+      type: 'gauge',
+      labels: [],
+      collect: () => [{ labels: noLabels, value: mover.progress.rangesLeft }],
+    },
+  ];
+}

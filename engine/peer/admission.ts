@@ -1,0 +1,24 @@
+/**
+ * Who may talk to this node beyond what every greeting is checked for (handshake.ts). The plane asks; whoever knows the
+ * members decides.
+ */
+import type { NodeId } from '../base/ids.ts';
+import type { Refusal } from '../wire/greetings.ts';
+import type { Hello } from '../wire/messages.ts';
+
+export interface Admission {
+  /**
+   * Why a node that greets is refused, or undefined when it is welcome. `rival`: another process of its name seems to
+   * be connected. A refusal by `sameName` has that process probed: a dead one's connections break by it, and the next
+   * greeting finds no rival.
+   */
+  admit(hello: Hello, rival: boolean): Refusal | undefined;
+  /** A peer has refused this node, for it has seen a later life of it. */
+  outlived(by: NodeId, generation: number): void;
+}
+
+/** A connection to another process, open as far as is known here. */
+export interface Rival {
+  /** Sends what a dead process's machine answers with a reset. */
+  probe(): void;
+}

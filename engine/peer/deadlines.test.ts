@@ -1,0 +1,176 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Clock, Timer } from '../io/clock.ts';
+import type { Deadlined } from './deadlines.ts';
+import { DeadlineWheel } from './deadlines.ts';
+import { Pulse } from './pulse.ts';
+
+/** A clock that goes where it is told; timers fire in order, `earlyUs` before their instant. */
+class HandClock implements Clock {
+  readonly earlyUs: number;
+  armedCount = 0;
+  #nowUs = 1_000_000;
+  #timers: { readonly atUs: number; readonly fire: () => void }[] = [];
+
+  constructor(earlyUs = 0) {
+    this.earlyUs = earlyUs;
+  }
+
+  nowUs(): number {
+    return this.#nowUs;
+  }
+
+  wallMs(): number {
+    return Math.floor(this.#nowUs / 1000);
+  }
+
+  get waiting(): number {
+    return this.#timers.length;
+  }
+
+  after(delayUs: number, fire: () => void): Timer {
+    this.armedCount += 1;
+    const timer = { atUs: this.#nowUs + Math.max(1, delayUs - this.earlyUs), fire };
+    this.#timers.push(timer);
+    return { cancel: () => (this.#timers = this.#timers.filter((other) => other !== timer)) };
+  }
+
+  /** Lets `us` microseconds pass, firing what is due. */
+  pass(us: number): void {
+    const untilUs = this.#nowUs + us;
+    for (;;) {
+      const due = this.#timers.filter((timer) => timer.atUs <= untilUs);
+      const next = due.toSorted((left, right) => left.atUs - right.atUs)[0];
+      if (next === undefined) break;
+      this.#timers = this.#timers.filter((timer) => timer !== next);
+      this.#nowUs = Math.max(this.#nowUs, next.atUs);
+      next.fire();
+    }
+    this.#nowUs = untilUs;
+  }
+
+  /** The process sleeps: time goes on, and no timer fires until it wakes. */
+  stall(us: number): void {
+    this.#nowUs += us;
+  }
+}
+
+interface Item extends Deadlined {
+  readonly dueUs: number;
+  firedUs: number | undefined;
+}
+
+const grainUs = 1000;
+
+function wheelOn(clock: HandClock): DeadlineWheel<Item> {
+  return new DeadlineWheel<Item>(clock, grainUs, (item) => (item.firedUs = clock.nowUs()));
+}
+
+function add(wheel: DeadlineWheel<Item>, clock: Clock, timeoutUs: number): Item {
+  const item: Item = { dueUs: clock.nowUs() + timeoutUs, firedUs: undefined, deadlineTick: 0 };
+  wheel.add(item, clock.nowUs(), timeoutUs);
+  return item;
+}
+
+describe('the deadline wheel', () => {
+  test('expires every item that stays, never early and at most a grain late, and none that was removed', () => {
+    const step = fc.record({
+      timeoutUs: fc.oneof(fc.nat(20_000), fc.nat(3_000_000)),
+      passUs: fc.nat(5_000),
+      removed: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), fc.constantFrom(0, 999), (steps, earlyUs) => {
+        const clock = new HandClock(earlyUs);
+        const wheel = wheelOn(clock);
+        const kept: Item[] = [];
+        for (const { timeoutUs, passUs, removed } of steps) {
+          const item = add(wheel, clock, timeoutUs);
+          if (removed) wheel.remove(item);
+          else kept.push(item);
+          clock.pass(passUs);
+          if (removed) expect(item.firedUs).toBeUndefined();
+        }
+        clock.pass(4_000_000);
+        expect(wheel.count).toBe(0);
+        expect(clock.waiting).toBe(0);
+        for (const { dueUs, firedUs } of kept) {
+          expect(firedUs).toBeGreaterThanOrEqual(dueUs);
+          expect(firedUs).toBeLessThanOrEqual(dueUs + 2 * grainUs);
+        }
+      }),
+    );
+  });
+
+  test('expires everything that is due after a stall of many rounds', () => {
+    const clock = new HandClock();
+    const wheel = wheelOn(clock);
+    const items = [1, 700, 1500, 90_000].map((ms) => add(wheel, clock, ms * 1000));
+    clock.stall(10_000_000);
+    clock.pass(1);
+    expect(items.map((item) => item.firedUs !== undefined)).toEqual([true, true, true, false]);
+    clock.pass(90_000_000);
+    expect(items[3]?.firedUs).toBeDefined();
+  });
+
+  test('keeps one timer, and does not set it anew for every item', () => {
+    const clock = new HandClock();
+    const wheel = wheelOn(clock);
+    for (let count = 0; count < 1000; count++) {
+      wheel.remove(add(wheel, clock, 1_000_000));
+      clock.pass(100);
+    }
+    expect(clock.waiting).toBe(1);
+    expect(clock.armedCount).toBe(1);
+    clock.pass(2_000_000);
+    expect(clock.waiting).toBe(0);
+  });
+
+  test('leaves no timer behind when it is stopped', () => {
+    const clock = new HandClock();
+    const wheel = wheelOn(clock);
+    const item = add(wheel, clock, 1000);
+    wheel.stop();
+    clock.pass(10_000);
+    expect([clock.waiting, wheel.count, item.firedUs]).toEqual([0, 0, undefined]);
+  });
+});
+
+describe('the pulse', () => {
+  function pulseOn(clock: Clock) {
+    const told = { silent: 0, dead: 0 };
+    const settings = { onSilent: () => void (told.silent += 1), onDead: () => void (told.dead += 1) };
+    return { told, pulse: new Pulse(clock, { intervalUs: 100, silentMax: 3, ...settings }) };
+  }
+
+  test('says nothing while there are signs', () => {
+    const clock = new HandClock();
+    const { told, pulse } = pulseOn(clock);
+    pulse.start();
+    for (let count = 0; count < 50; count++) {
+      pulse.heard();
+      clock.pass(90);
+    }
+    expect(told).toEqual({ silent: 0, dead: 0 });
+  });
+
+  test('tells of silence, then of death, and then no more', () => {
+    const clock = new HandClock();
+    const { told, pulse } = pulseOn(clock);
+    pulse.start();
+    clock.pass(200);
+    expect(told).toEqual({ silent: 1, dead: 0 });
+    clock.pass(10_000);
+    expect(told).toEqual({ silent: 2, dead: 1 });
+    expect(clock.waiting).toBe(0);
+  });
+
+  test('takes a long sleep of its own for one interval, not for the death of the other', () => {
+    const clock = new HandClock();
+    const { told, pulse } = pulseOn(clock);
+    pulse.start();
+    clock.stall(1_000_000);
+    clock.pass(150);
+    expect(told.dead).toBe(0);
+  });
+});

@@ -1,0 +1,288 @@
+/**
+ * A connection that a peer made: greets, hands its requests to the handler, sends the answers back on the same
+ * connection.
+ *
+ * Invariants: every answer carries the id of its request; a request is answered once, a second answer is counted and
+ * ignored; what is handled at once is bounded (the rest is answered `Overloaded`), and so are the answers that the
+ * peer does not read (first its requests are not read either, then reads are answered `Overloaded`, then its
+ * connection is cut).
+ */
+import { LockstepError } from '../base/errors.ts';
+import type { NodeId } from '../base/ids.ts';
+import type { Timer } from '../io/clock.ts';
+import type { Connection } from '../io/network.ts';
+import { decodeRequest, encodeReply } from '../wire/codec.ts';
+import type { Frame } from '../wire/frames.ts';
+import { FrameError, headerBytes } from '../wire/frames.ts';
+import type { Refusal } from '../wire/greetings.ts';
+import { decodeGreeting, encodeHello, encodeRefusal } from '../wire/greetings.ts';
+import { greetingKinds, isRequestKind, requestKinds } from '../wire/kinds.ts';
+import type { Hello, PeerReply, PeerRequest } from '../wire/messages.ts';
+import type { Rival } from './admission.ts';
+import { FrameStream } from './frame-stream.ts';
+import type { CloseCause } from './observer.ts';
+import type { PlaneContext } from './plane-context.ts';
+import { Pulse } from './pulse.ts';
+
+/** Handles a peer's request: calls `reply` once, now or later. */
+export type RequestHandler = (from: NodeId, request: PeerRequest, reply: (reply: PeerReply) => void) => void;
+
+/**
+ * Objects that were read are refused room beyond the limit of the answers' bytes, since a read may fail without harm;
+ * answers that must be told what was done have this much more before the connection is cut.
+ */
+const hardLimitFactor = 2;
+
+/** Where accepted connections belong. */
+export interface InboundOwner {
+  readonly handle: RequestHandler;
+  /** The peer has greeted: why it is refused, or undefined when it is welcome. */
+  admit(inbound: Inbound, hello: Hello): Refusal | undefined;
+  closed(inbound: Inbound): void;
+}
+
+export class Inbound implements Rival {
+  readonly #context: PlaneContext;
+  readonly #owner: InboundOwner;
+  readonly #stream: FrameStream<Buffer>;
+  readonly #pulse: Pulse;
+  #hello: Hello | undefined;
+  #handshake: Timer | undefined;
+  #requestCount = 0;
+  #requestBytes = 0;
+
+  constructor(context: PlaneContext, owner: InboundOwner, connection: Connection) {
+    const { io, options } = context;
+    const { answers } = options.limits;
+    this.#context = context;
+    this.#owner = owner;
+    const settings = {
+      name: 'peer.inbound',
+      limits: options.limits,
+      chunks: context.chunks,
+      outbox: { countMax: answers.countMax, bytesMax: answers.bytesMax * hardLimitFactor },
+      lingerUs: options.timeouts.lingerUs,
+      holdWhenCongested: true,
+    };
+    this.#stream = new FrameStream<Buffer>(io, connection, settings, {
+      onFrame: (frame) => this.#onFrame(frame),
+      onHeard: () => this.#pulse.heard(),
+      onDepart: (frame) => frame,
+      onRejected: (error) => this.#onRejected(error),
+      onClosed: (cause, detail) => this.#onClosed(cause, detail),
+    });
+    this.#pulse = new Pulse(io.clock, {
+      intervalUs: options.timeouts.pingUs,
+      silentMax: Math.ceil(options.timeouts.idleUs / options.timeouts.pingUs),
+      onSilent: () => undefined,
+      onDead: () => this.#stream.close('timedOut', 'nothing was heard of the peer'),
+    });
+  }
+
+  /** Who greeted; undefined before that, or when refused. */
+  get peer(): NodeId | undefined {
+    return this.#hello?.node;
+  }
+
+  /** Of the life that greeted. */
+  get epoch(): string | undefined {
+    return this.#hello?.epoch;
+  }
+
+  /** Requests being handled. */
+  get requestCount(): number {
+    return this.#requestCount;
+  }
+
+  get requestBytes(): number {
+    return this.#requestBytes;
+  }
+
+  /** Answers not yet handed to the connection. */
+  get answerCount(): number {
+    return this.#stream.outbox.length;
+  }
+
+  get answerBytes(): number {
+    return this.#stream.outbox.bytes;
+  }
+
+  start(): void {
+    const { io, options, observer } = this.#context;
+    observer.inboundOpened();
+    this.#handshake = io.clock.after(options.timeouts.handshakeUs, () => {
+      this.#stream.close('timedOut', 'the peer did not greet in time');
+    });
+    this.#stream.start();
+  }
+
+  /** Ends in order: answers that are ready still go out. */
+  finish(detail: string): void {
+    this.#stream.finish('closedHere', detail);
+  }
+
+  /** Sends what a living peer passes over. */
+  probe(): void {
+    this.#pong(0);
+  }
+
+  #onFrame(frame: Frame): void {
+    if (this.#hello === undefined) this.#onGreeting(frame);
+    else if (frame.kind === requestKinds.ping) this.#pong(frame.id);
+    else if (frame.kind === greetingKinds.refusal) this.#onRefusal(this.#hello.node, frame);
+    else if (isRequestKind(frame.kind)) this.#onRequest(this.#hello.node, frame);
+    else throw new FrameError('type', `a frame of kind ${frame.kind} where a request was expected`);
+  }
+
+  #onGreeting(frame: Frame): void {
+    const { io } = this.#context;
+    const greeting = decodeGreeting(frame);
+    if (greeting.kind === 'refusal') throw new FrameError('type', 'a refusal where a greeting was expected');
+    const { hello } = greeting;
+    const refusal = this.#owner.admit(this, hello);
+    if (refusal !== undefined) {
+      this.#logRefusal(refusal, hello.node, 'refused here');
+      this.#stream.control(encodeRefusal(this.#stream.arena, refusal));
+      this.#stream.finish('error', refusal.detail);
+      return;
+    }
+    this.#hello = hello;
+    this.#handshake?.cancel();
+    this.#pulse.start();
+    this.#stream.control(encodeHello(this.#stream.arena, this.#context.hello));
+    io.log.event('debug', 'peer.inbound.admitted', {
+      peer: hello.node,
+      remote: this.#stream.remote,
+      epoch: hello.epoch,
+    });
+  }
+
+  /** The peer called, heard who is here, and will not talk. */
+  #onRefusal(from: NodeId, frame: Frame): void {
+    const greeting = decodeGreeting(frame);
+    if (greeting.kind !== 'refusal') return;
+    const { reason, generation, detail } = greeting;
+    this.#logRefusal(greeting, from, 'refused by the peer');
+    if (reason === 'oldLife' && generation !== undefined) {
+      this.#context.admission.outlived(from, generation);
+    }
+    this.#stream.close('error', `refused by the peer: ${detail}`);
+  }
+
+  #pong(id: number): void {
+    this.#stream.control(encodeReply(this.#stream.arena, id, { kind: 'pong' }));
+  }
+
+  #onRequest(from: NodeId, frame: Frame): void {
+    const bytes = headerBytes + frame.body.length;
+    if (this.#overloaded(bytes)) {
+      this.#context.observer.inboundOverloaded();
+      const detail = `${this.#requestCount} requests of this peer are being handled already`;
+      this.#send(frame.id, { kind: 'failed', code: 'Overloaded', detail });
+      return;
+    }
+    const request = decodeRequest(frame);
+    this.#requestCount += 1;
+    this.#requestBytes += bytes;
+    this.#owner.handle(from, request, this.#answerOnce(frame.id, bytes));
+  }
+
+  #overloaded(bytes: number): boolean {
+    const { inboundRequestCountMax, inboundRequestBytesMax } = this.#context.options.limits;
+    if (this.#requestCount >= inboundRequestCountMax) return true;
+    return this.#requestCount > 0 && this.#requestBytes + bytes > inboundRequestBytesMax;
+  }
+
+  /** A function of its own per request, not a record used again: a late second answer must not reach another one. */
+  #answerOnce(id: number, bytes: number): (reply: PeerReply) => void {
+    let answered = false;
+    return (reply) => {
+      if (answered) {
+        this.#answeredTwice(id);
+        return;
+      }
+      answered = true;
+      this.#requestCount -= 1;
+      this.#requestBytes -= bytes;
+      this.#send(id, reply);
+    };
+  }
+
+  #send(id: number, reply: PeerReply): void {
+    const { outbox, open } = this.#stream;
+    if (!open) return;
+    const frame = this.#encode(id, this.#bounded(reply));
+    const outcome = outbox.trySend(frame, frame.length);
+    if (outcome === 'ok') this.#context.observer.answerQueued(outbox.length);
+    if (outcome === 'full') this.#stream.close('error', 'the peer does not read its answers');
+  }
+
+  /** The reply, or `Overloaded` for an object that would wait behind too many bytes already. */
+  #bounded(reply: PeerReply): PeerReply {
+    const { observer, options } = this.#context;
+    const { bytes } = this.#stream.outbox;
+    if (reply.kind !== 'object' || bytes < options.limits.answers.bytesMax) return reply;
+    observer.inboundOverloaded();
+    return { kind: 'failed', code: 'Overloaded', detail: `${bytes} bytes of answers wait for this peer` };
+  }
+
+  /** An answer too large for a frame becomes a failure that promises nothing: the request may have been done. */
+  #encode(id: number, reply: PeerReply): Buffer {
+    const { arena } = this.#stream;
+    try {
+      return encodeReply(arena, id, reply);
+    } catch (error) {
+      if (!(error instanceof LockstepError)) throw error;
+      return encodeReply(arena, id, { kind: 'failed', code: 'Internal', detail: error.message });
+    }
+  }
+
+  #answeredTwice(id: number): void {
+    const { io, observer } = this.#context;
+    observer.answerDoubled();
+    io.log.event('error', 'peer.answer.doubled', { peer: this.#hello?.node ?? '', id });
+  }
+
+  #onRejected({ fault, message }: FrameError): void {
+    const { io, observer } = this.#context;
+    observer.frameRejected('inbound', fault);
+    io.log.event('warn', 'peer.frame.rejected', {
+      peer: this.#hello?.node ?? '',
+      remote: this.#stream.remote,
+      direction: 'inbound',
+      fault,
+      detail: message,
+    });
+    if (this.#hello !== undefined || fault !== 'version') return;
+    this.#logRefusal({ kind: 'refusal', reason: 'version', detail: message }, '', 'refused here');
+  }
+
+  #logRefusal({ reason, detail }: Refusal, peer: string, by: string): void {
+    const { io, observer } = this.#context;
+    observer.peerRefused('inbound', reason);
+    const remote = this.#stream.remote;
+    io.log.event('warn', 'peer.link.refused', {
+      peer,
+      remote,
+      direction: 'inbound',
+      by,
+      reason,
+      detail,
+    });
+  }
+
+  #onClosed(cause: CloseCause, detail: string): void {
+    const { io, observer } = this.#context;
+    this.#handshake?.cancel();
+    this.#pulse.stop();
+    observer.inboundClosed(cause);
+    io.log.event('debug', 'peer.inbound.lost', {
+      peer: this.#hello?.node ?? '',
+      remote: this.#stream.remote,
+      cause,
+      detail,
+      requests: this.#requestCount,
+    });
+    this.#owner.closed(this);
+  }
+}

@@ -1,0 +1,371 @@
+/**
+ * One connection of a link, from its opening to its end: greets, sends requests, matches answers, keeps deadlines.
+ *
+ *     greeting --hello--> up --lost--> over
+ *         \--refused, timed out, lost--> over
+ *
+ * Invariants: an id names one request under way; an answer is given to the request whose id it carries, if that one
+ * was sent and asked for that kind of answer, and to nobody otherwise; every request's handler is called exactly once.
+ */
+import type { SendOutcome } from '../base/channel.ts';
+import { Deferred } from '../base/deferred.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { Timer } from '../io/clock.ts';
+import type { Connection } from '../io/network.ts';
+import { decodeReply, encodeRequest } from '../wire/codec.ts';
+import type { Frame } from '../wire/frames.ts';
+import { FrameError, headerBytes } from '../wire/frames.ts';
+import { decodeGreeting, encodeHello, encodeRefusal } from '../wire/greetings.ts';
+import type { Refusal } from '../wire/greetings.ts';
+import { isAnswer, isReplyKind, replyKinds } from '../wire/kinds.ts';
+import type { Hello, PeerReply, PeerRequest } from '../wire/messages.ts';
+import type { Rival } from './admission.ts';
+import { FrameStream } from './frame-stream.ts';
+import type { CloseCause } from './observer.ts';
+import type { PeerTarget } from './options.ts';
+import type { Pending, ReplyHandler } from './pending.ts';
+import type { PlaneContext } from './plane-context.ts';
+import { Pulse } from './pulse.ts';
+
+/** Numbers the requests of one link over all its connections; 0 is for the plane's own pings. */
+export interface RequestIds {
+  next(): number;
+}
+
+const pingId = 0;
+
+export class LinkSession implements Rival {
+  readonly #context: PlaneContext;
+  readonly #target: PeerTarget;
+  readonly #ids: RequestIds;
+  readonly #stream: FrameStream<Pending>;
+  readonly #pulse: Pulse;
+  readonly #pending = new Map<number, Pending>();
+  readonly #over = new Deferred<void>();
+  #state: 'greeting' | 'up' | 'over' = 'greeting';
+  #hello: Hello | undefined;
+  #stopping = false;
+  #handshake: Timer | undefined;
+  #sentCount = 0;
+  #sentBytes = 0;
+
+  constructor(context: PlaneContext, target: PeerTarget, ids: RequestIds, connection: Connection) {
+    const { io, options } = context;
+    this.#context = context;
+    this.#target = target;
+    this.#ids = ids;
+    const settings = {
+      name: 'peer.link',
+      limits: options.limits,
+      chunks: context.chunks,
+      outbox: options.limits.outbox,
+      lingerUs: options.timeouts.lingerUs,
+      holdWhenCongested: false,
+    };
+    this.#stream = new FrameStream<Pending>(io, connection, settings, {
+      onFrame: (frame) => this.#onFrame(frame),
+      onHeard: () => this.#pulse.heard(),
+      onDepart: (pending) => this.#depart(pending),
+      onRejected: (error) => this.#onRejected(error),
+      onClosed: (cause, detail) => this.#onClosed(cause, detail),
+    });
+    this.#pulse = new Pulse(io.clock, {
+      intervalUs: options.timeouts.pingUs,
+      silentMax: Math.ceil(options.timeouts.idleUs / options.timeouts.pingUs),
+      onSilent: () => this.#ping(),
+      onDead: () => this.#stream.close('timedOut', 'nothing was heard of the peer'),
+    });
+  }
+
+  /** Greeted, and not over: requests are taken. */
+  get up(): boolean {
+    return this.#state === 'up' && this.#stream.open;
+  }
+
+  /** Was up at some time. */
+  get greeted(): boolean {
+    return this.#hello !== undefined;
+  }
+
+  /** Of the life that greeted. */
+  get epoch(): string | undefined {
+    return this.#hello?.epoch;
+  }
+
+  /** Waiting to be sent. */
+  get queued(): number {
+    return this.#stream.outbox.length;
+  }
+
+  get queuedBytes(): number {
+    return this.#stream.outbox.bytes;
+  }
+
+  /** Sent and not answered. */
+  get unanswered(): number {
+    return this.#sentCount;
+  }
+
+  get unansweredBytes(): number {
+    return this.#sentBytes;
+  }
+
+  /** Resolves when the connection is over and every request has been answered for. */
+  async run(): Promise<void> {
+    const { io, options, observer } = this.#context;
+    observer.linkOpened(this.#target);
+    this.#handshake = io.clock.after(options.timeouts.handshakeUs, () => {
+      this.#stream.close('timedOut', 'the peer did not greet in time');
+    });
+    this.#stream.start();
+    this.#stream.control(encodeHello(this.#stream.arena, this.#context.hello));
+    await this.#over.promise;
+  }
+
+  /** This node is stopping: what has not been sent certainly never happened, the rest may have. */
+  stop(): void {
+    this.#stopping = true;
+    this.#stream.close('closedHere', 'the node is stopping');
+  }
+
+  /** Cuts the connection unless it leads to this life of the peer, or has yet to greet. */
+  outlive(epoch: string): void {
+    if (this.up && this.epoch !== epoch) this.leave('the peer has begun a new life');
+  }
+
+  /** Cuts the connection; what was asked may have been done. */
+  leave(detail: string): void {
+    this.#stream.close('closedHere', detail);
+  }
+
+  /** Asks for a sign of life. */
+  probe(): void {
+    this.#ping();
+  }
+
+  request(request: PeerRequest, timeoutUs: number, handler: ReplyHandler): SendOutcome {
+    if (!this.up) return 'closed';
+    const { io, observer, pool, wheel } = this.#context;
+    const id = this.#nextId();
+    const frame = this.#encode(id, request, handler);
+    if (frame === undefined) return 'ok';
+    const pending = pool.take();
+    pending.id = id;
+    pending.kind = request.kind;
+    pending.owner = this;
+    pending.handler = handler;
+    pending.frame = frame;
+    pending.frameBytes = frame.length;
+    pending.queuedUs = io.clock.nowUs();
+    const outcome = this.#stream.outbox.trySend(pending, frame.length);
+    if (outcome === 'ok') {
+      this.#pending.set(id, pending);
+      wheel.add(pending, pending.queuedUs, timeoutUs);
+      observer.requestQueued(this.#target, this.#stream.outbox.length);
+    } else {
+      this.#stream.arena.released(frame);
+      pool.give(pending);
+    }
+    return outcome;
+  }
+
+  /** The wheel says that the request's deadline has passed. */
+  expire(pending: Pending): void {
+    const sent = pending.state === 'sent';
+    this.#pending.delete(pending.id);
+    this.#context.observer.requestTimedOut(this.#target, sent);
+    const detail = sent ? 'the peer did not answer in time' : 'the request was not sent in time';
+    this.#settle(pending, { kind: 'failed', code: 'Timeout', detail });
+  }
+
+  #nextId(): number {
+    let id = this.#ids.next();
+    while (this.#pending.has(id)) id = this.#ids.next();
+    return id;
+  }
+
+  /** The request's frame; undefined when it is too large for one, which the handler is told in a turn of its own. */
+  #encode(id: number, request: PeerRequest, handler: ReplyHandler): Buffer | undefined {
+    try {
+      return encodeRequest(this.#stream.arena, id, request);
+    } catch (error) {
+      if (!(error instanceof LockstepError)) throw error;
+      const { code, message: detail } = error;
+      this.#context.io.spawn('peer.request.refuse', async () => {
+        await Promise.resolve();
+        handler({ kind: 'failed', code, detail });
+      });
+      return undefined;
+    }
+  }
+
+  #depart(pending: Pending): Buffer | undefined {
+    const { io, observer, pool } = this.#context;
+    if (pending.state === 'void') {
+      pool.give(pending);
+      return undefined;
+    }
+    const { frame, frameBytes } = pending;
+    pending.state = 'sent';
+    pending.frame = noBytes;
+    pending.sentUs = io.clock.nowUs();
+    this.#sentCount += 1;
+    this.#sentBytes += frameBytes;
+    observer.requestSent(this.#target, frameBytes, pending.sentUs - pending.queuedUs, this.#sentCount);
+    return frame;
+  }
+
+  #onFrame(frame: Frame): void {
+    if (this.#state === 'greeting') this.#onGreeting(frame);
+    else if (frame.kind === replyKinds.pong && frame.id === pingId) return;
+    else if (isReplyKind(frame.kind)) this.#onReply(frame);
+    else throw new FrameError('type', `a frame of kind ${frame.kind} where a reply was expected`);
+  }
+
+  #onGreeting(frame: Frame): void {
+    const greeting = decodeGreeting(frame);
+    if (greeting.kind === 'refusal') {
+      this.#logRefusal(greeting, 'refused by the peer');
+      const { reason, generation } = greeting;
+      if (reason === 'oldLife' && generation !== undefined) {
+        this.#context.admission.outlived(this.#target.node, generation);
+      }
+      this.#stream.close('error', `refused by the peer: ${greeting.detail}`);
+      return;
+    }
+    const refusal = this.#context.judge(greeting.hello, this.#target);
+    if (refusal === undefined) {
+      this.#rise(greeting.hello);
+      return;
+    }
+    this.#logRefusal(refusal, 'refused here');
+    this.#stream.control(encodeRefusal(this.#stream.arena, refusal));
+    this.#stream.finish('error', refusal.detail);
+  }
+
+  #rise(hello: Hello): void {
+    const { io, observer } = this.#context;
+    this.#handshake?.cancel();
+    this.#state = 'up';
+    this.#hello = hello;
+    this.#pulse.start();
+    observer.peerAdmitted(this.#target);
+    io.log.event('info', 'peer.link.connected', {
+      peer: this.#target.node,
+      address: this.#target.address,
+      epoch: hello.epoch,
+      version: hello.version,
+    });
+  }
+
+  #onReply(frame: Frame): void {
+    const { io, observer, wheel } = this.#context;
+    const pending = this.#pending.get(frame.id);
+    if (pending?.state !== 'sent') {
+      this.#mismatch(frame);
+      return;
+    }
+    const reply = decodeReply(frame);
+    if (!isAnswer(pending.kind, reply.kind)) {
+      this.#mismatch(frame);
+      return;
+    }
+    wheel.remove(pending);
+    this.#pending.delete(frame.id);
+    const roundTripUs = io.clock.nowUs() - pending.sentUs;
+    observer.responseReceived(this.#target, headerBytes + frame.body.length, roundTripUs);
+    this.#settle(pending, reply);
+  }
+
+  #mismatch(frame: Frame): void {
+    const { io, observer } = this.#context;
+    observer.responseMismatched(this.#target);
+    io.log.event('debug', 'peer.reply.mismatched', {
+      peer: this.#target.node,
+      id: frame.id,
+      kind: frame.kind,
+    });
+  }
+
+  /** Answers a request that is no longer under way. */
+  #settle(pending: Pending, reply: PeerReply): void {
+    const { handler } = pending;
+    if (pending.state === 'sent') {
+      this.#sentCount -= 1;
+      this.#sentBytes -= pending.frameBytes;
+      this.#context.pool.give(pending);
+    } else {
+      // Still in the outbox: passed over there, and given back then.
+      pending.state = 'void';
+      this.#stream.arena.released(pending.frame);
+      pending.frame = noBytes;
+    }
+    handler(reply);
+  }
+
+  #ping(): void {
+    this.#stream.control(encodeRequest(this.#stream.arena, pingId, { kind: 'ping' }));
+  }
+
+  #onRejected({ fault, message }: FrameError): void {
+    const { io, observer } = this.#context;
+    const peer = this.#target.node;
+    observer.frameRejected('outbound', fault);
+    io.log.event('warn', 'peer.frame.rejected', { peer, direction: 'outbound', fault, detail: message });
+    if (this.#state !== 'greeting' || fault !== 'version') return;
+    this.#logRefusal({ kind: 'refusal', reason: 'version', detail: message }, 'refused here');
+  }
+
+  #logRefusal({ reason, detail }: Refusal, by: string): void {
+    const { io, observer } = this.#context;
+    observer.peerRefused('outbound', reason);
+    io.log.event('warn', 'peer.link.refused', {
+      peer: this.#target.node,
+      direction: 'outbound',
+      by,
+      reason,
+      detail,
+    });
+  }
+
+  #onClosed(cause: CloseCause, detail: string): void {
+    const { io, observer } = this.#context;
+    const lost = this.#state === 'up';
+    this.#state = 'over';
+    this.#handshake?.cancel();
+    this.#pulse.stop();
+    observer.linkClosed(this.#target, cause);
+    if (lost) observer.peerEjected(this.#target);
+    const requests = this.#pending.size;
+    io.log.event(lost ? 'info' : 'debug', 'peer.link.lost', {
+      peer: this.#target.node,
+      cause,
+      detail,
+      greeted: lost,
+      requests,
+    });
+    this.#abandon(detail);
+    this.#over.resolve();
+  }
+
+  /** Answers for every request that is still under way. */
+  #abandon(detail: string): void {
+    const { pool, wheel } = this.#context;
+    const abandoned = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const pending of abandoned) {
+      wheel.remove(pending);
+      const unsent = this.#stopping && pending.state === 'queued';
+      this.#settle(pending, { kind: 'failed', code: unsent ? 'ShuttingDown' : 'PeerGone', detail });
+    }
+    for (
+      let left = this.#stream.outbox.tryReceive();
+      left !== undefined;
+      left = this.#stream.outbox.tryReceive()
+    ) {
+      pool.give(left);
+    }
+  }
+}
+
+const noBytes = Buffer.alloc(0);

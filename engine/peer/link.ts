@@ -1,0 +1,164 @@
+/**
+ * The link to one peer: supervises its connection. Connects, serves until the connection is lost, waits, connects
+ * again, until it is stopped. There is one connection at a time; while there is none, requests are `closed`.
+ */
+import type { SendOutcome } from '../base/channel.ts';
+import { Deferred } from '../base/deferred.ts';
+import type { Timer } from '../io/clock.ts';
+import type { Connection } from '../io/network.ts';
+import { ConnectError } from '../io/network.ts';
+import type { Random } from '../io/random.ts';
+import type { PeerRequest } from '../wire/messages.ts';
+import type { Rival } from './admission.ts';
+import { backoffDelayUs } from './backoff.ts';
+import { LinkSession } from './link-session.ts';
+import type { RequestGauges } from './observer.ts';
+import type { PeerTarget } from './options.ts';
+import type { ReplyHandler } from './pending.ts';
+import type { PlaneContext } from './plane-context.ts';
+
+export class Link {
+  readonly target: PeerTarget;
+  readonly #context: PlaneContext;
+  readonly #random: Random;
+  readonly #done = new Deferred<void>();
+  #session: LinkSession | undefined;
+  #rest: { readonly timer: Timer; readonly over: Deferred<void> } | undefined;
+  #started = false;
+  #stopping = false;
+  /** Connections in a row that never came up. */
+  #failures = 0;
+  #lastId = 0;
+
+  constructor(context: PlaneContext, target: PeerTarget) {
+    this.#context = context;
+    this.target = target;
+    this.#random = context.io.random.fork(`peer.link.${target.node}`);
+  }
+
+  /** Requests are taken. */
+  get up(): boolean {
+    return this.#session?.up === true;
+  }
+
+  /** A connection is open, greeted or not. */
+  get connected(): boolean {
+    return this.#session !== undefined;
+  }
+
+  start(): void {
+    this.#started = true;
+    this.#context.io.spawn('peer.link', () => this.#run());
+  }
+
+  /** Resolves when the connection is closed and every request has been answered for. */
+  stop(): Promise<void> {
+    this.#session?.stop();
+    return this.#end();
+  }
+
+  /**
+   * The peer has begun a new life, or is back: a connection to another life than `epoch` is cut, and a new one is tried
+   * without the rest of the wait.
+   */
+  renew(epoch: string): void {
+    this.#session?.outlive(epoch);
+    this.#failures = 0;
+    this.#wake();
+  }
+
+  /** As `stop`, for a peer that is no member any more, or not here: what was asked of it may have been done. */
+  retire(detail: string): Promise<void> {
+    this.#session?.leave(detail);
+    return this.#end();
+  }
+
+  /** The connection to another life of the peer than `epoch`, if there is one. */
+  rival(epoch: string): Rival | undefined {
+    const session = this.#session;
+    return session?.up === true && session.epoch !== epoch ? session : undefined;
+  }
+
+  request(request: PeerRequest, timeoutUs: number, handler: ReplyHandler): SendOutcome {
+    return this.#session?.request(request, timeoutUs, handler) ?? 'closed';
+  }
+
+  /** Adds what this link holds. */
+  addTo(gauges: RequestGauges): void {
+    if (this.#session === undefined) return;
+    gauges.queued += this.#session.queued;
+    gauges.queuedBytes += this.#session.queuedBytes;
+    gauges.unanswered += this.#session.unanswered;
+    gauges.unansweredBytes += this.#session.unansweredBytes;
+  }
+
+  async #end(): Promise<void> {
+    this.#stopping = true;
+    this.#wake();
+    if (this.#started) await this.#done.promise;
+  }
+
+  #wake(): void {
+    this.#rest?.timer.cancel();
+    this.#rest?.over.resolve();
+  }
+
+  async #run(): Promise<void> {
+    try {
+      while (!this.#stopping) {
+        await this.#attempt();
+        await this.#pause();
+      }
+    } finally {
+      this.#done.resolve();
+    }
+  }
+
+  async #attempt(): Promise<void> {
+    const connection = await this.#connect();
+    if (connection === undefined) {
+      this.#failures += 1;
+      return;
+    }
+    const ids = { next: () => this.#nextId() };
+    const session = new LinkSession(this.#context, this.target, ids, connection);
+    this.#session = session;
+    await session.run();
+    this.#session = undefined;
+    this.#failures = session.greeted ? 0 : this.#failures + 1;
+  }
+
+  async #connect(): Promise<Connection | undefined> {
+    const { io, options, observer } = this.#context;
+    try {
+      const connection = await io.network.connect(this.target.address, options.timeouts.connectUs);
+      if (!this.#stopping) return connection;
+      connection.destroy();
+    } catch (error) {
+      if (!(error instanceof ConnectError)) throw error;
+      observer.connectFailed(this.target, error.failure);
+      const { failure } = error;
+      io.log.event('debug', 'peer.link.failed', {
+        peer: this.target.node,
+        failure,
+        failures: this.#failures,
+      });
+    }
+    return undefined;
+  }
+
+  async #pause(): Promise<void> {
+    if (this.#stopping) return;
+    const { io, options } = this.#context;
+    const over = new Deferred<void>();
+    const delayUs = backoffDelayUs(options.backoff, this.#failures, this.#random);
+    this.#rest = { timer: io.clock.after(delayUs, () => over.resolve()), over };
+    await over.promise;
+    this.#rest = undefined;
+  }
+
+  #nextId(): number {
+    this.#lastId = this.#lastId === 0xffffffff ? 1 : this.#lastId + 1;
+    return this.#lastId;
+  }
+}

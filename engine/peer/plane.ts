@@ -1,0 +1,227 @@
+/**
+ * The peer plane: this node's side of every conversation with the other nodes. One supervised link per peer carries
+ * this node's requests there and the answers back; the connections that peers make carry theirs.
+ *
+ * Every queue is bounded and says so: a request is `ok` (its handler will be called exactly once), `full` or `closed`
+ * on the spot. A request is sent once; whether to try again is the caller's business, since only it knows what is
+ * safe to repeat. Who is a member, and who is well, is decided elsewhere: peers are added, updated and removed while the
+ * plane runs.
+ */
+import { assert } from '../base/assert.ts';
+import type { SendOutcome } from '../base/channel.ts';
+import type { NodeId } from '../base/ids.ts';
+import type { Io } from '../io/io.ts';
+import type { Address } from '../io/network.ts';
+import { ChunkPool } from '../wire/chunk-pool.ts';
+import type { Refusal } from '../wire/greetings.ts';
+import type { Hello, PeerRequest } from '../wire/messages.ts';
+import type { Admission, Rival } from './admission.ts';
+import { DeadlineWheel } from './deadlines.ts';
+import { checkHello } from './handshake.ts';
+import type { RequestHandler } from './inbound.ts';
+import { Link } from './link.ts';
+import type { PeerGauges, PeerObserver } from './observer.ts';
+import type { PeerTarget, PlaneOptions } from './options.ts';
+import { assertOptions } from './options.ts';
+import type { Pending, ReplyHandler } from './pending.ts';
+import { PendingPool } from './pending.ts';
+import type { PlaneContext } from './plane-context.ts';
+import { Reception } from './reception.ts';
+
+export class Plane {
+  readonly #context: PlaneContext;
+  readonly #links = new Map<NodeId, Link>();
+  /** Links that are being closed while the plane goes on. */
+  readonly #retired = new Set<Link>();
+  readonly #reception: Reception;
+  #started = false;
+  #stopped: Promise<void> | undefined;
+
+  /**
+   * `handle` gets every request of a peer but pings, and calls `reply` once; the bytes in the request are views (see
+   * engine/wire/frames.ts).
+   */
+  constructor(
+    io: Io,
+    options: PlaneOptions,
+    observer: PeerObserver,
+    admission: Admission,
+    handle: RequestHandler,
+  ) {
+    assertOptions(options);
+    const wheel = new DeadlineWheel<Pending>(io.clock, options.timeouts.deadlineGrainUs, (pending) => {
+      pending.owner.expire(pending);
+    });
+    this.#context = {
+      io,
+      options,
+      observer,
+      admission,
+      wheel,
+      pool: new PendingPool(),
+      chunks: new ChunkPool(options.limits.chunkBytes),
+      hello: options.hello,
+      judge: (hello, called) => this.#judge(hello, called),
+    };
+    for (const peer of options.peers) this.addPeer(peer);
+    this.#reception = new Reception(this.#context, handle);
+  }
+
+  /** The address listened on (with the real port where 0 was asked for); undefined before the start. */
+  get address(): Address | undefined {
+    return this.#reception.address;
+  }
+
+  /** Request records that exist, in use or free. */
+  get allocatedMessages(): number {
+    return this.#context.pool.allocated;
+  }
+
+  /** Request records that wait to be used again. */
+  get freeMessages(): number {
+    return this.#context.pool.free;
+  }
+
+  /** Chunks of memory for frames that exist, in use or free. */
+  get allocatedChunks(): number {
+    return this.#context.chunks.allocated;
+  }
+
+  /** Chunks that wait to be used again. */
+  get freeChunks(): number {
+    return this.#context.chunks.free;
+  }
+
+  /** Listens, and begins to connect to every peer. Rejects with `ListenError` when the address is taken. */
+  async start(): Promise<void> {
+    assert(this.#stopped === undefined, 'a plane is not started again');
+    await this.#reception.start();
+    if (this.#isStopped()) return;
+    this.#started = true;
+    for (const link of this.#links.values()) link.start();
+    const { io, options } = this.#context;
+    io.log.event('info', 'peer.plane.started', {
+      address: this.address ?? options.listen,
+      peers: this.#links.size,
+    });
+  }
+
+  /**
+   * Closes everything: requests not yet sent fail with `ShuttingDown`, those under way with `PeerGone`, answers that
+   * are ready still go out. Resolves when no connection and no timer is left.
+   */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  /**
+   * Hands a request to the peer's outbox; what it holds is copied. `ok`: the handler will be called exactly once, and
+   * never within this call. `full`: the outbox is. `closed`: there is no link now, or no such peer.
+   */
+  request(peer: NodeId, request: PeerRequest, timeoutUs: number, onReply: ReplyHandler): SendOutcome {
+    const link = this.#links.get(peer);
+    if (link === undefined) return 'closed';
+    const outcome = link.request(request, timeoutUs, onReply);
+    if (outcome !== 'ok') this.#context.observer.requestDropped(link.target, outcome);
+    return outcome;
+  }
+
+  /** What this node says of itself from the next greeting on. */
+  introduce(hello: Hello): void {
+    assert(hello.node === this.#context.hello.node, 'a node keeps its name');
+    this.#context.hello = hello;
+  }
+
+  /** A new peer: it is connected to as soon as the plane runs. */
+  addPeer(target: PeerTarget): void {
+    assert(!this.#links.has(target.node), 'a peer is added once');
+    assert(target.node !== this.#context.hello.node, 'a node is not its own peer');
+    if (this.#isStopped()) return;
+    const link = new Link(this.#context, target);
+    this.#links.set(target.node, link);
+    if (this.#started) link.start();
+  }
+
+  /** A peer has begun the life `epoch`, or has come back; perhaps at another address. */
+  updatePeer(target: PeerTarget, epoch: string): void {
+    const link = this.#links.get(target.node);
+    if (link?.target.address === target.address) {
+      link.renew(epoch);
+      return;
+    }
+    this.#retire(target.node, `the peer has moved to ${target.address}`);
+    this.addPeer(target);
+  }
+
+  /** The peer is no member any more: requests to it are `closed`, and its connections end. Harmless for a stranger. */
+  removePeer(node: NodeId): void {
+    this.#retire(node, 'the peer has left the cluster');
+    this.#reception.dismiss(node, 'the peer has left the cluster');
+  }
+
+  /** The link is up and the peer has greeted. */
+  isConnected(peer: NodeId): boolean {
+    return this.#links.get(peer)?.up === true;
+  }
+
+  gauges(): PeerGauges {
+    const local = { queued: 0, queuedBytes: 0, unanswered: 0, unansweredBytes: 0 };
+    const remote = { ...local };
+    let outboundConnections = 0;
+    for (const link of [...this.#links.values(), ...this.#retired]) {
+      const isLocal = link.target.datacenter === this.#context.options.hello.datacenter;
+      link.addTo(isLocal ? local : remote);
+      if (link.connected) outboundConnections += 1;
+    }
+    const inbound = this.#reception.gauges();
+    return {
+      outboundConnections,
+      local,
+      remote,
+      inboundConnections: inbound.connections,
+      inboundRequests: inbound.requests,
+      inboundRequestBytes: inbound.requestBytes,
+      inboundAnswers: inbound.answers,
+      inboundAnswerBytes: inbound.answerBytes,
+    };
+  }
+
+  #isStopped(): boolean {
+    return this.#stopped !== undefined;
+  }
+
+  #retire(node: NodeId, detail: string): void {
+    const link = this.#links.get(node);
+    if (link === undefined || this.#isStopped()) return;
+    this.#links.delete(node);
+    this.#retired.add(link);
+    this.#context.io.spawn('peer.link.retire', async () => {
+      await link.retire(detail);
+      this.#retired.delete(link);
+    });
+  }
+
+  #judge(hello: Hello, called: PeerTarget | undefined): Refusal | undefined {
+    const refusal = checkHello(this.#context.hello, hello, called);
+    if (refusal !== undefined) return refusal;
+    const rivals = this.#rivalsOf(hello);
+    const refused = this.#context.admission.admit(hello, rivals.length > 0);
+    if (refused?.reason === 'sameName') for (const rival of rivals) rival.probe();
+    return refused;
+  }
+
+  /** Connections to another process of that name. */
+  #rivalsOf({ node, epoch }: Hello): readonly Rival[] {
+    const rivals = [this.#links.get(node)?.rival(epoch), this.#reception.rival(node, epoch)];
+    return rivals.filter((rival) => rival !== undefined);
+  }
+
+  async #stop(): Promise<void> {
+    const { io, wheel } = this.#context;
+    const links = [...this.#links.values(), ...this.#retired].map((link) => link.stop());
+    await Promise.all([this.#reception.stop(), ...links]);
+    wheel.stop();
+    io.log.event('info', 'peer.plane.stopped');
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * The listening side of the plane: accepts connections, decides who is welcome, keeps one connection per peer (a newer
+ * one replaces the older, which the peer has lost without our noticing).
+ */
+import { Deferred } from '../base/deferred.ts';
+import type { NodeId } from '../base/ids.ts';
+import type { Address, Connection, Listener } from '../io/network.ts';
+import type { Refusal } from '../wire/greetings.ts';
+import type { Hello } from '../wire/messages.ts';
+import type { Rival } from './admission.ts';
+import type { InboundOwner, RequestHandler } from './inbound.ts';
+import { Inbound } from './inbound.ts';
+import type { PlaneContext } from './plane-context.ts';
+
+export interface InboundGauges {
+  connections: number;
+  requests: number;
+  requestBytes: number;
+  answers: number;
+  answerBytes: number;
+}
+
+export class Reception implements InboundOwner {
+  readonly handle: RequestHandler;
+  readonly #context: PlaneContext;
+  /** All accepted connections, greeted or not. */
+  readonly #inbounds = new Set<Inbound>();
+  /** Per peer the connection that it greeted on last. */
+  readonly #current = new Map<NodeId, Inbound>();
+  #listener: Listener | undefined;
+  #empty: Deferred<void> | undefined;
+  #stopping = false;
+
+  constructor(context: PlaneContext, handle: RequestHandler) {
+    this.#context = context;
+    this.handle = handle;
+  }
+
+  /** The address listened on; undefined before the start. */
+  get address(): Address | undefined {
+    return this.#listener?.address;
+  }
+
+  /** Rejects with `ListenError` when the address is taken. Stopped meanwhile, it listens no more. */
+  async start(): Promise<void> {
+    const { io, options } = this.#context;
+    const listener = await io.network.listen(options.listen, (connection) => this.#accept(connection));
+    if (this.#stopping) await listener.close();
+    else this.#listener = listener;
+  }
+
+  /** Accepts no more; answers that are ready go out; resolves when every connection is closed. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    const closing = this.#listener?.close();
+    for (const inbound of this.#inbounds) inbound.finish('the node is stopping');
+    await closing;
+    if (this.#inbounds.size === 0) return;
+    this.#empty ??= new Deferred<void>();
+    await this.#empty.promise;
+  }
+
+  gauges(): InboundGauges {
+    const gauges = {
+      connections: this.#inbounds.size,
+      requests: 0,
+      requestBytes: 0,
+      answers: 0,
+      answerBytes: 0,
+    };
+    for (const inbound of this.#inbounds) {
+      gauges.requests += inbound.requestCount;
+      gauges.requestBytes += inbound.requestBytes;
+      gauges.answers += inbound.answerCount;
+      gauges.answerBytes += inbound.answerBytes;
+    }
+    return gauges;
+  }
+
+  admit(inbound: Inbound, hello: Hello): Refusal | undefined {
+    const refusal = this.#context.judge(hello, undefined);
+    if (refusal !== undefined) return refusal;
+    this.#current.get(hello.node)?.finish('the peer has connected anew');
+    this.#current.set(hello.node, inbound);
+    return undefined;
+  }
+
+  /** The connection that another life of the node than `epoch` made, if there is one. */
+  rival(node: NodeId, epoch: string): Rival | undefined {
+    const current = this.#current.get(node);
+    return current === undefined || current.epoch === epoch ? undefined : current;
+  }
+
+  /** Ends the connection that the node made. */
+  dismiss(node: NodeId, detail: string): void {
+    this.#current.get(node)?.finish(detail);
+  }
+
+  closed(inbound: Inbound): void {
+    this.#inbounds.delete(inbound);
+    const { peer } = inbound;
+    if (peer !== undefined && this.#current.get(peer) === inbound) this.#current.delete(peer);
+    if (this.#inbounds.size === 0) this.#empty?.resolve();
+  }
+
+  #accept(connection: Connection): void {
+    const { io, options, observer } = this.#context;
+    const { inboundConnectionCountMax } = options.limits;
+    if (this.#stopping || this.#inbounds.size >= inboundConnectionCountMax) {
+      connection.destroy();
+      if (this.#stopping) return;
+      observer.peerRefused('inbound', 'busy');
+      const detail = `${this.#inbounds.size} connections are open; at most ${inboundConnectionCountMax} are allowed`;
+      io.log.event('warn', 'peer.link.refused', {
+        remote: connection.remote,
+        direction: 'inbound',
+        reason: 'busy',
+        detail,
+      });
+      return;
+    }
+    const inbound = new Inbound(this.#context, this, connection);
+    this.#inbounds.add(inbound);
+    inbound.start();
+  }
+}

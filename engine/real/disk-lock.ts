@@ -1,0 +1,183 @@
+/**
+ * An exclusive lock that dies with its holder: a directory of Unix sockets, one for each who holds or wants the lock.
+ *
+ * Node offers no `flock`. A file with a process id is wrong as soon as ids are reused or belong to another container;
+ * an abstract socket is seen only within one network namespace. A socket file is seen by all who see the directory,
+ * a connection to it succeeds exactly while its owner lives (a stopped process counts as living), and the kernel
+ * closes it however the owner dies.
+ *
+ * To take the lock: listen on a socket of a new name, then make the name visible (by a rename, so a visible socket is
+ * one that listens), then connect to every other visible one. If any answers, withdraw: the lock is held. Whoever
+ * looks has already shown itself, so of two at least one sees the other; both may withdraw, never do both hold.
+ *
+ * Where the file system has no sockets (some shared mounts) the directory of sockets moves to the system's temporary
+ * directory under a name made from the lock's real path; then it excludes only those who share both. Two machines
+ * over one network file system are not excluded from each other by either.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import fs from 'node:fs/promises';
+import type { Server } from 'node:net';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Deferred } from '../base/deferred.ts';
+
+/** The lock belongs to someone who is alive. */
+export class HeldElsewhere extends Error {
+  override readonly name = 'HeldElsewhere';
+}
+
+export interface HeldLock {
+  release(): Promise<void>;
+}
+
+/** Longest socket path that every system takes; longer ones are cut off by some, without a word. */
+const socketPathBytesMax = 100;
+const unsupported = new Set(['ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EPERM', 'EINVAL']);
+const preparing = '.new';
+
+/** Takes the lock named by a path. Rejects with `HeldElsewhere`, or with the system's error. */
+export async function takeLock(path: string): Promise<HeldLock> {
+  await fs.mkdir(path, { recursive: true, mode: 0o700 });
+  try {
+    return await takeLockAt(path);
+  } catch (error) {
+    if (!hasCode(error, unsupported)) throw error;
+    return takeLockAt(await substituteOf(path));
+  }
+}
+
+/** The directory that stands in for a lock's where the file system has no sockets; made when it is not there. */
+export async function substituteOf(path: string): Promise<string> {
+  const name = createHash('sha256')
+    .update(await fs.realpath(path))
+    .digest('hex')
+    .slice(0, 32);
+  const directory = join(tmpdir(), `lockstep-lock-${name}`);
+  await fs.mkdir(directory, { recursive: true, mode: 0o700 });
+  return directory;
+}
+
+/** Takes the lock whose sockets live in `directory`. */
+export async function takeLockAt(directory: string): Promise<HeldLock> {
+  const place = await SocketPlace.open(directory);
+  const name = randomBytes(8).toString('hex');
+  let server: Server | undefined;
+  try {
+    server = await listenOn(place.pathOf(`${name}${preparing}`));
+    await show(directory, name);
+    const gone = await namesOfTheDead(place, name);
+    await Promise.all(gone.map((dead) => fs.rm(join(directory, dead), { force: true })));
+    return new HeldSocket(place, server, name);
+  } catch (error) {
+    if (server !== undefined) await new HeldSocket(place, server, name).release();
+    else await place.close();
+    throw error;
+  }
+}
+
+/** Makes a listening socket visible. Its name may have been taken away by one who holds the lock by now. */
+async function show(directory: string, name: string): Promise<void> {
+  try {
+    await fs.rename(join(directory, `${name}${preparing}`), join(directory, name));
+  } catch (error) {
+    if (hasCode(error, new Set(['ENOENT']))) throw new HeldElsewhere(`socket ${name} was taken away`);
+    throw error;
+  }
+}
+
+/** The other names in the directory, none of which answers. Rejects with `HeldElsewhere` when one does. */
+async function namesOfTheDead(place: SocketPlace, ownName: string): Promise<readonly string[]> {
+  const names = (await fs.readdir(place.directory)).filter((name) => name !== ownName);
+  for (const name of names) {
+    // One that is not visible yet will look at us when it is; its name is taken away with those of the dead.
+    if (name.endsWith(preparing)) continue;
+    if (await answers(place.pathOf(name))) throw new HeldElsewhere(`socket ${name} answers`);
+  }
+  return names;
+}
+
+class HeldSocket implements HeldLock {
+  readonly #place: SocketPlace;
+  readonly #server: Server;
+  readonly #name: string;
+  #released: Promise<void> | undefined;
+
+  constructor(place: SocketPlace, server: Server, name: string) {
+    this.#place = place;
+    this.#server = server;
+    this.#name = name;
+  }
+
+  release(): Promise<void> {
+    this.#released ??= this.#release();
+    return this.#released;
+  }
+
+  async #release(): Promise<void> {
+    await fs.rm(join(this.#place.directory, this.#name), { force: true });
+    const closed = new Deferred<void>();
+    this.#server.close(() => closed.resolve());
+    await closed.promise;
+    await this.#place.close();
+  }
+}
+
+/**
+ * The directory of the sockets, and short paths into it. On Linux those go through its open descriptor, so a data
+ * directory may have a path of any length; elsewhere a long path counts as a file system without sockets.
+ */
+class SocketPlace {
+  readonly directory: string;
+  readonly #handle: fs.FileHandle;
+
+  private constructor(directory: string, handle: fs.FileHandle) {
+    this.directory = directory;
+    this.#handle = handle;
+  }
+
+  static async open(directory: string): Promise<SocketPlace> {
+    return new SocketPlace(directory, await fs.open(directory, 'r'));
+  }
+
+  pathOf(name: string): string {
+    if (process.platform === 'linux') return `/proc/self/fd/${this.#handle.fd}/${name}`;
+    const path = join(this.directory, name);
+    if (Buffer.byteLength(path) <= socketPathBytesMax) return path;
+    throw Object.assign(new Error(`a socket path of more than ${socketPathBytesMax} bytes`), {
+      code: 'ENOTSUP',
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#handle.close();
+  }
+}
+
+async function listenOn(path: string): Promise<Server> {
+  const listening = new Deferred<void>();
+  const server = createServer((socket) => socket.destroy());
+  // After it listens there is nothing to lose: an error to accept leaves the socket open.
+  server.on('error', (error) => listening.reject(error));
+  server.listen(path, () => listening.resolve());
+  server.unref();
+  await listening.promise;
+  return server;
+}
+
+/** Someone listens there, or at least it cannot be ruled out. */
+async function answers(path: string): Promise<boolean> {
+  const outcome = new Deferred<boolean>();
+  const socket = connect(path);
+  socket.on('connect', () => outcome.resolve(true));
+  socket.on('error', (error) => outcome.resolve(!hasCode(error, new Set(['ECONNREFUSED', 'ENOENT']))));
+  try {
+    return await outcome.promise;
+  } finally {
+    socket.destroy();
+  }
+}
+
+function hasCode(error: unknown, codes: ReadonlySet<string>): boolean {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.has(error.code);
+}

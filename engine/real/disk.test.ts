@@ -1,0 +1,180 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readdir, stat, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { DiskHarness } from '../io/disk-harness.contract.ts';
+import { bytesAt, expectFailure, makeFile } from '../io/disk-harness.contract.ts';
+import { diskContract } from '../io/disk.contract.ts';
+import { writeFully } from '../io/disk.ts';
+import { compileRoom } from './compiled-room.contract.ts';
+import { HeldElsewhere, substituteOf, takeLockAt } from './disk-lock.ts';
+import { createRealDisk } from './disk.ts';
+import { machineHarness, makeTemporaryDirectory, removeDirectory } from './machine.contract.ts';
+
+const noCrash = 'a process cannot cut the power of its machine; sim/world runs this law';
+const noFailure = 'a process cannot make its disk fail at will; sim/world runs this law';
+
+/** The disk door as JavaScript, for processes of its own. */
+let compiled = '';
+
+beforeAll(async () => {
+  compiled = await makeTemporaryDirectory();
+  await compileRoom('engine/real/disk.ts', compiled);
+});
+
+afterAll(() => removeDirectory(compiled));
+
+diskContract('machine', makeHarness, {
+  'what sync covered survives every crash': noCrash,
+  'what a durable write wrote survives every crash, and takes nothing else with it': noCrash,
+  'a sync that began before a durable write ended does not cut it off': noCrash,
+  'of durable writes under way a crash may leave any, and those that were answered it leaves whole': noCrash,
+  'a second crash takes nothing more': noCrash,
+  'the calls of a dead life are never answered': noCrash,
+  'a crash can lose all that was not synced': noCrash,
+  'a crash can keep all that was not synced': noCrash,
+  'a crash can tear what was not synced, sector by sector, and nothing else': noCrash,
+  'a torn overwrite leaves each sector old or new': noCrash,
+  'a new name is durable only after its directory is synced': noCrash,
+  'a removal is durable only after its directory is synced': noCrash,
+  'a rename is durable after its directory is synced': noCrash,
+  'a rename without a directory sync leaves the old file or the new one, never neither': noCrash,
+  'a directory that was made survives with those above it': noCrash,
+  'a file under replacement is the old one or the new one, whole, whenever the crash comes': noCrash,
+  'what a failed sync covered is lost, whatever a later sync says': noFailure,
+  'what a failed durable write wrote is lost, whatever a later sync says': noFailure,
+  'a full or failing disk says so and goes on': noFailure,
+  'short reads and writes move everything in the end': noFailure,
+});
+
+describe('the disk of the machine', () => {
+  it('makes its data directory, with those above it, for its owner only', async () => {
+    await inDirectory(async (directory) => {
+      const disk = createRealDisk(join(directory, 'a/b/c'));
+      await makeFile(disk, 'file', 'x');
+      expect((await stat(join(directory, 'a/b/c'))).mode & 0o777).toBe(0o700);
+      expect((await stat(join(directory, 'a/b/c/file'))).mode & 0o777).toBe(0o600);
+    });
+  });
+
+  it.skipIf(process.platform !== 'linux')('a full device is told as noSpace', async () => {
+    await inDirectory(async (directory) => {
+      const disk = createRealDisk(directory);
+      await symlink('/dev/full', join(directory, 'full'));
+      const file = await disk.open('full', 'readWrite');
+      await expectFailure('noSpace', () => writeFully(file, [Buffer.from('x')], 0));
+      await file.close();
+    });
+  });
+
+  it('a failure keeps the error of the system as its cause', async () => {
+    await inDirectory(async (directory) => {
+      const disk = createRealDisk(directory);
+      await mkdir(join(directory, 'd'));
+      const error = await disk.remove('d').catch((caught: unknown) => caught);
+      expect(error).toMatchObject({ failure: 'invalid', operation: 'remove', cause: { code: 'EISDIR' } });
+    });
+  });
+
+  it('a file closed with calls under way finishes them before its descriptor is free', async () => {
+    await inDirectory(async (directory) => {
+      const disk = createRealDisk(directory);
+      const file = await disk.open('file', 'create');
+      const writes = Array.from({ length: 20 }, (_, index) =>
+        writeFully(file, [Buffer.alloc(4096, index)], index * 4096),
+      );
+      const closing = file.close();
+      await Promise.all([...writes, closing, file.close()]);
+      const again = await disk.open('file', 'read');
+      const bytes = await bytesAt(again, 0, 20 * 4096);
+      expect(bytes.every((byte, at) => byte === Math.floor(at / 4096))).toBe(true);
+      await again.close();
+    });
+  });
+
+  it('a data directory with a path longer than a socket name can be locked', async () => {
+    await inDirectory(async (directory) => {
+      const disk = createRealDisk(join(directory, 'x'.repeat(120), 'y'.repeat(120)));
+      const held = await disk.lock('lock');
+      await expectFailure('locked', () => disk.lock('lock'));
+      await held.release();
+      await (await disk.lock('lock')).release();
+    });
+  });
+
+  it('a released lock leaves nothing behind, nor do the dead', async () => {
+    const harness = await makeHarness();
+    const disk = await harness.dieHolding('lock');
+    expect(await disk.list('lock')).toHaveLength(1);
+    await (await disk.lock('lock')).release();
+    expect(await disk.list('lock')).toEqual([]);
+    await harness.close();
+  });
+
+  it('a stopped process still holds its lock', async () => {
+    const directory = await makeTemporaryDirectory();
+    const holder = await holdInProcess(directory, 'lock');
+    holder.kill('SIGSTOP');
+    const disk = createRealDisk(directory);
+    await expectFailure('locked', () => disk.lock('lock'));
+    holder.kill('SIGKILL');
+    await once(holder, 'exit');
+    await (await disk.lock('lock')).release();
+    await removeDirectory(directory);
+  });
+
+  it('where the file system has no sockets, the substitute directory excludes in the same way', async () => {
+    await inDirectory(async (directory) => {
+      const substitute = await substituteOf(directory);
+      expect(substitute).toBe(await substituteOf(join(directory, '.')));
+      const held = await takeLockAt(substitute);
+      await expect(takeLockAt(substitute)).rejects.toThrow(HeldElsewhere);
+      await held.release();
+      await (await takeLockAt(substitute)).release();
+      expect(await readdir(substitute)).toEqual([]);
+      await removeDirectory(substitute);
+    });
+  });
+});
+
+async function makeHarness(): Promise<DiskHarness> {
+  const directory = await makeTemporaryDirectory();
+  const disk = createRealDisk(directory);
+  return {
+    ...machineHarness([() => removeDirectory(directory)]),
+    disk,
+    dieHolding: async (lockPath) => {
+      const holder = await holdInProcess(directory, lockPath);
+      await expectFailure('locked', () => disk.lock(lockPath));
+      holder.kill('SIGKILL');
+      await once(holder, 'exit');
+      return createRealDisk(directory);
+    },
+    faults: undefined,
+  };
+}
+
+/** A process of its own that holds the lock until it is killed. */
+async function holdInProcess(directory: string, lockPath: string): Promise<ReturnType<typeof spawn>> {
+  const program = `
+    import { createRealDisk } from ${JSON.stringify(join(compiled, 'engine/real/disk.js'))};
+    await createRealDisk(${JSON.stringify(directory)}).lock(${JSON.stringify(lockPath)});
+    process.stdout.write('held');
+    setInterval(() => undefined, 1000);`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [said] = await once(child.stdout, 'data');
+  expect(String(said)).toBe('held');
+  return child;
+}
+
+async function inDirectory(body: (directory: string) => Promise<void>): Promise<void> {
+  const directory = await makeTemporaryDirectory();
+  try {
+    await body(directory);
+  } finally {
+    await removeDirectory(directory);
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * Durable writes to one file: each under way has a descriptor of its own, opened with O_DSYNC and used again. Linux
+ * tells an error of writing back once per descriptor, to whoever asks first: two writes that shared one could take
+ * each other's (source: fsync(2), and "errseq_t" in the kernel's core API documentation).
+ *
+ * A file that was renamed or removed is not found by its path any more: its durable writes are a write and an
+ * fdatasync on the descriptor there is, one after another.
+ */
+import fs from 'node:fs';
+
+export type Written = (error: NodeJS.ErrnoException | null, bytes: number) => void;
+
+interface Waiting {
+  readonly chunks: readonly Uint8Array[];
+  readonly offset: number;
+  readonly done: Written;
+}
+
+export class DurableLanes {
+  readonly #path: string;
+  readonly #fd: number;
+  readonly #idle: number[] = [];
+  /** The path does not lead to the file: there are no lanes. */
+  #lost = false;
+  /** Writes that go through the file's own descriptor, the first of them under way. */
+  readonly #single: Waiting[] = [];
+
+  /** `fd` is the file's own descriptor; it stays the caller's. */
+  constructor(path: string, fd: number) {
+    this.#path = path;
+    this.#fd = fd;
+  }
+
+  /** Writes a prefix of `chunks` (at least one) at `offset`; `done` is called when it is durable. */
+  write(chunks: readonly Uint8Array[], offset: number, done: Written): void {
+    const lane = this.#idle.pop();
+    if (lane !== undefined) this.#writeIn(lane, chunks, offset, done);
+    else if (this.#lost) this.#writeSingly({ chunks, offset, done });
+    else
+      this.#openLane((opened) => {
+        if (opened === undefined) this.#writeSingly({ chunks, offset, done });
+        else this.#writeIn(opened, chunks, offset, done);
+      });
+  }
+
+  /** Gives the lanes up; nothing is under way, and the file is closed next. */
+  close(): void {
+    for (const lane of this.#idle) fs.close(lane, ignore);
+    this.#idle.length = 0;
+  }
+
+  #writeIn(lane: number, chunks: readonly Uint8Array[], offset: number, done: Written): void {
+    fs.writev(lane, chunks, offset, (error, bytes) => {
+      this.#idle.push(lane);
+      done(error, bytes);
+    });
+  }
+
+  #openLane(then: (lane: number | undefined) => void): void {
+    fs.open(this.#path, fs.constants.O_WRONLY | fs.constants.O_DSYNC, (error, lane) => {
+      if (error !== null) {
+        this.#lost = true;
+        then(undefined);
+        return;
+      }
+      this.#isSameFile(lane, (same) => {
+        if (!same) {
+          this.#lost = true;
+          fs.close(lane, ignore);
+        }
+        then(same ? lane : undefined);
+      });
+    });
+  }
+
+  #isSameFile(lane: number, then: (same: boolean) => void): void {
+    fs.fstat(this.#fd, { bigint: true }, (error, own) => {
+      if (error !== null) then(false);
+      else {
+        fs.fstat(lane, { bigint: true }, (failed, other) =>
+          then(failed === null && own.ino === other.ino && own.dev === other.dev),
+        );
+      }
+    });
+  }
+
+  #writeSingly(waiting: Waiting): void {
+    this.#single.push(waiting);
+    if (this.#single.length === 1) this.#writeNext(waiting);
+  }
+
+  #writeNext({ chunks, offset, done }: Waiting): void {
+    const finish: Written = (error, bytes) => {
+      this.#single.shift();
+      const [next] = this.#single;
+      if (next !== undefined) this.#writeNext(next);
+      done(error, bytes);
+    };
+    fs.writev(this.#fd, chunks, offset, (error, bytes) => {
+      if (error !== null) finish(error, 0);
+      else fs.fdatasync(this.#fd, (failed) => finish(failed, bytes));
+    });
+  }
+}
+
+function ignore(): void {
+  // A lane holds nothing back: every write through it was durable when it was answered.
+}

@@ -1,0 +1,289 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { Deferred } from '../base/deferred.ts';
+import type { HttpCall, HttpHarness, HttpReply } from '../io/http.contract.ts';
+import { httpContract, ok, route, serviceOf } from '../io/http.contract.ts';
+import type { HttpListener, HttpRoute, HttpService } from '../io/http.ts';
+import type { Log } from '../io/log.ts';
+import type { Address } from '../io/network.ts';
+import { hostPortOf } from './address.ts';
+import { createRealHttp } from './http.ts';
+import { machineHarness } from './machine.contract.ts';
+
+httpContract('machine', makeHarness);
+
+describe('the HTTP edge of the machine', () => {
+  it('names of headers go out as the service writes them', async () => {
+    await serving(
+      [route('GET', '/', () => ({ status: 200, headers: { 'X-Riak-Vclock': 'a' }, body: '' }))],
+      {},
+      async ({ address }) => {
+        expect(
+          await rawExchange(address, 'GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n'),
+        ).toContain('\r\nX-Riak-Vclock: a\r\n');
+      },
+    );
+  });
+
+  it('what is no HTTP is answered 400 and counted as an error', async () => {
+    await serving([], {}, async ({ address, counted }) => {
+      const answer = await rawExchange(address, '\x16\x03\x01 what is this\r\n\r\n');
+      expect(answer.startsWith('HTTP/1.1 400 Bad Request\r\nX-Refused: 400\r\n')).toBe(true);
+      await eventually(() => counted.length === 2);
+      expect(counted).toEqual(['opened', 'error']);
+    });
+  });
+
+  it('a header beyond the limit is answered 431', async () => {
+    await serving([], {}, async ({ address }) => {
+      const answer = await rawExchange(
+        address,
+        `GET / HTTP/1.1\r\nHost: h\r\nX: ${'y'.repeat(300_000)}\r\n\r\n`,
+      );
+      expect(answer.startsWith('HTTP/1.1 431 ')).toBe(true);
+    });
+  });
+
+  it('a request that does not come to its end is answered 408', async () => {
+    await serving(
+      [route('PUT', '/k', () => ok(''))],
+      { requestTimeoutMs: 200 },
+      async ({ address, counted }) => {
+        const answer = await rawExchange(address, 'PUT /k HTTP/1.1\r\nHost: h\r\nContent-Le');
+        expect(answer.startsWith('HTTP/1.1 408 ')).toBe(true);
+        await eventually(() => counted.length === 2);
+        expect(counted).toEqual(['opened', 'error']);
+      },
+    );
+  });
+
+  it('a client that ends in order is counted as eof, one that breaks off as an error', async () => {
+    await serving([route('GET', '/', () => ok(''))], {}, async ({ address, counted }) => {
+      const orderly = await open(address);
+      orderly.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+      await once(orderly, 'data');
+      orderly.end();
+      await eventually(() => counted.length === 2);
+      const broken = await open(address);
+      broken.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+      await once(broken, 'data');
+      broken.resetAndDestroy();
+      await eventually(() => counted.length === 4);
+      expect(counted).toEqual(['opened', 'eof', 'opened', 'error']);
+    });
+  });
+
+  it('connections beyond the most allowed are closed at once, and not counted', async () => {
+    await serving([], { connectionCountMax: 2 }, async ({ address, counted }) => {
+      const kept = [await open(address), await open(address)];
+      const refused = await open(address);
+      refused.resume();
+      await once(refused, 'close');
+      expect(counted).toEqual(['opened', 'opened']);
+      for (const socket of kept) socket.destroy();
+    });
+  });
+
+  it('a body too large in chunks is refused as one that says its length, and the connection goes on', async () => {
+    await serving([route('PUT', '/k', () => ok('stored'))], {}, async ({ address }) => {
+      const chunk = `${(50_000).toString(16)}\r\n${'z'.repeat(50_000)}\r\n`;
+      const big = `PUT /k HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n${chunk.repeat(100)}0\r\n\r\n`;
+      const small = 'PUT /k HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx';
+      const answer = await rawExchange(address, big + small);
+      expect(answer.startsWith('HTTP/1.1 413 ')).toBe(true);
+      expect(answer.endsWith('stored')).toBe(true);
+    });
+  });
+
+  it('an answer whose headers cannot be sent becomes a 500, and the server lives on', async () => {
+    const routes = [
+      route('GET', '/bad', () => ({ status: 200, headers: { 'X-A': 'line\r\nbreak' }, body: 'x' })),
+      route('GET', '/late', async () => ({ status: 200, headers: { 'X-A': '\u{1f600}' }, body: 'x' })),
+      route('GET', '/good', () => ok('x')),
+    ];
+    await serving(routes, {}, async ({ address, logged }) => {
+      expect((await exchange(address, { method: 'GET', target: '/bad' })).status).toBe(500);
+      expect((await exchange(address, { method: 'GET', target: '/late' })).status).toBe(500);
+      expect((await exchange(address, { method: 'GET', target: '/good' })).status).toBe(200);
+      expect(logged).toEqual(['http.handler.failed', 'http.handler.failed']);
+    });
+  });
+
+  it('a target in absolute form is served as its path', async () => {
+    await serving(
+      [route('GET', '/a/:b', (asked) => ok(`${asked.path} ${asked.params['b'] ?? ''}`))],
+      {},
+      async ({ address }) => {
+        const reply = await exchange(address, { method: 'GET', target: 'http://h.example:1/a/%20?x' });
+        expect(reply.body.toString()).toBe('/a/%20 %20');
+      },
+    );
+  });
+
+  it('pipelined requests are answered in order', async () => {
+    const gate = new Deferred<void>();
+    const routes = [
+      route('GET', '/first', async () => {
+        await gate.promise;
+        return ok('first');
+      }),
+      route('GET', '/second', () => {
+        gate.resolve();
+        return ok('second');
+      }),
+    ];
+    await serving(routes, {}, async ({ address }) => {
+      const asked =
+        'GET /first HTTP/1.1\r\nHost: h\r\n\r\nGET /second HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n';
+      const answer = await rawExchange(address, asked);
+      expect(answer.indexOf('first')).toBeGreaterThan(0);
+      expect(answer.indexOf('second')).toBeGreaterThan(answer.indexOf('first'));
+    });
+  });
+
+  it('closing closes a connection that is kept alive after the answer under way', async () => {
+    const started = new Deferred<void>();
+    const gate = new Deferred<void>();
+    const slow = route('GET', '/', async () => {
+      started.resolve();
+      await gate.promise;
+      return ok('x');
+    });
+    await serving([slow], {}, async ({ address, listener }) => {
+      const client = await open(address);
+      client.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+      await started.promise;
+      const closing = listener.close(5000);
+      gate.resolve();
+      const [answer] = await once(client, 'data');
+      const startedMs = performance.now();
+      await closing;
+      expect(performance.now() - startedMs).toBeLessThan(2000);
+      expect(String(answer)).toContain('\r\nConnection: close\r\n');
+    });
+  });
+
+  it('closing does not wait for connections that ask nothing', async () => {
+    await serving([route('GET', '/', () => ok(''))], {}, async ({ address, listener, counted }) => {
+      const silent = await open(address);
+      const idle = await open(address);
+      idle.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+      await once(idle, 'data');
+      const startedMs = performance.now();
+      await listener.close(5000);
+      expect(performance.now() - startedMs).toBeLessThan(2000);
+      expect(counted).toEqual(['opened', 'opened', 'closedHere', 'closedHere']);
+      silent.destroy();
+      idle.destroy();
+    });
+  });
+});
+
+interface Served {
+  readonly address: Address;
+  readonly listener: HttpListener;
+  readonly counted: string[];
+  readonly logged: string[];
+}
+
+async function serving(
+  routes: readonly HttpRoute[],
+  limits: Partial<HttpService>,
+  body: (served: Served) => Promise<void>,
+): Promise<void> {
+  const counted: string[] = [];
+  const logged: string[] = [];
+  const http = createRealHttp(logInto(logged));
+  const listener = await http.serve('127.0.0.1:0', { ...serviceOf(routes, counted), ...limits });
+  try {
+    await body({ address: listener.address, listener, counted, logged });
+  } finally {
+    await listener.close(0);
+  }
+}
+
+async function makeHarness(): Promise<HttpHarness> {
+  const releases: (() => unknown)[] = [];
+  const http = createRealHttp(logInto([]));
+  return {
+    ...machineHarness(releases),
+    http: {
+      serve: async (address, service) => {
+        const listener = await http.serve(address, service);
+        let closing: Promise<void> | undefined;
+        const close = (drainMs: number): Promise<void> => (closing ??= listener.close(drainMs));
+        releases.push(() => close(0));
+        return { address: listener.address, close };
+      },
+    },
+    listenAddress: '127.0.0.1:0',
+    exchange,
+  };
+}
+
+function logInto(names: string[]): Log {
+  return { enabled: () => true, event: (_level, name) => void names.push(name) };
+}
+
+async function exchange(address: Address, call: HttpCall): Promise<HttpReply> {
+  const { host, port } = hostPortOf(address);
+  const outcome = new Deferred<HttpReply>();
+  const asked = request({
+    host,
+    port,
+    method: call.method,
+    path: call.target,
+    agent: false,
+    maxHeaderSize: 1 << 20,
+  });
+  for (const [name, value] of call.headers ?? []) asked.appendHeader(name, value);
+  asked.on('error', (error) => outcome.reject(error));
+  asked.on('response', (answer) => {
+    const chunks: Buffer[] = [];
+    answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+    answer.on('error', (error) => outcome.reject(error));
+    answer.on('end', () =>
+      outcome.resolve({
+        status: answer.statusCode ?? 0,
+        headers: flat(answer.headers),
+        body: Buffer.concat(chunks),
+      }),
+    );
+  });
+  asked.end(call.body);
+  return outcome.promise;
+}
+
+function flat(headers: IncomingHttpHeaders): Record<string, string | undefined> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value?.toString()]));
+}
+
+async function open(address: Address): Promise<Socket> {
+  const socket = connect(hostPortOf(address));
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** Sends bytes on a connection of its own; all that comes back until the server closes. */
+async function rawExchange(address: Address, text: string): Promise<string> {
+  const socket = await open(address);
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  socket.write(text, 'latin1');
+  await once(socket, 'close');
+  return Buffer.concat(chunks).toString('latin1');
+}
+
+async function eventually(holds: () => boolean): Promise<void> {
+  for (let waited = 0; waited < 200 && !holds(); waited++) {
+    const tick = new Deferred<void>();
+    setTimeout(() => tick.resolve(), 10);
+    await tick.promise;
+  }
+  expect(holds()).toBe(true);
+}

@@ -1,0 +1,218 @@
+/**
+ * The HTTP edge on the machine: fastify over node:http serves the routes of a service.
+ *
+ * Fastify routes, reads bodies and keeps their limit. Paths reach its router with every `%` escaped once more, so that
+ * parameters arrive as they stand on the wire (a key need not be UTF-8), and bodies arrive as bytes whatever their
+ * content type says. Answers are written by `writeHead`, which keeps the names of headers as the service writes them.
+ */
+import type { IncomingHttpHeaders, Server } from 'node:http';
+import { createServer } from 'node:http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { fastify } from 'fastify';
+import findMyWay from 'find-my-way';
+import { present } from '../base/assert.ts';
+import type { Http, HttpListener, HttpMethod, HttpRequest, HttpResponse, HttpService } from '../io/http.ts';
+import type { Log } from '../io/log.ts';
+import type { Address } from '../io/network.ts';
+import { addressOf } from './address.ts';
+import { HttpConnections } from './http-connections.ts';
+import { listenOn } from './network.ts';
+
+/** A request line may hold a key of 32 KiB and a bucket of 4 KiB, each byte percent-encoded; and metadata beside it. */
+const headerBytesMax = 256 * 1024;
+const keepAliveMs = 72_000;
+const methods: readonly HttpMethod[] = ['GET', 'PUT', 'POST', 'DELETE'];
+const noQuery = {};
+
+/** Serves HTTP; what goes wrong in a handler is told to `log`. */
+export function createRealHttp(log: Log): Http {
+  return {
+    serve: async (address, service) => {
+      const edge = new HttpEdge(service, log);
+      return edge.listen(address);
+    },
+  };
+}
+
+class HttpEdge {
+  readonly #service: HttpService;
+  readonly #log: Log;
+  readonly #connections: HttpConnections;
+  readonly #app: FastifyInstance;
+  readonly #server: Server;
+  readonly #allowed: (path: string) => readonly string[];
+
+  constructor(service: HttpService, log: Log) {
+    this.#service = service;
+    this.#log = log;
+    this.#connections = new HttpConnections(service);
+    this.#allowed = allowedMethods(service);
+    let server: Server | undefined;
+    this.#app = fastify({
+      logger: false,
+      serverFactory: (handler) => (server = createServer(serverOptions(service), handler)),
+      clientErrorHandler: (error, socket) => this.#connections.refuse(error, socket),
+      rewriteUrl: (request) => escapedTarget(request.url ?? '/'),
+      routerOptions: { maxParamLength: headerBytesMax * 2, querystringParser: () => noQuery },
+      bodyLimit: service.bodyBytesMax,
+    });
+    this.#server = present(server, 'the server');
+    this.#server.maxConnections = service.connectionCountMax;
+    this.#server.on('connection', (socket) => this.#connections.add(socket));
+    this.#route();
+  }
+
+  async listen(address: Address): Promise<HttpListener> {
+    await this.#app.ready();
+    const listening = await listenOn(this.#server, address);
+    return { address: listening, close: (drainMs) => this.#close(drainMs) };
+  }
+
+  async #close(drainMs: number): Promise<void> {
+    this.#server.close();
+    const empty = this.#connections.stop();
+    const timer = setTimeout(() => this.#connections.destroyAll(), drainMs);
+    await empty;
+    clearTimeout(timer);
+    await this.#app.close();
+  }
+
+  #route(): void {
+    const app = this.#app;
+    app.removeAllContentTypeParsers();
+    app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+    app.addHook('onRequest', (request, _reply, done) => {
+      // Fastify refuses a content type that it cannot parse; the service sees what the client wrote all the same.
+      const type = request.raw.headers['content-type'];
+      if (type !== undefined) request.headers = { 'content-type': 'application/octet-stream' };
+      done();
+    });
+    for (const route of this.#service.routes) {
+      const { method, path } = route;
+      const handler = (request: FastifyRequest, reply: FastifyReply): void => {
+        this.#serve(request, reply, (asked) => route.handle(asked));
+      };
+      app.route({ method, url: path, handler });
+    }
+    app.setNotFoundHandler((request, reply) => this.#serve(request, reply, (asked) => this.#notFound(asked)));
+    app.setErrorHandler<Error & { statusCode?: number }>((error, _request, reply) => {
+      const status = error.statusCode ?? 500;
+      if (status >= 500) this.#tellFailure(error);
+      // Fastify would close now, and the client, still sending, would see a broken connection and not the answer. Its
+      // headers are not sent: node reads the rest of the body away, for no longer than a request may take.
+      this.#send(reply, this.#service.refused(status, error.message));
+    });
+  }
+
+  #notFound(request: HttpRequest): HttpResponse {
+    const allow = this.#allowed(request.path);
+    if (allow.length === 0) return this.#service.notFound(request);
+    return this.#service.methodNotAllowed(request, allow);
+  }
+
+  #serve(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    handle: (request: HttpRequest) => HttpResponse | Promise<HttpResponse>,
+  ): void {
+    // Taken out of fastify's hands: from here on the answer is ours, whenever it comes.
+    reply.hijack();
+    try {
+      const answer = handle(requestOf(request));
+      if (!(answer instanceof Promise)) this.#send(reply, answer);
+      else answer.then((late) => this.#send(reply, late)).catch((error: unknown) => this.#fail(reply, error));
+    } catch (error) {
+      this.#fail(reply, error);
+    }
+  }
+
+  #fail(reply: FastifyReply, error: unknown): void {
+    this.#tellFailure(error);
+    if (reply.raw.headersSent) reply.raw.destroy();
+    else this.#send(reply, this.#service.refused(500, 'the request failed'));
+  }
+
+  #tellFailure(error: unknown): void {
+    const story = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.#log.event('error', 'http.handler.failed', { error: story });
+  }
+
+  #send(reply: FastifyReply, answer: HttpResponse): void {
+    if (!reply.sent) reply.hijack();
+    const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
+    const headers: Record<string, string | number> = { ...answer.headers };
+    if (answer.status !== 204 && answer.status !== 304) headers['Content-Length'] = body.length;
+    if (this.#connections.stopping) headers['Connection'] = 'close';
+    reply.raw.writeHead(answer.status, headers);
+    reply.raw.end(body);
+  }
+}
+
+function serverOptions(service: HttpService): Parameters<typeof createServer>[0] & object {
+  return {
+    maxHeaderSize: headerBytesMax,
+    joinDuplicateHeaders: true,
+    requestTimeout: service.requestTimeoutMs,
+    headersTimeout: service.requestTimeoutMs,
+    connectionsCheckingInterval: Math.max(50, Math.min(1000, Math.floor(service.requestTimeoutMs / 4))),
+    keepAliveTimeout: keepAliveMs,
+    noDelay: true,
+  };
+}
+
+/** Which methods have a route for a path: asked only when the request's own has none. */
+function allowedMethods(service: HttpService): (path: string) => readonly string[] {
+  const router = findMyWay({ maxParamLength: headerBytesMax * 2 });
+  for (const { method, path } of service.routes) router.on(method, path, () => undefined);
+  return (path) => {
+    const found: string[] = methods.filter((method) => router.find(method, escaped(path)) !== null);
+    if (found.includes('GET')) found.push('HEAD');
+    return found.sort();
+  };
+}
+
+function requestOf(request: FastifyRequest): HttpRequest {
+  const target = originOf(request.originalUrl);
+  const queryAt = target.indexOf('?');
+  const { socket } = request.raw;
+  return {
+    method: request.method,
+    // Fastify's router gives every route's parameters as text by name.
+    params: request.params as Readonly<Record<string, string>>,
+    path: queryAt < 0 ? target : target.slice(0, queryAt),
+    query: new URLSearchParams(queryAt < 0 ? '' : target.slice(queryAt)),
+    headers: headersOf(request.raw.headers),
+    body: request.body instanceof Uint8Array ? request.body : emptyBody,
+    remote: addressOf(socket.remoteAddress, socket.remotePort),
+  };
+}
+
+const emptyBody = Buffer.alloc(0);
+
+function headersOf(raw: IncomingHttpHeaders): Record<string, string | undefined> {
+  const headers: Record<string, string | undefined> = {};
+  for (const name in raw) {
+    const value = raw[name];
+    headers[name] = typeof value === 'object' ? value.join(', ') : value;
+  }
+  return headers;
+}
+
+/** The target without scheme and host, which a client may send to a proxy and must be understood (RFC 9112, 3.2.2). */
+function originOf(target: string): string {
+  if (target.startsWith('/')) return target;
+  const rest = target.replace(/^https?:\/\/[^/?#]*/i, '');
+  return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+/** The target with its path escaped once more; the router takes one layer off again. */
+function escapedTarget(target: string): string {
+  const origin = originOf(target);
+  if (!origin.includes('%')) return origin;
+  const queryAt = origin.indexOf('?');
+  return queryAt < 0 ? escaped(origin) : escaped(origin.slice(0, queryAt)) + origin.slice(queryAt);
+}
+
+function escaped(path: string): string {
+  return path.replaceAll('%', '%25');
+}

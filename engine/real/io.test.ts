@@ -1,0 +1,90 @@
+import { execFile } from 'node:child_process';
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { compileRoom } from './compiled-room.contract.ts';
+import { makeTemporaryDirectory, removeDirectory } from './machine.contract.ts';
+
+/** The doors as JavaScript, and the data directory of the processes that use them. */
+let compiled = '';
+
+beforeAll(async () => {
+  compiled = await makeTemporaryDirectory();
+  await compileRoom('engine/real/io.ts', compiled);
+});
+
+afterAll(() => removeDirectory(compiled));
+
+describe('the bundle of the machine', () => {
+  it('an event above the level is one flat line of JSON on standard error, below it nothing', async () => {
+    const { stdout, stderr } = await runProgram(`
+      io.log.event('info', 'store.segment.rotated', { segment: 7, path: 'a"b', full: true });
+      io.log.event('debug', 'store.segment.read', {});
+      io.log.event('error', 'node.started');
+      console.log(io.log.enabled('debug'), io.log.enabled('info'));`);
+    expect(stdout).toBe('false true\n');
+    const lines = stderr.trimEnd().split('\n').map(parseLine);
+    expect(lines).toHaveLength(2);
+    const [first, second] = lines;
+    expect(first).toMatchObject({
+      level: 'info',
+      node: 'n1',
+      event: 'store.segment.rotated',
+      segment: 7,
+      path: 'a"b',
+      full: true,
+    });
+    expect(second).toMatchObject({ level: 'error', node: 'n1', event: 'node.started' });
+    expect(String(first?.['time'])).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  });
+
+  it('a task that fails is logged and counted, one that ends is not', async () => {
+    const { stdout, stderr } = await runProgram(`
+      io.spawn('gossip', async () => { throw new RangeError('a bug'); });
+      io.spawn('fine', async () => undefined);
+      io.clock.after(5000, () => console.log(io.failedTasks(), io.residentBytes() > 1e6));`);
+    expect(stdout).toBe('1 true\n');
+    const line = parseLine(stderr.trimEnd());
+    expect(line).toMatchObject({ level: 'error', event: 'task.failed', task: 'gossip' });
+    expect(String(line['error'])).toContain('RangeError: a bug');
+  });
+
+  it('the last words before a crash are written', async () => {
+    const { stderr } = await runProgram(`
+      for (let n = 0; n < 500; n++) io.log.event('warn', 'late.words', { n });
+      process.kill(process.pid, 'SIGKILL');`);
+    expect(parseLine(stderr.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({
+      event: 'late.words',
+      n: 499,
+    });
+  });
+
+  it('the data directory is made', async () => {
+    await runProgram('await (await io.disk.open("file", "create")).close();');
+    expect((await stat(join(compiled, 'data/file'))).isFile()).toBe(true);
+    expect(await readFile(join(compiled, 'data/file'))).toHaveLength(0);
+  });
+});
+
+async function runProgram(body: string): Promise<{ stdout: string; stderr: string }> {
+  const options = { dataDirectory: join(compiled, 'data'), logLevel: 'info', node: 'n1' };
+  const program = `
+    import { createRealIo } from ${JSON.stringify(join(compiled, 'engine/real/io.js'))};
+    const io = createRealIo(${JSON.stringify(options)});
+    ${body}`;
+  const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]);
+  return run.catch((error: unknown) => {
+    // Killed on purpose: what it said is kept with the error.
+    if (error instanceof Error && 'stdout' in error && 'stderr' in error) {
+      return { stdout: String(error.stdout), stderr: String(error.stderr) };
+    }
+    throw error;
+  });
+}
+
+function parseLine(line: string): Record<string, unknown> {
+  const parsed: unknown = JSON.parse(line);
+  expect(parsed).toBeTypeOf('object');
+  return { ...(parsed as object) };
+}

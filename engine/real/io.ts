@@ -1,0 +1,43 @@
+/** The machine's doors in one bundle, for the entry point. */
+import type { Io } from '../io/io.ts';
+import type { LogLevel } from '../io/log.ts';
+import { realClock } from './clock.ts';
+import { createRealDisk } from './disk.ts';
+import { createRealHttp } from './http.ts';
+import { createRealLog } from './log.ts';
+import { RealNetwork } from './network.ts';
+import { RealRandom } from './random.ts';
+
+export interface RealIoOptions {
+  /** Made, with the directories above it, when it is not there. */
+  readonly dataDirectory: string;
+  readonly logLevel: LogLevel;
+  /** The node's name, for the log. */
+  readonly node: string;
+}
+
+/** Throws `DiskError` when the data directory cannot be made. */
+export function createRealIo(options: RealIoOptions): Io {
+  const log = createRealLog({ level: options.logLevel, node: options.node });
+  let failedTasks = 0;
+  return {
+    clock: realClock,
+    network: new RealNetwork(),
+    disk: createRealDisk(options.dataDirectory),
+    random: new RealRandom(),
+    log,
+    http: createRealHttp(log),
+    spawn: (name, task) => {
+      task().catch((error: unknown) => {
+        failedTasks += 1;
+        log.event('error', 'task.failed', { task: name, error: storyOf(error) });
+      });
+    },
+    failedTasks: () => failedTasks,
+    residentBytes: () => process.memoryUsage.rss(),
+  };
+}
+
+function storyOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

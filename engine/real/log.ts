@@ -1,0 +1,33 @@
+/**
+ * The log door on the machine: one JSON line an event, through pino, to standard error or standard output.
+ *
+ * A line holds `level` and `time` (ISO 8601), the node's name, the fields as they are, and the event's name as
+ * `event`. Lines are written before `event` returns, so that the last words before a crash are not lost.
+ */
+import { destination, pino, stdTimeFunctions } from 'pino';
+import type { Log, LogLevel } from '../io/log.ts';
+
+export interface RealLogOptions {
+  readonly level: LogLevel;
+  /** The node's name, in every line. */
+  readonly node: string;
+  readonly stream?: 'stderr' | 'stdout';
+}
+
+export function createRealLog(options: RealLogOptions): Log {
+  const fd = options.stream === 'stdout' ? 1 : 2;
+  const logger = pino(
+    {
+      level: options.level,
+      base: { node: options.node },
+      messageKey: 'event',
+      timestamp: stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    destination({ fd, sync: true }),
+  );
+  return {
+    enabled: (level) => logger.isLevelEnabled(level),
+    event: (level, name, fields = {}) => logger[level](fields, name),
+  };
+}

@@ -1,0 +1,150 @@
+/**
+ * What anti-entropy does: the accumulator of the `aae_` families (spec/service.md, anti-entropy families). Everything
+ * starts at zero and stays there until an anti-entropy room counts into it.
+ */
+import type { FamilySource } from './family.ts';
+import { LabelledFamily } from './labelled-family.ts';
+
+const peerLabels = ['peer_idx', 'dc', 'rack'];
+
+export class AntiEntropyMetrics {
+  readonly #attempts = new LabelledFamily({
+    name: 'aae_exchange_attempts_total',
+    help: 'Sweep ticks that selected the peer, whatever the outcome.',
+    type: 'counter',
+    labels: peerLabels,
+  });
+  readonly #successes = new LabelledFamily({
+    name: 'aae_exchange_success_total',
+    help: 'Exchanges that finished without a transport error, whether or not divergences were found.',
+    type: 'counter',
+    labels: peerLabels,
+  });
+  readonly #divergentKeys = new LabelledFamily({
+    name: 'aae_exchange_divergent_keys_total',
+    help: 'Divergent keys observed with this peer.',
+    type: 'counter',
+    labels: peerLabels,
+  });
+  readonly #repairs = new LabelledFamily({
+    name: 'aae_repair_dispatched_total',
+    help: 'Repair tasks dispatched against this peer (winners plus siblings).',
+    type: 'counter',
+    labels: peerLabels,
+  });
+  readonly #dirtySegments = new LabelledFamily({
+    name: 'aae_tree_segments_dirty_gauge',
+    help: 'Segments that need a rebuild now; non-zero across sweeps means a stuck rebuild.',
+    type: 'gauge',
+    labels: ['peer_idx'],
+  });
+  readonly #lastSweep = new LabelledFamily({
+    name: 'aae_full_sweep_last_completed_seconds_gauge',
+    help: "UNIX-epoch seconds when the peer's last full sweep completed; 0 means never.",
+    type: 'gauge',
+    labels: ['peer_idx'],
+  });
+  readonly #saves = new LabelledFamily({
+    name: 'aae_snapshot_save_total',
+    help: 'Snapshot writes.',
+    type: 'counter',
+    labels: [],
+  });
+  readonly #loads = new LabelledFamily({
+    name: 'aae_snapshot_load_total',
+    help: 'Snapshot loads at process start.',
+    type: 'counter',
+    labels: [],
+  });
+  readonly #rejections = new LabelledFamily({
+    name: 'aae_snapshot_corruption_total',
+    help: 'Snapshot rejections (Corrupted, VersionSkew, BadShape); benign after a version bump.',
+    type: 'counter',
+    labels: [],
+  });
+
+  #beforeCollect: () => void = () => undefined;
+
+  /** In the order of the service document. */
+  readonly families: readonly FamilySource[] = [
+    this.#attempts,
+    this.#successes,
+    this.#divergentKeys,
+    this.#repairs,
+    this.#measured(this.#dirtySegments),
+    this.#lastSweep,
+    this.#saves,
+    this.#loads,
+    this.#rejections,
+  ];
+
+  constructor() {
+    for (const family of [this.#saves, this.#loads, this.#rejections]) family.child();
+  }
+
+  /** Calls `update` before the gauge of dirty segments is read, so that it tells the number of that instant. */
+  beforeCollect(update: () => void): void {
+    this.#beforeCollect = update;
+  }
+
+  /** Shows a peer with everything at zero. */
+  addPeer(peerIdx: number, dc: string, rack: string): void {
+    for (const family of [this.#attempts, this.#successes, this.#divergentKeys, this.#repairs]) {
+      family.child(peerIdx, dc, rack);
+    }
+    this.#dirtySegments.child(peerIdx);
+    this.#lastSweep.child(peerIdx);
+  }
+
+  /** A sweep tick selected the peer. */
+  exchangeAttempted(peerIdx: number, dc: string, rack: string): void {
+    this.#attempts.child(peerIdx, dc, rack).value += 1;
+  }
+
+  exchangeSucceeded(peerIdx: number, dc: string, rack: string): void {
+    this.#successes.child(peerIdx, dc, rack).value += 1;
+  }
+
+  keysDiverged(peerIdx: number, dc: string, rack: string, count: number): void {
+    this.#divergentKeys.child(peerIdx, dc, rack).value += count;
+  }
+
+  repairsDispatched(peerIdx: number, dc: string, rack: string, count: number): void {
+    this.#repairs.child(peerIdx, dc, rack).value += count;
+  }
+
+  setDirtySegments(peerIdx: number, count: number): void {
+    this.#dirtySegments.child(peerIdx).value = count;
+  }
+
+  /** A full sweep of the peer completed at this instant of the wall clock. */
+  sweepCompleted(peerIdx: number, epochSeconds: number): void {
+    this.#lastSweep.child(peerIdx).value = epochSeconds;
+  }
+
+  snapshotSaved(): void {
+    this.#saves.child().value += 1;
+  }
+
+  snapshotLoaded(): void {
+    this.#loads.child().value += 1;
+  }
+
+  snapshotRejected(): void {
+    this.#rejections.child().value += 1;
+  }
+
+  #measured(gauge: LabelledFamily): FamilySource {
+    const { name, help, type, labels } = gauge;
+    return {
+      name,
+      help,
+      type,
+      labels,
+      collect: () => {
+        this.#beforeCollect();
+        return gauge.collect();
+      },
+    };
+  }
+}

@@ -1,0 +1,185 @@
+/**
+ * Why requests failed and what the node thinks of its peers: the one accumulator that the dispatcher and the membership
+ * share (spec/service.md, failure-cause families). Everything starts at zero; counting finds its child without
+ * allocating. `peer_state_transitions_total` has children only for moves that happened, since the other families are
+ * bounded by the number of peers and it by 42 times that.
+ */
+import type { FamilySource } from './family.ts';
+import { LabelledFamily } from './labelled-family.ts';
+
+const levels = ['DC_ONE', 'DC_QUORUM', 'DC_SAFE_QUORUM', 'DC_EACH_SAFE_QUORUM'] as const;
+
+/** Codes of `peer_state_current` that are routable: JOINING and NORMAL. */
+const routableCodes: readonly number[] = [1, 2];
+
+const peerLabels = ['peer_idx', 'dc', 'rack'];
+
+export class FailureMetrics {
+  readonly #noTargets = new LabelledFamily({
+    name: 'dispatch_no_targets_total',
+    help: 'Requests refused because the only routable peer for the hashed token was down or absent.',
+    type: 'counter',
+    labels: ['dc', 'rack', 'consistency_level'],
+  });
+  readonly #peerSendFull = new LabelledFamily({
+    name: 'dispatch_peer_send_full_total',
+    help: "Requests refused because a peer's outbound channel was full (its link does not drain fast enough).",
+    type: 'counter',
+    labels: ['peer_idx', 'peer_dc'],
+  });
+  readonly #peerSendClosed = new LabelledFamily({
+    name: 'dispatch_peer_send_closed_total',
+    help: "Requests refused because a peer's outbound channel was closed (a supervised reconnect is expected).",
+    type: 'counter',
+    labels: ['peer_idx', 'peer_dc'],
+  });
+  readonly #backendSendFull = new LabelledFamily({
+    name: 'dispatch_backend_send_full_total',
+    help: "Requests refused because the local store's channel was full.",
+    type: 'counter',
+    labels: [],
+  });
+  readonly #backendSendClosed = new LabelledFamily({
+    name: 'dispatch_backend_send_closed_total',
+    help: "Requests refused because the local store's channel was closed (its driver has exited).",
+    type: 'counter',
+    labels: [],
+  });
+  readonly #responseTimeout = new LabelledFamily({
+    name: 'dispatch_response_timeout_total',
+    help: 'Requests given up because too few targets answered in time.',
+    type: 'counter',
+    labels: ['consistency_level'],
+  });
+  readonly #transitions = new LabelledFamily({
+    name: 'peer_state_transitions_total',
+    help: "Changes of a peer's state as this node saw them.",
+    type: 'counter',
+    labels: ['peer_idx', 'from_state', 'to_state'],
+  });
+  readonly #state = new LabelledFamily({
+    name: 'peer_state_current',
+    help: 'State of each peer: 0 UNKNOWN, 1 JOINING, 2 NORMAL, 3 STANDBY, 4 DOWN, 5 RESET, 6 LEAVING.',
+    type: 'gauge',
+    labels: peerLabels,
+  });
+  readonly #phi = new LabelledFamily({
+    name: 'gossip_phi_score_milli',
+    help: 'Phi-accrual failure-detector score of each peer, times 1000 (suspected from 8000 on by default).',
+    type: 'gauge',
+    labels: peerLabels,
+  });
+  readonly #peerState = new LabelledFamily({
+    name: 'svc_peer_state',
+    help: 'Per peer and state (up: routable, or down): 1 for the active state and 0 for the inactive one.',
+    type: 'gauge',
+    labels: ['peer', 'state'],
+  });
+  readonly #peerNames = new Map<number, string>();
+
+  /** `svc_peer_state`, which stands among the base families. */
+  readonly base: readonly FamilySource[] = [this.#peerState];
+
+  /** The failure-cause families, in the order of the service document. */
+  readonly families: readonly FamilySource[] = [
+    this.#noTargets,
+    this.#peerSendFull,
+    this.#peerSendClosed,
+    this.#backendSendFull,
+    this.#backendSendClosed,
+    this.#responseTimeout,
+    this.#transitions,
+    this.#state,
+    this.#phi,
+  ];
+
+  constructor() {
+    this.#backendSendFull.child();
+    this.#backendSendClosed.child();
+    for (const level of levels) this.#responseTimeout.child(level);
+  }
+
+  /** This node's own place: its `dispatch_no_targets_total` begins at zero for every level. */
+  startAt(dc: string, rack: string): void {
+    for (const level of levels) this.#noTargets.child(dc, rack, level);
+  }
+
+  /**
+   * Makes a peer known by name, with its counters at zero. Until a first `setPeerState` it is shown with `code`
+   * (UNKNOWN when left out).
+   */
+  addPeer(peerIdx: number, name: string, dc: string, rack: string, code = 0): void {
+    this.#hide(peerIdx);
+    this.#peerNames.set(peerIdx, name);
+    this.#peerSendFull.child(peerIdx, dc);
+    this.#peerSendClosed.child(peerIdx, dc);
+    this.setPeerState(peerIdx, dc, rack, code);
+    this.setPhi(peerIdx, dc, rack, 0);
+  }
+
+  /** A peer left the cluster: its gauges go, its counters stay. */
+  removePeer(peerIdx: number): void {
+    this.#hide(peerIdx);
+    this.#state.removeAll(peerIdx);
+    this.#phi.removeAll(peerIdx);
+  }
+
+  /** No routable replica for a request of this level; `dc` and `rack` are this node's. */
+  noTargets(dc: string, rack: string, level: string): void {
+    this.#noTargets.child(dc, rack, level).value += 1;
+  }
+
+  peerSendFull(peerIdx: number, peerDc: string): void {
+    this.#peerSendFull.child(peerIdx, peerDc).value += 1;
+  }
+
+  peerSendClosed(peerIdx: number, peerDc: string): void {
+    this.#peerSendClosed.child(peerIdx, peerDc).value += 1;
+  }
+
+  backendSendFull(): void {
+    this.#backendSendFull.child().value += 1;
+  }
+
+  backendSendClosed(): void {
+    this.#backendSendClosed.child().value += 1;
+  }
+
+  responseTimeout(level: string): void {
+    this.#responseTimeout.child(level).value += 1;
+  }
+
+  /** One real change of a peer's state, by the states' names. */
+  peerStateTransition(peerIdx: number, from: string, to: string): void {
+    this.#transitions.child(peerIdx, from, to).value += 1;
+  }
+
+  /** The state of a peer by its code; also moves `svc_peer_state`. */
+  setPeerState(peerIdx: number, dc: string, rack: string, code: number): void {
+    const name = this.#nameOf(peerIdx);
+    const up = routableCodes.includes(code) ? 1 : 0;
+    this.#state.child(peerIdx, dc, rack).value = code;
+    this.#peerState.child(name, 'up').value = up;
+    this.#peerState.child(name, 'down').value = 1 - up;
+  }
+
+  /** The detector's score of a peer, in thousandths of phi. */
+  setPhi(peerIdx: number, dc: string, rack: string, milliPhi: number): void {
+    this.#phi.child(peerIdx, dc, rack).value = milliPhi;
+  }
+
+  /** A peer that was not added by name goes by its index, in a form that no node's name has. */
+  #nameOf(peerIdx: number): string {
+    const known = this.#peerNames.get(peerIdx);
+    if (known !== undefined) return known;
+    const name = `#${peerIdx}`;
+    this.#peerNames.set(peerIdx, name);
+    return name;
+  }
+
+  #hide(peerIdx: number): void {
+    const name = this.#peerNames.get(peerIdx);
+    if (name !== undefined) this.#peerState.removeAll(name);
+    this.#peerNames.delete(peerIdx);
+  }
+}

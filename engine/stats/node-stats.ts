@@ -1,0 +1,159 @@
+/**
+ * Everything that one node counts. The rooms above hold this object and add to its plain fields where things happen;
+ * what can only be read (queue lengths, free lists) they offer as providers, asked once per publication. Nothing here
+ * knows how it is published.
+ *
+ * A published gauge of the pool or the server is its live field plus the sum of its providers, so that a room may use
+ * either form, and several listeners can share one gauge.
+ */
+import { AntiEntropyMetrics } from './anti-entropy-metrics.ts';
+import { FailureMetrics } from './failure-metrics.ts';
+import type { FamilySource, Sample } from './family.ts';
+import type { HistogramName } from './histogram-table.ts';
+import { HISTOGRAMS } from './histogram-table.ts';
+import type { PoolField, PoolGaugeField } from './pool-codec.ts';
+import { PoolStats } from './pool-codec.ts';
+import { RollingHistogram } from './rolling-histogram.ts';
+import type { ServerField, ServerGaugeField } from './server-codec.ts';
+import { ServerStats } from './server-codec.ts';
+
+/** A pool of reusable things, as the stats see it. */
+export interface FreeListReading {
+  /** Things that exist now, handed out or free (as in the original). */
+  allocated(): number;
+  /** Things kept for reuse now. */
+  free(): number;
+}
+
+/** Background repairs of stale replicas that reads have noticed. */
+export interface ReadRepairCounts {
+  started: number;
+  done: number;
+  failed: number;
+}
+
+type Read = () => number;
+
+export class NodeStats implements Record<HistogramName, RollingHistogram> {
+  readonly pool = new PoolStats();
+  readonly server = new ServerStats();
+
+  readonly requestLatencyUs = new RollingHistogram();
+  readonly payloadBytes = new RollingHistogram();
+  readonly crossRegionLatencyUs = new RollingHistogram();
+  readonly crossZoneLatencyUs = new RollingHistogram();
+  readonly serverLatencyUs = new RollingHistogram();
+  readonly crossRegionQueueWaitUs = new RollingHistogram();
+  readonly crossZoneQueueWaitUs = new RollingHistogram();
+  readonly serverQueueWaitUs = new RollingHistogram();
+  /** Queue lengths, recorded by whoever enqueues, as they stand after it. */
+  readonly clientOutQueue = new RollingHistogram();
+  readonly serverInQueue = new RollingHistogram();
+  readonly serverOutQueue = new RollingHistogram();
+  readonly dnodeClientOutQueue = new RollingHistogram();
+  readonly peerInQueue = new RollingHistogram();
+  readonly peerOutQueue = new RollingHistogram();
+  readonly remotePeerInQueue = new RollingHistogram();
+  readonly remotePeerOutQueue = new RollingHistogram();
+
+  readonly failures = new FailureMetrics();
+  readonly antiEntropy = new AntiEntropyMetrics();
+  readonly readRepairs: ReadRepairCounts = { started: 0, done: 0, failed: 0 };
+
+  readonly #poolGauges = new Map<PoolField, Read[]>();
+  readonly #serverGauges = new Map<ServerField, Read[]>();
+  readonly #messagePools: FreeListReading[] = [];
+  readonly #chunkPools: FreeListReading[] = [];
+  readonly #families: FamilySource[] = [];
+
+  constructor() {
+    this.register({
+      name: 'svc_read_repairs_total',
+      help: 'Repairs of stale replicas that reads have noticed, by stage: started, done, failed.',
+      type: 'counter',
+      labels: ['stage'],
+      collect: () => stageSamples(this.readRepairs),
+    });
+  }
+
+  /** Families beyond the codecs and the service document's own, in the order of their registration. */
+  get families(): readonly FamilySource[] {
+    return this.#families;
+  }
+
+  /** Adds a family of a room's own; its name must be new. It has no place in the legacy JSON. */
+  register(family: FamilySource): void {
+    this.#families.push(family);
+  }
+
+  /** Adds a reading to a gauge of the pool. */
+  providePoolGauge(field: PoolGaugeField, read: () => number): void {
+    provide(this.#poolGauges, field, read);
+  }
+
+  /** Adds a reading to a gauge of the server. */
+  provideServerGauge(field: ServerGaugeField, read: () => number): void {
+    provide(this.#serverGauges, field, read);
+  }
+
+  /** Adds a pool of message structs (`svc_alloc_msgs`, `svc_free_msgs`). */
+  provideMessagePool(pool: FreeListReading): void {
+    this.#messagePools.push(pool);
+  }
+
+  /** Adds a pool of buffer chunks (`svc_alloc_mbufs`, `svc_free_mbufs`). */
+  provideChunkPool(pool: FreeListReading): void {
+    this.#chunkPools.push(pool);
+  }
+
+  /** The number to publish for a field of the pool. */
+  readPool(field: PoolField): number {
+    return this.pool[field] + total(this.#poolGauges.get(field));
+  }
+
+  /** The number to publish for a field of the server. */
+  readServer(field: ServerField): number {
+    return this.server[field] + total(this.#serverGauges.get(field));
+  }
+
+  readMessages(): { allocated: number; free: number } {
+    return readPools(this.#messagePools);
+  }
+
+  readChunks(): { allocated: number; free: number } {
+    return readPools(this.#chunkPools);
+  }
+
+  /** Histograms forget what lies before the last turn (rolling-histogram.ts). */
+  turnHistograms(): void {
+    for (const { field } of HISTOGRAMS) this[field].turn();
+  }
+}
+
+function provide<Field>(gauges: Map<Field, Read[]>, field: Field, read: Read): void {
+  const known = gauges.get(field);
+  if (known === undefined) gauges.set(field, [read]);
+  else known.push(read);
+}
+
+function total(reads: readonly Read[] | undefined): number {
+  return reads === undefined ? 0 : reads.reduce((sum, read) => sum + read(), 0);
+}
+
+function readPools(pools: readonly FreeListReading[]): { allocated: number; free: number } {
+  let allocated = 0;
+  let free = 0;
+  for (const pool of pools) {
+    allocated += pool.allocated();
+    free += pool.free();
+  }
+  return { allocated, free };
+}
+
+function stageSamples(counts: ReadRepairCounts): readonly Sample[] {
+  return [
+    { labels: { stage: 'started' }, value: counts.started },
+    { labels: { stage: 'done' }, value: counts.done },
+    { labels: { stage: 'failed' }, value: counts.failed },
+  ];
+}

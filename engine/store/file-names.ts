@@ -1,0 +1,28 @@
+/**
+ * Names in a store's directory.
+ *
+ *     LOCK            held while the store is open
+ *     MANIFEST        identity, and which segments count (manifest.ts)
+ *     00000007.log    segment 7 (record.ts)
+ *     00000007.hint   where segment 7's records lie (hint-file.ts)
+ *     *.new           a file being replaced; worthless after a crash
+ */
+
+export const lockName = 'LOCK';
+export const manifestName = 'MANIFEST';
+
+export function segmentName(number: number): string {
+  return `${String(number).padStart(8, '0')}.log`;
+}
+
+export function hintName(number: number): string {
+  return `${String(number).padStart(8, '0')}.hint`;
+}
+
+const numberedForm = /^(\d{8,10})\.(log|hint|hint\.new)$/;
+
+/** The segment number in a segment's or hint's name; undefined for other names. */
+export function numberOfName(name: string): number | undefined {
+  const digits = numberedForm.exec(name)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}

@@ -1,0 +1,76 @@
+/**
+ * What anti-entropy asks of the store beyond reading: which tokens changed, and two numbers per key, a fingerprint of
+ * its stored value, that live with the key until its next record. They cost 8 bytes a key and are not durable.
+ *
+ * The engine's own records (`systemKey`) have no fingerprints: they are no replica's business.
+ */
+import { assert } from '../base/assert.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import type { KeyDirectory } from './key-directory.ts';
+
+/** Hears of every token under which something changed: written, removed, or found unreadable. */
+export type ChangeListener = (token: number) => void;
+
+/** Is shown a key: its token, its fingerprint (both 0: not known), its sequence number, and its name when asked for. */
+export type FingerprintVisitor = (
+  token: number,
+  high: number,
+  low: number,
+  seq: number,
+  key: () => PackedKey,
+) => void;
+
+export class Fingerprints {
+  readonly #keys: KeyDirectory;
+  #listener: ChangeListener | undefined;
+  #lastSeq: number;
+
+  constructor(keys: KeyDirectory, lastSeq: number) {
+    this.#keys = keys;
+    this.#lastSeq = lastSeq;
+  }
+
+  /** The store's position: the sequence number of the newest record that reads can see. */
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  /** Sets the one listener. It is called within the store's own work and must be quick. */
+  listen(listener: ChangeListener): void {
+    assert(this.#listener === undefined, 'one room listens');
+    this.#listener = listener;
+  }
+
+  /** The store has applied a record; in the order of sequence numbers. */
+  applied(seq: number, token: number): void {
+    if (seq > this.#lastSeq) this.#lastSeq = seq;
+    this.#listener?.(token);
+  }
+
+  /** What was known under the token holds no more. */
+  changed(token: number): void {
+    this.#listener?.(token);
+  }
+
+  /** Shows every key of the tokens `first` to `last` (both included, `first` <= `last`), in no order. */
+  visit(first: number, last: number, visitor: FingerprintVisitor): void {
+    const keys = this.#keys;
+    let id = 0;
+    const key = (): PackedKey => keys.keyOf(id);
+    for (id of keys.idsOfTokens((first - 1) >>> 0, last)) {
+      if (keys.isSystem(id)) continue;
+      visitor(keys.tokenOf(id), keys.markHighOf(id), keys.markLowOf(id), keys.seqOf(id), key);
+    }
+  }
+
+  /** Remembers the fingerprint of the value that the key has had since `seq`; nothing when it has a newer one. */
+  remember(key: PackedKey, seq: number, high: number, low: number): void {
+    const id = this.#keys.find(key);
+    if (id !== 0 && this.#keys.seqOf(id) === seq) this.#keys.setMark(id, high, low);
+  }
+
+  /** Forgets the fingerprints of the tokens `first` to `last`: the values will be read again. */
+  forget(first: number, last: number): void {
+    for (const id of this.#keys.idsOfTokens((first - 1) >>> 0, last)) this.#keys.setMark(id, 0, 0);
+  }
+}

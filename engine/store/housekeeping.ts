@@ -1,0 +1,214 @@
+/**
+ * The background of a store, one job at a time: hint files for segments that have none, then merges while any is
+ * worth it. It rests between slices, in proportion to the time that the slice took, so that reads and writes hardly
+ * notice. A job that fails changes nothing; it is tried again when the next segment is sealed.
+ */
+import { Deferred } from '../base/deferred.ts';
+import { LockstepError } from '../base/errors.ts';
+import { sleep } from '../io/clock.ts';
+import { DiskError } from '../io/disk.ts';
+import type { StoreIo } from './store-io.ts';
+import { HintWriter } from './hint-file.ts';
+import type { MergeReport, MergeRoom } from './merge.ts';
+import { MergeRefusedError, mergeSegments } from './merge.ts';
+import { planMerge } from './merge-plan.ts';
+import type { StoreOptions } from './options.ts';
+import { scanSegment } from './scan.ts';
+import type { Segment } from './segment.ts';
+
+export type { MergeReport } from './merge.ts';
+
+/** The store is closing: whatever is under way is given up. */
+class StoppedError extends Error {
+  override readonly name = 'StoppedError';
+}
+
+export class Housekeeping {
+  readonly #io: StoreIo;
+  readonly #directory: string;
+  readonly #options: StoreOptions;
+  readonly #room: MergeRoom;
+  #running = false;
+  #again = false;
+  #stopping = false;
+  #stopped: Deferred<void> | undefined;
+  #hurried = false;
+  #sliceBeganUs = 0;
+  #mergeCount = 0;
+
+  constructor(io: StoreIo, directory: string, options: StoreOptions, room: MergeRoom) {
+    this.#io = io;
+    this.#directory = directory;
+    this.#options = options;
+    this.#room = room;
+  }
+
+  /** Merges completed. */
+  get mergeCount(): number {
+    return this.#mergeCount;
+  }
+
+  /** A segment was sealed: there may be something to do. */
+  poke(): void {
+    this.#again = true;
+    if (this.#running || this.#stopping) return;
+    this.#running = true;
+    this.#io.spawn('store.housekeeping', () => this.#run());
+  }
+
+  /** Resolves when there is nothing to do. */
+  async settle(): Promise<void> {
+    while (this.#running) {
+      this.#stopped ??= new Deferred<void>();
+      await this.#stopped.promise;
+    }
+  }
+
+  /** Gives up what is under way and begins nothing more. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await this.settle();
+  }
+
+  /** Merges every sound sealed segment, without resting; rejects when that fails. */
+  async mergeAll(): Promise<MergeReport> {
+    await this.settle();
+    this.#running = true;
+    this.#hurried = true;
+    try {
+      for (;;) {
+        const inputs = [...this.#room.catalog.segments].filter(isMergeable);
+        const report = inputs.length === 0 ? nothingMerged : await this.#merge(inputs);
+        if (report !== undefined) return report;
+      }
+    } finally {
+      this.#hurried = false;
+      this.#end();
+    }
+  }
+
+  /** Writes the hint file of a segment sealed at the end, without resting. */
+  async writeLastHint(segment: Segment): Promise<void> {
+    await this.#writeHint(segment, () => Promise.resolve());
+  }
+
+  async #writeHint(segment: Segment, pause: () => Promise<void>): Promise<void> {
+    const { file } = segment;
+    if (segment.hinted || segment.damaged || file === undefined) return;
+    const hint = new HintWriter(this.#io.disk, this.#directory, segment.identity);
+    const findings = { breaches: 0 };
+    const visitor = {
+      record: (bytes: Buffer, at: number, offset: number): void => hint.add(bytes, at, offset),
+      lostValue: (): void => void (findings.breaches += 1),
+      breach: (): void => void (findings.breaches += 1),
+    };
+    const rest = async (): Promise<void> => {
+      await hint.drain();
+      await pause();
+    };
+    segment.enter();
+    try {
+      const windowBytes = this.#options.merge.sliceBytes;
+      await scanSegment(file, segment.identity, visitor, { sealedLength: segment.length, windowBytes, rest });
+      // What is damaged gets no hint: every start scans it and says so.
+      if (findings.breaches > 0) {
+        await hint.abandon();
+        return;
+      }
+      await hint.finish(segment.length);
+      segment.hinted = true;
+    } catch (error) {
+      await hint.abandon();
+      throw error;
+    } finally {
+      segment.leave();
+    }
+  }
+
+  async #run(): Promise<void> {
+    try {
+      while (this.#again && !this.#stopping) {
+        this.#again = false;
+        await this.#work();
+      }
+    } catch (error) {
+      this.#giveUp(error);
+    } finally {
+      this.#end();
+    }
+  }
+
+  #end(): void {
+    this.#running = false;
+    this.#stopped?.resolve();
+    this.#stopped = undefined;
+    if (this.#again && !this.#stopping) this.poke();
+  }
+
+  async #work(): Promise<void> {
+    this.#sliceBeganUs = this.#io.clock.nowUs();
+    for (const segment of this.#room.catalog.segments) {
+      if (segment.sealed && !segment.retired) await this.#writeHint(segment, () => this.#rest());
+    }
+    if (!this.#options.merge.enabled) return;
+    for (;;) {
+      const plan = planMerge(this.#figures(), this.#options.merge, this.#options.segmentBytes);
+      if (plan === undefined) return;
+      const inputs = plan.numbers.map((number) => this.#room.catalog.mustFind(number));
+      await this.#merge(inputs);
+    }
+  }
+
+  /** Undefined when an input turned out to be damaged: it is marked, and the next plan does without it. */
+  async #merge(inputs: readonly Segment[]): Promise<MergeReport | undefined> {
+    const { disk } = this.#io;
+    const { segmentBytes, merge } = this.#options;
+    const rest = (): Promise<void> => this.#rest();
+    const work = { disk, directory: this.#directory, segmentBytes, sliceBytes: merge.sliceBytes, rest };
+    try {
+      const report = await mergeSegments(this.#room, work, inputs);
+      this.#mergeCount += 1;
+      this.#io.log.event('info', 'store.segments.merged', { ...report });
+      return report;
+    } catch (error) {
+      if (!(error instanceof MergeRefusedError)) throw error;
+      this.#io.log.event('error', 'store.merge.refused', { detail: error.message });
+      return undefined;
+    }
+  }
+
+  #figures(): Parameters<typeof planMerge>[0] {
+    const segments = [...this.#room.catalog.segments].filter((segment) => !segment.retired);
+    return segments.map((segment) => ({
+      number: segment.number,
+      length: segment.length,
+      liveBytes: segment.liveBytes,
+      removalBytes: segment.removalBytes,
+      mergeable: isMergeable(segment),
+    }));
+  }
+
+  /** Lets others work: as long as the last slice took, times `restPercent`. */
+  async #rest(): Promise<void> {
+    if (this.#stopping) throw new StoppedError();
+    const { restPercent } = this.#options.merge;
+    if (restPercent > 0 && !this.#hurried) {
+      const tookUs = this.#io.clock.nowUs() - this.#sliceBeganUs;
+      await sleep(this.#io.clock, Math.floor((tookUs * restPercent) / 100));
+    }
+    this.#sliceBeganUs = this.#io.clock.nowUs();
+  }
+
+  #giveUp(error: unknown): void {
+    if (error instanceof StoppedError) return;
+    const expected = error instanceof DiskError || error instanceof LockstepError;
+    if (!expected) throw error;
+    this.#io.log.event('warn', 'store.housekeeping.failed', { detail: error.message });
+  }
+}
+
+const nothingMerged: MergeReport = { inputCount: 0, outputCount: 0, inputBytes: 0, outputBytes: 0 };
+
+function isMergeable(segment: Segment): boolean {
+  return segment.sealed && !segment.damaged && !segment.retired && segment.file !== undefined;
+}

@@ -1,0 +1,40 @@
+/**
+ * Who owns a directory: reads the manifest at a start, makes it for a new store, and refuses another node's.
+ */
+import { LockstepError } from '../base/errors.ts';
+import type { Disk } from '../io/disk.ts';
+import { readFile, replaceFile } from '../io/disk.ts';
+import type { StoreIo } from './store-io.ts';
+import { manifestName, numberOfName } from './file-names.ts';
+import { decodeManifest, encodeManifest, manifestBytesMax } from './manifest.ts';
+import type { Manifest, ManifestReading } from './manifest.ts';
+
+/** The manifest, or undefined when the directory holds no store. */
+export async function readManifest(disk: Disk, directory: string): Promise<ManifestReading | undefined> {
+  const bytes = await readFile(disk, `${directory}/${manifestName}`, manifestBytesMax);
+  if (bytes !== undefined) return decodeManifest(bytes);
+  const names = await disk.list(directory);
+  const segment = names.find((name) => name.endsWith('.log') && numberOfName(name) !== undefined);
+  if (segment === undefined) return undefined;
+  throw new LockstepError(
+    'Corrupted',
+    `${directory} holds ${segment} but no manifest: it was lost or removed`,
+  );
+}
+
+/** Makes a new store's manifest, durable when this resolves. */
+export async function createStore(io: StoreIo, directory: string, nodeName: string): Promise<Manifest> {
+  const storeId = io.random.fork(`store/${directory}`).bytes(16);
+  const manifest: Manifest = { storeId, nodeName, createdMs: io.clock.wallMs(), nextNumber: 1, segments: [] };
+  await replaceFile(io.disk, `${directory}/${manifestName}`, encodeManifest(manifest));
+  return manifest;
+}
+
+/** Throws `StoreForeign` when the store was made by another node. */
+export function refuseForeign(manifest: Manifest, nodeName: string, directory: string): void {
+  if (manifest.nodeName === nodeName) return;
+  throw new LockstepError(
+    'StoreForeign',
+    `${directory} belongs to the node ${manifest.nodeName}, and this is ${nodeName}: is another node's disk mounted?`,
+  );
+}

@@ -1,0 +1,76 @@
+/**
+ * Which segments are worth merging: a pure decision over their figures.
+ *
+ * A segment's garbage is what a merge would not copy. Removals are not garbage by themselves: one may go only when no
+ * segment outside the merge can hold an older record of its key. So removals count only when everything is merged.
+ */
+import type { MergeOptions } from './options.ts';
+import { segmentHeadBytes } from './record.ts';
+
+export interface SegmentFigures {
+  readonly number: number;
+  readonly length: number;
+  readonly liveBytes: number;
+  readonly removalBytes: number;
+  /** Sealed, sound, and not merged away already. Others are left alone. */
+  readonly mergeable: boolean;
+}
+
+export interface MergePlan {
+  readonly reason: 'garbage' | 'small' | 'removals';
+  /** Numbers of the segments to merge, ascending. */
+  readonly numbers: readonly number[];
+}
+
+/** The next merge, or undefined when nothing is worth it. */
+export function planMerge(
+  segments: readonly SegmentFigures[],
+  options: MergeOptions,
+  segmentBytes: number,
+): MergePlan | undefined {
+  const mergeable = segments.filter((segment) => segment.mergeable);
+  const dirty = mergeable.filter(
+    (segment) =>
+      garbageBytes(segment) * 100 >= segment.length * options.deadPercentMin && garbageBytes(segment) > 0,
+  );
+  if (dirty.length > 0) return { reason: 'garbage', numbers: bounded(dirty, options.copyBytesMax) };
+  const small = mergeable.filter((segment) => segment.length < segmentBytes / 4);
+  if (small.length >= options.smallCountMin) {
+    return { reason: 'small', numbers: bounded(small, options.copyBytesMax) };
+  }
+  return planRemovals(segments, mergeable, options);
+}
+
+/** Everything but the open segment, when removals alone make up the share that calls for it. */
+function planRemovals(
+  segments: readonly SegmentFigures[],
+  mergeable: readonly SegmentFigures[],
+  options: MergeOptions,
+): MergePlan | undefined {
+  if (segments.length - mergeable.length > 1) return undefined;
+  const length = mergeable.reduce((sum, segment) => sum + segment.length, 0);
+  const gone = mergeable.reduce((sum, segment) => sum + segment.removalBytes + garbageBytes(segment), 0);
+  const removals = mergeable.reduce((sum, segment) => sum + segment.removalBytes, 0);
+  if (removals === 0 || gone * 100 < length * options.deadPercentMin) return undefined;
+  return { reason: 'removals', numbers: mergeable.map((segment) => segment.number) };
+}
+
+function garbageBytes(segment: SegmentFigures): number {
+  return Math.max(0, segment.length - segmentHeadBytes - segment.liveBytes - segment.removalBytes);
+}
+
+/** The emptiest first, as many as may be copied at once, at least one. */
+function bounded(segments: readonly SegmentFigures[], copyBytesMax: number): readonly number[] {
+  const emptiestFirst = segments.toSorted(
+    (left, right) =>
+      left.liveBytes / left.length - right.liveBytes / right.length || left.number - right.number,
+  );
+  const chosen: number[] = [];
+  let copyBytes = 0;
+  for (const segment of emptiestFirst) {
+    copyBytes += segment.liveBytes + segment.removalBytes;
+    if (chosen.length > 0 && copyBytes > copyBytesMax) break;
+    chosen.push(segment.number);
+  }
+  return chosen.toSorted((left, right) => left - right);
+}

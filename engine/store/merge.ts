@@ -1,0 +1,217 @@
+/**
+ * One merge: what lives in some sealed segments is copied to new ones, which then take their place.
+ *
+ * The steps and what a crash after each leaves: (1) outputs are written, synced, hinted: strays, removed by the next
+ * start; (2) the manifest names the outputs and no longer the inputs: the merge has happened, the inputs are strays;
+ * (3) rows of the key directory move over, slice by slice, while reads are served from either; (4) inputs are removed
+ * when nobody reads them.
+ *
+ * A removal is dropped only when the key has a newer record, or no segment outside the merge begins before it, so that
+ * no older record can come back. A segment in which damage turns up is not merged: the merge is given up.
+ */
+import { LockstepError } from '../base/errors.ts';
+import type { Token } from '../base/ids.ts';
+import type { Disk } from '../io/disk.ts';
+import type { Catalog } from './catalog.ts';
+import type { DamageBook } from './damage.ts';
+import { readHint } from './hint-file.ts';
+import type { KeyDirectory } from './key-directory.ts';
+import { MergeOutput } from './merge-output.ts';
+import {
+  recordBytes,
+  recordHeadBytes,
+  recordKeyBytes,
+  recordSeq,
+  recordToken,
+  recordValueBytes,
+  removalMark,
+} from './record.ts';
+import { scanSegment } from './scan.ts';
+import type { Segment } from './segment.ts';
+
+/** What a merge works on. */
+export interface MergeRoom {
+  readonly catalog: Catalog;
+  readonly keys: KeyDirectory;
+  readonly book: DamageBook;
+  /** Everything that reads can see is durable when this resolves: a merge may drop what is superseded. */
+  barrier(): Promise<void>;
+  /** The manifest could not be replaced: nothing may be written any more. */
+  failed(error: unknown): void;
+}
+
+export interface MergeWork {
+  readonly disk: Disk;
+  readonly directory: string;
+  readonly segmentBytes: number;
+  readonly sliceBytes: number;
+  /** Called between slices; rests, or throws when the store is closing. */
+  rest(): Promise<void>;
+}
+
+export interface MergeReport {
+  readonly inputCount: number;
+  readonly outputCount: number;
+  readonly inputBytes: number;
+  readonly outputBytes: number;
+}
+
+/** Thrown when an input turned out to be damaged. The store is as it was. */
+export class MergeRefusedError extends Error {
+  override readonly name = 'MergeRefusedError';
+}
+
+export async function mergeSegments(
+  room: MergeRoom,
+  work: MergeWork,
+  inputs: readonly Segment[],
+): Promise<MergeReport> {
+  const output = new MergeOutput(work.disk, work.directory, room.catalog, work.segmentBytes);
+  for (const input of inputs) input.enter();
+  try {
+    await copyInputs(room, work, inputs, output);
+    await room.barrier();
+  } catch (error) {
+    await output.abandon();
+    throw error;
+  } finally {
+    for (const input of inputs) input.leave();
+  }
+  await publish(room, inputs, output.segments);
+  await relocate(room, work, output.segments);
+  dropInputs(room, inputs);
+  return reportOf(inputs, output.segments);
+}
+
+async function copyInputs(
+  room: MergeRoom,
+  work: MergeWork,
+  inputs: readonly Segment[],
+  output: MergeOutput,
+): Promise<void> {
+  const seqOutside = lowestSeqOutside(room.catalog, inputs);
+  for (const input of inputs) await copyInput(room, work, input, output, seqOutside);
+  await output.finish();
+}
+
+async function copyInput(
+  room: MergeRoom,
+  work: MergeWork,
+  input: Segment,
+  output: MergeOutput,
+  seqOutside: number,
+): Promise<void> {
+  const { file } = input;
+  if (file === undefined) throw new MergeRefusedError(`segment ${input.number} is lost`);
+  await output.prepare();
+  await scanSegment(
+    file,
+    input.identity,
+    {
+      record: (bytes, at) => {
+        if (isKept(room.keys, input, bytes, at, seqOutside)) output.add(bytes, at);
+      },
+      lostValue: (bytes, at, offset) => {
+        const span = recordBytes(recordKeyBytes(bytes, at), recordValueBytes(bytes, at));
+        noteDamage(room, input, 'value', offset, span, [recordToken(bytes, at) as Token]);
+      },
+      breach: ({ kind, offset, bytes, lost }) => {
+        const tokens = lost === 'none' ? [] : lost === undefined ? 'all' : [lost.token as Token];
+        noteDamage(room, input, kind, offset, bytes, tokens);
+      },
+    },
+    {
+      sealedLength: input.length,
+      windowBytes: work.sliceBytes,
+      rest: async () => {
+        await output.drain();
+        await output.prepare();
+        await work.rest();
+      },
+    },
+  );
+  if (input.damaged) throw new MergeRefusedError(`segment ${input.number} is damaged`);
+}
+
+function isKept(keys: KeyDirectory, input: Segment, bytes: Buffer, at: number, seqOutside: number): boolean {
+  const id = keys.findBytes(bytes, at + recordHeadBytes, recordKeyBytes(bytes, at));
+  const seq = recordSeq(bytes, at);
+  if (recordValueBytes(bytes, at) !== removalMark) {
+    return id !== 0 && keys.seqOf(id) === seq && keys.segmentOf(id) === input.number;
+  }
+  return seqOutside < seq && (id === 0 || keys.seqOf(id) < seq);
+}
+
+/** Older records than this lie in the merged segments only. */
+function lowestSeqOutside(catalog: Catalog, inputs: readonly Segment[]): number {
+  let lowest = Number.MAX_SAFE_INTEGER;
+  for (const segment of catalog.segments) {
+    if (!inputs.includes(segment) && !segment.retired) lowest = Math.min(lowest, segment.seqMin);
+  }
+  return lowest;
+}
+
+function noteDamage(
+  room: MergeRoom,
+  input: Segment,
+  kind: 'value' | Parameters<Parameters<typeof scanSegment>[2]['breach']>[0]['kind'],
+  offset: number,
+  bytes: number,
+  tokens: readonly Token[] | 'all',
+): void {
+  input.damaged = true;
+  const keyCount = kind === 'value' ? 1 : 0;
+  room.book.add({ kind, segment: input.number, offset, bytes, keyCount, tokens, foundBy: 'merge' });
+}
+
+async function publish(
+  room: MergeRoom,
+  inputs: readonly Segment[],
+  outputs: readonly Segment[],
+): Promise<void> {
+  try {
+    await room.catalog.publish(outputs, inputs);
+  } catch (error) {
+    // Which manifest the next start finds is not known: the files of both stay.
+    room.failed(error);
+    throw new LockstepError('StorageFailed', 'the manifest could not be replaced', { cause: error });
+  }
+}
+
+/** Points the key directory at the copies. */
+async function relocate(room: MergeRoom, work: MergeWork, outputs: readonly Segment[]): Promise<void> {
+  const { keys, catalog } = room;
+  for (const output of outputs) {
+    await readHint(
+      work.disk,
+      work.directory,
+      output.identity,
+      output.length,
+      (bytes, keyAt, keyBytes, seq, _token, offset, valueBytes) => {
+        const id = keys.findBytes(bytes, keyAt, keyBytes);
+        if (id === 0 || valueBytes === removalMark || keys.seqOf(id) !== seq) return;
+        const span = recordBytes(keyBytes, valueBytes);
+        catalog.mustFind(keys.segmentOf(id)).liveBytes -= span;
+        output.liveBytes += span;
+        keys.move(id, output.number, offset);
+      },
+      () => work.rest(),
+    );
+  }
+}
+
+/** Inputs that keys still point into (a copy's hint could not be read back) stay until the next start. */
+function dropInputs(room: MergeRoom, inputs: readonly Segment[]): void {
+  for (const input of inputs) {
+    if (input.liveBytes === 0) room.catalog.drop(input);
+  }
+}
+
+function reportOf(inputs: readonly Segment[], outputs: readonly Segment[]): MergeReport {
+  return {
+    inputCount: inputs.length,
+    outputCount: outputs.length,
+    inputBytes: inputs.reduce((sum, segment) => sum + segment.length, 0),
+    outputBytes: outputs.reduce((sum, segment) => sum + segment.length, 0),
+  };
+}

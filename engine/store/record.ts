@@ -1,0 +1,267 @@
+/**
+ * The bytes of a segment. Big-endian; every checksum is CRC-32 seeded with the segment's salt, which is made of the
+ * store's identity and the segment's number, so that bytes of another file, or of another store, never pass.
+ *
+ *     segment   = head, then groups, back to back
+ *
+ *     head      0 "LKSEGMNT" | 8 u32 version | 12 store id, 16 bytes | 28 u32 number | 32 u32 kind
+ *     64 bytes  36 zeros | 60 u32 crc of 0..60 (unsalted)
+ *
+ *     group     0 "LGRP" | 4 u32 crc of 8..40 | 8 u32 at: the group's own offset in the file
+ *     40 bytes  12 u32 body bytes | 16 u32 record count | 20 u64 sequence number of the first record
+ *               28 u32 durable before: everything under this offset was synced when the group was written
+ *               32 u32 xor of the records' key hashes | 36 u32 xor of their tokens
+ *
+ *     record    0 u32 crc of 4..28+key | 4 u32 crc of the value | 8 u64 sequence number | 16 u32 token
+ *     28 bytes  20 u32 value bytes (0xffffffff: a removal) | 24 u16 key bytes | 26 u16 zero | 28 key | value
+ *
+ * A group is one atomic batch: after a crash it counts only when it is whole. `at` finds misdirected writes; `durable
+ * before` tells a torn tail (never answered) from rot (answered once); the two xors name the key and token of the one
+ * record of a group that cannot be read. A record is checked on its own when it is read on its own.
+ */
+import { crc32, crc32Between } from '../base/checksum.ts';
+import type { LockstepError } from '../base/errors.ts';
+import type { Token } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import { putKey } from './key-hash.ts';
+
+/** One change of a batch. `value` undefined removes the key (not an object's tombstone, which is a value). */
+export interface StoreWrite {
+  readonly key: PackedKey;
+  readonly token: Token;
+  /** Copied while `write` runs; the caller may reuse it afterwards. */
+  readonly value: Uint8Array | undefined;
+}
+
+export type WriteDone = (error: LockstepError | undefined) => void;
+
+export const formatVersion = 1;
+export const segmentHeadBytes = 64;
+export const groupHeadBytes = 40;
+export const recordHeadBytes = 28;
+/** In the place of a value's length: the record removes its key. */
+export const removalMark = 0xffffffff;
+export const valueBytesMax = 0x7fffffff;
+export const keyBytesMax = 0xffff;
+
+/** `log`: written by clients, sequence numbers ascend without gaps within a group. `merge`: copies, any order. */
+export type SegmentKind = 'log' | 'merge';
+
+/** What the checksums and hashes of one segment are made with. */
+export interface SegmentIdentity {
+  readonly number: number;
+  readonly kind: SegmentKind;
+  /** Seeds every checksum in the segment. */
+  readonly salt: number;
+  /** Seeds the key hashes; the same for the whole store. */
+  readonly hashSeed: number;
+}
+
+const segmentMagic = 'LKSEGMNT';
+/** "LGRP" */
+export const groupMagic = 0x4c475250;
+export const groupMagicBytes = Buffer.from('LGRP', 'latin1');
+
+export function segmentIdentity(storeId: Buffer, number: number, kind: SegmentKind): SegmentIdentity {
+  const name = Buffer.alloc(4);
+  name.writeUInt32BE(number, 0);
+  const hashSeed = crc32(storeId);
+  return { number, kind, salt: crc32(name, hashSeed), hashSeed };
+}
+
+export function encodeSegmentHead(storeId: Buffer, number: number, kind: SegmentKind): Buffer {
+  const head = Buffer.alloc(segmentHeadBytes);
+  head.write(segmentMagic, 0, 'latin1');
+  head.writeUInt32BE(formatVersion, 8);
+  storeId.copy(head, 12);
+  head.writeUInt32BE(number, 28);
+  head.writeUInt32BE(kind === 'log' ? 0 : 1, 32);
+  head.writeUInt32BE(crc32(head.subarray(0, 60)), 60);
+  return head;
+}
+
+/** Bytes that `encodeGroup` will write for a batch. */
+export function groupBytes(batch: readonly StoreWrite[]): number {
+  let bytes = groupHeadBytes;
+  for (const write of batch) bytes += recordHeadBytes + write.key.length + (write.value?.length ?? 0);
+  return bytes;
+}
+
+/** Writes a whole batch at `position` of `into`; returns the position after it. Adds the keys' hashes to `hashes`. */
+export function encodeGroup(
+  into: Buffer,
+  position: number,
+  batch: readonly StoreWrite[],
+  identity: SegmentIdentity,
+  at: number,
+  firstSeq: number,
+  durableBefore: number,
+  hashes: number[],
+): number {
+  let next = position + groupHeadBytes;
+  let seq = firstSeq;
+  let hashXor = 0;
+  let tokenXor = 0;
+  for (const write of batch) {
+    const keyAt = next + recordHeadBytes;
+    const hash = putKey(write.key, into, keyAt, identity.hashSeed);
+    hashes.push(hash);
+    hashXor ^= hash;
+    tokenXor ^= write.token;
+    if (write.value !== undefined) into.set(write.value, keyAt + write.key.length);
+    const valueBytes = write.value === undefined ? removalMark : write.value.length;
+    next = sealRecord(into, next, seq, write.token, write.key.length, valueBytes, identity.salt);
+    seq += 1;
+  }
+  sealGroup(
+    into,
+    position,
+    next,
+    identity.salt,
+    at,
+    batch.length,
+    firstSeq,
+    durableBefore,
+    hashXor,
+    tokenXor,
+  );
+  return next;
+}
+
+/** Writes the head of a record whose key and value are in place already; returns the position after the record. */
+export function sealRecord(
+  into: Buffer,
+  position: number,
+  seq: number,
+  token: number,
+  keyBytes: number,
+  valueBytes: number,
+  salt: number,
+): number {
+  const valueAt = position + recordHeadBytes + keyBytes;
+  const end = valueBytes === removalMark ? valueAt : valueAt + valueBytes;
+  put32(into, position + 4, end === valueAt ? 0 : crc32Between(into, valueAt, end, salt));
+  put32(into, position + 8, Math.floor(seq / 0x100000000));
+  put32(into, position + 12, seq >>> 0);
+  put32(into, position + 16, token);
+  put32(into, position + 20, valueBytes);
+  put32(into, position + 24, (keyBytes << 16) >>> 0);
+  put32(into, position, crc32Between(into, position + 4, valueAt, salt));
+  return end;
+}
+
+/** Writes the head of a group whose records are in place already, from `position + groupHeadBytes` to `end`. */
+export function sealGroup(
+  into: Buffer,
+  position: number,
+  end: number,
+  salt: number,
+  at: number,
+  count: number,
+  firstSeq: number,
+  durableBefore: number,
+  hashXor: number,
+  tokenXor: number,
+): void {
+  put32(into, position, groupMagic);
+  put32(into, position + 8, at);
+  put32(into, position + 12, end - position - groupHeadBytes);
+  put32(into, position + 16, count);
+  put32(into, position + 20, Math.floor(firstSeq / 0x100000000));
+  put32(into, position + 24, firstSeq >>> 0);
+  put32(into, position + 28, durableBefore);
+  put32(into, position + 32, hashXor >>> 0);
+  put32(into, position + 36, tokenXor >>> 0);
+  put32(into, position + 4, crc32Between(into, position + 8, position + groupHeadBytes, salt));
+}
+
+/** As `writeUInt32BE`, which checks its arguments each time. */
+function put32(into: Uint8Array, at: number, value: number): void {
+  into[at] = value >>> 24;
+  into[at + 1] = value >>> 16;
+  into[at + 2] = value >>> 8;
+  into[at + 3] = value;
+}
+
+/** The fields of a record whose head is sound. */
+export function recordSeq(bytes: Buffer, at: number): number {
+  return bytes.readUInt32BE(at + 8) * 0x100000000 + bytes.readUInt32BE(at + 12);
+}
+
+export function recordToken(bytes: Buffer, at: number): number {
+  return bytes.readUInt32BE(at + 16);
+}
+
+/** The value's length, or `removalMark`. */
+export function recordValueBytes(bytes: Buffer, at: number): number {
+  return bytes.readUInt32BE(at + 20);
+}
+
+export function recordKeyBytes(bytes: Buffer, at: number): number {
+  return bytes.readUInt16BE(at + 24);
+}
+
+/** Bytes of a whole record with these lengths. */
+export function recordBytes(keyBytes: number, valueBytes: number): number {
+  return recordHeadBytes + keyBytes + (valueBytes === removalMark ? 0 : valueBytes);
+}
+
+/**
+ * The bytes of the record at `at` as its head says them, when they end at or before `end`; 0 when they do not. Says
+ * nothing about checksums.
+ */
+export function recordSpan(bytes: Buffer, at: number, end: number): number {
+  if (at + recordHeadBytes > end) return 0;
+  const span = recordBytes(recordKeyBytes(bytes, at), recordValueBytes(bytes, at));
+  return at + span <= end ? span : 0;
+}
+
+/** The record's head and key, which end at or before `end`, match their checksum. */
+export function recordHeadIsSound(bytes: Buffer, at: number, end: number, salt: number): boolean {
+  if (at + recordHeadBytes > end) return false;
+  const keyEnd = at + recordHeadBytes + recordKeyBytes(bytes, at);
+  if (keyEnd > end || bytes.readUInt16BE(at + 26) !== 0) return false;
+  return crc32Between(bytes, at + 4, keyEnd, salt) === bytes.readUInt32BE(at);
+}
+
+/** The value of a record with a sound head is there before `end` and matches its checksum. */
+export function recordValueIsSound(bytes: Buffer, at: number, end: number, salt: number): boolean {
+  const span = recordSpan(bytes, at, end);
+  if (span === 0) return false;
+  const valueAt = at + recordHeadBytes + recordKeyBytes(bytes, at);
+  const expected = valueAt === at + span ? 0 : crc32Between(bytes, valueAt, at + span, salt);
+  return expected === bytes.readUInt32BE(at + 4);
+}
+
+/** The group head at `position` of `bytes`, which lies at offset `at` of its file, is sound. */
+export function groupHeadIsSound(bytes: Buffer, position: number, at: number, salt: number): boolean {
+  if (position + groupHeadBytes > bytes.length) return false;
+  if (bytes.readUInt32BE(position) !== groupMagic || bytes.readUInt32BE(position + 8) !== at) return false;
+  return (
+    crc32Between(bytes, position + 8, position + groupHeadBytes, salt) === bytes.readUInt32BE(position + 4)
+  );
+}
+
+export function groupBodyBytes(bytes: Buffer, position: number): number {
+  return bytes.readUInt32BE(position + 12);
+}
+
+export function groupCount(bytes: Buffer, position: number): number {
+  return bytes.readUInt32BE(position + 16);
+}
+
+export function groupFirstSeq(bytes: Buffer, position: number): number {
+  return bytes.readUInt32BE(position + 20) * 0x100000000 + bytes.readUInt32BE(position + 24);
+}
+
+export function groupDurableBefore(bytes: Buffer, position: number): number {
+  return bytes.readUInt32BE(position + 28);
+}
+
+export function groupHashXor(bytes: Buffer, position: number): number {
+  return bytes.readUInt32BE(position + 32);
+}
+
+export function groupTokenXor(bytes: Buffer, position: number): number {
+  return bytes.readUInt32BE(position + 36);
+}

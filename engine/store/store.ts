@@ -1,0 +1,395 @@
+/**
+ * The store: a durable map from packed keys to values, on one directory of the disk door, after Bitcask (Sheehy and
+ * Smith, "Bitcask: A Log-Structured Hash Table for Fast Key/Value Data", 2010): an append-only log of checksummed
+ * record groups, a key directory in memory, and merges that copy what lives and let the rest go.
+ *
+ * Promised: a batch is applied whole or not at all; once `done` is called without an error it survives a crash (sync
+ * mode `always`); a read sees only what would survive one, never waits for a write, and never returns bytes that do
+ * not match their checksum or an older value in the place of a lost newer one (`Corrupted` instead). After a failed
+ * write or sync the store takes no more writes until it is opened again; reads go on.
+ *
+ * Not promised: room for more keys than fit into memory (about 92 bytes each beyond the key); order of keys.
+ *
+ * The parts: options, file-names, record (the bytes), manifest, catalog and segment (the files), group-commit (writes),
+ * scan, hint-file and recovery (starts), key-directory, key-arena and value-cache (memory), cold-read, damage,
+ * housekeeping and merge (the background). driver.ts is the bounded way in.
+ */
+import { LockstepError } from '../base/errors.ts';
+import type { Token } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import type { DiskLock } from '../io/disk.ts';
+import type { StoreIo } from './store-io.ts';
+import type { Catalog } from './catalog.ts';
+import { readRecord } from './cold-read.ts';
+import type { ExpectedRecord } from './cold-read.ts';
+import type { Damage, DamageBook } from './damage.ts';
+import { asStoreError, lostKey } from './faults.ts';
+import { Fingerprints } from './fingerprints.ts';
+import type { StoreFigures } from './figures.ts';
+import { GroupCommit } from './group-commit.ts';
+import type { Chunk } from './group-commit.ts';
+import { Housekeeping } from './housekeeping.ts';
+import type { MergeReport } from './housekeeping.ts';
+import type { KeyDirectory } from './key-directory.ts';
+import type { StoreOptions } from './options.ts';
+import type { StoreWrite, WriteDone } from './record.ts';
+import {
+  groupBodyBytes,
+  groupBytes,
+  groupHeadBytes,
+  recordBytes,
+  recordHeadBytes,
+  recordKeyBytes,
+  recordSeq,
+  recordToken,
+  recordValueBytes,
+  removalMark,
+} from './record.ts';
+import { takeLock } from './lock.ts';
+import { recover } from './recovery.ts';
+import { answerLater, refusalOf } from './refusal.ts';
+import type { StoreState } from './refusal.ts';
+import type { Recovered, RecoveryReport } from './recovery.ts';
+import type { Segment } from './segment.ts';
+import { ValueCache } from './value-cache.ts';
+
+export type { StoreWrite, WriteDone } from './record.ts';
+export type { StoreState } from './refusal.ts';
+
+export class Store {
+  readonly #io: StoreIo;
+  readonly #lock: DiskLock;
+  readonly #options: StoreOptions;
+  readonly #catalog: Catalog;
+  readonly #keys: KeyDirectory;
+  readonly #cache: ValueCache;
+  readonly #book: DamageBook;
+  readonly #commit: GroupCommit;
+  readonly #housekeeping: Housekeeping;
+  readonly #onFailed: ((error: LockstepError) => void)[] = [];
+  /** What the start found. */
+  readonly recovery: RecoveryReport;
+  /** What anti-entropy knows of the values. */
+  readonly fingerprints: Fingerprints;
+  #state: StoreState = 'open';
+
+  private constructor(
+    io: StoreIo,
+    lock: DiskLock,
+    directory: string,
+    options: StoreOptions,
+    recovered: Recovered,
+  ) {
+    this.#io = io;
+    this.#lock = lock;
+    this.#options = options;
+    this.#catalog = recovered.catalog;
+    this.#keys = recovered.keys;
+    this.#book = recovered.book;
+    this.recovery = recovered.report;
+    this.fingerprints = new Fingerprints(this.#keys, recovered.lastSeq);
+    this.#cache = new ValueCache(this.#keys, options.cacheBytes);
+    this.#commit = new GroupCommit(
+      io,
+      this.#catalog,
+      options,
+      {
+        committed: (segment, chunks) => this.#apply(segment, chunks),
+        rotated: () => this.#housekeeping.poke(),
+        failed: (error) => this.#fail(error),
+      },
+      recovered.lastSeq + 1,
+    );
+    this.#housekeeping = new Housekeeping(io, directory, options, {
+      catalog: this.#catalog,
+      keys: this.#keys,
+      book: this.#book,
+      barrier: () => this.#commit.barrier(),
+      failed: (error) => this.#commit.fail(error),
+    });
+  }
+
+  /**
+   * Opens the store in a directory, or makes one there. Throws `DirectoryLocked`, `FormatUnsupported`, `StoreForeign`
+   * (another node's), `Corrupted` (the manifest is lost) or `StorageFailed` (the disk fails).
+   */
+  static async open(io: StoreIo, directory: string, options: StoreOptions): Promise<Store> {
+    const lock = await takeLock(io, directory);
+    try {
+      const recovered = await recover(io, directory, options.nodeName);
+      const store = new Store(io, lock, directory, options, recovered);
+      io.log.event('info', 'store.opened', { ...recovered.report });
+      store.#housekeeping.poke();
+      return store;
+    } catch (error) {
+      await lock.release();
+      throw asStoreError(error, 'the store cannot be opened');
+    }
+  }
+
+  get state(): StoreState {
+    return this.#state;
+  }
+
+  /** Keys held. */
+  get keyCount(): number {
+    return this.#keys.size;
+  }
+
+  /** Everything found unreadable since the start, oldest first. */
+  get damages(): readonly Damage[] {
+    return this.#book.damages;
+  }
+
+  /** 32 hexadecimal digits, made with the store. */
+  get storeId(): string {
+    return this.#catalog.identity.storeId.toString('hex');
+  }
+
+  /** Bytes of records that are their keys' newest; cheap, unlike all figures. */
+  get liveBytes(): number {
+    return this.#catalog.figures().liveBytes;
+  }
+
+  get figures(): StoreFigures {
+    return {
+      ...this.#catalog.figures(),
+      keyCount: this.#keys.size,
+      directoryBytes: this.#keys.bytes,
+      cacheBytes: this.#cache.bytes,
+      pendingBytes: this.#commit.pendingBytes,
+      flushCount: this.#commit.flushCount,
+      mergeCount: this.#housekeeping.mergeCount,
+    };
+  }
+
+  /** Calls `failed` when the store goes out of service for writes. */
+  onFailed(failed: (error: LockstepError) => void): void {
+    this.#onFailed.push(failed);
+  }
+
+  /**
+   * The durable value under a key, or undefined. On the spot when it is in memory. The bytes are a view that must not
+   * be changed. Throws (or rejects with) `Corrupted` when the newest value is lost or may be: a writer may then write
+   * a new value, which heals the key; `StorageFailed` when the disk refuses to read; `ShuttingDown` after `close`.
+   */
+  get(key: PackedKey): Uint8Array | undefined | Promise<Uint8Array | undefined> {
+    if (this.#state === 'closed') throw new LockstepError('ShuttingDown', 'the store is closed');
+    const id = this.#keys.find(key);
+    if (id === 0) {
+      if (this.#book.suspicious && this.#book.doubts(this.#keys.hashOf(key), 0)) throw lostKey();
+      return undefined;
+    }
+    const cached = this.#cache.get(id);
+    if (cached !== undefined) return cached;
+    if (this.#keys.stateOf(id) === 'damaged') throw lostKey();
+    if (this.#book.suspicious && this.#book.doubts(this.#keys.hashOf(key), this.#keys.seqOf(id)))
+      throw lostKey();
+    return this.#read(key, id);
+  }
+
+  /**
+   * Writes a batch, whole or not at all. `done` is called once, later: without an error when the batch is durable as
+   * the sync mode says; `TooLarge`, `BadRequest`, `ShuttingDown`: nothing happened; `StorageFailed`: it may have.
+   */
+  write(batch: readonly StoreWrite[], done: WriteDone): void {
+    const bytes = groupBytes(batch);
+    const refusal = refusalOf(this.#state, batch, bytes, this.#options.batchBytesMax);
+    if (refusal !== undefined) this.#io.spawn('store.refuse', () => answerLater(done, refusal));
+    else this.#commit.write(batch, bytes, done);
+  }
+
+  /** Keys whose packed form begins with a whole bucket prefix (`bucketPrefix`), in no order. */
+  keysOfBucket(prefix: string): Iterable<PackedKey> {
+    return this.#keysOf(this.#keys.idsOfBucket(prefix));
+  }
+
+  /**
+   * Keys whose token lies after `from` up to and including `to`, around zero if need be (`from` = `to`: all), in no
+   * order. As with `keysOfBucket`, keys written or removed while the caller iterates may or may not be met; others
+   * are met once.
+   */
+  keysOfTokens(from: Token, to: Token): Iterable<PackedKey> {
+    return this.#keysOf(this.#keys.idsOfTokens(from, to));
+  }
+
+  /** All keys, in no order. */
+  keys(): Iterable<PackedKey> {
+    return this.#keysOf(this.#keys.ids());
+  }
+
+  /** The token that a key was last written with. */
+  tokenOf(key: PackedKey): Token | undefined {
+    const id = this.#keys.find(key);
+    return id === 0 ? undefined : this.#keys.tokenOf(id);
+  }
+
+  /** What was lost without its name has been fetched from other replicas, or given up: reads doubt no more. */
+  settleDamage(): void {
+    this.#book.settle();
+  }
+
+  /** Merges every sealed segment that is sound, without resting. Rejects with `StorageFailed`. */
+  compact(): Promise<MergeReport> {
+    return this.#housekeeping.mergeAll();
+  }
+
+  /** Resolves when no write is under way and the background has nothing to do. */
+  async settle(): Promise<void> {
+    await this.#commit.settle();
+    await this.#housekeeping.settle();
+  }
+
+  /** Finishes what was accepted, seals the log, and gives up the directory. */
+  async close(): Promise<void> {
+    if (this.#state === 'closed') return;
+    const wasOpen = this.#state === 'open';
+    this.#state = 'closed';
+    await this.#housekeeping.stop();
+    await this.#commit.settle();
+    if (wasOpen) await this.#seal();
+    await this.#catalog.closeFiles();
+    await this.#lock.release();
+    this.#io.log.event('info', 'store.closed', {});
+  }
+
+  async #seal(): Promise<void> {
+    try {
+      const sealed = await this.#commit.close();
+      if (sealed !== undefined) await this.#housekeeping.writeLastHint(sealed);
+    } catch (error) {
+      // The next start scans what was not sealed.
+      this.#io.log.event('error', 'store.seal.failed', {
+        detail: asStoreError(error, 'sealing failed').message,
+      });
+    }
+  }
+
+  /** The groups are durable: what they say becomes what reads see. */
+  #apply(segment: Segment, chunks: readonly Chunk[]): void {
+    for (const { buffer, used, fileAt, hashes } of chunks) {
+      let record = 0;
+      for (let group = 0; group < used;) {
+        const end = group + groupHeadBytes + groupBodyBytes(buffer, group);
+        for (let at = group + groupHeadBytes; at < end;)
+          at = this.#applyRecord(segment, buffer, at, fileAt + at, hashes[record++] ?? 0);
+        group = end;
+      }
+    }
+  }
+
+  #applyRecord(segment: Segment, bytes: Buffer, at: number, offset: number, hash: number): number {
+    const keys = this.#keys;
+    const keyBytes = recordKeyBytes(bytes, at);
+    const valueBytes = recordValueBytes(bytes, at);
+    const seq = recordSeq(bytes, at);
+    const keyAt = at + recordHeadBytes;
+    const span = recordBytes(keyBytes, valueBytes);
+    segment.noteSeq(seq);
+    const token = recordToken(bytes, at);
+    const { fingerprints } = this;
+    fingerprints.applied(seq, token);
+    let id = keys.findHashed(hash, bytes, keyAt, keyBytes);
+    if (id !== 0) {
+      this.#bury(id);
+      fingerprints.changed(keys.tokenOf(id));
+    }
+    if (valueBytes === removalMark) {
+      if (id !== 0) keys.remove(id);
+      segment.removalBytes += span;
+      return at + span;
+    }
+    if (id === 0) id = keys.add(hash, bytes, keyAt, keyBytes, token);
+    else keys.setToken(id, token);
+    keys.place(id, segment.number, offset, valueBytes, seq, 'live');
+    segment.liveBytes += span;
+    this.#cache.put(id, bytes, keyAt + keyBytes, valueBytes);
+    return at + span;
+  }
+
+  /** The record that the key's row points at is dead. */
+  #bury(id: number): void {
+    const span = recordBytes(this.#keys.keyBytesOf(id), this.#keys.valueBytesOf(id));
+    this.#catalog.mustFind(this.#keys.segmentOf(id)).liveBytes -= span;
+    this.#cache.forget(id);
+  }
+
+  #read(key: PackedKey, id: number): Promise<Uint8Array> {
+    const segment = this.#catalog.mustFind(this.#keys.segmentOf(id));
+    const expected = {
+      key,
+      offset: this.#keys.offsetOf(id),
+      valueBytes: this.#keys.valueBytesOf(id),
+      seq: this.#keys.seqOf(id),
+      salt: segment.identity.salt,
+    };
+    segment.enter();
+    return readRecord<Uint8Array>(
+      segment.file,
+      expected,
+      (value) => {
+        segment.leave();
+        return this.#finishRead(expected, segment, id, value);
+      },
+      (error) => {
+        segment.leave();
+        throw asStoreError(error, 'the store cannot read');
+      },
+    );
+  }
+
+  #finishRead(
+    expected: ExpectedRecord,
+    segment: Segment,
+    id: number,
+    value: Buffer | undefined,
+  ): Uint8Array | Promise<Uint8Array> {
+    const unchanged = this.#keys.holds(id, expected.seq);
+    if (value !== undefined) {
+      if (unchanged) this.#cache.put(id, value, 0, value.length);
+      return value;
+    }
+    // A merge moved the record while we read: its copy counts.
+    if (unchanged && this.#keys.segmentOf(id) !== segment.number) return this.#read(expected.key, id);
+    if (unchanged) this.#lost(id, segment);
+    throw lostKey();
+  }
+
+  /** The key's newest record cannot be read. */
+  #lost(id: number, segment: Segment): void {
+    const keys = this.#keys;
+    const offset = keys.offsetOf(id);
+    const valueBytes = keys.valueBytesOf(id);
+    const bytes = recordBytes(keys.keyBytesOf(id), valueBytes);
+    if (keys.stateOf(id) === 'damaged') return;
+    keys.place(id, keys.segmentOf(id), offset, valueBytes, keys.seqOf(id), 'damaged');
+    segment.damaged = true;
+    const tokens = [keys.tokenOf(id)];
+    this.fingerprints.changed(keys.tokenOf(id));
+    this.#book.add({
+      kind: 'value',
+      segment: segment.number,
+      offset,
+      bytes,
+      keyCount: 1,
+      tokens,
+      foundBy: 'read',
+    });
+    this.#io.log.event('error', 'store.damage.found', {
+      segment: segment.number,
+      kind: 'value',
+      offset,
+      bytes,
+    });
+  }
+
+  #fail(error: LockstepError): void {
+    if (this.#state === 'open') this.#state = 'failed';
+    this.#io.log.event('error', 'store.failed', { detail: error.message });
+    for (const failed of this.#onFailed) failed(error);
+  }
+
+  *#keysOf(ids: Iterable<number>): Generator<PackedKey, void, undefined> {
+    for (const id of ids) yield this.#keys.keyOf(id);
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * Values written or read lately, so that a hot read is answered on the spot. Values lie back to back in chunks; when
+ * all chunks are used, the oldest is let go: what was read from it since moves to the newest chunk (at most half a
+ * chunk's worth), the rest is forgotten.
+ *
+ *     entry     u32 id | u32 length, upper bit: read since it was put here | value | padding to 8 bytes
+ *
+ * A chunk that is let go is never written again, so a view handed out stays good for as long as it is held. The key
+ * directory's row holds the place of the key's value; places are exact: a row never points at another key's entry.
+ */
+import { assert } from '../base/assert.ts';
+import type { KeyDirectory } from './key-directory.ts';
+
+const unitBytes = 8;
+const headBytes = 8;
+const hitBit = 0x80000000;
+const chunkBytesMin = 4 * 1024;
+const chunkBytesMax = 256 * 1024;
+const chunksWanted = 16;
+
+export class ValueCache {
+  readonly #directory: KeyDirectory;
+  readonly #chunkBytes: number;
+  readonly #chunkCount: number;
+  readonly #chunks: Buffer[] = [];
+  /** The chunk being filled, and how far. */
+  #current = -1;
+  #end = 0;
+
+  constructor(directory: KeyDirectory, bytesMax: number) {
+    this.#directory = directory;
+    const wanted = Math.floor(bytesMax / chunksWanted / unitBytes) * unitBytes;
+    this.#chunkBytes = Math.min(chunkBytesMax, Math.max(chunkBytesMin, wanted));
+    const chunkCount = Math.floor(bytesMax / this.#chunkBytes);
+    this.#chunkCount = chunkCount < 2 ? 0 : chunkCount;
+  }
+
+  /** Bytes of memory taken. */
+  get bytes(): number {
+    return this.#chunks.length * this.#chunkBytes;
+  }
+
+  /** The value of a live key, or undefined when it is not here. A view: not to be changed; copy it to keep it long. */
+  get(id: number): Buffer | undefined {
+    const place = this.#directory.cacheOf(id);
+    if (place === 0) return undefined;
+    const at = (place - 1) * unitBytes;
+    const chunk = this.#chunks[Math.floor(at / this.#chunkBytes)];
+    assert(chunk !== undefined, 'a cache place lies in a chunk');
+    const head = at % this.#chunkBytes;
+    const length = chunk.readUInt32LE(head + 4);
+    if (length < hitBit) chunk.writeUInt32LE(length + hitBit, head + 4);
+    return chunk.subarray(head + headBytes, head + headBytes + (length & 0x7fffffff));
+  }
+
+  /** Keeps a copy of the key's newest value, unless it is too large to be worth it. */
+  put(id: number, bytes: Uint8Array, from: number, length: number): void {
+    const entryBytes = entrySize(length);
+    if (this.#chunkCount === 0 || entryBytes > this.#chunkBytes / 4) {
+      this.forget(id);
+      return;
+    }
+    if (this.#current < 0 || this.#end + entryBytes > this.#chunkBytes) this.#turn();
+    this.#append(id, bytes, from, length);
+  }
+
+  /** The key's value changed or the key is going: what is kept no longer holds. */
+  forget(id: number): void {
+    if (this.#directory.cacheOf(id) !== 0) this.#directory.setCache(id, 0);
+  }
+
+  #append(id: number, bytes: Uint8Array, from: number, length: number): void {
+    const chunk = this.#chunks[this.#current];
+    assert(chunk !== undefined, 'the current chunk exists');
+    const head = this.#end;
+    chunk.writeUInt32LE(id, head);
+    chunk.writeUInt32LE(length, head + 4);
+    copyBytes(bytes, from, length, chunk, head + headBytes);
+    this.#end += entrySize(length);
+    this.#directory.setCache(id, (this.#current * this.#chunkBytes + head) / unitBytes + 1);
+  }
+
+  /** Begins a new chunk in the place of the oldest. */
+  #turn(): void {
+    const turned = this.#current;
+    const endOfTurned = this.#end;
+    const next = (turned + 1) % this.#chunkCount;
+    const oldest = this.#chunks[next];
+    // Unused bytes must not read as entries: the end is marked.
+    if (turned >= 0 && endOfTurned + headBytes <= this.#chunkBytes) {
+      this.#chunks[turned]?.writeUInt32LE(0, endOfTurned);
+    }
+    this.#chunks[next] = Buffer.allocUnsafeSlow(this.#chunkBytes);
+    this.#current = next;
+    this.#end = 0;
+    if (oldest !== undefined) this.#release(oldest, next);
+  }
+
+  #release(oldest: Buffer, number: number): void {
+    let at = 0;
+    while (at + headBytes <= this.#chunkBytes) {
+      const id = oldest.readUInt32LE(at);
+      if (id === 0) break;
+      const length = oldest.readUInt32LE(at + 4);
+      const place = (number * this.#chunkBytes + at) / unitBytes + 1;
+      const valueAt = at + headBytes;
+      at += entrySize(length & 0x7fffffff);
+      if (!this.#directory.pointsAt(id, place)) continue;
+      this.#directory.setCache(id, 0);
+      const keep = length >= hitBit && this.#end + entrySize(length & 0x7fffffff) <= this.#chunkBytes / 2;
+      if (keep) this.#append(id, oldest, valueAt, length & 0x7fffffff);
+    }
+  }
+}
+
+function entrySize(length: number): number {
+  return Math.ceil((headBytes + length) / unitBytes) * unitBytes;
+}
+
+/** Short runs byte by byte, which is faster than a call out of JavaScript. */
+function copyBytes(from: Uint8Array, at: number, length: number, into: Uint8Array, place: number): void {
+  if (length > 128) {
+    into.set(from.subarray(at, at + length), place);
+    return;
+  }
+  for (let index = 0; index < length; index++) into[place + index] = from[at + index] ?? 0;
+}

@@ -1,0 +1,182 @@
+/**
+ * Messages to frames and back. The bodies follow schema.ts; those of every read and write are written and read by hand
+ * (object-bodies.ts), the others by reflection (bodies.ts).
+ *
+ * Encoding copies what the message holds. Decoding does not: `object`, `context`, `content` and `words` of a decoded
+ * message are views of the bytes received (frames.ts says who copies). A frame that is no message throws `FrameError`.
+ *
+ * Adding a message: its type in schema.ts, its number in kinds.ts, a case to encode and one to decode here.
+ */
+import { unreachable } from '../base/assert.ts';
+import type { ErrorCode } from '../base/errors.ts';
+import { errorCodes } from '../base/errors.ts';
+import { bytesOf } from '../base/ids.ts';
+import { decodeBody, encodeBody } from './bodies.ts';
+import type { FrameArena } from './frame-arena.ts';
+import type { Frame } from './frames.ts';
+import { FrameError } from './frames.ts';
+import { replyKinds, requestKinds } from './kinds.ts';
+import type { PeerReply, PeerRequest } from './messages.ts';
+import { decodeKeyed, decodeObjectBody, encodeKeyed, encodeObjectBody, missing } from './object-bodies.ts';
+import { schemaType } from './schema.ts';
+
+const coordinateWriteType = schemaType('CoordinateWrite');
+const failedType = schemaType('Failed');
+const gossipType = schemaType('Gossip');
+const mergeBatchType = schemaType('MergeBatch');
+const transactType = schemaType('Transact');
+const antiEntropyType = schemaType('AntiEntropy');
+const transferRangeType = schemaType('TransferRange');
+const noBytes = Buffer.alloc(0);
+
+/** Characters of a failure's detail that travel; the rest is cut. */
+export const detailCharsMax = 1024;
+
+/** The frame of a request. Throws `TooLarge` when it exceeds the arena's limit. */
+export function encodeRequest(arena: FrameArena, id: number, request: PeerRequest): Buffer {
+  const kind = requestKinds[request.kind];
+  switch (request.kind) {
+    case 'ping':
+      return arena.frame(kind, id, noBytes);
+    case 'readObject':
+      return encodeKeyed(arena, kind, id, request.key, request.token);
+    case 'mergeObject':
+      return encodeKeyed(arena, kind, id, request.key, request.token, request.object);
+    case 'coordinateWrite':
+      return arena.frame(kind, id, coordinateWriteBody(request));
+    case 'gossip':
+      return arena.frame(kind, id, encodeBody(gossipType, { words: request.words }));
+    case 'mergeBatch':
+      return arena.frame(kind, id, encodeBody(mergeBatchType, { words: request.words }));
+    case 'transact':
+      return arena.frame(kind, id, encodeBody(transactType, { words: request.words }));
+    case 'antiEntropy':
+      return arena.frame(kind, id, encodeBody(antiEntropyType, { words: request.words }));
+    case 'transferRange':
+      return arena.frame(kind, id, encodeBody(transferRangeType, { words: request.words }));
+    default:
+      return unreachable(request);
+  }
+}
+
+/** The request in a frame. Throws `FrameError` when it holds none. */
+export function decodeRequest(frame: Frame): PeerRequest {
+  switch (frame.kind) {
+    case requestKinds.ping:
+      return { kind: 'ping' };
+    case requestKinds.readObject: {
+      const { key, token } = decodeKeyed(frame.body);
+      return { kind: 'readObject', key, token };
+    }
+    case requestKinds.mergeObject: {
+      const { key, token, object } = decodeKeyed(frame.body);
+      if (object === undefined) throw missing('object');
+      return { kind: 'mergeObject', key, token, object };
+    }
+    case requestKinds.coordinateWrite:
+      return decodeCoordinateWrite(frame.body);
+    case requestKinds.gossip:
+      return { kind: 'gossip', words: decodeBody(gossipType, frame.body).bytes('words') };
+    case requestKinds.mergeBatch:
+      return { kind: 'mergeBatch', words: decodeBody(mergeBatchType, frame.body).bytes('words') };
+    case requestKinds.transact:
+      return { kind: 'transact', words: decodeBody(transactType, frame.body).bytes('words') };
+    case requestKinds.antiEntropy:
+      return { kind: 'antiEntropy', words: decodeBody(antiEntropyType, frame.body).bytes('words') };
+    case requestKinds.transferRange:
+      return { kind: 'transferRange', words: decodeBody(transferRangeType, frame.body).bytes('words') };
+    default:
+      throw new FrameError('type', `a frame of kind ${frame.kind} where a request was expected`);
+  }
+}
+
+/** The frame of a reply. Throws `TooLarge` when it exceeds the arena's limit. */
+export function encodeReply(arena: FrameArena, id: number, reply: PeerReply): Buffer {
+  const kind = replyKinds[reply.kind];
+  switch (reply.kind) {
+    case 'pong':
+    case 'written':
+      return arena.frame(kind, id, noBytes);
+    case 'object':
+    case 'coordinated':
+      return encodeObjectBody(arena, kind, id, reply.object);
+    case 'gossiped':
+      return arena.frame(kind, id, encodeBody(gossipType, { words: reply.words }));
+    case 'transacted':
+      return arena.frame(kind, id, encodeBody(transactType, { words: reply.words }));
+    case 'antiEntropyAnswered':
+      return arena.frame(kind, id, encodeBody(antiEntropyType, { words: reply.words }));
+    case 'rangeTransferred':
+      return arena.frame(kind, id, encodeBody(transferRangeType, { words: reply.words }));
+    case 'failed':
+      return arena.frame(kind, id, failedBody(reply.code, reply.detail));
+    default:
+      return unreachable(reply);
+  }
+}
+
+/** The reply in a frame. Throws `FrameError` when it holds none. */
+export function decodeReply(frame: Frame): PeerReply {
+  switch (frame.kind) {
+    case replyKinds.pong:
+      return { kind: 'pong' };
+    case replyKinds.written:
+      return { kind: 'written' };
+    case replyKinds.object:
+      return { kind: 'object', object: decodeObjectBody(frame.body) };
+    case replyKinds.coordinated: {
+      const object = decodeObjectBody(frame.body);
+      if (object === undefined) throw missing('object');
+      return { kind: 'coordinated', object };
+    }
+    case replyKinds.gossiped:
+      return { kind: 'gossiped', words: decodeBody(gossipType, frame.body).bytes('words') };
+    case replyKinds.transacted:
+      return { kind: 'transacted', words: decodeBody(transactType, frame.body).bytes('words') };
+    case replyKinds.antiEntropyAnswered:
+      return { kind: 'antiEntropyAnswered', words: decodeBody(antiEntropyType, frame.body).bytes('words') };
+    case replyKinds.rangeTransferred:
+      return { kind: 'rangeTransferred', words: decodeBody(transferRangeType, frame.body).bytes('words') };
+    case replyKinds.failed:
+      return decodeFailed(frame.body);
+    default:
+      throw new FrameError('type', `a frame of kind ${frame.kind} where a reply was expected`);
+  }
+}
+
+function coordinateWriteBody(request: Extract<PeerRequest, { kind: 'coordinateWrite' }>): Uint8Array {
+  return encodeBody(coordinateWriteType, {
+    key: bytesOf(request.key),
+    token: request.token,
+    level: request.level,
+    ifNoneMatch: request.ifNoneMatch,
+    ifContext: request.ifContext,
+    context: request.context,
+    content: request.content,
+  });
+}
+
+function decodeCoordinateWrite(body: Buffer): PeerRequest {
+  const fields = decodeBody(coordinateWriteType, body);
+  return {
+    kind: 'coordinateWrite',
+    key: fields.key('key'),
+    token: fields.token('token'),
+    context: fields.bytesOrNone('context'),
+    content: fields.bytes('content'),
+    level: fields.text('level'),
+    ifNoneMatch: fields.flag('ifNoneMatch'),
+    ifContext: fields.bytesOrNone('ifContext'),
+  };
+}
+
+function failedBody(code: ErrorCode, detail: string): Uint8Array {
+  return encodeBody(failedType, { code: errorCodes.indexOf(code), detail: detail.slice(0, detailCharsMax) });
+}
+
+function decodeFailed(body: Buffer): PeerReply {
+  const fields = decodeBody(failedType, body);
+  // A newer peer may know more codes; what this one does not know is a failure without promises.
+  const code = errorCodes[fields.number('code')] ?? 'Internal';
+  return { kind: 'failed', code, detail: fields.text('detail') };
+}

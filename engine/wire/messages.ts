@@ -1,0 +1,86 @@
+/**
+ * What nodes say to each other, as values. How the words travel is frames.ts and codec.ts in this room; who says them
+ * is engine/peer. Adding a message: a member here, its row in the codec's schema, and a handler in the room it serves.
+ */
+import type { ErrorCode } from '../base/errors.ts';
+import type { NodeId, Token } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+
+/** Version of the peer protocol; a peer that speaks another one is refused at the handshake. */
+export const wireVersion = 1;
+
+/** The first words of a connection, in both directions. */
+export interface Hello {
+  readonly clusterId: string;
+  readonly node: NodeId;
+  readonly datacenter: string;
+  readonly rack: string;
+  readonly tokens: readonly Token[];
+  /** Random 48-bit epoch of this life of the node, in hex. */
+  readonly epoch: string;
+  /** Number of this life of the node: greater than those of its earlier lives. */
+  readonly generation: number;
+  /** It is on its way into the cluster and owns nothing yet. */
+  readonly joining: boolean;
+  /** The dead node whose tokens it takes over. */
+  readonly replaces?: NodeId;
+  /** Its view of who owns what (engine/membership/agreement.ts). */
+  readonly view?: string;
+  /** The client-facing version of the product, for operators. */
+  readonly version: string;
+}
+
+export type PeerRequest =
+  /** Are you there? Answered by `pong`. */
+  | { readonly kind: 'ping' }
+  /** The object under a key, as this replica has it. Answered by `object`. */
+  | { readonly kind: 'readObject'; readonly key: PackedKey; readonly token: Token }
+  /** Merge this object into yours and answer `written` once it is durable at your sync mode. */
+  | {
+      readonly kind: 'mergeObject';
+      readonly key: PackedKey;
+      readonly token: Token;
+      readonly object: Uint8Array;
+    }
+  /** You are a replica and I am not: coordinate this write for me. Answered by `coordinated`. */
+  | {
+      readonly kind: 'coordinateWrite';
+      readonly key: PackedKey;
+      readonly token: Token;
+      /** The client's causal context (`encodeContext`); empty for none. */
+      readonly context: Uint8Array;
+      /** One sibling to be: `encodeContent` of engine/object/content.ts. */
+      readonly content: Uint8Array;
+      /** Durable replicas to wait for: a consistency level by name, or a number as text. */
+      readonly level: string;
+      readonly ifNoneMatch: boolean;
+      /** The write is refused unless the stored context equals this one; empty for no condition. */
+      readonly ifContext: Uint8Array;
+    }
+  /** Membership's words (engine/membership/gossip-codec.ts). Answered by `gossiped`. */
+  | { readonly kind: 'gossip'; readonly words: Uint8Array }
+  /** Several objects to merge, all or none (engine/dispatch/batch-words.ts). Answered by `written`. */
+  | { readonly kind: 'mergeBatch'; readonly words: Uint8Array }
+  /** Of a transaction (engine/xa/words.ts). Answered by `transacted`. */
+  | { readonly kind: 'transact'; readonly words: Uint8Array }
+  /** Of an exchange of hash trees (engine/aae/words.ts). Answered by `antiEntropyAnswered`. */
+  | { readonly kind: 'antiEntropy'; readonly words: Uint8Array }
+  /** The next objects of a range of tokens (engine/transfer/range-words.ts). Answered by `rangeTransferred`. */
+  | { readonly kind: 'transferRange'; readonly words: Uint8Array };
+
+export type PeerReply =
+  | { readonly kind: 'pong' }
+  /** `object` is absent when the replica has nothing under the key. */
+  | { readonly kind: 'object'; readonly object: Uint8Array | undefined }
+  | { readonly kind: 'written' }
+  /** The object after the write. */
+  | { readonly kind: 'coordinated'; readonly object: Uint8Array }
+  /** Membership's words in return. */
+  | { readonly kind: 'gossiped'; readonly words: Uint8Array }
+  /** Of a transaction in return. */
+  | { readonly kind: 'transacted'; readonly words: Uint8Array }
+  /** Of an exchange in return. */
+  | { readonly kind: 'antiEntropyAnswered'; readonly words: Uint8Array }
+  /** Objects of a range (engine/transfer/range-words.ts). */
+  | { readonly kind: 'rangeTransferred'; readonly words: Uint8Array }
+  | { readonly kind: 'failed'; readonly code: ErrorCode; readonly detail: string };

@@ -1,0 +1,90 @@
+/** Plays of a branch's protocol against goldens that read as prose (`npx vitest run engine/xa -u` rewrites). */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import type { BranchEvent, BranchPhase } from './branch-protocol.ts';
+import { describeBranchCommand, stepBranch } from './branch-protocol.ts';
+
+const heard = {
+  prepared: { kind: 'prepareForced' },
+  lost: { kind: 'prepareLost' },
+  commit: { kind: 'commitHeard' },
+  rollback: { kind: 'rollbackHeard' },
+  applied: { kind: 'applyForced' },
+  failed: { kind: 'applyFailed' },
+  waited: { kind: 'waited' },
+  silent: { kind: 'coordinatorSilent' },
+  forget: { kind: 'forgetHeard' },
+  operatorCommits: { kind: 'operatorDecided', decision: 'commit' },
+  operatorRollsBack: { kind: 'operatorDecided', decision: 'rollback' },
+} as const satisfies Record<string, BranchEvent>;
+
+const plays: readonly [title: string, start: BranchPhase, events: readonly (keyof typeof heard)[]][] = [
+  [
+    'It votes once its record is durable, acknowledges once its writes are, and forgets when told.',
+    'preparing',
+    ['prepared', 'commit', 'applied', 'forget'],
+  ],
+  ['Commit said twice is done once.', 'prepared', ['commit', 'commit', 'applied', 'commit']],
+  ['It rolls back, and does so once.', 'prepared', ['rollback', 'rollback']],
+  ['A record of which nobody knows whether it is there is no vote.', 'preparing', ['lost', 'commit']],
+  ['Rolled back while its record is under way.', 'preparing', ['rollback', 'prepared']],
+  ['It asks: first the coordinator, then the others.', 'prepared', ['waited', 'silent', 'commit', 'applied']],
+  [
+    'The disk refuses the writes: it stays prepared, and commits when told again.',
+    'prepared',
+    ['commit', 'failed', 'commit', 'applied'],
+  ],
+  [
+    'An operator rolls back what the coordinator commits.',
+    'prepared',
+    ['operatorRollsBack', 'commit', 'forget'],
+  ],
+  [
+    'An operator commits what the coordinator rolls back.',
+    'prepared',
+    ['operatorCommits', 'applied', 'rollback'],
+  ],
+];
+
+function play([title, start, events]: (typeof plays)[number]): string {
+  const lines = [title, `    (${start})`];
+  let phase = start;
+  for (const name of events) {
+    const step = stepBranch(phase, heard[name]);
+    ({ phase } = step);
+    const commands = step.commands.map(describeBranchCommand).join(', ');
+    lines.push(`${name} -> ${commands === '' ? 'nothing' : commands}`, `    (${phase})`);
+  }
+  return lines.join('\n');
+}
+
+describe('a branch', () => {
+  it('plays as the literature has it', async () => {
+    await expect(`${plays.map(play).join('\n\n')}\n`).toMatchFileSnapshot('testdata/branch-plays.txt');
+  });
+
+  it('votes commit only from a forced record, applies once, and gives its locks back once', () => {
+    const names = Object.keys(heard) as (keyof typeof heard)[];
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...names), { maxLength: 20 }), (events) => {
+        let phase: BranchPhase = 'preparing';
+        const counts = { voteCommit: 0, release: 0, applyForced: 0 };
+        for (const name of events) {
+          // The driver reports the end of a step only while it is under way.
+          const applying = phase === 'committing' || phase === 'heuristicCommitting';
+          if ((name === 'applied' || name === 'failed') && !applying) continue;
+          const step = stepBranch(phase, heard[name]);
+          for (const { kind } of step.commands) if (kind in counts) counts[kind as keyof typeof counts] += 1;
+          if (name === 'applied') counts.applyForced += 1;
+          if (step.commands.some(({ kind }) => kind === 'voteCommit')) expect(name).toBe('prepared');
+          ({ phase } = step);
+        }
+        expect(counts.voteCommit).toBeLessThanOrEqual(1);
+        expect(counts.applyForced).toBeLessThanOrEqual(1);
+        expect(counts.release).toBeLessThanOrEqual(1);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

@@ -1,0 +1,152 @@
+/**
+ * One branch of a transaction as a pure state machine: events in, commands out, both printable (sources and the table
+ * of what is forced when: coordinator-protocol.ts; states after X/Open XA, C193: S2 idle, S3 prepared, S5 heuristically
+ * completed).
+ *
+ * Invariants: a branch votes commit only after its prepare record is durable; from then on it changes its mind for
+ * nobody but the coordinator's decision, another branch that knows it, or an operator (a heuristic decision, which is
+ * remembered until the coordinator lets it be forgotten); its locks are held from before the vote until the outcome.
+ */
+
+export type BranchPhase =
+  | 'preparing'
+  | 'prepared'
+  | 'committing'
+  | 'applied'
+  | 'rolledBack'
+  | 'heuristicCommitting'
+  | 'heuristicCommitted'
+  | 'heuristicRolledBack'
+  | 'gone';
+
+export type BranchEvent =
+  /** The prepare record is durable. */
+  | { readonly kind: 'prepareForced' }
+  /** The prepare record could not be written, or nobody knows whether it was. */
+  | { readonly kind: 'prepareLost' }
+  | { readonly kind: 'commitHeard' }
+  | { readonly kind: 'rollbackHeard' }
+  /** The writes, and the record that says so, are durable. */
+  | { readonly kind: 'applyForced' }
+  | { readonly kind: 'applyFailed' }
+  | { readonly kind: 'operatorDecided'; readonly decision: 'commit' | 'rollback' }
+  /** The outcome has stayed out for so long that somebody has to be asked. */
+  | { readonly kind: 'waited' }
+  /** The coordinator cannot be reached, or does not know yet. */
+  | { readonly kind: 'coordinatorSilent' }
+  | { readonly kind: 'forgetHeard' };
+
+export type BranchCommand =
+  | { readonly kind: 'voteCommit' }
+  | { readonly kind: 'voteAbort' }
+  /** Write the batch and the `applied` record in one atomic step. */
+  | { readonly kind: 'apply' }
+  | { readonly kind: 'release' }
+  | { readonly kind: 'acknowledge' }
+  /** No force: a lost removal is asked about again, and presumed abort answers. */
+  | { readonly kind: 'dropRecord' }
+  /** An operator's decision, forced, to be compared with the coordinator's. */
+  | { readonly kind: 'forceHeuristic'; readonly decision: 'commit' | 'rollback' }
+  | { readonly kind: 'reportMixed' }
+  | { readonly kind: 'askCoordinator' }
+  | { readonly kind: 'askBranches' };
+
+export interface BranchStep {
+  readonly phase: BranchPhase;
+  readonly commands: readonly BranchCommand[];
+}
+
+const stay = (phase: BranchPhase, ...kinds: readonly BranchCommand[]): BranchStep => ({
+  phase,
+  commands: kinds,
+});
+
+export function stepBranch(phase: BranchPhase, event: BranchEvent): BranchStep {
+  switch (event.kind) {
+    case 'prepareForced':
+      return phase === 'preparing' ? stay('prepared', { kind: 'voteCommit' }) : stay(phase);
+    case 'prepareLost':
+      return phase === 'preparing'
+        ? stay('gone', { kind: 'release' }, { kind: 'voteAbort' }, { kind: 'dropRecord' })
+        : stay(phase);
+    case 'commitHeard':
+      return hearCommit(phase);
+    case 'rollbackHeard':
+      return hearRollback(phase);
+    case 'applyForced':
+      return applied(phase);
+    case 'applyFailed':
+      return phase === 'committing' || phase === 'heuristicCommitting' ? stay('prepared') : stay(phase);
+    case 'operatorDecided':
+      return phase === 'prepared' ? hearOperator(event.decision) : stay(phase);
+    case 'waited':
+      return waits(phase) ? stay(phase, { kind: 'askCoordinator' }) : stay(phase);
+    case 'coordinatorSilent':
+      return phase === 'prepared' ? stay(phase, { kind: 'askBranches' }) : stay(phase);
+    case 'forgetHeard':
+      return hearForget(phase);
+  }
+}
+
+/** Prepared, or decided by an operator and not yet compared with the coordinator's decision. */
+export function waits(phase: BranchPhase): boolean {
+  return phase === 'prepared' || phase === 'heuristicCommitted' || phase === 'heuristicRolledBack';
+}
+
+function hearCommit(phase: BranchPhase): BranchStep {
+  switch (phase) {
+    case 'prepared':
+      return stay('committing', { kind: 'apply' });
+    case 'applied':
+    case 'heuristicCommitted':
+    case 'gone':
+      // Said again: it has been done, and once is enough.
+      return stay(phase, { kind: 'acknowledge' });
+    case 'heuristicRolledBack':
+      return stay(phase, { kind: 'reportMixed' }, { kind: 'acknowledge' });
+    case 'preparing':
+    case 'committing':
+    case 'heuristicCommitting':
+    case 'rolledBack':
+      return stay(phase);
+  }
+}
+
+function hearRollback(phase: BranchPhase): BranchStep {
+  switch (phase) {
+    case 'preparing':
+      // Its record may become durable yet; the vote is abort, and nobody will commit it.
+      return stay('rolledBack', { kind: 'release' }, { kind: 'voteAbort' }, { kind: 'dropRecord' });
+    case 'prepared':
+      return stay('rolledBack', { kind: 'dropRecord' }, { kind: 'release' });
+    case 'heuristicCommitted':
+      return stay('gone', { kind: 'reportMixed' }, { kind: 'dropRecord' });
+    case 'heuristicRolledBack':
+      return stay('gone', { kind: 'dropRecord' });
+    case 'committing':
+    case 'applied':
+    case 'rolledBack':
+    case 'heuristicCommitting':
+    case 'gone':
+      return stay(phase);
+  }
+}
+
+function applied(phase: BranchPhase): BranchStep {
+  if (phase === 'committing') return stay('applied', { kind: 'release' }, { kind: 'acknowledge' });
+  return phase === 'heuristicCommitting' ? stay('heuristicCommitted', { kind: 'release' }) : stay(phase);
+}
+
+function hearOperator(decision: 'commit' | 'rollback'): BranchStep {
+  if (decision === 'commit') return stay('heuristicCommitting', { kind: 'apply' });
+  return stay('heuristicRolledBack', { kind: 'forceHeuristic', decision }, { kind: 'release' });
+}
+
+function hearForget(phase: BranchPhase): BranchStep {
+  const forgettable = ['applied', 'heuristicCommitted', 'heuristicRolledBack'].includes(phase);
+  return forgettable ? stay('gone', { kind: 'dropRecord' }) : stay(phase);
+}
+
+export function describeBranchCommand(command: BranchCommand): string {
+  return 'decision' in command ? `${command.kind} ${command.decision}` : command.kind;
+}

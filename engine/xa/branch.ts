@@ -1,0 +1,91 @@
+/** A branch that this node holds, its records, and the atomic step that carries it out. */
+import { present } from '../base/assert.ts';
+import { Deferred } from '../base/deferred.ts';
+import type { LockstepError } from '../base/errors.ts';
+import { BatchRound } from '../dispatch/batch-round.ts';
+import type { Place } from '../dispatch/slots.ts';
+import type { StoreWrite } from '../store/store.ts';
+import type { BranchPhase } from './branch-protocol.ts';
+import type { TransactionContext } from './context.ts';
+import type { Voted } from './orders.ts';
+import { describeKey, itemsOf, placesOf, writesOf } from './orders.ts';
+import type { BranchState } from './records.ts';
+import { writeBranch, writeClient } from './records.ts';
+import { mark } from './steps.ts';
+import type { BranchOrder } from './words.ts';
+import type { Xid } from './xid.ts';
+
+/** A branch that is, or was, prepared here. */
+export interface Branch {
+  readonly xid: Xid;
+  phase: BranchPhase;
+  /** With the contexts that its writes will have seen. */
+  order: BranchOrder;
+  readonly places: readonly Place[];
+  readonly sinceMs: number;
+  /** When the outcome was last asked for, or the vote was given. */
+  askedUs: number;
+  /** The vote, while it is being prepared. */
+  readonly voted: Deferred<Voted>;
+  /** The commit that is under way; true when the level was met. */
+  applying: Promise<boolean | LockstepError> | undefined;
+}
+
+/** The branch's record in that state. */
+export function recordOf({ xid, sinceMs, order }: Branch, state: BranchState): StoreWrite {
+  if (state === 'prepared') return writeBranch(xid, { state, sinceMs, order, places: [] });
+  return writeBranch(xid, { state, sinceMs, order: { ...order, operations: [] }, places: placesOf(order) });
+}
+
+/** Marks a step with the keys that the branch holds. */
+export function markPlaces(
+  io: TransactionContext['io'],
+  step: 'p.locks.taken' | 'p.recovery.scan',
+  { xid, phase, places }: Branch,
+): void {
+  if (!io.log.enabled('trace')) return;
+  mark(io, step, xid, { phase, keys: places.map(({ key }) => describeKey(key)).join(' ') });
+}
+
+/** What lies beside the branch's writes in their batch. */
+export function appliedRecords(branch: Branch, state: BranchState): readonly StoreWrite[] {
+  const { xid, sinceMs, order } = branch;
+  const record = recordOf(branch, state);
+  return order.clientId === '' ? [record] : [record, writeClient(order.clientId, { xid, sinceMs })];
+}
+
+/**
+ * Writes a branch's batch and `records` in one atomic step, and sends it to the other replicas. Resolves with the round
+ * when it is durable here, or with the error that leaves it open whether it will be.
+ */
+export async function applyBatch(
+  { io, parts }: TransactionContext,
+  xid: Xid,
+  order: BranchOrder,
+  records: readonly StoreWrite[],
+): Promise<BatchRound | LockstepError> {
+  const writes = writesOf(order);
+  const timeoutUs = parts.settings.timeoutMs * 1000;
+  const durable = new Deferred<LockstepError | undefined>();
+  let round: BatchRound | undefined;
+  // Where values stand beside each other, an attempt that a crash cuts off must not have reached anybody: the next
+  // attempt's dots differ.
+  const early = writes.every(({ key }) => !parts.rules(key).allowMult);
+  parts.replica.coordinateAll(writes, records, {
+    applied: (bytes) => {
+      mark(io, 'p.apply.partial', xid);
+      round = new BatchRound(parts, itemsOf(writes, bytes), order.level);
+      if (early) round.send(timeoutUs);
+      mark(io, 'p.applied', xid);
+    },
+    durable: () => durable.resolve(undefined),
+    failed: (error) => durable.resolve(error),
+  });
+  const error = await durable.promise;
+  if (error !== undefined) return error;
+  mark(io, 'p.applied.synced', xid);
+  const applied = present(round, 'the round of an applied batch');
+  if (!early) applied.send(timeoutUs);
+  applied.durableHere();
+  return applied;
+}

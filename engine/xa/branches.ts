@@ -1,0 +1,398 @@
+/**
+ * The branches of this node: drives branch-protocol.ts with the locks, the log and the replica. A branch prepares at
+ * the primary of its keys, applies as one atomic batch with the record that says so, and is remembered until its
+ * coordinator lets it go.
+ *
+ * Left to others: who asks for a missing outcome (inquiries.ts), what a start finds (recovery.ts).
+ */
+import { Deferred } from '../base/deferred.ts';
+import { LockstepError } from '../base/errors.ts';
+import { BatchRound } from '../dispatch/batch-round.ts';
+import { planWrite } from '../dispatch/plan.ts';
+import type { Place } from '../dispatch/slots.ts';
+import type { StoredObject } from '../object/object.ts';
+import { encodeObject } from '../object/object.ts';
+import type { Branch } from './branch.ts';
+import { appliedRecords, applyBatch, markPlaces, recordOf } from './branch.ts';
+import type { BranchEvent, BranchPhase } from './branch-protocol.ts';
+import { stepBranch } from './branch-protocol.ts';
+import type { TransactionContext } from './context.ts';
+import { Locks } from './locks.ts';
+import type { Voted } from './orders.ts';
+import { describeKey, keysOf, placesOf, resolved, vettedWrite, votedAbort, votedCommit } from './orders.ts';
+import type { BranchRecord, BranchState, ClientRecord } from './records.ts';
+import { dropBranch } from './records.ts';
+import { mark } from './steps.ts';
+import type { BranchOperation, BranchOrder, BranchReply, SaidState } from './words.ts';
+import type { Xid } from './xid.ts';
+
+export type Ended = Extract<BranchReply, { kind: 'ended' }>;
+
+/** Transactions that ended here without a record, remembered for as long as their messages may still be under way. */
+const refusedMax = 16_384;
+
+export class Branches {
+  readonly locks: Locks;
+  readonly #context: TransactionContext;
+  readonly #table = new Map<Xid, Branch>();
+  /** `readOnly`: voted so. `refused`: rolled back, or asked about before it was heard of; never prepared any more. */
+  readonly #ended = new Map<Xid, 'readOnly' | 'refused'>();
+  readonly #clients = new Map<string, ClientRecord>();
+
+  constructor(context: TransactionContext) {
+    this.#context = context;
+    this.locks = new Locks(context.io.clock, context.options.readWaitUs);
+    context.parts.replica.guard(this.locks);
+  }
+
+  /** Every branch with a record, oldest first. */
+  get all(): readonly Branch[] {
+    return [...this.#table.values()];
+  }
+
+  find(xid: Xid): Branch | undefined {
+    return this.#table.get(xid);
+  }
+
+  /** Clients' own names and who carried them out. */
+  get clients(): ReadonlyMap<string, ClientRecord> {
+    return this.#clients;
+  }
+
+  /** Prepares a branch and votes. */
+  prepare(xid: Xid, order: BranchOrder): Promise<Voted> {
+    const known = this.#table.get(xid);
+    if (known !== undefined) return known.voted.promise;
+    mark(this.#context.io, 'p.prepare.recv', xid, { from: order.coordinator });
+    const refused = this.#refusal(xid, order);
+    if (refused !== undefined) {
+      this.#countVote(refused);
+      return Promise.resolve(refused);
+    }
+    const branch = this.#enter(xid, order);
+    this.#context.io.spawn('xa.prepare', () => this.#prepare(branch));
+    return branch.voted.promise;
+  }
+
+  /** Prepares and commits the only branch of a transaction in one step. */
+  async commitAlone(xid: Xid, order: BranchOrder, remembered: boolean): Promise<Voted | Ended> {
+    const refused = this.#table.has(xid)
+      ? votedAbort('prepare_failed', 'the transaction is known already')
+      : this.#refusal(xid, order);
+    if (refused !== undefined) {
+      this.#countVote(refused);
+      return refused;
+    }
+    const branch = this.#enter(xid, order);
+    const checked = await this.#check(branch);
+    const vote = checked ?? (await this.#applyAlone(branch, remembered));
+    this.locks.release(xid, keysOf(branch.places));
+    if (branch.phase !== 'applied') this.#table.delete(xid);
+    if (vote.kind === 'ended') this.#context.metrics.voted('alone');
+    else this.#countVote(vote);
+    if (vote.kind === 'voted' && vote.vote === 'abort') this.#refuse(xid, 'refused');
+    return vote;
+  }
+
+  /** The coordinator's commit: resolves when it is done; with the error when it has to be sent again. */
+  async commit(xid: Xid): Promise<Ended | LockstepError> {
+    const { io } = this.#context;
+    mark(io, 'p.decision.recv', xid, { decision: 'commit' });
+    const branch = this.#table.get(xid);
+    // Without a record it has been done and forgotten: a coordinator commits only whom it heard vote.
+    if (branch === undefined) return { kind: 'ended', met: true };
+    if (branch.phase === 'preparing') return new LockstepError('Conflict', 'the branch is not prepared yet');
+    const { commands } = this.#step(branch, { kind: 'commitHeard' });
+    for (const { kind } of commands) {
+      if (kind === 'apply') branch.applying = this.#apply(branch, 'applied');
+      if (kind === 'reportMixed') this.#reportMixed(branch, 'commit');
+    }
+    const met = await (branch.applying ?? true);
+    if (met instanceof LockstepError) return met;
+    mark(io, 'p.ack.sent', xid);
+    return { kind: 'ended', met };
+  }
+
+  /** The coordinator's rollback, or presumed abort. */
+  rollback(xid: Xid): void {
+    mark(this.#context.io, 'p.decision.recv', xid, { decision: 'rollback' });
+    const branch = this.#table.get(xid);
+    this.#refuse(xid, 'refused');
+    if (branch === undefined) return;
+    const { commands } = this.#step(branch, { kind: 'rollbackHeard' });
+    for (const { kind } of commands) {
+      if (kind === 'release') this.#release(branch);
+      if (kind === 'voteAbort') branch.voted.resolve(votedAbort('prepare_failed', 'it was rolled back'));
+      if (kind === 'reportMixed') this.#reportMixed(branch, 'rollback');
+      if (kind === 'dropRecord') this.#drop(branch);
+    }
+  }
+
+  /** What this node can tell another one. Having no record, it will not prepare the transaction any more. */
+  inquire(xid: Xid): SaidState {
+    const branch = this.#table.get(xid);
+    switch (branch?.phase) {
+      case 'applied':
+      case 'heuristicCommitted':
+        return 'committed';
+      case 'heuristicRolledBack':
+        return 'aborted';
+      case undefined:
+        break;
+      default:
+        return 'undecided';
+    }
+    if (this.#ended.get(xid) === 'readOnly') return 'undecided';
+    this.#refuse(xid, 'refused');
+    return 'none';
+  }
+
+  /** The coordinator needs it no more. */
+  forget(xids: readonly Xid[]): void {
+    for (const xid of xids) {
+      const branch = this.#table.get(xid);
+      if (branch === undefined) continue;
+      const { commands } = this.#step(branch, { kind: 'forgetHeard' });
+      if (commands.some(({ kind }) => kind === 'dropRecord')) this.#drop(branch);
+    }
+  }
+
+  /** An operator's decision over a prepared branch. False: there is none. */
+  async decide(xid: Xid, decision: 'commit' | 'rollback'): Promise<boolean> {
+    const branch = this.#table.get(xid);
+    if (branch?.phase !== 'prepared') return false;
+    const { commands } = this.#step(branch, { kind: 'operatorDecided', decision });
+    this.#context.metrics.decidedByOperator(decision);
+    this.#context.io.log.event('warn', 'xa.branch.decided', { xid, decision });
+    for (const { kind } of commands) {
+      if (kind === 'apply') {
+        branch.applying = this.#apply(branch, 'heuristicCommitted');
+        const met = await branch.applying;
+        if (met instanceof LockstepError) throw met;
+      }
+      if (kind === 'forceHeuristic') {
+        const error = await this.#context.log.force([recordOf(branch, 'heuristicRolledBack')]);
+        if (error !== undefined) throw error;
+      }
+      if (kind === 'release') this.#release(branch);
+    }
+    return true;
+  }
+
+  /** Takes up a branch that a start has found in the log: its locks are held again at once. */
+  restore(xid: Xid, record: BranchRecord): Branch {
+    const places = record.state === 'prepared' ? placesOf(record.order) : record.places;
+    const branch = this.#newBranch(xid, record.order, places, record.sinceMs, record.state);
+    this.#table.set(xid, branch);
+    branch.voted.resolve(votedCommit());
+    if (record.state === 'prepared') {
+      this.locks.take(xid, keysOf(places));
+      this.locks.promise(keysOf(places));
+    }
+    markPlaces(this.#context.io, 'p.recovery.scan', branch);
+    return branch;
+  }
+
+  restoreClient(clientId: string, record: ClientRecord): void {
+    this.#clients.set(clientId, record);
+  }
+
+  forgetClient(clientId: string): void {
+    this.#clients.delete(clientId);
+  }
+
+  /** The writes of an applied branch go to the other replicas once more: a crash may have come before they did. */
+  async spread(branch: Branch): Promise<void> {
+    const done = new Deferred<readonly (StoredObject | undefined)[]>();
+    this.#context.parts.replica.newest(branch.places, (_, objects) => done.resolve(objects));
+    const objects = await done.promise;
+    const items = branch.places.flatMap(({ key, token }, index) => {
+      const object = objects[index];
+      return object === undefined ? [] : [{ key, token, bytes: encodeObject(object) }];
+    });
+    if (items.length === 0) return;
+    const round = new BatchRound(this.#context.parts, items, branch.order.level);
+    round.send(this.#context.parts.settings.timeoutMs * 1000);
+    await round.spread;
+  }
+
+  async #prepare(branch: Branch): Promise<void> {
+    const { io, log } = this.#context;
+    const { xid } = branch;
+    const refused = await this.#check(branch);
+    if (branch.phase !== 'preparing') return;
+    if (refused !== undefined || branch.order.operations.length === 0) {
+      this.#release(branch);
+      this.#table.delete(xid);
+      branch.phase = 'gone';
+      const vote = refused ?? { ...votedCommit(), vote: 'readOnly' as const };
+      if (refused === undefined) this.#refuse(xid, 'readOnly');
+      this.#vote(branch, vote);
+      return;
+    }
+    const forced = log.force([recordOf(branch, 'prepared')], () => mark(io, 'p.prepareRec.written', xid));
+    const error = await forced;
+    if (error === undefined) mark(io, 'p.prepareRec.synced', xid);
+    const { commands } = this.#step(branch, { kind: error === undefined ? 'prepareForced' : 'prepareLost' });
+    for (const { kind } of commands) {
+      if (kind === 'voteCommit') {
+        this.locks.promise(keysOf(branch.places));
+        branch.askedUs = io.clock.nowUs();
+        this.#vote(branch, votedCommit());
+      }
+      if (kind === 'release') this.#release(branch);
+      if (kind === 'voteAbort') this.#vote(branch, votedAbort('prepare_failed', error?.message ?? ''));
+      if (kind === 'dropRecord') this.#drop(branch);
+    }
+  }
+
+  #vote(branch: Branch, vote: Voted): void {
+    this.#countVote(vote);
+    mark(this.#context.io, 'p.vote.sent', branch.xid, { vote: vote.vote });
+    branch.voted.resolve(vote);
+  }
+
+  /** Conditions against the newest objects; leaves in the order what is to be written, and what it has seen. */
+  async #check(branch: Branch): Promise<Voted | undefined> {
+    const { replica } = this.#context.parts;
+    const loaded = new Deferred<LockstepError | readonly (StoredObject | undefined)[]>();
+    replica.newest(branch.places, (error, objects) => loaded.resolve(error ?? objects));
+    const objects = await loaded.promise;
+    if (objects instanceof LockstepError) return votedAbort('prepare_failed', objects.message);
+    const operations: BranchOperation[] = [];
+    for (const [index, operation] of branch.order.operations.entries()) {
+      const current = objects[index];
+      try {
+        replica.vet(vettedWrite(operation), current);
+      } catch (error) {
+        if (!(error instanceof LockstepError)) throw error;
+        const reason = error.code === 'PreconditionFailed' ? 'precondition_failed' : 'prepare_failed';
+        return votedAbort(reason, `operation on ${describeKey(operation.key)}: ${error.message}`);
+      }
+      const written = resolved(operation, current);
+      if (written !== undefined) operations.push(written);
+    }
+    branch.order = { ...branch.order, operations };
+    return undefined;
+  }
+
+  async #applyAlone(branch: Branch, remembered: boolean): Promise<Voted | Ended> {
+    if (branch.order.operations.length === 0) return { ...votedCommit(), vote: 'readOnly' };
+    branch.phase = 'committing';
+    const keep = remembered || branch.order.clientId !== '';
+    const met = await this.#apply(branch, keep ? 'applied' : undefined);
+    if (!keep) branch.phase = 'gone';
+    if (!(met instanceof LockstepError)) return { kind: 'ended', met };
+    branch.phase = 'gone';
+    return met.definite
+      ? votedAbort('prepare_failed', met.message)
+      : { ...votedAbort('prepare_failed', met.message), vote: 'doubtful' };
+  }
+
+  /** Writes the batch, with `recordState` in its record; true when the level was met. */
+  async #apply(branch: Branch, recordState: BranchState | undefined): Promise<boolean | LockstepError> {
+    const { xid, order } = branch;
+    const records = recordState === undefined ? [] : appliedRecords(branch, recordState);
+    const round = await applyBatch(this.#context, xid, order, records);
+    if (round instanceof LockstepError) {
+      this.#step(branch, { kind: 'applyFailed' });
+      return round;
+    }
+    if (order.clientId !== '' && recordState !== undefined) {
+      this.#clients.set(order.clientId, { xid, sinceMs: branch.sinceMs });
+    }
+    this.#step(branch, { kind: 'applyForced' });
+    this.#release(branch);
+    // What it wrote is in the store now.
+    branch.order = { ...order, operations: [] };
+    return round.met;
+  }
+
+  /** Why the order is not even tried; undefined when nothing stands against it. */
+  #refusal(xid: Xid, order: BranchOrder): Voted | undefined {
+    const { parts, metrics } = this.#context;
+    if (this.#ended.has(xid)) return votedAbort('prepare_failed', 'the transaction has ended here already');
+    const earlier = this.#earlier(order.clientId);
+    if (earlier !== undefined) return { ...votedAbort('conflict', 'the id was used before'), earlier };
+    for (const { key, token } of order.operations) {
+      const holder = this.locks.holder(key);
+      if (holder !== undefined) {
+        metrics.lockConflicts += 1;
+        return votedAbort('conflict', `${describeKey(key)} belongs to the transaction ${holder}`);
+      }
+      const placement = parts.ring.placement(token);
+      if (placement[0]?.node !== parts.self.node)
+        return votedAbort('no_targets', `${parts.self.node} is not the primary of ${describeKey(key)}`);
+      const plan = planWrite(parts.view, placement, order.level, 'default');
+      if (plan.kind === 'refused') return votedAbort('no_targets', plan.detail);
+    }
+    return undefined;
+  }
+
+  /** The transaction that has, or may yet have, carried out the client's own name. */
+  #earlier(clientId: string): Voted['earlier'] {
+    if (clientId === '') return undefined;
+    const done = this.#clients.get(clientId);
+    if (done !== undefined) return { xid: done.xid, state: 'committed' };
+    for (const { xid, order } of this.#table.values()) {
+      if (order.clientId === clientId) return { xid, state: 'undecided' };
+    }
+    return undefined;
+  }
+
+  #enter(xid: Xid, order: BranchOrder): Branch {
+    const { io } = this.#context;
+    const branch = this.#newBranch(xid, order, placesOf(order), io.clock.wallMs(), 'preparing');
+    this.#table.set(xid, branch);
+    this.locks.take(xid, keysOf(branch.places));
+    markPlaces(io, 'p.locks.taken', branch);
+    return branch;
+  }
+
+  #newBranch(
+    xid: Xid,
+    order: BranchOrder,
+    places: readonly Place[],
+    sinceMs: number,
+    phase: BranchPhase,
+  ): Branch {
+    const askedUs = this.#context.io.clock.nowUs();
+    return { xid, order, places, sinceMs, phase, askedUs, voted: new Deferred(), applying: undefined };
+  }
+
+  #step(branch: Branch, event: BranchEvent): ReturnType<typeof stepBranch> {
+    const step = stepBranch(branch.phase, event);
+    branch.phase = step.phase;
+    return step;
+  }
+
+  #release({ xid, places }: Branch): void {
+    this.locks.release(xid, keysOf(places));
+    mark(this.#context.io, 'p.locks.released', xid);
+  }
+
+  /** The record goes, unforced; what is lost of this is asked about again. */
+  #drop(branch: Branch): void {
+    this.#table.delete(branch.xid);
+    this.#context.io.spawn('xa.drop', async () => {
+      await this.#context.log.force([dropBranch(branch.xid)]);
+    });
+  }
+
+  #refuse(xid: Xid, how: 'readOnly' | 'refused'): void {
+    if (!this.#ended.has(xid)) this.#ended.set(xid, how);
+    if (this.#ended.size <= refusedMax) return;
+    const [oldest] = this.#ended.keys();
+    if (oldest !== undefined) this.#ended.delete(oldest);
+  }
+
+  #reportMixed({ xid, phase }: Branch, decision: 'commit' | 'rollback'): void {
+    this.#context.metrics.decidedByOperator('mixed');
+    this.#context.io.log.event('error', 'xa.branch.mixed', { xid, here: phase, decision });
+  }
+
+  #countVote({ vote }: Voted): void {
+    if (vote === 'doubtful') return;
+    this.#context.metrics.voted(vote === 'readOnly' ? 'read_only' : vote);
+  }
+}

@@ -1,0 +1,72 @@
+/** What the drivers of transactions work with: the rooms below, the node's settings, and the way to another node. */
+import { BytesError } from '../base/bytes.ts';
+import { Deferred } from '../base/deferred.ts';
+import type { ErrorCode } from '../base/errors.ts';
+import type { NodeId } from '../base/ids.ts';
+import type { DispatchParts } from '../dispatch/parts.ts';
+import { askPeer } from '../dispatch/parts.ts';
+import type { Io } from '../io/io.ts';
+import type { TransactionLog } from './log.ts';
+import type { TransactionMetrics } from './metrics.ts';
+import type { BranchReply, BranchRequest } from './words.ts';
+import { decodeReply, encodeRequest } from './words.ts';
+
+export interface TransactionOptions {
+  /** A branch that has waited so long asks for the outcome; unacknowledged decisions are sent again as often. */
+  readonly inquiryIntervalUs: number;
+  /** How long a reader waits for a prepared key. */
+  readonly readWaitUs: number;
+  /** How long outcomes are remembered for who asks by name. Milliseconds of the wall clock. */
+  readonly retentionMs: number;
+}
+
+export interface TransactionContext {
+  readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
+  readonly parts: DispatchParts;
+  readonly log: TransactionLog;
+  readonly metrics: TransactionMetrics;
+  readonly options: TransactionOptions;
+}
+
+/** No answer of the other node: nothing was sent (`unsent`), or nobody knows what became of it. */
+export interface NoAnswer {
+  readonly kind: 'noAnswer';
+  readonly unsent: boolean;
+  readonly code: ErrorCode;
+  readonly detail: string;
+}
+
+/** Asks another node. Never rejects. */
+export function askNode(
+  { parts }: TransactionContext,
+  node: NodeId,
+  request: BranchRequest,
+  timeoutUs: number,
+): Promise<BranchReply | NoAnswer> {
+  const answer = new Deferred<BranchReply | NoAnswer>();
+  const member = parts.ring.member(node);
+  if (member === undefined) {
+    answer.resolve({ kind: 'noAnswer', unsent: true, code: 'NoTargets', detail: `${node} is no member` });
+    return answer.promise;
+  }
+  const message = { kind: 'transact', words: encodeRequest(request) } as const;
+  const error = askPeer(parts, member, message, timeoutUs, (reply) => {
+    if (reply.kind === 'transacted') answer.resolve(understood(reply.words));
+    else if (reply.kind === 'failed')
+      answer.resolve({ kind: 'noAnswer', unsent: false, code: reply.code, detail: reply.detail });
+    else answer.resolve({ kind: 'noAnswer', unsent: false, code: 'Internal', detail: reply.kind });
+  });
+  if (error !== undefined) {
+    answer.resolve({ kind: 'noAnswer', unsent: true, code: error.code, detail: error.message });
+  }
+  return answer.promise;
+}
+
+function understood(words: Uint8Array): BranchReply | NoAnswer {
+  try {
+    return decodeReply(words);
+  } catch (error) {
+    if (!(error instanceof BytesError)) throw error;
+    return { kind: 'noAnswer', unsent: false, code: 'Internal', detail: error.message };
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * The coordinator of one transaction as a pure state machine: events in, commands out, both printable. Presumed abort
+ * of R* (Mohan, Lindsay, Obermarck, "Transaction Management in the R* Distributed Database Management System", 1986)
+ * with the votes of X/Open XA (C193, 1991: XA_OK, XA_RDONLY, XA_RB*).
+ *
+ *     record      written by       forced                             why
+ *     prepare     branch           before it votes commit             it may be asked for the outcome for ever
+ *     decision    coordinator      before the first commit is sent    names the branches to commit again and again
+ *     applied     branch           with its writes, before it acks    the coordinator forgets whom it need not ask
+ *     abort       nobody           never                              no record means abort
+ *     end         coordinator      never                              only after every branch has acknowledged
+ *     (read-only) branch           writes nothing, is left out of the rest
+ *
+ * Invariants: a decision is made once; after `deciding` no event leads to an abort; after `aborted` no event leads to a
+ * commit, and whoever votes commit then is told to roll back.
+ */
+import type { NodeId } from '../base/ids.ts';
+import type { AbortReason } from './outcomes.ts';
+import type { Xid } from './xid.ts';
+
+export type Vote = 'commit' | 'readOnly' | 'abort';
+
+/** `doubted`: the decision may or may not be on the disk; only a restart can tell. */
+export type CoordinatorPhase = 'preparing' | 'deciding' | 'doubted' | 'committing' | 'ended' | 'aborted';
+
+export interface CoordinatedBranch {
+  readonly node: NodeId;
+  readonly vote: Vote | undefined;
+  readonly acknowledged: boolean;
+}
+
+export interface Coordination {
+  readonly xid: Xid;
+  readonly phase: CoordinatorPhase;
+  readonly forceAbort: boolean;
+  readonly branches: readonly CoordinatedBranch[];
+  /** Why it was aborted. */
+  readonly reason: AbortReason | undefined;
+}
+
+export type CoordinatorEvent =
+  | { readonly kind: 'begun' }
+  | { readonly kind: 'voted'; readonly node: NodeId; readonly vote: Vote; readonly reason?: AbortReason }
+  /** No vote will be heard of this branch: it could not be asked, or did not answer in time. */
+  | { readonly kind: 'silent'; readonly node: NodeId; readonly reason: AbortReason }
+  | { readonly kind: 'decisionForced' }
+  | { readonly kind: 'decisionDoubted' }
+  | { readonly kind: 'acknowledged'; readonly node: NodeId }
+  /** Time to send the commit again to whom it has not reached; also after a restart. */
+  | { readonly kind: 'reminded' };
+
+export type CoordinatorCommand =
+  | { readonly kind: 'sendPrepare'; readonly node: NodeId }
+  | { readonly kind: 'forceDecision'; readonly nodes: readonly NodeId[] }
+  | { readonly kind: 'sendCommit'; readonly node: NodeId }
+  | { readonly kind: 'sendRollback'; readonly node: NodeId }
+  /** The outcome is certain: the client may be told. */
+  | { readonly kind: 'conclude'; readonly outcome: 'committed' | 'aborted' }
+  /** Every branch has acknowledged: the decision need not be remembered for them. */
+  | { readonly kind: 'end' };
+
+export interface CoordinatorStep {
+  readonly state: Coordination;
+  readonly commands: readonly CoordinatorCommand[];
+}
+
+export function newCoordination(xid: Xid, nodes: readonly NodeId[], forceAbort: boolean): Coordination {
+  const branches = nodes.map((node) => ({ node, vote: undefined, acknowledged: false }));
+  return { xid, phase: 'preparing', forceAbort, branches, reason: undefined };
+}
+
+/** What a decision record says after a restart. */
+export function recoveredCoordination(xid: Xid, nodes: readonly NodeId[]): Coordination {
+  const branches = nodes.map((node) => ({ node, vote: 'commit' as const, acknowledged: false }));
+  return { xid, phase: 'committing', forceAbort: false, branches, reason: undefined };
+}
+
+export function stepCoordination(state: Coordination, event: CoordinatorEvent): CoordinatorStep {
+  switch (event.kind) {
+    case 'begun':
+      return { state, commands: state.branches.map(({ node }) => ({ kind: 'sendPrepare', node })) };
+    case 'voted':
+      return hearVote(state, event.node, event.vote, event.reason ?? 'prepare_failed');
+    case 'silent':
+      // Whoever is silent may have voted: it is told.
+      return state.phase === 'preparing' ? abort(state, event.reason) : unmoved(state);
+    case 'decisionForced':
+      return state.phase === 'deciding' ? beginCommit(state) : unmoved(state);
+    case 'decisionDoubted':
+      return state.phase === 'deciding'
+        ? { state: { ...state, phase: 'doubted' }, commands: [] }
+        : unmoved(state);
+    case 'acknowledged':
+      return hearAcknowledgement(state, event.node);
+    case 'reminded':
+      return state.phase === 'committing'
+        ? { state, commands: unacknowledged(state).map((node) => ({ kind: 'sendCommit', node })) }
+        : unmoved(state);
+  }
+}
+
+/** The branches that voted commit: those that the decision names. */
+export function committers(state: Coordination): readonly NodeId[] {
+  return state.branches.filter(({ vote }) => vote === 'commit').map(({ node }) => node);
+}
+
+/** What a branch that asks is told: nothing is certain before the decision is on the disk. */
+export function answerToBranch(state: Coordination): 'committed' | 'aborted' | 'undecided' {
+  if (state.phase === 'committing' || state.phase === 'ended') return 'committed';
+  return state.phase === 'aborted' ? 'aborted' : 'undecided';
+}
+
+/** `preparing n1:commit n2:? n3:readOnly` */
+export function describeCoordination({ phase, branches }: Coordination): string {
+  const words = branches.map(
+    ({ node, vote, acknowledged }) => `${node}:${vote ?? '?'}${acknowledged ? '+ack' : ''}`,
+  );
+  return [phase, ...words].join(' ');
+}
+
+function hearVote(state: Coordination, node: NodeId, vote: Vote, reason: AbortReason): CoordinatorStep {
+  if (state.phase === 'aborted') {
+    // A late vote never turns the outcome; its branch must not wait for an answer that was given already.
+    return { state, commands: vote === 'commit' ? [{ kind: 'sendRollback', node }] : [] };
+  }
+  const branch = state.branches.find((one) => one.node === node);
+  if (state.phase !== 'preparing' || branch?.vote !== undefined || branch === undefined)
+    return unmoved(state);
+  const branches = state.branches.map((one) => (one.node === node ? { ...one, vote } : one));
+  const heard: Coordination = { ...state, branches };
+  if (vote === 'abort') return abort(heard, reason);
+  if (branches.some((one) => one.vote === undefined)) return unmoved(heard);
+  return heard.forceAbort ? abort(heard, 'force_abort') : decide(heard);
+}
+
+function decide(state: Coordination): CoordinatorStep {
+  const nodes = committers(state);
+  if (nodes.length > 0) {
+    return { state: { ...state, phase: 'deciding' }, commands: [{ kind: 'forceDecision', nodes }] };
+  }
+  // All have voted read-only: nothing is to be written, not here either.
+  return { state: { ...state, phase: 'ended' }, commands: [{ kind: 'conclude', outcome: 'committed' }] };
+}
+
+function beginCommit(state: Coordination): CoordinatorStep {
+  const commands: CoordinatorCommand[] = committers(state).map((node) => ({ kind: 'sendCommit', node }));
+  return {
+    state: { ...state, phase: 'committing' },
+    commands: [...commands, { kind: 'conclude', outcome: 'committed' }],
+  };
+}
+
+function abort(state: Coordination, because: AbortReason): CoordinatorStep {
+  const reason = state.forceAbort ? 'force_abort' : because;
+  const told = state.branches.filter(({ vote }) => vote === undefined || vote === 'commit');
+  return {
+    state: { ...state, phase: 'aborted', reason },
+    commands: [
+      ...told.map(({ node }) => ({ kind: 'sendRollback' as const, node })),
+      { kind: 'conclude', outcome: 'aborted' },
+    ],
+  };
+}
+
+function hearAcknowledgement(state: Coordination, node: NodeId): CoordinatorStep {
+  if (state.phase !== 'committing') return unmoved(state);
+  const branches = state.branches.map((one) => (one.node === node ? { ...one, acknowledged: true } : one));
+  const heard: Coordination = { ...state, branches };
+  if (unacknowledged(heard).length > 0) return unmoved(heard);
+  return { state: { ...heard, phase: 'ended' }, commands: [{ kind: 'end' }] };
+}
+
+function unacknowledged(state: Coordination): readonly NodeId[] {
+  return state.branches
+    .filter(({ vote, acknowledged }) => vote === 'commit' && !acknowledged)
+    .map(({ node }) => node);
+}
+
+function unmoved(state: Coordination): CoordinatorStep {
+  return { state, commands: [] };
+}
+
+/** `sendPrepare n2`, `forceDecision n1 n2`, for people and goldens. */
+export function describeCommand(command: CoordinatorCommand): string {
+  switch (command.kind) {
+    case 'forceDecision':
+      return `forceDecision ${command.nodes.join(' ')}`;
+    case 'conclude':
+      return `conclude ${command.outcome}`;
+    case 'end':
+      return 'end';
+    case 'sendPrepare':
+    case 'sendCommit':
+    case 'sendRollback':
+      return `${command.kind} ${command.node}`;
+  }
+}

@@ -1,0 +1,362 @@
+/**
+ * The transactions that this node coordinates: drives coordinator-protocol.ts with messages, the log and the clients'
+ * patience. A transaction whose keys have one primary is one atomic batch there, without two-phase commit.
+ *
+ * Whatever happens after the decision, a client hears `committed`; before it is known, `inDoubt`, never a guess.
+ */
+import { present } from '../base/assert.ts';
+import { Deferred } from '../base/deferred.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { NodeId } from '../base/ids.ts';
+import type { Timer } from '../io/clock.ts';
+import type { Branches } from './branches.ts';
+import type { NoAnswer, TransactionContext } from './context.ts';
+import { askNode } from './context.ts';
+import type { Coordination, CoordinatorCommand, CoordinatorEvent } from './coordinator-protocol.ts';
+import {
+  answerToBranch,
+  newCoordination,
+  recoveredCoordination,
+  stepCoordination,
+} from './coordinator-protocol.ts';
+import type { TransactionOutcome, TransactionRequest } from './outcomes.ts';
+import type { Voted } from './orders.ts';
+import { ordersOf } from './partition.ts';
+import type { DecisionRecord } from './records.ts';
+import { writeDecision } from './records.ts';
+import { Remembered } from './remembered.ts';
+import { SingleCommits } from './single-commits.ts';
+import { mark } from './steps.ts';
+import type { BranchOrder, BranchReply, BranchRequest, SaidState } from './words.ts';
+import type { Xid } from './xid.ts';
+
+/** One transaction under way. */
+export interface Active {
+  readonly xid: Xid;
+  state: Coordination;
+  readonly orders: ReadonlyMap<NodeId, BranchOrder>;
+  readonly operationCount: number;
+  /** DC_ONE: the decision itself is the one durable copy that the client waits for. */
+  readonly answersEarly: boolean;
+  readonly outcome: Deferred<TransactionOutcome>;
+  readonly sinceMs: number;
+  readonly startUs: number;
+  phaseUs: number;
+  /** What an aborting vote said. */
+  detail: string;
+  /** The client's own name was used before. */
+  earlier: Voted['earlier'];
+  readonly timers: Timer[];
+}
+
+export class Coordinator {
+  readonly remembered: Remembered;
+  readonly singles: SingleCommits;
+  readonly #context: TransactionContext;
+  readonly #branches: Branches;
+  readonly #makeXid: () => Xid;
+  readonly #active = new Map<Xid, Active>();
+
+  constructor(context: TransactionContext, branches: Branches, makeXid: () => Xid) {
+    this.#context = context;
+    this.#branches = branches;
+    this.#makeXid = makeXid;
+    this.remembered = new Remembered(context);
+    this.singles = new SingleCommits(context, branches, this.remembered);
+  }
+
+  /** Transactions that are decided and not yet acknowledged, or whose decision is not known. */
+  get unsettled(): readonly Active[] {
+    return [...this.#active.values()].filter(({ state }) => state.phase !== 'preparing');
+  }
+
+  find(xid: Xid): Active | undefined {
+    return this.#active.get(xid);
+  }
+
+  /** Runs a transaction; resolves with its outcome by the end of the client's patience. Rejects with nothing. */
+  async run(request: TransactionRequest): Promise<TransactionOutcome> {
+    const { io, parts, metrics } = this.#context;
+    const xid = this.#makeXid();
+    const startUs = io.clock.nowUs();
+    const level = request.level ?? parts.settings.writeLevel;
+    const timeoutUs = (request.timeoutMs ?? parts.settings.timeoutMs) * 1000;
+    const orders = ordersOf(parts, request, level);
+    if (io.log.enabled('trace')) mark(io, 'c.begin', xid, { branches: [...orders.keys()].join(' ') });
+    const outcome = await this.#run(xid, request, orders, startUs, timeoutUs);
+    metrics.concluded(outcome.kind === 'aborted' ? outcome.reason : nameOf(outcome));
+    metrics.took('total', io.clock.nowUs() - startUs);
+    this.remembered.keep(outcome);
+    return outcome;
+  }
+
+  /** What is certain of a transaction under way. */
+  outcomeOf(active: Active): TransactionOutcome {
+    const { phase } = active.state;
+    if (phase === 'committing' || phase === 'ended') return committedOf(active);
+    return phase === 'aborted' ? this.#abortOf(active) : { kind: 'inDoubt', xid: active.xid };
+  }
+
+  /** What a branch that asks is told; no record means abort. */
+  async inquire(xid: Xid): Promise<SaidState> {
+    const active = this.#active.get(xid);
+    if (active !== undefined) return answerToBranch(active.state);
+    // A record that cannot be read may be a commit: nothing is said then.
+    const decided = await this.#context.log.hasDecision(xid);
+    if (decided instanceof LockstepError) return 'undecided';
+    return decided ? 'committed' : 'aborted';
+  }
+
+  /** Takes up a decision that a start has found in the log. */
+  restore(xid: Xid, record: DecisionRecord): void {
+    const { clock } = this.#context.io;
+    const nodes = record.branches.filter(({ readOnly }) => !readOnly).map(({ node }) => node);
+    this.#active.set(xid, {
+      xid,
+      state: recoveredCoordination(xid, nodes),
+      orders: new Map(),
+      operationCount: record.operationCount,
+      answersEarly: false,
+      outcome: new Deferred(),
+      sinceMs: record.sinceMs,
+      startUs: clock.nowUs(),
+      phaseUs: clock.nowUs(),
+      detail: '',
+      earlier: undefined,
+      timers: [],
+    });
+  }
+
+  /** Sends what has not been acknowledged again. */
+  tick(): void {
+    for (const active of this.#active.values()) {
+      if (active.state.phase !== 'committing') continue;
+      mark(this.#context.io, 'c.indoubt.written', active.xid);
+      this.#post(active, { kind: 'reminded' });
+    }
+    this.singles.tick();
+    this.remembered.tick();
+  }
+
+  /** No timer of a client is left; those who wait hear what is certain. */
+  stop(): void {
+    for (const active of this.#active.values()) this.#runOut(active);
+    this.singles.stop();
+  }
+
+  #run(
+    xid: Xid,
+    request: TransactionRequest,
+    orders: ReadonlyMap<NodeId, BranchOrder>,
+    startUs: number,
+    timeoutUs: number,
+  ): Promise<TransactionOutcome> {
+    const { parts, io } = this.#context;
+    for (const node of orders.keys()) {
+      const member = parts.ring.member(node);
+      if (member !== undefined && parts.view.isRoutable(member)) continue;
+      const detail = `the primary ${node} cannot be reached`;
+      return Promise.resolve({ kind: 'aborted', xid, reason: 'no_targets', detail });
+    }
+    const [only] = orders;
+    if (orders.size === 1 && only !== undefined && !request.forceAbort)
+      return this.singles.run(xid, only[0], only[1], timeoutUs);
+    const active: Active = {
+      xid,
+      state: newCoordination(xid, [...orders.keys()], request.forceAbort),
+      orders,
+      operationCount: request.operations.length,
+      answersEarly: [...orders.values()].every(({ level }) => level === 'DC_ONE'),
+      outcome: new Deferred(),
+      sinceMs: io.clock.wallMs(),
+      startUs,
+      phaseUs: startUs,
+      detail: '',
+      earlier: undefined,
+      timers: [],
+    };
+    this.#active.set(xid, active);
+    active.timers.push(
+      io.clock.after(Math.floor(timeoutUs / 2), () => this.#expirePrepare(active)),
+      io.clock.after(timeoutUs, () => this.#runOut(active)),
+    );
+    this.#post(active, { kind: 'begun' });
+    return active.outcome.promise;
+  }
+
+  #post(active: Active, event: CoordinatorEvent): void {
+    const { state, commands } = stepCoordination(active.state, event);
+    active.state = state;
+    for (const command of commands) this.#perform(active, command);
+  }
+
+  #perform(active: Active, command: CoordinatorCommand): void {
+    const { io } = this.#context;
+    const { xid } = active;
+    switch (command.kind) {
+      case 'sendPrepare':
+        io.spawn('xa.prepare.send', () => this.#sendPrepare(active, command.node));
+        return;
+      case 'forceDecision':
+        io.spawn('xa.decide', () => this.#decide(active));
+        return;
+      case 'sendCommit':
+        io.spawn('xa.commit.send', () => this.#sendCommit(active, command.node));
+        return;
+      case 'sendRollback':
+        io.spawn('xa.rollback.send', async () => {
+          await this.#ask(command.node, { kind: 'rollback', xid });
+        });
+        return;
+      case 'conclude':
+        this.#conclude(active, command.outcome);
+        return;
+      case 'end':
+        this.#end(active);
+        return;
+    }
+  }
+
+  async #sendPrepare(active: Active, node: NodeId): Promise<void> {
+    const { io } = this.#context;
+    const order = present(active.orders.get(node), 'the order of a branch');
+    mark(io, 'c.prepare.sent', active.xid, { to: node });
+    const reply = await this.#ask(node, { kind: 'prepare', xid: active.xid, order });
+    if (reply.kind === 'voted' && reply.vote !== 'doubtful') {
+      mark(io, 'c.vote.recv', active.xid, { from: node, vote: reply.vote });
+      if (reply.vote === 'abort' && active.state.phase === 'preparing') {
+        active.detail = `${node}: ${reply.detail}`;
+        active.earlier ??= reply.earlier;
+      }
+      this.#post(active, { kind: 'voted', node, vote: reply.vote, reason: reply.reason });
+      return;
+    }
+    if (active.state.phase === 'preparing') {
+      active.detail = `${node}: ${reply.kind === 'noAnswer' ? reply.detail : 'an answer to another question'}`;
+    }
+    this.#post(active, { kind: 'silent', node, reason: silenceOf(reply) });
+  }
+
+  async #decide(active: Active): Promise<void> {
+    const { io, log, metrics } = this.#context;
+    const { xid } = active;
+    metrics.took('prepare', io.clock.nowUs() - active.phaseUs);
+    active.phaseUs = io.clock.nowUs();
+    mark(io, 'c.decision.beforeLog', xid);
+    const record = writeDecision(xid, this.#decisionOf(active, 'committing'));
+    const error = await log.force([record], () => mark(io, 'c.decision.written', xid));
+    if (error === undefined) mark(io, 'c.decision.synced', xid);
+    else io.log.event('error', 'xa.decision.doubted', { xid, detail: error.message });
+    metrics.took('decision', io.clock.nowUs() - active.phaseUs);
+    active.phaseUs = io.clock.nowUs();
+    this.#post(active, { kind: error === undefined ? 'decisionForced' : 'decisionDoubted' });
+  }
+
+  async #sendCommit(active: Active, node: NodeId): Promise<void> {
+    const { io } = this.#context;
+    mark(io, 'c.commit.sent', active.xid, { to: node });
+    const reply = await this.#ask(node, { kind: 'commit', xid: active.xid });
+    if (reply.kind !== 'ended') return;
+    mark(io, 'c.ack.recv', active.xid, { from: node });
+    this.#post(active, { kind: 'acknowledged', node });
+  }
+
+  #conclude(active: Active, outcome: 'committed' | 'aborted'): void {
+    if (outcome === 'aborted') {
+      this.#settle(active, this.#abortOf(active));
+      this.#active.delete(active.xid);
+    } else if (active.state.phase === 'ended') {
+      // All branches were read-only.
+      this.#settle(active, committedOf(active));
+      this.#active.delete(active.xid);
+    } else if (active.answersEarly) {
+      this.#settle(active, committedOf(active));
+    }
+  }
+
+  #end(active: Active): void {
+    const { io, log, metrics } = this.#context;
+    const { xid } = active;
+    metrics.took('commit', io.clock.nowUs() - active.phaseUs);
+    this.#settle(active, committedOf(active));
+    const record = this.#decisionOf(active, 'ended');
+    io.spawn('xa.end', async () => {
+      await log.force([writeDecision(xid, record)], () => mark(io, 'c.tombstone.written', xid));
+      this.#active.delete(xid);
+      this.remembered.end(xid, record);
+      mark(io, 'c.forget', xid);
+    });
+  }
+
+  #settle(active: Active, outcome: TransactionOutcome): void {
+    for (const timer of active.timers) timer.cancel();
+    if (!active.outcome.settled) active.outcome.resolve(outcome);
+  }
+
+  #expirePrepare(active: Active): void {
+    for (const { node, vote } of active.state.branches) {
+      if (vote !== undefined || active.state.phase !== 'preparing') continue;
+      active.detail = `${node} has not voted in time`;
+      this.#post(active, { kind: 'silent', node, reason: 'prepare_timeout' });
+    }
+  }
+
+  /** The client's patience ends: it hears what is certain. */
+  #runOut(active: Active): void {
+    if (active.state.phase === 'preparing') this.#expirePrepare(active);
+    const decided = active.state.phase === 'committing' || active.state.phase === 'ended';
+    this.#settle(active, decided ? committedOf(active) : { kind: 'inDoubt', xid: active.xid });
+  }
+
+  #abortOf({ xid, state, detail, earlier }: Active): TransactionOutcome {
+    if (earlier !== undefined) return this.remembered.repeated(earlier);
+    return { kind: 'aborted', xid, reason: present(state.reason, 'the reason of an abort'), detail };
+  }
+
+  #decisionOf({ state, sinceMs, operationCount }: Active, to: DecisionRecord['state']): DecisionRecord {
+    const branches = state.branches.map(({ node, vote }) => ({ node, readOnly: vote === 'readOnly' }));
+    return { state: to, sinceMs, operationCount, branches };
+  }
+
+  /** Asks a branch, on this node without the network. */
+  async #ask(node: NodeId, request: BranchRequest): Promise<BranchReply | NoAnswer> {
+    const { parts } = this.#context;
+    if (node !== parts.self.node)
+      return askNode(this.#context, node, request, parts.settings.timeoutMs * 1000);
+    switch (request.kind) {
+      case 'prepare':
+        return this.#branches.prepare(request.xid, request.order);
+      case 'commit': {
+        const ended = await this.#branches.commit(request.xid);
+        if (!(ended instanceof LockstepError)) return ended;
+        return { kind: 'noAnswer', unsent: false, code: ended.code, detail: ended.message };
+      }
+      default:
+        if (request.kind === 'rollback') this.#branches.rollback(request.xid);
+        return { kind: 'told', state: 'aborted' };
+    }
+  }
+}
+
+function committedOf({ xid, state, operationCount }: Active): TransactionOutcome {
+  return {
+    kind: 'committed',
+    xid,
+    operationCount,
+    branches: state.branches.map(({ node, vote, acknowledged }) => ({
+      node,
+      vote: vote === 'readOnly' ? 'read_only' : 'commit',
+      pending: vote === 'commit' && !acknowledged,
+    })),
+  };
+}
+
+function nameOf(outcome: TransactionOutcome): string {
+  return outcome.kind === 'inDoubt' ? 'in_doubt' : outcome.kind;
+}
+
+function silenceOf(reply: BranchReply | NoAnswer): 'no_targets' | 'prepare_timeout' | 'prepare_failed' {
+  if (reply.kind !== 'noAnswer') return 'prepare_failed';
+  if (reply.unsent) return 'no_targets';
+  return reply.code === 'Timeout' ? 'prepare_timeout' : 'prepare_failed';
+}

@@ -1,0 +1,90 @@
+/**
+ * Branches whose outcome stays out ask for it: the coordinator first, and while that one is away or does not know, the
+ * other branches (cooperative termination; Bernstein, Hadzilacos, Goodman, 1987, section 7.4). Another branch helps
+ * when it has committed, when it was told to roll back, or when it has no record although it writes: then it never
+ * voted, never will, and nobody can have decided to commit.
+ */
+import type { Branch } from './branch.ts';
+import type { Branches } from './branches.ts';
+import { stepBranch, waits } from './branch-protocol.ts';
+import type { TransactionContext } from './context.ts';
+import { askNode } from './context.ts';
+import type { Coordinator } from './coordinator.ts';
+import type { SaidState } from './words.ts';
+import type { Xid } from './xid.ts';
+
+export class Inquiries {
+  readonly #context: TransactionContext;
+  readonly #branches: Branches;
+  readonly #coordinator: Coordinator;
+  readonly #asking = new Set<Xid>();
+
+  constructor(context: TransactionContext, branches: Branches, coordinator: Coordinator) {
+    this.#context = context;
+    this.#branches = branches;
+    this.#coordinator = coordinator;
+  }
+
+  /** Asks for every branch that has waited long enough. */
+  tick(): void {
+    const { io, options } = this.#context;
+    const dueUs = io.clock.nowUs() - options.inquiryIntervalUs;
+    for (const branch of this.#branches.all) {
+      if (!waits(branch.phase) || branch.askedUs > dueUs || this.#asking.has(branch.xid)) continue;
+      this.#asking.add(branch.xid);
+      io.spawn('xa.inquire', async () => {
+        await this.#inquire(branch);
+        this.#asking.delete(branch.xid);
+      });
+    }
+  }
+
+  async #inquire(branch: Branch): Promise<void> {
+    branch.askedUs = this.#context.io.clock.nowUs();
+    const { commands } = stepBranch(branch.phase, { kind: 'waited' });
+    if (commands.length === 0) return;
+    let state = await this.#askCoordinator(branch);
+    const next = stepBranch(branch.phase, { kind: 'coordinatorSilent' });
+    if (state === 'undecided' && next.commands.length > 0) state = await this.#askBranches(branch);
+    await this.#follow(branch, state);
+  }
+
+  async #follow({ xid, phase }: Branch, state: 'committed' | 'aborted' | 'undecided'): Promise<void> {
+    const { metrics, io } = this.#context;
+    if (state === 'undecided') return;
+    if (phase === 'prepared') {
+      metrics.recovered(state);
+      io.log.event('info', 'xa.branch.learned', { xid, outcome: state });
+    }
+    if (state === 'committed') await this.#branches.commit(xid);
+    else this.#branches.rollback(xid);
+  }
+
+  async #askCoordinator({ xid, order }: Branch): Promise<'committed' | 'aborted' | 'undecided'> {
+    const { parts } = this.#context;
+    if (order.coordinator === parts.self.node) return certain(await this.#coordinator.inquire(xid));
+    const reply = await askNode(this.#context, order.coordinator, { kind: 'inquire', xid }, this.#timeoutUs);
+    return reply.kind === 'told' ? certain(reply.state) : 'undecided';
+  }
+
+  async #askBranches({ xid, order }: Branch): Promise<'committed' | 'aborted' | 'undecided'> {
+    const { self } = this.#context.parts;
+    const others = order.branches.filter(({ node }) => node !== self.node && node !== order.coordinator);
+    const replies = await Promise.all(
+      others.map(async ({ node, writes }) => {
+        const reply = await askNode(this.#context, node, { kind: 'inquire', xid }, this.#timeoutUs);
+        if (reply.kind !== 'told') return 'undecided';
+        return reply.state === 'none' && writes ? 'aborted' : certain(reply.state);
+      }),
+    );
+    return replies.find((state) => state !== 'undecided') ?? 'undecided';
+  }
+
+  get #timeoutUs(): number {
+    return this.#context.parts.settings.timeoutMs * 1000;
+  }
+}
+
+function certain(state: SaidState): 'committed' | 'aborted' | 'undecided' {
+  return state === 'none' ? 'undecided' : state;
+}

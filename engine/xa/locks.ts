@@ -1,0 +1,101 @@
+/**
+ * Which keys of this node belong to a transaction now. A lock is never waited for: who finds one votes abort, so there
+ * is no deadlock. Readers of a key wait, bounded, from the moment its branch has promised to follow the coordinator
+ * until it has: they never see one half of a committed batch and miss the other.
+ */
+import { assert } from '../base/assert.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import type { ReadGate } from '../dispatch/replica.ts';
+import type { Clock, Timer } from '../io/clock.ts';
+import type { Xid } from './xid.ts';
+
+interface Lock {
+  readonly xid: Xid;
+  /** Readers wait. */
+  promised: boolean;
+  readonly readers: Set<Reader>;
+}
+
+interface Reader {
+  readonly timer: Timer;
+  readonly proceed: (error: LockstepError | undefined) => void;
+}
+
+export class Locks implements ReadGate {
+  readonly #clock: Clock;
+  readonly #readWaitUs: number;
+  readonly #locks = new Map<PackedKey, Lock>();
+
+  constructor(clock: Clock, readWaitUs: number) {
+    this.#clock = clock;
+    this.#readWaitUs = readWaitUs;
+  }
+
+  get size(): number {
+    return this.#locks.size;
+  }
+
+  /** Who holds the key. */
+  holder(key: PackedKey): Xid | undefined {
+    return this.#locks.get(key)?.xid;
+  }
+
+  /** Takes all of the keys, which must be free. */
+  take(xid: Xid, keys: Iterable<PackedKey>): void {
+    for (const key of keys) {
+      assert(!this.#locks.has(key), 'a lock has one holder');
+      this.#locks.set(key, { xid, promised: false, readers: new Set() });
+    }
+  }
+
+  /** From now on readers wait: the branch is about to vote. */
+  promise(keys: Iterable<PackedKey>): void {
+    for (const key of keys) {
+      const lock = this.#locks.get(key);
+      if (lock !== undefined) lock.promised = true;
+    }
+  }
+
+  /** Gives back what the transaction holds of the keys; readers go on. */
+  release(xid: Xid, keys: Iterable<PackedKey>): void {
+    for (const key of keys) {
+      const lock = this.#locks.get(key);
+      if (lock?.xid !== xid) continue;
+      this.#locks.delete(key);
+      for (const reader of lock.readers) {
+        reader.timer.cancel();
+        reader.proceed(undefined);
+      }
+    }
+  }
+
+  closed(key: PackedKey): boolean {
+    return this.#locks.size > 0 && this.#locks.get(key)?.promised === true;
+  }
+
+  wait(key: PackedKey, proceed: (error: LockstepError | undefined) => void): void {
+    const lock = this.#locks.get(key);
+    if (lock === undefined) {
+      proceed(undefined);
+      return;
+    }
+    const timer = this.#clock.after(this.#readWaitUs, () => {
+      lock.readers.delete(reader);
+      proceed(new LockstepError('Timeout', `the key waits for the outcome of the transaction ${lock.xid}`));
+    });
+    const reader: Reader = { timer, proceed };
+    lock.readers.add(reader);
+  }
+
+  /** Lets every reader go with an error: the node stops. */
+  close(): void {
+    for (const lock of this.#locks.values()) {
+      for (const reader of lock.readers) {
+        reader.timer.cancel();
+        reader.proceed(new LockstepError('ShuttingDown'));
+      }
+      lock.readers.clear();
+    }
+  }
+}

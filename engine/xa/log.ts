@@ -1,0 +1,67 @@
+/**
+ * The log of transactions in doubt: records of the node's own store (records.ts), written one batch at a time and read
+ * back when the node starts. What is forced and when is the protocols' business.
+ */
+import { Deferred } from '../base/deferred.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { ByteString } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import { bucketPrefix, systemKey } from '../base/object-key.ts';
+import type { LocalStore } from '../dispatch/slots.ts';
+import { refusal } from '../dispatch/slots.ts';
+import type { StoreWrite } from '../store/store.ts';
+import { decisionBucket } from './records.ts';
+import type { Xid } from './xid.ts';
+
+/** The store as the log needs it. */
+export interface RecordStore extends LocalStore {
+  keysOfBucket(prefix: string): Iterable<PackedKey>;
+}
+
+/** A record that a start found. `bytes` undefined: it is there and cannot be read. */
+export interface FoundRecord {
+  readonly name: ByteString;
+  readonly bytes: Uint8Array | undefined;
+}
+
+export class TransactionLog {
+  readonly #store: RecordStore;
+
+  constructor(store: RecordStore) {
+    this.#store = store;
+  }
+
+  /** Resolves when the records are durable: without an error, or with the one that leaves it open whether they are. */
+  force(records: readonly StoreWrite[], handedOver?: () => void): Promise<LockstepError | undefined> {
+    const done = new Deferred<LockstepError | undefined>();
+    const outcome = this.#store.tryWrite(records, (error) => done.resolve(error));
+    if (outcome === 'ok') handedOver?.();
+    else done.resolve(refusal(outcome));
+    return done.promise;
+  }
+
+  /** Whether there is a decision under the name; an error when that cannot be told. */
+  async hasDecision(xid: Xid): Promise<boolean | LockstepError> {
+    const bytes = await this.#read(systemKey(decisionBucket, xid));
+    return bytes instanceof LockstepError ? bytes : bytes !== undefined;
+  }
+
+  /** Every record of a bucket. */
+  async scan(bucket: ByteString): Promise<readonly FoundRecord[]> {
+    const prefix = bucketPrefix('' as ByteString, bucket);
+    const found: FoundRecord[] = [];
+    for (const key of [...this.#store.keysOfBucket(prefix)].sort()) {
+      const bytes = await this.#read(key);
+      const name = key.slice(prefix.length) as ByteString;
+      found.push({ name, bytes: bytes instanceof LockstepError ? undefined : bytes });
+    }
+    return found;
+  }
+
+  #read(key: PackedKey): Promise<Uint8Array | undefined | LockstepError> {
+    const done = new Deferred<Uint8Array | undefined | LockstepError>();
+    const outcome = this.#store.tryRead(key, (error, bytes) => done.resolve(error ?? bytes));
+    if (outcome !== 'ok') done.resolve(refusal(outcome));
+    return done.promise;
+  }
+}

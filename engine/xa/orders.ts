@@ -1,0 +1,85 @@
+/** A branch's order seen from its several sides: its keys, its conditions, its writes, and the votes over it. */
+import { present } from '../base/assert.ts';
+import type { NodeId } from '../base/ids.ts';
+import { textOf } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import { unpackKey } from '../base/object-key.ts';
+import type { IncomingObject, LocalWrite } from '../dispatch/replica.ts';
+import type { Place } from '../dispatch/slots.ts';
+import { mergeVectors } from '../object/dots.ts';
+import type { StoredObject } from '../object/object.ts';
+import { liveSiblings } from '../object/object.ts';
+import type { AbortReason } from './outcomes.ts';
+import type { BranchOperation, BranchOrder, BranchReply } from './words.ts';
+
+export type Voted = Extract<BranchReply, { kind: 'voted' }>;
+
+/** The writes of a prepared order: their conditions were checked when it was prepared. */
+export function writesOf(order: BranchOrder): readonly LocalWrite[] {
+  return order.operations.map(({ key, token, content, context }) => ({
+    key,
+    token,
+    content,
+    seen: context ?? [],
+    ifNoneMatch: false,
+    ifContext: undefined,
+  }));
+}
+
+export function votedAbort(reason: AbortReason, detail: string): Voted {
+  return { kind: 'voted', vote: 'abort', reason, detail, earlier: undefined };
+}
+
+export function votedCommit(): Voted {
+  return { kind: 'voted', vote: 'commit', reason: 'prepare_failed', detail: '', earlier: undefined };
+}
+
+export function placesOf(order: BranchOrder): readonly Place[] {
+  return order.operations.map(({ key, token }) => ({ key, token }));
+}
+
+export function* keysOf(places: readonly Place[]): Generator<PackedKey, void, undefined> {
+  for (const { key } of places) yield key;
+}
+
+export function itemsOf(
+  writes: readonly LocalWrite[],
+  bytes: readonly Uint8Array[],
+): readonly IncomingObject[] {
+  return writes.map(({ key, token }, index) => ({ key, token, bytes: present(bytes[index], 'an object') }));
+}
+
+/** The operation with its conditions. */
+export function vettedWrite({
+  key,
+  token,
+  content,
+  context,
+  ifMatch,
+  ifAbsent,
+}: BranchOperation): LocalWrite {
+  return { key, token, content, seen: context ?? [], ifNoneMatch: ifAbsent, ifContext: ifMatch };
+}
+
+/** What is to be written, with all that it has seen; undefined for a deletion of nothing. */
+export function resolved(
+  operation: BranchOperation,
+  current: StoredObject | undefined,
+): BranchOperation | undefined {
+  const { content, context, ifMatch, ifAbsent } = operation;
+  if (content.tombstone && (current === undefined || liveSiblings(current).length === 0)) return undefined;
+  // Whoever states what the key holds, or deletes what it holds, has seen it.
+  const saw = ifMatch !== undefined || ifAbsent || (content.tombstone && context === undefined);
+  if (current === undefined || !saw) return operation;
+  return { ...operation, context: mergeVectors(context ?? [], current.context) };
+}
+
+export function describeKey(key: PackedKey): string {
+  const name = unpackKey(key);
+  return name === undefined ? 'a key' : `${textOf(name.bucket)}/${textOf(name.key)}`;
+}
+
+/** The nodes of a transaction's other branches that surely write. */
+export function surelyWriting(order: BranchOrder, self: NodeId): readonly NodeId[] {
+  return order.branches.filter(({ node, writes }) => writes && node !== self).map(({ node }) => node);
+}

@@ -1,0 +1,86 @@
+/** What a client asks of a transaction, and what it hears: the words that listeners and coordinators share. */
+import type { NodeId } from '../base/ids.ts';
+import type { ObjectKey } from '../base/object-key.ts';
+import type { ConsistencyLevel } from '../dispatch/requests.ts';
+import type { Content } from '../object/content.ts';
+import type { VersionVector } from '../object/dots.ts';
+import type { Xid } from './xid.ts';
+
+/** One put or deletion (content `tombstone`) of a batch. */
+export interface Operation {
+  readonly key: ObjectKey;
+  readonly content: Content;
+  /** What the writer has seen; undefined: not given. */
+  readonly context: VersionVector | undefined;
+  /** The key's context must equal this one. */
+  readonly ifMatch: VersionVector | undefined;
+  /** The key must hold no value. */
+  readonly ifAbsent: boolean;
+}
+
+export interface TransactionRequest {
+  /** At least one; no two on one key. */
+  readonly operations: readonly Operation[];
+  /** Prepare every branch, then roll all of them back. */
+  readonly forceAbort: boolean;
+  /** Undefined: the configured one. */
+  readonly level: ConsistencyLevel | undefined;
+  readonly timeoutMs: number | undefined;
+  /** Makes a repetition of this request safe; undefined: the client named none. */
+  readonly clientId: string | undefined;
+}
+
+export type AbortReason =
+  'force_abort' | 'conflict' | 'precondition_failed' | 'prepare_failed' | 'prepare_timeout' | 'no_targets';
+
+export interface BranchVote {
+  readonly node: NodeId;
+  readonly vote: 'commit' | 'read_only';
+  /** It has not confirmed yet; it will: the decision stands. */
+  readonly pending: boolean;
+}
+
+export type TransactionOutcome =
+  | {
+      readonly kind: 'committed';
+      readonly xid: Xid;
+      readonly operationCount: number;
+      readonly branches: readonly BranchVote[];
+    }
+  | {
+      readonly kind: 'aborted';
+      readonly xid: Xid;
+      readonly reason: AbortReason;
+      /** For a person: which key or node. */
+      readonly detail: string;
+    }
+  /** The decision is not known here yet. */
+  | { readonly kind: 'inDoubt'; readonly xid: Xid };
+
+/** What a node knows of a transaction, for whoever asks by its name. */
+export type Knowledge =
+  | TransactionOutcome
+  | {
+      readonly kind: 'prepared';
+      readonly xid: Xid;
+      readonly node: NodeId;
+      readonly coordinator: NodeId;
+      readonly keyCount: number;
+      readonly ageMs: number;
+    }
+  | {
+      readonly kind: 'heuristic';
+      readonly xid: Xid;
+      readonly node: NodeId;
+      readonly decided: 'commit' | 'rollback';
+    };
+
+/** A transaction in doubt, as an operator's list shows it. */
+export interface InDoubtEntry {
+  readonly xid: Xid;
+  readonly role: 'coordinator' | 'branch';
+  readonly state: string;
+  readonly coordinator: NodeId;
+  readonly branches: readonly NodeId[];
+  readonly ageMs: number;
+}

@@ -1,0 +1,131 @@
+/**
+ * The records of transactions. They lie in the node's own store beside its objects, so that a branch's writes and the
+ * record that says they were made are one atomic batch, and a transaction's syncs are shared with all other writes.
+ *
+ *     branch/<xid>    prepared: the order; applied, heuristic: what was done, until the coordinator lets it be forgotten
+ *     decision/<xid>  the coordinator's commit, until every branch has acknowledged; then `ended`, for who asks later
+ *     client/<id>     which transaction carried out a client's own name
+ */
+import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
+import type { NodeId, Token } from '../base/ids.ts';
+import { byteStringOf } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import { systemKey } from '../base/object-key.ts';
+import type { Place } from '../dispatch/slots.ts';
+import type { StoreWrite } from '../store/store.ts';
+import type { BranchOrder } from './words.ts';
+import { among, readList, readNode, readOrder, readXid, writeOrder } from './words.ts';
+import type { Xid } from './xid.ts';
+
+const version = 1;
+
+/** The token of all records: they belong to the node, not to the ring. */
+const recordToken = 0 as Token;
+
+export const branchBucket = byteStringOf('xa.branch');
+export const decisionBucket = byteStringOf('xa.decision');
+export const clientBucket = byteStringOf('xa.client');
+
+const branchStates = ['prepared', 'applied', 'heuristicCommitted', 'heuristicRolledBack'] as const;
+export type BranchState = (typeof branchStates)[number];
+
+export interface BranchRecord {
+  readonly state: BranchState;
+  /** Wall clock at the prepare, for an operator. */
+  readonly sinceMs: number;
+  /** With no operations once they are done. */
+  readonly order: BranchOrder;
+  /** The keys that were written; empty while prepared. */
+  readonly places: readonly Place[];
+}
+
+export interface DecisionRecord {
+  readonly state: 'committing' | 'ended';
+  readonly sinceMs: number;
+  readonly operationCount: number;
+  /** With their votes. */
+  readonly branches: readonly { readonly node: NodeId; readonly readOnly: boolean }[];
+}
+
+export interface ClientRecord {
+  readonly xid: Xid;
+  readonly sinceMs: number;
+}
+
+export function writeBranch(xid: Xid, record: BranchRecord): StoreWrite {
+  const valueBytes = record.order.operations.reduce((sum, one) => sum + one.content.value.length + 128, 256);
+  const writer = new ByteWriter(valueBytes).u8(version).u8(branchStates.indexOf(record.state));
+  writer.u64(record.sinceMs);
+  writeOrder(writer, record.order);
+  writer.varint(record.places.length);
+  for (const { key, token } of record.places) writer.string(key).u32(token);
+  return recordOf(systemKey(branchBucket, xid), writer.finish());
+}
+
+/** Throws `BytesError`. Contents are views of the bytes. */
+export function readBranch(bytes: Uint8Array): BranchRecord {
+  const reader = opened(bytes);
+  const state = among(branchStates, reader.u8());
+  const sinceMs = reader.u64();
+  const order = readOrder(reader);
+  const places = readList(reader, () => ({
+    key: reader.string() as PackedKey,
+    token: reader.u32() as Token,
+  }));
+  reader.end();
+  return { state, sinceMs, order, places };
+}
+
+export function writeDecision(xid: Xid, record: DecisionRecord): StoreWrite {
+  const writer = new ByteWriter(128).u8(version).u8(record.state === 'ended' ? 1 : 0);
+  writer.u64(record.sinceMs).varint(record.operationCount).varint(record.branches.length);
+  for (const { node, readOnly } of record.branches) writer.string(byteStringOf(node)).u8(readOnly ? 1 : 0);
+  return recordOf(systemKey(decisionBucket, xid), writer.finish());
+}
+
+/** Throws `BytesError`. */
+export function readDecision(bytes: Uint8Array): DecisionRecord {
+  const reader = opened(bytes);
+  const state = reader.u8() === 1 ? 'ended' : 'committing';
+  const sinceMs = reader.u64();
+  const operationCount = reader.varint();
+  const branches = readList(reader, () => ({ node: readNode(reader), readOnly: reader.u8() === 1 }));
+  reader.end();
+  return { state, sinceMs, operationCount, branches };
+}
+
+export function writeClient(clientId: string, record: ClientRecord): StoreWrite {
+  const writer = new ByteWriter(64).u8(version).string(record.xid).u64(record.sinceMs);
+  return recordOf(systemKey(clientBucket, byteStringOf(clientId)), writer.finish());
+}
+
+/** Throws `BytesError`. */
+export function readClient(bytes: Uint8Array): ClientRecord {
+  const reader = opened(bytes);
+  const record = { xid: readXid(reader), sinceMs: reader.u64() };
+  reader.end();
+  return record;
+}
+
+export function dropBranch(xid: Xid): StoreWrite {
+  return recordOf(systemKey(branchBucket, xid), undefined);
+}
+
+export function dropDecision(xid: Xid): StoreWrite {
+  return recordOf(systemKey(decisionBucket, xid), undefined);
+}
+
+export function dropClient(clientId: string): StoreWrite {
+  return recordOf(systemKey(clientBucket, byteStringOf(clientId)), undefined);
+}
+
+function recordOf(key: PackedKey, value: Buffer | undefined): StoreWrite {
+  return { key, token: recordToken, value };
+}
+
+function opened(bytes: Uint8Array): ByteReader {
+  const reader = new ByteReader(bytes);
+  const found = reader.u8();
+  if (found !== version) throw new BytesError(`a record of version ${found}; this node reads ${version}`);
+  return reader;
+}

@@ -1,0 +1,75 @@
+/**
+ * A start with transactions in the log: every branch that had voted holds its locks again before the node serves
+ * anybody, every decision is taken up, and what was applied is spread once more. A record that cannot be read is
+ * reported and keeps its place; nothing is presumed of it.
+ */
+import { BytesError } from '../base/bytes.ts';
+import type { ByteString } from '../base/ids.ts';
+import { textOf } from '../base/ids.ts';
+import type { Branches } from './branches.ts';
+import type { TransactionContext } from './context.ts';
+import type { Coordinator } from './coordinator.ts';
+import type { FoundRecord } from './log.ts';
+import {
+  branchBucket,
+  clientBucket,
+  decisionBucket,
+  readBranch,
+  readClient,
+  readDecision,
+} from './records.ts';
+import { parseXid } from './xid.ts';
+
+export async function recoverTransactions(
+  context: TransactionContext,
+  branches: Branches,
+  coordinator: Coordinator,
+): Promise<void> {
+  const { io, log, metrics } = context;
+  await eachRecord(context, branchBucket, (name, bytes) => {
+    const xid = parseXid(name);
+    if (xid === undefined) throw new BytesError('a branch without a name');
+    const branch = branches.restore(xid, readBranch(Buffer.from(bytes)));
+    metrics.recovered(branch.phase === 'prepared' ? 'reprepared' : 'respread');
+    io.log.event('info', 'xa.branch.recovered', { xid, phase: branch.phase });
+  });
+  await eachRecord(context, decisionBucket, (name, bytes) => {
+    const xid = parseXid(name);
+    if (xid === undefined) throw new BytesError('a decision without a name');
+    const record = readDecision(bytes);
+    if (record.state === 'ended') {
+      coordinator.remembered.end(xid, record);
+      return;
+    }
+    coordinator.restore(xid, record);
+    metrics.recovered('recommitted');
+    io.log.event('info', 'xa.decision.recovered', { xid });
+  });
+  const found = await log.scan(clientBucket);
+  for (const { name, bytes } of found) {
+    if (bytes !== undefined) branches.restoreClient(textOf(name), readClient(bytes));
+  }
+}
+
+async function eachRecord(
+  { io, log, metrics }: TransactionContext,
+  bucket: ByteString,
+  take: (name: ByteString, bytes: Uint8Array) => void,
+): Promise<void> {
+  const damaged = ({ name }: FoundRecord, detail: string): void => {
+    metrics.recovered('damaged');
+    io.log.event('error', 'xa.record.damaged', { record: `${bucket}/${textOf(name)}`, detail });
+  };
+  for (const record of await log.scan(bucket)) {
+    if (record.bytes === undefined) {
+      damaged(record, 'it cannot be read');
+      continue;
+    }
+    try {
+      take(record.name, record.bytes);
+    } catch (error) {
+      if (!(error instanceof BytesError)) throw error;
+      damaged(record, error.message);
+    }
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * What a coordinator still knows of transactions that are over: outcomes for clients who ask by name, and which
+ * branches have yet to hear that their records may go. Bounded by time and count; commits outlive a restart (their
+ * decision records are kept as `ended`), aborts need not: presumed abort answers for them.
+ */
+import type { NodeId } from '../base/ids.ts';
+import type { TransactionContext } from './context.ts';
+import { askNode } from './context.ts';
+import type { TransactionOutcome } from './outcomes.ts';
+import type { DecisionRecord } from './records.ts';
+import { dropDecision } from './records.ts';
+import type { SaidState } from './words.ts';
+import type { Xid } from './xid.ts';
+
+const outcomesMax = 65_536;
+/** Names in one message. */
+const forgetCountMax = 1000;
+
+export class Remembered {
+  readonly #context: TransactionContext;
+  readonly #outcomes = new Map<Xid, TransactionOutcome>();
+  /** Ended decisions whose records are kept, oldest first, and since when. */
+  readonly #records = new Map<Xid, number>();
+  readonly #forgets = new Map<NodeId, Set<Xid>>();
+  readonly #asking = new Set<NodeId>();
+  #forgetLocally: (xids: readonly Xid[]) => void = () => undefined;
+
+  constructor(context: TransactionContext) {
+    this.#context = context;
+  }
+
+  /** How this node's own branches forget. */
+  onForget(forget: (xids: readonly Xid[]) => void): void {
+    this.#forgetLocally = forget;
+  }
+
+  outcome(xid: Xid): TransactionOutcome | undefined {
+    return this.#outcomes.get(xid);
+  }
+
+  /** Remembers an outcome. */
+  keep(outcome: TransactionOutcome): void {
+    if (outcome.kind === 'inDoubt') return;
+    this.#outcomes.set(outcome.xid, outcome);
+    if (this.#outcomes.size <= outcomesMax) return;
+    const [oldest] = this.#outcomes.keys();
+    if (oldest !== undefined) this.#outcomes.delete(oldest);
+  }
+
+  /** Every branch has committed: the outcome stays, the branches may forget. */
+  end(xid: Xid, record: DecisionRecord): void {
+    this.keep({
+      kind: 'committed',
+      xid,
+      operationCount: record.operationCount,
+      branches: record.branches.map(({ node, readOnly }) => ({
+        node,
+        vote: readOnly ? 'read_only' : 'commit',
+        pending: false,
+      })),
+    });
+    this.#records.set(xid, this.#context.io.clock.wallMs());
+    this.release(
+      xid,
+      record.branches.filter(({ readOnly }) => !readOnly).map(({ node }) => node),
+    );
+  }
+
+  /** These branches may forget the transaction. */
+  release(xid: Xid, nodes: readonly NodeId[]): void {
+    for (const node of nodes) {
+      if (node === this.#context.parts.self.node) {
+        this.#forgetLocally([xid]);
+        continue;
+      }
+      const waiting = this.#forgets.get(node);
+      if (waiting === undefined) this.#forgets.set(node, new Set([xid]));
+      else waiting.add(xid);
+    }
+  }
+
+  /** The outcome of the transaction that carried out, or may carry out, the same client's name. */
+  repeated({ xid, state }: { readonly xid: Xid; readonly state: SaidState }): TransactionOutcome {
+    const known = this.#outcomes.get(xid);
+    if (known !== undefined) return known;
+    return state === 'committed'
+      ? { kind: 'committed', xid, operationCount: 0, branches: [] }
+      : { kind: 'inDoubt', xid };
+  }
+
+  tick(): void {
+    for (const [node, xids] of this.#forgets) {
+      if (xids.size > 0 && !this.#asking.has(node))
+        this.#context.io.spawn('xa.forget', () => this.#tell(node, xids));
+    }
+    this.#sweep();
+  }
+
+  async #tell(node: NodeId, xids: Set<Xid>): Promise<void> {
+    const { settings } = this.#context.parts;
+    const told = [...xids].slice(0, forgetCountMax);
+    this.#asking.add(node);
+    const request = { kind: 'forget', xids: told } as const;
+    const reply = await askNode(this.#context, node, request, settings.timeoutMs * 1000);
+    this.#asking.delete(node);
+    if (reply.kind === 'told') for (const xid of told) xids.delete(xid);
+  }
+
+  #sweep(): void {
+    const { io, log, options } = this.#context;
+    const until = io.clock.wallMs() - options.retentionMs;
+    const old: Xid[] = [];
+    for (const [xid, sinceMs] of this.#records) {
+      if (sinceMs > until || old.length === forgetCountMax) break;
+      old.push(xid);
+    }
+    if (old.length === 0) return;
+    for (const xid of old) {
+      this.#records.delete(xid);
+      this.#outcomes.delete(xid);
+    }
+    io.spawn('xa.sweep', async () => {
+      await log.force(old.map(dropDecision));
+    });
+  }
+}

@@ -1,0 +1,278 @@
+/**
+ * Transactions of this node, as the listeners and the peers see them: run one, ask for one, list those in doubt,
+ * resolve one by hand. Ties the coordinator, the branches, the inquiries and the recovery together and gives them
+ * their one clock.
+ */
+import { BytesError } from '../base/bytes.ts';
+import { LockstepError, asLockstepError } from '../base/errors.ts';
+import type { NodeId } from '../base/ids.ts';
+import type { DispatchParts } from '../dispatch/parts.ts';
+import type { Timer } from '../io/clock.ts';
+import type { Io } from '../io/io.ts';
+import type { PeerReply } from '../wire/messages.ts';
+import { Branches } from './branches.ts';
+import type { TransactionContext, TransactionOptions } from './context.ts';
+import { askNode } from './context.ts';
+import { Coordinator } from './coordinator.ts';
+import { Inquiries } from './inquiries.ts';
+import type { RecordStore } from './log.ts';
+import { TransactionLog } from './log.ts';
+import { TransactionMetrics } from './metrics.ts';
+import type { InDoubtEntry, Knowledge, TransactionOutcome, TransactionRequest } from './outcomes.ts';
+import { dropClient } from './records.ts';
+import { recoverTransactions } from './recovery.ts';
+import type { BranchReply, BranchRequest, SaidState } from './words.ts';
+import { decodeRequest, encodeReply } from './words.ts';
+import type { Xid } from './xid.ts';
+import { coordinatorOf, makeXid } from './xid.ts';
+
+/** What the listeners need. */
+export interface TransactionService {
+  /** Never rejects for what a transaction can end in. */
+  run(request: TransactionRequest): Promise<TransactionOutcome>;
+  /** Undefined: nobody has a record of it. */
+  find(xid: Xid): Promise<Knowledge | undefined>;
+  inDoubt(): readonly InDoubtEntry[];
+  /** An operator's decision over the branch of this node; false when none is prepared here. */
+  resolve(xid: Xid, decision: 'commit' | 'rollback'): Promise<boolean>;
+}
+
+export class Transactions implements TransactionService {
+  readonly metrics = new TransactionMetrics();
+  readonly #context: TransactionContext;
+  readonly #branches: Branches;
+  readonly #coordinator: Coordinator;
+  readonly #inquiries: Inquiries;
+  #counter = 0;
+  #timer: Timer | undefined;
+  #stopped = false;
+
+  /** `epoch`: 12 hexadecimal digits of this life, in the names of its transactions. */
+  constructor(
+    io: Pick<Io, 'clock' | 'log' | 'spawn'>,
+    parts: DispatchParts,
+    store: RecordStore,
+    options: TransactionOptions,
+    epoch: string,
+  ) {
+    this.#context = { io, parts, log: new TransactionLog(store), metrics: this.metrics, options };
+    this.#branches = new Branches(this.#context);
+    const nextXid = (): Xid => makeXid(parts.self.node, epoch, ++this.#counter);
+    this.#coordinator = new Coordinator(this.#context, this.#branches, nextXid);
+    this.#coordinator.remembered.onForget((xids) => this.#branches.forget(xids));
+    this.#inquiries = new Inquiries(this.#context, this.#branches, this.#coordinator);
+  }
+
+  /** Takes up what the log holds; before anybody is served. */
+  recover(): Promise<void> {
+    return recoverTransactions(this.#context, this.#branches, this.#coordinator);
+  }
+
+  /** Begins to ask, remind and spread. */
+  start(): void {
+    for (const branch of this.#branches.all) {
+      if (branch.phase !== 'applied' && branch.phase !== 'heuristicCommitted') continue;
+      this.#context.io.spawn('xa.spread', () => this.#branches.spread(branch));
+    }
+    this.#arm();
+  }
+
+  /** No timer is left and nobody waits; what is in doubt is in the log. */
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    this.#coordinator.stop();
+    this.#branches.locks.close();
+  }
+
+  run(request: TransactionRequest): Promise<TransactionOutcome> {
+    if (this.#stopped) return Promise.reject(new LockstepError('ShuttingDown'));
+    return this.#coordinator.run(request);
+  }
+
+  async find(xid: Xid): Promise<Knowledge | undefined> {
+    const here = this.#known(xid);
+    if (here !== undefined) return here;
+    const coordinator = coordinatorOf(xid);
+    if (coordinator === undefined) return undefined;
+    const { self, settings } = this.#context.parts;
+    if (coordinator === self.node) return outcomeOf(xid, await this.#statusHere(xid));
+    const request = { kind: 'status', xid } as const;
+    const reply = await askNode(this.#context, coordinator, request, settings.timeoutMs * 1000);
+    return reply.kind === 'told' ? outcomeOf(xid, reply.state) : { kind: 'inDoubt', xid };
+  }
+
+  inDoubt(): readonly InDoubtEntry[] {
+    const nowMs = this.#context.io.clock.wallMs();
+    const { self } = this.#context.parts;
+    const decided = this.#coordinator.unsettled.map(({ xid, state, sinceMs }) => ({
+      xid,
+      role: 'coordinator' as const,
+      state: state.phase,
+      coordinator: self.node,
+      branches: state.branches.map(({ node }) => node),
+      ageMs: Math.max(0, nowMs - sinceMs),
+    }));
+    const lost = this.#coordinator.singles.lost.map(({ xid, node, sinceMs }) => ({
+      xid,
+      role: 'coordinator' as const,
+      state: 'doubted',
+      coordinator: self.node,
+      branches: [node],
+      ageMs: Math.max(0, nowMs - sinceMs),
+    }));
+    return [...decided, ...lost, ...this.#waiting(nowMs)];
+  }
+
+  resolve(xid: Xid, decision: 'commit' | 'rollback'): Promise<boolean> {
+    return this.#branches.decide(xid, decision);
+  }
+
+  /** A peer's words; `reply` is called once. */
+  handle(words: Uint8Array, reply: (reply: PeerReply) => void): void {
+    let request: BranchRequest;
+    try {
+      // A branch keeps what it is told for longer than the frame lives.
+      request = decodeRequest(Buffer.from(words));
+    } catch (error) {
+      if (!(error instanceof BytesError)) throw error;
+      reply({ kind: 'failed', code: 'BadRequest', detail: error.message });
+      return;
+    }
+    this.#context.io.spawn('xa.handle', async () => {
+      try {
+        reply({ kind: 'transacted', words: encodeReply(await this.#answer(request)) });
+      } catch (caught) {
+        const error = asLockstepError(caught);
+        reply({ kind: 'failed', code: error.code, detail: error.message });
+      }
+    });
+  }
+
+  /** Registers what is counted here. */
+  families(): ReturnType<TransactionMetrics['families']> {
+    return this.metrics.families({
+      prepared: () => this.#branches.all.filter(({ phase }) => phase === 'prepared').length,
+      inDoubt: () => this.#coordinator.unsettled.length + this.#coordinator.singles.lost.length,
+      oldestAgeMs: () => Math.max(0, ...this.inDoubt().map(({ ageMs }) => ageMs)),
+      locks: () => this.#branches.locks.size,
+    });
+  }
+
+  async #answer(request: BranchRequest): Promise<BranchReply> {
+    switch (request.kind) {
+      case 'prepare':
+        return this.#branches.prepare(request.xid, request.order);
+      case 'commitAlone':
+        return this.#branches.commitAlone(request.xid, request.order, true);
+      case 'commit': {
+        const ended = await this.#branches.commit(request.xid);
+        if (ended instanceof LockstepError) throw ended;
+        return ended;
+      }
+      case 'rollback':
+        this.#branches.rollback(request.xid);
+        return { kind: 'told', state: 'aborted' };
+      case 'inquire':
+        return { kind: 'told', state: await this.#inquired(request.xid) };
+      case 'status':
+        return { kind: 'told', state: await this.#statusHere(request.xid) };
+      case 'forget':
+        this.#branches.forget(request.xids);
+        return { kind: 'told', state: 'none' };
+    }
+  }
+
+  async #inquired(xid: Xid): Promise<SaidState> {
+    if (coordinatorOf(xid) === this.#context.parts.self.node) return this.#coordinator.inquire(xid);
+    return this.#branches.inquire(xid);
+  }
+
+  async #statusHere(xid: Xid): Promise<SaidState> {
+    const known = this.#known(xid);
+    if (known?.kind === 'committed' || known?.kind === 'aborted') return known.kind;
+    if (known !== undefined) return 'undecided';
+    const state = await this.#coordinator.inquire(xid);
+    // What is presumed for a branch is not said to a client: a commit may have been forgotten since.
+    return state === 'aborted' ? 'none' : state;
+  }
+
+  #known(xid: Xid): Knowledge | undefined {
+    const active = this.#coordinator.find(xid);
+    const remembered = this.#coordinator.remembered.outcome(xid);
+    if (remembered !== undefined && active === undefined) return remembered;
+    if (active !== undefined) return this.#coordinator.outcomeOf(active);
+    const branch = this.#branches.find(xid);
+    const { self } = this.#context.parts;
+    switch (branch?.phase) {
+      case 'prepared':
+      case 'committing':
+      case 'heuristicCommitting': {
+        const ageMs = Math.max(0, this.#context.io.clock.wallMs() - branch.sinceMs);
+        const { coordinator } = branch.order;
+        const keyCount = branch.places.length;
+        return { kind: 'prepared', xid, node: self.node, coordinator, keyCount, ageMs };
+      }
+      case 'heuristicCommitted':
+        return { kind: 'heuristic', xid, node: self.node, decided: 'commit' };
+      case 'heuristicRolledBack':
+        return { kind: 'heuristic', xid, node: self.node, decided: 'rollback' };
+      case 'applied':
+        return { kind: 'committed', xid, operationCount: branch.places.length, branches: [] };
+      default:
+        return undefined;
+    }
+  }
+
+  #waiting(nowMs: number): readonly InDoubtEntry[] {
+    return this.#branches.all
+      .filter(({ phase }) => phase === 'prepared' || phase.startsWith('heuristic'))
+      .map(({ xid, phase, order, sinceMs }) => ({
+        xid,
+        role: 'branch',
+        state: phase,
+        coordinator: order.coordinator,
+        branches: order.branches.map(({ node }): NodeId => node),
+        ageMs: Math.max(0, nowMs - sinceMs),
+      }));
+  }
+
+  #arm(): void {
+    const { io, options } = this.#context;
+    this.#timer = io.clock.after(options.inquiryIntervalUs, () => {
+      this.#arm();
+      this.#inquiries.tick();
+      this.#coordinator.tick();
+      this.#sweepClients();
+    });
+  }
+
+  /** Clients' names are remembered for as long as outcomes are. */
+  #sweepClients(): void {
+    const { io, log, options } = this.#context;
+    const until = io.clock.wallMs() - options.retentionMs;
+    const old: string[] = [];
+    for (const [clientId, { sinceMs }] of this.#branches.clients) {
+      if (sinceMs > until || old.length === 1000) break;
+      old.push(clientId);
+    }
+    if (old.length === 0) return;
+    for (const clientId of old) this.#branches.forgetClient(clientId);
+    io.spawn('xa.sweep', async () => {
+      await log.force(old.map(dropClient));
+    });
+  }
+}
+
+function outcomeOf(xid: Xid, state: SaidState): Knowledge | undefined {
+  switch (state) {
+    case 'committed':
+      return { kind: 'committed', xid, operationCount: 0, branches: [] };
+    case 'aborted':
+      return { kind: 'aborted', xid, reason: 'prepare_failed', detail: '' };
+    case 'undecided':
+      return { kind: 'inDoubt', xid };
+    case 'none':
+      return undefined;
+  }
+}

@@ -1,0 +1,148 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { BytesError } from '../base/bytes.ts';
+import type { ByteString, NodeId, Token } from '../base/ids.ts';
+import { byteStringFrom } from '../base/ids.ts';
+import { objectKey } from '../base/object-key.ts';
+import { consistencyLevels } from '../dispatch/requests.ts';
+import type { Content } from '../object/content.ts';
+import { tombstone } from '../object/content.ts';
+import type { Actor } from '../object/dots.ts';
+import { readBranch, readClient, readDecision, writeBranch, writeClient, writeDecision } from './records.ts';
+import type { BranchOrder, BranchReply, BranchRequest } from './words.ts';
+import { decodeReply, decodeRequest, encodeReply, encodeRequest } from './words.ts';
+import type { Xid } from './xid.ts';
+import { coordinatorOf, makeXid, parseXid } from './xid.ts';
+
+const name = fc.uint8Array({ minLength: 1, maxLength: 12 }).map(byteStringFrom);
+const node = fc.constantFrom('n1', 'n2', 'a.b-c_d') as fc.Arbitrary<NodeId>;
+const xid = fc.tuple(node, fc.nat()).map(([one, counter]) => makeXid(one, '0123456789ab', counter));
+const vector = fc.option(
+  fc.nat({ max: 1000 }).map((counter) => [{ actor: 'n1.aa' as Actor, counter: counter + 1 }]),
+  { nil: undefined },
+);
+const content: fc.Arbitrary<Content> = fc.oneof(
+  fc.constant({ ...tombstone, value: Buffer.alloc(0) }),
+  fc
+    .uint8Array({ maxLength: 40 })
+    .map((value) => ({ ...tombstone, tombstone: false, value: Buffer.from(value) })),
+);
+const operation = fc.record({
+  key: fc.tuple(name, name, name).map(([type, bucket, key]) => objectKey(type, bucket, key).packed),
+  token: fc.nat() as fc.Arbitrary<Token>,
+  content,
+  context: vector,
+  ifMatch: vector,
+  ifAbsent: fc.boolean(),
+});
+const order: fc.Arbitrary<BranchOrder> = fc.record({
+  coordinator: node,
+  level: fc.constantFrom(...consistencyLevels),
+  clientId: fc.string({ maxLength: 12, unit: 'grapheme' }),
+  branches: fc.array(fc.record({ node, writes: fc.boolean() }), { maxLength: 4 }),
+  operations: fc.array(operation, { maxLength: 4 }),
+});
+const request: fc.Arbitrary<BranchRequest> = fc.oneof(
+  fc.record({ kind: fc.constantFrom('prepare' as const, 'commitAlone' as const), xid, order }),
+  fc.record({
+    kind: fc.constantFrom('commit' as const, 'rollback' as const, 'inquire' as const, 'status' as const),
+    xid,
+  }),
+  fc.record({ kind: fc.constant('forget' as const), xids: fc.array(xid, { maxLength: 5 }) }),
+);
+const reply: fc.Arbitrary<BranchReply> = fc.oneof(
+  fc.record({
+    kind: fc.constant('voted' as const),
+    vote: fc.constantFrom('commit' as const, 'readOnly' as const, 'abort' as const, 'doubtful' as const),
+    reason: fc.constantFrom('conflict' as const, 'no_targets' as const),
+    detail: fc.string({ unit: 'grapheme' }),
+    earlier: fc.option(
+      fc.record({ xid, state: fc.constantFrom('committed' as const, 'undecided' as const) }),
+      {
+        nil: undefined,
+      },
+    ),
+  }),
+  fc.record({ kind: fc.constant('ended' as const), met: fc.boolean() }),
+  fc.record({
+    kind: fc.constant('told' as const),
+    state: fc.constantFrom('none' as const, 'aborted' as const),
+  }),
+);
+
+/** Bytes are understood, or refused with a `BytesError`; nothing else is thrown. */
+function refusesOrReads(read: (bytes: Uint8Array) => unknown): (bytes: Uint8Array) => void {
+  return (bytes) => {
+    try {
+      read(bytes);
+    } catch (error) {
+      expect(error).toBeInstanceOf(BytesError);
+    }
+  };
+}
+
+describe('the words of transactions', () => {
+  it('arrive as they were said', () => {
+    fc.assert(
+      fc.property(request, reply, (asked, answered) => {
+        expect(decodeRequest(encodeRequest(asked))).toEqual(asked);
+        expect(decodeReply(encodeReply(answered))).toEqual(answered);
+      }),
+    );
+  });
+
+  it('cut short are refused', () => {
+    fc.assert(
+      fc.property(request, fc.nat(), (said, at) => {
+        const bytes = encodeRequest(said);
+        expect(() => decodeRequest(bytes.subarray(0, at % bytes.length))).toThrow(BytesError);
+      }),
+    );
+  });
+
+  it('of a stranger are refused, or make sense', () => {
+    const bytes = fc.uint8Array({ maxLength: 80 });
+    const likely = bytes.map((rest) => Uint8Array.from([1, (rest[0] ?? 0) % 8, ...rest]));
+    const readers = [decodeRequest, decodeReply, readBranch, readDecision, readClient];
+    for (const read of readers) fc.assert(fc.property(fc.oneof(bytes, likely), refusesOrReads(read)));
+  });
+});
+
+describe('the records of transactions', () => {
+  it('are read as they were written', () => {
+    const state = fc.constantFrom('prepared' as const, 'applied' as const, 'heuristicRolledBack' as const);
+    fc.assert(
+      fc.property(xid, order, state, fc.nat(), (one, its, was, sinceMs) => {
+        const places = its.operations.map(({ key, token }) => ({ key, token }));
+        const record = { state: was, sinceMs, order: its, places };
+        expect(readBranch(writeBranch(one, record).value ?? Buffer.alloc(0))).toEqual(record);
+        const branches = its.branches.map((branch) => ({ node: branch.node, readOnly: branch.writes }));
+        const decision = { state: 'committing' as const, sinceMs, operationCount: 3, branches };
+        expect(readDecision(writeDecision(one, decision).value ?? Buffer.alloc(0))).toEqual(decision);
+        const client = { xid: one, sinceMs };
+        expect(readClient(writeClient('order-17', client).value ?? Buffer.alloc(0))).toEqual(client);
+      }),
+    );
+  });
+});
+
+describe('the names of transactions', () => {
+  it('name their coordinator, and other texts name none', () => {
+    fc.assert(
+      fc.property(xid, (one) => {
+        expect(parseXid(one)).toBe(one);
+        expect(['n1', 'n2', 'a.b-c_d']).toContain(coordinatorOf(one));
+      }),
+    );
+    for (const text of [
+      '',
+      'n1',
+      'n1-0123456789ab',
+      'n1-0123456789ab-',
+      'n 1-0123456789ab-1',
+      '-0123456789ab-1',
+    ])
+      expect(parseXid(text as ByteString as Xid)).toBe(undefined);
+  });
+});

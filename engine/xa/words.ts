@@ -1,0 +1,237 @@
+/**
+ * What coordinators and branches say to each other (the `words` of the peer messages `transact` and `transacted`), and
+ * what a branch is told to do, which is also what its prepare record holds. Version 1; a reader refuses others.
+ */
+import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
+import type { NodeId, Token } from '../base/ids.ts';
+import { byteStringOf, parseNodeId, textOf } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import { unpackKey } from '../base/object-key.ts';
+import type { ConsistencyLevel } from '../dispatch/requests.ts';
+import { consistencyLevels } from '../dispatch/requests.ts';
+import type { Content } from '../object/content.ts';
+import { readContent, writeContent } from '../object/content.ts';
+import type { VersionVector } from '../object/dots.ts';
+import { readVector, writeVector } from '../object/dots.ts';
+import type { AbortReason } from './outcomes.ts';
+import type { Xid } from './xid.ts';
+import { parseXid } from './xid.ts';
+
+const version = 1;
+
+/** One operation, at the primary of its key. */
+export interface BranchOperation {
+  readonly key: PackedKey;
+  readonly token: Token;
+  readonly content: Content;
+  readonly context: VersionVector | undefined;
+  readonly ifMatch: VersionVector | undefined;
+  readonly ifAbsent: boolean;
+}
+
+/** Another branch. `writes`: it surely writes something, so it never votes read-only. */
+export interface BranchName {
+  readonly node: NodeId;
+  readonly writes: boolean;
+}
+
+/** What a branch is asked to prepare. */
+export interface BranchOrder {
+  readonly coordinator: NodeId;
+  readonly level: ConsistencyLevel;
+  /** The client's own name of the transaction; empty for none. */
+  readonly clientId: string;
+  readonly branches: readonly BranchName[];
+  readonly operations: readonly BranchOperation[];
+}
+
+export type BranchRequest =
+  | { readonly kind: 'prepare'; readonly xid: Xid; readonly order: BranchOrder }
+  /** Prepare and commit in one step: it is the only branch. */
+  | { readonly kind: 'commitAlone'; readonly xid: Xid; readonly order: BranchOrder }
+  | { readonly kind: 'commit'; readonly xid: Xid }
+  | { readonly kind: 'rollback'; readonly xid: Xid }
+  /** What do you know of it? */
+  | { readonly kind: 'inquire'; readonly xid: Xid }
+  /** A client asks by name: the same, but an answer binds nobody. */
+  | { readonly kind: 'status'; readonly xid: Xid }
+  | { readonly kind: 'forget'; readonly xids: readonly Xid[] };
+
+/** `doubtful`: the store failed in the middle of a one-step commit. */
+export type SaidVote = 'commit' | 'readOnly' | 'abort' | 'doubtful';
+/** `none`: it has no record, and will take none of this transaction any more. */
+export type SaidState = 'committed' | 'aborted' | 'undecided' | 'none';
+
+export type BranchReply =
+  | {
+      readonly kind: 'voted';
+      readonly vote: SaidVote;
+      readonly reason: AbortReason;
+      readonly detail: string;
+      /** The client's name was used before, by this transaction, which is `committed` or `undecided`. */
+      readonly earlier: { readonly xid: Xid; readonly state: SaidState } | undefined;
+    }
+  /** The commit is done here; `met`: durable at as many replicas as the level names. */
+  | { readonly kind: 'ended'; readonly met: boolean }
+  | { readonly kind: 'told'; readonly state: SaidState };
+
+const requestKinds = ['prepare', 'commitAlone', 'commit', 'rollback', 'inquire', 'forget', 'status'] as const;
+const replyKinds = ['voted', 'ended', 'told'] as const;
+const votes: readonly SaidVote[] = ['commit', 'readOnly', 'abort', 'doubtful'];
+const states: readonly SaidState[] = ['committed', 'aborted', 'undecided', 'none'];
+const reasons: readonly AbortReason[] = [
+  'force_abort',
+  'conflict',
+  'precondition_failed',
+  'prepare_failed',
+  'prepare_timeout',
+  'no_targets',
+];
+
+export function encodeRequest(request: BranchRequest): Buffer {
+  const writer = begin(requestKinds.indexOf(request.kind));
+  if (request.kind === 'forget') {
+    writer.varint(request.xids.length);
+    for (const xid of request.xids) writer.string(xid);
+    return writer.finish();
+  }
+  writer.string(request.xid);
+  if ('order' in request) writeOrder(writer, request.order);
+  return writer.finish();
+}
+
+/** Throws `BytesError` for bytes that `encodeRequest` did not write. */
+export function decodeRequest(bytes: Uint8Array): BranchRequest {
+  const reader = new ByteReader(bytes);
+  const kind = among(requestKinds, opening(reader));
+  if (kind === 'forget') {
+    const xids = readList(reader, () => readXid(reader));
+    reader.end();
+    return { kind, xids };
+  }
+  const xid = readXid(reader);
+  const request: BranchRequest =
+    kind === 'prepare' || kind === 'commitAlone' ? { kind, xid, order: readOrder(reader) } : { kind, xid };
+  reader.end();
+  return request;
+}
+
+export function encodeReply(reply: BranchReply): Buffer {
+  const writer = begin(replyKinds.indexOf(reply.kind));
+  switch (reply.kind) {
+    case 'voted':
+      writer.u8(votes.indexOf(reply.vote)).u8(reasons.indexOf(reply.reason));
+      writer.string(byteStringOf(reply.detail)).u8(reply.earlier === undefined ? 0 : 1);
+      if (reply.earlier !== undefined) {
+        writer.string(reply.earlier.xid).u8(states.indexOf(reply.earlier.state));
+      }
+      break;
+    case 'ended':
+      writer.u8(reply.met ? 1 : 0);
+      break;
+    case 'told':
+      writer.u8(states.indexOf(reply.state));
+      break;
+  }
+  return writer.finish();
+}
+
+/** Throws `BytesError` for bytes that `encodeReply` did not write. */
+export function decodeReply(bytes: Uint8Array): BranchReply {
+  const reader = new ByteReader(bytes);
+  const kind = among(replyKinds, opening(reader));
+  const reply = readReply(reader, kind);
+  reader.end();
+  return reply;
+}
+
+function readReply(reader: ByteReader, kind: (typeof replyKinds)[number]): BranchReply {
+  switch (kind) {
+    case 'voted': {
+      const vote = among(votes, reader.u8());
+      const reason = among(reasons, reader.u8());
+      const detail = textOf(reader.string());
+      const earlier =
+        reader.u8() === 0 ? undefined : { xid: readXid(reader), state: among(states, reader.u8()) };
+      return { kind, vote, reason, detail, earlier };
+    }
+    case 'ended':
+      return { kind, met: reader.u8() === 1 };
+    case 'told':
+      return { kind, state: among(states, reader.u8()) };
+  }
+}
+
+export function writeOrder(writer: ByteWriter, order: BranchOrder): void {
+  writer.string(byteStringOf(order.coordinator)).u8(consistencyLevels.indexOf(order.level));
+  writer.string(byteStringOf(order.clientId)).varint(order.branches.length);
+  for (const { node, writes } of order.branches) writer.string(byteStringOf(node)).u8(writes ? 1 : 0);
+  writer.varint(order.operations.length);
+  for (const operation of order.operations) writeOperation(writer, operation);
+}
+
+/** Contents are views of the bytes. */
+export function readOrder(reader: ByteReader): BranchOrder {
+  const coordinator = readNode(reader);
+  const level = among(consistencyLevels, reader.u8());
+  const clientId = textOf(reader.string());
+  const branches = readList(reader, () => ({ node: readNode(reader), writes: reader.u8() === 1 }));
+  const operations = readList(reader, () => readOperation(reader));
+  return { coordinator, level, clientId, branches, operations };
+}
+
+function writeOperation(writer: ByteWriter, operation: BranchOperation): void {
+  const { context, ifMatch, ifAbsent } = operation;
+  const flags = (context === undefined ? 0 : 1) + (ifMatch === undefined ? 0 : 2) + (ifAbsent ? 4 : 0);
+  writer.string(operation.key).u32(operation.token).u8(flags);
+  if (context !== undefined) writeVector(writer, context);
+  if (ifMatch !== undefined) writeVector(writer, ifMatch);
+  writeContent(writer, operation.content);
+}
+
+function readOperation(reader: ByteReader): BranchOperation {
+  const key = reader.string() as PackedKey;
+  if (unpackKey(key) === undefined) throw new BytesError('a key is not in its packed form');
+  const token = reader.u32() as Token;
+  const flags = reader.u8();
+  const context = (flags & 1) === 0 ? undefined : readVector(reader);
+  const ifMatch = (flags & 2) === 0 ? undefined : readVector(reader);
+  return { key, token, context, ifMatch, ifAbsent: (flags & 4) !== 0, content: readContent(reader) };
+}
+
+function begin(kind: number): ByteWriter {
+  return new ByteWriter(256).u8(version).u8(kind);
+}
+
+function opening(reader: ByteReader): number {
+  const found = reader.u8();
+  if (found !== version) throw new BytesError(`words of version ${found}; this node speaks ${version}`);
+  return reader.u8();
+}
+
+export function readXid(reader: ByteReader): Xid {
+  const text = reader.string();
+  const xid = parseXid(text);
+  if (xid === undefined) throw new BytesError('a transaction without a name');
+  return xid;
+}
+
+export function readNode(reader: ByteReader): NodeId {
+  const node = parseNodeId(textOf(reader.string()));
+  if (node === undefined) throw new BytesError('a node without a name');
+  return node;
+}
+
+export function readList<T>(reader: ByteReader, readItem: () => T): readonly T[] {
+  const count = reader.varint();
+  if (count > reader.left) throw new BytesError(`a list of ${count} items in ${reader.left} bytes`);
+  const items: T[] = [];
+  for (let index = 0; index < count; index++) items.push(readItem());
+  return items;
+}
+
+export function among<T>(words: readonly T[], index: number): T {
+  const word = words[index];
+  if (word === undefined) throw new BytesError(`a word of number ${index} where ${words.length} are known`);
+  return word;
+}

@@ -1,0 +1,27 @@
+/**
+ * Names of transactions: `<node>-<epoch>-<counter>`, where the epoch is the random one of a life of the node that
+ * coordinates. So no two transactions have one name, on any nodes and over any restarts.
+ */
+import type { NodeId } from '../base/ids.ts';
+import { byteStringOf, parseNodeId } from '../base/ids.ts';
+import type { ByteString } from '../base/ids.ts';
+
+declare const xidBrand: unique symbol;
+export type Xid = ByteString & { readonly [xidBrand]: true };
+
+const form = /^(.{1,64})-([0-9a-f]{12})-([0-9]{1,16})$/;
+
+export function makeXid(node: NodeId, epoch: string, counter: number): Xid {
+  return byteStringOf(`${node}-${epoch}-${counter}`) as Xid;
+}
+
+/** `text` as a transaction's name, or undefined when it is none. */
+export function parseXid(text: string): Xid | undefined {
+  return coordinatorOf(text) === undefined ? undefined : (text as Xid);
+}
+
+/** The node that coordinates the transaction; undefined for a text that names none. */
+export function coordinatorOf(xid: string): NodeId | undefined {
+  const [, node] = form.exec(xid) ?? [];
+  return node === undefined ? undefined : parseNodeId(node);
+}

@@ -1,0 +1,100 @@
+/** The alert rules and the dashboard: right PromQL, and only families that a node publishes. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+
+const here = fileURLToPath(new URL('.', import.meta.url));
+const golden = readFileSync(`${here}../engine/stats/testdata/metrics.txt`, 'utf8');
+const published = new Set([...golden.matchAll(/^# TYPE (\S+)/gm)].map((match) => match[1]));
+
+const promtool = spawnSync('promtool', ['--version']).status === 0;
+const only = promtool ? '' : ' (skipped: promtool of the prometheus package is not installed)';
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+}
+
+function alertRules(): readonly Rule[] {
+  const file = parse(readFileSync(`${here}alerts.yaml`, 'utf8')) as { groups: { rules: Rule[] }[] };
+  return file.groups.flatMap(({ rules }) => rules);
+}
+
+interface Panel {
+  readonly title: string;
+  readonly description?: string;
+  readonly targets?: readonly { readonly expr: string }[];
+}
+
+function panels(): readonly Panel[] {
+  const dashboard = JSON.parse(readFileSync(`${here}grafana-dashboard.json`, 'utf8')) as { panels: Panel[] };
+  return dashboard.panels;
+}
+
+function panelExpressions(): readonly string[] {
+  return panels().flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+}
+
+/** The families that some expressions read. */
+function familiesIn(expressions: readonly string[]): readonly string[] {
+  const names = expressions.flatMap(
+    (expr) => expr.match(/\b(svc|dispatch|peer_state|gossip|aae)_\w+/g) ?? [],
+  );
+  return [...new Set(names)];
+}
+
+/** The failure-cause and anti-entropy families of the service document, as the golden has them. */
+function causeFamilies(): readonly string[] {
+  return [...published].filter((name): name is string => name !== undefined && !name.startsWith('svc_'));
+}
+
+describe('the alert rules', () => {
+  it('read families that a node publishes, and no failure cause or trouble of anti-entropy goes unwatched', () => {
+    const read = familiesIn(alertRules().map(({ expr }) => expr));
+    expect(read.filter((name) => !published.has(name))).toEqual([]);
+    // Saving and loading a tree snapshot is no trouble.
+    const harmless = ['aae_snapshot_save_total', 'aae_snapshot_load_total'];
+    expect([...read, ...harmless].toSorted()).toEqual(causeFamilies().toSorted());
+  });
+
+  it.skipIf(!promtool)(`are accepted by promtool, each fires when it must and only then${only}`, () => {
+    const check = spawnSync('promtool', ['check', 'rules', `${here}alerts.yaml`]);
+    expect(check.stdout.toString()).toContain(`SUCCESS: ${alertRules().length} rules found`);
+    const test = spawnSync('promtool', ['test', 'rules', `${here}testdata/alerts.test.yaml`]);
+    expect(test.stderr.toString() + test.stdout.toString()).toContain('SUCCESS');
+    expect(test.status).toBe(0);
+  });
+});
+
+describe('the dashboard', () => {
+  it('reads families that a node publishes, and every failure-cause and anti-entropy family among them', () => {
+    const read = familiesIn(panelExpressions());
+    expect(read.filter((name) => !published.has(name))).toEqual([]);
+    expect(causeFamilies().filter((name) => !read.includes(name))).toEqual([]);
+  });
+
+  it('names alerts that exist', () => {
+    const alerts = alertRules().map(({ alert }) => alert);
+    const named = panels().flatMap(({ description = '' }) => description.match(/Lockstep[A-Z]\w+/g) ?? []);
+    expect([...new Set(named)].toSorted()).toEqual(alerts.toSorted());
+  });
+
+  it.skipIf(!promtool)(`asks in valid PromQL${only}`, () => {
+    const rules = panelExpressions().map((expr, index) => {
+      const filled = expr.replaceAll('$__rate_interval', '1m').replaceAll('$instance', '.*');
+      return `      - record: panel_${index}\n        expr: ${JSON.stringify(filled)}\n`;
+    });
+    const directory = mkdtempSync(join(tmpdir(), 'lockstep-panels-'));
+    const path = join(directory, 'panels.yaml');
+    writeFileSync(path, `groups:\n  - name: panels\n    rules:\n${rules.join('')}`);
+    const check = spawnSync('promtool', ['check', 'rules', path]);
+    rmSync(directory, { recursive: true });
+    const said = check.stderr.toString() + check.stdout.toString();
+    expect(said).toContain(`SUCCESS: ${rules.length} rules found`);
+  });
+});

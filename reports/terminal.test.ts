@@ -1,0 +1,57 @@
+import { Chalk } from 'chalk';
+import { describe, expect, it } from 'vitest';
+
+import type { Failure } from '../sim/run/result.ts';
+import { summarize, summarizeAll } from '../sim/run/result.ts';
+import { brokenReport, reportOf, resultOf } from '../sim/run/result-fixture.ts';
+import { renderRun, renderSummary } from './terminal.ts';
+
+const plain = new Chalk({ level: 0 });
+const colours = new Chalk({ level: 1 });
+const result = resultOf({
+  scenario: 'crash-and-restart',
+  seed: 7,
+  verdict: 'failed',
+  reports: [brokenReport(1_234_567, '#3 c0 put k: lost')],
+});
+const failure: Failure = {
+  result,
+  shrunk: undefined,
+  replay: ['replay', 'lockstep-sim-out/crash-and-restart-7.min.json'],
+};
+const summary = summarizeAll([summarize('crash-and-restart', [result, resultOf()], failure)]);
+
+describe('the terminal report', () => {
+  it('says of a failure what broke, when, and on the last line how to replay it', () => {
+    const lines = renderSummary(summary, plain).split('\n');
+    expect(lines[0]).toBe('1 of 2 runs failed.');
+    expect(lines).toContain('crash-and-restart, seed 7 broke INV4.');
+    expect(lines).toContain('  first bad event, at 1.235 s: #3 c0 put k: lost');
+    expect(lines.at(-1)).toBe('replay: lockstep-sim replay lockstep-sim-out/crash-and-restart-7.min.json');
+  });
+
+  it('calls a vacuous run what it is', () => {
+    const vacuous = reportOf({ ok: false, vacuous: true, checked: 3, reasons: ['INV4 compared 3'] });
+    const empty = { ...result, reports: [vacuous] };
+    const text = renderSummary(
+      summarizeAll([summarize('calm', [empty], { ...failure, result: empty })]),
+      plain,
+    );
+    expect(text).toContain('proves nothing about INV4: it compared 3.');
+  });
+
+  it('is the same text with and without colours', () => {
+    const coloured = renderSummary(summary, colours);
+    const escapes = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g');
+    expect(coloured).not.toBe(renderSummary(summary, plain));
+    expect(coloured.replaceAll(escapes, '')).toBe(renderSummary(summary, plain));
+  });
+
+  it('shows one run with its counts, checks and digest', () => {
+    const text = renderRun(result, plain);
+    expect(text).toContain('FAILED crash-and-restart, seed 7: 5,000 events, 3.500 s of virtual time');
+    expect(text).toContain('operations: 90 ok, 6 failed, 4 unknown');
+    expect(text).toContain('INV4 is broken: compared 100, skipped 2');
+    expect(text).toContain(`digest: ${'ab'.repeat(32)}`);
+  });
+});

@@ -1,0 +1,117 @@
+/**
+ * The simulator's results as text for a terminal. Renders only: every number was made elsewhere. With a colourless
+ * chalk the text is the same, without the colours.
+ *
+ * A failure's first screen: the verdict as a sentence, the invariant, the first bad event, what was made small, and
+ * as the last line of all the command that replays it.
+ */
+import type { ChalkInstance } from 'chalk';
+
+import type { CheckReport } from '../sim/check/report.ts';
+import type { Failure, RunResult, ScenarioSummary, Summary } from '../sim/run/result.ts';
+import { brokenInvariant } from '../sim/run/result.ts';
+
+/** The whole outcome of `run`. */
+export function renderSummary(summary: Summary, paint: ChalkInstance): string {
+  const rows = summary.scenarios.map((one) => renderScenario(one, paint));
+  const failures = summary.scenarios.flatMap((one) =>
+    one.failure === undefined ? [] : [renderFailure(one.failure, paint)],
+  );
+  return [renderVerdict(summary, paint), ...rows, ...failures].join('\n');
+}
+
+/** The outcome of one run. */
+export function renderRun(result: RunResult, paint: ChalkInstance): string {
+  const { outcomes } = result;
+  const head = `${paintVerdict(result.verdict, paint)} ${result.scenario}, seed ${result.seed}`;
+  const counts = `${outcomes.ok} ok, ${outcomes.fail} failed, ${outcomes.unknown} unknown`;
+  const lines = [
+    `${head}: ${count(result.events)} events, ${seconds(result.virtualUs)} of virtual time`,
+    `  operations: ${counts}`,
+    `  faults: ${renderCounts(result.struck)}`,
+    ...result.reports.map((report) => `  ${renderCheck(report, paint)}`),
+    `  digest: ${result.digest}`,
+  ];
+  if (result.because !== '') lines.push(`  ${result.because}`);
+  return lines.join('\n');
+}
+
+function renderVerdict({ passed, unknownBeyondCap, scenarios }: Summary, paint: ChalkInstance): string {
+  const seeds = scenarios.reduce((sum, one) => sum + one.seeds, 0);
+  if (passed) return paint.green(`All ${count(seeds)} runs passed.`);
+  const failed = scenarios.reduce((sum, one) => sum + one.failed, 0);
+  if (failed > 0) return paint.red(`${count(failed)} of ${count(seeds)} runs failed.`);
+  return paint.yellow(unknownBeyondCap ? 'Too many runs ended without a verdict.' : 'No run was made.');
+}
+
+function renderScenario(one: ScenarioSummary, paint: ChalkInstance): string {
+  const verdict = one.failed > 0 ? 'failed' : one.unknown > 0 ? 'unknown' : 'passed';
+  const checks = Object.entries(one.checks).map(
+    ([invariant, { checked }]) => `${invariant} ${count(checked)}`,
+  );
+  return [
+    `${paintVerdict(verdict, paint)} ${paint.bold(one.name)}: ${one.passed} passed, ${one.failed} failed, ${one.unknown} unknown`,
+    `  ${count(one.events)} events, ${count(one.operations)} operations, ${seconds(one.virtualMs * 1000)} of virtual time`,
+    `  compared: ${checks.join(', ')}`,
+    `  faults: ${renderCounts(one.struck)}`,
+  ].join('\n');
+}
+
+function renderFailure({ result, shrunk, replay }: Failure, paint: ChalkInstance): string {
+  const broken = brokenInvariant(shrunk?.result ?? result) ?? brokenInvariant(result);
+  const lines = ['', paint.red.bold(failureSentence(result, broken))];
+  if (broken?.firstBad !== undefined) {
+    lines.push(`  first bad event, at ${seconds(broken.firstBad.atUs)}: ${broken.firstBad.text}`);
+  }
+  for (const reason of (broken?.reasons ?? []).slice(broken?.firstBad === undefined ? 0 : 1, 4)) {
+    lines.push(paint.dim(`  then: ${reason}`));
+  }
+  if (shrunk !== undefined) lines.push(renderShrunk(shrunk));
+  lines.push(
+    `  this seed: lockstep-sim replay ${result.scenario} --seed ${result.seed}`,
+    `replay: ${commandLine(replay)}`,
+  );
+  return lines.join('\n');
+}
+
+function failureSentence(result: RunResult, broken: CheckReport | undefined): string {
+  const where = `${result.scenario}, seed ${result.seed}`;
+  if (broken === undefined) return `${where} failed.`;
+  return broken.vacuous
+    ? `${where} proves nothing about ${broken.invariant}: it compared ${broken.checked}.`
+    : `${where} broke ${broken.invariant}.`;
+}
+
+function renderShrunk({ operations, faults, runs }: NonNullable<Failure['shrunk']>): string {
+  return `  the smallest plan found in ${runs} runs: ${faults[0]} -> ${faults[1]} faults, ${operations[0]} -> ${operations[1]} operations`;
+}
+
+function renderCheck(report: CheckReport, paint: ChalkInstance): string {
+  const skipped = report.skipped === 0 ? '' : `, skipped ${count(report.skipped)}`;
+  const line = `${report.invariant} ${report.ok ? 'holds' : 'is broken'}: compared ${count(report.checked)}${skipped}`;
+  if (report.ok) return line;
+  return [paint.red(line), ...report.reasons.map((reason) => `    ${reason}`)].join('\n');
+}
+
+function renderCounts(counts: Readonly<Partial<Record<string, number>>>): string {
+  const parts = Object.entries(counts).map(([kind, times]) => `${kind} ${times ?? 0}`);
+  return parts.length === 0 ? 'none' : parts.join(', ');
+}
+
+function paintVerdict(verdict: RunResult['verdict'], paint: ChalkInstance): string {
+  if (verdict === 'passed') return paint.green('passed');
+  return verdict === 'failed' ? paint.red('FAILED') : paint.yellow('unknown');
+}
+
+/** The command as it is typed: words with spaces are quoted. */
+export function commandLine(words: readonly string[]): string {
+  return ['lockstep-sim', ...words].map((word) => (/^[\w./:=-]+$/.test(word) ? word : `'${word}'`)).join(' ');
+}
+
+function seconds(us: number): string {
+  return `${(us / 1_000_000).toFixed(3)} s`;
+}
+
+function count(value: number): string {
+  return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
+}

@@ -1,0 +1,14 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants } from './shared.ts';
+
+export const calm: Scenario = {
+  name: 'calm',
+  story: 'nothing goes wrong: every operation is answered, and everything acknowledged is there',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: everyday,
+  faults: [],
+  stormMs: 2_000,
+  calmMs: 500,
+  settleMsMax: 20_000,
+  invariants: { ...invariants, INV4: 250, INV5: 20, INV24: 5_000, INV26: 40 },
+};

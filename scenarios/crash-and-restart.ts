@@ -1,0 +1,26 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants } from './shared.ts';
+
+export const crashAndRestart: Scenario = {
+  name: 'crash-and-restart',
+  story: 'nodes die and return, with and without what they had not synced: every acknowledged write is there',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: everyday,
+  faults: [
+    { kind: 'FP1', count: [1, 4], forUs: [50_000, 1_000_000] },
+    {
+      kind: 'FD6',
+      count: [1, 4],
+      forUs: [50_000, 1_000_000],
+      // Around a sync: what it covered must be there, what came after it need not.
+      after: { event: 'disk.file.synced', nth: [5, 150], delayUs: [0, 3_000] },
+      always: true,
+    },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_000_000] },
+    { kind: 'FN11', count: [0, 4] },
+  ],
+  stormMs: 4_000,
+  calmMs: 1_500,
+  settleMsMax: 30_000,
+  invariants,
+};

@@ -1,0 +1,22 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants } from './shared.ts';
+
+export const flappingPeer: Scenario = {
+  name: 'flapping-peer',
+  story:
+    'peers are silent for longer than is tolerated and return, again and again: requests go where somebody is',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: { ...everyday, thinkUs: [0, 120_000] },
+  // Heartbeats so quick, and patience so short, that a storm has room for many a fall and return.
+  settings: { gossip_interval_ms: 100, phi_mean_ms_min: 100, phi_threshold_milli: 2000 },
+  faults: [
+    { kind: 'FP4', count: [3, 8], forUs: [100_000, 2_000_000], always: true },
+    { kind: 'FN8', count: [1, 4], forUs: [300_000, 1_500_000], sideMax: 1, always: true },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
+    { kind: 'FN11', count: [0, 4] },
+  ],
+  stormMs: 10_000,
+  calmMs: 2_500,
+  settleMsMax: 30_000,
+  invariants,
+};

@@ -1,0 +1,27 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
+
+export const leaveUnderLoad: Scenario = {
+  name: 'leave-under-load',
+  story: 'a node hands over what it owns and leaves while clients write: nothing is lost with it',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
+  load: slowly,
+  faults: [
+    { kind: 'FM1', count: [1, 1], targets: ['n4', 'n5'], atUs: [1_000_000, 3_500_000], always: true },
+    { kind: 'FN1', count: [0, 4], forUs: [100_000, 1_500_000] },
+    { kind: 'FN11', count: [0, 4] },
+    {
+      kind: 'FN8',
+      count: [1, 3],
+      forUs: [300_000, 1_500_000],
+      sideMax: 1,
+      atUs: [0, 2_500_000],
+      always: true,
+    },
+  ],
+  stormMs: 6_000,
+  calmMs: 6_000,
+  settleMsMax: 30_000,
+  settings: onTheMove,
+  invariants: { ...invariantsOnTheMove, INV17: 5 },
+};

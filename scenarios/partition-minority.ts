@@ -1,0 +1,20 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants } from './shared.ts';
+
+export const partitionMinority: Scenario = {
+  name: 'partition-minority',
+  story:
+    'a minority of the nodes is cut off again and again: the majority goes on, nothing acknowledged is lost',
+  cluster: { datacenters: 1, racks: 5, nodesPerRack: 1 },
+  load: everyday,
+  faults: [
+    { kind: 'FN8', count: [1, 4], forUs: [100_000, 1_500_000], sideMax: 2, always: true },
+    { kind: 'FN9', count: [0, 3], forUs: [100_000, 1_000_000], sideMax: 2 },
+    { kind: 'FN11', count: [0, 6] },
+    { kind: 'FN1', count: [0, 4], forUs: [100_000, 1_500_000] },
+  ],
+  stormMs: 4_000,
+  calmMs: 1_500,
+  settleMsMax: 30_000,
+  invariants: { ...invariants, INV24: 6_000, INV26: 50 },
+};

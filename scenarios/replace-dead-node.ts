@@ -1,0 +1,32 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
+
+export const replaceDeadNode: Scenario = {
+  name: 'replace-dead-node',
+  story: 'a node dies for good and another takes its place while clients write: what it held is there again',
+  cluster: {
+    datacenters: 1,
+    racks: 3,
+    nodesPerRack: 1,
+    spares: [{ name: 'n4', datacenter: 'dc1', rack: 'r2', replaces: 'n2' }],
+  },
+  load: slowly,
+  faults: [
+    { kind: 'FM1', count: [1, 1], targets: ['n4'], atUs: [1_500_000, 3_000_000], always: true },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
+    {
+      kind: 'FN8',
+      count: [1, 2],
+      forUs: [300_000, 1_000_000],
+      sideMax: 1,
+      atUs: [0, 1_500_000],
+      always: true,
+    },
+    { kind: 'FN11', count: [0, 4] },
+  ],
+  stormMs: 8_000,
+  calmMs: 8_000,
+  settleMsMax: 40_000,
+  settings: onTheMove,
+  invariants: { ...invariantsOnTheMove, INV17: 3 },
+};

@@ -1,0 +1,20 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants } from './shared.ts';
+
+export const rollingRestart: Scenario = {
+  name: 'rolling-restart',
+  story:
+    'nodes are stopped in order and started again under load: each says that it goes, and nothing is lost',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: { ...everyday, thinkUs: [0, 80_000] },
+  faults: [
+    { kind: 'FP7', count: [3, 8], forUs: [10_000, 800_000], always: true },
+    { kind: 'FP1', count: [0, 2], forUs: [50_000, 800_000] },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_000_000] },
+    { kind: 'FN11', count: [0, 3] },
+  ],
+  stormMs: 8_000,
+  calmMs: 2_000,
+  settleMsMax: 30_000,
+  invariants,
+};

@@ -1,0 +1,45 @@
+/**
+ * The laws of the house: every scenario over a few seeds, each run twice, and every kept plan once more. More seeds:
+ * `npx lockstep-sim run --seeds 1000`.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+
+import type { Plan } from '../sim/plan/plan.ts';
+import { parsePlan } from '../sim/plan/plan-validation.ts';
+import { judgePlan, planOfSeed } from '../sim/run/task.ts';
+import { scenarios } from './catalogue.ts';
+
+const seedsPerScenario = 6;
+
+/** Fails with what a person needs: the invariant, the first bad event, and how to replay it. */
+async function expectToPass(plan: Plan, replay: string): Promise<void> {
+  const result = await judgePlan(plan, () => 0);
+  const broken = result.reports.filter((report) => !report.ok);
+  const story = broken.map(({ invariant, reasons }) => `${invariant}: ${reasons.join('\n  ')}`).join('\n');
+  expect(result.verdict, `${story}\n${result.because}\nreplay: lockstep-sim replay ${replay}`).toBe('passed');
+}
+
+describe.each(scenarios)('$name: $story', ({ name }) => {
+  it.each(Array.from({ length: seedsPerScenario }, (_, index) => index + 1))('seed %i', async (seed) => {
+    await expectToPass(planOfSeed(name, seed), `${name} --seed ${seed}`);
+  });
+});
+
+describe('kept plans', () => {
+  const directory = new URL('regressions/', import.meta.url);
+  const files = readdirSync(directory).filter((file) => file.endsWith('.json'));
+
+  it.for(files)('%s', async (file) => {
+    const plan = parsePlan(readFileSync(new URL(file, directory), 'utf8'));
+    await expectToPass(plan, `scenarios/regressions/${file}`);
+  });
+
+  it('are plans of scenarios that exist', () => {
+    const names = new Set(scenarios.map((scenario) => scenario.name));
+    for (const file of files) {
+      const { scenario } = parsePlan(readFileSync(new URL(file, directory), 'utf8'));
+      expect(names).toContain(scenario);
+    }
+  });
+});

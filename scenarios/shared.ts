@@ -1,0 +1,67 @@
+/**
+ * What scenarios have in common: the everyday load of a few clients on a few keys (few, so that writes meet), and the
+ * invariants that hold always, with the comparisons that even an unlucky seed makes.
+ */
+import type { LoadShape, Scenario } from '../sim/scenario/scenario.ts';
+
+export const everyday: LoadShape = {
+  clients: 4,
+  operations: [160, 240],
+  keys: 12,
+  siblingKeys: 6,
+  thinkUs: [0, 40_000],
+  valueBytes: [16, 2_000],
+  kinds: { get: 40, put: 54, delete: 6 },
+  needs: { quorum: 90, one: 10 },
+  garbage: [1, 4],
+  scrapes: [2, 5],
+};
+
+export const invariants: Scenario['invariants'] = {
+  INV4: 60,
+  INV5: 10,
+  INV16: 3,
+  INV23: 3,
+  INV24: 2_000,
+  INV25: 3,
+  INV26: 10,
+  INV29: 1,
+  INV32: 4,
+};
+
+/** The ledger of INV24 and INV26 knows of no members that come or go yet. */
+export const invariantsOnTheMove: Scenario['invariants'] = {
+  INV4: 60,
+  INV5: 10,
+  INV16: 3,
+  INV23: 3,
+  INV25: 3,
+  INV29: 1,
+  INV32: 4,
+};
+
+/**
+ * Writes over a longer time to more keys, for stories in which the cluster changes meanwhile: many keys are written while
+ * a replica is cut off and not again before they change hands.
+ */
+export const slowly: LoadShape = {
+  ...everyday,
+  operations: [240, 360],
+  keys: 60,
+  siblingKeys: 20,
+  thinkUs: [20_000, 120_000],
+  kinds: { get: 15, put: 80, delete: 5 },
+};
+
+/**
+ * Changes of the ring within seconds: signs of life are frequent, silence is judged soon, batches are small. Nothing but
+ * the change itself brings a replica what it missed.
+ */
+export const onTheMove: NonNullable<Scenario['settings']> = {
+  hinted_handoff: false,
+  aae_enabled: false,
+  gossip_interval_ms: 100,
+  phi_mean_ms_min: 100,
+  transfer_batch_bytes: 4_096,
+  transfer_bytes_per_second: 131_072,
+};

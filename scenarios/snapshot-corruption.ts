@@ -1,0 +1,20 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants } from './shared.ts';
+
+export const snapshotCorruption: Scenario = {
+  name: 'snapshot-corruption',
+  story:
+    'nodes are restarted with a flipped bit in the snapshot of their hash tree: it is refused, and they serve',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: { ...everyday, thinkUs: [0, 80_000] },
+  faults: [
+    { kind: 'FS1', count: [3, 6], forUs: [10_000, 800_000], always: true },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_000_000] },
+    { kind: 'FN11', count: [0, 3] },
+  ],
+  stormMs: 8_000,
+  calmMs: 4_000,
+  settleMsMax: 30_000,
+  settings: { aae_tick_interval_seconds: 1, aae_segments: 256 },
+  invariants: { ...invariants, INV13: 1 },
+};

@@ -1,0 +1,31 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants } from './shared.ts';
+
+export const tornLogTail: Scenario = {
+  name: 'torn-log-tail',
+  story:
+    'the power fails in the middle of writing the log: the torn tail is cut off, what was acknowledged stays',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: {
+    ...everyday,
+    thinkUs: [0, 15_000],
+    valueBytes: [200, 6_000],
+    kinds: { get: 20, put: 76, delete: 4 },
+  },
+  faults: [
+    {
+      kind: 'FD7',
+      count: [2, 6],
+      forUs: [50_000, 700_000],
+      // Between the write and the sync that covers it.
+      after: { event: 'disk.file.written', nth: [5, 300], delayUs: [0, 500] },
+      always: true,
+    },
+    { kind: 'FD6', count: [0, 2], forUs: [50_000, 700_000] },
+    { kind: 'FN1', count: [0, 2], forUs: [100_000, 1_000_000] },
+  ],
+  stormMs: 3_000,
+  calmMs: 1_500,
+  settleMsMax: 30_000,
+  invariants,
+};

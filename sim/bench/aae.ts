@@ -1,0 +1,271 @@
+/**
+ * `npm run bench aae`: two replicas with a million keys each, on real disks and in one process. What it costs to build
+ * the tree, to find that nothing differs, to find and repair a hundred divergent keys, and what the tree costs puts.
+ * Bytes are those of the peer plane's frames; processor time is of both sides together.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { Answerer } from '../../engine/aae/answerer.ts';
+import { exchange } from '../../engine/aae/exchange.ts';
+import { ExchangePeer } from '../../engine/aae/exchange-peer.ts';
+import { Refresh } from '../../engine/aae/refresh.ts';
+import { RepairScheduler } from '../../engine/aae/repair.ts';
+import { Throttle } from '../../engine/aae/throttle.ts';
+import { Tree, wholeRing } from '../../engine/aae/tree.ts';
+import { decodeQuestion, encodeAnswer } from '../../engine/aae/words.ts';
+import { present } from '../../engine/base/assert.ts';
+import type { ByteString, NodeId } from '../../engine/base/ids.ts';
+import { byteStringOf, parseNodeId } from '../../engine/base/ids.ts';
+import { defaultType, objectKey } from '../../engine/base/object-key.ts';
+import type { PeerLinks } from '../../engine/dispatch/peer-links.ts';
+import { Replica } from '../../engine/dispatch/replica.ts';
+import type { Actor } from '../../engine/object/dots.ts';
+import { emptyVector } from '../../engine/object/dots.ts';
+import { applyWrite, encodeObject } from '../../engine/object/object.ts';
+import { createRealIo } from '../../engine/real/io.ts';
+import { routeToken } from '../../engine/ring/token.ts';
+import { StoreDriver, driverDefaults } from '../../engine/store/driver.ts';
+import { silentObserver } from '../../engine/store/observer.ts';
+import { storeDefaults } from '../../engine/store/options.ts';
+import type { StoreWrite } from '../../engine/store/store.ts';
+import { Store } from '../../engine/store/store.ts';
+import type { Io } from '../../engine/io/io.ts';
+import type { PeerReply } from '../../engine/wire/messages.ts';
+import { figure, median, table } from './figures.ts';
+
+export interface AaeBenchOptions {
+  readonly rounds: number;
+  readonly keys: number;
+  readonly divergent: number;
+  readonly json: boolean;
+}
+
+interface Side {
+  readonly io: Io;
+  readonly node: NodeId;
+  readonly store: Store;
+  readonly replica: Replica;
+  readonly refresh: Refresh;
+  readonly answerer: Answerer;
+  readonly throttle: Throttle;
+}
+
+interface Cost {
+  readonly cpuS: number;
+  readonly wallS: number;
+  readonly bytes: number;
+  readonly repaired: number;
+}
+
+const bucket = byteStringOf('bench');
+const batchCount = 1000;
+const rules = { allowMult: false, lastWriteWins: false };
+/** Header and checksum of a frame, about. */
+const frameBytes = 24;
+const unsynced = { kind: 'interval', intervalUs: 1_000_000_000 } as const;
+const actor = byteStringOf('n1.bench') as Actor;
+
+/** Runs the benchmark and prints its table, or one line of JSON. */
+export async function run(options: AaeBenchOptions): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'lockstep-aae-'));
+  try {
+    const figures = await measure(directory, options);
+    process.stdout.write(`${options.json ? JSON.stringify(figures) : describe(figures)}\n`);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+interface Figures {
+  readonly keys: number;
+  readonly divergent: number;
+  readonly treeBytes: number;
+  readonly build: Cost;
+  readonly equal: Cost;
+  readonly repair: Cost;
+  readonly putsPerSecond: number;
+  readonly putsPerSecondWatched: number;
+}
+
+async function measure(directory: string, { keys, divergent, rounds }: AaeBenchOptions): Promise<Figures> {
+  const [left, right] = [await openSide(directory, 'n1'), await openSide(directory, 'n2')];
+  for (const side of [left, right]) await load(side.store, 0, keys, 1);
+  const build = await timed(async () => {
+    for (const side of [left, right]) await side.refresh.settle([wholeRing]);
+    return { bytes: 0, repaired: 0 };
+  });
+  const equal = await timed(() => compare(left, right));
+  for (let index = 0; index < divergent; index++) {
+    await load(left.store, Math.floor((index * keys) / divergent), 1, 2);
+  }
+  const repair = await timed(() => compare(left, right));
+  const treeBytes = left.refresh.tree.bytes;
+  for (const { store } of [left, right]) await store.close();
+  const puts = await measurePuts(directory, rounds);
+  return { keys, divergent, treeBytes, build, equal, repair, ...puts };
+}
+
+async function openSide(directory: string, name: string): Promise<Side> {
+  const io = createRealIo({ dataDirectory: join(directory, name), logLevel: 'error', node: name });
+  const store = await Store.open(io, 'store', { ...storeDefaults, nodeName: name, sync: unsynced });
+  const driver = new StoreDriver(io, store, silentObserver, driverDefaults);
+  const replica = new Replica(driver, io.clock, byteStringOf(`${name}.bench`) as Actor, () => rules);
+  const node = present(parseNodeId(name), name);
+  const throttle = new Throttle(io.clock, 0);
+  const refresh = new Refresh(new Tree(16), store, throttle);
+  const answerer = new Answerer(node, io.clock, refresh);
+  return { io, node, store, replica, refresh, answerer, throttle };
+}
+
+async function timed(work: () => Promise<Pick<Cost, 'bytes' | 'repaired'>>): Promise<Cost> {
+  const cpu = process.cpuUsage();
+  const startedMs = performance.now();
+  const done = await work();
+  const { user, system } = process.cpuUsage(cpu);
+  return { cpuS: (user + system) / 1e6, wallS: (performance.now() - startedMs) / 1000, ...done };
+}
+
+async function compare(left: Side, right: Side): Promise<Pick<Cost, 'bytes' | 'repaired'>> {
+  const count = { bytes: 0 };
+  const identity = { node: right.node, index: 1, datacenter: 'dc1', rack: 'r2' };
+  const peer = new ExchangePeer(identity, linksTo(left, right, count), 60_000_000);
+  const repairer = new RepairScheduler(left.replica, () => rules, left.io.log);
+  let repaired = 0;
+  const { refresh, throttle, io } = left;
+  const parts = {
+    clock: io.clock,
+    refresh,
+    throttle,
+    repair: async (...about: Parameters<RepairScheduler['repair']>) => {
+      const repair = await repairer.repair(...about);
+      if (repair.outcome === 'repaired') repaired += 1;
+      return repair;
+    },
+    diverged: () => undefined,
+    stopped: () => false,
+  };
+  const end = await exchange(parts, peer, [wholeRing]);
+  if (end !== 'finished') throw new Error(`the exchange ended ${end}`);
+  return { bytes: count.bytes, repaired };
+}
+
+/** The way to the other side, without sockets; counts what would travel. */
+function linksTo(from: Side, to: Side, count: { bytes: number }): PeerLinks {
+  return {
+    request: (_, request, _timeoutUs, onReply) => {
+      const answer = (reply: PeerReply, bytes: number): void => {
+        count.bytes += bytes + frameBytes;
+        from.io.spawn('bench.reply', async () => {
+          await Promise.resolve();
+          onReply(reply);
+        });
+      };
+      switch (request.kind) {
+        case 'antiEntropy':
+          count.bytes += request.words.length + frameBytes;
+          to.io.spawn('bench.answer', async () => {
+            const words = encodeAnswer(await to.answerer.answer(from.node, decodeQuestion(request.words)));
+            answer({ kind: 'antiEntropyAnswered', words }, words.length);
+          });
+          return 'ok';
+        case 'readObject':
+          count.bytes += request.key.length + frameBytes;
+          return to.replica.read(request.key, (error, object) => {
+            if (error !== undefined) throw error;
+            answer({ kind: 'object', object }, object?.length ?? 0);
+          });
+        case 'mergeObject':
+          count.bytes += request.key.length + request.object.length + frameBytes;
+          return to.replica.merge(request.key, request.token, request.object, () => {
+            answer({ kind: 'written' }, 0);
+          });
+        default:
+          throw new Error(`no exchange asks for ${request.kind}`);
+      }
+    },
+  };
+}
+
+/** Objects of 100 bytes; the same on every side for the same `version`. */
+function writesFrom(from: number, count: number, version: number): StoreWrite[] {
+  const none = '' as ByteString;
+  return Array.from({ length: count }, (_, index) => {
+    const name = byteStringOf(`key-${String(from + index).padStart(12, '0')}`);
+    const value = Buffer.alloc(100, version);
+    const content = {
+      ...{ value, contentType: byteStringOf('text/plain'), charset: none, contentEncoding: none },
+      ...{ meta: [], links: [], tombstone: false },
+    };
+    const object = applyWrite(
+      undefined,
+      emptyVector,
+      content,
+      { actor, counter: version },
+      1_700_000_000_000,
+    );
+    const key = objectKey(defaultType, bucket, name).packed;
+    return { key, token: routeToken('STD', bucket, name), value: encodeObject(object) };
+  });
+}
+
+async function load(store: Store, from: number, count: number, version: number): Promise<void> {
+  for (let at = from; at < from + count; at += batchCount) {
+    await write(store, writesFrom(at, Math.min(batchCount, from + count - at), version));
+  }
+}
+
+function write(store: Store, batch: readonly StoreWrite[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    store.write(batch, (error) => (error === undefined ? resolve() : reject(error)));
+  });
+}
+
+/**
+ * Batches of 1,000 puts without syncs, with a tree and without, in turns: where the tree's share is at its largest. By
+ * processor time, which other programs disturb less.
+ */
+async function measurePuts(
+  directory: string,
+  rounds: number,
+): Promise<Pick<Figures, 'putsPerSecond' | 'putsPerSecondWatched'>> {
+  const batches = Array.from({ length: 200 }, (_, index) => writesFrom(index * batchCount, batchCount, 1));
+  const rates: Record<'bare' | 'watched', number[]> = { bare: [], watched: [] };
+  for (let round = 0; round <= rounds; round++) {
+    for (const kind of ['bare', 'watched'] as const) {
+      const name = `puts-${round}-${kind}`;
+      const io = createRealIo({ dataDirectory: join(directory, name), logLevel: 'error', node: name });
+      const store = await Store.open(io, 'store', { ...storeDefaults, nodeName: name, sync: unsynced });
+      if (kind === 'watched') {
+        const watching = new Refresh(new Tree(16), store, new Throttle(io.clock, 0));
+        await watching.settle([wholeRing]);
+      }
+      const cpu = process.cpuUsage();
+      for (const batch of batches) await write(store, batch);
+      const { user, system } = process.cpuUsage(cpu);
+      const rate = (batches.length * batchCount * 1e6) / (user + system);
+      // The round before the first warms the code and is not counted.
+      if (round > 0) rates[kind].push(rate);
+      await store.close();
+    }
+  }
+  return { putsPerSecond: median(rates.bare), putsPerSecondWatched: median(rates.watched) };
+}
+
+function describe(figures: Figures): string {
+  const row = (name: string, { cpuS, wallS, bytes, repaired }: Cost): string[] => {
+    return [name, figure(cpuS), figure(wallS), figure(bytes), figure(repaired)];
+  };
+  const share = 100 * (1 - figures.putsPerSecondWatched / figures.putsPerSecond);
+  return [
+    `${figure(figures.keys)} keys a side, ${figure(figures.divergent)} divergent, tree ${figure(figures.treeBytes)} bytes`,
+    table([
+      ['', 'CPU s, both sides', 'wall s', 'bytes exchanged', 'repaired'],
+      row('build both trees', figures.build),
+      row('exchange of equal trees', figures.equal),
+      row('find and repair', figures.repair),
+    ]),
+    `puts per CPU second ${figure(figures.putsPerSecond)}, with the tree ${figure(figures.putsPerSecondWatched)} (${share.toFixed(1)} % less)`,
+  ].join('\n');
+}

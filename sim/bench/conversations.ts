@@ -1,0 +1,72 @@
+/** How the load talks to a node: HTTP objects and the binary protocol. */
+import { decodeReply, encodeRequest } from '../../engine/api/pbc/client-codec.ts';
+import type { Conversation } from './closed-loop.ts';
+
+/** Which keys a connection works on. */
+export interface KeySpace {
+  readonly prefix: string;
+  readonly keys: number;
+  readonly valueBytes: number;
+}
+
+function nextKey(space: KeySpace, connection: number): () => string {
+  let counter = connection * 7919;
+  return () => `${space.prefix}${(counter = (counter + 104729) % space.keys)}`;
+}
+
+export function httpPut(space: KeySpace, connection: number): Conversation {
+  const key = nextKey(space, connection);
+  const body = 'v'.repeat(space.valueBytes);
+  const head = `Host: bench\r\nContent-Type: text/plain\r\nContent-Length: ${space.valueBytes}\r\n\r\n${body}`;
+  return {
+    request: () => Buffer.from(`PUT /buckets/bench/keys/${key()} HTTP/1.1\r\n${head}`, 'latin1'),
+    answerBytes: (received) => httpAnswer(received, '204'),
+  };
+}
+
+export function httpGet(space: KeySpace, connection: number): Conversation {
+  const key = nextKey(space, connection);
+  return {
+    request: () => Buffer.from(`GET /buckets/bench/keys/${key()} HTTP/1.1\r\nHost: bench\r\n\r\n`, 'latin1'),
+    answerBytes: (received) => httpAnswer(received, '200'),
+  };
+}
+
+export function pbPut(space: KeySpace, connection: number): Conversation {
+  const key = nextKey(space, connection);
+  const bucket = Buffer.from('bench');
+  const content = { value: Buffer.alloc(space.valueBytes, 'v'), content_type: Buffer.from('text/plain') };
+  return {
+    request: () => encodeRequest({ kind: 'put', message: { bucket, key: Buffer.from(key()), content } }),
+    answerBytes: (received) => pbAnswer(received, 'stored'),
+  };
+}
+
+export function pbGet(space: KeySpace, connection: number): Conversation {
+  const key = nextKey(space, connection);
+  const bucket = Buffer.from('bench');
+  return {
+    request: () => encodeRequest({ kind: 'get', message: { bucket, key: Buffer.from(key()) } }),
+    answerBytes: (received) => pbAnswer(received, 'got'),
+  };
+}
+
+function httpAnswer(received: Buffer, expected: string): number {
+  const headEnd = received.indexOf('\r\n\r\n');
+  if (headEnd < 0) return 0;
+  const head = received.toString('latin1', 0, headEnd);
+  const length = Number(/content-length: *([0-9]+)/i.exec(head)?.[1] ?? 0);
+  const whole = headEnd + 4 + length;
+  if (received.length < whole) return 0;
+  if (head.slice(9, 12) !== expected) throw new Error(`HTTP ${head.slice(9, 12)}`);
+  return whole;
+}
+
+function pbAnswer(received: Buffer, expected: string): number {
+  if (received.length < 4) return 0;
+  const whole = 4 + received.readUInt32BE(0);
+  if (received.length < whole) return 0;
+  const reply = decodeReply({ code: received.readUInt8(4), body: received.subarray(5, whole) });
+  if (reply.kind !== expected) throw new Error(reply.kind);
+  return whole;
+}

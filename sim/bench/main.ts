@@ -1,0 +1,69 @@
+#!/usr/bin/env node
+/** `npm run bench -- <name>`: the benchmarks. Each is loaded only when asked for; some need development packages. */
+import { Command, InvalidArgumentError } from 'commander';
+
+interface CommonFlags {
+  readonly rounds: number;
+  readonly json?: boolean;
+}
+
+interface NodeFlags extends CommonFlags {
+  readonly seconds: number;
+  readonly connections: number;
+  readonly valueBytes: number;
+}
+
+interface StoreFlags extends CommonFlags {
+  readonly keys: number;
+}
+
+interface AaeFlags extends CommonFlags {
+  readonly keys: number;
+  readonly divergent: number;
+}
+
+const program = new Command('bench').description('Measures Lockstep; medians of rounds.');
+
+benchmark('sim', 'the simulator: events and operations per second on one core', 5).action(
+  async ({ rounds, json = false }: CommonFlags) => (await import('./sim.ts')).run({ rounds, json }),
+);
+
+benchmark('node', 'a three-node cluster on this machine, beside etcd where it is installed', 3)
+  .option('--seconds <n>', 'length of a measurement', positive, 5)
+  .option('--connections <n>', 'client connections', positive, 64)
+  .option('--value-bytes <n>', 'length of values', positive, 100)
+  .action(async ({ json = false, ...flags }: NodeFlags) =>
+    (await import('./node.ts')).run({ ...flags, json }),
+  );
+
+benchmark('store', 'the storage engine alone, beside LMDB and LevelDB', 3)
+  .option('--keys <n>', 'keys of the start and memory measurements', positive, 1_000_000)
+  .action(async ({ json = false, ...flags }: StoreFlags) =>
+    (await import('./store.ts')).run({ ...flags, json }),
+  );
+
+benchmark('stats', 'what counting and publishing cost', 5).action(
+  async ({ rounds, json = false }: CommonFlags) => (await import('./stats.ts')).run({ rounds, json }),
+);
+
+benchmark('aae', 'anti-entropy between two replicas, and what it costs puts', 5)
+  .option('--keys <n>', 'keys on each side', positive, 1_000_000)
+  .option('--divergent <n>', 'keys that differ', positive, 100)
+  .action(async ({ json = false, ...flags }: AaeFlags) => (await import('./aae.ts')).run({ ...flags, json }));
+
+await program.parseAsync();
+
+function benchmark(name: string, description: string, rounds: number): Command {
+  return program
+    .command(name)
+    .description(description)
+    .option('--rounds <n>', 'rounds to take the median of', positive, rounds)
+    .option('--json', 'print one line of JSON');
+}
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 1)
+    throw new InvalidArgumentError('A whole number of at least 1.');
+  return value;
+}

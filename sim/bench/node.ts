@@ -1,0 +1,179 @@
+/**
+ * `npm run bench node`: a 3-node cluster of real processes under closed-loop load, every write acknowledged after it
+ * is synced on a majority, in turn with a 3-node etcd where that is installed. Medians of alternated rounds.
+ */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { get } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+import type { Conversation, Endpoint, LoopResult } from './closed-loop.ts';
+import { closedLoop } from './closed-loop.ts';
+import type { KeySpace } from './conversations.ts';
+import { httpGet, httpPut, pbGet, pbPut } from './conversations.ts';
+import { etcdLoop, etcdVersion, startEtcd } from './etcd.ts';
+import { figure, median, quantile, table } from './figures.ts';
+
+export interface NodeBenchOptions {
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly connections: number;
+  readonly valueBytes: number;
+  readonly json: boolean;
+}
+
+interface Contender {
+  readonly name: string;
+  run(): Promise<LoopResult>;
+}
+
+const basePort = 28098;
+const etcdPort = 28379;
+
+export async function run(options: NodeBenchOptions): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'lockstep-bench-'));
+  const cluster = await startCluster(join(directory, 'lockstep'));
+  const version = etcdVersion();
+  const etcd = version === undefined ? undefined : await startEtcd(join(directory, 'etcd'), etcdPort);
+  try {
+    const space: KeySpace = { prefix: 'k', keys: 10_000, valueBytes: options.valueBytes };
+    const contenders: Contender[] = [
+      ours('lockstep pb put', 11, pbPut, space, options),
+      ours('lockstep http put', 0, httpPut, space, options),
+    ];
+    if (etcd !== undefined) {
+      contenders.push({
+        name: 'etcd grpc put',
+        run: () => etcdLoop(etcd, 'put', space, options.connections, options.seconds),
+      });
+    }
+    contenders.push(
+      ours('lockstep pb get', 11, pbGet, space, options),
+      ours('lockstep http get', 0, httpGet, space, options),
+    );
+    if (etcd !== undefined) {
+      contenders.push({
+        name: 'etcd grpc get',
+        run: () => etcdLoop(etcd, 'get', space, options.connections, options.seconds),
+      });
+    }
+    await report(contenders, options, version ?? 'etcd is not installed: nothing to compare with');
+  } finally {
+    await etcd?.stop();
+    await stop(cluster);
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** Ports as `lockstep cluster --base-port` gives them: each further node 10 higher, the binary protocol 11 below HTTP. */
+function ours(
+  name: string,
+  portOffset: number,
+  make: (space: KeySpace, index: number) => Conversation,
+  space: KeySpace,
+  options: NodeBenchOptions,
+): Contender {
+  const endpoints: readonly Endpoint[] = [0, 1, 2].map((index) => ({
+    host: '127.0.0.1',
+    port: clusterPort(index, portOffset),
+  }));
+  return {
+    name,
+    run: () => closedLoop(endpoints, options.connections, options.seconds, (index) => make(space, index)),
+  };
+}
+
+function clusterPort(node: number, offset: number): number {
+  return basePort + node * 10 - offset;
+}
+
+async function report(
+  contenders: readonly Contender[],
+  options: NodeBenchOptions,
+  note: string,
+): Promise<void> {
+  const rates = new Map<string, number[]>();
+  const p99s = new Map<string, number[]>();
+  let errors = 0;
+  for (let round = 0; round <= options.rounds; round++) {
+    for (const contender of contenders) {
+      const result = await contender.run();
+      errors += result.errors;
+      if (round === 0) continue;
+      push(rates, contender.name, result.operations / result.seconds);
+      push(p99s, contender.name, quantile(result.latenciesUs, 0.99) / 1000);
+    }
+  }
+  const rate = (name: string): number => median(rates.get(name) ?? []);
+  const rows = contenders.map(({ name }) => {
+    const reference = rate(`etcd grpc ${name.slice(-3)}`);
+    const ratio = Number.isFinite(reference) ? figure(rate(name) / reference) : '-';
+    return [name, figure(rate(name)), figure(median(p99s.get(name) ?? [])), ratio];
+  });
+  if (options.json) {
+    const results = contenders.map(({ name }) => ({
+      name,
+      operationsPerSecond: rate(name),
+      p99Ms: median(p99s.get(name) ?? []),
+    }));
+    process.stdout.write(`${JSON.stringify({ bench: 'node', ...options, errors, note, results })}\n`);
+    return;
+  }
+  const head = ['', 'operations/s', 'p99 ms', 'of etcd'];
+  const text = [
+    `${options.connections} connections, ${options.valueBytes}-byte values, median of ${options.rounds} rounds of ${options.seconds} s`,
+    `(${note}; one warm-up round not counted; ${errors} errors)`,
+    table([head, ...rows]),
+  ];
+  process.stdout.write(`${text.join('\n')}\n`);
+}
+
+function push(lists: Map<string, number[]>, name: string, value: number): void {
+  const list = lists.get(name);
+  if (list === undefined) lists.set(name, [value]);
+  else list.push(value);
+}
+
+async function startCluster(directory: string): Promise<ChildProcess> {
+  const main = fileURLToPath(new URL('../../engine/main.js', import.meta.url));
+  const args = [
+    main,
+    'cluster',
+    '--nodes',
+    '3',
+    '--base-port',
+    String(basePort),
+    '--data',
+    directory,
+    '--json',
+  ];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+  for (let attempt = 0; attempt < 150; attempt++) {
+    const up = await Promise.all([0, 1, 2].map((index) => answers(clusterPort(index, 0))));
+    if (up.every(Boolean)) return child;
+    await sleep(100);
+  }
+  await stop(child);
+  throw new Error('the cluster did not start within 15 s');
+}
+
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const request = get({ host: '127.0.0.1', port, path: '/ping' }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    request.on('error', () => resolve(false));
+  });
+}
+
+function stop(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    child.once('exit', () => resolve());
+    child.kill('SIGTERM');
+  });
+}

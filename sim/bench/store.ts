@@ -1,0 +1,218 @@
+/**
+ * `npm run bench store`: our store beside lmdb and classic-level, same data, same durability, in one run. The
+ * contenders take turns, round by round, each round in a fresh directory; medians of the rounds and ratios to the
+ * better of the other two. Then what only concerns ours: memory per key, the start from hint files, writes during a
+ * merge (store-alone.ts).
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { present } from '../../engine/base/assert.ts';
+import { figure, median, table } from './figures.ts';
+import type { AloneFigures } from './store-alone.ts';
+import { measureAlone } from './store-alone.ts';
+import type { Contender, Entry, Opened, OpenOptions } from './store-contenders.ts';
+import { contenders, entriesFrom } from './store-contenders.ts';
+
+export interface StoreBenchOptions {
+  readonly rounds: number;
+  /** Keys of the start and memory measurements; a million by the issue. */
+  readonly keys: number;
+  readonly json: boolean;
+}
+
+/** One kind of work: what it needs beforehand, and what is timed. Answers operations per second. */
+interface Race {
+  readonly name: string;
+  readonly target: string;
+  readonly options: OpenOptions;
+  prepare(opened: Opened): Promise<void>;
+  run(opened: Opened): Promise<number>;
+}
+
+interface RaceResult {
+  readonly race: string;
+  readonly target: string;
+  /** Median operations per second, by contender. */
+  readonly perSecond: Readonly<Record<string, number>>;
+}
+
+const valueBytes = 100;
+const writers = 64;
+const putCount = 20_000;
+const loadCount = 200_000;
+const batchCount = 1000;
+const hotKeys = 20_000;
+const hotReads = 400_000;
+const coldKeys = 100_000;
+const coldReads = 40_000;
+const coldReaders = 64;
+
+/** What is written, made beforehand so that only the stores are timed. */
+const batches: readonly (readonly Entry[])[] = Array.from({ length: loadCount / batchCount }, (_, index) =>
+  entriesFrom(index * batchCount, batchCount, valueBytes),
+);
+const pairs = batches.flat();
+
+const races: readonly Race[] = [
+  {
+    name: 'synced puts, 64 writers',
+    target: '>= 2x the better',
+    options: { synced: true, cold: false },
+    prepare: () => Promise.resolve(),
+    run: (opened) => putConcurrently(opened, putCount),
+  },
+  {
+    name: 'unsynced load, batches of 1000',
+    target: '>= the better',
+    options: { synced: false, cold: false },
+    prepare: () => Promise.resolve(),
+    run: (opened) => timed(loadCount, () => load(opened, loadCount)),
+  },
+  {
+    name: 'hot gets',
+    target: '>= 0.5x lmdb, > classic-level',
+    options: { synced: false, cold: false },
+    prepare: (opened) => load(opened, hotKeys),
+    run: (opened) => timed(hotReads, () => readHot(opened)),
+  },
+  {
+    name: 'cold gets, 64 readers',
+    target: '> classic-level',
+    options: { synced: false, cold: true },
+    prepare: (opened) => load(opened, coldKeys),
+    run: (opened) => timed(coldReads, () => readCold(opened)),
+  },
+];
+
+/** Runs the benchmark and prints its tables, or one line of JSON. */
+export async function run(options: StoreBenchOptions): Promise<void> {
+  const results: RaceResult[] = [];
+  for (const race of races) results.push(await measureRace(race, options.rounds));
+  const alone = await inDirectory((directory) => measureAlone(directory, options.keys));
+  const text = options.json ? JSON.stringify({ races: results, alone }) : describe(results, alone);
+  process.stdout.write(`${text}\n`);
+}
+
+async function measureRace(race: Race, rounds: number): Promise<RaceResult> {
+  const rates = new Map<string, number[]>(contenders.map(({ name }) => [name, []]));
+  // The round before the first warms the code and is not counted.
+  for (let round = 0; round <= rounds; round++) {
+    for (const contender of contenders) {
+      const rate = await inDirectory((directory) => measureOnce(contender, race, directory));
+      if (round > 0) rates.get(contender.name)?.push(rate);
+    }
+  }
+  const perSecond = Object.fromEntries([...rates].map(([name, list]) => [name, median(list)]));
+  return { race: race.name, target: race.target, perSecond };
+}
+
+async function measureOnce(contender: Contender, race: Race, directory: string): Promise<number> {
+  let opened = await contender.open(directory, race.options);
+  await race.prepare(opened);
+  if (race.options.cold) {
+    // A store that was just opened has nothing of its own in memory; what the kernel keeps, it keeps for all.
+    await opened.close();
+    opened = await contender.open(directory, race.options);
+  }
+  try {
+    return await race.run(opened);
+  } finally {
+    await opened.close();
+  }
+}
+
+async function timed(operations: number, work: () => Promise<void>): Promise<number> {
+  const startedMs = performance.now();
+  await work();
+  return (operations * 1000) / (performance.now() - startedMs);
+}
+
+function putConcurrently(opened: Opened, count: number): Promise<number> {
+  let next = 0;
+  const writer = async (): Promise<void> => {
+    for (let entry = pairs[next++]; entry !== undefined && next <= count; entry = pairs[next++]) {
+      await opened.put(entry);
+    }
+  };
+  return timed(count, async () => {
+    await Promise.all(Array.from({ length: writers }, writer));
+  });
+}
+
+async function load(opened: Opened, count: number): Promise<void> {
+  for (const batch of batches.slice(0, count / batchCount)) await opened.batch(batch);
+}
+
+async function readHot(opened: Opened): Promise<void> {
+  let place = 1;
+  for (let read = 0; read < hotReads; read++) {
+    place = (Math.imul(place, 1_103_515_245) + 12_345) >>> 0;
+    const found = opened.getHot(keyAt((place >>> 8) % hotKeys));
+    const value = found instanceof Promise ? await found : found;
+    if (value?.length !== valueBytes) throw new Error('a hot get found no value');
+  }
+}
+
+async function readCold(opened: Opened): Promise<void> {
+  let next = 0;
+  const reader = async (): Promise<void> => {
+    while (next < coldReads) {
+      // Every key at most once, in an order that is no order of theirs.
+      const value = await opened.getCold(keyAt((next++ * 7919) % coldKeys));
+      if (value?.length !== valueBytes) throw new Error('a cold get found no value');
+    }
+  };
+  await Promise.all(Array.from({ length: coldReaders }, reader));
+}
+
+function keyAt(index: number): Entry['key'] {
+  return present(pairs[index], 'a key of the benchmark').key;
+}
+
+async function inDirectory<T>(work: (directory: string) => Promise<T>): Promise<T> {
+  const directory = mkdtempSync(join(tmpdir(), 'lockstep-bench-store-'));
+  try {
+    return await work(directory);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+function describe(results: readonly RaceResult[], alone: AloneFigures): string {
+  const heading = [
+    'operations/s',
+    ...contenders.map(({ name }) => name),
+    'ratio to lmdb',
+    'to classic-level',
+    'target',
+  ];
+  const rows = results.map(({ race, target, perSecond }) => {
+    const [ours = NaN, lmdb = NaN, level = NaN] = contenders.map(({ name }) => perSecond[name] ?? NaN);
+    return [
+      race,
+      figure(ours),
+      figure(lmdb),
+      figure(level),
+      figure(ours / lmdb),
+      figure(ours / level),
+      target,
+    ];
+  });
+  return [table([heading, ...rows]), '', table(describeAlone(alone))].join('\n');
+}
+
+function describeAlone(alone: AloneFigures): readonly (readonly string[])[] {
+  return [
+    ['lockstep alone', 'measured', 'target'],
+    ['keys', figure(alone.keys), ''],
+    ['memory per key beyond the key, bytes', figure(alone.bytesPerKey), '<= 150'],
+    ['the same by the process (heap and buffers)', figure(alone.processBytesPerKey), '<= 150'],
+    ['open from hint files, s', figure(alone.openFromHintsS), '< 2'],
+    ['open without hint files, s', figure(alone.openByScanS), ''],
+    ['write p99, quiet, ms', figure(alone.quietP99Ms), ''],
+    ['write p99, merging, ms', figure(alone.mergingP99Ms), `<= ${figure(alone.quietP99Ms * 3)}`],
+    ['merges meanwhile', figure(alone.merges), '> 0'],
+  ];
+}

@@ -1,0 +1,88 @@
+/**
+ * Which writes of a key a write had seen, from the outside: a write carries the causal context of an earlier read, and
+ * that read showed tags.
+ *
+ * Two answers, because a context covers more than a reader is shown. `surely` follows what reads showed: a tag, what
+ * its write had seen, and so on; it is never too large. `perhaps` adds what a context may cover unseen: deletions
+ * leave no tag, so a context read after a deletion was begun may cover the deletion and all that it had seen, and a
+ * bucket without siblings shows the newest value only; it is never too small. Accusations use `surely`, excuses use
+ * `perhaps`.
+ */
+import type { History, Operation, ReadOperation, WriteOperation } from '../history.ts';
+import { isRead, isWrite } from '../history.ts';
+
+export interface Causality {
+  /** The put of a tag; undefined for a tag that nobody wrote. */
+  writeOf(tag: string): WriteOperation | undefined;
+  /** The later write had certainly seen the earlier one. */
+  surely(later: WriteOperation, earlier: WriteOperation): boolean;
+  /** The later write may have seen the earlier one. */
+  perhaps(later: WriteOperation, earlier: WriteOperation): boolean;
+}
+
+/** Of one key's operations. */
+export function causalityOf(operations: History): Causality {
+  const reads = new Map<number, ReadOperation>();
+  const puts = new Map<string, WriteOperation>();
+  const deletions: WriteOperation[] = [];
+  for (const operation of operations) {
+    if (isRead(operation)) reads.set(operation.id, operation);
+    else if (operation.kind === 'put') puts.set(operation.tag, operation);
+    else if (operation.outcome !== 'fail') deletions.push(operation);
+  }
+  const writes = operations.filter(isWrite);
+
+  const shown = (write: WriteOperation): readonly WriteOperation[] => {
+    const read = readBehind(write, reads);
+    return read === undefined ? [] : read.values.flatMap((tag) => puts.get(tag) ?? []);
+  };
+  const possible = writes.filter((write) => write.outcome !== 'fail');
+  const covered = (write: WriteOperation): readonly WriteOperation[] => {
+    const read = readBehind(write, reads);
+    if (read === undefined) {
+      // A deletion without a context replaces what the node finds.
+      return write.kind === 'delete' ? possible.filter((other) => beganBefore(other, write)) : [];
+    }
+    const unseen = write.siblings ? deletions : possible;
+    return [...shown(write), ...unseen.filter((other) => beganBefore(other, read))];
+  };
+  const surely = closureOf(shown);
+  const perhaps = closureOf(covered);
+  return {
+    writeOf: (tag) => puts.get(tag),
+    surely: (later, earlier) => surely(later).has(earlier.id),
+    perhaps: (later, earlier) => perhaps(later).has(earlier.id),
+  };
+}
+
+function readBehind(
+  write: WriteOperation,
+  reads: ReadonlyMap<number, ReadOperation>,
+): ReadOperation | undefined {
+  return write.contextFrom === undefined ? undefined : reads.get(write.contextFrom);
+}
+
+/** Could `later` have seen it? Only when it was invoked before `later` was over (which an unheard answer never is). */
+function beganBefore(write: Operation, later: Operation): boolean {
+  return write.id !== later.id && (later.completedUs === undefined || write.invokedUs <= later.completedUs);
+}
+
+/** All writes reachable by `next`, as ids, remembered per write. */
+function closureOf(
+  next: (write: WriteOperation) => readonly WriteOperation[],
+): (write: WriteOperation) => ReadonlySet<number> {
+  const known = new Map<number, ReadonlySet<number>>();
+  return (write) => {
+    const remembered = known.get(write.id);
+    if (remembered !== undefined) return remembered;
+    const reached = new Set<number>();
+    const pending = [...next(write)];
+    for (let one = pending.pop(); one !== undefined; one = pending.pop()) {
+      if (reached.has(one.id)) continue;
+      reached.add(one.id);
+      pending.push(...next(one));
+    }
+    known.set(write.id, reached);
+    return reached;
+  };
+}

@@ -1,0 +1,131 @@
+/**
+ * A strict reader of the text exposition format 0.0.4, as far as a node may use it: counters and gauges, one HELP and
+ * one TYPE line before the samples of a family, samples of a family together and each once, finite values, counters
+ * named `_total` and never negative. Whatever else it meets is an `ExpositionError` with its line.
+ * (Source: Prometheus, "Exposition formats", text-based format.)
+ */
+
+export interface ParsedFamily {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'gauge';
+  readonly samples: readonly ParsedSample[];
+}
+
+export interface ParsedSample {
+  readonly name: string;
+  /** In the order of the text. */
+  readonly labels: ReadonlyMap<string, string>;
+  readonly value: number;
+}
+
+export class ExpositionError extends Error {
+  override readonly name = 'ExpositionError';
+
+  constructor(line: number, text: string, why: string) {
+    super(`line ${line}: ${why}: ${text.slice(0, 120)}`);
+  }
+}
+
+interface OpenFamily {
+  readonly name: string;
+  readonly help: string;
+  type: 'counter' | 'gauge' | undefined;
+  readonly samples: ParsedSample[];
+}
+
+const namePattern = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
+const samplePattern = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$/;
+const numberPattern = /^[+-]?\d+(\.\d+)?([eE][+-]?\d+)?$/;
+/** A label's name, its value with escapes, and a comma or the end. */
+const labelPattern = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\["\\n])*)"(,|$)/y;
+
+/** The families in the text's order. Throws `ExpositionError`. */
+export function parseExposition(text: string): readonly ParsedFamily[] {
+  const families = new Map<string, OpenFamily>();
+  const seen = new Set<string>();
+  let open: OpenFamily | undefined;
+  const lines = text.split('\n');
+  if (lines.pop() !== '') throw new ExpositionError(lines.length, '', 'the text does not end with a newline');
+  lines.forEach((line, index) => {
+    const fail = (why: string): never => {
+      throw new ExpositionError(index + 1, line, why);
+    };
+    if (line === '') return;
+    if (line.startsWith('# HELP ')) open = readHelp(line, families, fail);
+    else if (line.startsWith('# TYPE ')) readType(line, open, fail);
+    else readSample(line, open, seen, fail);
+  });
+  return [...families.values()].map((family) => closeFamily(family, lines.length));
+}
+
+/** `name{a="b"}` with the labels sorted by name: one text for one time series. */
+export function seriesName(sample: ParsedSample): string {
+  const pairs = [...sample.labels].map(([label, value]) => `${label}=${JSON.stringify(value)}`);
+  return pairs.length === 0 ? sample.name : `${sample.name}{${pairs.toSorted().join(',')}}`;
+}
+
+type Fail = (why: string) => never;
+
+function readHelp(line: string, families: Map<string, OpenFamily>, fail: Fail): OpenFamily {
+  const { name, rest } = commentParts(line);
+  if (!namePattern.test(name)) fail('this is no name of a family');
+  if (rest === '') fail('the help is empty');
+  if (families.has(name)) fail('the family has a HELP line already');
+  const family: OpenFamily = { name, help: unescape(rest), type: undefined, samples: [] };
+  families.set(name, family);
+  return family;
+}
+
+function readType(line: string, open: OpenFamily | undefined, fail: Fail): void {
+  const { name, rest } = commentParts(line);
+  if (open?.name !== name) return fail('the TYPE line does not follow the HELP line of its family');
+  if (open.type !== undefined) fail('the family has a TYPE line already');
+  if (rest !== 'counter' && rest !== 'gauge') return fail('the type is neither counter nor gauge');
+  if (rest === 'counter' && !name.endsWith('_total')) fail('a counter whose name does not end in _total');
+  open.type = rest;
+}
+
+function readSample(line: string, open: OpenFamily | undefined, seen: Set<string>, fail: Fail): void {
+  const match = samplePattern.exec(line);
+  if (match === null) return fail('this is no sample');
+  const [, name = '', labelText = '', valueText = ''] = match;
+  if (open?.type === undefined || open.name !== name) return fail('a sample outside its family');
+  if (!numberPattern.test(valueText)) fail('the value is no finite number');
+  const value = Number(valueText);
+  if (open.type === 'counter' && value < 0) fail('a counter is negative');
+  const sample: ParsedSample = { name, labels: readLabels(labelText, fail), value };
+  const series = seriesName(sample);
+  if (seen.has(series)) fail('the sample is there twice');
+  seen.add(series);
+  open.samples.push(sample);
+}
+
+function readLabels(text: string, fail: Fail): ReadonlyMap<string, string> {
+  const labels = new Map<string, string>();
+  let at = 0;
+  while (at < text.length) {
+    labelPattern.lastIndex = at;
+    const match = labelPattern.exec(text);
+    if (match === null) return fail('the labels are malformed');
+    const [whole, name = '', value = ''] = match;
+    if (labels.has(name)) fail(`the label ${name} is there twice`);
+    labels.set(name, unescape(value));
+    at += whole.length;
+  }
+  return labels;
+}
+
+function closeFamily({ name, help, type, samples }: OpenFamily, line: number): ParsedFamily {
+  if (type === undefined) throw new ExpositionError(line, name, 'the family has no TYPE line');
+  return { name, help, type, samples };
+}
+
+function commentParts(line: string): { name: string; rest: string } {
+  const [, , name = '', ...words] = line.split(' ');
+  return { name, rest: words.join(' ') };
+}
+
+function unescape(text: string): string {
+  return text.replace(/\\(["\\n])/g, (_, escaped: string) => (escaped === 'n' ? '\n' : escaped));
+}

@@ -1,0 +1,111 @@
+/**
+ * INV26, the exposition is valid: what `/metrics` answers at any instant parses as text format 0.0.4 (strictly, see
+ * exposition-text.ts), has a bounded number of samples, and within one life of a node no counter ever decreases, from
+ * scrape to scrape and from account to account; nor does a scrape show more than the node has counted by then. Each
+ * text and each account after the first of its life is one comparison. Skipped: scrapes that saw nothing whole.
+ */
+import type { ParsedFamily } from './exposition-text.ts';
+import { ExpositionError, parseExposition, seriesName } from './exposition-text.ts';
+import type { LifeAccount } from './ledger/account.ts';
+import type { CheckReport } from './report.ts';
+import { Tally } from './report.ts';
+import type { StatsLook } from './stats-agreement.ts';
+
+/** A look, and which life of the node it saw; '' when that is not known. */
+export interface LivingLook extends StatsLook {
+  readonly life: string;
+}
+
+type Counters = ReadonlyMap<string, number>;
+
+/** Samples of one exposition at most: what a node has, and what it has for each of its peers. */
+const samplesMax = 400;
+const samplesPerPeerMax = 80;
+
+export function checkExposition(looks: readonly LivingLook[], accounts: readonly LifeAccount[]): CheckReport {
+  const tally = new Tally('INV26');
+  const last = new Map<string, Counters>();
+  for (const look of looks.toSorted((left, right) => left.atUs - right.atUs)) {
+    if (look.seen === undefined) tally.skip();
+    else checkLook(tally, look, look.seen.metrics, accounts, last);
+  }
+  checkAccounts(tally, accounts);
+  return tally.report();
+}
+
+function checkLook(
+  tally: Tally,
+  { id, node, life, atUs }: LivingLook,
+  text: string,
+  accounts: readonly LifeAccount[],
+  last: Map<string, Counters>,
+): void {
+  const families = parsed(text);
+  if (typeof families === 'string') {
+    tally.compare(false, atUs, () => `${id} of ${node}: ${families}`);
+    return;
+  }
+  const samples = families.reduce((sum, family) => sum + family.samples.length, 0);
+  const account = accounts.find((one) => one.node === node && one.atUs === atUs && lifeName(one) === life);
+  const most = samplesMax + samplesPerPeerMax * (account?.truth.peers.length ?? 64);
+  const counters = countersIn(families);
+  const before = last.get(`${node} ${life}`);
+  const fallen = life === '' || before === undefined ? undefined : firstFall(before, counters);
+  const ahead = account === undefined ? undefined : firstFall(counters, countersOf(account));
+  if (life !== '') last.set(`${node} ${life}`, counters);
+  tally.compare(samples <= most && fallen === undefined && ahead === undefined, atUs, () => {
+    if (samples > most) return `${id} of ${node}: ${samples} samples, at most ${most} are expected`;
+    return `${id} of ${node}: ${fallen ?? `published before it was counted: ${ahead ?? ''}`}`;
+  });
+}
+
+function checkAccounts(tally: Tally, accounts: readonly LifeAccount[]): void {
+  const last = new Map<string, Counters>();
+  for (const account of accounts) {
+    const name = `${account.node} ${lifeName(account)}`;
+    const before = last.get(name);
+    const counters = countersOf(account);
+    last.set(name, counters);
+    if (before === undefined) continue;
+    const fallen = firstFall(before, counters);
+    tally.compare(fallen === undefined, account.atUs, () => `${name}: ${fallen ?? ''}`);
+  }
+}
+
+/** The first series that is lower later, or gone; undefined when none is. */
+function firstFall(earlier: Counters, later: Counters): string | undefined {
+  for (const [series, value] of earlier) {
+    const now = later.get(series);
+    if (now === undefined) return `${series} was ${value} and is gone`;
+    if (now < value) return `${series} fell from ${value} to ${now}`;
+  }
+  return undefined;
+}
+
+function parsed(text: string): readonly ParsedFamily[] | string {
+  try {
+    return parseExposition(text);
+  } catch (error) {
+    if (!(error instanceof ExpositionError)) throw error;
+    return error.message;
+  }
+}
+
+function countersIn(families: readonly ParsedFamily[]): Counters {
+  const counters = families.filter(({ type }) => type === 'counter');
+  return new Map(counters.flatMap(({ samples }) => samples.map((one) => [seriesName(one), one.value])));
+}
+
+function countersOf({ counted }: LifeAccount): Counters {
+  const counters = counted.filter(({ type }) => type === 'counter');
+  return new Map(
+    counters.map(({ family, labels, value }) => {
+      const texts = Object.entries(labels).map(([name, label]): [string, string] => [name, String(label)]);
+      return [seriesName({ name: family, labels: new Map(texts), value }), value];
+    }),
+  );
+}
+
+function lifeName({ life }: LifeAccount): string {
+  return `life ${life}`;
+}

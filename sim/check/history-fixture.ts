@@ -1,0 +1,55 @@
+/** Short histories for the tests of the checks: one key of one datacenter with three copies, read and written at two. */
+import type { Operation, ReadOperation, WriteOperation } from '../history.ts';
+
+const common = {
+  client: 'c0',
+  key: 'b/k',
+  siblings: true,
+  node: 'n1',
+  datacenter: 'dc1',
+  copies: 3,
+  need: 2,
+  outcome: 'ok',
+  reason: '',
+} as const;
+
+/** A put of `tag` from `at` to `at + 1`. */
+export function putAt(at: number, tag: string, over: Partial<WriteOperation> = {}): WriteOperation {
+  return {
+    ...common,
+    id: at,
+    kind: 'put',
+    tag,
+    contextFrom: undefined,
+    durableCopies: 2,
+    invokedUs: at,
+    completedUs: at + 1,
+    ...over,
+  };
+}
+
+export function deleteAt(at: number, over: Partial<WriteOperation> = {}): WriteOperation {
+  return { ...putAt(at, '', over), kind: 'delete' };
+}
+
+export function readAt(
+  at: number,
+  values: readonly string[],
+  over: Partial<ReadOperation> = {},
+): ReadOperation {
+  return {
+    ...common,
+    id: at,
+    kind: 'get',
+    values,
+    final: false,
+    invokedUs: at,
+    completedUs: at + 1,
+    ...over,
+  };
+}
+
+/** The same history in a bucket without siblings. */
+export function newestWins(history: readonly Operation[]): readonly Operation[] {
+  return history.map((operation) => ({ ...operation, siblings: false }));
+}

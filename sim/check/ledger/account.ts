@@ -1,0 +1,134 @@
+/**
+ * The account of one life of one node at one instant: what the node counts, beside what the world knows. The equations
+ * (equations.ts) compare the two. Plain data.
+ */
+
+/** Numbers that a node counts, by family and labels. */
+export interface CountedSample {
+  readonly family: string;
+  readonly type: 'counter' | 'gauge';
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+}
+
+/** What clients and the node said to one another, on the listeners for clients. */
+export interface ClientTruth {
+  /** Connections that the process holds. */
+  readonly open: number;
+  /** Connections that the client ended first, and those that broke or that the node cut for what came over them. */
+  readonly eof: number;
+  readonly broken: number;
+  /** Whole requests that the process was handed. */
+  readonly gets: number;
+  readonly puts: number;
+  readonly deletes: number;
+  /** Anything else: pings, malformed requests, bytes that are no frame. */
+  readonly others: number;
+  /** Answers to those that the process wrote, errors included. */
+  readonly answers: number;
+  /** Values in answers to gets. */
+  readonly valuesRead: number;
+  /** Error answers to anything, by code; those to gets; those to puts and deletes. */
+  readonly errors: Readonly<Record<string, number>>;
+  readonly getErrors: Readonly<Record<string, number>>;
+  readonly writeErrors: Readonly<Record<string, number>>;
+  /** Requests whose connection was over before they were answered: how they ended nobody outside knows. */
+  readonly abandonedGets: number;
+  readonly abandonedWrites: number;
+}
+
+/** Connections of the peer plane in one direction. */
+export interface LinkTruth {
+  readonly open: number;
+  /** Over, by how: the other side ended first, a reset, a timeout of the network, this process's own decision. */
+  readonly ended: number;
+  readonly reset: number;
+  readonly timedOut: number;
+  readonly left: number;
+  /** Cut for bytes that are no frame, or ended within one. */
+  readonly broken: number;
+  /** The same, counted when the bytes came. */
+  readonly rejected: number;
+}
+
+/** What this node asked of others. */
+export interface AskingTruth extends LinkTruth {
+  readonly refusedConnects: number;
+  readonly timedOutConnects: number;
+  /** Frames of requests that the process wrote (pings of the plane apart), and their bytes. */
+  readonly requests: number;
+  readonly requestBytes: number;
+  /** Frames of answers that it was handed: to a request that it had not heard of yet, and others. */
+  readonly answers: number;
+  readonly answerBytes: number;
+  readonly strayAnswers: number;
+  /** Requests on open connections that no answer has come for. */
+  readonly unanswered: number;
+  readonly unansweredBytes: number;
+  /** Messages of gossip among the requests. */
+  readonly gossip: number;
+  /** Bytes of their frames' bodies. */
+  readonly gossipBytes: number;
+  /** Writes among them that this node handed to a replica. */
+  readonly forwards: number;
+}
+
+/** What others asked of this node. */
+export interface AskedTruth extends LinkTruth {
+  readonly reads: number;
+  readonly forwardedWrites: number;
+  /** Answers that the process wrote (pongs apart); of them those to gossip. */
+  readonly answersWritten: number;
+  readonly gossip: number;
+  readonly gossipBytes: number;
+  /** Requests heard on connections that are open, without the answers written to them. */
+  readonly underWay: number;
+}
+
+export interface StatsListenerTruth {
+  readonly open: number;
+  /** Answers that the process wrote. */
+  readonly answers: number;
+}
+
+/** What the disk was handed under the store's directory. */
+export interface StoreTruth {
+  /** Batches written to the log, and the bytes of keys and values in them. */
+  readonly batches: number;
+  readonly contentBytes: number;
+  /** Writes of new batches, however many at once. */
+  readonly flushes: number;
+}
+
+export interface LifeTruth {
+  readonly clients: ClientTruth;
+  /** Toward peers of this rack, of other racks of this datacenter, of other datacenters. */
+  readonly beside: AskingTruth;
+  readonly near: AskingTruth;
+  readonly far: AskingTruth;
+  readonly asked: AskedTruth;
+  readonly listener: StatsListenerTruth;
+  readonly store: StoreTruth;
+  /** Disk operations of this node that a fault failed. */
+  readonly failedOperations: number;
+  /** Tasks that failed in this life. */
+  readonly failedTasks: number;
+  /** No fault was injected in this run so far, and no life has ended. */
+  readonly undisturbed: boolean;
+  /** The other nodes of the cluster. */
+  readonly peers: readonly string[];
+}
+
+/** `settled`: after the calm, when nobody asks anything any more. `stopped`: in order, at any time. */
+export type Moment = 'running' | 'settled' | 'crashed' | 'stopped';
+
+export interface LifeAccount {
+  readonly node: string;
+  readonly life: number;
+  readonly atUs: number;
+  readonly moment: Moment;
+  readonly counted: readonly CountedSample[];
+  /** Values recorded by each histogram, by its field's name. */
+  readonly recorded: Readonly<Record<string, number>>;
+  readonly truth: LifeTruth;
+}

@@ -1,0 +1,75 @@
+/**
+ * Failure causes against the answers that clients got. A write that a peer forwarded here fails here and is answered
+ * there, one that this node forwarded fails there and is answered here: both widen the bounds by their number.
+ */
+import type { LifeAccount } from './account.ts';
+import type { Claim } from './claims.ts';
+import { between, equal } from './claims.ts';
+import type { Numbers } from './numbers.ts';
+
+/** Counters that stay at 0 while nothing goes wrong. */
+const silentPool: readonly string[] = [
+  'client_dropped_requests',
+  'client_non_quorum_w_responses',
+  'client_non_quorum_r_responses',
+  'server_ejects',
+  'peer_timedout_requests',
+  'remote_peer_timedout_requests',
+  'peer_timedout',
+  'remote_peer_timedout',
+  'peer_ejects',
+  'peer_mismatch_requests',
+  'forward_error',
+];
+const silentServer: readonly string[] = [
+  'server_err',
+  'server_timedout',
+  'server_timedout_requests',
+  'server_dropped_requests',
+];
+const silentFamilies: readonly string[] = [
+  'dispatch_no_targets_total',
+  'dispatch_peer_send_full_total',
+  'dispatch_backend_send_full_total',
+  'dispatch_backend_send_closed_total',
+  'dispatch_response_timeout_total',
+  'svc_peer_inbound_overloaded_total',
+  'svc_gossip_rejected_total',
+  'svc_store_damages_total',
+  // Books are kept of clusters whose members stay.
+  'ring_changes_total',
+  'svc_transfer_keys_total',
+  'svc_transfer_bytes_total',
+  'svc_transfer_ranges_left',
+];
+/** Bugs, whatever goes wrong. */
+const neverCounted: readonly string[] = ['svc_peer_answers_doubled_total'];
+
+export function causeEquations(numbers: Numbers, { truth }: LifeAccount): readonly Claim[] {
+  const { clients, near, beside, far, asked } = truth;
+  const abandoned = clients.abandonedGets + clients.abandonedWrites;
+  const forwarded = near.forwards + beside.forwards + far.forwards;
+  const unseen = abandoned + asked.forwardedWrites;
+  const answered = (code: string): number =>
+    (clients.getErrors[code] ?? 0) + (clients.writeErrors[code] ?? 0);
+  const byCause = (what: string, value: number, code: string): Claim =>
+    between(what, value, answered(code) - forwarded, answered(code) + unseen);
+  return [
+    byCause('dispatch_response_timeout_total', numbers.sum('dispatch_response_timeout_total'), 'Timeout'),
+    byCause('dispatch_no_targets_total', numbers.sum('dispatch_no_targets_total'), 'NoTargets'),
+    between('forward_error', numbers.pool('forward_error'), 0, answered('NoTargets') + unseen),
+    equal('svc_task_failures_total', numbers.sum('svc_task_failures_total'), truth.failedTasks),
+    ...neverCounted.map((family) => equal(family, numbers.sum(family), 0)),
+    ...(truth.undisturbed ? silence(numbers) : []),
+  ];
+}
+
+function silence(numbers: Numbers): readonly Claim[] {
+  const quiet = (name: string, value: number): Claim => equal(`${name}, with no fault injected`, value, 0);
+  return [
+    ...silentPool.map((field) => quiet(field, numbers.pool(field))),
+    ...silentServer.map((field) => quiet(field, numbers.server(field))),
+    ...silentFamilies.map((family) => quiet(family, numbers.sum(family))),
+    quiet('svc_hints_total', numbers.sum('svc_hints_total')),
+  ];
+}

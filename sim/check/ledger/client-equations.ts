@@ -1,0 +1,84 @@
+/**
+ * Clients against the wire. Equality, but for requests whose connection was over before their answer (`abandoned`):
+ * the node counts how they ended, and nobody outside sees it.
+ */
+import type { ClientTruth, LifeAccount } from './account.ts';
+import type { Claim } from './claims.ts';
+import { between, equal, upTo } from './claims.ts';
+import type { Numbers } from './numbers.ts';
+
+/** Errors that tell the state of an object, as the client asked. */
+const outcomes: readonly string[] = ['PreconditionFailed', 'Conflict'];
+const refusals: readonly string[] = ['Overloaded', 'NoTargets', 'ShuttingDown'];
+const redisFields: readonly string[] = [
+  ...[
+    'get',
+    'set',
+    'del',
+    'incr_decr',
+    'keys',
+    'mget',
+    'scan',
+    'sort',
+    'lreqm',
+    'sunion',
+    'ping',
+    'lists',
+    'sets',
+  ],
+  ...['hashes', 'sortedsets', 'other'],
+].map((command) => `redis_req_${command}`);
+const unmet: readonly string[] = ['NoQuorum', 'Timeout'];
+
+export function clientEquations(numbers: Numbers, { truth }: LifeAccount): readonly Claim[] {
+  const { clients, listener } = truth;
+  const { gets, puts, deletes, others, answers } = clients;
+  const abandoned = clients.abandonedGets + clients.abandonedWrites;
+  const allErrors = sumOf(clients.errors, Object.keys(clients.errors)) - sumOf(clients.errors, outcomes);
+  return [
+    equal('client_connections', numbers.poolGauge('client_connections'), clients.open),
+    equal('client_read_requests', numbers.pool('client_read_requests'), gets),
+    equal('client_write_requests', numbers.pool('client_write_requests'), puts + deletes),
+    equal('client_eof', numbers.pool('client_eof'), clients.eof),
+    upTo('client_err', numbers.pool('client_err'), clients.broken + allErrors, abandoned),
+    upTo(
+      'client_dropped_requests',
+      numbers.pool('client_dropped_requests'),
+      sumOf(clients.errors, refusals),
+      abandoned,
+    ),
+    ...unmetEquations(numbers, clients),
+    upTo('requests of the latency histogram', numbers.recorded('requestLatencyUs'), answers, abandoned),
+    equal('requests of client_out_queue', numbers.recorded('clientOutQueue'), gets + puts + deletes + others),
+    upTo(
+      'values of the payload histogram',
+      numbers.recorded('payloadBytes'),
+      puts + clients.valuesRead,
+      clients.abandonedGets === 0 ? 0 : Infinity,
+    ),
+    // Nobody in these runs asks for several keys at once, or speaks the Redis protocol.
+    equal('fragments', numbers.pool('fragments'), 0),
+    ...redisFields.map((field) => equal(field, numbers.server(field), 0)),
+    equal('stats_count', numbers.pool('stats_count'), listener.answers),
+    equal('svc_stats_connections', numbers.sum('svc_stats_connections'), listener.open),
+  ];
+}
+
+/** A deletion reads before it writes, so one that failed may stand under either. */
+function unmetEquations(numbers: Numbers, clients: ClientTruth): readonly Claim[] {
+  const reads = numbers.pool('client_non_quorum_r_responses');
+  const writes = numbers.pool('client_non_quorum_w_responses');
+  const unmetReads = sumOf(clients.getErrors, unmet);
+  const unmetWrites = sumOf(clients.writeErrors, unmet);
+  const { abandonedGets, abandonedWrites, deletes } = clients;
+  const either = deletes === 0 ? 0 : unmetWrites + abandonedWrites;
+  return [
+    upTo('non_quorum r + w', reads + writes, unmetReads + unmetWrites, abandonedGets + abandonedWrites),
+    upTo('client_non_quorum_r_responses', reads, unmetReads, abandonedGets + either),
+    between('client_non_quorum_w_responses', writes, unmetWrites - either, unmetWrites + abandonedWrites),
+  ];
+}
+
+function sumOf(counts: Readonly<Record<string, number>>, codes: readonly string[]): number {
+  return codes.reduce((sum, code) => sum + (counts[code] ?? 0), 0);
+}

@@ -1,0 +1,44 @@
+/**
+ * INV24, the metrics are the truth: at random instants, at the end of every life and after the calm, what a node
+ * counts is what the world saw happen. A counter begins at 0 with each life, so every life is an account of its own.
+ * Each claim of each equation is one comparison; equality wherever the world can know, exact bounds elsewhere (each
+ * room of equations says why). Skipped: looks at nodes that did not serve.
+ */
+import type { CheckReport } from '../report.ts';
+import { Tally } from '../report.ts';
+import type { LifeAccount } from './account.ts';
+import { causeEquations } from './cause-equations.ts';
+import type { Claim } from './claims.ts';
+import { describeClaim, holds } from './claims.ts';
+import { clientEquations } from './client-equations.ts';
+import { memberEquations } from './member-equations.ts';
+import { Numbers } from './numbers.ts';
+import { peerEquations } from './peer-equations.ts';
+import { storeEquations } from './store-equations.ts';
+
+const rooms = [clientEquations, peerEquations, memberEquations, storeEquations, causeEquations];
+
+export function checkLedger(accounts: readonly LifeAccount[], missed: number): CheckReport {
+  const tally = new Tally('INV24');
+  tally.skip(missed);
+  for (const account of accounts) {
+    for (const claim of claimsOf(account).claims) {
+      tally.compare(holds(claim), account.atUs, () => describe(account, claim));
+    }
+  }
+  return tally.report();
+}
+
+/** All claims about an account, and the families that they speak of. */
+export function claimsOf(account: LifeAccount): {
+  readonly claims: readonly Claim[];
+  readonly families: ReadonlySet<string>;
+} {
+  const numbers = new Numbers(account);
+  const claims = rooms.flatMap((equations) => equations(numbers, account));
+  return { claims, families: numbers.used };
+}
+
+function describe({ node, life, atUs, moment }: LifeAccount, claim: Claim): string {
+  return `${node}, life ${life}, ${moment} at ${(atUs / 1000).toFixed(1)} ms: ${describeClaim(claim)}`;
+}

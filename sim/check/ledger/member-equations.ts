@@ -1,0 +1,56 @@
+/** What a node thinks of its peers: its transitions are a path, and its gauges are where the path ends. */
+import type { LifeAccount } from './account.ts';
+import type { Claim } from './claims.ts';
+import { between, equal } from './claims.ts';
+import type { Numbers } from './numbers.ts';
+
+/** By code (spec: peer_state_current). */
+const states: readonly string[] = ['UNKNOWN', 'JOINING', 'NORMAL', 'STANDBY', 'DOWN', 'RESET', 'LEAVING'];
+const routable: readonly string[] = ['JOINING', 'NORMAL'];
+
+export function memberEquations(numbers: Numbers, account: LifeAccount): readonly Claim[] {
+  const current = numbers.samples('peer_state_current');
+  const up = current.filter(({ value }) => routable.includes(states[value] ?? '')).length;
+  const ejects = ejectionsOf(numbers);
+  const ejectedAt = numbers.poolGauge('peer_ejected_at');
+  const settled = account.moment === 'settled';
+  return [
+    equal('peers of peer_state_current', current.length, account.truth.peers.length),
+    equal('svc_peer_state, up', numbers.sum('svc_peer_state', { state: 'up' }), up),
+    equal('svc_peer_state, down', numbers.sum('svc_peer_state', { state: 'down' }), current.length - up),
+    equal(
+      'peers of gossip_phi_score_milli',
+      numbers.samples('gossip_phi_score_milli').length,
+      current.length,
+    ),
+    ...current.flatMap(({ labels, value }) => pathOf(numbers, labels['peer_idx'] ?? '', value)),
+    ...(settled
+      ? current.map(({ labels, value }) => equal(`peer ${labels['peer_idx'] ?? ''} after the calm`, value, 2))
+      : []),
+    equal('peer_ejects', numbers.pool('peer_ejects'), ejects),
+    equal('peer_ejected_at is there', ejectedAt > 0 ? 1 : 0, ejects > 0 ? 1 : 0),
+    between('peer_forward_error', numbers.poolGauge('peer_forward_error'), 0, account.truth.peers.length),
+  ];
+}
+
+/** For each state: entered less left is whether it is the present one, less whether it was the first (UNKNOWN). */
+function pathOf(numbers: Numbers, peer: string | number, code: number): readonly Claim[] {
+  const family = 'peer_state_transitions_total';
+  return states.map((state, index) => {
+    const entered = numbers.sum(family, { peer_idx: peer, to_state: state });
+    const left = numbers.sum(family, { peer_idx: peer, from_state: state });
+    const truth = (index === code ? 1 : 0) - (index === 0 ? 1 : 0);
+    return equal(`${family} of peer ${peer}: into less out of ${state}`, entered - left, truth);
+  });
+}
+
+/** A new life passes through RESET at once: nothing is taken away by it. */
+function ejectionsOf(numbers: Numbers): number {
+  let count = 0;
+  for (const { labels, value } of numbers.samples('peer_state_transitions_total')) {
+    const from = String(labels['from_state']);
+    const to = String(labels['to_state']);
+    if (routable.includes(from) && !routable.includes(to) && to !== 'RESET') count += value;
+  }
+  return count;
+}

@@ -1,0 +1,133 @@
+/**
+ * The store's driver against the disk: every batch that it was given lies in the log, byte for byte, but for those
+ * that wait at the driver or in the store now, and those that failed.
+ */
+import type { LifeAccount } from './account.ts';
+import type { Claim } from './claims.ts';
+import { between, equal } from './claims.ts';
+import type { Numbers } from './numbers.ts';
+
+export function storeEquations(numbers: Numbers, account: LifeAccount): readonly Claim[] {
+  const { moment, truth } = account;
+  const ejects = numbers.pool('server_ejects');
+  const ejectedAt = numbers.serverGauge('server_ejected_at');
+  const faults = truth.failedOperations;
+  return [
+    ...requestEquations(numbers),
+    ...diskEquations(numbers, account),
+    ...histogramEquations(numbers),
+    between('read_requests', numbers.server('read_requests'), readsOf(numbers, account), Infinity),
+    // A look may come in the middle of a stop.
+    between(
+      'server_eof',
+      numbers.server('server_eof'),
+      moment === 'stopped' ? 1 : 0,
+      moment === 'settled' ? 0 : 1,
+    ),
+    between('server_ejects', ejects, 0, Math.min(1, faults)),
+    equal('server_ejected_at is there', ejectedAt > 0 ? 1 : 0, ejects),
+    between('server_err', numbers.server('server_err'), 0, faults === 0 ? 0 : Infinity),
+    between(
+      'server_timedout',
+      numbers.server('server_timedout'),
+      0,
+      numbers.server('server_timedout_requests'),
+    ),
+    between(
+      'server_dropped_requests',
+      numbers.server('server_dropped_requests'),
+      numbers.sum('dispatch_backend_send_full_total') + numbers.sum('dispatch_backend_send_closed_total'),
+      Infinity,
+    ),
+    repairs(numbers, moment === 'stopped'),
+    ...(moment === 'stopped' ? emptiness(numbers) : []),
+  ];
+}
+
+/** Asked = answered + given up + waiting; one that was given up may still be in the store. */
+function requestEquations(numbers: Numbers): readonly Claim[] {
+  const asked = numbers.server('read_requests') + numbers.server('write_requests');
+  const answered = numbers.server('read_responses') + numbers.server('write_responses');
+  const timedOut = numbers.server('server_timedout_requests');
+  const waiting = numbers.serverGauge('in_queue') + numbers.serverGauge('out_queue');
+  const owed = asked - answered - timedOut;
+  return [between('in_queue + out_queue', waiting, owed, owed + timedOut)];
+}
+
+function diskEquations(numbers: Numbers, { truth: { store } }: LifeAccount): readonly Claim[] {
+  const failed = numbers.server('server_err') + numbers.server('server_timedout_requests');
+  const waiting = numbers.serverGauge('in_queue') + numbers.serverGauge('out_queue') + failed;
+  const waitingBytes = numbers.serverGauge('in_queue_bytes') + numbers.serverGauge('out_queue_bytes');
+  const bytes = numbers.server('write_request_bytes');
+  const most = store.contentBytes + (failed === 0 ? waitingBytes : Infinity);
+  const answered = numbers.server('write_responses');
+  const flushes = numbers.sum('svc_store_flushes_total');
+  return [
+    between('write_requests', numbers.server('write_requests'), store.batches, store.batches + waiting),
+    between('write_request_bytes', bytes, store.contentBytes, most),
+    between('write_responses', answered, 0, store.batches + failed),
+    ...readBytes(numbers),
+    equal('write_response_bytes', numbers.server('write_response_bytes'), 0),
+    // A flush is counted once its writers, and those of every earlier one, are answered.
+    between('svc_store_flushes_total', flushes, store.flushes - waiting, store.flushes),
+  ];
+}
+
+function histogramEquations(numbers: Numbers): readonly Claim[] {
+  const asked = numbers.server('read_requests') + numbers.server('write_requests');
+  const answered = numbers.server('read_responses') + numbers.server('write_responses');
+  const taken = asked - numbers.serverGauge('in_queue');
+  const timedOut = numbers.server('server_timedout_requests');
+  return [
+    equal('requests of server_latency', numbers.recorded('serverLatencyUs'), answered),
+    equal('requests of server_in_queue', numbers.recorded('serverInQueue'), asked),
+    between('requests of server_queue_wait', numbers.recorded('serverQueueWaitUs'), taken - timedOut, taken),
+    between('requests of server_out_queue', numbers.recorded('serverOutQueue'), taken - timedOut, taken),
+  ];
+}
+
+/** A read's key has bytes; what was found shows nowhere when memory answers. */
+function readBytes(numbers: Numbers): readonly Claim[] {
+  const reads = numbers.server('read_requests');
+  const answered = numbers.server('read_responses');
+  const keyBytes = numbers.server('read_request_bytes');
+  const valueBytes = numbers.server('read_response_bytes');
+  return [
+    between('read_request_bytes', keyBytes, reads, reads === 0 ? 0 : Infinity),
+    between('read_response_bytes', valueBytes, 0, answered === 0 ? 0 : Infinity),
+  ];
+}
+
+/** Reads that peers asked for, without those that are still handled or were turned away; the node's own come on top. */
+function readsOf(numbers: Numbers, { truth: { asked } }: LifeAccount): number {
+  const refused =
+    numbers.sum('svc_peer_inbound_overloaded_total') + numbers.server('server_dropped_requests');
+  return asked.reads - refused - numbers.poolGauge('dnode_client_in_queue');
+}
+
+function repairs(numbers: Numbers, over: boolean): Claim {
+  const stage = (name: string): number => numbers.sum('svc_read_repairs_total', { stage: name });
+  const ended = stage('done') + stage('failed');
+  return between('svc_read_repairs_total, started', stage('started'), ended, over ? ended : Infinity);
+}
+
+/** A node that has stopped holds nothing. */
+function emptiness(numbers: Numbers): readonly Claim[] {
+  const gauges = [
+    'dnode_client_in_queue',
+    'dnode_client_out_queue',
+    'peer_in_queue',
+    'remote_peer_in_queue',
+    'peer_out_queue',
+    'remote_peer_out_queue',
+  ].flatMap((name) => [name, `${name}_bytes`]);
+  const connections = ['client_connections', 'dnode_client_connections', 'peer_connections'];
+  return [
+    ...[...gauges, ...connections].map((name) => equal(`${name}, stopped`, numbers.poolGauge(name), 0)),
+    ...['in_queue', 'in_queue_bytes', 'out_queue', 'out_queue_bytes'].map((name) =>
+      equal(`${name}, stopped`, numbers.serverGauge(name), 0),
+    ),
+    equal('svc_free_msgs, stopped', numbers.sum('svc_free_msgs'), numbers.sum('svc_alloc_msgs')),
+    equal('svc_free_mbufs, stopped', numbers.sum('svc_free_mbufs'), numbers.sum('svc_alloc_mbufs')),
+  ];
+}

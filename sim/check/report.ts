@@ -1,0 +1,77 @@
+/**
+ * What a check says: whether its invariant held, how much it compared, and the first event that broke it. A check that
+ * compared too little has not passed: `withFloor` turns it into a failure named `vacuous`.
+ */
+
+/** Invariants by their number in the catalogue (sim/README.md lists those that exist). */
+export const invariantIds = [
+  ...(['INV1', 'INV2', 'INV3', 'INV4', 'INV5', 'INV7', 'INV8'] as const),
+  ...(['INV13', 'INV16', 'INV17', 'INV23', 'INV24', 'INV25', 'INV26', 'INV29', 'INV32'] as const),
+] as const;
+
+export type InvariantId = (typeof invariantIds)[number];
+
+export interface BadEvent {
+  /** Virtual time in microseconds. */
+  readonly atUs: number;
+  readonly text: string;
+}
+
+export interface CheckReport {
+  readonly invariant: InvariantId;
+  readonly ok: boolean;
+  /** Comparisons made. */
+  readonly checked: number;
+  /** Things that could not be compared, with the reason in the check's header. */
+  readonly skipped: number;
+  /** The earliest violation. */
+  readonly firstBad: BadEvent | undefined;
+  /** Sentences, the first violations first; at most `reasonsMax`. */
+  readonly reasons: readonly string[];
+  /** The invariant did not break; too little was compared to say that it holds. */
+  readonly vacuous: boolean;
+}
+
+export const reasonsMax = 10;
+
+/** Gathers comparisons; `report` closes the account. */
+export class Tally {
+  readonly #invariant: InvariantId;
+  readonly #bad: BadEvent[] = [];
+  #checked = 0;
+  #skipped = 0;
+
+  constructor(invariant: InvariantId) {
+    this.#invariant = invariant;
+  }
+
+  /** One comparison; `text` is asked for only when it failed. */
+  compare(holds: boolean, atUs: number, text: () => string): void {
+    this.#checked += 1;
+    if (!holds) this.#bad.push({ atUs, text: text() });
+  }
+
+  skip(count = 1): void {
+    this.#skipped += count;
+  }
+
+  report(): CheckReport {
+    const bad = this.#bad.toSorted((left, right) => left.atUs - right.atUs);
+    return {
+      invariant: this.#invariant,
+      ok: bad.length === 0,
+      checked: this.#checked,
+      skipped: this.#skipped,
+      firstBad: bad[0],
+      reasons: bad.slice(0, reasonsMax).map((event) => event.text),
+      vacuous: false,
+    };
+  }
+}
+
+/** The report itself, or a failure when fewer than `checkedMin` comparisons were made. */
+export function withFloor(report: CheckReport, checkedMin: number): CheckReport {
+  if (report.checked >= checkedMin || !report.ok) return report;
+  const reason = `${report.invariant} compared ${report.checked}, at least ${checkedMin} are expected: the run proves nothing about it`;
+  return { ...report, ok: false, vacuous: true, reasons: [reason, ...report.reasons] };
+}

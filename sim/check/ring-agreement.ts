@@ -1,0 +1,41 @@
+/**
+ * INV17: once all is well, every node that is to be there says the same of who owns what, names those owners who are to
+ * be there and nobody else, and nothing is on the move. Nodes are asked over the network, as an operator would.
+ */
+import type { CheckReport } from './report.ts';
+import { Tally } from './report.ts';
+
+/** What one node said; `seen` is absent when it did not answer. */
+export interface RingRecord {
+  readonly node: string;
+  readonly atUs: number;
+  readonly seen:
+    | { readonly view: string; readonly owners: readonly string[]; readonly moving: readonly string[] }
+    | undefined;
+}
+
+export function checkRingAgreement(records: readonly RingRecord[], owners: readonly string[]): CheckReport {
+  const tally = new Tally('INV17');
+  const first = records.find(({ seen }) => seen !== undefined);
+  const expected = owners.toSorted().join(' ');
+  for (const { node, atUs, seen } of records) {
+    if (seen === undefined) {
+      tally.compare(false, atUs, () => `${node} did not say who owns what`);
+      continue;
+    }
+    const named = seen.owners.toSorted().join(' ');
+    tally.compare(named === expected, atUs, () => `${node} calls ${named} the owners, not ${expected}`);
+    tally.compare(
+      seen.moving.length === 0,
+      atUs,
+      () => `${node} still sees ${seen.moving.join(' ')} on the move`,
+    );
+    tally.compare(
+      seen.view === first?.seen?.view,
+      atUs,
+      () =>
+        `${node} (${seen.view}) and ${first?.node ?? ''} (${first?.seen?.view ?? ''}) disagree about the ring`,
+    );
+  }
+  return tally.report();
+}

@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+
+import type { TransactionStep } from './transactions.ts';
+import {
+  checkAtomicity,
+  checkLocks,
+  checkNothingDangles,
+  checkOnce,
+  checkStability,
+} from './transactions.ts';
+
+/** `n2 p.vote.sent t1 vote=commit`, one step a line, a microsecond apart. */
+function story(text: string): readonly TransactionStep[] {
+  const lines = text.split('\n').map((line) => line.trim());
+  return lines
+    .filter((line) => line !== '')
+    .map((line, index) => {
+      const [node = '', step = '', xid = '', ...more] = line.split(' ');
+      const fields = Object.fromEntries(
+        more.map((word) => [word.split('=')[0] ?? '', word.split('=')[1] ?? '']),
+      );
+      return { atUs: index + 1, node, step, xid, fields };
+    });
+}
+
+const committed = `
+  n1 c.prepare.sent t1 to=n2
+  n2 p.locks.taken t1 keys=k
+  n2 p.vote.sent t1 vote=commit
+  n3 p.vote.sent t1 vote=commit
+  n1 c.decision.synced t1
+  n2 p.decision.recv t1
+  n2 p.applied.synced t1
+  n3 p.applied.synced t1
+  n2 p.locks.released t1
+`;
+
+const without = (line: string): string => committed.replace(`  ${line}\n`, '');
+
+describe('atomicity (INV1)', () => {
+  it('holds for a transaction that every voter carried out, and for one that nobody did', () => {
+    expect(checkAtomicity(story(committed))).toMatchObject({ ok: true, checked: 4 });
+    const aborted = committed.replace(/ *n. (c\.decision|p\.applied).*\n/g, '');
+    expect(checkAtomicity(story(aborted))).toMatchObject({ ok: true, checked: 2 });
+  });
+
+  it('breaks when a voter never carries out what was decided', () => {
+    const half = checkAtomicity(story(without('n3 p.applied.synced t1')));
+    expect(half.reasons).toEqual(['n3 never carried out t1, decided']);
+  });
+
+  it('breaks when a branch carries out what nobody decided, or before the decision', () => {
+    const undecided = checkAtomicity(story(without('n1 c.decision.synced t1')));
+    expect(undecided.reasons[0]).toBe('n2 carried out t1, which nobody decided');
+    const early = checkAtomicity(story(`${without('n1 c.decision.synced t1')}\nn1 c.decision.synced t1`));
+    expect(early.reasons[0]).toBe('n2 carried out t1 before the decision');
+  });
+
+  it('takes what a restart finds applied for carried out', () => {
+    const crashed = committed.replace('n3 p.applied.synced t1', 'n3 p.recovery.scan t1 phase=applied');
+    expect(checkAtomicity(story(crashed)).ok).toBe(true);
+  });
+});
+
+describe('stability (INV2)', () => {
+  const heard = (outcome: 'committed' | 'aborted' | 'unknown') => ({ atUs: 9, xid: 't1', outcome });
+
+  it('holds while everybody hears what happened', () => {
+    expect(checkStability(story(committed), [heard('committed'), heard('unknown')])).toMatchObject({
+      ok: true,
+      checked: 1,
+      skipped: 1,
+    });
+  });
+
+  it('breaks when an outcome changes, or "aborted" has happened', () => {
+    const steps = story(committed);
+    expect(checkStability(steps, [heard('committed'), heard('aborted')]).reasons).toEqual([
+      't1 was committed and is said to be aborted',
+      't1 was said to be aborted, and happened',
+    ]);
+  });
+});
+
+describe('nothing dangles (INV3)', () => {
+  it('breaks for a transaction in doubt and for a node that does not say', () => {
+    expect(checkNothingDangles([{ node: 'n1', atUs: 1, xids: [] }]).ok).toBe(true);
+    expect(checkNothingDangles([{ node: 'n1', atUs: 1, xids: ['t1'] }]).ok).toBe(false);
+    expect(checkNothingDangles([{ node: 'n1', atUs: 1, xids: undefined }]).ok).toBe(false);
+    expect(checkNothingDangles([]).checked).toBe(0);
+  });
+});
+
+describe('locks (INV7)', () => {
+  it('hold for a branch that releases before the next one takes', () => {
+    expect(checkLocks(story(`${committed}\nn2 p.locks.taken t2 keys=k`))).toMatchObject({
+      ok: true,
+      checked: 2,
+    });
+  });
+
+  it('break when a promised key is taken, also after a restart', () => {
+    const taken = committed.replace('  n3 p.vote', '  n2 p.locks.taken t2 keys=k\n  n3 p.vote');
+    expect(checkLocks(story(taken)).reasons).toEqual(['t2 takes n2 k, which t1 holds']);
+    const restarted = 'n2 p.recovery.scan t1 phase=prepared keys=k\nn2 p.locks.taken t2 keys=k';
+    expect(checkLocks(story(restarted)).ok).toBe(false);
+  });
+
+  it('of different nodes have nothing to do with each other', () => {
+    const taken = committed.replace('  n3 p.vote', '  n4 p.locks.taken t2 keys=k\n  n3 p.vote');
+    expect(checkLocks(story(taken)).ok).toBe(true);
+  });
+});
+
+describe('once (INV8)', () => {
+  it('breaks when a branch carries a transaction out twice', () => {
+    expect(checkOnce(story(committed))).toMatchObject({ ok: true, checked: 2 });
+    const twice = checkOnce(story(`${committed}\nn2 p.applied.synced t1`));
+    expect(twice.reasons).toEqual(['n2 carried out t1 2 times']);
+  });
+});

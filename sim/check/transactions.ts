@@ -1,0 +1,180 @@
+/**
+ * What transactions must keep, judged from the named steps of the engine and from what clients heard:
+ *
+ * - INV1, atomicity: a branch carries out a transaction only after the decision is durable, and once one has, every
+ *   branch that voted commit does; one whose coordinator never decided is carried out nowhere;
+ * - INV2, stability: what a client heard (committed, aborted) is what happened, and stays;
+ * - INV3, nothing dangles: when all is healed, no transaction is in doubt anywhere;
+ * - INV7, locks: between a branch's vote and its outcome no other transaction takes one of its keys on its node, nor
+ *   after a restart of that node;
+ * - INV8, once: a branch carries a transaction out once, however often it is told to.
+ *
+ * One-step commits have no vote and no decision; for them INV2 and INV8 speak. Skipped: branches that an operator
+ * decided. A crash may come between a durable record and the event that says so: what a restart finds applied counts.
+ */
+import type { CheckReport } from './report.ts';
+import { Tally } from './report.ts';
+
+/** One named step (engine/xa/steps.ts): `c.decision.synced`, `p.applied.synced`. */
+export interface TransactionStep {
+  readonly atUs: number;
+  readonly node: string;
+  readonly step: string;
+  readonly xid: string;
+  readonly fields: Readonly<Record<string, string | number | boolean>>;
+}
+
+/** What a client heard of a transaction; `xid` is '' when it heard nothing of it. */
+export interface HeardOutcome {
+  readonly atUs: number;
+  readonly xid: string;
+  readonly outcome: 'committed' | 'aborted' | 'unknown';
+}
+
+/** A transaction that a node still lists as in doubt at the end. */
+export interface Dangling {
+  readonly node: string;
+  readonly atUs: number;
+  /** Undefined: the node could not be asked. */
+  readonly xids: readonly string[] | undefined;
+}
+
+/** One branch as the steps tell it. */
+interface BranchStory {
+  votedUs: number | undefined;
+  appliedUs: number | undefined;
+  /** Times that its writes became durable. */
+  applications: number;
+}
+
+interface Story {
+  decidedUs: number | undefined;
+  readonly branches: Map<string, BranchStory>;
+  alone: boolean;
+}
+
+export function checkAtomicity(steps: readonly TransactionStep[]): CheckReport {
+  const tally = new Tally('INV1');
+  for (const [xid, story] of storiesOf(steps)) {
+    if (story.alone) continue;
+    const { decidedUs } = story;
+    for (const [node, { votedUs, appliedUs }] of story.branches) {
+      if (votedUs === undefined && appliedUs === undefined) continue;
+      const at = appliedUs ?? votedUs ?? 0;
+      if (decidedUs === undefined) {
+        tally.compare(appliedUs === undefined, at, () => `${node} carried out ${xid}, which nobody decided`);
+      } else {
+        tally.compare(appliedUs !== undefined, decidedUs, () => `${node} never carried out ${xid}, decided`);
+        if (appliedUs !== undefined)
+          tally.compare(appliedUs >= decidedUs, at, () => `${node} carried out ${xid} before the decision`);
+      }
+    }
+  }
+  return tally.report();
+}
+
+export function checkStability(
+  steps: readonly TransactionStep[],
+  heard: readonly HeardOutcome[],
+): CheckReport {
+  const tally = new Tally('INV2');
+  const stories = storiesOf(steps);
+  const said = new Map<string, HeardOutcome['outcome']>();
+  for (const { atUs, xid, outcome } of heard) {
+    if (xid === '' || outcome === 'unknown') {
+      tally.skip();
+      continue;
+    }
+    const before = said.get(xid) ?? outcome;
+    said.set(xid, outcome);
+    tally.compare(before === outcome, atUs, () => `${xid} was ${before} and is said to be ${outcome}`);
+    const branches = [...(stories.get(xid)?.branches.values() ?? [])];
+    const done = branches.some(({ applications }) => applications > 0);
+    if (outcome === 'aborted')
+      tally.compare(!done, atUs, () => `${xid} was said to be aborted, and happened`);
+  }
+  return tally.report();
+}
+
+export function checkNothingDangles(left: readonly Dangling[]): CheckReport {
+  const tally = new Tally('INV3');
+  for (const { node, atUs, xids } of left) {
+    tally.compare(xids?.length === 0, atUs, () =>
+      xids === undefined ? `${node} cannot be asked` : `${node} is in doubt of ${xids.join(' ')}`,
+    );
+  }
+  return tally.report();
+}
+
+export function checkLocks(steps: readonly TransactionStep[]): CheckReport {
+  const tally = new Tally('INV7');
+  /** Per node and key: the transaction that has promised to follow its coordinator there. */
+  const held = new Map<string, string>();
+  const keysOf = new Map<string, readonly string[]>();
+  const places = (node: string, xid: string): readonly string[] =>
+    (keysOf.get(`${node} ${xid}`) ?? []).map((key) => `${node} ${key}`);
+  for (const { atUs, node, step, xid, fields } of steps) {
+    switch (step) {
+      case 'p.locks.taken':
+      case 'p.recovery.scan': {
+        // What a restart finds applied holds nothing any more.
+        if (step === 'p.recovery.scan' && fields['phase'] !== 'prepared') break;
+        const keys = String(fields['keys'] ?? '').split(' ');
+        keysOf.set(`${node} ${xid}`, keys);
+        for (const place of places(node, xid)) {
+          const holder = held.get(place) ?? xid;
+          tally.compare(holder === xid, atUs, () => `${xid} takes ${place}, which ${holder} holds`);
+        }
+        if (fields['phase'] === 'prepared') for (const place of places(node, xid)) held.set(place, xid);
+        break;
+      }
+      case 'p.vote.sent':
+        if (fields['vote'] === 'commit') for (const place of places(node, xid)) held.set(place, xid);
+        break;
+      case 'p.applied.synced':
+      case 'p.locks.released':
+      case 'p.decision.recv':
+        for (const place of places(node, xid)) if (held.get(place) === xid) held.delete(place);
+        break;
+    }
+  }
+  return tally.report();
+}
+
+export function checkOnce(steps: readonly TransactionStep[]): CheckReport {
+  const tally = new Tally('INV8');
+  for (const [xid, { branches }] of storiesOf(steps)) {
+    for (const [node, { appliedUs, applications }] of branches) {
+      if (appliedUs === undefined) continue;
+      tally.compare(applications <= 1, appliedUs, () => `${node} carried out ${xid} ${applications} times`);
+    }
+  }
+  return tally.report();
+}
+
+function storiesOf(steps: readonly TransactionStep[]): ReadonlyMap<string, Story> {
+  const stories = new Map<string, Story>();
+  for (const event of steps) {
+    const story = stories.get(event.xid) ?? { decidedUs: undefined, branches: new Map(), alone: true };
+    stories.set(event.xid, story);
+    if (event.step === 'c.prepare.sent') story.alone = false;
+    if (event.step === 'c.decision.synced') story.decidedUs ??= event.atUs;
+    if (event.step.startsWith('p.')) hearBranch(story, event);
+  }
+  return stories;
+}
+
+function hearBranch(story: Story, { atUs, node, step, fields }: TransactionStep): void {
+  const branch = story.branches.get(node) ?? { votedUs: undefined, appliedUs: undefined, applications: 0 };
+  story.branches.set(node, branch);
+  if (step === 'p.vote.sent' && fields['vote'] === 'commit') branch.votedUs ??= atUs;
+  if (step === 'p.applied.synced') {
+    branch.appliedUs ??= atUs;
+    branch.applications += 1;
+  }
+  // The record was durable when the crash came; the event was not.
+  if (step === 'p.recovery.scan' && fields['phase'] === 'applied' && branch.applications === 0) {
+    branch.appliedUs = atUs;
+    branch.applications = 1;
+  }
+}

@@ -1,0 +1,110 @@
+/** The built command line, as a user calls it. `npm test` builds before it tests. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { timeOfLine } from '../check/determinism.ts';
+import { formatPlan } from '../plan/plan.ts';
+import { parsePlan } from '../plan/plan-validation.ts';
+import { runPlan } from '../run/run.ts';
+import { planOfSeed } from '../run/task.ts';
+
+const program = fileURLToPath(new URL('../../dist/sim/main.js', import.meta.url));
+let directory = '';
+
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'lockstep-sim-'));
+});
+afterAll(() => rmSync(directory, { recursive: true }));
+
+interface Called {
+  readonly status: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+function call(...words: readonly string[]): Called {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...words], {
+    encoding: 'utf8',
+    cwd: directory,
+  });
+  return { status, out: stdout.trimEnd(), err: stderr };
+}
+
+describe('lockstep-sim', () => {
+  it('prints the same digest in two processes, and in this one, which runs the source', async () => {
+    const first = call('digest', 'crash-and-restart', '--seed', '7');
+    expect(first).toMatchObject({ status: 0, out: expect.stringMatching(/^[0-9a-f]{64}$/) as string });
+    expect(call('digest', 'crash-and-restart', '--seed', '7').out).toBe(first.out);
+    expect((await runPlan(planOfSeed('crash-and-restart', 7))).digest).toBe(first.out);
+  });
+
+  it('sums a run up in one line of JSON', () => {
+    const { status, out } = call('run', 'calm', '--seeds', '2', '--jobs', '1', '--json');
+    expect(status).toBe(0);
+    expect(out).not.toContain('\n');
+    const summary = JSON.parse(out) as { passed: boolean; scenarios: Record<string, unknown>[] };
+    expect(summary.passed).toBe(true);
+    expect(summary.scenarios).toHaveLength(1);
+    const [one] = summary.scenarios;
+    expect(one).toMatchObject({ name: 'calm', seeds: 2, passed: 2, failed: 0, unknown: 0 });
+    expect(Object.keys(one ?? {})).toEqual(
+      expect.arrayContaining(['events', 'operations', 'virtual_ms', 'wall_ms', 'checks']),
+    );
+    expect(one?.['checks']).toMatchObject({ INV4: { checked: expect.any(Number) as number } });
+  });
+
+  it('replays a plan file to the same digest, and shows its trace up to an instant', () => {
+    const file = join(directory, 'plan.json');
+    writeFileSync(file, formatPlan(planOfSeed('calm', 3)));
+    const digest = call('digest', 'calm', '--seed', '3').out;
+    const { status, out } = call('replay', 'plan.json', '--trace', '--until', '1s');
+    expect(status).toBe(0);
+    expect(out).toContain(`digest: ${digest}`);
+    const trace = out.split('\n').filter((line) => /^\d+\.\d{6} /.test(line));
+    expect(trace.length).toBeGreaterThan(100);
+    expect(Math.max(...trace.map(timeOfLine))).toBeLessThanOrEqual(1_000_000);
+  });
+
+  it.each([
+    [['run', 'no-such-story'], 'there is no scenario "no-such-story"'],
+    [['replay', 'calm'], 'Add --seed S'],
+    [['replay', 'missing.json'], 'the plan file cannot be read'],
+    [['run', '--seeds', 'many'], 'A whole number'],
+    [['run', '--for', 'long'], 'is no duration'],
+    [['run', '--plant', 'M99'], 'there is no planted bug "M99"'],
+    [['walk'], 'unknown command'],
+  ])('%j is usage', (words, complaint) => {
+    const { status, err } = call(...words);
+    expect(err).toContain(complaint);
+    expect(status).toBe(2);
+  });
+
+  it('refuses a damaged plan file with the place and the cause', () => {
+    writeFileSync(join(directory, 'damaged.json'), '{"format": 1, "sed": 7}');
+    expect(call('replay', 'damaged.json')).toMatchObject({
+      status: 2,
+      err: expect.stringContaining('plan: unknown key "sed"; did you mean "seed"? (PlanInvalid)') as string,
+    });
+  });
+
+  it('notices the planted bug M01 within 50 seeds, and its last line replays the smallest plan', () => {
+    const out = join(directory, 'out');
+    const run = call('run', '--plant', 'M01', '--seeds', '50', '--until-failure', '--out', out);
+    expect(run.status).toBe(1);
+    expect(run.out).toMatch(/crash-and-restart, seed \d+ broke INV[45]\./);
+    const last = run.out.split('\n').at(-1) ?? '';
+    const words = /^replay: lockstep-sim (.*)$/.exec(last)?.[1]?.split(' ') ?? [];
+    expect(words).toContain('--plant');
+    const small = parsePlan(readFileSync(words[1] ?? '', 'utf8'));
+    expect(small.operations.length).toBeLessThan(20);
+    const replay = call(...words);
+    expect(replay.status).toBe(1);
+    expect(replay.out).toMatch(/INV[45] is broken/);
+    // The engine as it is passes the same plan: the bug is what the plan shows.
+    expect(call('replay', words[1] ?? '').status).toBe(0);
+  });
+});

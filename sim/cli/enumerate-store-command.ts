@@ -1,0 +1,30 @@
+/** `enumerate store-batch`: every crash of a history of atomic batches on the store alone (sim/enumerate/store-batch.ts). */
+import { describeStoreBatch, enumerateStoreBatch, storeBatchDefaults } from '../enumerate/store-batch.ts';
+import type { StoreBatchReport } from '../enumerate/store-batch.ts';
+
+export interface EnumerateStoreOptions {
+  /** Crash states visited at most; undefined: the default. Beyond them, states are sampled. */
+  readonly limit: number | undefined;
+  readonly seed: number | undefined;
+}
+
+const lineEveryMs = 5000;
+
+/** Visits the states, with a line on stderr every few seconds. */
+export async function enumerateStoreBatches(options: EnumerateStoreOptions): Promise<StoreBatchReport> {
+  let lastMs = performance.now();
+  return enumerateStoreBatch({
+    seed: options.seed ?? storeBatchDefaults.seed,
+    operations: storeBatchDefaults.operations,
+    statesMax: options.limit ?? storeBatchDefaults.statesMax,
+    progress(share) {
+      const nowMs = performance.now();
+      if (nowMs - lastMs < lineEveryMs) return;
+      lastMs = nowMs;
+      process.stderr.write(`${Math.floor(share * 100)} % of the crash points\n`);
+    },
+  });
+}
+
+/** For people: what was visited, of how much, and what failed. */
+export const storeBatchText = describeStoreBatch;

@@ -1,0 +1,43 @@
+/** `lockstep-sim list`: the scenarios, and what may happen in them. */
+import type { ChalkInstance } from 'chalk';
+
+import { scenarios } from '../../scenarios/catalogue.ts';
+import { faultKinds } from '../plan/fault-kinds.ts';
+import { plantedBugs } from '../plants/catalogue.ts';
+
+/** For people: a paragraph per scenario, then the planted bugs. */
+export function listText(paint: ChalkInstance): string {
+  const paragraphs = scenarios.map((scenario) => {
+    const faults = scenario.faults.map(({ kind }) => `${kind} ${faultKinds[kind].title}`);
+    return [
+      paint.bold(scenario.name),
+      `  ${scenario.story}`,
+      `  faults: ${faults.length === 0 ? 'none' : faults.join(', ')}`,
+      `  invariants: ${Object.keys(scenario.invariants).join(', ')}`,
+    ].join('\n');
+  });
+  const bugs = plantedBugs.map(
+    (bug) => `  ${bug.id} ${bug.title} (${bug.scenario}, ${bug.oracles.join(' or ')})`,
+  );
+  return [...paragraphs, paint.bold('planted bugs'), ...bugs].join('\n');
+}
+
+/** For programs: one line. */
+export function listJson(): string {
+  return JSON.stringify({
+    scenarios: scenarios.map(({ name, story, cluster, faults, invariants }) => ({
+      name,
+      story,
+      cluster,
+      faults: faults.map(({ kind }) => kind),
+      invariants: Object.keys(invariants),
+    })),
+    plants: plantedBugs.map(({ id, title, scenario, oracles, seedsMax }) => ({
+      id,
+      title,
+      scenario,
+      oracles,
+      seedsMax,
+    })),
+  });
+}

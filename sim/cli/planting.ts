@@ -1,0 +1,56 @@
+/**
+ * Makes the copy of the built engine that holds one planted bug. Lives in real time, on the machine's own files.
+ */
+import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { LockstepError } from '../../engine/base/errors.ts';
+import { plantedBugs } from '../plants/catalogue.ts';
+import type { EnumeratedBug, PlantedBug, PlantedEdit } from '../plants/plant.ts';
+import { transactionBugs } from '../plants/transaction-bugs.ts';
+
+/** The directory of the build that this file belongs to. */
+export const buildDirectory = fileURLToPath(new URL('../..', import.meta.url));
+
+/** The bug of that id. Throws `NotFound` with the known ids. */
+export function mustGetPlant(id: string): PlantedBug {
+  const bug = plantedBugs.find((one) => one.id === id);
+  if (bug !== undefined) return bug;
+  const known = plantedBugs.map((one) => one.id).join(', ');
+  throw new LockstepError('NotFound', `there is no planted bug "${id}"; known are ${known}`);
+}
+
+/** The bug of that id among those that crash points expose. Throws `NotFound` with the known ids. */
+export function mustGetEnumeratedBug(id: string): EnumeratedBug {
+  const bug = transactionBugs.find((one) => one.id === id);
+  if (bug !== undefined) return bug;
+  const known = transactionBugs.map((one) => one.id).join(', ');
+  throw new LockstepError('NotFound', `no crash point exposes a planted bug "${id}"; known are ${known}`);
+}
+
+/** The edited text. Throws `Conflict` unless the edit's place is found exactly once: the catalogue is out of date. */
+export function plantInto(text: string, bug: PlantedEdit): string {
+  const found = text.split(bug.find).length - 1;
+  if (found !== 1) {
+    throw new LockstepError(
+      'Conflict',
+      `${bug.id}: its place is found ${found} times in ${bug.file}, once is expected`,
+    );
+  }
+  return text.replace(bug.find, () => bug.replace);
+}
+
+/** Copies the build to `dist-plants/<id>` beside it with the bug in; answers that directory. */
+export async function plant(bug: PlantedEdit, build: string = buildDirectory): Promise<string> {
+  const edited = plantInto(await readFile(join(build, bug.file), 'utf8'), bug);
+  const plants = join(dirname(join(build, '.')), 'dist-plants');
+  const target = join(plants, bug.id);
+  const fresh = join(plants, `${bug.id}.${process.pid}`);
+  await mkdir(plants, { recursive: true });
+  await cp(build, fresh, { recursive: true });
+  await writeFile(join(fresh, bug.file), edited);
+  await rm(target, { recursive: true, force: true });
+  await rename(fresh, target);
+  return target;
+}

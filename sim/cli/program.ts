@@ -1,0 +1,240 @@
+/**
+ * The commands of `lockstep-sim` and their options. Actions end in an exit code; what they print is made elsewhere.
+ */
+import { spawnSync } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+
+import chalk, { Chalk } from 'chalk';
+import type { ChalkInstance } from 'chalk';
+import { Command, InvalidArgumentError } from 'commander';
+
+import { LockstepError } from '../../engine/base/errors.ts';
+import { renderRun, renderSummary } from '../../reports/terminal.ts';
+import type { Summary } from '../run/result.ts';
+import { summaryJson } from '../run/result.ts';
+import { parseDurationMs } from './durations.ts';
+import { enumerateTransactions, enumerationText } from './enumerate-command.ts';
+import { enumerateStoreBatches, storeBatchText } from './enumerate-store-command.ts';
+import { listJson, listText } from './list-command.ts';
+import { mustGetEnumeratedBug, mustGetPlant, plant } from './planting.ts';
+import { digestOf, planToReplay, replayPlan, traceOf } from './replay-command.ts';
+import { runScenarios } from './run-command.ts';
+
+export const exitCodes = { passed: 0, failed: 1, usage: 2, unknown: 3 } as const;
+
+const defaultSeedCount = 100;
+const defaultOut = 'lockstep-sim-out';
+
+const examples = `
+Examples:
+  lockstep-sim list                                   the scenarios and what they promise
+  lockstep-sim run                                    ${defaultSeedCount} seeds of every scenario
+  lockstep-sim run crash-and-restart --seeds 1000     many seeds of one
+  lockstep-sim run --for 10m --jobs 2                 as many seeds as fit in ten minutes
+  lockstep-sim replay crash-and-restart --seed 7      one run again
+  lockstep-sim replay plan.json --trace --until 2s    a plan file, with its first two virtual seconds
+  lockstep-sim enumerate xa                           a transaction struck at every step
+  lockstep-sim enumerate store-batch                  the store crashed at every disk operation
+  lockstep-sim run --plant M01                        does the testbed notice a planted bug?
+
+Exit codes: 0 all passed, 1 an invariant failed, 2 usage, 3 more unknown verdicts than the cap allows.`;
+
+interface RunFlags {
+  readonly seeds?: number;
+  readonly seed?: number;
+  readonly firstSeed: number;
+  readonly jobs: number;
+  readonly for?: number;
+  readonly out: string;
+  readonly json?: boolean;
+  readonly plant?: string;
+  readonly untilFailure?: boolean;
+}
+
+interface ReplayFlags {
+  readonly seed?: number;
+  readonly trace?: boolean;
+  readonly until?: number;
+  readonly json?: boolean;
+  readonly plant?: string;
+}
+
+interface EnumerateFlags {
+  readonly pairs?: boolean;
+  readonly only?: string;
+  readonly limit?: number;
+  readonly seed?: number;
+  readonly jobs: number;
+  readonly json?: boolean;
+  readonly plant?: string;
+}
+
+/** The program; `setExitCode` hears the outcome, `print` gets what belongs on stdout. */
+export function makeProgram(print: (text: string) => void, setExitCode: (code: number) => void): Command {
+  const program = new Command('lockstep-sim')
+    .description(
+      'Runs Lockstep clusters in a seeded world under faults, and checks what clients were promised.',
+    )
+    .addHelpText('after', examples)
+    .showHelpAfterError('(lockstep-sim --help tells more)');
+
+  program
+    .command('run')
+    .description('run seeds of scenarios (all when none is named) and check every invariant')
+    .argument('[scenario...]', 'names of scenarios')
+    .option(
+      '--seeds <n>',
+      `seeds per scenario (default: ${defaultSeedCount}, or no limit with --for)`,
+      positive,
+    )
+    .option('--seed <s>', 'this seed only', wholeNumber)
+    .option('--first-seed <s>', 'the first of the seeds', wholeNumber, 1)
+    .option('--jobs <j>', 'worker threads', positive, availableParallelism())
+    .option('--for <duration>', 'begin no run after this time (90s, 5m, 1h)', durationMs)
+    .option('--out <dir>', 'where failing plans are written', defaultOut)
+    .option('--json', 'print one line of JSON')
+    .option('--until-failure', 'begin no further seed of a scenario that has failed')
+    .option('--plant <id>', 'run a copy of the engine with this planted bug')
+    .action(async (names: readonly string[], flags: RunFlags) => {
+      const summary = await runScenarios({
+        scenarios: names,
+        firstSeed: flags.seed ?? flags.firstSeed,
+        seedCount: seedCountOf(flags),
+        forMs: flags.for,
+        jobs: flags.jobs,
+        out: flags.out,
+        plant: flags.plant,
+        untilFailure: flags.untilFailure === true,
+      });
+      print(flags.json === true ? summaryJson(summary) : renderSummary(summary, paint()));
+      setExitCode(exitCodeOf(summary));
+    });
+
+  program
+    .command('replay')
+    .description('run one seed of a scenario, or a plan file, again')
+    .argument('<scenario|plan.json>', 'a scenario with --seed, or a plan file')
+    .option('--seed <s>', 'the seed', wholeNumber)
+    .option('--trace', 'print every event')
+    .option('--until <duration>', 'cut the trace at this virtual time (500ms, 2s)', durationMs)
+    .option('--json', 'print one line of JSON')
+    .option('--plant <id>', 'run a copy of the engine with this planted bug')
+    .action(async (what: string, flags: ReplayFlags) => {
+      if (flags.plant !== undefined) {
+        setExitCode(await replayPlanted(what, flags, flags.plant));
+        return;
+      }
+      const plan = await planToReplay(what, flags.seed);
+      if (flags.trace === true) {
+        const lines = await traceOf(plan, (flags.until ?? Number.MAX_SAFE_INTEGER) * 1000);
+        print(lines.join('\n'));
+      }
+      const result = await replayPlan(plan);
+      print(flags.json === true ? JSON.stringify(result) : renderRun(result, paint()));
+      setExitCode(exitCodes[result.verdict]);
+    });
+
+  program
+    .command('digest')
+    .description('print the digest of a run: 64 hex digits, the same wherever it is made')
+    .argument('<scenario|plan.json>', 'a scenario with --seed, or a plan file')
+    .option('--seed <s>', 'the seed', wholeNumber)
+    .action(async (what: string, flags: ReplayFlags) => {
+      print(await digestOf(await planToReplay(what, flags.seed)));
+    });
+
+  program
+    .command('enumerate')
+    .description(
+      'strike at every point there is: a transaction at its steps, the store at its disk operations',
+    )
+    .argument('<what>', 'xa: transactions over three primaries; store-batch: atomic batches on a store alone')
+    .option('--pairs', 'every two of different steps and branches')
+    .option('--only <text>', 'only points whose description contains this text')
+    .option('--limit <n>', 'store-batch: visit about so many crash states, and of more a sample', positive)
+    .option('--seed <s>', 'store-batch: the seed of the history and of the sample', wholeNumber)
+    .option('--jobs <j>', 'worker threads', positive, availableParallelism())
+    .option('--json', 'print one line of JSON')
+    .option('--plant <id>', 'run a copy of the engine with this planted bug')
+    .action(async (what: string, flags: EnumerateFlags) => {
+      if (what === 'store-batch') {
+        const report = await enumerateStoreBatches({ limit: flags.limit, seed: flags.seed });
+        print(flags.json === true ? JSON.stringify(report) : storeBatchText(report));
+        setExitCode(report.failures.length === 0 ? exitCodes.passed : exitCodes.failed);
+        return;
+      }
+      if (what !== 'xa')
+        throw new LockstepError('BadRequest', `"${what}" cannot be enumerated; xa and store-batch can`);
+      const build = flags.plant === undefined ? undefined : await plant(mustGetEnumeratedBug(flags.plant));
+      const enumeration = await enumerateTransactions({
+        pairs: flags.pairs === true,
+        only: flags.only,
+        jobs: flags.jobs,
+        build,
+      });
+      print(flags.json === true ? JSON.stringify(enumeration) : enumerationText(enumeration));
+      setExitCode(enumeration.failures.length === 0 ? exitCodes.passed : exitCodes.failed);
+    });
+
+  program
+    .command('list')
+    .description('the scenarios and the planted bugs')
+    .option('--json', 'print one line of JSON')
+    .action((flags: ReplayFlags) => {
+      print(flags.json === true ? listJson() : listText(paint()));
+    });
+
+  return program;
+}
+
+/** Hands the command over to the planted copy of this program. */
+async function replayPlanted(what: string, flags: ReplayFlags, id: string): Promise<number> {
+  const build = await plant(mustGetPlant(id));
+  const words = ['replay', what];
+  if (flags.seed !== undefined) words.push('--seed', String(flags.seed));
+  if (flags.trace === true) words.push('--trace');
+  if (flags.until !== undefined) words.push('--until', `${flags.until}ms`);
+  if (flags.json === true) words.push('--json');
+  const { status } = spawnSync(process.execPath, [join(build, 'sim/main.js'), ...words], {
+    stdio: 'inherit',
+  });
+  return status ?? exitCodes.failed;
+}
+
+function seedCountOf(flags: RunFlags): number | undefined {
+  if (flags.seed !== undefined) return 1;
+  return flags.seeds ?? (flags.for === undefined ? defaultSeedCount : undefined);
+}
+
+function exitCodeOf(summary: Summary): number {
+  if (summary.scenarios.some((one) => one.failed > 0)) return exitCodes.failed;
+  return summary.unknownBeyondCap ? exitCodes.unknown : exitCodes.passed;
+}
+
+/** Colours on a terminal only. */
+function paint(): ChalkInstance {
+  return process.stdout.isTTY ? chalk : new Chalk({ level: 0 });
+}
+
+function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) {
+    throw new InvalidArgumentError('A whole number 0..2^53-1 is expected.');
+  }
+  return value;
+}
+
+function positive(text: string): number {
+  const value = wholeNumber(text);
+  if (value < 1) throw new InvalidArgumentError('A whole number of at least 1 is expected.');
+  return value;
+}
+
+function durationMs(text: string): number {
+  try {
+    return parseDurationMs(text);
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  }
+}

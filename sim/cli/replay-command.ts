@@ -1,0 +1,59 @@
+/** `lockstep-sim replay` and `digest`: one run again, from a seed or from a plan file, with its trace when wanted. */
+import { readFile } from 'node:fs/promises';
+
+import { LockstepError } from '../../engine/base/errors.ts';
+import { findScenario, scenarios } from '../../scenarios/catalogue.ts';
+import { timeOfLine } from '../check/determinism.ts';
+import type { Plan } from '../plan/plan.ts';
+import { parsePlan } from '../plan/plan-validation.ts';
+import type { RunResult } from '../run/result.ts';
+import { runPlan } from '../run/run.ts';
+import { judgePlan, planOfSeed } from '../run/task.ts';
+
+/**
+ * The plan of a scenario's seed, or of a file (a name that ends in `.json`). Throws `BadRequest`, `NotFound`,
+ * `PlanInvalid`.
+ */
+export async function planToReplay(what: string, seed: number | undefined): Promise<Plan> {
+  if (what.endsWith('.json')) {
+    if (seed !== undefined)
+      throw new LockstepError('BadRequest', 'a plan file has its own seed; leave --seed out');
+    return readPlanFile(what);
+  }
+  if (findScenario(what) === undefined) {
+    const known = scenarios.map((scenario) => scenario.name).join(', ');
+    throw new LockstepError(
+      'NotFound',
+      `"${what}" is neither a scenario (${known}) nor a plan file (*.json)`,
+    );
+  }
+  if (seed === undefined) throw new LockstepError('BadRequest', `which seed of ${what}? Add --seed S`);
+  return planOfSeed(what, seed);
+}
+
+async function readPlanFile(path: string): Promise<Plan> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new LockstepError('NotFound', `the plan file cannot be read: ${why}`, { cause });
+  }
+  return parsePlan(text);
+}
+
+/** Runs the plan and judges it. */
+export function replayPlan(plan: Plan): Promise<RunResult> {
+  return judgePlan(plan, () => performance.now());
+}
+
+/** The trace of a run, line by line: every event up to `untilUs` of virtual time. */
+export async function traceOf(plan: Plan, untilUs: number): Promise<readonly string[]> {
+  const { trace } = await runPlan(plan, { trace: true });
+  return trace.filter((line) => timeOfLine(line) <= untilUs);
+}
+
+/** SHA-256 of the run's trace, 64 hex digits. */
+export async function digestOf(plan: Plan): Promise<string> {
+  return (await runPlan(plan)).digest;
+}

@@ -1,0 +1,252 @@
+/**
+ * A simulated client: works through its operations of the plan, one at a time, over the binary protocol, and writes
+ * the history. When an answer stays out, or the connection is lost, the operation's outcome is what the error table
+ * says, and the client turns to another node of its datacenter. It never retries an operation: what was sent once may
+ * have happened once.
+ */
+import { errorTable } from '../../engine/base/errors.ts';
+import type { ClientReply, ClientRequest } from '../../engine/api/pbc/client-codec.ts';
+import type { RpbGetResp } from '../../engine/api/pbc/schema.ts';
+import { quorumWords } from '../../engine/api/pbc/schema.ts';
+import { present } from '../../engine/base/assert.ts';
+import { sleep } from '../../engine/io/clock.ts';
+import type { Io } from '../../engine/io/io.ts';
+import type { Address } from '../../engine/io/network.ts';
+import { pick } from '../../engine/io/random.ts';
+import type { Outcome } from '../history.ts';
+import type { NeedWord, PlanOperation } from '../plan/plan.ts';
+import type { DurableTags } from './durable-tags.ts';
+import type { Completion, HistoryRecorder, Invocation } from './history-recorder.ts';
+import type { Exchange } from './pb-connection.ts';
+import { PbConnection } from './pb-connection.ts';
+import { makeValue, readTag, tagOf } from './traced-value.ts';
+
+/** Where a client can turn to. */
+export interface ClientTarget {
+  readonly node: string;
+  readonly datacenter: string;
+  readonly address: Address;
+}
+
+/** Where a key is, in the words of the protocol's messages. */
+export interface KeyPlace {
+  readonly type: Uint8Array;
+  readonly bucket: Uint8Array;
+  readonly key: Uint8Array;
+}
+
+/** A key as the client names it and as the cluster places it. */
+export interface ClientKey {
+  readonly name: string;
+  readonly siblings: boolean;
+  /** Its name as messages carry it. */
+  readonly place: KeyPlace;
+  /** The nodes of the client's datacenter that hold a copy. */
+  readonly replicas: readonly string[];
+  /** These, and the nodes that hold one in the course of a change of the ring. */
+  readonly holders: readonly string[];
+}
+
+export interface ClientSetup {
+  readonly name: string;
+  readonly io: Io;
+  /** The nodes of its datacenter; not empty. */
+  readonly targets: readonly ClientTarget[];
+  /** By number. */
+  readonly keys: readonly ClientKey[];
+  readonly recorder: HistoryRecorder;
+  readonly durable: DurableTags;
+  /** World time, the same for every client, in microseconds. */
+  readonly nowUs: () => number;
+  /** How long a client waits for a connection and for an answer. */
+  readonly connectTimeoutUs: number;
+  readonly answerTimeoutUs: number;
+}
+
+/** What the client's last read of a key left: whose context, and the bytes. */
+interface SeenContext {
+  readonly read: number;
+  readonly bytes: Uint8Array;
+}
+
+export class Client {
+  readonly #setup: ClientSetup;
+  readonly #seen = new Map<number, SeenContext>();
+  #target: ClientTarget;
+  #connection: PbConnection | undefined;
+  #writeCount = 0;
+
+  constructor(setup: ClientSetup) {
+    this.#setup = setup;
+    this.#target = pick(setup.io.random, setup.targets);
+  }
+
+  /** Works through `operations` until `stopped` says so or none is left; closes the connection at the end. */
+  async work(operations: readonly PlanOperation[], stopped: () => boolean): Promise<void> {
+    for (const operation of operations) {
+      await sleep(this.#setup.io.clock, operation.thinkUs);
+      if (stopped()) break;
+      await this.perform(operation);
+    }
+    this.#connection?.close();
+  }
+
+  async perform(operation: PlanOperation): Promise<Outcome> {
+    if (operation.kind === 'get') return this.read(operation.key, operation.need, false);
+    return this.#write(operation);
+  }
+
+  /** Reads a key; `final` marks the reads after the calm. */
+  async read(key: number, need: NeedWord, final: boolean): Promise<Outcome> {
+    const where = this.#key(key);
+    const { recorder } = this.#setup;
+    const connection = await this.#connect();
+    const id = recorder.beginRead(this.#invocation(where, need), final);
+    const exchange = await this.#ask(connection, {
+      kind: 'get',
+      message: {
+        type: where.place.type,
+        bucket: where.place.bucket,
+        key: where.place.key,
+        r: quorumWords[need],
+        deletedvclock: true,
+        timeout: this.#serverTimeoutMs(),
+      },
+    });
+    if (exchange.kind === 'answered' && exchange.reply.kind === 'got') {
+      const { message } = exchange.reply;
+      this.#remember(key, id, message);
+      recorder.endRead(id, this.#completion('ok', ''), tagsOf(message));
+      return 'ok';
+    }
+    // A read changes nothing: without an answer it certainly had no effect.
+    recorder.endRead(id, this.#completion('fail', reasonOf(exchange)), []);
+    return 'fail';
+  }
+
+  /** Turns to that node from now on. */
+  turnTo(target: ClientTarget): void {
+    this.#connection?.close();
+    this.#connection = undefined;
+    this.#target = target;
+  }
+
+  async #write(operation: PlanOperation): Promise<Outcome> {
+    const where = this.#key(operation.key);
+    const seen = operation.context === 'last' ? this.#seen.get(operation.key) : undefined;
+    const tag = operation.kind === 'put' ? tagOf(this.#setup.name, this.#writeCount++) : '';
+    const connection = await this.#connect();
+    const id = this.#setup.recorder.beginWrite(this.#invocation(where, operation.need), {
+      kind: operation.kind === 'put' ? 'put' : 'delete',
+      tag,
+      contextFrom: seen?.read,
+    });
+    const exchange = await this.#ask(connection, this.#writeRequest(operation, where, tag, seen?.bytes));
+    const outcome = connection === undefined ? 'fail' : writeOutcome(exchange);
+    const copies = outcome === 'ok' ? this.#setup.durable.copies(tag, where.holders) : 0;
+    const reason = outcome === 'ok' ? '' : reasonOf(exchange);
+    this.#setup.recorder.endWrite(id, this.#completion(outcome, reason), copies);
+    return outcome;
+  }
+
+  #writeRequest(
+    operation: PlanOperation,
+    where: ClientKey,
+    tag: string,
+    context: Uint8Array | undefined,
+  ): ClientRequest {
+    const { type, bucket, key } = where.place;
+    const w = quorumWords[operation.need];
+    const timeout = this.#serverTimeoutMs();
+    if (operation.kind === 'delete') {
+      return { kind: 'delete', message: { type, bucket, key, w, timeout, vclock: context } };
+    }
+    const content = { value: makeValue(tag, operation.valueBytes) };
+    return { kind: 'put', message: { type, bucket, key, w, timeout, vclock: context, content } };
+  }
+
+  /** The connection to the present node, or a new one to it or to another; undefined when none can be made. */
+  async #connect(): Promise<PbConnection | undefined> {
+    if (this.#connection?.open === true) return this.#connection;
+    const { io, connectTimeoutUs } = this.#setup;
+    try {
+      this.#connection = await PbConnection.open(io, this.#target.address, connectTimeoutUs);
+    } catch {
+      // Refused or silent: the operation fails for certain, and the next one goes elsewhere.
+      this.#connection = undefined;
+    }
+    return this.#connection;
+  }
+
+  async #ask(connection: PbConnection | undefined, request: ClientRequest): Promise<Exchange> {
+    const { io, targets, answerTimeoutUs } = this.#setup;
+    const exchange = connection === undefined ? neverSent : await connection.ask(request, answerTimeoutUs);
+    if (exchange.kind === 'lost') this.#target = pick(io.random, targets);
+    return exchange;
+  }
+
+  #remember(key: number, read: number, { vclock }: RpbGetResp): void {
+    if (vclock === undefined || vclock.length === 0) this.#seen.delete(key);
+    else this.#seen.set(key, { read, bytes: new Uint8Array(vclock) });
+  }
+
+  #key(key: number): ClientKey {
+    return present(this.#setup.keys[key], 'a key of the plan');
+  }
+
+  #invocation(where: ClientKey, need: NeedWord): Invocation {
+    const copies = where.replicas.length;
+    return {
+      client: this.#setup.name,
+      key: where.name,
+      siblings: where.siblings,
+      node: this.#target.node,
+      datacenter: this.#target.datacenter,
+      copies,
+      need: needCount(need, copies),
+      invokedUs: this.#setup.nowUs(),
+    };
+  }
+
+  #completion(outcome: Outcome, reason: string): Completion {
+    return { completedUs: this.#setup.nowUs(), outcome, reason };
+  }
+
+  /** The node is to give up a little before the client does. */
+  #serverTimeoutMs(): number {
+    return Math.max(1, Math.floor((this.#setup.answerTimeoutUs * 3) / 4 / 1000));
+  }
+}
+
+const neverSent: Exchange = { kind: 'lost', reason: 'no connection could be made' };
+
+/** Copies that a word asks for, of `copies` in the datacenter. */
+export function needCount(need: NeedWord, copies: number): number {
+  if (need === 'one') return 1;
+  return need === 'all' ? copies : Math.floor(copies / 2) + 1;
+}
+
+/** What a write's answer says about whether it happened. */
+function writeOutcome(exchange: Exchange): Outcome {
+  if (exchange.kind === 'lost') return 'unknown';
+  const { reply } = exchange;
+  if (reply.kind === 'stored' || reply.kind === 'deleted') return 'ok';
+  if (reply.kind !== 'failed' || reply.code === undefined) return 'unknown';
+  return errorTable[reply.code].definite ? 'fail' : 'unknown';
+}
+
+function reasonOf(exchange: Exchange): string {
+  if (exchange.kind === 'lost') return exchange.reason;
+  return describeReply(exchange.reply);
+}
+
+function describeReply(reply: ClientReply): string {
+  return reply.kind === 'failed' ? reply.text : `an answer of kind ${reply.kind}`;
+}
+
+/** Tags of the values in an answer; deletions have none. */
+function tagsOf({ content = [] }: RpbGetResp): readonly string[] {
+  const tags: string[] = [];
+  for (const one of content) if (one.deleted !== true) tags.push(readTag(one.value));
+  return tags;
+}

@@ -1,0 +1,94 @@
+/**
+ * After the calm: every key is read at quorum in every datacenter until it answers, through one node after another, and
+ * every node is asked whether it lives. What stays unanswered is on record as such.
+ */
+import type { ClusterView } from '../../engine/api/http/cluster-routes.ts';
+import { sleep } from '../../engine/io/clock.ts';
+import type { Io } from '../../engine/io/io.ts';
+import type { Address } from '../../engine/io/network.ts';
+import type { NodeRecord } from '../check/malformed-input.ts';
+import type { RingRecord } from '../check/ring-agreement.ts';
+import type { HttpClient } from '../world/world.ts';
+import type { Client, ClientTarget } from './client.ts';
+import { PbConnection } from './pb-connection.ts';
+
+const retryUs = 200_000;
+
+/** Reads each of `keyCount` keys through `client`, whose targets are `targets`, until it is answered or time is up. */
+export async function readAll(
+  client: Client,
+  targets: readonly ClientTarget[],
+  keyCount: number,
+  io: Io,
+  stopped: () => boolean,
+): Promise<void> {
+  let turn = 0;
+  let pending = Array.from({ length: keyCount }, (_, key) => key);
+  while (pending.length > 0 && !stopped()) {
+    const unanswered: number[] = [];
+    for (const key of pending) {
+      const target = targets[turn++ % targets.length];
+      if (target !== undefined) client.turnTo(target);
+      if ((await client.read(key, 'quorum', true)) !== 'ok') unanswered.push(key);
+    }
+    pending = unanswered;
+    if (pending.length > 0) await sleep(io.clock, retryUs);
+  }
+}
+
+/** Asks a node for a ping until it answers or time is up. */
+export async function pingNode(
+  target: ClientTarget,
+  io: Io,
+  nowUs: () => number,
+  stopped: () => boolean,
+): Promise<NodeRecord> {
+  while (!stopped()) {
+    if (await answersPing(target, io)) return { node: target.node, atUs: nowUs(), answers: true };
+    await sleep(io.clock, retryUs);
+  }
+  return { node: target.node, atUs: nowUs(), answers: false };
+}
+
+/** Asks a node who owns what until it says so and nothing moves any more, or time is up. */
+export async function askRing(
+  node: string,
+  http: HttpClient,
+  address: Address,
+  io: Io,
+  nowUs: () => number,
+  stopped: () => boolean,
+): Promise<RingRecord> {
+  let seen: RingRecord['seen'];
+  for (;;) {
+    seen = (await readRing(http, address)) ?? seen;
+    if (stopped() || seen?.moving.length === 0) return { node, atUs: nowUs(), seen };
+    await sleep(io.clock, retryUs);
+  }
+}
+
+async function readRing(http: HttpClient, address: Address): Promise<RingRecord['seen']> {
+  try {
+    const { body } = await http.request(address, { method: 'GET', path: '/cluster' }, 5 * retryUs);
+    const { view, members } = JSON.parse(body.toString('utf8')) as ClusterView;
+    const owners = members.filter(({ owns }) => owns).map((member) => member.node);
+    const moving = members.filter(({ move }) => move !== 'none').map((member) => member.node);
+    return { view, owners, moving };
+  } catch {
+    // It is down or too slow: it has said nothing.
+    return undefined;
+  }
+}
+
+async function answersPing({ address }: ClientTarget, io: Io): Promise<boolean> {
+  let connection: PbConnection;
+  try {
+    connection = await PbConnection.open(io, address, retryUs);
+  } catch {
+    // Refused or silent: it does not answer.
+    return false;
+  }
+  const exchange = await connection.ask({ kind: 'ping' }, retryUs);
+  connection.close();
+  return exchange.kind === 'answered' && exchange.reply.kind === 'pong';
+}

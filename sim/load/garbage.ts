@@ -1,0 +1,106 @@
+/**
+ * A stranger that sends bytes which no client would send, and watches what the node makes of them. Each burst has a
+ * connection of its own.
+ */
+import { Deferred } from '../../engine/base/deferred.ts';
+import { messages } from '../../engine/api/pbc/schema.ts';
+import type { Io } from '../../engine/io/io.ts';
+import type { Address, Connection } from '../../engine/io/network.ts';
+import type { Random } from '../../engine/io/random.ts';
+import type { GarbageRecord } from '../check/malformed-input.ts';
+import type { GarbageForm, PlanGarbage } from '../plan/plan.ts';
+
+const connectTimeoutUs = 1_000_000;
+
+/** How long a burst waits for the node's answer or its end of the connection. */
+const patienceUs = 3_000_000;
+
+const codeThatNobodyServes = 251;
+
+/** Connects, sends one burst, and reports how it ended. `life` names the node's present life; '' when it is down. */
+export async function sendGarbage(
+  burst: PlanGarbage,
+  io: Io,
+  address: Address,
+  nowUs: () => number,
+  life: () => string,
+): Promise<GarbageRecord> {
+  const bytes = garbageBytes(burst, io.random.fork(burst.id));
+  const before = life();
+  const ended = await send(io, address, bytes, burst.form === 'truncated');
+  // A node that died meanwhile owes no answer.
+  const disturbed = before === '' || life() !== before;
+  return {
+    id: burst.id,
+    node: burst.node,
+    listener: burst.listener,
+    form: burst.form,
+    sentBytes: bytes.length,
+    atUs: nowUs(),
+    outcome: ended === 'open' && disturbed ? 'lost' : ended,
+    hopeless: burst.form === 'truncated' || (burst.listener === 'pb' && burst.form !== 'random'),
+  };
+}
+
+/** The bytes of a burst: the form's head, and random bytes after it. */
+export function garbageBytes({ form, bytes }: Pick<PlanGarbage, 'form' | 'bytes'>, random: Random): Buffer {
+  const noise = random.bytes(bytes);
+  return Buffer.concat([headOf(form, noise.length), noise]);
+}
+
+function headOf(form: GarbageForm, noiseBytes: number): Buffer {
+  switch (form) {
+    case 'random':
+      return Buffer.alloc(0);
+    case 'oversized':
+      return frameHead(0xffffffff, messages.putReq.code);
+    case 'truncated':
+      return frameHead(noiseBytes + 100, messages.putReq.code);
+    case 'unknown-code':
+      return frameHead(noiseBytes + 1, codeThatNobodyServes);
+    case 'corrupt-body':
+      // Field 1 as a run of more bytes than the frame has: no message of any kind.
+      return Buffer.concat([
+        frameHead(noiseBytes + 7, messages.getReq.code),
+        Buffer.from([0x0a, 0xff, 0xff, 0xff, 0xff, 0x07]),
+      ]);
+  }
+}
+
+function frameHead(length: number, code: number): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(length, 0);
+  head.writeUInt8(code, 4);
+  return head;
+}
+
+async function send(
+  io: Io,
+  address: Address,
+  bytes: Buffer,
+  half: boolean,
+): Promise<GarbageRecord['outcome']> {
+  let connection: Connection;
+  try {
+    connection = await io.network.connect(address, connectTimeoutUs);
+  } catch {
+    // Refused or silent: nobody was there to be harmed.
+    return 'lost';
+  }
+  const ended = new Deferred<GarbageRecord['outcome']>();
+  connection.start({
+    onData: () => ended.resolve('closed'),
+    onDrain: () => {
+      // The burst is one write.
+    },
+    onEnd: () => ended.resolve('closed'),
+    onClose: () => ended.resolve('closed'),
+  });
+  connection.write(bytes);
+  if (half) connection.end();
+  const patience = io.clock.after(patienceUs, () => ended.resolve('open'));
+  const outcome = await ended.promise;
+  patience.cancel();
+  connection.destroy();
+  return outcome;
+}

@@ -1,0 +1,229 @@
+/**
+ * Everyone outside the cluster: clients, the stranger with garbage, the operator who looks at the statistics, and the
+ * reader who comes after the calm. Each is a host of the world and speaks over its network.
+ */
+import { present } from '../../engine/base/assert.ts';
+import { byteStringOf } from '../../engine/base/ids.ts';
+import { sleep } from '../../engine/io/clock.ts';
+import type { Io } from '../../engine/io/io.ts';
+import { routeToken } from '../../engine/ring/token.ts';
+import type { GarbageRecord, NodeRecord } from '../check/malformed-input.ts';
+import type { RingRecord } from '../check/ring-agreement.ts';
+import type { Plan, PlanScrape } from '../plan/plan.ts';
+import { keyOf } from '../plan/plan.ts';
+import type { Cluster } from '../world/cluster.ts';
+import { siblingsType } from '../world/cluster.ts';
+import type { HttpClient, World } from '../world/world.ts';
+import type { ClientKey, ClientTarget } from './client.ts';
+import { Client } from './client.ts';
+import type { DurableTags } from './durable-tags.ts';
+import { askRing, pingNode, readAll } from './final-reads.ts';
+import { sendGarbage } from './garbage.ts';
+import type { HistoryRecorder } from './history-recorder.ts';
+import type { ScrapeRecord } from './scrape.ts';
+import { scrapeNode } from './scrape.ts';
+
+/** How long clients wait for a connection and for an answer. */
+const connectTimeoutUs = 500_000;
+const answerTimeoutUs = 2_000_000;
+/** How long the operator waits before looking again. */
+const retryUs = 200_000;
+
+export class Load {
+  readonly garbage: GarbageRecord[] = [];
+  readonly scrapes: ScrapeRecord[] = [];
+  readonly pings: NodeRecord[] = [];
+  readonly rings: RingRecord[] = [];
+  readonly #world: World;
+  readonly #cluster: Cluster;
+  readonly #plan: Plan;
+  readonly #recorder: HistoryRecorder;
+  readonly #durable: DurableTags;
+  readonly #onScraped: (node: string) => void;
+  readonly #keys = new Map<string, readonly ClientKey[]>();
+  #ended = false;
+  #busy = 0;
+
+  /** `onScraped`: somebody has just looked at this node's statistics. */
+  constructor(
+    world: World,
+    cluster: Cluster,
+    plan: Plan,
+    recorder: HistoryRecorder,
+    durable: DurableTags,
+    onScraped: (node: string) => void,
+  ) {
+    this.#onScraped = onScraped;
+    this.#world = world;
+    this.#cluster = cluster;
+    this.#plan = plan;
+    this.#recorder = recorder;
+    this.#durable = durable;
+  }
+
+  /** Nobody is in the middle of anything. */
+  get idle(): boolean {
+    return this.#busy === 0;
+  }
+
+  /** Begins everything that the plan holds; its instants count from `startUs`. */
+  begin(startUs: number): void {
+    const plan = this.#plan;
+    for (let index = 0; index < plan.clients; index++) this.#beginClient(index);
+    this.#beginStranger(startUs);
+    this.#beginOperator(startUs);
+  }
+
+  /** Clients begin no further operation. */
+  end(): void {
+    this.#ended = true;
+  }
+
+  /** Reads every key in every datacenter, and asks every node, until all have answered or `stopped` says so. */
+  readBack(stopped: () => boolean): void {
+    const datacenters = new Set(this.#plan.nodes.map((node) => node.datacenter));
+    for (const datacenter of datacenters) {
+      const name = `reader-${datacenter}`;
+      const host = this.#world.addHost(name);
+      const io = host.boot();
+      const http = this.#world.httpClient(host);
+      const targets = this.#targetsIn(datacenter);
+      const client = this.#client(name, io, datacenter);
+      this.#spawn(io, name, () => readAll(client, targets, this.#plan.keys, io, stopped));
+      for (const target of targets) {
+        this.#spawn(io, `ping ${target.node}`, async () => {
+          this.pings.push(await pingNode(target, io, () => this.#world.nowUs, stopped));
+        });
+        this.#spawn(io, `ring ${target.node}`, async () => {
+          const address = this.#cluster.address(target.node, 'http');
+          this.rings.push(await askRing(target.node, http, address, io, () => this.#world.nowUs, stopped));
+        });
+        this.#spawn(io, `scrape ${target.node}`, async () => {
+          let record = await this.#scrape({ id: 'after the calm', node: target.node }, http);
+          while (record.seen === undefined && !stopped()) {
+            await sleep(io.clock, retryUs);
+            record = await this.#scrape({ id: 'after the calm', node: target.node }, http);
+          }
+          this.scrapes.push(record);
+        });
+      }
+    }
+  }
+
+  #beginClient(index: number): void {
+    const name = `c${index}`;
+    const io = this.#world.addHost(name).boot();
+    const datacenters = [...new Set(this.#plan.nodes.map((node) => node.datacenter))];
+    const datacenter = present(datacenters[index % datacenters.length], 'a datacenter');
+    const operations = this.#plan.operations.filter((operation) => operation.client === index);
+    const client = this.#client(name, io, datacenter);
+    this.#spawn(io, name, () => client.work(operations, () => this.#ended));
+  }
+
+  #beginStranger(startUs: number): void {
+    const io = this.#world.addHost('stranger').boot();
+    for (const burst of this.#plan.garbage) {
+      this.#world.at(startUs + burst.atUs, `garbage ${burst.id}`, () => {
+        const address = this.#cluster.address(burst.node, burst.listener);
+        const life = (): string => this.#lifeOf(burst.node);
+        this.#spawn(io, burst.id, async () => {
+          this.garbage.push(await sendGarbage(burst, io, address, () => this.#world.nowUs, life));
+        });
+      });
+    }
+  }
+
+  #beginOperator(startUs: number): void {
+    const host = this.#world.addHost('operator');
+    const io = host.boot();
+    const http = this.#world.httpClient(host);
+    for (const scrape of this.#plan.scrapes) {
+      this.#world.at(startUs + scrape.atUs, `scrape ${scrape.id}`, () => {
+        this.#spawn(io, scrape.id, async () => {
+          this.scrapes.push(await this.#scrape(scrape, http));
+        });
+      });
+    }
+  }
+
+  async #scrape(scrape: Pick<PlanScrape, 'id' | 'node'>, http: HttpClient): Promise<ScrapeRecord> {
+    const address = this.#cluster.address(scrape.node, 'stats');
+    const life = (): string => this.#lifeOf(scrape.node);
+    const record = await scrapeNode(scrape, http, address, () => this.#world.nowUs, life);
+    this.#onScraped(scrape.node);
+    return record;
+  }
+
+  #client(name: string, io: Io, datacenter: string): Client {
+    return new Client({
+      name,
+      io,
+      targets: this.#targetsIn(datacenter),
+      keys: this.#keysIn(datacenter),
+      recorder: this.#recorder,
+      durable: this.#durable,
+      nowUs: () => this.#world.nowUs,
+      connectTimeoutUs,
+      answerTimeoutUs,
+    });
+  }
+
+  #targetsIn(datacenter: string): readonly ClientTarget[] {
+    const { members } = this.#cluster;
+    const nodes = this.#plan.nodes.filter(
+      (node) => node.datacenter === datacenter && members.includes(node.name),
+    );
+    return nodes.map(({ name }) => ({ node: name, datacenter, address: this.#cluster.address(name, 'pb') }));
+  }
+
+  /** The keys of the plan as clients of a datacenter see them; all of them share one list. */
+  #keysIn(datacenter: string): readonly ClientKey[] {
+    const known = this.#keys.get(datacenter);
+    if (known !== undefined) return known;
+    const keys = Array.from({ length: this.#plan.keys }, (_, key) => this.#keyIn(key, datacenter));
+    this.#keys.set(datacenter, keys);
+    return keys;
+  }
+
+  #keyIn(number: number, datacenter: string): ClientKey {
+    const { bucket, key, siblings } = keyOf(this.#plan, number);
+    const token = routeToken('STD', byteStringOf(bucket), byteStringOf(key));
+    const placement = this.#cluster.ring
+      .placement(token)
+      .filter((member) => member.datacenter === datacenter);
+    return {
+      name: `${bucket}/${key}`,
+      siblings,
+      place: {
+        type: Buffer.from(siblings ? siblingsType : 'default'),
+        bucket: Buffer.from(bucket),
+        key: Buffer.from(key),
+      },
+      replicas: placement.map((member) => member.node),
+      holders: [...new Set([...placement.map((member) => member.node), ...this.#movers()])],
+    };
+  }
+
+  /** Nodes that may hold copies besides, since they come, go or die. */
+  #movers(): readonly string[] {
+    const { nodes, faults } = this.#plan;
+    const spares = nodes.filter((node) => node.spare === true).map((node) => node.name);
+    const heirs = faults.some(({ kind }) => kind === 'FM1') ? nodes.map((node) => node.name) : [];
+    return [...spares, ...heirs];
+  }
+
+  #lifeOf(node: string): string {
+    return this.#cluster.isUp(node) ? `life ${this.#cluster.host(node).lives}` : '';
+  }
+
+  #spawn(io: Io, name: string, task: () => Promise<void>): void {
+    this.#busy += 1;
+    io.spawn(name, async () => {
+      try {
+        await task();
+      } finally {
+        this.#busy -= 1;
+      }
+    });
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * The operator's look at one node: `/stats` and `/metrics` over the simulated network. Both are rendered from a
+ * snapshot that is published once a second, so `/stats` is asked before and after: when both say the same, `/metrics`
+ * came from the same snapshot.
+ */
+import type { Address } from '../../engine/io/network.ts';
+import type { PlanScrape } from '../plan/plan.ts';
+import type { HttpClient } from '../world/world.ts';
+
+const timeoutUs = 2_000_000;
+
+export interface ScrapeRecord {
+  readonly id: string;
+  readonly node: string;
+  /** The life of the node's process that answered; '' when it may have been two. */
+  readonly life: string;
+  readonly atUs: number;
+  /** Absent when the node could not be asked, or published a snapshot in between. */
+  readonly seen: { readonly stats: string; readonly metrics: string } | undefined;
+}
+
+export async function scrapeNode(
+  { id, node }: Pick<PlanScrape, 'id' | 'node'>,
+  http: HttpClient,
+  address: Address,
+  nowUs: () => number,
+  lifeOf: () => string,
+): Promise<ScrapeRecord> {
+  const life = lifeOf();
+  const seen = await look(http, address);
+  return { id, node, life: life === lifeOf() ? life : '', atUs: nowUs(), seen };
+}
+
+async function look(http: HttpClient, address: Address): Promise<ScrapeRecord['seen']> {
+  try {
+    const before = await read(http, address, '/stats');
+    const metrics = await read(http, address, '/metrics');
+    const after = await read(http, address, '/stats');
+    return before === after ? { stats: before, metrics } : undefined;
+  } catch {
+    // The node is down, cut off or too slow: there is nothing to compare.
+    return undefined;
+  }
+}
+
+async function read(http: HttpClient, address: Address, path: string): Promise<string> {
+  const { body } = await http.request(address, { method: 'GET', path }, timeoutUs);
+  return body.toString('utf8');
+}

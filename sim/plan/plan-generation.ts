@@ -1,0 +1,207 @@
+/**
+ * From a scenario and a seed to a plan: fast-check arbitraries over the scenario's ranges, sampled with a seed that
+ * is derived from the run's. Swarm: of the fault kinds that a scenario offers, each seed switches a random subset on,
+ * so that rare combinations, and their absence, are drawn too.
+ */
+import { createHash } from 'node:crypto';
+
+import fc from 'fast-check';
+
+import { assert, present } from '../../engine/base/assert.ts';
+import type { ClusterShape, FaultDraw, LoadShape, Range, Scenario, Weights } from '../scenario/scenario.ts';
+import type { ParameterRange } from './fault-kinds.ts';
+import { faultKinds } from './fault-kinds.ts';
+import type { Moment, Plan, PlanFault, PlanGarbage, PlanNode, PlanOperation, PlanScrape } from './plan.ts';
+import { garbageForms, garbageListeners, planFormat } from './plan.ts';
+
+/** The plan of a seed: the same for ever for one version of the scenario. */
+export function generatePlan(scenario: Scenario, seed: number): Plan {
+  const arbitrary = fc.noBias(planArbitrary(scenario, seed));
+  const [plan] = fc.sample(arbitrary, { seed: sampleSeed(scenario.name, seed), numRuns: 1 });
+  return present(plan, 'a sampled plan');
+}
+
+/** All plans of a scenario. */
+export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Plan> {
+  const nodes = nodesOf(scenario.cluster);
+  const members = nodes.filter((node) => node.spare !== true);
+  const stormUs = scenario.stormMs * 1000;
+  const { load } = scenario;
+  return fc
+    .record({
+      operations: operationsOf(load),
+      faults: faultsOf(scenario, nodes, stormUs),
+      garbage: listOf(load.garbage, garbageOf(members, stormUs)),
+      scrapes: listOf(load.scrapes, scrapeOf(members, stormUs)),
+    })
+    .map((drawn) => ({
+      format: planFormat,
+      scenario: scenario.name,
+      seed,
+      nodes,
+      clients: load.clients,
+      keys: load.keys,
+      siblingKeys: load.siblingKeys,
+      stormUs,
+      calmUs: scenario.calmMs * 1000,
+      settleUsMax: scenario.settleMsMax * 1000,
+      settings: scenario.settings ?? {},
+      operations: drawn.operations.map((operation, index) => ({ id: `o${index}`, ...operation })),
+      faults: drawn.faults.map((fault, index) => ({ id: `f${index}`, ...fault })),
+      garbage: drawn.garbage.map((burst, index) => ({ id: `g${index}`, ...burst })),
+      scrapes: drawn.scrapes.map((scrape, index) => ({ id: `s${index}`, ...scrape })),
+      floors: scenario.invariants,
+    }));
+}
+
+/** Nodes `n1`, `n2`, … over the racks in turn, so that the first nodes are in different racks. */
+export function nodesOf(shape: ClusterShape): readonly PlanNode[] {
+  const nodes: PlanNode[] = [];
+  for (let turn = 0; turn < shape.nodesPerRack; turn++) {
+    for (let rack = 1; rack <= shape.racks; rack++) {
+      for (let datacenter = 1; datacenter <= shape.datacenters; datacenter++) {
+        nodes.push({ name: `n${nodes.length + 1}`, datacenter: `dc${datacenter}`, rack: `r${rack}` });
+      }
+    }
+  }
+  assert(nodes.length > 0, 'a cluster has at least one node');
+  return [...nodes, ...(shape.spares ?? []).map((spare) => ({ ...spare, spare: true as const }))];
+}
+
+type Unnamed<T> = Omit<T, 'id'>;
+
+function operationsOf(load: LoadShape): fc.Arbitrary<readonly Unnamed<PlanOperation>[]> {
+  const operation: fc.Arbitrary<Unnamed<PlanOperation>> = fc.record({
+    client: fc.integer({ min: 0, max: load.clients - 1 }),
+    thinkUs: integerIn(load.thinkUs),
+    kind: weighted(load.kinds),
+    key: fc.integer({ min: 0, max: load.keys - 1 }),
+    valueBytes: integerIn(load.valueBytes),
+    need: weighted(load.needs),
+    context: fc.constantFrom('none', 'last', 'last'),
+  });
+  return listOf(load.operations, operation);
+}
+
+/** Per kind that the swarm left on, its faults; in the order of the scenario. */
+function faultsOf(
+  scenario: Scenario,
+  nodes: readonly PlanNode[],
+  stormUs: number,
+): fc.Arbitrary<readonly Unnamed<PlanFault>[]> {
+  const perDraw = scenario.faults.map((draw) => {
+    const faults = listOf(draw.count, faultOf(draw, scenario.load, nodes, stormUs));
+    if (draw.always === true) return faults;
+    return fc.tuple(fc.boolean(), faults).map(([on, drawn]) => (on ? drawn : []));
+  });
+  return fc.tuple(...perDraw).map((lists) => lists.flat());
+}
+
+function faultOf(
+  draw: FaultDraw,
+  load: LoadShape,
+  nodes: readonly PlanNode[],
+  stormUs: number,
+): fc.Arbitrary<Unnamed<PlanFault>> {
+  return targetsOf(draw, load, nodes).chain((targets) =>
+    fc.record({
+      kind: fc.constant(draw.kind),
+      targets: fc.constant(targets),
+      when: momentOf(draw, present(targets[0], 'a target'), stormUs),
+      forUs: faultKinds[draw.kind].lasting ? integerIn(draw.forUs ?? [0, stormUs]) : fc.constant(0),
+      params: paramsOf(draw),
+    }),
+  );
+}
+
+function targetsOf(
+  draw: FaultDraw,
+  load: LoadShape,
+  nodes: readonly PlanNode[],
+): fc.Arbitrary<readonly string[]> {
+  const members = nodes.filter((node) => node.spare !== true);
+  const names = draw.targets ?? members.map((node) => node.name);
+  const clients = Array.from({ length: load.clients }, (_, index) => `c${index}`);
+  switch (faultKinds[draw.kind].aim) {
+    case 'node':
+      return fc.constantFrom(...names).map((name) => [name]);
+    case 'link':
+      return fc
+        .tuple(fc.constantFrom(...names, ...clients), fc.nat(names.length - 1))
+        .map(([first, index]) => linkFrom(first, index, names));
+    case 'side': {
+      const most = Math.min(draw.sideMax ?? names.length - 1, names.length - 1);
+      return fc.subarray([...names], { minLength: 1, maxLength: most });
+    }
+  }
+}
+
+/** A host and another one: the `index`th node, or the node after it when that is the host itself. */
+function linkFrom(first: string, index: number, names: readonly string[]): readonly string[] {
+  const second = names[index] === first ? names[(index + 1) % names.length] : names[index];
+  return [first, present(second, 'a second host')];
+}
+
+function momentOf(draw: FaultDraw, host: string, stormUs: number): fc.Arbitrary<Moment> {
+  const [least, most] = draw.atUs ?? [0, stormUs];
+  const instant: fc.Arbitrary<Moment> = fc.integer({ min: least, max: most }).map((atUs) => ({ atUs }));
+  const { after } = draw;
+  if (after === undefined) return instant;
+  const event: fc.Arbitrary<Moment> = fc
+    .tuple(integerIn(after.nth), integerIn(after.delayUs))
+    .map(([nth, delayUs]) => ({ event: after.event, host, nth, delayUs }));
+  return fc.oneof(instant, event);
+}
+
+function paramsOf(draw: FaultDraw): fc.Arbitrary<PlanFault['params']> {
+  const ranges = Object.entries(faultKinds[draw.kind].params);
+  const fields: Record<string, fc.Arbitrary<number | string>> = {};
+  for (const [name, range] of ranges) fields[name] = parameterOf(range, draw.params?.[name]);
+  return fc.record(fields).map((params) => ({ ...params }));
+}
+
+function parameterOf(range: ParameterRange, narrower: Range | undefined): fc.Arbitrary<number | string> {
+  if (range.kind === 'choice') return fc.constantFrom(...range.of);
+  return integerIn(narrower ?? [range.min, range.max]);
+}
+
+function garbageOf(nodes: readonly PlanNode[], stormUs: number): fc.Arbitrary<Unnamed<PlanGarbage>> {
+  return fc.record({
+    atUs: fc.integer({ min: 0, max: stormUs }),
+    node: fc.constantFrom(...nodes.map((node) => node.name)),
+    listener: fc.constantFrom(...garbageListeners),
+    form: fc.constantFrom(...garbageForms),
+    bytes: fc.integer({ min: 1, max: 4096 }),
+  });
+}
+
+function scrapeOf(nodes: readonly PlanNode[], stormUs: number): fc.Arbitrary<Unnamed<PlanScrape>> {
+  return fc.record({
+    atUs: fc.integer({ min: 0, max: stormUs }),
+    node: fc.constantFrom(...nodes.map((node) => node.name)),
+  });
+}
+
+function integerIn([least, most]: Range): fc.Arbitrary<number> {
+  return fc.integer({ min: least, max: most });
+}
+
+/** A list of exactly so many: fast-check's own lengths lean to the short. */
+function listOf<T>(count: Range, item: fc.Arbitrary<T>): fc.Arbitrary<T[]> {
+  return integerIn(count).chain((length) =>
+    fc.array(item, { minLength: length, maxLength: length, size: 'max' }),
+  );
+}
+
+function weighted<Word extends string>(weights: Weights<Word>): fc.Arbitrary<Word> {
+  const choices: fc.WeightedArbitrary<Word>[] = [];
+  for (const [word, weight] of Object.entries(weights) as [Word, number][]) {
+    if (weight > 0) choices.push({ arbitrary: fc.constant(word), weight });
+  }
+  return fc.oneof(...choices);
+}
+
+/** fast-check's seed, a 32-bit integer, from the run's. */
+function sampleSeed(scenario: string, seed: number): number {
+  return createHash('sha256').update(`plan/${scenario}/${seed}`).digest().readInt32BE(0);
+}

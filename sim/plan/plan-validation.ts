@@ -1,0 +1,283 @@
+/**
+ * From text to a plan: everything that a run relies on is checked here, so that a damaged or foreign file ends in one
+ * sentence (`PlanInvalid`) and never in a strange run.
+ */
+import { LockstepError } from '../../engine/base/errors.ts';
+import { parseNodeId } from '../../engine/base/ids.ts';
+import type { InvariantId } from '../check/report.ts';
+import { invariantIds } from '../check/report.ts';
+import type { FaultKind, ParameterRange } from './fault-kinds.ts';
+import { faultKindIds, faultKinds } from './fault-kinds.ts';
+import type { Field } from './fields.ts';
+import { readChoice, readEntries, readInteger, readList, readObject, readText, refuse } from './fields.ts';
+import type { Moment, Plan, PlanFault, PlanGarbage, PlanNode, PlanOperation, PlanScrape } from './plan.ts';
+import { garbageForms, garbageListeners, needWords, operationKinds, planFormat } from './plan.ts';
+
+/** Limits of a plan; what exceeds them is refused. */
+export const planLimits = {
+  fileBytesMax: 64 * 1024 * 1024,
+  nodesMax: 64,
+  clientsMax: 256,
+  keysMax: 100_000,
+  operationsMax: 1_000_000,
+  faultsMax: 10_000,
+  garbageMax: 10_000,
+  scrapesMax: 10_000,
+  valueBytesMax: 1024 * 1024,
+  settingsMax: 200,
+  /** A day of virtual time. */
+  durationUsMax: 86_400_000_000,
+} as const;
+
+/** Reads a plan file. Throws `PlanInvalid` naming the place, the cause and the limit. */
+export function parsePlan(text: string): Plan {
+  if (text.length > planLimits.fileBytesMax) {
+    throw new LockstepError(
+      'PlanInvalid',
+      `a plan of ${text.length} bytes; at most ${planLimits.fileBytesMax} are read`,
+    );
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new LockstepError('PlanInvalid', `the plan is not JSON: ${why}`, { cause });
+  }
+  return readPlan({ path: 'plan', value });
+}
+
+function readPlan(field: Field): Plan {
+  const fields = readObject(field, [
+    'format',
+    'scenario',
+    'seed',
+    'nodes',
+    'clients',
+    'keys',
+    'siblingKeys',
+    'stormUs',
+    'calmUs',
+    'settleUsMax',
+    'settings',
+    'operations',
+    'faults',
+    'garbage',
+    'scrapes',
+    'floors',
+  ]);
+  if (fields.format.value !== planFormat) {
+    refuse(
+      fields.format,
+      `this version reads plans of format ${planFormat}, not ${JSON.stringify(fields.format.value)}`,
+    );
+  }
+  const nodes = readList(fields.nodes, planLimits.nodesMax, readNode);
+  if (nodes.every((node) => node.spare === true))
+    refuse(fields.nodes, 'at least one node is needed that is no spare');
+  const clients = readInteger(fields.clients, 1, planLimits.clientsMax);
+  const keys = readInteger(fields.keys, 1, planLimits.keysMax);
+  const hosts = new Hosts(nodes, clients);
+  return {
+    format: planFormat,
+    scenario: readText(fields.scenario, 100),
+    seed: readInteger(fields.seed, 0, Number.MAX_SAFE_INTEGER),
+    nodes,
+    clients,
+    keys,
+    siblingKeys: readInteger(fields.siblingKeys, 0, keys),
+    stormUs: readDuration(fields.stormUs),
+    calmUs: readDuration(fields.calmUs),
+    settleUsMax: readDuration(fields.settleUsMax),
+    settings: readSettings(fields.settings),
+    operations: distinct(
+      fields.operations,
+      readList(fields.operations, planLimits.operationsMax, (item) => readOperation(item, clients, keys)),
+    ),
+    faults: distinct(
+      fields.faults,
+      readList(fields.faults, planLimits.faultsMax, (item) => readFault(item, hosts)),
+    ),
+    garbage: distinct(
+      fields.garbage,
+      readList(fields.garbage, planLimits.garbageMax, (item) => readGarbage(item, hosts)),
+    ),
+    scrapes: distinct(
+      fields.scrapes,
+      readList(fields.scrapes, planLimits.scrapesMax, (item) => readScrape(item, hosts)),
+    ),
+    floors: readFloors(fields.floors),
+  };
+}
+
+/** The names that faults may aim at. */
+class Hosts {
+  readonly #nodes: readonly string[];
+  readonly #all: readonly string[];
+
+  constructor(nodes: readonly PlanNode[], clients: number) {
+    this.#nodes = nodes.map((node) => node.name);
+    this.#all = [...this.#nodes, ...Array.from({ length: clients }, (_, index) => `c${index}`)];
+  }
+
+  readNode(field: Field): string {
+    return readChoice(field, this.#nodes);
+  }
+
+  readHost(field: Field): string {
+    return readChoice(field, this.#all);
+  }
+
+  readTargets(field: Field, kind: FaultKind): readonly string[] {
+    const { aim } = faultKinds[kind];
+    const targets = readList(field, this.#nodes.length, (item) =>
+      aim === 'link' ? this.readHost(item) : this.readNode(item),
+    );
+    if (new Set(targets).size !== targets.length) refuse(field, 'a host is named twice');
+    if (aim === 'node' && targets.length !== 1) refuse(field, `${kind} aims at one node`);
+    if (aim === 'link' && targets.length !== 2) refuse(field, `${kind} aims at two hosts`);
+    if (aim === 'side' && (targets.length === 0 || targets.length === this.#nodes.length)) {
+      refuse(field, `${kind} aims at some of the nodes, not none and not all`);
+    }
+    return targets;
+  }
+}
+
+function readNode(field: Field): PlanNode {
+  const fields = readObject(field, ['name', 'datacenter', 'rack'], ['spare', 'replaces']);
+  const { spare, replaces } = fields;
+  if (spare !== undefined && spare.value !== true) refuse(spare, 'true is expected, or nothing');
+  const name = readText(fields.name, 64);
+  if (parseNodeId(name) === undefined)
+    refuse(fields.name, `"${name}" is no node name: 1..64 of [A-Za-z0-9_.-]`);
+  return {
+    name,
+    datacenter: readText(fields.datacenter, 64),
+    rack: readText(fields.rack, 64),
+    ...(spare === undefined ? {} : { spare: true }),
+    ...(replaces === undefined ? {} : { replaces: readText(replaces, 64) }),
+  };
+}
+
+function readOperation(field: Field, clients: number, keys: number): PlanOperation {
+  const fields = readObject(field, [
+    'id',
+    'client',
+    'thinkUs',
+    'kind',
+    'key',
+    'valueBytes',
+    'need',
+    'context',
+  ]);
+  return {
+    id: readText(fields.id, 32),
+    client: readInteger(fields.client, 0, clients - 1),
+    thinkUs: readDuration(fields.thinkUs),
+    kind: readChoice(fields.kind, operationKinds),
+    key: readInteger(fields.key, 0, keys - 1),
+    valueBytes: readInteger(fields.valueBytes, 0, planLimits.valueBytesMax),
+    need: readChoice(fields.need, needWords),
+    context: readChoice(fields.context, ['none', 'last']),
+  };
+}
+
+function readFault(field: Field, hosts: Hosts): PlanFault {
+  const fields = readObject(field, ['id', 'kind', 'targets', 'when', 'forUs', 'params']);
+  const kind = readChoice(fields.kind, faultKindIds);
+  const forUs = readDuration(fields.forUs);
+  if (!faultKinds[kind].lasting && forUs !== 0)
+    refuse(fields.forUs, `${kind} is over at once; 0 is expected`);
+  return {
+    id: readText(fields.id, 32),
+    kind,
+    targets: hosts.readTargets(fields.targets, kind),
+    when: readMoment(fields.when, hosts),
+    forUs,
+    params: readParams(fields.params, kind),
+  };
+}
+
+function readMoment(field: Field, hosts: Hosts): Moment {
+  const { atUs, event, host, nth, delayUs } = readObject(
+    field,
+    [],
+    ['atUs', 'event', 'host', 'nth', 'delayUs'],
+  );
+  if (atUs !== undefined) {
+    if (event !== undefined) refuse(field, 'a moment is either an instant (atUs) or an event, not both');
+    return { atUs: readDuration(atUs) };
+  }
+  if (event === undefined || host === undefined || nth === undefined || delayUs === undefined) {
+    return refuse(field, 'a moment is {atUs} or {event, host, nth, delayUs}');
+  }
+  return {
+    event: readText(event, 100),
+    host: hosts.readHost(host),
+    nth: readInteger(nth, 1, 1_000_000),
+    delayUs: readDuration(delayUs),
+  };
+}
+
+function readParams(field: Field, kind: FaultKind): PlanFault['params'] {
+  const ranges = faultKinds[kind].params;
+  const fields: Readonly<Record<string, Field>> = readObject(field, Object.keys(ranges));
+  const params: Record<string, number | string> = {};
+  for (const [name, range] of Object.entries(ranges)) {
+    const value = fields[name];
+    if (value !== undefined) params[name] = readParameter(value, range);
+  }
+  return params;
+}
+
+function readParameter(field: Field, range: ParameterRange): number | string {
+  return range.kind === 'integer' ? readInteger(field, range.min, range.max) : readChoice(field, range.of);
+}
+
+function readGarbage(field: Field, hosts: Hosts): PlanGarbage {
+  const fields = readObject(field, ['id', 'atUs', 'node', 'listener', 'form', 'bytes']);
+  return {
+    id: readText(fields.id, 32),
+    atUs: readDuration(fields.atUs),
+    node: hosts.readNode(fields.node),
+    listener: readChoice(fields.listener, garbageListeners),
+    form: readChoice(fields.form, garbageForms),
+    bytes: readInteger(fields.bytes, 1, planLimits.valueBytesMax),
+  };
+}
+
+function readScrape(field: Field, hosts: Hosts): PlanScrape {
+  const fields = readObject(field, ['id', 'atUs', 'node']);
+  return { id: readText(fields.id, 32), atUs: readDuration(fields.atUs), node: hosts.readNode(fields.node) };
+}
+
+function readSettings(field: Field): Plan['settings'] {
+  const settings: Record<string, number | string | boolean> = {};
+  for (const [name, { path, value }] of readEntries(field, planLimits.settingsMax)) {
+    const plain = typeof value === 'number' || typeof value === 'string' || typeof value === 'boolean';
+    settings[name] = plain ? value : refuse({ path, value }, 'a number, a text or a truth value is expected');
+  }
+  return settings;
+}
+
+function readFloors(field: Field): Plan['floors'] {
+  const floors: Partial<Record<InvariantId, number>> = {};
+  for (const [name, floor] of readEntries(field, invariantIds.length)) {
+    const id = readChoice({ path: floor.path, value: name }, invariantIds);
+    floors[id] = readInteger(floor, 0, Number.MAX_SAFE_INTEGER);
+  }
+  return floors;
+}
+
+function readDuration(field: Field): number {
+  return readInteger(field, 0, planLimits.durationUsMax);
+}
+
+function distinct<T extends { readonly id: string }>(field: Field, items: readonly T[]): readonly T[] {
+  const seen = new Set<string>();
+  for (const { id } of items) {
+    if (seen.has(id)) refuse(field, `the id "${id}" is given twice`);
+    seen.add(id);
+  }
+  return items;
+}

@@ -1,0 +1,126 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { LockstepError } from '../../engine/base/errors.ts';
+import { scenarios } from '../../scenarios/catalogue.ts';
+import { crashAndRestart } from '../../scenarios/crash-and-restart.ts';
+import { generatePlan } from './plan-generation.ts';
+import { formatPlan } from './plan.ts';
+import { parsePlan } from './plan-validation.ts';
+
+const plan = generatePlan(crashAndRestart, 7);
+
+/** The complaint about the plan after an edit of its JSON. */
+function complaint(edit: (json: Record<string, unknown>) => void): string {
+  const json = JSON.parse(formatPlan(plan)) as Record<string, unknown>;
+  edit(json);
+  return complaintAbout(JSON.stringify(json));
+}
+
+function complaintAbout(text: string): string {
+  try {
+    parsePlan(text);
+  } catch (error) {
+    if (error instanceof LockstepError && error.code === 'PlanInvalid') return error.message;
+    throw error;
+  }
+  return 'none';
+}
+
+describe('plans', () => {
+  it('are the same for the same seed and differ between seeds', () => {
+    expect(generatePlan(crashAndRestart, 7)).toEqual(plan);
+    expect(formatPlan(generatePlan(crashAndRestart, 8))).not.toBe(formatPlan(plan));
+  });
+
+  it('survive being written and read', () => {
+    const property = fc.property(fc.constantFrom(...scenarios), fc.nat(), (scenario, seed) => {
+      const drawn = generatePlan(scenario, seed);
+      expect(parsePlan(formatPlan(drawn))).toEqual(drawn);
+    });
+    fc.assert(property, { numRuns: 20, seed: 1 });
+  });
+
+  it('switch fault kinds on and off: some seeds have a kind, some do not', () => {
+    const kinds = Array.from({ length: 40 }, (_, seed) => {
+      return new Set(generatePlan(crashAndRestart, seed).faults.map((fault) => fault.kind));
+    });
+    const withCrash = kinds.filter((kind) => kind.has('FP1')).length;
+    expect(withCrash).toBeGreaterThan(5);
+    expect(withCrash).toBeLessThan(35);
+    expect(kinds.every((kind) => kind.has('FD6'))).toBe(true);
+  });
+
+  it('draw the length of the load over its whole range', () => {
+    const lengths = Array.from(
+      { length: 40 },
+      (_, seed) => generatePlan(crashAndRestart, seed).operations.length,
+    );
+    expect(Math.min(...lengths)).toBeLessThan(175);
+    expect(Math.max(...lengths)).toBeGreaterThan(225);
+  });
+});
+
+describe('a damaged plan is refused with the place and the cause', () => {
+  it.each<[string, (json: Record<string, unknown>) => void, string]>([
+    ['an unknown key', (json) => (json['sed'] = 1), 'plan: unknown key "sed"; did you mean "seed"?'],
+    ['a missing key', (json) => delete json['faults'], 'plan: the key "faults" is missing'],
+    [
+      'another format',
+      (json) => (json['format'] = 9),
+      'plan.format: this version reads plans of format 1, not 9',
+    ],
+    [
+      'a wrong type',
+      (json) => (json['clients'] = 'four'),
+      'plan.clients: a whole number 1..256 is expected, not the string "four"',
+    ],
+    ['a number out of range', (json) => (json['clients'] = 1000), 'plan.clients: 1000 is outside 1..256'],
+    ['no nodes', (json) => (json['nodes'] = []), 'plan.nodes: at least one node is needed'],
+    ['a foreign invariant', (json) => (json['floors'] = { INV99: 1 }), 'plan.floors.INV99: one of INV1,'],
+    [
+      'a nested setting',
+      (json) => (json['settings'] = { a: {} }),
+      'plan.settings.a: a number, a text or a truth value',
+    ],
+  ])('%s', (_, edit, expected) => {
+    expect(complaint(edit)).toContain(expected);
+  });
+
+  it('names the item in a list', () => {
+    const fault = { id: 'f0', kind: 'FP1', targets: ['n9'], when: { atUs: 1 }, forUs: 1, params: {} };
+    const edits: [object, string][] = [
+      [fault, 'plan.faults[0].targets[0]: one of n1, n2, n3 is expected, not "n9"'],
+      [{ ...fault, targets: ['n1', 'n2'] }, 'plan.faults[0].targets: FP1 aims at one node'],
+      [{ ...fault, kind: 'FX9' }, 'plan.faults[0].kind: one of FN1'],
+      [
+        { ...fault, targets: ['n1'], when: { atUs: 1, event: 'x' } },
+        'plan.faults[0].when: a moment is either',
+      ],
+      [{ ...fault, targets: ['n1'], when: { event: 'x' } }, 'plan.faults[0].when: a moment is {atUs} or'],
+      [{ ...fault, targets: ['n1'], params: { speed: 1 } }, 'plan.faults[0].params: unknown key "speed"'],
+      [{ ...fault, kind: 'FN11', targets: ['n1', 'c0'] }, 'plan.faults[0].forUs: FN11 is over at once'],
+    ];
+    for (const [item, expected] of edits) {
+      expect(complaint((json) => (json['faults'] = [item]))).toContain(expected);
+    }
+  });
+
+  it('refuses two items of one id', () => {
+    const scrape = { id: 's0', atUs: 1, node: 'n1' };
+    expect(complaint((json) => (json['scrapes'] = [scrape, scrape]))).toContain('the id "s0" is given twice');
+  });
+
+  it('any text whatever ends in a plan or in PlanInvalid', () => {
+    expect(complaintAbout('{"format":')).toContain('the plan is not JSON');
+    const arbitraryText = fc.oneof(
+      fc.json(),
+      fc.string(),
+      fc.object().map((value) => JSON.stringify(value)),
+    );
+    fc.assert(
+      fc.property(arbitraryText, (text) => complaintAbout(text) !== 'none'),
+      { numRuns: 300, seed: 1 },
+    );
+  });
+});

@@ -1,0 +1,128 @@
+/**
+ * A plan is one run with every choice made: plain JSON, printable, and enough to replay the run without the scenario or
+ * the generator that it came from. What is not in it (the latency of a packet, the moment of a timer) is drawn by the
+ * world from streams named after `seed`, so that adding or removing a fault or an operation moves as little as it can.
+ *
+ * Times are microseconds of virtual time from the beginning of the storm.
+ */
+import type { InvariantId } from '../check/report.ts';
+import type { FaultKind } from './fault-kinds.ts';
+
+/** Version of this format; a plan of another one is refused. */
+export const planFormat = 1;
+
+export interface PlanNode {
+  readonly name: string;
+  readonly datacenter: string;
+  readonly rack: string;
+  /** It is no member from the start: FM1 brings it in. */
+  readonly spare?: true;
+  /** The member whose place it takes when it comes in; that one dies for good. */
+  readonly replaces?: string;
+}
+
+/** Copies that an operation waits for. */
+export const needWords = ['one', 'quorum', 'all'] as const;
+export type NeedWord = (typeof needWords)[number];
+
+export const operationKinds = ['get', 'put', 'delete'] as const;
+
+export interface PlanOperation {
+  /** Stable through shrinking: `o17`. */
+  readonly id: string;
+  /** Which client; clients act at once, each one operation at a time, in the plan's order. */
+  readonly client: number;
+  /** Wait since the client's previous operation ended. */
+  readonly thinkUs: number;
+  readonly kind: (typeof operationKinds)[number];
+  /** Number of the key: `k<key>` of its bucket. */
+  readonly key: number;
+  /** Length of the value, tag and padding (puts). */
+  readonly valueBytes: number;
+  readonly need: NeedWord;
+  /** `last`: carries the causal context of this client's last read of the key, when there was one. */
+  readonly context: 'none' | 'last';
+}
+
+/** When a fault strikes: at an instant, or just after the nth event of a name at a host. */
+export type Moment =
+  | { readonly atUs: number }
+  | { readonly event: string; readonly host: string; readonly nth: number; readonly delayUs: number };
+
+export interface PlanFault {
+  /** Stable through shrinking: `f3`. */
+  readonly id: string;
+  readonly kind: FaultKind;
+  /** Hosts, as the kind's aim asks. */
+  readonly targets: readonly string[];
+  readonly when: Moment;
+  readonly forUs: number;
+  readonly params: Readonly<Record<string, number | string>>;
+}
+
+export const garbageForms = ['random', 'oversized', 'truncated', 'unknown-code', 'corrupt-body'] as const;
+export type GarbageForm = (typeof garbageForms)[number];
+
+export const garbageListeners = ['pb', 'peer'] as const;
+
+/** Bytes that no client would send, to one listener of one node. */
+export interface PlanGarbage {
+  readonly id: string;
+  readonly atUs: number;
+  readonly node: string;
+  readonly listener: (typeof garbageListeners)[number];
+  readonly form: GarbageForm;
+  readonly bytes: number;
+}
+
+/** One look at a node's `/stats` and `/metrics`. */
+export interface PlanScrape {
+  readonly id: string;
+  readonly atUs: number;
+  readonly node: string;
+}
+
+export interface Plan {
+  readonly format: typeof planFormat;
+  readonly scenario: string;
+  /** Root of the names of the world's streams. */
+  readonly seed: number;
+  readonly nodes: readonly PlanNode[];
+  readonly clients: number;
+  /** Keys 0..keys-1; those below `siblingKeys` live in the bucket that keeps siblings. */
+  readonly keys: number;
+  readonly siblingKeys: number;
+  readonly stormUs: number;
+  readonly calmUs: number;
+  readonly settleUsMax: number;
+  /** Engine settings that differ from the defaults, by dotted name. */
+  readonly settings: Readonly<Record<string, number | string | boolean>>;
+  readonly operations: readonly PlanOperation[];
+  readonly faults: readonly PlanFault[];
+  readonly garbage: readonly PlanGarbage[];
+  readonly scrapes: readonly PlanScrape[];
+  /** Invariants to check, each with the comparisons below which the run proves nothing. */
+  readonly floors: Readonly<Partial<Record<InvariantId, number>>>;
+}
+
+/** The plan as a file: one line per operation and fault, so that two plans can be compared line by line. */
+export function formatPlan(plan: Plan): string {
+  const lines = Object.entries(plan).map(([name, value]) => {
+    const text = Array.isArray(value) && value.length > 0 ? formatItems(value) : JSON.stringify(value);
+    return `  ${JSON.stringify(name)}: ${text}`;
+  });
+  return `{\n${lines.join(',\n')}\n}\n`;
+}
+
+function formatItems(items: readonly unknown[]): string {
+  return `[\n${items.map((item) => `    ${JSON.stringify(item)}`).join(',\n')}\n  ]`;
+}
+
+/** Which key an operation is about. */
+export function keyOf(
+  plan: Plan,
+  key: number,
+): { readonly bucket: string; readonly key: string; readonly siblings: boolean } {
+  const siblings = key < plan.siblingKeys;
+  return { bucket: siblings ? 'siblings' : 'newest', key: `k${key}`, siblings };
+}

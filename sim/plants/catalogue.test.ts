@@ -1,0 +1,44 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+import { LockstepError } from '../../engine/base/errors.ts';
+import { findScenario } from '../../scenarios/catalogue.ts';
+import { mustGetPlant, plantInto } from '../cli/planting.ts';
+import { plantedBugs } from './catalogue.ts';
+
+/** `npm test` builds before it tests. */
+const build = fileURLToPath(new URL('../../dist', import.meta.url));
+
+describe('planted bugs', () => {
+  it.each(plantedBugs)('$id finds its place in the built engine exactly once', async (bug) => {
+    const text = await readFile(join(build, bug.file), 'utf8');
+    const edited = plantInto(text, bug);
+    expect(edited).not.toBe(text);
+    expect(edited).toContain(bug.replace);
+  });
+
+  it.each(plantedBugs)('$id names a scenario that checks its oracles', ({ scenario, oracles }) => {
+    const checked = Object.keys(findScenario(scenario)?.invariants ?? {});
+    expect(checked).toEqual(expect.arrayContaining([...oracles]));
+  });
+
+  it('an edit whose place is gone, or is there twice, is refused', () => {
+    const bug = mustGetPlant('M01');
+    expect(() => plantInto('nothing of the kind', bug)).toThrow(LockstepError);
+    expect(() => plantInto(bug.find + bug.find, bug)).toThrow('found 2 times');
+    expect(() => mustGetPlant('M99')).toThrow('there is no planted bug "M99"');
+  });
+
+  it('the built engine holds no trace of them', async () => {
+    const names = await readdir(join(build, 'engine'), { recursive: true });
+    const files = names.filter((name) => name.endsWith('.js'));
+    expect(files.length).toBeGreaterThan(20);
+    for (const file of files) {
+      const text = await readFile(join(build, 'engine', file), 'utf8');
+      expect(text).not.toContain('plant(');
+      for (const bug of plantedBugs) expect(text).not.toContain(bug.replace);
+    }
+  });
+});

@@ -1,0 +1,38 @@
+/** Every planted bug, by number. Each edit is tested against the built engine (catalogue.test.ts). */
+import type { PlantedBug } from './plant.ts';
+
+export const plantedBugs: readonly PlantedBug[] = [
+  {
+    id: 'M01',
+    title: 'writes are acknowledged before the sync that covers them has come back',
+    file: 'engine/store/group-commit.js',
+    find: 'await writeFullyDurably(file, views, gathering.at);',
+    replace: `await writeFully(file, views, gathering.at);
+        this.#io.spawn('store.sync', () => file.sync());`,
+    scenario: 'crash-and-restart',
+    oracles: ['INV4', 'INV5'],
+    seedsMax: 50,
+  },
+  {
+    id: 'M27',
+    title: "the checksum of the hash tree's snapshot is not compared",
+    file: 'engine/aae/snapshot-file.js',
+    find: 'crc32(body) !== bytes.readUInt32BE(bodyBytes)',
+    replace: 'crc32(body.subarray(0, 64)) === 0',
+    scenario: 'snapshot-corruption',
+    oracles: ['INV13'],
+    seedsMax: 20,
+  },
+  {
+    id: 'M35',
+    title: 'a read that timed out is counted again when its replicas answer too late',
+    file: 'engine/dispatch/read-round.js',
+    find: `if (this.#result.settled)
+            return;
+        this.#deadline?.cancel();`,
+    replace: 'this.#deadline?.cancel(); /* and once more */',
+    scenario: 'partition-minority',
+    oracles: ['INV24'],
+    seedsMax: 50,
+  },
+];

@@ -1,0 +1,33 @@
+/**
+ * Planted bugs: small edits that each break one promise of the engine, to prove that the testbed notices. An edit is
+ * made on a copy of the built engine (`dist-plants/<id>`), never in the source, so production builds hold no trace.
+ */
+import type { InvariantId } from '../check/report.ts';
+
+/** One edit of the built engine. */
+export interface PlantedEdit {
+  /** Number of the catalogue: `M01`. */
+  readonly id: string;
+  /** What the edited engine does wrong. */
+  readonly title: string;
+  /** The built file, relative to `dist`. */
+  readonly file: string;
+  /** Found exactly once in the built file, and replaced. */
+  readonly find: string;
+  readonly replace: string;
+}
+
+/** A bug that one crash point of a transaction exposes (`lockstep-sim enumerate xa --plant`). */
+export interface EnumeratedBug extends PlantedEdit {
+  /** A part of the description of the points that expose it: `p.vote.sent syncLoss`. */
+  readonly exposedBy: string;
+  /** The runs must fail by these, or by the values that clients read back (`values`). */
+  readonly oracles: readonly (InvariantId | 'values')[];
+}
+
+export interface PlantedBug extends PlantedEdit {
+  /** The scenario that must fail, by one of these invariants, within that many seeds. */
+  readonly scenario: string;
+  readonly oracles: readonly InvariantId[];
+  readonly seedsMax: number;
+}

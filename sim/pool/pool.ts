@@ -1,0 +1,56 @@
+/**
+ * Worker threads that perform tasks: each thread runs whole simulations, one at a time, and shares nothing with the
+ * others, so a run comes out the same whichever thread it falls to. This file lives in real time; no run does.
+ */
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+
+import type { Task, TaskAnswer } from '../run/task.ts';
+import type { WorkerReply } from './worker.ts';
+
+export class Pool {
+  readonly #all: Worker[] = [];
+
+  /** `workerFile`: the built `sim/pool/worker.js` of the engine to run (a planted copy has its own). */
+  constructor(workerFile: URL, workerCount: number) {
+    for (let index = 0; index < workerCount; index++) {
+      const worker = new Worker(workerFile);
+      this.#all.push(worker);
+    }
+  }
+
+  /**
+   * Performs tasks as they come from `tasks`, as many at once as there are workers; `onAnswer` hears each in the order
+   * of completion. Rejects when a worker fails; stops asking for tasks then.
+   */
+  async performAll<T extends Task>(
+    tasks: Iterator<T>,
+    onAnswer: (task: T, answer: TaskAnswer) => void,
+  ): Promise<void> {
+    await Promise.all(this.#all.map((worker) => drain(worker, tasks, onAnswer)));
+  }
+
+  /** Ends the threads. */
+  async close(): Promise<void> {
+    await Promise.all(this.#all.map((worker) => worker.terminate()));
+  }
+}
+
+async function drain<T extends Task>(
+  worker: Worker,
+  tasks: Iterator<T>,
+  onAnswer: (task: T, answer: TaskAnswer) => void,
+): Promise<void> {
+  for (let next = tasks.next(); next.done !== true; next = tasks.next()) {
+    worker.postMessage(next.value);
+    // A worker that dies emits `error`, which makes `once` reject.
+    const [reply] = (await once(worker, 'message')) as [WorkerReply];
+    if (!reply.ok)
+      throw new Error(`a worker failed at ${JSON.stringify(describeTask(next.value))}: ${reply.message}`);
+    onAnswer(next.value, reply.answer);
+  }
+}
+
+function describeTask(task: Task): object {
+  return task.kind === 'plan' ? { kind: 'plan', scenario: task.plan.scenario, seed: task.plan.seed } : task;
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+
+import { brokenInvariant, summarize, summarizeAll, summaryJson } from './result.ts';
+import { brokenReport, reportOf, resultOf } from './result-fixture.ts';
+
+const failed = resultOf({
+  seed: 3,
+  verdict: 'failed',
+  reports: [brokenReport(9, 'lost'), reportOf({ invariant: 'INV5' })],
+});
+
+describe('results', () => {
+  it('the invariant that broke first is the one with the earliest bad event', () => {
+    const reports = [brokenReport(30, 'late'), reportOf(), brokenReport(20, 'early', { invariant: 'INV5' })];
+    expect(brokenInvariant(resultOf({ reports }))?.invariant).toBe('INV5');
+    expect(brokenInvariant(resultOf())).toBeUndefined();
+  });
+
+  it('a vacuous check comes after any that broke at an instant', () => {
+    const vacuous = reportOf({ ok: false, vacuous: true, invariant: 'INV5' });
+    expect(brokenInvariant(resultOf({ reports: [vacuous, brokenReport(9, 'lost')] }))?.invariant).toBe(
+      'INV4',
+    );
+  });
+
+  it('add up over seeds', () => {
+    const summary = summarize(
+      'calm',
+      [resultOf(), failed, resultOf({ seed: 4, verdict: 'unknown' })],
+      undefined,
+    );
+    expect(summary).toMatchObject({
+      seeds: 3,
+      passed: 1,
+      failed: 1,
+      unknown: 1,
+      events: 15_000,
+      operations: 300,
+      virtualMs: 10_500,
+      checks: { INV4: { checked: 300, skipped: 6 }, INV5: { checked: 100 } },
+      struck: { FP1: 6 },
+    });
+  });
+
+  it('too many unknown verdicts are no pass, a few are', () => {
+    const passed = Array.from({ length: 99 }, () => resultOf());
+    const unsure = resultOf({ verdict: 'unknown' });
+    expect(summarizeAll([summarize('calm', [...passed, unsure], undefined)])).toMatchObject({ passed: true });
+    const tooMany = [...passed.slice(0, 10), unsure];
+    expect(summarizeAll([summarize('calm', tooMany, undefined)])).toMatchObject({
+      passed: false,
+      unknownBeyondCap: true,
+    });
+  });
+
+  it('are one line of JSON, with the failure and how to replay it', () => {
+    const failure = { result: failed, shrunk: undefined, replay: ['replay', 'calm', '--seed', '3'] };
+    const line = summaryJson(summarizeAll([summarize('calm', [failed], failure)]));
+    expect(line).not.toContain('\n');
+    expect(JSON.parse(line)).toMatchObject({
+      passed: false,
+      scenarios: [
+        {
+          failure: {
+            seed: 3,
+            invariant: 'INV4',
+            reason: 'lost',
+            replay: 'lockstep-sim replay calm --seed 3',
+          },
+        },
+      ],
+    });
+  });
+});

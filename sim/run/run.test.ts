@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+
+import { LockstepError } from '../../engine/base/errors.ts';
+import type { Plan } from '../plan/plan.ts';
+import { runPlan } from './run.ts';
+import { judgePlan, planOfSeed } from './task.ts';
+
+const small: Plan = { ...planOfSeed('partition-minority', 5), stormUs: 500_000 };
+
+describe('a run', () => {
+  it('is the same after other runs in the same process: modules keep no state', async () => {
+    const { digest } = await runPlan(small);
+    await runPlan({ ...planOfSeed('torn-log-tail', 1), stormUs: 300_000 });
+    expect((await runPlan(small)).digest).toBe(digest);
+  });
+
+  it('is the same whether its trace is kept or not', async () => {
+    const { digest } = await runPlan(small);
+    const traced = await runPlan(small, { trace: true });
+    expect(traced.digest).toBe(digest);
+    expect(traced.trace.length).toBeGreaterThan(1000);
+  });
+
+  it('is another one for another seed', async () => {
+    const { digest } = await runPlan(small);
+    expect((await runPlan({ ...small, seed: 6 })).digest).not.toBe(digest);
+  });
+
+  it('refuses settings that are no configuration', async () => {
+    const plan: Plan = { ...small, settings: { request_timeout_ms: 'soon' } };
+    await expect(runPlan(plan)).rejects.toThrow(LockstepError);
+    await expect(runPlan(plan)).rejects.toMatchObject({ code: 'PlanInvalid' });
+  });
+
+  it('that compares too little fails as vacuous', async () => {
+    const result = await judgePlan({ ...small, operations: [], floors: { INV4: 10 } }, () => 0);
+    expect(result.verdict).toBe('failed');
+    expect(result.reports).toMatchObject([{ invariant: 'INV4', vacuous: true }]);
+  });
+});

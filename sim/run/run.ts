@@ -1,0 +1,258 @@
+/**
+ * One run of a plan: the cluster starts, the storm passes over it, the calm heals it, it settles, and what was promised
+ * is checked. Everything in here happens in virtual time; the same plan gives the same run.
+ */
+import { LockstepError } from '../../engine/base/errors.ts';
+import { checkAcknowledgement } from '../check/acknowledgement.ts';
+import { checkDurability } from '../check/durability.ts';
+import { checkExposition } from '../check/exposition.ts';
+import { checkFailures } from '../check/failures.ts';
+import type { StopRecord } from '../check/leaks.ts';
+import { checkSnapshotRejection } from '../check/snapshot-rejection.ts';
+import type { SnapshotRejectionRecord } from '../check/snapshot-rejection.ts';
+import { checkLeaks } from '../check/leaks.ts';
+import type { LifeAccount, Moment } from '../check/ledger/account.ts';
+import { checkLedger } from '../check/ledger/ledger.ts';
+import { checkMalformedInput } from '../check/malformed-input.ts';
+import type { CheckReport, InvariantId } from '../check/report.ts';
+import { checkRingAgreement } from '../check/ring-agreement.ts';
+import { checkStatsAgreement } from '../check/stats-agreement.ts';
+import type { FaultKind } from '../plan/fault-kinds.ts';
+import type { Plan } from '../plan/plan.ts';
+import type { History } from '../history.ts';
+import { DurableTags } from '../load/durable-tags.ts';
+import { HistoryRecorder } from '../load/history-recorder.ts';
+import { Load } from '../load/load.ts';
+import { Witness } from '../witness/witness.ts';
+import { Cluster } from '../world/cluster.ts';
+import type { Leaks } from '../world/host.ts';
+import { World } from '../world/world.ts';
+import { Faults } from './faults.ts';
+import type { OutcomeCounts } from './result.ts';
+
+export interface RunOutcome {
+  /** Of the invariants that the plan asks for, except INV29, which takes two runs. */
+  readonly reports: readonly CheckReport[];
+  readonly digest: string;
+  readonly events: number;
+  readonly virtualUs: number;
+  readonly outcomes: OutcomeCounts;
+  readonly history: History;
+  /** What the nodes counted, beside what the world knows; empty when the plan asks for neither INV24 nor INV26. */
+  readonly accounts: readonly LifeAccount[];
+  readonly struck: Readonly<Partial<Record<FaultKind, number>>>;
+  /** Why the run was broken off; empty when it came to its end. */
+  readonly unfinished: string;
+  /** Readable lines, when asked for. */
+  readonly trace: readonly string[];
+}
+
+export interface RunSettings {
+  readonly trace?: boolean;
+}
+
+/** A run that takes more events than this is broken off, and its verdict is `unknown`. */
+const eventsMax = 20_000_000;
+
+/** Random instants of the storm at which every node's numbers are checked. */
+const looksPerStorm = 10;
+
+/** How long the nodes may take to start, and to stop. */
+const startUsMax = 10_000_000;
+const stopUsMax = 30_000_000;
+
+/** The nodes of a new cluster find each other within this time; a storm before that would be a story of its own. */
+const acquaintanceUs = 500_000;
+
+/** What is under way when the settling ends still gets its answer or its deadline. */
+const lastWordsUs = 5_000_000;
+
+/** Runs the plan. Throws `PlanInvalid` when its settings are no configuration. */
+export async function runPlan(plan: Plan, settings: RunSettings = {}): Promise<RunOutcome> {
+  const run = new Run(plan, settings);
+  await run.begin();
+  await run.storm();
+  await run.calm();
+  await run.settle();
+  await run.stop();
+  return run.outcome();
+}
+
+class Run {
+  readonly #plan: Plan;
+  readonly #world: World;
+  readonly #cluster: Cluster;
+  readonly #faults: Faults;
+  readonly #load: Load;
+  /** Undefined when the plan asks for nothing that is in its books. */
+  readonly #witness: Witness | undefined;
+  readonly #recorder = new HistoryRecorder();
+  readonly #trace: string[] = [];
+  readonly #stops: StopRecord[] = [];
+  readonly #rejections: SnapshotRejectionRecord[] = [];
+  #unfinished = '';
+
+  constructor(plan: Plan, settings: RunSettings) {
+    this.#plan = plan;
+    const record = (line: string): void => void this.#trace.push(line);
+    this.#world = new World({
+      seed: `${plan.scenario}/${plan.seed}`,
+      ...(settings.trace === true ? { record } : {}),
+    });
+    this.#cluster = makeCluster(this.#world, plan);
+    this.#faults = new Faults(this.#world, this.#cluster);
+    this.#world.trace.on('aae.snapshot.rejected', ({ host, atUs, fields }) => {
+      this.#rejections.push({ node: host, atUs, reason: String(fields['reason']) });
+    });
+    const durable = new DurableTags();
+    for (const name of this.#cluster.names) {
+      this.#cluster
+        .host(name)
+        .disk.onDurable(({ image, from, to }) => durable.becameDurable(name, image, from, to));
+    }
+    const witness = keepsBooks(plan) ? new Witness(this.#world, this.#cluster, plan.nodes) : undefined;
+    this.#witness = witness;
+    const onScraped = (node: string): void => witness?.look(node, 'running');
+    this.#load = new Load(this.#world, this.#cluster, plan, this.#recorder, durable, onScraped);
+  }
+
+  async begin(): Promise<void> {
+    const { members } = this.#cluster;
+    for (const name of members) this.#cluster.start(name);
+    await this.#until(() => members.every((name) => this.#cluster.serves(name)), startUsMax);
+    await this.#pass(acquaintanceUs);
+  }
+
+  async storm(): Promise<void> {
+    const startUs = this.#world.nowUs;
+    this.#world.trace.note('run.storm.began');
+    this.#faults.arrange(this.#plan.faults, startUs);
+    this.#load.begin(startUs);
+    this.#lookAtRandom();
+    await this.#pass(this.#plan.stormUs);
+  }
+
+  async calm(): Promise<void> {
+    this.#world.trace.note('run.calm.began');
+    this.#faults.calm();
+    this.#load.end();
+    await this.#pass(this.#plan.calmUs);
+  }
+
+  async settle(): Promise<void> {
+    this.#world.trace.note('run.settling.began');
+    const endUs = this.#world.nowUs + this.#plan.settleUsMax;
+    await this.#until(() => this.#load.idle, this.#plan.settleUsMax);
+    this.#load.readBack(() => this.#world.nowUs >= endUs);
+    await this.#until(() => this.#load.idle, this.#plan.settleUsMax + lastWordsUs);
+    this.#world.after(1, 'look', () => this.#lookAtAll('settled'));
+    await this.#pass(1);
+  }
+
+  async stop(): Promise<void> {
+    if (this.#unfinished !== '') return;
+    this.#world.trace.note('run.stop.began');
+    const left = await this.#cluster.stopAll(stopUsMax);
+    for (const [node, leaks] of left) {
+      const atUs = this.#world.nowUs;
+      const stopped = leaks !== 'stuck';
+      this.#stops.push({ node, atUs, stopped, left: stopped ? namesOfLeaks(leaks) : [] });
+    }
+  }
+
+  outcome(): RunOutcome {
+    const { history } = this.#recorder;
+    return {
+      reports: this.#reports(),
+      digest: this.#world.digest(),
+      events: this.#world.eventCount,
+      virtualUs: this.#world.nowUs,
+      outcomes: countOutcomes(history),
+      history,
+      accounts: this.#witness?.accounts ?? [],
+      struck: this.#faults.struck,
+      unfinished: this.#unfinished,
+      trace: this.#trace,
+    };
+  }
+
+  #reports(): readonly CheckReport[] {
+    const { history } = this.#recorder;
+    const failures = this.#world.failures.map(({ atUs, host, what, error }) => ({
+      atUs,
+      text: `${host === '' ? 'the world' : host}: ${what}: ${error instanceof Error ? error.message : String(error)}`,
+    }));
+    const checks: readonly (readonly [InvariantId, () => CheckReport])[] = [
+      ['INV4', () => checkDurability(history)],
+      ['INV5', () => checkAcknowledgement(history)],
+      ['INV13', () => checkSnapshotRejection(this.#faults.flips, this.#rejections)],
+      ['INV16', () => checkMalformedInput(this.#load.garbage, this.#load.pings)],
+      ['INV17', () => checkRingAgreement(this.#load.rings, this.#cluster.members)],
+      ['INV23', () => checkLeaks(this.#stops)],
+      ['INV24', () => checkLedger(this.#witness?.accounts ?? [], this.#witness?.missed ?? 0)],
+      ['INV25', () => checkStatsAgreement(this.#load.scrapes)],
+      ['INV26', () => checkExposition(this.#load.scrapes, this.#witness?.accounts ?? [])],
+      ['INV32', () => checkFailures(this.#cluster.lives(), failures)],
+    ];
+    const wanted = checks.filter(([invariant]) => this.#plan.floors[invariant] !== undefined);
+    return wanted.map(([, check]) => check());
+  }
+
+  /** The books are compared with the nodes' numbers at any instant. */
+  #lookAtRandom(): void {
+    const random = this.#world.random.fork('looks');
+    for (let count = 0; count < looksPerStorm; count++) {
+      this.#world.after(random.below(this.#plan.stormUs), 'look', () => this.#lookAtAll('running'));
+    }
+  }
+
+  #lookAtAll(moment: Moment): void {
+    for (const name of this.#cluster.names) this.#witness?.look(name, moment);
+  }
+
+  /** Lets `us` pass. */
+  async #pass(us: number): Promise<void> {
+    const endUs = this.#world.nowUs + us;
+    this.#world.at(endUs, 'phase', () => {
+      // Something has to happen at the end of a phase, or a quiet world would end it early.
+    });
+    await this.#until(() => this.#world.nowUs >= endUs, us);
+  }
+
+  /** Lets time pass until the goal is reached or the budget is spent; breaks the run off when it takes too many events. */
+  async #until(goal: () => boolean, budgetUs: number): Promise<void> {
+    const world = this.#world;
+    if (this.#unfinished !== '' || goal()) return;
+    await world.runUntil(() => goal() || world.eventCount > eventsMax, budgetUs);
+    if (world.eventCount > eventsMax) this.#unfinished = `the run was broken off after ${eventsMax} events`;
+  }
+}
+
+function keepsBooks({ floors }: Plan): boolean {
+  return floors.INV24 !== undefined || floors.INV26 !== undefined;
+}
+
+/** A cluster with the plan's settings; what the configuration refuses is the plan's fault. */
+function makeCluster(world: World, plan: Plan): Cluster {
+  try {
+    return new Cluster(world, plan.nodes, plan.settings);
+  } catch (cause) {
+    if (!(cause instanceof LockstepError) || cause.code !== 'ConfigInvalid') throw cause;
+    throw new LockstepError('PlanInvalid', `plan.settings: ${cause.message}`, { cause });
+  }
+}
+
+function namesOfLeaks(leaks: Leaks): readonly string[] {
+  const { timers, connections, listeners, files, locks, tasks } = leaks;
+  const lists = Object.entries({ connections, listeners, files, locks, tasks });
+  return [
+    ...(timers === 0 ? [] : [`${timers} timers`]),
+    ...lists.filter(([, names]) => names.length > 0).map(([kind, names]) => `${kind}: ${names.join(' ')}`),
+  ];
+}
+
+function countOutcomes(history: History): OutcomeCounts {
+  const counts = { ok: 0, fail: 0, unknown: 0 };
+  for (const { outcome } of history) counts[outcome] += 1;
+  return counts;
+}

@@ -1,0 +1,128 @@
+/**
+ * The work that a worker thread does, one task at a time: run a seed (twice, where determinism is to be checked), run a
+ * plan, or make a failing plan small. Tasks and answers are plain data.
+ */
+import { present } from '../../engine/base/assert.ts';
+import { LockstepError } from '../../engine/base/errors.ts';
+import { findScenario } from '../../scenarios/catalogue.ts';
+import { checkDeterminism, firstDifference } from '../check/determinism.ts';
+import type { InvariantId } from '../check/report.ts';
+import { withFloor } from '../check/report.ts';
+import { generatePlan } from '../plan/plan-generation.ts';
+import type { Plan } from '../plan/plan.ts';
+import { shrinkPlan, withoutFloors } from '../plan/shrink.ts';
+import type { RunResult, Shrunk, Verdict } from './result.ts';
+import { brokenInvariant } from './result.ts';
+import type { RunOutcome } from './run.ts';
+import { runPlan } from './run.ts';
+import type { CrashPoint, CrashPointResult } from '../xa/crash-points.ts';
+import { runCrashPoints } from '../xa/crash-points.ts';
+
+export type Task =
+  | { readonly kind: 'seed'; readonly scenario: string; readonly seed: number }
+  | { readonly kind: 'plan'; readonly plan: Plan }
+  | { readonly kind: 'crashPoints'; readonly points: readonly CrashPoint[] }
+  | {
+      readonly kind: 'shrink';
+      readonly scenario: string;
+      readonly seed: number;
+      readonly invariant: InvariantId;
+    };
+
+/** Runs that shrinking may take. */
+export const shrinkRunsMax = 300;
+
+export type TaskAnswer =
+  | { readonly kind: 'ran'; readonly result: RunResult }
+  | { readonly kind: 'struck'; readonly result: CrashPointResult }
+  | { readonly kind: 'shrunk'; readonly shrunk: Shrunk };
+
+/** Milliseconds of real time, for reports only. */
+export type Stopwatch = () => number;
+
+export async function performTask(task: Task, stopwatch: Stopwatch): Promise<TaskAnswer> {
+  switch (task.kind) {
+    case 'seed':
+      return { kind: 'ran', result: await judgePlan(planOfSeed(task.scenario, task.seed), stopwatch) };
+    case 'plan':
+      return { kind: 'ran', result: await judgePlan(task.plan, stopwatch) };
+    case 'crashPoints':
+      return { kind: 'struck', result: await runCrashPoints(task.points) };
+    case 'shrink':
+      return {
+        kind: 'shrunk',
+        shrunk: await shrinkSeed(task.scenario, task.seed, task.invariant, stopwatch),
+      };
+  }
+}
+
+/** The plan of a scenario's seed. Throws `NotFound` for a name that no scenario has. */
+export function planOfSeed(name: string, seed: number): Plan {
+  const scenario = findScenario(name);
+  if (scenario === undefined) throw new LockstepError('NotFound', `there is no scenario "${name}"`);
+  return generatePlan(scenario, seed);
+}
+
+/** Runs a plan and says whether its invariants held; where the plan asks for INV29, it is run twice. */
+export async function judgePlan(plan: Plan, stopwatch: Stopwatch): Promise<RunResult> {
+  const startMs = stopwatch();
+  const outcome = await runPlan(plan);
+  const determinism = plan.floors.INV29 === undefined ? [] : [await checkTwice(plan, outcome)];
+  const reports = [...outcome.reports, ...determinism].map((report) =>
+    withFloor(report, plan.floors[report.invariant] ?? 0),
+  );
+  return {
+    scenario: plan.scenario,
+    seed: plan.seed,
+    verdict: verdictOf(outcome, reports),
+    reports,
+    digest: outcome.digest,
+    events: outcome.events,
+    outcomes: outcome.outcomes,
+    virtualUs: outcome.virtualUs,
+    wallMs: stopwatch() - startMs,
+    struck: outcome.struck,
+    because: outcome.unfinished,
+  };
+}
+
+function verdictOf(outcome: RunOutcome, reports: RunResult['reports']): Verdict {
+  if (reports.some((report) => !report.ok && !report.vacuous)) return 'failed';
+  if (outcome.unfinished !== '') return 'unknown';
+  return reports.every((report) => report.ok) ? 'passed' : 'failed';
+}
+
+async function checkTwice(plan: Plan, first: RunOutcome): Promise<RunResult['reports'][number]> {
+  const second = await runPlan(plan);
+  if (first.digest === second.digest) return checkDeterminism(first.digest, second.digest);
+  const traces = [await runPlan(plan, { trace: true }), await runPlan(plan, { trace: true })] as const;
+  return checkDeterminism(first.digest, second.digest, () =>
+    firstDifference(traces[0].trace, traces[1].trace),
+  );
+}
+
+async function shrinkSeed(
+  scenario: string,
+  seed: number,
+  invariant: InvariantId,
+  stopwatch: Stopwatch,
+): Promise<Shrunk> {
+  const whole = planOfSeed(scenario, seed);
+  // Only what broke is asked for again; a second run of each candidate would say nothing about it.
+  const plan: Plan = { ...whole, floors: { [invariant]: 0 } };
+  let last: RunResult | undefined;
+  const fails = async (candidate: Plan): Promise<boolean> => {
+    const result = await judgePlan(candidate, stopwatch);
+    if (brokenInvariant(result)?.invariant !== invariant) return false;
+    last = result;
+    return true;
+  };
+  const { plan: small, runs } = await shrinkPlan(plan, shrinkRunsMax, fails);
+  return {
+    plan: withoutFloors({ ...small, floors: whole.floors }),
+    result: present(last ?? (await judgePlan(plan, stopwatch)), 'a result'),
+    runs,
+    operations: [whole.operations.length, small.operations.length],
+    faults: [whole.faults.length, small.faults.length],
+  };
+}

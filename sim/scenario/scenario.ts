@@ -1,0 +1,79 @@
+/**
+ * A scenario is data: a cluster, a load, the faults that may strike, and what must hold. A seed turns it into a plan
+ * (plan-generation.ts), the run into a verdict.
+ */
+import type { InvariantId } from '../check/report.ts';
+import type { FaultKind } from '../plan/fault-kinds.ts';
+import type { NeedWord, PlanNode } from '../plan/plan.ts';
+
+/** A whole number drawn from `[least, most]`, both included. */
+export type Range = readonly [least: number, most: number];
+
+export interface ClusterShape {
+  readonly datacenters: number;
+  /** Per datacenter; every rack holds one copy of every key. */
+  readonly racks: number;
+  readonly nodesPerRack: number;
+  /** Nodes that FM1 brings in. */
+  readonly spares?: readonly Omit<PlanNode, 'spare'>[];
+}
+
+/** How often each is drawn, relative to the others. */
+export type Weights<Word extends string> = Readonly<Partial<Record<Word, number>>>;
+
+export interface LoadShape {
+  readonly clients: number;
+  readonly operations: Range;
+  readonly keys: number;
+  /** How many of the keys live in the bucket that keeps siblings. */
+  readonly siblingKeys: number;
+  /** Wait between two operations of one client, in microseconds. */
+  readonly thinkUs: Range;
+  readonly valueBytes: Range;
+  readonly kinds: Weights<'get' | 'put' | 'delete'>;
+  readonly needs: Weights<NeedWord>;
+  /** Bursts of garbage to the listeners. */
+  readonly garbage: Range;
+  /** Looks at `/stats` and `/metrics`. */
+  readonly scrapes: Range;
+}
+
+/** Faults of one kind that a seed may draw. */
+export interface FaultDraw {
+  readonly kind: FaultKind;
+  readonly count: Range;
+  /** How long each lasts, in microseconds; left out for kinds that are over at once. */
+  readonly forUs?: Range;
+  /** Narrower ranges than the kind's own. */
+  readonly params?: Readonly<Record<string, Range>>;
+  /** The nodes that it may strike; all members when left out. */
+  readonly targets?: readonly string[];
+  /** When it may strike; any time of the storm when left out. */
+  readonly atUs?: Range;
+  /** Largest number of nodes on the named side of a partition; every size when left out. */
+  readonly sideMax?: number;
+  /** Strike just after the nth event of a name at the target, in half of the draws; at a random instant otherwise. */
+  readonly after?: { readonly event: string; readonly nth: Range; readonly delayUs: Range };
+  /** Never switched off by the swarm: what the scenario is named after. */
+  readonly always?: boolean;
+}
+
+export interface Scenario {
+  /** The story's name, as the file's: `crash-and-restart`. */
+  readonly name: string;
+  /** One sentence: what happens and what must hold. */
+  readonly story: string;
+  readonly cluster: ClusterShape;
+  readonly load: LoadShape;
+  readonly faults: readonly FaultDraw[];
+  /** Load and faults. Faults begin within it; what lasts longer is healed at its end. */
+  readonly stormMs: number;
+  /** Everything healed and restarted, and left alone. */
+  readonly calmMs: number;
+  /** Longest virtual time that the final reads may take. */
+  readonly settleMsMax: number;
+  /** Engine settings that differ from the defaults, by dotted name. */
+  readonly settings?: Readonly<Record<string, number | string | boolean>>;
+  /** What must hold, each with the comparisons below which a run proves nothing. */
+  readonly invariants: Readonly<Partial<Record<InvariantId, number>>>;
+}

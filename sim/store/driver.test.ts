@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest';
+
+import type { LockstepError } from '../../engine/base/errors.ts';
+import type { Timer } from '../../engine/io/clock.ts';
+import type { DriverLimits } from '../../engine/store/driver.ts';
+import { driverDefaults, StoreDriver } from '../../engine/store/driver.ts';
+import type { StoreObserver } from '../../engine/store/observer.ts';
+import { silentObserver } from '../../engine/store/observer.ts';
+import type { StoreIo } from '../../engine/store/store-io.ts';
+import { JournalDisk } from '../enumerate/journal-disk.ts';
+import { keyNumber, makeRoom, openStore, smallOptions, writesOf } from '../enumerate/store-room.ts';
+import { WorldRandom } from '../world/random.ts';
+
+type Counts = Record<keyof StoreObserver, number>;
+
+interface Stage {
+  readonly disk: JournalDisk;
+  readonly driver: StoreDriver;
+  readonly counts: Counts;
+  /** Lets time pass: timers that are due fire. */
+  pass(us: number): void;
+}
+
+async function stage(
+  limits: Partial<DriverLimits> = {},
+  cacheBytes = smallOptions.cacheBytes,
+): Promise<Stage> {
+  const disk = new JournalDisk();
+  const room = makeRoom(disk, WorldRandom.root('driver'));
+  const timers: { atUs: number; fire: (() => void) | undefined }[] = [];
+  let nowUs = 0;
+  const after = (delayUs: number, fire: () => void): Timer => {
+    const timer: { atUs: number; fire: (() => void) | undefined } = { atUs: nowUs + delayUs, fire };
+    timers.push(timer);
+    return { cancel: () => (timer.fire = undefined) };
+  };
+  const io: StoreIo = { ...room.io, clock: { nowUs: () => nowUs, wallMs: () => 0, after } };
+  const store = await openStore({ ...room, io }, { ...smallOptions, cacheBytes });
+  const counts = Object.fromEntries(Object.keys(silentObserver).map((name) => [name, 0])) as Counts;
+  const count = (name: keyof StoreObserver) => (): void => void (counts[name] += 1);
+  const observer: StoreObserver = {
+    readRequested: count('readRequested'),
+    readAnswered: count('readAnswered'),
+    writeRequested: count('writeRequested'),
+    writeAnswered: count('writeAnswered'),
+    queueWaited: count('queueWaited'),
+    requestDropped: count('requestDropped'),
+    operationFailed: count('operationFailed'),
+    requestTimedOut: count('requestTimedOut'),
+    driverTimedOut: count('driverTimedOut'),
+    ejected: count('ejected'),
+    closed: count('closed'),
+  };
+  const driver = new StoreDriver(io, store, observer, { ...driverDefaults, ...limits });
+  const pass = (us: number): void => {
+    nowUs += us;
+    for (const timer of timers.filter(({ atUs }) => atUs <= nowUs)) {
+      const { fire } = timer;
+      timer.fire = undefined;
+      fire?.();
+    }
+  };
+  return { disk, driver, counts, pass };
+}
+
+const one = writesOf([{ key: 1, value: Buffer.from('one') }]);
+
+async function turns(count = 200): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await Promise.resolve();
+}
+
+describe('the driver', () => {
+  it('answers a write later and once, and a read of it from memory at once', async () => {
+    const { driver, counts } = await stage();
+    const answers: (LockstepError | undefined)[] = [];
+    expect(driver.tryWrite(one, (error) => answers.push(error))).toBe('ok');
+    expect(answers).toEqual([]);
+    expect([driver.inQueue, driver.outQueue]).toEqual([0, 1]);
+    await turns();
+    expect(answers).toEqual([undefined]);
+    let read: string | undefined;
+    driver.tryRead(keyNumber(1), (_error, value) => (read = value && Buffer.from(value).toString()));
+    expect(read).toBe('one');
+    expect([driver.inQueue, driver.outQueue, driver.outQueueBytes]).toEqual([0, 0, 0]);
+    expect(counts).toMatchObject({ writeRequested: 1, writeAnswered: 1, readRequested: 1, readAnswered: 1 });
+  });
+
+  it('queues what the store should not have yet, refuses what the queue cannot hold, and answers all it took', async () => {
+    const { driver, counts } = await stage({ storeWritesMax: 2, queueCountMax: 3 });
+    let answered = 0;
+    const outcomes = Array.from({ length: 7 }, () => driver.tryWrite(one, () => (answered += 1)));
+    expect(outcomes).toEqual(['ok', 'ok', 'ok', 'ok', 'ok', 'full', 'full']);
+    expect([driver.inQueue, driver.outQueue]).toEqual([3, 2]);
+    await turns(1000);
+    expect(answered).toBe(5);
+    expect(counts).toMatchObject({ writeRequested: 5, writeAnswered: 5, requestDropped: 2, queueWaited: 5 });
+  });
+
+  it('reads while every write is stuck', async () => {
+    const { driver, disk } = await stage();
+    driver.tryWrite(one, () => undefined);
+    await turns();
+    disk.halt();
+    for (let index = 0; index < 5; index++) driver.tryWrite(one, () => undefined);
+    await turns();
+    let read = false;
+    driver.tryRead(keyNumber(1), () => (read = true));
+    expect(read).toBe(true);
+  });
+
+  it('answers Timeout once when the store is silent, counts the silence once, and ignores what comes late', async () => {
+    const { driver, disk, counts, pass } = await stage({ timeoutUs: 1000 });
+    disk.halt();
+    const codes: (string | undefined)[] = [];
+    driver.tryWrite(one, (error) => codes.push(error?.code));
+    pass(600);
+    driver.tryWrite(one, (error) => codes.push(error?.code));
+    pass(500);
+    expect(codes).toEqual(['Timeout']);
+    pass(600);
+    await turns();
+    expect(codes).toEqual(['Timeout', 'Timeout']);
+    expect(counts).toMatchObject({ requestTimedOut: 2, driverTimedOut: 1, writeAnswered: 0 });
+  });
+
+  it('reports a store that went out of service, and refuses nothing silently', async () => {
+    const { driver, disk, counts } = await stage();
+    disk.watch((operation) => (operation === 'sync' ? 'fail' : undefined));
+    const codes: (string | undefined)[] = [];
+    driver.tryWrite(one, (error) => codes.push(error?.code));
+    await turns();
+    driver.tryWrite(one, (error) => codes.push(error?.code));
+    await turns();
+    expect(codes).toEqual(['StorageFailed', 'StorageFailed']);
+    expect(counts).toMatchObject({ ejected: 1, operationFailed: 2, writeAnswered: 2 });
+  });
+
+  it('refuses everything once closed and still answers what it took', async () => {
+    const { driver, counts } = await stage();
+    let answered = false;
+    driver.tryWrite(one, () => (answered = true));
+    driver.close();
+    expect(driver.tryWrite(one, () => undefined)).toBe('closed');
+    expect(driver.tryRead(keyNumber(1), () => undefined)).toBe('closed');
+    await turns();
+    expect(answered).toBe(true);
+    expect(counts).toMatchObject({ closed: 1, requestDropped: 2 });
+  });
+
+  it('queues reads that need the disk beyond their limit, and answers them all', async () => {
+    const { driver } = await stage({ diskReadsMax: 2 }, 0);
+    driver.tryWrite(one, () => undefined);
+    await turns();
+    let answered = 0;
+    for (let index = 0; index < 9; index++) driver.tryRead(keyNumber(1), () => (answered += 1));
+    expect(answered).toBe(0);
+    expect([driver.inQueue, driver.outQueue]).toEqual([7, 2]);
+    await turns(500);
+    expect(answered).toBe(9);
+  });
+});

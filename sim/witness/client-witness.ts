@@ -1,0 +1,187 @@
+/**
+ * What clients and a node say to one another, read off the wire by a reader of its own: requests as the process is
+ * handed them, answers as it writes them, and how connections end. The answers of a connection come in the order of
+ * its requests. Bytes that are no frame, and ends within one, are the client's fault and break the connection.
+ */
+import type { ClientReply } from '../../engine/api/pbc/client-codec.ts';
+import { decodeReply } from '../../engine/api/pbc/client-codec.ts';
+import type { Frame } from '../../engine/api/pbc/frames.ts';
+import { FrameReader } from '../../engine/api/pbc/frames.ts';
+import { defaultSessionLimits } from '../../engine/api/pbc/session.ts';
+import { messages } from '../../engine/api/pbc/schema.ts';
+import { LockstepError } from '../../engine/base/errors.ts';
+import type { CloseReason } from '../../engine/io/network.ts';
+import type { ClientTruth } from '../check/ledger/account.ts';
+import { Tallies } from './tallies.ts';
+
+type Asked = 'get' | 'put' | 'delete' | 'other';
+
+/** One connection of the binary protocol, at the server's side. */
+class Conversation {
+  readonly heard = new FrameReader(defaultSessionLimits.frameBytesMax);
+  readonly wrote = new FrameReader(Number.MAX_SAFE_INTEGER);
+  readonly owed: Asked[] = [];
+  broken = false;
+  toldEnd = false;
+  left: 'afterEnd' | 'first' | undefined;
+}
+
+/** One connection of the HTTP listener. */
+interface HttpExchange {
+  refused: boolean;
+  left: boolean;
+  toldEnd: boolean;
+}
+
+export class ClientWitness {
+  readonly #sums = new Tallies();
+  readonly #open = new Map<number, Conversation>();
+  readonly #http = new Map<number, HttpExchange>();
+
+  get truth(): ClientTruth {
+    const sums = this.#sums;
+    return {
+      open: this.#open.size + this.#http.size,
+      eof: sums.get('eof'),
+      broken: sums.get('broken'),
+      gets: sums.get('get'),
+      puts: sums.get('put'),
+      deletes: sums.get('delete'),
+      others: sums.get('other'),
+      valuesRead: sums.get('valuesRead'),
+      answers: sums.get('answers'),
+      errors: sums.under('error.'),
+      getErrors: sums.under('get.error.'),
+      writeErrors: sums.under('write.error.'),
+      abandonedGets: sums.get('abandoned.get'),
+      abandonedWrites: sums.get('abandoned.write'),
+    };
+  }
+
+  opened(id: number, http: boolean): void {
+    if (http) this.#http.set(id, { refused: false, left: false, toldEnd: false });
+    else this.#open.set(id, new Conversation());
+  }
+
+  heard(id: number, bytes: Uint8Array): void {
+    const conversation = this.#open.get(id);
+    if (conversation === undefined || conversation.broken || conversation.left !== undefined) return;
+    conversation.heard.push(bytes);
+    try {
+      for (let frame = conversation.heard.next(); frame !== undefined; frame = conversation.heard.next()) {
+        this.#asked(conversation, frame);
+      }
+    } catch (error) {
+      if (!(error instanceof LockstepError)) throw error;
+      this.#break(conversation);
+    }
+  }
+
+  wrote(id: number, bytes: Uint8Array): void {
+    const exchange = this.#http.get(id);
+    if (exchange !== undefined) this.#httpAnswered(exchange, bytes);
+    const conversation = this.#open.get(id);
+    if (conversation === undefined) return;
+    conversation.wrote.push(bytes);
+    for (let frame = conversation.wrote.next(); frame !== undefined; frame = conversation.wrote.next()) {
+      this.#answered(conversation.owed.shift() ?? 'other', decodeReply(frame));
+    }
+  }
+
+  toldEnd(id: number): void {
+    const exchange = this.#http.get(id);
+    if (exchange !== undefined) exchange.toldEnd = true;
+    const conversation = this.#open.get(id);
+    if (conversation === undefined) return;
+    conversation.toldEnd = true;
+    if (conversation.heard.pendingBytes === 0 || conversation.left !== undefined || conversation.broken)
+      return;
+    this.#break(conversation);
+  }
+
+  left(id: number): void {
+    const exchange = this.#http.get(id);
+    if (exchange !== undefined) exchange.left = true;
+    const conversation = this.#open.get(id);
+    if (conversation !== undefined) conversation.left = conversation.toldEnd ? 'afterEnd' : 'first';
+  }
+
+  closed(id: number, reason: CloseReason): void {
+    const exchange = this.#http.get(id);
+    if (exchange !== undefined) this.#count(causeOfHttp(exchange, reason));
+    this.#http.delete(id);
+    const conversation = this.#open.get(id);
+    if (conversation === undefined) return;
+    this.#open.delete(id);
+    this.#count(causeOf(conversation));
+    for (const asked of conversation.owed) {
+      if (asked === 'get') this.#sums.add('abandoned.get');
+      else if (asked !== 'other') this.#sums.add('abandoned.write');
+    }
+  }
+
+  /** The conversation is over: the node owes an error, and nothing more. */
+  #break(conversation: Conversation): void {
+    conversation.broken = true;
+    conversation.owed.push('other');
+    this.#sums.add('other');
+  }
+
+  #count(cause: 'eof' | 'broken' | 'closedHere'): void {
+    this.#sums.add(cause);
+  }
+
+  #asked(conversation: Conversation, frame: Frame): void {
+    const asked = requestOf(frame);
+    conversation.owed.push(asked);
+    this.#sums.add(asked);
+  }
+
+  #answered(asked: Asked, reply: ClientReply): void {
+    if (asked !== 'other') this.#sums.add('answers');
+    if (reply.kind === 'got') this.#sums.add('valuesRead', reply.message.content?.length ?? 0);
+    if (reply.kind !== 'failed') return;
+    const code = reply.code ?? '';
+    this.#sums.add(`error.${code}`);
+    if (asked === 'get') this.#sums.add(`get.error.${code}`);
+    else if (asked !== 'other') this.#sums.add(`write.error.${code}`);
+  }
+
+  /** Nobody but strangers talks to the HTTP listener: what is answered there is a refusal. */
+  #httpAnswered(exchange: HttpExchange, bytes: Uint8Array): void {
+    const status = /^HTTP\/1\.1 (\d{3})/.exec(Buffer.from(bytes.subarray(0, 12)).toString('latin1'))?.[1];
+    if (status === undefined || status === '404' || status === '405' || status < '400') return;
+    if (status !== '413') exchange.refused = true;
+    this.#sums.add(`error.${status}`);
+  }
+}
+
+function causeOf({ broken, left }: Conversation): 'eof' | 'broken' | 'closedHere' {
+  if (broken) return 'broken';
+  if (left === undefined) return 'broken';
+  return left === 'afterEnd' ? 'eof' : 'closedHere';
+}
+
+function causeOfHttp(
+  { refused, left, toldEnd }: HttpExchange,
+  reason: CloseReason,
+): 'eof' | 'broken' | 'closedHere' {
+  if (refused || (reason !== 'ended' && reason !== 'closedHere')) return 'broken';
+  return toldEnd || !left ? 'eof' : 'closedHere';
+}
+
+/** What a frame asks for; `other` for what is no request for an object, or a malformed one. */
+function requestOf({ code, body }: Frame): Asked {
+  try {
+    if (code === messages.getReq.code) return named(messages.getReq.decode(body), 'get');
+    if (code === messages.putReq.code) return named(messages.putReq.decode(body), 'put');
+    if (code === messages.delReq.code) return named(messages.delReq.decode(body), 'delete');
+  } catch (error) {
+    if (!(error instanceof LockstepError)) throw error;
+  }
+  return 'other';
+}
+
+function named(message: { readonly bucket: Uint8Array }, asked: Asked): Asked {
+  return message.bucket.length === 0 ? 'other' : asked;
+}

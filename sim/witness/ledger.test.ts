@@ -1,0 +1,109 @@
+/** The ledger over real runs: it holds, and whoever counts one too many, or one too few, is noticed. */
+import { beforeAll, describe, expect, it } from 'vitest';
+
+import { present } from '../../engine/base/assert.ts';
+import { checkExposition } from '../check/exposition.ts';
+import type { CountedSample, LifeAccount } from '../check/ledger/account.ts';
+import { checkLedger, claimsOf } from '../check/ledger/ledger.ts';
+import { runPlan } from '../run/run.ts';
+import { planOfSeed } from '../run/task.ts';
+
+let accounts: readonly LifeAccount[];
+let settled: LifeAccount;
+
+beforeAll(async () => {
+  accounts = (await runPlan({ ...planOfSeed('calm', 1), stormUs: 800_000 })).accounts;
+  settled = present(
+    accounts.find(({ moment }) => moment === 'settled'),
+    'an account after the calm',
+  );
+});
+
+/** Families that no equation speaks of; reports/README.md gives the reason of each. */
+const unequated: readonly RegExp[] = [
+  /^svc_(build_info|uptime_seconds|timestamp_seconds|memory_bytes)$/,
+  /_microseconds$/,
+  /^svc_payload_size_bytes$/,
+  /_queue_p99$/,
+  /^aae_/,
+  /^svc_store_(keys|disk_bytes|live_bytes|merges_total)$/,
+  /^svc_hints_kept(_bytes)?$/,
+  /^svc_transaction/,
+];
+
+/** Families whose equations leave room: one more, or one less, may be the truth as well. */
+const bounded: readonly RegExp[] = [
+  /^svc_(alloc|free)_mbufs$/,
+  /^svc_pool_(remote_)?peer_dropped_requests_total$/,
+  /^svc_pool_peer_forward_error$/,
+  /^svc_server_read_(request|response)_bytes_total$/,
+  /^svc_server_(in|out)_queue_bytes$/,
+  /^svc_read_repairs_total$/,
+  /^svc_gossip_bytes_total$/,
+  /^svc_peer_handshakes_refused_total$/,
+  /^gossip_phi_score_milli$/,
+];
+
+function oneOf(patterns: readonly RegExp[], family: string): boolean {
+  return patterns.some((pattern) => pattern.test(family));
+}
+
+function noticed(index: number, sample: CountedSample): boolean {
+  const counted = settled.counted.map((other, at) => (at === index ? sample : other));
+  return !checkLedger([{ ...settled, counted }], 0).ok;
+}
+
+describe('the ledger', () => {
+  it('holds at every instant of a run, crashes and restarts included', async () => {
+    expect(checkLedger(accounts, 0).reasons).toEqual([]);
+    const crashed = await runPlan({ ...planOfSeed('crash-and-restart', 1), stormUs: 1_500_000 });
+    expect(checkLedger(crashed.accounts, 0).reasons).toEqual([]);
+    expect(new Set(crashed.accounts.map(({ moment }) => moment))).toContain('crashed');
+  });
+
+  it('speaks of every family but those with a reason', () => {
+    const { families } = claimsOf(settled);
+    const silent = settled.counted.map(({ family }) => family).filter((family) => !families.has(family));
+    expect(silent.filter((family) => !oneOf(unequated, family))).toEqual([]);
+    expect([...families].filter((family) => oneOf(unequated, family))).toEqual([]);
+  });
+
+  it('notices one too many and one too few of every number that the world knows', () => {
+    const missed = settled.counted.filter((sample, index) => {
+      const { family, value } = sample;
+      if (oneOf(unequated, family) || oneOf(bounded, family)) return false;
+      const more = noticed(index, { ...sample, value: value + 1 });
+      return !more || (value > 0 && !noticed(index, { ...sample, value: value - 1 }));
+    });
+    expect(missed.map(({ family, labels }) => `${family} ${JSON.stringify(labels)}`)).toEqual([]);
+  });
+
+  it('notices a histogram that was not told of an operation, or twice', () => {
+    for (const [histogram, count] of Object.entries(settled.recorded)) {
+      const recorded = { ...settled.recorded, [histogram]: count + 1 };
+      expect([histogram, checkLedger([{ ...settled, recorded }], 0).ok]).toEqual([histogram, false]);
+    }
+  });
+});
+
+describe('the exposition', () => {
+  it('may not fall within a life, and may within the next one', () => {
+    const family = 'svc_pool_peer_requests_total';
+    const fallen = (life: number): LifeAccount => ({
+      ...settled,
+      life,
+      counted: settled.counted.map((one) => (one.family === family ? { ...one, value: one.value - 1 } : one)),
+    });
+    const { node, life } = settled;
+    const series = `${family}{pool="lockstep"}`;
+    expect(checkExposition([], [settled, fallen(life)]).reasons[0]).toContain(
+      `${node} life ${life}: ${series} fell`,
+    );
+    expect(checkExposition([], [settled, fallen(life + 1)]).ok).toBe(true);
+  });
+
+  it('may not be malformed', () => {
+    const look = { id: 's0', node: 'n1', life: 'life 1', atUs: 5, seen: { stats: '{}', metrics: 'x 1' } };
+    expect(checkExposition([look], []).firstBad?.text).toContain('the text does not end with a newline');
+  });
+});

@@ -1,0 +1,40 @@
+/** What the stats listener and those who look at it say to one another. */
+import type { StatsListenerTruth } from '../check/ledger/account.ts';
+
+/** Answers of the listener's own; others are the HTTP edge's. */
+const counted: readonly string[] = ['200', '404', '405'];
+
+export class ListenerWitness {
+  readonly #open = new Set<number>();
+  #answers = 0;
+
+  get truth(): StatsListenerTruth {
+    return { open: this.#open.size, answers: this.#answers };
+  }
+
+  opened(id: number): void {
+    this.#open.add(id);
+  }
+
+  /** An answer is written whole, or head first. */
+  wrote(_id: number, bytes: Uint8Array): void {
+    const head = Buffer.from(bytes.subarray(0, 12)).toString('latin1');
+    if (head.startsWith('HTTP/1.1 ') && counted.includes(head.slice(9))) this.#answers += 1;
+  }
+
+  heard(): void {
+    // What is asked shows in what is answered.
+  }
+
+  toldEnd(): void {
+    // Nobody counts how it ended.
+  }
+
+  left(): void {
+    // Nor who ended it.
+  }
+
+  closed(id: number): void {
+    this.#open.delete(id);
+  }
+}

@@ -1,0 +1,175 @@
+/** What a node and its peers say to one another, read off the wire: frames by kind, and how connections end. */
+import type { CloseReason } from '../../engine/io/network.ts';
+import type { Frame } from '../../engine/wire/frames.ts';
+import { FrameDecoder, FrameError, headerBytes } from '../../engine/wire/frames.ts';
+import { isReplyKind, isRequestKind, replyKinds, requestKinds } from '../../engine/wire/kinds.ts';
+import type { AskedTruth, AskingTruth, LinkTruth } from '../check/ledger/account.ts';
+import { Tallies } from './tallies.ts';
+
+const limits = { frameBytesMax: 64 * 1024 * 1024 };
+
+class Talk {
+  readonly heard = new FrameDecoder(limits);
+  readonly wrote = new FrameDecoder(limits);
+  /** Frame bytes of requests without an answer. */
+  readonly unanswered = new Map<number, number>();
+  /** Requests heard, less answers written. */
+  underWay = 0;
+  left = false;
+  toldEnd = false;
+  cut = false;
+}
+
+abstract class PeerWitness {
+  protected readonly sums = new Tallies();
+  protected readonly open = new Map<number, Talk>();
+
+  opened(id: number): void {
+    this.open.set(id, new Talk());
+  }
+
+  heard(id: number, bytes: Uint8Array): void {
+    const talk = this.open.get(id);
+    if (talk === undefined || talk.left || talk.cut) return;
+    this.#read(talk, talk.heard, bytes, (frame) => this.hears(talk, frame));
+  }
+
+  wrote(id: number, bytes: Uint8Array): void {
+    const talk = this.open.get(id);
+    if (talk !== undefined) this.#read(talk, talk.wrote, bytes, (frame) => this.writes(talk, frame));
+  }
+
+  toldEnd(id: number): void {
+    const talk = this.open.get(id);
+    if (talk === undefined || talk.left) return;
+    this.#judge(talk, () => talk.heard.end());
+    talk.toldEnd = !talk.cut;
+  }
+
+  left(id: number): void {
+    const talk = this.open.get(id);
+    if (talk !== undefined) talk.left = true;
+  }
+
+  closed(id: number, reason: CloseReason): void {
+    const talk = this.open.get(id);
+    if (talk === undefined) return;
+    this.open.delete(id);
+    if (talk.cut) this.sums.add('broken');
+    else if (talk.toldEnd) this.sums.add('ended');
+    else if (talk.left) this.sums.add('left');
+    else this.sums.add(reason);
+  }
+
+  protected get links(): LinkTruth {
+    const { sums } = this;
+    return {
+      open: this.open.size,
+      ended: sums.get('ended'),
+      reset: sums.get('reset'),
+      timedOut: sums.get('timedOut'),
+      left: sums.get('left'),
+      broken: sums.get('broken'),
+      rejected: sums.get('rejected'),
+    };
+  }
+
+  protected abstract hears(talk: Talk, frame: Frame): void;
+  protected abstract writes(talk: Talk, frame: Frame): void;
+
+  #read(talk: Talk, decoder: FrameDecoder, bytes: Uint8Array, take: (frame: Frame) => void): void {
+    this.#judge(talk, () => {
+      decoder.push(bytes);
+      for (let frame = decoder.next(); frame !== undefined; frame = decoder.next()) take(frame);
+    });
+  }
+
+  /** Bytes that are no frame: what comes after them is nothing either. */
+  #judge(talk: Talk, step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      talk.cut = true;
+      this.sums.add('rejected');
+    }
+  }
+}
+
+/** The connections that the node made to peers of one kind. */
+export class AskingWitness extends PeerWitness {
+  get truth(): AskingTruth {
+    const { sums } = this;
+    const open = [...this.open.values()].flatMap((talk) => [...talk.unanswered.values()]);
+    return {
+      ...this.links,
+      refusedConnects: sums.get('connect.refused') + sums.get('connect.unreachable'),
+      timedOutConnects: sums.get('connect.timedOut'),
+      requests: sums.get('requests'),
+      requestBytes: sums.get('requestBytes'),
+      answers: sums.get('answers'),
+      answerBytes: sums.get('answerBytes'),
+      strayAnswers: sums.get('strayAnswers'),
+      unanswered: open.length,
+      unansweredBytes: open.reduce((left, right) => left + right, 0),
+      gossip: sums.get('gossip'),
+      gossipBytes: sums.get('gossipBytes'),
+      forwards: sums.get('forwards'),
+    };
+  }
+
+  connectFailed(failure: string): void {
+    this.sums.add(`connect.${failure}`);
+  }
+
+  protected writes(talk: Talk, { kind, id, body }: Frame): void {
+    if (!isRequestKind(kind) || kind === requestKinds.ping) return;
+    this.sums.add('requests');
+    this.sums.add('requestBytes', headerBytes + body.length);
+    if (kind === requestKinds.gossip) {
+      this.sums.add('gossip');
+      this.sums.add('gossipBytes', body.length);
+    }
+    if (kind === requestKinds.coordinateWrite) this.sums.add('forwards');
+    talk.unanswered.set(id, headerBytes + body.length);
+  }
+
+  protected hears(talk: Talk, { kind, id, body }: Frame): void {
+    if (!isReplyKind(kind) || kind === replyKinds.pong) return;
+    if (talk.unanswered.delete(id)) {
+      this.sums.add('answers');
+      this.sums.add('answerBytes', headerBytes + body.length);
+    } else this.sums.add('strayAnswers');
+  }
+}
+
+/** The connections that peers made to the node. */
+export class AskedWitness extends PeerWitness {
+  get truth(): AskedTruth {
+    const { sums } = this;
+    return {
+      ...this.links,
+      reads: sums.get('reads'),
+      forwardedWrites: sums.get('forwardedWrites'),
+      answersWritten: sums.get('answersWritten'),
+      gossip: sums.get('gossip'),
+      gossipBytes: sums.get('gossipBytes'),
+      underWay: [...this.open.values()].reduce((sum, talk) => sum + talk.underWay, 0),
+    };
+  }
+
+  protected hears(talk: Talk, { kind }: Frame): void {
+    if (isRequestKind(kind) && kind !== requestKinds.ping) talk.underWay += 1;
+    if (kind === requestKinds.readObject) this.sums.add('reads');
+    if (kind === requestKinds.coordinateWrite) this.sums.add('forwardedWrites');
+  }
+
+  protected writes(talk: Talk, { kind, body }: Frame): void {
+    if (!isReplyKind(kind) || kind === replyKinds.pong) return;
+    talk.underWay -= 1;
+    this.sums.add('answersWritten');
+    if (kind !== replyKinds.gossiped) return;
+    this.sums.add('gossip');
+    this.sums.add('gossipBytes', body.length);
+  }
+}

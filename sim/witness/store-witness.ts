@@ -1,0 +1,103 @@
+/**
+ * What a life writes to its store's log, read off the disk: batches as they lie there (the format of a group:
+ * engine/store/record.ts). Several writes may be under way at once, and each may take several calls of the disk: a batch
+ * counts when all of it has been written.
+ */
+import type { StoreTruth } from '../check/ledger/account.ts';
+
+const logFile = /^store\/\d+\.log$/;
+const groupMagic = 0x4c475250;
+const segmentHeadBytes = 64;
+const groupHeadBytes = 40;
+const recordHeadBytes = 28;
+const identityBytes = groupHeadBytes + recordHeadBytes;
+/** Where a segment's head says that it is copies of others (a merge), not a log. */
+const kindAt = 32;
+
+/** Identities of batches, by the life that first wrote them. */
+export type KnownBatches = Map<string, number>;
+
+export class StoreWitness {
+  readonly #life: number;
+  readonly #known: KnownBatches;
+  /** Where a write ended within a batch: the batch's place, by the place where the rest will be written. */
+  readonly #parts = new Map<string, number>();
+  /** Places where a write of new batches begins. */
+  readonly #begun = new Set<string>();
+  #batches = 0;
+  #contentBytes = 0;
+  #flushes = 0;
+
+  /** `known`: what earlier lives of the node wrote; a recovery may write the last of it once more. */
+  constructor(life: number, known: KnownBatches) {
+    this.#life = life;
+    this.#known = known;
+  }
+
+  get truth(): StoreTruth {
+    return { batches: this.#batches, contentBytes: this.#contentBytes, flushes: this.#flushes };
+  }
+
+  /** A write begins: whatever becomes of it, its batches are this life's, or an earlier one's again. */
+  writes(path: string, chunks: readonly Uint8Array[], offset: number): void {
+    if (!logFile.test(path)) return;
+    const content = Buffer.concat(chunks);
+    if (this.#isOurs(content, 0)) this.#begun.add(`${path} ${offset}`);
+    for (let at = 0, bytes = bytesAt(content, 0); bytes > 0; bytes = bytesAt(content, at)) {
+      this.#isOurs(content, at);
+      at += bytes;
+    }
+  }
+
+  /** Bytes from `from` to the end of `content` have been written. */
+  wrote(path: string, content: Buffer, from: number): void {
+    if (!logFile.test(path) || isMerge(content)) return;
+    const part = this.#parts.get(`${path} ${from}`);
+    this.#parts.delete(`${path} ${from}`);
+    if (this.#begun.delete(`${path} ${from}`)) this.#flushes += 1;
+    let at = part ?? from;
+    for (let bytes = bytesAt(content, at); bytes > 0; bytes = bytesAt(content, at)) {
+      if (at + bytes > content.length) break;
+      if (this.#isOurs(content, at)) this.#count(content, at);
+      at += bytes;
+    }
+    if (at < segmentHeadBytes) return;
+    if (at < content.length && (isBatch(content, at) || content.length - at < groupHeadBytes)) {
+      this.#parts.set(`${path} ${content.length}`, at);
+    }
+  }
+
+  /** A whole head lies there, of a batch that this life is the first to write. */
+  #isOurs(content: Buffer, at: number): boolean {
+    if (!isBatch(content, at) || at + identityBytes > content.length) return false;
+    const identity = identityOf(content, at);
+    const life = this.#known.get(identity) ?? this.#life;
+    this.#known.set(identity, life);
+    return life === this.#life;
+  }
+
+  #count(content: Buffer, at: number): void {
+    const records = content.readUInt32BE(at + 16);
+    this.#batches += 1;
+    this.#contentBytes += content.readUInt32BE(at + 12) - records * recordHeadBytes;
+  }
+}
+
+/** The head names the batch's place and number, its first record the content. */
+function identityOf(content: Buffer, at: number): string {
+  return content.toString('latin1', at, at + identityBytes);
+}
+
+function isMerge(content: Buffer): boolean {
+  return content.length >= segmentHeadBytes && content.readUInt32BE(kindAt) !== 0;
+}
+
+function isBatch(content: Buffer, at: number): boolean {
+  return at + 4 <= content.length && content.readUInt32BE(at) === groupMagic;
+}
+
+/** Bytes of the batch that lies there, as far as it says; 0 where none does. */
+function bytesAt(content: Buffer, at: number): number {
+  if (!isBatch(content, at) || at + groupHeadBytes > content.length) return 0;
+  return groupHeadBytes + content.readUInt32BE(at + 12);
+}

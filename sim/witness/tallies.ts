@@ -1,0 +1,18 @@
+/** Small sums that witnesses keep. */
+export class Tallies {
+  readonly #counts = new Map<string, number>();
+
+  add(name: string, count = 1): void {
+    this.#counts.set(name, (this.#counts.get(name) ?? 0) + count);
+  }
+
+  get(name: string): number {
+    return this.#counts.get(name) ?? 0;
+  }
+
+  /** The tallies whose names begin so, by the rest of their names. */
+  under(prefix: string): Readonly<Record<string, number>> {
+    const found = [...this.#counts].filter(([name]) => name.startsWith(prefix));
+    return Object.fromEntries(found.map(([name, count]) => [name.slice(prefix.length), count]));
+  }
+}

@@ -1,0 +1,170 @@
+/**
+ * Keeps the books of a run: for every life of every node, what the world saw pass its doors. It is told in the events
+ * themselves, so between two events its sums are those of the instant.
+ */
+import type { CloseReason } from '../../engine/io/network.ts';
+import { familiesOf } from '../../engine/stats/snapshot-families.ts';
+import type { StatsSnapshot } from '../../engine/stats/snapshot.ts';
+import type { CountedSample, LifeAccount, LifeTruth, Moment } from '../check/ledger/account.ts';
+import type { PlanNode } from '../plan/plan.ts';
+import type { Cluster } from '../world/cluster.ts';
+import { clusterPorts } from '../world/cluster.ts';
+import type { ConnectionEnd, ConnectionWatcher, DiskWatcher } from '../world/watchers.ts';
+import type { World } from '../world/world.ts';
+import { ClientWitness } from './client-witness.ts';
+import { ListenerWitness } from './listener-witness.ts';
+import { AskedWitness, AskingWitness } from './peer-witness.ts';
+import type { KnownBatches } from './store-witness.ts';
+import { StoreWitness } from './store-witness.ts';
+
+/** Everything about one life. */
+class LifeBook {
+  readonly clients = new ClientWitness();
+  readonly beside = new AskingWitness();
+  readonly near = new AskingWitness();
+  readonly far = new AskingWitness();
+  readonly asked = new AskedWitness();
+  readonly listener = new ListenerWitness();
+  readonly store: StoreWitness;
+
+  constructor(life: number, known: KnownBatches) {
+    this.store = new StoreWitness(life, known);
+  }
+}
+
+/** Who keeps the book of one connection. */
+interface ConnectionBook {
+  opened(id: number, http: boolean): void;
+  wrote(id: number, bytes: Uint8Array): void;
+  heard(id: number, bytes: Uint8Array): void;
+  toldEnd(id: number): void;
+  left(id: number): void;
+  closed(id: number, reason: CloseReason): void;
+}
+
+export class Witness {
+  readonly accounts: LifeAccount[] = [];
+  readonly #world: World;
+  readonly #cluster: Cluster;
+  readonly #nodes: ReadonlyMap<string, PlanNode>;
+  readonly #books = new Map<string, LifeBook>();
+  readonly #batches = new Map<string, KnownBatches>();
+  #missed = 0;
+  /** A life has ended. */
+  #ended = false;
+
+  constructor(world: World, cluster: Cluster, nodes: readonly PlanNode[]) {
+    this.#world = world;
+    this.#cluster = cluster;
+    this.#nodes = new Map(nodes.map((node) => [node.name, node]));
+    world.network.watch(this.#connections());
+    for (const { name } of nodes) cluster.host(name).disk.watch(this.#disks());
+    cluster.onLifeEnding((name, how) => {
+      this.look(name, how);
+      this.#ended = true;
+    });
+  }
+
+  /** Looks at nodes that did not serve. */
+  get missed(): number {
+    return this.#missed;
+  }
+
+  /** Takes the account of a node's life as it stands now. */
+  look(node: string, moment: Moment): void {
+    const snapshot = this.#cluster.statistics(node);
+    if (snapshot === undefined) {
+      this.#missed += 1;
+      return;
+    }
+    const life = this.#cluster.host(node).lives;
+    this.accounts.push({
+      node,
+      life,
+      atUs: this.#world.nowUs,
+      moment,
+      counted: samplesOf(snapshot),
+      recorded: snapshot.recorded,
+      truth: this.#truthOf(node, life),
+    });
+  }
+
+  #truthOf(node: string, life: number): LifeTruth {
+    const book = this.#bookOf(node, life);
+    const { ledger } = this.#world;
+    const failed = ledger.lines().filter(({ place, effect }) => {
+      return effect === 'operationFailed' && place.startsWith(`${node}:`);
+    });
+    return {
+      clients: book.clients.truth,
+      beside: book.beside.truth,
+      near: book.near.truth,
+      far: book.far.truth,
+      asked: book.asked.truth,
+      listener: book.listener.truth,
+      store: book.store.truth,
+      failedOperations: failed.reduce((sum, { count }) => sum + count, 0),
+      failedTasks: this.#cluster.host(node).io.failedTasks(),
+      undisturbed: !this.#ended && ledger.total({ effect: 'injected' }) === 0,
+      peers: [...this.#nodes.keys()].filter((name) => name !== node),
+    };
+  }
+
+  #connections(): ConnectionWatcher {
+    const book = (end: ConnectionEnd): ConnectionBook | undefined => this.#connectionBook(end);
+    return {
+      opened: (end) => book(end)?.opened(end.id, end.port === clusterPorts.http),
+      wrote: (end, bytes) => book(end)?.wrote(end.id, bytes),
+      heard: (end, bytes) => book(end)?.heard(end.id, bytes),
+      toldEnd: (end) => book(end)?.toldEnd(end.id),
+      left: (end) => book(end)?.left(end.id),
+      closed: (end, reason) => book(end)?.closed(end.id, reason),
+      connectFailed: (host, life, peer, port, failure) => {
+        if (port === clusterPorts.peer) this.#askingBook(host, life, peer)?.connectFailed(failure);
+      },
+    };
+  }
+
+  #disks(): DiskWatcher {
+    return {
+      writes: (host, life, path, chunks, offset) =>
+        this.#bookOf(host, life).store.writes(path, chunks, offset),
+      wrote: (host, life, path, content, from) => this.#bookOf(host, life).store.wrote(path, content, from),
+    };
+  }
+
+  /** Undefined for the connections of those who are no nodes. */
+  #connectionBook({ side, host, life, peer, port }: ConnectionEnd): ConnectionBook | undefined {
+    if (!this.#nodes.has(host)) return undefined;
+    if (side === 'client') return port === clusterPorts.peer ? this.#askingBook(host, life, peer) : undefined;
+    const book = this.#bookOf(host, life);
+    if (port === clusterPorts.peer) return book.asked;
+    return port === clusterPorts.stats ? book.listener : book.clients;
+  }
+
+  #askingBook(host: string, life: number, peer: string): AskingWitness | undefined {
+    const here = this.#nodes.get(host);
+    const there = this.#nodes.get(peer);
+    if (here === undefined) return undefined;
+    const book = this.#bookOf(host, life);
+    if (here.datacenter !== there?.datacenter) return book.far;
+    return here.rack === there.rack ? book.beside : book.near;
+  }
+
+  #bookOf(node: string, life: number): LifeBook {
+    const name = `${node}/${life}`;
+    const known = this.#books.get(name);
+    if (known !== undefined) return known;
+    const batches = this.#batches.get(node) ?? new Map<string, number>();
+    this.#batches.set(node, batches);
+    const book = new LifeBook(life, batches);
+    this.#books.set(name, book);
+    return book;
+  }
+}
+
+function samplesOf(snapshot: StatsSnapshot): readonly CountedSample[] {
+  return familiesOf(snapshot).flatMap(({ family, samples }) =>
+    samples.map(({ labels, value }) => ({ family: family.name, type: family.type, labels, value })),
+  );
+}

@@ -1,0 +1,282 @@
+/**
+ * A cluster in the world: the hosts of its nodes, their configurations, and the lives that run on them. The only place
+ * of the simulator that builds a Node.
+ */
+import { present } from '../../engine/base/assert.ts';
+import { LockstepError } from '../../engine/base/errors.ts';
+import type { NodeConfig } from '../../engine/config/config.ts';
+import { parseConfig } from '../../engine/config/config.ts';
+import type { Io } from '../../engine/io/io.ts';
+import type { Address } from '../../engine/io/network.ts';
+import type { Random } from '../../engine/io/random.ts';
+import { Node } from '../../engine/node.ts';
+import type { Member } from '../../engine/ring/ring.ts';
+import { Ring } from '../../engine/ring/ring.ts';
+import type { StatsSnapshot } from '../../engine/stats/snapshot.ts';
+import type { LifeRecord } from '../check/failures.ts';
+import type { PlanNode } from '../plan/plan.ts';
+import type { Host, Leaks, Survival } from './host.ts';
+import type { World } from './world.ts';
+
+/** Type of the buckets that keep siblings; the others are of the type `default`. */
+export const siblingsType = 'siblings';
+
+export const clusterPorts = { http: 8098, pb: 8087, peer: 8101, stats: 22222 } as const;
+
+export type ClusterPort = keyof typeof clusterPorts;
+
+/** Wall clocks are off by at most so much, and both clocks run fast or slow by at most so much. */
+const wallOffsetMsMax = 200;
+const driftPpmMax = 200;
+
+export type LifeEndListener = (name: string, how: 'crashed' | 'stopped') => void;
+
+/** A process on a host: its doors, and the node once it serves. */
+interface Life {
+  readonly io: Io;
+  node: Node | undefined;
+}
+
+interface Seat {
+  config: NodeConfig;
+  readonly host: Host;
+  readonly node: PlanNode;
+  life: Life | undefined;
+  /** `spare`: not a member yet. `gone`: it has left, or was replaced, and is not started again. */
+  standing: 'member' | 'spare' | 'gone';
+}
+
+export class Cluster {
+  readonly ring: Ring;
+  readonly #world: World;
+  readonly #nodes: readonly PlanNode[];
+  readonly #settings: Readonly<Record<string, unknown>>;
+  readonly #clocks: Random;
+  readonly #seats = new Map<string, Seat>();
+  readonly #lives: LifeRecord[] = [];
+  readonly #endings: LifeEndListener[] = [];
+
+  /** Puts a host for every node into the world; none is started. Throws `ConfigInvalid` for settings that are. */
+  constructor(world: World, nodes: readonly PlanNode[], settings: Readonly<Record<string, unknown>>) {
+    this.#world = world;
+    this.#nodes = nodes.filter((node) => node.spare !== true);
+    this.#settings = settings;
+    this.#clocks = world.random.fork('clocks');
+    for (const node of nodes) this.add(node, node.spare === true ? spareSettings(node) : {});
+    const members = [...this.#seats.values()].filter(({ standing }) => standing === 'member');
+    this.ring = new Ring(members.map(({ config }) => memberOf(config)));
+  }
+
+  /**
+   * Puts one more host into the world, for a node that the others' configurations do not name. `own` are settings of
+   * its own, by the names of the file; they may even give it another name than its host's.
+   */
+  add(node: PlanNode, own: Readonly<Record<string, unknown>> = {}): void {
+    const host = this.#world.addHost(node.name, {
+      wallOffsetMs: this.#clocks.below(2 * wallOffsetMsMax + 1) - wallOffsetMsMax,
+      driftPpm: this.#clocks.below(2 * driftPpmMax + 1) - driftPpmMax,
+    });
+    const config = configOf(node, this.#nodes, { ...this.#settings, ...own });
+    const standing = node.spare === true ? 'spare' : 'member';
+    this.#seats.set(node.name, { config, host, node, life: undefined, standing });
+  }
+
+  /** From its next life on a node has these settings of its own. */
+  reconfigure(node: PlanNode, own: Readonly<Record<string, unknown>>): void {
+    this.#seat(node.name).config = configOf(node, this.#nodes, { ...this.#settings, ...own });
+  }
+
+  get names(): readonly string[] {
+    return [...this.#seats.keys()];
+  }
+
+  /** Nodes that are to be up once all is well: without spares, and without those that are gone. */
+  get members(): readonly string[] {
+    const seats = [...this.#seats.values()].filter(({ standing }) => standing === 'member');
+    return seats.map(({ host }) => host.name);
+  }
+
+  /**
+   * FM1. A spare joins, in the place of a member that dies for good if it has one; a member leaves. False: the node is
+   * down, on its way already, or gone.
+   */
+  change(name: string): boolean {
+    const seat = this.#seat(name);
+    if (seat.standing === 'gone') return false;
+    if (seat.standing === 'member') return this.#leave(seat);
+    const { replaces } = seat.node;
+    if (replaces !== undefined) {
+      this.#seat(replaces).standing = 'gone';
+      this.crash(replaces, 'keepAll', 'silent');
+    }
+    seat.standing = 'member';
+    this.start(name);
+    return true;
+  }
+
+  #leave(seat: Seat): boolean {
+    const { life } = seat;
+    if (life?.node === undefined) return false;
+    const { node } = life;
+    try {
+      node.leave();
+    } catch (error) {
+      // It is on its way already.
+      if (error instanceof LockstepError) return false;
+      throw error;
+    }
+    life.io.spawn('leave', async () => {
+      await node.left;
+      seat.standing = 'gone';
+      this.beginStop(seat.host.name, () => undefined);
+    });
+    return true;
+  }
+
+  /** Where a node is reached. */
+  address(name: string, port: ClusterPort): Address {
+    return `${name}:${clusterPorts[port]}`;
+  }
+
+  host(name: string): Host {
+    return this.#seat(name).host;
+  }
+
+  /** A process lives on the node's host, whether it serves yet or not. */
+  isUp(name: string): boolean {
+    return this.#seat(name).life !== undefined;
+  }
+
+  /** The node has started and serves. */
+  serves(name: string): boolean {
+    return this.#seat(name).life?.node !== undefined;
+  }
+
+  /** What the node counts now; undefined while it does not serve. */
+  statistics(name: string): StatsSnapshot | undefined {
+    return this.#seat(name).life?.node?.statistics();
+  }
+
+  /** Calls `listener` at the end of every life: its numbers can be asked for a last time. */
+  onLifeEnding(listener: LifeEndListener): void {
+    this.#endings.push(listener);
+  }
+
+  /** Boots the host and starts the node on it; nothing when it is up. */
+  start(name: string): void {
+    const seat = this.#seat(name);
+    if (seat.life !== undefined) return;
+    const io = seat.host.boot();
+    const life: Life = { io, node: undefined };
+    seat.life = life;
+    io.spawn('node', async () => {
+      life.node = await Node.start(io, seat.config);
+    });
+  }
+
+  /** Ends a node's life in silence; nothing when it is down. */
+  crash(name: string, survival: Survival, connections: 'silent' | 'reset'): void {
+    const seat = this.#seat(name);
+    if (seat.life === undefined) return;
+    this.#record(seat, seat.life, 'crashed');
+    seat.life = undefined;
+    seat.host.crash(survival, connections);
+  }
+
+  /** Asks every living node to stop, lets time pass until they have, and reports what each left behind. */
+  async stopAll(budgetUs: number): Promise<ReadonlyMap<string, Leaks | 'stuck'>> {
+    const left = new Map<string, Leaks | 'stuck'>();
+    for (const { host, life } of this.#seats.values()) {
+      if (life?.node !== undefined) left.set(host.name, await this.stop(host.name, budgetUs));
+    }
+    return left;
+  }
+
+  /** Asks a node that serves to stop, lets time pass until it has, and reports what it left behind. */
+  async stop(name: string, budgetUs: number): Promise<Leaks | 'stuck'> {
+    const outcome: { left: Leaks | 'stuck' } = { left: 'stuck' };
+    this.beginStop(name, (leaks) => (outcome.left = leaks));
+    await this.#world.runUntil(() => outcome.left !== 'stuck', budgetUs);
+    if (outcome.left === 'stuck') this.#endLife(this.#seat(name));
+    return outcome.left;
+  }
+
+  /** FP7. Asks a node to stop; `onStopped` is told what it left behind. False: it does not serve. */
+  beginStop(name: string, onStopped: (left: Leaks) => void): boolean {
+    const seat = this.#seat(name);
+    const { life } = seat;
+    if (life?.node === undefined) return false;
+    const { node } = life;
+    life.io.spawn('stop', async () => {
+      await node.stop();
+      // In an event of its own, when this task is over: it is nothing that the node left behind.
+      this.#world.after(0, `stopped ${name}`, () => {
+        if (seat.life !== life) return;
+        this.#endLife(seat);
+        onStopped(seat.host.stop());
+      });
+    });
+    return true;
+  }
+
+  #endLife(seat: Seat): void {
+    if (seat.life !== undefined) this.#record(seat, seat.life, 'stopped');
+    seat.life = undefined;
+  }
+
+  /** Every life so far, those that still run included. */
+  lives(): readonly LifeRecord[] {
+    const running = [...this.#seats.values()].flatMap(({ host, life }) =>
+      life === undefined ? [] : [this.#recordOf(host, life)],
+    );
+    return [...this.#lives, ...running];
+  }
+
+  #record({ host }: Seat, life: Life, how: 'crashed' | 'stopped'): void {
+    for (const listener of this.#endings) listener(host.name, how);
+    this.#lives.push(this.#recordOf(host, life));
+  }
+
+  #recordOf(host: Host, { io }: Life): LifeRecord {
+    return { node: host.name, life: host.lives, failedTasks: io.failedTasks(), atUs: this.#world.nowUs };
+  }
+
+  #seat(name: string): Seat {
+    return present(this.#seats.get(name), `the node ${name}`);
+  }
+}
+
+/** The configuration as a file would give it, so that settings are read, checked and refused as an operator's are. */
+function configOf(
+  node: PlanNode,
+  nodes: readonly PlanNode[],
+  settings: Readonly<Record<string, unknown>>,
+): NodeConfig {
+  const file = {
+    name: node.name,
+    datacenter: node.datacenter,
+    rack: node.rack,
+    listen: `${node.name}:${clusterPorts.http}`,
+    pb_listen: `${node.name}:${clusterPorts.pb}`,
+    peer_listen: `${node.name}:${clusterPorts.peer}`,
+    stats_listen: `${node.name}:${clusterPorts.stats}`,
+    insecure: true,
+    bucket_types: { [siblingsType]: { allow_mult: true } },
+    seeds: nodes.map(({ name, datacenter, rack }) => ({
+      name,
+      datacenter,
+      rack,
+      address: `${name}:${clusterPorts.peer}`,
+    })),
+    ...settings,
+  };
+  return parseConfig(JSON.stringify({ lockstep: file }), {}, `${node.name}.json`);
+}
+
+function spareSettings({ replaces }: PlanNode): Readonly<Record<string, unknown>> {
+  return { join: 'joining', ...(replaces === undefined ? {} : { replace: replaces }) };
+}
+
+function memberOf({ name, datacenter, rack, tokens }: NodeConfig): Member {
+  return { node: name, datacenter, rack, tokens };
+}

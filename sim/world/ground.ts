@@ -1,0 +1,39 @@
+/** What every part of the world stands on: time, chance, the trace, the ledger, and the list of failures. */
+import type { LogLevel } from '../../engine/io/log.ts';
+import type { Ledger } from './ledger.ts';
+import type { WorldRandom } from './random.ts';
+import type { Timeline } from './timeline.ts';
+import type { Trace } from './trace.ts';
+import type { Tuning } from './tuning.ts';
+
+/** An error that nobody handled: out of an event, a task of `spawn`, or a promise. Anything but none is a bug. */
+export interface WorldFailure {
+  readonly atUs: number;
+  /** `''` for the world's own. */
+  readonly host: string;
+  /** Where it came from: an event's name, a task's name, `promise`. */
+  readonly what: string;
+  readonly error: unknown;
+}
+
+/** Who runs code: a life. */
+export interface Actor {
+  readonly host: string;
+  readonly alive: boolean;
+}
+
+export interface Ground {
+  readonly timeline: Timeline;
+  readonly trace: Trace;
+  readonly ledger: Ledger;
+  readonly tuning: Tuning;
+  /** The run's first stream; every part forks its own by name. */
+  readonly random: WorldRandom;
+  readonly logLevel: LogLevel;
+  /** Notes whose code runs from now on (until the next event), so that a failure in it has a name. */
+  enter(actor: Actor): void;
+  /** Between two batches of events: code of the engine that runs now was woken by no door. */
+  readonly outside: boolean;
+  /** Enters a failure. `host` is `''` for the world's own. */
+  fail(host: string, what: string, error: unknown): void;
+}

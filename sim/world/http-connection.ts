@@ -1,0 +1,176 @@
+/** One client's connection to a simulated HTTP listener: requests in, answers out, one at a time. */
+import type { Clock, Timer } from '../../engine/io/clock.ts';
+import type { HttpResponse, HttpService } from '../../engine/io/http.ts';
+import type { CloseReason, Connection, ConnectionHandler } from '../../engine/io/network.ts';
+import type { HttpRouter } from './http-router.ts';
+import type { HttpMessage } from './http-text.ts';
+import { HttpReader, HttpRefusal, formatMessage } from './http-text.ts';
+
+/** What connections of one listener share. */
+export interface HttpEdge {
+  readonly service: HttpService;
+  readonly router: HttpRouter;
+  readonly clock: Clock;
+  /** No more requests are wanted: every answer is a connection's last. */
+  readonly stopping: boolean;
+  /** A handler threw. */
+  handlerFailed(error: unknown): void;
+  closed(connection: HttpConnection): void;
+}
+
+/** How long a connection may idle between two requests, as on the machine. */
+const keepAliveUs = 72_000_000;
+const requestLine = /^([A-Z]+) (\S+) HTTP\/1\.[01]$/;
+
+export class HttpConnection implements ConnectionHandler {
+  readonly #edge: HttpEdge;
+  readonly #connection: Connection;
+  readonly #reader: HttpReader;
+  readonly #surplus: boolean;
+  #timer: Timer | undefined;
+  #answering = false;
+  #last = false;
+  #blame: 'eof' | 'error' | 'closedHere' = 'eof';
+
+  /** `surplus`: one connection too many, closed at once and not counted. */
+  constructor(edge: HttpEdge, connection: Connection, surplus: boolean) {
+    this.#edge = edge;
+    this.#connection = connection;
+    this.#surplus = surplus;
+    this.#reader = new HttpReader(edge.service.bodyBytesMax);
+    if (surplus) {
+      connection.destroy();
+      return;
+    }
+    edge.service.observer.opened();
+    this.#waitFor(edge.service.requestTimeoutMs * 1000);
+  }
+
+  onData(chunk: Uint8Array): void {
+    this.#reader.push(chunk);
+    this.#serveNext();
+  }
+
+  onDrain(): void {
+    // Answers are written whole; nothing waits for room.
+  }
+
+  onEnd(): void {
+    // Without a request under way nothing is left to say.
+    if (!this.#answering) this.#connection.end();
+    this.#last = true;
+  }
+
+  onClose(reason: CloseReason): void {
+    this.#timer?.cancel();
+    const inOrder = reason === 'ended' || reason === 'closedHere';
+    if (!this.#surplus) this.#edge.service.observer.closed(inOrder ? this.#blame : 'error');
+    this.#edge.closed(this);
+  }
+
+  /** The listener stops: goes now, or after the answer that is under way. */
+  stop(): void {
+    if (this.#blame === 'eof') this.#blame = 'closedHere';
+    if (this.#answering) this.#last = true;
+    else this.#connection.destroy();
+  }
+
+  destroy(): void {
+    this.#connection.destroy();
+  }
+
+  #serveNext(): void {
+    if (this.#answering || this.#last) return;
+    try {
+      const message = this.#reader.next();
+      if (message === undefined) return;
+      this.#timer?.cancel();
+      this.#serve(message);
+    } catch (error) {
+      if (!(error instanceof HttpRefusal)) throw error;
+      // A body that is too long is read away, so that the client, still sending, sees the answer.
+      if (error.status !== 413) this.#refuseAndEnd(error.status, error.message);
+      else this.#send(this.#edge.service.refused(413, error.message), false);
+    }
+  }
+
+  #serve(message: HttpMessage): void {
+    const [, method = '', target = ''] = requestLine.exec(message.start) ?? [];
+    if (method === '') throw new HttpRefusal(400, 'the request line is malformed');
+    if (message.headers['connection']?.toLowerCase() === 'close') this.#last = true;
+    this.#answering = true;
+    this.#answer(method, originOf(target), message);
+  }
+
+  #answer(method: string, target: string, { headers, body }: HttpMessage): void {
+    const queryAt = target.indexOf('?');
+    const path = queryAt < 0 ? target : target.slice(0, queryAt);
+    const query = new URLSearchParams(queryAt < 0 ? '' : target.slice(queryAt));
+    const { remote } = this.#connection;
+    const { answer, params } = this.#edge.router.find(method, path);
+    const headOnly = method === 'HEAD';
+    try {
+      const answered = answer({ method, params, path, query, headers, body, remote });
+      if (!(answered instanceof Promise)) this.#send(answered, headOnly);
+      else this.#sendLater(answered, headOnly);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #sendLater(answer: Promise<HttpResponse>, headOnly: boolean): void {
+    answer.then((late) => this.#send(late, headOnly)).catch((error: unknown) => this.#fail(error));
+  }
+
+  #fail(error: unknown): void {
+    this.#edge.handlerFailed(error);
+    this.#send(this.#edge.service.refused(500, 'the request failed'), false);
+  }
+
+  #send(answer: HttpResponse, headOnly: boolean): void {
+    const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
+    const bodiless = answer.status === 204 || answer.status === 304;
+    const last = this.#last || this.#edge.stopping;
+    const headers = Object.entries(answer.headers);
+    if (last) headers.push(['Connection', 'close']);
+    const sent = bodiless || headOnly ? Buffer.alloc(0) : body;
+    this.#connection.write(
+      formatMessage(`HTTP/1.1 ${answer.status}`, headers, sent, bodiless ? undefined : body),
+    );
+    this.#answering = false;
+    if (last) {
+      this.#last = true;
+      this.#connection.end();
+      return;
+    }
+    this.#waitFor(keepAliveUs);
+    this.#serveNext();
+  }
+
+  #refuseAndEnd(status: number, reason: string): void {
+    this.#blame = 'error';
+    this.#last = true;
+    this.#send(this.#edge.service.refused(status, reason), false);
+  }
+
+  #waitFor(us: number): void {
+    this.#timer?.cancel();
+    this.#timer = this.#edge.clock.after(us, () => this.#timeOut());
+  }
+
+  #timeOut(): void {
+    if (this.#answering) return;
+    if (this.#reader.begun) this.#refuseAndEnd(408, 'the request took too long');
+    else {
+      if (this.#blame === 'eof') this.#blame = 'closedHere';
+      this.#connection.destroy();
+    }
+  }
+}
+
+/** The target without scheme and host, which a client may send to a proxy and must be understood (RFC 9112, 3.2.2). */
+function originOf(target: string): string {
+  if (target.startsWith('/')) return target;
+  const rest = target.replace(/^https?:\/\/[^/?#]*/i, '');
+  return rest.startsWith('/') ? rest : `/${rest}`;
+}

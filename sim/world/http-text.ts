@@ -1,0 +1,129 @@
+/**
+ * HTTP/1.1 as text, as far as the world speaks it: a head of lines, and a body as long as `Content-Length` says. Both
+ * the simulated edge and the simulated client read with it. What is not understood (another transfer coding, a
+ * malformed head) is a typed refusal.
+ */
+import { ByteQueue } from './byte-queue.ts';
+
+/** What arrived is no HTTP that is understood, or exceeds a limit; `status` is the answer to it. */
+export class HttpRefusal extends Error {
+  override readonly name = 'HttpRefusal';
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export interface HttpMessage {
+  /** The request line or the status line. */
+  readonly start: string;
+  /** Names in lower case; repeated headers joined by `, `. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: Buffer;
+}
+
+/** As on the machine: a request line may hold a key of 32 KiB, each byte percent-encoded. */
+const headBytesMax = 256 * 1024;
+const headEnd = Buffer.from('\r\n\r\n');
+
+/** Reads messages from a stream of bytes. */
+export class HttpReader {
+  readonly #bodyBytesMax: number;
+  readonly #received = new ByteQueue();
+  #head: Buffer = Buffer.alloc(0);
+  #message: { readonly start: string; readonly headers: HttpMessage['headers'] } | undefined;
+  #bodyBytes = 0;
+  #skipBytes = 0;
+
+  constructor(bodyBytesMax: number) {
+    this.#bodyBytesMax = bodyBytesMax;
+  }
+
+  /** Something of a message has arrived that is not whole. */
+  get begun(): boolean {
+    return this.#message !== undefined || this.#head.length > 0 || this.#received.length > 0;
+  }
+
+  push(chunk: Uint8Array): void {
+    this.#received.push(chunk);
+  }
+
+  /**
+   * The next whole message; undefined when more must arrive first. `bodiless` says that no body follows whatever the
+   * headers say. Throws `HttpRefusal`; after a body that is too large the reader goes on behind it.
+   */
+  next(bodiless = false): HttpMessage | undefined {
+    this.#skip();
+    if (this.#message === undefined && !this.#readHead(bodiless)) return undefined;
+    if (this.#message === undefined || this.#received.length < this.#bodyBytes) return undefined;
+    const { start, headers } = this.#message;
+    const bytes = this.#bodyBytes === 0 ? new Uint8Array(0) : this.#received.take(this.#bodyBytes);
+    this.#message = undefined;
+    return { start, headers, body: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length) };
+  }
+
+  #readHead(bodiless: boolean): boolean {
+    if (this.#received.length > 0) {
+      this.#head = Buffer.concat([this.#head, this.#received.take(this.#received.length)]);
+    }
+    const end = this.#head.indexOf(headEnd);
+    if (Math.max(end, end < 0 ? this.#head.length : 0) > headBytesMax) {
+      throw new HttpRefusal(431, 'the head of the request is too long');
+    }
+    if (end < 0) return false;
+    const lines = this.#head.toString('latin1', 0, end).split('\r\n');
+    this.#received.push(this.#head.subarray(end + headEnd.length));
+    this.#head = Buffer.alloc(0);
+    const [start = '', ...rest] = lines;
+    const headers = headersOf(rest);
+    this.#bodyBytes = bodiless ? 0 : bodyBytesOf(headers);
+    if (this.#bodyBytes > this.#bodyBytesMax) {
+      this.#skipBytes = this.#bodyBytes;
+      throw new HttpRefusal(413, `the body is longer than ${this.#bodyBytesMax} bytes`);
+    }
+    this.#message = { start, headers };
+    return true;
+  }
+
+  /** Reads a refused body away, as far as it has arrived. */
+  #skip(): void {
+    const bytes = Math.min(this.#skipBytes, this.#received.length);
+    if (bytes > 0) this.#received.take(bytes);
+    this.#skipBytes -= bytes;
+  }
+}
+
+/** A message's bytes. `Content-Length` is added when `lengthOf` is given (the body's, even where none follows). */
+export function formatMessage(
+  start: string,
+  headers: readonly (readonly [name: string, value: string])[],
+  body: Uint8Array,
+  lengthOf: Uint8Array | undefined,
+): Buffer {
+  const lines = [start, ...headers.map(([name, value]) => `${name}: ${value}`)];
+  if (lengthOf !== undefined) lines.push(`Content-Length: ${lengthOf.length}`);
+  return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
+}
+
+function headersOf(lines: readonly string[]): Record<string, string> {
+  const headers = new Map<string, string>();
+  for (const line of lines) {
+    const colon = line.indexOf(':');
+    if (colon < 1 || /\s/.test(line.slice(0, colon))) throw new HttpRefusal(400, 'a header is malformed');
+    const name = line.slice(0, colon).toLowerCase();
+    const value = line.slice(colon + 1).trim();
+    const known = headers.get(name);
+    headers.set(name, known === undefined ? value : `${known}, ${value}`);
+  }
+  return Object.fromEntries(headers);
+}
+
+function bodyBytesOf(headers: Readonly<Record<string, string>>): number {
+  if (headers['transfer-encoding'] !== undefined)
+    throw new HttpRefusal(400, 'no transfer coding is understood');
+  const length = headers['content-length'] ?? '0';
+  if (!/^\d{1,15}$/.test(length)) throw new HttpRefusal(400, 'the content length is malformed');
+  return Number(length);
+}

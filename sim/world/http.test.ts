@@ -1,0 +1,97 @@
+/** The HTTP edge's laws in the world. */
+import { describe, expect, it } from 'vitest';
+import { present } from '../../engine/base/assert.ts';
+import { ConnectionRecorder } from '../../engine/io/connection-recorder.contract.ts';
+import { httpContract, ok, route, serviceOf } from '../../engine/io/http.contract.ts';
+import type { HttpHarness } from '../../engine/io/http.contract.ts';
+import { worldHarness } from './world-harness.contract.ts';
+import { World } from './world.ts';
+
+httpContract('world', makeHarness);
+
+async function makeHarness(seed: number): Promise<HttpHarness> {
+  const world = new World({ seed });
+  const { http } = world.addHost('server').boot();
+  const visitor = world.addHost('visitor');
+  const { clock } = visitor.boot();
+  return {
+    // A handler that throws is a bug wherever it is; one law makes it do so.
+    ...worldHarness(world, clock, ['http.handler']),
+    http,
+    listenAddress: 'server:0',
+    exchange: (address, { method, target, headers = [], body }) =>
+      world.httpClient(visitor).exchange(address, { method, target, headers, body }, 30_000_000),
+  };
+}
+
+describe('the HTTP edge in the world', () => {
+  it('answers garbage 400 and closes, a head too long 431, a request too slow 408', async () => {
+    for (const [bytes, status] of [
+      ['what is this\r\n\r\n', '400'],
+      ['GET / HTTP/1.1\r\nno colon\r\n\r\n', '400'],
+      ['PUT / HTTP/1.1\r\nContent-Length: much\r\n\r\n', '400'],
+      [`GET /${'x'.repeat(300_000)}`, '431'],
+      ['GET / HT', '408'],
+    ] as const) {
+      const { world, counted, visitor } = await room();
+      const dial = visitor.network.connect('server:80', 1_000_000);
+      await world.runUntil(dial, 1_000_000);
+      const connection = await dial;
+      const heard = ConnectionRecorder.start(connection);
+      connection.write(Buffer.from(bytes));
+      await world.runUntil(() => heard.ended, 60_000_000);
+      expect(heard.received().toString('latin1').split('\r\n')[0]).toBe(`HTTP/1.1 ${status}`);
+      connection.destroy();
+      await world.run({ untilUs: world.nowUs + 1_000_000 });
+      expect(counted).toEqual(['opened', 'error']);
+      expect(world.failures).toEqual([]);
+    }
+  });
+
+  it('serves the requests of one connection in order', async () => {
+    const { world, visitor } = await room();
+    const dial = visitor.network.connect('server:80', 1_000_000);
+    await world.runUntil(dial, 1_000_000);
+    const heard = ConnectionRecorder.start(await dial);
+    const requests = ['1', '2', '3'].map((name) => `GET /${name} HTTP/1.1\r\n\r\n`);
+    (await dial).write(Buffer.from(requests.join('')));
+    await world.run({ untilUs: world.nowUs + 1_000_000 });
+    expect(
+      heard
+        .received()
+        .toString('latin1')
+        .match(/it is \d/g),
+    ).toEqual(['it is 1', 'it is 2', 'it is 3']);
+    expect(heard.closed).toBe(undefined);
+  });
+
+  it('is cut by partitions and crashes as everything else is', async () => {
+    const { world } = await room();
+    const visitor = world.mustGetHost('visitor');
+    const ask = async (): Promise<string> => {
+      const request = { method: 'GET', path: '/x' } as const;
+      const answer = world.httpClient(visitor).request('server:80', request, 2_000_000);
+      await world.runUntil(answer, 10_000_000);
+      return answer.then(
+        ({ status }) => String(status),
+        (error: unknown) => (error instanceof Error ? error.name : ''),
+      );
+    };
+    expect(await ask()).toBe('200');
+    const partition = world.network.partition(['server'], ['visitor']);
+    expect(await ask()).toBe('ConnectError');
+    partition.lift();
+    world.after(700, 'crash', () => world.mustGetHost('server').crash('dropAll'));
+    expect(await ask()).toMatch(/Error$/);
+  });
+});
+
+async function room() {
+  const world = new World({ seed: 1, tuning: { network: { splitOneIn: 0 } } });
+  const counted: string[] = [];
+  const [server, visitor] = ['server', 'visitor'].map((name) => world.addHost(name).boot());
+  const routes = [route('GET', '/:x', ({ params }) => ok(`it is ${params['x'] ?? ''}`))];
+  const serving = present(server, 'server').http.serve('server:80', serviceOf(routes, counted));
+  await world.runUntil(serving, 1_000_000);
+  return { world, counted, visitor: present(visitor, 'visitor') };
+}

@@ -1,0 +1,81 @@
+/**
+ * The HTTP edge of the world: a service's routes behind a listener of the simulated network, so that latency, cuts,
+ * resets and crashes act on HTTP as on everything else.
+ */
+import { Deferred } from '../../engine/base/deferred.ts';
+import type { Clock } from '../../engine/io/clock.ts';
+import type { Http, HttpListener, HttpService } from '../../engine/io/http.ts';
+import type { Log } from '../../engine/io/log.ts';
+import type { Address, Connection, Listener, Network } from '../../engine/io/network.ts';
+import type { HttpEdge } from './http-connection.ts';
+import { HttpConnection } from './http-connection.ts';
+import { HttpRouter } from './http-router.ts';
+import type { Life } from './life.ts';
+
+export class LifeHttp implements Http {
+  readonly #life: Life;
+  readonly #network: Network;
+  readonly #clock: Clock;
+  readonly #log: Log;
+
+  constructor(life: Life, network: Network, clock: Clock, log: Log) {
+    this.#life = life;
+    this.#network = network;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  async serve(address: Address, service: HttpService): Promise<HttpListener> {
+    const edge = new Edge(service, this.#clock, (error) => this.#handlerFailed(error));
+    const listener = await this.#network.listen(address, (connection) => edge.accept(connection));
+    return { address: listener.address, close: (drainMs) => edge.close(listener, drainMs) };
+  }
+
+  /** The client is answered 500; for the world it is a bug all the same. */
+  #handlerFailed(error: unknown): void {
+    if (!this.#life.alive) return;
+    const story = error instanceof Error ? error.message : String(error);
+    this.#log.event('error', 'http.handler.failed', { error: story });
+    this.#life.ground.fail(this.#life.host, 'http.handler', error);
+  }
+}
+
+class Edge implements HttpEdge {
+  readonly service: HttpService;
+  readonly router: HttpRouter;
+  readonly clock: Clock;
+  readonly handlerFailed: (error: unknown) => void;
+  readonly #open = new Set<HttpConnection>();
+  readonly #emptied = new Deferred<void>();
+  stopping = false;
+
+  constructor(service: HttpService, clock: Clock, handlerFailed: (error: unknown) => void) {
+    this.service = service;
+    this.router = new HttpRouter(service);
+    this.clock = clock;
+    this.handlerFailed = handlerFailed;
+  }
+
+  accept(connection: Connection): void {
+    const handler = new HttpConnection(this, connection, this.#open.size >= this.service.connectionCountMax);
+    this.#open.add(handler);
+    connection.start(handler);
+  }
+
+  closed(connection: HttpConnection): void {
+    this.#open.delete(connection);
+    if (this.stopping && this.#open.size === 0) this.#emptied.resolve();
+  }
+
+  async close(listener: Listener, drainMs: number): Promise<void> {
+    this.stopping = true;
+    await listener.close();
+    for (const connection of [...this.#open]) connection.stop();
+    if (this.#open.size === 0) return;
+    const timer = this.clock.after(drainMs * 1000, () => {
+      for (const connection of [...this.#open]) connection.destroy();
+    });
+    await this.#emptied.promise;
+    timer.cancel();
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * What has arrived at one side of a connection and was not handed to the process: bytes, and perhaps the end. It draws
+ * where deliveries are cut (FN13): mostly into small pieces, where decoders have their edges.
+ */
+import { ByteQueue } from './byte-queue.ts';
+import { placeOf } from './links.ts';
+import type { Machine } from './machine.ts';
+import type { PipeGround } from './pipe.ts';
+
+/** Bytes handed over in one call at most, as a socket's read buffer gives them. */
+const readBytesMax = 64 * 1024;
+const smallPieceBytes = 16;
+
+export class Inbox {
+  readonly #shared: PipeGround;
+  readonly #from: Machine;
+  readonly #to: Machine;
+  readonly #bytes = new ByteQueue();
+  #splitNext = false;
+  /** The other side will send no more than what is here. */
+  ends = false;
+  /** The process has been told so. */
+  endTold = false;
+
+  constructor(shared: PipeGround, from: Machine, to: Machine) {
+    this.#shared = shared;
+    this.#from = from;
+    this.#to = to;
+  }
+
+  /** Bytes that wait. */
+  get length(): number {
+    return this.#bytes.length;
+  }
+
+  /** There is something to tell the process. */
+  get waiting(): boolean {
+    return this.#bytes.length > 0 || (this.ends && !this.endTold);
+  }
+
+  /** Bytes that arrive now may go to the process as they are, without passing through here. */
+  mayPass(length: number): boolean {
+    if (this.#bytes.length > 0 || length > readBytesMax) return false;
+    this.#splitNext = this.#drawSplit();
+    return !this.#splitNext;
+  }
+
+  push(bytes: Uint8Array): void {
+    this.#bytes.push(bytes);
+  }
+
+  /** The next piece, and whether it was cut off from more. */
+  take(): { readonly bytes: Uint8Array; readonly split: boolean } {
+    const whole = Math.min(this.#bytes.length, readBytesMax);
+    const split = whole > 1 && (this.#splitNext || this.#drawSplit());
+    this.#splitNext = false;
+    return { bytes: this.#bytes.take(split ? this.#drawPiece(whole) : whole), split };
+  }
+
+  clear(): void {
+    this.#bytes.clear();
+  }
+
+  #drawSplit(): boolean {
+    const { splitOneIn } = this.#shared.ground.tuning.network;
+    return splitOneIn > 0 && this.#shared.links.random(this.#from, this.#to).below(splitOneIn) === 0;
+  }
+
+  #drawPiece(whole: number): number {
+    const random = this.#shared.links.random(this.#from, this.#to);
+    this.#shared.ground.ledger.enter('FN13', placeOf(this.#from, this.#to), 'deliverySplit');
+    return 1 + random.below(random.chance(1, 2) ? Math.min(whole, smallPieceBytes) : whole);
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * The ledger of faults: how often each was injected, and how often the engine could notice it, by kind and place.
+ * Metrics are compared with it by equality, so a line is entered where the effect happens and nowhere else: a delay on
+ * an idle link is injected once and seen never.
+ */
+
+/** Faults by their numbers in the catalogue (sim/README.md). */
+export type FaultId = `F${'N' | 'D' | 'P' | 'C'}${number}`;
+
+/** What was injected, or what the engine could notice of it. */
+export type Effect =
+  /** The fault was injected (once per place that it covers). */
+  | 'injected'
+  /** A delivery of bytes came due and could not pass (each once). */
+  | 'deliveryStalled'
+  /** Bytes arrived, but their acknowledgement could not pass. */
+  | 'acknowledgementStalled'
+  /** A delivery of bytes was slowed down. */
+  | 'deliveryDelayed'
+  /** A delivery was cut into pieces. */
+  | 'deliverySplit'
+  /** A live side of a connection was told `reset`. */
+  | 'connectionReset'
+  /** A live side of a connection was told `timedOut`. */
+  | 'connectionTimedOut'
+  /** An attempt to connect was not answered in time. */
+  | 'connectTimedOut'
+  /** An attempt to connect was refused. */
+  | 'connectRefused'
+  /** A disk operation was rejected. */
+  | 'operationFailed'
+  /** A disk operation took longer. */
+  | 'operationDelayed'
+  /** A write or read moved fewer bytes than asked. */
+  | 'operationShort'
+  /** A sync said that it succeeded and did nothing. */
+  | 'syncLied'
+  /** A write went elsewhere. */
+  | 'writeMisdirected'
+  /** A read returned bytes that had been altered. */
+  | 'rottenRead'
+  /** At a crash: unsynced sectors that are gone, are there, or are there in part. */
+  | 'sectorDropped'
+  | 'sectorKept'
+  | 'sectorTorn'
+  /** At a crash: unsynced names found in their old state, or in their new one. */
+  | 'nameReverted'
+  | 'nameKept'
+  /** A timer fired before its instant, or more than its due after it. */
+  | 'timerEarly'
+  | 'timerLate'
+  /** A life ended by a crash; one was held by a pause. */
+  | 'crashed'
+  | 'paused';
+
+export interface LedgerLine {
+  readonly kind: FaultId;
+  /** A host (`n1`), a direction (`n1>n2`), or a host's file (`n1:log/000001`). */
+  readonly place: string;
+  readonly effect: Effect;
+  readonly count: number;
+}
+
+export type LedgerQuery = Partial<Pick<LedgerLine, 'kind' | 'place' | 'effect'>>;
+
+export class Ledger {
+  readonly #lines = new Map<string, { -readonly [Field in keyof LedgerLine]: LedgerLine[Field] }>();
+
+  /** Enters `count` of an effect. */
+  enter(kind: FaultId, place: string, effect: Effect, count = 1): void {
+    const key = `${kind} ${place} ${effect}`;
+    const line = this.#lines.get(key);
+    if (line === undefined) this.#lines.set(key, { kind, place, effect, count });
+    else line.count += count;
+  }
+
+  /** The sum over the lines that match what the query names. */
+  total(query: LedgerQuery): number {
+    let sum = 0;
+    for (const line of this.#lines.values()) {
+      if (matches(line, query)) sum += line.count;
+    }
+    return sum;
+  }
+
+  /** All lines, in the order in which each was first entered. */
+  lines(): readonly LedgerLine[] {
+    return [...this.#lines.values()].map((line) => ({ ...line }));
+  }
+}
+
+function matches(line: LedgerLine, query: LedgerQuery): boolean {
+  return (
+    (query.kind === undefined || query.kind === line.kind) &&
+    (query.place === undefined || query.place === line.place) &&
+    (query.effect === undefined || query.effect === line.effect)
+  );
+}

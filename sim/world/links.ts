@@ -1,0 +1,111 @@
+/**
+ * The directions between machines: how long a packet takes, and whether it passes. Blocks and delays of one direction
+ * add up and are lifted each by itself, so that overlapping partitions heal as they should.
+ */
+import { assert } from '../../engine/base/assert.ts';
+import type { Ground } from './ground.ts';
+import type { Latency } from './latency.ts';
+import { drawLatency } from './latency.ts';
+import type { FaultId } from './ledger.ts';
+import type { Machine } from './machine.ts';
+import type { WorldRandom } from './random.ts';
+
+/** Why packets of a direction do not pass. */
+export interface Block {
+  readonly kind: FaultId;
+  /** Packets wait and pass when it is lifted; otherwise they are lost and sent again, until the sender gives up. */
+  readonly lossless: boolean;
+}
+
+const machinesMax = 128;
+const offBlock: Block = { kind: 'FP1', lossless: false };
+
+export class Links {
+  readonly #ground: Ground;
+  readonly #random: WorldRandom;
+  /** Blocks of each direction, counted; the blocks themselves are needed only when something stalls. */
+  readonly #blockCounts = new Uint8Array(machinesMax * machinesMax);
+  readonly #blocks = new Map<number, Block[]>();
+  readonly #slow = new Map<number, Latency[]>();
+  readonly #randoms = new Array<WorldRandom | undefined>(machinesMax * machinesMax);
+
+  constructor(ground: Ground) {
+    this.#ground = ground;
+    this.#random = ground.random.fork('net');
+  }
+
+  /** A packet that arrives now passes: the direction is open and the machine at its end answers. */
+  passable(from: Machine, to: Machine): boolean {
+    return to.on && this.#blockCounts[directionOf(from, to)] === 0;
+  }
+
+  /** Why it does not pass. */
+  blockOf(from: Machine, to: Machine): Block {
+    return this.#blocks.get(directionOf(from, to))?.at(-1) ?? offBlock;
+  }
+
+  /** Draws how long a packet that leaves now is under way. */
+  drawUs(from: Machine, to: Machine): number {
+    const { latency, loopback } = this.#ground.tuning.network;
+    const random = this.random(from, to);
+    if (from === to) return drawLatency(random, loopback);
+    if (this.#slow.size === 0) return drawLatency(random, latency);
+    return drawLatency(random, this.#slow.get(directionOf(from, to))?.at(-1) ?? latency);
+  }
+
+  /** Bytes leave now: when the direction is slow, that is in the ledger. */
+  noteSent(from: Machine, to: Machine): void {
+    if (this.#slow.size === 0 || !this.#slow.has(directionOf(from, to))) return;
+    this.#ground.ledger.enter('FN1', placeOf(from, to), 'deliveryDelayed');
+  }
+
+  /** The direction's own stream of draws. */
+  random(from: Machine, to: Machine): WorldRandom {
+    const direction = directionOf(from, to);
+    return (this.#randoms[direction] ??= this.#random.fork(placeOf(from, to)));
+  }
+
+  /** Blocks a direction until `unblock` with the same block. */
+  block(from: Machine, to: Machine, block: Block): void {
+    assert(from !== to, 'a host always reaches itself');
+    const direction = directionOf(from, to);
+    this.#blocks.set(direction, [...(this.#blocks.get(direction) ?? []), block]);
+    this.#countBlocks(direction);
+    this.#ground.ledger.enter(block.kind, placeOf(from, to), 'injected');
+  }
+
+  unblock(from: Machine, to: Machine, block: Block): void {
+    const direction = directionOf(from, to);
+    const rest = (this.#blocks.get(direction) ?? []).filter((other) => other !== block);
+    this.#blocks.set(direction, rest);
+    this.#countBlocks(direction);
+  }
+
+  /** Gives a direction another latency until `unslow` with the same latency; the latest one counts. */
+  slow(from: Machine, to: Machine, latency: Latency): void {
+    const direction = directionOf(from, to);
+    this.#slow.set(direction, [...(this.#slow.get(direction) ?? []), latency]);
+    this.#ground.ledger.enter('FN1', placeOf(from, to), 'injected');
+  }
+
+  unslow(from: Machine, to: Machine, latency: Latency): void {
+    const direction = directionOf(from, to);
+    const rest = (this.#slow.get(direction) ?? []).filter((other) => other !== latency);
+    if (rest.length > 0) this.#slow.set(direction, rest);
+    else this.#slow.delete(direction);
+  }
+
+  #countBlocks(direction: number): void {
+    this.#blockCounts[direction] = Math.min(this.#blocks.get(direction)?.length ?? 0, 255);
+  }
+}
+
+/** A direction's name in the ledger: `n1>n2`. */
+export function placeOf(from: Machine, to: Machine): string {
+  return `${from.name}>${to.name}`;
+}
+
+function directionOf(from: Machine, to: Machine): number {
+  assert(from.index < machinesMax && to.index < machinesMax, 'a world has at most 128 hosts');
+  return from.index * machinesMax + to.index;
+}

@@ -1,0 +1,42 @@
+/**
+ * Hooks for whoever keeps the books of a run: what passes the doors, told in the event in which it happens, just before
+ * the engine hears of it. Watchers only look; they change neither the run nor its digest.
+ */
+import type { CloseReason, ConnectFailure } from '../../engine/io/network.ts';
+
+/** One side of a connection. */
+export interface ConnectionEnd {
+  /** The connection's number, the same for both sides. */
+  readonly id: number;
+  readonly side: 'client' | 'server';
+  readonly host: string;
+  /** Which life of the host's process it belongs to. */
+  readonly life: number;
+  /** The other side's host. */
+  readonly peer: string;
+  /** Where the server's side listens. */
+  readonly port: number;
+}
+
+export interface ConnectionWatcher {
+  opened(end: ConnectionEnd): void;
+  /** The process writes these bytes. */
+  wrote(end: ConnectionEnd, bytes: Uint8Array): void;
+  /** The process is handed these bytes. */
+  heard(end: ConnectionEnd, bytes: Uint8Array): void;
+  /** The process is told that the other side sends no more. */
+  toldEnd(end: ConnectionEnd): void;
+  /** The process ends or destroys the connection; only the first such call. */
+  left(end: ConnectionEnd): void;
+  /** The process is told that the connection is over. */
+  closed(end: ConnectionEnd, reason: CloseReason): void;
+  /** The process is told that it could not connect. */
+  connectFailed(host: string, life: number, peer: string, port: number, failure: ConnectFailure): void;
+}
+
+export interface DiskWatcher {
+  /** A write of these bytes at `offset` begins. */
+  writes(host: string, life: number, path: string, chunks: readonly Uint8Array[], offset: number): void;
+  /** Bytes have been written; `content` is the file from its beginning to the end of those bytes. Not to be kept. */
+  wrote(host: string, life: number, path: string, content: Buffer, from: number): void;
+}

@@ -1,0 +1,255 @@
+/**
+ * The simulated machine room: hosts with clocks, disks and a network between them, virtual time, and everything that
+ * can go wrong, all drawn from one seed. The engine runs on it unchanged, behind the doors of `engine/io`.
+ *
+ *     const world = new World({ seed: 7 });
+ *     const host = world.addHost('n1');
+ *     const io = host.boot();                      // the doors of the first life
+ *     io.spawn('node', () => startNode(io));
+ *     await world.run({ untilUs: 5_000_000 });     // five virtual seconds
+ *     host.crash('torn');                          // silence; its disk keeps what was synced, and some torn rest
+ *     const leaks = other.stop();                  // an orderly end: what did it leave behind?
+ *     world.digest();                              // 64 hex digits: equal seeds, equal digests
+ *
+ * Rules. One world runs at a time in a thread. Everything that happens is in the digest: every delivery with its bytes,
+ * every disk operation, every timer, every event of the engine's log. Between two events all promises settle, and
+ * nothing but the world may wake the engine; whatever does is a failure. Whatever throws, out of an event, a task, a
+ * listener or a forgotten promise, is in `failures` with its virtual time and host. A crash is silence (life.ts).
+ */
+import { assert, present } from '../../engine/base/assert.ts';
+import type { LogLevel } from '../../engine/io/log.ts';
+import type { Random } from '../../engine/io/random.ts';
+import { drive } from './driver.ts';
+import type { Actor, Ground, WorldFailure } from './ground.ts';
+import type { HostOptions } from './host.ts';
+import { Host } from './host.ts';
+import { HttpClient } from './http-client.ts';
+import { Ledger } from './ledger.ts';
+import { Machines } from './machine.ts';
+import type { Lasting } from './network.ts';
+import { WorldNetwork } from './network.ts';
+import { WorldRandom } from './random.ts';
+import type { Happening } from './timeline.ts';
+import { StandstillError, Timeline } from './timeline.ts';
+import { Trace, worldEvents } from './trace.ts';
+import type { TuningChange } from './tuning.ts';
+import { tune } from './tuning.ts';
+
+export type { HttpClient, Lasting, WorldFailure };
+
+export interface WorldOptions {
+  /** Root of the names of all streams: equal seeds give equal worlds. */
+  readonly seed: string | number;
+  /** The engine's log events below this level are neither traced nor heard; part of the run's identity. Default: debug. */
+  readonly logLevel?: LogLevel;
+  /** Receives the trace as readable lines. Changes nothing else: the digest is the same with and without it. */
+  readonly record?: (line: string) => void;
+  /** What differs from the default tuning: latencies, windows, chances of small everyday nastiness. */
+  readonly tuning?: TuningChange;
+}
+
+/** Something that has been arranged and can be called off. */
+export interface Appointment {
+  cancel(): void;
+}
+
+/**
+ * Why a run came to its end. `reached`: the goal was reached; `exhausted`: the budget is spent; `quiet`: nothing is
+ * left to happen at all.
+ */
+export type RunEnd = 'reached' | 'exhausted' | 'quiet';
+
+export class World {
+  /** The run's own streams: fork by name (`world.random.fork('load')`). */
+  readonly random: Random;
+  readonly trace: Trace;
+  readonly ledger = new Ledger();
+  readonly network: WorldNetwork;
+  readonly #timeline = new Timeline();
+  readonly #machines = new Machines();
+  readonly #hosts: Host[] = [];
+  readonly #failures: WorldFailure[] = [];
+  readonly #ground: WorldGround;
+  #running = false;
+
+  constructor(options: WorldOptions) {
+    const random = WorldRandom.root(options.seed);
+    this.trace = new Trace(
+      () => this.#timeline.nowUs,
+      options.record,
+      (name, error) => this.#fail('', `listener of ${name}`, error),
+    );
+    this.random = random.fork('run');
+    this.#ground = new WorldGround(this.#timeline, this.trace, this.ledger, random, options, (...failure) =>
+      this.#fail(...failure),
+    );
+    this.network = new WorldNetwork(this.#ground, this.#machines);
+  }
+
+  /** Virtual time since the world's beginning, whole microseconds. */
+  get nowUs(): number {
+    return this.#timeline.nowUs;
+  }
+
+  /** Events taken from the agenda so far. */
+  get eventCount(): number {
+    return this.#timeline.count;
+  }
+
+  /** Errors that nobody handled, in order. Anything but none is a bug. */
+  get failures(): readonly WorldFailure[] {
+    return this.#failures;
+  }
+
+  get hosts(): readonly Host[] {
+    return this.#hosts;
+  }
+
+  /** A machine, switched off: `boot` it. Its name is its name in addresses (`n1:8101`), beside an address `10.x.y.z`. */
+  addHost(name: string, options: HostOptions = {}): Host {
+    const machine = this.#machines.add(name);
+    this.trace.addHost(name);
+    const host = new Host(this.#ground, this.network, machine, options);
+    this.#hosts.push(host);
+    return host;
+  }
+
+  /** Throws when there is none of that name. */
+  mustGetHost(name: string): Host {
+    return present(
+      this.#hosts.find((host) => host.name === name),
+      `the host ${name}`,
+    );
+  }
+
+  /** Calls `act` at an instant (now, when it has passed), as an event of the world's own. `name` goes to the trace. */
+  at(atUs: number, name: string, act: () => void): Appointment {
+    const happening: Happening = {
+      owner: undefined,
+      happen: () => {
+        this.#ground.leave();
+        this.trace.happened(worldEvents.worldActed, -1, 0, 0, name);
+        act();
+        return true;
+      },
+    };
+    const ticket = this.#timeline.schedule(Math.ceil(atUs), happening);
+    return { cancel: () => this.#timeline.cancel(ticket) };
+  }
+
+  /** The same, from now. */
+  after(delayUs: number, name: string, act: () => void): Appointment {
+    return this.at(this.nowUs + delayUs, name, act);
+  }
+
+  /** Lets time pass up to `untilUs`, included; resolves then, with nothing left to do before it. One run at a time. */
+  async run({ untilUs }: { readonly untilUs: number }): Promise<void> {
+    await this.#drive(untilUs, () => false);
+  }
+
+  /** Lets time pass until the promise is settled (either way), or the condition holds (asked after every event). */
+  async runUntil(goal: Promise<unknown> | (() => boolean), budgetUs: number): Promise<RunEnd> {
+    const reached = typeof goal === 'function' ? goal : settlingOf(goal);
+    const untilUs = this.nowUs + budgetUs;
+    await this.#drive(untilUs, reached);
+    if (reached()) return 'reached';
+    return this.#timeline.nextUs === Infinity ? 'quiet' : 'exhausted';
+  }
+
+  /** A client of HTTP listeners, whose connections begin at a living host; of the life that the host has now. */
+  httpClient(host: Host): HttpClient {
+    return new HttpClient(host.io);
+  }
+
+  /** SHA-256 over everything that has happened, 64 hex digits. May be asked at any time. */
+  digest(): string {
+    return this.trace.hex();
+  }
+
+  async #drive(untilUs: number, reached: () => boolean): Promise<void> {
+    assert(!this.#running, 'a world runs once at a time');
+    this.#running = true;
+    await drive({
+      step: () => !reached() && this.#step(untilUs),
+      outside: (is) => (this.#ground.outside = is),
+      unhandled: (reason) => this.#unhandled(reason),
+    });
+    this.#ground.outside = false;
+    this.#ground.leave();
+    this.#running = false;
+  }
+
+  #step(untilUs: number): boolean {
+    this.#ground.leave();
+    try {
+      return this.#timeline.step(untilUs);
+    } catch (error) {
+      this.#fail(this.#ground.actor?.host ?? '', 'event', error);
+      // The run goes on, to see what becomes of it; not when time itself stands still.
+      return !(error instanceof StandstillError);
+    }
+  }
+
+  #unhandled(reason: unknown): void {
+    const { actor } = this.#ground;
+    // What a life left behind when it died in the middle of an event is nobody's business.
+    if (actor?.alive === false) return;
+    this.#fail(actor?.host ?? '', 'promise', reason);
+  }
+
+  #fail(host: string, what: string, error: unknown): void {
+    this.#failures.push({ atUs: this.nowUs, host, what, error });
+  }
+}
+
+class WorldGround implements Ground {
+  readonly timeline: Timeline;
+  readonly trace: Trace;
+  readonly ledger: Ledger;
+  readonly random: WorldRandom;
+  readonly tuning: Ground['tuning'];
+  readonly logLevel: LogLevel;
+  readonly fail: Ground['fail'];
+  outside = false;
+  #actor: Actor | undefined;
+
+  constructor(
+    timeline: Timeline,
+    trace: Trace,
+    ledger: Ledger,
+    random: WorldRandom,
+    options: WorldOptions,
+    fail: Ground['fail'],
+  ) {
+    this.timeline = timeline;
+    this.trace = trace;
+    this.ledger = ledger;
+    this.random = random;
+    this.tuning = tune(options.tuning);
+    this.logLevel = options.logLevel ?? 'debug';
+    this.fail = fail;
+  }
+
+  /** Whose code runs. */
+  get actor(): Actor | undefined {
+    return this.#actor;
+  }
+
+  enter(actor: Actor): void {
+    this.#actor = actor;
+  }
+
+  leave(): void {
+    this.#actor = undefined;
+  }
+}
+
+/** Whether a promise is settled, either way. */
+function settlingOf(goal: Promise<unknown>): () => boolean {
+  let settled = false;
+  const settle = (): void => {
+    settled = true;
+  };
+  void goal.then(settle, settle);
+  return () => settled;
+}
