@@ -16,6 +16,7 @@ const engineArrows = {
   ring: ['io', 'base'],
   wire: ['object', 'io', 'base'],
   store: ['io', 'base'],
+  wasm: ['io', 'base'],
   // The requests file holds the consistency levels, which are configuration's words too.
   config: ['ring', 'io', 'base', 'dispatch/requests.ts'],
   membership: below,
