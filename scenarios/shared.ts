@@ -20,6 +20,7 @@ export const everyday: LoadShape = {
 export const invariants: Scenario['invariants'] = {
   INV4: 60,
   INV5: 10,
+  INV10: 15,
   INV16: 3,
   INV23: 3,
   INV24: 2_000,
@@ -33,6 +34,7 @@ export const invariants: Scenario['invariants'] = {
 export const invariantsOnTheMove: Scenario['invariants'] = {
   INV4: 60,
   INV5: 10,
+  INV10: 60,
   INV16: 3,
   INV23: 3,
   INV25: 3,

@@ -6,7 +6,7 @@
 /** Invariants by their number in the catalogue (sim/README.md lists those that exist). */
 export const invariantIds = [
   ...(['INV1', 'INV2', 'INV3', 'INV4', 'INV5', 'INV7', 'INV8'] as const),
-  ...(['INV13', 'INV16', 'INV17', 'INV23', 'INV24', 'INV25', 'INV26', 'INV29', 'INV32'] as const),
+  ...(['INV10', 'INV13', 'INV16', 'INV17', 'INV23', 'INV24', 'INV25', 'INV26', 'INV29', 'INV32'] as const),
 ] as const;
 
 export type InvariantId = (typeof invariantIds)[number];

@@ -45,6 +45,7 @@ export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Pl
       stormUs,
       calmUs: scenario.calmMs * 1000,
       settleUsMax: scenario.settleMsMax * 1000,
+      ...(scenario.mendedBy === undefined ? {} : { mendedBy: scenario.mendedBy }),
       settings: scenario.settings ?? {},
       operations: drawn.operations.map((operation, index) => ({ id: `o${index}`, ...operation })),
       faults: drawn.faults.map((fault, index) => ({ id: `f${index}`, ...fault })),

@@ -48,24 +48,28 @@ export function parsePlan(text: string): Plan {
 }
 
 function readPlan(field: Field): Plan {
-  const fields = readObject(field, [
-    'format',
-    'scenario',
-    'seed',
-    'nodes',
-    'clients',
-    'keys',
-    'siblingKeys',
-    'stormUs',
-    'calmUs',
-    'settleUsMax',
-    'settings',
-    'operations',
-    'faults',
-    'garbage',
-    'scrapes',
-    'floors',
-  ]);
+  const fields = readObject(
+    field,
+    [
+      'format',
+      'scenario',
+      'seed',
+      'nodes',
+      'clients',
+      'keys',
+      'siblingKeys',
+      'stormUs',
+      'calmUs',
+      'settleUsMax',
+      'settings',
+      'operations',
+      'faults',
+      'garbage',
+      'scrapes',
+      'floors',
+    ],
+    ['mendedBy'],
+  );
   if (fields.format.value !== planFormat) {
     refuse(
       fields.format,
@@ -89,6 +93,7 @@ function readPlan(field: Field): Plan {
     stormUs: readDuration(fields.stormUs),
     calmUs: readDuration(fields.calmUs),
     settleUsMax: readDuration(fields.settleUsMax),
+    ...(fields.mendedBy === undefined ? {} : { mendedBy: readChoice(fields.mendedBy, ['sweeps']) }),
     settings: readSettings(fields.settings),
     operations: distinct(
       fields.operations,

@@ -95,6 +95,8 @@ export interface Plan {
   readonly stormUs: number;
   readonly calmUs: number;
   readonly settleUsMax: number;
+  /** `sweeps`: INV10 is to hold before anybody reads after the calm, by hints and anti-entropy alone; else after the reads. */
+  readonly mendedBy?: 'sweeps';
   /** Engine settings that differ from the defaults, by dotted name. */
   readonly settings: Readonly<Record<string, number | string | boolean>>;
   readonly operations: readonly PlanOperation[];

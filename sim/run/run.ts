@@ -3,7 +3,10 @@
  * is checked. Everything in here happens in virtual time; the same plan gives the same run.
  */
 import { LockstepError } from '../../engine/base/errors.ts';
+import type { Token } from '../../engine/base/ids.ts';
 import { checkAcknowledgement } from '../check/acknowledgement.ts';
+import type { ReplicaDump } from '../check/convergence.ts';
+import { checkConvergence, keysInFlight } from '../check/convergence.ts';
 import { checkDurability } from '../check/durability.ts';
 import { checkExposition } from '../check/exposition.ts';
 import { checkFailures } from '../check/failures.ts';
@@ -23,6 +26,7 @@ import type { History } from '../history.ts';
 import { DurableTags } from '../load/durable-tags.ts';
 import { HistoryRecorder } from '../load/history-recorder.ts';
 import { Load } from '../load/load.ts';
+import { dumpStores } from '../witness/store-dump.ts';
 import { Witness } from '../witness/witness.ts';
 import { Cluster } from '../world/cluster.ts';
 import type { Leaks } from '../world/host.ts';
@@ -64,6 +68,10 @@ const stopUsMax = 30_000_000;
 /** The nodes of a new cluster find each other within this time; a storm before that would be a story of its own. */
 const acquaintanceUs = 500_000;
 
+/** How often the replicas are compared while they repair themselves, and how long they may take. */
+const dumpEveryUs = 500_000;
+const convergenceUsMax = 60_000_000;
+
 /** What is under way when the settling ends still gets its answer or its deadline. */
 const lastWordsUs = 5_000_000;
 
@@ -73,7 +81,9 @@ export async function runPlan(plan: Plan, settings: RunSettings = {}): Promise<R
   await run.begin();
   await run.storm();
   await run.calm();
+  if (plan.mendedBy === 'sweeps') await run.converge();
   await run.settle();
+  if (plan.mendedBy === undefined) await run.converge();
   await run.stop();
   return run.outcome();
 }
@@ -90,6 +100,7 @@ class Run {
   readonly #trace: string[] = [];
   readonly #stops: StopRecord[] = [];
   readonly #rejections: SnapshotRejectionRecord[] = [];
+  #dumps: readonly ReplicaDump[] = [];
   #unfinished = '';
 
   constructor(plan: Plan, settings: RunSettings) {
@@ -149,6 +160,27 @@ class Run {
     await this.#pass(1);
   }
 
+  /** Lets the replicas repair themselves until they are equal, and keeps what they hold when they are or time is up. */
+  async converge(): Promise<void> {
+    if (this.#plan.floors.INV10 === undefined) return;
+    this.#world.trace.note('run.converging.began');
+    const endUs = this.#world.nowUs + convergenceUsMax;
+    for (;;) {
+      this.#dumps = dumpStores(this.#cluster, this.#world.nowUs);
+      if (this.#convergence().ok || this.#world.nowUs >= endUs || this.#unfinished !== '') return;
+      await this.#pass(dumpEveryUs);
+    }
+  }
+
+  #convergence(): CheckReport {
+    const { history } = this.#recorder;
+    const ring = this.#cluster.owners();
+    const ownersOf = (token: number): readonly string[] => {
+      return ring.placement(token as Token).map(({ node }) => node);
+    };
+    return checkConvergence(this.#dumps, ownersOf, keysInFlight(history, this.#dumps[0]?.atUs ?? 0));
+  }
+
   async stop(): Promise<void> {
     if (this.#unfinished !== '') return;
     this.#world.trace.note('run.stop.began');
@@ -185,6 +217,7 @@ class Run {
     const checks: readonly (readonly [InvariantId, () => CheckReport])[] = [
       ['INV4', () => checkDurability(history)],
       ['INV5', () => checkAcknowledgement(history)],
+      ['INV10', () => this.#convergence()],
       ['INV13', () => checkSnapshotRejection(this.#faults.flips, this.#rejections)],
       ['INV16', () => checkMalformedInput(this.#load.garbage, this.#load.pings)],
       ['INV17', () => checkRingAgreement(this.#load.rings, this.#cluster.members)],

@@ -72,6 +72,8 @@ export interface Scenario {
   readonly calmMs: number;
   /** Longest virtual time that the final reads may take. */
   readonly settleMsMax: number;
+  /** `sweeps`: INV10 is to hold before anybody reads after the calm, by hints and anti-entropy alone; else after the reads. */
+  readonly mendedBy?: 'sweeps';
   /** Engine settings that differ from the defaults, by dotted name. */
   readonly settings?: Readonly<Record<string, number | string | boolean>>;
   /** What must hold, each with the comparisons below which a run proves nothing. */

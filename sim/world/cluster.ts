@@ -96,6 +96,17 @@ export class Cluster {
     return seats.map(({ host }) => host.name);
   }
 
+  /** The ring of those who are to be there: an heir has the tokens of the one that it replaced. */
+  owners(): Ring {
+    const seats = [...this.#seats.values()].filter(({ standing }) => standing === 'member');
+    return new Ring(seats.map(({ config, node }) => this.#ownerOf(config, node.replaces)));
+  }
+
+  #ownerOf(config: NodeConfig, replaced: string | undefined): Member {
+    if (replaced === undefined) return memberOf(config);
+    return { ...memberOf(config), tokens: this.#seat(replaced).config.tokens };
+  }
+
   /**
    * FM1. A spare joins, in the place of a member that dies for good if it has one; a member leaves. False: the node is
    * down, on its way already, or gone.
