@@ -6,7 +6,7 @@
 const testFile = '[.](test|contract)[.]ts$';
 
 /** engine/<room> may import these rooms (and itself). `x/*` is the files of a room without its sub-rooms. */
-const below = ['ring', 'wire', 'store', 'object', 'stats', 'io', 'base'];
+const below = ['props', 'ring', 'wire', 'store', 'object', 'stats', 'io', 'base'];
 const peers = ['peer', 'membership', ...below];
 const engineArrows = {
   base: [],
@@ -16,9 +16,11 @@ const engineArrows = {
   ring: ['io', 'base'],
   wire: ['object', 'io', 'base'],
   store: ['io', 'base'],
+  // Bucket properties, and where they let keys live.
+  props: ['ring', 'io', 'base'],
   wasm: ['io', 'base'],
   // The requests file holds the consistency levels, which are configuration's words too.
-  config: ['ring', 'io', 'base', 'dispatch/requests.ts'],
+  config: ['props', 'ring', 'io', 'base', 'dispatch/requests.ts'],
   membership: below,
   peer: ['membership', ...below],
   dispatch: peers,

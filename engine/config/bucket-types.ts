@@ -3,45 +3,39 @@
  * value per key, the others' keep siblings, as Riak's do.
  */
 import { parseNodeId } from '../base/ids.ts';
-import type { ValueKind } from './values.ts';
-import { flag, mapOf, mapped, optional, parsedText, record } from './values.ts';
-
-/** Properties of the buckets of one type that do not set their own. */
-export interface BucketTypeProperties {
-  /** Concurrent writes leave siblings for the client to resolve; otherwise the newest wins. */
-  readonly allowMult: boolean;
-  /** The newest write wins by its time alone, whatever its writer had seen. */
-  readonly lastWriteWins: boolean;
-}
+import type { BucketProperties, PropertySet, PropertyValue } from '../props/properties.ts';
+import { propertyTable, typeProperties } from '../props/properties.ts';
+import type { Fields, ValueKind } from './values.ts';
+import { mapOf, mapped, optional, parsedText, plain, record } from './values.ts';
 
 export const bucketTypeCountMax = 1000;
-export const defaultTypeName = 'default';
 
 const typeName = parsedText('a type name of 1 to 64 of A-Z a-z 0-9 _ . -', (given): string | undefined =>
   parseNodeId(given),
 );
 
-interface GivenProperties {
-  readonly allow_mult: boolean | undefined;
-  readonly last_write_wins: boolean | undefined;
-}
+type GivenProperties = Record<string, PropertyValue | undefined>;
 
-const properties: ValueKind<GivenProperties> = record({
-  allow_mult: { kind: optional(flag), fallback: undefined },
-  last_write_wins: { kind: optional(flag), fallback: undefined },
-});
+const fields: Fields<GivenProperties> = Object.fromEntries(
+  [...propertyTable].map(([name, { allowed, parse }]) => {
+    const kind = plain(allowed, (given) => {
+      const value = parse(given);
+      return value === undefined ? undefined : { value };
+    });
+    return [name, { kind: optional(kind), fallback: undefined }];
+  }),
+);
+
+const properties: ValueKind<GivenProperties> = record(fields);
 
 /** The types by name, `default` first. */
-export const bucketTypeMap: ValueKind<ReadonlyMap<string, BucketTypeProperties>> = mapped(
+export const bucketTypeMap: ValueKind<ReadonlyMap<string, BucketProperties>> = mapped(
   mapOf(typeName, properties, bucketTypeCountMax),
-  `a map of at most ${bucketTypeCountMax}, from ${typeName.allowed} to ${properties.allowed} (true or false)`,
+  `a map of at most ${bucketTypeCountMax}, from ${typeName.allowed} to bucket properties (${properties.allowed})`,
   (given, path, report) => {
-    const types = new Map([[defaultTypeName, { allowMult: false, lastWriteWins: false }]]);
-    for (const [name, { allow_mult: allowMult, last_write_wins: lastWriteWins }] of given) {
-      const type = {
-        allowMult: allowMult ?? (name !== defaultTypeName && lastWriteWins !== true),
-        lastWriteWins: lastWriteWins ?? false,
-      };
+    const types = new Map([['default', typeProperties('default', new Map())]]);
+    for (const [name, set] of given) {
+      const type = typeProperties(name, setOf(set));
       // Riak calls the combination undefined; we do not accept it.
       if (type.allowMult && type.lastWriteWins) {
         report(
@@ -55,3 +49,9 @@ export const bucketTypeMap: ValueKind<ReadonlyMap<string, BucketTypeProperties>>
     return { value: types };
   },
 );
+
+function setOf(given: GivenProperties): PropertySet {
+  const set = new Map<string, PropertyValue>();
+  for (const [name, value] of Object.entries(given)) if (value !== undefined) set.set(name, value);
+  return set;
+}

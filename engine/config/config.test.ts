@@ -4,6 +4,7 @@ import { parse, stringify } from 'yaml';
 
 import { parseNodeId } from '../base/ids.ts';
 import { present } from '../base/assert.ts';
+import { defaultProperties } from '../props/properties.ts';
 import { tokensOfNode } from '../ring/token.ts';
 import type { Environment } from './config.ts';
 import { defaultConfig, parseConfig } from './config.ts';
@@ -50,7 +51,7 @@ describe('defaults', () => {
       readConsistency: 'DC_QUORUM',
     });
     expect(config.tokens).toEqual(tokensOfNode(nodeId('n1'), 16));
-    expect(config.bucketTypes.get('default')).toEqual({ allowMult: false, lastWriteWins: false });
+    expect(config.bucketTypes.get('default')).toEqual(defaultProperties);
   });
 
   it('every default is one that the file may give', () => {
@@ -178,12 +179,29 @@ describe('values', () => {
   it('allow_mult and last_write_wins exclude each other, and other types than default keep siblings', () => {
     const types = { a: {}, b: { last_write_wins: true }, default: { allow_mult: true } };
     expect([...configOf({ name: 'n1', bucket_types: types }).bucketTypes]).toEqual([
-      ['default', { allowMult: true, lastWriteWins: false }],
-      ['a', { allowMult: true, lastWriteWins: false }],
-      ['b', { allowMult: false, lastWriteWins: true }],
+      ['default', { ...defaultProperties, allowMult: true }],
+      ['a', { ...defaultProperties, allowMult: true }],
+      ['b', { ...defaultProperties, lastWriteWins: true }],
     ]);
     const both = { a: { allow_mult: true, last_write_wins: true } };
     expect(faultLines({ name: 'n1', bucket_types: both })).toEqual([expect.stringContaining('at most one')]);
+  });
+
+  it('a bucket type sets any property that a bucket has, and none that it has not', () => {
+    const types = { users: { chash_keyfun: 'BUCKETONLY', w: 'all', pr: 1 } };
+    expect(configOf({ name: 'n1', bucket_types: types }).bucketTypes.get('users')).toEqual({
+      ...defaultProperties,
+      allowMult: true,
+      chashKeyfun: 'BUCKETONLY',
+      w: 'all',
+      pr: 1,
+    });
+    expect(faultLines({ name: 'n1', bucket_types: { a: { w: 'most' } } })).toEqual([
+      expect.stringContaining(`.a.w: "most" given; allowed: a whole number, 'one', 'quorum'`),
+    ]);
+    expect(faultLines({ name: 'n1', bucket_types: { a: { allow_multi: true } } })).toEqual([
+      expect.stringContaining('allow_mult'),
+    ]);
   });
 });
 

@@ -10,8 +10,8 @@ import { consistencyLevels } from '../dispatch/requests.ts';
 import type { LogLevel } from '../io/log.ts';
 import { logLevels } from '../io/log.ts';
 import type { Address } from '../io/network.ts';
+import type { BucketProperties } from '../props/properties.ts';
 import { advertisedAddress, listenAddress, optionalAddress } from './addresses.ts';
-import type { BucketTypeProperties } from './bucket-types.ts';
 import { bucketTypeMap } from './bucket-types.ts';
 import type { Seed } from './members.ts';
 import {
@@ -59,7 +59,7 @@ export interface ConfigFields {
   readonly sync: SyncMode;
   readonly requestTimeoutMs: number;
   readonly drainTimeoutMs: number;
-  readonly bucketTypes: ReadonlyMap<string, BucketTypeProperties>;
+  readonly bucketTypes: ReadonlyMap<string, BucketProperties>;
   readonly valueBytesMax: number;
   readonly clientConnectionsMax: number;
   readonly peerConnectTimeoutMs: number;
@@ -205,7 +205,7 @@ export const configKeys: ConfigTable = {
   bucketTypes: {
     kind: bucketTypeMap,
     fallback: new Map(),
-    help: 'Bucket types and their properties allow_mult and last_write_wins; default always exists.',
+    help: 'Bucket types and the properties of their buckets (allow_mult and the like); default always exists.',
   },
   valueBytesMax: {
     kind: wholeNumber(1, gibibyte, 'bytes'),

@@ -5,14 +5,12 @@
 import { BytesError } from '../base/bytes.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
-import type { ObjectKey } from '../base/object-key.ts';
 import { Deferred } from '../base/deferred.ts';
 import { encodeContent } from '../object/content.ts';
 import { encodeContext } from '../object/object.ts';
 import type { StoredObject } from '../object/object.ts';
 import { decodeObject } from '../object/object.ts';
 import type { Member, Placement } from '../ring/ring.ts';
-import { routeToken } from '../ring/token.ts';
 import type { PeerReply, PeerRequest } from '../wire/messages.ts';
 import type { DispatchParts } from './parts.ts';
 import { askPeer, replyError } from './parts.ts';
@@ -56,7 +54,7 @@ export class ClusterDispatcher implements Dispatcher {
   }
 
   async put(request: PutRequest): Promise<PutResult> {
-    const token = tokenFor(request.key);
+    const token = this.#parts.router.tokenOf(request.key);
     const placement = this.#parts.ring.placement(token);
     const timeoutUs = (request.timeoutMs ?? this.#parts.settings.timeoutMs) * 1000;
     const level = this.#parts.settings.writeLevel;
@@ -91,8 +89,8 @@ export class ClusterDispatcher implements Dispatcher {
   }
 
   async #read(request: GetRequest): Promise<StoredObject | undefined> {
-    const { ring, clock, settings } = this.#parts;
-    const token = tokenFor(request.key);
+    const { ring, clock, router, settings } = this.#parts;
+    const token = router.tokenOf(request.key);
     const placement = ring.placement(token);
     const deadlineUs = clock.nowUs() + (request.timeoutMs ?? settings.timeoutMs) * 1000;
     const level = settings.readLevel;
@@ -190,10 +188,6 @@ function settleForward(reply: PeerReply, result: Deferred<StoredObject>): void {
       new LockstepError('Corrupted', `a peer answered an object that does not decode: ${error.message}`),
     );
   }
-}
-
-function tokenFor(key: ObjectKey): Token {
-  return routeToken('STD', key.bucket, key.key);
 }
 
 function localWrite(request: PutRequest, token: Token): LocalWrite {

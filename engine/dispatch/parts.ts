@@ -6,6 +6,7 @@ import { LockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import type { Clock } from '../io/clock.ts';
+import type { Router } from '../props/router.ts';
 import type { Member, Ring } from '../ring/ring.ts';
 import type { NodeStats } from '../stats/node-stats.ts';
 import type { PeerReply, PeerRequest } from '../wire/messages.ts';
@@ -35,6 +36,8 @@ export interface DispatchParts {
   readonly settings: DispatchSettings;
   readonly view: Viewpoint;
   readonly rules: (key: PackedKey) => ConflictRules;
+  /** Where keys live: the only source of their tokens. */
+  readonly router: Router;
   /** Keeps the writes that a replica missed; undefined when hinted handoff is off. */
   readonly hints: Pick<Hints, 'keep'> | undefined;
   /** A peer's number in metrics, the label `peer_idx`. */

@@ -6,6 +6,7 @@ import type { ObjectKey } from '../base/object-key.ts';
 import type { Content } from '../object/content.ts';
 import type { VersionVector } from '../object/dots.ts';
 import type { StoredObject } from '../object/object.ts';
+import type { Need } from '../props/properties.ts';
 
 /** Whose answers a request waits for (spec: consistency levels). */
 export type ConsistencyLevel = 'DC_ONE' | 'DC_QUORUM' | 'DC_SAFE_QUORUM' | 'DC_EACH_SAFE_QUORUM';
@@ -17,8 +18,7 @@ export const consistencyLevels: readonly ConsistencyLevel[] = [
   'DC_EACH_SAFE_QUORUM',
 ];
 
-/** The configured level, or a number of replicas of the local datacenter (Riak's `r` and `w`). */
-export type Need = 'default' | 'one' | 'quorum' | 'all' | number;
+export type { Need } from '../props/properties.ts';
 
 export interface GetRequest {
   readonly key: ObjectKey;

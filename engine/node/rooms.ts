@@ -8,8 +8,9 @@ import { PbcServer } from '../api/pbc/server.ts';
 import { defaultSessionLimits } from '../api/pbc/session.ts';
 import { statsService } from '../api/stats/service.ts';
 import { Deferred } from '../base/deferred.ts';
-import type { NodeId } from '../base/ids.ts';
-import { byteStringOf, textOf } from '../base/ids.ts';
+import type { ByteString, NodeId } from '../base/ids.ts';
+import { byteStringOf } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
 import { version } from '../base/version.ts';
 import type { NodeConfig } from '../config/config.ts';
 import { ClusterDispatcher } from '../dispatch/cluster-dispatcher.ts';
@@ -30,6 +31,8 @@ import { Membership } from '../membership/membership.ts';
 import type { Actor } from '../object/dots.ts';
 import type { RequestHandler } from '../peer/inbound.ts';
 import { Plane } from '../peer/plane.ts';
+import { Buckets } from '../props/buckets.ts';
+import { noCustomRoute, Router } from '../props/router.ts';
 import { NodeStats } from '../stats/node-stats.ts';
 import { StatsPublisher } from '../stats/publisher.ts';
 import { StoreDriver } from '../store/driver.ts';
@@ -53,7 +56,7 @@ import {
   transferFamilies,
   transferOptions,
 } from './transfer-rooms.ts';
-import { driverLimits, hintFamilies, hintOptions, hintStoreOf, rulesOf, storeFamilies } from './storage.ts';
+import { driverLimits, hintFamilies, hintOptions, hintStoreOf, storeFamilies } from './storage.ts';
 import { contentLimits, planeOptions, requestBytesMax } from './topology.ts';
 import { buildTransactions, transactionLimits } from './transaction-rooms.ts';
 
@@ -103,9 +106,10 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened): Rooms {
   const driver = new StoreDriver(io, store, countStore(stats, io), driverLimits(config));
   const epoch = io.random.fork('epoch').bytes(6).toString('hex');
   const actor = byteStringOf(`${config.name}.${epoch}`) as Actor;
-  const replica = new Replica(driver, io.clock, actor, rulesOf(config));
+  const buckets = new Buckets(config.bucketTypes);
+  const replica = new Replica(driver, io.clock, actor, (key) => buckets.ofKey(key));
   const source = rangeSourceOf(store, driver);
-  const dispatch = buildDispatch(io, config, { ...opened, stats, replica, driver, source, epoch });
+  const dispatch = buildDispatch(io, config, { ...opened, stats, buckets, replica, driver, source, epoch });
   provideGauges(stats, driver, dispatch.plane);
   stats.providePoolGauge('peer_forward_error', () => dispatch.dispatcher.failingForwards);
   const publisher = new StatsPublisher(io, stats, identityOf(config), config.statsIntervalMs);
@@ -123,12 +127,13 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened): Rooms {
     objects: dispatch.dispatcher,
     publisher,
     statistics,
-    ...clientRooms(io, config, stats, dispatch),
+    ...clientRooms(io, config, stats, buckets, dispatch),
   };
 }
 
 interface Foundation extends Opened {
   readonly stats: NodeStats;
+  readonly buckets: Buckets;
   readonly replica: Replica;
   readonly driver: StoreDriver;
   readonly source: RangeSource;
@@ -149,7 +154,7 @@ interface Dispatch {
 
 /** The plane hands peers' requests to the service, which stands on the dispatcher, which asks through the plane. */
 function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Dispatch {
-  const { stats, store, hintStore, replica, driver, source, identity, members, epoch } = foundation;
+  const { stats, store, hintStore, buckets, replica, driver, source, identity, members, epoch } = foundation;
   const settings: DispatchSettings = {
     readLevel: config.readConsistency,
     writeLevel: config.writeConsistency,
@@ -187,7 +192,8 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
       rackCount: (datacenter) => membership.ring.rackCount(datacenter),
       isRoutable: (member) => (member === self ? store.state === 'open' : membership.isRoutable(member.node)),
     },
-    rules: rulesOf(config),
+    rules: (key) => buckets.ofKey(key),
+    router: new Router((type, bucket) => buckets.of(type, bucket), noCustomRoute),
     hints: handoff?.hints,
     peerIndex: (node) => membership.indexOf(node),
   };
@@ -230,7 +236,7 @@ function buildAntiEntropy(
   config: NodeConfig,
   links: PeerLinks,
   membership: Membership,
-  { store, replica, stats }: Foundation,
+  { store, buckets, replica, stats }: Foundation,
 ): AntiEntropy | undefined {
   if (!config.aaeEnabled) return undefined;
   const parts = {
@@ -238,7 +244,7 @@ function buildAntiEntropy(
     self: config.name,
     store,
     replica,
-    rules: rulesOf(config),
+    rules: (key: PackedKey) => buckets.ofKey(key),
     links,
     metrics: stats.antiEntropy,
     ring: () => membership.ring,
@@ -270,6 +276,7 @@ function clientRooms(
   io: Io,
   config: NodeConfig,
   stats: NodeStats,
+  buckets: Buckets,
   { dispatcher, membership, mover, transfer, transactions, antiEntropy }: Dispatch,
 ): Pick<Rooms, 'pbc' | 'http'> {
   const observer = countClients(stats);
@@ -281,7 +288,7 @@ function clientRooms(
       writeLevel: config.writeConsistency,
       replicaCount: () => membership.ring.rackCount(config.datacenter),
     },
-    knowsType: (type: Parameters<typeof textOf>[0]) => config.bucketTypes.has(textOf(type)),
+    knowsType: (type: ByteString) => buckets.knowsType(type),
   };
   const http = httpService(dispatcher, observer, {
     ...shared,

@@ -1,11 +1,7 @@
 /** The store as the configuration wants it, and the families that it adds to the statistics. */
 import type { NodeConfig } from '../config/config.ts';
 import type { HintOptions, HintStore, Hints } from '../dispatch/hints.ts';
-import type { ConflictRules } from '../dispatch/replica.ts';
 import type { Io } from '../io/io.ts';
-import type { PackedKey } from '../base/object-key.ts';
-import { unpackKey } from '../base/object-key.ts';
-import { textOf } from '../base/ids.ts';
 import type { Family, FamilySource, FamilyType } from '../stats/family.ts';
 import { noLabels } from '../stats/family.ts';
 import type { DriverLimits } from '../store/driver.ts';
@@ -93,15 +89,6 @@ export function hintFamilies(hints: Hints): readonly FamilySource[] {
       collect: () => [{ labels: noLabels, value: hints.keptBytes }],
     },
   ];
-}
-
-/** The conflict rules of a key's bucket: those of its type. */
-export function rulesOf(config: NodeConfig): (key: PackedKey) => ConflictRules {
-  const fallback: ConflictRules = { allowMult: false, lastWriteWins: false };
-  return (key) => {
-    const type = unpackKey(key)?.type;
-    return (type === undefined ? undefined : config.bucketTypes.get(textOf(type))) ?? fallback;
-  };
 }
 
 /** What an operator wants to know of the store beyond the server codec. */

@@ -9,6 +9,8 @@ import { byteStringOf, bytesOf } from '../base/ids.ts';
 /** How a bucket's keys are routed. */
 export type Keyfun = 'STD' | 'BUCKETONLY' | 'CUSTOM';
 
+export const keyfuns: readonly Keyfun[] = ['STD', 'BUCKETONLY', 'CUSTOM'];
+
 const separator = byteStringOf('/');
 
 /** The token of some route bytes. */
