@@ -17,9 +17,9 @@ const typeName = parsedText('a type name of 1 to 64 of A-Z a-z 0-9 _ . -', (give
 type GivenProperties = Record<string, PropertyValue | undefined>;
 
 const fields: Fields<GivenProperties> = Object.fromEntries(
-  [...propertyTable].map(([name, { allowed, parse }]) => {
-    const kind = plain(allowed, (given) => {
-      const value = parse(given);
+  [...propertyTable].map(([name, row]) => {
+    const kind = plain(row.allowed, (given) => {
+      const value = row.parse(given);
       return value === undefined ? undefined : { value };
     });
     return [name, { kind: optional(kind), fallback: undefined }];
