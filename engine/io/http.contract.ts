@@ -1,8 +1,17 @@
 /** The laws of the HTTP edge (http.ts), for both implementations. */
 import { expect } from 'vitest';
 import { Deferred } from '../base/deferred.ts';
+import { LockstepError } from '../base/errors.ts';
 import { sleep } from './clock.ts';
-import type { Http, HttpListener, HttpRequest, HttpResponse, HttpRoute, HttpService } from './http.ts';
+import type {
+  Http,
+  HttpListener,
+  HttpRequest,
+  HttpResponse,
+  HttpRoute,
+  HttpService,
+  HttpStream,
+} from './http.ts';
 import type { Harness, LawBook, MakeHarness, Skips } from './law.contract.ts';
 import { contract } from './law.contract.ts';
 import type { Address } from './network.ts';
@@ -14,6 +23,8 @@ export interface HttpHarness extends Harness {
   readonly listenAddress: Address;
   /** A client's exchange on a connection of its own, closed afterwards. Rejects when no whole answer comes. */
   exchange(address: Address, call: HttpCall): Promise<HttpReply>;
+  /** A client that asks and goes away after a while. Resolves when it has. */
+  abandon(address: Address, call: HttpCall): Promise<void>;
 }
 
 export interface HttpCall {
@@ -38,6 +49,7 @@ export function httpContract(name: string, makeHarness: MakeHarness<HttpHarness>
   contract(`http: ${name}`, makeHarness, skips, (book) => {
     requestLaws(book);
     answerLaws(book);
+    streamLaws(book);
     refusalLaws(book);
     listenerLaws(book);
   });
@@ -225,6 +237,98 @@ function answerLaws(book: LawBook<HttpHarness>): void {
   });
 }
 
+function streamLaws(book: LawBook<HttpHarness>): void {
+  book.law('a body made while it is sent arrives whole and in order', async (harness) => {
+    const chunks = Array.from({ length: 40 }, (_, index) => Buffer.alloc(1 + index * 997, index));
+    const listener = await serve(harness, [
+      route('GET', '/stream', () => ({
+        status: 203,
+        headers: { 'X-A': 'b' },
+        body: (async function* () {
+          for (const chunk of chunks) {
+            await sleep(harness.clock, 1000);
+            yield chunk;
+          }
+        })(),
+      })),
+    ]);
+    for (let round = 0; round < 2; round++) {
+      const reply = await harness.exchange(listener.address, { method: 'GET', target: '/stream' });
+      expect([reply.status, reply.headers['x-a']]).toEqual([203, 'b']);
+      expect(reply.headers['content-length']).toBeUndefined();
+      expect(reply.headers['transfer-encoding']).toBe('chunked');
+      expect(reply.body.equals(Buffer.concat(round === 0 ? chunks : []))).toBe(true);
+      chunks.length = 0;
+    }
+    const head = await harness.exchange(listener.address, { method: 'HEAD', target: '/stream' });
+    expect([head.status, head.body.length]).toEqual([203, 0]);
+  });
+
+  book.law('a body that fails while it is sent reaches no client as a whole', async (harness) => {
+    const listener = await serve(harness, [
+      route('GET', '/stream', () =>
+        okStream(
+          (async function* () {
+            yield Buffer.from('begun');
+            await sleep(harness.clock, 1000);
+            throw new LockstepError('NoTargets', 'nobody is left');
+          })(),
+        ),
+      ),
+    ]);
+    await expect(harness.exchange(listener.address, { method: 'GET', target: '/stream' })).rejects.toThrow();
+  });
+
+  book.law('who makes a body waits for the client, and hears when it has gone', async (harness) => {
+    const chunk = Buffer.alloc(100_000, 1);
+    let made = 0;
+    let gone = 0;
+    const ended = new Deferred<void>();
+    const listener = await serve(harness, [
+      route('GET', '/endless', (request) => {
+        request.onGone(() => (gone += 1));
+        return okStream(
+          (async function* () {
+            try {
+              for (; made < 1000; made++) {
+                await sleep(harness.clock, 2000);
+                yield chunk;
+              }
+            } finally {
+              ended.resolve();
+            }
+          })(),
+        );
+      }),
+    ]);
+    await harness.abandon(listener.address, { method: 'GET', target: '/endless' });
+    await ended.promise;
+    expect(made).toBeLessThan(1000);
+    expect(gone).toBe(1);
+  });
+
+  book.law('a client that goes before the answer is noticed, one that stays is not', async (harness) => {
+    let gone = 0;
+    const left = new Deferred<void>();
+    const listener = await serve(harness, [
+      route('GET', '/late', async (request) => {
+        request.onGone(() => left.resolve());
+        await left.promise;
+        return ok('');
+      }),
+      route('GET', '/soon', (request) => {
+        request.onGone(() => (gone += 1));
+        return ok('');
+      }),
+    ]);
+    await harness.exchange(listener.address, { method: 'GET', target: '/soon' });
+    await harness.abandon(listener.address, { method: 'GET', target: '/late' });
+    await left.promise;
+    await sleep(harness.clock, 20_000);
+    expect(gone).toBe(0);
+  });
+}
+
 function refusalLaws(book: LawBook<HttpHarness>): void {
   book.law('a path without a route is not found', async (harness) => {
     const listener = await serve(harness, [route('GET', '/known/:x', () => ok(''))]);
@@ -365,4 +469,8 @@ export function route(method: HttpRoute['method'], path: string, handle: HttpRou
 /** 200 with this body. */
 export function ok(body: Uint8Array | string): HttpResponse {
   return { status: 200, headers: { 'Content-Type': 'application/octet-stream' }, body };
+}
+
+function okStream(body: HttpStream): HttpResponse {
+  return { status: 200, headers: {}, body };
 }

@@ -6,6 +6,10 @@
  * Promised: a handler is called once per request, with the whole body, at most `bodyBytesMax` long (more is answered
  * 413 by the door); HEAD is served by the GET route, without the body; a path that has routes but not for the method
  * is answered 405 with `Allow`.
+ *
+ * A body may be made while it is sent (`HttpStream`). It is asked for its next chunk once the client has taken the ones
+ * before, so a slow client holds back who makes it, and its iteration is ended (`return`) as soon as the client has gone
+ * or the listener closes for good; it is never iterated for HEAD, and may wait for as long as it likes.
  */
 import type { Address } from './network.ts';
 
@@ -24,14 +28,25 @@ export interface HttpRequest {
   readonly body: Uint8Array;
   /** The client's address, for logs. */
   readonly remote: Address;
+  /** Calls `listener` once if the client goes away before its whole answer has been handed to the connection. */
+  onGone(listener: () => void): void;
 }
 
 export interface HttpResponse {
   readonly status: number;
-  /** Names as they should appear. `Content-Length` is the door's business. */
+  /** Names as they should appear. `Content-Length` and `Transfer-Encoding` are the door's business. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array | string;
+  readonly body: HttpBody;
 }
+
+export type HttpBody = Uint8Array | string | HttpStream;
+
+/**
+ * A body in chunks, of which none is empty. When it fails, the head has gone out with its status: the connection is cut,
+ * so that the client does not take what it has for the whole; a failure that is no `LockstepError` is told as that of a
+ * handler. `return` may come while a `next` waits: an async generator ends after it, other iterators may give up at once.
+ */
+export type HttpStream = AsyncIterable<Uint8Array, unknown>;
 
 export interface HttpRoute {
   readonly method: HttpMethod;

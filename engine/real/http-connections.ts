@@ -5,7 +5,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { Deferred } from '../base/deferred.ts';
-import type { HttpResponse, HttpService } from '../io/http.ts';
+import type { HttpBody, HttpResponse, HttpService } from '../io/http.ts';
 
 type Cause = 'eof' | 'error' | 'closedHere';
 
@@ -83,8 +83,14 @@ function statusOf(error: NodeJS.ErrnoException): number {
   return error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
 }
 
+/** The bytes of a refusal, which is never made while it is sent. */
+function wholeBody(body: HttpBody): Uint8Array {
+  if (typeof body === 'string') return Buffer.from(body);
+  return body instanceof Uint8Array ? body : Buffer.alloc(0);
+}
+
 function rawAnswer(status: number, answer: HttpResponse): Buffer {
-  const body = Buffer.from(answer.body);
+  const body = wholeBody(answer.body);
   const headers = Object.entries(answer.headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n`,

@@ -222,6 +222,13 @@ async function makeHarness(): Promise<HttpHarness> {
     },
     listenAddress: '127.0.0.1:0',
     exchange,
+    abandon: async (address, { method, target }) => {
+      const socket = await open(address);
+      socket.pause();
+      socket.write(`${method} ${target} HTTP/1.1\r\nHost: x\r\n\r\n`);
+      await realSleep(60);
+      socket.destroy();
+    },
   };
 }
 
@@ -277,6 +284,12 @@ async function rawExchange(address: Address, text: string): Promise<string> {
   socket.write(text, 'latin1');
   await once(socket, 'close');
   return Buffer.concat(chunks).toString('latin1');
+}
+
+async function realSleep(ms: number): Promise<void> {
+  const slept = new Deferred<void>();
+  setTimeout(() => slept.resolve(), ms);
+  return slept.promise;
 }
 
 async function eventually(holds: () => boolean): Promise<void> {

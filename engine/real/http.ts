@@ -5,7 +5,7 @@
  * parameters arrive as they stand on the wire (a key need not be UTF-8), and bodies arrive as bytes whatever their
  * content type says. Answers are written by `writeHead`, which keeps the names of headers as the service writes them.
  */
-import type { IncomingHttpHeaders, Server } from 'node:http';
+import type { IncomingHttpHeaders, Server, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fastify } from 'fastify';
@@ -16,6 +16,7 @@ import type { Log } from '../io/log.ts';
 import type { Address } from '../io/network.ts';
 import { addressOf } from './address.ts';
 import { HttpConnections } from './http-connections.ts';
+import { sendStream } from './http-stream.ts';
 import { listenOn } from './network.ts';
 
 /** A request line may hold a key of 32 KiB and a bucket of 4 KiB, each byte percent-encoded; and metadata beside it. */
@@ -118,7 +119,7 @@ class HttpEdge {
     // Taken out of fastify's hands: from here on the answer is ours, whenever it comes.
     reply.hijack();
     try {
-      const answer = handle(requestOf(request));
+      const answer = handle(requestOf(request, reply.raw));
       if (!(answer instanceof Promise)) this.#send(reply, answer);
       else answer.then((late) => this.#send(reply, late)).catch((error: unknown) => this.#fail(reply, error));
     } catch (error) {
@@ -139,8 +140,14 @@ class HttpEdge {
 
   #send(reply: FastifyReply, answer: HttpResponse): void {
     if (!reply.sent) reply.hijack();
-    const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
     const headers: Record<string, string | number> = { ...answer.headers };
+    const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
+    if (!(body instanceof Uint8Array)) {
+      if (this.#connections.stopping) headers['Connection'] = 'close';
+      reply.raw.writeHead(answer.status, headers);
+      sendStream(reply.raw, body, (error) => this.#tellFailure(error));
+      return;
+    }
     if (answer.status !== 204 && answer.status !== 304) headers['Content-Length'] = body.length;
     if (this.#connections.stopping) headers['Connection'] = 'close';
     reply.raw.writeHead(answer.status, headers);
@@ -171,7 +178,7 @@ function allowedMethods(service: HttpService): (path: string) => readonly string
   };
 }
 
-function requestOf(request: FastifyRequest): HttpRequest {
+function requestOf(request: FastifyRequest, response: ServerResponse): HttpRequest {
   const target = originOf(request.originalUrl);
   const queryAt = target.indexOf('?');
   const { socket } = request.raw;
@@ -184,7 +191,14 @@ function requestOf(request: FastifyRequest): HttpRequest {
     headers: headersOf(request.raw.headers),
     body: request.body instanceof Uint8Array ? request.body : emptyBody,
     remote: addressOf(socket.remoteAddress, socket.remotePort),
+    onGone: (listener) => onGone(response, listener),
   };
+}
+
+/** A response that closes before it has ended has lost its client. */
+function onGone(response: ServerResponse, listener: () => void): void {
+  if (response.destroyed) listener();
+  else response.once('close', () => void (response.writableEnded || listener()));
 }
 
 const emptyBody = Buffer.alloc(0);

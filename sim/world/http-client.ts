@@ -4,7 +4,8 @@ import type { HttpMethod, HttpResponse } from '../../engine/io/http.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type { Address, CloseReason, Connection, ConnectionHandler } from '../../engine/io/network.ts';
 import type { HttpMessage } from './http-text.ts';
-import { HttpReader, HttpRefusal, formatMessage } from './http-text.ts';
+import { HttpRefusal } from './http-refusal.ts';
+import { HttpReader, formatMessage } from './http-text.ts';
 
 /** No whole answer came. */
 export class HttpClientError extends Error {

@@ -1,10 +1,12 @@
 /** One client's connection to a simulated HTTP listener: requests in, answers out, one at a time. */
 import type { Clock, Timer } from '../../engine/io/clock.ts';
-import type { HttpResponse, HttpService } from '../../engine/io/http.ts';
+import type { HttpResponse, HttpService, HttpStream } from '../../engine/io/http.ts';
 import type { CloseReason, Connection, ConnectionHandler } from '../../engine/io/network.ts';
 import type { HttpRouter } from './http-router.ts';
 import type { HttpMessage } from './http-text.ts';
-import { HttpReader, HttpRefusal, formatMessage } from './http-text.ts';
+import { StreamSending } from './http-stream.ts';
+import { HttpRefusal } from './http-refusal.ts';
+import { HttpReader, formatMessage } from './http-text.ts';
 
 /** What connections of one listener share. */
 export interface HttpEdge {
@@ -29,7 +31,12 @@ export class HttpConnection implements ConnectionHandler {
   readonly #surplus: boolean;
   #timer: Timer | undefined;
   #answering = false;
+  /** The answer's body, while it is made and sent. */
+  #stream: StreamSending | undefined;
+  /** Who wants to know when the client of the request under way has gone. */
+  readonly #goneListeners: (() => void)[] = [];
   #last = false;
+  #gone = false;
   #blame: 'eof' | 'error' | 'closedHere' = 'eof';
 
   /** `surplus`: one connection too many, closed at once and not counted. */
@@ -52,20 +59,29 @@ export class HttpConnection implements ConnectionHandler {
   }
 
   onDrain(): void {
-    // Answers are written whole; nothing waits for room.
+    this.#stream?.drained();
   }
 
   onEnd(): void {
-    // Without a request under way nothing is left to say.
-    if (!this.#answering) this.#connection.end();
+    // As on the machine: a client that sends no more is gone, whether it waits for an answer or not.
     this.#last = true;
+    this.#leave();
+    this.#connection.end();
   }
 
   onClose(reason: CloseReason): void {
     this.#timer?.cancel();
+    this.#leave();
     const inOrder = reason === 'ended' || reason === 'closedHere';
     if (!this.#surplus) this.#edge.service.observer.closed(inOrder ? this.#blame : 'error');
     this.#edge.closed(this);
+  }
+
+  /** The client is gone: who works for it hears of it. */
+  #leave(): void {
+    this.#gone = true;
+    this.#stream?.gone();
+    for (const listener of this.#goneListeners.splice(0)) listener();
   }
 
   /** The listener stops: goes now, or after the answer that is under way. */
@@ -109,8 +125,12 @@ export class HttpConnection implements ConnectionHandler {
     const { remote } = this.#connection;
     const { answer, params } = this.#edge.router.find(method, path);
     const headOnly = method === 'HEAD';
+    const onGone = (listener: () => void): void => {
+      if (this.#gone) listener();
+      else this.#goneListeners.push(listener);
+    };
     try {
-      const answered = answer({ method, params, path, query, headers, body, remote });
+      const answered = answer({ method, params, path, query, headers, body, remote, onGone });
       if (!(answered instanceof Promise)) this.#send(answered, headOnly);
       else this.#sendLater(answered, headOnly);
     } catch (error) {
@@ -128,7 +148,12 @@ export class HttpConnection implements ConnectionHandler {
   }
 
   #send(answer: HttpResponse, headOnly: boolean): void {
+    if (this.#gone) return;
     const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
+    if (!(body instanceof Uint8Array)) {
+      this.#sendStream(answer, body, headOnly);
+      return;
+    }
     const bodiless = answer.status === 204 || answer.status === 304;
     const last = this.#last || this.#edge.stopping;
     const headers = Object.entries(answer.headers);
@@ -137,7 +162,33 @@ export class HttpConnection implements ConnectionHandler {
     this.#connection.write(
       formatMessage(`HTTP/1.1 ${answer.status}`, headers, sent, bodiless ? undefined : body),
     );
+    this.#answered(last);
+  }
+
+  #sendStream({ status, headers }: HttpResponse, stream: HttpStream, headOnly: boolean): void {
+    const last = this.#last || this.#edge.stopping;
+    const lines: [string, string][] = [...Object.entries(headers), ['Transfer-Encoding', 'chunked']];
+    if (last) lines.push(['Connection', 'close']);
+    this.#connection.write(formatMessage(`HTTP/1.1 ${status}`, lines, Buffer.alloc(0), undefined));
+    if (headOnly) {
+      this.#answered(last);
+      return;
+    }
+    const sending = new StreamSending(this.#connection, stream);
+    this.#stream = sending;
+    const done = sending.run((error) => this.#edge.handlerFailed(error));
+    done
+      .then((whole) => {
+        this.#stream = undefined;
+        if (whole) this.#answered(last);
+      })
+      .catch((error: unknown) => this.#edge.handlerFailed(error));
+  }
+
+  /** The answer has been handed to the connection. */
+  #answered(last: boolean): void {
     this.#answering = false;
+    this.#goneListeners.length = 0;
     if (last) {
       this.#last = true;
       this.#connection.end();

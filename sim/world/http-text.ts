@@ -1,20 +1,11 @@
 /**
- * HTTP/1.1 as text, as far as the world speaks it: a head of lines, and a body as long as `Content-Length` says. Both
- * the simulated edge and the simulated client read with it. What is not understood (another transfer coding, a
- * malformed head) is a typed refusal.
+ * HTTP/1.1 as text, as far as the world speaks it: a head of lines, and a body as long as `Content-Length` says or in
+ * chunks. Both the simulated edge and the simulated client read with it. What is not understood (another transfer
+ * coding, a malformed head) is a typed refusal.
  */
 import { ByteQueue } from './byte-queue.ts';
-
-/** What arrived is no HTTP that is understood, or exceeds a limit; `status` is the answer to it. */
-export class HttpRefusal extends Error {
-  override readonly name = 'HttpRefusal';
-  readonly status: number;
-
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
+import { ChunkReader } from './http-chunks.ts';
+import { HttpRefusal } from './http-refusal.ts';
 
 export interface HttpMessage {
   /** The request line or the status line. */
@@ -36,6 +27,8 @@ export class HttpReader {
   #message: { readonly start: string; readonly headers: HttpMessage['headers'] } | undefined;
   #bodyBytes = 0;
   #skipBytes = 0;
+  /** Of the message whose body comes in chunks. */
+  #chunks: ChunkReader | undefined;
 
   constructor(bodyBytesMax: number) {
     this.#bodyBytesMax = bodyBytesMax;
@@ -57,8 +50,15 @@ export class HttpReader {
   next(bodiless = false): HttpMessage | undefined {
     this.#skip();
     if (this.#message === undefined && !this.#readHead(bodiless)) return undefined;
-    if (this.#message === undefined || this.#received.length < this.#bodyBytes) return undefined;
+    if (this.#message === undefined) return undefined;
     const { start, headers } = this.#message;
+    if (this.#chunks !== undefined) {
+      const body = this.#chunks.read();
+      if (body === undefined) return undefined;
+      this.#message = this.#chunks = undefined;
+      return { start, headers, body };
+    }
+    if (this.#received.length < this.#bodyBytes) return undefined;
     const bytes = this.#bodyBytes === 0 ? new Uint8Array(0) : this.#received.take(this.#bodyBytes);
     this.#message = undefined;
     return { start, headers, body: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length) };
@@ -78,7 +78,9 @@ export class HttpReader {
     this.#head = Buffer.alloc(0);
     const [start = '', ...rest] = lines;
     const headers = headersOf(rest);
-    this.#bodyBytes = bodiless ? 0 : bodyBytesOf(headers);
+    const chunked = !bodiless && headers['transfer-encoding']?.toLowerCase() === 'chunked';
+    if (chunked) this.#chunks = new ChunkReader(this.#received, this.#bodyBytesMax);
+    this.#bodyBytes = bodiless || chunked ? 0 : bodyBytesOf(headers);
     if (this.#bodyBytes > this.#bodyBytesMax) {
       this.#skipBytes = this.#bodyBytes;
       throw new HttpRefusal(413, `the body is longer than ${this.#bodyBytesMax} bytes`);
@@ -122,7 +124,7 @@ function headersOf(lines: readonly string[]): Record<string, string> {
 
 function bodyBytesOf(headers: Readonly<Record<string, string>>): number {
   if (headers['transfer-encoding'] !== undefined)
-    throw new HttpRefusal(400, 'no transfer coding is understood');
+    throw new HttpRefusal(400, 'no transfer coding but chunked is understood');
   const length = headers['content-length'] ?? '0';
   if (!/^\d{1,15}$/.test(length)) throw new HttpRefusal(400, 'the content length is malformed');
   return Number(length);

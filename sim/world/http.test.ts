@@ -21,6 +21,13 @@ async function makeHarness(seed: number): Promise<HttpHarness> {
     listenAddress: 'server:0',
     exchange: (address, { method, target, headers = [], body }) =>
       world.httpClient(visitor).exchange(address, { method, target, headers, body }, 30_000_000),
+    abandon: async (address, { method, target }) => {
+      const call = { method, target, headers: [], body: undefined };
+      await world
+        .httpClient(visitor)
+        .exchange(address, call, 60_000)
+        .catch(() => undefined);
+    },
   };
 }
 

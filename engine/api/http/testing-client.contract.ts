@@ -49,6 +49,7 @@ export class TestingClient {
       ),
       body: bytes,
       remote: 'client:1',
+      onGone: () => undefined,
     };
     const routed: HTTPMethod = method === 'HEAD' ? 'GET' : (method as HTTPMethod);
     // Percent signs are hidden from the router, which would decode them.
@@ -67,9 +68,16 @@ export class TestingClient {
   }
 }
 
-/** The status and the text of an answer. */
+/** The bytes of an answer that was made as a whole. */
+export function bytesOfAnswer({ body }: HttpResponse): Buffer {
+  if (typeof body === 'string') return Buffer.from(body);
+  if (body instanceof Uint8Array) return Buffer.from(body);
+  throw new Error('the answer is a stream');
+}
+
+/** The text of an answer that was made as a whole. */
 export function textOfAnswer(answer: HttpResponse): string {
-  return typeof answer.body === 'string' ? answer.body : Buffer.from(answer.body).toString();
+  return bytesOfAnswer(answer).toString();
 }
 
 function noHandler(): void {

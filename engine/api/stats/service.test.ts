@@ -5,6 +5,7 @@ import { Exposition } from '../../stats/exposition.ts';
 import { NodeStats } from '../../stats/node-stats.ts';
 import { Publication } from '../../stats/publisher.ts';
 import { takeSnapshot } from '../../stats/snapshot.ts';
+import { textOfAnswer } from '../http/testing-client.contract.ts';
 import { statsService } from './service.ts';
 
 const identity = { source: 'n1', version: '0', rack: 'r', dc: 'd', pool: 'lockstep', server: 'store_local' };
@@ -48,6 +49,7 @@ function requestFor(target: string, method: HttpRequest['method'] = 'GET'): Http
     headers: {},
     body: Buffer.alloc(0),
     remote,
+    onGone: () => undefined,
   };
 }
 
@@ -74,7 +76,7 @@ describe('the stats listener', () => {
   it('indents the JSON when it is asked to', async () => {
     const { publication, get } = setting();
     for (const path of ['/?pretty', '/info?pretty=true', '/stats?pretty=1']) {
-      const body = String((await get(path)).body);
+      const body = textOfAnswer(await get(path));
       expect(body.startsWith('{\n  "service": "lockstep",\n')).toBe(true);
       expect(JSON.parse(body)).toEqual(JSON.parse(publication.json().toString()));
     }
@@ -97,7 +99,7 @@ describe('the stats listener', () => {
     const response = await get('/help');
     expect(response.status).toBe(404);
     expect(response.headers['Content-Type']).toBe('application/problem+json');
-    expect(JSON.parse(String(response.body))).toEqual({
+    expect(JSON.parse(textOfAnswer(response))).toEqual({
       code: 'NotFound',
       status: 404,
       detail: 'there is no /help here; the stats are at /, /info, /stats, /metrics',
@@ -109,7 +111,7 @@ describe('the stats listener', () => {
     const response = service.methodNotAllowed(requestFor('/stats', 'POST'), ['GET', 'HEAD']);
     expect(response.status).toBe(405);
     expect(response.headers['Allow']).toBe('GET, HEAD');
-    expect(String(response.body)).toContain('"code":"MethodNotAllowed"');
+    expect(textOfAnswer(response)).toContain('"code":"MethodNotAllowed"');
   });
 
   it('counts the requests that it served, whatever it answered', async () => {
