@@ -290,23 +290,26 @@ function clientRooms(
     },
     knowsType: (type: ByteString) => buckets.knowsType(type),
   };
+  const limits = transactionLimits(config, shared.limits, shared.knowsType);
   const http = httpService(dispatcher, observer, {
     ...shared,
     connectionCountMax: config.clientConnectionsMax,
     requestTimeoutMs: 60_000,
     ownRoutes: [
       ...clusterRoutes(clusterControl(membership, mover, transfer)),
-      ...transactionRoutes({
-        io,
-        transactions,
-        observer,
-        limits: transactionLimits(config, shared.limits, shared.knowsType),
-      }),
+      ...transactionRoutes({ io, transactions, observer, limits }),
       ...antiEntropyRoutes(antiEntropy === undefined ? undefined : antiEntropyDesk(antiEntropy)),
     ],
   });
   const pbc = new PbcServer(
-    { ...shared, dispatcher, observer, serverInfo: { node: config.name, version } },
+    {
+      ...shared,
+      dispatcher,
+      transactions,
+      transactionLimits: limits,
+      observer,
+      serverInfo: { node: config.name, version },
+    },
     {
       ...defaultSessionLimits,
       frameBytesMax: requestBytesMax(config),

@@ -1,6 +1,6 @@
 /** The transactions' rooms as the configuration wants them. */
 import type { ContentLimits } from '../api/content-limits.ts';
-import type { TransactionLimits } from '../api/http/transaction-body.ts';
+import type { TransactionLimits } from '../api/transaction-rules.ts';
 import type { NodeConfig } from '../config/config.ts';
 import { frameOverheadBytes } from '../config/misfits.ts';
 import type { DispatchParts } from '../dispatch/parts.ts';

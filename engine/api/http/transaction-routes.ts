@@ -3,18 +3,19 @@
  * doubt on this node, and resolve one by hand.
  */
 import { LockstepError, asLockstepError } from '../../base/errors.ts';
+import { textOf } from '../../base/ids.ts';
 import type { Io } from '../../io/io.ts';
 import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
 import type { InDoubtEntry, Knowledge, TransactionOutcome } from '../../xa/outcomes.ts';
 import type { TransactionService } from '../../xa/transactions.ts';
 import type { Xid } from '../../xa/xid.ts';
-import { parseXid } from '../../xa/xid.ts';
 import type { ClientObserver, Purpose } from '../client-observer.ts';
 import { observeError } from '../client-observer.ts';
+import type { TransactionLimits } from '../transaction-rules.ts';
+import { BatchError, noBranchOf, noRecordOf, xidOf } from '../transaction-rules.ts';
 import { percentDecode } from './percent.ts';
 import { jsonAnswer, problemAnswer } from './problems.ts';
-import type { TransactionLimits } from './transaction-body.ts';
-import { BodyError, parseTransaction } from './transaction-body.ts';
+import { parseTransaction } from './transaction-body.ts';
 
 export interface TransactionParts {
   readonly io: Pick<Io, 'clock' | 'log'>;
@@ -60,7 +61,7 @@ async function serve(
     const error = asLockstepError(caught);
     if (error.code === 'Internal') io.log.event('error', 'api.http.failed', { detail: error.message });
     observeError(observer, error.code);
-    return problemAnswer(error, error instanceof BodyError ? rulesOf(error) : {});
+    return problemAnswer(error, error instanceof BatchError ? rulesOf(error) : {});
   } finally {
     observer.answered(io.clock.nowUs() - startUs);
   }
@@ -84,27 +85,21 @@ async function listInDoubt(parts: TransactionParts, request: HttpRequest): Promi
 }
 
 async function findOne(parts: TransactionParts, request: HttpRequest): Promise<HttpResponse> {
-  const xid = xidOf(request);
+  const xid = namedIn(request);
   const known = await parts.transactions.find(xid);
   if (known !== undefined) return jsonAnswer(200, knowledgeBody(known));
-  const why = 'it never began, was aborted, or is older than what is remembered';
-  throw new LockstepError('NotFound', `there is no record of the transaction ${xid}: ${why}`);
+  throw noRecordOf(xid);
 }
 
 async function resolveOne(parts: TransactionParts, request: HttpRequest): Promise<HttpResponse> {
-  const xid = xidOf(request);
+  const xid = namedIn(request);
   const decision = decisionOf(request.body);
-  if (!(await parts.transactions.resolve(xid, decision))) {
-    throw new LockstepError('NotFound', `this node holds no prepared branch of the transaction ${xid}`);
-  }
+  if (!(await parts.transactions.resolve(xid, decision))) throw noBranchOf(xid);
   return jsonAnswer(200, { transaction_id: xid, outcome: 'heuristic', heuristic: decision });
 }
 
-function xidOf(request: HttpRequest): Xid {
-  const text = percentDecode(request.params['id'] ?? '', 'the transaction');
-  const xid = parseXid(text);
-  if (xid !== undefined) return xid;
-  throw new LockstepError('BadRequest', `${JSON.stringify(text)} is no transaction's name`);
+function namedIn(request: HttpRequest): Xid {
+  return xidOf(textOf(percentDecode(request.params['id'] ?? '', 'the transaction')));
 }
 
 function decisionOf(body: Uint8Array): 'commit' | 'rollback' {
@@ -176,6 +171,6 @@ function entryBody({ xid, role, state, coordinator, branches, ageMs }: InDoubtEn
   return { transaction_id: xid, role, state, coordinator, branches, age_ms: ageMs };
 }
 
-function rulesOf({ index, rule }: BodyError): Readonly<Record<string, unknown>> {
+function rulesOf({ index, rule }: BatchError): Readonly<Record<string, unknown>> {
   return index === undefined ? { rule } : { operation: index, rule };
 }

@@ -11,15 +11,19 @@ import type { Random } from '../../io/random.ts';
 import type { KnowsType } from '../objects.ts';
 import { timeoutMsMax } from '../objects.ts';
 import { makeKey } from '../tags.ts';
+import type { TransactionLimits } from '../transaction-rules.ts';
 import { stringOf } from './contents.ts';
 import type { Frame } from './frames.ts';
 import type { RpbDelReq, RpbGetReq, RpbPutReq } from './schema.ts';
 import { messages, quorumWords } from './schema.ts';
+import type { TransactionCall } from './transaction-calls.ts';
+import { parseTransactionCall } from './transaction-calls.ts';
 
 export type Call =
   | { readonly kind: 'ping' | 'getServerInfo' | 'getClientId' }
   | { readonly kind: 'setClientId'; readonly clientId: Uint8Array }
-  | ObjectCall;
+  | ObjectCall
+  | TransactionCall;
 
 /** A call about one object. */
 export type ObjectCall =
@@ -31,7 +35,12 @@ export type ObjectCall =
 export class RiakRefusal extends LockstepError {}
 
 /** Throws `BadRequest`, `NotFound` for an unknown bucket type, `TooLarge` for a name beyond its limit. */
-export function parseCall(frame: Frame, knowsType: KnowsType, random: Random): Call {
+export function parseCall(
+  frame: Frame,
+  knowsType: KnowsType,
+  limits: TransactionLimits,
+  random: Random,
+): Call {
   switch (frame.code) {
     case messages.pingReq.code:
       return { kind: 'ping' };
@@ -57,8 +66,11 @@ export function parseCall(frame: Frame, knowsType: KnowsType, random: Random): C
       const message = messages.delReq.decode(frame.body);
       return { kind: 'delete', key: nameOf(message, message.key, knowsType), message };
     }
-    default:
+    default: {
+      const call = parseTransactionCall(frame, limits);
+      if (call !== undefined) return call;
       throw new RiakRefusal('BadRequest', `Unknown message code: ${frame.code}`);
+    }
   }
 }
 

@@ -8,6 +8,13 @@ import { errorCodeOf } from './error-numbers.ts';
 import type { Frame } from './frames.ts';
 import type { RpbDelReq, RpbGetReq, RpbGetResp, RpbPutReq, RpbPutResp } from './schema.ts';
 import { messages } from './schema.ts';
+import type {
+  LockTransactionGetReq,
+  LockTransactionListResp,
+  LockTransactionReq,
+  LockTransactionResolveReq,
+  LockTransactionResp,
+} from './transaction-schema.ts';
 
 export type ClientRequest =
   | { readonly kind: 'ping' }
@@ -16,7 +23,11 @@ export type ClientRequest =
   | { readonly kind: 'setClientId'; readonly clientId: Uint8Array }
   | { readonly kind: 'get'; readonly message: RpbGetReq }
   | { readonly kind: 'put'; readonly message: RpbPutReq }
-  | { readonly kind: 'delete'; readonly message: RpbDelReq };
+  | { readonly kind: 'delete'; readonly message: RpbDelReq }
+  | { readonly kind: 'transaction'; readonly message: LockTransactionReq }
+  | { readonly kind: 'transactionGet'; readonly message: LockTransactionGetReq }
+  | { readonly kind: 'transactionList' }
+  | { readonly kind: 'transactionResolve'; readonly message: LockTransactionResolveReq };
 
 export type ClientReply =
   | { readonly kind: 'pong' }
@@ -26,6 +37,8 @@ export type ClientReply =
   | { readonly kind: 'got'; readonly message: RpbGetResp }
   | { readonly kind: 'stored'; readonly message: RpbPutResp }
   | { readonly kind: 'deleted' }
+  | { readonly kind: 'transacted'; readonly message: LockTransactionResp }
+  | { readonly kind: 'inDoubt'; readonly message: LockTransactionListResp }
   /** `code` is undefined for an error that carries no number of this product's. */
   | { readonly kind: 'failed'; readonly code: ErrorCode | undefined; readonly text: string };
 
@@ -46,6 +59,14 @@ export function encodeRequest(request: ClientRequest): Buffer {
       return messages.putReq.encode(request.message);
     case 'delete':
       return messages.delReq.encode(request.message);
+    case 'transaction':
+      return messages.transactionReq.encode(request.message);
+    case 'transactionGet':
+      return messages.transactionGetReq.encode(request.message);
+    case 'transactionList':
+      return messages.transactionListReq.encode({});
+    case 'transactionResolve':
+      return messages.transactionResolveReq.encode(request.message);
   }
 }
 
@@ -72,6 +93,12 @@ export function decodeReply(frame: Frame): ClientReply {
       return { kind: 'stored', message: messages.putResp.decode(frame.body) };
     case messages.delResp.code:
       return { kind: 'deleted' };
+    case messages.transactionResp.code:
+    case messages.transactionGetResp.code:
+    case messages.transactionResolveResp.code:
+      return { kind: 'transacted', message: messages.transactionResp.decode(frame.body) };
+    case messages.transactionListResp.code:
+      return { kind: 'inDoubt', message: messages.transactionListResp.decode(frame.body) };
     default:
       throw new LockstepError('FrameInvalid', `a server does not send message code ${frame.code}`);
   }

@@ -23,12 +23,12 @@ import { RiakRefusal, needOf, timeoutOf } from './calls.ts';
 import { contentOf, contentsOf } from './contents.ts';
 import type { RpbDelReq, RpbGetReq, RpbPutReq } from './schema.ts';
 import { messages } from './schema.ts';
+import type { TransactionDesk } from './transaction-calls.ts';
 
 /** What the node chooses, and what the calls work with. */
-export interface PbcParts {
+export interface PbcParts extends TransactionDesk {
   readonly io: Pick<Io, 'clock' | 'log' | 'network' | 'random' | 'spawn'>;
   readonly dispatcher: Dispatcher;
-  readonly observer: ClientObserver;
   readonly terms: ReplicaTerms;
   readonly limits: ContentLimits;
   readonly knowsType: KnowsType;

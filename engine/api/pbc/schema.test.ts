@@ -99,6 +99,35 @@ function bodyOf(frame: Buffer): Buffer {
   return whole?.body ?? Buffer.alloc(0);
 }
 
+const operation = fc.record({
+  type: maybe(bytes),
+  bucket: bytes,
+  key: bytes,
+  content: maybe(content),
+  delete: maybe(fc.boolean()),
+  vclock: maybe(bytes),
+  if_match: maybe(bytes),
+  if_absent: maybe(fc.boolean()),
+});
+
+const transactionReq = fc.record({
+  operations: fc.array(operation, { maxLength: 3 }),
+  force_abort: maybe(fc.boolean()),
+  consistency: maybe(bytes),
+  timeout: maybe(u32),
+  id: maybe(bytes),
+});
+
+test('a transaction decodes to the fields it was encoded from', () => {
+  fc.assert(
+    fc.property(transactionReq, (request) => {
+      const body = bodyOf(messages.transactionReq.encode(request));
+      expect(plain(messages.transactionReq.decode(body))).toEqual(plain(request));
+    }),
+    { numRuns: 100 },
+  );
+});
+
 test('a request decodes to the fields it was encoded from', () => {
   fc.assert(
     fc.property(getReq, putReq, delReq, (get, put, del) => {

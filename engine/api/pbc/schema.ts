@@ -8,8 +8,19 @@
 import protobuf from 'protobufjs';
 import type { Type } from 'protobufjs';
 import { LockstepError } from '../../base/errors.ts';
+import type { RpbContent } from './content-messages.ts';
 import { beginFrame, finishFrame } from './frames.ts';
 import { schemaText } from './schema-text.ts';
+import type {
+  LockTransactionGetReq,
+  LockTransactionListResp,
+  LockTransactionReq,
+  LockTransactionResolveReq,
+  LockTransactionResp,
+} from './transaction-schema.ts';
+import { transactionSchemaText } from './transaction-schema.ts';
+
+export type { RpbContent, RpbLink, RpbPair } from './content-messages.ts';
 
 export interface RpbErrorResp {
   readonly errmsg: Uint8Array;
@@ -23,32 +34,6 @@ export interface RpbClientId {
 export interface RpbGetServerInfoResp {
   readonly node?: Uint8Array | undefined;
   readonly server_version?: Uint8Array | undefined;
-}
-
-export interface RpbPair {
-  readonly key: Uint8Array;
-  readonly value?: Uint8Array | undefined;
-}
-
-export interface RpbLink {
-  readonly bucket?: Uint8Array | undefined;
-  readonly key?: Uint8Array | undefined;
-  readonly tag?: Uint8Array | undefined;
-}
-
-export interface RpbContent {
-  readonly value: Uint8Array;
-  readonly content_type?: Uint8Array | undefined;
-  readonly charset?: Uint8Array | undefined;
-  readonly content_encoding?: Uint8Array | undefined;
-  readonly vtag?: Uint8Array | undefined;
-  readonly links?: readonly RpbLink[];
-  /** Seconds since the epoch, and the microseconds of that second. */
-  readonly last_mod?: number | undefined;
-  readonly last_mod_usecs?: number | undefined;
-  readonly usermeta?: readonly RpbPair[];
-  readonly indexes?: readonly RpbPair[];
-  readonly deleted?: boolean | undefined;
 }
 
 export interface RpbGetReq {
@@ -144,9 +129,9 @@ export interface MessageKind<T> {
   decode(body: Buffer): T;
 }
 
-const root = protobuf.parse(schemaText, { keepCase: true }).root.resolveAll();
+const root = protobuf.parse(schemaText + transactionSchemaText, { keepCase: true }).root.resolveAll();
 
-/** The message kinds, by the names of Riak's protocol without their prefix. */
+/** The message kinds, by the names of Riak's protocol without their prefix; from 210 on they are our own. */
 export const messages = {
   errorResp: kindOf<RpbErrorResp>(0, 'RpbErrorResp'),
   pingReq: emptyKind(1, 'RpbPingReq'),
@@ -163,6 +148,14 @@ export const messages = {
   putResp: kindOf<RpbPutResp>(12, 'RpbPutResp'),
   delReq: kindOf<RpbDelReq>(13, 'RpbDelReq'),
   delResp: emptyKind(14, 'RpbDelResp'),
+  transactionReq: kindOf<LockTransactionReq>(210, 'LockTransactionReq'),
+  transactionResp: kindOf<LockTransactionResp>(211, 'LockTransactionResp'),
+  transactionGetReq: kindOf<LockTransactionGetReq>(212, 'LockTransactionGetReq'),
+  transactionGetResp: kindOf<LockTransactionResp>(213, 'LockTransactionResp'),
+  transactionListReq: emptyKind(214, 'LockTransactionListReq'),
+  transactionListResp: kindOf<LockTransactionListResp>(215, 'LockTransactionListResp'),
+  transactionResolveReq: kindOf<LockTransactionResolveReq>(216, 'LockTransactionResolveReq'),
+  transactionResolveResp: kindOf<LockTransactionResp>(217, 'LockTransactionResp'),
 } as const;
 
 function kindOf<T extends object>(code: number, name: string): MessageKind<T> {

@@ -6,6 +6,7 @@ import { realClock } from '../../real/clock.ts';
 import { RealNetwork } from '../../real/network.ts';
 import { defaultContentLimits } from '../content-limits.ts';
 import { MapDispatcher, replicaCount } from '../testing/map-dispatcher.contract.ts';
+import { ScriptedTransactions } from '../testing/scripted-transactions.contract.ts';
 import { TallyingObserver } from '../testing/tallying-observer.contract.ts';
 import { CountingRandom, TestLog } from '../testing/test-io.contract.ts';
 import type { ClientReply, ClientRequest } from './client-codec.ts';
@@ -76,6 +77,13 @@ async function start(): Promise<Running> {
     {
       io: { clock: realClock, log: new TestLog(), network, random: new CountingRandom(), spawn },
       dispatcher,
+      transactions: new ScriptedTransactions(),
+      transactionLimits: {
+        operationCountMax: 10,
+        bytesMax: 1000,
+        content: defaultContentLimits,
+        knowsType: () => false,
+      },
       observer,
       terms: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => replicaCount },
       limits: defaultContentLimits,

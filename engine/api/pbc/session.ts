@@ -13,13 +13,15 @@ import { LockstepError, asLockstepError } from '../../base/errors.ts';
 import type { Timer } from '../../io/clock.ts';
 import type { CloseReason, Connection, ConnectionHandler } from '../../io/network.ts';
 import { observeError } from '../client-observer.ts';
-import type { Call } from './calls.ts';
+import type { Call, ObjectCall } from './calls.ts';
 import { RiakRefusal, parseCall } from './calls.ts';
 import { FrameReader } from './frames.ts';
 import type { PbcParts } from './object-calls.ts';
 import { answerObjectCall } from './object-calls.ts';
 import { errorFrame, errorFrameOf } from './replies.ts';
 import { messages } from './schema.ts';
+import type { TransactionCall } from './transaction-calls.ts';
+import { answerTransactionCall } from './transaction-calls.ts';
 
 export interface SessionLimits {
   /** Code and body of one frame. */
@@ -160,7 +162,8 @@ export class Session implements ConnectionHandler {
         const frame = this.#reader.next();
         if (frame === undefined) return undefined;
         framed = true;
-        return parseCall(frame, this.#parts.knowsType, this.#parts.io.random);
+        const { knowsType, transactionLimits, io } = this.#parts;
+        return parseCall(frame, knowsType, transactionLimits, io.random);
       } catch (caught) {
         const error = asLockstepError(caught);
         if (!framed) {
@@ -175,26 +178,23 @@ export class Session implements ConnectionHandler {
 
   /** An earlier request on the same object is under way, and one of the two writes. */
   #mustWait(call: Call): boolean {
-    if (!('key' in call)) return false;
-    const { packed } = call.key;
     for (const { call: earlier } of this.#exchanges) {
-      if (earlier === undefined || !('key' in earlier) || earlier.key.packed !== packed) continue;
-      if (call.kind !== 'get' || earlier.kind !== 'get') return true;
+      if (earlier !== undefined && meet(earlier, call)) return true;
     }
     return false;
   }
 
   #begin(call: Call): void {
     const exchange = this.#open(call);
-    if ('key' in call) {
-      this.#parts.observer.received(call.kind === 'get' ? 'read' : 'write');
-      this.#parts.io.spawn('pbc.request', exchange.run);
-    } else {
+    if (isQuick(call)) {
       this.#settle(exchange, this.#answerAtOnce(call));
+      return;
     }
+    this.#parts.observer.received(reads(call) ? 'read' : 'write');
+    this.#parts.io.spawn('pbc.request', exchange.run);
   }
 
-  #answerAtOnce(call: Exclude<Call, { readonly key: unknown }>): Buffer {
+  #answerAtOnce(call: QuickCall): Buffer {
     switch (call.kind) {
       case 'ping':
         return messages.pingResp.encode({});
@@ -261,10 +261,13 @@ export class Session implements ConnectionHandler {
 
   async #run(exchange: Exchange): Promise<void> {
     const { call } = exchange;
-    if (call === undefined || !('key' in call)) return;
+    if (call === undefined || isQuick(call)) return;
     let reply: Buffer;
     try {
-      reply = await answerObjectCall(this.#parts, call);
+      reply =
+        'key' in call
+          ? await answerObjectCall(this.#parts, call)
+          : await answerTransactionCall(this.#parts, call);
     } catch (caught) {
       reply = this.#errorReply(asLockstepError(caught));
     }
@@ -320,4 +323,37 @@ export class Session implements ConnectionHandler {
       else this.#connection.destroy();
     });
   }
+}
+
+type QuickCall = Exclude<Call, ObjectCall | TransactionCall>;
+
+/** It asks for nothing that is stored: its answer is there at once. */
+function isQuick(call: Call): call is QuickCall {
+  switch (call.kind) {
+    case 'ping':
+    case 'getServerInfo':
+    case 'getClientId':
+    case 'setClientId':
+      return true;
+    default:
+      return false;
+  }
+}
+
+function reads({ kind }: ObjectCall | TransactionCall): boolean {
+  return kind === 'get' || kind === 'transactionGet' || kind === 'transactionList';
+}
+
+/** They concern one object, and one of the two writes. */
+function meet(earlier: Call, call: Call): boolean {
+  if ('key' in earlier && 'key' in call)
+    return earlier.key.packed === call.key.packed && (call.kind !== 'get' || earlier.kind !== 'get');
+  if (earlier.kind === 'transaction') return writesOneOf(earlier, call);
+  return call.kind === 'transaction' && writesOneOf(call, earlier);
+}
+
+function writesOneOf({ request }: Extract<Call, { kind: 'transaction' }>, other: Call): boolean {
+  const named = (packed: string): boolean => request.operations.some(({ key }) => key.packed === packed);
+  if ('key' in other) return named(other.key.packed);
+  return other.kind === 'transaction' && other.request.operations.some(({ key }) => named(key.packed));
 }

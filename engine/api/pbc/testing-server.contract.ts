@@ -1,6 +1,7 @@
 /** The binary protocol's server over the twin of the dispatcher and a network by hand. */
 import { defaultContentLimits } from '../content-limits.ts';
 import { MapDispatcher, replicaCount } from '../testing/map-dispatcher.contract.ts';
+import { ScriptedTransactions } from '../testing/scripted-transactions.contract.ts';
 import { TallyingObserver } from '../testing/tallying-observer.contract.ts';
 import { CountingRandom, TestClock, TestLog } from '../testing/test-io.contract.ts';
 import type { PbcLimits } from './server.ts';
@@ -11,6 +12,7 @@ import { TestingNetwork } from './testing-pair.contract.ts';
 export class TestingServer {
   readonly dispatcher = new MapDispatcher();
   readonly observer = new TallyingObserver();
+  readonly transactions = new ScriptedTransactions();
   readonly clock = new TestClock();
   readonly log = new TestLog();
   readonly network = new TestingNetwork();
@@ -30,6 +32,13 @@ export class TestingServer {
           spawn: (name, task) => this.#spawn(name, task),
         },
         dispatcher: this.dispatcher,
+        transactions: this.transactions,
+        transactionLimits: {
+          operationCountMax: 4,
+          bytesMax: 1000,
+          content: { ...defaultContentLimits, valueBytesMax: 500 },
+          knowsType: (type) => type === 'maps',
+        },
         observer: this.observer,
         terms: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => replicaCount },
         limits: { ...defaultContentLimits, valueBytesMax: 10_000 },

@@ -1,0 +1,211 @@
+/**
+ * Transactions of the binary protocol, over the same service and the same rules as `POST /transactions`. A transaction
+ * that was aborted is an answer, not an error: only what was refused before it began is.
+ */
+import { LockstepError } from '../../base/errors.ts';
+import { byteStringFrom, textOf } from '../../base/ids.ts';
+import type { ByteString } from '../../base/ids.ts';
+import { tombstone } from '../../object/content.ts';
+import type { Content } from '../../object/content.ts';
+import type { InDoubtEntry, Knowledge, Operation, TransactionRequest } from '../../xa/outcomes.ts';
+import type { TransactionService } from '../../xa/transactions.ts';
+import type { ClientObserver } from '../client-observer.ts';
+import type { Xid } from '../../xa/xid.ts';
+import type { TransactionLimits } from '../transaction-rules.ts';
+import {
+  checkCount,
+  checkOperation,
+  checkTogether,
+  clientIdOf,
+  contextOf,
+  levelOf,
+  noBranchOf,
+  noRecordOf,
+  refused,
+  timeoutOf,
+  xidOf,
+} from '../transaction-rules.ts';
+import { contentOf, stringOf } from './contents.ts';
+import type { Frame } from './frames.ts';
+import { messages } from './schema.ts';
+import type {
+  LockInDoubt,
+  LockOperation,
+  LockTransactionReq,
+  LockTransactionResp,
+} from './transaction-schema.ts';
+
+export type TransactionCall =
+  | { readonly kind: 'transaction'; readonly request: TransactionRequest }
+  | { readonly kind: 'transactionGet'; readonly xid: Xid }
+  | { readonly kind: 'transactionList' }
+  | { readonly kind: 'transactionResolve'; readonly xid: Xid; readonly decision: 'commit' | 'rollback' };
+
+/** What the calls work with. */
+export interface TransactionDesk {
+  readonly transactions: TransactionService;
+  readonly transactionLimits: TransactionLimits;
+  readonly observer: ClientObserver;
+}
+
+/** Undefined: the frame is about something else. Throws `BatchError`, `BadRequest`. */
+export function parseTransactionCall(frame: Frame, limits: TransactionLimits): TransactionCall | undefined {
+  switch (frame.code) {
+    case messages.transactionReq.code:
+      // What a branch is told outlives the frame.
+      return {
+        kind: 'transaction',
+        request: requestOf(messages.transactionReq.decode(Buffer.from(frame.body)), limits),
+      };
+    case messages.transactionGetReq.code:
+      return { kind: 'transactionGet', xid: namedBy(messages.transactionGetReq.decode(frame.body)) };
+    case messages.transactionListReq.code:
+      return { kind: 'transactionList' };
+    case messages.transactionResolveReq.code: {
+      const message = messages.transactionResolveReq.decode(frame.body);
+      return {
+        kind: 'transactionResolve',
+        xid: namedBy(message),
+        decision: decisionOf(text(message.heuristic)),
+      };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** The frame of the answer. */
+export async function answerTransactionCall(desk: TransactionDesk, call: TransactionCall): Promise<Buffer> {
+  const { transactions, observer } = desk;
+  switch (call.kind) {
+    case 'transaction':
+      for (const { content } of call.request.operations) observer.payload(content.value.length);
+      return messages.transactionResp.encode(answerOf(await transactions.run(call.request)));
+    case 'transactionGet': {
+      const known = await transactions.find(call.xid);
+      if (known === undefined) throw noRecordOf(call.xid);
+      return messages.transactionGetResp.encode(answerOf(known));
+    }
+    case 'transactionList':
+      return messages.transactionListResp.encode({ transactions: transactions.inDoubt().map(entryOf) });
+    case 'transactionResolve':
+      if (!(await transactions.resolve(call.xid, call.decision))) throw noBranchOf(call.xid);
+      return messages.transactionResolveResp.encode({
+        transaction_id: bytes(call.xid),
+        outcome: bytes('heuristic'),
+        heuristic: bytes(call.decision),
+      });
+  }
+}
+
+function requestOf(message: LockTransactionReq, limits: TransactionLimits): TransactionRequest {
+  const { operations: given = [], consistency, timeout, id } = message;
+  checkCount(given.length, limits);
+  const operations = given.map((one, index) => operationOf(one, index, limits));
+  checkTogether(operations, limits);
+  return {
+    operations,
+    forceAbort: message.force_abort === true,
+    level: levelOf(consistency === undefined ? undefined : text(consistency)),
+    timeoutMs: timeoutOf(timeout),
+    clientId: clientIdOf(id === undefined ? undefined : text(id)),
+  };
+}
+
+function operationOf(given: LockOperation, index: number, limits: TransactionLimits): Operation {
+  const { type, vclock, if_match: ifMatch } = given;
+  const operation = {
+    type: type === undefined ? undefined : stringOf(type),
+    bucket: nameOf(given.bucket),
+    key: nameOf(given.key),
+    content: written(given, index),
+    context: vclock === undefined ? undefined : contextOf(vclock, 'context', index),
+    ifMatch: ifMatch === undefined ? undefined : contextOf(ifMatch, 'if_match', index),
+    ifAbsent: given.if_absent === true,
+  };
+  return checkOperation(operation, index, limits);
+}
+
+function written({ content, delete: deletes }: LockOperation, index: number): Content {
+  if (deletes === true) {
+    if (content !== undefined) throw refused('value', 'a deletion holds no value', index);
+    return tombstone;
+  }
+  if (content === undefined) throw refused('value', 'a put holds a content', index);
+  try {
+    return contentOf(content);
+  } catch (error) {
+    if (!(error instanceof LockstepError)) throw error;
+    throw refused('value', error.message, index);
+  }
+}
+
+/** In Protocol Buffers a name is always there; an empty one is none. */
+function nameOf(name: Uint8Array): ByteString | undefined {
+  return name.length === 0 ? undefined : byteStringFrom(name);
+}
+
+function namedBy({ transaction_id: name }: { readonly transaction_id: Uint8Array }): Xid {
+  return xidOf(text(name));
+}
+
+function decisionOf(decision: string): 'commit' | 'rollback' {
+  if (decision === 'commit' || decision === 'rollback') return decision;
+  throw new LockstepError('BadRequest', 'heuristic is commit or rollback');
+}
+
+function answerOf(known: Knowledge): LockTransactionResp {
+  const xid = bytes(known.xid);
+  switch (known.kind) {
+    case 'committed': {
+      const branches = known.branches.map(({ node, vote, pending }) => ({
+        node: bytes(node),
+        vote: bytes(vote),
+        pending: pending ? true : undefined,
+      }));
+      return { transaction_id: xid, outcome: bytes('committed'), operations: known.operationCount, branches };
+    }
+    case 'aborted': {
+      const detail = known.detail === '' ? undefined : Buffer.from(known.detail);
+      return { transaction_id: xid, outcome: bytes('aborted'), reason: bytes(known.reason), detail };
+    }
+    case 'inDoubt':
+      return { transaction_id: xid, outcome: bytes('in_doubt') };
+    case 'prepared':
+      return {
+        transaction_id: xid,
+        outcome: bytes('in_doubt'),
+        coordinator: bytes(known.coordinator),
+        branches: [{ node: bytes(known.node), vote: bytes('prepared') }],
+        keys: known.keyCount,
+        age_ms: known.ageMs,
+      };
+    case 'heuristic':
+      return {
+        transaction_id: xid,
+        outcome: bytes('heuristic'),
+        heuristic: bytes(known.decided),
+        branches: [{ node: bytes(known.node) }],
+      };
+  }
+}
+
+function entryOf({ xid, role, state, coordinator, branches, ageMs }: InDoubtEntry): LockInDoubt {
+  return {
+    transaction_id: bytes(xid),
+    role: bytes(role),
+    state: bytes(state),
+    coordinator: bytes(coordinator),
+    branches: branches.map(bytes),
+    age_ms: ageMs,
+  };
+}
+
+/** Names of nodes and transactions, and words of ours: ASCII all of them. */
+function bytes(word: string): Uint8Array {
+  return Buffer.from(word, 'latin1');
+}
+
+function text(given: Uint8Array): string {
+  return textOf(stringOf(given));
+}

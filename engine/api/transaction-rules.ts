@@ -1,0 +1,179 @@
+/**
+ * What every listener asks of a transaction, whatever its words look like: limits, distinct keys, preconditions that
+ * make sense. Every refusal names the operation by its index and the rule that it breaks, in the same text everywhere;
+ * nothing of a refused batch has been applied.
+ */
+import { LockstepError } from '../base/errors.ts';
+import type { ErrorCode } from '../base/errors.ts';
+import type { ByteString } from '../base/ids.ts';
+import { textOf } from '../base/ids.ts';
+import type { ObjectKey } from '../base/object-key.ts';
+import { defaultType, objectKey } from '../base/object-key.ts';
+import { consistencyLevels } from '../dispatch/requests.ts';
+import type { Content } from '../object/content.ts';
+import type { VersionVector } from '../object/dots.ts';
+import type { Operation, TransactionRequest } from '../xa/outcomes.ts';
+import type { Xid } from '../xa/xid.ts';
+import { parseXid } from '../xa/xid.ts';
+import type { ContentLimits } from './content-limits.ts';
+import { checkContent } from './content-limits.ts';
+import type { KnowsType } from './objects.ts';
+import { parseContext, timeoutMsMax } from './objects.ts';
+
+export interface TransactionLimits {
+  readonly operationCountMax: number;
+  /** Values, names and what describes them, together. */
+  readonly bytesMax: number;
+  readonly content: ContentLimits;
+  readonly knowsType: KnowsType;
+}
+
+/** A transaction that is refused: which operation (undefined: the whole), and by which rule. */
+export class BatchError extends LockstepError {
+  readonly index: number | undefined;
+  readonly rule: string;
+
+  constructor(code: ErrorCode, rule: string, detail: string, index?: number) {
+    super(code, index === undefined ? detail : `operation ${index}: ${detail}`);
+    this.rule = rule;
+    this.index = index;
+  }
+}
+
+const clientIdCharsMax = 128;
+
+/** An operation as a listener has read it: nothing but its form is known to be right. */
+export interface GivenOperation {
+  /** Undefined: the default type. */
+  readonly type: ByteString | undefined;
+  readonly bucket: ByteString | undefined;
+  readonly key: ByteString | undefined;
+  readonly content: Content;
+  readonly context: VersionVector | undefined;
+  readonly ifMatch: VersionVector | undefined;
+  readonly ifAbsent: boolean;
+}
+
+/** Between 1 and `operationCountMax`; asked before anything is read of them. */
+export function checkCount(count: number, { operationCountMax }: TransactionLimits): void {
+  if (count === 0) throw refused('empty', 'a transaction holds at least one operation');
+  if (count > operationCountMax) {
+    throw tooLarge('operation_count', `${count} operations; at most ${operationCountMax} are allowed`);
+  }
+}
+
+/** The operation, when it breaks no rule. Throws `BatchError`. */
+export function checkOperation(given: GivenOperation, index: number, limits: TransactionLimits): Operation {
+  const key = keyOf(given, index, limits.knowsType);
+  const { content, context, ifMatch, ifAbsent } = given;
+  try {
+    checkContent(content, limits.content);
+  } catch (error) {
+    if (!(error instanceof LockstepError)) throw error;
+    throw tooLarge('content', error.message, index);
+  }
+  if (ifAbsent && ifMatch !== undefined)
+    throw refused('precondition', 'if_match and if_absent exclude each other', index);
+  return { key, content, context, ifMatch, ifAbsent };
+}
+
+/** What holds of the operations together. Throws `BatchError`. */
+export function checkTogether(operations: readonly Operation[], limits: TransactionLimits): void {
+  checkDistinct(operations);
+  checkBytes(operations, limits.bytesMax);
+}
+
+/** A causal context; `field` names it in a refusal. */
+export function contextOf(bytes: Uint8Array, field: string, index: number): VersionVector {
+  try {
+    return parseContext(bytes, field);
+  } catch (error) {
+    if (!(error instanceof LockstepError)) throw error;
+    throw refused(field, error.message, index);
+  }
+}
+
+/** `given` is what a client sent; undefined: nothing. */
+export function levelOf(given: unknown): TransactionRequest['level'] {
+  if (given === undefined) return undefined;
+  const level = consistencyLevels.find((one) => one === given);
+  if (level !== undefined) return level;
+  throw refused('consistency', `consistency is one of ${consistencyLevels.join(', ')}, not ${show(given)}`);
+}
+
+export function timeoutOf(given: unknown): number | undefined {
+  if (given === undefined) return undefined;
+  if (typeof given === 'number' && Number.isInteger(given) && given >= 1)
+    return Math.min(given, timeoutMsMax);
+  throw refused('timeout_ms', `timeout_ms is a whole number from 1, not ${show(given)}`);
+}
+
+export function clientIdOf(given: unknown): string | undefined {
+  if (given === undefined) return undefined;
+  if (typeof given === 'string' && given.length >= 1 && given.length <= clientIdCharsMax) return given;
+  throw refused('id', `id is a text of 1 to ${clientIdCharsMax} characters`);
+}
+
+/** The name of a transaction that a client asks about. */
+export function xidOf(text: string): Xid {
+  const xid = parseXid(text);
+  if (xid !== undefined) return xid;
+  throw new LockstepError('BadRequest', `${JSON.stringify(text)} is no transaction's name`);
+}
+
+export function noRecordOf(xid: Xid): LockstepError {
+  const why = 'it never began, was aborted, or is older than what is remembered';
+  return new LockstepError('NotFound', `there is no record of the transaction ${xid}: ${why}`);
+}
+
+export function noBranchOf(xid: Xid): LockstepError {
+  return new LockstepError('NotFound', `this node holds no prepared branch of the transaction ${xid}`);
+}
+
+export function refused(rule: string, detail: string, index?: number): BatchError {
+  return new BatchError('BadRequest', rule, detail, index);
+}
+
+export function tooLarge(rule: string, detail: string, index?: number): BatchError {
+  return new BatchError('TooLarge', rule, detail, index);
+}
+
+/** Something that was given, short enough for an error's text. */
+export function show(value: unknown): string {
+  const text = value === undefined ? 'nothing' : JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}
+
+function keyOf({ type, bucket, key }: GivenOperation, index: number, knowsType: KnowsType): ObjectKey {
+  if (type !== undefined && type !== defaultType && !knowsType(type))
+    throw refused('type', `unknown bucket type ${show(textOf(type))}`, index);
+  if (bucket === undefined) throw refused('bucket', 'bucket is missing', index);
+  if (key === undefined) throw refused('key', 'key is missing', index);
+  try {
+    return objectKey(type ?? defaultType, bucket, key);
+  } catch (error) {
+    if (!(error instanceof LockstepError)) throw error;
+    throw new BatchError(error.code, 'key', error.message, index);
+  }
+}
+
+function checkDistinct(operations: readonly Operation[]): void {
+  const first = new Map<string, number>();
+  operations.forEach(({ key }, index) => {
+    const earlier = first.get(key.packed);
+    if (earlier !== undefined)
+      throw refused('duplicate_key', `its key is that of operation ${earlier} too`, index);
+    first.set(key.packed, index);
+  });
+}
+
+function checkBytes(operations: readonly Operation[], bytesMax: number): void {
+  let bytes = 0;
+  operations.forEach(({ key, content }, index) => {
+    bytes += key.packed.length + content.value.length;
+    for (const [name, value] of content.meta) bytes += name.length + value.length;
+    for (const link of content.links) bytes += link.bucket.length + link.key.length + link.tag.length;
+    if (bytes > bytesMax)
+      throw tooLarge('bytes', `the transaction exceeds ${bytesMax} bytes with this operation`, index);
+  });
+}
