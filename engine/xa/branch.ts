@@ -51,7 +51,9 @@ export function markPlaces(
 export function appliedRecords(branch: Branch, state: BranchState): readonly StoreWrite[] {
   const { xid, sinceMs, order } = branch;
   const record = recordOf(branch, state);
-  return order.clientId === '' ? [record] : [record, writeClient(order.clientId, { xid, sinceMs })];
+  return order.clientId === ''
+    ? [record]
+    : [record, writeClient(order.clientId, { xid, digest: order.clientDigest, sinceMs })];
 }
 
 /**

@@ -299,7 +299,7 @@ export class Branches {
       return round;
     }
     if (order.clientId !== '' && recordState !== undefined) {
-      this.#clients.set(order.clientId, { xid, sinceMs: branch.sinceMs });
+      this.#clients.set(order.clientId, { xid, digest: order.clientDigest, sinceMs: branch.sinceMs });
     }
     this.#step(branch, { kind: 'applyForced' });
     this.#release(branch);
@@ -312,8 +312,8 @@ export class Branches {
   #refusal(xid: Xid, order: BranchOrder): Voted | undefined {
     const { parts, metrics } = this.#context;
     if (this.#ended.has(xid)) return votedAbort('prepare_failed', 'the transaction has ended here already');
-    const earlier = this.#earlier(order.clientId);
-    if (earlier !== undefined) return { ...votedAbort('conflict', 'the id was used before'), earlier };
+    const earlier = this.#earlier(order);
+    if (earlier !== undefined) return earlier;
     for (const { key, token } of order.operations) {
       const holder = this.locks.holder(key);
       if (holder !== undefined) {
@@ -329,15 +329,20 @@ export class Branches {
     return undefined;
   }
 
-  /** The transaction that has, or may yet have, carried out the client's own name. */
-  #earlier(clientId: string): Voted['earlier'] {
+  /** What stands against a client's own name: it was carried out, or may yet be. Another use of it is refused. */
+  #earlier({ clientId, clientDigest }: BranchOrder): Voted | undefined {
     if (clientId === '') return undefined;
     const done = this.#clients.get(clientId);
-    if (done !== undefined) return { xid: done.xid, state: 'committed' };
-    for (const { xid, order } of this.#table.values()) {
-      if (order.clientId === clientId) return { xid, state: 'undecided' };
+    const waiting =
+      done === undefined ? this.all.find(({ order }) => order.clientId === clientId) : undefined;
+    const xid = done?.xid ?? waiting?.xid;
+    if (xid === undefined) return undefined;
+    if ((done?.digest ?? waiting?.order.clientDigest) !== clientDigest) {
+      const detail = `the id ${JSON.stringify(clientId)} was used before, for other operations, by the transaction ${xid}`;
+      return votedAbort('conflict', detail);
     }
-    return undefined;
+    const state = done === undefined ? 'undecided' : 'committed';
+    return { ...votedAbort('conflict', 'the id was used before'), earlier: { xid, state } };
   }
 
   #enter(xid: Xid, order: BranchOrder): Branch {

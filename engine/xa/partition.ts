@@ -1,10 +1,18 @@
 /** From a client's operations to the branches' orders: one per primary node. Pure. */
+import { createHash } from 'node:crypto';
+
 import { present } from '../base/assert.ts';
-import type { NodeId } from '../base/ids.ts';
+import { ByteWriter } from '../base/bytes.ts';
+import type { ByteString, NodeId } from '../base/ids.ts';
+import { byteStringFrom } from '../base/ids.ts';
 import type { DispatchParts } from '../dispatch/parts.ts';
 import type { ConsistencyLevel } from '../dispatch/requests.ts';
 import type { TransactionRequest } from './outcomes.ts';
 import type { BranchOperation, BranchOrder } from './words.ts';
+import { writeOperation } from './words.ts';
+
+const noDigest = '' as ByteString;
+const digestBytes = 16;
 
 /** Per primary its order, in the sequence in which the operations name them. Throws what the router throws. */
 export function ordersOf(
@@ -25,6 +33,17 @@ export function ordersOf(
     node,
     writes: operations.some(({ content }) => !content.tombstone),
   }));
-  const common = { coordinator: self.node, level, clientId: request.clientId ?? '', branches };
+  const { clientId = '' } = request;
+  const clientDigest = clientId === '' ? noDigest : digestOf([...byNode.values()].flat());
+  const common = { coordinator: self.node, level, clientId, clientDigest, branches };
   return new Map([...byNode].map(([node, operations]) => [node, { ...common, operations }]));
+}
+
+/** Tells a repetition from another use of one name: the same operations, in any order of their keys' primaries. */
+function digestOf(operations: readonly BranchOperation[]): ByteString {
+  const writer = new ByteWriter(1024);
+  const sorted = operations.toSorted((left, right) => (left.key < right.key ? -1 : 1));
+  for (const operation of sorted) writeOperation(writer, operation);
+  const digest = createHash('sha256').update(writer.finish()).digest();
+  return byteStringFrom(digest.subarray(0, digestBytes));
 }

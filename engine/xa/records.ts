@@ -7,7 +7,7 @@
  *     client/<id>     which transaction carried out a client's own name
  */
 import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
-import type { NodeId, Token } from '../base/ids.ts';
+import type { ByteString, NodeId, Token } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { systemKey } from '../base/object-key.ts';
@@ -17,7 +17,7 @@ import type { BranchOrder } from './words.ts';
 import { among, readList, readNode, readOrder, readXid, writeOrder } from './words.ts';
 import type { Xid } from './xid.ts';
 
-const version = 1;
+const version = 2;
 
 /** The token of all records: they belong to the node, not to the ring. */
 const recordToken = 0 as Token;
@@ -49,6 +49,8 @@ export interface DecisionRecord {
 
 export interface ClientRecord {
   readonly xid: Xid;
+  /** What was done under the name, in short. */
+  readonly digest: ByteString;
   readonly sinceMs: number;
 }
 
@@ -95,14 +97,14 @@ export function readDecision(bytes: Uint8Array): DecisionRecord {
 }
 
 export function writeClient(clientId: string, record: ClientRecord): StoreWrite {
-  const writer = new ByteWriter(64).u8(version).string(record.xid).u64(record.sinceMs);
+  const writer = new ByteWriter(64).u8(version).string(record.xid).string(record.digest).u64(record.sinceMs);
   return recordOf(systemKey(clientBucket, byteStringOf(clientId)), writer.finish());
 }
 
 /** Throws `BytesError`. */
 export function readClient(bytes: Uint8Array): ClientRecord {
   const reader = opened(bytes);
-  const record = { xid: readXid(reader), sinceMs: reader.u64() };
+  const record = { xid: readXid(reader), digest: reader.string(), sinceMs: reader.u64() };
   reader.end();
   return record;
 }

@@ -40,6 +40,7 @@ const order: fc.Arbitrary<BranchOrder> = fc.record({
   coordinator: node,
   level: fc.constantFrom(...consistencyLevels),
   clientId: fc.string({ maxLength: 12, unit: 'grapheme' }),
+  clientDigest: name,
   branches: fc.array(fc.record({ node, writes: fc.boolean() }), { maxLength: 4 }),
   operations: fc.array(operation, { maxLength: 4 }),
 });
@@ -120,7 +121,7 @@ describe('the records of transactions', () => {
         const branches = its.branches.map((branch) => ({ node: branch.node, readOnly: branch.writes }));
         const decision = { state: 'committing' as const, sinceMs, operationCount: 3, branches };
         expect(readDecision(writeDecision(one, decision).value ?? Buffer.alloc(0))).toEqual(decision);
-        const client = { xid: one, sinceMs };
+        const client = { xid: one, digest: its.clientDigest, sinceMs };
         expect(readClient(writeClient('order-17', client).value ?? Buffer.alloc(0))).toEqual(client);
       }),
     );

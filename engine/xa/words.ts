@@ -1,9 +1,9 @@
 /**
  * What coordinators and branches say to each other (the `words` of the peer messages `transact` and `transacted`), and
- * what a branch is told to do, which is also what its prepare record holds. Version 1; a reader refuses others.
+ * what a branch is told to do, which is also what its prepare record holds. Version 2; a reader refuses others.
  */
 import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
-import type { NodeId, Token } from '../base/ids.ts';
+import type { ByteString, NodeId, Token } from '../base/ids.ts';
 import { byteStringOf, parseNodeId, textOf } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { unpackKey } from '../base/object-key.ts';
@@ -17,7 +17,7 @@ import type { AbortReason } from './outcomes.ts';
 import type { Xid } from './xid.ts';
 import { parseXid } from './xid.ts';
 
-const version = 1;
+const version = 2;
 
 /** One operation, at the primary of its key. */
 export interface BranchOperation {
@@ -41,6 +41,8 @@ export interface BranchOrder {
   readonly level: ConsistencyLevel;
   /** The client's own name of the transaction; empty for none. */
   readonly clientId: string;
+  /** What the client wants done under its name, in short (partition.ts); empty without a name. */
+  readonly clientDigest: ByteString;
   readonly branches: readonly BranchName[];
   readonly operations: readonly BranchOperation[];
 }
@@ -164,7 +166,7 @@ function readReply(reader: ByteReader, kind: (typeof replyKinds)[number]): Branc
 
 export function writeOrder(writer: ByteWriter, order: BranchOrder): void {
   writer.string(byteStringOf(order.coordinator)).u8(consistencyLevels.indexOf(order.level));
-  writer.string(byteStringOf(order.clientId)).varint(order.branches.length);
+  writer.string(byteStringOf(order.clientId)).string(order.clientDigest).varint(order.branches.length);
   for (const { node, writes } of order.branches) writer.string(byteStringOf(node)).u8(writes ? 1 : 0);
   writer.varint(order.operations.length);
   for (const operation of order.operations) writeOperation(writer, operation);
@@ -175,12 +177,13 @@ export function readOrder(reader: ByteReader): BranchOrder {
   const coordinator = readNode(reader);
   const level = among(consistencyLevels, reader.u8());
   const clientId = textOf(reader.string());
+  const clientDigest = reader.string();
   const branches = readList(reader, () => ({ node: readNode(reader), writes: reader.u8() === 1 }));
   const operations = readList(reader, () => readOperation(reader));
-  return { coordinator, level, clientId, branches, operations };
+  return { coordinator, level, clientId, clientDigest, branches, operations };
 }
 
-function writeOperation(writer: ByteWriter, operation: BranchOperation): void {
+export function writeOperation(writer: ByteWriter, operation: BranchOperation): void {
   const { context, ifMatch, ifAbsent } = operation;
   const flags = (context === undefined ? 0 : 1) + (ifMatch === undefined ? 0 : 2) + (ifAbsent ? 4 : 0);
   writer.string(operation.key).u32(operation.token).u8(flags);

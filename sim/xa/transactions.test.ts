@@ -128,6 +128,31 @@ describe('transactions', () => {
     expect(two?.body['transaction_id']).toBe(one?.body['transaction_id']);
   });
 
+  it('with an id that was used for other operations are refused, also after a restart', async () => {
+    const id = { id: 'order-17' };
+    const first = await room.call('n1', 'POST', '/transactions', all('1', id));
+    const refused = {
+      status: 409,
+      body: {
+        outcome: 'aborted',
+        reason: 'conflict',
+        detail: expect.stringMatching(
+          /was used before, for other operations, by the transaction n1-/,
+        ) as string,
+      },
+    };
+    expect(await room.call('n2', 'POST', '/transactions', all('2', id))).toMatchObject(refused);
+    const part = { operations: [put(keys.c, '1')], ...id };
+    expect(await room.call('n3', 'POST', '/transactions', part)).toMatchObject(refused);
+    for (const node of labNodes) room.cluster.crash(node, 'dropAll', 'reset');
+    for (const node of labNodes) room.cluster.start(node);
+    await room.pass(3_000_000);
+    expect(await room.call('n2', 'POST', '/transactions', all('2', id))).toMatchObject(refused);
+    const again = await room.call('n2', 'POST', '/transactions', all('1', id));
+    expect(again?.body['transaction_id']).toBe(first?.body['transaction_id']);
+    await expectValues('1');
+  });
+
   it('without their primary are refused before anything happens', async () => {
     room.cluster.crash('n2', 'dropAll', 'reset');
     await room.pass(3_000_000);
