@@ -16,11 +16,12 @@ import type { Branch } from './branch.ts';
 import { appliedRecords, applyBatch, markPlaces, recordOf } from './branch.ts';
 import type { BranchEvent, BranchPhase } from './branch-protocol.ts';
 import { stepBranch } from './branch-protocol.ts';
+import { ClientNames } from './client-names.ts';
 import type { TransactionContext } from './context.ts';
 import { Locks } from './locks.ts';
 import type { Voted } from './orders.ts';
 import { describeKey, keysOf, placesOf, resolved, vettedWrite, votedAbort, votedCommit } from './orders.ts';
-import type { BranchRecord, BranchState, ClientRecord } from './records.ts';
+import type { BranchRecord, BranchState } from './records.ts';
 import { dropBranch } from './records.ts';
 import { mark } from './steps.ts';
 import type { BranchOperation, BranchOrder, BranchReply, SaidState } from './words.ts';
@@ -37,7 +38,8 @@ export class Branches {
   readonly #table = new Map<Xid, Branch>();
   /** `readOnly`: voted so. `refused`: rolled back, or asked about before it was heard of; never prepared any more. */
   readonly #ended = new Map<Xid, 'readOnly' | 'refused'>();
-  readonly #clients = new Map<string, ClientRecord>();
+  /** Clients' own names and who carried them out. */
+  readonly clients = new ClientNames();
 
   constructor(context: TransactionContext) {
     this.#context = context;
@@ -52,11 +54,6 @@ export class Branches {
 
   find(xid: Xid): Branch | undefined {
     return this.#table.get(xid);
-  }
-
-  /** Clients' own names and who carried them out. */
-  get clients(): ReadonlyMap<string, ClientRecord> {
-    return this.#clients;
   }
 
   /** Prepares a branch and votes. */
@@ -193,14 +190,6 @@ export class Branches {
     return branch;
   }
 
-  restoreClient(clientId: string, record: ClientRecord): void {
-    this.#clients.set(clientId, record);
-  }
-
-  forgetClient(clientId: string): void {
-    this.#clients.delete(clientId);
-  }
-
   /** The writes of an applied branch go to the other replicas once more: a crash may have come before they did. */
   async spread(branch: Branch): Promise<void> {
     const done = new Deferred<readonly (StoredObject | undefined)[]>();
@@ -299,7 +288,7 @@ export class Branches {
       return round;
     }
     if (order.clientId !== '' && recordState !== undefined) {
-      this.#clients.set(order.clientId, { xid, digest: order.clientDigest, sinceMs: branch.sinceMs });
+      this.clients.enter(order.clientId, { xid, digest: order.clientDigest, sinceMs: branch.sinceMs });
     }
     this.#step(branch, { kind: 'applyForced' });
     this.#release(branch);
@@ -312,7 +301,7 @@ export class Branches {
   #refusal(xid: Xid, order: BranchOrder): Voted | undefined {
     const { parts, metrics } = this.#context;
     if (this.#ended.has(xid)) return votedAbort('prepare_failed', 'the transaction has ended here already');
-    const earlier = this.#earlier(order);
+    const earlier = this.clients.standsAgainst(order, this.#table.values());
     if (earlier !== undefined) return earlier;
     for (const { key, token } of order.operations) {
       const holder = this.locks.holder(key);
@@ -327,22 +316,6 @@ export class Branches {
       if (plan.kind === 'refused') return votedAbort('no_targets', plan.detail);
     }
     return undefined;
-  }
-
-  /** What stands against a client's own name: it was carried out, or may yet be. Another use of it is refused. */
-  #earlier({ clientId, clientDigest }: BranchOrder): Voted | undefined {
-    if (clientId === '') return undefined;
-    const done = this.#clients.get(clientId);
-    const waiting =
-      done === undefined ? this.all.find(({ order }) => order.clientId === clientId) : undefined;
-    const xid = done?.xid ?? waiting?.xid;
-    if (xid === undefined) return undefined;
-    if ((done?.digest ?? waiting?.order.clientDigest) !== clientDigest) {
-      const detail = `the id ${JSON.stringify(clientId)} was used before, for other operations, by the transaction ${xid}`;
-      return votedAbort('conflict', detail);
-    }
-    const state = done === undefined ? 'undecided' : 'committed';
-    return { ...votedAbort('conflict', 'the id was used before'), earlier: { xid, state } };
   }
 
   #enter(xid: Xid, order: BranchOrder): Branch {

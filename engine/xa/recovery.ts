@@ -47,7 +47,7 @@ export async function recoverTransactions(
   });
   const found = await log.scan(clientBucket);
   for (const { name, bytes } of found) {
-    if (bytes !== undefined) branches.restoreClient(textOf(name), readClient(bytes));
+    if (bytes !== undefined) branches.clients.enter(textOf(name), readClient(bytes));
   }
 }
 

@@ -251,13 +251,8 @@ export class Transactions implements TransactionService {
   #sweepClients(): void {
     const { io, log, options } = this.#context;
     const until = io.clock.wallMs() - options.retentionMs;
-    const old: string[] = [];
-    for (const [clientId, { sinceMs }] of this.#branches.clients) {
-      if (sinceMs > until || old.length === 1000) break;
-      old.push(clientId);
-    }
+    const old = this.#branches.clients.forgetOlder(until, 1000);
     if (old.length === 0) return;
-    for (const clientId of old) this.#branches.forgetClient(clientId);
     io.spawn('xa.sweep', async () => {
       await log.force(old.map(dropClient));
     });
