@@ -7,15 +7,18 @@ import type { Socket } from 'node:net';
 
 /** How one connection talks: the bytes of a request, and how many bytes of a buffer are its whole answer. */
 export interface Conversation {
-  /** The next request's bytes. */
-  request(): Buffer;
-  /** Length of the answer at the front of `received`, or 0 while it is not whole. Throws when it is an error. */
+  /** The next request's bytes; undefined when there is no more to say. */
+  request(): Buffer | undefined;
+  /** Length of the answer at the front of `received`, or 0 while it is not whole. Throws what is wrong with it. */
   answerBytes(received: Buffer): number;
 }
 
+/** What went wrong, in the server's words, and how often. */
+export type ErrorCounts = Map<string, number>;
+
 export interface LoopResult {
   readonly operations: number;
-  readonly errors: number;
+  readonly errors: ErrorCounts;
   readonly seconds: number;
   /** Microseconds per operation, in no order. */
   readonly latenciesUs: readonly number[];
@@ -36,13 +39,13 @@ export async function closedLoop(
   makeConversation: (index: number) => Conversation,
 ): Promise<LoopResult> {
   const latenciesUs: number[] = [];
-  let errors = 0;
+  const errors: ErrorCounts = new Map();
   const startedUs = nowUs();
   const untilUs = startedUs + seconds * 1e6;
   const loops = Array.from({ length: connections }, async (_, index) => {
     const endpoint = endpoints[index % endpoints.length];
     if (endpoint === undefined) throw new Error('no endpoint');
-    errors += await loop(endpoint, makeConversation(index), untilUs, latenciesUs);
+    await loop(endpoint, makeConversation(index), untilUs, { latenciesUs, errors });
   });
   await Promise.all(loops);
   return { operations: latenciesUs.length, errors, seconds: (nowUs() - startedUs) / 1e6, latenciesUs };
@@ -56,18 +59,18 @@ function loop(
   endpoint: Endpoint,
   conversation: Conversation,
   untilUs: number,
-  latenciesUs: number[],
-): Promise<number> {
+  { latenciesUs, errors }: { readonly latenciesUs: number[]; readonly errors: ErrorCounts },
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket: Socket = connect(endpoint.port, endpoint.host);
     socket.setNoDelay(true);
     let received: Buffer = noBytes;
     let sentUs = 0;
-    let errors = 0;
     const send = (): void => {
       sentUs = nowUs();
-      if (sentUs >= untilUs) socket.end();
-      else socket.write(conversation.request());
+      const request = sentUs < untilUs ? conversation.request() : undefined;
+      if (request === undefined) socket.end();
+      else socket.write(request);
     };
     socket.on('connect', send);
     socket.on('data', (chunk: Buffer) => {
@@ -77,13 +80,19 @@ function loop(
         if (length === 0) return;
         received = received.subarray(length);
         latenciesUs.push(nowUs() - sentUs);
-      } catch {
+      } catch (error) {
         received = noBytes;
-        errors += 1;
+        countError(errors, error);
       }
       send();
     });
     socket.on('error', reject);
-    socket.on('close', () => resolve(errors));
+    socket.on('close', () => resolve());
   });
+}
+
+/** Counts an error under its words. */
+export function countError(errors: ErrorCounts, error: unknown): void {
+  const words = error instanceof Error ? error.message : String(error);
+  errors.set(words, (errors.get(words) ?? 0) + 1);
 }

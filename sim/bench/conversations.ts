@@ -14,6 +14,18 @@ function nextKey(space: KeySpace, connection: number): () => string {
   return () => `${space.prefix}${(counter = (counter + 104729) % space.keys)}`;
 }
 
+/** Puts every key of the space once, shared out over the connections: a get of a key that was never put proves little. */
+export function pbFill(space: KeySpace, connection: number, connections: number): Conversation {
+  let next = connection - connections;
+  return {
+    request: () => {
+      next += connections;
+      return next < space.keys ? pbPutRequest(space, `${space.prefix}${next}`) : undefined;
+    },
+    answerBytes: (received) => pbAnswer(received, 'stored'),
+  };
+}
+
 export function httpPut(space: KeySpace, connection: number): Conversation {
   const key = nextKey(space, connection);
   const body = 'v'.repeat(space.valueBytes);
@@ -34,12 +46,18 @@ export function httpGet(space: KeySpace, connection: number): Conversation {
 
 export function pbPut(space: KeySpace, connection: number): Conversation {
   const key = nextKey(space, connection);
-  const bucket = Buffer.from('bench');
-  const content = { value: Buffer.alloc(space.valueBytes, 'v'), content_type: Buffer.from('text/plain') };
   return {
-    request: () => encodeRequest({ kind: 'put', message: { bucket, key: Buffer.from(key()), content } }),
+    request: () => pbPutRequest(space, key()),
     answerBytes: (received) => pbAnswer(received, 'stored'),
   };
+}
+
+function pbPutRequest(space: KeySpace, key: string): Buffer {
+  const content = { value: Buffer.alloc(space.valueBytes, 'v'), content_type: Buffer.from('text/plain') };
+  return encodeRequest({
+    kind: 'put',
+    message: { bucket: Buffer.from('bench'), key: Buffer.from(key), content },
+  });
 }
 
 export function pbGet(space: KeySpace, connection: number): Conversation {
@@ -58,7 +76,9 @@ function httpAnswer(received: Buffer, expected: string): number {
   const length = Number(/content-length: *([0-9]+)/i.exec(head)?.[1] ?? 0);
   const whole = headEnd + 4 + length;
   if (received.length < whole) return 0;
-  if (head.slice(9, 12) !== expected) throw new Error(`HTTP ${head.slice(9, 12)}`);
+  if (head.slice(9, 12) !== expected) {
+    throw new Error(`HTTP ${head.slice(9, 12)} ${received.toString('latin1', headEnd + 4, whole).trim()}`);
+  }
   return whole;
 }
 
@@ -67,6 +87,7 @@ function pbAnswer(received: Buffer, expected: string): number {
   const whole = 4 + received.readUInt32BE(0);
   if (received.length < whole) return 0;
   const reply = decodeReply({ code: received.readUInt8(4), body: received.subarray(5, whole) });
-  if (reply.kind !== expected) throw new Error(reply.kind);
+  if (reply.kind === 'failed') throw new Error(`${reply.code ?? 'error'}: ${reply.text}`);
+  if (reply.kind !== expected) throw new Error(`answered ${reply.kind}`);
   return whole;
 }

@@ -12,7 +12,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import protobuf from 'protobufjs';
 
-import type { Endpoint, LoopResult } from './closed-loop.ts';
+import type { Endpoint, ErrorCounts, LoopResult } from './closed-loop.ts';
+import { countError } from './closed-loop.ts';
 import type { KeySpace } from './conversations.ts';
 
 export interface EtcdCluster {
@@ -42,6 +43,20 @@ export async function startEtcd(directory: string, basePort: number): Promise<Et
   };
 }
 
+/** Puts every key of the space once. */
+export async function etcdFill(cluster: EtcdCluster, space: KeySpace, connections: number): Promise<void> {
+  const { host, port } = cluster.endpoints[0] ?? { host: '', port: 0 };
+  const session = connect(`http://${host}:${port}`);
+  const loops = Array.from({ length: connections }, async (_, index) => {
+    for (let key = index; key < space.keys; key += connections) {
+      const status = await unary(session, 'put', message('put', `${space.prefix}${key}`, space.valueBytes));
+      if (status !== '0') throw new Error(`etcd answered gRPC status ${status} to a put`);
+    }
+  });
+  await Promise.all(loops);
+  session.close();
+}
+
 /** Puts or gets with `connections` sessions for `seconds`. */
 export async function etcdLoop(
   cluster: EtcdCluster,
@@ -51,7 +66,7 @@ export async function etcdLoop(
   seconds: number,
 ): Promise<LoopResult> {
   const latenciesUs: number[] = [];
-  let errors = 0;
+  const errors: ErrorCounts = new Map();
   const startedUs = nowUs();
   const untilUs = startedUs + seconds * 1e6;
   const loops = Array.from({ length: connections }, async (_, index) => {
@@ -63,7 +78,7 @@ export async function etcdLoop(
       const sentUs = nowUs();
       const status = await unary(session, what, message(what, `${space.prefix}${counter}`, space.valueBytes));
       if (status === '0') latenciesUs.push(nowUs() - sentUs);
-      else errors += 1;
+      else countError(errors, `gRPC status ${status}`);
     }
     session.close();
   });

@@ -11,11 +11,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-import type { Conversation, Endpoint, LoopResult } from './closed-loop.ts';
+import type { Conversation, Endpoint, ErrorCounts, LoopResult } from './closed-loop.ts';
 import { closedLoop } from './closed-loop.ts';
 import type { KeySpace } from './conversations.ts';
-import { httpGet, httpPut, pbGet, pbPut } from './conversations.ts';
-import { etcdLoop, etcdVersion, startEtcd } from './etcd.ts';
+import { httpGet, httpPut, pbFill, pbGet, pbPut } from './conversations.ts';
+import { etcdFill, etcdLoop, etcdVersion, startEtcd } from './etcd.ts';
 import { figure, median, quantile, table } from './figures.ts';
 
 export interface NodeBenchOptions {
@@ -41,6 +41,8 @@ export async function run(options: NodeBenchOptions): Promise<void> {
   const etcd = version === undefined ? undefined : await startEtcd(join(directory, 'etcd'), etcdPort);
   try {
     const space: KeySpace = { prefix: 'k', keys: 10_000, valueBytes: options.valueBytes };
+    await fill(space, options);
+    if (etcd !== undefined) await etcdFill(etcd, space, options.connections);
     const contenders: Contender[] = [
       ours('lockstep pb put', 11, pbPut, space, options),
       ours('lockstep http put', 0, httpPut, space, options),
@@ -66,6 +68,21 @@ export async function run(options: NodeBenchOptions): Promise<void> {
     await etcd?.stop();
     await stop(cluster);
     rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** At most this long; a machine that needs longer has nothing to measure. */
+const fillSecondsMax = 120;
+
+async function fill(space: KeySpace, { connections }: NodeBenchOptions): Promise<void> {
+  const endpoint: Endpoint = { host: '127.0.0.1', port: clusterPort(0, 11) };
+  const { operations, errors } = await closedLoop([endpoint], connections, fillSecondsMax, (index) =>
+    pbFill(space, index, connections),
+  );
+  if (operations < space.keys) {
+    throw new Error(
+      `${operations} of ${space.keys} keys were put before the rounds; ${errorLines(errors).join('; ')}`,
+    );
   }
 }
 
@@ -98,11 +115,11 @@ async function report(
 ): Promise<void> {
   const rates = new Map<string, number[]>();
   const p99s = new Map<string, number[]>();
-  let errors = 0;
+  const errors: ErrorCounts = new Map();
   for (let round = 0; round <= options.rounds; round++) {
     for (const contender of contenders) {
       const result = await contender.run();
-      errors += result.errors;
+      for (const [words, count] of result.errors) errors.set(words, (errors.get(words) ?? 0) + count);
       if (round === 0) continue;
       push(rates, contender.name, result.operations / result.seconds);
       push(p99s, contender.name, quantile(result.latenciesUs, 0.99) / 1000);
@@ -120,16 +137,28 @@ async function report(
       operationsPerSecond: rate(name),
       p99Ms: median(p99s.get(name) ?? []),
     }));
-    process.stdout.write(`${JSON.stringify({ bench: 'node', ...options, errors, note, results })}\n`);
+    process.stdout.write(
+      `${JSON.stringify({ bench: 'node', ...options, errors: Object.fromEntries(errors), note, results })}\n`,
+    );
     return;
   }
   const head = ['', 'operations/s', 'p99 ms', 'of etcd'];
   const text = [
     `${options.connections} connections, ${options.valueBytes}-byte values, median of ${options.rounds} rounds of ${options.seconds} s`,
-    `(${note}; one warm-up round not counted; ${errors} errors)`,
+    `(${note}; one warm-up round not counted)`,
     table([head, ...rows]),
+    ...errorLines(errors),
   ];
   process.stdout.write(`${text.join('\n')}\n`);
+}
+
+/** So many kinds of error are shown. */
+const errorKindsShown = 5;
+
+function errorLines(errors: ErrorCounts): readonly string[] {
+  if (errors.size === 0) return ['no errors'];
+  const kinds = [...errors].sort(([, left], [, right]) => right - left);
+  return kinds.slice(0, errorKindsShown).map(([words, count]) => `${count} errors: ${words}`);
 }
 
 function push(lists: Map<string, number[]>, name: string, value: number): void {

@@ -39,6 +39,7 @@ describe('results', () => {
       virtualMs: 10_500,
       checks: { INV4: { checked: 300, skipped: 6 }, INV5: { checked: 100 } },
       struck: { FP1: 6 },
+      failedSeeds: [3],
     });
   });
 
@@ -61,6 +62,7 @@ describe('results', () => {
       passed: false,
       scenarios: [
         {
+          failed_seeds: [3],
           failure: {
             seed: 3,
             invariant: 'INV4',

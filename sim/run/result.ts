@@ -64,6 +64,8 @@ export interface ScenarioSummary {
     Partial<Record<InvariantId, { readonly checked: number; readonly skipped: number }>>
   >;
   readonly struck: Readonly<Partial<Record<FaultKind, number>>>;
+  /** Seeds that failed, smallest first, at most `failedSeedsMax`. */
+  readonly failedSeeds: readonly number[];
   /** The failure of the smallest seed. */
   readonly failure: Failure | undefined;
 }
@@ -77,6 +79,9 @@ export interface Summary {
 
 /** Of a scenario's seeds, at most this many per hundred may end unknown. */
 export const unknownPercentMax = 5;
+
+/** So many failed seeds are named; more would be one cause seen again. */
+const failedSeedsMax = 20;
 
 /** The invariant that broke first; undefined when none did. */
 export function brokenInvariant(result: RunResult): CheckReport | undefined {
@@ -107,6 +112,7 @@ export function summarize(
     wallMs: Math.round(sum(results, (result) => result.wallMs)),
     checks: addChecks(results),
     struck: addStruck(results),
+    failedSeeds: failedSeedsOf(results),
     failure,
   };
 }
@@ -131,9 +137,16 @@ export function summaryJson(summary: Summary): string {
     wall_ms: one.wallMs,
     checks: one.checks,
     faults: one.struck,
-    ...(one.failure === undefined ? {} : { failure: failureJson(one.failure) }),
+    ...(one.failure === undefined
+      ? {}
+      : { failed_seeds: one.failedSeeds, failure: failureJson(one.failure) }),
   }));
   return JSON.stringify({ passed: summary.passed, scenarios });
+}
+
+function failedSeedsOf(results: readonly RunResult[]): readonly number[] {
+  const seeds = results.filter((result) => result.verdict === 'failed').map((result) => result.seed);
+  return seeds.sort((left, right) => left - right).slice(0, failedSeedsMax);
 }
 
 function failureJson({ result, replay }: Failure): object {
