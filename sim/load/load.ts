@@ -12,7 +12,7 @@ import type { RingRecord } from '../check/ring-agreement.ts';
 import type { Plan, PlanScrape } from '../plan/plan.ts';
 import { keyOf } from '../plan/plan.ts';
 import type { Cluster } from '../world/cluster.ts';
-import { siblingsType } from '../world/cluster.ts';
+import { siblingsType } from '../world/node-config.ts';
 import type { HttpClient, World } from '../world/world.ts';
 import type { ClientKey, ClientTarget } from './client.ts';
 import { Client } from './client.ts';

@@ -131,10 +131,21 @@ function targetsOf(
         .tuple(fc.constantFrom(...names, ...clients), fc.nat(names.length - 1))
         .map(([first, index]) => linkFrom(first, index, names));
     case 'side': {
+      if (draw.group !== undefined) return fc.constantFrom(...groupsOf(members, draw.group));
       const most = Math.min(draw.sideMax ?? names.length - 1, names.length - 1);
       return fc.subarray([...names], { minLength: 1, maxLength: most });
     }
   }
+}
+
+/** The nodes of each rack, or of each datacenter. */
+function groupsOf(members: readonly PlanNode[], by: 'rack' | 'datacenter'): readonly (readonly string[])[] {
+  const groups = new Map<string, string[]>();
+  for (const { name, datacenter, rack } of members) {
+    const group = by === 'rack' ? `${datacenter}/${rack}` : datacenter;
+    groups.set(group, [...(groups.get(group) ?? []), name]);
+  }
+  return [...groups.values()];
 }
 
 /** A host and another one: the `index`th node, or the node after it when that is the host itself. */
@@ -157,12 +168,17 @@ function momentOf(draw: FaultDraw, host: string, stormUs: number): fc.Arbitrary<
 function paramsOf(draw: FaultDraw): fc.Arbitrary<PlanFault['params']> {
   const ranges = Object.entries(faultKinds[draw.kind].params);
   const fields: Record<string, fc.Arbitrary<number | string>> = {};
-  for (const [name, range] of ranges) fields[name] = parameterOf(range, draw.params?.[name]);
+  for (const [name, range] of ranges)
+    fields[name] = parameterOf(range, draw.params?.[name], draw.words?.[name]);
   return fc.record(fields).map((params) => ({ ...params }));
 }
 
-function parameterOf(range: ParameterRange, narrower: Range | undefined): fc.Arbitrary<number | string> {
-  if (range.kind === 'choice') return fc.constantFrom(...range.of);
+function parameterOf(
+  range: ParameterRange,
+  narrower: Range | undefined,
+  words: readonly string[] | undefined,
+): fc.Arbitrary<number | string> {
+  if (range.kind === 'choice') return fc.constantFrom(...(words ?? range.of));
   return integerIn(narrower ?? [range.min, range.max]);
 }
 

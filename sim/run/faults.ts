@@ -7,10 +7,19 @@ import { snapshotPath } from '../../engine/aae/snapshot.ts';
 import type { SnapshotFlip } from '../check/snapshot-rejection.ts';
 import type { FaultKind } from '../plan/fault-kinds.ts';
 import type { PlanFault } from '../plan/plan.ts';
+import type { HostClock } from '../world/clock.ts';
 import type { Cluster } from '../world/cluster.ts';
 import type { Host, Survival } from '../world/host.ts';
-import type { Latency } from '../world/latency.ts';
-import type { Appointment, Lasting, World } from '../world/world.ts';
+import type { Claim } from '../world/impostors.ts';
+import type { Appointment, World } from '../world/world.ts';
+import type { ClockFault } from './clock-faults.ts';
+import { injectClockFault, isClockFault } from './clock-faults.ts';
+import type { NetworkFault } from './network-faults.ts';
+import { injectNetworkFault, isNetworkFault } from './network-faults.ts';
+import type { Stage } from './stage.ts';
+
+/** What is acted out here; the rest elsewhere. */
+type OwnKind = Exclude<FaultKind, NetworkFault['kind'] | ClockFault['kind']>;
 
 export class Faults {
   readonly #world: World;
@@ -18,11 +27,24 @@ export class Faults {
   readonly #appointments: Appointment[] = [];
   readonly #struck = new Map<FaultKind, number>();
   readonly #flips: SnapshotFlip[] = [];
+  readonly #stage: Stage;
+  /** Clocks that were tampered with. */
+  readonly #clocks = new Set<HostClock>();
   #calm = false;
 
   constructor(world: World, cluster: Cluster) {
     this.#world = world;
     this.#cluster = cluster;
+    this.#stage = {
+      world,
+      cluster,
+      later: (delayUs, label, act) => void this.#appointments.push(world.after(delayUs, label, act)),
+      last: ({ forUs, id }, ...lasting) => {
+        const lift = (): void => lasting.forEach((one) => one.lift());
+        this.#appointments.push(world.after(forUs, `heal ${id}`, lift));
+      },
+      others: ({ targets }) => cluster.names.filter((name) => !targets.includes(name)),
+    };
   }
 
   /** Faults that struck, by kind. */
@@ -53,6 +75,8 @@ export class Faults {
     this.#calm = true;
     for (const appointment of this.#appointments) appointment.cancel();
     this.#world.network.heal();
+    this.#cluster.impostors.dismiss();
+    for (const clock of this.#clocks) clock.heal();
     for (const name of this.#cluster.members) {
       this.#cluster.host(name).disk.heal();
       resume(this.#cluster.host(name));
@@ -80,49 +104,100 @@ export class Faults {
 
   /** False: there was nothing to strike. */
   #inject(fault: PlanFault): boolean {
-    const { network } = this.#world;
-    const [first, second] = fault.targets;
-    switch (fault.kind) {
-      case 'FN1': {
-        const [left, right] = linkOf(first, second);
-        const latency = latencyOf(fault);
-        this.#last(fault, network.slow([left], [right], latency), network.slow([right], [left], latency));
+    if (isNetworkFault(fault)) return injectNetworkFault(fault, this.#stage);
+    const name = present(fault.targets[0], 'the node to strike');
+    if (isClockFault(fault)) {
+      const { clock } = this.#cluster.host(name);
+      this.#clocks.add(clock);
+      injectClockFault(fault, clock, this.#stage);
+      return true;
+    }
+    switch (fault.kind as OwnKind) {
+      case 'FN16':
+        this.#cluster.impose(fault.id, name, fault.params['claim'] as Claim);
         return true;
-      }
-      case 'FN8':
-        this.#last(fault, network.partition(fault.targets, this.#others(fault)));
-        return true;
-      case 'FN9': {
-        const [from, to] =
-          fault.params['direction'] === 'deaf'
-            ? [this.#others(fault), fault.targets]
-            : [fault.targets, this.#others(fault)];
-        this.#last(fault, network.partitionOneWay(from, to));
-        return true;
-      }
-      case 'FN11':
-        return network.reset(...linkOf(first, second)) > 0;
       case 'FP1':
         return this.#crash(fault, 'keepAll', 'reset');
       case 'FP4':
         return this.#pause(fault);
+      case 'FP6':
+      case 'FM5':
+        this.#stutter(fault, name, this.#world.nowUs + fault.forUs);
+        return true;
       case 'FP7':
         return this.#restart(fault);
+      case 'FP8':
+        return this.#cluster.startTwice(name);
       case 'FS1':
-        return this.#restart(fault, (name) => this.#rotSnapshot(name, fault));
+        return this.#restart(fault, (node) => this.#rotSnapshot(node, fault));
       case 'FM1':
-        return this.#cluster.change(present(fault.targets[0], 'the node to move'));
+        return this.#cluster.change(name);
+      case 'FM3':
+        return this.#bootWithoutSeeds(fault);
+      case 'FM4':
+        return this.#loseAll(fault);
       case 'FD6':
         return this.#crash(fault, fault.params['keeps'] === 'some' ? 'subset' : 'dropAll', 'silent');
       case 'FD7':
         return this.#crash(fault, 'torn', 'silent');
+      case 'FD12':
+        return this.#crash(fault, 'keepAll', 'silent', (disk) => disk.wipe());
+      case 'FD13':
+        return this.#rollBack(fault, name);
     }
   }
 
-  #crash(fault: PlanFault, survival: Survival, connections: 'silent' | 'reset'): boolean {
+  /** Its disk as it is now is what it returns with, so much later. */
+  #rollBack(fault: PlanFault, name: string): boolean {
+    const image = this.#cluster.host(name).disk.copy();
+    this.#stage.later(Number(fault.params['ageMs']) * 1000, `roll back ${fault.id}`, () => {
+      this.#crash(fault, 'keepAll', 'silent', (disk) => disk.mount('FD13', image));
+    });
+    return true;
+  }
+
+  /** Silent for a while, there for a while, until the time is over. */
+  #stutter(fault: PlanFault, name: string, endUs: number): void {
+    const host = this.#cluster.host(name);
+    if (this.#world.nowUs >= endUs) return;
+    if (host.alive && !host.paused) host.pause();
+    this.#stage.later(Number(fault.params['awayMs']) * 1000, `here ${fault.id}`, () => {
+      resume(host);
+      const again = (): void => this.#stutter(fault, name, endUs);
+      this.#stage.later(Number(fault.params['hereMs']) * 1000, `away ${fault.id}`, again);
+    });
+  }
+
+  /** All die; the targets start alone, the others when the fault is over. */
+  #bootWithoutSeeds(fault: PlanFault): boolean {
+    const { members } = this.#cluster;
+    for (const name of members) this.#cluster.crash(name, 'keepAll', 'silent');
+    for (const name of fault.targets) this.#cluster.start(name);
+    this.#stage.later(fault.forUs, `boot ${fault.id}`, () => {
+      for (const name of members) this.#cluster.start(name);
+    });
+    return true;
+  }
+
+  #loseAll(fault: PlanFault): boolean {
+    const survival = fault.params['keeps'] === 'synced' ? 'dropAll' : 'keepAll';
+    for (const name of fault.targets) this.#cluster.crash(name, survival, 'silent');
+    this.#stage.later(fault.forUs, `return ${fault.id}`, () => {
+      for (const name of fault.targets) this.#cluster.start(name);
+    });
+    return true;
+  }
+
+  #crash(
+    fault: PlanFault,
+    survival: Survival,
+    connections: 'silent' | 'reset',
+    meanwhile: (disk: Host['disk']) => void = () => undefined,
+  ): boolean {
     const name = present(fault.targets[0], 'the node to crash');
     if (!this.#cluster.isUp(name)) return false;
     this.#cluster.crash(name, survival, connections);
+    meanwhile(this.#cluster.host(name).disk);
     this.#appointments.push(
       this.#world.after(fault.forUs, `restart ${fault.id}`, () => this.#cluster.start(name)),
     );
@@ -159,30 +234,8 @@ export class Faults {
       this.#flips.push({ node, atUs: this.#world.nowUs });
     }
   }
-
-  #last(fault: PlanFault, ...lasting: readonly Lasting[]): void {
-    const lift = (): void => lasting.forEach((one) => one.lift());
-    this.#appointments.push(this.#world.after(fault.forUs, `heal ${fault.id}`, lift));
-  }
-
-  #others(fault: PlanFault): readonly string[] {
-    return this.#cluster.names.filter((name) => !fault.targets.includes(name));
-  }
 }
 
 function resume(host: Host): void {
   if (host.alive) host.resume();
-}
-
-function linkOf(first: string | undefined, second: string | undefined): [string, string] {
-  return [present(first, 'a host'), present(second, 'another host')];
-}
-
-function latencyOf({ params }: PlanFault): Latency {
-  return {
-    minUs: Number(params['minUs']),
-    meanUs: Number(params['meanUs']),
-    tailOneIn: 200,
-    tailUs: 500_000,
-  };
 }

@@ -46,10 +46,14 @@ export interface FaultDraw {
   readonly forUs?: Range;
   /** Narrower ranges than the kind's own. */
   readonly params?: Readonly<Record<string, Range>>;
+  /** The words that a parameter may take, where not all of the kind's own. */
+  readonly words?: Readonly<Record<string, readonly string[]>>;
   /** The nodes that it may strike; all members when left out. */
   readonly targets?: readonly string[];
   /** When it may strike; any time of the storm when left out. */
   readonly atUs?: Range;
+  /** The named side is all of a rack, or of a datacenter (spares apart). */
+  readonly group?: 'rack' | 'datacenter';
   /** Largest number of nodes on the named side of a partition; every size when left out. */
   readonly sideMax?: number;
   /** Strike just after the nth event of a name at the target, in half of the draws; at a random instant otherwise. */

@@ -8,7 +8,7 @@ import type { StatsSnapshot } from '../../engine/stats/snapshot.ts';
 import type { CountedSample, LifeAccount, LifeTruth, Moment } from '../check/ledger/account.ts';
 import type { PlanNode } from '../plan/plan.ts';
 import type { Cluster } from '../world/cluster.ts';
-import { clusterPorts } from '../world/cluster.ts';
+import { clusterPorts } from '../world/node-config.ts';
 import type { ConnectionEnd, ConnectionWatcher, DiskWatcher } from '../world/watchers.ts';
 import type { World } from '../world/world.ts';
 import { ClientWitness } from './client-witness.ts';

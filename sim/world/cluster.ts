@@ -5,7 +5,6 @@
 import { present } from '../../engine/base/assert.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
 import type { NodeConfig } from '../../engine/config/config.ts';
-import { parseConfig } from '../../engine/config/config.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type { Address } from '../../engine/io/network.ts';
 import type { Random } from '../../engine/io/random.ts';
@@ -16,14 +15,11 @@ import type { StatsSnapshot } from '../../engine/stats/snapshot.ts';
 import type { LifeRecord } from '../check/failures.ts';
 import type { PlanNode } from '../plan/plan.ts';
 import type { Host, Leaks, Survival } from './host.ts';
+import type { Claim } from './impostors.ts';
+import { codeOf, Impostors } from './impostors.ts';
+import { clusterPorts, configOf, spareSettings } from './node-config.ts';
+import type { ClusterPort } from './node-config.ts';
 import type { World } from './world.ts';
-
-/** Type of the buckets that keep siblings; the others are of the type `default`. */
-export const siblingsType = 'siblings';
-
-export const clusterPorts = { http: 8098, pb: 8087, peer: 8101, stats: 22222 } as const;
-
-export type ClusterPort = keyof typeof clusterPorts;
 
 /** Wall clocks are off by at most so much, and both clocks run fast or slow by at most so much. */
 const wallOffsetMsMax = 200;
@@ -46,8 +42,16 @@ interface Seat {
   standing: 'member' | 'spare' | 'gone';
 }
 
+/** A second start on a directory in use, and the code of the error that it ended with. */
+export interface DoubleStart {
+  readonly node: string;
+  readonly atUs: number;
+  refused: string;
+}
+
 export class Cluster {
   readonly ring: Ring;
+  readonly impostors: Impostors;
   readonly #world: World;
   readonly #nodes: readonly PlanNode[];
   readonly #settings: Readonly<Record<string, unknown>>;
@@ -55,10 +59,12 @@ export class Cluster {
   readonly #seats = new Map<string, Seat>();
   readonly #lives: LifeRecord[] = [];
   readonly #endings: LifeEndListener[] = [];
+  readonly #doubleStarts: DoubleStart[] = [];
 
   /** Puts a host for every node into the world; none is started. Throws `ConfigInvalid` for settings that are. */
   constructor(world: World, nodes: readonly PlanNode[], settings: Readonly<Record<string, unknown>>) {
     this.#world = world;
+    this.impostors = new Impostors(world);
     this.#nodes = nodes.filter((node) => node.spare !== true);
     this.#settings = settings;
     this.#clocks = world.random.fork('clocks');
@@ -142,6 +148,35 @@ export class Cluster {
       this.beginStop(seat.host.name, () => undefined);
     });
     return true;
+  }
+
+  /** FN16. A process of a host of its own claims to be a member, or to be one beside `victim`. */
+  impose(id: string, victim: string, claim: Claim): void {
+    const { node, config } = this.#seat(victim);
+    this.impostors.impose(id, { node, config }, claim, this.#nodes, this.#settings);
+  }
+
+  /** FP8. A second process on the same directory; what it was told is in `doubleStarts`. False: nobody lives there. */
+  startTwice(name: string): boolean {
+    const seat = this.#seat(name);
+    const { life } = seat;
+    if (life?.node === undefined) return false;
+    const start: DoubleStart = { node: name, atUs: this.#world.nowUs, refused: '' };
+    this.#doubleStarts.push(start);
+    life.io.spawn('second', async () => {
+      try {
+        const second = await Node.start(life.io, seat.config);
+        await second.stop();
+        start.refused = 'nothing: it served';
+      } catch (error) {
+        start.refused = codeOf(error);
+      }
+    });
+    return true;
+  }
+
+  get doubleStarts(): readonly Readonly<DoubleStart>[] {
+    return this.#doubleStarts;
   }
 
   /** Where a node is reached. */
@@ -255,37 +290,6 @@ export class Cluster {
   #seat(name: string): Seat {
     return present(this.#seats.get(name), `the node ${name}`);
   }
-}
-
-/** The configuration as a file would give it, so that settings are read, checked and refused as an operator's are. */
-function configOf(
-  node: PlanNode,
-  nodes: readonly PlanNode[],
-  settings: Readonly<Record<string, unknown>>,
-): NodeConfig {
-  const file = {
-    name: node.name,
-    datacenter: node.datacenter,
-    rack: node.rack,
-    listen: `${node.name}:${clusterPorts.http}`,
-    pb_listen: `${node.name}:${clusterPorts.pb}`,
-    peer_listen: `${node.name}:${clusterPorts.peer}`,
-    stats_listen: `${node.name}:${clusterPorts.stats}`,
-    insecure: true,
-    bucket_types: { [siblingsType]: { allow_mult: true } },
-    seeds: nodes.map(({ name, datacenter, rack }) => ({
-      name,
-      datacenter,
-      rack,
-      address: `${name}:${clusterPorts.peer}`,
-    })),
-    ...settings,
-  };
-  return parseConfig(JSON.stringify({ lockstep: file }), {}, `${node.name}.json`);
-}
-
-function spareSettings({ replaces }: PlanNode): Readonly<Record<string, unknown>> {
-  return { join: 'joining', ...(replaces === undefined ? {} : { replace: replaces }) };
 }
 
 function memberOf({ name, datacenter, rack, tokens }: NodeConfig): Member {

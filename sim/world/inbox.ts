@@ -63,6 +63,7 @@ export class Inbox {
 
   #drawSplit(): boolean {
     const { splitOneIn } = this.#shared.ground.tuning.network;
+    if (this.#shared.links.shreds(this.#from, this.#to)) return true;
     return splitOneIn > 0 && this.#shared.links.random(this.#from, this.#to).below(splitOneIn) === 0;
   }
 

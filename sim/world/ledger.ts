@@ -27,6 +27,13 @@ export type Effect =
   | 'connectTimedOut'
   /** An attempt to connect was refused. */
   | 'connectRefused'
+  /** A frame of the peer plane never arrived, arrived twice, came again long after, or was overtaken by others. */
+  | 'frameDropped'
+  | 'frameDoubled'
+  | 'frameReplayed'
+  | 'frameOvertaken'
+  /** A frame was given another version on its way. */
+  | 'frameForeign'
   /** A disk operation was rejected. */
   | 'operationFailed'
   /** A disk operation took longer. */

@@ -4,6 +4,7 @@
  */
 import { assert } from '../../engine/base/assert.ts';
 import type { Ground } from './ground.ts';
+import type { FrameFault } from './frame-meddling.ts';
 import type { Latency } from './latency.ts';
 import { drawLatency } from './latency.ts';
 import type { FaultId } from './ledger.ts';
@@ -27,6 +28,10 @@ export class Links {
   readonly #blockCounts = new Uint8Array(machinesMax * machinesMax);
   readonly #blocks = new Map<number, Block[]>();
   readonly #slow = new Map<number, Latency[]>();
+  readonly #frameFaults = new Map<number, FrameFault[]>();
+  /** Frames that passed a direction while it was meddled with; kept over connections and faults. */
+  readonly #frames = new Map<number, Uint8Array[]>();
+  readonly #shredded = new Map<number, number>();
   readonly #randoms = new Array<WorldRandom | undefined>(machinesMax * machinesMax);
 
   constructor(ground: Ground) {
@@ -93,6 +98,53 @@ export class Links {
     const rest = (this.#slow.get(direction) ?? []).filter((other) => other !== latency);
     if (rest.length > 0) this.#slow.set(direction, rest);
     else this.#slow.delete(direction);
+  }
+
+  /** Meddles with the frames of a direction until `leaveAlone` with the same fault. */
+  meddle(from: Machine, to: Machine, fault: FrameFault): void {
+    const direction = directionOf(from, to);
+    this.#frameFaults.set(direction, [...(this.#frameFaults.get(direction) ?? []), fault]);
+    this.#ground.ledger.enter(fault.kind, placeOf(from, to), 'injected');
+  }
+
+  leaveAlone(from: Machine, to: Machine, fault: FrameFault): void {
+    const direction = directionOf(from, to);
+    const rest = (this.#frameFaults.get(direction) ?? []).filter((other) => other !== fault);
+    if (rest.length > 0) this.#frameFaults.set(direction, rest);
+    else this.#frameFaults.delete(direction);
+  }
+
+  /** What is done to the frames of a direction now; undefined: nothing. */
+  frameFaults(from: Machine, to: Machine): readonly FrameFault[] | undefined {
+    return this.#frameFaults.size === 0 ? undefined : this.#frameFaults.get(directionOf(from, to));
+  }
+
+  /** Frames remembered of a direction. */
+  frameMemory(from: Machine, to: Machine): Uint8Array[] {
+    const direction = directionOf(from, to);
+    const known = this.#frames.get(direction);
+    if (known !== undefined) return known;
+    const memory: Uint8Array[] = [];
+    this.#frames.set(direction, memory);
+    return memory;
+  }
+
+  /** FN13. Every delivery of a direction is cut into pieces until `unshred`; counted, since they may overlap. */
+  shred(from: Machine, to: Machine): void {
+    const direction = directionOf(from, to);
+    this.#shredded.set(direction, (this.#shredded.get(direction) ?? 0) + 1);
+    this.#ground.ledger.enter('FN13', placeOf(from, to), 'injected');
+  }
+
+  unshred(from: Machine, to: Machine): void {
+    const direction = directionOf(from, to);
+    const left = (this.#shredded.get(direction) ?? 1) - 1;
+    if (left > 0) this.#shredded.set(direction, left);
+    else this.#shredded.delete(direction);
+  }
+
+  shreds(from: Machine, to: Machine): boolean {
+    return this.#shredded.size > 0 && this.#shredded.has(directionOf(from, to));
   }
 
   #countBlocks(direction: number): void {

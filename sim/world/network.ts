@@ -9,6 +9,7 @@ import type { Address, Connection, Listener, Network } from '../../engine/io/net
 import { ConnectError, ListenError } from '../../engine/io/network.ts';
 import { WorldConnection } from './connection.ts';
 import { Dial } from './dial.ts';
+import type { FrameFault } from './frame-meddling.ts';
 import type { Ground } from './ground.ts';
 import type { Latency } from './latency.ts';
 import type { FaultId } from './ledger.ts';
@@ -74,13 +75,32 @@ export class WorldNetwork {
     });
   }
 
+  /** FN2 to FN5, FN10. Something happens to whole frames of the peer plane from `from` to `to`. */
+  meddle(from: readonly string[], to: readonly string[], fault: FrameFault): Lasting {
+    const directions = this.#directions(from, to);
+    const own = { ...fault };
+    for (const [source, target] of directions) this.#shared.links.meddle(source, target, own);
+    return this.#last(() => {
+      for (const [source, target] of directions) this.#shared.links.leaveAlone(source, target, own);
+    });
+  }
+
+  /** FN13. Whatever arrives from `from` at `to` comes in small pieces. */
+  shred(from: readonly string[], to: readonly string[]): Lasting {
+    const directions = this.#directions(from, to);
+    for (const [source, target] of directions) this.#shared.links.shred(source, target);
+    return this.#last(() => {
+      for (const [source, target] of directions) this.#shared.links.unshred(source, target);
+    });
+  }
+
   /**
    * FN11. Resets every connection that lives between two hosts, losing what is under way; returns how many those are.
    * `side` says who is told at once; the other one learns of it when it next sends.
    */
   reset(left: string, right: string, side: 'left' | 'right' | 'both' = 'both'): number {
     const pairs = this.#pairs(left, right);
-    this.#enterReset(left, right);
+    this.#enterReset('FN11', left, right);
     for (const [atLeft, atRight] of pairs) {
       if (side !== 'right') atLeft.break('reset', 'FN11');
       if (side !== 'left') atRight.break('reset', 'FN11');
@@ -88,10 +108,18 @@ export class WorldNetwork {
     return pairs.length;
   }
 
+  /** FN12. The connections between two hosts end for `told` only: to `untold` they are open until it next sends. */
+  halfOpen(told: string, untold: string): number {
+    const pairs = this.#pairs(told, untold);
+    this.#enterReset('FN12', told, untold);
+    for (const [atTold] of pairs) atTold.break('reset', 'FN12');
+    return pairs.length;
+  }
+
   /** FN11. The same, for each connection once `bytes` more of it have arrived at `to`. */
   resetAfter(from: string, to: string, bytes: number): number {
     const pairs = this.#pairs(from, to);
-    this.#enterReset(from, to);
+    this.#enterReset('FN11', from, to);
     for (const [, atReceiver] of pairs) atReceiver.breakAfter(bytes);
     return pairs.length;
   }
@@ -227,9 +255,9 @@ export class WorldNetwork {
     return [...pairs.values()];
   }
 
-  #enterReset(left: string, right: string): void {
+  #enterReset(kind: FaultId, left: string, right: string): void {
     const place = placeOf(this.#machines.mustGet(left), this.#machines.mustGet(right));
-    this.#ground.ledger.enter('FN11', place, 'injected');
+    this.#ground.ledger.enter(kind, place, 'injected');
   }
 }
 

@@ -9,6 +9,7 @@
  */
 import type { Ticket } from './agenda.ts';
 import { ByteQueue } from './byte-queue.ts';
+import { meddle } from './frame-meddling.ts';
 import type { Ground } from './ground.ts';
 import type { FaultId } from './ledger.ts';
 import type { Block, Links } from './links.ts';
@@ -106,6 +107,38 @@ export class Pipe implements Carrier {
   }
 
   write(bytes: Uint8Array): void {
+    const faults = this.#shared.links.frameFaults(this.#from, this.#to);
+    if (faults === undefined) return this.#carry(bytes);
+    const { ground, links } = this.#shared;
+    meddle(bytes, faults, {
+      random: links.random(this.#from, this.#to),
+      memory: links.frameMemory(this.#from, this.#to),
+      send: (frame) => this.#carry(frame),
+      sendLater: (frame, delayUs) => this.#carryLater(frame, delayUs),
+      note: (kind, effect) => ground.ledger.enter(kind, placeOf(this.#from, this.#to), effect),
+    });
+    // What was lost has left the host all the same.
+    this.#later(0, () => this.#sender?.departed());
+  }
+
+  #carryLater(bytes: Uint8Array, delayUs: number): void {
+    this.#later(delayUs, () => {
+      if (this.#sender?.alive === true && !this.#endAsked && !this.#endSent) this.#carry(bytes);
+    });
+  }
+
+  #later(delayUs: number, act: () => void): void {
+    const { timeline } = this.#shared.ground;
+    timeline.schedule(timeline.nowUs + delayUs, {
+      owner: undefined,
+      happen: () => {
+        act();
+        return false;
+      },
+    });
+  }
+
+  #carry(bytes: Uint8Array): void {
     const room = this.#shared.ground.tuning.network.windowBytes - this.#windowUsed;
     if (this.#pending.length > 0 || room <= 0) this.#pending.push(bytes);
     else if (bytes.length <= room) this.#send(bytes);

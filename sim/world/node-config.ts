@@ -1,0 +1,42 @@
+/** The configurations of the nodes of a simulated cluster, as an operator's files would give them. */
+import type { NodeConfig } from '../../engine/config/config.ts';
+import { parseConfig } from '../../engine/config/config.ts';
+import type { PlanNode } from '../plan/plan.ts';
+
+/** Type of the buckets that keep siblings; the others are of the type `default`. */
+export const siblingsType = 'siblings';
+
+export const clusterPorts = { http: 8098, pb: 8087, peer: 8101, stats: 22222 } as const;
+
+export type ClusterPort = keyof typeof clusterPorts;
+
+/** The configuration as a file would give it, so that settings are read, checked and refused as an operator's are. */
+export function configOf(
+  node: PlanNode,
+  nodes: readonly PlanNode[],
+  settings: Readonly<Record<string, unknown>>,
+): NodeConfig {
+  const file = {
+    name: node.name,
+    datacenter: node.datacenter,
+    rack: node.rack,
+    listen: `${node.name}:${clusterPorts.http}`,
+    pb_listen: `${node.name}:${clusterPorts.pb}`,
+    peer_listen: `${node.name}:${clusterPorts.peer}`,
+    stats_listen: `${node.name}:${clusterPorts.stats}`,
+    insecure: true,
+    bucket_types: { [siblingsType]: { allow_mult: true } },
+    seeds: nodes.map(({ name, datacenter, rack }) => ({
+      name,
+      datacenter,
+      rack,
+      address: `${name}:${clusterPorts.peer}`,
+    })),
+    ...settings,
+  };
+  return parseConfig(JSON.stringify({ lockstep: file }), {}, `${node.name}.json`);
+}
+
+export function spareSettings({ replaces }: PlanNode): Readonly<Record<string, unknown>> {
+  return { join: 'joining', ...(replaces === undefined ? {} : { replace: replaces }) };
+}
