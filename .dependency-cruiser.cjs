@@ -24,19 +24,21 @@ const engineArrows = {
   membership: below,
   peer: ['membership', ...below],
   dispatch: peers,
+  // Listings of what the cluster holds, for the API and for MapReduce.
+  coverage: ['dispatch', ...peers],
   aae: ['dispatch', ...peers],
   xa: ['dispatch', ...peers],
   transfer: ['dispatch', ...peers],
   // The files of engine/api itself are what the listeners share.
-  'api/*': ['xa', 'dispatch', ...peers],
-  'api/http': ['api/*', 'xa', 'dispatch', ...peers],
-  'api/pbc': ['api/*', 'xa', 'dispatch', ...peers],
+  'api/*': ['xa', 'coverage', 'dispatch', ...peers],
+  'api/http': ['api/*', 'xa', 'coverage', 'dispatch', ...peers],
+  'api/pbc': ['api/*', 'xa', 'coverage', 'dispatch', ...peers],
   'api/stats': ['api/*', 'dispatch', ...peers],
   real: ['io', 'base'],
   cli: ['config', 'real', 'node.ts', ...below],
   // The composition root and its parts.
-  node: ['api', 'aae', 'xa', 'transfer', 'config', 'dispatch', ...peers],
-  'node.ts': ['node', 'api', 'aae', 'xa', 'transfer', 'config', 'dispatch', ...peers],
+  node: ['api', 'aae', 'xa', 'transfer', 'coverage', 'config', 'dispatch', ...peers],
+  'node.ts': ['node', 'api', 'aae', 'xa', 'transfer', 'coverage', 'config', 'dispatch', ...peers],
   // What embedders import.
   'lockstep.ts': ['node.ts', 'config', 'dispatch', 'real', ...below],
   'main.ts': ['cli', 'config', 'real', 'node.ts', 'io', 'base'],

@@ -44,9 +44,12 @@ export interface DispatchParts {
   readonly peerIndex: (node: NodeId) => number;
 }
 
+/** What it takes to ask a peer. */
+export type Asking = Pick<DispatchParts, 'plane' | 'stats' | 'peerIndex'>;
+
 /** Hands a request to a peer's outbox; the error when it took nothing (counted by its cause). */
 export function askPeer(
-  parts: DispatchParts,
+  parts: Asking,
   peer: Member,
   request: PeerRequest,
   timeoutUs: number,

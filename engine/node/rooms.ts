@@ -13,6 +13,7 @@ import { byteStringOf } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { version } from '../base/version.ts';
 import type { NodeConfig } from '../config/config.ts';
+import type { Coverage } from '../coverage/coverage.ts';
 import { ClusterDispatcher } from '../dispatch/cluster-dispatcher.ts';
 import type { DispatchParts, DispatchSettings } from '../dispatch/parts.ts';
 import type { PeerLinks } from '../dispatch/peer-links.ts';
@@ -39,6 +40,7 @@ import { StoreDriver } from '../store/driver.ts';
 import type { Store } from '../store/store.ts';
 import type { Transactions } from '../xa/transactions.ts';
 import { answerTree, antiEntropyDesk, antiEntropyOptions } from './anti-entropy-room.ts';
+import { coverageOf } from './coverage-room.ts';
 import { countClients, countPeers, countStore, provideGauges } from './observers.ts';
 import { countMembership } from './membership-observer.ts';
 import {
@@ -147,6 +149,8 @@ interface Dispatch {
   readonly transactions: Transactions;
   readonly mover: Mover;
   readonly transfer: Transfer;
+  /** Listings of what the cluster holds. */
+  readonly coverage: Coverage;
   readonly left: Promise<void>;
   readonly handoff: Handoff | undefined;
   readonly antiEntropy: AntiEntropy | undefined;
@@ -199,6 +203,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
   };
   const dispatcher = new ClusterDispatcher(parts);
   const transactions = buildTransactions(io, config, parts, stats, store, driver, epoch);
+  const coverage = coverageOf(io, parts, store, driver);
   const service = new PeerService(io, replica, dispatcher, settings);
   const observer = countPeers(stats, self, (node) => {
     membership.linked(node);
@@ -210,6 +215,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     else if (request.kind === 'transact') transactions.handle(request.words, reply);
     else if (request.kind === 'antiEntropy') answerTree(antiEntropy, from, request.words, reply);
     else if (request.kind === 'transferRange') answerTransfer(io, source, request.words, reply);
+    else if (request.kind === 'listNames') coverage.answer(request.words, reply);
     else if (membership.agrees(from)) service.handle(request, reply);
     else handleAgreed(membership, from, request, service, reply);
   };
@@ -228,7 +234,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
   const mover = new Mover(io, membership, transfer, self, () => left.resolve());
   for (const family of transferFamilies(transfer, mover)) stats.register(family);
   const moving = { mover, transfer, left: left.promise };
-  return { dispatcher, plane, membership, transactions, handoff, antiEntropy, ...moving };
+  return { dispatcher, plane, membership, transactions, handoff, antiEntropy, coverage, ...moving };
 }
 
 function buildAntiEntropy(

@@ -66,6 +66,12 @@ export class Ring {
     return (this.#placements[slot] ??= this.#place(present(this.#bounds[bound], 'a ring bound'), rotation));
   }
 
+  /** The first token after `token` at which a placement may change; itself when the ring has only that one. */
+  boundAfter(token: Token): Token {
+    const next = ((token + 1) >>> 0) as Token;
+    return present(this.#bounds[firstAtLeast(this.#bounds, next)], 'a ring bound');
+  }
+
   /** The member of that name; undefined for a stranger. */
   member(node: NodeId): Member | undefined {
     return this.members.find((member) => member.node === node);

@@ -43,6 +43,7 @@ const request: fc.Arbitrary<PeerRequest> = fc.oneof(
   fc.record({ kind: fc.constant('mergeBatch' as const), words: bytes }),
   fc.record({ kind: fc.constant('transact' as const), words: bytes }),
   fc.record({ kind: fc.constant('antiEntropy' as const), words: bytes }),
+  fc.record({ kind: fc.constant('listNames' as const), words: bytes }),
 );
 
 const reply: fc.Arbitrary<PeerReply> = fc.oneof(
@@ -52,6 +53,7 @@ const reply: fc.Arbitrary<PeerReply> = fc.oneof(
   fc.record({ kind: fc.constant('gossiped' as const), words: bytes }),
   fc.record({ kind: fc.constant('transacted' as const), words: bytes }),
   fc.record({ kind: fc.constant('antiEntropyAnswered' as const), words: bytes }),
+  fc.record({ kind: fc.constant('namesListed' as const), words: bytes }),
   fc.record({
     kind: fc.constant('failed' as const),
     code: fc.constantFrom(...errorCodes),

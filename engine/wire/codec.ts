@@ -27,6 +27,7 @@ const mergeBatchType = schemaType('MergeBatch');
 const transactType = schemaType('Transact');
 const antiEntropyType = schemaType('AntiEntropy');
 const transferRangeType = schemaType('TransferRange');
+const listNamesType = schemaType('ListNames');
 const noBytes = Buffer.alloc(0);
 
 /** Characters of a failure's detail that travel; the rest is cut. */
@@ -54,6 +55,8 @@ export function encodeRequest(arena: FrameArena, id: number, request: PeerReques
       return arena.frame(kind, id, encodeBody(antiEntropyType, { words: request.words }));
     case 'transferRange':
       return arena.frame(kind, id, encodeBody(transferRangeType, { words: request.words }));
+    case 'listNames':
+      return arena.frame(kind, id, encodeBody(listNamesType, { words: request.words }));
     default:
       return unreachable(request);
   }
@@ -85,6 +88,8 @@ export function decodeRequest(frame: Frame): PeerRequest {
       return { kind: 'antiEntropy', words: decodeBody(antiEntropyType, frame.body).bytes('words') };
     case requestKinds.transferRange:
       return { kind: 'transferRange', words: decodeBody(transferRangeType, frame.body).bytes('words') };
+    case requestKinds.listNames:
+      return { kind: 'listNames', words: decodeBody(listNamesType, frame.body).bytes('words') };
     default:
       throw new FrameError('type', `a frame of kind ${frame.kind} where a request was expected`);
   }
@@ -108,6 +113,8 @@ export function encodeReply(arena: FrameArena, id: number, reply: PeerReply): Bu
       return arena.frame(kind, id, encodeBody(antiEntropyType, { words: reply.words }));
     case 'rangeTransferred':
       return arena.frame(kind, id, encodeBody(transferRangeType, { words: reply.words }));
+    case 'namesListed':
+      return arena.frame(kind, id, encodeBody(listNamesType, { words: reply.words }));
     case 'failed':
       return arena.frame(kind, id, failedBody(reply.code, reply.detail));
     default:
@@ -137,6 +144,8 @@ export function decodeReply(frame: Frame): PeerReply {
       return { kind: 'antiEntropyAnswered', words: decodeBody(antiEntropyType, frame.body).bytes('words') };
     case replyKinds.rangeTransferred:
       return { kind: 'rangeTransferred', words: decodeBody(transferRangeType, frame.body).bytes('words') };
+    case replyKinds.namesListed:
+      return { kind: 'namesListed', words: decodeBody(listNamesType, frame.body).bytes('words') };
     case replyKinds.failed:
       return decodeFailed(frame.body);
     default:

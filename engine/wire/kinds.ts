@@ -17,6 +17,7 @@ export const requestKinds = {
   transact: 33,
   antiEntropy: 34,
   transferRange: 40,
+  listNames: 44,
 } as const satisfies Record<PeerRequest['kind'], number>;
 
 export const replyKinds = {
@@ -29,6 +30,7 @@ export const replyKinds = {
   transacted: 80,
   antiEntropyAnswered: 81,
   rangeTransferred: 88,
+  namesListed: 92,
 } as const satisfies Record<PeerReply['kind'], number>;
 
 const answers: Readonly<Record<PeerRequest['kind'], PeerReply['kind']>> = {
@@ -41,6 +43,7 @@ const answers: Readonly<Record<PeerRequest['kind'], PeerReply['kind']>> = {
   transact: 'transacted',
   antiEntropy: 'antiEntropyAnswered',
   transferRange: 'rangeTransferred',
+  listNames: 'namesListed',
 };
 
 /** The reply answers this request: its own kind of answer, or `failed`. */

@@ -66,7 +66,9 @@ export type PeerRequest =
   /** Of an exchange of hash trees (engine/aae/words.ts). Answered by `antiEntropyAnswered`. */
   | { readonly kind: 'antiEntropy'; readonly words: Uint8Array }
   /** The next objects of a range of tokens (engine/transfer/range-words.ts). Answered by `rangeTransferred`. */
-  | { readonly kind: 'transferRange'; readonly words: Uint8Array };
+  | { readonly kind: 'transferRange'; readonly words: Uint8Array }
+  /** Names that you hold (engine/coverage/listing-words.ts). Answered by `namesListed`. */
+  | { readonly kind: 'listNames'; readonly words: Uint8Array };
 
 export type PeerReply =
   | { readonly kind: 'pong' }
@@ -83,4 +85,6 @@ export type PeerReply =
   | { readonly kind: 'antiEntropyAnswered'; readonly words: Uint8Array }
   /** Objects of a range (engine/transfer/range-words.ts). */
   | { readonly kind: 'rangeTransferred'; readonly words: Uint8Array }
+  /** A page of a listing. */
+  | { readonly kind: 'namesListed'; readonly words: Uint8Array }
   | { readonly kind: 'failed'; readonly code: ErrorCode; readonly detail: string };
