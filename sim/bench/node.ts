@@ -45,6 +45,7 @@ export async function run(options: NodeBenchOptions): Promise<void> {
     if (etcd !== undefined) await etcdFill(etcd, space, options.connections);
     const contenders: Contender[] = [
       ours('lockstep pb put', 11, pbPut, space, options),
+      scraped(ours('lockstep pb put, scraped', 11, pbPut, space, options)),
       ours('lockstep http put', 0, httpPut, space, options),
     ];
     if (etcd !== undefined) {
@@ -104,6 +105,35 @@ function ours(
   };
 }
 
+/** Prometheus asks every 15 s or less often; this is thirty times that. */
+const scrapeIntervalMs = 500;
+/** The stats listener of node 1, as `lockstep cluster` moves it with the base port. */
+const statsPort = 22222 + basePort - 8098;
+
+/** The same with every node's `/metrics` fetched twice a second meanwhile: what watching costs. */
+function scraped(contender: Contender): Contender {
+  return {
+    name: contender.name,
+    run: async () => {
+      const watch = { over: false };
+      const watching = scrape(watch);
+      try {
+        return await contender.run();
+      } finally {
+        watch.over = true;
+        await watching;
+      }
+    },
+  };
+}
+
+async function scrape(watch: { readonly over: boolean }): Promise<void> {
+  while (!watch.over) {
+    await Promise.all([0, 1, 2].map((node) => answers(statsPort + node * 10, '/metrics')));
+    await sleep(scrapeIntervalMs);
+  }
+}
+
 function clusterPort(node: number, offset: number): number {
   return basePort + node * 10 - offset;
 }
@@ -127,7 +157,7 @@ async function report(
   }
   const rate = (name: string): number => median(rates.get(name) ?? []);
   const rows = contenders.map(({ name }) => {
-    const reference = rate(`etcd grpc ${name.slice(-3)}`);
+    const reference = rate(`etcd grpc ${name.includes('put') ? 'put' : 'get'}`);
     const ratio = Number.isFinite(reference) ? figure(rate(name) / reference) : '-';
     return [name, figure(rate(name)), figure(median(p99s.get(name) ?? [])), ratio];
   });
@@ -190,9 +220,9 @@ async function startCluster(directory: string): Promise<ChildProcess> {
   throw new Error('the cluster did not start within 15 s');
 }
 
-function answers(port: number): Promise<boolean> {
+function answers(port: number, path = '/ping'): Promise<boolean> {
   return new Promise((resolve) => {
-    const request = get({ host: '127.0.0.1', port, path: '/ping' }, (response) => {
+    const request = get({ host: '127.0.0.1', port, path }, (response) => {
       response.resume();
       resolve(response.statusCode === 200);
     });
