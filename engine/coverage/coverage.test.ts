@@ -73,7 +73,9 @@ const named = fc.record({
   deleted: fc.boolean(),
 });
 
-function storeOf(entries: readonly { bucket: string; key: string; token: Token; deleted: boolean }[]): MapStore {
+function storeOf(
+  entries: readonly { bucket: string; key: string; token: Token; deleted: boolean }[],
+): MapStore {
   const store = new MapStore();
   for (const one of entries) {
     const key = objectKey(defaultType, byteStringOf(one.bucket), byteStringOf(one.key));
@@ -206,7 +208,11 @@ function cluster(names: readonly string[]): {
     },
   };
   for (const self of members) {
-    const view = { self, rackCount: () => 3, isRoutable: (one: Member) => one === self || !away.has(one.node) };
+    const view = {
+      self,
+      rackCount: () => 3,
+      isRoutable: (one: Member) => one === self || !away.has(one.node),
+    };
     const parts = {
       self,
       ring,
@@ -296,7 +302,10 @@ describe('a listing of the cluster', () => {
 
 describe('the words of a listing', () => {
   const text = fc.uint8Array({ maxLength: 20 }).map((bytes) => byteStringFrom(bytes));
-  const cursor = fc.record({ from: token.map((at) => at as Token), skip: fc.option(text, { nil: undefined }) });
+  const cursor = fc.record({
+    from: token.map((at) => at as Token),
+    skip: fc.option(text, { nil: undefined }),
+  });
   const request: fc.Arbitrary<ListingRequest> = fc
     .record({
       type: text,
