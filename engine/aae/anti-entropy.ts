@@ -25,7 +25,7 @@ import { RepairScheduler } from './repair.ts';
 import type { PeerRecord, SchedulerOptions } from './scheduler.ts';
 import { Scheduler } from './scheduler.ts';
 import { sharedRanges } from './shared-ranges.ts';
-import { loadSnapshotWithMetrics, saveSnapshotWithMetrics } from './snapshot.ts';
+import { dirtyDamaged, loadSnapshotWithMetrics, saveSnapshotWithMetrics } from './snapshot.ts';
 import type { SnapshotShape } from './snapshot-file.ts';
 import { Throttle } from './throttle.ts';
 import type { TokenRange } from './tree.ts';
@@ -106,15 +106,19 @@ export class AntiEntropy {
     const { io, self, store, metrics } = this.#parts;
     const tree = await loadSnapshotWithMetrics(io, this.#shape, store, metrics);
     const refresh = new Refresh(tree, store, this.#throttle);
+    refresh.onWrongLeaf((segment) => {
+      metrics.leafRefuted();
+      io.log.event('error', 'aae.leaf.refuted', { segment });
+    });
     const answerer = new Answerer(self, io.clock, refresh);
     const scheduler = this.#makeScheduler(refresh, answerer);
     scheduler.installMetrics(metrics);
     metrics.beforeCollect(() => this.#measure(refresh));
     this.#working = { refresh, answerer, scheduler };
     this.#savedUs = io.clock.nowUs();
+    scheduler.start();
     // What was lost can be fetched from the others: not at some time, but now.
     if (store.damages.length > 0) scheduler.sweep();
-    scheduler.start();
   }
 
   /** Begins no more exchanges. Questions under way are still answered. */
@@ -181,7 +185,7 @@ export class AntiEntropy {
   }
 
   #makeScheduler(refresh: Refresh, answerer: Answerer): Scheduler {
-    const { io, links, replica, rules, metrics, store, isRoutable } = this.#parts;
+    const { io, links, replica, rules, metrics, isRoutable } = this.#parts;
     return new Scheduler(
       {
         io,
@@ -194,11 +198,18 @@ export class AntiEntropy {
         peers: () => this.#sharing().filter(({ node }) => isRoutable(node)),
         complete: () => this.#sharing().every(({ node }) => isRoutable(node)),
         shared: (peer) => this.#shared(peer),
-        swept: () => store.settleDamage(),
+        swept: () => this.#settleDamage(refresh),
         ticked: () => this.#saveInTime(refresh),
       },
       this.#options,
     );
+  }
+
+  /** What was doubted is believed from now on: the leaves that left it out hold no more. */
+  #settleDamage({ tree }: Refresh): void {
+    const { store } = this.#parts;
+    dirtyDamaged(tree, store.damages);
+    store.settleDamage();
   }
 
   /** The peers that hold replicas of something that this node holds replicas of. */

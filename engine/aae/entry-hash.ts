@@ -19,6 +19,16 @@ export class EntryHasher {
     return { high: digest.readUInt32BE(0), low: digest.readUInt32BE(4) };
   }
 
+  /** The same for a key and the value right behind it: the bytes from `keyAt` up to `end`. */
+  hashLying(bytes: Buffer, keyAt: number, keyBytes: number, end: number): RangeHash {
+    const length = 4 + end - keyAt;
+    const scratch = length <= scratchBytes ? this.#scratch : Buffer.allocUnsafe(length);
+    scratch.writeUInt32BE(keyBytes, 0);
+    bytes.copy(scratch, 4, keyAt, end);
+    const digest = hash('sha256', scratch.subarray(0, length), 'buffer');
+    return { high: digest.readUInt32BE(0), low: digest.readUInt32BE(4) };
+  }
+
   #digest(key: PackedKey, value: Uint8Array): Buffer {
     const bytes = 4 + key.length + value.length;
     if (bytes <= scratchBytes) {

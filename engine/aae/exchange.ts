@@ -9,6 +9,7 @@ import { LockstepError } from '../base/errors.ts';
 import type { ByteString } from '../base/ids.ts';
 import type { Clock } from '../io/clock.ts';
 import { sleep } from '../io/clock.ts';
+import type { ExchangeStep } from '../stats/anti-entropy-metrics.ts';
 import type { Suspect } from './diff.ts';
 import { diffEntries, diffTrees } from './diff.ts';
 import type { ExchangePeer } from './exchange-peer.ts';
@@ -34,6 +35,10 @@ export interface ExchangeParts {
   readonly refresh: Refresh;
   readonly throttle: Throttle;
   readonly repair: (peer: ExchangePeer, suspect: Suspect) => Promise<Repair>;
+  /** The exchange has come to this step. */
+  readonly step: (step: ExchangeStep) => void;
+  /** So many keys were listed, of both sides together. */
+  readonly listed: (count: number) => void;
   /** So many divergent keys more were found. */
   readonly diverged: (count: number) => void;
   readonly stopped: () => boolean;
@@ -49,6 +54,7 @@ export async function exchange(
   ranges: readonly TokenRange[],
 ): Promise<ExchangeEnd> {
   const talk = new Talk(parts, peer);
+  parts.step('settle');
   await parts.refresh.settle(ranges);
   const open: TokenRange[] = [];
   for (let from = 0; from < ranges.length; from += batchRanges) {
@@ -62,6 +68,7 @@ export async function exchange(
     if (differing === 'busy') return 'busy';
     open.push(...differing);
   }
+  parts.step('close');
   await peer.ask({ kind: 'close' });
   return 'finished';
 }
@@ -83,6 +90,7 @@ class Talk {
     kind: 'hashes' | 'parts',
   ): Promise<readonly TokenRange[] | 'busy'> {
     const compared = kind === 'hashes' ? ranges : ranges.flatMap((range) => divide(range, this.#segmentBits));
+    this.#parts.step(kind);
     const answer = await this.#ask({ kind, segmentBits: this.#segmentBits, ranges });
     if (answer === 'busy') return 'busy';
     if (answer.kind !== 'hashes' || answer.hashes.length !== compared.length) throw nonsense(this.#peer);
@@ -104,6 +112,7 @@ class Talk {
   async #repairLeaves(leaves: readonly TokenRange[]): Promise<'done' | 'busy'> {
     const left: ListRange[] = leaves.map((range) => ({ ...range, after: '' as ByteString }));
     while (left.length > 0) {
+      this.#parts.step('list');
       const answer = await this.#ask({ kind: 'list', segmentBits: this.#segmentBits, ranges: left });
       if (answer === 'busy') return 'busy';
       if (answer.kind !== 'lists' || answer.lists.length === 0 || answer.lists.length > left.length) {
@@ -124,6 +133,7 @@ class Talk {
       const mine = (await this.#parts.refresh.entriesOf(range)).filter(
         ({ key }) => key > range.after && (last === undefined || key <= last),
       );
+      this.#parts.listed(mine.length + entries.length);
       suspects.push(
         ...diffEntries(
           mine,
@@ -137,15 +147,21 @@ class Talk {
 
   async #repairAll(suspects: readonly Suspect[]): Promise<void> {
     if (suspects.length === 0) return;
-    const { clock, throttle, repair, diverged, stopped } = this.#parts;
+    const { clock, throttle, repair, diverged, stopped, step } = this.#parts;
+    step('repair');
     await sleep(clock, secondLookUs);
     for (let from = 0; from < suspects.length; from += repairWindow) {
       if (stopped()) throw new LockstepError('ShuttingDown');
       const window = suspects.slice(from, from + repairWindow);
       await throttle.spend(window.length);
-      const repairs = await Promise.all(window.map((suspect) => repair(this.#peer, suspect)));
-      const count = repairs.filter(({ divergent }) => divergent).length;
-      if (count > 0) diverged(count);
+      const repairs = await Promise.all(
+        window.map(async (suspect) => {
+          const done = await repair(this.#peer, suspect);
+          // Told one by one: another repair of the window may fail, and these were found all the same.
+          if (done.divergent) diverged(1);
+          return done;
+        }),
+      );
       if (repairs.some(({ outcome }) => outcome === 'PeerUnavailable')) {
         throw new LockstepError('PeerGone', `${this.#peer.identity.node} went away during a repair`);
       }

@@ -7,6 +7,7 @@ import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
+import { nameOfKey } from '../base/object-key.ts';
 import type { ConflictRules, Replica } from '../dispatch/replica.ts';
 import type { Log } from '../io/log.ts';
 import type { AntiEntropyMetrics } from '../stats/anti-entropy-metrics.ts';
@@ -58,6 +59,16 @@ export class RepairScheduler {
 
   /** Rejects with the local store's error only. */
   async repair(peer: ExchangePeer, suspect: Suspect): Promise<Repair> {
+    const repair = await this.#repair(peer, suspect);
+    const { divergent, outcome } = repair;
+    if (divergent && this.#log.enabled('debug')) {
+      const key = nameOfKey(suspect.key);
+      this.#log.event('debug', 'aae.key.diverged', { peer: peer.identity.node, key, outcome });
+    }
+    return repair;
+  }
+
+  async #repair(peer: ExchangePeer, suspect: Suspect): Promise<Repair> {
     const theirs = await attempt(() => peer.read(suspect));
     if (theirs === unavailable) return { outcome: 'PeerUnavailable', divergent: false };
     const mine = await this.#read(suspect.key);

@@ -9,7 +9,7 @@ import type { NodeId } from '../base/ids.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { PeerLinks } from '../dispatch/peer-links.ts';
-import type { AntiEntropyMetrics } from '../stats/anti-entropy-metrics.ts';
+import type { AntiEntropyMetrics, ExchangeStep } from '../stats/anti-entropy-metrics.ts';
 import type { Answerer } from './answerer.ts';
 import { exchange } from './exchange.ts';
 import type { ExchangeEnd } from './exchange.ts';
@@ -181,8 +181,8 @@ export class Scheduler {
   /** Reads everything again. False: the store could not be read; the sweep waits for the next tick. */
   async #beginSweep(): Promise<boolean> {
     const { refresh, peers, io } = this.#parts;
-    refresh.forget();
     try {
+      await refresh.reread();
       await refresh.settle([wholeRing]);
     } catch (error) {
       io.log.event('error', 'aae.sweep.failed', { detail: asLockstepError(error).message });
@@ -210,13 +210,18 @@ export class Scheduler {
     const record = this.#recordOf(identity.node);
     const repairer = repairs(identity);
     this.observeExchangeAttempt(identity);
+    io.log.event('debug', 'aae.exchange.started', { peer: identity.node });
+    const progress = { step: 'settle' as ExchangeStep, listed: 0, divergent: 0 };
     const peer = new ExchangePeer(identity, links, this.#options.answerUs);
     const parts = {
       clock: io.clock,
       refresh,
       throttle,
       repair: (...about: Parameters<RepairScheduler['repair']>) => repairer.repair(...about),
+      step: (step: ExchangeStep) => void (progress.step = step),
+      listed: (count: number) => void (progress.listed += count),
       diverged: (count: number) => {
+        progress.divergent += count;
         record.divergentKeys += count;
         this.observeDivergentKeys(identity, count);
       },
@@ -229,13 +234,22 @@ export class Scheduler {
     } catch (error) {
       outcome = 'failed';
       record.lastDetail = asLockstepError(error).message;
-      io.log.event('warn', 'aae.exchange.failed', { peer: identity.node, detail: record.lastDetail });
     }
     answerer.end(identity.node);
     record.lastOutcome = outcome;
     record.lastExchangeMs = io.clock.wallMs();
-    if (outcome === 'finished') this.observeExchangeSuccess(identity);
+    const { step, listed, divergent } = progress;
+    if (outcome === 'finished') {
+      this.observeExchangeSuccess(identity);
+      io.log.event('debug', 'aae.exchange.finished', { peer: identity.node, listed, divergent });
+    } else this.#aborted(identity, outcome === 'busy' ? 'busy' : step, record.lastDetail);
     return outcome;
+  }
+
+  #aborted({ node, index }: PeerIdentity, step: ExchangeStep, detail: string): void {
+    this.#metrics?.exchangeAborted(index, step);
+    const level = step === 'busy' ? 'debug' : 'warn';
+    this.#parts.io.log.event(level, 'aae.exchange.aborted', { peer: node, step, detail });
   }
 
   #sweptWith({ node, index }: PeerIdentity): void {
@@ -243,6 +257,7 @@ export class Scheduler {
     const nowMs = this.#parts.io.clock.wallMs();
     this.#recordOf(node).lastSweepMs = nowMs;
     this.#metrics?.sweepCompleted(index, Math.floor(nowMs / 1000));
+    this.#parts.io.log.event('info', 'aae.peer.swept', { peer: node });
     if (this.#toSweep.size > 0) return;
     this.#parts.io.log.event('info', 'aae.sweep.completed', {});
     if (this.#parts.complete()) this.#parts.swept();

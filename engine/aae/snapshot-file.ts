@@ -3,17 +3,18 @@
  *
  *     head      "LKAAETRE" | u32 format version | u32 segments | u32 fan-out | 16 bytes store id
  *               | varint length and name of the node | u64 store position
- *     payload   per segment: u32 high | u32 low | u32 keys (0xffffffff: the segment was dirty)
+ *     payload   a bit per segment: it was dirty | a bit per segment: it holds keys and was not dirty
+ *               | per segment of the second kind, in order: u32 high | u32 low | u32 keys
  *     end       u32 crc of everything before
  *
- * The checksum is the last four bytes in every version, so damage and another version can be told apart.
+ * Bits are counted from the lowest of the first byte. The checksum is the last four bytes in every version, so damage and another version can be told apart.
  */
 import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
 import { crc32 } from '../base/checksum.ts';
 import type { ByteString } from '../base/ids.ts';
 import { Tree, fanout } from './tree.ts';
 
-export const snapshotVersion = 1;
+export const snapshotVersion = 2;
 
 /** Whose tree it is, and of what shape. */
 export interface SnapshotShape {
@@ -35,28 +36,36 @@ export type SnapshotReading =
   | { readonly kind: 'rejected'; readonly reason: SnapshotRejection; readonly detail: string };
 
 const magic = 'LKAAETRE';
-const dirtyMark = 0xffffffff;
 const entryBytes = 12;
 
 /** More than any tree's snapshot has. */
 export const snapshotBytesMax = 64 * 1024 * 1024;
 
 export function encodeSnapshot(tree: Tree, shape: SnapshotShape, position: number): Buffer {
-  const writer = new ByteWriter(256 + tree.segmentCount * entryBytes);
+  const writer = new ByteWriter(128);
   writer.raw(Buffer.from(magic, 'latin1')).u32(snapshotVersion);
   writeShape(writer, shape);
-  writer.u64(position);
+  const head = writer.u64(position).finish();
+  const mapBytes = tree.segmentCount / 8;
+  const bytes = Buffer.alloc(head.length + 2 * mapBytes + tree.heldCount * entryBytes + 4);
+  head.copy(bytes);
+  const dirtyAt = head.length;
+  const heldAt = dirtyAt + mapBytes;
+  let at = heldAt + mapBytes;
   for (let segment = 0; segment < tree.segmentCount; segment++) {
-    const { high, low } = tree.hashOf(segment);
-    writer
-      .u32(high)
-      .u32(low)
-      .u32(tree.isDirty(segment) ? dirtyMark : tree.countOf(segment));
+    const byte = segment >>> 3;
+    const bit = 1 << (segment & 7);
+    const count = tree.countOf(segment);
+    if (tree.isDirty(segment)) bytes[dirtyAt + byte] = (bytes[dirtyAt + byte] ?? 0) | bit;
+    else if (count > 0) {
+      bytes[heldAt + byte] = (bytes[heldAt + byte] ?? 0) | bit;
+      at = bytes.writeUInt32BE(tree.highOf(segment), at);
+      at = bytes.writeUInt32BE(tree.lowOf(segment), at);
+      at = bytes.writeUInt32BE(count, at);
+    }
   }
-  const body = writer.finish();
-  const end = Buffer.alloc(4);
-  end.writeUInt32BE(crc32(body));
-  return Buffer.concat([body, end]);
+  const end = bytes.writeUInt32BE(crc32(bytes.subarray(0, at)), at);
+  return bytes.subarray(0, end);
 }
 
 /** Reads a snapshot for this tree's shape, or says why it is of no use. */
@@ -81,15 +90,18 @@ export function decodeSnapshot(bytes: Buffer, shape: SnapshotShape): SnapshotRea
 }
 
 function readTree(reader: ByteReader, segmentBits: number): SnapshotReading {
-  const tree = new Tree(segmentBits);
+  const tree = new Tree(segmentBits, 'clean');
+  const mapBytes = tree.segmentCount / 8;
   try {
     const position = reader.u64();
+    const dirty = reader.raw(mapBytes);
+    const held = reader.raw(mapBytes);
     for (let segment = 0; segment < tree.segmentCount; segment++) {
-      const hash = { high: reader.u32(), low: reader.u32() };
-      const count = reader.u32();
-      if (count === dirtyMark) continue;
-      tree.take(segment);
-      tree.settle(segment, count, hash);
+      if (hasBit(held, segment)) {
+        const hash = { high: reader.u32(), low: reader.u32() };
+        tree.settle(segment, reader.u32(), hash);
+      }
+      if (hasBit(dirty, segment)) tree.dirty(segment);
     }
     reader.end();
     return { kind: 'read', tree, position };
@@ -97,6 +109,10 @@ function readTree(reader: ByteReader, segmentBits: number): SnapshotReading {
     if (error instanceof BytesError) return rejected('Corrupted', error.message);
     throw error;
   }
+}
+
+function hasBit(map: Uint8Array, index: number): boolean {
+  return ((map[index >>> 3] ?? 0) & (1 << (index & 7))) !== 0;
 }
 
 function writeShape(writer: ByteWriter, { segmentBits, storeId, node }: SnapshotShape): void {

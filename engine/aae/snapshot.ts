@@ -77,7 +77,12 @@ function dirtySince(tree: Tree, position: number, store: Pick<Store, 'fingerprin
   counts.forEach((count, segment) => {
     if (count !== tree.countOf(segment)) tree.dirty(segment);
   });
-  for (const { tokens } of store.damages) {
+  dirtyDamaged(tree, store.damages);
+}
+
+/** Makes dirty what was lost, wherever it may have been. */
+export function dirtyDamaged(tree: Tree, damages: Store['damages']): void {
+  for (const { tokens } of damages) {
     if (tokens === 'all') tree.dirtyRange(wholeRing);
     else for (const token of tokens) tree.touch(token);
   }

@@ -78,6 +78,46 @@ describe('a tree', () => {
     expect([tree.isDirty(0), tree.dirtyCount, tree.take(0)]).toEqual([false, 0, false]);
   });
 
+  test('knows its dirty segments, as a list of them all would', () => {
+    const segment = fc.integer({ min: 0, max: 255 });
+    const step = fc.tuple(fc.constantFrom('dirty', 'doubt', 'take', 'settle' as const), segment);
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), range, segment, segment, (steps, within, one, other) => {
+        const tree = new Tree(8, 'clean');
+        for (const [kind, at] of steps) {
+          if (kind === 'settle') tree.settle(at, 1, { high: at, low: at });
+          else tree[kind](at);
+        }
+        const dirty = Array.from({ length: 256 }, (_, at) => at).filter((at) => tree.isDirty(at));
+        const [from, to] = [Math.min(one, other), Math.max(one, other)];
+        const [first, last] = [tree.segmentOf(within.first), tree.segmentOf(within.last)];
+        expect(tree.dirtyCount).toBe(dirty.length);
+        expect(tree.dirtyCountIn(within)).toBe(dirty.filter((at) => at >= first && at <= last).length);
+        expect(tree.nextDirty(from, to)).toBe(dirty.find((at) => at >= from && at <= to) ?? -1);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('says when a leaf that nothing touched holds something else than it knew', () => {
+    const tree = new Tree(4, 'clean');
+    const hash = { high: 3, low: 4 };
+    const derive = (value: RangeHash): boolean => {
+      tree.take(2);
+      return tree.settle(2, 1, value);
+    };
+    tree.dirty(2);
+    expect(derive(hash)).toBe(true);
+    tree.doubt(2);
+    expect(derive(hash)).toBe(true);
+    tree.doubt(2);
+    expect(derive({ high: 3, low: 5 })).toBe(false);
+    tree.doubt(2);
+    tree.take(2);
+    tree.dirty(2);
+    expect([tree.settle(2, 1, hash), tree.isDirty(2)]).toEqual([true, true]);
+  });
+
   test('of the default shape takes little memory', () => {
     expect(new Tree(16).bytes).toBeLessThan(2 * 1024 * 1024);
   });

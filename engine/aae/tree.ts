@@ -11,8 +11,10 @@
  * exclusive-or; and it makes the hash of any token range the sum of its parts, whatever the shape of the tree that
  * keeps it. So two nodes with trees of different shapes can compare any range.
  *
- * Each leaf is `clean`, `dirty` (its sum holds no more) or `taken` (being recomputed). What it is recomputed from is
- * refresh.ts's business.
+ * Each leaf is `clean`; `dirty` (its sum holds no more); `doubted` (nothing is known to have changed, and it is to be
+ * derived again all the same, which finds memory that has rotted); or `taken` (being recomputed), after either. What it
+ * is recomputed from is refresh.ts's business. Every node above the leaves counts the leaves below it that are not
+ * clean, so that asking for those of a range costs no walk over all of them.
  */
 import { assert } from '../base/assert.ts';
 
@@ -41,12 +43,17 @@ export const segmentBitsMax = 20;
 const clean = 0;
 const dirty = 1;
 const taken = 2;
+const doubted = 3;
+/** Taken while it was doubted: its sum is expected to be found again. */
+const takenDoubted = 4;
 
 interface Level {
   /** The node of a token is `token >>> shift`; 32 stands for the root. */
   readonly shift: number;
   readonly high: Uint32Array;
   readonly low: Uint32Array;
+  /** Leaves below each node that are not clean; none for the leaves themselves, which have states. */
+  readonly dirty: Uint32Array;
 }
 
 export class Tree {
@@ -57,17 +64,20 @@ export class Tree {
   /** Keys per leaf. */
   readonly #counts: Uint32Array;
   readonly #states: Uint8Array;
-  #dirtyCount: number;
+  readonly #inner: readonly Level[];
+  #heldCount = 0;
 
-  /** A tree of 2^`segmentBits` leaves, all dirty. */
-  constructor(segmentBits: number) {
+  /** A tree of 2^`segmentBits` leaves, all dirty; or all clean and empty. */
+  constructor(segmentBits: number, leaves: 'dirty' | 'clean' = 'dirty') {
     assert(segmentBits >= segmentBitsMin && segmentBits <= segmentBitsMax, 'a tree of a reasonable size');
     this.segmentBits = segmentBits;
     this.#levels = levelsOf(segmentBits);
     this.#leaves = mustLast(this.#levels);
     this.#counts = new Uint32Array(1 << segmentBits);
-    this.#states = new Uint8Array(1 << segmentBits).fill(dirty);
-    this.#dirtyCount = 1 << segmentBits;
+    this.#states = new Uint8Array(1 << segmentBits).fill(leaves === 'dirty' ? dirty : clean);
+    this.#inner = this.#levels.slice(0, -1);
+    if (leaves === 'clean') return;
+    for (const level of this.#inner) level.dirty.fill(1 << (level.shift - this.#leaves.shift));
   }
 
   get segmentCount(): number {
@@ -76,12 +86,12 @@ export class Tree {
 
   /** Segments whose sums do not hold now. */
   get dirtyCount(): number {
-    return this.#dirtyCount;
+    return this.#levels[0]?.dirty[0] ?? 0;
   }
 
   /** Bytes of memory taken. */
   get bytes(): number {
-    const levels = this.#levels.reduce((sum, { high, low }) => sum + high.byteLength + low.byteLength, 0);
+    const levels = this.#levels.reduce((sum, level) => sum + levelBytes(level), 0);
     return levels + this.#counts.byteLength + this.#states.byteLength;
   }
 
@@ -103,7 +113,7 @@ export class Tree {
   }
 
   dirty(segment: number): void {
-    if (this.#states[segment] === clean) this.#dirtyCount += 1;
+    if (this.#states[segment] === clean) this.#countDirty(segment, 1);
     this.#states[segment] = dirty;
   }
 
@@ -111,33 +121,65 @@ export class Tree {
     for (let segment = this.segmentOf(first); segment <= this.segmentOf(last); segment++) this.dirty(segment);
   }
 
-  /** Segments of the range whose sums do not hold now. */
-  dirtyCountIn({ first, last }: TokenRange): number {
-    if (this.#dirtyCount === 0) return 0;
-    let count = 0;
-    for (let segment = this.segmentOf(first); segment <= this.segmentOf(last); segment++) {
-      if (this.#states[segment] !== clean) count += 1;
-    }
-    return count;
+  /** The segment is to be derived again, though nothing is known to have changed. */
+  doubt(segment: number): void {
+    if (this.#states[segment] !== clean) return;
+    this.#countDirty(segment, 1);
+    this.#states[segment] = doubted;
   }
 
-  /** A dirty segment's recomputation begins; false: it is clean. Changes from here on make it dirty again. */
+  /** Segments of the range whose sums do not hold now. */
+  dirtyCountIn({ first, last }: TokenRange): number {
+    return this.#dirtyWithin(0, 0, first, last);
+  }
+
+  /** The first segment from `from` up to and including `to` that is not clean; -1: there is none. */
+  nextDirty(from: number, to: number): number {
+    for (let segment = from; segment <= to;) {
+      const skipped = this.#cleanFrom(segment);
+      if (skipped === 0) return segment;
+      segment += skipped;
+    }
+    return -1;
+  }
+
+  /** A recomputation of the segment begins; false: it is clean. Changes from here on make it dirty again. */
   take(segment: number): boolean {
-    if (this.#states[segment] === clean) return false;
-    this.#states[segment] = taken;
+    const state = this.#states[segment];
+    if (state === clean) return false;
+    this.#states[segment] = state === doubted || state === takenDoubted ? takenDoubted : taken;
     return true;
   }
 
-  /** What the segment was found to hold; it is clean unless something changed since it was taken. */
-  settle(segment: number, count: number, hash: RangeHash): void {
+  /**
+   * What the segment was found to hold; it is clean unless something changed since it was taken. False: it was only
+   * doubted, nothing changed, and yet it holds something else: what this tree knew of it was wrong.
+   */
+  settle(segment: number, count: number, hash: RangeHash): boolean {
+    const state = this.#states[segment];
+    const isAsKnown = count === this.countOf(segment) && sameHash(hash, this.hashOf(segment));
     this.#replace(segment, count, hash);
-    if (this.#states[segment] !== taken) return;
+    if (state !== taken && state !== takenDoubted) return true;
+    this.#countDirty(segment, -1);
     this.#states[segment] = clean;
-    this.#dirtyCount -= 1;
+    return state === taken || isAsKnown;
   }
 
   countOf(segment: number): number {
     return this.#counts[segment] ?? 0;
+  }
+
+  /** Segments that hold keys. */
+  get heldCount(): number {
+    return this.#heldCount;
+  }
+
+  highOf(segment: number): number {
+    return this.#leaves.high[segment] ?? 0;
+  }
+
+  lowOf(segment: number): number {
+    return this.#leaves.low[segment] ?? 0;
   }
 
   hashOf(segment: number): RangeHash {
@@ -150,6 +192,43 @@ export class Tree {
    */
   sum(range: TokenRange, part: (range: TokenRange) => RangeHash): RangeHash {
     return this.#sum(0, 0, range, part);
+  }
+
+  #countDirty(segment: number, by: 1 | -1): void {
+    const token = nodeRange(this.#leaves.shift, segment).first;
+    for (const { shift, dirty: counts } of this.#inner) {
+      const node = nodeAt(shift, token);
+      counts[node] = (counts[node] ?? 0) + by;
+    }
+  }
+
+  #dirtyWithin(depth: number, node: number, first: number, last: number): number {
+    const level = this.#inner[depth];
+    if (level === undefined) return this.#states[node] === clean ? 0 : 1;
+    const count = level.dirty[node] ?? 0;
+    if (count === 0) return 0;
+    const own = nodeRange(level.shift, node);
+    if (first <= own.first && own.last <= last) return count;
+    const below = this.#levels[depth + 1];
+    assert(below !== undefined, 'leaves below');
+    const to = nodeAt(below.shift, Math.min(last, own.last));
+    let total = 0;
+    for (let child = nodeAt(below.shift, Math.max(first, own.first)); child <= to; child++) {
+      total += this.#dirtyWithin(depth + 1, child, first, last);
+    }
+    return total;
+  }
+
+  /** Segments from this one on that are clean for certain; 0: this one is not. */
+  #cleanFrom(segment: number): number {
+    const leafShift = this.#leaves.shift;
+    const token = nodeRange(leafShift, segment).first;
+    for (const { shift, dirty: counts } of this.#inner) {
+      const node = nodeAt(shift, token);
+      if ((counts[node] ?? 0) > 0) continue;
+      return nodeAt(leafShift, nodeRange(shift, node).last) + 1 - segment;
+    }
+    return this.#states[segment] === clean ? 1 : 0;
   }
 
   #sum(depth: number, node: number, wanted: TokenRange, part: (range: TokenRange) => RangeHash): RangeHash {
@@ -181,6 +260,7 @@ export class Tree {
       level.high[node] = (level.high[node] ?? 0) + highBy;
       level.low[node] = (level.low[node] ?? 0) + lowBy;
     }
+    this.#heldCount += (count > 0 ? 1 : 0) - (this.countOf(segment) > 0 ? 1 : 0);
     this.#counts[segment] = count;
   }
 }
@@ -233,8 +313,18 @@ function shiftsOf(segmentBits: number): readonly number[] {
 function levelsOf(segmentBits: number): readonly Level[] {
   return shiftsOf(segmentBits).map((shift) => {
     const nodes = 1 << (32 - shift);
-    return { shift, high: new Uint32Array(nodes), low: new Uint32Array(nodes) };
+    const dirtyNodes = shift === 32 - segmentBits ? 0 : nodes;
+    return {
+      shift,
+      high: new Uint32Array(nodes),
+      low: new Uint32Array(nodes),
+      dirty: new Uint32Array(dirtyNodes),
+    };
   });
+}
+
+function levelBytes({ high, low, dirty: counts }: Level): number {
+  return high.byteLength + low.byteLength + counts.byteLength;
 }
 
 function nodeAt(shift: number, token: number): number {

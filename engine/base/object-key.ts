@@ -72,6 +72,19 @@ export function unpackKey(packed: PackedKey): ObjectKey | undefined {
   };
 }
 
+/** `type/bucket/key`, for logs: what is not plain is percent-encoded, so two keys never read the same. */
+export function nameOfKey(packed: PackedKey): string {
+  const name = unpackKey(packed);
+  if (name === undefined) return `(${Buffer.from(packed, 'latin1').toString('hex')})`;
+  return [name.type, name.bucket, name.key].map(plainly).join('/');
+}
+
+function plainly(part: ByteString): string {
+  return part.replace(/[^A-Za-z0-9_.~-]/g, (char) => {
+    return `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
+  });
+}
+
 function checkLength(what: string, value: ByteString, bytesMax: number): void {
   if (value.length === 0) throw new LockstepError('BadRequest', `the ${what} must not be empty`);
   if (value.length > bytesMax) {

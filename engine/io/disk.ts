@@ -107,7 +107,11 @@ export interface Disk {
 }
 
 /** Fills `into` from `offset`, over short reads; resolves with how many bytes there were (fewer only at the end). */
-export async function readFully(file: DiskFile, into: Uint8Array, offset: number): Promise<number> {
+export async function readFully(
+  file: Pick<DiskFile, 'readAt'>,
+  into: Uint8Array,
+  offset: number,
+): Promise<number> {
   let filled = 0;
   while (filled < into.length) {
     const count = await file.readAt(into.subarray(filled), offset + filled);

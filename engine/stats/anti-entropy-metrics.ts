@@ -7,6 +7,13 @@ import { LabelledFamily } from './labelled-family.ts';
 
 const peerLabels = ['peer_idx', 'dc', 'rack'];
 
+/**
+ * Where an exchange stands: this node's tree is brought up to date, hashes of whole ranges are compared, then those of
+ * their parts, keys are listed, keys are repaired, the peer is told that it is over. `busy` is no step: the peer was in
+ * another exchange.
+ */
+export type ExchangeStep = 'settle' | 'hashes' | 'parts' | 'list' | 'repair' | 'close' | 'busy';
+
 export class AntiEntropyMetrics {
   readonly #attempts = new LabelledFamily({
     name: 'aae_exchange_attempts_total',
@@ -63,9 +70,22 @@ export class AntiEntropyMetrics {
     labels: [],
   });
 
+  readonly #aborted = new LabelledFamily({
+    name: 'svc_aae_exchanges_aborted_total',
+    help: 'Exchanges that did not finish, by the peer and the step that they stood at; busy: the peer was in another one.',
+    type: 'counter',
+    labels: ['peer_idx', 'step'],
+  });
+  readonly #leavesRefuted = new LabelledFamily({
+    name: 'svc_aae_tree_verify_failures_total',
+    help: 'Leaves of the hash tree found wrong though nothing under them had changed; above 0 means faulty memory.',
+    type: 'counter',
+    labels: [],
+  });
+
   #beforeCollect: () => void = () => undefined;
 
-  /** In the order of the service document. */
+  /** In the order of the service document, then what it does not name. */
   readonly families: readonly FamilySource[] = [
     this.#attempts,
     this.#successes,
@@ -76,10 +96,12 @@ export class AntiEntropyMetrics {
     this.#saves,
     this.#loads,
     this.#rejections,
+    this.#aborted,
+    this.#leavesRefuted,
   ];
 
   constructor() {
-    for (const family of [this.#saves, this.#loads, this.#rejections]) family.child();
+    for (const family of [this.#saves, this.#loads, this.#rejections, this.#leavesRefuted]) family.child();
   }
 
   /** Calls `update` before the gauge of dirty segments is read, so that it tells the number of that instant. */
@@ -103,6 +125,15 @@ export class AntiEntropyMetrics {
 
   exchangeSucceeded(peerIdx: number, dc: string, rack: string): void {
     this.#successes.child(peerIdx, dc, rack).value += 1;
+  }
+
+  exchangeAborted(peerIdx: number, step: ExchangeStep): void {
+    this.#aborted.child(peerIdx, step).value += 1;
+  }
+
+  /** A leaf was wrong though nothing under it had changed. */
+  leafRefuted(): void {
+    this.#leavesRefuted.child().value += 1;
   }
 
   keysDiverged(peerIdx: number, dc: string, rack: string, count: number): void {

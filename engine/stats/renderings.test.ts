@@ -184,7 +184,7 @@ describe('the text exposition', () => {
     const families = names('HELP');
     expect(names('TYPE')).toEqual(families);
     expect(new Set(families).size).toBe(families.length);
-    expect(families).toHaveLength(8 + 45 + 34 + 1 + 16 + 9 + 9 + 1);
+    expect(families).toHaveLength(8 + 45 + 34 + 1 + 16 + 9 + 11 + 1);
   });
 
   it('carries any label value through another parser', async () => {

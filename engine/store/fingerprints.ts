@@ -7,6 +7,7 @@
 import { assert } from '../base/assert.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import type { KeyDirectory } from './key-directory.ts';
+import type { ValueVisitor } from './rescan.ts';
 
 /** Hears of every token under which something changed: written, removed, or found unreadable. */
 export type ChangeListener = (token: number) => void;
@@ -21,11 +22,17 @@ export type FingerprintVisitor = (
 ) => void;
 
 export class Fingerprints {
+  /**
+   * Shows every value that the disk holds, in the order of the log; see rescan.ts. Rejects with `StorageFailed` when the
+   * disk refuses to read.
+   */
+  readonly rescan: (visit: ValueVisitor, rest: (values: number) => Promise<void>) => Promise<void>;
   readonly #keys: KeyDirectory;
   #listener: ChangeListener | undefined;
   #lastSeq: number;
 
-  constructor(keys: KeyDirectory, lastSeq: number) {
+  constructor(keys: KeyDirectory, lastSeq: number, rescan: Fingerprints['rescan']) {
+    this.rescan = rescan;
     this.#keys = keys;
     this.#lastSeq = lastSeq;
   }
@@ -67,6 +74,16 @@ export class Fingerprints {
   remember(key: PackedKey, seq: number, high: number, low: number): void {
     const id = this.#keys.find(key);
     if (id !== 0 && this.#keys.seqOf(id) === seq) this.#keys.setMark(id, high, low);
+  }
+
+  /** The same for a key by its number in the directory, at an instant at which its value is known to be the newest. */
+  rememberHeld(id: number, high: number, low: number): void {
+    this.#keys.setMark(id, high, low);
+  }
+
+  /** Keys held, those of the engine included. */
+  get keyCount(): number {
+    return this.#keys.size;
   }
 
   /** Forgets the fingerprints of the tokens `first` to `last`: the values will be read again. */

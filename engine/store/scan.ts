@@ -32,6 +32,9 @@ import {
 import type { SegmentIdentity } from './record.ts';
 import { hashKey } from './key-hash.ts';
 
+/** What a scan needs of a file. */
+export type ScannedFile = Pick<DiskFile, 'size' | 'readAt'>;
+
 export interface ScanVisitor {
   /** A sound record at `at` of `bytes`, `offset` of the file. The bytes are only good during the call. */
   record(bytes: Buffer, at: number, offset: number): void;
@@ -74,7 +77,7 @@ const windowBytesDefault = 1024 * 1024;
 const pieceBytes = 4096;
 
 export async function scanSegment(
-  file: DiskFile,
+  file: ScannedFile,
   identity: SegmentIdentity,
   visitor: ScanVisitor,
   options: ScanOptions,
@@ -85,7 +88,7 @@ export async function scanSegment(
 }
 
 class Scan {
-  readonly #file: DiskFile;
+  readonly #file: ScannedFile;
   readonly #identity: SegmentIdentity;
   readonly #visitor: ScanVisitor;
   readonly #sealed: boolean;
@@ -104,7 +107,7 @@ class Scan {
   readonly #places: number[] = [];
 
   constructor(
-    file: DiskFile,
+    file: ScannedFile,
     identity: SegmentIdentity,
     visitor: ScanVisitor,
     options: ScanOptions,

@@ -49,6 +49,7 @@ import { takeLock } from './lock.ts';
 import { recover } from './recovery.ts';
 import { answerLater, refusalOf } from './refusal.ts';
 import type { StoreState } from './refusal.ts';
+import { rescanValues } from './rescan.ts';
 import type { Recovered, RecoveryReport } from './recovery.ts';
 import type { Segment } from './segment.ts';
 import { ValueCache } from './value-cache.ts';
@@ -87,7 +88,9 @@ export class Store {
     this.#keys = recovered.keys;
     this.#book = recovered.book;
     this.recovery = recovered.report;
-    this.fingerprints = new Fingerprints(this.#keys, recovered.lastSeq);
+    const lost = this.#lost.bind(this);
+    const room = { catalog: this.#catalog, keys: this.#keys, book: this.#book, lost };
+    this.fingerprints = new Fingerprints(this.#keys, recovered.lastSeq, rescanValues.bind(undefined, room));
     this.#cache = new ValueCache(this.#keys, options.cacheBytes);
     this.#commit = new GroupCommit(
       io,
@@ -362,6 +365,7 @@ export class Store {
     const valueBytes = keys.valueBytesOf(id);
     const bytes = recordBytes(keys.keyBytesOf(id), valueBytes);
     if (keys.stateOf(id) === 'damaged') return;
+    this.#cache.forget(id);
     keys.place(id, keys.segmentOf(id), offset, valueBytes, keys.seqOf(id), 'damaged');
     segment.damaged = true;
     const tokens = [keys.tokenOf(id)];

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { present } from '../../engine/base/assert.ts';
 import { TreeRoom, second } from './tree-room.ts';
 import type { Dump } from './tree-room.ts';
+import type { HostDisk } from '../world/disk.ts';
 
 const divergent = 'aae_exchange_divergent_keys_total';
 const repaired = 'aae_repair_dispatched_total';
@@ -19,6 +20,15 @@ function expectEqual(dumps: readonly Dump[], keys: number): void {
     expect(dump.size).toBe(keys);
     expect([...dump]).toEqual([...(dumps[0] ?? [])]);
   }
+}
+
+/** The first segment of the store on a disk. */
+function logOf(disk: HostDisk): string {
+  const names = [...disk.durableFiles().keys()];
+  return present(
+    names.find((name) => /^store[/]\d+[.]log$/.test(name)),
+    'a segment of the store',
+  );
 }
 
 describe('a replica', () => {
@@ -130,16 +140,32 @@ describe('an exchange', () => {
     const { disk } = room.cluster.host('n2');
     await room.stop('n2');
     await room.start('n2');
-    const path = present(
-      [...disk.durableFiles().keys()].find((name) => /^store[/]\d+[.]log$/.test(name)),
-      'a segment of the store',
-    );
+    const path = logOf(disk);
     expect(disk.rot(path, 3_000, 3)).toBe(true);
     expect((await room.http('n2', 'POST', '/aae/sweep')).status).toBe(202);
     await room.pass(15 * second);
     expect(await sum(room, repaired)).toBe(1);
     expect(await room.count('n2', 'aae_full_sweep_last_completed_seconds_gauge')).toBeGreaterThan(0);
     expectEqual(await room.dumps(), 50);
+  });
+});
+
+describe('a full sweep', () => {
+  test('finds what has rotted under a value that is still in memory', async () => {
+    const room = new TreeRoom('rot under the cache', 3);
+    await room.start();
+    await room.put('n1', 'k', 40, 'x'.repeat(400));
+    await room.pass(3 * second);
+    const { disk } = room.cluster.host('n2');
+    const value = present(disk.durableFiles().get(logOf(disk)), 'the log').indexOf('x'.repeat(400), 9_000);
+    expect(disk.rot(logOf(disk), value, 3)).toBe(true);
+    expect((await room.http('n2', 'POST', '/aae/sweep')).status).toBe(202);
+    await room.pass(10 * second);
+    expect(await sum(room, repaired)).toBe(1);
+    expect(await room.count('n2', 'svc_aae_tree_verify_failures_total')).toBe(0);
+    await room.stop('n2');
+    await room.start('n2');
+    expectEqual(await room.dumps(), 40);
   });
 });
 

@@ -143,6 +143,8 @@ async function compare(left: Side, right: Side): Promise<Pick<Cost, 'bytes' | 'r
       if (repair.outcome === 'repaired') repaired += 1;
       return repair;
     },
+    step: () => undefined,
+    listed: () => undefined,
     diverged: () => undefined,
     stopped: () => false,
   };
