@@ -22,6 +22,8 @@ export interface Target {
   readonly member: Member;
   /** Index of the target's group; -1: it is written to, but not waited for. */
   readonly group: number;
+  /** It is asked only when one before it in its datacenter does not answer. */
+  readonly held?: boolean;
 }
 
 export interface DispatchPlan {
@@ -30,6 +32,8 @@ export interface DispatchPlan {
   readonly groups: readonly Group[];
   /** The counted answers must be equal byte for byte. */
   readonly agree: boolean;
+  /** Targets in other datacenters that stand in for a preferred replica that is away. */
+  readonly failovers: number;
 }
 
 /** Nobody routable holds the key, or too few for the level: refused before anything is sent. */
@@ -47,7 +51,11 @@ export interface Viewpoint {
   isRoutable(member: Member): boolean;
 }
 
-/** A read: DC_ONE asks the nearest replica only, the others every routable replica that can be counted. */
+/**
+ * A read: DC_ONE asks the nearest replica only; the others every replica of this datacenter that can be counted, and
+ * in another datacenter the preferred racks, as many as must answer (what crosses the distance is paid for), with the
+ * further ones held back for when one of those is away.
+ */
 export function planRead(
   view: Viewpoint,
   placement: Placement,
@@ -58,8 +66,9 @@ export function planRead(
   if ('kind' in groups) return groups;
   const one = groups.length === 1 && groups[0]?.needed === 1 && level === 'DC_ONE';
   const candidates = targetsOf(view, placement, groups).filter((target) => target.group >= 0);
-  const targets = one ? nearest(view.self, candidates).slice(0, 1) : candidates;
-  return checked(view, placement, { kind: 'plan', targets, groups, agree: agrees(level) });
+  const targets = one ? nearest(view.self, candidates).slice(0, 1) : heldBack(view, candidates, groups);
+  const failovers = one ? 0 : standIns(view, placement, targets, groups);
+  return checked(view, placement, { kind: 'plan', targets, groups, agree: agrees(level), failovers });
 }
 
 /**
@@ -83,6 +92,7 @@ export function planWrite(
     targets: targetsOf(view, holders, groups),
     groups,
     agree: false,
+    failovers: 0,
   });
 }
 
@@ -97,12 +107,49 @@ export function planForward(view: Viewpoint, placement: Placement): readonly Mem
   ).map((target) => target.member);
 }
 
-/** `n1* n2 n3, wait for 2 of dc1` (a star marks what is not waited for), for people and goldens. */
+/** `n1* n2 (n3), wait for 2 of dc1` (star: not waited for; parentheses: held back), for people and goldens. */
 export function describePlan(plan: DispatchPlan | Refusal): string {
   if (plan.kind === 'refused') return `${plan.code}: ${plan.detail}`;
-  const names = plan.targets.map((target) => target.member.node + (target.group < 0 ? '*' : ''));
+  const names = plan.targets.map((target) => nameOf(target));
   const waits = plan.groups.map((group) => `${group.needed} of ${group.datacenter}`);
-  return `${names.join(' ')}, wait for ${waits.join(' and ')}${plan.agree ? ', equal' : ''}`;
+  const standIns = plan.failovers === 0 ? '' : `, ${plan.failovers} standing in`;
+  return `${names.join(' ')}, wait for ${waits.join(' and ')}${plan.agree ? ', equal' : ''}${standIns}`;
+}
+
+function nameOf({ member, group, held }: Target): string {
+  if (held === true) return `(${member.node})`;
+  return group < 0 ? `${member.node}*` : member.node;
+}
+
+/** The targets, those of other datacenters beyond what their group needs held back. */
+function heldBack(view: Viewpoint, targets: readonly Target[], groups: readonly Group[]): readonly Target[] {
+  if (groups.length === 1) return targets;
+  const asked = groups.map(() => 0);
+  return targets.map((target) => {
+    const { datacenter, needed } = present(groups[target.group], 'a group');
+    if (datacenter === view.self.datacenter) return target;
+    const before = present(asked[target.group], 'a count');
+    asked[target.group] = before + 1;
+    return before < needed ? target : { ...target, held: true };
+  });
+}
+
+/** How many of those asked in other datacenters are not among the first racks that the key prefers there. */
+function standIns(
+  view: Viewpoint,
+  placement: Placement,
+  targets: readonly Target[],
+  groups: readonly Group[],
+): number {
+  let count = 0;
+  for (const { datacenter, needed } of groups) {
+    if (datacenter === view.self.datacenter) continue;
+    const preferred = placement.filter((member) => member.datacenter === datacenter).slice(0, needed);
+    for (const { member, held } of targets) {
+      if (member.datacenter === datacenter && held !== true && !preferred.includes(member)) count += 1;
+    }
+  }
+  return count;
 }
 
 function raised({ datacenter, needed }: Group, pending: readonly Member[]): Group {

@@ -15,7 +15,7 @@ import type { Timer } from '../io/clock.ts';
 import type { StoredObject } from '../object/object.ts';
 import { decodeObject, encodeObject, mergeObjects, resolveToNewest } from '../object/object.ts';
 import type { Member } from '../ring/ring.ts';
-import type { DispatchParts } from './parts.ts';
+import type { Asking, DispatchParts } from './parts.ts';
 import { askPeer, replyError, roundError } from './parts.ts';
 import type { DispatchPlan } from './plan.ts';
 import { refusal } from './slots.ts';
@@ -27,8 +27,14 @@ interface Answer {
   readonly bytes: Uint8Array | undefined;
 }
 
+/** What a read works with. */
+export type ReadParts = Asking & Pick<DispatchParts, 'self' | 'replica' | 'clock' | 'settings' | 'rules'>;
+
+/** Those held back are asked when this share of a request's time has passed without enough answers: 1 / patienceShare. */
+const patienceShare = 4;
+
 export class ReadRound {
-  readonly #parts: DispatchParts;
+  readonly #parts: ReadParts;
   readonly #key: PackedKey;
   readonly #token: Token;
   readonly #plan: DispatchPlan;
@@ -39,15 +45,14 @@ export class ReadRound {
   /** Targets whose own copy is unreadable: repaired with what the others hold. */
   readonly #corrupt = new Set<number>();
   readonly #result = new Deferred<StoredObject | undefined>();
+  /** Targets that are held back, in the plan's order. */
+  readonly #held: number[] = [];
   #deadline: Timer | undefined;
+  #patience: Timer | undefined;
+  #untilUs = 0;
+  #repaired = false;
 
-  constructor(
-    parts: DispatchParts,
-    key: PackedKey,
-    token: Token,
-    plan: DispatchPlan,
-    level: ConsistencyLevel,
-  ) {
+  constructor(parts: ReadParts, key: PackedKey, token: Token, plan: DispatchPlan, level: ConsistencyLevel) {
     this.#parts = parts;
     this.#key = key;
     this.#token = token;
@@ -62,9 +67,45 @@ export class ReadRound {
 
   /** Asks everyone; rejects with `NoQuorum`, `Timeout` or the single target's own error. */
   run(timeoutUs: number): Promise<StoredObject | undefined> {
-    this.#deadline = this.#parts.clock.after(timeoutUs, () => this.#expire());
-    for (let index = 0; index < this.#plan.targets.length; index++) this.#ask(index, timeoutUs);
+    const { clock, stats } = this.#parts;
+    const { targets, failovers } = this.#plan;
+    this.#deadline = clock.after(timeoutUs, () => this.#expire());
+    this.#untilUs = clock.nowUs() + timeoutUs;
+    stats.pool.remote_peer_failover_requests += failovers;
+    for (let index = 0; index < targets.length; index++)
+      if (targets[index]?.held === true) this.#held.push(index);
+    if (this.#held.length > 0) {
+      this.#patience = clock.after(Math.floor(timeoutUs / patienceShare), () => this.#failOver());
+    }
+    for (let index = 0; index < targets.length; index++) {
+      if (targets[index]?.held !== true) this.#ask(index, timeoutUs);
+    }
     return this.#result.promise;
+  }
+
+  /** Those asked in other datacenters have been silent for long: the racks that were held back are asked too. */
+  #failOver(): void {
+    if (this.#tally.decided) return;
+    for (const index of this.#held.splice(0)) this.#askHeld(index, true);
+  }
+
+  /** Asks those held back in a group that can no longer get what it needs from the others, as many as that takes. */
+  #fillIn(group: number, away: boolean): void {
+    const { targets } = this.#plan;
+    const inGroup = (index: number): boolean => targets[index]?.group === group;
+    for (;;) {
+      const held = this.#held.filter(inGroup);
+      const [next] = held;
+      if (next === undefined) return;
+      if (this.#tally.missing(group) <= this.#tally.pending(group) - held.length) return;
+      this.#held.splice(this.#held.indexOf(next), 1);
+      this.#askHeld(next, away);
+    }
+  }
+
+  #askHeld(index: number, away: boolean): void {
+    if (away) this.#parts.stats.pool.remote_peer_failover_requests += 1;
+    this.#ask(index, Math.max(1, this.#untilUs - this.#parts.clock.nowUs()));
   }
 
   #ask(index: number, timeoutUs: number): void {
@@ -102,7 +143,9 @@ export class ReadRound {
     if (verdict === 'met') this.#succeed();
     else if (verdict === 'impossible')
       this.#fail(roundError(this.#failuresOrDispute(), this.#tally.describe()));
-    if (this.#tally.outstanding === 0) this.#repair();
+    else if (verdict === 'pending' && this.#held.length > 0)
+      this.#fillIn(present(this.#plan.targets[index], 'a target').group, error !== undefined);
+    if (this.#tally.outstanding === this.#held.length) this.#repairOnce();
   }
 
   /** Under `agree`: the first target with the same bytes names the class. */
@@ -118,6 +161,7 @@ export class ReadRound {
 
   #succeed(): void {
     this.#deadline?.cancel();
+    this.#patience?.cancel();
     try {
       this.#result.resolve(this.#merged());
     } catch (error) {
@@ -132,6 +176,7 @@ export class ReadRound {
     // Past the deadline the client has its answer, and the cause has been counted.
     if (this.#result.settled) return;
     this.#deadline?.cancel();
+    this.#patience?.cancel();
     if (error.code === 'Timeout') this.#parts.stats.failures.responseTimeout(this.#level);
     this.#result.reject(error);
   }
@@ -155,6 +200,12 @@ export class ReadRound {
     }
     if (merged === undefined || this.#parts.rules(this.#key).allowMult) return merged;
     return resolveToNewest(merged);
+  }
+
+  #repairOnce(): void {
+    if (this.#repaired) return;
+    this.#repaired = true;
+    this.#repair();
   }
 
   #repair(): void {

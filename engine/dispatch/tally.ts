@@ -44,6 +44,16 @@ export class Tally {
     return this.#outstanding;
   }
 
+  /** Successes that a group still lacks. */
+  missing(group: number): number {
+    return present(this.#plan.groups[group], 'a group').needed - (this.#counted[group] ?? 0);
+  }
+
+  /** Targets of a group that have not answered. */
+  pending(group: number): number {
+    return this.#pending[group] ?? 0;
+  }
+
   /**
    * Counts the answer of target `index`. Under `agree`, `equality` numbers the class of equal answers that it belongs
    * to (0 and up; the caller compares the bytes).
