@@ -2,16 +2,32 @@
 import { assert } from '../engine/base/assert.ts';
 import type { Scenario } from '../sim/scenario/scenario.ts';
 import { calm } from './calm.ts';
+import { clockJumps } from './clock-jumps.ts';
 import { crashAndRestart } from './crash-and-restart.ts';
+import { dcLoss } from './dc-loss.ts';
+import { doubleStart } from './double-start.ts';
+import { ejectAndReinstate } from './eject-and-reinstate.ts';
 import { flappingPeer } from './flapping-peer.ts';
 import { joinUnderLoad } from './join-under-load.ts';
 import { leaveUnderLoad } from './leave-under-load.ts';
+import { longPauses } from './long-pauses.ts';
+import { lostAndDoubledMessages } from './lost-and-doubled-messages.ts';
 import { oneWayPartition } from './one-way-partition.ts';
+import { partitionBetweenDcs } from './partition-between-dcs.ts';
 import { partitionMinority } from './partition-minority.ts';
+import { rackLoss } from './rack-loss.ts';
 import { replaceDeadNode } from './replace-dead-node.ts';
+import { ringDisagreement } from './ring-disagreement.ts';
 import { rollingRestart } from './rolling-restart.ts';
+import { seedsDownAtBoot } from './seeds-down-at-boot.ts';
+import { siblingsAfterPartition } from './siblings-after-partition.ts';
+import { slowPeerFillsChannel } from './slow-peer-fills-channel.ts';
 import { snapshotCorruption } from './snapshot-corruption.ts';
+import { swizzleClog } from './swizzle-clog.ts';
 import { tornLogTail } from './torn-log-tail.ts';
+import { versionMix } from './version-mix.ts';
+import { wipedDiskReturns } from './wiped-disk-returns.ts';
+import { wrongIdentity } from './wrong-identity.ts';
 
 export const scenarios: readonly Scenario[] = [
   calm,
@@ -25,6 +41,22 @@ export const scenarios: readonly Scenario[] = [
   joinUnderLoad,
   leaveUnderLoad,
   replaceDeadNode,
+  partitionBetweenDcs,
+  rackLoss,
+  dcLoss,
+  slowPeerFillsChannel,
+  swizzleClog,
+  lostAndDoubledMessages,
+  clockJumps,
+  siblingsAfterPartition,
+  wipedDiskReturns,
+  seedsDownAtBoot,
+  ejectAndReinstate,
+  longPauses,
+  doubleStart,
+  wrongIdentity,
+  versionMix,
+  ringDisagreement,
 ];
 
 /** The scenario of that name; undefined when there is none. */

@@ -10,7 +10,7 @@ import { parsePlan } from '../sim/plan/plan-validation.ts';
 import { judgePlan, planOfSeed } from '../sim/run/task.ts';
 import { scenarios } from './catalogue.ts';
 
-const seedsPerScenario = 6;
+const seedsPerScenario = 2;
 
 /** Fails with what a person needs: the invariant, the first bad event, and how to replay it. */
 async function expectToPass(plan: Plan, replay: string): Promise<void> {

@@ -67,3 +67,10 @@ export const onTheMove: NonNullable<Scenario['settings']> = {
   transfer_batch_bytes: 4_096,
   transfer_bytes_per_second: 131_072,
 };
+
+/** Replicas mend themselves within seconds: kept writes are looked through often, hash trees are small and compared often. */
+export const mending: NonNullable<Scenario['settings']> = {
+  hint_drain_interval_ms: 500,
+  aae_tick_interval_seconds: 1,
+  aae_segments: 256,
+};

@@ -78,8 +78,9 @@ function act(fault: FrameFault, frame: Uint8Array, ground: MeddlingGround): void
       return ground.sendLater(frame, delayUs);
     case 'FN4': {
       ground.send(frame);
-      const old = ground.memory[ground.random.below(ground.memory.length)];
-      if (old === undefined) return;
+      // A request goes where requests go: on the connection of the one who asks.
+      if (ground.memory.length === 0 || !isRequestKind(kindOf(frame))) return;
+      const old = ground.memory[ground.random.below(ground.memory.length)] ?? frame;
       ground.note('FN4', 'frameReplayed');
       return ground.sendLater(old, delayUs);
     }

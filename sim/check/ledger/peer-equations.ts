@@ -166,7 +166,7 @@ function queued(
   return between(`entries of ${histogram}`, numbers.recorded(histogram), seen, most);
 }
 
-/** Counted when it is asked; one that was turned away or queued on a link that broke was never written. */
+/** Counted when it is asked; one that was turned away, given up in the queue, or queued on a link that broke was never written. */
 function gossipEquations(
   numbers: Numbers,
   { truth: { asked } }: LifeAccount,
@@ -176,12 +176,13 @@ function gossipEquations(
   const calm = overCount(all) + overCount(asked) + numbers.pool('peer_dropped_requests') === 0;
   const queues = ['peer_in_queue', 'remote_peer_in_queue', 'dnode_client_out_queue'];
   const waiting = sum(queues.map((field) => numbers.poolGauge(field)));
+  const givenUp = numbers.pool('peer_timedout_requests') + numbers.pool('remote_peer_timedout_requests');
   const counted = numbers.sum('svc_gossip_messages_total');
   const bytes = numbers.sum('svc_gossip_bytes_total');
   const bodyBytes = all.gossipBytes + asked.gossipBytes;
   const seen = calm && counted === written;
   return [
-    upTo('svc_gossip_messages_total', counted, written, calm ? waiting : Infinity),
+    upTo('svc_gossip_messages_total', counted, written, calm ? waiting + givenUp : Infinity),
     between(
       'svc_gossip_bytes_total',
       bytes,

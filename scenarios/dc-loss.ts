@@ -1,0 +1,20 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants, mending } from './shared.ts';
+
+export const dcLoss: Scenario = {
+  name: 'dc-loss',
+  story: 'a whole datacenter dies and returns: the other one serves, and it catches up',
+  cluster: { datacenters: 2, racks: 3, nodesPerRack: 1 },
+  load: everyday,
+  faults: [
+    { kind: 'FM4', group: 'datacenter', count: [1, 2], forUs: [200_000, 4_000_000], always: true },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
+    { kind: 'FN11', count: [0, 4] },
+  ],
+  stormMs: 6_000,
+  calmMs: 3_000,
+  settleMsMax: 40_000,
+  mendedBy: 'sweeps',
+  settings: mending,
+  invariants: { ...invariants, INV10: 40, INV24: 4_000 },
+};

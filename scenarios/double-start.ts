@@ -1,0 +1,20 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants, mending } from './shared.ts';
+
+export const doubleStart: Scenario = {
+  name: 'double-start',
+  story: 'a node is started a second time on its directory: the second is refused, the first goes on',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: everyday,
+  faults: [
+    { kind: 'FP8', count: [1, 5], always: true },
+    { kind: 'FP1', count: [0, 2], forUs: [50_000, 600_000] },
+    { kind: 'FP7', count: [0, 2], forUs: [10_000, 500_000] },
+  ],
+  stormMs: 3_000,
+  calmMs: 2_000,
+  settleMsMax: 30_000,
+  mendedBy: 'sweeps',
+  settings: mending,
+  invariants,
+};

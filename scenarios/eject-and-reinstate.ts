@@ -1,0 +1,27 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants, mending } from './shared.ts';
+
+export const ejectAndReinstate: Scenario = {
+  name: 'eject-and-reinstate',
+  story:
+    'a peer is silent for about as long as is tolerated, again and again: it is left out and taken in each time',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: { ...everyday, thinkUs: [0, 120_000] },
+  faults: [
+    {
+      kind: 'FM5',
+      count: [1, 2],
+      forUs: [3_000_000, 6_000_000],
+      atUs: [0, 3_000_000],
+      params: { awayMs: [300, 900], hereMs: [100, 800] },
+      always: true,
+    },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
+  ],
+  stormMs: 10_000,
+  calmMs: 3_000,
+  settleMsMax: 40_000,
+  mendedBy: 'sweeps',
+  settings: { ...mending, gossip_interval_ms: 100, phi_mean_ms_min: 100, phi_threshold_milli: 2000 },
+  invariants,
+};

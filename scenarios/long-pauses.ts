@@ -1,0 +1,22 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants, mending } from './shared.ts';
+
+export const longPauses: Scenario = {
+  name: 'long-pauses',
+  story: 'processes stand still, get the processor now and then, or are stopped in the middle of work',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: { ...everyday, thinkUs: [0, 100_000] },
+  faults: [
+    { kind: 'FP4', count: [1, 4], forUs: [10_000, 6_000_000], always: true },
+    { kind: 'FP6', count: [0, 3], forUs: [200_000, 3_000_000] },
+    { kind: 'FP7', count: [0, 3], forUs: [10_000, 800_000] },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
+    { kind: 'FN11', count: [0, 4] },
+  ],
+  stormMs: 8_000,
+  calmMs: 3_000,
+  settleMsMax: 40_000,
+  mendedBy: 'sweeps',
+  settings: mending,
+  invariants,
+};

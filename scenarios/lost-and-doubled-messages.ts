@@ -1,0 +1,32 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants, mending } from './shared.ts';
+
+export const lostAndDoubledMessages: Scenario = {
+  name: 'lost-and-doubled-messages',
+  story:
+    'messages are lost, doubled, replayed and overtaken, connections end for one side only: each works once',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: everyday,
+  faults: [
+    { kind: 'FN2', count: [1, 3], forUs: [200_000, 2_000_000], params: { oneIn: [4, 40] } },
+    {
+      kind: 'FN3',
+      count: [1, 3],
+      forUs: [200_000, 2_000_000],
+      params: { delayMsMax: [1, 4_000] },
+      always: true,
+    },
+    { kind: 'FN4', count: [1, 3], forUs: [200_000, 2_000_000] },
+    { kind: 'FN5', count: [1, 3], forUs: [200_000, 2_000_000] },
+    { kind: 'FN10', count: [0, 2], forUs: [100_000, 1_000_000] },
+    { kind: 'FN12', count: [0, 4] },
+    { kind: 'FN13', count: [0, 2], forUs: [200_000, 2_000_000] },
+    { kind: 'FP1', count: [0, 2], forUs: [50_000, 800_000] },
+  ],
+  stormMs: 5_000,
+  calmMs: 3_000,
+  settleMsMax: 40_000,
+  mendedBy: 'sweeps',
+  settings: mending,
+  invariants,
+};

@@ -1,0 +1,37 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
+
+export const ringDisagreement: Scenario = {
+  name: 'ring-disagreement',
+  story:
+    'nodes join while gossip comes late or not at all: those who disagree about the ring give each other no data',
+  cluster: {
+    datacenters: 1,
+    racks: 3,
+    nodesPerRack: 1,
+    spares: [
+      { name: 'n4', datacenter: 'dc1', rack: 'r1' },
+      { name: 'n5', datacenter: 'dc1', rack: 'r2' },
+    ],
+  },
+  load: slowly,
+  faults: [
+    { kind: 'FM1', count: [1, 1], targets: ['n4'], atUs: [500_000, 2_000_000], always: true },
+    { kind: 'FM1', count: [1, 1], targets: ['n5'], atUs: [500_000, 4_000_000], always: true },
+    {
+      kind: 'FN10',
+      count: [2, 5],
+      forUs: [300_000, 2_000_000],
+      words: { message: ['gossip'] },
+      always: true,
+    },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
+    { kind: 'FN11', count: [0, 4] },
+  ],
+  stormMs: 8_000,
+  calmMs: 8_000,
+  settleMsMax: 40_000,
+
+  settings: onTheMove,
+  invariants: { ...invariantsOnTheMove, INV17: 5 },
+};

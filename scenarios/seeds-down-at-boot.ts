@@ -1,0 +1,21 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants, mending } from './shared.ts';
+
+export const seedsDownAtBoot: Scenario = {
+  name: 'seeds-down-at-boot',
+  story:
+    'everybody dies, and some start while all the others are still away: they serve once they are enough',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: { ...everyday, thinkUs: [0, 100_000] },
+  faults: [
+    { kind: 'FM3', count: [1, 2], forUs: [200_000, 3_000_000], always: true },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
+    { kind: 'FN11', count: [0, 4] },
+  ],
+  stormMs: 7_000,
+  calmMs: 4_000,
+  settleMsMax: 40_000,
+  mendedBy: 'sweeps',
+  settings: mending,
+  invariants: { ...invariants, INV4: 40, INV24: 1_500 },
+};

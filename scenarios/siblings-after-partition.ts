@@ -1,0 +1,35 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants, mending } from './shared.ts';
+
+export const siblingsAfterPartition: Scenario = {
+  name: 'siblings-after-partition',
+  story:
+    'clients write the same keys on both sides of a cut: once it heals, every value is there, as siblings',
+  cluster: { datacenters: 2, racks: 2, nodesPerRack: 1 },
+  load: {
+    ...everyday,
+    clients: 4,
+    keys: 6,
+    siblingKeys: 6,
+    thinkUs: [0, 80_000],
+    kinds: { get: 25, put: 75 },
+    needs: { one: 70, quorum: 30 },
+  },
+  faults: [
+    {
+      kind: 'FN8',
+      group: 'datacenter',
+      count: [1, 3],
+      forUs: [1_000_000, 4_000_000],
+      atUs: [0, 2_000_000],
+      always: true,
+    },
+    { kind: 'FN8', count: [0, 2], forUs: [300_000, 1_500_000], sideMax: 2 },
+  ],
+  stormMs: 5_000,
+  calmMs: 3_000,
+  settleMsMax: 40_000,
+  mendedBy: 'sweeps',
+  settings: mending,
+  invariants: { ...invariants, INV4: 30, INV10: 12 },
+};

@@ -1,0 +1,26 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants, mending } from './shared.ts';
+
+export const swizzleClog: Scenario = {
+  name: 'swizzle-clog',
+  story: 'nodes are clogged one after another and freed in another order: nothing is lost, all flows again',
+  cluster: { datacenters: 1, racks: 5, nodesPerRack: 1 },
+  load: everyday,
+  faults: [
+    {
+      kind: 'FN7',
+      count: [1, 2],
+      forUs: [200_000, 1_500_000],
+      params: { stepMs: [10, 400] },
+      always: true,
+    },
+    { kind: 'FN6', count: [0, 3], forUs: [100_000, 1_500_000], sideMax: 2 },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
+  ],
+  stormMs: 5_000,
+  calmMs: 3_000,
+  settleMsMax: 40_000,
+  mendedBy: 'sweeps',
+  settings: mending,
+  invariants: { ...invariants, INV24: 6_000 },
+};

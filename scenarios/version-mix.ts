@@ -1,0 +1,19 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants, mending } from './shared.ts';
+
+export const versionMix: Scenario = {
+  name: 'version-mix',
+  story: 'a node speaks another version of the wire format for a while: it is kept apart, and counted',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: everyday,
+  faults: [
+    { kind: 'FP9', count: [1, 2], forUs: [300_000, 2_000_000], always: true },
+    { kind: 'FN11', count: [1, 5], always: true },
+  ],
+  stormMs: 5_000,
+  calmMs: 3_000,
+  settleMsMax: 40_000,
+  mendedBy: 'sweeps',
+  settings: mending,
+  invariants,
+};

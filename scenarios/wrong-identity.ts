@@ -1,0 +1,20 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants, mending } from './shared.ts';
+
+export const wrongIdentity: Scenario = {
+  name: 'wrong-identity',
+  story: 'strangers come with a name, a cluster or a token that is not theirs: nobody takes them in',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: everyday,
+  faults: [
+    { kind: 'FN16', count: [1, 4], forUs: [0, 0], always: true },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
+    { kind: 'FN11', count: [0, 4] },
+  ],
+  stormMs: 4_000,
+  calmMs: 2_000,
+  settleMsMax: 30_000,
+  mendedBy: 'sweeps',
+  settings: mending,
+  invariants: { ...invariants, INV17: 3 },
+};
