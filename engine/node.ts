@@ -17,6 +17,7 @@ import { MemberFile } from './membership/member-file.ts';
 import type { Opened, Rooms } from './node/rooms.ts';
 import { buildRooms } from './node/rooms.ts';
 import { hintStoreOptions, storeOptions } from './node/storage.ts';
+import { PropertyFile } from './props/property-file.ts';
 import type { StatsSnapshot } from './stats/snapshot.ts';
 import type { StoreOptions } from './store/options.ts';
 import { Store } from './store/store.ts';
@@ -25,6 +26,7 @@ const storeDirectory = 'store';
 const hintDirectory = 'hints';
 const identityPath = 'identity';
 const membersPath = 'members';
+const propertiesPath = 'properties';
 
 /**
  * How long a starting node waits to hear of all its peers before it takes clients: one that serves before it knows
@@ -169,7 +171,8 @@ async function open(io: Io, config: NodeConfig): Promise<Opened> {
     const hints = config.hintedHandoff ? await openStore(hintDirectory, hintStoreOptions(config)) : undefined;
     const identity = await Identity.open(io, identityPath, config.name);
     const members = await MemberFile.open(io, membersPath);
-    return { store, hintStore: hints, identity, members };
+    const properties = await PropertyFile.open(io, propertiesPath);
+    return { store, hintStore: hints, identity, members, properties };
   } catch (error) {
     for (const store of stores.reverse()) await store.close();
     throw error;

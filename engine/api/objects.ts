@@ -11,8 +11,8 @@ import { tombstone } from '../object/content.ts';
 import type { VersionVector } from '../object/dots.ts';
 import type { Sibling, StoredObject } from '../object/object.ts';
 import { decodeContext } from '../object/object.ts';
-import type { ReplicaTerms } from './needs.ts';
-import { absenceNeed } from './needs.ts';
+import type { ReplicaTerms } from '../dispatch/needs.ts';
+import { absenceNeed } from '../dispatch/needs.ts';
 
 /** Milliseconds a client may ask to wait at most; more is cut to this. */
 export const timeoutMsMax = 24 * 60 * 60 * 1000;

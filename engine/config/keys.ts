@@ -60,6 +60,8 @@ export interface ConfigFields {
   readonly requestTimeoutMs: number;
   readonly drainTimeoutMs: number;
   readonly bucketTypes: ReadonlyMap<string, BucketProperties>;
+  /** Buckets and types with properties of their own. */
+  readonly bucketPropertiesMax: number;
   readonly valueBytesMax: number;
   readonly clientConnectionsMax: number;
   readonly peerConnectTimeoutMs: number;
@@ -206,6 +208,11 @@ export const configKeys: ConfigTable = {
     kind: bucketTypeMap,
     fallback: new Map(),
     help: 'Bucket types and the properties of their buckets (allow_mult and the like); default always exists.',
+  },
+  bucketPropertiesMax: {
+    kind: wholeNumber(1, 100_000, 'buckets'),
+    fallback: 10_000,
+    help: 'Buckets and bucket types that may have properties of their own.',
   },
   valueBytesMax: {
     kind: wholeNumber(1, gibibyte, 'bytes'),

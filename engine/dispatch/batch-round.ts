@@ -5,16 +5,18 @@
  */
 import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
-import type { NodeId, Token } from '../base/ids.ts';
+import type { NodeId } from '../base/ids.ts';
+import type { BucketProperties } from '../props/properties.ts';
 import type { Member } from '../ring/ring.ts';
 import type { PeerRequest } from '../wire/messages.ts';
 import { encodeBatch } from './batch-words.ts';
+import { writeNeed } from './needs.ts';
 import type { DispatchParts } from './parts.ts';
-import { askPeer } from './parts.ts';
+import { askPeer, termsOf } from './parts.ts';
 import type { DispatchPlan } from './plan.ts';
 import { planWrite } from './plan.ts';
 import type { IncomingObject } from './replica.ts';
-import type { ConsistencyLevel } from './requests.ts';
+import type { ConsistencyLevel, Need } from './requests.ts';
 import { Tally } from './tally.ts';
 
 /** One object's vote. */
@@ -42,7 +44,7 @@ export class BatchRound {
   constructor(parts: DispatchParts, items: readonly IncomingObject[], level: ConsistencyLevel) {
     this.#parts = parts;
     this.#items = items;
-    this.#votes = items.map(({ token }) => voteOf(parts, token, level));
+    this.#votes = items.map((item) => voteOf(parts, item, level));
     const holders = items.map(({ token }) => [...parts.ring.placement(token), ...parts.pending(token)]);
     this.#shares = sharesOf(holders, parts.self);
     this.#unmet = items.length;
@@ -116,9 +118,23 @@ export class BatchRound {
 }
 
 /** Undefined: the level cannot be met now. */
-function voteOf(parts: DispatchParts, token: Token, level: ConsistencyLevel): Vote | undefined {
-  const plan = planWrite(parts.view, parts.ring.placement(token), level, 'default', parts.pending(token));
+function voteOf(
+  parts: DispatchParts,
+  { key, token }: IncomingObject,
+  level: ConsistencyLevel,
+): Vote | undefined {
+  const placement = parts.ring.placement(token);
+  const need = raisedNeed(parts, parts.rules(key), level);
+  const plan = planWrite(parts.view, placement, level, need, parts.pending(token));
   return plan.kind === 'plan' ? { plan, tally: new Tally(plan) } : undefined;
+}
+
+/** A batch waits for its own level, and for what the bucket's `w`, `dw` and `pw` ask beyond it. */
+function raisedNeed(parts: DispatchParts, bucket: BucketProperties, level: ConsistencyLevel): Need {
+  // Numbers are of the local datacenter: they would take the others' majorities away.
+  if (level === 'DC_EACH_SAFE_QUORUM') return 'default';
+  const { w, dw, pw } = bucket;
+  return writeNeed({ ...termsOf(parts), writeLevel: level }, 'default', w, dw, pw);
 }
 
 function sharesOf(holders: readonly (readonly Member[])[], self: Member): readonly Share[] {

@@ -12,8 +12,10 @@ import type { StoredObject } from '../object/object.ts';
 import { decodeObject } from '../object/object.ts';
 import type { Member, Placement } from '../ring/ring.ts';
 import type { PeerReply, PeerRequest } from '../wire/messages.ts';
+import type { ReplicaTerms } from './needs.ts';
+import { bucketReadNeed, bucketWriteNeed, nothingAsked } from './needs.ts';
 import type { DispatchParts } from './parts.ts';
-import { askPeer, replyError } from './parts.ts';
+import { askPeer, replyError, termsOf } from './parts.ts';
 import type { DispatchPlan, Refusal, Viewpoint } from './plan.ts';
 import { planForward, planRead, planWrite } from './plan.ts';
 import { ReadRound } from './read-round.ts';
@@ -33,11 +35,13 @@ const noBytes = Buffer.alloc(0);
 
 export class ClusterDispatcher implements Dispatcher {
   readonly #parts: DispatchParts;
+  readonly #terms: ReplicaTerms;
   /** Peers toward which the last forward failed. */
   readonly #failingForwards = new Set<NodeId>();
 
   constructor(parts: DispatchParts) {
     this.#parts = parts;
+    this.#terms = termsOf(parts);
   }
 
   /** Peers that could not take, or did not answer, the last write forwarded to them. */
@@ -60,10 +64,11 @@ export class ClusterDispatcher implements Dispatcher {
     const level = this.#parts.settings.writeLevel;
     try {
       const { self, view } = this.#parts;
+      const need = this.#writeNeed(request);
       if (!placement.includes(self) || !view.isRoutable(self)) {
-        return { object: await this.#forward(request, token, placement, timeoutUs) };
+        return { object: await this.#forward({ ...request, need }, token, placement, timeoutUs) };
       }
-      return { object: await this.coordinate(localWrite(request, token), level, request.need, timeoutUs) };
+      return { object: await this.coordinate(localWrite(request, token), level, need, timeoutUs) };
     } catch (error) {
       throw this.#counted(error, 'write');
     }
@@ -95,7 +100,8 @@ export class ClusterDispatcher implements Dispatcher {
     const deadlineUs = clock.nowUs() + (request.timeoutMs ?? settings.timeoutMs) * 1000;
     const level = settings.readLevel;
     const away: Member[] = [];
-    let plan = this.#admit(planRead(this.#parts.view, placement, level, request.need), level, 'read');
+    const need = this.#readNeed(request);
+    let plan = this.#admit(planRead(this.#parts.view, placement, level, need), level, 'read');
     for (;;) {
       const round = new ReadRound(this.#parts, request.key.packed, token, plan, level);
       try {
@@ -104,11 +110,22 @@ export class ClusterDispatcher implements Dispatcher {
         // A single target that failed is not the last word: the next nearest replica is asked.
         if (plan.targets.length > 1 || round.failed.length === 0 || clock.nowUs() >= deadlineUs) throw error;
         away.push(...round.failed);
-        const next = planRead(without(this.#parts.view, away), placement, level, request.need);
+        const next = planRead(without(this.#parts.view, away), placement, level, need);
         if (next.kind === 'refused') throw error;
         plan = next;
       }
     }
+  }
+
+  /** What the bucket's properties ask for where the request does not say. */
+  #readNeed({ key, need }: GetRequest): Need {
+    if (need !== 'default') return need;
+    return bucketReadNeed(this.#terms, this.#parts.rules(key.packed), nothingAsked);
+  }
+
+  #writeNeed({ key, need }: PutRequest): Need {
+    if (need !== 'default') return need;
+    return bucketWriteNeed(this.#terms, this.#parts.rules(key.packed), nothingAsked);
   }
 
   #admit(plan: DispatchPlan | Refusal, level: ConsistencyLevel, what: 'read' | 'write'): DispatchPlan {

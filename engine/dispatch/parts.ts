@@ -6,13 +6,15 @@ import { LockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import type { Clock } from '../io/clock.ts';
+import type { BucketProperties } from '../props/properties.ts';
 import type { Router } from '../props/router.ts';
 import type { Member, Ring } from '../ring/ring.ts';
 import type { NodeStats } from '../stats/node-stats.ts';
 import type { PeerReply, PeerRequest } from '../wire/messages.ts';
 import type { Hints } from './hints.ts';
+import type { ReplicaTerms } from './needs.ts';
 import type { Viewpoint } from './plan.ts';
-import type { ConflictRules, Replica } from './replica.ts';
+import type { Replica } from './replica.ts';
 import type { PeerLinks, ReplyHandler } from './peer-links.ts';
 import type { ConsistencyLevel } from './requests.ts';
 
@@ -35,7 +37,8 @@ export interface DispatchParts {
   readonly clock: Clock;
   readonly settings: DispatchSettings;
   readonly view: Viewpoint;
-  readonly rules: (key: PackedKey) => ConflictRules;
+  /** The properties of a key's bucket. */
+  readonly rules: (key: PackedKey) => BucketProperties;
   /** Where keys live: the only source of their tokens. */
   readonly router: Router;
   /** Keeps the writes that a replica missed; undefined when hinted handoff is off. */
@@ -46,6 +49,12 @@ export interface DispatchParts {
 
 /** What it takes to ask a peer. */
 export type Asking = Pick<DispatchParts, 'plane' | 'stats' | 'peerIndex'>;
+
+/** What quorum words mean at this node. */
+export function termsOf({ settings, view }: DispatchParts): ReplicaTerms {
+  const { readLevel, writeLevel } = settings;
+  return { readLevel, writeLevel, replicaCount: () => view.rackCount(view.self.datacenter) };
+}
 
 /** Hands a request to a peer's outbox; the error when it took nothing (counted by its cause). */
 export function askPeer(

@@ -22,7 +22,7 @@ export type Reply = (reply: PeerReply) => void;
 /** What peers ask of a replica; gossip, transactions, anti-entropy and transfers are answered elsewhere. */
 export type ReplicaRequest = Exclude<
   PeerRequest,
-  { kind: 'gossip' | 'transact' | 'antiEntropy' | 'transferRange' | 'listNames' }
+  { kind: 'gossip' | 'transact' | 'antiEntropy' | 'transferRange' | 'listNames' | 'properties' }
 >;
 
 type ForwardedWrite = Extract<PeerRequest, { kind: 'coordinateWrite' }>;

@@ -11,6 +11,12 @@ import type { DeclaredState, MoveStage } from './states.ts';
 import { declaredStates, moveStages } from './states.ts';
 import type { DigestEntry, MemberRecord } from './table.ts';
 
+/** What a node tells of something that all nodes shall know: those that show one digest know the same of it. */
+export interface News {
+  readonly topic: string;
+  readonly digest: string;
+}
+
 /** One message of a round. */
 export interface GossipWords {
   /** How far the sender knows everyone. */
@@ -19,10 +25,12 @@ export interface GossipWords {
   readonly records: readonly MemberRecord[];
   /** The sender's view of who owns what (engine/membership/agreement.ts). */
   readonly view: string;
+  readonly news?: readonly News[];
 }
 
 /** Members in one message at most; a cluster is smaller. */
 export const gossipMembersMax = 1024;
+const newsMax = 16;
 const tokensMax = 256;
 const textCharsMax = 256;
 
@@ -53,10 +61,16 @@ const schema = protobuf.parse(
     optional string replaces = 13;
   }
 
+  message News {
+    required string topic = 1;
+    required string digest = 2;
+  }
+
   message Words {
     repeated Digest digest = 1;
     repeated Record records = 2;
     optional string view = 3;
+    repeated News news = 4;
   }
 `,
   { keepCase: true },
@@ -73,7 +87,11 @@ export function decodeWords(bytes: Uint8Array): GossipWords {
   const plain = decodePlain(bytes);
   const digest = listOf(plain, 'digest').map(digestOf);
   const records = listOf(plain, 'records').map(recordOf);
-  return { digest, records, view: isGiven(plain, 'view') ? textOf(plain, 'view') : '' };
+  const news = listOf(plain, 'news').map(newsOf);
+  if (news.length > newsMax)
+    throw malformed(`${news.length} news are too many; at most ${newsMax} are allowed`);
+  const view = isGiven(plain, 'view') ? textOf(plain, 'view') : '';
+  return news.length === 0 ? { digest, records, view } : { digest, records, view, news };
 }
 
 type Plain = Readonly<Record<string, unknown>>;
@@ -108,6 +126,11 @@ function recordOf(plain: Plain): MemberRecord {
     rack: textOf(plain, 'rack'),
     tokens: tokensOf(plain),
   };
+}
+
+/** Nothing known of a topic has the empty digest. */
+function newsOf(plain: Plain): News {
+  return { topic: textOf(plain, 'topic'), digest: isGiven(plain, 'digest') ? textOf(plain, 'digest') : '' };
 }
 
 function nodeOf(plain: Plain, field = 'node'): NodeId {

@@ -20,7 +20,7 @@ import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { Random } from '../io/random.ts';
 import { pick } from '../io/random.ts';
-import type { GossipWords } from './gossip-codec.ts';
+import type { GossipWords, News } from './gossip-codec.ts';
 import { decodeWords, encodeWords } from './gossip-codec.ts';
 import type { Applied, MemberRecord, MemberTable, RefusalReason } from './table.ts';
 
@@ -52,6 +52,9 @@ export interface GossipObserver {
   said(from: NodeId, view: string): void;
   /** What this node says of it. */
   view(): string;
+  /** What a peer knows of other things, and what this node does. */
+  told(from: NodeId, news: readonly News[]): void;
+  news(): readonly News[];
   /** A message was sent. */
   sent(bytes: number): void;
   /** Words that do not decode. */
@@ -112,6 +115,7 @@ export class Gossip {
       if (words === undefined) return;
       this.#take(peer, words.records);
       this.#observer.said(peer, words.view);
+      this.#observer.told(peer, words.news ?? []);
       // An empty digest says that the peer lacks nothing.
       if (words.digest.length === 0) return;
       const records = this.#table.newerThan(words.digest);
@@ -125,6 +129,7 @@ export class Gossip {
     if (words === undefined) throw new LockstepError('BadRequest', 'gossip that does not decode');
     this.#take(from, words.records);
     this.#observer.said(from, words.view);
+    this.#observer.told(from, words.news ?? []);
     const answer = this.#answerTo(words);
     this.#observer.sent(answer.length);
     return answer;
@@ -149,7 +154,7 @@ export class Gossip {
   }
 
   #words(words: Pick<GossipWords, 'digest' | 'records'>): Uint8Array {
-    return encodeWords({ ...words, view: this.#observer.view() });
+    return encodeWords({ ...words, view: this.#observer.view(), news: this.#observer.news() });
   }
 
   #arm(delayUs: number): void {

@@ -34,6 +34,7 @@ import type { DeclaredState, MoveStage, PeerState } from './states.ts';
 import { isServingState } from './states.ts';
 import type { Applied, MemberRecord, RefusalReason } from './table.ts';
 import { MemberTable } from './table.ts';
+import { Topics } from './topics.ts';
 
 /** What of a greeting changes in the course of a life. */
 export type Introduction = Pick<Hello, 'generation' | 'joining' | 'view'>;
@@ -49,6 +50,8 @@ export interface MembershipLinks extends GossipLinks {
 }
 
 export class Membership {
+  /** What gossip tells of beside the members. */
+  readonly topics = new Topics();
   readonly #io: Io;
   readonly #links: MembershipLinks;
   readonly #identity: Identity;
@@ -109,6 +112,8 @@ export class Membership {
       sent: (bytes) => observer.sent(bytes),
       said: (from, view) => this.#agreement.said(from, view),
       view: () => this.#view,
+      told: (from, news) => this.topics.told(from, news),
+      news: () => this.topics.news(),
       malformed: (from, error) => this.#onMalformed(from, error),
       judged: (nowUs) => this.#score(nowUs),
     });

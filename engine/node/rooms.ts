@@ -33,6 +33,8 @@ import type { Actor } from '../object/dots.ts';
 import type { RequestHandler } from '../peer/inbound.ts';
 import { Plane } from '../peer/plane.ts';
 import { Buckets } from '../props/buckets.ts';
+import type { PropertyFile } from '../props/property-file.ts';
+import type { PropertyKeeper } from '../props/property-keeper.ts';
 import { noCustomRoute, Router } from '../props/router.ts';
 import { NodeStats } from '../stats/node-stats.ts';
 import { StatsPublisher } from '../stats/publisher.ts';
@@ -59,6 +61,7 @@ import {
   transferOptions,
 } from './transfer-rooms.ts';
 import { driverLimits, hintFamilies, hintOptions, hintStoreOf, storeFamilies } from './storage.ts';
+import { answerProperties, bucketDesk, buildProperties } from './property-rooms.ts';
 import { contentLimits, planeOptions, requestBytesMax } from './topology.ts';
 import { buildTransactions, transactionLimits } from './transaction-rooms.ts';
 
@@ -98,6 +101,7 @@ export interface Opened {
   readonly hintStore: Store | undefined;
   readonly identity: Identity;
   readonly members: MemberFile;
+  readonly properties: PropertyFile;
 }
 
 export function buildRooms(io: Io, config: NodeConfig, opened: Opened): Rooms {
@@ -108,7 +112,7 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened): Rooms {
   const driver = new StoreDriver(io, store, countStore(stats, io), driverLimits(config));
   const epoch = io.random.fork('epoch').bytes(6).toString('hex');
   const actor = byteStringOf(`${config.name}.${epoch}`) as Actor;
-  const buckets = new Buckets(config.bucketTypes);
+  const buckets = new Buckets(config.bucketTypes, opened.properties.remembered);
   const replica = new Replica(driver, io.clock, actor, (key) => buckets.ofKey(key));
   const source = rangeSourceOf(store, driver);
   const dispatch = buildDispatch(io, config, { ...opened, stats, buckets, replica, driver, source, epoch });
@@ -147,6 +151,7 @@ interface Dispatch {
   readonly plane: Plane;
   readonly membership: Membership;
   readonly transactions: Transactions;
+  readonly keeper: PropertyKeeper;
   readonly mover: Mover;
   readonly transfer: Transfer;
   /** Listings of what the cluster holds. */
@@ -209,6 +214,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     membership.linked(node);
     handoff?.hints.drain(node);
   });
+  const keeper = buildProperties(io, config, foundation, links, membership);
   const antiEntropy = buildAntiEntropy(io, config, links, membership, foundation);
   const handle: RequestHandler = (from, request, reply) => {
     if (request.kind === 'gossip') reply(gossipReply(membership, from, request.words));
@@ -216,6 +222,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     else if (request.kind === 'antiEntropy') answerTree(antiEntropy, from, request.words, reply);
     else if (request.kind === 'transferRange') answerTransfer(io, source, request.words, reply);
     else if (request.kind === 'listNames') coverage.answer(request.words, reply);
+    else if (request.kind === 'properties') answerProperties(io, keeper, request.words, reply);
     else if (membership.agrees(from)) service.handle(request, reply);
     else handleAgreed(membership, from, request, service, reply);
   };
@@ -234,7 +241,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
   const mover = new Mover(io, membership, transfer, self, () => left.resolve());
   for (const family of transferFamilies(transfer, mover)) stats.register(family);
   const moving = { mover, transfer, left: left.promise };
-  return { dispatcher, plane, membership, transactions, handoff, antiEntropy, coverage, ...moving };
+  return { dispatcher, plane, membership, transactions, keeper, handoff, antiEntropy, coverage, ...moving };
 }
 
 function buildAntiEntropy(
@@ -283,7 +290,7 @@ function clientRooms(
   config: NodeConfig,
   stats: NodeStats,
   buckets: Buckets,
-  { dispatcher, membership, mover, transfer, transactions, antiEntropy }: Dispatch,
+  { dispatcher, membership, mover, transfer, transactions, keeper, antiEntropy }: Dispatch,
 ): Pick<Rooms, 'pbc' | 'http'> {
   const observer = countClients(stats);
   const shared = {
@@ -295,6 +302,7 @@ function clientRooms(
       replicaCount: () => membership.ring.rackCount(config.datacenter),
     },
     knowsType: (type: ByteString) => buckets.knowsType(type),
+    buckets: bucketDesk(buckets, keeper),
   };
   const limits = transactionLimits(config, shared.limits, shared.knowsType);
   const http = httpService(dispatcher, observer, {

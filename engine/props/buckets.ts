@@ -1,24 +1,47 @@
 /**
- * The properties of every bucket as this node knows them: those of its type, and over them its own.
+ * The properties of every bucket as this node knows them: Riak's defaults, over them what the configuration says of
+ * the bucket's type, over them what was set of the type, over them what was set of the bucket.
  */
 import type { ByteString } from '../base/ids.ts';
-import { textOf } from '../base/ids.ts';
+import { byteStringOf, textOf } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { unpackKey } from '../base/object-key.ts';
 import type { BucketProperties } from './properties.ts';
-import { defaultProperties } from './properties.ts';
+import { defaultProperties, typeProperties, withProperties } from './properties.ts';
+import { splitRecordName } from './property-codec.ts';
+import { PropertyTable } from './property-table.ts';
+import { valuesOf } from './registers.ts';
+
+/** A bucket type that was made at run time has this register, true, in its record. */
+export const typeMark = 'type';
+
+interface TypeRow {
+  readonly properties: BucketProperties;
+  /** Of the buckets with a record of their own. */
+  readonly buckets: Map<ByteString, BucketProperties>;
+}
 
 export class Buckets {
-  readonly #types: ReadonlyMap<string, BucketProperties>;
+  readonly #configured: ReadonlyMap<string, BucketProperties>;
+  readonly #listeners: (() => void)[] = [];
+  #table: PropertyTable;
+  #types: ReadonlyMap<ByteString, TypeRow>;
 
-  /** `types`: the configured bucket types by name. */
-  constructor(types: ReadonlyMap<string, BucketProperties>) {
-    this.#types = types;
+  /** `configured`: the configured bucket types by name. */
+  constructor(configured: ReadonlyMap<string, BucketProperties>, table = new PropertyTable()) {
+    this.#configured = configured;
+    this.#table = table;
+    this.#types = this.#resolve(table);
+  }
+
+  get table(): PropertyTable {
+    return this.#table;
   }
 
   of(type: ByteString, bucket: ByteString): BucketProperties {
-    void bucket;
-    return this.#types.get(textOf(type)) ?? defaultProperties;
+    const row = this.#types.get(type);
+    if (row === undefined) return defaultProperties;
+    return row.buckets.get(bucket) ?? row.properties;
   }
 
   /** Of the bucket of a key in its packed form. */
@@ -27,8 +50,55 @@ export class Buckets {
     return key === undefined ? defaultProperties : this.of(key.type, key.bucket);
   }
 
+  /** Of the buckets of a type that have set none; undefined for an unknown type. */
+  ofType(type: ByteString): BucketProperties | undefined {
+    return this.#types.get(type)?.properties;
+  }
+
   /** The bucket type exists. */
   knowsType(type: ByteString): boolean {
-    return this.#types.has(textOf(type));
+    return this.#types.has(type);
+  }
+
+  /** The names of all bucket types, `default` first, the others sorted. */
+  typeNames(): readonly ByteString[] {
+    const others = [...this.#types.keys()].filter((type) => type !== 'default');
+    return ['default' as ByteString, ...others.sort()];
+  }
+
+  /** From now on these records hold. */
+  replace(table: PropertyTable): void {
+    this.#table = table;
+    this.#types = this.#resolve(table);
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Calls `listener` after every change. */
+  onChange(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  #resolve(table: PropertyTable): ReadonlyMap<ByteString, TypeRow> {
+    const types = new Map<ByteString, TypeRow>();
+    const enter = (type: ByteString, properties: BucketProperties): void => {
+      types.set(type, { properties, buckets: new Map() });
+    };
+    for (const [name, properties] of this.#configured) enter(byteStringOf(name), properties);
+    const records = [...table.records].map(([name, record]) => ({
+      ...(splitRecordName(name) ?? { type: '' as ByteString, bucket: '' as ByteString }),
+      set: valuesOf(record),
+    }));
+    for (const { type, bucket, set } of records) {
+      if (bucket !== '') continue;
+      const known = types.get(type)?.properties;
+      if (known !== undefined) enter(type, withProperties(known, set));
+      else if (set.get(typeMark) === true) enter(type, typeProperties(textOf(type), set));
+    }
+    for (const { type, bucket, set } of records) {
+      const row = types.get(type);
+      if (bucket !== '' && row !== undefined && set.size > 0)
+        row.buckets.set(bucket, withProperties(row.properties, set));
+    }
+    return types;
   }
 }

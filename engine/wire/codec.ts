@@ -28,6 +28,7 @@ const transactType = schemaType('Transact');
 const antiEntropyType = schemaType('AntiEntropy');
 const transferRangeType = schemaType('TransferRange');
 const listNamesType = schemaType('ListNames');
+const propertiesType = schemaType('Properties');
 const noBytes = Buffer.alloc(0);
 
 /** Characters of a failure's detail that travel; the rest is cut. */
@@ -57,6 +58,8 @@ export function encodeRequest(arena: FrameArena, id: number, request: PeerReques
       return arena.frame(kind, id, encodeBody(transferRangeType, { words: request.words }));
     case 'listNames':
       return arena.frame(kind, id, encodeBody(listNamesType, { words: request.words }));
+    case 'properties':
+      return arena.frame(kind, id, encodeBody(propertiesType, { words: request.words }));
     default:
       return unreachable(request);
   }
@@ -90,6 +93,8 @@ export function decodeRequest(frame: Frame): PeerRequest {
       return { kind: 'transferRange', words: decodeBody(transferRangeType, frame.body).bytes('words') };
     case requestKinds.listNames:
       return { kind: 'listNames', words: decodeBody(listNamesType, frame.body).bytes('words') };
+    case requestKinds.properties:
+      return { kind: 'properties', words: decodeBody(propertiesType, frame.body).bytes('words') };
     default:
       throw new FrameError('type', `a frame of kind ${frame.kind} where a request was expected`);
   }
@@ -115,6 +120,8 @@ export function encodeReply(arena: FrameArena, id: number, reply: PeerReply): Bu
       return arena.frame(kind, id, encodeBody(transferRangeType, { words: reply.words }));
     case 'namesListed':
       return arena.frame(kind, id, encodeBody(listNamesType, { words: reply.words }));
+    case 'propertiesAnswered':
+      return arena.frame(kind, id, encodeBody(propertiesType, { words: reply.words }));
     case 'failed':
       return arena.frame(kind, id, failedBody(reply.code, reply.detail));
     default:
@@ -146,6 +153,8 @@ export function decodeReply(frame: Frame): PeerReply {
       return { kind: 'rangeTransferred', words: decodeBody(transferRangeType, frame.body).bytes('words') };
     case replyKinds.namesListed:
       return { kind: 'namesListed', words: decodeBody(listNamesType, frame.body).bytes('words') };
+    case replyKinds.propertiesAnswered:
+      return { kind: 'propertiesAnswered', words: decodeBody(propertiesType, frame.body).bytes('words') };
     case replyKinds.failed:
       return decodeFailed(frame.body);
     default:

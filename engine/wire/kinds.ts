@@ -18,6 +18,7 @@ export const requestKinds = {
   antiEntropy: 34,
   transferRange: 40,
   listNames: 44,
+  properties: 48,
 } as const satisfies Record<PeerRequest['kind'], number>;
 
 export const replyKinds = {
@@ -31,6 +32,7 @@ export const replyKinds = {
   antiEntropyAnswered: 81,
   rangeTransferred: 88,
   namesListed: 92,
+  propertiesAnswered: 96,
 } as const satisfies Record<PeerReply['kind'], number>;
 
 const answers: Readonly<Record<PeerRequest['kind'], PeerReply['kind']>> = {
@@ -44,6 +46,7 @@ const answers: Readonly<Record<PeerRequest['kind'], PeerReply['kind']>> = {
   antiEntropy: 'antiEntropyAnswered',
   transferRange: 'rangeTransferred',
   listNames: 'namesListed',
+  properties: 'propertiesAnswered',
 };
 
 /** The reply answers this request: its own kind of answer, or `failed`. */

@@ -68,7 +68,9 @@ export type PeerRequest =
   /** The next objects of a range of tokens (engine/transfer/range-words.ts). Answered by `rangeTransferred`. */
   | { readonly kind: 'transferRange'; readonly words: Uint8Array }
   /** Names that you hold (engine/coverage/listing-words.ts). Answered by `namesListed`. */
-  | { readonly kind: 'listNames'; readonly words: Uint8Array };
+  | { readonly kind: 'listNames'; readonly words: Uint8Array }
+  /** Of bucket properties (engine/props/property-words.ts). Answered by `propertiesAnswered`. */
+  | { readonly kind: 'properties'; readonly words: Uint8Array };
 
 export type PeerReply =
   | { readonly kind: 'pong' }
@@ -87,4 +89,6 @@ export type PeerReply =
   | { readonly kind: 'rangeTransferred'; readonly words: Uint8Array }
   /** A page of a listing. */
   | { readonly kind: 'namesListed'; readonly words: Uint8Array }
+  /** Of bucket properties in return. */
+  | { readonly kind: 'propertiesAnswered'; readonly words: Uint8Array }
   | { readonly kind: 'failed'; readonly code: ErrorCode; readonly detail: string };

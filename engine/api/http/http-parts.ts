@@ -2,9 +2,10 @@
 import type { Dispatcher } from '../../dispatch/requests.ts';
 import type { HttpRoute } from '../../io/http.ts';
 import type { Io } from '../../io/io.ts';
+import type { BucketDesk } from '../bucket-desk.ts';
 import type { ClientObserver } from '../client-observer.ts';
 import type { ContentLimits } from '../content-limits.ts';
-import type { ReplicaTerms } from '../needs.ts';
+import type { ReplicaTerms } from '../../dispatch/needs.ts';
 import type { KnowsType } from '../objects.ts';
 
 export interface HttpOptions {
@@ -12,6 +13,7 @@ export interface HttpOptions {
   readonly terms: ReplicaTerms;
   readonly limits: ContentLimits;
   readonly knowsType: KnowsType;
+  readonly buckets: BucketDesk;
   /** Connections open at most. */
   readonly connectionCountMax: number;
   /** Milliseconds that a client may take to send its request. */

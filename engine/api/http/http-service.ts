@@ -11,6 +11,7 @@ import type { HttpMethod, HttpRequest, HttpResponse, HttpRoute, HttpService } fr
 import type { ClientObserver, Purpose } from '../client-observer.ts';
 import { observeError } from '../client-observer.ts';
 import { answerOf, errorAnswer } from './answers.ts';
+import { bucketRoutes } from './bucket-routes.ts';
 import type { HttpOptions, HttpParts } from './http-parts.ts';
 import { createObject, deleteObject, getObject, putObject } from './object-handlers.ts';
 import type { PathForm, Place } from './place.ts';
@@ -41,7 +42,7 @@ export function httpService(
   options: HttpOptions,
 ): HttpService {
   const parts: HttpParts = { ...options, dispatcher, observer };
-  const routes = [...objectRoutes(parts), ...(options.ownRoutes ?? []), ping];
+  const routes = [...objectRoutes(parts), ...bucketRoutes(parts), ...(options.ownRoutes ?? []), ping];
   return {
     routes,
     observer,

@@ -9,6 +9,7 @@ import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
 import { objectKey } from '../../base/object-key.ts';
+import { forDeletion } from '../../dispatch/needs.ts';
 import type { Dispatcher, PutRequest } from '../../dispatch/requests.ts';
 import type { HttpRequest, HttpResponse } from '../../io/http.ts';
 import type { Content } from '../../object/content.ts';
@@ -111,7 +112,9 @@ export async function deleteObject(
 }
 
 function taskOf(parts: HttpParts, request: HttpRequest, place: Place, key: ByteString): Task {
-  const query = parseObjectQuery(request.query, parts.terms);
+  const own = parts.buckets.of(place.type, place.bucket);
+  const bucket = request.method === 'DELETE' ? forDeletion(own) : own;
+  const query = parseObjectQuery(request.query, parts.terms, bucket);
   const patience = new Patience(parts.io.clock, query.timeoutMs);
   return { parts, request, place, key: objectKey(place.type, place.bucket, key), query, patience };
 }

@@ -4,8 +4,9 @@
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { Need } from '../../dispatch/requests.ts';
-import type { ReplicaTerms } from '../needs.ts';
-import { readNeed, writeNeed } from '../needs.ts';
+import type { ReplicaTerms } from '../../dispatch/needs.ts';
+import { bucketReadNeed, bucketWriteNeed } from '../../dispatch/needs.ts';
+import type { BucketProperties } from '../../props/properties.ts';
 import type { Reading } from '../objects.ts';
 import { timeoutMsMax } from '../objects.ts';
 
@@ -18,21 +19,19 @@ export interface ObjectQuery {
   readonly vtag: string | undefined;
 }
 
-const nothingAsked: ObjectQuery = {
-  reading: { need: 'default', notFoundOk: true, basicQuorum: false },
-  writeNeed: 'default',
-  timeoutMs: undefined,
-  returnBody: false,
-  vtag: undefined,
-};
-
 const wholeNumber = /^\d{1,9}$/;
 /** Whether an acknowledged write is on stable storage is the node's `sync` setting, not the request's. */
 const syncWords = ['default', 'backend'];
 
-/** Reads the parameters. Throws `BadRequest`. `rw` is Riak's old name for both needs of a deletion. */
-export function parseObjectQuery(query: URLSearchParams, terms: ReplicaTerms): ObjectQuery {
-  if (query.size === 0) return nothingAsked;
+/**
+ * Reads the parameters; what they leave out the bucket says. Throws `BadRequest`. `rw` is Riak's old name for both needs
+ * of a deletion.
+ */
+export function parseObjectQuery(
+  query: URLSearchParams,
+  terms: ReplicaTerms,
+  bucket: BucketProperties,
+): ObjectQuery {
   const nodeConfirms = quorum(query, 'node_confirms');
   const rw = quorum(query, 'rw');
   const r = quorum(query, 'r');
@@ -41,17 +40,20 @@ export function parseObjectQuery(query: URLSearchParams, terms: ReplicaTerms): O
   refuseUnsupported(query);
   return {
     reading: {
-      need: readNeed(terms, r === 'default' ? rw : r, quorum(query, 'pr'), nodeConfirms),
-      notFoundOk: boolean(query, 'notfound_ok') ?? true,
-      basicQuorum: boolean(query, 'basic_quorum') ?? false,
+      need: bucketReadNeed(terms, bucket, {
+        r: r === 'default' ? rw : r,
+        pr: quorum(query, 'pr'),
+        nodeConfirms,
+      }),
+      notFoundOk: boolean(query, 'notfound_ok') ?? bucket.notfoundOk,
+      basicQuorum: boolean(query, 'basic_quorum') ?? bucket.basicQuorum,
     },
-    writeNeed: writeNeed(
-      terms,
-      w === 'default' ? rw : w,
-      quorum(query, 'dw'),
-      quorum(query, 'pw'),
+    writeNeed: bucketWriteNeed(terms, bucket, {
+      w: w === 'default' ? rw : w,
+      dw: quorum(query, 'dw'),
+      pw: quorum(query, 'pw'),
       nodeConfirms,
-    ),
+    }),
     timeoutMs,
     returnBody: query.get('returnbody') === 'true',
     vtag: query.get('vtag') ?? undefined,

@@ -2,6 +2,7 @@
 import findMyWay from 'find-my-way';
 import type { HTTPMethod } from 'find-my-way';
 import type { HttpRequest, HttpResponse, HttpRoute, HttpService } from '../../io/http.ts';
+import { MapBuckets } from '../testing/map-buckets.contract.ts';
 import { defaultContentLimits } from '../content-limits.ts';
 import { MapDispatcher, replicaCount } from '../testing/map-dispatcher.contract.ts';
 import { TallyingObserver } from '../testing/tallying-observer.contract.ts';
@@ -18,6 +19,7 @@ export interface Call {
 
 export class TestingClient {
   readonly dispatcher = new MapDispatcher();
+  readonly buckets = new MapBuckets(['default', 'maps']);
   readonly observer = new TallyingObserver();
   readonly clock = new TestClock();
   readonly log = new TestLog();
@@ -30,6 +32,7 @@ export class TestingClient {
       terms: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => replicaCount },
       limits: { ...defaultContentLimits, valueBytesMax: 1000, linkCountMax: 3, metaCountMax: 3 },
       knowsType: (type) => type === 'maps',
+      buckets: this.buckets,
       connectionCountMax: 10,
       requestTimeoutMs: 1000,
     });

@@ -14,8 +14,10 @@ import { encodeContext } from '../../object/object.ts';
 import type { ClientObserver } from '../client-observer.ts';
 import type { ContentLimits } from '../content-limits.ts';
 import { checkContent } from '../content-limits.ts';
-import type { ReplicaTerms } from '../needs.ts';
-import { readNeed, writeNeed } from '../needs.ts';
+import type { ReplicaTerms } from '../../dispatch/needs.ts';
+import { bucketReadNeed, bucketWriteNeed, forDeletion } from '../../dispatch/needs.ts';
+import type { BucketProperties } from '../../props/properties.ts';
+import type { BucketDesk } from '../bucket-desk.ts';
 import type { KnowsType } from '../objects.ts';
 import { Patience, isDeleted, parseContext, readObject, writeTombstone } from '../objects.ts';
 import type { ObjectCall } from './calls.ts';
@@ -32,6 +34,7 @@ export interface PbcParts extends TransactionDesk {
   readonly terms: ReplicaTerms;
   readonly limits: ContentLimits;
   readonly knowsType: KnowsType;
+  readonly buckets: BucketDesk;
   /** What RpbGetServerInfoResp tells. */
   readonly serverInfo: { readonly node: string; readonly version: string };
 }
@@ -51,12 +54,17 @@ export function answerObjectCall(parts: PbcParts, call: ObjectCall): Promise<Buf
 
 async function get(parts: PbcParts, key: ObjectKey, message: RpbGetReq): Promise<Buffer> {
   checkCopies(parts.terms, message.n_val);
-  const need = readNeed(parts.terms, needOf(message.r), needOf(message.pr), needOf(message.node_confirms));
+  const bucket = parts.buckets.of(key.type, key.bucket);
+  const need = bucketReadNeed(parts.terms, bucket, {
+    r: needOf(message.r),
+    pr: needOf(message.pr),
+    nodeConfirms: needOf(message.node_confirms),
+  });
   const patience = new Patience(parts.io.clock, timeoutOf(message.timeout));
   const reading = {
     need,
-    notFoundOk: message.notfound_ok ?? true,
-    basicQuorum: message.basic_quorum ?? false,
+    notFoundOk: message.notfound_ok ?? bucket.notfoundOk,
+    basicQuorum: message.basic_quorum ?? bucket.basicQuorum,
   };
   const object = await readObject(parts.dispatcher, key, reading, parts.terms, patience);
   if (object === undefined) return messages.getResp.encode({});
@@ -90,7 +98,7 @@ function putRequestOf(parts: PbcParts, key: ObjectKey, message: RpbPutReq): PutR
   const timeoutMs = timeoutOf(message.timeout);
   return {
     key,
-    need: putNeed(parts, message, message.node_confirms),
+    need: putNeed(parts, parts.buckets.of(key.type, key.bucket), message, message.node_confirms),
     content,
     context,
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
@@ -126,7 +134,8 @@ async function conditionFailure(
 async function remove(parts: PbcParts, key: ObjectKey, message: RpbDelReq): Promise<Buffer> {
   checkCopies(parts.terms, message.n_val);
   const patience = new Patience(parts.io.clock, timeoutOf(message.timeout));
-  const need = putNeed(parts, { ...message, w: message.w ?? message.rw }, undefined);
+  const bucket = forDeletion(parts.buckets.of(key.type, key.bucket));
+  const need = putNeed(parts, bucket, { ...message, w: message.w ?? message.rw }, undefined);
   const seen = message.vclock === undefined ? undefined : parseContext(message.vclock, 'vclock');
   if (seen !== undefined) {
     await writeTombstone(parts.dispatcher, key, need, seen, patience.remaining());
@@ -134,7 +143,11 @@ async function remove(parts: PbcParts, key: ObjectKey, message: RpbDelReq): Prom
   }
   const get = {
     key,
-    need: readNeed(parts.terms, needOf(message.r ?? message.rw), needOf(message.pr), 'default'),
+    need: bucketReadNeed(parts.terms, bucket, {
+      r: needOf(message.r ?? message.rw),
+      pr: needOf(message.pr),
+      nodeConfirms: 'default',
+    }),
   };
   const { object } = await parts.dispatcher.get({ ...get, ...patience.remaining() });
   if (object !== undefined && !isDeleted(object)) {
@@ -149,9 +162,18 @@ interface WriteQuorums {
   readonly pw?: number | undefined;
 }
 
-function putNeed(parts: PbcParts, message: WriteQuorums, nodeConfirms: number | undefined): Need {
-  const { w, dw, pw } = message;
-  return writeNeed(parts.terms, needOf(w), needOf(dw), needOf(pw), needOf(nodeConfirms));
+function putNeed(
+  parts: PbcParts,
+  bucket: BucketProperties,
+  { w, dw, pw }: WriteQuorums,
+  nodeConfirms: number | undefined,
+): Need {
+  return bucketWriteNeed(parts.terms, bucket, {
+    w: needOf(w),
+    dw: needOf(dw),
+    pw: needOf(pw),
+    nodeConfirms: needOf(nodeConfirms),
+  });
 }
 
 function checkCopies(terms: ReplicaTerms, copies: number | undefined): void {

@@ -5,6 +5,7 @@ import type { Connection, ConnectionHandler } from '../../io/network.ts';
 import { realClock } from '../../real/clock.ts';
 import { RealNetwork } from '../../real/network.ts';
 import { defaultContentLimits } from '../content-limits.ts';
+import { MapBuckets } from '../testing/map-buckets.contract.ts';
 import { MapDispatcher, replicaCount } from '../testing/map-dispatcher.contract.ts';
 import { ScriptedTransactions } from '../testing/scripted-transactions.contract.ts';
 import { TallyingObserver } from '../testing/tallying-observer.contract.ts';
@@ -88,6 +89,7 @@ async function start(): Promise<Running> {
       terms: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => replicaCount },
       limits: defaultContentLimits,
       knowsType: () => false,
+      buckets: new MapBuckets(['default']),
       serverInfo: { node: 'n1', version: '0.1.0' },
     },
     { ...defaultSessionLimits, connectionCountMax: 10 },

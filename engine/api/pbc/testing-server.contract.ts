@@ -1,5 +1,6 @@
 /** The binary protocol's server over the twin of the dispatcher and a network by hand. */
 import { defaultContentLimits } from '../content-limits.ts';
+import { MapBuckets } from '../testing/map-buckets.contract.ts';
 import { MapDispatcher, replicaCount } from '../testing/map-dispatcher.contract.ts';
 import { ScriptedTransactions } from '../testing/scripted-transactions.contract.ts';
 import { TallyingObserver } from '../testing/tallying-observer.contract.ts';
@@ -11,6 +12,7 @@ import { TestingNetwork } from './testing-pair.contract.ts';
 
 export class TestingServer {
   readonly dispatcher = new MapDispatcher();
+  readonly buckets = new MapBuckets(['default', 'maps']);
   readonly observer = new TallyingObserver();
   readonly transactions = new ScriptedTransactions();
   readonly clock = new TestClock();
@@ -43,6 +45,7 @@ export class TestingServer {
         terms: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => replicaCount },
         limits: { ...defaultContentLimits, valueBytesMax: 10_000 },
         knowsType: (type) => type === 'maps',
+        buckets: this.buckets,
         serverInfo: { node: 'n1', version: '0.1.0' },
       },
       { frameBytesMax: 20_000, inFlightMax: 4, owedBytesMax: 50_000, connectionCountMax: 3, ...limits },

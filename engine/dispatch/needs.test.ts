@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { ConsistencyLevel, Need } from '../dispatch/requests.ts';
-import { consistencyLevels } from '../dispatch/requests.ts';
+import type { ConsistencyLevel, Need } from './requests.ts';
+import { consistencyLevels } from './requests.ts';
 import { readNeed, writeNeed } from './needs.ts';
 
 const need = fc.oneof(

@@ -6,7 +6,8 @@
  * stand-ins, and no write is acknowledged before it is durable: the four are one number, and the strongest of those
  * given holds.
  */
-import type { ConsistencyLevel, Need } from '../dispatch/requests.ts';
+import type { BucketProperties } from '../props/properties.ts';
+import type { ConsistencyLevel, Need } from './requests.ts';
 
 /** What the words mean at this node. */
 export interface ReplicaTerms {
@@ -14,6 +15,65 @@ export interface ReplicaTerms {
   readonly writeLevel: ConsistencyLevel;
   /** Replicas of a key in the local datacenter. */
   replicaCount(): number;
+}
+
+/** What a request says of its quorums itself; what it leaves out the bucket's properties say. */
+export interface AskedRead {
+  readonly r: Need;
+  readonly pr: Need;
+  readonly nodeConfirms: Need;
+}
+
+export interface AskedWrite {
+  readonly w: Need;
+  readonly dw: Need;
+  readonly pw: Need;
+  readonly nodeConfirms: Need;
+}
+
+export const nothingAsked: AskedRead & AskedWrite = {
+  r: 'default',
+  pr: 'default',
+  w: 'default',
+  dw: 'default',
+  pw: 'default',
+  nodeConfirms: 'default',
+};
+
+/** The need of a read of a bucket with these properties. */
+export function bucketReadNeed(terms: ReplicaTerms, bucket: BucketProperties, asked: AskedRead): Need {
+  return readNeed(
+    terms,
+    given(asked.r, bucket.r),
+    atLeast(asked.pr, bucket.pr),
+    atLeast(asked.nodeConfirms, bucket.nodeConfirms),
+  );
+}
+
+/** The need of a write to a bucket with these properties. */
+export function bucketWriteNeed(terms: ReplicaTerms, bucket: BucketProperties, asked: AskedWrite): Need {
+  return writeNeed(
+    terms,
+    given(asked.w, bucket.w),
+    atLeast(asked.dw, bucket.dw),
+    atLeast(asked.pw, bucket.pw),
+    atLeast(asked.nodeConfirms, bucket.nodeConfirms),
+  );
+}
+
+/** The properties as a deletion sees them: the bucket's `rw`, where it is set, stands for its `r` and `w`. */
+export function forDeletion(bucket: BucketProperties): BucketProperties {
+  return bucket.rw === 'default' ? bucket : { ...bucket, r: bucket.rw, w: bucket.rw };
+}
+
+function given(asked: Need, bucket: Need): Need {
+  return asked === 'default' ? bucket : asked;
+}
+
+/** As `given`; 0 asks for nothing. */
+function atLeast(asked: Need, bucket: Need): Need {
+  const need = given(asked, bucket);
+  return need === 0 ? 'default' : need;
 }
 
 /** The need of a read: the strongest of `r`, `pr` and `node_confirms`. */

@@ -1,0 +1,194 @@
+/**
+ * Riak's endpoints for the properties of buckets and bucket types, and the product's own for making types:
+ *
+ *     GET PUT DELETE  /buckets/B/props, /types/T/buckets/B/props    read, set some, reset to those of the type
+ *     PUT             /riak/B                                       the old form (reading it: listing-routes.ts)
+ *     GET PUT         /types/T/props                                of the type's buckets that have set none
+ *     GET POST        /types                                        the types; make one: {"name": "t", "props": {…}}
+ */
+import { LockstepError, asLockstepError } from '../../base/errors.ts';
+import type { ByteString } from '../../base/ids.ts';
+import { byteStringOf, parseNodeId, textOf } from '../../base/ids.ts';
+import { defaultType, objectKey } from '../../base/object-key.ts';
+import type { HttpMethod, HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
+import { readProperties, showProperties } from '../property-json.ts';
+import { answerOf, emptyAnswer } from './answers.ts';
+import type { HttpParts } from './http-parts.ts';
+import { percentDecode } from './percent.ts';
+import type { PathForm, Place } from './place.ts';
+import { placeOf } from './place.ts';
+import { jsonAnswer, problemAnswer } from './problems.ts';
+
+type Handler = (parts: HttpParts, request: HttpRequest, place: Place) => HttpResponse | Promise<HttpResponse>;
+
+const bytesMax = 64 * 1024;
+
+export function bucketRoutes(parts: HttpParts): readonly HttpRoute[] {
+  const forms: readonly { readonly form: PathForm; readonly path: string }[] = [
+    { form: 'buckets', path: '/buckets/:bucket/props' },
+    { form: 'types', path: '/types/:type/buckets/:bucket/props' },
+  ];
+  return [
+    ...forms.flatMap(({ form, path }) => [
+      bucketRoute(parts, 'GET', path, form, getProperties),
+      bucketRoute(parts, 'PUT', path, form, putProperties),
+      bucketRoute(parts, 'DELETE', path, form, resetProperties),
+    ]),
+    bucketRoute(parts, 'PUT', '/riak/:bucket', 'riak', putProperties),
+    typeRoute(parts, 'GET', '/types/:type/props', getTypeProperties),
+    typeRoute(parts, 'PUT', '/types/:type/props', putTypeProperties),
+    { method: 'GET', path: '/types', handle: () => listTypes(parts) },
+    { method: 'POST', path: '/types', handle: (request) => createType(parts, request) },
+  ];
+}
+
+/** A request for a bucket: its type is known and its names are well-formed; errors are Riak's plain texts. */
+export function bucketRoute(
+  parts: HttpParts,
+  method: HttpMethod,
+  path: string,
+  form: PathForm,
+  handler: Handler,
+): HttpRoute {
+  const handle = (request: HttpRequest): Promise<HttpResponse> =>
+    inRiaksWords(parts, async () => {
+      const place = placeOf(request, form);
+      mustKnow(parts, place.type);
+      // Checks the lengths of the names.
+      objectKey(place.type, place.bucket, 'k' as ByteString);
+      return handler(parts, request, place);
+    });
+  return { method, path, handle };
+}
+
+/** Errors of Riak's endpoints are plain texts. */
+export async function inRiaksWords(
+  parts: HttpParts,
+  work: () => Promise<HttpResponse>,
+): Promise<HttpResponse> {
+  try {
+    return await work();
+  } catch (caught) {
+    const error = asLockstepError(caught);
+    if (error.code === 'Internal') parts.io.log.event('error', 'api.http.failed', { detail: error.message });
+    return answerOf(error, 'read');
+  }
+}
+
+/** Throws Riak's `NotFound` for a bucket type that nobody has made. */
+export function mustKnow(parts: HttpParts, type: ByteString): void {
+  if (type === defaultType || parts.knowsType(type)) return;
+  throw new LockstepError('NotFound', `Unknown bucket type: ${textOf(type)}`);
+}
+
+/** The answer of `GET …/props`, also as a part of others. */
+export function propertiesOf(parts: HttpParts, { type, bucket }: Place): Readonly<Record<string, unknown>> {
+  return showProperties(parts.buckets.of(type, bucket), parts.terms, textOf(bucket));
+}
+
+function getProperties(parts: HttpParts, _: HttpRequest, place: Place): HttpResponse {
+  return jsonAnswer(200, { props: propertiesOf(parts, place) });
+}
+
+async function putProperties(parts: HttpParts, request: HttpRequest, place: Place): Promise<HttpResponse> {
+  const { props } = bodyOf(request);
+  await parts.buckets.set(place.type, place.bucket, readProperties(asObject(props), parts.terms));
+  return emptyAnswer(204);
+}
+
+async function resetProperties(parts: HttpParts, _: HttpRequest, place: Place): Promise<HttpResponse> {
+  await parts.buckets.reset(place.type, place.bucket);
+  return emptyAnswer(204);
+}
+
+type TypeHandler = (
+  parts: HttpParts,
+  request: HttpRequest,
+  type: ByteString,
+) => HttpResponse | Promise<HttpResponse>;
+
+function typeRoute(parts: HttpParts, method: HttpMethod, path: string, handler: TypeHandler): HttpRoute {
+  const handle = (request: HttpRequest): Promise<HttpResponse> =>
+    inRiaksWords(parts, async () => {
+      const type = percentDecode(request.params['type'] ?? '', 'the bucket type');
+      mustKnow(parts, type);
+      return handler(parts, request, type);
+    });
+  return { method, path, handle };
+}
+
+function getTypeProperties(parts: HttpParts, _: HttpRequest, type: ByteString): HttpResponse {
+  const properties = parts.buckets.ofType(type);
+  if (properties === undefined) throw new LockstepError('NotFound', `Unknown bucket type: ${textOf(type)}`);
+  return jsonAnswer(200, { props: showProperties(properties, parts.terms) });
+}
+
+async function putTypeProperties(
+  parts: HttpParts,
+  request: HttpRequest,
+  type: ByteString,
+): Promise<HttpResponse> {
+  await parts.buckets.setType(type, readProperties(asObject(bodyOf(request).props), parts.terms));
+  return emptyAnswer(204);
+}
+
+function listTypes(parts: HttpParts): HttpResponse {
+  const types = parts.buckets.typeNames().flatMap((type) => {
+    const properties = parts.buckets.ofType(type);
+    const shown = properties === undefined ? undefined : showProperties(properties, parts.terms);
+    return shown === undefined ? [] : [{ name: textOf(type), props: shown }];
+  });
+  return jsonAnswer(200, { types });
+}
+
+async function createType(parts: HttpParts, request: HttpRequest): Promise<HttpResponse> {
+  try {
+    const { name, props = {} } = bodyOf(request);
+    const type = typeof name === 'string' ? parseNodeId(name) : undefined;
+    if (type === undefined) {
+      const detail = `name: ${JSON.stringify(name ?? null)} given; allowed: 1 to 64 of A-Z a-z 0-9 _ . -`;
+      throw new LockstepError('BadRequest', detail);
+    }
+    await parts.buckets.createType(byteStringOf(type), readProperties(asObject(props), parts.terms));
+    return {
+      ...jsonAnswer(201, { name: type }),
+      headers: { 'Content-Type': 'application/json', Location: `/types/${type}/props` },
+    };
+  } catch (error) {
+    return problemAnswer(asLockstepError(error));
+  }
+}
+
+interface Body {
+  readonly name?: unknown;
+  readonly props?: unknown;
+}
+
+function bodyOf(request: HttpRequest): Body {
+  const type = request.headers['content-type'] ?? '';
+  if (!/^application\/json\s*(;|$)/i.test(type)) {
+    throw new LockstepError(
+      'UnsupportedMediaType',
+      `Content-Type: ${type || 'none'} given; allowed: application/json`,
+    );
+  }
+  if (request.body.length > bytesMax) {
+    const detail = `the body has ${request.body.length} bytes; at most ${bytesMax} are allowed`;
+    throw new LockstepError('TooLarge', detail);
+  }
+  let body: unknown;
+  try {
+    body = JSON.parse(Buffer.from(request.body).toString('utf8'));
+  } catch (error) {
+    throw new LockstepError('BadRequest', 'the body is not valid JSON', { cause: error });
+  }
+  return asObject(body, 'the body is {"props": {…}}');
+}
+
+function asObject(
+  value: unknown,
+  rule = 'props is an object of properties: {"props": {"allow_mult": true}}',
+): Readonly<Record<string, unknown>> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  throw new LockstepError('BadRequest', rule);
+}

@@ -1,0 +1,82 @@
+/** Bucket properties as the other rooms need them: the peer plane and the store behind the keeper, and its topic. */
+import type { BucketDesk } from '../api/bucket-desk.ts';
+import { LockstepError, asLockstepError } from '../base/errors.ts';
+import type { NodeConfig } from '../config/config.ts';
+import type { PeerLinks } from '../dispatch/peer-links.ts';
+import type { Reply } from '../dispatch/peer-service.ts';
+import type { Io } from '../io/io.ts';
+import type { Membership } from '../membership/membership.ts';
+import type { Buckets } from '../props/buckets.ts';
+import type { PropertyFile } from '../props/property-file.ts';
+import { PropertyKeeper } from '../props/property-keeper.ts';
+import type { PropertyLinks } from '../props/property-keeper.ts';
+import type { PeerReply } from '../wire/messages.ts';
+
+interface PropertyParts {
+  readonly buckets: Buckets;
+  readonly properties: PropertyFile;
+  readonly store: { keysOfBucket(prefix: string): Iterable<string> };
+}
+
+export function buildProperties(
+  io: Io,
+  config: NodeConfig,
+  { buckets, properties, store }: PropertyParts,
+  links: PeerLinks,
+  membership: Membership,
+): PropertyKeeper {
+  const timeoutUs = config.peerRequestTimeoutMs * 1000;
+  const around: PropertyLinks = {
+    self: config.name,
+    peers: () => membership.peers.map(({ node }) => node),
+    isRoutable: (peer) => membership.isRoutable(peer),
+    ask: (peer, words, onAnswer) => {
+      const outcome = links.request(peer, { kind: 'properties', words }, timeoutUs, (reply) =>
+        onAnswer(wordsOf(reply)),
+      );
+      if (outcome !== 'ok') onAnswer(new LockstepError('NoTargets', `${peer} cannot be asked`));
+    },
+    holdsKeys: (prefix) => {
+      for (const key of store.keysOfBucket(prefix)) return key.length > 0;
+      return false;
+    },
+  };
+  const keeper = new PropertyKeeper(io, buckets, properties, around, config.bucketPropertiesMax);
+  membership.topics.add('props', {
+    digest: () => keeper.digest,
+    heard: (peer, digest) => keeper.heard(peer, digest),
+  });
+  return keeper;
+}
+
+/** Answers a peer's words about properties, once. */
+export function answerProperties(io: Io, keeper: PropertyKeeper, words: Uint8Array, reply: Reply): void {
+  const asked = Uint8Array.from(words);
+  io.spawn('props.answer', async () => {
+    try {
+      reply({ kind: 'propertiesAnswered', words: await keeper.answer(asked) });
+    } catch (error) {
+      const { code, message: detail } = asLockstepError(error);
+      reply({ kind: 'failed', code, detail });
+    }
+  });
+}
+
+function wordsOf(reply: PeerReply): Uint8Array | LockstepError {
+  if (reply.kind === 'propertiesAnswered') return Uint8Array.from(reply.words);
+  if (reply.kind === 'failed') return new LockstepError(reply.code, reply.detail);
+  return new LockstepError('Internal', `a peer answered "${reply.kind}" to another question`);
+}
+
+/** What the listeners see of it. */
+export function bucketDesk(buckets: Buckets, keeper: PropertyKeeper): BucketDesk {
+  return {
+    of: (type, bucket) => buckets.of(type, bucket),
+    ofType: (type) => buckets.ofType(type),
+    typeNames: () => buckets.typeNames(),
+    set: (type, bucket, set) => keeper.set(type, bucket, set),
+    reset: (type, bucket) => keeper.reset(type, bucket),
+    createType: (type, set) => keeper.createType(type, set),
+    setType: (type, set) => keeper.setType(type, set),
+  };
+}

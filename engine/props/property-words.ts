@@ -1,0 +1,112 @@
+/** What nodes say to one another of bucket properties; carried whole in one message of the peer plane. */
+import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
+import type { ByteString } from '../base/ids.ts';
+import type { NamedRecord } from './property-codec.ts';
+import { readRecord, writeRecord } from './property-codec.ts';
+
+export type PropertyQuestion =
+  /** Take these. Answered by `taken` once they are durable. */
+  | { readonly kind: 'offer'; readonly records: readonly NamedRecord[] }
+  /** Tell what you know after this name. Answered by `page`. */
+  | { readonly kind: 'fetch'; readonly after: string }
+  /** Do you hold keys of this bucket, deleted ones included? Answered by `held`. */
+  | { readonly kind: 'holds'; readonly name: string };
+
+export type PropertyAnswer =
+  | { readonly kind: 'taken' }
+  /** `complete`: there is nothing after these. */
+  | { readonly kind: 'page'; readonly records: readonly NamedRecord[]; readonly complete: boolean }
+  | { readonly kind: 'held'; readonly held: boolean };
+
+const questions = { offer: 1, fetch: 2, holds: 3 } as const;
+const answers = { taken: 1, page: 2, held: 3 } as const;
+
+export function encodeQuestion(question: PropertyQuestion): Buffer {
+  const writer = new ByteWriter(256).u8(questions[question.kind]);
+  switch (question.kind) {
+    case 'offer':
+      return writeRecords(writer, question.records).finish();
+    case 'fetch':
+      return writer.string(question.after as ByteString).finish();
+    case 'holds':
+      return writer.string(question.name as ByteString).finish();
+  }
+}
+
+/** Throws `BytesError` for bytes that are no question. */
+export function decodeQuestion(bytes: Uint8Array): PropertyQuestion {
+  const reader = new ByteReader(bytes);
+  const question = readQuestion(reader);
+  reader.end();
+  return question;
+}
+
+export function encodeAnswer(answer: PropertyAnswer): Buffer {
+  const writer = new ByteWriter(256).u8(answers[answer.kind]);
+  switch (answer.kind) {
+    case 'taken':
+      return writer.finish();
+    case 'page':
+      return writeRecords(writer.u8(answer.complete ? 1 : 0), answer.records).finish();
+    case 'held':
+      return writer.u8(answer.held ? 1 : 0).finish();
+  }
+}
+
+/** Throws `BytesError` for bytes that are no answer. */
+export function decodeAnswer(bytes: Uint8Array): PropertyAnswer {
+  const reader = new ByteReader(bytes);
+  const answer = readAnswer(reader);
+  reader.end();
+  return answer;
+}
+
+function readQuestion(reader: ByteReader): PropertyQuestion {
+  const kind = reader.u8();
+  switch (kind) {
+    case questions.offer:
+      return { kind: 'offer', records: readRecords(reader) };
+    case questions.fetch:
+      return { kind: 'fetch', after: reader.string() };
+    case questions.holds:
+      return { kind: 'holds', name: reader.string() };
+    default:
+      throw new BytesError(`unknown question ${kind} about properties`);
+  }
+}
+
+function readAnswer(reader: ByteReader): PropertyAnswer {
+  const kind = reader.u8();
+  switch (kind) {
+    case answers.taken:
+      return { kind: 'taken' };
+    case answers.page: {
+      const complete = readFlag(reader);
+      return { kind: 'page', complete, records: readRecords(reader) };
+    }
+    case answers.held:
+      return { kind: 'held', held: readFlag(reader) };
+    default:
+      throw new BytesError(`unknown answer ${kind} about properties`);
+  }
+}
+
+function writeRecords(writer: ByteWriter, records: readonly NamedRecord[]): ByteWriter {
+  writer.varint(records.length);
+  for (const record of records) writeRecord(writer, record);
+  return writer;
+}
+
+function readRecords(reader: ByteReader): readonly NamedRecord[] {
+  const count = reader.varint();
+  if (count > reader.left) throw new BytesError(`${count} records in ${reader.left} bytes`);
+  const records: NamedRecord[] = [];
+  for (let index = 0; index < count; index++) records.push(readRecord(reader));
+  return records;
+}
+
+function readFlag(reader: ByteReader): boolean {
+  const flag = reader.u8();
+  if (flag > 1) throw new BytesError(`${flag} is neither yes nor no`);
+  return flag === 1;
+}
