@@ -10,7 +10,7 @@ import { LockstepError } from '../../base/errors.ts';
 import type { ErrorCode } from '../../base/errors.ts';
 import { TestingClient, textOfAnswer } from './testing-client.contract.ts';
 
-for (const name of ['objects', 'conditions', 'siblings', 'links', 'bad-requests']) {
+for (const name of ['objects', 'conditions', 'siblings', 'links', 'properties', 'bad-requests']) {
   test(`the conversation of ${name}.txt goes as written`, async () => {
     const path = new URL(`testdata/${name}.txt`, import.meta.url);
     const written = readFileSync(path, 'utf8');
