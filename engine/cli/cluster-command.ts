@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 
-import { keyOf, variableOf } from '../config/keys.ts';
+import { keyOf, variableOf } from '../config/key-names.ts';
 import { configFileOf, prepareFiles } from './cluster-files.ts';
 import { announce, deathNotice } from './cluster-notices.ts';
 import { hasEnded, startNode, stopNodes, takenPorts, waitUntilServing } from './cluster-processes.ts';

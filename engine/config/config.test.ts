@@ -11,7 +11,8 @@ import { defaultConfig, parseConfig } from './config.ts';
 import { fileBytesMax } from './document.ts';
 import type { ConfigFault } from './faults.ts';
 import { ConfigError, nearestName } from './faults.ts';
-import { configFields, configKeys, keyOf, variableOf } from './keys.ts';
+import { keyOf, variableOf } from './key-names.ts';
+import { configFields, configKeys } from './keys.ts';
 import { membersOf } from './misfits.ts';
 import { keyReferences } from './reference.ts';
 

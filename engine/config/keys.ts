@@ -391,15 +391,3 @@ export type ConfigField = keyof ConfigFields;
 
 /** All fields, in the table's order. */
 export const configFields = Object.keys(configKeys) as readonly ConfigField[];
-
-/** The field's name in the file: `pb_listen` of `pbListen`. */
-export function keyOf(field: string): string {
-  return field.replaceAll(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
-}
-
-export const environmentPrefix = 'LOCKSTEP_';
-
-/** The field's name in the environment: `LOCKSTEP_PB_LISTEN` of `pbListen`. */
-export function variableOf(field: string): string {
-  return environmentPrefix + keyOf(field).toUpperCase();
-}

@@ -6,7 +6,7 @@ import type { Member } from '../ring/ring.ts';
 import { Ring } from '../ring/ring.ts';
 import { isLoopback, isWildcard, splitAddress } from './addresses.ts';
 import type { ConfigField, ConfigFields } from './keys.ts';
-import { keyOf } from './keys.ts';
+import { keyOf } from './key-names.ts';
 
 /** Room in a frame beside the value: key, headers, metadata, links and the causal context. */
 export const frameOverheadBytes = 256 * 1024;

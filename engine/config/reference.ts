@@ -1,7 +1,8 @@
 /**
  * The reference of all keys, for `lockstep check-config --keys` and the README: the table, written out.
  */
-import { configFields, configKeys, keyOf, variableOf } from './keys.ts';
+import { keyOf, variableOf } from './key-names.ts';
+import { configFields, configKeys } from './keys.ts';
 
 export interface KeyReference {
   readonly key: string;
