@@ -10,6 +10,7 @@ import { tombstone } from '../object/content.ts';
 import type { Actor } from '../object/dots.ts';
 import { emptyVector } from '../object/dots.ts';
 import { encodeObject, applyWrite } from '../object/object.ts';
+import { defaultProperties } from '../props/properties.ts';
 import type { Member } from '../ring/ring.ts';
 import { Ring } from '../ring/ring.ts';
 import { NodeStats } from '../stats/node-stats.ts';
@@ -67,7 +68,7 @@ class Far {
     const view = { self: reader, rackCount, isRoutable: (one: Member) => !away.includes(one.node) };
     const plan = planRead(view, ring.placement(token), 'DC_EACH_SAFE_QUORUM', 'default');
     if (plan.kind === 'refused') throw new Error(plan.detail);
-    const rules = () => ({ allowMult: true, lastWriteWins: false });
+    const rules = () => ({ ...defaultProperties, allowMult: true });
     const refusing: LocalStore = { tryRead: () => 'closed', tryWrite: () => 'closed' };
     const parts = {
       self: reader,
