@@ -33,6 +33,7 @@ const engineArrows = {
   'api/*': ['xa', 'coverage', 'dispatch', ...peers],
   'api/http': ['api/*', 'xa', 'coverage', 'dispatch', ...peers],
   'api/pbc': ['api/*', 'xa', 'coverage', 'dispatch', ...peers],
+  'api/redis': ['api/*', 'xa', 'coverage', 'dispatch', ...peers],
   'api/stats': ['api/*', 'dispatch', ...peers],
   real: ['io', 'base'],
   cli: ['config', 'real', 'node.ts', ...below],

@@ -38,6 +38,7 @@ const acquaintanceUsMax = 2_000_000;
 export interface NodeAddresses {
   readonly http: Address | undefined;
   readonly pb: Address | undefined;
+  readonly redis: Address | undefined;
   readonly peer: Address;
   readonly stats: Address | undefined;
 }
@@ -109,8 +110,8 @@ export class Node {
 
   async #serve(): Promise<void> {
     const { plane, membership, mover, transactions, antiEntropy, publisher, handoff } = this.#rooms;
-    const { pbc, http, statistics } = this.#rooms;
-    const { listen, pbListen, statsListen, peerAdvertise } = this.#config;
+    const { pbc, redis, http, statistics } = this.#rooms;
+    const { listen, pbListen, redisListen, statsListen, peerAdvertise } = this.#config;
     await antiEntropy?.start();
     await transactions.recover();
     await plane.start();
@@ -124,6 +125,7 @@ export class Node {
       peer: peerAddress,
       stats: await this.#serveHttp(statsListen, statistics),
       pb: pbListen === undefined ? undefined : await pbc.start(pbListen),
+      redis: redisListen === undefined ? undefined : await redis.start(redisListen),
       http: await this.#serveHttp(listen, http),
     };
     mover.start();
@@ -138,10 +140,14 @@ export class Node {
 
   async #stop(): Promise<void> {
     const { plane, membership, mover, transactions, antiEntropy, publisher } = this.#rooms;
-    const { pbc, driver, store, handoff } = this.#rooms;
+    const { pbc, redis, driver, store, handoff } = this.#rooms;
     const drainMs = this.#config.drainTimeoutMs;
     this.#io.log.event('info', 'node.stopping', { node: this.#config.name });
-    await Promise.all([pbc.stop(drainMs), ...this.#listeners.map((listener) => listener.close(drainMs))]);
+    await Promise.all([
+      pbc.stop(drainMs),
+      redis.stop(drainMs),
+      ...this.#listeners.map((listener) => listener.close(drainMs)),
+    ]);
     transactions.stop();
     antiEntropy?.stop();
     const moved = mover.stop();

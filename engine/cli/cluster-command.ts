@@ -24,8 +24,8 @@ interface ClusterCommandOptions {
 }
 
 const helpAfter = `
-Ports: node 1 has HTTP 8098, binary protocol 8087, peers 8101, statistics 22222; each further node
-has every port 10 higher. --base-port moves all four by the same distance.
+Ports: node 1 has HTTP 8098, binary protocol 8087, Redis 8099, peers 8101, statistics 22222; each further node
+has every port 10 higher. --base-port moves all of them by the same distance.
 
 A node that dies is not restarted; the command that starts it again is printed. Ctrl-C stops all
 nodes in order, a second Ctrl-C at once.`;
@@ -83,7 +83,7 @@ async function runCluster(options: ClusterCommandOptions): Promise<ExitCode> {
 /** Keys that differ from node to node cannot come from the environment that all of them share. */
 function refuseNodeVariables(environment: NodeJS.ProcessEnv): void {
   const perNode = ['name', 'datacenter', 'rack', 'tokens', 'seeds', 'dataDir'];
-  const fields = [...perNode, 'listen', 'pbListen', 'peerListen', 'statsListen'];
+  const fields = [...perNode, 'listen', 'pbListen', 'redisListen', 'peerListen', 'statsListen'];
   const given = fields.filter((field) => environment[variableOf(field)] !== undefined);
   if (given.length === 0) return;
   const variables = given.map(variableOf).join(', ');

@@ -45,6 +45,7 @@ export function configText(node: ClusterNode, nodes: readonly ClusterNode[]): st
     data_dir: 'data',
     listen: node.http,
     pb_listen: node.pb,
+    redis_listen: node.redis,
     peer_listen: node.peer,
     stats_listen: node.stats,
     log_level: 'warn',
@@ -86,7 +87,7 @@ function sameAddresses(config: NodeConfig, node: ClusterNode, nodes: readonly Cl
   const own = config.listen === node.http && config.pbListen === node.pb && config.peerListen === node.peer;
   const seeds = new Map<string, string>(config.seeds.map((seed) => [seed.node, seed.address]));
   const others = nodes.every((other) => other === node || seeds.get(other.name) === other.peer);
-  return own && others && config.statsListen === node.stats;
+  return own && others && config.statsListen === node.stats && config.redisListen === node.redis;
 }
 
 function otherShape(dataDirectory: string, why: string): UsageError {

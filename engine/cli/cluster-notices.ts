@@ -32,11 +32,12 @@ function shapeAsText(processes: readonly NodeProcess[], dataDirectory: string): 
     `${node.datacenter}/${node.rack}`,
     `http://${node.http}`,
     node.pb,
+    node.redis,
     node.peer,
     `http://${node.stats}`,
     String(child.pid),
   ]);
-  const heading = ['node', 'place', 'HTTP', 'binary protocol', 'peers', 'statistics', 'process'];
+  const heading = ['node', 'place', 'HTTP', 'binary protocol', 'Redis', 'peers', 'statistics', 'process'];
   const count = `${rows.length} ${rows.length === 1 ? 'node' : 'nodes'}`;
   return [
     '',
@@ -51,6 +52,10 @@ function shapeAsText(processes: readonly NodeProcess[], dataDirectory: string): 
   ].join('\n');
 }
 
+function portOf({ redis }: ClusterNode): string {
+  return redis.slice(redis.lastIndexOf(':') + 1);
+}
+
 function linesToTry(nodes: readonly ClusterNode[]): readonly string[] {
   const first = nodes.at(0);
   const second = nodes.at(1) ?? first;
@@ -59,6 +64,7 @@ function linesToTry(nodes: readonly ClusterNode[]): readonly string[] {
   return [
     `curl -i -X PUT -H 'Content-Type: text/plain' -d 'red and round' http://${first.http}/${path}`,
     `curl -i http://${second.http}/${path}`,
+    `redis-cli -p ${portOf(first)} INCR visits`,
     `curl -s http://${first.stats}/metrics`,
   ];
 }

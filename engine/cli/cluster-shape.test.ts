@@ -16,6 +16,7 @@ describe('the shape of a local cluster', () => {
       rack: 'r1',
       http: '127.0.0.1:8098',
       pb: '127.0.0.1:8087',
+      redis: '127.0.0.1:8099',
       peer: '127.0.0.1:8101',
       stats: '127.0.0.1:22222',
     });
@@ -36,7 +37,7 @@ describe('the shape of a local cluster', () => {
         const used = shape(nodeCount, 3, 1, basePort)
           .flatMap(listenersOf)
           .map(({ address }) => address);
-        expect(new Set(used).size).toBe(nodeCount * 4);
+        expect(new Set(used).size).toBe(nodeCount * 5);
         expect(used.every((address) => splitAddress(address) !== undefined)).toBe(true);
       }),
     );

@@ -2,8 +2,8 @@
  * The shape of a local cluster: which nodes, in which datacenters and racks, on which ports. Pure.
  *
  * Ports: the first node has the product's default ports (HTTP 8098, binary protocol 8087, peers 8101, statistics
- * 22222), every further node has each of them 10 higher. Their last digits differ, so no two ever meet. Another base
- * port moves all four by the same distance.
+ * 22222) and 8099 for Redis clients, every further node has each of them 10 higher. Their last digits differ, so no two
+ * ever meet. Another base port moves all of them by the same distance.
  */
 import type { Address } from '../io/network.ts';
 import { UsageError } from './exit-codes.ts';
@@ -23,6 +23,7 @@ export interface ClusterNode {
   readonly rack: string;
   readonly http: Address;
   readonly pb: Address;
+  readonly redis: Address;
   readonly peer: Address;
   readonly stats: Address;
 }
@@ -33,7 +34,7 @@ export const nodeCountMax = 100;
 const host = '127.0.0.1';
 const portStep = 10;
 /** Ports of the first node, from its HTTP port. */
-const offsets = { http: 0, pb: 8087 - 8098, peer: 8101 - 8098, stats: 22222 - 8098 };
+const offsets = { http: 0, pb: 8087 - 8098, redis: 1, peer: 8101 - 8098, stats: 22222 - 8098 };
 
 /** The nodes, dealt round-robin over the datacenters, and in each over its racks. Throws `UsageError`. */
 export function clusterShape(options: ClusterOptions): readonly ClusterNode[] {
@@ -47,6 +48,7 @@ export function clusterShape(options: ClusterOptions): readonly ClusterNode[] {
       rack: `r${(Math.floor(index / datacenterCount) % rackCount) + 1}`,
       http: at(offsets.http),
       pb: at(offsets.pb),
+      redis: at(offsets.redis),
       peer: at(offsets.peer),
       stats: at(offsets.stats),
     };
@@ -60,6 +62,7 @@ export function listenersOf(
   return [
     { what: 'HTTP', address: node.http },
     { what: 'binary protocol', address: node.pb },
+    { what: 'Redis protocol', address: node.redis },
     { what: 'peers', address: node.peer },
     { what: 'statistics', address: node.stats },
   ];

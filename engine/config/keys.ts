@@ -1,8 +1,7 @@
 /**
  * The table of configuration keys. From it come parsing, defaults, the environment's names, the messages for what is
- * wrong and the reference listing; a field of `ConfigFields` without a row here does not compile.
- *
- * A row's name in the file is the field's name in snake case, in the environment `LOCKSTEP_` and that in upper case.
+ * wrong and the reference listing; a field of `ConfigFields` without a row here does not compile. A row's name in the
+ * file is the field's name in snake case, in the environment `LOCKSTEP_` and that in upper case.
  */
 import type { NodeId, Token } from '../base/ids.ts';
 import type { ConsistencyLevel } from '../dispatch/requests.ts';
@@ -23,6 +22,8 @@ import {
   tokenCount,
   tokenList,
 } from './members.ts';
+import type { RedisFields } from './redis-keys.ts';
+import { redisKeys } from './redis-keys.ts';
 import type { ValueKind } from './values.ts';
 import type { SyncMode } from './sync-mode.ts';
 import { syncMode } from './sync-mode.ts';
@@ -33,7 +34,7 @@ export type JoinMode = 'member' | 'joining';
 
 export const joinModes: readonly JoinMode[] = ['member', 'joining'];
 
-export interface ConfigFields {
+export interface ConfigFields extends RedisFields {
   readonly name: NodeId;
   readonly clusterId: string;
   readonly datacenter: string;
@@ -163,6 +164,7 @@ export const configKeys: ConfigTable = {
     fallback: '127.0.0.1:8087',
     help: 'Binary protocol (Riak’s Protocol Buffers) listener for clients.',
   },
+  ...redisKeys,
   peerListen: { kind: listenAddress, fallback: '127.0.0.1:8101', help: 'Listener for the other nodes.' },
   peerAdvertise: {
     kind: advertisedAddress,

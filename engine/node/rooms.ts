@@ -6,6 +6,7 @@ import { clusterRoutes } from '../api/http/cluster-routes.ts';
 import { transactionRoutes } from '../api/http/transaction-routes.ts';
 import { PbcServer } from '../api/pbc/server.ts';
 import { defaultSessionLimits } from '../api/pbc/session.ts';
+import type { RedisServer } from '../api/redis/server.ts';
 import { statsService } from '../api/stats/service.ts';
 import { Deferred } from '../base/deferred.ts';
 import type { ByteString, NodeId } from '../base/ids.ts';
@@ -63,6 +64,7 @@ import {
 import { driverLimits, hintFamilies, hintOptions, hintStoreOf, storeFamilies } from './storage.ts';
 import { answerProperties, bucketDesk, buildProperties } from './property-rooms.ts';
 import { contentLimits, planeOptions, requestBytesMax } from './topology.ts';
+import { buildRedis } from './redis-room.ts';
 import { buildTransactions, transactionLimits } from './transaction-rooms.ts';
 
 /** The store driver's name: the label `server`. */
@@ -90,6 +92,7 @@ export interface Rooms {
   readonly objects: Dispatcher;
   readonly publisher: StatsPublisher;
   readonly pbc: PbcServer;
+  readonly redis: RedisServer;
   readonly http: HttpService;
   readonly statistics: HttpService;
 }
@@ -291,7 +294,7 @@ function clientRooms(
   stats: NodeStats,
   buckets: Buckets,
   { dispatcher, membership, mover, transfer, transactions, keeper, antiEntropy }: Dispatch,
-): Pick<Rooms, 'pbc' | 'http'> {
+): Pick<Rooms, 'pbc' | 'redis' | 'http'> {
   const observer = countClients(stats);
   const shared = {
     io,
@@ -330,7 +333,8 @@ function clientRooms(
       connectionCountMax: config.clientConnectionsMax,
     },
   );
-  return { http, pbc };
+  const redis = buildRedis({ ...shared, dispatcher, transactions, observer }, config, stats);
+  return { http, pbc, redis };
 }
 
 function identityOf(config: NodeConfig): ConstructorParameters<typeof StatsPublisher>[2] {

@@ -266,7 +266,8 @@ export class Branches {
   }
 
   async #applyAlone(branch: Branch, remembered: boolean): Promise<Voted | Ended> {
-    if (branch.order.operations.length === 0) return { ...votedCommit(), vote: 'readOnly' };
+    // Checked under locks that nobody else's branch waits behind: that was all.
+    if (branch.order.operations.every(({ check }) => check)) return { ...votedCommit(), vote: 'readOnly' };
     branch.phase = 'committing';
     const keep = remembered || branch.order.clientId !== '';
     const met = await this.#apply(branch, keep ? 'applied' : undefined);

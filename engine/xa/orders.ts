@@ -16,7 +16,8 @@ export type Voted = Extract<BranchReply, { kind: 'voted' }>;
 
 /** The writes of a prepared order: their conditions were checked when it was prepared. */
 export function writesOf(order: BranchOrder): readonly LocalWrite[] {
-  return order.operations.map(({ key, token, content, context }) => ({
+  const writing = order.operations.filter(({ check }) => !check);
+  return writing.map(({ key, token, content, context }) => ({
     key,
     token,
     content,
@@ -61,12 +62,13 @@ export function vettedWrite({
   return { key, token, content, seen: context ?? [], ifNoneMatch: ifAbsent, ifContext: ifMatch };
 }
 
-/** What is to be written, with all that it has seen; undefined for a deletion of nothing. */
+/** What is to be written or checked, with all that it has seen; undefined for a deletion of nothing. */
 export function resolved(
   operation: BranchOperation,
   current: StoredObject | undefined,
 ): BranchOperation | undefined {
-  const { content, context, ifMatch, ifAbsent } = operation;
+  const { content, context, ifMatch, ifAbsent, check } = operation;
+  if (check) return operation;
   if (content.tombstone && (current === undefined || liveSiblings(current).length === 0)) return undefined;
   // Whoever states what the key holds, or deletes what it holds, has seen it.
   const saw = ifMatch !== undefined || ifAbsent || (content.tombstone && context === undefined);

@@ -16,6 +16,8 @@ export interface Operation {
   readonly ifMatch: VersionVector | undefined;
   /** The key must hold no value. */
   readonly ifAbsent: boolean;
+  /** Nothing is written: the conditions must hold at the moment of the commit. The content is `tombstone`. */
+  readonly check?: boolean;
 }
 
 export interface TransactionRequest {

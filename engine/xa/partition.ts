@@ -21,17 +21,17 @@ export function ordersOf(
   level: ConsistencyLevel,
 ): ReadonlyMap<NodeId, BranchOrder> {
   const byNode = new Map<NodeId, BranchOperation[]>();
-  for (const { key, content, context, ifMatch, ifAbsent } of request.operations) {
+  for (const { key, content, context, ifMatch, ifAbsent, check = false } of request.operations) {
     const token = router.tokenOf(key);
     const primary = present(ring.placement(token)[0], 'a primary').node;
-    const operation = { key: key.packed, token, content, context, ifMatch, ifAbsent };
+    const operation = { key: key.packed, token, content, context, ifMatch, ifAbsent, check };
     const known = byNode.get(primary);
     if (known === undefined) byNode.set(primary, [operation]);
     else known.push(operation);
   }
   const branches = [...byNode].map(([node, operations]) => ({
     node,
-    writes: operations.some(({ content }) => !content.tombstone),
+    writes: operations.some(({ content, check }) => check || !content.tombstone),
   }));
   const { clientId = '' } = request;
   const clientDigest = clientId === '' ? noDigest : digestOf([...byNode.values()].flat());

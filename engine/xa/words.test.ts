@@ -35,6 +35,7 @@ const operation = fc.record({
   context: vector,
   ifMatch: vector,
   ifAbsent: fc.boolean(),
+  check: fc.boolean(),
 });
 const order: fc.Arbitrary<BranchOrder> = fc.record({
   coordinator: node,

@@ -27,6 +27,8 @@ export interface BranchOperation {
   readonly context: VersionVector | undefined;
   readonly ifMatch: VersionVector | undefined;
   readonly ifAbsent: boolean;
+  /** Nothing is written; the key stays locked until the outcome, so its conditions hold when the batch commits. */
+  readonly check: boolean;
 }
 
 /** Another branch. `writes`: it surely writes something, so it never votes read-only. */
@@ -184,8 +186,9 @@ export function readOrder(reader: ByteReader): BranchOrder {
 }
 
 export function writeOperation(writer: ByteWriter, operation: BranchOperation): void {
-  const { context, ifMatch, ifAbsent } = operation;
-  const flags = (context === undefined ? 0 : 1) + (ifMatch === undefined ? 0 : 2) + (ifAbsent ? 4 : 0);
+  const { context, ifMatch, ifAbsent, check } = operation;
+  const given = (context === undefined ? 0 : 1) + (ifMatch === undefined ? 0 : 2);
+  const flags = given + (ifAbsent ? 4 : 0) + (check ? 8 : 0);
   writer.string(operation.key).u32(operation.token).u8(flags);
   if (context !== undefined) writeVector(writer, context);
   if (ifMatch !== undefined) writeVector(writer, ifMatch);
@@ -199,7 +202,8 @@ function readOperation(reader: ByteReader): BranchOperation {
   const flags = reader.u8();
   const context = (flags & 1) === 0 ? undefined : readVector(reader);
   const ifMatch = (flags & 2) === 0 ? undefined : readVector(reader);
-  return { key, token, context, ifMatch, ifAbsent: (flags & 4) !== 0, content: readContent(reader) };
+  const ifAbsent = (flags & 4) !== 0;
+  return { key, token, context, ifMatch, ifAbsent, check: (flags & 8) !== 0, content: readContent(reader) };
 }
 
 function begin(kind: number): ByteWriter {

@@ -1,0 +1,179 @@
+/**
+ * Commands on several keys in one step: MSET, DEL of many, and what stands between MULTI and EXEC. All keys are read,
+ * the commands are applied in order, and what they changed is committed as one atomic batch (across nodes too) on
+ * condition that everything read is still so. What only reads, reads twice until nothing has changed in between.
+ *
+ * Keys under WATCH must still be what they were; otherwise the batch is given up, which is no error.
+ */
+import { present } from '../../base/assert.ts';
+import { LockstepError } from '../../base/errors.ts';
+import type { ByteString } from '../../base/ids.ts';
+import { byteStringFrom } from '../../base/ids.ts';
+import type { ObjectKey } from '../../base/object-key.ts';
+import { compareVectors } from '../../object/dots.ts';
+import type { StoredObject } from '../../object/object.ts';
+import type { Operation } from '../../xa/outcomes.ts';
+import { Attempts } from './attempts.ts';
+import type { Ending } from './changes.ts';
+import { changeOf, checkOf, endingOf } from './changes.ts';
+import type { Command } from './commands.ts';
+import { keysOf } from './commands.ts';
+import { entryOf } from './entries.ts';
+import type { RedisParts } from './parts.ts';
+import { editNeed, keyOf } from './parts.ts';
+import { texts } from './refusals.ts';
+import type { RespVersion } from './replies.ts';
+import type { Request } from './request-reader.ts';
+import { applyCommand } from './turns.ts';
+import { WorkingKeys } from './working-set.ts';
+
+/** One command of a batch. `immediate`: its reply where it needs no keys. */
+export interface Step {
+  readonly command: Command;
+  readonly request: Request;
+  readonly immediate: Buffer | undefined;
+}
+
+/** A key under WATCH, as it was. */
+export interface Watched {
+  readonly key: ObjectKey;
+  readonly object: StoredObject | undefined;
+  /** It held a value then. */
+  readonly present: boolean;
+}
+
+export type BatchResult =
+  | { readonly kind: 'done'; readonly replies: readonly Buffer[] }
+  /** A watched key has changed. */
+  | { readonly kind: 'changed' }
+  | { readonly kind: 'failed'; readonly text: string };
+
+interface Loaded {
+  readonly name: ByteString;
+  readonly key: ObjectKey;
+  readonly object: StoredObject | undefined;
+}
+
+export class Batches {
+  readonly #parts: RedisParts;
+
+  constructor(parts: RedisParts) {
+    this.#parts = parts;
+  }
+
+  /** What WATCH remembers. Rejects as reads do. */
+  async watch(keys: readonly ObjectKey[]): Promise<readonly Watched[]> {
+    const objects = await this.#load(keys, this.#parts.timeoutMs);
+    const nowMs = this.#parts.io.clock.wallMs();
+    return objects.map((object, index) => ({
+      key: present(keys[index], 'a key'),
+      object,
+      present: entryOf(object, nowMs) !== undefined,
+    }));
+  }
+
+  /** Rejects with a `LockstepError` when keys cannot be read, or are no keys; nothing has been done then. */
+  async run(steps: readonly Step[], watched: readonly Watched[], version: RespVersion): Promise<BatchResult> {
+    const names = this.#namesOf(steps, watched);
+    const attempts = new Attempts(this.#parts.io, this.#parts.timeoutMs);
+    let earlier: readonly Loaded[] | undefined;
+    for (;;) {
+      const loaded = await this.#loadAll(names, attempts.leftMs);
+      if (this.#isChanged(watched, loaded)) return { kind: 'changed' };
+      const working = this.#workingSet(loaded);
+      const replies = this.#apply(steps, working, version);
+      const operations = this.#operationsOf(loaded, working);
+      const reads = operations.every(({ check }) => check === true);
+      const ending = reads ? endingOfReads(earlier, loaded) : await this.#commit(operations, attempts.leftMs);
+      if (ending.kind === 'done') return { kind: 'done', replies };
+      if (ending.kind === 'failed') return ending;
+      const second = reads && earlier === undefined;
+      earlier = reads ? loaded : undefined;
+      if (!second && !(await attempts.again())) return { kind: 'failed', text: texts.tryAgain };
+    }
+  }
+
+  async #commit(operations: readonly Operation[], timeoutMs: number): Promise<Ending> {
+    const outcome = await this.#parts.transactions.run({
+      operations,
+      forceAbort: false,
+      level: undefined,
+      timeoutMs,
+      clientId: undefined,
+    });
+    return endingOf(outcome);
+  }
+
+  #namesOf(steps: readonly Step[], watched: readonly Watched[]): ReadonlyMap<ByteString, ObjectKey> {
+    const names = new Map<ByteString, ObjectKey>();
+    for (const { command, request } of steps) {
+      for (const key of keysOf(command, request)) {
+        const name = byteStringFrom(key);
+        if (!names.has(name)) names.set(name, keyOf(this.#parts, key));
+      }
+    }
+    for (const { key } of watched) names.set(key.key, key);
+    const { keyCountMax } = this.#parts;
+    if (names.size <= keyCountMax) return names;
+    throw new LockstepError('TooLarge', `${names.size} keys in one step; at most ${keyCountMax} are allowed`);
+  }
+
+  async #loadAll(names: ReadonlyMap<ByteString, ObjectKey>, timeoutMs: number): Promise<readonly Loaded[]> {
+    const objects = await this.#load([...names.values()], timeoutMs);
+    return [...names].map(([name, key], index) => ({ name, key, object: objects[index] }));
+  }
+
+  async #load(keys: readonly ObjectKey[], timeoutMs: number): Promise<readonly (StoredObject | undefined)[]> {
+    const need = editNeed(this.#parts);
+    const results = await Promise.all(
+      keys.map((key) => this.#parts.dispatcher.get({ key, need, timeoutMs })),
+    );
+    return results.map(({ object }) => object);
+  }
+
+  /** A watched key was written, or its value has expired. */
+  #isChanged(watched: readonly Watched[], loaded: readonly Loaded[]): boolean {
+    const nowMs = this.#parts.io.clock.wallMs();
+    return watched.some((before) => {
+      const now = loaded.find(({ key }) => key.packed === before.key.packed)?.object;
+      const same = compareVectors(before.object?.context ?? [], now?.context ?? []) === 'equal';
+      return !same || (before.present && entryOf(now, nowMs) === undefined);
+    });
+  }
+
+  #workingSet(loaded: readonly Loaded[]): WorkingKeys {
+    const nowMs = this.#parts.io.clock.wallMs();
+    const working = new WorkingKeys();
+    for (const { name, object } of loaded) working.add(name, entryOf(object, nowMs));
+    return working;
+  }
+
+  #apply(steps: readonly Step[], working: WorkingKeys, version: RespVersion): readonly Buffer[] {
+    const { io, limits } = this.#parts;
+    const context = { nowMs: io.clock.wallMs(), version, valueBytesMax: limits.valueBytesMax };
+    return steps.map(
+      ({ command, request, immediate }) => immediate ?? applyCommand(command, request, working, context),
+    );
+  }
+
+  #operationsOf(loaded: readonly Loaded[], working: WorkingKeys): readonly Operation[] {
+    return loaded.map(({ name, key, object }) => {
+      const { entry, changed } = working.find(name);
+      const nothing = entry === undefined && object === undefined;
+      return changed && !nothing ? changeOf(this.#parts, key, object, entry) : checkOf(key, object);
+    });
+  }
+}
+
+/** One key is read in one step; of several, two reads in a row must agree. */
+function endingOfReads(earlier: readonly Loaded[] | undefined, loaded: readonly Loaded[]): Ending {
+  if (loaded.length <= 1) return { kind: 'done' };
+  return earlier !== undefined && sameKnowledge(earlier, loaded) ? { kind: 'done' } : { kind: 'again' };
+}
+
+function sameKnowledge(left: readonly Loaded[], right: readonly Loaded[]): boolean {
+  return left.every(({ object }, index) => {
+    const other = right[index]?.object;
+    return compareVectors(object?.context ?? [], other?.context ?? []) === 'equal';
+  });
+}

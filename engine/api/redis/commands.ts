@@ -1,0 +1,172 @@
+/**
+ * The commands that are understood, as one table: how many arguments each takes, which of them are keys, what it does to
+ * them, and which counter it belongs to. Dispatch, COMMAND, the counters and the documentation read it.
+ */
+import * as keys from './key-commands.ts';
+import type { Apply } from './value-commands.ts';
+import * as values from './value-commands.ts';
+
+/** The counters of the server codec, `redis_req_…`. */
+export type RedisField =
+  | 'get'
+  | 'set'
+  | 'del'
+  | 'incr_decr'
+  | 'keys'
+  | 'mget'
+  | 'scan'
+  | 'sort'
+  | 'lreqm'
+  | 'sunion'
+  | 'ping'
+  | 'lists'
+  | 'sets'
+  | 'hashes'
+  | 'sortedsets'
+  | 'other';
+
+/** Which arguments are keys: from the first, up to the last (negative: from the end), every so many. */
+export interface KeyPlaces {
+  readonly first: number;
+  readonly last: number;
+  readonly step: number;
+}
+
+/** Of the connection, of transactions, of the whole keyspace, or of the keys that it names. */
+export type CommandKind = 'connection' | 'transaction' | 'keyspace' | 'read' | 'write';
+
+export interface Command {
+  /** In small letters. */
+  readonly name: string;
+  /** Arguments with the name; negative: at least so many. */
+  readonly arity: number;
+  readonly kind: CommandKind;
+  readonly field: RedisField;
+  readonly places: KeyPlaces | undefined;
+  /** What it does to its keys; undefined for those without. */
+  readonly apply: Apply | undefined;
+}
+
+const oneKey: KeyPlaces = { first: 1, last: 1, step: 1 };
+const allKeys: KeyPlaces = { first: 1, last: -1, step: 1 };
+const pairs: KeyPlaces = { first: 1, last: -1, step: 2 };
+
+function onKeys(
+  kind: 'read' | 'write',
+  field: RedisField,
+  arity: number,
+  name: string,
+  apply: Apply,
+  places = oneKey,
+): Command {
+  return { name, arity, kind, field, places, apply };
+}
+
+function without(kind: CommandKind, field: RedisField, arity: number, name: string): Command {
+  return { name, arity, kind, field, places: undefined, apply: undefined };
+}
+
+const list: readonly Command[] = [
+  onKeys('read', 'get', 2, 'get', values.get),
+  onKeys('read', 'mget', -2, 'mget', values.mget, allKeys),
+  onKeys('read', 'other', 2, 'strlen', values.strlen),
+  onKeys('read', 'other', 4, 'getrange', values.getrange),
+  onKeys('read', 'other', 4, 'substr', values.getrange),
+  onKeys('read', 'other', -2, 'exists', keys.exists, allKeys),
+  onKeys('read', 'other', 2, 'type', keys.type),
+  onKeys('read', 'other', 2, 'ttl', keys.ttl),
+  onKeys('read', 'other', 2, 'pttl', keys.pttl),
+  onKeys('read', 'other', 2, 'expiretime', keys.expiretime),
+  onKeys('read', 'other', 2, 'pexpiretime', keys.pexpiretime),
+  onKeys('write', 'set', -3, 'set', values.set),
+  onKeys('write', 'set', 3, 'setnx', values.setnx),
+  onKeys('write', 'set', 4, 'setex', values.setex),
+  onKeys('write', 'set', 4, 'psetex', values.psetex),
+  onKeys('write', 'set', 3, 'getset', values.getset),
+  onKeys('write', 'set', 2, 'getdel', values.getdel),
+  onKeys('write', 'set', -2, 'getex', values.getex),
+  onKeys('write', 'set', 3, 'append', values.append),
+  onKeys('write', 'set', 4, 'setrange', values.setrange),
+  onKeys('write', 'set', -3, 'mset', values.mset, pairs),
+  onKeys('write', 'set', -3, 'msetnx', values.msetnx, pairs),
+  onKeys('write', 'incr_decr', 2, 'incr', values.incr),
+  onKeys('write', 'incr_decr', 3, 'incrby', values.incrby),
+  onKeys('write', 'incr_decr', 2, 'decr', values.decr),
+  onKeys('write', 'incr_decr', 3, 'decrby', values.decrby),
+  onKeys('write', 'incr_decr', 3, 'incrbyfloat', values.incrbyfloat),
+  onKeys('write', 'del', -2, 'del', keys.del, allKeys),
+  onKeys('write', 'del', -2, 'unlink', keys.del, allKeys),
+  onKeys('write', 'other', -3, 'expire', keys.expire),
+  onKeys('write', 'other', -3, 'pexpire', keys.pexpire),
+  onKeys('write', 'other', -3, 'expireat', keys.expireat),
+  onKeys('write', 'other', -3, 'pexpireat', keys.pexpireat),
+  onKeys('write', 'other', 2, 'persist', keys.persist),
+  without('keyspace', 'keys', 2, 'keys'),
+  without('keyspace', 'scan', -2, 'scan'),
+  without('keyspace', 'other', 1, 'dbsize'),
+  without('keyspace', 'other', 1, 'randomkey'),
+  without('transaction', 'other', 1, 'multi'),
+  without('transaction', 'other', 1, 'exec'),
+  without('transaction', 'other', 1, 'discard'),
+  { ...without('transaction', 'other', -2, 'watch'), places: allKeys },
+  without('transaction', 'other', 1, 'unwatch'),
+  without('connection', 'ping', -1, 'ping'),
+  without('connection', 'other', 2, 'echo'),
+  without('connection', 'other', -1, 'hello'),
+  without('connection', 'other', -2, 'auth'),
+  without('connection', 'other', 2, 'select'),
+  without('connection', 'other', -1, 'quit'),
+  without('connection', 'other', 1, 'reset'),
+  without('connection', 'other', -1, 'command'),
+  without('connection', 'other', -1, 'info'),
+  without('connection', 'other', -2, 'client'),
+];
+
+/** By name, in small letters. */
+export const commands: ReadonlyMap<string, Command> = new Map(list.map((command) => [command.name, command]));
+
+/** Commands of Redis that are refused, by the counter that they belong to all the same. */
+const refusedFields: readonly (readonly [RedisField, string])[] = [
+  ['sort', 'sort sort_ro'],
+  ['lreqm', 'lrem'],
+  ['sunion', 'sunion sunionstore'],
+  [
+    'lists',
+    'blmove blmpop blpop brpop brpoplpush lindex linsert llen lmove lmpop lpop lpos lpush lpushx lrange lset ltrim rpop rpoplpush rpush rpushx',
+  ],
+  [
+    'sets',
+    'sadd scard sdiff sdiffstore sinter sintercard sinterstore sismember smembers smismember smove spop srandmember srem sscan',
+  ],
+  [
+    'hashes',
+    'hdel hexists hget hgetall hincrby hincrbyfloat hkeys hlen hmget hmset hrandfield hscan hset hsetnx hstrlen hvals',
+  ],
+  [
+    'sortedsets',
+    'bzmpop bzpopmax bzpopmin zadd zcard zcount zdiff zdiffstore zincrby zinter zintercard zinterstore zlexcount zmpop zmscore zpopmax zpopmin zrandmember zrange zrangebylex zrangebyscore zrangestore zrank zrem zremrangebylex zremrangebyrank zremrangebyscore zrevrange zrevrangebylex zrevrangebyscore zrevrank zscan zscore zunion zunionstore',
+  ],
+];
+
+const fieldsOfRefused: ReadonlyMap<string, RedisField> = new Map(
+  refusedFields.flatMap(([field, names]) => names.split(' ').map((name) => [name, field] as const)),
+);
+
+/** The counter of a command by its name in small letters, known or not. */
+export function fieldOf(name: string): RedisField {
+  return commands.get(name)?.field ?? fieldsOfRefused.get(name) ?? 'other';
+}
+
+export function hasArity({ arity }: Command, count: number): boolean {
+  return arity >= 0 ? count === arity : count >= -arity;
+}
+
+/** The arguments that are keys. */
+export function* keysOf({ places }: Command, request: readonly Buffer[]): Generator<Buffer, void, undefined> {
+  if (places === undefined) return;
+  const last = places.last < 0 ? request.length + places.last : places.last;
+  for (let at = places.first; at <= last; at += places.step) {
+    const key = request[at];
+    if (key !== undefined) yield key;
+  }
+}

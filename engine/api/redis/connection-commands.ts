@@ -1,0 +1,301 @@
+/**
+ * Commands about the connection itself: who talks, in which version, with what name; and what the server is. They are
+ * answered at once.
+ */
+import type { Command } from './commands.ts';
+import { commands } from './commands.ts';
+import { mustReadInteger } from './numbers.ts';
+import { Refusal, texts, unknownSubcommand, wrongArity } from './refusals.ts';
+import type { RespVersion } from './replies.ts';
+import {
+  arrayReply,
+  bulkReply,
+  emptyArray,
+  integerReply,
+  mapReply,
+  nilArrayReply,
+  nilReply,
+  okReply,
+  plainTextReply,
+  pongReply,
+  simpleReply,
+  textReply,
+} from './replies.ts';
+import type { Request } from './request-reader.ts';
+import { argument } from './value-commands.ts';
+
+/** The version of Redis whose commands and words these are. */
+export const redisVersion = '7.0.15';
+
+/** What one connection is, as CLIENT, HELLO and INFO tell it. */
+export interface ConnectionState {
+  readonly id: number;
+  readonly remote: string;
+  readonly sinceUs: number;
+  version: RespVersion;
+  name: string;
+  libraryName: string;
+  libraryVersion: string;
+  lastCommand: string;
+}
+
+/** The listener around the connection. */
+export interface ListenerState {
+  readonly node: string;
+  readonly productVersion: string;
+  readonly bucket: string;
+  readonly startedUs: number;
+  nowUs(): number;
+  connections(): Iterable<ConnectionState>;
+  /** Bytes of names and passwords, compared by the listener; true when they open it. */
+  authenticate(user: string, password: Buffer): boolean;
+  /** Whether anybody may come in without. */
+  readonly open: boolean;
+}
+
+/** Answers a connection command. Throws `Refusal`. QUIT, RESET and AUTH's effects are the session's. */
+export function answerConnection(
+  { name }: Command,
+  request: Request,
+  state: ConnectionState,
+  listener: ListenerState,
+): Buffer {
+  switch (name) {
+    case 'ping':
+      if (request.length > 2) throw wrongArity('ping');
+      return request.length === 2 ? bulkReply(argument(request, 1)) : pongReply;
+    case 'echo':
+      return bulkReply(argument(request, 1));
+    case 'select':
+      if (mustReadInteger(request[1]) !== 0n) throw new Refusal('ERR DB index is out of range');
+      return okReply;
+    case 'command':
+      return answerCommand(request, state.version);
+    case 'info':
+      return plainTextReply(state.version, infoText(request, listener));
+    case 'client':
+      return answerClient(request, state, listener);
+    default:
+      throw new Refusal(texts.syntax);
+  }
+}
+
+/** HELLO's options: the version asked for, a user with a password, a name. Throws `Refusal`. */
+export function helloOptions(request: Request): {
+  readonly version: RespVersion | undefined;
+  readonly user: string | undefined;
+  readonly password: Buffer;
+  readonly name: string | undefined;
+} {
+  let version: RespVersion | undefined;
+  let user: string | undefined;
+  let name: string | undefined;
+  let password: Buffer = Buffer.alloc(0);
+  if (request.length > 1) {
+    const given = argument(request, 1).toString('latin1');
+    if (!/^-?[0-9]{1,18}$/.test(given)) {
+      throw new Refusal('ERR Protocol version is not an integer or out of range');
+    }
+    if (given !== '2' && given !== '3') throw new Refusal('NOPROTO unsupported protocol version');
+    version = given === '2' ? 2 : 3;
+  }
+  for (let at = 2; at < request.length; at++) {
+    const word = argument(request, at).toString('latin1').toUpperCase();
+    if (word === 'AUTH' && at + 2 < request.length) {
+      user = argument(request, at + 1).toString('utf8');
+      password = argument(request, at + 2);
+      at += 2;
+    } else if (word === 'SETNAME' && at + 1 < request.length) {
+      name = mustBeName(argument(request, at + 1));
+      at += 1;
+    } else
+      throw new Refusal(`ERR Syntax error in HELLO option '${argument(request, at).toString('latin1')}'`);
+  }
+  return { version, user, password, name };
+}
+
+export function helloReply({ version, id }: ConnectionState): Buffer {
+  return mapReply(version, [
+    ...[textReply('server'), textReply('redis')],
+    ...[textReply('version'), textReply(redisVersion)],
+    ...[textReply('proto'), integerReply(version)],
+    ...[textReply('id'), integerReply(id)],
+    ...[textReply('mode'), textReply('standalone')],
+    ...[textReply('role'), textReply('master')],
+    ...[textReply('modules'), emptyArray],
+  ]);
+}
+
+function mustBeName(bytes: Buffer): string {
+  for (const byte of bytes) {
+    if (byte >= 0x21 && byte <= 0x7e) continue;
+    throw new Refusal('ERR Client names cannot contain spaces, newlines or special characters.');
+  }
+  return bytes.toString('latin1');
+}
+
+function answerClient(request: Request, state: ConnectionState, listener: ListenerState): Buffer {
+  const given = argument(request, 1).toString('latin1');
+  const subcommand = given.toUpperCase();
+  const arity = clientArities.get(subcommand);
+  if (arity === undefined) throw unknownSubcommand('CLIENT', given);
+  if (arity >= 0 ? request.length !== arity : request.length < -arity) {
+    throw wrongArity(`client|${given.toLowerCase()}`);
+  }
+  switch (subcommand) {
+    case 'SETNAME':
+      state.name = mustBeName(argument(request, 2));
+      return okReply;
+    case 'GETNAME':
+      return state.name === '' ? nilReply(state.version) : textReply(state.name);
+    case 'ID':
+      return integerReply(state.id);
+    case 'SETINFO':
+      return setInfo(request, state);
+    case 'INFO':
+      return plainTextReply(state.version, `${describe(state, listener)}\n`);
+    case 'LIST':
+      return plainTextReply(
+        state.version,
+        [...listener.connections()].map((one) => `${describe(one, listener)}\n`).join(''),
+      );
+    case 'NO-EVICT':
+    case 'NO-TOUCH':
+      return mustBeOnOrOff(argument(request, 2));
+    case 'REPLY':
+      // To keep silent would take replies apart from their commands; nobody's library asks for it unasked.
+      if (argument(request, 2).toString('latin1').toUpperCase() === 'ON') return okReply;
+      throw new Refusal('ERR CLIENT REPLY OFF and SKIP are not supported');
+    default:
+      return arrayReply(clientHelp.map((line) => simpleReply(line)));
+  }
+}
+
+const clientArities: ReadonlyMap<string, number> = new Map([
+  ['SETNAME', 3],
+  ['GETNAME', 2],
+  ['ID', 2],
+  ['SETINFO', 4],
+  ['INFO', 2],
+  ['LIST', -2],
+  ['NO-EVICT', 3],
+  ['NO-TOUCH', 3],
+  ['REPLY', 3],
+  ['HELP', 2],
+]);
+
+const clientHelp: readonly string[] = [
+  'CLIENT <subcommand> [<arg> ...]. Subcommands are:',
+  'GETNAME, SETNAME <name>, ID, INFO, LIST, SETINFO <LIB-NAME|LIB-VER> <value>, NO-EVICT <ON|OFF>,',
+  'NO-TOUCH <ON|OFF>, REPLY ON, HELP',
+];
+
+function setInfo(request: Request, state: ConnectionState): Buffer {
+  const attribute = argument(request, 2).toString('latin1').toUpperCase();
+  const value = mustBeName(argument(request, 3));
+  if (attribute === 'LIB-NAME') state.libraryName = value;
+  else if (attribute === 'LIB-VER') state.libraryVersion = value;
+  else throw new Refusal(`ERR Unrecognized option '${argument(request, 2).toString('latin1')}'`);
+  return okReply;
+}
+
+function mustBeOnOrOff(word: Buffer): Buffer {
+  const given = word.toString('latin1').toUpperCase();
+  if (given !== 'ON' && given !== 'OFF') throw new Refusal(texts.syntax);
+  return okReply;
+}
+
+function describe(state: ConnectionState, listener: ListenerState): string {
+  const ageSeconds = Math.floor((listener.nowUs() - state.sinceUs) / 1_000_000);
+  return [
+    `id=${state.id} addr=${state.remote} name=${state.name} age=${ageSeconds} db=0`,
+    `resp=${state.version} cmd=${state.lastCommand} lib-name=${state.libraryName} lib-ver=${state.libraryVersion}`,
+  ].join(' ');
+}
+
+/** The sections that clients look into; an unknown one is empty, as in Redis. */
+function infoText(request: Request, listener: ListenerState): string {
+  const uptimeSeconds = Math.floor((listener.nowUs() - listener.startedUs) / 1_000_000);
+  const sections: readonly (readonly [string, readonly string[]])[] = [
+    [
+      'Server',
+      [
+        `redis_version:${redisVersion}`,
+        'redis_mode:standalone',
+        `lockstep_version:${listener.productVersion}`,
+        `lockstep_node:${listener.node}`,
+        `lockstep_bucket:${listener.bucket}`,
+        `uptime_in_seconds:${uptimeSeconds}`,
+      ],
+    ],
+    ['Clients', [`connected_clients:${[...listener.connections()].length}`]],
+    ['Persistence', ['loading:0']],
+    ['Replication', ['role:master', 'connected_slaves:0']],
+    ['Cluster', ['cluster_enabled:0']],
+  ];
+  const asked = request.slice(1).map((name) => name.toString('latin1').toLowerCase());
+  const all = asked.length === 0 || asked.some((name) => ['default', 'all', 'everything'].includes(name));
+  return sections
+    .filter(([title]) => all || asked.includes(title.toLowerCase()))
+    .map(([title, lines]) => [`# ${title}`, ...lines, ''].join('\r\n'))
+    .join('\r\n');
+}
+
+function answerCommand(request: Request, version: RespVersion): Buffer {
+  if (request.length === 1) return arrayReply([...commands.values()].map(describeCommand));
+  const given = argument(request, 1).toString('latin1');
+  const named = request.slice(2).map((name) => name.toString('latin1').toLowerCase());
+  switch (given.toUpperCase()) {
+    case 'COUNT':
+      return integerReply(commands.size);
+    case 'LIST':
+      return arrayReply([...commands.keys()].map(textReply));
+    case 'INFO':
+      return arrayReply(
+        (named.length === 0 ? [...commands.keys()] : named).map((name) => {
+          const command = commands.get(name);
+          return command === undefined ? nilArrayReply(version) : describeCommand(command);
+        }),
+      );
+    case 'DOCS':
+      return mapReply(
+        version,
+        named.length === 0 ? [...commands.values()].flatMap(docsOf) : docsOfNamed(named),
+      );
+    default:
+      throw unknownSubcommand('COMMAND', given);
+  }
+
+  function docsOfNamed(names: readonly string[]): readonly Buffer[] {
+    return names.flatMap((name) => {
+      const command = commands.get(name);
+      return command === undefined ? [] : docsOf(command);
+    });
+  }
+
+  function docsOf(command: Command): readonly Buffer[] {
+    return [textReply(command.name), mapReply(version, [textReply('group'), textReply(groupOf(command))])];
+  }
+}
+
+function groupOf({ kind }: Command): string {
+  if (kind === 'connection') return 'connection';
+  if (kind === 'transaction') return 'transactions';
+  return kind === 'keyspace' ? 'generic' : 'string';
+}
+
+/** Name, arity, flags, first and last key, step; then categories, tips, key specifications and subcommands. */
+function describeCommand({ name, arity, kind, places }: Command): Buffer {
+  const flags =
+    kind === 'write' ? ['write'] : kind === 'read' || kind === 'keyspace' ? ['readonly'] : ['fast'];
+  const { first, last, step } = places ?? { first: 0, last: 0, step: 0 };
+  return arrayReply([
+    textReply(name),
+    integerReply(arity),
+    arrayReply(flags.map(simpleReply)),
+    integerReply(first),
+    integerReply(last),
+    integerReply(step),
+    ...[emptyArray, emptyArray, emptyArray, emptyArray],
+  ]);
+}

@@ -1,0 +1,225 @@
+/**
+ * What one client has said so far, and what its next command therefore is: its transaction, its watched keys, its name
+ * and version. Plans, and does what needs no replica; the session decides when the rest runs.
+ */
+import { asLockstepError } from '../../base/errors.ts';
+import type { ObjectKey } from '../../base/object-key.ts';
+import type { Step, Watched } from './batches.ts';
+import type { Command } from './commands.ts';
+import { hasArity, keysOf } from './commands.ts';
+import type { ConnectionState } from './connection-commands.ts';
+import { answerConnection, helloOptions, helloReply } from './connection-commands.ts';
+import type { Purpose } from './exchange.ts';
+import { keyOf } from './parts.ts';
+import { Refusal, refusalText, texts, wrongArity } from './refusals.ts';
+import { errorReply, okReply, queuedReply, simpleReply } from './replies.ts';
+import type { Request } from './request-reader.ts';
+import type { SessionRooms } from './rooms.ts';
+
+/** What is to be done with a command. */
+export type Plan =
+  /** It has been done. */
+  | { readonly kind: 'answer'; readonly reply: Buffer; readonly ends: boolean }
+  | { readonly kind: 'read' | 'write'; readonly key: ObjectKey }
+  /** A task of its own, when nothing else of this connection is under way. */
+  | { readonly kind: 'alone'; readonly task: Task; readonly purpose: Purpose };
+
+export type Task = 'steps' | 'exec' | 'watch' | 'unwatch' | 'walk';
+
+/** What MULTI began. */
+interface Multi {
+  readonly steps: Step[];
+  /** A command was refused: EXEC will be too. */
+  spoilt: boolean;
+  bytes: number;
+}
+
+export class Conversation {
+  readonly state: ConnectionState;
+  readonly #rooms: SessionRooms;
+  #multi: Multi | undefined;
+  #authenticated: boolean;
+  watched: readonly Watched[] = [];
+
+  constructor(rooms: SessionRooms, state: ConnectionState) {
+    this.#rooms = rooms;
+    this.state = state;
+    this.#authenticated = rooms.listener.open;
+  }
+
+  /** Throws `Refusal` or `LockstepError`; `refused` says what to answer then. */
+  plan(command: Command, request: Request): Plan {
+    const { name } = command;
+    if (!hasArity(command, request.length)) throw wrongArity(name);
+    if (!this.#authenticated && !beforeAuthentication.includes(name)) {
+      throw new Refusal('NOAUTH Authentication required.');
+    }
+    if (this.#multi !== undefined && !neverQueued.includes(name)) {
+      return answer(this.#queue(this.#multi, command, request));
+    }
+    this.state.lastCommand = name;
+    switch (command.kind) {
+      case 'connection':
+        return answer(this.#connectionReply(command, request), name === 'quit');
+      case 'transaction':
+        return this.#planTransactional(name);
+      case 'keyspace':
+        return { kind: 'alone', task: 'walk', purpose: 'read' };
+      case 'read':
+      case 'write':
+        this.#checkSizes(command, request);
+        if (!isOnOneKey(command, request)) return { kind: 'alone', task: 'steps', purpose: command.kind };
+        return { kind: command.kind, key: keyOf(this.#rooms.parts, request[1] ?? noBytes) };
+    }
+  }
+
+  /** The answer to a command that was refused, after what that does to the transaction it stands in. */
+  refused({ name }: Command, caught: unknown): Buffer {
+    const text = caught instanceof Refusal ? caught.message : refusalText(asLockstepError(caught));
+    if (name === 'exec' && text !== texts.noMulti) {
+      this.#forgetTransaction();
+      const why = text.slice(text.indexOf(' ') + 1);
+      return errorReply(`EXECABORT Transaction discarded because of: ${why}`);
+    }
+    if (name !== 'multi' && name !== 'watch') this.spoil();
+    return errorReply(text);
+  }
+
+  /** A command of the transaction was none. */
+  spoil(): void {
+    if (this.#multi !== undefined) this.#multi.spoilt = true;
+  }
+
+  /** What EXEC carries out; from now on there is no transaction. */
+  takeTransaction(): { readonly steps: readonly Step[]; readonly watched: readonly Watched[] } {
+    const taken = { steps: this.#multi?.steps ?? [], watched: this.watched };
+    this.#forgetTransaction();
+    return taken;
+  }
+
+  #forgetTransaction(): void {
+    this.#multi = undefined;
+    this.watched = [];
+  }
+
+  #planTransactional(name: string): Plan {
+    switch (name) {
+      case 'multi':
+        if (this.#multi !== undefined) throw new Refusal('ERR MULTI calls can not be nested');
+        this.#multi = { steps: [], spoilt: false, bytes: 0 };
+        return answer(okReply);
+      case 'discard':
+        if (this.#multi === undefined) throw new Refusal('ERR DISCARD without MULTI');
+        this.#forgetTransaction();
+        return answer(okReply);
+      case 'watch':
+        if (this.#multi !== undefined) throw new Refusal('ERR WATCH inside MULTI is not allowed');
+        return { kind: 'alone', task: 'watch', purpose: 'read' };
+      case 'unwatch':
+        // A WATCH before it may still be under way.
+        return { kind: 'alone', task: 'unwatch', purpose: undefined };
+      default:
+        return this.#planExec();
+    }
+  }
+
+  #planExec(): Plan {
+    const multi = this.#multi;
+    if (multi === undefined) throw new Refusal(texts.noMulti);
+    if (multi.spoilt) {
+      this.#forgetTransaction();
+      return answer(errorReply(texts.execAbort));
+    }
+    const writes = multi.steps.some((step) => step.command.kind === 'write');
+    const touches = multi.steps.some((step) => step.immediate === undefined);
+    const purpose = writes ? 'write' : touches || this.watched.length > 0 ? 'read' : undefined;
+    return { kind: 'alone', task: 'exec', purpose };
+  }
+
+  #queue(multi: Multi, command: Command, request: Request): Buffer {
+    const { parts, limits } = this.#rooms;
+    if (command.kind === 'keyspace' || command.name === 'hello' || command.name === 'auth') {
+      throw new Refusal('ERR Command not allowed inside a transaction');
+    }
+    this.#checkSizes(command, request);
+    for (const key of keysOf(command, request)) keyOf(parts, key);
+    for (const one of request) multi.bytes += one.length;
+    if (multi.steps.length >= limits.queuedMax || multi.bytes > limits.requestBytesMax) {
+      const most = `${limits.queuedMax} commands and ${limits.requestBytesMax} bytes`;
+      throw new Refusal(`ERR a transaction holds at most ${most}`);
+    }
+    multi.steps.push({ command, request, immediate: this.#immediateReply(command, request) });
+    return queuedReply;
+  }
+
+  /** The reply of a queued command that needs no keys. */
+  #immediateReply(command: Command, request: Request): Buffer | undefined {
+    if (command.kind !== 'connection') return undefined;
+    try {
+      return this.#connectionReply(command, request);
+    } catch (caught) {
+      if (!(caught instanceof Refusal)) throw caught;
+      return errorReply(caught.message);
+    }
+  }
+
+  /** What is too large is refused before it can spoil a turn that others share. */
+  #checkSizes({ kind }: Command, request: Request): void {
+    const { valueBytesMax } = this.#rooms.parts.limits;
+    if (kind !== 'write') return;
+    for (const one of request) if (one.length > valueBytesMax) throw new Refusal(texts.tooLong);
+  }
+
+  #connectionReply(command: Command, request: Request): Buffer {
+    switch (command.name) {
+      case 'quit':
+        return okReply;
+      case 'reset':
+        this.#forgetTransaction();
+        this.state.version = 2;
+        this.state.name = '';
+        this.#authenticated = this.#rooms.listener.open;
+        return simpleReply('RESET');
+      case 'auth':
+        return this.#authenticate(request);
+      case 'hello':
+        return this.#hello(request);
+      default:
+        return answerConnection(command, request, this.state, this.#rooms.listener);
+    }
+  }
+
+  #authenticate(request: Request): Buffer {
+    if (request.length > 3) throw new Refusal(texts.syntax);
+    if (request.length === 2 && this.#rooms.listener.open) throw new Refusal(texts.noPassword);
+    const user = request.length === 3 ? (request[1] ?? noBytes).toString('utf8') : 'default';
+    this.#logIn(user, request.at(-1) ?? noBytes);
+    return okReply;
+  }
+
+  #logIn(user: string, password: Buffer): void {
+    if (!this.#rooms.listener.authenticate(user, password)) throw new Refusal(texts.wrongPassword);
+    this.#authenticated = true;
+  }
+
+  #hello(request: Request): Buffer {
+    const { version, user, password, name } = helloOptions(request);
+    if (user !== undefined) this.#logIn(user, password);
+    if (!this.#authenticated) throw new Refusal(texts.helloNoAuth);
+    if (version !== undefined) this.state.version = version;
+    if (name !== undefined) this.state.name = name;
+    return helloReply(this.state);
+  }
+}
+
+const noBytes = Buffer.alloc(0);
+const beforeAuthentication: readonly string[] = ['auth', 'hello', 'quit', 'reset'];
+const neverQueued: readonly string[] = ['exec', 'discard', 'multi', 'watch', 'quit', 'reset'];
+
+function answer(reply: Buffer, ends = false): Plan {
+  return { kind: 'answer', reply, ends };
+}
+
+function isOnOneKey({ places }: Command, request: Request): boolean {
+  return places?.last === 1 || (places?.step === 1 && request.length === 2);
+}

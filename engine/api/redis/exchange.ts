@@ -1,0 +1,61 @@
+/** One command of a connection, from its beginning to its reply. */
+import type { LockstepError } from '../../base/errors.ts';
+import type { PackedKey } from '../../base/object-key.ts';
+import type { Command } from './commands.ts';
+import type { RespVersion } from './replies.ts';
+import type { Request } from './request-reader.ts';
+import type { Edit } from './turns.ts';
+
+/** What a command does about the order of commands: `alone` runs when nothing else does. */
+export type Order = 'free' | 'read' | 'write' | 'alone';
+
+/** What a request is counted as; undefined: not as a request for objects. */
+export type Purpose = 'read' | 'write' | undefined;
+
+/** Whose exchange it is. */
+export interface ExchangeOwner {
+  settled(exchange: Exchange, reply: Buffer): void;
+  failed(exchange: Exchange, error: LockstepError | undefined, text: string): void;
+}
+
+export class Exchange implements Edit {
+  readonly command: Command;
+  readonly request: Request;
+  readonly version: RespVersion;
+  readonly order: Order;
+  /** Of the one key that it reads or writes. */
+  readonly key: PackedKey | undefined;
+  readonly startUs: number;
+  readonly purpose: Purpose;
+  /** The reply, while it waits for those before it. */
+  reply: Buffer | undefined;
+  readonly #owner: ExchangeOwner;
+
+  constructor(
+    owner: ExchangeOwner,
+    command: Command,
+    request: Request,
+    version: RespVersion,
+    order: Order,
+    key: PackedKey | undefined,
+    startUs: number,
+    purpose: Purpose,
+  ) {
+    this.#owner = owner;
+    this.command = command;
+    this.request = request;
+    this.version = version;
+    this.order = order;
+    this.key = key;
+    this.startUs = startUs;
+    this.purpose = purpose;
+  }
+
+  settle(reply: Buffer): void {
+    this.#owner.settled(this, reply);
+  }
+
+  fail(error: LockstepError | undefined, text: string): void {
+    this.#owner.failed(this, error, text);
+  }
+}

@@ -1,0 +1,41 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { compileGlob } from './glob.ts';
+
+function matches(pattern: string, name: string): boolean {
+  return compileGlob(Buffer.from(pattern))(name);
+}
+
+/** The dumb twin: tries everything. */
+function naive(pattern: string, name: string): boolean {
+  const [first] = pattern;
+  if (first === undefined) return name === '';
+  if (first === '*') return naive(pattern.slice(1), name) || (name !== '' && naive(pattern, name.slice(1)));
+  return name !== '' && (first === '?' || first === name[0]) && naive(pattern.slice(1), name.slice(1));
+}
+
+test('stars and question marks match as trying everything does', () => {
+  const pattern = fc.string({ unit: fc.constantFrom('a', 'b', '*', '?'), maxLength: 8 });
+  const name = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 8 });
+  fc.assert(
+    fc.property(pattern, name, (one, other) => {
+      expect(matches(one, other)).toBe(naive(one, other));
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('sets, ranges and escapes', () => {
+  expect(matches('h[ae]llo', 'hallo')).toBe(true);
+  expect(matches('h[ae]llo', 'hillo')).toBe(false);
+  expect(matches('h[^e]llo', 'hallo')).toBe(true);
+  expect(matches('[a-c]*', 'beta')).toBe(true);
+  expect(matches('[c-a]', 'b')).toBe(true);
+  expect(matches(String.raw`a\*b`, 'a*b')).toBe(true);
+  expect(matches(String.raw`a\*b`, 'axb')).toBe(false);
+  expect(matches('[ab', 'a')).toBe(true);
+});
+
+test('a pattern of many stars takes no more than pattern times name', () => {
+  expect(matches('*a'.repeat(30) + 'b', 'a'.repeat(5000))).toBe(false);
+});

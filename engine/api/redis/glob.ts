@@ -1,0 +1,82 @@
+/**
+ * Patterns as KEYS and SCAN take them: `*`, `?`, `[abc]`, `[^a-z]`, `\` before a character that stands for itself. They
+ * are matched by a table of steps in time of at most pattern by name, never by a regular expression that could run away.
+ */
+
+type Step = { readonly kind: 'any' } | { readonly kind: 'one'; readonly matches: (code: number) => boolean };
+
+/** The test of a name (a byte string) against a pattern's bytes. */
+export function compileGlob(pattern: Buffer): (name: string) => boolean {
+  const steps = stepsOf(pattern);
+  return (name) => matchSteps(steps, name);
+}
+
+function stepsOf(pattern: Buffer): readonly Step[] {
+  const steps: Step[] = [];
+  for (let at = 0; at < pattern.length; at++) {
+    const code = pattern[at] ?? 0;
+    if (code === star) {
+      if (steps.at(-1)?.kind !== 'any') steps.push({ kind: 'any' });
+    } else if (code === questionMark) steps.push({ kind: 'one', matches: () => true });
+    else if (code === openBracket) {
+      const { matches, end } = classAt(pattern, at + 1);
+      steps.push({ kind: 'one', matches });
+      at = end;
+    } else {
+      const literal = code === backslash && at + 1 < pattern.length ? (pattern[(at += 1)] ?? 0) : code;
+      steps.push({ kind: 'one', matches: (other) => other === literal });
+    }
+  }
+  return steps;
+}
+
+/** A set of characters; one that is not closed goes on to the end, as in Redis. `end`: its last character. */
+function classAt(pattern: Buffer, from: number): { matches: (code: number) => boolean; end: number } {
+  const negated = pattern[from] === caret;
+  const ranges: (readonly [number, number])[] = [];
+  let at = negated ? from + 1 : from;
+  for (; at < pattern.length && pattern[at] !== closeBracket; at++) {
+    if (pattern[at] === backslash && at + 1 < pattern.length) at += 1;
+    const first = pattern[at] ?? 0;
+    if (pattern[at + 1] === dash && at + 2 < pattern.length && pattern[at + 2] !== closeBracket) {
+      const last = pattern[at + 2] ?? 0;
+      ranges.push([Math.min(first, last), Math.max(first, last)]);
+      at += 2;
+    } else ranges.push([first, first]);
+  }
+  const inside = (code: number): boolean => ranges.some(([low, high]) => code >= low && code <= high);
+  return { matches: negated ? (code) => !inside(code) : inside, end: Math.min(at, pattern.length - 1) };
+}
+
+/** Goes back to the last `*` only: what an earlier one could still take, the last one can take too. */
+function matchSteps(steps: readonly Step[], name: string): boolean {
+  let step = 0;
+  let at = 0;
+  let starStep = -1;
+  let starAt = 0;
+  while (at < name.length) {
+    const next = steps[step];
+    if (next?.kind === 'any') {
+      starStep = step;
+      starAt = at;
+      step += 1;
+    } else if (next?.matches(name.charCodeAt(at)) === true) {
+      step += 1;
+      at += 1;
+    } else if (starStep >= 0) {
+      starAt += 1;
+      at = starAt;
+      step = starStep + 1;
+    } else return false;
+  }
+  while (steps[step]?.kind === 'any') step += 1;
+  return step === steps.length;
+}
+
+const star = 0x2a;
+const questionMark = 0x3f;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const backslash = 0x5c;
+const caret = 0x5e;
+const dash = 0x2d;

@@ -1,0 +1,148 @@
+/**
+ * Commands over all keys: KEYS, SCAN, DBSIZE, RANDOMKEY. They read the whole cluster, as a listing does: a key written or
+ * deleted a moment ago may be missed or met.
+ */
+import type { ByteString, Token } from '../../base/ids.ts';
+import type { Io } from '../../io/io.ts';
+import type { Command } from './commands.ts';
+import { compileGlob } from './glob.ts';
+import { mustReadInteger } from './numbers.ts';
+import { Refusal, texts } from './refusals.ts';
+import type { RespVersion } from './replies.ts';
+import { arrayReply, bulkReply, integerReply, nilReply, textReply } from './replies.ts';
+import type { Request } from './request-reader.ts';
+import { argument } from './value-commands.ts';
+
+/** A key and its place on the ring. */
+export interface ListedKey {
+  readonly name: ByteString;
+  readonly token: Token;
+}
+
+/** The keys of the bucket that hold a value, in the order of their tokens, from the first at or after `from` on. */
+export type ListKeys = (from: Token, deadlineUs: number) => AsyncIterable<readonly ListedKey[]>;
+
+/** SCAN's COUNT when it is not given, as in Redis. */
+const countDefault = 10;
+
+export interface ScanOptions {
+  readonly matches: (name: ByteString) => boolean;
+  readonly count: number;
+}
+
+export class Keyspace {
+  readonly #io: Pick<Io, 'clock' | 'random'>;
+  readonly #list: ListKeys;
+  readonly #timeoutMs: number;
+
+  constructor(io: Pick<Io, 'clock' | 'random'>, list: ListKeys, timeoutMs: number) {
+    this.#io = io;
+    this.#list = list;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Rejects with `Refusal`, or with the `LockstepError` of a listing. */
+  async answer(command: Command, request: Request, version: RespVersion): Promise<Buffer> {
+    switch (command.name) {
+      case 'keys':
+        return this.#keys(argument(request, 1));
+      case 'scan':
+        return this.#scan(request);
+      case 'dbsize':
+        return integerReply(await this.#count());
+      default:
+        return this.#any(version);
+    }
+  }
+
+  async #keys(pattern: Buffer): Promise<Buffer> {
+    const matches = compileGlob(pattern);
+    const found: Buffer[] = [];
+    for await (const page of this.#pages(firstToken)) {
+      for (const { name } of page) if (matches(name)) found.push(nameReply(name));
+    }
+    return arrayReply(found);
+  }
+
+  async #count(): Promise<number> {
+    let count = 0;
+    for await (const page of this.#pages(firstToken)) count += page.length;
+    return count;
+  }
+
+  /**
+   * The cursor is the token where to go on, so it stays good whatever happens between two calls and whichever node is
+   * asked. Keys of one token come together: a call may return more than COUNT.
+   */
+  async #scan(request: Request): Promise<Buffer> {
+    const from = cursorOf(argument(request, 1));
+    const { matches, count } = scanOptions(request);
+    const found: Buffer[] = [];
+    let seen = 0;
+    let last: Token | undefined;
+    for await (const page of this.#pages(from)) {
+      for (const { name, token } of page) {
+        // Beyond `count`, up to the end of the token that is being listed.
+        if (seen >= count && token !== last) return scanReply(token, found);
+        seen += 1;
+        last = token;
+        if (matches(name)) found.push(nameReply(name));
+      }
+    }
+    return scanReply(0, found);
+  }
+
+  /** The first key at or after a random place. */
+  async #any(version: RespVersion): Promise<Buffer> {
+    const from = this.#io.random.u32() as Token;
+    for (const start of [from, firstToken]) {
+      for await (const [first] of this.#pages(start)) {
+        if (first !== undefined) return nameReply(first.name);
+      }
+    }
+    return nilReply(version);
+  }
+
+  #pages(from: Token): AsyncIterable<readonly ListedKey[]> {
+    return this.#list(from, this.#io.clock.nowUs() + this.#timeoutMs * 1000);
+  }
+}
+
+const firstToken = 0 as Token;
+
+function nameReply(name: ByteString): Buffer {
+  return bulkReply(Buffer.from(name, 'latin1'));
+}
+
+function scanReply(cursor: number, found: readonly Buffer[]): Buffer {
+  return arrayReply([textReply(String(cursor)), arrayReply(found)]);
+}
+
+/** 0 begins; any other number is a token that an earlier call answered. */
+function cursorOf(given: Buffer): Token {
+  const text = given.toString('latin1');
+  if (!/^[0-9]{1,10}$/.test(text) || Number(text) > 0xffffffff) throw new Refusal('ERR invalid cursor');
+  return Number(text) as Token;
+}
+
+function scanOptions(request: Request): ScanOptions {
+  let matches: ScanOptions['matches'] = () => true;
+  let count = countDefault;
+  for (let at = 2; at < request.length; at += 2) {
+    const word = argument(request, at).toString('latin1').toUpperCase();
+    if (at + 1 >= request.length) throw new Refusal(texts.syntax);
+    const value = argument(request, at + 1);
+    if (word === 'MATCH') matches = compileGlob(value);
+    else if (word === 'COUNT') count = countOf(value);
+    else if (word === 'TYPE') {
+      if (value.toString('latin1').toLowerCase() !== 'string') matches = () => false;
+    } else throw new Refusal(texts.syntax);
+  }
+  return { matches, count };
+}
+
+function countOf(value: Buffer): number {
+  const count = mustReadInteger(value);
+  if (count < 1n) throw new Refusal(texts.syntax);
+  return Number(count > 1_000_000n ? 1_000_000n : count);
+}

@@ -1,0 +1,106 @@
+/**
+ * The Redis protocol's listener: accepts connections up to a limit, gives each a session, and closes them in order.
+ */
+import { Deferred } from '../../base/deferred.ts';
+import { LockstepError } from '../../base/errors.ts';
+import { textOf } from '../../base/ids.ts';
+import type { Address, Connection, Listener } from '../../io/network.ts';
+import { Batches } from './batches.ts';
+import type { ConnectionState, ListenerState } from './connection-commands.ts';
+import type { Keyspace } from './keyspace.ts';
+import type { RedisParts } from './parts.ts';
+import type { SessionLimits, SessionRooms } from './rooms.ts';
+import { Session } from './session.ts';
+import { KeyTurns } from './turns.ts';
+
+export interface RedisLimits extends SessionLimits {
+  /** Connections open at most; further ones are told so and closed. */
+  readonly connectionCountMax: number;
+}
+
+export class RedisServer {
+  readonly #parts: RedisParts;
+  readonly #limits: RedisLimits;
+  readonly #rooms: SessionRooms;
+  readonly #sessions = new Set<Session>();
+  #listener: Listener | undefined;
+  #nextId = 1;
+  #stopping = false;
+  /** Resolved when the last connection of a stopping server is over. */
+  readonly #emptied = new Deferred<void>();
+
+  constructor(parts: RedisParts, limits: RedisLimits, keyspace: Keyspace | undefined) {
+    this.#parts = parts;
+    this.#limits = limits;
+    this.#rooms = {
+      parts,
+      limits,
+      turns: new KeyTurns(parts),
+      batches: new Batches(parts),
+      keyspace,
+      listener: this.#listenerState(),
+    };
+  }
+
+  /** Connections open now. */
+  get connections(): number {
+    return this.#sessions.size;
+  }
+
+  /** Listens; resolves with the address (with the real port where 0 was asked for). Rejects with `ListenError`. */
+  async start(address: Address): Promise<Address> {
+    this.#listener = await this.#parts.io.network.listen(address, (connection) => this.#accept(connection));
+    return this.#listener.address;
+  }
+
+  /**
+   * Accepts no more and takes no further commands; those under way are answered for at most `drainMs`, then every
+   * connection is closed. Resolves when all are.
+   */
+  async stop(drainMs: number): Promise<void> {
+    this.#stopping = true;
+    await this.#listener?.close();
+    for (const session of this.#sessions) session.close();
+    if (this.#sessions.size === 0) return;
+    const timer = this.#parts.io.clock.after(drainMs * 1000, () => {
+      for (const session of this.#sessions) session.destroy();
+    });
+    await this.#emptied.promise;
+    timer.cancel();
+  }
+
+  #accept(connection: Connection): void {
+    const session = new Session(this.#rooms, connection, this.#nextId++, (over) => this.#forget(over));
+    this.#sessions.add(session);
+    session.start(this.#refusal());
+  }
+
+  #refusal(): LockstepError | undefined {
+    if (this.#stopping) return new LockstepError('ShuttingDown');
+    const { connectionCountMax } = this.#limits;
+    if (this.#sessions.size <= connectionCountMax) return undefined;
+    return new LockstepError('Overloaded', `at most ${connectionCountMax} connections are served`);
+  }
+
+  #forget(session: Session): void {
+    this.#sessions.delete(session);
+    if (this.#stopping && this.#sessions.size === 0) this.#emptied.resolve();
+  }
+
+  #listenerState(): ListenerState {
+    const { io, serverInfo, bucket } = this.#parts;
+    const sessions = this.#sessions;
+    return {
+      node: serverInfo.node,
+      productVersion: serverInfo.version,
+      bucket: textOf(bucket),
+      startedUs: io.clock.nowUs(),
+      nowUs: () => io.clock.nowUs(),
+      *connections(): Generator<ConnectionState, void, undefined> {
+        for (const session of sessions) yield session.state;
+      },
+      open: true,
+      authenticate: (user) => user === 'default',
+    };
+  }
+}

@@ -1,0 +1,268 @@
+/** Laws of a Redis client's conversation, over the twins of the dispatcher and of transactions. */
+import { expect, test } from 'vitest';
+import { LockstepError } from '../../base/errors.ts';
+import { byteStringOf } from '../../base/ids.ts';
+import type { Token } from '../../base/ids.ts';
+import { defaultType, objectKey } from '../../base/object-key.ts';
+import { plainContent } from '../../object/content.ts';
+import { expiryName, objectExpiry } from './entries.ts';
+import type { RedisPeer } from './testing-redis.contract.ts';
+import { TestingRedis, encodeRequest, noQuorum } from './testing-redis.contract.ts';
+
+const keyOf = (name: string) => objectKey(defaultType, byteStringOf('redis'), byteStringOf(name));
+
+/** Sends, and lets time pass until there is an answer. */
+async function askPatiently(redis: TestingRedis, peer: RedisPeer, line: string): Promise<string> {
+  let reply = await peer.send(line);
+  for (let turn = 0; turn < 150 && reply === ''; turn++) {
+    redis.clock.advance(60_000);
+    reply = await peer.turn();
+  }
+  return reply;
+}
+
+test('pipelined commands are answered in their order, and see what those before them did', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  const wire = ['SET a 1', 'GET a', 'INCR a', 'GET a', 'SET b 2', 'DEL a b', 'GET a', 'MGET a b', 'PING'];
+  const whole = Buffer.from(wire.map((line) => `${line}\r\n`).join(''));
+  const wanted = '+OK\r\n$1\r\n1\r\n:2\r\n$1\r\n2\r\n+OK\r\n:2\r\n$-1\r\n*2\r\n$-1\r\n$-1\r\n+PONG\r\n';
+  expect(await peer.send(whole)).toBe(wanted);
+  const pieces = Array.from(whole, (byte) => Buffer.from([byte]));
+  expect(await redis.join().send(...pieces)).toBe(wanted);
+});
+
+test('a key that everybody increments costs as few commits as there are turns', async () => {
+  const redis = await TestingRedis.start({ connectionCountMax: 10 });
+  const peers = Array.from({ length: 10 }, () => redis.join());
+  const replies = await Promise.all(peers.map((peer) => peer.send('INCR n\r\nINCR n\r\n')));
+  const numbers = replies.flatMap((reply) => reply.match(/\d+/g) ?? []).map(Number);
+  expect(numbers.sort((left, right) => left - right)).toEqual(
+    Array.from({ length: 20 }, (_, index) => index + 1),
+  );
+  expect(redis.transactions.requests.length).toBeLessThanOrEqual(4);
+});
+
+test('plain writes of one key that wait for each other become one put', async () => {
+  const redis = await TestingRedis.start();
+  redis.dispatcher.holding = true;
+  const peer = redis.join();
+  await peer.send('SET a 1\r\nSET a 2\r\nSET a 3\r\nSET a 4\r\n');
+  redis.dispatcher.holding = false;
+  while (redis.dispatcher.release());
+  expect(await peer.turn()).toBe('+OK\r\n+OK\r\n+OK\r\n+OK\r\n');
+  expect(redis.dispatcher.puts.length).toBe(2);
+  expect(await peer.ask('GET', 'a')).toBe('$1\r\n4\r\n');
+});
+
+test('a command reads and writes in one step, and tries again when others were faster', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  await peer.ask('SET', 'n', '5');
+  redis.transactions.outcomes.push('conflict', 'precondition_failed');
+  expect(await askPatiently(redis, peer, 'INCR n\r\n')).toBe(':6\r\n');
+  const [first] = redis.transactions.requests.at(-1)?.operations ?? [];
+  expect(first?.ifMatch?.length).toBe(1);
+});
+
+test('who never wins is told that nothing was done', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  redis.transactions.outcomes.push(...Array.from({ length: 200 }, () => 'conflict' as const));
+  expect(await askPatiently(redis, peer, 'INCR n\r\n')).toMatch(/^-TRYAGAIN /);
+});
+
+test('an error says whether the command may have been carried out', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  redis.transactions.outcomes.push('inDoubt', 'no_targets', 'prepare_failed');
+  expect(await peer.ask('INCR', 'n')).toMatch(/^-INDOUBT /);
+  expect(await peer.ask('INCR', 'n')).toMatch(/^-NOTARGETS /);
+  expect(await peer.ask('INCR', 'n')).toMatch(/^-ABORTED prepare_failed/);
+  redis.dispatcher.failure = noQuorum();
+  expect(await peer.ask('SET', 'n', '1')).toBe('-NOQUORUM too few\r\n');
+  expect(await peer.ask('GET', 'n')).toBe('-NOQUORUM too few\r\n');
+  redis.dispatcher.failure = new LockstepError('Overloaded', 'full');
+  expect(await peer.ask('GET', 'n')).toBe('-OVERLOADED full\r\n');
+});
+
+test('a value expires by the clock of the node that is asked', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  await peer.ask('SET', 'a', '1', 'PX', '1500');
+  const object = redis.dispatcher.stored(keyOf('a').packed);
+  expect(object === undefined ? 0 : objectExpiry(object)).toBe(redis.clock.wallMs() + 1500);
+  redis.clock.aheadMs = 1499;
+  expect(await peer.ask('PTTL', 'a')).toBe(':1\r\n');
+  redis.clock.aheadMs = 1500;
+  expect(await peer.ask('GET', 'a')).toBe('$-1\r\n');
+  expect(await peer.ask('SETNX', 'a', '2')).toBe(':1\r\n');
+  expect(await peer.ask('TTL', 'a')).toBe(':-1\r\n');
+});
+
+test('siblings are read as the newest value, and settled by the next write', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  for (const value of ['left', 'right']) {
+    await redis.dispatcher.put({
+      key: keyOf('s'),
+      need: 'default',
+      context: [],
+      content: {
+        ...plainContent(Buffer.from(value), 'text/plain'),
+        meta: [[byteStringOf('kept'), byteStringOf('yes')]],
+      },
+    });
+  }
+  expect(await peer.ask('GET', 's')).toBe('$5\r\nright\r\n');
+  expect(await peer.ask('APPEND', 's', '!')).toBe(':6\r\n');
+  const object = redis.dispatcher.stored(keyOf('s').packed);
+  expect(object?.siblings.length).toBe(1);
+  expect(object?.siblings[0]?.contentType).toBe('text/plain');
+  await peer.ask('EXPIRE', 's', '100');
+  const meta = redis.dispatcher.stored(keyOf('s').packed)?.siblings[0]?.meta.map(([name]) => name);
+  expect(meta).toEqual(['kept', expiryName]);
+});
+
+test('a transaction checks what it watched and read, and writes nothing otherwise', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  const other = redis.join();
+  await peer.send('SET a 1\r\nSET b 2\r\n');
+  await peer.send('WATCH a\r\nMULTI\r\nGET b\r\nSET c 3\r\n');
+  expect(await peer.send('EXEC\r\n')).toBe('*2\r\n$1\r\n2\r\n+OK\r\n');
+  const operations = redis.transactions.requests.at(-1)?.operations ?? [];
+  expect(operations.map(({ key, check = false }) => [key.key, check])).toEqual([
+    ['b', true],
+    ['c', false],
+    ['a', true],
+  ]);
+  await peer.send('WATCH a\r\nMULTI\r\nSET c 4\r\n');
+  await other.ask('SET', 'a', 'other');
+  expect(await peer.send('EXEC\r\n')).toBe('*-1\r\n');
+  expect(await peer.ask('GET', 'c')).toBe('$1\r\n3\r\n');
+});
+
+test('what only reads several keys is repeated until two reads agree', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  await peer.send('SET a 1\r\nSET b 1\r\n');
+  const before = redis.dispatcher.gets.length;
+  expect(await peer.send('MGET a b\r\n')).toBe('*2\r\n$1\r\n1\r\n$1\r\n1\r\n');
+  expect(redis.dispatcher.gets.length - before).toBe(4);
+  expect(redis.transactions.requests.length).toBe(0);
+});
+
+test('RESP3 says nothing, maps and texts in its own way', async () => {
+  const peer = (await TestingRedis.start()).join();
+  expect(await peer.ask('HELLO', '3')).toMatch(/^%7\r\n\$6\r\nserver\r\n/);
+  expect(await peer.ask('GET', 'none')).toBe('_\r\n');
+  expect(await peer.ask('INFO', 'clients')).toMatch(/^=\d+\r\ntxt:# Clients/);
+  expect(await peer.send('WATCH a\r\nMULTI\r\nEXEC\r\n')).toBe('+OK\r\n+OK\r\n*0\r\n');
+});
+
+test('a client that does not read is not read from', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  await peer.ask('SET', 'a', 'x'.repeat(9000));
+  await peer.reads(false);
+  await peer.send(...Array.from({ length: 100 }, () => encodeRequest(['GET', 'a'])));
+  expect(peer.paused).toBe(true);
+  expect(peer.undelivered).toBeGreaterThan(50);
+  await peer.reads(true);
+  await peer.turn();
+  expect(peer.undelivered).toBe(0);
+  expect(peer.paused).toBe(false);
+});
+
+test('no more commands are under way than allowed', async () => {
+  const redis = await TestingRedis.start({ inFlightMax: 4 });
+  const peer = redis.join();
+  redis.dispatcher.holding = true;
+  await peer.send(...Array.from({ length: 10 }, (_, index) => encodeRequest(['GET', `k${index}`])));
+  expect(redis.dispatcher.underWay).toBe(4);
+  redis.dispatcher.holding = false;
+  while (redis.dispatcher.release()) await peer.turn();
+  expect(redis.dispatcher.underWayMax).toBe(4);
+});
+
+test('bytes that are no command end the conversation after what came before', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  const reply = await peer.send('PING\r\n*1\r\n+no\r\nPING\r\n');
+  expect(reply).toBe("+PONG\r\n-ERR Protocol error: expected '$', got '+'\r\n");
+  expect(peer.serverEnded).toBe(true);
+  await peer.endClient();
+  expect(redis.server.connections).toBe(0);
+});
+
+test('QUIT is answered, then the connection ends', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  expect(await peer.send('PING\r\nQUIT\r\nPING\r\n')).toBe('+PONG\r\n+OK\r\n');
+  expect(peer.serverEnded).toBe(true);
+});
+
+test('one connection too many is told so', async () => {
+  const redis = await TestingRedis.start({ connectionCountMax: 1 });
+  const first = redis.join();
+  const second = redis.join();
+  expect(await second.turn()).toBe('-ERR max number of clients reached\r\n');
+  expect(second.serverEnded).toBe(true);
+  expect(await first.ask('PING')).toBe('+PONG\r\n');
+});
+
+test('a stopping server answers what is under way and nothing more', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  redis.dispatcher.holding = true;
+  await peer.ask('GET', 'a');
+  const stopped = redis.server.stop(1000);
+  await peer.send('PING\r\n');
+  redis.dispatcher.release();
+  expect(await peer.turn()).toBe('$-1\r\n');
+  await peer.endClient();
+  await stopped;
+  expect(redis.server.connections).toBe(0);
+});
+
+test('every command counts once, the refused ones too', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  await peer.send(
+    'PING\r\nGET a\r\nSET a 1\r\nMULTI\r\nINCR a\r\nEXEC\r\nLPUSH l 1\r\nLREM l 1 x\r\nHSET h a b\r\n',
+  );
+  await peer.send(
+    'ZADD z 1 a\r\nSADD s a\r\nSUNION a b\r\nSORT l\r\nFOO\r\nGET\r\nDEL a\r\nMGET a\r\nSCAN 0\r\nKEYS *\r\n',
+  );
+  expect(Object.fromEntries(redis.counts)).toEqual({
+    ...{ ping: 1, get: 2, set: 1, incr_decr: 1, other: 3, lists: 1, lreqm: 1, hashes: 1, sortedsets: 1 },
+    ...{ sets: 1, sunion: 1, sort: 1, del: 1, mget: 1, scan: 1, keys: 1 },
+  });
+});
+
+test('SCAN goes through all keys, token by token', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  const tokens = [0, 0, 5, 9, 9, 9, 12, 4_294_967_295];
+  redis.listed = tokens.map((token, index) => ({ name: byteStringOf(`k${index}`), token: token as Token }));
+  const seen: string[] = [];
+  let cursor = '0';
+  let calls = 0;
+  do {
+    const reply = await peer.ask('SCAN', cursor, 'COUNT', '2');
+    const [head = '', ...names] = [...reply.matchAll(/\$\d+\r\n([^\r]*)\r\n/g)].map(([, text = '']) => text);
+    cursor = head;
+    seen.push(...names);
+    calls += 1;
+  } while (cursor !== '0');
+  expect(seen).toEqual(redis.listed.map(({ name }) => name));
+  expect(calls).toBe(3);
+  expect(await peer.ask('SCAN', '0', 'MATCH', 'k[12]', 'COUNT', '100')).toBe(
+    '*2\r\n$1\r\n0\r\n*2\r\n$2\r\nk1\r\n$2\r\nk2\r\n',
+  );
+  expect(await peer.ask('DBSIZE')).toBe(':8\r\n');
+  expect(await peer.ask('KEYS', 'k7')).toBe('*1\r\n$2\r\nk7\r\n');
+  expect(await peer.ask('RANDOMKEY')).toMatch(/^\$2\r\nk\d\r\n$/);
+  expect(await peer.ask('SCAN', 'x')).toBe('-ERR invalid cursor\r\n');
+});

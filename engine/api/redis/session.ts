@@ -1,0 +1,345 @@
+/**
+ * One Redis client's connection: takes its commands, answers them in the order in which they came, and bounds what
+ * either side can make the other hold.
+ *
+ * Several commands of a client may be under way (pipelining), at most `inFlightMax`. One that would be out of order
+ * waits: a read behind a write of the same key and the other way round, and any command on several keys behind all.
+ * Writes of one key go on together (turns.ts). While too much is under way or owed, or while the client does not read,
+ * the session takes no command and stops reading.
+ *
+ * Bytes that are no command end the conversation: what came before is answered, then the error, then it closes.
+ */
+import type { LockstepError } from '../../base/errors.ts';
+import type { PackedKey } from '../../base/object-key.ts';
+import type { Timer } from '../../io/clock.ts';
+import type { CloseReason, Connection, ConnectionHandler } from '../../io/network.ts';
+import type { Command } from './commands.ts';
+import { commands, fieldOf } from './commands.ts';
+import type { ConnectionState } from './connection-commands.ts';
+import type { Plan } from './conversation.ts';
+import { Conversation } from './conversation.ts';
+import type { ExchangeOwner, Order, Purpose } from './exchange.ts';
+import { Exchange } from './exchange.ts';
+import { refusalText, unknownCommand } from './refusals.ts';
+import { errorReply } from './replies.ts';
+import type { Request } from './request-reader.ts';
+import { ProtocolError, RequestReader } from './request-reader.ts';
+import type { SessionRooms } from './rooms.ts';
+import { readKey, runTask } from './tasks.ts';
+
+/** Microseconds that a connection being closed waits for the client to take the last bytes and close its side. */
+const lingerUs = 1_000_000;
+/** What an error's line begins with. */
+const minus = 0x2d;
+/** Errors of commands that no replica has heard of. */
+const refusedWords: readonly string[] = ['OVERLOADED', 'NOTARGETS', 'SHUTTINGDOWN'];
+
+export class Session implements ConnectionHandler, ExchangeOwner {
+  readonly #rooms: SessionRooms;
+  readonly #connection: Connection;
+  readonly #onOver: (session: Session) => void;
+  readonly #reader: RequestReader;
+  readonly #conversation: Conversation;
+  /** Under way or waiting for an earlier reply, oldest first. */
+  readonly #exchanges: Exchange[] = [];
+  /** Exchanges without a reply. */
+  #underWay = 0;
+  /** Taken from the reader, but must wait for those under way. */
+  #held: Request | undefined;
+  #owedBytes = 0;
+  /** Replies that are ready and in order; they leave at the end of what is being done. */
+  #ready: Buffer[] = [];
+  #pumping = false;
+  #writable = true;
+  #paused = false;
+  #clientEnded = false;
+  /** No further command is taken; the connection ends when the last reply is written. */
+  #closing: 'eof' | 'error' | 'closedHere' | undefined;
+  #over = false;
+  #linger: Timer | undefined;
+
+  constructor(rooms: SessionRooms, connection: Connection, id: number, onOver: (session: Session) => void) {
+    this.#rooms = rooms;
+    this.#connection = connection;
+    this.#onOver = onOver;
+    this.#reader = new RequestReader(rooms.limits);
+    this.#conversation = new Conversation(rooms, {
+      id,
+      remote: connection.remote,
+      sinceUs: rooms.parts.io.clock.nowUs(),
+      version: 2,
+      name: '',
+      libraryName: '',
+      libraryVersion: '',
+      lastCommand: '',
+    });
+    rooms.parts.observer.opened();
+  }
+
+  get state(): ConnectionState {
+    return this.#conversation.state;
+  }
+
+  /** Begins to serve; with a refusal, only to say so. */
+  start(refusal?: LockstepError): void {
+    this.#connection.start(this);
+    if (refusal === undefined) return;
+    this.#rooms.parts.observer.dropped();
+    const text = refusal.code === 'Overloaded' ? 'ERR max number of clients reached' : refusalText(refusal);
+    this.#breakOff(text, refusal.message);
+    this.#pump();
+  }
+
+  /** Takes no further command; closes when those under way are answered. */
+  close(): void {
+    this.#closing ??= 'closedHere';
+    this.#pump();
+  }
+
+  /** Closes now. */
+  destroy(): void {
+    this.#closing ??= 'closedHere';
+    this.#connection.destroy();
+  }
+
+  onData(chunk: Uint8Array): void {
+    // A closing session reads on, so that the client's own bytes do not reset the connection, but keeps nothing.
+    if (this.#closing !== undefined) return;
+    this.#reader.push(chunk);
+    this.#pump();
+  }
+
+  onDrain(): void {
+    this.#writable = true;
+    this.#pump();
+  }
+
+  onEnd(): void {
+    this.#clientEnded = true;
+    this.#pump();
+  }
+
+  onClose(reason: CloseReason): void {
+    this.#over = true;
+    this.#linger?.cancel();
+    this.#exchanges.length = 0;
+    this.#rooms.parts.observer.closed(this.#closing ?? (reason === 'ended' ? 'eof' : 'error'));
+    this.#onOver(this);
+  }
+
+  /** A command has its reply; it leaves when those before it have. */
+  settled(exchange: Exchange, reply: Buffer): void {
+    const { observer, io } = this.#rooms.parts;
+    if (exchange.purpose !== undefined) observer.answered(io.clock.nowUs() - exchange.startUs);
+    if (reply[0] === minus) observer.failed();
+    if (this.#over) return;
+    exchange.reply = reply;
+    this.#underWay -= 1;
+    this.#owedBytes += reply.length;
+    if (this.#exchanges[0] === exchange) this.#gather();
+    this.#pump();
+  }
+
+  /** A command could not be carried out, or nobody knows. */
+  failed(exchange: Exchange, error: LockstepError | undefined, text: string): void {
+    const { observer, io } = this.#rooms.parts;
+    if (refusedWords.includes(text.slice(0, text.indexOf(' ')))) observer.dropped();
+    if (error?.code === 'Internal') io.log.event('error', 'api.redis.failed', { detail: error.message });
+    this.settled(exchange, errorReply(text));
+  }
+
+  /** Does all that can be done now: takes commands, writes what is ready, and reads or pauses. */
+  #pump(): void {
+    if (this.#over || this.#pumping) return;
+    this.#pumping = true;
+    while (this.#hasRoom()) {
+      const request = this.#held ?? this.#nextRequest();
+      if (request === undefined) break;
+      this.#held = this.#take(request) ? undefined : request;
+      if (this.#held !== undefined) break;
+    }
+    this.#pumping = false;
+    this.#flush();
+    this.#regulate();
+    this.#endWhenDone();
+  }
+
+  #hasRoom(): boolean {
+    const { inFlightMax, owedBytesMax } = this.#rooms.limits;
+    return (
+      this.#closing === undefined &&
+      this.#writable &&
+      this.#exchanges.length < inFlightMax &&
+      this.#owedBytes < owedBytesMax
+    );
+  }
+
+  #nextRequest(): Request | undefined {
+    try {
+      const request = this.#reader.next();
+      if (request !== undefined) this.#count(request);
+      return request;
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#breakOff(error.message, error.message);
+      return undefined;
+    }
+  }
+
+  #count(request: Request): void {
+    const name = nameOf(request);
+    this.#rooms.parts.count(commands.get(name)?.field ?? fieldOf(name));
+  }
+
+  /** Begins a command; false when it has to wait for those under way. */
+  #take(request: Request): boolean {
+    const command = commands.get(nameOf(request));
+    if (command === undefined) {
+      this.#conversation.spoil();
+      this.#answer(unknown, request, errorReply(unknownCommand(request)));
+      return true;
+    }
+    let plan: Plan;
+    try {
+      plan = this.#conversation.plan(command, request);
+    } catch (caught) {
+      this.#answer(command, request, this.#conversation.refused(command, caught));
+      return true;
+    }
+    return this.#begin(command, request, plan);
+  }
+
+  #begin(command: Command, request: Request, plan: Plan): boolean {
+    const { parts, turns } = this.#rooms;
+    switch (plan.kind) {
+      case 'answer':
+        if (plan.ends) this.#closing = 'closedHere';
+        this.#answer(command, request, plan.reply);
+        return true;
+      case 'alone': {
+        if (this.#underWay > 0) return false;
+        const exchange = this.#open(command, request, 'alone', undefined, plan.purpose);
+        parts.io.spawn('redis.command', () => runTask(this.#rooms, this.#conversation, exchange, plan.task));
+        return true;
+      }
+      case 'read':
+      case 'write': {
+        const { kind, key } = plan;
+        if (this.#mustWait(kind, key.packed)) return false;
+        const exchange = this.#open(command, request, kind, key.packed, kind);
+        if (kind === 'write') turns.submit(key, exchange);
+        else parts.io.spawn('redis.read', () => readKey(this.#rooms, exchange, key));
+        return true;
+      }
+    }
+  }
+
+  #mustWait(kind: 'read' | 'write', key: PackedKey): boolean {
+    if (this.#underWay === 0) return false;
+    for (const earlier of this.#exchanges) {
+      if (earlier.reply !== undefined) continue;
+      if (earlier.order === 'alone') return true;
+      if (earlier.order !== kind && earlier.key === key) return true;
+    }
+    return false;
+  }
+
+  /** A reply in its turn, known at once. */
+  #answer(command: Command, request: Request, reply: Buffer): void {
+    this.settled(this.#open(command, request, 'free', undefined, undefined), reply);
+  }
+
+  #open(
+    command: Command,
+    request: Request,
+    order: Order,
+    key: PackedKey | undefined,
+    purpose: Purpose,
+  ): Exchange {
+    const { observer, io } = this.#rooms.parts;
+    const { version } = this.state;
+    const startUs = purpose === undefined ? 0 : io.clock.nowUs();
+    const exchange = new Exchange(this, command, request, version, order, key, startUs, purpose);
+    this.#exchanges.push(exchange);
+    this.#underWay += 1;
+    if (purpose !== undefined) observer.received(purpose);
+    observer.outQueue(this.#exchanges.length);
+    return exchange;
+  }
+
+  /** The conversation cannot go on: an error in its turn, then the end. */
+  #breakOff(text: string, detail: string): void {
+    const { remote } = this.#connection;
+    this.#rooms.parts.io.log.event('info', 'redis.connection.refused', { remote, detail });
+    this.#closing ??= 'error';
+    this.#held = undefined;
+    this.#answer(unknown, [], errorReply(text));
+  }
+
+  /** Takes what is ready at the front of the queue. */
+  #gather(): void {
+    let count = 0;
+    for (const { reply } of this.#exchanges) {
+      if (reply === undefined) break;
+      this.#ready.push(reply);
+      count += 1;
+    }
+    this.#exchanges.splice(0, count);
+  }
+
+  #flush(): void {
+    const ready = this.#ready;
+    const [first] = ready;
+    if (first === undefined) return;
+    this.#ready = [];
+    const bytes = ready.length === 1 ? first : Buffer.concat(ready);
+    this.#owedBytes -= bytes.length;
+    this.#writable = this.#connection.write(bytes);
+  }
+
+  #regulate(): void {
+    const pause = this.#closing === undefined && (this.#held !== undefined || !this.#hasRoom());
+    if (pause === this.#paused) return;
+    this.#paused = pause;
+    if (pause) this.#connection.pause();
+    else this.#connection.resume();
+  }
+
+  /** Ends the connection once nothing is owed: we are closing, or the client has sent its last command. */
+  #endWhenDone(): void {
+    if (this.#exchanges.length > 0 || this.#linger !== undefined) return;
+    if (this.#closing === undefined) {
+      // Without room there may be whole commands left in the reader.
+      if (!this.#clientEnded || this.#held !== undefined || !this.#hasRoom()) return;
+      this.#closing = this.#reader.within ? 'error' : 'eof';
+    }
+    this.#connection.end();
+    this.#lingerWhile(this.#connection.pendingBytes);
+  }
+
+  /** Waits for the client to close its side, and longer for as long as it goes on taking what is pending. */
+  #lingerWhile(pendingBytes: number): void {
+    this.#linger = this.#rooms.parts.io.clock.after(lingerUs, () => {
+      const left = this.#connection.pendingBytes;
+      if (left > 0 && left < pendingBytes) this.#lingerWhile(left);
+      else this.#connection.destroy();
+    });
+  }
+}
+
+/** Stands for a command that is none. */
+const unknown: Command = {
+  name: 'unknown',
+  arity: -1,
+  kind: 'connection',
+  field: 'other',
+  places: undefined,
+  apply: undefined,
+};
+
+/** In small letters. */
+function nameOf(request: Request): string {
+  const name = request[0];
+  if (name === undefined || name.length > 32) return '';
+  return name.toString('latin1').toLowerCase();
+}

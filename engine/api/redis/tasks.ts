@@ -1,0 +1,105 @@
+/** Commands that ask the cluster, each from its exchange to its reply. They never reject. */
+import { LockstepError, asLockstepError } from '../../base/errors.ts';
+import type { ObjectKey } from '../../base/object-key.ts';
+import type { BatchResult } from './batches.ts';
+import { keysOf } from './commands.ts';
+import type { Conversation, Task } from './conversation.ts';
+import { entryOf } from './entries.ts';
+import type { Exchange } from './exchange.ts';
+import { keyOf } from './parts.ts';
+import { Refusal, refusalText, unknownCommand } from './refusals.ts';
+import { arrayReply, errorReply, nilArrayReply, okReply } from './replies.ts';
+import type { SessionRooms } from './rooms.ts';
+import { applyCommand } from './turns.ts';
+import { WorkingKey } from './working-set.ts';
+
+/** A command that reads one key. */
+export async function readKey({ parts }: SessionRooms, exchange: Exchange, key: ObjectKey): Promise<void> {
+  const { dispatcher, timeoutMs, io, limits, observer } = parts;
+  try {
+    const { object } = await dispatcher.get({ key, need: 'default', timeoutMs });
+    const nowMs = io.clock.wallMs();
+    const working = new WorkingKey(entryOf(object, nowMs));
+    const { command, request, version } = exchange;
+    if (command.name === 'get' && working.entry !== undefined) observer.payload(working.entry.value.length);
+    const { valueBytesMax } = limits;
+    exchange.settle(applyCommand(command, request, working, { nowMs, version, valueBytesMax }));
+  } catch (caught) {
+    failWith(exchange, caught);
+  }
+}
+
+/** A command that runs alone. */
+export async function runTask(
+  rooms: SessionRooms,
+  conversation: Conversation,
+  exchange: Exchange,
+  task: Task,
+): Promise<void> {
+  try {
+    exchange.settle(await replyOf(rooms, conversation, exchange, task));
+  } catch (caught) {
+    if (caught instanceof Refusal) exchange.fail(undefined, caught.message);
+    else failWith(exchange, caught);
+  }
+}
+
+async function replyOf(
+  rooms: SessionRooms,
+  conversation: Conversation,
+  exchange: Exchange,
+  task: Task,
+): Promise<Buffer> {
+  const { command, request, version } = exchange;
+  switch (task) {
+    case 'steps': {
+      const [reply] =
+        repliesOf(await rooms.batches.run([{ command, request, immediate: undefined }], [], version)) ?? [];
+      return reply ?? errorReply('ERR nothing was done');
+    }
+    case 'exec': {
+      const { steps, watched } = conversation.takeTransaction();
+      const replies = repliesOf(await rooms.batches.run(steps, watched, version));
+      return replies === undefined ? nilArrayReply(version) : arrayReply(replies);
+    }
+    case 'watch':
+      await watch(rooms, conversation, exchange);
+      return okReply;
+    case 'unwatch':
+      conversation.watched = [];
+      return okReply;
+    case 'walk':
+      if (rooms.keyspace === undefined) throw new Refusal(unknownCommand(request));
+      return rooms.keyspace.answer(command, request, version);
+  }
+}
+
+/** Undefined: a watched key has changed. */
+function repliesOf(result: BatchResult): readonly Buffer[] | undefined {
+  if (result.kind === 'failed') throw new Refusal(result.text);
+  return result.kind === 'done' ? result.replies : undefined;
+}
+
+async function watch(
+  { parts, batches }: SessionRooms,
+  conversation: Conversation,
+  { command, request }: Exchange,
+): Promise<void> {
+  const known = new Set(conversation.watched.map(({ key }) => key.packed));
+  const keys: ObjectKey[] = [];
+  for (const name of keysOf(command, request)) {
+    const key = keyOf(parts, name);
+    if (known.has(key.packed)) continue;
+    known.add(key.packed);
+    keys.push(key);
+  }
+  if (known.size > parts.keyCountMax) {
+    throw new LockstepError('TooLarge', `at most ${parts.keyCountMax} keys can be watched`);
+  }
+  conversation.watched = [...conversation.watched, ...(await batches.watch(keys))];
+}
+
+function failWith(exchange: Exchange, caught: unknown): void {
+  const error = asLockstepError(caught);
+  exchange.fail(error, refusalText(error));
+}

@@ -1,0 +1,291 @@
+/** The Redis listener over the twins of the dispatcher and of transactions, and a client that writes bytes by hand. */
+import { byteStringOf } from '../../base/ids.ts';
+import { defaultType } from '../../base/object-key.ts';
+import { Deferred } from '../../base/deferred.ts';
+import { LockstepError } from '../../base/errors.ts';
+import type { CloseReason, Connection, ConnectionHandler, Listener, Network } from '../../io/network.ts';
+import { ConnectError } from '../../io/network.ts';
+import { compareVectors } from '../../object/dots.ts';
+import { liveSiblings } from '../../object/object.ts';
+import type { AbortReason, Operation, TransactionOutcome, TransactionRequest } from '../../xa/outcomes.ts';
+import { makeXid } from '../../xa/xid.ts';
+import { parseNodeId } from '../../base/ids.ts';
+import { present } from '../../base/assert.ts';
+import { defaultContentLimits } from '../content-limits.ts';
+import { MapDispatcher, replicaCount } from '../testing/map-dispatcher.contract.ts';
+import { TallyingObserver } from '../testing/tallying-observer.contract.ts';
+import { CountingRandom, TestClock, TestLog, settle } from '../testing/test-io.contract.ts';
+import type { RedisField } from './commands.ts';
+import type { ListedKey } from './keyspace.ts';
+import { Keyspace } from './keyspace.ts';
+import type { RedisParts } from './parts.ts';
+import type { RedisLimits } from './server.ts';
+import { RedisServer } from './server.ts';
+import { defaultSessionLimits } from './rooms.ts';
+
+/** Transactions over a `MapDispatcher`, one at a time and all or none. */
+export class MapTransactions {
+  readonly requests: TransactionRequest[] = [];
+  /** What the next transactions end in, oldest first. */
+  readonly outcomes: ('inDoubt' | AbortReason)[] = [];
+  readonly #dispatcher: MapDispatcher;
+  #counter = 0;
+
+  constructor(dispatcher: MapDispatcher) {
+    this.#dispatcher = dispatcher;
+  }
+
+  async run(request: TransactionRequest): Promise<TransactionOutcome> {
+    this.requests.push(request);
+    const xid = makeXid(present(parseNodeId('n1'), 'a name'), '0123456789ab', ++this.#counter);
+    const told = this.outcomes.shift();
+    if (told === 'inDoubt') return { kind: 'inDoubt', xid };
+    const reason =
+      told ?? (request.operations.every((one) => this.#holds(one)) ? undefined : 'precondition_failed');
+    if (reason !== undefined) return { kind: 'aborted', xid, reason, detail: 'n1: told so' };
+    for (const { key, content, context = [], check } of request.operations) {
+      if (check !== true) await this.#dispatcher.put({ key, need: 'default', context, content });
+    }
+    return { kind: 'committed', xid, operationCount: request.operations.length, branches: [] };
+  }
+
+  #holds({ key, ifMatch, ifAbsent }: Operation): boolean {
+    const object = this.#dispatcher.stored(key.packed);
+    if (ifAbsent && object !== undefined && liveSiblings(object).length > 0) return false;
+    return ifMatch === undefined || compareVectors(object?.context ?? [], ifMatch) === 'equal';
+  }
+}
+
+/** A connection, seen from both ends. */
+export class RedisPeer implements Connection {
+  readonly remote = 'client:1';
+  readonly #received: Buffer[] = [];
+  readonly #unread: Buffer[] = [];
+  readonly #undelivered: Buffer[] = [];
+  #handler: ConnectionHandler | undefined;
+  #reads = true;
+  #mustDrain = false;
+  #ended = false;
+  #endTold = false;
+  paused = false;
+  serverEnded = false;
+  closed: CloseReason | undefined;
+
+  get pendingBytes(): number {
+    return this.#unread.reduce((sum, bytes) => sum + bytes.length, 0);
+  }
+
+  start(handler: ConnectionHandler): void {
+    this.#handler = handler;
+  }
+
+  write(bytes: Uint8Array): boolean {
+    if (this.closed !== undefined) return true;
+    this.#unread.push(Buffer.from(bytes));
+    const accepted = this.pendingBytes <= 16 * 1024;
+    if (!accepted) this.#mustDrain = true;
+    return accepted;
+  }
+
+  pause(): void {
+    this.paused = true;
+  }
+
+  resume(): void {
+    this.paused = false;
+  }
+
+  end(): void {
+    this.serverEnded = true;
+  }
+
+  destroy(): void {
+    this.closed ??= 'closedHere';
+  }
+
+  /** Sends these pieces and lets everything that can happen happen; answers what has been read since the last call. */
+  async send(...pieces: readonly (string | Buffer)[]): Promise<string> {
+    this.#undelivered.push(...pieces.map((piece) => Buffer.from(piece)));
+    return this.turn();
+  }
+
+  /** One command in RESP's form. */
+  ask(...request: readonly (string | Buffer)[]): Promise<string> {
+    return this.send(encodeRequest(request));
+  }
+
+  async reads(does: boolean): Promise<void> {
+    this.#reads = does;
+    await this.turn();
+  }
+
+  async endClient(): Promise<string> {
+    this.#ended = true;
+    return this.turn();
+  }
+
+  get undelivered(): number {
+    return this.#undelivered.length;
+  }
+
+  async turn(): Promise<string> {
+    for (let moved = true; moved;) {
+      await settle();
+      moved = this.#deliver() || this.#drain() || this.#finish();
+    }
+    return Buffer.concat(this.#received.splice(0)).toString('latin1');
+  }
+
+  #deliver(): boolean {
+    if (this.paused || this.closed !== undefined || this.#handler === undefined) return false;
+    const piece = this.#undelivered.shift();
+    if (piece !== undefined) {
+      this.#handler.onData(piece);
+      return true;
+    }
+    if (!this.#ended || this.#endTold) return false;
+    this.#endTold = true;
+    this.#handler.onEnd();
+    return true;
+  }
+
+  #drain(): boolean {
+    const bytes = this.#reads ? this.#unread.shift() : undefined;
+    if (bytes === undefined) return false;
+    this.#received.push(bytes);
+    if (this.#mustDrain && this.#unread.length === 0 && this.closed === undefined) {
+      this.#mustDrain = false;
+      this.#handler?.onDrain();
+    }
+    return true;
+  }
+
+  #finish(): boolean {
+    if (this.#handler === undefined) return false;
+    const inOrder = this.serverEnded && this.#endTold && this.#unread.length === 0;
+    if (this.closed === undefined && !inOrder) return false;
+    this.closed ??= 'ended';
+    const handler = this.#handler;
+    this.#handler = undefined;
+    handler.onClose(this.closed);
+    return true;
+  }
+}
+
+class OneListener implements Network {
+  #onConnection: ((connection: Connection) => void) | undefined;
+
+  listen(address: string, onConnection: (connection: Connection) => void): Promise<Listener> {
+    this.#onConnection = onConnection;
+    return resolved({ address, close: () => resolved(undefined) });
+  }
+
+  connect(address: string): Promise<Connection> {
+    const refused = new Deferred<Connection>();
+    refused.reject(new ConnectError('refused', address));
+    return refused.promise;
+  }
+
+  join(): RedisPeer {
+    const peer = new RedisPeer();
+    this.#onConnection?.(peer);
+    return peer;
+  }
+}
+
+/** The wall clock goes on as a test says. */
+class WallClock extends TestClock {
+  aheadMs = 0;
+
+  override wallMs(): number {
+    return super.wallMs() + this.aheadMs;
+  }
+}
+
+export class TestingRedis {
+  readonly dispatcher = new MapDispatcher();
+  readonly transactions = new MapTransactions(this.dispatcher);
+  readonly observer = new TallyingObserver();
+  readonly clock = new WallClock();
+  readonly counts = new Map<RedisField, number>();
+  readonly failed: string[] = [];
+  /** What a listing of the cluster answers. */
+  listed: readonly ListedKey[] = [];
+  readonly server: RedisServer;
+  readonly #network = new OneListener();
+
+  private constructor(limits: Partial<RedisLimits>) {
+    const io: RedisParts['io'] = {
+      clock: this.clock,
+      log: new TestLog(),
+      network: this.#network,
+      random: new CountingRandom(),
+      spawn: (name, task) => {
+        task().catch(() => this.failed.push(name));
+      },
+    };
+    const parts: RedisParts = {
+      io,
+      dispatcher: this.dispatcher,
+      transactions: this.transactions,
+      observer: this.observer,
+      count: (field) => this.counts.set(field, (this.counts.get(field) ?? 0) + 1),
+      terms: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => replicaCount },
+      limits: { ...defaultContentLimits, valueBytesMax: 10_000 },
+      type: defaultType,
+      bucket: byteStringOf('redis'),
+      timeoutMs: 5000,
+      keyCountMax: 100,
+      serverInfo: { node: 'n1', version: '0.1.0' },
+    };
+    const list = (from: number): AsyncIterable<readonly ListedKey[]> => this.#pages(from);
+    this.server = new RedisServer(
+      parts,
+      {
+        ...defaultSessionLimits,
+        argumentBytesMax: 20_000,
+        requestBytesMax: 40_000,
+        inFlightMax: 64,
+        connectionCountMax: 3,
+        ...limits,
+      },
+      new Keyspace(io, list, 5000),
+    );
+  }
+
+  static async start(limits: Partial<RedisLimits> = {}): Promise<TestingRedis> {
+    const testing = new TestingRedis(limits);
+    await testing.server.start('server:6379');
+    return testing;
+  }
+
+  join(): RedisPeer {
+    return this.#network.join();
+  }
+
+  async *#pages(from: number): AsyncGenerator<readonly ListedKey[], void, undefined> {
+    const later = this.listed.filter(({ token }) => token >= from);
+    for (let at = 0; at < later.length; at += 3) {
+      yield later.slice(at, at + 3);
+    }
+  }
+}
+
+export function encodeRequest(request: readonly (string | Buffer)[]): Buffer {
+  const parts = request.flatMap((one) => {
+    const bytes = Buffer.from(one);
+    return [Buffer.from(`$${bytes.length}\r\n`), bytes, Buffer.from('\r\n')];
+  });
+  return Buffer.concat([Buffer.from(`*${request.length}\r\n`), ...parts]);
+}
+
+/** A failure to come, for tests that want one. */
+export function noQuorum(): LockstepError {
+  return new LockstepError('NoQuorum', 'too few');
+}
+
+function resolved<T>(value: T): Promise<T> {
+  const deferred = new Deferred<T>();
+  deferred.resolve(value);
+  return deferred.promise;
+}
