@@ -16,6 +16,9 @@ export interface ChannelLimits {
   readonly bytesMax: number;
 }
 
+/** What is there already is not waited for. */
+const noWait = Promise.resolve();
+
 export class Channel<T> {
   readonly #limits: ChannelLimits;
   #items: (T | undefined)[] = [];
@@ -68,20 +71,12 @@ export class Channel<T> {
     return item;
   }
 
-  /** Waits until there is an item or the channel is closed and empty; one waiter at a time. */
-  async ready(): Promise<'item' | 'closed'> {
-    while (this.length === 0) {
-      if (this.#closed) return 'closed';
-      assert(this.#waiter === undefined, 'a channel has one reader');
-      this.#waiter = new Deferred<void>();
-      await this.#waiter.promise;
-    }
-    return 'item';
-  }
-
-  /** Waits for the next item; undefined once the channel is closed and drained. */
-  async receive(): Promise<T | undefined> {
-    return (await this.ready()) === 'closed' ? undefined : this.tryReceive();
+  /** Resolves when there is an item or the channel is closed, which the reader then sees; one waiter at a time. */
+  ready(): Promise<void> {
+    if (this.length > 0 || this.#closed) return noWait;
+    assert(this.#waiter === undefined, 'a channel has one reader');
+    this.#waiter = new Deferred<void>();
+    return this.#waiter.promise;
   }
 
   /** Refuses further items; what was accepted can still be taken. */

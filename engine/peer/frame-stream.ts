@@ -189,27 +189,46 @@ export class FrameStream<T> {
   }
 
   async #write(): Promise<void> {
-    while ((await this.outbox.ready()) === 'item' && this.open) {
+    for (;;) {
+      if (this.outbox.length === 0) await this.outbox.ready();
+      if (!this.open) return;
       this.#gather();
-      await this.#congested?.promise;
+      if (this.#congested !== undefined) await this.#congested.promise;
       this.#release();
     }
   }
 
   #gather(): void {
-    const frames: Buffer[] = [];
-    let bytes = 0;
+    const first = this.#nextFrame();
+    if (first === undefined) return;
+    // Mostly one waits, and it leaves as it is.
+    const runs = this.outbox.length === 0 ? undefined : this.#gatherRuns(first);
+    let writable = true;
+    if (runs === undefined) writable = this.#connection.write(first, this.arena);
+    else for (const run of runs) writable = this.#connection.write(run, this.arena);
+    if (!writable) this.#congest();
+  }
+
+  #gatherRuns(first: Buffer): readonly Uint8Array[] {
+    const frames = [first];
+    let bytes = first.length;
     while (bytes < gatherBytesMax) {
-      const item = this.outbox.tryReceive();
-      if (item === undefined) break;
-      const frame = this.#handler.onDepart(item);
-      if (frame === undefined) continue;
+      const frame = this.#nextFrame();
+      if (frame === undefined) break;
       frames.push(frame);
       bytes += frame.length;
     }
-    let writable = true;
-    for (const run of mergeRuns(frames)) writable = this.#connection.write(run, this.arena);
-    if (!writable) this.#congest();
+    return mergeRuns(frames);
+  }
+
+  /** The next frame that is to leave; undefined when the outbox is empty. */
+  #nextFrame(): Buffer | undefined {
+    for (;;) {
+      const item = this.outbox.tryReceive();
+      if (item === undefined) return undefined;
+      const frame = this.#handler.onDepart(item);
+      if (frame !== undefined) return frame;
+    }
   }
 
   #congest(): void {

@@ -126,6 +126,8 @@ class Scan {
   async run(): Promise<ScanResult> {
     let at = segmentHeadBytes;
     while (at < this.#limit) {
+      at = this.#groupsInWindow(at);
+      if (at >= this.#limit) break;
       const next = (await this.#group(at)) ?? (await this.#damaged(at));
       if (next === undefined) return this.#result(at, await this.#tornBytes(at));
       at = next;
@@ -147,19 +149,41 @@ class Scan {
     return { end, tornBytes, durableBefore: this.#durableBefore, groupCount: this.#groupCount };
   }
 
-  /** Visits the group at `at` when it is whole; the offset behind it. */
+  /** Visits the group at `at` when it is whole; the offset behind it. Waits only where the window ends. */
   async #group(at: number): Promise<number | undefined> {
-    await this.#load(at, groupHeadBytes);
-    const salt = this.#identity.salt;
-    if (!groupHeadIsSound(this.#window, at - this.#from, at, salt)) return undefined;
+    if (!this.#holds(at, groupHeadBytes)) await this.#load(at, groupHeadBytes);
+    const end = this.#groupEnd(at);
+    if (end === undefined) return undefined;
+    if (!this.#holds(at, end - at)) await this.#load(at, end - at);
+    return this.#visitGroup(at, end) ? end : undefined;
+  }
+
+  /** Visits whole groups from `at` on as far as the window reaches; the offset of the first that it does not hold whole. */
+  #groupsInWindow(at: number): number {
+    for (let next = at; ;) {
+      const end = this.#holds(next, groupHeadBytes) ? this.#groupEnd(next) : undefined;
+      if (end === undefined || !this.#holds(next, end - next) || !this.#visitGroup(next, end)) return next;
+      next = end;
+    }
+  }
+
+  /** Where the group at `at` ends by its head, which the window holds; undefined when there is no sound head. */
+  #groupEnd(at: number): number | undefined {
+    if (!groupHeadIsSound(this.#window, at - this.#from, at, this.#identity.salt)) return undefined;
     const end = at + groupHeadBytes + groupBodyBytes(this.#window, at - this.#from);
-    if (end > this.#limit) return undefined;
-    await this.#load(at, end - at);
-    if (end > this.#from + this.#window.length) return undefined;
-    if (!this.#isWhole(at - this.#from, end - this.#from)) return undefined;
+    return end > this.#limit ? undefined : end;
+  }
+
+  #visitGroup(at: number, end: number): boolean {
+    if (end > this.#from + this.#window.length) return false;
+    if (!this.#isWhole(at - this.#from, end - this.#from)) return false;
     for (const place of this.#places) this.#visitor.record(this.#window, place, this.#from + place);
     this.#noteGroup(at - this.#from);
-    return end;
+    return true;
+  }
+
+  #holds(offset: number, bytes: number): boolean {
+    return offset >= this.#from && Math.min(offset + bytes, this.#limit) <= this.#from + this.#window.length;
   }
 
   /** Bytes from `at` to the last one that is not zero: zeros are written ahead of the log and are no torn write. */
@@ -332,8 +356,7 @@ class Scan {
 
   /** Makes `bytes` bytes from `offset` on (fewer at the limit) part of the window. */
   async #load(offset: number, bytes: number): Promise<void> {
-    const end = Math.min(offset + bytes, this.#limit);
-    if (offset >= this.#from && end <= this.#from + this.#window.length) return;
+    if (this.#holds(offset, bytes)) return;
     await this.#rest?.();
     const wanted = Math.min(Math.max(bytes, this.#windowBytes), this.#limit - offset);
     if (this.#storage.length < wanted) this.#storage = Buffer.allocUnsafeSlow(wanted);
