@@ -1,12 +1,15 @@
 /** Every scenario, in the order in which `lockstep-sim` lists and runs them. */
 import { assert } from '../engine/base/assert.ts';
 import type { Scenario } from '../sim/scenario/scenario.ts';
+import { bitRot } from './bit-rot.ts';
 import { calm } from './calm.ts';
 import { clockJumps } from './clock-jumps.ts';
 import { crashAndRestart } from './crash-and-restart.ts';
 import { dcLoss } from './dc-loss.ts';
 import { doubleStart } from './double-start.ts';
 import { ejectAndReinstate } from './eject-and-reinstate.ts';
+import { crashLoop } from './crash-loop.ts';
+import { diskErrors } from './disk-errors.ts';
 import { flappingPeer } from './flapping-peer.ts';
 import { joinUnderLoad } from './join-under-load.ts';
 import { leaveUnderLoad } from './leave-under-load.ts';
@@ -14,6 +17,7 @@ import { longPauses } from './long-pauses.ts';
 import { lostAndDoubledMessages } from './lost-and-doubled-messages.ts';
 import { oneWayPartition } from './one-way-partition.ts';
 import { partitionBetweenDcs } from './partition-between-dcs.ts';
+import { otherDisks } from './other-disks.ts';
 import { partitionMinority } from './partition-minority.ts';
 import { rackLoss } from './rack-loss.ts';
 import { replaceDeadNode } from './replace-dead-node.ts';
@@ -38,6 +42,10 @@ export const scenarios: readonly Scenario[] = [
   rollingRestart,
   tornLogTail,
   snapshotCorruption,
+  diskErrors,
+  bitRot,
+  crashLoop,
+  otherDisks,
   joinUnderLoad,
   leaveUnderLoad,
   replaceDeadNode,

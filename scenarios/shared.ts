@@ -74,3 +74,31 @@ export const mending: NonNullable<Scenario['settings']> = {
   aae_tick_interval_seconds: 1,
   aae_segments: 256,
 };
+
+/** Fewer operations with larger values, for stories about disks: logs rotate and merge, and a run stays short. */
+export const onDisks: LoadShape = {
+  ...everyday,
+  operations: [90, 140],
+  thinkUs: [0, 90_000],
+  valueBytes: [16, 6_000],
+  kinds: { get: 30, put: 64, delete: 6 },
+};
+
+/** Small segments of the log, and replicas that mend themselves. */
+export const smallStore: NonNullable<Scenario['settings']> = {
+  store_segment_bytes_max: 65_536,
+  ...mending,
+};
+
+/** A disk that lost data without noticing says nothing of it to anti-entropy: replicas need not become equal by themselves. */
+export const invariantsOfLoss: Scenario['invariants'] = {
+  INV4: 60,
+  INV5: 10,
+  INV16: 3,
+  INV23: 3,
+  INV24: 2_000,
+  INV25: 3,
+  INV26: 10,
+  INV29: 1,
+  INV32: 4,
+};

@@ -8,34 +8,37 @@
  *
  * For every value read at all: somebody wrote it, and was not told that the write certainly did not happen. And after
  * the calm, every key with an acknowledged write can be read.
- * Writes of unknown outcome are accepted both ways. Skipped: pairs whose quorums need not overlap.
+ * Writes of unknown outcome are accepted both ways. Skipped: pairs whose quorums need not overlap, not even when nodes
+ * whose disks lost something count as if they had never held it (atlas.ts).
  * Source: Jepsen's set-full; "Dotted Version Vectors" (engine/object/dots.ts) for what may replace what.
  */
 import type { History, ReadOperation, WriteOperation } from '../history.ts';
 import { byKey, describeOperation, isRead, isWrite } from '../history.ts';
+import type { Atlas } from './atlas.ts';
+import { wholeDisks } from './atlas.ts';
 import type { Causality } from './causality.ts';
 import { causalityOf } from './causality.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-export function checkDurability(history: History): CheckReport {
+export function checkDurability(history: History, atlas: Atlas = wholeDisks): CheckReport {
   const tally = new Tally('INV4');
-  for (const operations of byKey(history).values()) checkKey(operations, tally);
+  for (const operations of byKey(history).values()) checkKey(operations, atlas, tally);
   return tally.report();
 }
 
-function checkKey(operations: History, tally: Tally): void {
+function checkKey(operations: History, atlas: Atlas, tally: Tally): void {
   const causality = causalityOf(operations);
   const writes = operations.filter(isWrite);
   const acknowledged = writes.filter((write) => write.outcome === 'ok');
   const reads = operations.filter(isRead);
-  checkReadable(acknowledged, reads, tally);
+  checkReadable(acknowledged, reads, atlas, tally);
   for (const read of reads) {
     if (read.outcome !== 'ok') continue;
     checkOrigin(read, causality, tally);
     for (const write of acknowledged) {
       if (!isBefore(write, read)) continue;
-      if (mustMeet(write, read)) checkPair(write, read, writes, causality, tally);
+      if (mustMeet(write, read, atlas)) checkPair(write, read, writes, causality, tally);
       else tally.skip();
     }
   }
@@ -45,12 +48,18 @@ function checkKey(operations: History, tally: Tally): void {
 function checkReadable(
   acknowledged: readonly WriteOperation[],
   reads: readonly ReadOperation[],
+  atlas: Atlas,
   tally: Tally,
 ): void {
   const write = acknowledged.at(-1);
   if (write === undefined) return;
   const finals = reads.filter((read) => read.final);
   const last = finals.at(-1);
+  // Too many of the copies may be lost, and known to be: no quorum can answer.
+  if (last !== undefined && atlas.lostBetween(0, last.invokedUs) > last.copies - last.need) {
+    tally.skip();
+    return;
+  }
   const readable = finals.some((read) => read.outcome === 'ok');
   tally.compare(readable, last?.completedUs ?? last?.invokedUs ?? write.invokedUs, () => {
     const tried = last === undefined ? 'nobody read it' : describeOperation(last);
@@ -127,6 +136,10 @@ function isBefore(write: WriteOperation, read: ReadOperation): boolean {
 }
 
 /** Any replicas that answered the read and any that kept the write have one in common. */
-function mustMeet(write: WriteOperation, read: ReadOperation): boolean {
-  return write.datacenter === read.datacenter && write.need + read.need > read.copies;
+function mustMeet(write: WriteOperation, read: ReadOperation, atlas: Atlas): boolean {
+  if (write.datacenter !== read.datacenter) return false;
+  const lost = atlas.lostBetween(write.invokedUs, read.completedUs ?? read.invokedUs);
+  // One copy that was kept has been brought to the others by then.
+  if (read.final && atlas.healed) return write.need > lost && write.need + read.need > read.copies;
+  return write.need + read.need > read.copies + lost;
 }

@@ -1,7 +1,10 @@
 /**
  * INV16, malformed input never harms a node: whatever bytes a stranger sends to a listener, the node stays up, still
- * answers a well-formed request, and its memory stays bounded. Each burst of garbage is one comparison. Skipped:
- * bursts that never reached their node (it was down, or the network lost them), and ends that a fault explains.
+ * answers a well-formed request, and its memory stays bounded. Each burst of garbage is one comparison. Nor does a disk
+ * that is not the node's own, or not sound: a start on another node's disk is refused as `StoreForeign`, a start is
+ * refused as `StorageFailed` or `Corrupted` only when its disk failed or handed out what nobody wrote, and a refused
+ * start leaves nothing behind. Each such start is one comparison. Skipped: bursts that never reached their node (it was
+ * down, or the network lost them), ends that a fault explains, and starts that did not come to their end.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -30,11 +33,29 @@ export interface NodeRecord {
   readonly answers: boolean;
 }
 
+/** A start that the node refused, or one on another node's disk. */
+export interface StartRecord {
+  readonly node: string;
+  readonly life: number;
+  readonly atUs: number;
+  /** The error's code; undefined: it was not refused. */
+  readonly refused: string | undefined;
+  readonly served: boolean;
+  /** The disk was another node's. */
+  readonly foreign: boolean;
+  /** The disk failed, or handed out bytes that nobody wrote, in this life. */
+  readonly troubled: boolean;
+  /** Names of what a refused start left behind. */
+  readonly left: readonly string[];
+}
+
 export function checkMalformedInput(
   garbage: readonly GarbageRecord[],
   nodes: readonly NodeRecord[],
+  starts: readonly StartRecord[] = [],
 ): CheckReport {
   const tally = new Tally('INV16');
+  for (const start of starts) checkStart(start, tally);
   for (const burst of garbage) {
     if (burst.outcome === 'lost') {
       tally.skip();
@@ -48,4 +69,23 @@ export function checkMalformedInput(
     tally.compare(node.answers, node.atUs, () => `${node.node} does not answer a ping after the calm`);
   }
   return tally.report();
+}
+
+function checkStart(start: StartRecord, tally: Tally): void {
+  const { refused, served, foreign, troubled, left, atUs } = start;
+  if (refused === undefined && !served) {
+    tally.skip();
+    return;
+  }
+  const right = foreign
+    ? refused === 'StoreForeign'
+    : troubled && (refused === 'StorageFailed' || refused === 'Corrupted');
+  tally.compare(right && left.length === 0, atUs, () => describeStart(start));
+}
+
+function describeStart({ node, life, refused, foreign, left }: StartRecord): string {
+  const what = `${node}, life ${life}, ${foreign ? "on another node's disk, " : ''}`;
+  if (refused === undefined) return `${what}served`;
+  if (left.length > 0) return `${what}refused its start and left behind: ${left.join(', ')}`;
+  return `${what}refused its start as ${refused}, without a cause`;
 }

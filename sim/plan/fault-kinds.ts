@@ -3,6 +3,8 @@
  * their ranges. Generation, validation, the list command and the documentation read this table; `run/faults.ts` acts
  * it out. Numbers are the catalogue's (sim/README.md).
  */
+import { diskFaultIds, diskFaultKinds } from './disk-fault-kinds.ts';
+
 export const faultKindIds = [
   ...([
     'FN1',
@@ -23,7 +25,8 @@ export const faultKindIds = [
   ...(['FP1', 'FP4', 'FP6', 'FP7', 'FP8', 'FP9'] as const),
   ...(['FM1', 'FM3', 'FM4', 'FM5'] as const),
   ...(['FC1', 'FC2', 'FC3', 'FC4', 'FC5'] as const),
-  ...(['FD6', 'FD7', 'FD12', 'FD13'] as const),
+  ...(['FD6', 'FD7'] as const),
+  ...diskFaultIds,
   ...(['FS1'] as const),
 ] as const;
 
@@ -48,6 +51,7 @@ export interface FaultKindRow {
 const ms = 1000;
 
 export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
+  ...diskFaultKinds,
   FN1: {
     title: 'delay',
     story: 'a link is slow: a floor, an exponential part and a rare long tail',
@@ -309,19 +313,5 @@ export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
       earlyUs: { kind: 'integer', min: 0, max: 990 },
       lateUs: { kind: 'integer', min: 0, max: 50 * ms },
     },
-  },
-  FD12: {
-    title: 'wiped disk',
-    story: 'a node dies and returns with its name and an empty disk',
-    aim: 'node',
-    lasting: true,
-    params: {},
-  },
-  FD13: {
-    title: 'rolled back disk',
-    story: 'a node dies and returns with its disk as it was some time before',
-    aim: 'node',
-    lasting: true,
-    params: { ageMs: { kind: 'integer', min: 10, max: 10_000 } },
   },
 };

@@ -5,6 +5,7 @@
 import { present } from '../../engine/base/assert.ts';
 import { snapshotPath } from '../../engine/aae/snapshot.ts';
 import type { SnapshotFlip } from '../check/snapshot-rejection.ts';
+import type { DiskFaultKind } from '../plan/disk-fault-kinds.ts';
 import type { FaultKind } from '../plan/fault-kinds.ts';
 import type { PlanFault } from '../plan/plan.ts';
 import type { HostClock } from '../world/clock.ts';
@@ -14,12 +15,17 @@ import type { Claim } from '../world/impostors.ts';
 import type { Appointment, World } from '../world/world.ts';
 import type { ClockFault } from './clock-faults.ts';
 import { injectClockFault, isClockFault } from './clock-faults.ts';
+import type { ForeignStart } from './disk-strikes.ts';
+import { DiskStrikes, isDiskFault } from './disk-strikes.ts';
 import type { NetworkFault } from './network-faults.ts';
 import { injectNetworkFault, isNetworkFault } from './network-faults.ts';
 import type { Stage } from './stage.ts';
 
 /** What is acted out here; the rest elsewhere. */
-type OwnKind = Exclude<FaultKind, NetworkFault['kind'] | ClockFault['kind']>;
+type OwnKind = Exclude<FaultKind, NetworkFault['kind'] | ClockFault['kind'] | DiskFaultKind>;
+
+/** How long whoever supervises a node waits before it starts it again after a start that was refused. */
+const retryUs = 300_000;
 
 export class Faults {
   readonly #world: World;
@@ -28,6 +34,7 @@ export class Faults {
   readonly #struck = new Map<FaultKind, number>();
   readonly #flips: SnapshotFlip[] = [];
   readonly #stage: Stage;
+  readonly #disks: DiskStrikes;
   /** Clocks that were tampered with. */
   readonly #clocks = new Set<HostClock>();
   #calm = false;
@@ -45,6 +52,11 @@ export class Faults {
       },
       others: ({ targets }) => cluster.names.filter((name) => !targets.includes(name)),
     };
+    this.#disks = new DiskStrikes(this.#stage, {
+      calm: () => this.#calm,
+      crash: (fault, survival, meanwhile) => this.#crash(fault, survival, 'silent', meanwhile),
+    });
+    cluster.onStartRefused(({ node }) => this.#startLater(node));
   }
 
   /** Faults that struck, by kind. */
@@ -55,6 +67,11 @@ export class Faults {
   /** Bits flipped in snapshots (FS1). */
   get flips(): readonly SnapshotFlip[] {
     return this.#flips;
+  }
+
+  /** Starts on another node's disk (FD14). */
+  get foreignStarts(): readonly ForeignStart[] {
+    return this.#disks.foreignStarts;
   }
 
   /** Arranges the faults; their instants count from `startUs`. */
@@ -77,8 +94,8 @@ export class Faults {
     this.#world.network.heal();
     this.#cluster.impostors.dismiss();
     for (const clock of this.#clocks) clock.heal();
+    this.#disks.heal();
     for (const name of this.#cluster.members) {
-      this.#cluster.host(name).disk.heal();
       resume(this.#cluster.host(name));
       this.#cluster.start(name);
     }
@@ -112,6 +129,7 @@ export class Faults {
       injectClockFault(fault, clock, this.#stage);
       return true;
     }
+    if (isDiskFault(fault)) return this.#disks.inject(fault, name);
     switch (fault.kind as OwnKind) {
       case 'FN16':
         this.#cluster.impose(fault.id, name, fault.params['claim'] as Claim);
@@ -140,20 +158,7 @@ export class Faults {
         return this.#crash(fault, fault.params['keeps'] === 'some' ? 'subset' : 'dropAll', 'silent');
       case 'FD7':
         return this.#crash(fault, 'torn', 'silent');
-      case 'FD12':
-        return this.#crash(fault, 'keepAll', 'silent', (disk) => disk.wipe());
-      case 'FD13':
-        return this.#rollBack(fault, name);
     }
-  }
-
-  /** Its disk as it is now is what it returns with, so much later. */
-  #rollBack(fault: PlanFault, name: string): boolean {
-    const image = this.#cluster.host(name).disk.copy();
-    this.#stage.later(Number(fault.params['ageMs']) * 1000, `roll back ${fault.id}`, () => {
-      this.#crash(fault, 'keepAll', 'silent', (disk) => disk.mount('FD13', image));
-    });
-    return true;
   }
 
   /** Silent for a while, there for a while, until the time is over. */
@@ -195,13 +200,20 @@ export class Faults {
     meanwhile: (disk: Host['disk']) => void = () => undefined,
   ): boolean {
     const name = present(fault.targets[0], 'the node to crash');
-    if (!this.#cluster.isUp(name)) return false;
+    if (!this.#cluster.isUp(name) || this.#disks.isForeign(name)) return false;
     this.#cluster.crash(name, survival, connections);
     meanwhile(this.#cluster.host(name).disk);
     this.#appointments.push(
       this.#world.after(fault.forUs, `restart ${fault.id}`, () => this.#cluster.start(name)),
     );
     return true;
+  }
+
+  /** A start that was refused is tried again; not while another node's disk is mounted. */
+  #startLater(name: string): void {
+    this.#world.after(retryUs, `start ${name} again`, () => {
+      if (this.#cluster.members.includes(name) && !this.#disks.isForeign(name)) this.#cluster.start(name);
+    });
   }
 
   #pause(fault: PlanFault): boolean {

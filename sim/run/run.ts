@@ -16,6 +16,8 @@ import type { SnapshotRejectionRecord } from '../check/snapshot-rejection.ts';
 import { checkLeaks } from '../check/leaks.ts';
 import type { LifeAccount, Moment } from '../check/ledger/account.ts';
 import { checkLedger } from '../check/ledger/ledger.ts';
+import { atlasOf } from '../check/atlas.ts';
+import type { StartRecord } from '../check/malformed-input.ts';
 import { checkMalformedInput } from '../check/malformed-input.ts';
 import type { CheckReport, InvariantId } from '../check/report.ts';
 import { checkRingAgreement } from '../check/ring-agreement.ts';
@@ -31,6 +33,7 @@ import { Witness } from '../witness/witness.ts';
 import { Cluster } from '../world/cluster.ts';
 import type { Leaks } from '../world/host.ts';
 import { World } from '../world/world.ts';
+import { DiskBook } from './disk-book.ts';
 import { Faults } from './faults.ts';
 import type { OutcomeCounts } from './result.ts';
 
@@ -93,6 +96,7 @@ class Run {
   readonly #world: World;
   readonly #cluster: Cluster;
   readonly #faults: Faults;
+  readonly #disks: DiskBook;
   readonly #load: Load;
   /** Undefined when the plan asks for nothing that is in its books. */
   readonly #witness: Witness | undefined;
@@ -112,6 +116,7 @@ class Run {
     });
     this.#cluster = makeCluster(this.#world, plan);
     this.#faults = new Faults(this.#world, this.#cluster);
+    this.#disks = new DiskBook(this.#world, this.#cluster);
     this.#world.trace.on('aae.snapshot.rejected', ({ host, atUs, fields }) => {
       this.#rejections.push({ node: host, atUs, reason: String(fields['reason']) });
     });
@@ -210,16 +215,18 @@ class Run {
 
   #reports(): readonly CheckReport[] {
     const { history } = this.#recorder;
+    const { floors, mendedBy } = this.#plan;
+    const atlas = atlasOf(this.#disks.losses, mendedBy === 'sweeps' && floors.INV10 !== undefined);
     const failures = this.#world.failures.map(({ atUs, host, what, error }) => ({
       atUs,
       text: `${host === '' ? 'the world' : host}: ${what}: ${error instanceof Error ? error.message : String(error)}`,
     }));
     const checks: readonly (readonly [InvariantId, () => CheckReport])[] = [
-      ['INV4', () => checkDurability(history)],
-      ['INV5', () => checkAcknowledgement(history)],
+      ['INV4', () => checkDurability(history, atlas)],
+      ['INV5', () => checkAcknowledgement(history, atlas)],
       ['INV10', () => this.#convergence()],
       ['INV13', () => checkSnapshotRejection(this.#faults.flips, this.#rejections)],
-      ['INV16', () => checkMalformedInput(this.#load.garbage, this.#load.pings)],
+      ['INV16', () => checkMalformedInput(this.#load.garbage, this.#load.pings, this.#starts())],
       ['INV17', () => checkRingAgreement(this.#load.rings, this.#cluster.members)],
       ['INV23', () => checkLeaks(this.#stops)],
       ['INV24', () => checkLedger(this.#witness?.accounts ?? [], this.#witness?.missed ?? 0)],
@@ -229,6 +236,30 @@ class Run {
     ];
     const wanted = checks.filter(([invariant]) => this.#plan.floors[invariant] !== undefined);
     return wanted.map(([, check]) => check());
+  }
+
+  /** Starts that nodes refused, and those on another node's disk. */
+  #starts(): readonly StartRecord[] {
+    const { foreignStarts } = this.#faults;
+    const refused = this.#cluster.refusedStarts.map(({ node, life, atUs, code, left }) => ({
+      node,
+      life,
+      atUs,
+      refused: code,
+      served: false,
+      foreign: foreignStarts.some((start) => start.node === node && start.life === life),
+      troubled: this.#disks.isTroubled(node, life),
+      left: namesOfLeaks(left),
+    }));
+    const served = foreignStarts.filter((start) => start.served);
+    const wrong = served.map((start) => ({
+      ...start,
+      refused: undefined,
+      foreign: true,
+      troubled: false,
+      left: [],
+    }));
+    return [...refused, ...wrong];
   }
 
   /** The books are compared with the nodes' numbers at any instant. */

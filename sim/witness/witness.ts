@@ -26,6 +26,7 @@ class LifeBook {
   readonly asked = new AskedWitness();
   readonly listener = new ListenerWitness();
   readonly store: StoreWitness;
+  failedOperations = 0;
 
   constructor(life: number, known: KnownBatches) {
     this.store = new StoreWitness(life, known);
@@ -49,6 +50,7 @@ export class Witness {
   readonly #nodes: ReadonlyMap<string, PlanNode>;
   readonly #books = new Map<string, LifeBook>();
   readonly #batches = new Map<string, KnownBatches>();
+  readonly #alteredPlaces = new Map<string, number>();
   #missed = 0;
   /** A life has ended. */
   #ended = false;
@@ -92,9 +94,6 @@ export class Witness {
   #truthOf(node: string, life: number): LifeTruth {
     const book = this.#bookOf(node, life);
     const { ledger } = this.#world;
-    const failed = ledger.lines().filter(({ place, effect }) => {
-      return effect === 'operationFailed' && place.startsWith(`${node}:`);
-    });
     return {
       clients: book.clients.truth,
       beside: book.beside.truth,
@@ -103,7 +102,8 @@ export class Witness {
       asked: book.asked.truth,
       listener: book.listener.truth,
       store: book.store.truth,
-      failedOperations: failed.reduce((sum, { count }) => sum + count, 0),
+      failedOperations: book.failedOperations,
+      alteredPlaces: this.#alteredPlaces.get(node) ?? 0,
       failedTasks: this.#cluster.host(node).io.failedTasks(),
       undisturbed: !this.#ended && ledger.total({ effect: 'injected' }) === 0,
       peers: [...this.#nodes.keys()].filter((name) => name !== node),
@@ -130,6 +130,10 @@ export class Witness {
       writes: (host, life, path, chunks, offset) =>
         this.#bookOf(host, life).store.writes(path, chunks, offset),
       wrote: (host, life, path, content, from) => this.#bookOf(host, life).store.wrote(path, content, from),
+      failed: (host, life, _operation, _path, failure) => {
+        if (failure === 'fault' || failure === 'noSpace') this.#bookOf(host, life).failedOperations += 1;
+      },
+      altered: (host) => this.#alteredPlaces.set(host, (this.#alteredPlaces.get(host) ?? 0) + 1),
     };
   }
 

@@ -25,6 +25,17 @@ import type { World } from './world.ts';
 const wallOffsetMsMax = 200;
 const driftPpmMax = 200;
 
+/** A start that the node itself refused: what lay on its disk, or the disk, was not right. */
+export interface RefusedStart {
+  readonly node: string;
+  readonly life: number;
+  readonly atUs: number;
+  readonly code: string;
+  readonly detail: string;
+  /** What the refused start left behind; all zero and empty when nothing leaked. */
+  readonly left: Leaks;
+}
+
 export type LifeEndListener = (name: string, how: 'crashed' | 'stopped') => void;
 
 /** A process on a host: its doors, and the node once it serves. */
@@ -60,6 +71,8 @@ export class Cluster {
   readonly #lives: LifeRecord[] = [];
   readonly #endings: LifeEndListener[] = [];
   readonly #doubleStarts: DoubleStart[] = [];
+  readonly #refused: RefusedStart[] = [];
+  readonly #onRefused: ((refused: RefusedStart) => void)[] = [];
 
   /** Puts a host for every node into the world; none is started. Throws `ConfigInvalid` for settings that are. */
   constructor(world: World, nodes: readonly PlanNode[], settings: Readonly<Record<string, unknown>>) {
@@ -208,6 +221,16 @@ export class Cluster {
     this.#endings.push(listener);
   }
 
+  /** Starts that nodes refused. */
+  get refusedStarts(): readonly RefusedStart[] {
+    return this.#refused;
+  }
+
+  /** Calls `listener` after every start that a node refused, when its life is over. */
+  onStartRefused(listener: (refused: RefusedStart) => void): void {
+    this.#onRefused.push(listener);
+  }
+
   /** Boots the host and starts the node on it; nothing when it is up. */
   start(name: string): void {
     const seat = this.#seat(name);
@@ -216,7 +239,25 @@ export class Cluster {
     const life: Life = { io, node: undefined };
     seat.life = life;
     io.spawn('node', async () => {
-      life.node = await Node.start(io, seat.config);
+      try {
+        life.node = await Node.start(io, seat.config);
+      } catch (error) {
+        if (!(error instanceof LockstepError)) throw error;
+        this.#refuse(seat, life, error);
+      }
+    });
+  }
+
+  /** The process ends, as a program does that cannot start; in an event of its own. */
+  #refuse(seat: Seat, life: Life, { code, message: detail }: LockstepError): void {
+    const { host } = seat;
+    this.#world.after(0, `refused ${host.name}`, () => {
+      if (seat.life !== life) return;
+      this.#endLife(seat);
+      const left = host.stop();
+      const refused = { node: host.name, life: host.lives, atUs: this.#world.nowUs, code, detail, left };
+      this.#refused.push(refused);
+      for (const listener of this.#onRefused) listener(refused);
     });
   }
 

@@ -119,6 +119,9 @@ export class LifeDisk implements Disk {
       if (this.life.alive) outcome.resolve(value);
     } catch (error) {
       if (!(error instanceof DiskError)) throw error;
+      for (const watcher of this.host.watchers) {
+        watcher.failed?.(this.life.host, this.life.number, operation, path, error.failure);
+      }
       this.#happened(worldEvents.diskFailed, 0, 0, `${operation} ${path}: ${error.failure}`);
       if (this.life.alive) outcome.reject(error);
     }
@@ -174,6 +177,7 @@ class LifeFile implements DiskFile, Holding {
   readAt(into: Uint8Array, offset: number): Promise<number> {
     return this.#operate('read', this.#tuning.readLatency, () => {
       const count = this.#disk.host.read(this.#file, into, offset);
+      this.#tellHanded(offset, offset + count);
       this.#happened(worldEvents.fileRead, count);
       return count;
     });
@@ -209,6 +213,16 @@ class LifeFile implements DiskFile, Holding {
     return this.#disk.operate('write', this.path, this.#tuning.writeLatency, perform, syncUs);
   }
 
+  #tellHanded(from: number, to: number): void {
+    const { life, host } = this.#disk;
+    const altered = this.#file.image.alteredIn(from, to);
+    for (let index = 0; index + 1 < altered.length; index += 2) {
+      for (const watcher of host.watchers) {
+        watcher.handed?.(life.host, life.number, this.path, altered[index] ?? 0, altered[index + 1] ?? 0);
+      }
+    }
+  }
+
   #beginWrite(write: Write): void {
     const { life, host } = this.#disk;
     const { chunks, offset } = write;
@@ -220,13 +234,21 @@ class LifeFile implements DiskFile, Holding {
     const { life, host } = this.#disk;
     const written = host.finishWrite(write);
     const { offset } = write;
-    const { count } = written;
+    const { count, at } = written;
     for (const watcher of host.watchers) {
-      const content = this.#file.image.view(0, offset + count);
+      const content = at === offset ? this.#file.image.view(0, offset + count) : this.#asAimed(write, count);
       watcher.wrote(life.host, life.number, this.path, content, offset);
     }
     this.#happened(worldEvents.fileWritten, count, this.#file.image.view(offset, offset + count));
     return written;
+  }
+
+  /** The file as the writer of a misdirected write believes it to be. */
+  #asAimed({ chunks, offset }: Write, count: number): Buffer {
+    const content = Buffer.alloc(offset + count);
+    this.#file.image.view(0, offset).copy(content);
+    Buffer.concat(chunks).copy(content, offset, 0, count);
+    return content;
   }
 
   sync(): Promise<void> {

@@ -9,19 +9,21 @@ export type DiskFaultKind = 'FD1' | 'FD2' | 'FD4' | 'FD5' | 'FD8' | 'FD10';
 
 /**
  * FD1 reads fail; FD2 writes fail; FD4 syncs fail and drop what they covered; FD5 operations take longer; FD8 syncs
- * lie; FD10 writes go elsewhere in the file.
+ * lie; FD10 writes go elsewhere in the file, or reads come from elsewhere.
  */
 export interface DiskFault {
   readonly kind: DiskFaultKind;
   /** Only files whose path begins so. Default: all. */
   readonly pathPrefix?: string;
+  /** Only files whose path this holds for. Default: all. */
+  readonly matches?: (path: string) => boolean;
   /** In how many of how many cases. Default: always. */
   readonly chance?: readonly [numerator: number, denominator: number];
   /** Strikes at most so often. Default: no limit. */
   readonly count?: number;
   /** FD5: how much longer it takes. */
   readonly delay?: Latency;
-  /** FD5: only these operations. Default: all. */
+  /** FD5: only these operations (default: all); FD10: `read`, `write` or both (default: `write`). */
   readonly operations?: readonly DiskOperation[];
   /** FD2: how a write fails. Default: `fault`. */
   readonly failure?: 'fault' | 'noSpace';
@@ -56,9 +58,11 @@ export class DiskFaults {
   }
 
   /** The fault of this kind that strikes an operation on a file now, if any. */
-  strike(kind: DiskFaultKind, path: string): DiskFault | undefined {
+  strike(kind: DiskFaultKind, path: string, operation?: DiskOperation): DiskFault | undefined {
     if (this.#rules.length === 0) return undefined;
-    return this.#rules.find((rule) => rule.fault.kind === kind && this.#strikes(rule, path))?.fault;
+    const concerns = ({ fault }: Rule): boolean =>
+      fault.kind === kind && (operation === undefined || (fault.operations ?? ['write']).includes(operation));
+    return this.#rules.find((rule) => concerns(rule) && this.#strikes(rule, path))?.fault;
   }
 
   /** FD5. How much longer an operation takes. */
@@ -76,8 +80,9 @@ export class DiskFaults {
   }
 
   #strikes(rule: Rule, path: string): boolean {
-    const { pathPrefix, chance } = rule.fault;
+    const { pathPrefix, matches, chance } = rule.fault;
     if (rule.left <= 0 || (pathPrefix !== undefined && !path.startsWith(pathPrefix))) return false;
+    if (matches !== undefined && !matches(path)) return false;
     if (chance !== undefined && !this.#random.chance(chance[0], chance[1])) return false;
     rule.left -= 1;
     return true;

@@ -24,6 +24,8 @@ import { WritesUnderWay } from './writes.ts';
 export interface DiskCopy {
   readonly files: ReadonlyMap<string, Buffer>;
   readonly directories: readonly string[];
+  /** Where files do not hold what their writers believe, as (from, to) pairs. */
+  readonly altered?: ReadonlyMap<string, readonly number[]>;
 }
 
 export class HostDisk {
@@ -70,8 +72,10 @@ export class HostDisk {
   /** FD9. Flips one bit of a file, durably; false when there is no such byte. */
   rot(path: string, offset: number, bit: number): boolean {
     const rotted = this.#names.file(path)?.rot(offset, bit) === true;
-    if (rotted) this.#ground.ledger.enter('FD9', `${this.#host}:${path}`, 'injected');
-    return rotted;
+    if (!rotted) return false;
+    this.#ground.ledger.enter('FD9', `${this.#host}:${path}`, 'injected');
+    this.#tellAltered(path, offset, offset + 1, 'FD9');
+    return true;
   }
 
   /** FD12. Everything is gone. Between two lives only. */
@@ -84,7 +88,13 @@ export class HostDisk {
     const files = new Map(
       this.#names.files().map(([path, image]) => [path, Buffer.from(image.view(0, image.length))]),
     );
-    return { files, directories: this.#names.directories() };
+    return { files, directories: this.#names.directories(), altered: this.#altered() };
+  }
+
+  /** What a crash now would certainly leave: an image as storage takes it beneath a running system. */
+  durableCopy(): DiskCopy {
+    const directories = this.#names.directories();
+    return { files: this.durableFiles(), directories, altered: this.#altered() };
   }
 
   /** FD13 (an older copy of this disk), FD14 (a copy of another one). Between two lives only. */
@@ -92,14 +102,25 @@ export class HostDisk {
     this.#replace(kind, copy);
   }
 
+  /** The disk is again as it was when it was copied. Between two lives only. */
+  restore(copy: DiskCopy): void {
+    this.#replace(undefined, copy);
+  }
+
   /** FD15. Of a file only the first bytes are left, durably; false when it was no longer than that. */
   cutShort(path: string, bytes: number): boolean {
     const image = this.#names.file(path);
     if (image === undefined || image.length <= bytes) return false;
+    this.#tellAltered(path, bytes, image.length, 'FD15');
     image.truncate(bytes);
     image.finishSync(image.beginSync());
     this.#ground.ledger.enter('FD15', `${this.#host}:${path}`, 'injected');
     return true;
+  }
+
+  /** Bytes of all files. */
+  get usedBytes(): number {
+    return this.#names.files().reduce((sum, [, image]) => sum + image.length, 0);
   }
 
   /** Lifts every injected fault, the capacity and the limit of transfers. */
@@ -188,8 +209,11 @@ export class HostDisk {
       this.#ground.ledger.enter('FD1', place, 'operationFailed');
       throw new DiskError('fault', 'read', file.path);
     }
-    const count = file.image.read(into, offset, this.#drawTransfer(into.length, 'FD1', file.path));
-    if (file.image.isRotten(offset, offset + count)) this.#ground.ledger.enter('FD9', place, 'rottenRead');
+    const from = this.#aimRead(file, offset, into.length);
+    const count = file.image.read(into, from, this.#drawTransfer(into.length, 'FD1', file.path));
+    if (file.image.alteredIn(from, from + count).length > 0) {
+      this.#ground.ledger.enter('FD9', place, 'rottenRead');
+    }
     return count;
   }
 
@@ -213,12 +237,13 @@ export class HostDisk {
     const count = this.#drawTransfer(Math.min(bytes, room), 'FD2', file.path);
     const at = this.#aim(file, offset);
     file.image.write(chunks, at, count);
+    if (at !== offset) this.#noteMisdirected(file, offset, at, count);
     return { count, at };
   }
 
   /** The bytes of a durable write, just written, become durable. Answers how many did. */
   finishDurably(file: OpenFile, from: number, to: number): number {
-    if (!this.#syncs(file, () => file.image.dropRange(from, to))) return 0;
+    if (!this.#syncs(file, [from, to], () => file.image.dropRange(from, to))) return 0;
     const bytes = file.image.syncRange(from, to);
     this.#durableRuns.tellRanges(file.path, file.image, [from, to]);
     return bytes;
@@ -234,7 +259,7 @@ export class HostDisk {
 
   /** Answers how many bytes became durable. */
   finishSync(file: OpenFile, covered: Covered): number {
-    if (!this.#syncs(file, () => file.image.dropSync(covered))) return 0;
+    if (!this.#syncs(file, covered.ranges, () => file.image.dropSync(covered))) return 0;
     const bytes = file.image.finishSync(covered);
     this.#durableRuns.tellRanges(file.path, file.image, covered.ranges);
     return bytes;
@@ -310,7 +335,7 @@ export class HostDisk {
   }
 
   /** FD4: throws; FD8: false. In both cases `drop` lets go of what would have become durable. */
-  #syncs(file: OpenFile, drop: () => void): boolean {
+  #syncs(file: OpenFile, ranges: readonly number[], drop: () => void): boolean {
     const place = `${this.#host}:${file.path}`;
     if (this.#faults.strike('FD4', file.path) !== undefined) {
       drop();
@@ -320,15 +345,38 @@ export class HostDisk {
     if (this.#faults.strike('FD8', file.path) === undefined) return true;
     drop();
     this.#ground.ledger.enter('FD8', place, 'syncLied');
+    for (let index = 0; index + 1 < ranges.length; index += 2) {
+      this.#tellAltered(file.path, ranges[index] ?? 0, ranges[index + 1] ?? 0, 'FD8');
+    }
     return false;
   }
 
   /** FD10. Where a write really goes: elsewhere in the file, in whole sectors. */
   #aim(file: OpenFile, offset: number): number {
-    if (this.#faults.strike('FD10', file.path) === undefined) return offset;
+    if (this.#faults.strike('FD10', file.path, 'write') === undefined) return offset;
     const sectors = Math.max(1, Math.floor(file.image.length / sectorBytes));
     this.#ground.ledger.enter('FD10', `${this.#host}:${file.path}`, 'writeMisdirected');
     return this.#random.below(sectors) * sectorBytes + (offset % sectorBytes);
+  }
+
+  /** FD10. Where a read really reads: whole sectors away, within the file. */
+  #aimRead(file: OpenFile, offset: number, bytes: number): number {
+    const sectors = Math.floor((file.image.length - bytes - (offset % sectorBytes)) / sectorBytes);
+    if (sectors <= 0 || this.#faults.strike('FD10', file.path, 'read') === undefined) return offset;
+    this.#ground.ledger.enter('FD10', `${this.#host}:${file.path}`, 'readMisdirected');
+    return this.#random.below(sectors + 1) * sectorBytes + (offset % sectorBytes);
+  }
+
+  /** Neither where the bytes belong nor where they went does the file hold what its writer believes. */
+  #noteMisdirected(file: OpenFile, offset: number, at: number, count: number): void {
+    for (const from of [offset, at]) {
+      file.image.noteAltered(from, from + count);
+      this.#tellAltered(file.path, from, from + count, 'FD10');
+    }
+  }
+
+  #tellAltered(path: string, from: number, to: number, kind: FaultId): void {
+    for (const watcher of this.watchers) watcher.altered?.(this.#host, path, from, to, kind);
   }
 
   /** How many of `bytes` a read or write moves this time. */
@@ -344,16 +392,23 @@ export class HostDisk {
   /** How many of `bytes` at `offset` still fit. */
   #room(file: OpenFile, offset: number, bytes: number): number {
     if (this.#capacityBytes === Infinity) return bytes;
-    const usedBytes = this.#names.files().reduce((sum, [, image]) => sum + image.length, 0);
     const within = Math.max(0, file.image.length - offset);
-    return Math.min(bytes, within + Math.max(0, this.#capacityBytes - usedBytes));
+    return Math.min(bytes, within + Math.max(0, this.#capacityBytes - this.usedBytes));
   }
 
   #absent(operation: DiskOperation, path: string): DiskError {
     return new DiskError(this.#names.isDirectory(path) ? 'invalid' : 'notFound', operation, path);
   }
 
-  #replace(kind: FaultId, { files, directories }: DiskCopy): void {
+  #altered(): ReadonlyMap<string, readonly number[]> {
+    const altered = this.#names
+      .files()
+      .map(([path, image]) => [path, image.alteredIn(0, Infinity)] as const)
+      .filter(([, ranges]) => ranges.length > 0);
+    return new Map(altered);
+  }
+
+  #replace(kind: FaultId | undefined, { files, directories, altered }: DiskCopy): void {
     assert(this.#open.size === 0, 'a disk is changed between two lives');
     this.#names.clear();
     for (const directory of directories) this.makeDirectory(directory);
@@ -362,9 +417,15 @@ export class HostDisk {
       image.write([bytes], 0, bytes.length);
       image.finishSync(image.beginSync());
       this.#names.set(path, image);
+      const ranges = altered?.get(path) ?? [];
+      for (let index = 0; index + 1 < ranges.length; index += 2) {
+        image.noteAltered(ranges[index] ?? 0, ranges[index + 1] ?? 0);
+      }
     }
     for (const directory of ['', ...directories]) this.syncDirectory(directory);
+    if (kind === undefined) return;
     this.#ground.ledger.enter(kind, this.#host, 'injected');
+    this.#tellAltered('', 0, Infinity, kind);
   }
 
   #enterCrash(

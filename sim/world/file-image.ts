@@ -20,7 +20,9 @@ export type Survival =
   /** Per file, in the order of writing up to a drawn sector. */
   | 'prefix'
   /** As `prefix`, and the sector there is found in part. */
-  | 'torn';
+  | 'torn'
+  /** FD11. Everything written is there, and every name is as its directory's last sync left it. */
+  | 'namesLost';
 
 /** What a sync that is under way covers: ranges as (from, to) pairs in the order of writing, and the length. */
 export interface Covered {
@@ -43,7 +45,8 @@ export class FileImage {
   /** Written since the last sync began. */
   #dirty: number[] = [];
   readonly #syncing = new Set<Covered>();
-  readonly #rotten = new Set<number>();
+  /** Bytes that are not as they were written: (from, to) pairs. */
+  #altered: number[] = [];
 
   constructor(id: number) {
     this.id = id;
@@ -84,7 +87,7 @@ export class FileImage {
     }
     if (end > this.#length) this.#length = end;
     this.#noteDirty(offset, end);
-    this.#forgetRot(offset, end);
+    if (this.#altered.length > 0) this.#altered = withoutRange(this.#altered, offset, end);
   }
 
   truncate(length: number): void {
@@ -155,14 +158,24 @@ export class FileImage {
     if (offset < this.#durableLength) {
       this.#durable[offset] = (this.#durable[offset] ?? 0) ^ (1 << bit);
     }
-    this.#rotten.add(offset);
+    this.noteAltered(offset, offset + 1);
     return true;
   }
 
-  /** A range holds a byte that rotted. */
-  isRotten(from: number, to: number): boolean {
-    for (const offset of this.#rotten) if (offset >= from && offset < to) return true;
-    return false;
+  /** From now on a range does not hold what its writer believes, until it is written again. */
+  noteAltered(from: number, to: number): void {
+    this.#altered.push(from, to);
+  }
+
+  /** The parts of a range that are not as they were written, as (from, to) pairs; mostly none. */
+  alteredIn(from: number, to: number): readonly number[] {
+    const found: number[] = [];
+    for (let index = 0; index + 1 < this.#altered.length; index += 2) {
+      const start = Math.max(from, this.#altered[index] ?? 0);
+      const end = Math.min(to, this.#altered[index + 1] ?? 0);
+      if (start < end) found.push(start, end);
+    }
+    return found;
   }
 
   /** Another file of the same bytes, all of them durable. */
@@ -170,6 +183,7 @@ export class FileImage {
     const copy = new FileImage(id);
     copy.write([this.#content.subarray(0, this.#length)], 0, this.#length);
     copy.finishSync(copy.beginSync());
+    copy.#altered = [...this.#altered];
     return copy;
   }
 
@@ -200,6 +214,7 @@ export class FileImage {
   /** The length found after a crash: a growth may be there without its bytes, a cut may be undone. */
   #drawLength(survival: Survival, keptEnd: number, random: Random): number {
     if (survival === 'dropAll') return this.#durableLength;
+    if (survival === 'namesLost') return this.#length;
     if (this.#length <= this.#durableLength) {
       return random.chance(1, 2) ? this.#length : this.#durableLength;
     }
@@ -221,11 +236,6 @@ export class FileImage {
     // Appending, the common case, makes one range.
     if (lastTo === from) this.#dirty[last] = to;
     else this.#dirty.push(from, to);
-  }
-
-  #forgetRot(from: number, to: number): void {
-    if (this.#rotten.size === 0) return;
-    for (const offset of [...this.#rotten]) if (offset >= from && offset < to) this.#rotten.delete(offset);
   }
 
   #makeDurable(from: number, to: number): number {
@@ -262,6 +272,7 @@ function sectorFate(
 ): 'kept' | 'dropped' | 'torn' {
   if (survival === 'subset') return random.chance(1, 2) ? 'kept' : 'dropped';
   if (survival === 'dropAll') return 'dropped';
+  if (survival === 'namesLost') return 'kept';
   if (place < keptPlaces) return 'kept';
   return survival === 'torn' && place === keptPlaces ? 'torn' : 'dropped';
 }

@@ -104,7 +104,7 @@ export class Host {
   }
 
   /**
-   * FP1, FD6, FD7. The life ends in silence: its doors never settle again and calls into them do nothing. `silent`
+   * FP1, FD6, FD7, FD11. The life ends in silence: its doors never settle again and calls into them do nothing. `silent`
    * connections stay half-open for the other side (the machine is off until the next boot and answers nothing); with
    * `reset` the system lives on and tells peers what a killed process's sockets tell them.
    */
@@ -187,6 +187,7 @@ export class Host {
 
 function crashFault(survival: Survival): FaultId {
   if (survival === 'keepAll') return 'FP1';
+  if (survival === 'namesLost') return 'FD11';
   return survival === 'torn' ? 'FD7' : 'FD6';
 }
 

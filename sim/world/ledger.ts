@@ -42,8 +42,9 @@ export type Effect =
   | 'operationShort'
   /** A sync said that it succeeded and did nothing. */
   | 'syncLied'
-  /** A write went elsewhere. */
+  /** A write went elsewhere; a read came from elsewhere. */
   | 'writeMisdirected'
+  | 'readMisdirected'
   /** A read returned bytes that had been altered. */
   | 'rottenRead'
   /** At a crash: unsynced sectors that are gone, are there, or are there in part. */

@@ -109,7 +109,7 @@ export class Names {
     const found = new Map(this.#durable);
     for (const paths of this.#changed.values()) {
       for (const path of paths) {
-        const keeps = survival !== 'dropAll' && random.chance(1, 2);
+        const keeps = survival !== 'dropAll' && survival !== 'namesLost' && random.chance(1, 2);
         counts[keeps ? 'kept' : 'reverted'] += 1;
         if (keeps) assign(found, path, this.#current.get(path));
       }

@@ -2,7 +2,9 @@
  * Hooks for whoever keeps the books of a run: what passes the doors, told in the event in which it happens, just before
  * the engine hears of it. Watchers only look; they change neither the run nor its digest.
  */
+import type { DiskFailure, DiskOperation } from '../../engine/io/disk.ts';
 import type { CloseReason, ConnectFailure } from '../../engine/io/network.ts';
+import type { FaultId } from './ledger.ts';
 
 /** One side of a connection. */
 export interface ConnectionEnd {
@@ -39,4 +41,13 @@ export interface DiskWatcher {
   writes(host: string, life: number, path: string, chunks: readonly Uint8Array[], offset: number): void;
   /** Bytes have been written; `content` is the file from its beginning to the end of those bytes. Not to be kept. */
   wrote(host: string, life: number, path: string, content: Buffer, from: number): void;
+  /** A life is told that an operation failed. */
+  failed?(host: string, life: number, operation: DiskOperation, path: string, failure: DiskFailure): void;
+  /**
+   * Bytes `from..to - 1` of a file are no longer what their writer believes, or were never made durable (FD8). The path
+   * is empty when the whole disk is another one (FD12, FD13, FD14).
+   */
+  altered?(host: string, path: string, from: number, to: number, kind: FaultId): void;
+  /** A read hands these altered bytes to a life. */
+  handed?(host: string, life: number, path: string, from: number, to: number): void;
 }

@@ -109,8 +109,10 @@ export interface LifeTruth {
   readonly asked: AskedTruth;
   readonly listener: StatsListenerTruth;
   readonly store: StoreTruth;
-  /** Disk operations of this node that a fault failed. */
+  /** Disk operations that this life was told had failed. */
   readonly failedOperations: number;
+  /** Places of the node's disk that a fault altered, or never made durable, in this life or an earlier one. */
+  readonly alteredPlaces: number;
   /** Tasks that failed in this life. */
   readonly failedTasks: number;
   /** No fault was injected in this run so far, and no life has ended. */

@@ -11,7 +11,7 @@ export function storeEquations(numbers: Numbers, account: LifeAccount): readonly
   const { moment, truth } = account;
   const ejects = numbers.pool('server_ejects');
   const ejectedAt = numbers.serverGauge('server_ejected_at');
-  const faults = truth.failedOperations;
+  const faults = truth.failedOperations + truth.alteredPlaces;
   return [
     ...requestEquations(numbers),
     ...diskEquations(numbers, account),

@@ -1,0 +1,22 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { invariantsOfLoss, onDisks, smallStore } from './shared.ts';
+
+export const bitRot: Scenario = {
+  name: 'bit-rot',
+  story:
+    'bits flip, writes and reads go astray and logs are cut on the disk of a node: what is not as it was written is never served',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: { ...onDisks, needs: { quorum: 50, all: 50 } },
+  faults: [
+    { kind: 'FD9', count: [3, 12], targets: ['n2'], always: true },
+    { kind: 'FD10', count: [0, 3], targets: ['n2'], forUs: [100_000, 2_000_000] },
+    { kind: 'FD15', count: [0, 1], targets: ['n2'], forUs: [50_000, 500_000] },
+    { kind: 'FP1', count: [1, 4], targets: ['n2'], forUs: [50_000, 500_000], always: true },
+    { kind: 'FN11', count: [0, 3] },
+  ],
+  stormMs: 4_000,
+  calmMs: 2_000,
+  settleMsMax: 30_000,
+  settings: smallStore,
+  invariants: invariantsOfLoss,
+};

@@ -1,0 +1,27 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { invariants, onDisks, smallStore } from './shared.ts';
+
+export const crashLoop: Scenario = {
+  name: 'crash-loop',
+  story:
+    'nodes lose their power again and again while they recover, and names that were not synced: recovery goes on where it was',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: onDisks,
+  faults: [
+    { kind: 'FP3', count: [1, 4], forUs: [5_000, 200_000], params: { stepMax: [1, 120] }, always: true },
+    {
+      kind: 'FD11',
+      count: [0, 3],
+      forUs: [50_000, 500_000],
+      after: { event: 'disk.name.renamed', nth: [1, 30], delayUs: [0, 600] },
+    },
+    { kind: 'FP1', count: [0, 2], forUs: [50_000, 500_000] },
+    { kind: 'FN11', count: [0, 3] },
+  ],
+  stormMs: 4_000,
+  calmMs: 2_000,
+  settleMsMax: 30_000,
+  mendedBy: 'sweeps',
+  settings: smallStore,
+  invariants,
+};

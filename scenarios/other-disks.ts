@@ -1,0 +1,28 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { invariantsOfLoss, onDisks, smallStore } from './shared.ts';
+
+export const otherDisks: Scenario = {
+  name: 'other-disks',
+  story:
+    "a node returns on an older image of its disk, after syncs that lied, or on another node's disk, which it refuses",
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: { ...onDisks, needs: { quorum: 50, all: 50 } },
+  faults: [
+    { kind: 'FD8', count: [0, 2], targets: ['n2'], forUs: [100_000, 2_000_000] },
+    {
+      kind: 'FD13',
+      count: [0, 2],
+      targets: ['n2'],
+      forUs: [50_000, 500_000],
+      params: { ageMs: [10, 2_000] },
+    },
+    { kind: 'FD14', count: [1, 3], forUs: [50_000, 1_000_000], always: true },
+    { kind: 'FD6', count: [0, 3], forUs: [50_000, 700_000] },
+    { kind: 'FN11', count: [0, 3] },
+  ],
+  stormMs: 4_000,
+  calmMs: 2_000,
+  settleMsMax: 30_000,
+  settings: smallStore,
+  invariants: invariantsOfLoss,
+};
