@@ -1,5 +1,5 @@
 /** The faults of disks, as rows of the table of fault kinds (fault-kinds.ts); `run/disk-strikes.ts` acts them out. */
-import type { FaultKindRow, ParameterRange } from './fault-kinds.ts';
+import type { FaultKindRow, ParameterRange } from './fault-kind-row.ts';
 
 export const diskFaultIds = [
   'FP3',

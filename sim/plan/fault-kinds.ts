@@ -4,6 +4,7 @@
  * it out. Numbers are the catalogue's (sim/README.md).
  */
 import { diskFaultIds, diskFaultKinds } from './disk-fault-kinds.ts';
+import type { FaultKindRow } from './fault-kind-row.ts';
 
 export const faultKindIds = [
   ...([
@@ -31,22 +32,6 @@ export const faultKindIds = [
 ] as const;
 
 export type FaultKind = (typeof faultKindIds)[number];
-
-/** What a fault aims at: one node, two hosts (the first may be a client), or one side of the nodes (the rest is the other). */
-export type FaultAim = 'node' | 'link' | 'side';
-
-export type ParameterRange =
-  | { readonly kind: 'integer'; readonly min: number; readonly max: number }
-  | { readonly kind: 'choice'; readonly of: readonly string[] };
-
-export interface FaultKindRow {
-  readonly title: string;
-  readonly story: string;
-  readonly aim: FaultAim;
-  /** It lasts `forUs`, then it is undone; otherwise it is over at once and `forUs` is 0. */
-  readonly lasting: boolean;
-  readonly params: Readonly<Record<string, ParameterRange>>;
-}
 
 const ms = 1000;
 

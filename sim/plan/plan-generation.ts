@@ -9,7 +9,7 @@ import fc from 'fast-check';
 
 import { assert, present } from '../../engine/base/assert.ts';
 import type { ClusterShape, FaultDraw, LoadShape, Range, Scenario, Weights } from '../scenario/scenario.ts';
-import type { ParameterRange } from './fault-kinds.ts';
+import type { ParameterRange } from './fault-kind-row.ts';
 import { faultKinds } from './fault-kinds.ts';
 import type { Moment, Plan, PlanFault, PlanGarbage, PlanNode, PlanOperation, PlanScrape } from './plan.ts';
 import { garbageForms, garbageListeners, planFormat } from './plan.ts';

@@ -1,0 +1,17 @@
+/** The form of the table of fault kinds: what a fault aims at, and its parameters with their ranges. */
+
+/** What a fault aims at: one node, two hosts (the first may be a client), or one side of the nodes (the rest is the other). */
+export type FaultAim = 'node' | 'link' | 'side';
+
+export type ParameterRange =
+  | { readonly kind: 'integer'; readonly min: number; readonly max: number }
+  | { readonly kind: 'choice'; readonly of: readonly string[] };
+
+export interface FaultKindRow {
+  readonly title: string;
+  readonly story: string;
+  readonly aim: FaultAim;
+  /** It lasts `forUs`, then it is undone; otherwise it is over at once and `forUs` is 0. */
+  readonly lasting: boolean;
+  readonly params: Readonly<Record<string, ParameterRange>>;
+}
