@@ -8,7 +8,8 @@
 import type { DiskFaultKind } from '../plan/disk-fault-kinds.ts';
 import { diskFaultIds } from '../plan/disk-fault-kinds.ts';
 import type { PlanFault } from '../plan/plan.ts';
-import type { DiskCopy, HostDisk } from '../world/disk.ts';
+import type { DiskCopy } from '../world/disk-copy.ts';
+import type { HostDisk } from '../world/disk.ts';
 import type { DiskFault } from '../world/disk-fault.ts';
 import type { Survival } from '../world/host.ts';
 import type { Subscription } from '../world/trace.ts';

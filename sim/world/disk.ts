@@ -3,8 +3,10 @@
  * the faults that act on it. The door of a life is disk-door.ts.
  */
 import { assert } from '../../engine/base/assert.ts';
-import type { DiskFailure, DiskOperation } from '../../engine/io/disk.ts';
+import type { DiskOperation } from '../../engine/io/disk.ts';
 import { DiskError, parentOf } from '../../engine/io/disk.ts';
+import type { DiskCopy } from './disk-copy.ts';
+import { certainFiles, copyOf, currentFiles, layDown } from './disk-copy.ts';
 import type { DiskFault } from './disk-fault.ts';
 import { DiskFaults } from './disk-fault.ts';
 import type { DurableListener } from './durable-runs.ts';
@@ -12,21 +14,13 @@ import { DurableRuns } from './durable-runs.ts';
 import type { Covered, Survival } from './file-image.ts';
 import { FileImage, sectorBytes } from './file-image.ts';
 import type { Ground } from './ground.ts';
-import type { FaultId } from './ledger.ts';
+import type { Effect, FaultId } from './ledger.ts';
 import type { Life } from './life.ts';
 import { Directory, Names } from './names.ts';
 import type { WorldRandom } from './random.ts';
 import type { DiskWatcher } from './watchers.ts';
 import type { OpenFile, Write } from './writes.ts';
 import { WritesUnderWay } from './writes.ts';
-
-/** What a disk holds, apart from it: for wiping, swapping and rolling back. */
-export interface DiskCopy {
-  readonly files: ReadonlyMap<string, Buffer>;
-  readonly directories: readonly string[];
-  /** Where files do not hold what their writers believe, as (from, to) pairs. */
-  readonly altered?: ReadonlyMap<string, readonly number[]>;
-}
 
 export class HostDisk {
   readonly watchers: DiskWatcher[] = [];
@@ -71,8 +65,7 @@ export class HostDisk {
 
   /** FD9. Flips one bit of a file, durably; false when there is no such byte. */
   rot(path: string, offset: number, bit: number): boolean {
-    const rotted = this.#names.file(path)?.rot(offset, bit) === true;
-    if (!rotted) return false;
+    if (this.#names.file(path)?.rot(offset, bit) !== true) return false;
     this.#ground.ledger.enter('FD9', `${this.#host}:${path}`, 'injected');
     this.#tellAltered(path, offset, offset + 1, 'FD9');
     return true;
@@ -85,16 +78,12 @@ export class HostDisk {
 
   /** What is on the disk now, for `mount`. */
   copy(): DiskCopy {
-    const files = new Map(
-      this.#names.files().map(([path, image]) => [path, Buffer.from(image.view(0, image.length))]),
-    );
-    return { files, directories: this.#names.directories(), altered: this.#altered() };
+    return copyOf(this.#names, currentFiles(this.#names));
   }
 
   /** What a crash now would certainly leave: an image as storage takes it beneath a running system. */
   durableCopy(): DiskCopy {
-    const directories = this.#names.directories();
-    return { files: this.durableFiles(), directories, altered: this.#altered() };
+    return copyOf(this.#names, certainFiles(this.#names));
   }
 
   /** FD13 (an older copy of this disk), FD14 (a copy of another one). Between two lives only. */
@@ -118,7 +107,6 @@ export class HostDisk {
     return true;
   }
 
-  /** Bytes of all files. */
   get usedBytes(): number {
     return this.#names.files().reduce((sum, [, image]) => sum + image.length, 0);
   }
@@ -132,8 +120,7 @@ export class HostDisk {
 
   /** Files that a crash now would certainly leave, with the bytes it would certainly leave; by path, in order. */
   durableFiles(): ReadonlyMap<string, Buffer> {
-    const files = this.#names.files().filter(([path, image]) => this.#names.isDurable(path, image));
-    return new Map(files.toSorted(byPath).map(([path, image]) => [path, Buffer.from(image.durable)]));
+    return certainFiles(this.#names);
   }
 
   /** Hears of every run of bytes at the moment it becomes durable under a durable name. */
@@ -211,16 +198,15 @@ export class HostDisk {
     }
     const from = this.#aimRead(file, offset, into.length);
     const count = file.image.read(into, from, this.#drawTransfer(into.length, 'FD1', file.path));
-    if (file.image.alteredIn(from, from + count).length > 0) {
-      this.#ground.ledger.enter('FD9', place, 'rottenRead');
-    }
+    const altered = file.image.alteredIn(from, from + count);
+    if (altered.length > 0) this.#ground.ledger.enter('FD9', place, 'rottenRead');
     return count;
   }
 
   beginWrite(write: Write): void {
     if (this.#writes.begin(write)) return;
-    const error = new Error(`two writes to ${write.file.path} overlap and are under way at once`);
-    this.#ground.fail(this.#host, 'disk', error);
+    const what = `two writes to ${write.file.path} overlap and are under way at once`;
+    this.#ground.fail(this.#host, 'disk', new Error(what));
   }
 
   /** Answers how many bytes were written, and where (FD10). */
@@ -327,7 +313,7 @@ export class HostDisk {
   #failWrite({ file, chunks, offset, bytes }: Write): void {
     const fault = this.#faults.strike('FD2', file.path);
     if (fault === undefined) return;
-    const failure: DiskFailure = fault.failure ?? 'fault';
+    const { failure = 'fault' } = fault;
     const count = failure === 'fault' ? this.#random.below(bytes) : 0;
     if (count > 0) file.image.write(chunks, offset, count);
     this.#ground.ledger.enter('FD2', `${this.#host}:${file.path}`, 'operationFailed');
@@ -392,51 +378,23 @@ export class HostDisk {
   /** How many of `bytes` at `offset` still fit. */
   #room(file: OpenFile, offset: number, bytes: number): number {
     if (this.#capacityBytes === Infinity) return bytes;
-    const within = Math.max(0, file.image.length - offset);
-    return Math.min(bytes, within + Math.max(0, this.#capacityBytes - this.usedBytes));
+    const freeBytes = Math.max(0, this.#capacityBytes - this.usedBytes);
+    return Math.min(bytes, Math.max(0, file.image.length - offset) + freeBytes);
   }
 
   #absent(operation: DiskOperation, path: string): DiskError {
     return new DiskError(this.#names.isDirectory(path) ? 'invalid' : 'notFound', operation, path);
   }
 
-  #altered(): ReadonlyMap<string, readonly number[]> {
-    const altered = this.#names
-      .files()
-      .map(([path, image]) => [path, image.alteredIn(0, Infinity)] as const)
-      .filter(([, ranges]) => ranges.length > 0);
-    return new Map(altered);
-  }
-
-  #replace(kind: FaultId | undefined, { files, directories, altered }: DiskCopy): void {
+  #replace(kind: FaultId | undefined, copy: DiskCopy): void {
     assert(this.#open.size === 0, 'a disk is changed between two lives');
-    this.#names.clear();
-    for (const directory of directories) this.makeDirectory(directory);
-    for (const [path, bytes] of files) {
-      const image = new FileImage(++this.#fileCount);
-      image.write([bytes], 0, bytes.length);
-      image.finishSync(image.beginSync());
-      this.#names.set(path, image);
-      const ranges = altered?.get(path) ?? [];
-      for (let index = 0; index + 1 < ranges.length; index += 2) {
-        image.noteAltered(ranges[index] ?? 0, ranges[index + 1] ?? 0);
-      }
-    }
-    for (const directory of ['', ...directories]) this.syncDirectory(directory);
+    layDown(this.#names, copy, () => ++this.#fileCount);
     if (kind === undefined) return;
     this.#ground.ledger.enter(kind, this.#host, 'injected');
     this.#tellAltered('', 0, Infinity, kind);
   }
 
-  #enterCrash(
-    cause: FaultId | undefined,
-    effect: 'nameKept' | 'nameReverted' | 'sectorKept' | 'sectorDropped' | 'sectorTorn',
-    count: number,
-  ): void {
+  #enterCrash(cause: FaultId | undefined, effect: Effect, count: number): void {
     if (cause !== undefined && count > 0) this.#ground.ledger.enter(cause, this.#host, effect, count);
   }
-}
-
-function byPath([left]: readonly [string, unknown], [right]: readonly [string, unknown]): number {
-  return left < right ? -1 : left > right ? 1 : 0;
 }
