@@ -10,6 +10,7 @@ import { defaultType, objectKey, systemKey } from '../base/object-key.ts';
 import type { ReplyHandler } from '../dispatch/peer-links.ts';
 import type { ReadDone } from '../dispatch/slots.ts';
 import { plainContent, tombstone } from '../object/content.ts';
+import { metaWithExpiry } from '../object/expiry.ts';
 import type { Actor } from '../object/dots.ts';
 import { emptyVector } from '../object/dots.ts';
 import { applyWrite, encodeObject } from '../object/object.ts';
@@ -33,6 +34,7 @@ import { LocalListing } from './local-listing.ts';
 class MapStore implements ListingStore {
   readonly objects = new Map<PackedKey, { readonly token: Token; readonly bytes: Uint8Array }>();
   reads = 0;
+  nowMs = 0;
 
   add(key: ObjectKey, token: Token, deleted = false): void {
     const content = deleted ? tombstone : plainContent(Buffer.from('v'), 'text/plain');
@@ -54,6 +56,10 @@ class MapStore implements ListingStore {
 
   *keysOfBucket(prefix: string): Generator<PackedKey> {
     for (const key of this.objects.keys()) if (key.startsWith(prefix)) yield key;
+  }
+
+  wallMs(): number {
+    return this.nowMs;
   }
 
   tokenOf(key: PackedKey): Token | undefined {
@@ -269,6 +275,37 @@ describe('a listing of the cluster', () => {
     failEvery.at = 0;
     away.add('n1').add('n2');
     expect(await keysOf(coverage('n3'))).toEqual(calm);
+  });
+
+  test('begins where it is told to', async () => {
+    const { stores, coverage, ring } = cluster(names);
+    fill(stores, ring, 100);
+    const tokens = (await keysOf(coverage('n1'))).map((name) => routeToken('STD', bucketA, name));
+    for (const first of [0, ...tokens, ...tokens.map((at) => at + 1), 0xffffffff]) {
+      const seen: Token[] = [];
+      const options = { live: true, first: first as Token };
+      for await (const { names: page } of coverage('n2').keys(defaultType, bucketA, options, 60_000_000)) {
+        seen.push(...page.map(({ token: at }) => at));
+      }
+      expect(seen).toEqual(tokens.filter((at) => at >= first));
+    }
+  });
+
+  test('leaves out values that have expired', async () => {
+    const { stores, coverage, ring } = cluster(names);
+    fill(stores, ring, 5);
+    const key = objectKey(defaultType, bucketA, byteStringOf('mortal'));
+    const at = routeToken('STD', key.bucket, key.key);
+    const content = plainContent(Buffer.from('v'), 'text/plain');
+    const mortal = { ...content, meta: metaWithExpiry(content, 1000) };
+    const dot = { actor: byteStringOf('a') as Actor, counter: 1 };
+    const bytes = encodeObject(applyWrite(undefined, emptyVector, mortal, dot, 0));
+    for (const { node } of ring.placement(at)) {
+      present(stores.get(node), 'a store').objects.set(key.packed, { token: at, bytes });
+    }
+    expect(await keysOf(coverage('n1'))).toContain('mortal');
+    for (const store of stores.values()) store.nowMs = 1000;
+    expect(await keysOf(coverage('n1'))).not.toContain('mortal');
   });
 
   test('names the buckets once', async () => {

@@ -58,17 +58,18 @@ export class Coverage {
   }
 
   /**
-   * The keys of a bucket that exist (`live`), or with those not yet reaped too; each with its token. Iterating rejects
+   * The keys of a bucket that exist (`live`), or with those not yet reaped too; each with its token, from the first at
+   * or after `first` on. Iterating rejects
    * with `Timeout` past `deadlineUs` (on the clock's `nowUs`), and with `NoTargets`, `NoQuorum` or `Timeout` when no
    * replica of some arc answers.
    */
   keys(
     type: ByteString,
     bucket: ByteString,
-    { live }: { readonly live: boolean },
+    { live, first = 0 as Token }: { readonly live: boolean; readonly first?: Token },
     deadlineUs: number,
   ): AsyncGenerator<ListedPage, void, undefined> {
-    return this.#list({ type, bucket, live }, deadlineUs);
+    return this.#list({ type, bucket, live }, deadlineUs, first);
   }
 
   /** The buckets of a type that hold a key, each once; otherwise as `keys`. */
@@ -102,11 +103,14 @@ export class Coverage {
     });
   }
 
-  #list(listing: Listing, deadlineUs: number): AsyncGenerator<ListedPage, void, undefined> {
+  #list(listing: Listing, deadlineUs: number, first = 0): AsyncGenerator<ListedPage, void, undefined> {
     const width = 2 ** 32 / laneCount;
-    const lanes = Array.from({ length: laneCount }, (_, index) =>
-      this.#walk(listing, tokenOf(index * width - 1), tokenOf((index + 1) * width - 1), deadlineUs),
-    );
+    const lanes: AsyncGenerator<ListedPage, void, undefined>[] = [];
+    for (let end = width; end <= 2 ** 32; end += width) {
+      const begin = Math.max(first, end - width);
+      if (begin >= end) continue;
+      lanes.push(this.#walk(listing, tokenOf(begin - 1), tokenOf(end - 1), deadlineUs));
+    }
     return inOrder(lanes, lanesAbreast);
   }
 

@@ -11,6 +11,7 @@ import { bucketPrefix, unpackKey } from '../base/object-key.ts';
 import type { LocalStore } from '../dispatch/slots.ts';
 import type { LocalRead } from '../dispatch/local-read.ts';
 import { readLocally } from '../dispatch/local-read.ts';
+import { isExpired } from '../object/expiry.ts';
 import { decodeObject, liveSiblings } from '../object/object.ts';
 import type { Listing, ListedName, ListingAnswer, ListingRequest } from './listing-words.ts';
 
@@ -19,6 +20,8 @@ export interface ListingStore extends Pick<LocalStore, 'tryRead'> {
   keysOfTokens(from: Token, to: Token): Iterable<PackedKey>;
   keysOfBucket(prefix: string): Iterable<PackedKey>;
   tokenOf(key: PackedKey): Token | undefined;
+  /** The wall clock: expired values are as good as deleted. */
+  wallMs(): number;
 }
 
 export interface PageLimits {
@@ -133,11 +136,12 @@ export class LocalListing {
 
   async #living(entries: readonly Entry[]): Promise<readonly boolean[]> {
     const living: boolean[] = [];
+    const nowMs = this.#store.wallMs();
     const waiting: Promise<void>[] = [];
     for (const [index, { key }] of entries.entries()) {
       const read = readLocally(this.#store, key);
-      if (!(read instanceof Promise)) living[index] = isLiving(read);
-      else waiting.push(read.then((late) => void (living[index] = isLiving(late))));
+      if (!(read instanceof Promise)) living[index] = isLiving(read, nowMs);
+      else waiting.push(read.then((late) => void (living[index] = isLiving(late, nowMs))));
     }
     if (waiting.length > 0) await Promise.all(waiting);
     return living;
@@ -192,12 +196,13 @@ function naming({ type, bucket }: Listing): (key: PackedKey) => ByteString | und
 }
 
 /** Throws what kept the object from being read; one that is damaged here is there all the same: others hold it. */
-function isLiving({ error, bytes }: LocalRead): boolean {
+function isLiving({ error, bytes }: LocalRead, nowMs: number): boolean {
   if (error?.code === 'Corrupted') return true;
   if (error !== undefined) throw error;
   if (bytes === undefined) return false;
   try {
-    return liveSiblings(decodeObject(bytes)).length > 0;
+    const object = decodeObject(bytes);
+    return liveSiblings(object).length > 0 && !isExpired(object, nowMs);
   } catch (error) {
     if (!(error instanceof BytesError)) throw error;
     return true;

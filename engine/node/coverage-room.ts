@@ -11,6 +11,7 @@ export function coverageOf(io: Io, parts: DispatchParts, store: Store, driver: S
     keysOfTokens: (from, to) => store.keysOfTokens(from, to),
     keysOfBucket: (prefix) => store.keysOfBucket(prefix),
     tokenOf: (key) => store.tokenOf(key),
+    wallMs: () => io.clock.wallMs(),
     tryRead: (key, done) => driver.tryRead(key, done),
   });
   return new Coverage(io, parts, listing);

@@ -3,16 +3,65 @@ import type { RedisField } from '../api/redis/commands.ts';
 import type { RedisParts } from '../api/redis/parts.ts';
 import { RedisServer } from '../api/redis/server.ts';
 import { defaultSessionLimits } from '../api/redis/rooms.ts';
+import type { ListKeys } from '../api/redis/keyspace.ts';
+import { Keyspace } from '../api/redis/keyspace.ts';
+import type { ReaperParts } from '../api/redis/reaper.ts';
+import { Reaper } from '../api/redis/reaper.ts';
+import { BytesError } from '../base/bytes.ts';
+import type { NodeId } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
-import { defaultType } from '../base/object-key.ts';
+import { bucketPrefix, defaultType } from '../base/object-key.ts';
 import { version } from '../base/version.ts';
+import type { Coverage } from '../coverage/coverage.ts';
 import type { NodeConfig } from '../config/config.ts';
+import { readLocally } from '../dispatch/local-read.ts';
+import type { Address } from '../io/network.ts';
+import type { Membership } from '../membership/membership.ts';
+import type { StoredObject } from '../object/object.ts';
+import { decodeObject } from '../object/object.ts';
+import type { StoreDriver } from '../store/driver.ts';
+import type { Store } from '../store/store.ts';
 import type { NodeStats } from '../stats/node-stats.ts';
 import { requestBytesMax } from './topology.ts';
 
 type Shared = Pick<RedisParts, 'io' | 'dispatcher' | 'transactions' | 'observer' | 'terms' | 'limits'>;
 
-export function buildRedis(shared: Shared, config: NodeConfig, stats: NodeStats): RedisServer {
+/** The listener, and beside it the reaper of what has expired. */
+export class RedisRoom {
+  readonly #server: RedisServer;
+  readonly #reaper: Reaper;
+
+  constructor(server: RedisServer, reaper: Reaper) {
+    this.#server = server;
+    this.#reaper = reaper;
+  }
+
+  /** As `RedisServer.start`. */
+  start(address: Address): Promise<Address> {
+    this.#reaper.start();
+    return this.#server.start(address);
+  }
+
+  /** As `RedisServer.stop`; nothing is deleted any more when it resolves. */
+  async stop(drainMs: number): Promise<void> {
+    await Promise.all([this.#server.stop(drainMs), this.#reaper.stop()]);
+  }
+}
+
+/** What this node itself holds. */
+export interface LocalKeys {
+  readonly store: Pick<Store, 'keysOfBucket' | 'tokenOf'>;
+  readonly driver: StoreDriver;
+  readonly membership: Pick<Membership, 'ring'>;
+}
+
+export function buildRedis(
+  shared: Shared,
+  config: NodeConfig,
+  stats: NodeStats,
+  coverage: Coverage,
+  local: LocalKeys,
+): RedisRoom {
   const bytesMax = requestBytesMax(config);
   const parts: RedisParts = {
     ...shared,
@@ -23,7 +72,7 @@ export function buildRedis(shared: Shared, config: NodeConfig, stats: NodeStats)
     keyCountMax: config.transactionOperationsMax,
     serverInfo: { node: config.name, version },
   };
-  return new RedisServer(
+  const server = new RedisServer(
     parts,
     {
       ...defaultSessionLimits,
@@ -31,8 +80,39 @@ export function buildRedis(shared: Shared, config: NodeConfig, stats: NodeStats)
       requestBytesMax: Math.max(bytesMax, config.transactionBytesMax),
       connectionCountMax: config.clientConnectionsMax,
     },
-    undefined,
+    new Keyspace(shared.io, listKeys(coverage, parts), config.requestTimeoutMs),
   );
+  return new RedisRoom(server, new Reaper(reaperParts(parts, config.name, local)));
+}
+
+function reaperParts(
+  { io, transactions, type, bucket }: RedisParts,
+  self: NodeId,
+  { store, driver, membership }: LocalKeys,
+): ReaperParts {
+  return {
+    io,
+    transactions,
+    keys: () => store.keysOfBucket(bucketPrefix(type, bucket)),
+    isPrimary: ({ packed }) => {
+      const token = store.tokenOf(packed);
+      return token !== undefined && membership.ring.placement(token)[0]?.node === self;
+    },
+    read: async (key) => {
+      const { error, bytes } = await readLocally(driver, key);
+      return error !== undefined || bytes === undefined ? undefined : decoded(bytes);
+    },
+  };
+}
+
+/** What does not decode is anti-entropy's business. */
+function decoded(bytes: Uint8Array): StoredObject | undefined {
+  try {
+    return decodeObject(bytes);
+  } catch (error) {
+    if (error instanceof BytesError) return undefined;
+    throw error;
+  }
 }
 
 /** One line of the server codec for every command. */
@@ -88,5 +168,12 @@ function countCommands({ server }: NodeStats): (field: RedisField) => void {
         server.redis_req_other += 1;
         break;
     }
+  };
+}
+
+/** The living keys of the bucket, page by page. */
+function listKeys(coverage: Coverage, { type, bucket }: RedisParts): ListKeys {
+  return async function* (first, deadlineUs) {
+    for await (const { names } of coverage.keys(type, bucket, { live: true, first }, deadlineUs)) yield names;
   };
 }

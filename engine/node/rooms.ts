@@ -6,7 +6,6 @@ import { clusterRoutes } from '../api/http/cluster-routes.ts';
 import { transactionRoutes } from '../api/http/transaction-routes.ts';
 import { PbcServer } from '../api/pbc/server.ts';
 import { defaultSessionLimits } from '../api/pbc/session.ts';
-import type { RedisServer } from '../api/redis/server.ts';
 import { statsService } from '../api/stats/service.ts';
 import { Deferred } from '../base/deferred.ts';
 import type { ByteString, NodeId } from '../base/ids.ts';
@@ -64,6 +63,7 @@ import {
 import { driverLimits, hintFamilies, hintOptions, hintStoreOf, storeFamilies } from './storage.ts';
 import { answerProperties, bucketDesk, buildProperties } from './property-rooms.ts';
 import { contentLimits, planeOptions, requestBytesMax } from './topology.ts';
+import type { LocalKeys, RedisRoom } from './redis-room.ts';
 import { buildRedis } from './redis-room.ts';
 import { buildTransactions, transactionLimits } from './transaction-rooms.ts';
 
@@ -92,7 +92,7 @@ export interface Rooms {
   readonly objects: Dispatcher;
   readonly publisher: StatsPublisher;
   readonly pbc: PbcServer;
-  readonly redis: RedisServer;
+  readonly redis: RedisRoom;
   readonly http: HttpService;
   readonly statistics: HttpService;
 }
@@ -136,7 +136,7 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened): Rooms {
     objects: dispatch.dispatcher,
     publisher,
     statistics,
-    ...clientRooms(io, config, stats, buckets, dispatch),
+    ...clientRooms(io, config, stats, buckets, dispatch, { store, driver }),
   };
 }
 
@@ -293,7 +293,8 @@ function clientRooms(
   config: NodeConfig,
   stats: NodeStats,
   buckets: Buckets,
-  { dispatcher, membership, mover, transfer, transactions, keeper, antiEntropy }: Dispatch,
+  { dispatcher, membership, mover, transfer, transactions, keeper, antiEntropy, coverage }: Dispatch,
+  local: Pick<LocalKeys, 'store' | 'driver'>,
 ): Pick<Rooms, 'pbc' | 'redis' | 'http'> {
   const observer = countClients(stats);
   const shared = {
@@ -333,7 +334,10 @@ function clientRooms(
       connectionCountMax: config.clientConnectionsMax,
     },
   );
-  const redis = buildRedis({ ...shared, dispatcher, transactions, observer }, config, stats);
+  const redis = buildRedis({ ...shared, dispatcher, transactions, observer }, config, stats, coverage, {
+    ...local,
+    membership,
+  });
   return { http, pbc, redis };
 }
 

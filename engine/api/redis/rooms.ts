@@ -27,6 +27,6 @@ export interface SessionRooms {
   readonly limits: SessionLimits;
   readonly turns: KeyTurns;
   readonly batches: Batches;
-  readonly keyspace: Keyspace | undefined;
+  readonly keyspace: Keyspace;
   readonly listener: ListenerState;
 }

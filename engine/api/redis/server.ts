@@ -29,7 +29,7 @@ export class RedisServer {
   /** Resolved when the last connection of a stopping server is over. */
   readonly #emptied = new Deferred<void>();
 
-  constructor(parts: RedisParts, limits: RedisLimits, keyspace: Keyspace | undefined) {
+  constructor(parts: RedisParts, limits: RedisLimits, keyspace: Keyspace) {
     this.#parts = parts;
     this.#limits = limits;
     this.#rooms = {

@@ -5,7 +5,7 @@ import { byteStringOf } from '../../base/ids.ts';
 import type { Token } from '../../base/ids.ts';
 import { defaultType, objectKey } from '../../base/object-key.ts';
 import { plainContent } from '../../object/content.ts';
-import { expiryName, objectExpiry } from './entries.ts';
+import { expiryName, expiryOf, newestValue } from '../../object/expiry.ts';
 import type { RedisPeer } from './testing-redis.contract.ts';
 import { TestingRedis, encodeRequest, noQuorum } from './testing-redis.contract.ts';
 
@@ -91,7 +91,8 @@ test('a value expires by the clock of the node that is asked', async () => {
   const peer = redis.join();
   await peer.ask('SET', 'a', '1', 'PX', '1500');
   const object = redis.dispatcher.stored(keyOf('a').packed);
-  expect(object === undefined ? 0 : objectExpiry(object)).toBe(redis.clock.wallMs() + 1500);
+  const newest = object === undefined ? undefined : newestValue(object);
+  expect(newest === undefined ? 0 : expiryOf(newest)).toBe(redis.clock.wallMs() + 1500);
   redis.clock.aheadMs = 1499;
   expect(await peer.ask('PTTL', 'a')).toBe(':1\r\n');
   redis.clock.aheadMs = 1500;

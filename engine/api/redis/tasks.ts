@@ -7,7 +7,7 @@ import type { Conversation, Task } from './conversation.ts';
 import { entryOf } from './entries.ts';
 import type { Exchange } from './exchange.ts';
 import { keyOf } from './parts.ts';
-import { Refusal, refusalText, unknownCommand } from './refusals.ts';
+import { Refusal, refusalText } from './refusals.ts';
 import { arrayReply, errorReply, nilArrayReply, okReply } from './replies.ts';
 import type { SessionRooms } from './rooms.ts';
 import { applyCommand } from './turns.ts';
@@ -69,7 +69,6 @@ async function replyOf(
       conversation.watched = [];
       return okReply;
     case 'walk':
-      if (rooms.keyspace === undefined) throw new Refusal(unknownCommand(request));
       return rooms.keyspace.answer(command, request, version);
   }
 }

@@ -1,0 +1,86 @@
+/** Laws of the reaper, over the twins of the dispatcher and of transactions. */
+import { expect, test } from 'vitest';
+import { byteStringOf } from '../../base/ids.ts';
+import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
+import { defaultType, objectKey } from '../../base/object-key.ts';
+import { plainContent } from '../../object/content.ts';
+import { metaWithExpiry } from '../../object/expiry.ts';
+import { isDeleted } from '../objects.ts';
+import { TestLog } from '../testing/test-io.contract.ts';
+import { Reaper } from './reaper.ts';
+import { TestingRedis } from './testing-redis.contract.ts';
+
+async function room(names: readonly string[], primaries: readonly string[] = names) {
+  const redis = await TestingRedis.start();
+  const keys: ObjectKey[] = names.map((name) =>
+    objectKey(defaultType, byteStringOf('redis'), byteStringOf(name)),
+  );
+  const nowMs = redis.clock.wallMs();
+  const write = (key: ObjectKey, expiresAtMs: number) => {
+    const content = plainContent(Buffer.from('v'), 'text/plain');
+    const mortal = { ...content, meta: metaWithExpiry(content, expiresAtMs) };
+    return redis.dispatcher.put({ key, need: 'default', context: [], content: mortal });
+  };
+  for (const key of keys) await write(key, nowMs + 1000);
+  const parts = {
+    io: {
+      clock: redis.clock,
+      log: new TestLog(),
+      spawn: (_: string, task: () => Promise<void>) => {
+        task().catch(() => undefined);
+      },
+    },
+    transactions: redis.transactions,
+    keys: () => keys.map(({ packed }) => packed),
+    isPrimary: ({ key }: ObjectKey) => primaries.includes(key),
+    read: (packed: PackedKey) => Promise.resolve(redis.dispatcher.stored(packed)),
+  };
+  const reaper = new Reaper(parts, { intervalUs: 1_000_000, roundCount: 2 });
+  reaper.start();
+  const left = () =>
+    keys.filter(({ packed }) => {
+      const object = redis.dispatcher.stored(packed);
+      return object !== undefined && !isDeleted(object);
+    });
+  return { redis, keys, reaper, write, nowMs, left: () => left().map(({ key }) => key) };
+}
+
+test('what has expired is deleted, round after round; what has not stays', async () => {
+  const { redis, reaper, left } = await room(['a', 'b', 'c']);
+  expect(await reaper.round()).toBe(0);
+  expect(left()).toEqual(['a', 'b', 'c']);
+  redis.clock.aheadMs = 1000;
+  await reaper.round();
+  await reaper.round();
+  await reaper.round();
+  expect(left()).toEqual([]);
+});
+
+test('a key is left to its primary', async () => {
+  const { redis, reaper, left } = await room(['a', 'b'], ['b']);
+  redis.clock.aheadMs = 1000;
+  expect(await reaper.round()).toBe(1);
+  expect(left()).toEqual(['a']);
+});
+
+test('a value written meanwhile stays', async () => {
+  const { redis, keys, reaper, write, nowMs, left } = await room(['a']);
+  redis.clock.aheadMs = 1000;
+  const { run } = redis.transactions;
+  redis.transactions.run = async (request) => {
+    const [key] = keys;
+    if (key !== undefined) await write(key, nowMs + 5000);
+    return run.call(redis.transactions, request);
+  };
+  expect(await reaper.round()).toBe(0);
+  expect(left()).toEqual(['a']);
+});
+
+test('it stops', async () => {
+  const { redis, reaper, left } = await room(['a']);
+  redis.clock.aheadMs = 1000;
+  await reaper.stop();
+  redis.clock.advance(10_000_000);
+  expect(await reaper.round()).toBe(0);
+  expect(left()).toEqual(['a']);
+});
