@@ -5,6 +5,7 @@
 import { BytesError } from '../base/bytes.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
+import type { ObjectKey } from '../base/object-key.ts';
 import { Deferred } from '../base/deferred.ts';
 import { encodeContent } from '../object/content.ts';
 import { encodeContext } from '../object/object.ts';
@@ -47,6 +48,12 @@ export class ClusterDispatcher implements Dispatcher {
   /** Peers that could not take, or did not answer, the last write forwarded to them. */
   get failingForwards(): number {
     return this.#failingForwards.size;
+  }
+
+  /** Where a key lives now: its token and its replicas, the primary first. Throws what the router throws. */
+  locate(key: ObjectKey): { readonly token: Token; readonly nodes: readonly NodeId[] } {
+    const token = this.#parts.router.tokenOf(key);
+    return { token, nodes: this.#parts.ring.placement(token).map(({ node }) => node) };
   }
 
   async get(request: GetRequest): Promise<GetResult> {

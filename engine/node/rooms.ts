@@ -307,6 +307,7 @@ function clientRooms(
     },
     knowsType: (type: ByteString) => buckets.knowsType(type),
     buckets: bucketDesk(buckets, keeper),
+    lister: coverage,
   };
   const limits = transactionLimits(config, shared.limits, shared.knowsType);
   const http = httpService(dispatcher, observer, {
@@ -326,6 +327,7 @@ function clientRooms(
       transactions,
       transactionLimits: limits,
       observer,
+      preflist: (key) => dispatcher.locate(key),
       serverInfo: { node: config.name, version },
     },
     {

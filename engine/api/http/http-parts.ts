@@ -6,6 +6,7 @@ import type { BucketDesk } from '../bucket-desk.ts';
 import type { ClientObserver } from '../client-observer.ts';
 import type { ContentLimits } from '../content-limits.ts';
 import type { ReplicaTerms } from '../../dispatch/needs.ts';
+import type { NameLister } from '../name-lister.ts';
 import type { KnowsType } from '../objects.ts';
 
 export interface HttpOptions {
@@ -14,6 +15,7 @@ export interface HttpOptions {
   readonly limits: ContentLimits;
   readonly knowsType: KnowsType;
   readonly buckets: BucketDesk;
+  readonly lister: NameLister;
   /** Connections open at most. */
   readonly connectionCountMax: number;
   /** Milliseconds that a client may take to send its request. */

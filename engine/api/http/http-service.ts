@@ -14,8 +14,10 @@ import { answerOf, errorAnswer } from './answers.ts';
 import { bucketRoutes } from './bucket-routes.ts';
 import type { HttpOptions, HttpParts } from './http-parts.ts';
 import { createObject, deleteObject, getObject, putObject } from './object-handlers.ts';
+import { listingRoutes } from './listing-routes.ts';
 import type { PathForm, Place } from './place.ts';
 import { keyOf, placeOf } from './place.ts';
+import { resourceList } from './resource-list.ts';
 
 type ObjectHandler = (
   parts: HttpParts,
@@ -42,7 +44,14 @@ export function httpService(
   options: HttpOptions,
 ): HttpService {
   const parts: HttpParts = { ...options, dispatcher, observer };
-  const routes = [...objectRoutes(parts), ...bucketRoutes(parts), ...(options.ownRoutes ?? []), ping];
+  const routes = [
+    ...objectRoutes(parts),
+    ...bucketRoutes(parts),
+    ...listingRoutes(parts),
+    ...(options.ownRoutes ?? []),
+    ping,
+  ];
+  routes.push(resourceList(routes));
   return {
     routes,
     observer,

@@ -36,7 +36,7 @@ export function parseObjectQuery(
   const rw = quorum(query, 'rw');
   const r = quorum(query, 'r');
   const w = quorum(query, 'w');
-  const timeoutMs = timeout(query);
+  const timeoutMs = timeoutOf(query);
   refuseUnsupported(query);
   return {
     reading: {
@@ -72,7 +72,8 @@ function quorum(query: URLSearchParams, name: string): Need {
   );
 }
 
-function timeout(query: URLSearchParams): number | undefined {
+/** Milliseconds that the client is willing to wait. Throws `BadRequest`. */
+export function timeoutOf(query: URLSearchParams): number | undefined {
   const text = query.get('timeout');
   if (text === null) return undefined;
   const value = /^\d{1,15}$/.test(text) ? Number(text) : 0;

@@ -2,6 +2,7 @@
 import findMyWay from 'find-my-way';
 import type { HTTPMethod } from 'find-my-way';
 import type { HttpRequest, HttpResponse, HttpRoute, HttpService } from '../../io/http.ts';
+import { MapLister } from '../testing/map-lister.contract.ts';
 import { MapBuckets } from '../testing/map-buckets.contract.ts';
 import { defaultContentLimits } from '../content-limits.ts';
 import { MapDispatcher, replicaCount } from '../testing/map-dispatcher.contract.ts';
@@ -20,6 +21,7 @@ export interface Call {
 export class TestingClient {
   readonly dispatcher = new MapDispatcher();
   readonly buckets = new MapBuckets(['default', 'maps']);
+  readonly lister = new MapLister();
   readonly observer = new TallyingObserver();
   readonly clock = new TestClock();
   readonly log = new TestLog();
@@ -33,6 +35,7 @@ export class TestingClient {
       limits: { ...defaultContentLimits, valueBytesMax: 1000, linkCountMax: 3, metaCountMax: 3 },
       knowsType: (type) => type === 'maps',
       buckets: this.buckets,
+      lister: this.lister,
       connectionCountMax: 10,
       requestTimeoutMs: 1000,
     });

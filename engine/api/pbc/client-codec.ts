@@ -5,6 +5,19 @@
 import type { ErrorCode } from '../../base/errors.ts';
 import { LockstepError } from '../../base/errors.ts';
 import { errorCodeOf } from './error-numbers.ts';
+import type {
+  RpbBucketTypeReq,
+  RpbGetBucketReq,
+  RpbGetBucketResp,
+  RpbListBucketsReq,
+  RpbListBucketsResp,
+  RpbListKeysReq,
+  RpbListKeysResp,
+  RpbPreflistReq,
+  RpbPreflistResp,
+  RpbSetBucketReq,
+  RpbSetBucketTypeReq,
+} from './bucket-schema.ts';
 import type { Frame } from './frames.ts';
 import type { RpbDelReq, RpbGetReq, RpbGetResp, RpbPutReq, RpbPutResp } from './schema.ts';
 import { messages } from './schema.ts';
@@ -24,6 +37,13 @@ export type ClientRequest =
   | { readonly kind: 'get'; readonly message: RpbGetReq }
   | { readonly kind: 'put'; readonly message: RpbPutReq }
   | { readonly kind: 'delete'; readonly message: RpbDelReq }
+  | { readonly kind: 'getBucket' | 'resetBucket'; readonly message: RpbGetBucketReq }
+  | { readonly kind: 'setBucket'; readonly message: RpbSetBucketReq }
+  | { readonly kind: 'getBucketType'; readonly message: RpbBucketTypeReq }
+  | { readonly kind: 'setBucketType'; readonly message: RpbSetBucketTypeReq }
+  | { readonly kind: 'listKeys'; readonly message: RpbListKeysReq }
+  | { readonly kind: 'listBuckets'; readonly message: RpbListBucketsReq }
+  | { readonly kind: 'preflist'; readonly message: RpbPreflistReq }
   | { readonly kind: 'transaction'; readonly message: LockTransactionReq }
   | { readonly kind: 'transactionGet'; readonly message: LockTransactionGetReq }
   | { readonly kind: 'transactionList' }
@@ -37,6 +57,12 @@ export type ClientReply =
   | { readonly kind: 'got'; readonly message: RpbGetResp }
   | { readonly kind: 'stored'; readonly message: RpbPutResp }
   | { readonly kind: 'deleted' }
+  | { readonly kind: 'bucketProps'; readonly message: RpbGetBucketResp }
+  | { readonly kind: 'bucketSet' | 'bucketReset' }
+  /** One frame of a listing; `done` is the last one's. */
+  | { readonly kind: 'keys'; readonly message: RpbListKeysResp }
+  | { readonly kind: 'buckets'; readonly message: RpbListBucketsResp }
+  | { readonly kind: 'preflist'; readonly message: RpbPreflistResp }
   | { readonly kind: 'transacted'; readonly message: LockTransactionResp }
   | { readonly kind: 'inDoubt'; readonly message: LockTransactionListResp }
   /** `code` is undefined for an error that carries no number of this product's. */
@@ -59,6 +85,22 @@ export function encodeRequest(request: ClientRequest): Buffer {
       return messages.putReq.encode(request.message);
     case 'delete':
       return messages.delReq.encode(request.message);
+    case 'getBucket':
+      return messages.getBucketReq.encode(request.message);
+    case 'resetBucket':
+      return messages.resetBucketReq.encode(request.message);
+    case 'setBucket':
+      return messages.setBucketReq.encode(request.message);
+    case 'getBucketType':
+      return messages.getBucketTypeReq.encode(request.message);
+    case 'setBucketType':
+      return messages.setBucketTypeReq.encode(request.message);
+    case 'listKeys':
+      return messages.listKeysReq.encode(request.message);
+    case 'listBuckets':
+      return messages.listBucketsReq.encode(request.message);
+    case 'preflist':
+      return messages.preflistReq.encode(request.message);
     case 'transaction':
       return messages.transactionReq.encode(request.message);
     case 'transactionGet':
@@ -93,6 +135,18 @@ export function decodeReply(frame: Frame): ClientReply {
       return { kind: 'stored', message: messages.putResp.decode(frame.body) };
     case messages.delResp.code:
       return { kind: 'deleted' };
+    case messages.getBucketResp.code:
+      return { kind: 'bucketProps', message: messages.getBucketResp.decode(frame.body) };
+    case messages.setBucketResp.code:
+      return { kind: 'bucketSet' };
+    case messages.resetBucketResp.code:
+      return { kind: 'bucketReset' };
+    case messages.listKeysResp.code:
+      return { kind: 'keys', message: messages.listKeysResp.decode(frame.body) };
+    case messages.listBucketsResp.code:
+      return { kind: 'buckets', message: messages.listBucketsResp.decode(frame.body) };
+    case messages.preflistResp.code:
+      return { kind: 'preflist', message: messages.preflistResp.decode(frame.body) };
     case messages.transactionResp.code:
     case messages.transactionGetResp.code:
     case messages.transactionResolveResp.code:

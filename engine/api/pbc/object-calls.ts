@@ -17,24 +17,21 @@ import { checkContent } from '../content-limits.ts';
 import type { ReplicaTerms } from '../../dispatch/needs.ts';
 import { bucketReadNeed, bucketWriteNeed, forDeletion } from '../../dispatch/needs.ts';
 import type { BucketProperties } from '../../props/properties.ts';
-import type { BucketDesk } from '../bucket-desk.ts';
-import type { KnowsType } from '../objects.ts';
 import { Patience, isDeleted, parseContext, readObject, writeTombstone } from '../objects.ts';
+import type { BucketCallDesk } from './bucket-calls.ts';
 import type { ObjectCall } from './calls.ts';
-import { RiakRefusal, needOf, timeoutOf } from './calls.ts';
+import { RiakRefusal, needOf, timeoutOf } from './call-words.ts';
 import { contentOf, contentsOf } from './contents.ts';
+import type { ListingDesk } from './listing-calls.ts';
 import type { RpbDelReq, RpbGetReq, RpbPutReq } from './schema.ts';
 import { messages } from './schema.ts';
 import type { TransactionDesk } from './transaction-calls.ts';
 
 /** What the node chooses, and what the calls work with. */
-export interface PbcParts extends TransactionDesk {
+export interface PbcParts extends TransactionDesk, BucketCallDesk, ListingDesk {
   readonly io: Pick<Io, 'clock' | 'log' | 'network' | 'random' | 'spawn'>;
   readonly dispatcher: Dispatcher;
-  readonly terms: ReplicaTerms;
   readonly limits: ContentLimits;
-  readonly knowsType: KnowsType;
-  readonly buckets: BucketDesk;
   /** What RpbGetServerInfoResp tells. */
   readonly serverInfo: { readonly node: string; readonly version: string };
 }

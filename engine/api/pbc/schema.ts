@@ -8,6 +8,20 @@
 import protobuf from 'protobufjs';
 import type { Type } from 'protobufjs';
 import { LockstepError } from '../../base/errors.ts';
+import type {
+  RpbBucketTypeReq,
+  RpbGetBucketReq,
+  RpbGetBucketResp,
+  RpbListBucketsReq,
+  RpbListBucketsResp,
+  RpbListKeysReq,
+  RpbListKeysResp,
+  RpbPreflistReq,
+  RpbPreflistResp,
+  RpbSetBucketReq,
+  RpbSetBucketTypeReq,
+} from './bucket-schema.ts';
+import { bucketSchemaText } from './bucket-schema.ts';
 import type { RpbContent } from './content-messages.ts';
 import { beginFrame, finishFrame } from './frames.ts';
 import { schemaText } from './schema-text.ts';
@@ -129,7 +143,9 @@ export interface MessageKind<T> {
   decode(body: Buffer): T;
 }
 
-const root = protobuf.parse(schemaText + transactionSchemaText, { keepCase: true }).root.resolveAll();
+const root = protobuf
+  .parse(schemaText + bucketSchemaText + transactionSchemaText, { keepCase: true })
+  .root.resolveAll();
 
 /** The message kinds, by the names of Riak's protocol without their prefix; from 210 on they are our own. */
 export const messages = {
@@ -148,6 +164,20 @@ export const messages = {
   putResp: kindOf<RpbPutResp>(12, 'RpbPutResp'),
   delReq: kindOf<RpbDelReq>(13, 'RpbDelReq'),
   delResp: emptyKind(14, 'RpbDelResp'),
+  listBucketsReq: kindOf<RpbListBucketsReq>(15, 'RpbListBucketsReq'),
+  listBucketsResp: kindOf<RpbListBucketsResp>(16, 'RpbListBucketsResp'),
+  listKeysReq: kindOf<RpbListKeysReq>(17, 'RpbListKeysReq'),
+  listKeysResp: kindOf<RpbListKeysResp>(18, 'RpbListKeysResp'),
+  getBucketReq: kindOf<RpbGetBucketReq>(19, 'RpbGetBucketReq'),
+  getBucketResp: kindOf<RpbGetBucketResp>(20, 'RpbGetBucketResp'),
+  setBucketReq: kindOf<RpbSetBucketReq>(21, 'RpbSetBucketReq'),
+  setBucketResp: emptyKind(22, 'RpbSetBucketResp'),
+  resetBucketReq: kindOf<RpbGetBucketReq>(29, 'RpbResetBucketReq'),
+  resetBucketResp: emptyKind(30, 'RpbResetBucketResp'),
+  getBucketTypeReq: kindOf<RpbBucketTypeReq>(31, 'RpbGetBucketTypeReq'),
+  setBucketTypeReq: kindOf<RpbSetBucketTypeReq>(32, 'RpbSetBucketTypeReq'),
+  preflistReq: kindOf<RpbPreflistReq>(33, 'RpbGetBucketKeyPreflistReq'),
+  preflistResp: kindOf<RpbPreflistResp>(34, 'RpbGetBucketKeyPreflistResp'),
   transactionReq: kindOf<LockTransactionReq>(210, 'LockTransactionReq'),
   transactionResp: kindOf<LockTransactionResp>(211, 'LockTransactionResp'),
   transactionGetReq: kindOf<LockTransactionGetReq>(212, 'LockTransactionGetReq'),

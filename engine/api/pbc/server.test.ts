@@ -5,6 +5,8 @@ import type { Connection, ConnectionHandler } from '../../io/network.ts';
 import { realClock } from '../../real/clock.ts';
 import { RealNetwork } from '../../real/network.ts';
 import { defaultContentLimits } from '../content-limits.ts';
+import type { Token } from '../../base/ids.ts';
+import { MapLister } from '../testing/map-lister.contract.ts';
 import { MapBuckets } from '../testing/map-buckets.contract.ts';
 import { MapDispatcher, replicaCount } from '../testing/map-dispatcher.contract.ts';
 import { ScriptedTransactions } from '../testing/scripted-transactions.contract.ts';
@@ -90,6 +92,8 @@ async function start(): Promise<Running> {
       limits: defaultContentLimits,
       knowsType: () => false,
       buckets: new MapBuckets(['default']),
+      lister: new MapLister(),
+      preflist: () => ({ token: 0 as Token, nodes: [] }),
       serverInfo: { node: 'n1', version: '0.1.0' },
     },
     { ...defaultSessionLimits, connectionCountMax: 10 },

@@ -9,18 +9,24 @@
  *
  * A broken frame ends the conversation: what came before is answered, then the error, then the connection closes.
  */
+import { Deferred } from '../../base/deferred.ts';
 import { LockstepError, asLockstepError } from '../../base/errors.ts';
 import type { Timer } from '../../io/clock.ts';
 import type { CloseReason, Connection, ConnectionHandler } from '../../io/network.ts';
 import { observeError } from '../client-observer.ts';
-import type { Call, ObjectCall } from './calls.ts';
-import { RiakRefusal, parseCall } from './calls.ts';
+import { answerBucketCall } from './bucket-calls.ts';
+import type { QuickCall, WaitingCall } from './call-order.ts';
+import { concernsObjects, isListing, isQuick, meet, reads } from './call-order.ts';
+import { RiakRefusal } from './call-words.ts';
+import type { Call } from './calls.ts';
+import { parseCall } from './calls.ts';
 import { FrameReader } from './frames.ts';
+import type { ListingCall } from './listing-calls.ts';
+import { answerListingCall } from './listing-calls.ts';
 import type { PbcParts } from './object-calls.ts';
 import { answerObjectCall } from './object-calls.ts';
 import { errorFrame, errorFrameOf } from './replies.ts';
 import { messages } from './schema.ts';
-import type { TransactionCall } from './transaction-calls.ts';
 import { answerTransactionCall } from './transaction-calls.ts';
 
 export interface SessionLimits {
@@ -37,6 +43,8 @@ export const defaultSessionLimits: SessionLimits = {
   inFlightMax: 64,
   owedBytesMax: 4 * 1024 * 1024,
 };
+
+const noFrame = Buffer.alloc(0);
 
 /** Microseconds that a connection being closed waits for the client to take the last bytes and close its side. */
 const lingerUs = 1_000_000;
@@ -64,6 +72,8 @@ export class Session implements ConnectionHandler {
   #owedBytes = 0;
   /** The client reads: the last write did not ask to wait. */
   #writable = true;
+  /** A listing waits for the client to read. */
+  #drained: Deferred<void> | undefined;
   #clientId: Uint8Array;
   #paused = false;
   /** The client sends no more. */
@@ -115,6 +125,7 @@ export class Session implements ConnectionHandler {
 
   onDrain(): void {
     this.#writable = true;
+    this.#drained?.resolve();
     this.#pump();
   }
 
@@ -125,6 +136,7 @@ export class Session implements ConnectionHandler {
 
   onClose(reason: CloseReason): void {
     this.#over = true;
+    this.#drained?.resolve();
     this.#linger?.cancel();
     this.#exchanges.length = 0;
     this.#parts.observer.closed(this.#closing ?? (reason === 'ended' ? 'eof' : 'error'));
@@ -162,8 +174,7 @@ export class Session implements ConnectionHandler {
         const frame = this.#reader.next();
         if (frame === undefined) return undefined;
         framed = true;
-        const { knowsType, transactionLimits, io } = this.#parts;
-        return parseCall(frame, knowsType, transactionLimits, io.random);
+        return parseCall(frame, this.#parts);
       } catch (caught) {
         const error = asLockstepError(caught);
         if (!framed) {
@@ -190,7 +201,8 @@ export class Session implements ConnectionHandler {
       this.#settle(exchange, this.#answerAtOnce(call));
       return;
     }
-    this.#parts.observer.received(reads(call) ? 'read' : 'write');
+    if (!isListing(call) && concernsObjects(call))
+      this.#parts.observer.received(reads(call) ? 'read' : 'write');
     this.#parts.io.spawn('pbc.request', exchange.run);
   }
 
@@ -264,17 +276,35 @@ export class Session implements ConnectionHandler {
     if (call === undefined || isQuick(call)) return;
     let reply: Buffer;
     try {
-      reply =
-        'key' in call
-          ? await answerObjectCall(this.#parts, call)
-          : await answerTransactionCall(this.#parts, call);
+      reply = await (isListing(call) ? this.#list(call) : this.#answer(call));
     } catch (caught) {
       reply = this.#errorReply(asLockstepError(caught));
     }
-    this.#parts.observer.answered(this.#parts.io.clock.nowUs() - exchange.startUs);
+    if (!isListing(call) && concernsObjects(call)) {
+      this.#parts.observer.answered(this.#parts.io.clock.nowUs() - exchange.startUs);
+    }
     if (this.#over) return;
     this.#settle(exchange, reply);
     this.#pump();
+  }
+
+  #answer(call: WaitingCall): Promise<Buffer> {
+    if ('key' in call) return answerObjectCall(this.#parts, call);
+    return concernsObjects(call)
+      ? answerTransactionCall(this.#parts, call)
+      : answerBucketCall(this.#parts, call);
+  }
+
+  /** Frame by frame, each when the client has taken those before it; a listing is alone on its connection. */
+  async #list(call: ListingCall): Promise<Buffer> {
+    for await (const frame of answerListingCall(this.#parts, call)) {
+      if (this.#over) break;
+      this.#writable = this.#connection.write(frame);
+      if (this.#writable) continue;
+      this.#drained = new Deferred();
+      await this.#drained.promise;
+    }
+    return noFrame;
   }
 
   /** The answer is there; it leaves when those before it have. */
@@ -284,7 +314,7 @@ export class Session implements ConnectionHandler {
     this.#owedBytes += reply.length;
     for (let first = this.#exchanges[0]; first?.reply !== undefined; first = this.#exchanges[0]) {
       this.#owedBytes -= first.reply.length;
-      this.#writable = this.#connection.write(first.reply);
+      if (first.reply.length > 0) this.#writable = this.#connection.write(first.reply);
       first.reply = undefined;
       this.#exchanges.shift();
       this.#spare.push(first);
@@ -323,37 +353,4 @@ export class Session implements ConnectionHandler {
       else this.#connection.destroy();
     });
   }
-}
-
-type QuickCall = Exclude<Call, ObjectCall | TransactionCall>;
-
-/** It asks for nothing that is stored: its answer is there at once. */
-function isQuick(call: Call): call is QuickCall {
-  switch (call.kind) {
-    case 'ping':
-    case 'getServerInfo':
-    case 'getClientId':
-    case 'setClientId':
-      return true;
-    default:
-      return false;
-  }
-}
-
-function reads({ kind }: ObjectCall | TransactionCall): boolean {
-  return kind === 'get' || kind === 'transactionGet' || kind === 'transactionList';
-}
-
-/** They concern one object, and one of the two writes. */
-function meet(earlier: Call, call: Call): boolean {
-  if ('key' in earlier && 'key' in call)
-    return earlier.key.packed === call.key.packed && (call.kind !== 'get' || earlier.kind !== 'get');
-  if (earlier.kind === 'transaction') return writesOneOf(earlier, call);
-  return call.kind === 'transaction' && writesOneOf(call, earlier);
-}
-
-function writesOneOf({ request }: Extract<Call, { kind: 'transaction' }>, other: Call): boolean {
-  const named = (packed: string): boolean => request.operations.some(({ key }) => key.packed === packed);
-  if ('key' in other) return named(other.key.packed);
-  return other.kind === 'transaction' && other.request.operations.some(({ key }) => named(key.packed));
 }

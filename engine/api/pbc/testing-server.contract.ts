@@ -1,5 +1,7 @@
 /** The binary protocol's server over the twin of the dispatcher and a network by hand. */
+import type { NodeId, Token } from '../../base/ids.ts';
 import { defaultContentLimits } from '../content-limits.ts';
+import { MapLister } from '../testing/map-lister.contract.ts';
 import { MapBuckets } from '../testing/map-buckets.contract.ts';
 import { MapDispatcher, replicaCount } from '../testing/map-dispatcher.contract.ts';
 import { ScriptedTransactions } from '../testing/scripted-transactions.contract.ts';
@@ -13,6 +15,7 @@ import { TestingNetwork } from './testing-pair.contract.ts';
 export class TestingServer {
   readonly dispatcher = new MapDispatcher();
   readonly buckets = new MapBuckets(['default', 'maps']);
+  readonly lister = new MapLister();
   readonly observer = new TallyingObserver();
   readonly transactions = new ScriptedTransactions();
   readonly clock = new TestClock();
@@ -46,6 +49,8 @@ export class TestingServer {
         limits: { ...defaultContentLimits, valueBytesMax: 10_000 },
         knowsType: (type) => type === 'maps',
         buckets: this.buckets,
+        lister: this.lister,
+        preflist: () => ({ token: 7 as Token, nodes: ['n2' as NodeId, 'n1' as NodeId] }),
         serverInfo: { node: 'n1', version: '0.1.0' },
       },
       { frameBytesMax: 20_000, inFlightMax: 4, owedBytesMax: 50_000, connectionCountMax: 3, ...limits },

@@ -1,0 +1,116 @@
+/**
+ * The binary protocol's calls about buckets: properties of buckets and types, and the replicas of a key. What lists
+ * names is listing-calls.ts.
+ */
+import { bytesOf } from '../../base/ids.ts';
+import type { ByteString, NodeId, Token } from '../../base/ids.ts';
+import type { ObjectKey } from '../../base/object-key.ts';
+import { objectKey } from '../../base/object-key.ts';
+import type { ReplicaTerms } from '../../dispatch/needs.ts';
+import type { PropertySet } from '../../props/properties.ts';
+import type { BucketDesk } from '../bucket-desk.ts';
+import type { KnowsType } from '../objects.ts';
+import { readBucketProps, rpbBucketProps } from './bucket-properties.ts';
+import { nameOf, typeOf } from './call-words.ts';
+import type { Frame } from './frames.ts';
+import { messages } from './schema.ts';
+
+/** A bucket, its type, or with an empty bucket the type itself. */
+interface BucketName {
+  readonly type: ByteString;
+  readonly bucket: ByteString;
+}
+
+export type BucketCall =
+  | { readonly kind: 'getBucket' | 'resetBucket' | 'getBucketType'; readonly name: BucketName }
+  | { readonly kind: 'setBucket' | 'setBucketType'; readonly name: BucketName; readonly set: PropertySet }
+  | { readonly kind: 'preflist'; readonly object: ObjectKey };
+
+/** Where a key lives now: its token, and the nodes that hold it, its primary first. */
+export interface Preflist {
+  readonly token: Token;
+  readonly nodes: readonly NodeId[];
+}
+
+/** What the calls work with. */
+export interface BucketCallDesk {
+  readonly buckets: BucketDesk;
+  readonly terms: ReplicaTerms;
+  readonly knowsType: KnowsType;
+  /** Throws `KeyfunUnavailable` and what else a CUSTOM bucket's module does. */
+  readonly preflist: (key: ObjectKey) => Preflist;
+}
+
+const anyKey = Buffer.from('k');
+
+/** Undefined: the frame is about something else. Throws `BadRequest`, `NotFound` for an unknown bucket type. */
+export function parseBucketCall(
+  frame: Frame,
+  knowsType: KnowsType,
+  terms: ReplicaTerms,
+): BucketCall | undefined {
+  switch (frame.code) {
+    case messages.getBucketReq.code: {
+      const message = messages.getBucketReq.decode(frame.body);
+      return { kind: 'getBucket', name: nameOf(message, anyKey, knowsType) };
+    }
+    case messages.setBucketReq.code: {
+      const message = messages.setBucketReq.decode(frame.body);
+      const name = nameOf(message, anyKey, knowsType);
+      return { kind: 'setBucket', name, set: readBucketProps(message.props, terms) };
+    }
+    case messages.resetBucketReq.code: {
+      const message = messages.resetBucketReq.decode(frame.body);
+      return { kind: 'resetBucket', name: nameOf(message, anyKey, knowsType) };
+    }
+    case messages.getBucketTypeReq.code: {
+      const { type } = messages.getBucketTypeReq.decode(frame.body);
+      return { kind: 'getBucketType', name: { type: typeOf(type, knowsType), bucket: '' as ByteString } };
+    }
+    case messages.setBucketTypeReq.code: {
+      const { type, props } = messages.setBucketTypeReq.decode(frame.body);
+      const name = { type: typeOf(type, knowsType), bucket: '' as ByteString };
+      return { kind: 'setBucketType', name, set: readBucketProps(props, terms) };
+    }
+    case messages.preflistReq.code: {
+      const message = messages.preflistReq.decode(frame.body);
+      const { type, bucket, key } = nameOf(message, message.key, knowsType);
+      return { kind: 'preflist', object: objectKey(type, bucket, key) };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** The frame of the answer. Rejects with a `LockstepError`. */
+export async function answerBucketCall(desk: BucketCallDesk, call: BucketCall): Promise<Buffer> {
+  switch (call.kind) {
+    case 'getBucket': {
+      const properties = desk.buckets.of(call.name.type, call.name.bucket);
+      return messages.getBucketResp.encode({ props: rpbBucketProps(properties, desk.terms) });
+    }
+    case 'getBucketType': {
+      const { type, bucket } = call.name;
+      const properties = desk.buckets.ofType(type) ?? desk.buckets.of(type, bucket);
+      return messages.getBucketResp.encode({ props: rpbBucketProps(properties, desk.terms) });
+    }
+    case 'setBucket':
+      await desk.buckets.set(call.name.type, call.name.bucket, call.set);
+      return messages.setBucketResp.encode({});
+    case 'setBucketType':
+      await desk.buckets.setType(call.name.type, call.set);
+      return messages.setBucketResp.encode({});
+    case 'resetBucket':
+      await desk.buckets.reset(call.name.type, call.name.bucket);
+      return messages.resetBucketResp.encode({});
+    case 'preflist': {
+      const { token, nodes } = desk.preflist(call.object);
+      const preflist = nodes.map((node) => ({
+        partition: token,
+        node: bytesOf(node as string as ByteString),
+        primary: true,
+      }));
+      return messages.preflistResp.encode({ preflist });
+    }
+  }
+}

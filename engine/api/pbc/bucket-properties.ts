@@ -1,0 +1,138 @@
+/**
+ * Bucket properties as RpbBucketProps, and back: the message's fields have the names of Riak's JSON, so what a client
+ * sends is judged by the same rules (api/property-json.ts).
+ */
+import { LockstepError } from '../../base/errors.ts';
+import { byteStringFrom, textOf } from '../../base/ids.ts';
+import type { ReplicaTerms } from '../../dispatch/needs.ts';
+import type { BucketProperties, PropertySet } from '../../props/properties.ts';
+import type { Keyfun } from '../../ring/token.ts';
+import { readProperties, showProperties } from '../property-json.ts';
+import type { RpbBucketProps, RpbModFun } from './bucket-schema.ts';
+import { needOf } from './call-words.ts';
+import { quorumWords } from './schema.ts';
+
+const keyfunKinds: ReadonlyMap<number, Keyfun> = new Map([
+  [0, 'STD'],
+  [1, 'BUCKETONLY'],
+  [99, 'CUSTOM'],
+]);
+
+const keyfunNames: Readonly<Record<Keyfun, string>> = {
+  STD: 'chash_std_keyfun',
+  BUCKETONLY: 'chash_bucketonly_keyfun',
+  CUSTOM: 'chash_custom_keyfun',
+};
+
+const quorumFields = ['r', 'w', 'pr', 'pw', 'dw', 'rw'] as const;
+/** Fields that mean the same as in JSON. */
+const plainFields = [
+  'n_val',
+  'allow_mult',
+  'last_write_wins',
+  'has_precommit',
+  'has_postcommit',
+  'old_vclock',
+  'young_vclock',
+  'big_vclock',
+  'small_vclock',
+  'basic_quorum',
+  'notfound_ok',
+  'search',
+  'consistent',
+  'write_once',
+] as const;
+/** Fields of what this product does not have. */
+const foreignFields = ['backend', 'search_index', 'datatype', 'hll_precision'] as const;
+
+/** What a client wants set. Throws `BadRequest`. */
+export function readBucketProps(props: RpbBucketProps, terms: ReplicaTerms): PropertySet {
+  const given: Record<string, unknown> = {};
+  for (const name of plainFields) if (props[name] !== undefined) given[name] = props[name];
+  for (const name of quorumFields) if (props[name] !== undefined) given[name] = needOf(props[name]);
+  for (const name of foreignFields) {
+    const value = props[name];
+    if (value !== undefined && !isNothing(value))
+      given[name] = typeof value === 'number' ? value : words(value);
+  }
+  if ((props.precommit?.length ?? 0) > 0) given['precommit'] = ['hooks'];
+  if ((props.postcommit?.length ?? 0) > 0) given['postcommit'] = ['hooks'];
+  if (props.repl !== undefined && props.repl !== 0) given['repl'] = props.repl;
+  if (props.linkfun !== undefined) given['linkfun'] = functionOf(props.linkfun);
+  if (props.chash_keyfun !== undefined) given['chash_keyfun'] = customOr(functionOf(props.chash_keyfun));
+  if (props.keyfun_kind !== undefined) given['chash_keyfun'] = keyfunOfKind(props.keyfun_kind);
+  if (props.keyfun_module !== undefined) given['wasm_keyfun'] = words(props.keyfun_module);
+  if ((props.replication_strategy ?? 0) !== 0) {
+    const detail = `replication_strategy: ${props.replication_strategy ?? 0} given; allowed: 0, one replica per rack`;
+    throw new LockstepError('BadRequest', detail);
+  }
+  return readProperties(given, terms);
+}
+
+/** The properties as the message tells them. */
+export function rpbBucketProps(properties: BucketProperties, terms: ReplicaTerms): RpbBucketProps {
+  const shown = showProperties(properties, terms);
+  const quorum = (name: string): number => numberOf(shown[name]);
+  return {
+    n_val: terms.replicaCount(),
+    allow_mult: properties.allowMult,
+    last_write_wins: properties.lastWriteWins,
+    has_precommit: false,
+    has_postcommit: false,
+    chash_keyfun: modFun('riak_core_util', keyfunNames[properties.chashKeyfun]),
+    linkfun: modFun('riak_kv_wm_link_walker', 'mapreduce_linkfun'),
+    old_vclock: properties.oldVclock,
+    young_vclock: properties.youngVclock,
+    big_vclock: properties.bigVclock,
+    small_vclock: properties.smallVclock,
+    pr: quorum('pr'),
+    r: quorum('r'),
+    w: quorum('w'),
+    pw: quorum('pw'),
+    dw: quorum('dw'),
+    rw: quorum('rw'),
+    basic_quorum: properties.basicQuorum,
+    notfound_ok: properties.notfoundOk,
+    search: false,
+    repl: 0,
+    keyfun_kind: [...keyfunKinds].find(([, keyfun]) => keyfun === properties.chashKeyfun)?.[0],
+    replication_strategy: 0,
+    ...(properties.wasmKeyfun === '' ? {} : { keyfun_module: Buffer.from(properties.wasmKeyfun) }),
+  };
+}
+
+function modFun(module: string, name: string): RpbModFun {
+  return { module: Buffer.from(module), function: Buffer.from(name) };
+}
+
+function functionOf(given: RpbModFun): { readonly mod: string; readonly fun: string } {
+  return { mod: words(given.module), fun: words(given.function) };
+}
+
+/** The name under which CUSTOM is told. */
+function customOr(given: { readonly mod: string; readonly fun: string }): unknown {
+  return given.fun === keyfunNames.CUSTOM ? 'CUSTOM' : given;
+}
+
+function keyfunOfKind(kind: number): Keyfun {
+  const keyfun = keyfunKinds.get(kind);
+  if (keyfun !== undefined) return keyfun;
+  const allowed = [...keyfunKinds].map(([number, name]) => `${number} (${name})`).join(', ');
+  throw new LockstepError('BadRequest', `chash_keyfun: ${kind} given; allowed: ${allowed}`);
+}
+
+function numberOf(shown: unknown): number {
+  if (typeof shown === 'number') return shown;
+  if (shown === 'one') return quorumWords.one;
+  if (shown === 'all') return quorumWords.all;
+  return shown === 'quorum' ? quorumWords.quorum : quorumWords.default;
+}
+
+/** Clients send what they read, and what they leave out as nothing. */
+function isNothing(value: Uint8Array | number): boolean {
+  return typeof value === 'number' ? value === 0 : value.length === 0;
+}
+
+function words(bytes: Uint8Array): string {
+  return textOf(byteStringFrom(bytes));
+}

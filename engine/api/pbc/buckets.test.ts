@@ -1,0 +1,177 @@
+/** Laws of the binary protocol's requests about buckets: properties, listings, and where keys live. */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+
+import { LockstepError } from '../../base/errors.ts';
+import { byteStringOf } from '../../base/ids.ts';
+import { defaultType } from '../../base/object-key.ts';
+import { defaultProperties, withProperties } from '../../props/properties.ts';
+import { readBucketProps, rpbBucketProps } from './bucket-properties.ts';
+import type { RpbBucketProps } from './bucket-schema.ts';
+import type { ClientReply, ClientRequest } from './client-codec.ts';
+import { messages, quorumWords } from './schema.ts';
+import type { TestingPeer } from './testing-pair.contract.ts';
+import { TestingServer } from './testing-server.contract.ts';
+
+const utf8 = (text: string): Buffer => Buffer.from(text, 'utf8');
+const bucket = utf8('fruit');
+const terms = { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => 3 } as const;
+
+async function ask(peer: TestingPeer, ...requests: readonly ClientRequest[]): Promise<ClientReply[]> {
+  await peer.request(...requests);
+  return peer.replies();
+}
+
+function props(replies: readonly ClientReply[]): RpbBucketProps {
+  const [reply] = replies;
+  return reply?.kind === 'bucketProps' ? reply.message.props : {};
+}
+
+test('what is set is read, reset, and refused where it cannot be', async () => {
+  const peer = (await TestingServer.start()).join();
+  expect(props(await ask(peer, { kind: 'getBucket', message: { bucket } }))).toMatchObject({
+    n_val: 3,
+    allow_mult: false,
+    r: quorumWords.quorum,
+    pr: 0,
+    notfound_ok: true,
+    keyfun_kind: 0,
+  });
+  const set = {
+    allow_mult: true,
+    w: quorumWords.all,
+    r: 1,
+    keyfun_kind: 99,
+    keyfun_module: utf8('by-owner'),
+  };
+  expect(await ask(peer, { kind: 'setBucket', message: { bucket, props: set } })).toEqual([
+    { kind: 'bucketSet' },
+  ]);
+  const got = props(await ask(peer, { kind: 'getBucket', message: { bucket } }));
+  expect(got).toMatchObject({ allow_mult: true, w: quorumWords.all, r: 1, keyfun_kind: 99 });
+  expect(Buffer.from(got.keyfun_module ?? []).toString()).toBe('by-owner');
+  expect(await ask(peer, { kind: 'resetBucket', message: { bucket } })).toEqual([{ kind: 'bucketReset' }]);
+  expect(props(await ask(peer, { kind: 'getBucket', message: { bucket } })).allow_mult).toBe(false);
+  const failures = await ask(
+    peer,
+    { kind: 'setBucket', message: { bucket, props: { n_val: 5 } } },
+    { kind: 'setBucket', message: { bucket, props: { datatype: utf8('counter') } } },
+    { kind: 'getBucket', message: { bucket, type: utf8('cards') } },
+    { kind: 'getBucket', message: { bucket: utf8('') } },
+    { kind: 'getBucketType', message: { type: utf8('cards') } },
+  );
+  expect(failures.map((reply) => (reply.kind === 'failed' ? reply.text.slice(0, 60) : reply.kind))).toEqual([
+    'BadRequest: n_val: 5 given; allowed: 3, since every rack of ',
+    'BadRequest: datatype is no bucket property; allowed: n_val, ',
+    'Unknown bucket type: cards',
+    'Bucket cannot be zero-length',
+    'Unknown bucket type: cards',
+  ]);
+});
+
+test('a bucket type is read and set as Riak’s clients do', async () => {
+  const peer = (await TestingServer.start()).join();
+  const type = utf8('maps');
+  expect(
+    await ask(peer, { kind: 'setBucketType', message: { type, props: { notfound_ok: false } } }),
+  ).toEqual([{ kind: 'bucketSet' }]);
+  expect(props(await ask(peer, { kind: 'getBucketType', message: { type } }))).toMatchObject({
+    allow_mult: true,
+    notfound_ok: false,
+  });
+});
+
+test('what the server tells of properties it understands itself, and then nothing changes', () => {
+  const given = fc.record({
+    allow_mult: fc.boolean(),
+    r: fc.constantFrom(1, 3, 'quorum', 'all', 'one'),
+    pw: fc.constantFrom(0, 2),
+    chash_keyfun: fc.constantFrom('STD', 'BUCKETONLY', 'CUSTOM'),
+    small_vclock: fc.integer({ min: 1, max: 60 }),
+  });
+  fc.assert(
+    fc.property(given, (set) => {
+      const properties = withProperties(defaultProperties, new Map(Object.entries(set)));
+      const told = rpbBucketProps(properties, terms);
+      const frame = messages.getBucketResp.encode({ props: told });
+      const heard = messages.getBucketResp.decode(frame.subarray(5)).props;
+      const again = withProperties(defaultProperties, readBucketProps(heard, terms));
+      expect(rpbBucketProps(again, terms)).toEqual(told);
+      expect(again).toMatchObject({ ...properties, w: 'quorum', dw: 'quorum', rw: 'quorum' });
+    }),
+  );
+});
+
+test('keys come in frames, the last of which says that it is', async () => {
+  const testing = await TestingServer.start();
+  testing.lister.names.set('fruit', ['apple', 'pear', 'plum']);
+  const replies = await ask(testing.join(), { kind: 'listKeys', message: { bucket } }, { kind: 'ping' });
+  expect(replies.map(textOf)).toEqual(['apple pear', 'plum', 'done', 'pong']);
+});
+
+test('buckets come in one frame, or in a stream where that is asked for', async () => {
+  const testing = await TestingServer.start();
+  for (const name of ['a', 'b', 'c']) testing.lister.names.set(name, ['k']);
+  const peer = testing.join();
+  expect((await ask(peer, { kind: 'listBuckets', message: {} })).map(textOf)).toEqual(['a b c']);
+  const streamed = await ask(peer, { kind: 'listBuckets', message: { stream: true } });
+  expect(streamed.map(textOf)).toEqual(['a b', 'c', 'done']);
+});
+
+test('a listing waits for a client that does not read, and ends with it', async () => {
+  const testing = await TestingServer.start();
+  testing.network.highWaterBytes = 100;
+  testing.lister.names.set(
+    'fruit',
+    Array.from({ length: 100 }, (_, index) => `a rather long name of a key ${index}`),
+  );
+  const peer = testing.join();
+  await peer.reads(false);
+  await peer.request({ kind: 'listKeys', message: { bucket } });
+  expect(testing.lister.pages).toBeLessThan(5);
+  await peer.reset();
+  expect(testing.lister.abandoned).toBe(1);
+  const other = testing.join();
+  expect((await ask(other, { kind: 'listKeys', message: { bucket } })).length).toBe(51);
+});
+
+test('a listing that fails on the way says so, and the conversation goes on', async () => {
+  const testing = await TestingServer.start();
+  testing.lister.names.set('fruit', ['apple', 'pear', 'plum']);
+  testing.lister.failure = { error: new LockstepError('NoTargets', 'nobody holds them'), afterPages: 1 };
+  const replies = await ask(testing.join(), { kind: 'listKeys', message: { bucket } }, { kind: 'ping' });
+  expect(replies.map(textOf)).toEqual(['apple pear', 'NoTargets: nobody holds them', 'pong']);
+});
+
+test('settings hold for what is asked after them on the same connection', async () => {
+  const testing = await TestingServer.start();
+  await ask(
+    testing.join(),
+    { kind: 'setBucket', message: { bucket, props: { r: 3 } } },
+    { kind: 'get', message: { bucket, key: utf8('k') } },
+  );
+  expect(testing.dispatcher.gets.map(({ need }) => need)).toEqual([3]);
+  expect(testing.buckets.of(defaultType, byteStringOf('fruit')).r).toBe(3);
+});
+
+test('the replicas of a key are told with its token', async () => {
+  const [reply] = await ask((await TestingServer.start()).join(), {
+    kind: 'preflist',
+    message: { bucket, key: utf8('apple') },
+  });
+  const items = reply?.kind === 'preflist' ? (reply.message.preflist ?? []) : [];
+  expect(
+    items.map(({ partition, node, primary }) => [Number(partition), Buffer.from(node).toString(), primary]),
+  ).toEqual([
+    [7, 'n2', true],
+    [7, 'n1', true],
+  ]);
+});
+
+function textOf(reply: ClientReply): string {
+  if (reply.kind === 'failed') return reply.text;
+  if (reply.kind !== 'keys' && reply.kind !== 'buckets') return reply.kind;
+  if (reply.message.done === true) return 'done';
+  const names = reply.kind === 'keys' ? reply.message.keys : reply.message.buckets;
+  return (names ?? []).map((name) => Buffer.from(name).toString()).join(' ');
+}

@@ -1,0 +1,93 @@
+/**
+ * Listings of the binary protocol: the keys of a bucket, always as a stream of frames of which the last says `done`;
+ * the buckets of a type in one frame, or as a stream where the client asks for it. Each frame is made when the client
+ * has taken the one before it.
+ */
+import type { ByteString } from '../../base/ids.ts';
+import { bytesOf } from '../../base/ids.ts';
+import { defaultType } from '../../base/object-key.ts';
+import type { Clock } from '../../io/clock.ts';
+import type { KnowsType } from '../objects.ts';
+import type { NameLister } from '../name-lister.ts';
+import { listingTimeoutMs } from '../name-lister.ts';
+import { nameOf, timeoutOf, typeOf } from './call-words.ts';
+import type { Frame } from './frames.ts';
+import { messages } from './schema.ts';
+
+export type ListingCall =
+  | {
+      readonly kind: 'listKeys';
+      readonly type: ByteString;
+      readonly bucket: ByteString;
+      readonly timeoutMs: number;
+    }
+  | {
+      readonly kind: 'listBuckets';
+      readonly type: ByteString;
+      readonly stream: boolean;
+      readonly timeoutMs: number;
+    };
+
+/** What the calls work with. */
+export interface ListingDesk {
+  readonly io: { readonly clock: Clock };
+  readonly lister: NameLister;
+}
+
+const anyKey = Buffer.from('k');
+
+/** Undefined: the frame is about something else. Throws `BadRequest`, `NotFound` for an unknown bucket type. */
+export function parseListingCall(frame: Frame, knowsType: KnowsType): ListingCall | undefined {
+  if (frame.code === messages.listKeysReq.code) {
+    const message = messages.listKeysReq.decode(frame.body);
+    const { type, bucket } = nameOf(message, anyKey, knowsType);
+    return { kind: 'listKeys', type, bucket, timeoutMs: timeoutOf(message.timeout) ?? listingTimeoutMs };
+  }
+  if (frame.code !== messages.listBucketsReq.code) return undefined;
+  const message = messages.listBucketsReq.decode(frame.body);
+  const type = message.type === undefined ? defaultType : typeOf(message.type, knowsType);
+  const timeoutMs = timeoutOf(message.timeout) ?? listingTimeoutMs;
+  return { kind: 'listBuckets', type, stream: message.stream === true, timeoutMs };
+}
+
+/** The frames of the answer. Iterating rejects with a `LockstepError`. */
+export function answerListingCall(
+  { io, lister }: ListingDesk,
+  call: ListingCall,
+): AsyncGenerator<Buffer, void, undefined> {
+  const deadlineUs = io.clock.nowUs() + call.timeoutMs * 1000;
+  if (call.kind === 'listKeys') return keyFrames(lister, call, deadlineUs);
+  return call.stream ? bucketFrames(lister, call, deadlineUs) : bucketsAtOnce(lister, call, deadlineUs);
+}
+
+async function* keyFrames(
+  lister: NameLister,
+  { type, bucket }: Extract<ListingCall, { kind: 'listKeys' }>,
+  deadlineUs: number,
+): AsyncGenerator<Buffer, void, undefined> {
+  for await (const { names } of lister.keys(type, bucket, { live: true }, deadlineUs)) {
+    yield messages.listKeysResp.encode({ keys: names.map(({ name }) => bytesOf(name)) });
+  }
+  yield messages.listKeysResp.encode({ done: true });
+}
+
+async function* bucketFrames(
+  lister: NameLister,
+  { type }: Extract<ListingCall, { kind: 'listBuckets' }>,
+  deadlineUs: number,
+): AsyncGenerator<Buffer, void, undefined> {
+  for await (const names of lister.buckets(type, deadlineUs)) {
+    yield messages.listBucketsResp.encode({ buckets: names.map(bytesOf) });
+  }
+  yield messages.listBucketsResp.encode({ done: true });
+}
+
+async function* bucketsAtOnce(
+  lister: NameLister,
+  { type }: Extract<ListingCall, { kind: 'listBuckets' }>,
+  deadlineUs: number,
+): AsyncGenerator<Buffer, void, undefined> {
+  const buckets: Uint8Array[] = [];
+  for await (const names of lister.buckets(type, deadlineUs)) buckets.push(...names.map(bytesOf));
+  yield messages.listBucketsResp.encode({ buckets });
+}
