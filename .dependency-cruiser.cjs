@@ -18,7 +18,7 @@ const engineArrows = {
   store: ['io', 'base'],
   // Bucket properties, and where they let keys live.
   props: ['ring', 'io', 'base'],
-  wasm: ['io', 'base'],
+  wasm: ['stats', 'io', 'base'],
   // The requests file holds the consistency levels, which are configuration's words too.
   config: ['props', 'ring', 'io', 'base', 'dispatch/requests.ts'],
   membership: below,
@@ -38,7 +38,7 @@ const engineArrows = {
   real: ['io', 'base'],
   cli: ['config', 'real', 'node.ts', ...below],
   // The composition root and its parts.
-  node: ['api', 'aae', 'xa', 'transfer', 'coverage', 'config', 'dispatch', ...peers],
+  node: ['api', 'aae', 'xa', 'transfer', 'coverage', 'config', 'wasm', 'dispatch', ...peers],
   'node.ts': ['node', 'api', 'aae', 'xa', 'transfer', 'coverage', 'config', 'dispatch', ...peers],
   // What embedders import.
   'lockstep.ts': ['node.ts', 'config', 'dispatch', 'real', ...below],

@@ -109,9 +109,10 @@ export class Node {
   }
 
   async #serve(): Promise<void> {
-    const { plane, membership, mover, transactions, antiEntropy, publisher, handoff } = this.#rooms;
+    const { plane, membership, mover, transactions, antiEntropy, publisher, handoff, wasm } = this.#rooms;
     const { pbc, redis, http, statistics } = this.#rooms;
     const { listen, pbListen, redisListen, statsListen, peerAdvertise } = this.#config;
+    await wasm.start();
     await antiEntropy?.start();
     await transactions.recover();
     await plane.start();
@@ -139,7 +140,7 @@ export class Node {
   }
 
   async #stop(): Promise<void> {
-    const { plane, membership, mover, transactions, antiEntropy, publisher } = this.#rooms;
+    const { plane, membership, mover, transactions, antiEntropy, publisher, wasm } = this.#rooms;
     const { pbc, redis, driver, store, handoff } = this.#rooms;
     const drainMs = this.#config.drainTimeoutMs;
     this.#io.log.event('info', 'node.stopping', { node: this.#config.name });
@@ -150,6 +151,7 @@ export class Node {
     ]);
     transactions.stop();
     antiEntropy?.stop();
+    wasm.stop();
     const moved = mover.stop();
     await membership.stop();
     await plane.stop();

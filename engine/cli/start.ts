@@ -1,4 +1,6 @@
 /** One node, from its configuration file to its orderly stop. */
+import { dirname } from 'node:path';
+
 import type { NodeAddresses } from '../node.ts';
 import { Node } from '../node.ts';
 import { createRealIo } from '../real/io.ts';
@@ -12,6 +14,7 @@ export async function start(file: string): Promise<ExitCode> {
   const config = readConfigFile(file, process.env);
   const io = createRealIo({
     dataDirectory: dataDirectoryOf(file, config),
+    configDirectory: dirname(file),
     logLevel: config.logLevel,
     node: config.name,
   });

@@ -24,17 +24,19 @@ import {
 } from './members.ts';
 import type { RedisFields } from './redis-keys.ts';
 import { redisKeys } from './redis-keys.ts';
-import type { ValueKind } from './values.ts';
 import type { SyncMode } from './sync-mode.ts';
 import { syncMode } from './sync-mode.ts';
 import { flag, oneOf, powerOfTwo, text, wholeNumber } from './values.ts';
+import type { ConfigKey } from './config-key.ts';
+import type { WasmConfigFields } from './wasm-keys.ts';
+import { wasmKeys } from './wasm-keys.ts';
 
 /** Whether a node owns its tokens from the start, or comes into a cluster that runs without it. */
 export type JoinMode = 'member' | 'joining';
 
 export const joinModes: readonly JoinMode[] = ['member', 'joining'];
 
-export interface ConfigFields extends RedisFields {
+export interface ConfigFields extends RedisFields, WasmConfigFields {
   readonly name: NodeId;
   readonly clusterId: string;
   readonly datacenter: string;
@@ -98,14 +100,6 @@ export interface ConfigFields extends RedisFields {
   readonly transferBatchBytes: number;
   readonly logLevel: LogLevel;
   readonly statsIntervalMs: number;
-}
-
-export interface ConfigKey<T> {
-  readonly kind: ValueKind<T>;
-  /** As the file would give it; absent: the key must be given. */
-  readonly fallback?: unknown;
-  /** One sentence for people. */
-  readonly help: string;
 }
 
 export type ConfigTable = { readonly [Field in keyof ConfigFields]: ConfigKey<ConfigFields[Field]> };
@@ -381,6 +375,7 @@ export const configKeys: ConfigTable = {
     fallback: 256 * 1024,
     help: 'Bytes of one batch of such a move, about; one is under way at a time.',
   },
+  ...wasmKeys,
   logLevel: { kind: oneOf(logLevels), fallback: 'info', help: 'Least level of events that are logged.' },
   statsIntervalMs: {
     kind: wholeNumber(100, 60_000, 'ms'),

@@ -22,7 +22,10 @@ export type Reply = (reply: PeerReply) => void;
 /** What peers ask of a replica; gossip, transactions, anti-entropy and transfers are answered elsewhere. */
 export type ReplicaRequest = Exclude<
   PeerRequest,
-  { kind: 'gossip' | 'transact' | 'antiEntropy' | 'transferRange' | 'listNames' | 'properties' }
+  {
+    kind:
+      'gossip' | 'transact' | 'antiEntropy' | 'transferRange' | 'listNames' | 'properties' | 'wasmModules';
+  }
 >;
 
 type ForwardedWrite = Extract<PeerRequest, { kind: 'coordinateWrite' }>;

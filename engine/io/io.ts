@@ -1,5 +1,6 @@
 /**
- * Everything that the engine may know of the outside, in one bundle: the five doors, the HTTP edge, and `spawn`.
+ * Everything that the engine may know of the outside, in one bundle: the five doors, the HTTP edge, what
+ * Wasm modules are made from, and `spawn`.
  * Built once by an entry point (engine/real) or by the world (sim/world) and handed down; there is no other way out.
  */
 import type { Clock } from './clock.ts';
@@ -8,6 +9,7 @@ import type { Http } from './http.ts';
 import type { Log } from './log.ts';
 import type { Network } from './network.ts';
 import type { Random } from './random.ts';
+import type { WasmTools } from './wasm-tools.ts';
 
 export interface Io {
   readonly clock: Clock;
@@ -16,6 +18,8 @@ export interface Io {
   readonly random: Random;
   readonly log: Log;
   readonly http: Http;
+  /** What Wasm modules are made from. */
+  readonly wasm: WasmTools;
   /**
    * Starts a conversation that nobody waits for. Its failure is never silent: it is logged as `task.failed` with the
    * task's name and counted (`failedTasks`). A task that ends without an error just ends.

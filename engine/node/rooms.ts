@@ -4,6 +4,7 @@ import { antiEntropyRoutes } from '../api/http/anti-entropy-routes.ts';
 import { httpService } from '../api/http/http-service.ts';
 import { clusterRoutes } from '../api/http/cluster-routes.ts';
 import { transactionRoutes } from '../api/http/transaction-routes.ts';
+import { wasmRoutes } from '../api/http/wasm-routes.ts';
 import { PbcServer } from '../api/pbc/server.ts';
 import { defaultSessionLimits } from '../api/pbc/session.ts';
 import { statsService } from '../api/stats/service.ts';
@@ -35,7 +36,7 @@ import { Plane } from '../peer/plane.ts';
 import { Buckets } from '../props/buckets.ts';
 import type { PropertyFile } from '../props/property-file.ts';
 import type { PropertyKeeper } from '../props/property-keeper.ts';
-import { noCustomRoute, Router } from '../props/router.ts';
+import { Router } from '../props/router.ts';
 import { NodeStats } from '../stats/node-stats.ts';
 import { StatsPublisher } from '../stats/publisher.ts';
 import { StoreDriver } from '../store/driver.ts';
@@ -66,6 +67,8 @@ import { contentLimits, planeOptions, requestBytesMax } from './topology.ts';
 import type { LocalKeys, RedisRoom } from './redis-room.ts';
 import { buildRedis } from './redis-room.ts';
 import { buildTransactions, transactionLimits } from './transaction-rooms.ts';
+import type { WasmRoom } from './wasm-rooms.ts';
+import { buildWasm } from './wasm-rooms.ts';
 
 /** The store driver's name: the label `server`. */
 const serverName = 'store_local';
@@ -87,6 +90,7 @@ export interface Rooms {
   /** Undefined when it is off. */
   readonly antiEntropy: AntiEntropy | undefined;
   readonly mover: Mover;
+  readonly wasm: WasmRoom;
   /** Resolves once this node has left the cluster for good. */
   readonly left: Promise<void>;
   readonly objects: Dispatcher;
@@ -132,6 +136,7 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened): Rooms {
     transactions: dispatch.transactions,
     antiEntropy: dispatch.antiEntropy,
     mover: dispatch.mover,
+    wasm: dispatch.wasm,
     left: dispatch.left,
     objects: dispatch.dispatcher,
     publisher,
@@ -162,6 +167,7 @@ interface Dispatch {
   readonly left: Promise<void>;
   readonly handoff: Handoff | undefined;
   readonly antiEntropy: AntiEntropy | undefined;
+  readonly wasm: WasmRoom;
 }
 
 /** The plane hands peers' requests to the service, which stands on the dispatcher, which asks through the plane. */
@@ -188,6 +194,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
   const handoff =
     hintStore === undefined ? undefined : buildHandoff(io, config, links, membership, hintStore);
   if (handoff !== undefined) for (const family of hintFamilies(handoff.hints)) stats.register(family);
+  const wasm = buildWasm({ io, config, stats, store, driver, links, membership, buckets });
   const parts: DispatchParts = {
     self,
     get ring() {
@@ -205,7 +212,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
       isRoutable: (member) => (member === self ? store.state === 'open' : membership.isRoutable(member.node)),
     },
     rules: (key) => buckets.ofKey(key),
-    router: new Router((type, bucket) => buckets.of(type, bucket), noCustomRoute),
+    router: new Router((type, bucket) => buckets.of(type, bucket), wasm.route),
     hints: handoff?.hints,
     peerIndex: (node) => membership.indexOf(node),
   };
@@ -226,6 +233,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     else if (request.kind === 'transferRange') answerTransfer(io, source, request.words, reply);
     else if (request.kind === 'listNames') coverage.answer(request.words, reply);
     else if (request.kind === 'properties') answerProperties(io, keeper, request.words, reply);
+    else if (request.kind === 'wasmModules') wasm.answer(request.words, reply);
     else if (membership.agrees(from)) service.handle(request, reply);
     else handleAgreed(membership, from, request, service, reply);
   };
@@ -244,7 +252,18 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
   const mover = new Mover(io, membership, transfer, self, () => left.resolve());
   for (const family of transferFamilies(transfer, mover)) stats.register(family);
   const moving = { mover, transfer, left: left.promise };
-  return { dispatcher, plane, membership, transactions, keeper, handoff, antiEntropy, coverage, ...moving };
+  return {
+    dispatcher,
+    plane,
+    membership,
+    transactions,
+    keeper,
+    handoff,
+    antiEntropy,
+    coverage,
+    wasm,
+    ...moving,
+  };
 }
 
 function buildAntiEntropy(
@@ -293,7 +312,7 @@ function clientRooms(
   config: NodeConfig,
   stats: NodeStats,
   buckets: Buckets,
-  { dispatcher, membership, mover, transfer, transactions, keeper, antiEntropy, coverage }: Dispatch,
+  { dispatcher, membership, mover, transfer, transactions, keeper, antiEntropy, coverage, wasm }: Dispatch,
   local: Pick<LocalKeys, 'store' | 'driver'>,
 ): Pick<Rooms, 'pbc' | 'redis' | 'http'> {
   const observer = countClients(stats);
@@ -318,6 +337,7 @@ function clientRooms(
       ...clusterRoutes(clusterControl(membership, mover, transfer)),
       ...transactionRoutes({ io, transactions, observer, limits }),
       ...antiEntropyRoutes(antiEntropy === undefined ? undefined : antiEntropyDesk(antiEntropy)),
+      ...wasmRoutes(io.log, wasm.desk),
     ],
   });
   const pbc = new PbcServer(

@@ -66,6 +66,18 @@ export class Buckets {
     return ['default' as ByteString, ...others.sort()];
   }
 
+  /** Buckets and types whose keys go where a Wasm module says, in words for people. */
+  routedBy(moduleId: string): readonly string[] {
+    const routes = ({ chashKeyfun, wasmKeyfun }: BucketProperties): boolean =>
+      chashKeyfun === 'CUSTOM' && wasmKeyfun === moduleId;
+    return [...this.#types].flatMap(([type, { properties, buckets }]) => [
+      ...(routes(properties) ? [`buckets of the type ${textOf(type)}`] : []),
+      ...[...buckets]
+        .filter(([, own]) => routes(own))
+        .map(([bucket]) => `the bucket ${textOf(type)}/${textOf(bucket)}`),
+    ]);
+  }
+
   /** From now on these records hold. */
   replace(table: PropertyTable): void {
     this.#table = table;

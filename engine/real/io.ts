@@ -7,10 +7,13 @@ import { createRealHttp } from './http.ts';
 import { createRealLog } from './log.ts';
 import { RealNetwork } from './network.ts';
 import { RealRandom } from './random.ts';
+import { createRealWasmTools } from './wasm-tools.ts';
 
 export interface RealIoOptions {
   /** Made, with the directories above it, when it is not there. */
   readonly dataDirectory: string;
+  /** What relative paths in the configuration are relative to; the working directory when left out. */
+  readonly configDirectory?: string;
   readonly logLevel: LogLevel;
   /** The node's name, for the log. */
   readonly node: string;
@@ -27,6 +30,7 @@ export function createRealIo(options: RealIoOptions): Io {
     random: new RealRandom(),
     log,
     http: createRealHttp(log),
+    wasm: createRealWasmTools(options.configDirectory ?? '.'),
     spawn: (name, task) => {
       task().catch((error: unknown) => {
         failedTasks += 1;

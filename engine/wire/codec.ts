@@ -27,6 +27,7 @@ const mergeBatchType = schemaType('MergeBatch');
 const transactType = schemaType('Transact');
 const antiEntropyType = schemaType('AntiEntropy');
 const transferRangeType = schemaType('TransferRange');
+const wasmModulesType = schemaType('WasmModules');
 const listNamesType = schemaType('ListNames');
 const propertiesType = schemaType('Properties');
 const noBytes = Buffer.alloc(0);
@@ -56,6 +57,8 @@ export function encodeRequest(arena: FrameArena, id: number, request: PeerReques
       return arena.frame(kind, id, encodeBody(antiEntropyType, { words: request.words }));
     case 'transferRange':
       return arena.frame(kind, id, encodeBody(transferRangeType, { words: request.words }));
+    case 'wasmModules':
+      return arena.frame(kind, id, encodeBody(wasmModulesType, { words: request.words }));
     case 'listNames':
       return arena.frame(kind, id, encodeBody(listNamesType, { words: request.words }));
     case 'properties':
@@ -91,6 +94,8 @@ export function decodeRequest(frame: Frame): PeerRequest {
       return { kind: 'antiEntropy', words: decodeBody(antiEntropyType, frame.body).bytes('words') };
     case requestKinds.transferRange:
       return { kind: 'transferRange', words: decodeBody(transferRangeType, frame.body).bytes('words') };
+    case requestKinds.wasmModules:
+      return { kind: 'wasmModules', words: decodeBody(wasmModulesType, frame.body).bytes('words') };
     case requestKinds.listNames:
       return { kind: 'listNames', words: decodeBody(listNamesType, frame.body).bytes('words') };
     case requestKinds.properties:
@@ -118,6 +123,8 @@ export function encodeReply(arena: FrameArena, id: number, reply: PeerReply): Bu
       return arena.frame(kind, id, encodeBody(antiEntropyType, { words: reply.words }));
     case 'rangeTransferred':
       return arena.frame(kind, id, encodeBody(transferRangeType, { words: reply.words }));
+    case 'wasmModulesAnswered':
+      return arena.frame(kind, id, encodeBody(wasmModulesType, { words: reply.words }));
     case 'namesListed':
       return arena.frame(kind, id, encodeBody(listNamesType, { words: reply.words }));
     case 'propertiesAnswered':
@@ -151,6 +158,8 @@ export function decodeReply(frame: Frame): PeerReply {
       return { kind: 'antiEntropyAnswered', words: decodeBody(antiEntropyType, frame.body).bytes('words') };
     case replyKinds.rangeTransferred:
       return { kind: 'rangeTransferred', words: decodeBody(transferRangeType, frame.body).bytes('words') };
+    case replyKinds.wasmModulesAnswered:
+      return { kind: 'wasmModulesAnswered', words: decodeBody(wasmModulesType, frame.body).bytes('words') };
     case replyKinds.namesListed:
       return { kind: 'namesListed', words: decodeBody(listNamesType, frame.body).bytes('words') };
     case replyKinds.propertiesAnswered:

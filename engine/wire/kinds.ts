@@ -17,6 +17,7 @@ export const requestKinds = {
   transact: 33,
   antiEntropy: 34,
   transferRange: 40,
+  wasmModules: 56,
   listNames: 44,
   properties: 48,
 } as const satisfies Record<PeerRequest['kind'], number>;
@@ -31,6 +32,7 @@ export const replyKinds = {
   transacted: 80,
   antiEntropyAnswered: 81,
   rangeTransferred: 88,
+  wasmModulesAnswered: 104,
   namesListed: 92,
   propertiesAnswered: 96,
 } as const satisfies Record<PeerReply['kind'], number>;
@@ -45,6 +47,7 @@ const answers: Readonly<Record<PeerRequest['kind'], PeerReply['kind']>> = {
   transact: 'transacted',
   antiEntropy: 'antiEntropyAnswered',
   transferRange: 'rangeTransferred',
+  wasmModules: 'wasmModulesAnswered',
   listNames: 'namesListed',
   properties: 'propertiesAnswered',
 };

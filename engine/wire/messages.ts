@@ -70,7 +70,9 @@ export type PeerRequest =
   /** Names that you hold (engine/coverage/listing-words.ts). Answered by `namesListed`. */
   | { readonly kind: 'listNames'; readonly words: Uint8Array }
   /** Of bucket properties (engine/props/property-words.ts). Answered by `propertiesAnswered`. */
-  | { readonly kind: 'properties'; readonly words: Uint8Array };
+  | { readonly kind: 'properties'; readonly words: Uint8Array }
+  /** About Wasm modules (engine/wasm/spread-words.ts). Answered by `wasmModulesAnswered`. */
+  | { readonly kind: 'wasmModules'; readonly words: Uint8Array };
 
 export type PeerReply =
   | { readonly kind: 'pong' }
@@ -91,4 +93,6 @@ export type PeerReply =
   | { readonly kind: 'namesListed'; readonly words: Uint8Array }
   /** Of bucket properties in return. */
   | { readonly kind: 'propertiesAnswered'; readonly words: Uint8Array }
+  /** About Wasm modules in return. */
+  | { readonly kind: 'wasmModulesAnswered'; readonly words: Uint8Array }
   | { readonly kind: 'failed'; readonly code: ErrorCode; readonly detail: string };

@@ -81,6 +81,10 @@ const schemaText = `
     required bytes words = 1;
   }
 
+  message WasmModules {
+    required bytes words = 1;
+  }
+
   message ListNames {
     required bytes words = 1;
   }

@@ -51,6 +51,10 @@ benchmark('aae', 'anti-entropy between two replicas, and what it costs puts', 5)
   .option('--divergent <n>', 'keys that differ', positive, 100)
   .action(async ({ json = false, ...flags }: AaeFlags) => (await import('./aae.ts')).run({ ...flags, json }));
 
+benchmark('wasm', 'calls into Wasm modules, what metering costs, and preparing a module', 5).action(
+  async ({ rounds, json = false }: CommonFlags) => (await import('./wasm.ts')).run({ rounds, json }),
+);
+
 await program.parseAsync();
 
 function benchmark(name: string, description: string, rounds: number): Command {

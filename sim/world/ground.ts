@@ -5,6 +5,7 @@ import type { WorldRandom } from './random.ts';
 import type { Timeline } from './timeline.ts';
 import type { Trace } from './trace.ts';
 import type { Tuning } from './tuning.ts';
+import type { WasmSupplies } from './wasm-supplies.ts';
 
 /** An error that nobody handled: out of an event, a task of `spawn`, or a promise. Anything but none is a bug. */
 export interface WorldFailure {
@@ -30,6 +31,7 @@ export interface Ground {
   /** The run's first stream; every part forks its own by name. */
   readonly random: WorldRandom;
   readonly logLevel: LogLevel;
+  readonly wasm: WasmSupplies;
   /** Notes whose code runs from now on (until the next event), so that a failure in it has a name. */
   enter(actor: Actor): void;
   /** Between two batches of events: code of the engine that runs now was woken by no door. */

@@ -18,6 +18,7 @@ import type { Machine } from './machine.ts';
 import type { WorldNetwork } from './network.ts';
 import { Tasks } from './tasks.ts';
 import { worldEvents } from './trace.ts';
+import { LifeWasmTools } from './wasm-tools.ts';
 
 export type { Survival };
 
@@ -166,6 +167,7 @@ export class Host {
       disk: new LifeDisk(life, this.disk),
       random: this.#ground.random.fork(`life/${this.name}/${life.number}`),
       http: new LifeHttp(life, network, clock, log),
+      wasm: new LifeWasmTools(life),
       spawn: (name, task) => tasks.spawn(name, task),
       failedTasks: () => tasks.failed,
       residentBytes: () => this.#residentBytes(life),

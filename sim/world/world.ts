@@ -34,6 +34,8 @@ import { StandstillError, Timeline } from './timeline.ts';
 import { Trace, worldEvents } from './trace.ts';
 import type { TuningChange } from './tuning.ts';
 import { tune } from './tuning.ts';
+import type { WasmSupplies } from './wasm-supplies.ts';
+import { noSupplies } from './wasm-supplies.ts';
 
 export type { HttpClient, Lasting, WorldFailure };
 
@@ -46,6 +48,8 @@ export interface WorldOptions {
   readonly record?: (line: string) => void;
   /** What differs from the default tuning: latencies, windows, chances of small everyday nastiness. */
   readonly tuning?: TuningChange;
+  /** Files of Wasm modules, and a compiler of their texts. Default: none. */
+  readonly wasm?: WasmSupplies;
 }
 
 /** Something that has been arranged and can be called off. */
@@ -209,6 +213,7 @@ class WorldGround implements Ground {
   readonly random: WorldRandom;
   readonly tuning: Ground['tuning'];
   readonly logLevel: LogLevel;
+  readonly wasm: WasmSupplies;
   readonly fail: Ground['fail'];
   outside = false;
   #actor: Actor | undefined;
@@ -227,6 +232,7 @@ class WorldGround implements Ground {
     this.random = random;
     this.tuning = tune(options.tuning);
     this.logLevel = options.logLevel ?? 'debug';
+    this.wasm = options.wasm ?? noSupplies;
     this.fail = fail;
   }
 

@@ -1,0 +1,104 @@
+/**
+ * The endpoints of Wasm modules: `PUT /wasm/modules/{id}` registers one (its body: .wasm, or .wat text), `GET` lists them
+ * or shows one (`Accept: application/wasm`: its bytes), `DELETE` deletes one. Errors are problems of RFC 9457.
+ */
+import { LockstepError, asLockstepError } from '../../base/errors.ts';
+import type { Io } from '../../io/io.ts';
+import type { HttpMethod, HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
+import { percentDecode } from './percent.ts';
+import { jsonAnswer, problemAnswer } from './problems.ts';
+
+/** A module as the desk shows it. */
+export interface ModuleRow {
+  readonly id: string;
+  readonly version: number;
+  /** SHA-256 of the bytes, in hex. */
+  readonly digest: string;
+  readonly bytes: number;
+  readonly roles: readonly string[];
+  readonly disputed: boolean;
+}
+
+/** Who holds a change already, and who will hear of it later. */
+export interface ModuleReport {
+  readonly held: readonly string[];
+  readonly pending: readonly string[];
+}
+
+/** The module store as operators need it. Rejects with `LockstepError`s. */
+export interface ModuleDesk {
+  register(
+    id: string,
+    body: Uint8Array,
+  ): Promise<
+    ModuleReport & { readonly view: ModuleRow; readonly outcome: 'created' | 'replaced' | 'unchanged' }
+  >;
+  remove(id: string): Promise<ModuleReport>;
+  list(): readonly ModuleRow[];
+  get(id: string): ModuleRow | undefined;
+  bytesOf(id: string): Uint8Array | undefined;
+}
+
+type Handler = (desk: ModuleDesk, request: HttpRequest) => HttpResponse | Promise<HttpResponse>;
+
+const wasmType = 'application/wasm';
+
+/** `desk` is undefined where the feature is off: everything is answered `WasmNotImplemented`. */
+export function wasmRoutes(log: Io['log'], desk: ModuleDesk | undefined): readonly HttpRoute[] {
+  const route = (method: HttpMethod, path: string, handler: Handler): HttpRoute => {
+    return { method, path, handle: (request) => serve(log, desk, request, handler) };
+  };
+  return [
+    route('GET', '/wasm/modules', listModules),
+    route('GET', '/wasm/modules/:id', showModule),
+    route('PUT', '/wasm/modules/:id', putModule),
+    route('DELETE', '/wasm/modules/:id', deleteModule),
+  ];
+}
+
+async function serve(
+  log: Io['log'],
+  desk: ModuleDesk | undefined,
+  request: HttpRequest,
+  handler: Handler,
+): Promise<HttpResponse> {
+  try {
+    if (desk === undefined) throw new LockstepError('WasmNotImplemented');
+    return await handler(desk, request);
+  } catch (caught) {
+    const error = asLockstepError(caught);
+    if (error.code === 'Internal') log.event('error', 'api.http.failed', { detail: error.message });
+    return problemAnswer(error);
+  }
+}
+
+function listModules(desk: ModuleDesk): HttpResponse {
+  return jsonAnswer(200, { modules: desk.list() });
+}
+
+function showModule(desk: ModuleDesk, request: HttpRequest): HttpResponse {
+  const id = idOf(request);
+  const view = desk.get(id);
+  const bytes = desk.bytesOf(id);
+  if (view === undefined || bytes === undefined) {
+    throw new LockstepError('NotFound', `no module ${id} is registered`);
+  }
+  const headers = { 'Content-Type': wasmType, ETag: `"${view.digest}"` };
+  if (request.headers['accept']?.includes(wasmType) === true) return { status: 200, headers, body: bytes };
+  return jsonAnswer(200, view);
+}
+
+async function putModule(desk: ModuleDesk, request: HttpRequest): Promise<HttpResponse> {
+  const { view, outcome, held, pending } = await desk.register(idOf(request), request.body);
+  return jsonAnswer(outcome === 'created' ? 201 : 200, { ...view, outcome, nodes: { held, pending } });
+}
+
+async function deleteModule(desk: ModuleDesk, request: HttpRequest): Promise<HttpResponse> {
+  const id = idOf(request);
+  const { held, pending } = await desk.remove(id);
+  return jsonAnswer(200, { id, outcome: 'deleted', nodes: { held, pending } });
+}
+
+function idOf(request: HttpRequest): string {
+  return Buffer.from(percentDecode(request.params['id'] ?? '', 'the module id'), 'latin1').toString('utf8');
+}

@@ -1,0 +1,56 @@
+/** The configuration keys of Wasm modules. */
+import type { KeyRows } from './config-key.ts';
+import { flag, wholeNumber } from './values.ts';
+import type { WasmModuleFile } from './wasm-modules.ts';
+import { wasmModuleList } from './wasm-modules.ts';
+
+export interface WasmConfigFields {
+  readonly featuresWasm: boolean;
+  readonly storeWasmModules: readonly WasmModuleFile[];
+  readonly wasmModuleBytesMax: number;
+  readonly wasmMemoryBytesMax: number;
+  readonly wasmFuelMax: number;
+  readonly wasmModulesMax: number;
+  readonly wasmTextTimeoutMs: number;
+}
+
+const mebibyte = 1024 * 1024;
+const gibibyte = 1024 * mebibyte;
+
+export const wasmKeys: KeyRows<WasmConfigFields> = {
+  featuresWasm: {
+    kind: flag,
+    fallback: true,
+    help: 'Runs Wasm modules; without, registrations and jobs with Wasm phases are answered WasmNotImplemented.',
+  },
+  storeWasmModules: {
+    kind: wasmModuleList,
+    fallback: [],
+    help: 'Modules that are registered at the start; a path is relative to the configuration file.',
+  },
+  wasmModuleBytesMax: {
+    kind: wholeNumber(1024, 4 * mebibyte, 'bytes'),
+    fallback: mebibyte,
+    help: 'Largest Wasm module, also as text. This and the next two should be the same on all nodes.',
+  },
+  wasmMemoryBytesMax: {
+    kind: wholeNumber(65_536, gibibyte, 'bytes'),
+    fallback: 16 * mebibyte,
+    help: 'Memory that a call into a module may use, in steps of 65536.',
+  },
+  wasmFuelMax: {
+    kind: wholeNumber(1000, 1_000_000_000, 'units'),
+    fallback: 10_000_000,
+    help: 'Fuel of a call into a module: one unit is one instruction, about; the node does nothing else meanwhile.',
+  },
+  wasmModulesMax: {
+    kind: wholeNumber(1, 1000, 'modules'),
+    fallback: 256,
+    help: 'Modules registered at most.',
+  },
+  wasmTextTimeoutMs: {
+    kind: wholeNumber(100, 60_000, 'ms'),
+    fallback: 5000,
+    help: 'How long compiling a module’s text may take.',
+  },
+};

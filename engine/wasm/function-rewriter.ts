@@ -1,0 +1,361 @@
+/**
+ * Rewrites one function's code so that it pays for what it does.
+ *
+ * Fuel. Each run of instructions without a branch is charged as a whole, at its beginning: exactly one unit for every
+ * instruction in it (opcodes.ts names those that cost more or nothing). The fuel lives in a local while the function
+ * runs, and in a global across calls, so charging is a subtraction in a register; it is compared with 0 where a function
+ * or a turn of a loop begins, and after operations whose cost depends on a length. Between two comparisons no more code can
+ * run than the function has.
+ *
+ * Stack. A function that calls others (or has a large frame) takes its share of what is left of the stack budget and
+ * hands the rest to those that it calls.
+ *
+ * NaN. Which NaN an operation makes is not fixed by the standard; each result that may be one is replaced by the
+ * canonical NaN of its width. That is left out where the next instruction takes the value and shows nothing of its bits.
+ *
+ * Memory. A growth that fails is remembered, so that the trap which usually follows has its true name.
+ */
+import { CodeWriter } from './code-writer.ts';
+import { frameBytes, leafBytesMax } from './frame-size.ts';
+import type { BodyEntry, FunctionType, ModuleStructure } from './module.ts';
+import { valueType } from './module.ts';
+import { structureMax } from './module-limits.ts';
+import { skipImmediate } from './immediates.ts';
+import { ModuleReader } from './module-reader.ts';
+import type { Operation } from './opcodes.ts';
+import { changingNumbers, featureOf, op, operationOf, prefixedOperationOf } from './opcodes.ts';
+import { tableSetCode, valueTypes } from './opcodes.ts';
+
+/** Indices of the globals that the rewriter adds. */
+export interface MeterGlobals {
+  readonly fuel: number;
+  readonly stack: number;
+  readonly memoryRefused: number;
+}
+
+/** What the code of all functions shows together. */
+export interface CodeTraits {
+  /** Tables or segments may be changed by it, which only a new instance undoes. */
+  changesTables: boolean;
+}
+
+interface Frame {
+  readonly kind: 'block' | 'loop' | 'if';
+  /** Height of the operand stack below its parameters. */
+  readonly base: number;
+  readonly type: FunctionType;
+}
+
+const nothing: FunctionType = { parameters: [], results: [] };
+const canonicalNan = {
+  f32: Uint8Array.of(op.f32Const, 0, 0, 0xc0, 0x7f),
+  f64: Uint8Array.of(op.f64Const, 0, 0, 0, 0, 0, 0, 0xf8, 0x7f),
+} as const;
+
+/** The body of function `index`, rewritten: locals and code, without its length. Throws `ModuleError`. */
+export function rewriteFunction(
+  module: ModuleStructure,
+  body: BodyEntry,
+  type: FunctionType,
+  globals: MeterGlobals,
+  resultBlock: number,
+  traits: CodeTraits,
+): CodeWriter {
+  const rewriter = new FunctionRewriter(module, body, type, globals, traits);
+  rewriter.run();
+  return rewriter.finish(resultBlock);
+}
+
+class FunctionRewriter {
+  readonly #module: ModuleStructure;
+  readonly #body: BodyEntry;
+  readonly #type: FunctionType;
+  readonly #globals: MeterGlobals;
+  readonly #traits: CodeTraits;
+  readonly #reader: ModuleReader;
+  readonly #out: CodeWriter;
+  /** The code since the last charge, and its cost. */
+  readonly #run = new CodeWriter(512);
+  #cost = 0;
+  /** The run begins a turn of a loop. */
+  #atLoop = false;
+  /** The run begins the function: its charge is part of the prologue. */
+  #entryCost: number | undefined;
+  readonly #frames: Frame[] = [];
+  #height = 0;
+  #heightMax = 0;
+  #calls = false;
+  readonly #fuelLocal: number;
+  /** Also for lengths and grown sizes. */
+  readonly #stackLocal: number;
+  readonly #scratchLocal: number;
+  readonly #floatLocals: { f32: boolean; f64: boolean } = { f32: false, f64: false };
+  readonly #localCount: number;
+
+  constructor(
+    module: ModuleStructure,
+    body: BodyEntry,
+    type: FunctionType,
+    globals: MeterGlobals,
+    traits: CodeTraits,
+  ) {
+    this.#module = module;
+    this.#body = body;
+    this.#type = type;
+    this.#globals = globals;
+    this.#traits = traits;
+    const { start, end } = body.code;
+    this.#reader = new ModuleReader(module.bytes, start, end);
+    this.#out = new CodeWriter((end - start) * 2 + 64);
+    const own = body.locals.reduce((sum, { count }) => sum + count, 0);
+    this.#localCount = type.parameters.length + own;
+    this.#fuelLocal = this.#localCount;
+    this.#stackLocal = this.#localCount + 1;
+    this.#scratchLocal = this.#localCount + 2;
+    this.#frames.push({ kind: 'block', base: 0, type: { parameters: [], results: type.results } });
+  }
+
+  run(): void {
+    while (this.#frames.length > 0) this.#instruction();
+    this.#reader.finish('the code of a function after its end');
+  }
+
+  /** Locals, prologue, the code in a block of its own, epilogue. */
+  finish(resultBlock: number): CodeWriter {
+    const writer = new CodeWriter(this.#out.length + 256);
+    this.#locals(writer);
+    const bytes = frameBytes(this.#localCount + this.#heightMax);
+    if (this.#calls || bytes > leafBytesMax) this.#takeStack(writer, bytes);
+    writer.indexed(op.globalGet, this.#globals.fuel);
+    this.#pay(writer, this.#entryCost ?? 0, true);
+    writer.u8(op.block);
+    if (this.#type.results.length > 1) writer.u32(resultBlock);
+    else writer.u8(this.#type.results[0] ?? op.empty);
+    // Its last byte is the `end` that closed the function and now closes the block.
+    writer.append(this.#out);
+    this.#leave(writer);
+    return writer.u8(op.end);
+  }
+
+  #locals(writer: CodeWriter): void {
+    const groups = [...this.#body.locals, { count: 3, type: valueTypes.i32 }];
+    if (this.#floatLocals.f32 || this.#floatLocals.f64) {
+      groups.push({ count: 1, type: valueTypes.f32 }, { count: 1, type: valueTypes.f64 });
+    }
+    writer.u32(groups.length);
+    for (const { count, type } of groups) writer.u32(count).u8(type);
+  }
+
+  #takeStack(writer: CodeWriter, bytes: number): void {
+    const { stack } = this.#globals;
+    writer.indexed(op.globalGet, stack);
+    writer.i32Const(bytes).u8(op.i32Sub).indexed(op.localTee, this.#stackLocal);
+    writer.i32Const(0).u8(op.i32LtS).u8(op.if).u8(op.empty);
+    writer.i32Const(-1).indexed(op.globalSet, stack);
+    writer.u8(op.unreachable).u8(op.end);
+  }
+
+  /** Takes `cost` from the fuel on the stack, and traps below 0 when asked to. */
+  #pay(writer: CodeWriter, cost: number, compare: boolean): void {
+    if (cost > 0) writer.i32Const(cost).u8(op.i32Sub);
+    writer.u8(compare ? op.localTee : op.localSet).u32(this.#fuelLocal);
+    if (!compare) return;
+    writer.i32Const(0).u8(op.i32LtS).u8(op.if).u8(op.empty);
+    this.#leave(writer);
+    writer.u8(op.unreachable).u8(op.end);
+  }
+
+  /** Hands the fuel back before the function ends, calls, or traps for want of it. */
+  #leave(writer: CodeWriter): void {
+    writer.indexed(op.localGet, this.#fuelLocal).indexed(op.globalSet, this.#globals.fuel);
+  }
+
+  /** Ends the run: writes its charge and then its code. */
+  #endRun(): void {
+    if (this.#entryCost === undefined) this.#entryCost = this.#cost;
+    else if (this.#cost > 0 || this.#atLoop) {
+      this.#out.indexed(op.localGet, this.#fuelLocal);
+      this.#pay(this.#out, this.#cost, this.#atLoop);
+    }
+    this.#out.append(this.#run);
+    this.#run.clear();
+    this.#cost = 0;
+    this.#atLoop = false;
+  }
+
+  #instruction(): void {
+    const reader = this.#reader;
+    const start = reader.at;
+    const code = reader.u8();
+    const number = code === 0xfc ? reader.u32() : -1;
+    const operation = code === 0xfc ? prefixedOperationOf(number) : operationOf(code);
+    if (operation === undefined) {
+      return reader.fail(
+        `it uses ${number < 0 ? featureOf(code) : `the instruction 0xfc ${number}`}, which is not allowed`,
+      );
+    }
+    this.#cost += operation.fuel ?? 1;
+    this.#note(code, number);
+    switch (operation.immediate) {
+      case 'block':
+        this.#open(code, start);
+        break;
+      case 'else':
+        this.#copy(start);
+        this.#else();
+        break;
+      case 'end':
+        this.#copy(start);
+        this.#close();
+        break;
+      case 'label':
+      case 'labels':
+        this.#branch(operation, start);
+        break;
+      case 'call':
+      case 'callIndirect':
+        this.#call(operation, start);
+        break;
+      default:
+        this.#plain(operation, code, start);
+        break;
+    }
+    if (this.#height > this.#heightMax) this.#heightMax = this.#height;
+  }
+
+  #note(code: number, number: number): void {
+    if (code === tableSetCode || changingNumbers.includes(number)) this.#traits.changesTables = true;
+  }
+
+  #copy(start: number): void {
+    this.#run.copy(this.#module.bytes, start, this.#reader.at);
+  }
+
+  #open(code: number, start: number): void {
+    const reader = this.#reader;
+    const type = this.#blockType();
+    const kind = code === op.loop ? 'loop' : code === op.if ? 'if' : 'block';
+    if (kind === 'if') this.#drop(1);
+    this.#drop(type.parameters.length);
+    if (this.#frames.length > structureMax.nesting) {
+      reader.fail(`blocks nested more than ${structureMax.nesting} deep`);
+    }
+    this.#frames.push({ kind, base: this.#height, type });
+    this.#height += type.parameters.length;
+    this.#copy(start);
+    if (kind === 'block') return;
+    this.#endRun();
+    this.#atLoop = kind === 'loop';
+  }
+
+  #blockType(): FunctionType {
+    const reader = this.#reader;
+    if (reader.next === op.empty) {
+      reader.u8();
+      return nothing;
+    }
+    if (reader.next >= 0x40 && reader.next < 0x80) return { parameters: [], results: [valueType(reader)] };
+    const index = reader.s33();
+    return this.#module.types[index] ?? reader.fail(`there is no type ${index}`);
+  }
+
+  #top(): Frame {
+    return this.#frames[this.#frames.length - 1] ?? this.#reader.fail('code after the end of the function');
+  }
+
+  #else(): void {
+    const { base, type, kind } = this.#top();
+    if (kind !== 'if') this.#reader.fail('an else without its if');
+    this.#height = base + type.parameters.length;
+    this.#endRun();
+  }
+
+  #close(): void {
+    const { base, type } = this.#top();
+    this.#frames.pop();
+    this.#height = base + type.results.length;
+    this.#endRun();
+  }
+
+  #branch(operation: Operation, start: number): void {
+    const reader = this.#reader;
+    if (operation.immediate === 'labels') {
+      const count = reader.count(structureMax.labelsOfTable, 'labels of a br_table');
+      for (let index = 0; index <= count; index++) reader.u32();
+    } else {
+      reader.u32();
+    }
+    this.#drop(operation.pops);
+    this.#copy(start);
+    this.#endRun();
+  }
+
+  #call(operation: Operation, start: number): void {
+    const reader = this.#reader;
+    const { types, functions } = this.#module;
+    const index = reader.u32();
+    if (operation.immediate === 'callIndirect') reader.u32();
+    const typeIndex = operation.immediate === 'callIndirect' ? index : (functions[index] ?? -1);
+    const { parameters, results } = types[typeIndex] ?? reader.fail(`there is no function or type ${index}`);
+    this.#drop(operation.pops + parameters.length);
+    this.#height += results.length;
+    this.#calls = true;
+    const run = this.#run;
+    run.indexed(op.localGet, this.#stackLocal).indexed(op.globalSet, this.#globals.stack);
+    this.#leave(run);
+    this.#copy(start);
+    run.indexed(op.globalGet, this.#globals.fuel).indexed(op.localSet, this.#fuelLocal);
+  }
+
+  #plain(operation: Operation, code: number, start: number): void {
+    if (code === op.return) this.#leave(this.#run);
+    if (operation.perLength === true) this.#chargeLength();
+    skipImmediate(this.#reader, operation);
+    this.#drop(operation.pops);
+    this.#height += operation.pushes;
+    this.#copy(start);
+    if (code === op.memoryGrow) this.#noteRefusal();
+    if (operation.makesNan !== undefined) this.#canonicalise(operation.makesNan);
+    // What follows is never reached, and is charged to nobody.
+    if (code === op.return || code === op.unreachable) this.#endRun();
+  }
+
+  #drop(count: number): void {
+    // Code that is never reached may take operands that were never put there.
+    this.#height = Math.max(this.#top().base, this.#height - count);
+  }
+
+  /** One unit for 8 of the length on top of the stack; lengths beyond all bounds trap in the operation itself. */
+  #chargeLength(): void {
+    const run = this.#run;
+    run.indexed(op.localTee, this.#scratchLocal);
+    run.indexed(op.localGet, this.#fuelLocal).indexed(op.localGet, this.#scratchLocal);
+    run.i32Const(3).u8(op.i32ShrU).u8(op.i32Sub);
+    this.#pay(run, 0, true);
+  }
+
+  #noteRefusal(): void {
+    const run = this.#run;
+    run.indexed(op.localTee, this.#scratchLocal);
+    run.i32Const(-1).u8(op.i32Eq).u8(op.if).u8(op.empty);
+    run.i32Const(1).indexed(op.globalSet, this.#globals.memoryRefused);
+    run.u8(op.end).indexed(op.localGet, this.#scratchLocal);
+  }
+
+  #canonicalise(width: 'f32' | 'f64'): void {
+    const next = this.#reader.next;
+    if (next === 0xfc ? this.#nextAbsorbs() : operationOf(next)?.absorbsNan === true) return;
+    this.#floatLocals[width] = true;
+    const local = this.#localCount + (width === 'f32' ? 3 : 4);
+    const run = this.#run;
+    run.indexed(op.localTee, local).copy(canonicalNan[width]);
+    run.indexed(op.localGet, local).indexed(op.localGet, local);
+    run.u8(width === 'f32' ? op.f32Eq : op.f64Eq).u8(op.select);
+  }
+
+  /** The instruction after the next byte, which is the prefix 0xfc, converts a float and hides its NaN. */
+  #nextAbsorbs(): boolean {
+    const ahead = new ModuleReader(this.#module.bytes, this.#reader.at + 1, this.#reader.end);
+    return prefixedOperationOf(ahead.u32())?.absorbsNan === true;
+  }
+}

@@ -1,0 +1,71 @@
+/** What is counted of Wasm: calls by role and by what became of them, and the modules that this node holds. */
+import type { FamilySource } from '../stats/family.ts';
+import { noLabels } from '../stats/family.ts';
+import type { CallFailure } from './instance.ts';
+import type { Role } from './roles.ts';
+import { roles } from './roles.ts';
+
+type Counts = { calls: number; fuelUsed: number } & Record<CallFailure, number>;
+
+export class WasmMetrics {
+  readonly #byRole: Readonly<Record<Role, Counts>> = { keyfun: noCounts(), phase: noCounts() };
+  /** Modules replaced by another version. */
+  reloads = 0;
+  /** Entries sent to peers, and taken from them. */
+  sent = 0;
+  received = 0;
+
+  of(role: Role): Counts {
+    return this.#byRole[role];
+  }
+
+  families(modules: () => number): readonly FamilySource[] {
+    const byRole = (name: string, help: string, value: (counts: Counts) => number): FamilySource => {
+      const collect: FamilySource['collect'] = () =>
+        roles.map((role) => ({ labels: { role }, value: value(this.#byRole[role]) }));
+      return { name, help, type: 'counter', labels: ['role'], collect };
+    };
+    const one = (name: string, type: 'counter' | 'gauge', help: string, read: () => number): FamilySource => {
+      return { name, help, type, labels: [], collect: () => [{ labels: noLabels, value: read() }] };
+    };
+    return [
+      byRole('svc_wasm_calls_total', 'Calls into Wasm modules.', ({ calls }) => calls),
+      byRole('svc_wasm_fuel_used_total', 'Fuel that they used.', ({ fuelUsed }) => fuelUsed),
+      byRole(
+        'svc_wasm_traps_total',
+        'Calls that trapped, also because they nested too deeply.',
+        ({ trap }) => trap,
+      ),
+      byRole('svc_wasm_fuel_exhausted_total', 'Calls that ran out of fuel.', ({ fuel }) => fuel),
+      byRole('svc_wasm_memory_limit_total', 'Calls that failed for want of memory.', ({ memory }) => memory),
+      byRole(
+        'svc_wasm_bad_results_total',
+        'Calls that answered an error, or a place outside of their memory.',
+        ({ result, refused }) => result + refused,
+      ),
+      one(
+        'svc_wasm_reloads_total',
+        'counter',
+        'Modules that were replaced by another version.',
+        () => this.reloads,
+      ),
+      one('svc_wasm_modules', 'gauge', 'Modules registered on this node.', modules),
+      one(
+        'svc_wasm_modules_sent_total',
+        'counter',
+        'Modules, and deletions of them, sent to peers.',
+        () => this.sent,
+      ),
+      one(
+        'svc_wasm_modules_received_total',
+        'counter',
+        'The same, taken over from peers.',
+        () => this.received,
+      ),
+    ];
+  }
+}
+
+function noCounts(): Counts {
+  return { calls: 0, fuelUsed: 0, trap: 0, fuel: 0, memory: 0, result: 0, refused: 0 };
+}

@@ -1,0 +1,210 @@
+/**
+ * The module store as the other rooms see it: keyfun for the router, phases for MapReduce, and registration for
+ * operators. A node without the feature has none of it (`noModules`).
+ */
+import { LockstepError } from '../base/errors.ts';
+import type { ByteString, NodeId } from '../base/ids.ts';
+import { bufferOf, textOf } from '../base/ids.ts';
+import type { Clock } from '../io/clock.ts';
+import type { Log } from '../io/log.ts';
+import type { WasmTools } from '../io/wasm-tools.ts';
+import type { ModuleEntry } from './entry.ts';
+import { idsAllowed, isModuleId } from './entry.ts';
+import type { CompiledModule, ModuleCache } from './module-cache.ts';
+import type { PhaseModule, PhaseModules } from './phase-modules.ts';
+import type { Registered, Registry } from './registry.ts';
+import type { Spread, SpreadReport } from './spread.ts';
+import { watNesting, watNestingMax } from './wat-nesting.ts';
+
+/** A registered module, for people and programs. */
+export interface ModuleView {
+  readonly id: string;
+  readonly version: number;
+  readonly digest: string;
+  readonly bytes: number;
+  /** Empty when this node cannot run it (its limits are lower than those of the node that took it in). */
+  readonly roles: readonly string[];
+  readonly disputed: boolean;
+}
+
+export interface Registration extends SpreadReport {
+  readonly view: ModuleView;
+  readonly outcome: Registered['outcome'];
+}
+
+/** A module that the configuration names. */
+export interface ConfiguredModule {
+  readonly id: string;
+  readonly path: string;
+}
+
+export interface ModuleParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly tools: WasmTools;
+  readonly cache: ModuleCache;
+  readonly registry: Registry;
+  readonly spread: Spread;
+  /** All other nodes of the cluster, there or not. */
+  readonly members: () => readonly NodeId[];
+  /** Microseconds that compiling a text may take. */
+  readonly textTimeoutUs: number;
+}
+
+const binaryMagic = Buffer.from('\0asm', 'latin1');
+const lengthBytes = 4;
+
+export class Modules implements PhaseModules {
+  readonly enabled = true;
+  readonly #parts: ModuleParts;
+
+  constructor(parts: ModuleParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Reads what is kept and registers what the configuration names. Throws `ConfigInvalid` with the id and the path of a
+   * module that cannot be had.
+   */
+  async start(configured: readonly ConfiguredModule[]): Promise<void> {
+    const { registry, tools, cache } = this.#parts;
+    await registry.recover();
+    for (const { id, path } of configured) {
+      try {
+        const file = await tools.readFile(path, cache.limits.moduleBytesMax);
+        await registry.configure(id, await this.#binaryOf(file));
+      } catch (cause) {
+        if (!(cause instanceof LockstepError)) throw cause;
+        const detail = `store_wasm_modules: the module ${id} (${path}): ${cause.message}`;
+        throw new LockstepError('ConfigInvalid', detail, { cause });
+      }
+    }
+  }
+
+  /** The route bytes of a key in a bucket that routes by a module: props/router.ts says what it throws. */
+  route(moduleId: string, bucket: ByteString, key: ByteString): Uint8Array {
+    return this.#routingModule(moduleId, bucket).call('keyfun', routeInput(bucket, key));
+  }
+
+  find(id: string, version?: string): PhaseModule | undefined {
+    const module = this.#parts.registry.find(id, version);
+    if (module?.roles.includes('phase') !== true) return undefined;
+    return { id, version: module.digest, apply: (input) => module.call('phase', input) };
+  }
+
+  /**
+   * Registers a module, in its binary form or as text, and tells all nodes. Rejects with `BadRequest`, `TooLarge`,
+   * `Timeout` (a text that takes too long), `Conflict` (keys are routed by what is there) and what the store rejects with.
+   */
+  async register(id: string, body: Uint8Array): Promise<Registration> {
+    const { registry, spread, members } = this.#parts;
+    if (!isModuleId(id))
+      throw new LockstepError('BadRequest', `${JSON.stringify(id)} is no module id; allowed: ${idsAllowed}`);
+    const { entry, outcome } = await registry.put(id, await this.#binaryOf(body));
+    const report = await spread.push(entry, members());
+    return { view: this.#viewOf(entry), outcome, ...report };
+  }
+
+  /** Deletes a module and tells all nodes. Rejects with `NotFound`, `Conflict` and what the store rejects with. */
+  async remove(id: string): Promise<SpreadReport> {
+    const { registry, spread, members } = this.#parts;
+    return spread.push(await registry.remove(id), members());
+  }
+
+  list(): readonly ModuleView[] {
+    const present = this.#parts.registry.entries().filter(({ content }) => content !== undefined);
+    return present.map((entry) => this.#viewOf(entry));
+  }
+
+  get(id: string): ModuleView | undefined {
+    const entry = this.#parts.registry.get(id);
+    return entry?.content === undefined ? undefined : this.#viewOf(entry);
+  }
+
+  /** The binary form as it was registered. */
+  bytesOf(id: string): Uint8Array | undefined {
+    return this.#parts.registry.get(id)?.content?.bytes;
+  }
+
+  #routingModule(moduleId: string, bucket: ByteString): CompiledModule {
+    const unavailable = (why: string): LockstepError => {
+      const detail = `the bucket ${textOf(bucket)} routes by chash_keyfun CUSTOM, and ${why}`;
+      return new LockstepError('KeyfunUnavailable', detail);
+    };
+    if (moduleId === '') throw unavailable('its wasm_keyfun names no module');
+    const entry = this.#parts.registry.get(moduleId);
+    if (entry?.content === undefined) throw unavailable(`the module ${moduleId} is not registered`);
+    if (entry.disputed) {
+      throw unavailable(
+        `two contents of the module ${moduleId} were registered at once on nodes that did not hear of each other; delete it, and register each under an id of its own`,
+      );
+    }
+    const module = this.#loaded(entry);
+    if (module?.roles.includes('keyfun') !== true) {
+      throw unavailable(
+        `the module ${moduleId} does not export keyfun_alloc and keyfun_route, or exceeds this node's limits`,
+      );
+    }
+    return module;
+  }
+
+  /** Undefined when this node's limits forbid it. */
+  #loaded({ content }: ModuleEntry): CompiledModule | undefined {
+    if (content === undefined) return undefined;
+    try {
+      return this.#parts.cache.of(content.digest, content.bytes);
+    } catch (error) {
+      if (!(error instanceof LockstepError)) throw error;
+      return undefined;
+    }
+  }
+
+  #viewOf(entry: ModuleEntry): ModuleView {
+    const { id, version, content, disputed } = entry;
+    const roles = this.#loaded(entry)?.roles ?? [];
+    return { id, version, digest: content?.digest ?? '', bytes: content?.bytes.length ?? 0, roles, disputed };
+  }
+
+  async #binaryOf(body: Uint8Array): Promise<Uint8Array> {
+    const { tools, cache, textTimeoutUs } = this.#parts;
+    const { moduleBytesMax } = cache.limits;
+    if (bufferOf(body).subarray(0, binaryMagic.length).equals(binaryMagic)) return body;
+    if (body.length > moduleBytesMax) {
+      throw new LockstepError(
+        'TooLarge',
+        `a text of ${body.length} bytes; allowed: at most ${moduleBytesMax}`,
+      );
+    }
+    const text = watTextOf(body);
+    if (watNesting(text) > watNestingMax) {
+      const detail = `the text nests more than ${watNestingMax} levels deep; compile it yourself and register the .wasm`;
+      throw new LockstepError('BadRequest', detail);
+    }
+    return tools.compileText(text, textTimeoutUs);
+  }
+}
+
+/** Throws `BadRequest` for bytes that are no text of a module. */
+function watTextOf(body: Uint8Array): string {
+  const wanted =
+    'neither WebAssembly (it begins with 00 61 73 6d) nor its text (it begins with a parenthesis or a comment)';
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(body);
+  } catch {
+    throw new LockstepError('BadRequest', wanted);
+  }
+  if (!/^\s*(\(|;;)/.test(text)) throw new LockstepError('BadRequest', wanted);
+  return text;
+}
+
+/** `u32le bucket_len | bucket | u32le key_len | key`. */
+export function routeInput(bucket: ByteString, key: ByteString): Uint8Array {
+  const input = Buffer.allocUnsafe(2 * lengthBytes + bucket.length + key.length);
+  input.writeUInt32LE(bucket.length, 0);
+  input.write(bucket, lengthBytes, 'latin1');
+  const keyAt = lengthBytes + bucket.length;
+  input.writeUInt32LE(key.length, keyAt);
+  input.write(key, keyAt + lengthBytes, 'latin1');
+  return input;
+}

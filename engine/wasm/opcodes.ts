@@ -1,0 +1,255 @@
+/**
+ * The instructions that modules may use, as one table: WebAssembly 1.0 with sign extension, saturating conversion, bulk
+ * memory, multi-value and reference types. All others are refused by name (threads, SIMD, tail calls, exceptions, garbage
+ * collection: each is either not deterministic or not metered here).
+ *
+ * Source: the index of instructions of the WebAssembly 2.0 specification.
+ */
+
+/** What follows an opcode in the bytes. */
+export type Immediate =
+  | 'none'
+  | 'block'
+  | 'else'
+  | 'end'
+  | 'label'
+  | 'labels'
+  | 'call'
+  | 'callIndirect'
+  | 'selectTypes'
+  | 'index'
+  | 'memoryArgument'
+  | 'zero'
+  | 'zeroZero'
+  | 's32'
+  | 's64'
+  | 'f32'
+  | 'f64'
+  | 'refType'
+  | 'indexZero'
+  | 'indexIndex';
+
+export interface Operation {
+  readonly name: string;
+  readonly immediate: Immediate;
+  /** Operands taken off the stack, and results put on it; control instructions and calls are reckoned apart. */
+  readonly pops: number;
+  readonly pushes: number;
+  /** The width of the NaN that it may make, whose bits no standard fixes. */
+  readonly makesNan?: 'f32' | 'f64';
+  /** The bits of a NaN that it takes show in none of its results but a new NaN. */
+  readonly absorbsNan?: true;
+  /** Fuel, where it is not 1; `perLength`: and one more for 8 units of the length on top of the stack. */
+  readonly fuel?: number;
+  readonly perLength?: true;
+}
+
+export const valueTypes = {
+  i32: 0x7f,
+  i64: 0x7e,
+  f32: 0x7d,
+  f64: 0x7c,
+  funcref: 0x70,
+  externref: 0x6f,
+} as const;
+
+/** Code bytes that the rewriter itself writes. */
+export const op = {
+  unreachable: 0x00,
+  block: 0x02,
+  loop: 0x03,
+  if: 0x04,
+  else: 0x05,
+  end: 0x0b,
+  br: 0x0c,
+  brTable: 0x0e,
+  brIf: 0x0d,
+  return: 0x0f,
+  call: 0x10,
+  callIndirect: 0x11,
+  select: 0x1b,
+  localGet: 0x20,
+  localSet: 0x21,
+  localTee: 0x22,
+  globalGet: 0x23,
+  globalSet: 0x24,
+  memoryGrow: 0x40,
+  i32Const: 0x41,
+  f32Const: 0x43,
+  f64Const: 0x44,
+  i32Eq: 0x46,
+  i32LtS: 0x48,
+  f32Eq: 0x5b,
+  f64Eq: 0x61,
+  i32Sub: 0x6b,
+  i32ShrU: 0x76,
+  empty: 0x40,
+} as const;
+
+/** Growing takes the host microseconds, whatever it grows by. */
+const growFuel = 1000;
+/** A call into the host's copying routines. */
+const bulkFuel = 16;
+
+const table: readonly (Operation | undefined)[] = buildTable();
+const prefixed: readonly (Operation | undefined)[] = buildPrefixed();
+
+/** The instruction of a code byte; undefined when it is not allowed (or has the prefix 0xfc). */
+export function operationOf(code: number): Operation | undefined {
+  return table[code];
+}
+
+/** The instruction of 0xfc and a number. */
+export function prefixedOperationOf(number: number): Operation | undefined {
+  return prefixed[number];
+}
+
+/** What a code that is not allowed belongs to. */
+export function featureOf(code: number): string {
+  switch (code) {
+    case 0x12:
+    case 0x13:
+      return 'tail calls';
+    case 0x06:
+    case 0x07:
+    case 0x08:
+    case 0x09:
+    case 0x0a:
+    case 0x18:
+    case 0x19:
+    case 0x1f:
+      return 'exceptions';
+    case 0x14:
+    case 0x15:
+      return 'typed function references';
+    case 0xfb:
+    case 0xd3:
+      return 'garbage collection';
+    case 0xfd:
+      return 'SIMD';
+    case 0xfe:
+      return 'threads';
+    default:
+      return `an unknown instruction 0x${code.toString(16).padStart(2, '0')}`;
+  }
+}
+
+/** Of 0xfc: data.drop, table.init, elem.drop, table.copy, table.grow, table.fill; they and table.set change what stays. */
+export const changingNumbers: readonly number[] = [9, 12, 13, 14, 15, 17];
+export const tableSetCode = 0x26;
+
+function buildTable(): (Operation | undefined)[] {
+  const rows: (Operation | undefined)[] = [];
+  const row = (code: number, operation: Operation): void => void (rows[code] = operation);
+  /** Neighbours of one shape, by their names in code order. */
+  const run = (first: number, names: string, pops: number, pushes: number, more: Partial<Operation> = {}) =>
+    names.split(' ').forEach((name, index) => {
+      row(first + index, { name, immediate: 'none', pops, pushes, ...more });
+    });
+  const free = { fuel: 0 };
+  run(0x00, 'unreachable', 0, 0);
+  run(0x01, 'nop', 0, 0, free);
+  run(0x02, 'block loop', 0, 0, { immediate: 'block', fuel: 0 });
+  run(0x04, 'if', 1, 0, { immediate: 'block' });
+  run(0x05, 'else', 0, 0, { immediate: 'else', fuel: 0 });
+  run(0x0b, 'end', 0, 0, { immediate: 'end', fuel: 0 });
+  run(0x0c, 'br', 0, 0, { immediate: 'label' });
+  run(0x0d, 'br_if', 1, 0, { immediate: 'label' });
+  run(0x0e, 'br_table', 1, 0, { immediate: 'labels' });
+  run(0x0f, 'return', 0, 0);
+  run(0x10, 'call', 0, 0, { immediate: 'call' });
+  run(0x11, 'call_indirect', 1, 0, { immediate: 'callIndirect' });
+  run(0x1a, 'drop', 1, 0, { absorbsNan: true });
+  run(0x1b, 'select', 3, 1);
+  run(0x1c, 'select', 3, 1, { immediate: 'selectTypes' });
+  run(0x20, 'local.get', 0, 1, { immediate: 'index' });
+  run(0x21, 'local.set', 1, 0, { immediate: 'index' });
+  run(0x22, 'local.tee', 1, 1, { immediate: 'index' });
+  run(0x23, 'global.get', 0, 1, { immediate: 'index' });
+  run(0x24, 'global.set', 1, 0, { immediate: 'index' });
+  run(0x25, 'table.get', 1, 1, { immediate: 'index' });
+  run(0x26, 'table.set', 2, 0, { immediate: 'index' });
+  const memory = { immediate: 'memoryArgument' } as const;
+  run(0x28, 'i32.load i64.load f32.load f64.load i32.load8_s i32.load8_u i32.load16_s', 1, 1, memory);
+  run(0x2f, 'i32.load16_u i64.load8_s i64.load8_u i64.load16_s i64.load16_u i64.load32_s', 1, 1, memory);
+  run(0x35, 'i64.load32_u', 1, 1, memory);
+  run(0x36, 'i32.store i64.store f32.store f64.store i32.store8 i32.store16 i64.store8', 2, 0, memory);
+  run(0x3d, 'i64.store16 i64.store32', 2, 0, memory);
+  run(0x3f, 'memory.size', 0, 1, { immediate: 'zero' });
+  run(0x40, 'memory.grow', 1, 1, { immediate: 'zero', fuel: growFuel });
+  run(0x41, 'i32.const', 0, 1, { immediate: 's32' });
+  run(0x42, 'i64.const', 0, 1, { immediate: 's64' });
+  run(0x43, 'f32.const', 0, 1, { immediate: 'f32' });
+  run(0x44, 'f64.const', 0, 1, { immediate: 'f64' });
+  const comparisons = 'eq ne lt_s lt_u gt_s gt_u le_s le_u ge_s ge_u';
+  const floatComparisons = 'eq ne lt gt le ge';
+  run(0x45, 'i32.eqz', 1, 1);
+  run(0x46, typed('i32', comparisons), 2, 1);
+  run(0x50, 'i64.eqz', 1, 1);
+  run(0x51, typed('i64', comparisons), 2, 1);
+  run(0x5b, typed('f32', floatComparisons), 2, 1, { absorbsNan: true });
+  run(0x61, typed('f64', floatComparisons), 2, 1, { absorbsNan: true });
+  const bits = 'clz ctz popcnt';
+  const arithmetic = 'add sub mul div_s div_u rem_s rem_u and or xor shl shr_s shr_u rotl rotr';
+  run(0x67, typed('i32', bits), 1, 1);
+  run(0x6a, typed('i32', arithmetic), 2, 1);
+  run(0x79, typed('i64', bits), 1, 1);
+  run(0x7c, typed('i64', arithmetic), 2, 1);
+  for (const [type, at] of [
+    ['f32', 0x8b],
+    ['f64', 0x99],
+  ] as const) {
+    const fresh = { makesNan: type, absorbsNan: true } as const;
+    // These two, and copysign, only move bits or change the sign.
+    run(at, typed(type, 'abs neg'), 1, 1);
+    run(at + 2, typed(type, 'ceil floor trunc nearest sqrt'), 1, 1, fresh);
+    run(at + 7, typed(type, 'add sub mul div min max'), 2, 1, fresh);
+    run(at + 13, `${type}.copysign`, 2, 1);
+  }
+  run(0xa7, 'i32.wrap_i64', 1, 1);
+  const truncations = 'trunc_f32_s trunc_f32_u trunc_f64_s trunc_f64_u';
+  run(0xa8, typed('i32', truncations), 1, 1, { absorbsNan: true });
+  run(0xac, 'i64.extend_i32_s i64.extend_i32_u', 1, 1);
+  run(0xae, typed('i64', truncations), 1, 1, { absorbsNan: true });
+  run(0xb2, typed('f32', 'convert_i32_s convert_i32_u convert_i64_s convert_i64_u'), 1, 1);
+  run(0xb6, 'f32.demote_f64', 1, 1, { makesNan: 'f32', absorbsNan: true });
+  run(0xb7, typed('f64', 'convert_i32_s convert_i32_u convert_i64_s convert_i64_u'), 1, 1);
+  run(0xbb, 'f64.promote_f32', 1, 1, { makesNan: 'f64', absorbsNan: true });
+  run(0xbc, 'i32.reinterpret_f32 i64.reinterpret_f64 f32.reinterpret_i32 f64.reinterpret_i64', 1, 1);
+  run(0xc0, 'i32.extend8_s i32.extend16_s i64.extend8_s i64.extend16_s i64.extend32_s', 1, 1);
+  run(0xd0, 'ref.null', 0, 1, { immediate: 'refType' });
+  run(0xd1, 'ref.is_null', 1, 1);
+  run(0xd2, 'ref.func', 0, 1, { immediate: 'index' });
+  return rows;
+}
+
+function buildPrefixed(): (Operation | undefined)[] {
+  const conversions = typed('i32', 'trunc_sat_f32_s trunc_sat_f32_u trunc_sat_f64_s trunc_sat_f64_u');
+  const longConversions = conversions.replaceAll('i32.', 'i64.');
+  const saturating = `${conversions} ${longConversions}`.split(' ').map((name): Operation => {
+    return { name, immediate: 'none', pops: 1, pushes: 1, absorbsNan: true };
+  });
+  const bulk = (name: string, immediate: Immediate): Operation => {
+    return { name, immediate, pops: 3, pushes: 0, fuel: bulkFuel, perLength: true };
+  };
+  return [
+    ...saturating,
+    bulk('memory.init', 'indexZero'),
+    { name: 'data.drop', immediate: 'index', pops: 0, pushes: 0 },
+    bulk('memory.copy', 'zeroZero'),
+    bulk('memory.fill', 'zero'),
+    bulk('table.init', 'indexIndex'),
+    { name: 'elem.drop', immediate: 'index', pops: 0, pushes: 0 },
+    bulk('table.copy', 'indexIndex'),
+    { name: 'table.grow', immediate: 'index', pops: 2, pushes: 1, fuel: growFuel },
+    { name: 'table.size', immediate: 'index', pops: 0, pushes: 1 },
+    bulk('table.fill', 'index'),
+  ];
+}
+
+function typed(type: string, names: string): string {
+  return names
+    .split(' ')
+    .map((name) => `${type}.${name}`)
+    .join(' ');
+}

@@ -1,0 +1,218 @@
+/**
+ * From the bytes that somebody uploaded to a module that this node dares to run: parsed and bounded, refused when it could
+ * behave differently on two machines, and rewritten so that fuel, stack and memory are counted inside of it.
+ *
+ * What a call may use is the same number everywhere: one unit of fuel is one instruction (blocks and their ends are free;
+ * bulk operations cost 16 and one more for every 8 bytes or elements, growing costs 1000). What the engine does beside,
+ * such as compiling, is nobody's fuel.
+ *
+ * The rewritten module differs from the given one by: a maximum of its memory and tables, three globals (fuel, stack, whether
+ * memory was refused), the function `lockstep.begin` that sets them and puts all mutable globals back to what they began
+ * with, and the code that `function-rewriter.ts` adds. Custom sections are left out.
+ */
+import { LockstepError } from '../base/errors.ts';
+import { CodeWriter, vectorOf } from './code-writer.ts';
+import type { CodeTraits, MeterGlobals } from './function-rewriter.ts';
+import { rewriteFunction } from './function-rewriter.ts';
+import { ModuleError } from './module-error.ts';
+import type { FunctionType, ModuleStructure, Span } from './module.ts';
+import { exportKinds, parseModule, sectionIds } from './module.ts';
+import type { WasmLimits } from './module-limits.ts';
+import { pageBytes, structureMax } from './module-limits.ts';
+import { op, valueTypes } from './opcodes.ts';
+import type { Role } from './roles.ts';
+import { rolesOf } from './roles.ts';
+
+export interface PreparedModule {
+  /** The rewritten module. */
+  readonly bytes: Uint8Array;
+  /** What it can be used for; at least one. */
+  readonly roles: readonly Role[];
+  /** Nothing of it outlives a call but memory and mutable globals, which can be put back. */
+  readonly resettable: boolean;
+}
+
+/** Names under which the rewriter's own things are exported. */
+export const ownExports = {
+  begin: 'lockstep.begin',
+  fuel: 'lockstep.fuel',
+  stack: 'lockstep.stack',
+  memoryRefused: 'lockstep.memory-refused',
+} as const;
+
+/** Throws `TooLarge`, or `BadRequest` which says what is wrong and at which byte. */
+export function prepareModule(bytes: Uint8Array, limits: WasmLimits): PreparedModule {
+  if (bytes.length > limits.moduleBytesMax) {
+    throw new LockstepError(
+      'TooLarge',
+      `a module of ${bytes.length} bytes; allowed: at most ${limits.moduleBytesMax}`,
+    );
+  }
+  try {
+    return rewrite(bytes, limits);
+  } catch (error) {
+    if (!(error instanceof ModuleError)) throw error;
+    throw new LockstepError(
+      'BadRequest',
+      `not a module for this node: ${error.message} (byte ${error.offset})`,
+    );
+  }
+}
+
+function rewrite(bytes: Uint8Array, limits: WasmLimits): PreparedModule {
+  const module = parseModule(bytes, limits.memoryBytesMax);
+  if (!WebAssembly.validate(Buffer.from(bytes))) {
+    throw new ModuleError('its types do not fit together, or its indices lead nowhere', 0);
+  }
+  const roles = rolesOf(module);
+  const traits: CodeTraits = { changesTables: false };
+  const rewritten = assemble(module, limits, traits);
+  // True by construction but for the engine's own limits.
+  if (!WebAssembly.validate(rewritten)) {
+    throw new ModuleError('with its meters it exceeds what WebAssembly engines accept', bytes.length);
+  }
+  return { bytes: rewritten, roles, resettable: !traits.changesTables };
+}
+
+function assemble(module: ModuleStructure, limits: WasmLimits, traits: CodeTraits): Buffer<ArrayBuffer> {
+  const blocks = new ResultBlocks(module.types);
+  const first = module.globals.length;
+  const globals: MeterGlobals = { fuel: first, stack: first + 1, memoryRefused: first + 2 };
+  const code = codeSection(module, globals, blocks, traits);
+  const writer = new CodeWriter(module.bytes.length * 3 + 1024);
+  writer.copy(module.bytes, 0, 8);
+  writer.section(sectionIds.type, typeSection(blocks.types));
+  writer.section(sectionIds.function, vectorOf([...module.functions, blocks.begin], index));
+  if (module.tables.length > 0) writer.section(sectionIds.table, tableSection(module));
+  if (module.memory !== undefined) writer.section(sectionIds.memory, memorySection(module, limits));
+  writer.section(sectionIds.global, globalSection(module));
+  writer.section(sectionIds.export, exportSection(module, globals));
+  copySection(writer, module, sectionIds.element, module.elements);
+  copySection(writer, module, sectionIds.dataCount, module.dataCount);
+  writer.section(sectionIds.code, code);
+  copySection(writer, module, sectionIds.data, module.data);
+  return writer.finish();
+}
+
+/** The module's types, and those that the rewriter adds: blocks of several results, and `lockstep.begin`. */
+class ResultBlocks {
+  readonly types: FunctionType[];
+  readonly begin: number;
+  readonly #byResults = new Map<string, number>();
+
+  constructor(types: readonly FunctionType[]) {
+    this.types = [...types];
+    this.begin = this.#add({ parameters: [valueTypes.i32, valueTypes.i32], results: [] });
+  }
+
+  of({ results }: FunctionType): number {
+    if (results.length < 2) return 0;
+    const key = results.join();
+    const known = this.#byResults.get(key);
+    if (known !== undefined) return known;
+    const added = this.#add({ parameters: [], results });
+    this.#byResults.set(key, added);
+    return added;
+  }
+
+  #add(type: FunctionType): number {
+    return this.types.push(type) - 1;
+  }
+}
+
+function index(writer: CodeWriter, value: number): void {
+  writer.u32(value);
+}
+
+function typeSection(types: readonly FunctionType[]): CodeWriter {
+  return vectorOf(types, (writer, { parameters, results }) => {
+    writer.u8(0x60).block(Uint8Array.from(parameters)).block(Uint8Array.from(results));
+  });
+}
+
+function tableSection({ tables }: ModuleStructure): CodeWriter {
+  return vectorOf(tables, (writer, { type, min, max }) => {
+    const capped = Math.min(max ?? structureMax.tableElements, structureMax.tableElements);
+    writer.u8(type).u8(1).u32(min).u32(capped);
+  });
+}
+
+function memorySection({ memory }: ModuleStructure, { memoryBytesMax }: WasmLimits): CodeWriter {
+  return vectorOf(memory === undefined ? [] : [memory], (writer, { pagesMin, pagesMax }) => {
+    const allowed = Math.floor(memoryBytesMax / pageBytes);
+    writer
+      .u8(1)
+      .u32(pagesMin)
+      .u32(Math.min(pagesMax ?? allowed, allowed));
+  });
+}
+
+function globalSection({ bytes, globals }: ModuleStructure): CodeWriter {
+  const writer = new CodeWriter(1024);
+  writer.u32(globals.length + 3);
+  for (const { type, mutable, init } of globals) {
+    writer
+      .u8(type)
+      .u8(mutable ? 1 : 0)
+      .copy(bytes, init.start, init.end)
+      .u8(op.end);
+  }
+  for (let count = 0; count < 3; count++) writer.u8(valueTypes.i32).u8(1).i32Const(0).u8(op.end);
+  return writer;
+}
+
+function exportSection({ exports, functions }: ModuleStructure, globals: MeterGlobals): CodeWriter {
+  const { function: aFunction, global: aGlobal } = exportKinds;
+  const own = [
+    { name: ownExports.begin, kind: aFunction, index: functions.length },
+    { name: ownExports.fuel, kind: aGlobal, index: globals.fuel },
+    { name: ownExports.stack, kind: aGlobal, index: globals.stack },
+    { name: ownExports.memoryRefused, kind: aGlobal, index: globals.memoryRefused },
+  ];
+  return vectorOf([...exports, ...own], (writer, entry) => {
+    writer.block(Buffer.from(entry.name)).u8(entry.kind).u32(entry.index);
+  });
+}
+
+function copySection(
+  writer: CodeWriter,
+  { bytes }: ModuleStructure,
+  id: number,
+  span: Span | undefined,
+): void {
+  if (span !== undefined) writer.u8(id).block(bytes.subarray(span.start, span.end));
+}
+
+function codeSection(
+  module: ModuleStructure,
+  globals: MeterGlobals,
+  blocks: ResultBlocks,
+  traits: CodeTraits,
+): CodeWriter {
+  const { bodies, functions, types } = module;
+  const writer = new CodeWriter(module.bytes.length * 2 + 256);
+  writer.u32(bodies.length + 1);
+  bodies.forEach((body, at) => {
+    const type = types[functions[at] ?? 0] ?? { parameters: [], results: [] };
+    const rewritten = rewriteFunction(module, body, type, globals, blocks.of(type), traits);
+    if (rewritten.length > structureMax.functionBytes) {
+      throw new ModuleError('a function is too large once it has its meters', body.code.start);
+    }
+    writer.u32(rewritten.length).append(rewritten);
+  });
+  const begin = beginBody(module, globals);
+  return writer.u32(begin.length).append(begin);
+}
+
+/** `lockstep.begin(fuel, stack)`: the meters are set, and the mutable globals are what they were at first. */
+function beginBody({ bytes, globals: own }: ModuleStructure, globals: MeterGlobals): CodeWriter {
+  const writer = new CodeWriter(256);
+  writer.u32(0);
+  writer.u8(op.localGet).u32(0).u8(op.globalSet).u32(globals.fuel);
+  writer.u8(op.localGet).u32(1).u8(op.globalSet).u32(globals.stack);
+  writer.i32Const(0).u8(op.globalSet).u32(globals.memoryRefused);
+  own.forEach(({ mutable, init }, at) => {
+    if (mutable) writer.copy(bytes, init.start, init.end).u8(op.globalSet).u32(at);
+  });
+  return writer.u8(op.end);
+}

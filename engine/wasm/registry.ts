@@ -1,0 +1,228 @@
+/**
+ * The modules that this node knows, by id: registered here or by peers, durable, one after the other. What they are and
+ * how two nodes' knowledge becomes one stands in entry.ts; who tells whom, in spread.ts.
+ */
+import { hash } from 'node:crypto';
+
+import { BytesError, ByteReader } from '../base/bytes.ts';
+import { LockstepError } from '../base/errors.ts';
+import { bufferOf } from '../base/ids.ts';
+import type { Log } from '../io/log.ts';
+import type { ModuleEntry } from './entry.ts';
+import { encodeEntry, merge, readEntry, sameStamp, stampOf } from './entry.ts';
+import type { CompiledModule, ModuleCache, ModuleDigest } from './module-cache.ts';
+import type { WasmMetrics } from './metrics.ts';
+
+/** Where entries are kept. */
+export interface ModuleShelf {
+  /** Every record by name; `bytes` undefined: it is there and cannot be read. */
+  load(): Promise<readonly { readonly name: string; readonly bytes: Uint8Array | undefined }[]>;
+  /** Durable when it resolves. Rejects with a `LockstepError`. */
+  save(name: string, bytes: Uint8Array): Promise<void>;
+}
+
+export interface RegistryParts {
+  readonly log: Log;
+  readonly cache: ModuleCache;
+  readonly metrics: WasmMetrics;
+  readonly shelf: ModuleShelf;
+  /** The buckets, for people, that route by a module. */
+  readonly routedBy: (id: string) => readonly string[];
+}
+
+/** What became of a registration. */
+export interface Registered {
+  readonly entry: ModuleEntry;
+  readonly outcome: 'created' | 'replaced' | 'unchanged';
+}
+
+/** Ids remembered as deleted; each takes some 100 bytes. */
+const deletedCountMax = 4096;
+/** Names of records that say what the configuration said; no id has this form. */
+const configuredPrefix = 'configured/';
+const noBytes = Buffer.alloc(0);
+/** Replaced contents kept for jobs that began with them. */
+const retiredCountMax = 16;
+
+export class Registry {
+  readonly #parts: RegistryParts;
+  readonly #entries = new Map<string, ModuleEntry>();
+  /** Contents that were current once, the oldest first. */
+  readonly #retired = new Map<ModuleDigest, Uint8Array>();
+  /** Undefined: to be reckoned anew. */
+  #digest: string | undefined;
+  /** What this node's configuration last said of an id. */
+  readonly #configured = new Map<string, string>();
+  /** Changes happen one after the other: each begins with what the one before made durable. */
+  #tail: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: RegistryParts) {
+    this.#parts = parts;
+  }
+
+  /** Reads what is kept; a record that is damaged is reported, and peers have it still. */
+  async recover(): Promise<void> {
+    for (const { name, bytes } of await this.#parts.shelf.load()) {
+      if (name.startsWith(configuredPrefix)) {
+        this.#configured.set(name.slice(configuredPrefix.length), bufferOf(bytes ?? noBytes).toString('hex'));
+        continue;
+      }
+      const entry = bytes === undefined ? undefined : decoded(bytes);
+      if (entry?.id === name) this.#entries.set(name, entry);
+      else this.#parts.log.event('error', 'wasm.entry.damaged', { id: name });
+    }
+  }
+
+  /** Every entry, deleted ones included, in the order of their ids. */
+  entries(): readonly ModuleEntry[] {
+    return [...this.#entries.values()].sort((left, right) => (left.id < right.id ? -1 : 1));
+  }
+
+  /** Everything that is known, in one short text; empty when that is nothing. */
+  get digest(): string {
+    if (this.#entries.size === 0) return '';
+    this.#digest ??= hash('sha1', JSON.stringify(this.entries().map(stampOf)), 'hex');
+    return this.#digest;
+  }
+
+  /** Registered modules. */
+  get count(): number {
+    let count = 0;
+    for (const { content } of this.#entries.values()) if (content !== undefined) count += 1;
+    return count;
+  }
+
+  get(id: string): ModuleEntry | undefined {
+    return this.#entries.get(id);
+  }
+
+  /** The module of an id as it is now, or, by its digest, as it was; undefined when this node does not hold it. */
+  find(id: string, digest?: string): CompiledModule | undefined {
+    const content = this.#entries.get(id)?.content;
+    if (content !== undefined && (digest === undefined || content.digest === digest)) {
+      return this.#parts.cache.of(content.digest, content.bytes);
+    }
+    const retired = digest === undefined ? undefined : this.#retired.get(digest as ModuleDigest);
+    return retired === undefined ? undefined : this.#parts.cache.load(retired);
+  }
+
+  /**
+   * Registers bytes under an id; durable when it resolves. Rejects with `BadRequest` or `TooLarge` when they are no module
+   * for this node, `Conflict` when buckets route by what is there, and what the store rejects with.
+   */
+  put(id: string, bytes: Uint8Array): Promise<Registered> {
+    return this.#next(() => this.#put(id, bytes));
+  }
+
+  /**
+   * Registers what the configuration says of an id, unless it has said so before: what was registered or deleted since
+   * then stands. Rejects as `put` does.
+   */
+  configure(id: string, bytes: Uint8Array): Promise<void> {
+    return this.#next(async () => {
+      const { digest } = this.#parts.cache.load(bytes);
+      if (this.#configured.get(id) === digest && this.#entries.has(id)) return;
+      await this.#put(id, bytes);
+      await this.#parts.shelf.save(configuredPrefix + id, Buffer.from(digest, 'hex'));
+      this.#configured.set(id, digest);
+    });
+  }
+
+  /** Deletes; durable when it resolves. Rejects with `NotFound`, `Conflict`, and what the store rejects with. */
+  remove(id: string): Promise<ModuleEntry> {
+    return this.#next(async () => {
+      const known = this.#entries.get(id);
+      if (known?.content === undefined) throw new LockstepError('NotFound', `no module ${id} is registered`);
+      // By a disputed one nothing is routed: to delete it is the way out.
+      if (!known.disputed) this.#refuseRouted(id, 'deleted');
+      return this.#keep({ id, version: known.version + 1, content: undefined, disputed: false });
+    });
+  }
+
+  /** Takes over what a peer knows; true when it was news. Durable when it resolves. */
+  take(entry: ModuleEntry): Promise<boolean> {
+    return this.#next(async () => {
+      const known = this.#entries.get(entry.id);
+      const merged = merge(known, entry);
+      if (known !== undefined && sameStamp(stampOf(known), stampOf(merged))) return false;
+      await this.#keep(merged);
+      this.#parts.metrics.received += 1;
+      return true;
+    });
+  }
+
+  async #put(id: string, bytes: Uint8Array): Promise<Registered> {
+    const { cache } = this.#parts;
+    const { digest, roles } = cache.load(bytes);
+    const known = this.#entries.get(id);
+    if (known?.content?.digest === digest && !known.disputed) return { entry: known, outcome: 'unchanged' };
+    const present = known?.content !== undefined;
+    const routes = roles.includes('keyfun');
+    if (present) this.#refuseReplaced(known, routes);
+    else if (this.count >= cache.limits.moduleCountMax || this.#entries.size >= deletedCountMax) {
+      throw new LockstepError(
+        'TooLarge',
+        `${this.count} modules are registered; allowed: at most ${cache.limits.moduleCountMax}`,
+      );
+    }
+    const content = { digest, bytes: Uint8Array.from(bytes), routes };
+    const entry = await this.#keep({ id, version: (known?.version ?? 0) + 1, content, disputed: false });
+    return { entry, outcome: present ? 'replaced' : 'created' };
+  }
+
+  #refuseReplaced({ id, content, disputed }: ModuleEntry, routes: boolean): void {
+    this.#refuseRouted(id, 'replaced');
+    if (content?.routes !== true && !routes && !disputed) return;
+    const detail = `the module ${id} routes keys, and is not replaced: another content would look for them elsewhere. Register the new one under an id of its own, or delete ${id} first`;
+    throw new LockstepError('Conflict', detail);
+  }
+
+  #refuseRouted(id: string, what: 'replaced' | 'deleted'): void {
+    const buckets = this.#parts.routedBy(id);
+    if (buckets.length === 0) return;
+    const named = buckets.slice(0, 5).join(', ');
+    const detail = `the module ${id} cannot be ${what} while keys are routed by it, in ${named}; their properties chash_keyfun and wasm_keyfun come first`;
+    throw new LockstepError('Conflict', detail);
+  }
+
+  async #keep(entry: ModuleEntry): Promise<ModuleEntry> {
+    const { shelf, log, metrics } = this.#parts;
+    await shelf.save(entry.id, encodeEntry(entry));
+    const before = this.#entries.get(entry.id)?.content;
+    this.#entries.set(entry.id, entry);
+    this.#digest = undefined;
+    const { id, version, content, disputed } = entry;
+    if (before !== undefined && before.digest !== content?.digest) this.#retire(before.digest, before.bytes);
+    if (before !== undefined && content !== undefined && before.digest !== content.digest)
+      metrics.reloads += 1;
+    const digest = content?.digest ?? 'deleted';
+    log.event(disputed ? 'warn' : 'info', 'wasm.module.changed', { id, version, digest, disputed });
+    return entry;
+  }
+
+  #retire(digest: ModuleDigest, bytes: Uint8Array): void {
+    this.#retired.delete(digest);
+    this.#retired.set(digest, bytes);
+    const [oldest] = this.#retired.keys();
+    if (this.#retired.size > retiredCountMax && oldest !== undefined) this.#retired.delete(oldest);
+  }
+
+  #next<T>(change: () => Promise<T>): Promise<T> {
+    const done = this.#tail.then(change);
+    // Whoever asked for it hears of its failure; the next change begins all the same.
+    this.#tail = done.catch(() => undefined);
+    return done;
+  }
+}
+
+function decoded(bytes: Uint8Array): ModuleEntry | undefined {
+  try {
+    const reader = new ByteReader(bytes);
+    const entry = readEntry(reader);
+    reader.end();
+    return entry;
+  } catch (error) {
+    if (!(error instanceof BytesError)) throw error;
+    return undefined;
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * Registered modules reach every node. A change goes to all peers at once; and gossip carries the digest of everything
+ * that a node knows, so that one which hears another digest compares itself with that peer, which brings what a cut, a
+ * crash or a late start has kept back:
+ *
+ *     A -> B  compare: the digest of everything that A knows
+ *     B -> A  same; or the stamps of everything that B knows
+ *     A -> B  entries that B lacks, and the ids of those that A lacks
+ *     B -> A  taken, and the entries that A asked for
+ *
+ * Messages hold as many entries as fit; the next digest brings the rest.
+ */
+import { BytesError } from '../base/bytes.ts';
+import type { SendOutcome } from '../base/channel.ts';
+import { Deferred } from '../base/deferred.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { NodeId } from '../base/ids.ts';
+import type { Io } from '../io/io.ts';
+import type { EntryStamp, ModuleEntry } from './entry.ts';
+import { sameStamp, stampOf } from './entry.ts';
+import type { WasmMetrics } from './metrics.ts';
+import type { Registry } from './registry.ts';
+import type { SpreadAnswer, SpreadWords } from './spread-words.ts';
+import { decodeAnswer, decodeWords, encodeAnswer, encodeWords } from './spread-words.ts';
+
+/** What spreading needs of the peer plane. */
+export interface SpreadLinks {
+  /** Peers that can be asked now, in the order of their names. */
+  peers(): readonly NodeId[];
+  /** `onAnswer` gets the answer's bytes, or undefined when there was none; exactly once, and only when this is `ok`. */
+  ask(
+    peer: NodeId,
+    words: Uint8Array,
+    timeoutUs: number,
+    onAnswer: (words: Uint8Array | undefined) => void,
+  ): SendOutcome;
+}
+
+export interface SpreadOptions {
+  /** How long a peer may take. */
+  readonly timeoutUs: number;
+  /** Bytes of modules in one message, about; at least one goes. */
+  readonly messageBytesMax: number;
+}
+
+/** Who holds a change. */
+export interface SpreadReport {
+  readonly held: readonly NodeId[];
+  /** Peers that were away or did not answer in time; they learn of it when they are back. */
+  readonly pending: readonly NodeId[];
+}
+
+export class Spread {
+  readonly #io: Io;
+  readonly #registry: Registry;
+  readonly #links: SpreadLinks;
+  readonly #options: SpreadOptions;
+  readonly #metrics: WasmMetrics;
+  /** Peers that are being compared with. */
+  readonly #comparing = new Set<NodeId>();
+  #stopped = false;
+
+  constructor(io: Io, registry: Registry, links: SpreadLinks, options: SpreadOptions, metrics: WasmMetrics) {
+    this.#io = io;
+    this.#registry = registry;
+    this.#links = links;
+    this.#options = options;
+    this.#metrics = metrics;
+  }
+
+  /** Compares no more. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** Tells all peers of a change; resolves when each of them has it durably or has failed to say so. */
+  async push(entry: ModuleEntry, members: readonly NodeId[]): Promise<SpreadReport> {
+    const reachable = this.#links.peers();
+    const words: SpreadWords = { kind: 'give', entries: [entry], wanted: [] };
+    const asked = members.map(async (node) => {
+      const answer = reachable.includes(node) ? await this.#ask(node, words) : undefined;
+      return { node, held: answer?.kind === 'given' };
+    });
+    const told = await Promise.all(asked);
+    const named = (held: boolean): readonly NodeId[] =>
+      told.filter((one) => one.held === held).map(({ node }) => node);
+    return { held: named(true), pending: named(false) };
+  }
+
+  /** A peer's gossip told of its digest. */
+  heard(peer: NodeId, digest: string): void {
+    if (this.#stopped || digest === '' || this.#comparing.has(peer) || digest === this.#registry.digest)
+      return;
+    this.#comparing.add(peer);
+    this.#io.spawn('wasm.spread', async () => {
+      try {
+        await this.#compare(peer);
+      } finally {
+        this.#comparing.delete(peer);
+      }
+    });
+  }
+
+  /** Answers a peer's words. Rejects with `BadRequest` when they are none. */
+  async answer(bytes: Uint8Array): Promise<Uint8Array> {
+    const words = readOr(() => decodeWords(bytes));
+    if (words === undefined) throw new LockstepError('BadRequest', 'words about modules that do not decode');
+    if (words.kind === 'compare') {
+      const same = words.digest === this.#registry.digest;
+      return encodeAnswer(same ? { kind: 'same' } : { kind: 'stamps', stamps: this.#stamps() });
+    }
+    for (const entry of words.entries) await this.#registry.take(entry);
+    const wanted = words.wanted.map((id) => this.#registry.get(id)).filter((entry) => entry !== undefined);
+    return encodeAnswer({ kind: 'given', entries: this.#fitting(wanted) });
+  }
+
+  async #compare(peer: NodeId): Promise<void> {
+    const answer = await this.#ask(peer, { kind: 'compare', digest: this.#registry.digest });
+    if (answer?.kind !== 'stamps') return;
+    const theirs = new Map(answer.stamps.map((stamp) => [stamp.id, stamp]));
+    const lacking = this.#registry.entries().filter((entry) => isNews(entry, theirs.get(entry.id)));
+    const wanted = answer.stamps.filter((stamp) => this.#lacks(stamp)).map(({ id }) => id);
+    const given = await this.#ask(peer, { kind: 'give', entries: this.#fitting(lacking), wanted });
+    if (given?.kind !== 'given') return;
+    for (const entry of given.entries) await this.#registry.take(entry);
+  }
+
+  /** A peer's stamp says something that this node does not know. */
+  #lacks(stamp: EntryStamp): boolean {
+    const own = this.#registry.get(stamp.id);
+    if (own === undefined || own.version < stamp.version) return true;
+    return own.version === stamp.version && !sameStamp(stampOf(own), stamp);
+  }
+
+  #stamps(): readonly EntryStamp[] {
+    return this.#registry.entries().map(stampOf);
+  }
+
+  #fitting(entries: readonly ModuleEntry[]): readonly ModuleEntry[] {
+    let bytes = 0;
+    const fitting = entries.filter(({ content }, index) => {
+      bytes += content?.bytes.length ?? 0;
+      return index === 0 || bytes <= this.#options.messageBytesMax;
+    });
+    this.#metrics.sent += fitting.length;
+    return fitting;
+  }
+
+  /** The answer; undefined when there was none, or when it made no sense. */
+  #ask(peer: NodeId, words: SpreadWords): Promise<SpreadAnswer | undefined> {
+    const done = new Deferred<SpreadAnswer | undefined>();
+    const outcome = this.#links.ask(peer, encodeWords(words), this.#options.timeoutUs, (bytes) => {
+      done.resolve(bytes === undefined ? undefined : readOr(() => decodeAnswer(bytes)));
+    });
+    if (outcome !== 'ok') done.resolve(undefined);
+    return done.promise;
+  }
+}
+
+/** The entry says something that whoever has this stamp does not know. */
+function isNews(entry: ModuleEntry, stamp: EntryStamp | undefined): boolean {
+  if (stamp === undefined || entry.version > stamp.version) return true;
+  return entry.version === stamp.version && !sameStamp(stampOf(entry), stamp);
+}
+
+function readOr<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof BytesError)) throw error;
+    return undefined;
+  }
+}
