@@ -10,7 +10,13 @@ import { doubleStart } from './double-start.ts';
 import { ejectAndReinstate } from './eject-and-reinstate.ts';
 import { crashLoop } from './crash-loop.ts';
 import { diskErrors } from './disk-errors.ts';
+import { conflictingBatches } from './conflicting-batches.ts';
+import { coordinatorNeverReturns } from './coordinator-never-returns.ts';
+import { crashAfterDecision } from './crash-after-decision.ts';
+import { crashDuringPrepare } from './crash-during-prepare.ts';
+import { diskFullAtPrepare } from './disk-full-at-prepare.ts';
 import { flappingPeer } from './flapping-peer.ts';
+import { forceAbort } from './force-abort.ts';
 import { joinUnderLoad } from './join-under-load.ts';
 import { leaveUnderLoad } from './leave-under-load.ts';
 import { longPauses } from './long-pauses.ts';
@@ -18,6 +24,8 @@ import { lostAndDoubledMessages } from './lost-and-doubled-messages.ts';
 import { oneWayPartition } from './one-way-partition.ts';
 import { partitionBetweenDcs } from './partition-between-dcs.ts';
 import { otherDisks } from './other-disks.ts';
+import { participantCrashLoop } from './participant-crash-loop.ts';
+import { partitionDuringCommit } from './partition-during-commit.ts';
 import { partitionMinority } from './partition-minority.ts';
 import { rackLoss } from './rack-loss.ts';
 import { replaceDeadNode } from './replace-dead-node.ts';
@@ -32,6 +40,8 @@ import { tornLogTail } from './torn-log-tail.ts';
 import { versionMix } from './version-mix.ts';
 import { wipedDiskReturns } from './wiped-disk-returns.ts';
 import { wrongIdentity } from './wrong-identity.ts';
+import { transactions } from './transactions.ts';
+import { zombieCoordinator } from './zombie-coordinator.ts';
 
 export const scenarios: readonly Scenario[] = [
   calm,
@@ -41,6 +51,16 @@ export const scenarios: readonly Scenario[] = [
   crashAndRestart,
   rollingRestart,
   tornLogTail,
+  transactions,
+  crashDuringPrepare,
+  crashAfterDecision,
+  coordinatorNeverReturns,
+  participantCrashLoop,
+  partitionDuringCommit,
+  conflictingBatches,
+  forceAbort,
+  zombieCoordinator,
+  diskFullAtPrepare,
   snapshotCorruption,
   diskErrors,
   bitRot,

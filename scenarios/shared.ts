@@ -2,7 +2,7 @@
  * What scenarios have in common: the everyday load of a few clients on a few keys (few, so that writes meet), and the
  * invariants that hold always, with the comparisons that even an unlucky seed makes.
  */
-import type { LoadShape, Scenario } from '../sim/scenario/scenario.ts';
+import type { LoadShape, Scenario, TransactionLoad } from '../sim/scenario/scenario.ts';
 
 export const everyday: LoadShape = {
   clients: 4,
@@ -99,6 +99,59 @@ export const invariantsOfLoss: Scenario['invariants'] = {
   INV24: 2_000,
   INV25: 3,
   INV26: 10,
+  INV29: 1,
+  INV32: 4,
+};
+
+/** Plain operations beside transactions: few. */
+export const quietly: LoadShape = {
+  ...everyday,
+  clients: 2,
+  operations: [30, 60],
+  garbage: [0, 2],
+  scrapes: [1, 3],
+};
+
+/** Transactions of every kind on few keys, so that they meet. */
+export const transfers: TransactionLoad = {
+  clients: 4,
+  count: [60, 120],
+  thinkUs: [0, 60_000],
+  kinds: { transfer: 25, append: 25, twin: 15, stamp: 12, erase: 3, look: 20 },
+  structures: { accounts: 5, lists: 5, twins: 3, triples: 2 },
+  placesMax: 4,
+  forcedPercent: 5,
+  namedPercent: 40,
+  onePercent: 15,
+};
+
+/** More clients, hardly a pause, and a handful of keys. */
+export const hotly: TransactionLoad = {
+  ...transfers,
+  clients: 8,
+  count: [120, 200],
+  thinkUs: [0, 20_000],
+  kinds: { transfer: 35, append: 35, twin: 15, stamp: 15 },
+  structures: { accounts: 3, lists: 2, twins: 1, triples: 1 },
+};
+
+/** Whoever waits asks soon, and clients hear before they lose their patience. */
+export const transactionSettings: NonNullable<Scenario['settings']> = {
+  request_timeout_ms: 1_000,
+  transaction_inquiry_ms: 250,
+  transaction_read_wait_ms: 500,
+};
+
+export const transactionInvariants: Scenario['invariants'] = {
+  INV1: 10,
+  INV2: 5,
+  INV3: 3,
+  INV5: 10,
+  INV6: 20,
+  INV7: 20,
+  INV8: 10,
+  INV22: 20,
+  INV23: 3,
   INV29: 1,
   INV32: 4,
 };

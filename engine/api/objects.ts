@@ -5,7 +5,7 @@ import { BytesError } from '../base/bytes.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { ByteString } from '../base/ids.ts';
 import type { ObjectKey } from '../base/object-key.ts';
-import type { Dispatcher, Need } from '../dispatch/requests.ts';
+import type { Dispatcher, Need, ReadNeed } from '../dispatch/requests.ts';
 import type { Clock } from '../io/clock.ts';
 import { tombstone } from '../object/content.ts';
 import type { VersionVector } from '../object/dots.ts';
@@ -42,7 +42,7 @@ export function parseContext(bytes: Uint8Array, where: string): VersionVector {
 
 /** A client's read. */
 export interface Reading {
-  readonly need: Need;
+  readonly need: ReadNeed;
   /** False: an answer of "I have none" counts for nothing until no copy can be left that matters. */
   readonly notFoundOk: boolean;
   readonly basicQuorum: boolean;

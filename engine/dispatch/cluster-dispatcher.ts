@@ -27,6 +27,7 @@ import type {
   GetRequest,
   GetResult,
   Need,
+  ReadNeed,
   PutRequest,
   PutResult,
 } from './requests.ts';
@@ -95,6 +96,10 @@ export class ClusterDispatcher implements Dispatcher {
       const detail = `${self.node} holds no replica of the key any more`;
       return Promise.reject(new LockstepError('NoTargets', detail));
     }
+    if (!view.isRoutable(self)) {
+      const detail = `${self.node} takes no writes: its store has failed`;
+      return Promise.reject(new LockstepError('NoTargets', detail));
+    }
     const pending = this.#parts.pending(write.token);
     const plan = this.#admit(planWrite(view, placement, level, need, pending), level, 'write');
     return new WriteRound(this.#parts, write, plan, level).run(timeoutUs);
@@ -125,7 +130,7 @@ export class ClusterDispatcher implements Dispatcher {
   }
 
   /** What the bucket's properties ask for where the request does not say. */
-  #readNeed({ key, need }: GetRequest): Need {
+  #readNeed({ key, need }: GetRequest): ReadNeed {
     if (need !== 'default') return need;
     return bucketReadNeed(this.#terms, this.#parts.rules(key.packed), nothingAsked);
   }

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { ConsistencyLevel, Need } from './requests.ts';
+import type { ConsistencyLevel, Need, ReadNeed } from './requests.ts';
 import { consistencyLevels } from './requests.ts';
-import { readNeed, writeNeed } from './needs.ts';
+import { absenceNeed, readNeed, writeNeed } from './needs.ts';
 
 const need = fc.oneof(
   fc.constantFrom<Need>('default', 'one', 'quorum', 'all'),
@@ -11,11 +11,19 @@ const need = fc.oneof(
 const copies = fc.integer({ min: 1, max: 5 });
 
 /** Replicas that a need waits for; a level other than DC_ONE waits for a majority at least. */
-function numberOf(one: Need, level: ConsistencyLevel, count: number): number {
-  const words = { one: 1, quorum: Math.floor(count / 2) + 1, all: count };
+function numberOf(one: ReadNeed, level: ConsistencyLevel, count: number): number {
+  const words = { primary: 1, one: 1, quorum: Math.floor(count / 2) + 1, all: count };
   if (typeof one === 'number') return one;
   return one === 'default' ? (level === 'DC_ONE' ? 1 : words.quorum) : words[one];
 }
+
+test('the primary alone is asked for unless another parameter wants more than one', () => {
+  const terms = { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => 3 } as const;
+  expect(readNeed(terms, 'primary', 'default', 'default')).toBe('primary');
+  expect(readNeed(terms, 'primary', 1, 'one')).toBe('primary');
+  expect(readNeed(terms, 'primary', 'all', 'default')).toBe('all');
+  expect(absenceNeed(terms, 'primary', false)).toBe(undefined);
+});
 
 test('one need waits for as many replicas as the strongest parameter given, and for one at least', () => {
   const level = fc.constantFrom(...consistencyLevels);

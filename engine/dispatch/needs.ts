@@ -7,7 +7,7 @@
  * given holds.
  */
 import type { BucketProperties } from '../props/properties.ts';
-import type { ConsistencyLevel, Need } from './requests.ts';
+import type { ConsistencyLevel, Need, ReadNeed } from './requests.ts';
 
 /** What the words mean at this node. */
 export interface ReplicaTerms {
@@ -19,7 +19,7 @@ export interface ReplicaTerms {
 
 /** What a request says of its quorums itself; what it leaves out the bucket's properties say. */
 export interface AskedRead {
-  readonly r: Need;
+  readonly r: ReadNeed;
   readonly pr: Need;
   readonly nodeConfirms: Need;
 }
@@ -41,10 +41,10 @@ export const nothingAsked: AskedRead & AskedWrite = {
 };
 
 /** The need of a read of a bucket with these properties. */
-export function bucketReadNeed(terms: ReplicaTerms, bucket: BucketProperties, asked: AskedRead): Need {
+export function bucketReadNeed(terms: ReplicaTerms, bucket: BucketProperties, asked: AskedRead): ReadNeed {
   return readNeed(
     terms,
-    given(asked.r, bucket.r),
+    asked.r === 'primary' ? asked.r : given(asked.r, bucket.r),
     atLeast(asked.pr, bucket.pr),
     atLeast(asked.nodeConfirms, bucket.nodeConfirms),
   );
@@ -76,8 +76,12 @@ function atLeast(asked: Need, bucket: Need): Need {
   return need === 0 ? 'default' : need;
 }
 
-/** The need of a read: the strongest of `r`, `pr` and `node_confirms`. */
-export function readNeed(terms: ReplicaTerms, r: Need, pr: Need, nodeConfirms: Need): Need {
+/** The need of a read: the strongest of `r`, `pr` and `node_confirms`; `primary` is one replica, and a certain one. */
+export function readNeed(terms: ReplicaTerms, r: ReadNeed, pr: Need, nodeConfirms: Need): ReadNeed {
+  if (r === 'primary') {
+    const more = strongest(terms, terms.readLevel, 'one', pr, nodeConfirms, 'default');
+    return numberOf(more, terms.readLevel, terms.replicaCount()) > 1 ? more : r;
+  }
   return strongest(terms, terms.readLevel, r, pr, nodeConfirms, 'default');
 }
 
@@ -86,7 +90,9 @@ export function readNeed(terms: ReplicaTerms, r: Need, pr: Need, nodeConfirms: N
  * (`notfound_ok=false`) is told so: as many as leave fewer than the read needs; with `basic_quorum` a majority does.
  * Undefined when the read itself has asked that many.
  */
-export function absenceNeed(terms: ReplicaTerms, need: Need, basicQuorum: boolean): Need | undefined {
+export function absenceNeed(terms: ReplicaTerms, need: ReadNeed, basicQuorum: boolean): Need | undefined {
+  // Nobody knows better than the primary.
+  if (need === 'primary') return undefined;
   const count = terms.replicaCount();
   const asked = numberOf(need, terms.readLevel, count);
   const left = count - asked + 1;

@@ -71,6 +71,14 @@ describe('a plan', () => {
     expectGolden('plans.txt', lines.join('\n') + '\n');
   });
 
+  it('asks the primary alone for a read of it, whoever is near, and nobody in its place', () => {
+    const read = (away: readonly string[]): string =>
+      describePlan(planRead(viewFrom('a3', away), placement, 'DC_SAFE_QUORUM', 'primary'));
+    const primary = present(placement[0], 'a primary').node;
+    expect(read([])).toBe(`${primary}, wait for 1 of ${present(placement[0], 'a primary').datacenter}`);
+    expect(read([primary])).toBe(`NoTargets: the primary ${primary} cannot be reached`);
+  });
+
   it('has the level met among the owners before and after a change, whoever acknowledged', () => {
     const joined = [...placement.filter(({ node }) => node !== 'a1'), present(pending[0], 'j1')];
     const plan = planWrite(viewFrom('a2', []), placement, 'DC_QUORUM', 'default', pending);

@@ -7,7 +7,7 @@
 import { present } from '../base/assert.ts';
 import type { Placement } from '../ring/ring.ts';
 import type { Member } from '../ring/ring.ts';
-import type { ConsistencyLevel, Need } from './requests.ts';
+import type { ConsistencyLevel, Need, ReadNeed } from './requests.ts';
 
 const nobody: readonly Member[] = [];
 
@@ -60,8 +60,9 @@ export function planRead(
   view: Viewpoint,
   placement: Placement,
   level: ConsistencyLevel,
-  need: Need,
+  need: ReadNeed,
 ): DispatchPlan | Refusal {
+  if (need === 'primary') return planPrimary(view, placement);
   const groups = groupsOf(view, placement, level, need);
   if ('kind' in groups) return groups;
   const one = groups.length === 1 && groups[0]?.needed === 1 && level === 'DC_ONE';
@@ -69,6 +70,16 @@ export function planRead(
   const targets = one ? nearest(view.self, candidates).slice(0, 1) : heldBack(view, candidates, groups);
   const failovers = one ? 0 : standIns(view, placement, targets, groups);
   return checked(view, placement, { kind: 'plan', targets, groups, agree: agrees(level), failovers });
+}
+
+/** Nobody else can answer for the primary. */
+function planPrimary(view: Viewpoint, placement: Placement): DispatchPlan | Refusal {
+  const member = present(placement[0], 'a primary');
+  if (!view.isRoutable(member)) {
+    return { kind: 'refused', code: 'NoTargets', detail: `the primary ${member.node} cannot be reached` };
+  }
+  const groups = [{ datacenter: member.datacenter, needed: 1 }];
+  return { kind: 'plan', targets: [{ member, group: 0 }], groups, agree: false, failovers: 0 };
 }
 
 /**

@@ -20,9 +20,12 @@ export const consistencyLevels: readonly ConsistencyLevel[] = [
 
 export type { Need } from '../props/properties.ts';
 
+/** `primary`: the key's primary alone answers, which sees what transactions have done, and waits where they are under way. */
+export type ReadNeed = Need | 'primary';
+
 export interface GetRequest {
   readonly key: ObjectKey;
-  readonly need: Need;
+  readonly need: ReadNeed;
   /** Milliseconds the client is willing to wait; the node's default when absent. */
   readonly timeoutMs?: number;
 }

@@ -82,7 +82,11 @@ export class Coordinator {
     const level = request.level ?? parts.settings.writeLevel;
     const timeoutUs = (request.timeoutMs ?? parts.settings.timeoutMs) * 1000;
     const orders = ordersOf(parts, request, level);
-    if (io.log.enabled('trace')) mark(io, 'c.begin', xid, { branches: [...orders.keys()].join(' ') });
+    if (io.log.enabled('trace')) {
+      const branches = [...orders.keys()].join(' ');
+      const { clientId: client } = request;
+      mark(io, 'c.begin', xid, client === undefined ? { branches } : { branches, client });
+    }
     const outcome = await this.#run(xid, request, orders, startUs, timeoutUs);
     metrics.concluded(outcome.kind === 'aborted' ? outcome.reason : nameOf(outcome));
     metrics.took('total', io.clock.nowUs() - startUs);

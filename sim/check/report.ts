@@ -5,8 +5,20 @@
 
 /** Invariants by their number in the catalogue (sim/README.md lists those that exist). */
 export const invariantIds = [
-  ...(['INV1', 'INV2', 'INV3', 'INV4', 'INV5', 'INV7', 'INV8'] as const),
-  ...(['INV10', 'INV13', 'INV16', 'INV17', 'INV23', 'INV24', 'INV25', 'INV26', 'INV29', 'INV32'] as const),
+  ...(['INV1', 'INV2', 'INV3', 'INV4', 'INV5', 'INV6', 'INV7', 'INV8'] as const),
+  ...([
+    'INV10',
+    'INV13',
+    'INV16',
+    'INV17',
+    'INV22',
+    'INV23',
+    'INV24',
+    'INV25',
+    'INV26',
+    'INV29',
+    'INV32',
+  ] as const),
 ] as const;
 
 export type InvariantId = (typeof invariantIds)[number];
@@ -74,4 +86,18 @@ export function withFloor(report: CheckReport, checkedMin: number): CheckReport 
   if (report.checked >= checkedMin || !report.ok) return report;
   const reason = `${report.invariant} compared ${report.checked}, at least ${checkedMin} are expected: the run proves nothing about it`;
   return { ...report, ok: false, vacuous: true, reasons: [reason, ...report.reasons] };
+}
+
+/** Two reports of one invariant as one. */
+export function joinReports(one: CheckReport, other: CheckReport): CheckReport {
+  const bad = [one.firstBad, other.firstBad].filter((event) => event !== undefined);
+  return {
+    invariant: one.invariant,
+    ok: one.ok && other.ok,
+    checked: one.checked + other.checked,
+    skipped: one.skipped + other.skipped,
+    firstBad: bad.toSorted((left, right) => left.atUs - right.atUs)[0],
+    reasons: [...one.reasons, ...other.reasons].slice(0, reasonsMax),
+    vacuous: false,
+  };
 }

@@ -9,8 +9,8 @@
  *   after a restart of that node;
  * - INV8, once: a branch carries a transaction out once, however often it is told to.
  *
- * One-step commits have no vote and no decision; for them INV2 and INV8 speak. Skipped: branches that an operator
- * decided. A crash may come between a durable record and the event that says so: what a restart finds applied counts.
+ * One-step commits have no vote and no decision; for them INV2 and INV8 speak. Skipped: transactions that an operator
+ * decided anywhere, and branches of nodes that died for good (`lost`). A crash may come between a durable record and the event that says so: what a restart finds applied counts.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -53,13 +53,18 @@ interface Story {
   alone: boolean;
 }
 
-export function checkAtomicity(steps: readonly TransactionStep[]): CheckReport {
+export function checkAtomicity(steps: readonly TransactionStep[], lost: readonly string[] = []): CheckReport {
   const tally = new Tally('INV1');
+  const byHand = decidedByHand(steps);
   for (const [xid, story] of storiesOf(steps)) {
     if (story.alone) continue;
+    if (byHand.has(xid)) {
+      tally.skip();
+      continue;
+    }
     const { decidedUs } = story;
     for (const [node, { votedUs, appliedUs }] of story.branches) {
-      if (votedUs === undefined && appliedUs === undefined) continue;
+      if ((votedUs === undefined && appliedUs === undefined) || lost.includes(node)) continue;
       const at = appliedUs ?? votedUs ?? 0;
       if (decidedUs === undefined) {
         tally.compare(appliedUs === undefined, at, () => `${node} carried out ${xid}, which nobody decided`);
@@ -141,8 +146,20 @@ export function checkLocks(steps: readonly TransactionStep[]): CheckReport {
   return tally.report();
 }
 
+/** Transactions that an operator decided at some branch. */
+export function decidedByHand(steps: readonly TransactionStep[]): ReadonlySet<string> {
+  return new Set(steps.filter(({ step }) => step === 'branch.decided').map(({ xid }) => xid));
+}
+
+/** `bucket/key` of everything that those transactions wanted to write. */
+export function keysOf(steps: readonly TransactionStep[], xids: ReadonlySet<string>): ReadonlySet<string> {
+  const taken = steps.filter(({ step, xid }) => step === 'p.locks.taken' && xids.has(xid));
+  return new Set(taken.flatMap(({ fields }) => String(fields['keys'] ?? '').split(' ')));
+}
+
 export function checkOnce(steps: readonly TransactionStep[]): CheckReport {
   const tally = new Tally('INV8');
+  checkNames(steps, tally);
   for (const [xid, { branches }] of storiesOf(steps)) {
     for (const [node, { appliedUs, applications }] of branches) {
       if (appliedUs === undefined) continue;
@@ -150,6 +167,22 @@ export function checkOnce(steps: readonly TransactionStep[]): CheckReport {
     }
   }
   return tally.report();
+}
+
+/** Of all transactions under one name of a client's, one is carried out. */
+function checkNames(steps: readonly TransactionStep[], tally: Tally): void {
+  const named = new Map<string, string>();
+  for (const { step, xid, fields } of steps) {
+    if (step === 'c.begin' && typeof fields['client'] === 'string') named.set(xid, fields['client']);
+  }
+  const done = new Map<string, string>();
+  for (const { step, xid, atUs } of steps) {
+    const name = step === 'p.applied.synced' ? named.get(xid) : undefined;
+    if (name === undefined) continue;
+    const first = done.get(name) ?? xid;
+    done.set(name, first);
+    tally.compare(first === xid, atUs, () => `${xid} carries out ${name}, which ${first} has carried out`);
+  }
 }
 
 function storiesOf(steps: readonly TransactionStep[]): ReadonlyMap<string, Story> {

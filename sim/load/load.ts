@@ -22,10 +22,15 @@ import { sendGarbage } from './garbage.ts';
 import type { HistoryRecorder } from './history-recorder.ts';
 import type { ScrapeRecord } from './scrape.ts';
 import { scrapeNode } from './scrape.ts';
+import { TransactionClient } from './transaction-client.ts';
+import type { Finals } from './transaction-finals.ts';
+import { finishTransactions } from './transaction-finals.ts';
+import { TransactionKeys } from './transaction-keys.ts';
+import { TransactionRecorder } from './transaction-recorder.ts';
 
 /** How long clients wait for a connection and for an answer. */
 const connectTimeoutUs = 500_000;
-const answerTimeoutUs = 2_000_000;
+export const answerTimeoutUs = 2_000_000;
 /** How long the operator waits before looking again. */
 const retryUs = 200_000;
 
@@ -34,6 +39,8 @@ export class Load {
   readonly scrapes: ScrapeRecord[] = [];
   readonly pings: NodeRecord[] = [];
   readonly rings: RingRecord[] = [];
+  readonly transactions = new TransactionRecorder();
+  finals: Finals = { dangling: [], liveness: [], heard: [] };
   readonly #world: World;
   readonly #cluster: Cluster;
   readonly #plan: Plan;
@@ -41,6 +48,7 @@ export class Load {
   readonly #durable: DurableTags;
   readonly #onScraped: (node: string) => void;
   readonly #keys = new Map<string, readonly ClientKey[]>();
+  readonly #transactionKeys: TransactionKeys;
   #ended = false;
   #busy = 0;
 
@@ -59,6 +67,9 @@ export class Load {
     this.#plan = plan;
     this.#recorder = recorder;
     this.#durable = durable;
+    const members = plan.nodes.filter(({ spare }) => spare !== true).map((node) => node.name);
+    const structured = plan.transactionClients > 0;
+    this.#transactionKeys = new TransactionKeys(cluster.ring, structured ? members : [], plan.structures);
   }
 
   /** Nobody is in the middle of anything. */
@@ -70,6 +81,7 @@ export class Load {
   begin(startUs: number): void {
     const plan = this.#plan;
     for (let index = 0; index < plan.clients; index++) this.#beginClient(index);
+    for (let index = 0; index < plan.transactionClients; index++) this.#beginTransactions(index);
     this.#beginStranger(startUs);
     this.#beginOperator(startUs);
   }
@@ -110,6 +122,23 @@ export class Load {
     }
   }
 
+  /** What transactions come to after the calm; nothing without transactions. */
+  finish(stopped: () => boolean): void {
+    const { transactionClients, nodes } = this.#plan;
+    if (transactionClients === 0) return;
+    const name = 'x-after';
+    const io = this.#world.addHost(name).boot();
+    const { members } = this.#cluster;
+    const spares = nodes.filter(({ spare }) => spare === true).map((node) => node.name);
+    const lost = this.#cluster.names.filter((node) => !members.includes(node) && !spares.includes(node));
+    const client = this.#transactionClient(name, io);
+    const nowUs = (): number => this.#world.nowUs;
+    this.#spawn(io, name, async () => {
+      const setup = { client, io, keys: this.#transactionKeys, members, lost, nowUs, stopped };
+      this.finals = await finishTransactions(setup, this.transactions.history);
+    });
+  }
+
   #beginClient(index: number): void {
     const name = `c${index}`;
     const io = this.#world.addHost(name).boot();
@@ -118,6 +147,29 @@ export class Load {
     const operations = this.#plan.operations.filter((operation) => operation.client === index);
     const client = this.#client(name, io, datacenter);
     this.#spawn(io, name, () => client.work(operations, () => this.#ended));
+  }
+
+  #beginTransactions(index: number): void {
+    const name = `x${index}`;
+    const io = this.#world.addHost(name).boot();
+    const transactions = this.#plan.transactions.filter(({ client }) => client === index);
+    const client = this.#transactionClient(name, io);
+    this.#spawn(io, name, () => client.work(transactions, () => this.#ended));
+  }
+
+  #transactionClient(name: string, io: Io): TransactionClient {
+    const datacenter = present(this.#plan.nodes[0], 'a node').datacenter;
+    return new TransactionClient({
+      name,
+      io,
+      targets: this.#targetsIn(datacenter),
+      keys: this.#transactionKeys,
+      recorder: this.transactions,
+      durable: this.#durable,
+      nowUs: () => this.#world.nowUs,
+      connectTimeoutUs,
+      answerTimeoutUs,
+    });
   }
 
   #beginStranger(startUs: number): void {

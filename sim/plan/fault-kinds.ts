@@ -23,7 +23,7 @@ export const faultKindIds = [
     'FN13',
     'FN16',
   ] as const),
-  ...(['FP1', 'FP4', 'FP6', 'FP7', 'FP8', 'FP9'] as const),
+  ...(['FP1', 'FP4', 'FP6', 'FP7', 'FP8', 'FP9', 'FP10'] as const),
   ...(['FM1', 'FM3', 'FM4', 'FM5'] as const),
   ...(['FC1', 'FC2', 'FC3', 'FC4', 'FC5'] as const),
   ...(['FD6', 'FD7'] as const),
@@ -87,6 +87,13 @@ export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
     story: 'a node is asked to stop while it works, and is started again',
     aim: 'node',
     lasting: true,
+    params: {},
+  },
+  FP10: {
+    title: 'death',
+    story: 'a node dies and never returns',
+    aim: 'node',
+    lasting: false,
     params: {},
   },
   FM1: {

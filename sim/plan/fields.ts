@@ -72,6 +72,13 @@ export function readText(field: Field, lengthMax: number): string {
   return value;
 }
 
+export function readFlag(field: Field): boolean {
+  const { value } = field;
+  return typeof value === 'boolean'
+    ? value
+    : refuse(field, `true or false is expected, not ${kindOf(value)}`);
+}
+
 /** One of some words. */
 export function readChoice<Word extends string>(field: Field, words: readonly Word[]): Word {
   const { value } = field;

@@ -8,11 +8,13 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 
 import { assert, present } from '../../engine/base/assert.ts';
-import type { ClusterShape, FaultDraw, LoadShape, Range, Scenario, Weights } from '../scenario/scenario.ts';
+import type { ClusterShape, FaultDraw, LoadShape, Range, Scenario } from '../scenario/scenario.ts';
 import type { ParameterRange } from './fault-kind-row.ts';
 import { faultKinds } from './fault-kinds.ts';
 import type { Moment, Plan, PlanFault, PlanGarbage, PlanNode, PlanOperation, PlanScrape } from './plan.ts';
-import { garbageForms, garbageListeners, planFormat } from './plan.ts';
+import { garbageForms, garbageListeners, noStructures, planFormat } from './plan.ts';
+import { transactionsOf } from './transaction-generation.ts';
+import { integerIn, listOf, weighted } from './arbitraries.ts';
 
 /** The plan of a seed: the same for ever for one version of the scenario. */
 export function generatePlan(scenario: Scenario, seed: number): Plan {
@@ -30,6 +32,7 @@ export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Pl
   return fc
     .record({
       operations: operationsOf(load),
+      transactions: load.transactions === undefined ? fc.constant([]) : transactionsOf(load.transactions),
       faults: faultsOf(scenario, nodes, stormUs),
       garbage: listOf(load.garbage, garbageOf(members, stormUs)),
       scrapes: listOf(load.scrapes, scrapeOf(members, stormUs)),
@@ -48,6 +51,9 @@ export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Pl
       ...(scenario.mendedBy === undefined ? {} : { mendedBy: scenario.mendedBy }),
       settings: scenario.settings ?? {},
       operations: drawn.operations.map((operation, index) => ({ id: `o${index}`, ...operation })),
+      transactionClients: load.transactions?.clients ?? 0,
+      structures: load.transactions?.structures ?? noStructures,
+      transactions: drawn.transactions.map((one, index) => ({ id: `t${index}`, ...one })),
       faults: drawn.faults.map((fault, index) => ({ id: `f${index}`, ...fault })),
       garbage: drawn.garbage.map((burst, index) => ({ id: `g${index}`, ...burst })),
       scrapes: drawn.scrapes.map((scrape, index) => ({ id: `s${index}`, ...scrape })),
@@ -122,7 +128,10 @@ function targetsOf(
 ): fc.Arbitrary<readonly string[]> {
   const members = nodes.filter((node) => node.spare !== true);
   const names = draw.targets ?? members.map((node) => node.name);
-  const clients = Array.from({ length: load.clients }, (_, index) => `c${index}`);
+  const clients = [
+    ...Array.from({ length: load.clients }, (_, index) => `c${index}`),
+    ...Array.from({ length: load.transactions?.clients ?? 0 }, (_, index) => `x${index}`),
+  ];
   switch (faultKinds[draw.kind].aim) {
     case 'node':
       return fc.constantFrom(...names).map((name) => [name]);
@@ -197,25 +206,6 @@ function scrapeOf(nodes: readonly PlanNode[], stormUs: number): fc.Arbitrary<Unn
     atUs: fc.integer({ min: 0, max: stormUs }),
     node: fc.constantFrom(...nodes.map((node) => node.name)),
   });
-}
-
-function integerIn([least, most]: Range): fc.Arbitrary<number> {
-  return fc.integer({ min: least, max: most });
-}
-
-/** A list of exactly so many: fast-check's own lengths lean to the short. */
-function listOf<T>(count: Range, item: fc.Arbitrary<T>): fc.Arbitrary<T[]> {
-  return integerIn(count).chain((length) =>
-    fc.array(item, { minLength: length, maxLength: length, size: 'max' }),
-  );
-}
-
-function weighted<Word extends string>(weights: Weights<Word>): fc.Arbitrary<Word> {
-  const choices: fc.WeightedArbitrary<Word>[] = [];
-  for (const [word, weight] of Object.entries(weights) as [Word, number][]) {
-    if (weight > 0) choices.push({ arbitrary: fc.constant(word), weight });
-  }
-  return fc.oneof(...choices);
 }
 
 /** fast-check's seed, a 32-bit integer, from the run's. */

@@ -12,23 +12,16 @@ import { faultKindIds, faultKinds } from './fault-kinds.ts';
 import type { Field } from './fields.ts';
 import { readChoice, readEntries, readInteger, readList, readObject, readText, refuse } from './fields.ts';
 import type { Moment, Plan, PlanFault, PlanGarbage, PlanNode, PlanOperation, PlanScrape } from './plan.ts';
-import { garbageForms, garbageListeners, needWords, operationKinds, planFormat } from './plan.ts';
-
-/** Limits of a plan; what exceeds them is refused. */
-export const planLimits = {
-  fileBytesMax: 64 * 1024 * 1024,
-  nodesMax: 64,
-  clientsMax: 256,
-  keysMax: 100_000,
-  operationsMax: 1_000_000,
-  faultsMax: 10_000,
-  garbageMax: 10_000,
-  scrapesMax: 10_000,
-  valueBytesMax: 1024 * 1024,
-  settingsMax: 200,
-  /** A day of virtual time. */
-  durationUsMax: 86_400_000_000,
-} as const;
+import {
+  garbageForms,
+  garbageListeners,
+  needWords,
+  noStructures,
+  operationKinds,
+  planFormat,
+} from './plan.ts';
+import { planLimits } from './plan-limits.ts';
+import { readStructures, readTransaction } from './transaction-validation.ts';
 
 /** Reads a plan file. Throws `PlanInvalid` naming the place, the cause and the limit. */
 export function parsePlan(text: string): Plan {
@@ -69,7 +62,7 @@ function readPlan(field: Field): Plan {
       'scrapes',
       'floors',
     ],
-    ['mendedBy'],
+    ['mendedBy', 'transactionClients', 'structures', 'transactions'],
   );
   if (fields.format.value !== planFormat) {
     refuse(
@@ -82,7 +75,11 @@ function readPlan(field: Field): Plan {
     refuse(fields.nodes, 'at least one node is needed that is no spare');
   const clients = readInteger(fields.clients, 1, planLimits.clientsMax);
   const keys = readInteger(fields.keys, 1, planLimits.keysMax);
-  const hosts = new Hosts(nodes, clients);
+  // Plans that are older than transactions have none.
+  const { transactionClients: own, structures: given, transactions = { path: '', value: [] } } = fields;
+  const transactionClients = own === undefined ? 0 : readInteger(own, 0, planLimits.clientsMax);
+  const structures = given === undefined ? noStructures : readStructures(given);
+  const hosts = new Hosts(nodes, clients, transactionClients);
   return {
     format: planFormat,
     scenario: readText(fields.scenario, 100),
@@ -99,6 +96,14 @@ function readPlan(field: Field): Plan {
     operations: distinct(
       fields.operations,
       readList(fields.operations, planLimits.operationsMax, (item) => readOperation(item, clients, keys)),
+    ),
+    transactionClients,
+    structures,
+    transactions: distinct(
+      transactions,
+      readList(transactions, planLimits.operationsMax, (item) =>
+        readTransaction(item, transactionClients, structures),
+      ),
     ),
     faults: distinct(
       fields.faults,
@@ -121,9 +126,13 @@ class Hosts {
   readonly #nodes: readonly string[];
   readonly #all: readonly string[];
 
-  constructor(nodes: readonly PlanNode[], clients: number) {
+  constructor(nodes: readonly PlanNode[], clients: number, transactionClients: number) {
     this.#nodes = nodes.map((node) => node.name);
-    this.#all = [...this.#nodes, ...Array.from({ length: clients }, (_, index) => `c${index}`)];
+    this.#all = [
+      ...this.#nodes,
+      ...Array.from({ length: clients }, (_, index) => `c${index}`),
+      ...Array.from({ length: transactionClients }, (_, index) => `x${index}`),
+    ];
   }
 
   readNode(field: Field): string {

@@ -44,6 +44,47 @@ export interface PlanOperation {
   readonly context: 'none' | 'last';
 }
 
+/**
+ * What a transaction does, with the structures that it does it to:
+ *
+ * - `transfer`: reads two accounts and moves an amount, on condition that neither has changed;
+ * - `append`: reads some lists and appends its number to each, on condition that none has changed;
+ * - `twin`: the same over both lists of a pair, which must be equal for ever;
+ * - `stamp`, `erase`: writes one value to the three keys of a triple, or deletes them, whatever they hold;
+ * - `look`: reads the keys of some lists one after the other; no transaction.
+ */
+export const transactionKinds = ['transfer', 'append', 'twin', 'stamp', 'erase', 'look'] as const;
+
+export interface PlanTransaction {
+  /** Stable through shrinking: `t17`. */
+  readonly id: string;
+  /** Which of the transactions' own clients (`x0`, `x1`, …); each does one at a time, in the plan's order. */
+  readonly client: number;
+  readonly thinkUs: number;
+  readonly kind: (typeof transactionKinds)[number];
+  /** Numbers of accounts or lists (distinct), or of one pair or triple. */
+  readonly places: readonly number[];
+  /** What is transferred; how many elements are appended (1 or 2) by `append`. */
+  readonly amount: number;
+  /** `force_abort`. */
+  readonly forced: boolean;
+  /** The client gives it an id of its own, and repeats it under that when the outcome stays out. */
+  readonly named: boolean;
+  readonly level: (typeof transactionLevels)[number];
+}
+
+export const transactionLevels = ['DC_ONE', 'DC_QUORUM'] as const;
+
+/** How many there are of each structure that transactions work on. */
+export interface PlanStructures {
+  readonly accounts: number;
+  readonly lists: number;
+  readonly twins: number;
+  readonly triples: number;
+}
+
+export const noStructures: PlanStructures = { accounts: 0, lists: 0, twins: 0, triples: 0 };
+
 /** When a fault strikes: at an instant, or just after the nth event of a name at a host. */
 export type Moment =
   | { readonly atUs: number }
@@ -100,6 +141,10 @@ export interface Plan {
   /** Engine settings that differ from the defaults, by dotted name. */
   readonly settings: Readonly<Record<string, number | string | boolean>>;
   readonly operations: readonly PlanOperation[];
+  /** Clients that run transactions; 0 for a plan without any. */
+  readonly transactionClients: number;
+  readonly structures: PlanStructures;
+  readonly transactions: readonly PlanTransaction[];
   readonly faults: readonly PlanFault[];
   readonly garbage: readonly PlanGarbage[];
   readonly scrapes: readonly PlanScrape[];

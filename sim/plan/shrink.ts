@@ -5,7 +5,7 @@
  * storm is cut to what is left. Ids and the seed stay, so what remains means what it meant. Bounded by runs, never by
  * wall time, so the same failure shrinks to the same plan everywhere.
  */
-import type { Plan, PlanOperation } from './plan.ts';
+import type { Plan } from './plan.ts';
 
 /** What an operation takes when nothing is wrong. */
 const usualAnswerUs = 1500;
@@ -26,6 +26,7 @@ export async function shrinkPlan(
     before = sizeOf(search.plan);
     await search.reduce('faults');
     await search.reduce('operations');
+    await search.reduce('transactions');
     await search.reduce('garbage');
     await search.reduce('scrapes');
     await search.shorten();
@@ -39,7 +40,7 @@ export function withoutFloors(plan: Plan): Plan {
   return { ...plan, floors };
 }
 
-type ListName = 'faults' | 'operations' | 'garbage' | 'scrapes';
+type ListName = 'faults' | 'operations' | 'transactions' | 'garbage' | 'scrapes';
 
 class Search {
   plan: Plan;
@@ -95,14 +96,19 @@ class Search {
 
 /** The plan without `size` items of a list. */
 function without(plan: Plan, list: ListName, at: number, size: number): Plan {
-  if (list === 'operations') return { ...plan, operations: withoutOperations(plan.operations, at, size) };
+  if (list === 'operations') return { ...plan, operations: withoutWork(plan.operations, at, size) };
+  if (list === 'transactions') return { ...plan, transactions: withoutWork(plan.transactions, at, size) };
   return { ...plan, [list]: plan[list].toSpliced(at, size) };
 }
 
 /** A client waits out what it no longer does, so that the others' operations meet the same moments. */
-function withoutOperations(operations: Plan['operations'], at: number, size: number): Plan['operations'] {
+function withoutWork<Work extends { readonly client: number; readonly thinkUs: number }>(
+  operations: readonly Work[],
+  at: number,
+  size: number,
+): readonly Work[] {
   const owedUs = new Map<number, number>();
-  const kept: PlanOperation[] = [];
+  const kept: Work[] = [];
   for (const [index, operation] of operations.entries()) {
     const thinkUs = operation.thinkUs + (owedUs.get(operation.client) ?? 0);
     if (index >= at && index < at + size) {
@@ -116,7 +122,7 @@ function withoutOperations(operations: Plan['operations'], at: number, size: num
 }
 
 function sizeOf(plan: Plan): number {
-  return (
-    plan.faults.length + plan.operations.length + plan.garbage.length + plan.scrapes.length + plan.stormUs
-  );
+  const { faults, operations, transactions, garbage, scrapes, stormUs } = plan;
+  const lists = [faults, operations, transactions, garbage, scrapes];
+  return lists.reduce((sum, list) => sum + list.length, stormUs);
 }

@@ -148,6 +148,8 @@ export class Faults {
         return this.#cluster.startTwice(name);
       case 'FS1':
         return this.#restart(fault, (node) => this.#rotSnapshot(node, fault));
+      case 'FP10':
+        return this.#cluster.lose(name);
       case 'FM1':
         return this.#cluster.change(name);
       case 'FM3':

@@ -20,15 +20,18 @@ import { atlasOf } from '../check/atlas.ts';
 import type { StartRecord } from '../check/malformed-input.ts';
 import { checkMalformedInput } from '../check/malformed-input.ts';
 import type { CheckReport, InvariantId } from '../check/report.ts';
+import { joinReports } from '../check/report.ts';
 import { checkRingAgreement } from '../check/ring-agreement.ts';
 import { checkStatsAgreement } from '../check/stats-agreement.ts';
 import type { FaultKind } from '../plan/fault-kinds.ts';
 import type { Plan } from '../plan/plan.ts';
-import type { History } from '../history.ts';
+import type { History, Outcome } from '../history.ts';
+import type { TransactionHistory } from '../history/transactions.ts';
 import { DurableTags } from '../load/durable-tags.ts';
 import { HistoryRecorder } from '../load/history-recorder.ts';
 import { Load } from '../load/load.ts';
 import { dumpStores } from '../witness/store-dump.ts';
+import { TransactionSteps } from '../witness/transaction-steps.ts';
 import { Witness } from '../witness/witness.ts';
 import { Cluster } from '../world/cluster.ts';
 import type { Leaks } from '../world/host.ts';
@@ -36,6 +39,8 @@ import { World } from '../world/world.ts';
 import { DiskBook } from './disk-book.ts';
 import { Faults } from './faults.ts';
 import type { OutcomeCounts } from './result.ts';
+import type { NamedCheck } from './transaction-reports.ts';
+import { transactionChecks } from './transaction-reports.ts';
 
 export interface RunOutcome {
   /** Of the invariants that the plan asks for, except INV29, which takes two runs. */
@@ -45,6 +50,7 @@ export interface RunOutcome {
   readonly virtualUs: number;
   readonly outcomes: OutcomeCounts;
   readonly history: History;
+  readonly transactions: TransactionHistory;
   /** What the nodes counted, beside what the world knows; empty when the plan asks for neither INV24 nor INV26. */
   readonly accounts: readonly LifeAccount[];
   readonly struck: Readonly<Partial<Record<FaultKind, number>>>;
@@ -100,6 +106,8 @@ class Run {
   readonly #load: Load;
   /** Undefined when the plan asks for nothing that is in its books. */
   readonly #witness: Witness | undefined;
+  /** Undefined for a plan without transactions. */
+  readonly #steps: TransactionSteps | undefined;
   readonly #recorder = new HistoryRecorder();
   readonly #trace: string[] = [];
   readonly #stops: StopRecord[] = [];
@@ -112,6 +120,8 @@ class Run {
     const record = (line: string): void => void this.#trace.push(line);
     this.#world = new World({
       seed: `${plan.scenario}/${plan.seed}`,
+      // The named steps of transactions are of the trace level.
+      ...(plan.transactionClients > 0 ? { logLevel: 'trace' } : {}),
       ...(settings.trace === true ? { record } : {}),
     });
     this.#cluster = makeCluster(this.#world, plan);
@@ -129,6 +139,7 @@ class Run {
     const witness = keepsBooks(plan) ? new Witness(this.#world, this.#cluster, plan.nodes) : undefined;
     this.#witness = witness;
     const onScraped = (node: string): void => witness?.look(node, 'running');
+    this.#steps = plan.transactionClients > 0 ? new TransactionSteps(this.#world, this.#cluster) : undefined;
     this.#load = new Load(this.#world, this.#cluster, plan, this.#recorder, durable, onScraped);
   }
 
@@ -160,6 +171,7 @@ class Run {
     const endUs = this.#world.nowUs + this.#plan.settleUsMax;
     await this.#until(() => this.#load.idle, this.#plan.settleUsMax);
     this.#load.readBack(() => this.#world.nowUs >= endUs);
+    this.#load.finish(() => this.#world.nowUs >= endUs);
     await this.#until(() => this.#load.idle, this.#plan.settleUsMax + lastWordsUs);
     this.#world.after(1, 'look', () => this.#lookAtAll('settled'));
     await this.#pass(1);
@@ -204,8 +216,9 @@ class Run {
       digest: this.#world.digest(),
       events: this.#world.eventCount,
       virtualUs: this.#world.nowUs,
-      outcomes: countOutcomes(history),
+      outcomes: countOutcomes([...history, ...this.#load.transactions.history]),
       history,
+      transactions: this.#load.transactions.history,
       accounts: this.#witness?.accounts ?? [],
       struck: this.#faults.struck,
       unfinished: this.#unfinished,
@@ -234,8 +247,27 @@ class Run {
       ['INV26', () => checkExposition(this.#load.scrapes, this.#witness?.accounts ?? [])],
       ['INV32', () => checkFailures(this.#cluster.lives(), failures)],
     ];
-    const wanted = checks.filter(([invariant]) => this.#plan.floors[invariant] !== undefined);
-    return wanted.map(([, check]) => check());
+    const wanted = [...checks, ...this.#transactionChecks()].filter(
+      ([invariant]) => this.#plan.floors[invariant] !== undefined,
+    );
+    const reports = new Map<InvariantId, CheckReport>();
+    for (const [invariant, check] of wanted) {
+      const earlier = reports.get(invariant);
+      reports.set(invariant, earlier === undefined ? check() : joinReports(earlier, check()));
+    }
+    return [...reports.values()];
+  }
+
+  #transactionChecks(): readonly NamedCheck[] {
+    if (this.#steps === undefined) return [];
+    const { members } = this.#cluster;
+    return transactionChecks({
+      steps: this.#steps.steps,
+      history: this.#load.transactions.history,
+      finals: this.#load.finals,
+      accounts: this.#plan.structures.accounts,
+      lost: this.#cluster.names.filter((name) => !members.includes(name)),
+    });
   }
 
   /** Starts that nodes refused, and those on another node's disk. */
@@ -315,7 +347,7 @@ function namesOfLeaks(leaks: Leaks): readonly string[] {
   ];
 }
 
-function countOutcomes(history: History): OutcomeCounts {
+function countOutcomes(history: readonly { readonly outcome: Outcome }[]): OutcomeCounts {
   const counts = { ok: 0, fail: 0, unknown: 0 };
   for (const { outcome } of history) counts[outcome] += 1;
   return counts;

@@ -4,7 +4,7 @@
  */
 import type { InvariantId } from '../check/report.ts';
 import type { FaultKind } from '../plan/fault-kinds.ts';
-import type { NeedWord, PlanNode } from '../plan/plan.ts';
+import type { NeedWord, PlanNode, PlanStructures, PlanTransaction } from '../plan/plan.ts';
 
 /** A whole number drawn from `[least, most]`, both included. */
 export type Range = readonly [least: number, most: number];
@@ -36,6 +36,24 @@ export interface LoadShape {
   readonly garbage: Range;
   /** Looks at `/stats` and `/metrics`. */
   readonly scrapes: Range;
+  /** Left out: none. */
+  readonly transactions?: TransactionLoad;
+}
+
+/** Transactions, by clients of their own. */
+export interface TransactionLoad {
+  readonly clients: number;
+  readonly count: Range;
+  /** Wait between two transactions of one client, in microseconds. */
+  readonly thinkUs: Range;
+  readonly kinds: Weights<PlanTransaction['kind']>;
+  readonly structures: PlanStructures;
+  /** Lists and accounts that one transaction touches at most. */
+  readonly placesMax: number;
+  /** Of a hundred transactions, so many are told to abort; have a name of the client's; want the level DC_ONE. */
+  readonly forcedPercent: number;
+  readonly namedPercent: number;
+  readonly onePercent: number;
 }
 
 /** Faults of one kind that a seed may draw. */

@@ -144,6 +144,15 @@ export class Cluster {
     return true;
   }
 
+  /** FP10. A member dies for good. False: it is gone already. */
+  lose(name: string): boolean {
+    const seat = this.#seat(name);
+    if (seat.standing !== 'member') return false;
+    seat.standing = 'gone';
+    this.crash(name, 'keepAll', 'silent');
+    return true;
+  }
+
   #leave(seat: Seat): boolean {
     const { life } = seat;
     if (life?.node === undefined) return false;

@@ -143,7 +143,7 @@ export class Lab {
   }
 
   /** What a client reads under a key through a node, at that many replicas; undefined: no answer. */
-  async read(node: LabNode, key: string, r: 1 | 2 | 3 = 2): Promise<string | undefined> {
+  async read(node: LabNode, key: string, r: 1 | 2 | 3 | 'primary' = 2): Promise<string | undefined> {
     const reading = this.send(node, 'GET', `/buckets/${bucket}/keys/${key}?r=${r}`).then(
       (response) =>
         response.status === 200 ? response.body.toString() : response.status === 404 ? '' : undefined,

@@ -153,6 +153,21 @@ describe('transactions', () => {
     await expectValues('1');
   });
 
+  it('committed at DC_ONE are seen by reads of the primary at once, from whichever node', async () => {
+    room.world.network.slow(['n1'], ['n2', 'n3'], { minUs: 30_000, meanUs: 1, tailOneIn: 1000, tailUs: 1 });
+    for (const value of ['1', '2', '3']) {
+      const answer = await room.call('n1', 'POST', '/transactions', all(value, { consistency: 'DC_ONE' }));
+      expect(answer).toMatchObject({ status: 200, body: { outcome: 'committed' } });
+      for (const node of labNodes) {
+        for (const key of Object.values(keys)) expect(await room.read(node, key, 'primary')).toBe(value);
+      }
+    }
+    room.cluster.crash('n2', 'dropAll', 'reset');
+    await room.pass(3_000_000);
+    expect(await room.read('n1', keys.b, 'primary')).toBe(undefined);
+    expect(await room.read('n1', keys.b)).toBe('3');
+  });
+
   it('without their primary are refused before anything happens', async () => {
     room.cluster.crash('n2', 'dropAll', 'reset');
     await room.pass(3_000_000);

@@ -3,7 +3,7 @@
  * of objects is ignored, as Riak does; what this version cannot honour is refused, never ignored.
  */
 import { LockstepError } from '../../base/errors.ts';
-import type { Need } from '../../dispatch/requests.ts';
+import type { Need, ReadNeed } from '../../dispatch/requests.ts';
 import type { ReplicaTerms } from '../../dispatch/needs.ts';
 import { bucketReadNeed, bucketWriteNeed } from '../../dispatch/needs.ts';
 import type { BucketProperties } from '../../props/properties.ts';
@@ -34,7 +34,7 @@ export function parseObjectQuery(
 ): ObjectQuery {
   const nodeConfirms = quorum(query, 'node_confirms');
   const rw = quorum(query, 'rw');
-  const r = quorum(query, 'r');
+  const r = readQuorum(query);
   const w = quorum(query, 'w');
   const timeoutMs = timeoutOf(query);
   refuseUnsupported(query);
@@ -70,6 +70,11 @@ function quorum(query: URLSearchParams, name: string): Need {
     'BadRequest',
     `${name} query parameter must be an integer or one of the following words: ${words}`,
   );
+}
+
+/** Riak's words, and ours for the key's primary. */
+function readQuorum(query: URLSearchParams): ReadNeed {
+  return query.get('r') === 'primary' ? 'primary' : quorum(query, 'r');
 }
 
 /** Milliseconds that the client is willing to wait. Throws `BadRequest`. */

@@ -4,7 +4,7 @@ import type { ByteString } from '../../base/ids.ts';
 import { textOf } from '../../base/ids.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
 import { defaultType, objectKey } from '../../base/object-key.ts';
-import type { Need } from '../../dispatch/requests.ts';
+import type { Need, ReadNeed } from '../../dispatch/requests.ts';
 import type { KnowsType } from '../objects.ts';
 import { timeoutMsMax } from '../objects.ts';
 import { stringOf } from './contents.ts';
@@ -28,6 +28,10 @@ export function needOf(quorum: number | undefined): Need {
     default:
       return quorum;
   }
+}
+
+export function readNeedOf(quorum: number | undefined): ReadNeed {
+  return quorum === quorumWords.primary ? 'primary' : needOf(quorum);
 }
 
 /** Milliseconds; 0 stands for "not given", as clients send it. */

@@ -20,7 +20,7 @@ import type { BucketProperties } from '../../props/properties.ts';
 import { Patience, isDeleted, parseContext, readObject, writeTombstone } from '../objects.ts';
 import type { BucketCallDesk } from './bucket-calls.ts';
 import type { ObjectCall } from './calls.ts';
-import { RiakRefusal, needOf, timeoutOf } from './call-words.ts';
+import { RiakRefusal, needOf, readNeedOf, timeoutOf } from './call-words.ts';
 import { contentOf, contentsOf } from './contents.ts';
 import type { ListingDesk } from './listing-calls.ts';
 import type { RpbDelReq, RpbGetReq, RpbPutReq } from './schema.ts';
@@ -53,7 +53,7 @@ async function get(parts: PbcParts, key: ObjectKey, message: RpbGetReq): Promise
   checkCopies(parts.terms, message.n_val);
   const bucket = parts.buckets.of(key.type, key.bucket);
   const need = bucketReadNeed(parts.terms, bucket, {
-    r: needOf(message.r),
+    r: readNeedOf(message.r),
     pr: needOf(message.pr),
     nodeConfirms: needOf(message.node_confirms),
   });

@@ -131,6 +131,8 @@ export const quorumWords = {
   quorum: 0xfffffffd,
   all: 0xfffffffc,
   default: 0xfffffffb,
+  /** Ours, and only as `r`: the key's primary alone. */
+  primary: 0xfffffffa,
 } as const;
 
 /** One kind of message: its code and its codec. */

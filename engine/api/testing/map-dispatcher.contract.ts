@@ -9,7 +9,7 @@ import type {
   Dispatcher,
   GetRequest,
   GetResult,
-  Need,
+  ReadNeed,
   PutRequest,
   PutResult,
 } from '../../dispatch/requests.ts';
@@ -84,7 +84,7 @@ export class MapDispatcher implements Dispatcher {
     return this.#gates.length;
   }
 
-  async #pass(need: Need): Promise<void> {
+  async #pass(need: ReadNeed): Promise<void> {
     if (this.failure !== undefined) throw this.failure;
     if (typeof need === 'number' && need > replicaCount) {
       throw new LockstepError('BadRequest', `${need} replicas were asked for; there are ${replicaCount}`);

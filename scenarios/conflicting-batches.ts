@@ -1,0 +1,20 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { hotly, quietly, transactionInvariants, transactionSettings } from './shared.ts';
+
+export const conflictingBatches: Scenario = {
+  name: 'conflicting-batches',
+  story:
+    'many clients want the same few keys at once: some lose, none blocks another for good, the order is one',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: { ...quietly, transactions: hotly },
+  faults: [
+    { kind: 'FN1', count: [1, 4], forUs: [100_000, 2_000_000], always: true },
+    { kind: 'FN11', count: [0, 3] },
+    { kind: 'FP4', count: [0, 2], forUs: [100_000, 700_000] },
+  ],
+  stormMs: 4_000,
+  calmMs: 1_500,
+  settleMsMax: 30_000,
+  settings: transactionSettings,
+  invariants: transactionInvariants,
+};

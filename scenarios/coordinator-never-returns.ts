@@ -1,0 +1,26 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { quietly, transactionInvariants, transactionSettings, transfers } from './shared.ts';
+
+export const coordinatorNeverReturns: Scenario = {
+  name: 'coordinator-never-returns',
+  story:
+    'a node dies for good with transactions under way: the others end what one of them knows, the operator the rest',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: { ...quietly, transactions: transfers },
+  faults: [
+    {
+      kind: 'FP10',
+      count: [1, 1],
+      after: { event: 'xa.c.vote.recv', nth: [5, 40], delayUs: [0, 2_000] },
+      atUs: [500_000, 2_500_000],
+      always: true,
+    },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_000_000] },
+    { kind: 'FN11', count: [0, 3] },
+  ],
+  stormMs: 5_000,
+  calmMs: 1_500,
+  settleMsMax: 30_000,
+  settings: transactionSettings,
+  invariants: { ...transactionInvariants, INV3: 2, INV23: 2 },
+};

@@ -1,0 +1,36 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { quietly, transactionInvariants, transactionSettings, transfers } from './shared.ts';
+
+export const crashAfterDecision: Scenario = {
+  name: 'crash-after-decision',
+  story:
+    'coordinators die once the decision is durable, before or while branches hear of it: it goes forward only',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: { ...quietly, transactions: transfers },
+  faults: [
+    {
+      kind: 'FD6',
+      count: [2, 4],
+      forUs: [50_000, 1_000_000],
+      after: { event: 'xa.c.decision.synced', nth: [1, 20], delayUs: [0, 1_500] },
+      always: true,
+    },
+    {
+      kind: 'FP1',
+      count: [1, 3],
+      forUs: [50_000, 1_000_000],
+      after: { event: 'xa.c.commit.sent', nth: [1, 40], delayUs: [0, 1_500] },
+    },
+    {
+      kind: 'FD6',
+      count: [1, 2],
+      forUs: [50_000, 1_000_000],
+      after: { event: 'xa.c.decision.written', nth: [1, 20], delayUs: [0, 500] },
+    },
+  ],
+  stormMs: 4_000,
+  calmMs: 1_500,
+  settleMsMax: 30_000,
+  settings: transactionSettings,
+  invariants: transactionInvariants,
+};

@@ -1,0 +1,25 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { quietly, transactionInvariants, transactionSettings, transfers } from './shared.ts';
+
+export const forceAbort: Scenario = {
+  name: 'force-abort',
+  story: 'transactions that are told to abort prepare everywhere and leave nothing, whoever dies meanwhile',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: { ...quietly, transactions: { ...transfers, forcedPercent: 50 } },
+  faults: [
+    {
+      kind: 'FP1',
+      count: [1, 3],
+      forUs: [50_000, 800_000],
+      after: { event: 'xa.c.vote.recv', nth: [1, 40], delayUs: [0, 1_500] },
+      always: true,
+    },
+    { kind: 'FD6', count: [0, 2], forUs: [50_000, 800_000] },
+    { kind: 'FN8', count: [0, 2], forUs: [100_000, 1_000_000], sideMax: 1 },
+  ],
+  stormMs: 4_000,
+  calmMs: 1_500,
+  settleMsMax: 30_000,
+  settings: transactionSettings,
+  invariants: transactionInvariants,
+};

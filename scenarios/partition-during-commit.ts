@@ -1,0 +1,32 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { quietly, transactionInvariants, transactionSettings, transfers } from './shared.ts';
+
+export const partitionDuringCommit: Scenario = {
+  name: 'partition-during-commit',
+  story: 'a node is cut off just as a decision falls: branches that voted wait for it and guess nothing',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: { ...quietly, transactions: transfers },
+  faults: [
+    {
+      kind: 'FN8',
+      count: [2, 5],
+      forUs: [200_000, 1_500_000],
+      sideMax: 1,
+      after: { event: 'xa.c.decision.synced', nth: [1, 25], delayUs: [0, 500] },
+      always: true,
+    },
+    {
+      kind: 'FN9',
+      count: [1, 3],
+      forUs: [200_000, 1_500_000],
+      sideMax: 1,
+      after: { event: 'xa.p.vote.sent', nth: [1, 25], delayUs: [0, 500] },
+    },
+    { kind: 'FN11', count: [0, 4] },
+  ],
+  stormMs: 4_000,
+  calmMs: 1_500,
+  settleMsMax: 30_000,
+  settings: transactionSettings,
+  invariants: transactionInvariants,
+};

@@ -1,0 +1,27 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { quietly, transactionInvariants, transactionSettings, transfers } from './shared.ts';
+
+export const transactions: Scenario = {
+  name: 'transactions',
+  story:
+    'transactions of every kind under everything that may go wrong: whole or not there, in one order, once',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: { ...quietly, transactions: transfers },
+  faults: [
+    { kind: 'FP1', count: [1, 3], forUs: [50_000, 1_000_000] },
+    { kind: 'FD6', count: [1, 3], forUs: [50_000, 1_000_000] },
+    { kind: 'FD7', count: [0, 2], forUs: [50_000, 700_000] },
+    { kind: 'FD4', count: [1, 1], forUs: [50_000, 700_000], params: { oneIn: [1, 5] } },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_000_000] },
+    { kind: 'FN8', count: [1, 3], forUs: [100_000, 1_500_000], sideMax: 1 },
+    { kind: 'FN9', count: [1, 2], forUs: [100_000, 1_000_000], sideMax: 1 },
+    { kind: 'FN11', count: [0, 4] },
+    { kind: 'FP4', count: [1, 3], forUs: [100_000, 1_500_000] },
+    { kind: 'FP7', count: [0, 2], forUs: [10_000, 800_000] },
+  ],
+  stormMs: 4_000,
+  calmMs: 1_500,
+  settleMsMax: 30_000,
+  settings: transactionSettings,
+  invariants: transactionInvariants,
+};

@@ -1,0 +1,31 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { quietly, transactionInvariants, transactionSettings, transfers } from './shared.ts';
+
+export const zombieCoordinator: Scenario = {
+  name: 'zombie-coordinator',
+  story: 'a coordinator stands still at its decision and goes on when the others have long asked about it',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: { ...quietly, transactions: transfers },
+  faults: [
+    {
+      kind: 'FP4',
+      count: [2, 4],
+      forUs: [700_000, 2_500_000],
+      after: { event: 'xa.c.vote.recv', nth: [1, 40], delayUs: [0, 600] },
+      always: true,
+    },
+    {
+      kind: 'FP4',
+      count: [1, 3],
+      forUs: [700_000, 2_500_000],
+      after: { event: 'xa.c.decision.written', nth: [1, 20], delayUs: [0, 400] },
+    },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
+    { kind: 'FP1', count: [0, 2], forUs: [50_000, 800_000] },
+  ],
+  stormMs: 5_000,
+  calmMs: 1_500,
+  settleMsMax: 30_000,
+  settings: transactionSettings,
+  invariants: transactionInvariants,
+};

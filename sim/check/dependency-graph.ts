@@ -1,0 +1,121 @@
+/**
+ * Cycles of dependencies between transactions, each named by the weakest kinds of edges that make it (Adya, Liskov,
+ * O'Neil, "Generalized Isolation Level Definitions", 2000; the names of Elle). Per name one cycle is reported, as short
+ * as a search from one of its edges finds. Pure, and the same for the same history.
+ */
+export interface Edge {
+  readonly kind: 'ww' | 'wr' | 'rw' | 'realtime';
+  readonly from: number;
+  readonly to: number;
+  /** The list that it is about; '' for the order in time. */
+  readonly key: string;
+}
+
+export interface Timed {
+  readonly id: number;
+  readonly invokedUs: number;
+  readonly completedUs: number | undefined;
+  readonly outcome: string;
+}
+
+export interface Cycle {
+  /** `G0`, `G1c`, `G-single`, `G2`, and these with `-realtime`. */
+  readonly name: string;
+  /** Transactions in order; the last leads to the first. */
+  readonly path: readonly number[];
+  /** The edge that leaves each. */
+  readonly edges: readonly Edge[];
+}
+
+type Kinds = readonly Edge['kind'][];
+
+const base: readonly (readonly [name: string, begins: Edge['kind'], along: Kinds])[] = [
+  ['G0', 'ww', ['ww']],
+  ['G1c', 'wr', ['ww', 'wr']],
+  ['G-single', 'rw', ['ww', 'wr']],
+  ['G2', 'rw', ['ww', 'wr', 'rw']],
+];
+
+/** The first cycle of each name; a cycle is not reported again under a weaker one's longer name. */
+export function findCycles(edges: readonly Edge[], transactions: readonly Timed[]): readonly Cycle[] {
+  const plain = cyclesOf(edges, []);
+  if (plain.length > 0) return plain;
+  return cyclesOf(edges, realtimeEdges(transactions)).map((cycle) => ({
+    ...cycle,
+    name: `${cycle.name}-realtime`,
+  }));
+}
+
+function cyclesOf(edges: readonly Edge[], realtime: readonly Edge[]): readonly Cycle[] {
+  const cycles: Cycle[] = [];
+  for (const [name, begins, along] of base) {
+    const usable = [...edges.filter(({ kind }) => along.includes(kind)), ...realtime];
+    const out = byStart(usable);
+    for (const edge of edges) {
+      if (edge.kind !== begins) continue;
+      const back = shortestPath(out, edge.to, edge.from);
+      if (back === undefined) continue;
+      const loop = [edge, ...back];
+      // The order in time alone is no dependency: steps through it are left out of what is told.
+      const told = loop.filter(({ from }) => from >= 0);
+      cycles.push({ name, path: told.map(({ from }) => from), edges: told });
+      return cycles;
+    }
+  }
+  return cycles;
+}
+
+/**
+ * Who ended before another began. Not every pair: each ending leads to a point in time (a negative number), each point
+ * to the next one, and each point to those that begin after it.
+ */
+function realtimeEdges(transactions: readonly Timed[]): readonly Edge[] {
+  const ended = transactions.filter(({ outcome }) => outcome === 'ok');
+  const ends = [...new Set(ended.map(({ completedUs }) => completedUs ?? 0))].sort(
+    (left, right) => left - right,
+  );
+  const pointOf = new Map(ends.map((atUs, index) => [atUs, -1 - index]));
+  const edge = (from: number, to: number): Edge => ({ kind: 'realtime', from, to, key: '' });
+  const edges = ends.slice(1).map((_, index) => edge(-1 - index, -2 - index));
+  for (const { id, completedUs } of ended) edges.push(edge(id, pointOf.get(completedUs ?? 0) ?? -1));
+  for (const { id, invokedUs } of transactions) {
+    const before = ends.findLastIndex((atUs) => atUs < invokedUs);
+    if (before >= 0) edges.push(edge(-1 - before, id));
+  }
+  return edges;
+}
+
+function byStart(edges: readonly Edge[]): ReadonlyMap<number, readonly Edge[]> {
+  const out = new Map<number, Edge[]>();
+  for (const edge of edges) {
+    const known = out.get(edge.from);
+    if (known === undefined) out.set(edge.from, [edge]);
+    else known.push(edge);
+  }
+  return out;
+}
+
+/** Edges from one to the other, as few as can be; undefined when none lead there. */
+function shortestPath(
+  out: ReadonlyMap<number, readonly Edge[]>,
+  from: number,
+  to: number,
+): readonly Edge[] | undefined {
+  const cameBy = new Map<number, Edge | undefined>([[from, undefined]]);
+  const queue = [from];
+  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+    if (next === to) return walkBack(cameBy, to);
+    for (const edge of out.get(next) ?? []) {
+      if (cameBy.has(edge.to)) continue;
+      cameBy.set(edge.to, edge);
+      queue.push(edge.to);
+    }
+  }
+  return undefined;
+}
+
+function walkBack(cameBy: ReadonlyMap<number, Edge | undefined>, to: number): readonly Edge[] {
+  const path: Edge[] = [];
+  for (let edge = cameBy.get(to); edge !== undefined; edge = cameBy.get(edge.from)) path.unshift(edge);
+  return path;
+}

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+
+import type { SeenKey, TransactionHistory, TransactionRecord } from '../history/transactions.ts';
+import { checkIsolation } from './isolation.ts';
+
+/** `#id` reads what it names and appends its own numbers to the lists in `appends`. */
+interface Told {
+  readonly reads?: Readonly<Record<string, readonly number[]>>;
+  readonly appends?: readonly string[];
+  readonly outcome?: TransactionRecord['outcome'];
+  readonly atUs?: readonly [invoked: number, completed: number];
+}
+
+function historyOf(...told: readonly Told[]): TransactionHistory {
+  return told.map(({ reads = {}, appends = [], outcome = 'ok', atUs = [0, 1000] }, id) => {
+    const seen: SeenKey[] = Object.entries(reads).map(([key, list]) => ({
+      key: `lists/${key}`,
+      value: { tag: '', balance: undefined, list },
+    }));
+    return {
+      ...{ id, planned: '', client: 'x0', kind: 'append', forced: false, validated: true, node: 'n1' },
+      ...{ need: 1, reason: '', clientId: '', xids: [], final: false, outcome },
+      reads: seen,
+      writes: appends.map((key) => ({ key: `lists/${key}`, value: undefined, durableCopies: undefined })),
+      invokedUs: atUs[0],
+      completedUs: atUs[1],
+    };
+  });
+}
+
+function anomaliesOf(...told: readonly Told[]): readonly string[] {
+  return checkIsolation(historyOf(...told), new Set()).reasons.map((reason) => reason.split(':')[0] ?? '');
+}
+
+describe('isolation', () => {
+  it('holds for transactions one after the other, and for those that do not meet', () => {
+    const first = { reads: { a: [] }, appends: ['a'] };
+    const second = { reads: { a: [0] }, appends: ['a'] };
+    expect(anomaliesOf(first, second, { reads: { a: [0, 10], b: [] } })).toEqual([]);
+  });
+
+  it('knows a read that is no beginning of another', () => {
+    const told = [{ appends: ['a'] }, { appends: ['a'] }, { reads: { a: [0, 10] } }, { reads: { a: [10] } }];
+    expect(anomaliesOf(...told)).toContain('incompatible order');
+  });
+
+  it('knows a read of what was aborted, and of half of what was appended', () => {
+    expect(anomaliesOf({ outcome: 'fail' }, { reads: { a: [0] } })).toEqual(['G1a']);
+    expect(anomaliesOf({}, { reads: { a: [0] } }, { reads: { a: [0, 1] } })).toEqual(['G1b']);
+  });
+
+  it('knows writes in opposite orders', () => {
+    const told = [{}, {}, { reads: { a: [0, 10], b: [10, 0] } }];
+    expect(anomaliesOf(...told)).toContain('G0');
+  });
+
+  it('knows two that have read each other', () => {
+    const told = [{ reads: { b: [10] } }, { reads: { a: [0] } }];
+    expect(anomaliesOf(...told)).toEqual(['G1c']);
+  });
+
+  it('knows one half of a transaction seen and the other not', () => {
+    const told = [{ reads: { a: [], b: [] } }, { reads: { a: [0], b: [] } }, { reads: { b: [0] } }];
+    expect(anomaliesOf(...told)).toEqual(['G-single']);
+  });
+
+  it('knows two that have missed each other', () => {
+    const told = [
+      { reads: { a: [], b: [] }, appends: ['b'] },
+      { reads: { a: [], b: [] }, appends: ['a'] },
+      { reads: { a: [10], b: [0] } },
+    ];
+    expect(anomaliesOf(...told)).toEqual(['G2']);
+  });
+
+  it('knows a read of yesterday', () => {
+    const told: readonly Told[] = [
+      { reads: { a: [] }, atUs: [0, 100] },
+      { reads: { a: [] }, atUs: [200, 300] },
+      { reads: { a: [0] }, atUs: [400, 500] },
+    ];
+    expect(anomaliesOf(...told)).toEqual(['G-single-realtime']);
+    expect(anomaliesOf(...told.map((one) => ({ ...one, atUs: [0, 500] as const })))).toEqual([]);
+  });
+
+  it('counts a transaction of unknown outcome once somebody has seen it', () => {
+    const told: readonly Told[] = [
+      { reads: { a: [], b: [] }, outcome: 'unknown' },
+      { reads: { a: [0], b: [] } },
+      { reads: { b: [0] } },
+    ];
+    expect(anomaliesOf(...told)).toEqual(['G-single']);
+    expect(anomaliesOf({ reads: { a: [], b: [] }, outcome: 'unknown' }, { reads: { a: [], b: [] } })).toEqual(
+      [],
+    );
+  });
+});

@@ -1,0 +1,125 @@
+/**
+ * The other half of INV1: what the keys hold in the end. The sum of all accounts is what it was, both lists of a pair are
+ * equal, the three keys of a triple hold one transaction's value (or none does), whatever a committed transaction
+ * appended is there, and nothing that was aborted is; nobody was told that a transaction committed which it had told to
+ * abort. Skipped: keys that could not be read, and keys of transactions that an operator decided.
+ */
+import type {
+  SeenKey,
+  TransactionHistory,
+  TransactionRecord,
+  TransactionValue,
+} from '../history/transactions.ts';
+import { describeTransaction } from '../history/transactions.ts';
+import type { CheckReport } from './report.ts';
+import { Tally } from './report.ts';
+
+type Finals = ReadonlyMap<string, TransactionValue | undefined>;
+
+export function checkTransactionValues(
+  history: TransactionHistory,
+  accounts: number,
+  firstBalance: number,
+  tainted: ReadonlySet<string>,
+): CheckReport {
+  const tally = new Tally('INV1');
+  const finals = finalsOf(history, tainted);
+  const atUs = Math.max(0, ...history.map(({ invokedUs }) => invokedUs));
+  checkTotal(finals, accounts, firstBalance, atUs, tally);
+  checkTogether(finals, 'twins/', atUs, tally, (value) => (value?.list ?? []).join(' '));
+  checkTogether(finals, 'triples/', atUs, tally, (value) => transactionIn(value?.tag ?? ''));
+  const byTag = new Map(
+    history.flatMap((record) => record.writes.map(({ value }) => [value?.tag ?? '', record])),
+  );
+  for (const [key, value] of finals) {
+    if (value === undefined) continue;
+    const writer = byTag.get(value.tag);
+    tally.compare(writer !== undefined && writer.outcome !== 'fail', atUs, () => {
+      const who = writer === undefined ? 'nobody wrote' : `was aborted: ${describeTransaction(writer)}`;
+      return `${key} holds ${value.tag}, which ${who}`;
+    });
+  }
+  for (const record of history) {
+    if (record.forced)
+      tally.compare(
+        record.outcome !== 'ok',
+        record.completedUs ?? 0,
+        () => `${describeTransaction(record)}, told to abort`,
+      );
+    if (record.outcome === 'ok') checkKept(record, finals, tally);
+  }
+  return tally.report();
+}
+
+/** Numbers are appended and never taken away. */
+function checkKept(record: TransactionRecord, finals: Finals, tally: Tally): void {
+  for (const { key, value } of record.writes) {
+    const list = value?.list;
+    if (list === undefined) continue;
+    const final = finals.get(key);
+    if (!finals.has(key)) {
+      tally.skip();
+      continue;
+    }
+    const kept = list.every((element, index) => final?.list?.[index] === element);
+    tally.compare(kept, record.completedUs ?? 0, () => {
+      return `${describeTransaction(record)} made ${key} ${list.join(' ')}, and it ends as ${final?.list?.join(' ') ?? 'nothing'}`;
+    });
+  }
+}
+
+function checkTotal(
+  finals: Finals,
+  accounts: number,
+  firstBalance: number,
+  atUs: number,
+  tally: Tally,
+): void {
+  if (accounts === 0) return;
+  const held = [...finals].filter(([key]) => key.startsWith('bank/'));
+  if (held.length < accounts) {
+    tally.skip();
+    return;
+  }
+  const total = held.reduce((sum, [, value]) => sum + (value?.balance ?? firstBalance), 0);
+  const balances = held.map(([key, value]) => `${key}=${value?.balance ?? firstBalance}`).join(' ');
+  tally.compare(total === accounts * firstBalance, atUs, () => {
+    return `the accounts hold ${total}, not ${accounts * firstBalance}: ${balances}`;
+  });
+}
+
+/** The keys of one pair or triple say the same; their names differ behind the dot. */
+function checkTogether(
+  finals: Finals,
+  bucket: string,
+  atUs: number,
+  tally: Tally,
+  shown: (value: TransactionValue | undefined) => string,
+): void {
+  const groups = new Map<string, string[]>();
+  for (const [key, value] of finals) {
+    if (!key.startsWith(bucket)) continue;
+    const group = key.slice(0, key.indexOf('.'));
+    groups.set(group, [...(groups.get(group) ?? []), `${key}=«${shown(value)}»`]);
+  }
+  for (const [group, held] of groups) {
+    const distinct = new Set(held.map((text) => text.slice(text.indexOf('='))));
+    tally.compare(distinct.size === 1, atUs, () => `${group} is torn: ${held.join(' ')}`);
+  }
+}
+
+/** `«w:x1:t12.0»` -> `x1:t12`: all keys of one transaction's stamp have tags that begin alike. */
+function transactionIn(tag: string): string {
+  return tag.replace(/[.]\d+»$/, '');
+}
+
+/** What each key held in the last read after the calm. */
+function finalsOf(history: TransactionHistory, tainted: ReadonlySet<string>): Finals {
+  const finals = new Map<string, TransactionValue | undefined>();
+  const seen = (read: SeenKey): void => void finals.set(read.key, read.value);
+  for (const record of history) {
+    if (!record.final || record.kind !== 'look' || record.outcome !== 'ok') continue;
+    record.reads.filter(({ key }) => !tainted.has(key)).forEach(seen);
+  }
+  return finals;
+}

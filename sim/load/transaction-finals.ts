@@ -1,0 +1,125 @@
+/**
+ * Transactions after the calm: an operator resolves what waits for a coordinator that died for good; then every node is
+ * asked until it is in doubt of nothing, each coordinates one more transaction over all primaries, every key is read,
+ * and coordinators are asked once more what became of what they answered.
+ */
+import type { LockInDoubt } from '../../engine/api/pbc/transaction-schema.ts';
+import { bufferOf } from '../../engine/base/ids.ts';
+import { sleep } from '../../engine/io/clock.ts';
+import type { Io } from '../../engine/io/io.ts';
+import type { LivenessRecord } from '../check/liveness.ts';
+import type { Dangling, HeardOutcome } from '../check/transactions.ts';
+import type { TransactionHistory } from '../history/transactions.ts';
+import type { TransactionClient } from './transaction-client.ts';
+import type { TransactionKeys } from './transaction-keys.ts';
+
+export interface FinalsSetup {
+  readonly client: TransactionClient;
+  readonly io: Io;
+  readonly keys: TransactionKeys;
+  /** Nodes that live. */
+  readonly members: readonly string[];
+  /** Nodes that died for good. */
+  readonly lost: readonly string[];
+  readonly nowUs: () => number;
+  readonly stopped: () => boolean;
+}
+
+export interface Finals {
+  readonly dangling: readonly Dangling[];
+  readonly liveness: readonly LivenessRecord[];
+  readonly heard: readonly HeardOutcome[];
+}
+
+const retryUs = 200_000;
+/** Outcomes asked for a second time. */
+const askedMax = 40;
+
+export async function finishTransactions(setup: FinalsSetup, history: TransactionHistory): Promise<Finals> {
+  const dangling: Dangling[] = [];
+  const liveness: LivenessRecord[] = [];
+  for (const node of setup.members) dangling.push(await untilCertain(setup, node));
+  // A key whose primary is gone can be in no transaction.
+  const able = setup.lost.length === 0 ? setup.members : [];
+  for (const node of able) liveness.push(await untilCommitted(setup, node));
+  for (const key of setup.keys.all) {
+    while (!(await setup.client.readFinally(key)) && !setup.stopped()) await sleep(setup.io.clock, retryUs);
+  }
+  const heard = await askAgain(setup, history);
+  setup.client.close();
+  return { dangling, liveness, heard };
+}
+
+/** What the node is in doubt of, once that is nothing or time is up. */
+async function untilCertain(setup: FinalsSetup, node: string): Promise<Dangling> {
+  for (;;) {
+    const entries = await inDoubtAt(setup, node);
+    const open = entries?.filter((entry) => !isExcused(setup, entry));
+    if (open !== undefined) await resolveOrphans(setup, node, open);
+    if (open?.length === 0 || setup.stopped()) {
+      return {
+        node,
+        atUs: setup.nowUs(),
+        xids: open?.map(({ transaction_id: xid, state }) => `${text(xid)} ${text(state)}`),
+      };
+    }
+    await sleep(setup.io.clock, retryUs);
+  }
+}
+
+async function inDoubtAt({ client }: FinalsSetup, node: string): Promise<readonly LockInDoubt[] | undefined> {
+  const exchange = await client.ask(node, { kind: 'transactionList' });
+  if (exchange.kind === 'lost' || exchange.reply.kind !== 'inDoubt') return undefined;
+  return exchange.reply.message.transactions ?? [];
+}
+
+/** Nobody can end it: a decision that a dead branch will never acknowledge; an operator's that nobody can confirm. */
+function isExcused({ lost }: FinalsSetup, { role, state, coordinator, branches = [] }: LockInDoubt): boolean {
+  if (text(role) === 'coordinator') return branches.some((node) => lost.includes(text(node)));
+  return lost.includes(text(coordinator)) && text(state).startsWith('heuristic');
+}
+
+async function resolveOrphans(
+  { client, lost }: FinalsSetup,
+  node: string,
+  entries: readonly LockInDoubt[],
+): Promise<void> {
+  for (const { transaction_id: xid, coordinator, state } of entries) {
+    if (!lost.includes(text(coordinator)) || text(state) !== 'prepared') continue;
+    const message = { transaction_id: xid, heuristic: Buffer.from('rollback') };
+    await client.ask(node, { kind: 'transactionResolve', message });
+  }
+}
+
+async function untilCommitted(setup: FinalsSetup, node: string): Promise<LivenessRecord> {
+  const sinceUs = setup.nowUs();
+  for (;;) {
+    const committed = await setup.client.probe(node);
+    if (committed || setup.stopped()) return { node, sinceUs, atUs: setup.nowUs(), committed };
+    await sleep(setup.io.clock, retryUs);
+  }
+}
+
+async function askAgain(
+  { client, members, nowUs }: FinalsSetup,
+  history: TransactionHistory,
+): Promise<readonly HeardOutcome[]> {
+  const heard: HeardOutcome[] = [];
+  const names = history.flatMap(({ xids }) => xids.map((answer) => answer.split(' ')[0] ?? ''));
+  for (const xid of names.slice(-askedMax)) {
+    const coordinator = xid.replace(/-[0-9a-f]{12}-\d+$/, '');
+    if (!members.includes(coordinator)) continue;
+    const exchange = await client.ask(coordinator, {
+      kind: 'transactionGet',
+      message: { transaction_id: Buffer.from(xid) },
+    });
+    if (exchange.kind === 'lost' || exchange.reply.kind !== 'transacted') continue;
+    const outcome = text(exchange.reply.message.outcome);
+    if (outcome === 'committed' || outcome === 'aborted') heard.push({ atUs: nowUs(), xid, outcome });
+  }
+  return heard;
+}
+
+function text(bytes: Uint8Array): string {
+  return bufferOf(bytes).toString('latin1');
+}

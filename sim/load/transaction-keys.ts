@@ -1,0 +1,72 @@
+/**
+ * The keys that transactions work on: accounts, lists, pairs and triples, and one key for each node's probe. The keys of
+ * a pair or triple have different primaries where the cluster has enough nodes, so that its transactions have branches.
+ */
+import { present } from '../../engine/base/assert.ts';
+import { byteStringOf } from '../../engine/base/ids.ts';
+import type { Ring } from '../../engine/ring/ring.ts';
+import { routeToken } from '../../engine/ring/token.ts';
+import type { PlanStructures } from '../plan/plan.ts';
+import type { KeyPlace } from './client.ts';
+
+/** One key, in the words of messages, and where the cluster keeps it. */
+export interface TransactionKey {
+  /** `lists/l3`. */
+  readonly name: string;
+  readonly place: KeyPlace;
+  /** The node where its transactions prepare. */
+  readonly primary: string;
+  /** Every node that holds a copy. */
+  readonly holders: readonly string[];
+}
+
+export class TransactionKeys {
+  readonly accounts: readonly TransactionKey[];
+  readonly lists: readonly TransactionKey[];
+  readonly twins: readonly (readonly TransactionKey[])[];
+  readonly triples: readonly (readonly TransactionKey[])[];
+  /** One per primary. */
+  readonly probes: readonly TransactionKey[];
+  readonly #ring: Ring;
+
+  constructor(ring: Ring, nodes: readonly string[], { accounts, lists, twins, triples }: PlanStructures) {
+    this.#ring = ring;
+    this.accounts = numbered(accounts, (index) => this.#key('bank', `a${index}`));
+    this.lists = numbered(lists, (index) => this.#key('lists', `l${index}`));
+    this.twins = numbered(twins, (index) => this.#apart('twins', `w${index}`, 2));
+    this.triples = numbered(triples, (index) => this.#apart('triples', `s${index}`, 3));
+    this.probes = this.#apart('probes', 'p', nodes.length);
+  }
+
+  /** Every key that holds something in the end, the probes apart. */
+  get all(): readonly TransactionKey[] {
+    return [...this.accounts, ...this.lists, ...this.twins.flat(), ...this.triples.flat()];
+  }
+
+  /** Keys with different primaries, for as long as there are any. */
+  #apart(bucket: string, stem: string, count: number): readonly TransactionKey[] {
+    const keys: TransactionKey[] = [];
+    for (let salt = 0; keys.length < count; salt++) {
+      const key = this.#key(bucket, `${stem}.${salt}`);
+      const taken = keys.some(({ primary }) => primary === key.primary);
+      if (!taken || salt > saltMax) keys.push(key);
+    }
+    return keys;
+  }
+
+  #key(bucket: string, key: string): TransactionKey {
+    const placement = this.#ring.placement(routeToken('STD', byteStringOf(bucket), byteStringOf(key)));
+    return {
+      name: `${bucket}/${key}`,
+      place: { type: Buffer.from('default'), bucket: Buffer.from(bucket), key: Buffer.from(key) },
+      primary: present(placement[0], 'a primary').node,
+      holders: placement.map(({ node }) => node),
+    };
+  }
+}
+
+const saltMax = 200;
+
+function numbered<T>(count: number, make: (index: number) => T): readonly T[] {
+  return Array.from({ length: count }, (_, index) => make(index));
+}

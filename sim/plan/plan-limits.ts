@@ -1,0 +1,15 @@
+/** Limits of a plan; what exceeds them is refused. */
+export const planLimits = {
+  fileBytesMax: 64 * 1024 * 1024,
+  nodesMax: 64,
+  clientsMax: 256,
+  keysMax: 100_000,
+  operationsMax: 1_000_000,
+  faultsMax: 10_000,
+  garbageMax: 10_000,
+  scrapesMax: 10_000,
+  valueBytesMax: 1024 * 1024,
+  settingsMax: 200,
+  /** A day of virtual time. */
+  durationUsMax: 86_400_000_000,
+} as const;

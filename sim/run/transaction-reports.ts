@@ -1,0 +1,72 @@
+/** What the checks of transactions say of a run. */
+import { checkIsolation } from '../check/isolation.ts';
+import { checkLiveness } from '../check/liveness.ts';
+import type { CheckReport, InvariantId } from '../check/report.ts';
+import { joinReports } from '../check/report.ts';
+import { checkTransactionDurability } from '../check/transaction-durability.ts';
+import { checkTransactionValues } from '../check/transaction-values.ts';
+import type { HeardOutcome, TransactionStep } from '../check/transactions.ts';
+import {
+  checkAtomicity,
+  checkLocks,
+  checkNothingDangles,
+  checkOnce,
+  checkStability,
+  decidedByHand,
+  keysOf,
+} from '../check/transactions.ts';
+import type { TransactionHistory } from '../history/transactions.ts';
+import { answerTimeoutUs } from '../load/load.ts';
+import { attemptsMax, firstBalance } from '../load/transaction-client.ts';
+import type { Finals } from '../load/transaction-finals.ts';
+
+/** Attempts, reads before them, and what lies between. */
+const answerUsMax = (attemptsMax + 4) * 2 * answerTimeoutUs;
+
+export interface TransactionEvidence {
+  readonly steps: readonly TransactionStep[];
+  readonly history: TransactionHistory;
+  readonly finals: Finals;
+  readonly accounts: number;
+  /** Nodes that died for good. */
+  readonly lost: readonly string[];
+}
+
+export type NamedCheck = readonly [InvariantId, () => CheckReport];
+
+export function transactionChecks({
+  steps,
+  history,
+  finals,
+  accounts,
+  lost,
+}: TransactionEvidence): readonly NamedCheck[] {
+  const tainted = keysOf(steps, decidedByHand(steps));
+  return [
+    [
+      'INV1',
+      () =>
+        joinReports(
+          checkAtomicity(steps, lost),
+          checkTransactionValues(history, accounts, firstBalance, tainted),
+        ),
+    ],
+    ['INV2', () => checkStability(steps, [...heardIn(history), ...finals.heard])],
+    ['INV3', () => checkNothingDangles(finals.dangling)],
+    ['INV5', () => checkTransactionDurability(steps, history)],
+    ['INV6', () => checkIsolation(history, tainted)],
+    ['INV7', () => checkLocks(steps)],
+    ['INV8', () => checkOnce(steps)],
+    ['INV22', () => checkLiveness(finals.liveness, history, answerUsMax)],
+  ];
+}
+
+function heardIn(history: TransactionHistory): readonly HeardOutcome[] {
+  return history.flatMap(({ xids, completedUs, invokedUs }) =>
+    xids.map((answer) => {
+      const [xid = '', word] = answer.split(' ');
+      const outcome = word === 'committed' || word === 'aborted' ? word : 'unknown';
+      return { atUs: completedUs ?? invokedUs, xid, outcome } as const;
+    }),
+  );
+}

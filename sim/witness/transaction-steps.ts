@@ -1,0 +1,55 @@
+/**
+ * The named steps of transactions as they happen, each with what the world knows of the disk at that moment: whether
+ * the record that the step relies on is certainly there. It looks for names in durable bytes, not into their form.
+ */
+import { branchSteps, coordinatorSteps } from '../../engine/xa/steps.ts';
+import type { TransactionStep } from '../check/transactions.ts';
+import type { Cluster } from '../world/cluster.ts';
+import type { TraceEvent } from '../world/trace.ts';
+import type { World } from '../world/world.ts';
+
+/** Decisions of operators are no steps of the protocol; the checks leave such branches out. */
+const beside = ['branch.decided', 'branch.mixed'];
+
+/** What a step relies on: the record of a branch before its vote, of the decision before the first commit. */
+const reliance: Readonly<Record<string, string>> = {
+  'p.vote.sent': 'xa.branch',
+  'c.commit.sent': 'xa.decision',
+};
+const buckets = Object.values(reliance);
+const xidBytesMax = 100;
+const xidForm = /^[A-Za-z0-9_.-]{1,64}-[0-9a-f]{12}-[0-9]{1,16}/;
+
+export class TransactionSteps {
+  readonly steps: TransactionStep[] = [];
+  /** `n1 xa.branch n2-…`: records that lie durably on a node's disk. */
+  readonly #durable = new Set<string>();
+
+  constructor(world: World, cluster: Cluster) {
+    for (const step of [...coordinatorSteps, ...branchSteps, ...beside]) {
+      world.trace.on(`xa.${step}`, (event) => this.#happened(step, event));
+    }
+    for (const name of cluster.names) {
+      cluster.host(name).disk.onDurable(({ image, from, to }) => this.#becameDurable(name, image, from, to));
+    }
+  }
+
+  #happened(step: string, { atUs, host, fields }: TraceEvent): void {
+    const xid = String(fields['xid']);
+    const bucket = reliance[step];
+    const durable = bucket === undefined ? {} : { durable: this.#durable.has(`${host} ${bucket} ${xid}`) };
+    this.steps.push({ atUs, node: host, step, xid, fields: { ...fields, ...durable } });
+  }
+
+  #becameDurable(node: string, image: Buffer, from: number, to: number): void {
+    // A name may lie across the edges of the run.
+    const bytes = image.subarray(Math.max(0, from - xidBytesMax), Math.min(image.length, to + xidBytesMax));
+    for (const bucket of buckets) {
+      for (let at = bytes.indexOf(bucket); at >= 0; at = bytes.indexOf(bucket, at + 1)) {
+        const begin = at + bucket.length;
+        const [xid] = xidForm.exec(bytes.toString('latin1', begin, begin + xidBytesMax)) ?? [];
+        if (xid !== undefined) this.#durable.add(`${node} ${bucket} ${xid}`);
+      }
+    }
+  }
+}
