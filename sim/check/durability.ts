@@ -135,8 +135,18 @@ function isBefore(write: WriteOperation, read: ReadOperation): boolean {
   return write.completedUs !== undefined && write.completedUs < read.invokedUs;
 }
 
+/** The write, or something that is not older, is shown. */
+export function isKept(
+  write: WriteOperation,
+  read: ReadOperation,
+  writes: readonly WriteOperation[],
+  causality: Causality,
+): boolean {
+  return judge(write, read, writes, causality) === 'kept';
+}
+
 /** Any replicas that answered the read and any that kept the write have one in common. */
-function mustMeet(write: WriteOperation, read: ReadOperation, atlas: Atlas): boolean {
+export function mustMeet(write: WriteOperation, read: ReadOperation, atlas: Atlas): boolean {
   if (write.datacenter !== read.datacenter) return false;
   const lost = atlas.lostBetween(write.invokedUs, read.completedUs ?? read.invokedUs);
   // One copy that was kept has been brought to the others by then.

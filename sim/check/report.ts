@@ -5,17 +5,22 @@
 
 /** Invariants by their number in the catalogue (sim/README.md lists those that exist). */
 export const invariantIds = [
-  ...(['INV1', 'INV2', 'INV3', 'INV4', 'INV5', 'INV6', 'INV7', 'INV8'] as const),
+  ...(['INV1', 'INV2', 'INV3', 'INV4', 'INV5', 'INV6', 'INV7', 'INV8', 'INV9'] as const),
   ...([
     'INV10',
     'INV13',
     'INV16',
     'INV17',
+    'INV18',
+    'INV19',
+    'INV20',
+    'INV21',
     'INV22',
     'INV23',
     'INV24',
     'INV25',
     'INV26',
+    'INV27',
     'INV29',
     'INV32',
   ] as const),

@@ -4,6 +4,7 @@
  */
 import { present } from '../../engine/base/assert.ts';
 import { snapshotPath } from '../../engine/aae/snapshot.ts';
+import type { Trouble } from '../check/failure-detector.ts';
 import type { SnapshotFlip } from '../check/snapshot-rejection.ts';
 import type { DiskFaultKind } from '../plan/disk-fault-kinds.ts';
 import type { FaultKind } from '../plan/fault-kinds.ts';
@@ -33,6 +34,7 @@ export class Faults {
   readonly #appointments: Appointment[] = [];
   readonly #struck = new Map<FaultKind, number>();
   readonly #flips: SnapshotFlip[] = [];
+  readonly #troubles: Trouble[] = [];
   readonly #stage: Stage;
   readonly #disks: DiskStrikes;
   /** Clocks that were tampered with. */
@@ -62,6 +64,11 @@ export class Faults {
   /** Faults that struck, by kind. */
   get struck(): Readonly<Partial<Record<FaultKind, number>>> {
     return Object.fromEntries(this.#struck);
+  }
+
+  /** What was wrong with whom, crashes and pauses apart: those are in the trace. */
+  get troubles(): readonly Trouble[] {
+    return this.#troubles;
   }
 
   /** Bits flipped in snapshots (FS1). */
@@ -117,6 +124,7 @@ export class Faults {
   #strike(fault: PlanFault): void {
     if (this.#calm || !this.#inject(fault)) return;
     this.#struck.set(fault.kind, (this.#struck.get(fault.kind) ?? 0) + 1);
+    this.#troubles.push(...troublesOf(fault, this.#world.nowUs));
   }
 
   /** False: there was nothing to strike. */
@@ -252,4 +260,16 @@ export class Faults {
 
 function resume(host: Host): void {
   if (host.alive) host.resume();
+}
+
+/** A fault of the network is everybody's trouble, one of a link that of its two ends, a late timer its node's. */
+function troublesOf({ kind, targets, forUs, params }: PlanFault, fromUs: number): readonly Trouble[] {
+  const toUs = fromUs + forUs;
+  if (kind === 'FN1' || kind === 'FN11' || kind === 'FN12') {
+    return targets.map((node) => ({ node, fromUs, toUs, away: false }));
+  }
+  if (kind === 'FC5') return targets.map((node) => ({ node, fromUs, toUs, away: false }));
+  if (kind === 'FN16' || !(kind.startsWith('FN') || kind === 'FP9')) return [];
+  const steps = targets.length * Number(params['stepMs'] ?? 0) * 1000;
+  return [{ node: '', fromUs, toUs: toUs + 2 * steps, away: false }];
 }

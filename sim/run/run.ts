@@ -22,6 +22,7 @@ import { checkMalformedInput } from '../check/malformed-input.ts';
 import type { CheckReport, InvariantId } from '../check/report.ts';
 import { joinReports } from '../check/report.ts';
 import { checkRingAgreement } from '../check/ring-agreement.ts';
+import { checkSessions } from '../check/sessions.ts';
 import { checkStatsAgreement } from '../check/stats-agreement.ts';
 import type { FaultKind } from '../plan/fault-kinds.ts';
 import type { Plan } from '../plan/plan.ts';
@@ -38,6 +39,7 @@ import type { Leaks } from '../world/host.ts';
 import { World } from '../world/world.ts';
 import { DiskBook } from './disk-book.ts';
 import { Faults } from './faults.ts';
+import { Truth } from './truth.ts';
 import type { OutcomeCounts } from './result.ts';
 import type { NamedCheck } from './transaction-reports.ts';
 import { transactionChecks } from './transaction-reports.ts';
@@ -80,6 +82,8 @@ const acquaintanceUs = 500_000;
 /** How often the replicas are compared while they repair themselves, and how long they may take. */
 const dumpEveryUs = 500_000;
 const convergenceUsMax = 60_000_000;
+/** How long the nodes may take until nothing is left to be done. */
+const quietUsMax = 60_000_000;
 
 /** What is under way when the settling ends still gets its answer or its deadline. */
 const lastWordsUs = 5_000_000;
@@ -93,6 +97,7 @@ export async function runPlan(plan: Plan, settings: RunSettings = {}): Promise<R
   if (plan.mendedBy === 'sweeps') await run.converge();
   await run.settle();
   if (plan.mendedBy === undefined) await run.converge();
+  await run.quieten();
   await run.stop();
   return run.outcome();
 }
@@ -104,6 +109,7 @@ class Run {
   readonly #faults: Faults;
   readonly #disks: DiskBook;
   readonly #load: Load;
+  readonly #truth: Truth;
   /** Undefined when the plan asks for nothing that is in its books. */
   readonly #witness: Witness | undefined;
   /** Undefined for a plan without transactions. */
@@ -127,6 +133,7 @@ class Run {
     this.#cluster = makeCluster(this.#world, plan);
     this.#faults = new Faults(this.#world, this.#cluster);
     this.#disks = new DiskBook(this.#world, this.#cluster);
+    this.#truth = new Truth(this.#world, this.#cluster, plan, this.#faults);
     this.#world.trace.on('aae.snapshot.rejected', ({ host, atUs, fields }) => {
       this.#rejections.push({ node: host, atUs, reason: String(fields['reason']) });
     });
@@ -173,8 +180,6 @@ class Run {
     this.#load.readBack(() => this.#world.nowUs >= endUs);
     this.#load.finish(() => this.#world.nowUs >= endUs);
     await this.#until(() => this.#load.idle, this.#plan.settleUsMax + lastWordsUs);
-    this.#world.after(1, 'look', () => this.#lookAtAll('settled'));
-    await this.#pass(1);
   }
 
   /** Lets the replicas repair themselves until they are equal, and keeps what they hold when they are or time is up. */
@@ -187,6 +192,19 @@ class Run {
       if (this.#convergence().ok || this.#world.nowUs >= endUs || this.#unfinished !== '') return;
       await this.#pass(dumpEveryUs);
     }
+  }
+
+  /** Lets the nodes find back to each other and hand over what they kept, until they have or time is up. */
+  async quieten(): Promise<void> {
+    if (this.#plan.floors.INV22 !== undefined || this.#plan.floors.INV27 !== undefined) {
+      const endUs = this.#world.nowUs + quietUsMax;
+      while (!this.#truth.isQuiet() && this.#world.nowUs < endUs && this.#unfinished === '') {
+        await this.#pass(dumpEveryUs);
+      }
+    }
+    this.#world.after(1, 'look', () => this.#lookAtAll('settled'));
+    await this.#pass(1);
+    this.#truth.weighHints();
   }
 
   #convergence(): CheckReport {
@@ -230,6 +248,7 @@ class Run {
     const { history } = this.#recorder;
     const { floors, mendedBy } = this.#plan;
     const atlas = atlasOf(this.#disks.losses, mendedBy === 'sweeps' && floors.INV10 !== undefined);
+    const accounts = this.#witness?.accounts ?? [];
     const failures = this.#world.failures.map(({ atUs, host, what, error }) => ({
       atUs,
       text: `${host === '' ? 'the world' : host}: ${what}: ${error instanceof Error ? error.message : String(error)}`,
@@ -241,10 +260,12 @@ class Run {
       ['INV13', () => checkSnapshotRejection(this.#faults.flips, this.#rejections)],
       ['INV16', () => checkMalformedInput(this.#load.garbage, this.#load.pings, this.#starts())],
       ['INV17', () => checkRingAgreement(this.#load.rings, this.#cluster.members)],
+      ['INV20', () => checkSessions(history, atlas)],
+      ...this.#truth.checks(history, accounts, this.#load.idle ? 0 : 1),
       ['INV23', () => checkLeaks(this.#stops)],
-      ['INV24', () => checkLedger(this.#witness?.accounts ?? [], this.#witness?.missed ?? 0)],
+      ['INV24', () => checkLedger(accounts, this.#witness?.missed ?? 0)],
       ['INV25', () => checkStatsAgreement(this.#load.scrapes)],
-      ['INV26', () => checkExposition(this.#load.scrapes, this.#witness?.accounts ?? [])],
+      ['INV26', () => checkExposition(this.#load.scrapes, accounts)],
       ['INV32', () => checkFailures(this.#cluster.lives(), failures)],
     ];
     const wanted = [...checks, ...this.#transactionChecks()].filter(

@@ -1,0 +1,183 @@
+/** The checks of the cluster layer say yes to what is fine, and each of them no to what it is there for. */
+import { describe, expect, it } from 'vitest';
+
+import { atlasOf } from './atlas.ts';
+import { checkDots } from './dots.ts';
+import type { DetectorTruth } from './failure-detector.ts';
+import { checkDetector } from './failure-detector.ts';
+import { checkHints } from './hints.ts';
+import { deleteAt, newestWins, putAt, readAt } from './history-fixture.ts';
+import { checkIdentity } from './identity.ts';
+import { checkQuiet } from './quiet.ts';
+import type { OpinionMove } from './opinions.ts';
+import { Opinions } from './opinions.ts';
+import type { ReadAnswer } from './quorums.ts';
+import { checkQuorums } from './quorums.ts';
+import type { CheckReport } from './report.ts';
+import { checkSessions } from './sessions.ts';
+
+function verdict({ ok, checked, skipped }: CheckReport): readonly [boolean, number, number] {
+  return [ok, checked, skipped];
+}
+
+function move(atUs: number, from: string, to: string, life = 1): OpinionMove {
+  return { observer: 'n1', life, peer: 'n2', from, to, atUs };
+}
+
+describe('INV9', () => {
+  it('adds up what the disks showed, and breaks over a dot used twice and over a value forgotten', () => {
+    const fine = { compared: 5, skipped: 1, reused: [], lost: [] };
+    const bad = [{ atUs: 3, text: 'twice' }];
+    expect(verdict(checkDots(fine))).toEqual([true, 5, 1]);
+    expect(verdict(checkDots({ ...fine, reused: bad }))).toEqual([false, 5, 1]);
+    expect(checkDots({ ...fine, lost: bad }).firstBad?.atUs).toBe(3);
+  });
+});
+
+describe('INV18', () => {
+  const nobody = new Opinions([]);
+  const answer: ReadAnswer = { key: 'b/k', node: 'n1', peer: 'n2', askedUs: 10, heardUs: 11 };
+  const read = readAt(10, []);
+
+  it('holds when as many replicas answered as were asked for, the node itself among them', () => {
+    expect(verdict(checkQuorums([read], [answer], nobody, []))).toEqual([true, 1, 0]);
+  });
+
+  it('breaks when one replica answered twice, late, or for another key', () => {
+    const own = { ...answer, peer: 'n1' };
+    const late = { ...answer, heardUs: 12 };
+    for (const answers of [[own, own], [late], [{ ...answer, key: 'b/other' }], []]) {
+      expect(checkQuorums([read], answers, nobody, []).ok).toBe(false);
+    }
+  });
+
+  it('breaks when a write is acknowledged with too few copies; deletions and newest-wins are skipped', () => {
+    const lone = putAt(1, 'a', { durableCopies: 1 });
+    expect(checkQuorums([lone], [], nobody, []).ok).toBe(false);
+    const skipped = [...newestWins([lone]), deleteAt(2)];
+    expect(verdict(checkQuorums(skipped, [], nobody, []))).toEqual([true, 0, 2]);
+  });
+
+  it('breaks when a refusal calls a peer away that was NORMAL to the node', () => {
+    const reason = '2 replicas of dc1 are needed and 1 can be reached (away: n2)';
+    const refused = putAt(20, 'a', { outcome: 'fail', reason });
+    const normal = [move(1, 'UNKNOWN', 'NORMAL')];
+    const down = [...normal, move(5, 'NORMAL', 'DOWN')];
+    expect(verdict(checkQuorums([refused], [], new Opinions(down), ['n1', 'n2']))).toEqual([true, 1, 0]);
+    expect(checkQuorums([refused], [], new Opinions(normal), ['n1', 'n2']).ok).toBe(false);
+  });
+});
+
+describe('INV19', () => {
+  const answer = { node: 'n1', peer: 'n2', atUs: 4, life: 'b', newest: 'b' };
+  const start = { what: 'a second start', atUs: 5, refused: 'DirectoryLocked', expected: 'DirectoryLocked' };
+
+  it('holds for answers to the newest life and for refused starts', () => {
+    expect(verdict(checkIdentity([answer], [start]))).toEqual([true, 2, 0]);
+  });
+
+  it('breaks when an older life is answered, and when a second start serves', () => {
+    expect(checkIdentity([{ ...answer, life: 'a' }], []).ok).toBe(false);
+    expect(checkIdentity([], [{ ...start, refused: '' }]).ok).toBe(false);
+  });
+});
+
+describe('INV20', () => {
+  it('holds when a client reads what it wrote, or what replaced it', () => {
+    const replaced = putAt(20, 'b', { client: 'c1', contextFrom: 10 });
+    const history = [putAt(1, 'a'), readAt(10, ['a'], { client: 'c1' }), replaced, readAt(30, ['b'])];
+    expect(verdict(checkSessions(history))).toEqual([true, 2, 0]);
+  });
+
+  it('breaks when a client misses its own write, or what it was shown before', () => {
+    expect(checkSessions([putAt(1, 'a'), readAt(10, [])]).ok).toBe(false);
+    const shown = [putAt(1, 'a', { client: 'c9' }), readAt(10, ['a']), readAt(20, [])];
+    expect(checkSessions(shown).ok).toBe(false);
+  });
+
+  it('breaks when a value is shown beside the one written over it, at any level', () => {
+    const over = putAt(20, 'b', { contextFrom: 10 });
+    const history = [putAt(1, 'a'), readAt(10, ['a']), over, readAt(30, ['a', 'b'], { need: 1 })];
+    expect(checkSessions(history).ok).toBe(false);
+  });
+
+  it('skips quorums that need not meet, also because a disk was lost between', () => {
+    const history = [putAt(1, 'a'), readAt(10, [])];
+    expect(verdict(checkSessions(history, atlasOf([{ node: 'n2', atUs: 5 }], false)))).toEqual([true, 0, 1]);
+  });
+});
+
+describe('INV21', () => {
+  const second = 1_000_000;
+  const truth: DetectorTruth = {
+    opinions: new Opinions([move(1, 'UNKNOWN', 'NORMAL')]),
+    looks: [{ node: 'n1', atUs: 2, milliPhi: 40 }],
+    troubles: [],
+    nodes: ['n1', 'n2'],
+    horizonUs: 2 * second,
+  };
+  const away = { node: 'n2', fromUs: second, toUs: 9 * second, away: true };
+  const down = move(3 * second, 'NORMAL', 'DOWN');
+
+  it('holds for legal moves with a cause, and for an absence that was noticed', () => {
+    const opinions = new Opinions([...truth.opinions.moves, { ...down, atUs: 2 * second }]);
+    expect(verdict(checkDetector({ ...truth, opinions, troubles: [away] }))).toEqual([true, 5, 0]);
+  });
+
+  it('breaks over a move from elsewhere, an illegal one, a false alarm, and a phi below nothing', () => {
+    const bad: readonly Partial<DetectorTruth>[] = [
+      { opinions: new Opinions([move(1, 'NORMAL', 'LEAVING')]) },
+      { opinions: new Opinions([move(1, 'UNKNOWN', 'RESET')]) },
+      { opinions: new Opinions([move(1, 'UNKNOWN', 'NORMAL'), down]) },
+      { looks: [{ node: 'n1', atUs: 2, milliPhi: -1 }] },
+      { looks: [{ node: 'n1', atUs: 2, milliPhi: Number.NaN }] },
+    ];
+    for (const over of bad) expect(checkDetector({ ...truth, ...over }).ok).toBe(false);
+  });
+
+  it('breaks over an absence that nobody noticed, unless the observer was hindered', () => {
+    const unnoticed = checkDetector({ ...truth, troubles: [away] });
+    expect([unnoticed.ok, unnoticed.firstBad?.atUs]).toEqual([false, 3 * second]);
+    const cut = { node: '', fromUs: 0, toUs: 2 * second, away: false };
+    expect(verdict(checkDetector({ ...truth, troubles: [away, cut] }))).toEqual([true, 2, 1]);
+  });
+});
+
+describe('INV22', () => {
+  const quiet = {
+    node: 'n1',
+    atUs: 5,
+    peers: new Map([['0', 'NORMAL']]),
+    peersExpected: 1,
+    hintsKept: 0,
+  };
+
+  it('holds when all is quiet', () => {
+    expect(verdict(checkQuiet([quiet], 0))).toEqual([true, 4, 0]);
+  });
+
+  it('breaks over a busy client, a peer that is not NORMAL or not known, a node that is away, and a hint', () => {
+    expect(checkQuiet([quiet], 1).ok).toBe(false);
+    const broken = [
+      { ...quiet, peers: new Map([['0', 'DOWN']]) },
+      { ...quiet, peersExpected: 2 },
+      { ...quiet, peers: undefined },
+      { ...quiet, hintsKept: 3 },
+    ];
+    for (const record of broken) expect(checkQuiet([record], 0).ok).toBe(false);
+  });
+});
+
+describe('INV27', () => {
+  const balance = { node: 'n1', atUs: 9, onDisk: 2, counted: 2 };
+  const fine = { removed: 4, skipped: 1, forgotten: [] };
+
+  it('holds when hints are removed for a reason, and the rest is counted', () => {
+    expect(verdict(checkHints(fine, [balance]))).toEqual([true, 4, 1]);
+  });
+
+  it('breaks over a hint removed before its replica had it, and over a gauge that is off', () => {
+    expect(checkHints({ ...fine, forgotten: [{ atUs: 1, text: 'gone' }] }, []).ok).toBe(false);
+    expect(checkHints(fine, [{ ...balance, counted: 1 }]).ok).toBe(false);
+  });
+});

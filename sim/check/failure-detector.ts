@@ -1,0 +1,111 @@
+/**
+ * INV21, the failure detector. Of every node's opinion of every other:
+ *
+ * - it moves along the legal transitions only, each from where the last one led (written down here once more, apart
+ *   from the engine's own table);
+ * - phi is a whole number, finite, and never negative, at every look;
+ * - a peer is called DOWN only when something had happened to it, to the observer, or to the network between them not
+ *   longer ago than silence may take to be judged (`horizonUs`);
+ * - a peer that was away for longer than that is not called routable any more by an observer that was there all the time
+ *   with nothing wrong around it.
+ */
+import type { OpinionMove, Opinions } from './opinions.ts';
+import type { CheckReport } from './report.ts';
+import { Tally } from './report.ts';
+
+/** Something was wrong with a node, or (`node` empty) with the network, for this long. */
+export interface Trouble {
+  readonly node: string;
+  readonly fromUs: number;
+  readonly toUs: number;
+  /** The node was silent all the time: down, or standing still. */
+  readonly away: boolean;
+}
+
+export interface PhiLook {
+  readonly node: string;
+  readonly atUs: number;
+  readonly milliPhi: number;
+}
+
+const legal: Readonly<Record<string, readonly string[]>> = {
+  UNKNOWN: ['JOINING', 'NORMAL', 'STANDBY', 'DOWN', 'LEAVING'],
+  JOINING: ['NORMAL', 'STANDBY', 'DOWN', 'RESET', 'LEAVING'],
+  NORMAL: ['STANDBY', 'DOWN', 'RESET', 'LEAVING'],
+  STANDBY: ['JOINING', 'NORMAL', 'DOWN', 'RESET', 'LEAVING'],
+  DOWN: ['JOINING', 'NORMAL', 'STANDBY', 'RESET', 'LEAVING'],
+  RESET: ['JOINING', 'NORMAL', 'STANDBY', 'DOWN', 'LEAVING'],
+  LEAVING: ['JOINING', 'DOWN', 'RESET'],
+};
+const routable: readonly string[] = ['NORMAL', 'JOINING'];
+
+export interface DetectorTruth {
+  readonly opinions: Opinions;
+  readonly looks: readonly PhiLook[];
+  readonly troubles: readonly Trouble[];
+  readonly nodes: readonly string[];
+  /** Longest time from a silence's beginning to its judgement. */
+  readonly horizonUs: number;
+}
+
+export function checkDetector(truth: DetectorTruth): CheckReport {
+  const tally = new Tally('INV21');
+  checkPaths(truth, tally);
+  checkLooks(truth.looks, tally);
+  for (const move of truth.opinions.moves) if (move.to === 'DOWN') checkCause(move, truth, tally);
+  for (const trouble of truth.troubles) if (trouble.away) checkNoticed(trouble, truth, tally);
+  return tally.report();
+}
+
+function checkPaths({ opinions }: DetectorTruth, tally: Tally): void {
+  const last = new Map<string, string>();
+  for (const { observer, life, peer, from, to, atUs } of opinions.moves) {
+    const pair = `${observer} ${life} ${peer}`;
+    const before = last.get(pair) ?? 'UNKNOWN';
+    last.set(pair, to);
+    const fine = before === from && (legal[from] ?? []).includes(to);
+    tally.compare(fine, atUs, () => `${observer} moved ${peer} from ${from} to ${to}; it was ${before}`);
+  }
+}
+
+function checkLooks(looks: readonly PhiLook[], tally: Tally): void {
+  for (const { node, atUs, milliPhi } of looks) {
+    const fine = Number.isInteger(milliPhi) && milliPhi >= 0 && milliPhi <= 0x7fffffff;
+    tally.compare(fine, atUs, () => `${node} shows a phi of ${milliPhi} thousandths`);
+  }
+}
+
+/** Something had happened. */
+function checkCause(
+  { observer, peer, atUs }: OpinionMove,
+  { troubles, horizonUs }: DetectorTruth,
+  tally: Tally,
+): void {
+  const why = troubles.some(
+    ({ node, fromUs, toUs }) =>
+      (node === '' || node === observer || node === peer) && fromUs <= atUs && toUs >= atUs - horizonUs,
+  );
+  tally.compare(why, atUs, () => `${observer} calls ${peer} down, and nothing was wrong with either`);
+}
+
+/** By then, everybody who was well thinks so. */
+function checkNoticed(absence: Trouble, truth: DetectorTruth, tally: Tally): void {
+  const { opinions, troubles, nodes, horizonUs } = truth;
+  const dueUs = absence.fromUs + horizonUs;
+  if (absence.toUs <= dueUs) return;
+  for (const observer of nodes) {
+    if (observer === absence.node) continue;
+    const hindered = troubles.some(
+      ({ node, fromUs, toUs }) =>
+        (node === '' || node === observer) && toUs >= absence.fromUs && fromUs <= dueUs,
+    );
+    if (hindered) {
+      tally.skip();
+      continue;
+    }
+    const states = [...opinions.between(observer, absence.node, dueUs, dueUs)];
+    tally.compare(!states.every((state) => routable.includes(state)), dueUs, () => {
+      return `${observer} still calls ${absence.node} ${states.join(' or ')}, which is away since ${absence.fromUs} us`;
+    });
+  }
+}

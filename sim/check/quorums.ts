@@ -1,0 +1,96 @@
+/**
+ * INV18, quorum intersection, from what went over the wire: every read that was answered had been answered by as many
+ * different replicas as it asked for, and every acknowledged write lay durably on as many; so whenever the numbers
+ * add up to more than the copies, the two sets share a replica. A refusal named only peers as away that the node did
+ * not call routable at the time, and left too few.
+ *
+ * The node that coordinates counts as one of the answers when it holds a copy: what it reads itself is on no wire.
+ * Skipped: writes that may leave no tag on a disk (deletions, and all in buckets without siblings), and refusals that name nobody or were another node's.
+ */
+import type { History, Operation } from '../history.ts';
+import { describeOperation } from '../history.ts';
+import type { Opinions } from './opinions.ts';
+import type { CheckReport } from './report.ts';
+import { Tally } from './report.ts';
+
+/** A peer's answer to a read of a key, as the asking node heard it. */
+export interface ReadAnswer {
+  /** `bucket/key`. */
+  readonly key: string;
+  readonly node: string;
+  readonly peer: string;
+  readonly askedUs: number;
+  readonly heardUs: number;
+}
+
+const refusalText = /are needed and \d+ can be reached \(away: ([^)]*)\)/;
+const routable: readonly string[] = ['NORMAL', 'JOINING'];
+
+export function checkQuorums(
+  history: History,
+  answers: readonly ReadAnswer[],
+  opinions: Opinions,
+  nodes: readonly string[],
+): CheckReport {
+  const tally = new Tally('INV18');
+  const byReader = groupBy(answers, ({ node, key }) => `${node} ${key}`);
+  for (const operation of history) {
+    if (operation.outcome === 'ok') checkAnswered(operation, byReader, tally);
+    else checkRefused(operation, opinions, nodes, tally);
+  }
+  return tally.report();
+}
+
+function checkAnswered(
+  operation: Operation,
+  answers: ReadonlyMap<string, readonly ReadAnswer[]>,
+  tally: Tally,
+): void {
+  const { kind, node, key, need, invokedUs, completedUs } = operation;
+  // In buckets without siblings the older of two values may never reach a disk, and deletions leave no tag.
+  if (kind === 'delete' || (kind === 'put' && !operation.siblings)) return tally.skip();
+  const endUs = completedUs ?? invokedUs;
+  if (kind === 'put') {
+    tally.compare(operation.durableCopies >= need, endUs, () => {
+      return `${describeOperation(operation)}: ${operation.durableCopies} replicas keep it, ${need} are needed`;
+    });
+    return;
+  }
+  const heard = (answers.get(`${node} ${key}`) ?? []).filter(
+    ({ askedUs, heardUs }) => askedUs >= invokedUs && heardUs <= endUs,
+  );
+  const replicas = new Set([node, ...heard.map(({ peer }) => peer)]);
+  tally.compare(replicas.size >= need, endUs, () => {
+    return `${describeOperation(operation)}: ${need} replicas are needed, and only ${[...replicas].join(' ')} can have answered`;
+  });
+}
+
+function checkRefused(
+  operation: Operation,
+  opinions: Opinions,
+  nodes: readonly string[],
+  tally: Tally,
+): void {
+  const away = refusalText.exec(operation.reason)?.[1]?.split(', ') ?? [];
+  const { node, invokedUs, completedUs = invokedUs } = operation;
+  const named = away.filter((name) => nodes.includes(name) && name !== node);
+  if (named.length === 0) return tally.skip();
+  for (const peer of named) {
+    const states = [...opinions.between(node, peer, invokedUs, completedUs)];
+    const truly = states.some((state) => !routable.includes(state));
+    tally.compare(truly, completedUs, () => {
+      return `${describeOperation(operation)}: it calls ${peer} away, which was ${states.join(' or ')} to it`;
+    });
+  }
+}
+
+function groupBy<T>(items: readonly T[], of: (item: T) => string): ReadonlyMap<string, readonly T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const key = of(item);
+    const known = groups.get(key);
+    if (known === undefined) groups.set(key, [item]);
+    else known.push(item);
+  }
+  return groups;
+}

@@ -1,0 +1,75 @@
+/**
+ * INV20, session guarantees (Terry, Demers, Petersen, Spreitzer, Theimer, Welch, "Session Guarantees for Weakly
+ * Consistent Replicated Data", 1994), per client and key:
+ *
+ * - read your writes, monotonic reads: where the read's quorum meets the write's, a read shows what this client wrote
+ *   before, or was shown before after it was acknowledged, or something that is not older;
+ * - writes follow reads, monotonic writes: whoever is shown a write is not shown what that write's own client had seen
+ *   when it wrote it, at any level.
+ *
+ * Skipped: pairs whose quorums need not meet.
+ */
+import type { History, ReadOperation, WriteOperation } from '../history.ts';
+import { byKey, describeOperation, isRead, isWrite } from '../history.ts';
+import type { Causality } from './causality.ts';
+import { causalityOf } from './causality.ts';
+import type { Atlas } from './atlas.ts';
+import { wholeDisks } from './atlas.ts';
+import { isKept, mustMeet } from './durability.ts';
+import type { CheckReport } from './report.ts';
+import { Tally } from './report.ts';
+
+export function checkSessions(history: History, atlas: Atlas = wholeDisks): CheckReport {
+  const tally = new Tally('INV20');
+  for (const operations of byKey(history).values()) checkKey(operations, atlas, tally);
+  return tally.report();
+}
+
+function checkKey(operations: History, atlas: Atlas, tally: Tally): void {
+  const causality = causalityOf(operations);
+  const writes = operations.filter(isWrite);
+  for (const read of operations.filter(isRead)) {
+    if (read.outcome !== 'ok') continue;
+    checkFollows(read, operations, causality, tally);
+    for (const write of knownTo(read, operations, causality)) {
+      if (!mustMeet(write, read, atlas)) tally.skip();
+      else
+        tally.compare(isKept(write, read, writes, causality), read.completedUs ?? read.invokedUs, () => {
+          return `${describeOperation(read)}: its client had written or seen ${describeOperation(write)}`;
+        });
+    }
+  }
+}
+
+/** Acknowledged writes that the reader had made itself, or been shown, before it read. */
+function knownTo(read: ReadOperation, operations: History, causality: Causality): readonly WriteOperation[] {
+  const known = new Map<number, WriteOperation>();
+  for (const earlier of operations) {
+    if (earlier.client !== read.client || earlier.id >= read.id || earlier.outcome !== 'ok') continue;
+    if (isWrite(earlier)) known.set(earlier.id, earlier);
+    else
+      for (const tag of earlier.values) {
+        const write = causality.writeOf(tag);
+        if (write !== undefined && isAcknowledgedBefore(write, read)) known.set(write.id, write);
+      }
+  }
+  return [...known.values()];
+}
+
+function isAcknowledgedBefore(write: WriteOperation, read: ReadOperation): boolean {
+  return write.outcome === 'ok' && write.completedUs !== undefined && write.completedUs < read.invokedUs;
+}
+
+/** What a shown write had been written over is not shown beside it. */
+function checkFollows(read: ReadOperation, operations: History, causality: Causality, tally: Tally): void {
+  for (const tag of read.values) {
+    const write = causality.writeOf(tag);
+    const seen = operations.find((one) => one.id === write?.contextFrom);
+    if (seen === undefined || !isRead(seen)) continue;
+    for (const old of seen.values) {
+      tally.compare(!read.values.includes(old), read.completedUs ?? read.invokedUs, () => {
+        return `${describeOperation(read)}: it shows ${old} beside ${tag}, which was written over it`;
+      });
+    }
+  }
+}

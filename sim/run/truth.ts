@@ -1,0 +1,210 @@
+/**
+ * What is true of a run, beside what clients saw and what nodes count: what nodes thought of each other, what was wrong
+ * with whom, who answered whom on the wire, and which names of writes lay on which disk. The checks of INV9, INV18 to
+ * INV22 and INV27 are made from it.
+ */
+import type { StatsSnapshot } from '../../engine/stats/snapshot.ts';
+import { familiesOf } from '../../engine/stats/snapshot-families.ts';
+import { checkDots } from '../check/dots.ts';
+import type { PhiLook, Trouble } from '../check/failure-detector.ts';
+import { checkDetector } from '../check/failure-detector.ts';
+import { checkHints } from '../check/hints.ts';
+import type { HintBalance } from '../check/hints.ts';
+import type { ForbiddenStart } from '../check/identity.ts';
+import { checkIdentity } from '../check/identity.ts';
+import type { LifeAccount } from '../check/ledger/account.ts';
+import type { QuietRecord } from '../check/quiet.ts';
+import { checkQuiet, isQuiet } from '../check/quiet.ts';
+import type { OpinionMove } from '../check/opinions.ts';
+import { Opinions } from '../check/opinions.ts';
+import { checkQuorums } from '../check/quorums.ts';
+import type { CheckReport, InvariantId } from '../check/report.ts';
+import type { History } from '../history.ts';
+import type { Plan } from '../plan/plan.ts';
+import { ObjectWitness } from '../witness/object-witness.ts';
+import { RouteWitness } from '../witness/route-witness.ts';
+import type { Cluster } from '../world/cluster.ts';
+import type { World } from '../world/world.ts';
+import type { Faults } from './faults.ts';
+
+/** By code (spec: peer_state_current). */
+const states: readonly string[] = ['UNKNOWN', 'JOINING', 'NORMAL', 'STANDBY', 'DOWN', 'RESET', 'LEAVING'];
+
+/** A node that has just begun, or whose silence has just ended, has to find its way back for so long. */
+const recoveryUs = 5_000_000;
+/** Defaults of the settings that decide how long a silence is tolerated (engine/config/keys.ts). */
+const detectorDefaults = { phi_threshold_milli: 8000, phi_mean_ms_min: 1000, gossip_interval_ms: 1000 };
+const intervalsMax = 5;
+
+export class Truth {
+  readonly #world: World;
+  readonly #cluster: Cluster;
+  readonly #plan: Plan;
+  readonly #faults: Faults;
+  readonly #objects: ObjectWitness;
+  readonly #routes: RouteWitness;
+  readonly #moves: OpinionMove[] = [];
+  readonly #absences: Trouble[] = [];
+  /** Since when a host has been silent. */
+  readonly #silent = new Map<string, number>();
+  #quiet: readonly QuietRecord[] = [];
+  #balances: readonly HintBalance[] = [];
+
+  constructor(world: World, cluster: Cluster, plan: Plan, faults: Faults) {
+    this.#world = world;
+    this.#cluster = cluster;
+    this.#plan = plan;
+    this.#faults = faults;
+    const nowUs = (): number => world.nowUs;
+    this.#objects = new ObjectWitness(nowUs);
+    this.#routes = new RouteWitness(nowUs, (host) => cluster.names.includes(host));
+    if (this.#wants('INV9', 'INV27')) {
+      for (const name of cluster.names) cluster.host(name).disk.watch(this.#objects.watcher);
+      world.trace.on('host.booted', ({ host }) => {
+        if (!cluster.names.includes(host)) return;
+        this.#objects.relearn(host, cluster.host(host).disk.durableFiles());
+      });
+    }
+    if (this.#wants('INV18', 'INV19')) world.network.watch(this.#routes.watcher);
+    this.#listen();
+  }
+
+  /** Opinions are NORMAL and no hint waits: nothing is left to be done. */
+  isQuiet(): boolean {
+    this.#quiet = this.#cluster.members.map((name) => this.#quietRecord(name));
+    return isQuiet(this.#quiet);
+  }
+
+  /** The hints on every disk beside those that are counted, now. */
+  weighHints(): void {
+    this.#balances = this.#cluster.members.flatMap((node) => {
+      const snapshot = this.#cluster.statistics(node);
+      if (snapshot === undefined) return [];
+      const counted = sumOf(snapshot, 'svc_hints_kept');
+      return [{ node, atUs: this.#world.nowUs, onDisk: this.#objects.hintsOnDisk(node), counted }];
+    });
+  }
+
+  /** The checks that are made from here. `clientsBusy`: conversations of clients that never ended. */
+  checks(
+    history: History,
+    accounts: readonly LifeAccount[],
+    clientsBusy: number,
+  ): readonly (readonly [InvariantId, () => CheckReport])[] {
+    const opinions = new Opinions(this.#moves);
+    const nodes = this.#cluster.names;
+    return [
+      ['INV9', () => checkDots(this.#objects.dots)],
+      ['INV18', () => checkQuorums(history, this.#routes.answers, opinions, nodes)],
+      ['INV19', () => checkIdentity(this.#routes.identities, this.#forbiddenStarts())],
+      [
+        'INV21',
+        () =>
+          checkDetector({
+            opinions,
+            looks: phiLooks(accounts),
+            troubles: this.#troubles(),
+            nodes,
+            horizonUs: this.#horizonUs(),
+          }),
+      ],
+      ['INV22', () => checkQuiet(this.#quiet, clientsBusy)],
+      ['INV27', () => checkHints(this.#objects.hints, this.#balances)],
+    ];
+  }
+
+  #wants(...invariants: readonly InvariantId[]): boolean {
+    return invariants.some((invariant) => this.#plan.floors[invariant] !== undefined);
+  }
+
+  #listen(): void {
+    const { trace } = this.#world;
+    trace.on('membership.peer.state.changed', ({ host, atUs, fields }) => {
+      if (!this.#cluster.names.includes(host)) return;
+      const [peer, from, to] = [fields['peer'], fields['from'], fields['to']].map(String);
+      const { lives } = this.#cluster.host(host);
+      this.#moves.push({
+        observer: host,
+        life: lives,
+        peer: peer ?? '',
+        from: from ?? '',
+        to: to ?? '',
+        atUs,
+      });
+    });
+    for (const name of ['host.crashed', 'host.stopped', 'host.paused', 'node.stopping']) {
+      trace.on(name, ({ host, atUs }) => {
+        if (!this.#silent.has(host)) this.#silent.set(host, atUs);
+      });
+    }
+    for (const name of ['host.booted', 'host.resumed']) {
+      trace.on(name, ({ host, atUs }) => this.#heardAgain(host, atUs));
+    }
+  }
+
+  #heardAgain(node: string, atUs: number): void {
+    const fromUs = this.#silent.get(node) ?? atUs;
+    this.#silent.delete(node);
+    if (atUs > fromUs) this.#absences.push({ node, fromUs, toUs: atUs, away: true });
+    this.#absences.push({ node, fromUs: atUs, toUs: atUs + recoveryUs, away: false });
+  }
+
+  #troubles(): readonly Trouble[] {
+    const still = [...this.#silent].map(([node, fromUs]) => {
+      return { node, fromUs, toUs: this.#world.nowUs, away: true };
+    });
+    return [...this.#faults.troubles, ...this.#absences, ...still];
+  }
+
+  /** At most so long after the last sign of life, silence has been judged. */
+  #horizonUs(): number {
+    const setting = (name: keyof typeof detectorDefaults): number => {
+      return Number(this.#plan.settings[name] ?? detectorDefaults[name]);
+    };
+    const meanMs = intervalsMax * Math.max(setting('phi_mean_ms_min'), setting('gossip_interval_ms'));
+    // Thousandths of phi times milliseconds are microseconds.
+    return Math.ceil(setting('phi_threshold_milli') * Math.LN10 * meanMs) + recoveryUs;
+  }
+
+  #forbiddenStarts(): readonly ForbiddenStart[] {
+    const { doubleStarts, impostors } = this.#cluster;
+    return [
+      ...doubleStarts.map(({ node, atUs, refused }) => {
+        return { what: `a second start of ${node}`, atUs, refused, expected: 'DirectoryLocked' };
+      }),
+      ...impostors.impositions
+        .filter(({ claim }) => claim === 'hugeToken')
+        .map(({ name, refused }) => {
+          const expected = 'ConfigInvalid';
+          return { what: `${name} with a token beyond 32 bits`, atUs: 0, refused, expected };
+        }),
+    ];
+  }
+
+  #quietRecord(node: string): QuietRecord {
+    const snapshot = this.#cluster.statistics(node);
+    const peersExpected = this.#cluster.members.length - 1;
+    const atUs = this.#world.nowUs;
+    if (snapshot === undefined) return { node, atUs, peers: undefined, peersExpected, hintsKept: 0 };
+    const current = familiesOf(snapshot).find(({ family }) => family.name === 'peer_state_current');
+    const peers = new Map(
+      (current?.samples ?? []).map(({ labels, value }) => {
+        return [String(labels['peer_idx']), states[value] ?? String(value)];
+      }),
+    );
+    return { node, atUs, peers, peersExpected, hintsKept: sumOf(snapshot, 'svc_hints_kept') };
+  }
+}
+
+function sumOf(snapshot: StatsSnapshot, name: string): number {
+  const samples = familiesOf(snapshot).find(({ family }) => family.name === name)?.samples ?? [];
+  return samples.reduce((sum, { value }) => sum + value, 0);
+}
+
+function phiLooks(accounts: readonly LifeAccount[]): readonly PhiLook[] {
+  return accounts.flatMap(({ node, atUs, counted }) =>
+    counted
+      .filter(({ family }) => family === 'gossip_phi_score_milli')
+      .map(({ value }) => ({ node, atUs, milliPhi: value })),
+  );
+}

@@ -1,0 +1,255 @@
+/**
+ * What nodes write to their disks, object by object: which dots they name, what they replace (INV9), and which hints
+ * they keep and remove (INV27). It is told of every write when it has reached the disk.
+ */
+import { createHash } from 'node:crypto';
+
+import { ByteReader, BytesError } from '../../engine/base/bytes.ts';
+import { textOf } from '../../engine/base/ids.ts';
+import type { PackedKey } from '../../engine/base/object-key.ts';
+import { isSystemKey, unpackKey } from '../../engine/base/object-key.ts';
+import type { Dot } from '../../engine/object/dots.ts';
+import { covers } from '../../engine/object/dots.ts';
+import { encodeContent } from '../../engine/object/content.ts';
+import type { StoredObject } from '../../engine/object/object.ts';
+import { decodeObject, describeObject } from '../../engine/object/object.ts';
+import { segmentHeadBytes, segmentIdentity } from '../../engine/store/record.ts';
+import type { DotRecords } from '../check/dots.ts';
+import type { HintRecords } from '../check/hints.ts';
+import type { BadEvent } from '../check/report.ts';
+import type { DiskWatcher } from '../world/watchers.ts';
+import type { LogRecord } from './log-records.ts';
+import { readRecords } from './log-records.ts';
+import { nameOf } from './store-dump.ts';
+
+const segmentPath = /^(store|hints)\/\d+\.log$/;
+/** Of a segment's head: its store's identity, its number, and whether it holds copies (engine/store/record.ts). */
+const storeIdAt = 12;
+const numberAt = 28;
+const kindAt = 32;
+
+interface Held {
+  readonly seq: number;
+  readonly object: StoredObject;
+}
+
+interface Segment {
+  readonly salt: number;
+  readonly merge: boolean;
+  /** Where the first batch begins that has not been read yet. */
+  at: number;
+}
+
+export class ObjectWitness {
+  readonly #nowUs: () => number;
+  readonly #segments = new Map<string, Segment>();
+  /** Under each dot: which key and content. */
+  readonly #named = new Map<string, string>();
+  /** Newest per host and key. */
+  readonly #held = new Map<string, Held>();
+  /** Hints kept, per host: by their keys. */
+  readonly #hints = new Map<string, Map<string, Uint8Array>>();
+  readonly #reused: BadEvent[] = [];
+  readonly #lost: BadEvent[] = [];
+  readonly #forgotten: BadEvent[] = [];
+  #compared = 0;
+  #skipped = 0;
+  #removed = 0;
+  #skippedHints = 0;
+
+  constructor(nowUs: () => number) {
+    this.#nowUs = nowUs;
+  }
+
+  get watcher(): DiskWatcher {
+    return {
+      writes: () => undefined,
+      wrote: (host, _life, path, content, from) => this.#wrote(host, path, content, from),
+    };
+  }
+
+  get dots(): DotRecords {
+    return { compared: this.#compared, skipped: this.#skipped, reused: this.#reused, lost: this.#lost };
+  }
+
+  get hints(): HintRecords {
+    return { removed: this.#removed, skipped: this.#skippedHints, forgotten: this.#forgotten };
+  }
+
+  /** Hints on a node's disk now. */
+  hintsOnDisk(host: string): number {
+    return this.#hints.get(host)?.size ?? 0;
+  }
+
+  /** A life begins on these files, whatever became of what the last one wrote. */
+  relearn(host: string, files: ReadonlyMap<string, Buffer>): void {
+    for (const key of this.#held.keys()) if (key.startsWith(`${host} `)) this.#held.delete(key);
+    for (const key of this.#segments.keys()) if (key.startsWith(`${host}:`)) this.#segments.delete(key);
+    this.#hints.set(host, new Map());
+    for (const [room, key, { seq, value }] of newestRecords(files)) {
+      if (!(value instanceof Uint8Array) || isSystemKey(key)) continue;
+      const object = room === 'store' ? objectOf(value) : undefined;
+      if (object !== undefined) this.#held.set(`${host} ${key}`, { seq, object });
+      if (room === 'hints') this.#hints.get(host)?.set(key, new Uint8Array(value));
+    }
+    for (const [path, content] of files) {
+      if (!segmentPath.test(path) || content.length < segmentHeadBytes) continue;
+      const segment = this.#segmentOf(`${host}:${path}`, content);
+      segment.at = readRecords(content, segmentHeadBytes, segment.salt, () => undefined);
+    }
+  }
+
+  #wrote(host: string, path: string, content: Buffer, from: number): void {
+    const room = segmentPath.exec(path)?.[1];
+    if (room === undefined || content.length < segmentHeadBytes) return;
+    const segment = this.#segmentOf(`${host}:${path}`, content);
+    if (segment.merge) return;
+    const at = Math.min(segment.at, Math.max(from, segmentHeadBytes));
+    segment.at = readRecords(content, at, segment.salt, (record) => {
+      if (room === 'hints') this.#hinted(host, record);
+      else this.#stored(host, record);
+    });
+  }
+
+  #segmentOf(name: string, content: Buffer): Segment {
+    const salt = saltOf(content);
+    const known = this.#segments.get(name);
+    if (known?.salt === salt) return known;
+    const segment = { salt, merge: content.readUInt32BE(kindAt) !== 0, at: segmentHeadBytes };
+    this.#segments.set(name, segment);
+    return segment;
+  }
+
+  #stored(host: string, { key, seq, value }: LogRecord): void {
+    if (isSystemKey(key) || value === 'damaged') return;
+    const place = `${host} ${key}`;
+    if (value === undefined) {
+      this.#held.delete(place);
+      return;
+    }
+    const object = objectOf(value);
+    if (object === undefined) {
+      this.#skipped += 1;
+      return;
+    }
+    const held = this.#held.get(place);
+    // The same batch once more, by a recovery.
+    if (held !== undefined && seq <= held.seq) return;
+    for (const sibling of object.siblings) this.#name(host, key, sibling);
+    if (held !== undefined) this.#replaces(host, key, held.object, object);
+    this.#held.set(place, { seq, object });
+  }
+
+  #name(host: string, key: PackedKey, sibling: StoredObject['siblings'][number]): void {
+    const dot = nameOfDot(sibling.dot);
+    const hash = createHash('sha256').update(encodeContent(sibling)).digest('hex');
+    const what = `${nameOf(key)} ${hash}`;
+    const known = this.#named.get(dot);
+    if (known === undefined) {
+      this.#named.set(dot, what);
+      return;
+    }
+    this.#compared += 1;
+    if (known === what) return;
+    const [before, now] = [known, what].map((one) => one.slice(0, -48));
+    const text = `${host} writes ${now} under the dot ${dot}, which names ${before}`;
+    this.#reused.push({ atUs: this.#nowUs(), text });
+  }
+
+  #replaces(host: string, key: PackedKey, old: StoredObject, now: StoredObject): void {
+    for (const { dot } of old.siblings) {
+      const kept = now.siblings.some((sibling) => nameOfDot(sibling.dot) === nameOfDot(dot));
+      if (!kept && now.context.every(({ actor }) => actor !== dot.actor)) {
+        this.#skipped += 1;
+        continue;
+      }
+      this.#compared += 1;
+      if (kept || covers(now.context, dot)) continue;
+      const text = `${host} forgets ${nameOfDot(dot)} of ${nameOf(key)}: ${describeObject(now)} replaces ${describeObject(old)}`;
+      this.#lost.push({ atUs: this.#nowUs(), text });
+    }
+  }
+
+  #hinted(host: string, { key, value }: LogRecord): void {
+    const hints = this.#hints.get(host) ?? new Map<string, Uint8Array>();
+    this.#hints.set(host, hints);
+    if (value instanceof Uint8Array) {
+      hints.set(key, new Uint8Array(value));
+      return;
+    }
+    const hint = hints.get(key);
+    if (value !== undefined || hint === undefined) return;
+    hints.delete(key);
+    this.#removed += 1;
+    const name = unpackKey(key);
+    const object = hintedObject(hint);
+    if (name === undefined || object === undefined) this.#skippedHints += 1;
+    else this.#gaveUp(host, textOf(name.bucket), name.key as string as PackedKey, object);
+  }
+
+  /** The replica's disk has all that the hint told of. */
+  #gaveUp(host: string, peer: string, key: PackedKey, hinted: StoredObject): void {
+    const held = this.#held.get(`${peer} ${key}`)?.object;
+    const missing = hinted.siblings.filter(({ dot }) => held === undefined || !covers(held.context, dot));
+    if (missing.length === 0) return;
+    if (
+      held !== undefined &&
+      missing.every(({ dot }) => held.context.every((one) => one.actor !== dot.actor))
+    ) {
+      this.#skippedHints += 1;
+      return;
+    }
+    const has = held === undefined ? 'nothing' : describeObject(held);
+    const text = `${host} removed its hint of ${nameOf(key)} for ${peer}, which holds ${has}, not ${describeObject(hinted)}`;
+    this.#forgotten.push({ atUs: this.#nowUs(), text });
+  }
+}
+
+/** The newest record of every key of both stores, removals too, as (room, key, record). */
+function newestRecords(
+  files: ReadonlyMap<string, Buffer>,
+): readonly (readonly [room: string, key: PackedKey, record: LogRecord])[] {
+  const newest = new Map<string, readonly [string, PackedKey, LogRecord]>();
+  for (const [path, content] of files) {
+    const room = segmentPath.exec(path)?.[1];
+    if (room === undefined || content.length < segmentHeadBytes) continue;
+    readRecords(content, segmentHeadBytes, saltOf(content), (record) => {
+      const place = `${room} ${record.key}`;
+      if (record.seq > (newest.get(place)?.[2].seq ?? -1)) newest.set(place, [room, record.key, record]);
+    });
+  }
+  return [...newest.values()];
+}
+
+/** From a segment's head. */
+function saltOf(content: Buffer): number {
+  const storeId = content.subarray(storeIdAt, storeIdAt + 16);
+  return segmentIdentity(storeId, content.readUInt32BE(numberAt), 'log').salt;
+}
+
+function nameOfDot({ actor, counter }: Dot): string {
+  return `${textOf(actor)}:${counter}`;
+}
+
+function objectOf(bytes: Uint8Array): StoredObject | undefined {
+  try {
+    return decodeObject(new Uint8Array(bytes));
+  } catch (error) {
+    if (error instanceof BytesError) return undefined;
+    throw error;
+  }
+}
+
+/** The object in a hint (engine/dispatch/hints.ts). */
+function hintedObject(bytes: Uint8Array): StoredObject | undefined {
+  try {
+    const reader = new ByteReader(bytes);
+    if (reader.u8() !== 1) return undefined;
+    reader.u32();
+    reader.u64();
+    return decodeObject(reader.bytes());
+  } catch (error) {
+    if (error instanceof BytesError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * Who answered whom, read off the wire of the peer plane: the replicas' answers to reads (INV18), and the life that each
+ * answered request came from (INV19).
+ */
+import type { Frame } from '../../engine/wire/frames.ts';
+import { FrameDecoder, FrameError } from '../../engine/wire/frames.ts';
+import { decodeGreeting } from '../../engine/wire/greetings.ts';
+import { greetingKinds, isReplyKind, replyKinds, requestKinds } from '../../engine/wire/kinds.ts';
+import { decodeKeyed } from '../../engine/wire/object-bodies.ts';
+import type { AnswerRecord } from '../check/identity.ts';
+import type { ReadAnswer } from '../check/quorums.ts';
+import { clusterPorts } from '../world/node-config.ts';
+import type { ConnectionEnd, ConnectionWatcher } from '../world/watchers.ts';
+import { nameOf } from './store-dump.ts';
+
+const limits = { frameBytesMax: 64 * 1024 * 1024 };
+
+/** One side of a connection of the plane. */
+class Side {
+  readonly heard = new FrameDecoder(limits);
+  readonly wrote = new FrameDecoder(limits);
+  /** Reads asked and not answered, by request. */
+  readonly reads = new Map<number, { readonly key: string; readonly askedUs: number }>();
+  /** Whom the other side greeted as. */
+  claim: { readonly name: string; readonly epoch: string } | undefined;
+  /** Bytes came that are no frame. */
+  cut = false;
+}
+
+export class RouteWitness {
+  readonly answers: ReadAnswer[] = [];
+  readonly identities: AnswerRecord[] = [];
+  readonly #nowUs: () => number;
+  readonly #isNode: (host: string) => boolean;
+  readonly #sides = new Map<string, Side>();
+  /** Per life of a node and name of a peer: the life of the peer that was greeted last. */
+  readonly #newest = new Map<string, string>();
+
+  constructor(nowUs: () => number, isNode: (host: string) => boolean) {
+    this.#nowUs = nowUs;
+    this.#isNode = isNode;
+  }
+
+  get watcher(): ConnectionWatcher {
+    return {
+      opened: (end) => {
+        if (end.port === clusterPorts.peer && this.#isNode(end.host))
+          this.#sides.set(nameOfEnd(end), new Side());
+      },
+      wrote: (end, bytes) => this.#read(end, 'wrote', bytes),
+      heard: (end, bytes) => this.#read(end, 'heard', bytes),
+      toldEnd: () => undefined,
+      left: () => undefined,
+      closed: (end) => void this.#sides.delete(nameOfEnd(end)),
+      connectFailed: () => undefined,
+    };
+  }
+
+  #read(end: ConnectionEnd, way: 'wrote' | 'heard', bytes: Uint8Array): void {
+    const side = this.#sides.get(nameOfEnd(end));
+    if (side === undefined || side.cut) return;
+    const decoder = side[way];
+    try {
+      decoder.push(bytes);
+      for (let frame = decoder.next(); frame !== undefined; frame = decoder.next()) {
+        if (end.side === 'server') this.#serves(end, side, way, frame);
+        else this.#asks(end, side, way, frame);
+      }
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      side.cut = true;
+    }
+  }
+
+  #asks(end: ConnectionEnd, side: Side, way: 'wrote' | 'heard', { kind, id, body }: Frame): void {
+    if (way === 'wrote') {
+      if (kind !== requestKinds.readObject) return;
+      side.reads.set(id, { key: nameOf(decodeKeyed(body).key), askedUs: this.#nowUs() });
+      return;
+    }
+    const read = side.reads.get(id);
+    if (read === undefined || !isReplyKind(kind)) return;
+    side.reads.delete(id);
+    if (kind !== replyKinds.object) return;
+    this.answers.push({ ...read, node: end.host, peer: end.peer, heardUs: this.#nowUs() });
+  }
+
+  #serves(end: ConnectionEnd, side: Side, way: 'wrote' | 'heard', frame: Frame): void {
+    const { kind } = frame;
+    if (way === 'heard') {
+      if (kind === greetingKinds.hello) side.claim = claimOf(frame);
+      return;
+    }
+    if (side.claim === undefined) return;
+    const { name, epoch } = side.claim;
+    const place = `${end.host}/${end.life} ${name}`;
+    if (kind === greetingKinds.hello) this.#newest.set(place, epoch);
+    if (!isReplyKind(kind) || kind === replyKinds.pong) return;
+    const newest = this.#newest.get(place) ?? epoch;
+    this.identities.push({ node: end.host, peer: name, atUs: this.#nowUs(), life: epoch, newest });
+  }
+}
+
+function claimOf(frame: Frame): Side['claim'] {
+  const greeting = decodeGreeting(frame);
+  return greeting.kind === 'hello' ? { name: greeting.hello.node, epoch: greeting.hello.epoch } : undefined;
+}
+
+function nameOfEnd({ id, side }: ConnectionEnd): string {
+  return `${id} ${side}`;
+}
