@@ -1,0 +1,121 @@
+/**
+ * A client of Riak that nobody here wrote (basho-riak-client) against a cluster of three real processes: what it does
+ * with objects, siblings, bucket properties and listings works unchanged. `npm test` builds first.
+ */
+import Riak from 'basho-riak-client';
+import type { Client, Results } from 'basho-riak-client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { TestingCluster } from './testing-cluster.contract.ts';
+
+const bucket = 'fruit';
+
+let cluster: TestingCluster | undefined;
+let client: Client | undefined;
+
+beforeAll(async () => {
+  cluster = await TestingCluster.start(15_098);
+  const addresses = cluster.nodes.map(({ pb }) => pb);
+  client = await new Promise<Client>((resolve, reject) => {
+    new Riak.Client(addresses, (error, made) => (error === null ? resolve(made) : reject(asError(error))));
+  });
+});
+
+afterAll(async () => {
+  await new Promise<void>((resolve) => (client === undefined ? resolve() : client.stop(resolve)));
+  await cluster?.stop();
+});
+
+/** One call; rejects with the client's error. */
+function call<Name extends keyof Results>(name: Name, options: object): Promise<Results[Name]> {
+  return new Promise((resolve, reject) => {
+    if (client === undefined) {
+      reject(new Error('there is no client'));
+      return;
+    }
+    const done = (error: Error | string | null, result: Results[Name]): void =>
+      error === null ? resolve(result) : reject(asError(error));
+    const method = client[name] as (
+      options: object,
+      done: (error: Error | string | null, result: Results[Name]) => void,
+    ) => void;
+    method.call(client, options, done);
+  });
+}
+
+function asError(error: Error | string): Error {
+  return typeof error === 'string' ? new Error(error) : error;
+}
+
+async function valuesOf(key: string, from = bucket): Promise<string[]> {
+  const { values } = await call('fetchValue', { bucket: from, key });
+  return values.map(({ value }) => value.toString()).sort();
+}
+
+describe('basho-riak-client', () => {
+  it('stores, fetches and deletes values with everything that describes them', async () => {
+    const object = new Riak.Commands.KV.RiakObject();
+    object.setContentType('text/plain');
+    object.setValue('red and round');
+    object.setUserMeta([{ key: 'grown-in', value: 'Kent' }]);
+    object.setLinks([{ bucket, key: 'pear', tag: 'sibling' }]);
+    await call('storeValue', { bucket, key: 'apple', value: object });
+    const { values, isNotFound } = await call('fetchValue', { bucket, key: 'apple' });
+    expect(isNotFound).toBe(false);
+    expect(values[0]).toMatchObject({
+      contentType: 'text/plain',
+      userMeta: [{ key: 'grown-in', value: 'Kent' }],
+      links: [{ bucket, key: 'pear', tag: 'sibling' }],
+    });
+    const { generatedKey } = await call('storeValue', { bucket, value: 'made' });
+    expect(await valuesOf(generatedKey ?? '')).toEqual(['made']);
+    await call('deleteValue', { bucket, key: 'apple' });
+    expect((await call('fetchValue', { bucket, key: 'apple' })).isNotFound).toBe(true);
+  });
+
+  it('sets a bucket’s properties, which hold on every node at once, and resets them', async () => {
+    const own = 'baskets';
+    await call('storeBucketProps', { bucket: own, allowMult: true, nVal: 3, w: 3, notFoundOk: false });
+    // The client goes round the nodes: each of these asks another one.
+    for (let node = 0; node < 3; node++) {
+      const properties = await call('fetchBucketProps', { bucket: own });
+      expect(properties).toMatchObject({ nVal: 3, allowMult: true, w: 3, notFoundOk: false });
+    }
+    await expect(call('storeBucketProps', { bucket: own, nVal: 7 })).rejects.toThrow(
+      'n_val: 7 given; allowed: 3',
+    );
+    await call('resetBucketProps', { bucket: own });
+    expect(await call('fetchBucketProps', { bucket: own })).toMatchObject({ allowMult: false });
+    expect(await call('fetchBucketTypeProps', { bucketType: 'default' })).toMatchObject({ allowMult: false });
+    await expect(call('fetchValue', { bucketType: 'cards', bucket, key: 'k' })).rejects.toThrow(
+      'Unknown bucket type: cards',
+    );
+  });
+
+  it('sees siblings of writers who had not seen each other, and resolves them', async () => {
+    const own = 'opinions';
+    await call('storeBucketProps', { bucket: own, allowMult: true });
+    await call('storeValue', { bucket: own, key: 'tea', value: 'milk first' });
+    await call('storeValue', { bucket: own, key: 'tea', value: 'milk last' });
+    const { vclock } = await call('fetchValue', { bucket: own, key: 'tea' });
+    expect(await valuesOf('tea', own)).toEqual(['milk first', 'milk last']);
+    await call('storeValue', { bucket: own, key: 'tea', value: 'no milk', vclock });
+    expect(await valuesOf('tea', own)).toEqual(['no milk']);
+  });
+
+  it('lists buckets and keys, without those that were deleted', async () => {
+    const own = 'numbers';
+    const names = Array.from({ length: 40 }, (_, index) => `k${index}`);
+    for (const key of [...names, 'gone']) await call('storeValue', { bucket: own, key, value: key });
+    await call('deleteValue', { bucket: own, key: 'gone' });
+    const { keys, done } = await call('listKeys', { bucket: own, stream: false });
+    expect([...keys].sort()).toEqual([...names].sort());
+    expect(done).toBe(true);
+    expect((await call('listBuckets', { stream: false })).buckets).toContain(own);
+  });
+
+  it('learns which nodes hold a key', async () => {
+    const { preflist } = await call('fetchPreflist', { bucket, key: 'apple' });
+    expect(preflist.map(({ node }) => node).sort()).toEqual(['n1', 'n2', 'n3']);
+  });
+});

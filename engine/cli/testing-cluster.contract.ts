@@ -1,0 +1,66 @@
+/** A cluster of real processes for tests with clients that nobody here wrote: the built command, in a directory of its own. */
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const main = join(import.meta.dirname, '../../dist/engine/main.js');
+
+export interface TestingNode {
+  readonly name: string;
+  readonly http: string;
+  readonly pb: string;
+  readonly redis: string;
+  readonly stats: string;
+  readonly pid: number;
+}
+
+export class TestingCluster {
+  readonly nodes: readonly TestingNode[];
+  readonly #child: ChildProcess;
+  readonly #directory: string;
+
+  private constructor(child: ChildProcess, directory: string, nodes: readonly TestingNode[]) {
+    this.#child = child;
+    this.#directory = directory;
+    this.nodes = nodes;
+  }
+
+  /** Three nodes that serve; each test file has ports of its own (see `lockstep cluster --help`). */
+  static async start(basePort: number, ...words: readonly string[]): Promise<TestingCluster> {
+    if (!existsSync(main)) throw new Error('run `npm run build` first');
+    const directory = mkdtempSync(join(tmpdir(), 'lockstep-clients-'));
+    const child = spawn(
+      process.execPath,
+      [main, 'cluster', '--base-port', String(basePort), '--json', ...words],
+      { stdio: ['ignore', 'pipe', 'pipe'], cwd: directory },
+    );
+    const said: string[] = [];
+    const shape = new Promise<string>((resolve, reject) => {
+      for (const input of [child.stdout, child.stderr]) {
+        createInterface({ input }).on('line', (line) => {
+          said.push(line);
+          if (line.startsWith('{"data"')) resolve(line);
+        });
+      }
+      child.once('exit', () => reject(new Error(`the cluster ended:\n${said.join('\n')}`)));
+    });
+    try {
+      const { nodes } = JSON.parse(await shape) as { nodes: readonly TestingNode[] };
+      return new TestingCluster(child, directory, nodes);
+    } catch (error) {
+      rmSync(directory, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  /** Stops all nodes in order. */
+  async stop(): Promise<void> {
+    const gone = new Promise<void>((resolve) => this.#child.once('exit', () => resolve()));
+    this.#child.kill('SIGINT');
+    await gone;
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}
