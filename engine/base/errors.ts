@@ -59,19 +59,37 @@ export type ErrorCode = keyof typeof errorTable;
 /** All codes, in the table's order (that order is their number on the wire: append only). */
 export const errorCodes = Object.keys(errorTable) as readonly ErrorCode[];
 
+/** What one error says beyond its code. */
+export interface ErrorFacts {
+  /** The operation certainly did not happen, though errors of its code leave that open: nothing had been sent. */
+  readonly definite?: true;
+  /** Answers that there were, or could be, of those needed. */
+  readonly votes?: { readonly got: number; readonly needed: number };
+}
+
 /** An error of the table above. `detail` says what was wrong and what is allowed, for a person. */
 export class LockstepError extends Error {
   override readonly name = 'LockstepError';
   readonly code: ErrorCode;
+  readonly facts: ErrorFacts;
 
-  constructor(code: ErrorCode, detail: string = errorTable[code].sentence, options?: ErrorOptions) {
+  constructor(
+    code: ErrorCode,
+    detail: string = errorTable[code].sentence,
+    options: ErrorOptions & ErrorFacts = {},
+  ) {
     super(detail, options);
     this.code = code;
+    const { definite, votes } = options;
+    this.facts = {
+      ...(definite === undefined ? {} : { definite }),
+      ...(votes === undefined ? {} : { votes }),
+    };
   }
 
   /** The operation certainly did not happen. */
   get definite(): boolean {
-    return errorTable[this.code].definite;
+    return this.facts.definite ?? errorTable[this.code].definite;
   }
 
   /** HTTP status that carries this error. */

@@ -146,7 +146,12 @@ export class ClusterDispatcher implements Dispatcher {
       const { datacenter, rack } = this.#parts.self;
       this.#parts.stats.failures.noTargets(datacenter, rack, level);
     }
-    throw new LockstepError(plan.code, `the ${what} was refused: ${plan.detail}`);
+    // Nothing has been sent: whatever the code leaves open, this did not happen.
+    const votes = plan.votes === undefined ? {} : { votes: plan.votes };
+    throw new LockstepError(plan.code, `the ${what} was refused: ${plan.detail}`, {
+      definite: true,
+      ...votes,
+    });
   }
 
   async #forward(

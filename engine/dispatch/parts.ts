@@ -2,6 +2,7 @@
  * What the rounds of the dispatcher work with: the rooms below and the node's own settings, bundled once by the
  * dispatcher, and the one way in which a round asks a peer.
  */
+import type { ErrorFacts } from '../base/errors.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
@@ -77,13 +78,17 @@ export function askPeer(
 
 /** The error behind a reply that is not of the kind that was asked for. */
 export function replyError(reply: PeerReply): LockstepError {
-  if (reply.kind === 'failed') return new LockstepError(reply.code, reply.detail);
+  if (reply.kind === 'failed') return new LockstepError(reply.code, reply.detail, reply.facts);
   return new LockstepError('Internal', `a peer answered "${reply.kind}" to another question`);
 }
 
 /** Why a request that gathered too few answers failed: `Timeout` when silence was among the reasons. */
-export function roundError(failures: readonly LockstepError[], tally: string): LockstepError {
+export function roundError(
+  failures: readonly LockstepError[],
+  tally: string,
+  facts: ErrorFacts = {},
+): LockstepError {
   const reasons = [...new Set(failures.map((failure) => failure.message))].join('; ');
   const silent = failures.some((failure) => failure.code === 'Timeout' || failure.code === 'PeerGone');
-  return new LockstepError(silent ? 'Timeout' : 'NoQuorum', `${tally}: ${reasons}`);
+  return new LockstepError(silent ? 'Timeout' : 'NoQuorum', `${tally}: ${reasons}`, facts);
 }

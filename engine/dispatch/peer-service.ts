@@ -104,7 +104,7 @@ export class PeerService {
 }
 
 function failed(error: LockstepError): PeerReply {
-  return { kind: 'failed', code: error.code, detail: error.message };
+  return { kind: 'failed', code: error.code, detail: error.message, facts: error.facts };
 }
 
 /** `DC_QUORUM`, `one`, `quorum`, `all` or a number, as a peer wrote it. Throws `BadRequest`. */

@@ -41,6 +41,8 @@ export interface Refusal {
   readonly kind: 'refused';
   readonly code: 'NoTargets' | 'NoQuorum' | 'BadRequest';
   readonly detail: string;
+  /** Replicas that can be reached, of those needed. */
+  readonly votes?: { readonly got: number; readonly needed: number };
 }
 
 /** Where the decision is made and what it may use. */
@@ -242,7 +244,8 @@ function checked(view: Viewpoint, placement: Placement, plan: DispatchPlan): Dis
     );
     const missing = away.map((member) => member.node).join(', ') || 'none is configured';
     const detail = `${group.needed} replicas of ${group.datacenter} are needed and ${routable} can be reached (away: ${missing})`;
-    return { kind: 'refused', code: routable === 0 ? 'NoTargets' : 'NoQuorum', detail };
+    const votes = { got: routable, needed: group.needed };
+    return { kind: 'refused', code: routable === 0 ? 'NoTargets' : 'NoQuorum', detail, votes };
   }
   return plan;
 }

@@ -142,7 +142,9 @@ export class ReadRound {
     const verdict = this.#tally.answer(index, error === undefined, equality);
     if (verdict === 'met') this.#succeed();
     else if (verdict === 'impossible')
-      this.#fail(roundError(this.#failuresOrDispute(), this.#tally.describe()));
+      this.#fail(
+        roundError(this.#failuresOrDispute(), this.#tally.describe(), { votes: this.#tally.votes() }),
+      );
     else if (verdict === 'pending' && this.#held.length > 0)
       this.#fillIn(present(this.#plan.targets[index], 'a target').group, error !== undefined);
     if (this.#tally.outstanding === this.#held.length) this.#repairOnce();

@@ -163,7 +163,7 @@ describe('a replica', () => {
     const replica = replicaOver(store, newest);
     const forgeries = [
       { actor, counter: 9 },
-      { actor: byteStringOf('n2.bb') as Actor, counter: seenCounterMax + 1 },
+      { actor: byteStringOf('n2.bb') as Actor, counter: seenCounterMax(0, clock.wallMs()) + 1 },
     ];
     for (const forged of forgeries) {
       const outcome = coordinate(replica, writeOf(keyOf('k'), 'x', { seen: [forged] }));

@@ -217,7 +217,7 @@ export class Replica {
   /** Throws what `coordinate` would throw for a write on top of `current`: for whoever promises to write later. */
   vet(write: LocalWrite, current: StoredObject | undefined): void {
     checkConditions(write, current);
-    this.#checkSeen(write);
+    this.#checkSeen(write, current);
     const { allowMult, lastWriteWins } = this.#rules(write.key);
     if (!allowMult || lastWriteWins || current === undefined) return;
     if (current.siblings.length >= siblingsMax) throw tooManySiblings();
@@ -233,16 +233,21 @@ export class Replica {
 
   #written(write: LocalWrite, current: StoredObject | undefined): StoredObject {
     checkConditions(write, current);
-    this.#checkSeen(write);
+    this.#checkSeen(write, current);
     const object = this.#made(write, current);
     if (object.siblings.length > siblingsMax) throw tooManySiblings();
     return object;
   }
 
-  /** A client's context can only hold dots of ours that we have minted; others would swallow writes to come. */
-  #checkSeen(write: LocalWrite): void {
+  /**
+   * A client's context can only hold dots of ours that we have minted, since others would swallow writes to come; and
+   * none that no clock has reached, since they would win over everybody else's.
+   */
+  #checkSeen(write: LocalWrite, current: StoredObject | undefined): void {
+    if (write.seen.length === 0) return;
+    const known = Math.max(this.#counter, highestCounter(current?.context ?? emptyVector));
     const forged = counterOf(write.seen, this.#actor) > this.#counter;
-    if (forged || highestCounter(write.seen) > seenCounterMax) {
+    if (forged || highestCounter(write.seen) > seenCounterMax(known, this.#clock.wallMs())) {
       throw new LockstepError('BadRequest', 'the causal context names writes that never happened');
     }
   }

@@ -78,6 +78,12 @@ export class Tally {
       .join(' and ');
   }
 
+  /** What the first group that lacks some has, of what it needs. */
+  votes(): { readonly got: number; readonly needed: number } {
+    const groups = this.#plan.groups.map(({ needed }, index) => ({ got: this.#counted[index] ?? 0, needed }));
+    return present(groups.find(({ got, needed }) => got < needed) ?? groups[0], 'a group');
+  }
+
   #count(group: number, success: boolean, equality: number): void {
     this.#pending[group] = (this.#pending[group] ?? 0) - 1;
     if (!success) return;

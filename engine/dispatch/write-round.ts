@@ -90,7 +90,8 @@ export class WriteRound implements WriteListener {
     }
     const verdict = this.#tally.answer(index, error === undefined);
     if (verdict === 'met') this.#settle();
-    else if (verdict === 'impossible') this.#fail(roundError(this.#failures, this.#tally.describe()));
+    else if (verdict === 'impossible')
+      this.#fail(roundError(this.#failures, this.#tally.describe(), { votes: this.#tally.votes() }));
   }
 
   /** Replicas that were not even asked. */

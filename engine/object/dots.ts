@@ -39,10 +39,16 @@ const dotBytesMin = 3;
 const countersPerMs = 1024;
 
 /**
- * The highest counter that a client's context may name (the year 2109). Contexts are opaque, not sealed: without a
- * limit one forged context could use up all counters.
+ * How far a client's context may be ahead of the clock of the node that reads it, in milliseconds. Contexts are opaque,
+ * not sealed: without a limit one forged context could use up all counters, or win over all writes of a year. Nodes
+ * whose clocks are farther apart than this refuse each other's contexts for keys that they have not heard of.
  */
-export const seenCounterMax = 2 ** 52;
+export const seenAheadMsMax = 7 * 24 * 60 * 60 * 1000;
+
+/** The highest counter that a client's context may name now, where `known` is the highest one known under the key. */
+export function seenCounterMax(known: number, nowMs: number): number {
+  return Math.max(known, (nowMs + seenAheadMsMax) * countersPerMs);
+}
 
 /** The counter of a write made now, where `known` is the highest counter known to the actor and to the writer. */
 export function nextCounter(known: number, nowMs: number): number {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { ErrorFacts } from '../base/errors.ts';
 import { errorCodes } from '../base/errors.ts';
 import type { ByteString, NodeId, Token } from '../base/ids.ts';
 import { byteStringFrom, bytesOf } from '../base/ids.ts';
@@ -44,6 +45,7 @@ const request: fc.Arbitrary<PeerRequest> = fc.oneof(
   fc.record({ kind: fc.constant('transact' as const), words: bytes }),
   fc.record({ kind: fc.constant('antiEntropy' as const), words: bytes }),
   fc.record({ kind: fc.constant('listNames' as const), words: bytes }),
+  fc.record({ kind: fc.constant('properties' as const), words: bytes }),
 );
 
 const reply: fc.Arbitrary<PeerReply> = fc.oneof(
@@ -54,11 +56,20 @@ const reply: fc.Arbitrary<PeerReply> = fc.oneof(
   fc.record({ kind: fc.constant('transacted' as const), words: bytes }),
   fc.record({ kind: fc.constant('antiEntropyAnswered' as const), words: bytes }),
   fc.record({ kind: fc.constant('namesListed' as const), words: bytes }),
-  fc.record({
-    kind: fc.constant('failed' as const),
-    code: fc.constantFrom(...errorCodes),
-    detail: fc.string({ unit: 'grapheme', maxLength: 40 }),
-  }),
+  fc.record({ kind: fc.constant('propertiesAnswered' as const), words: bytes }),
+  fc.record(
+    {
+      kind: fc.constant('failed' as const),
+      code: fc.constantFrom(...errorCodes),
+      detail: fc.string({ unit: 'grapheme', maxLength: 40 }),
+      facts: fc.constantFrom<ErrorFacts>(
+        { definite: true },
+        { definite: true, votes: { got: 1, needed: 2 } },
+        { votes: { got: 0, needed: 3 } },
+      ),
+    },
+    { requiredKeys: ['kind', 'code', 'detail'] },
+  ),
 );
 
 const name = fc.string({ maxLength: 30 });

@@ -8,7 +8,6 @@
  * Adding a message: its type in schema.ts, its number in kinds.ts, a case to encode and one to decode here.
  */
 import { unreachable } from '../base/assert.ts';
-import type { ErrorCode } from '../base/errors.ts';
 import { errorCodes } from '../base/errors.ts';
 import { bytesOf } from '../base/ids.ts';
 import { decodeBody, encodeBody } from './bodies.ts';
@@ -31,6 +30,8 @@ const wasmModulesType = schemaType('WasmModules');
 const listNamesType = schemaType('ListNames');
 const propertiesType = schemaType('Properties');
 const noBytes = Buffer.alloc(0);
+
+type Failed = Extract<PeerReply, { kind: 'failed' }>;
 
 /** Characters of a failure's detail that travel; the rest is cut. */
 export const detailCharsMax = 1024;
@@ -130,7 +131,7 @@ export function encodeReply(arena: FrameArena, id: number, reply: PeerReply): Bu
     case 'propertiesAnswered':
       return arena.frame(kind, id, encodeBody(propertiesType, { words: reply.words }));
     case 'failed':
-      return arena.frame(kind, id, failedBody(reply.code, reply.detail));
+      return arena.frame(kind, id, failedBody(reply));
     default:
       return unreachable(reply);
   }
@@ -197,13 +198,22 @@ function decodeCoordinateWrite(body: Buffer): PeerRequest {
   };
 }
 
-function failedBody(code: ErrorCode, detail: string): Uint8Array {
-  return encodeBody(failedType, { code: errorCodes.indexOf(code), detail: detail.slice(0, detailCharsMax) });
+function failedBody({ code, detail, facts }: Failed): Uint8Array {
+  return encodeBody(failedType, {
+    code: errorCodes.indexOf(code),
+    detail: detail.slice(0, detailCharsMax),
+    ...(facts?.definite === undefined ? {} : { definite: true }),
+    ...facts?.votes,
+  });
 }
 
 function decodeFailed(body: Buffer): PeerReply {
   const fields = decodeBody(failedType, body);
   // A newer peer may know more codes; what this one does not know is a failure without promises.
   const code = errorCodes[fields.number('code')] ?? 'Internal';
-  return { kind: 'failed', code, detail: fields.text('detail') };
+  const definite = fields.has('definite') && fields.flag('definite') ? { definite: true as const } : {};
+  const counted = fields.has('got') && fields.has('needed');
+  const votes = counted ? { votes: { got: fields.number('got'), needed: fields.number('needed') } } : {};
+  const failed = { kind: 'failed', code, detail: fields.text('detail') } as const;
+  return 'definite' in definite || counted ? { ...failed, facts: { ...definite, ...votes } } : failed;
 }

@@ -2,7 +2,7 @@
  * What nodes say to each other, as values. How the words travel is frames.ts and codec.ts in this room; who says them
  * is engine/peer. Adding a message: a member here, its row in the codec's schema, and a handler in the room it serves.
  */
-import type { ErrorCode } from '../base/errors.ts';
+import type { ErrorCode, ErrorFacts } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 
@@ -95,4 +95,9 @@ export type PeerReply =
   | { readonly kind: 'propertiesAnswered'; readonly words: Uint8Array }
   /** About Wasm modules in return. */
   | { readonly kind: 'wasmModulesAnswered'; readonly words: Uint8Array }
-  | { readonly kind: 'failed'; readonly code: ErrorCode; readonly detail: string };
+  | {
+      readonly kind: 'failed';
+      readonly code: ErrorCode;
+      readonly detail: string;
+      readonly facts?: ErrorFacts;
+    };

@@ -96,6 +96,9 @@ const schemaText = `
   message Failed {
     required uint32 code = 1;
     required string detail = 2;
+    optional bool definite = 3;
+    optional uint32 got = 4;
+    optional uint32 needed = 5;
   }
 `;
 

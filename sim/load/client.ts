@@ -4,7 +4,6 @@
  * says, and the client turns to another node of its datacenter. It never retries an operation: what was sent once may
  * have happened once.
  */
-import { errorTable } from '../../engine/base/errors.ts';
 import type { ClientReply, ClientRequest } from '../../engine/api/pbc/client-codec.ts';
 import type { RpbGetResp } from '../../engine/api/pbc/schema.ts';
 import { quorumWords } from '../../engine/api/pbc/schema.ts';
@@ -232,7 +231,7 @@ function writeOutcome(exchange: Exchange): Outcome {
   const { reply } = exchange;
   if (reply.kind === 'stored' || reply.kind === 'deleted') return 'ok';
   if (reply.kind !== 'failed' || reply.code === undefined) return 'unknown';
-  return errorTable[reply.code].definite ? 'fail' : 'unknown';
+  return reply.definite ? 'fail' : 'unknown';
 }
 
 function reasonOf(exchange: Exchange): string {

@@ -37,13 +37,23 @@ export function errorAnswer(
 
 /** The answer to a request that ended in an error. */
 export function answerOf(error: LockstepError, purpose: Purpose): HttpResponse {
-  return errorAnswer(error.code, textFor(error, purpose));
+  return errorAnswer(error.code, textFor(error, purpose), definiteHeader(error));
+}
+
+/** Riak's `got/need`, and for a person why. */
+function votesOf({ facts: { votes }, message }: LockstepError): string {
+  return votes === undefined ? message : `${votes.got}/${votes.needed}\n${message}`;
+}
+
+/** Whether a retry is safe shows in the code, but for errors that know more than their code. */
+export function definiteHeader({ facts }: LockstepError): Readonly<Record<string, string>> {
+  return facts.definite === undefined ? {} : { 'X-Lockstep-Definite': 'true' };
 }
 
 function textFor(error: LockstepError, purpose: Purpose): string {
   switch (error.code) {
     case 'NoQuorum':
-      return `${purpose === 'read' ? 'R' : 'W'}-value unsatisfied: ${error.message}`;
+      return `${purpose === 'read' ? 'R' : 'W'}-value unsatisfied: ${votesOf(error)}`;
     case 'Timeout':
       return 'request timed out';
     case 'Internal':

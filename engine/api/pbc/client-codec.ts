@@ -4,7 +4,7 @@
  */
 import type { ErrorCode } from '../../base/errors.ts';
 import { LockstepError } from '../../base/errors.ts';
-import { errorCodeOf } from './error-numbers.ts';
+import { errorCodeOf, isDefinite } from './error-numbers.ts';
 import type {
   RpbBucketTypeReq,
   RpbGetBucketReq,
@@ -66,7 +66,13 @@ export type ClientReply =
   | { readonly kind: 'transacted'; readonly message: LockTransactionResp }
   | { readonly kind: 'inDoubt'; readonly message: LockTransactionListResp }
   /** `code` is undefined for an error that carries no number of this product's. */
-  | { readonly kind: 'failed'; readonly code: ErrorCode | undefined; readonly text: string };
+  | {
+      readonly kind: 'failed';
+      readonly code: ErrorCode | undefined;
+      readonly text: string;
+      /** It certainly did not happen. */
+      readonly definite: boolean;
+    };
 
 /** The frame of a request. */
 export function encodeRequest(request: ClientRequest): Buffer {
@@ -117,7 +123,12 @@ export function decodeReply(frame: Frame): ClientReply {
   switch (frame.code) {
     case messages.errorResp.code: {
       const { errmsg, errcode } = messages.errorResp.decode(frame.body);
-      return { kind: 'failed', code: errorCodeOf(errcode), text: utf8(errmsg) };
+      return {
+        kind: 'failed',
+        code: errorCodeOf(errcode),
+        text: utf8(errmsg),
+        definite: isDefinite(errcode),
+      };
     }
     case messages.pingResp.code:
       return { kind: 'pong' };

@@ -30,7 +30,7 @@ async function ask(peer: TestingPeer, request: ClientRequest): Promise<ClientRep
   await peer.request(request);
   const replies = peer.replies();
   expect(replies.length).toBe(1);
-  return replies[0] ?? { kind: 'failed', code: undefined, text: 'no answer' };
+  return replies[0] ?? { kind: 'failed', code: undefined, text: 'no answer', definite: false };
 }
 
 async function fetch(peer: TestingPeer, message: Partial<RpbGetReq> = {}): Promise<RpbGetResp> {

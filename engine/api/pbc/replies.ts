@@ -7,11 +7,15 @@ import { errorNumberOf } from './error-numbers.ts';
 import { messages } from './schema.ts';
 
 /** The frame of an error with a text of Riak's. */
-export function errorFrame(code: ErrorCode, text: string): Buffer {
-  return messages.errorResp.encode({ errmsg: Buffer.from(text, 'utf8'), errcode: errorNumberOf(code) });
+export function errorFrame(code: ErrorCode, text: string, definite = false): Buffer {
+  return messages.errorResp.encode({
+    errmsg: Buffer.from(text, 'utf8'),
+    errcode: errorNumberOf(code, definite),
+  });
 }
 
 /** The frame of one of our own errors. */
 export function errorFrameOf(error: LockstepError): Buffer {
-  return errorFrame(error.code, error.code === 'Timeout' ? 'timeout' : `${error.code}: ${error.message}`);
+  const text = error.code === 'Timeout' ? 'timeout' : `${error.code}: ${error.message}`;
+  return errorFrame(error.code, text, error.definite);
 }

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { LockstepError, errorCodes } from '../../base/errors.ts';
+import { LockstepError, errorCodes, errorTable } from '../../base/errors.ts';
 import { decodeReply, encodeRequest } from './client-codec.ts';
-import { errorCodeOf, errorNumberOf } from './error-numbers.ts';
+import { errorCodeOf, errorNumberOf, isDefinite } from './error-numbers.ts';
 import { FrameReader } from './frames.ts';
 import type { RpbContent, RpbDelReq, RpbGetReq, RpbPutReq } from './schema.ts';
 import { messages } from './schema.ts';
@@ -194,6 +194,10 @@ test('every error code has a number above 0 and comes back from it', () => {
   for (const code of errorCodes) {
     expect(errorNumberOf(code)).toBeGreaterThan(0);
     expect(errorCodeOf(errorNumberOf(code))).toBe(code);
+    expect(isDefinite(errorNumberOf(code))).toBe(errorTable[code].definite);
+    // Nothing had been sent: the code is the same one, and the operation certainly did not happen.
+    expect(errorCodeOf(errorNumberOf(code, true))).toBe(code);
+    expect(isDefinite(errorNumberOf(code, true))).toBe(true);
   }
   expect(errorCodeOf(0)).toBeUndefined();
   expect(errorCodeOf(errorCodes.length + 1)).toBeUndefined();
@@ -206,6 +210,7 @@ test('an error answer tells its code and text, and an unknown answer code is ref
     kind: 'failed',
     code: 'Timeout',
     text: 'Timeout: too slow',
+    definite: false,
   });
   expect(() => decodeReply({ code: 99, body })).toThrow(/99/);
 });

@@ -156,7 +156,7 @@ test('garbage over a real socket is answered and closed while others are served'
   const bad = await Client.join(address);
   bad.connection.write(Buffer.from('GET /buckets HTTP/1.1\r\nHost: here\r\n\r\n'));
   expect(await bad.answered(1)).toEqual([
-    { kind: 'failed', code: 'FrameInvalid', text: expect.stringContaining('exceeds the limit of') },
+    expect.objectContaining({ code: 'FrameInvalid', text: expect.stringContaining('exceeds the limit of') }),
   ]);
   await bad.closed.promise;
   good.connection.write(encodeRequest({ kind: 'ping' }));

@@ -131,7 +131,7 @@ for (const [what, bytes, text] of garbage) {
     await peer.turn();
     expect(peer.replies()).toEqual([
       expect.objectContaining({ kind: 'got' }),
-      { kind: 'failed', code: 'FrameInvalid', text: expect.stringContaining(text) },
+      expect.objectContaining({ code: 'FrameInvalid', text: expect.stringContaining(text) }),
     ]);
     expect(peer.serverEnded).toBe(true);
     await peer.send(Buffer.alloc(1000));

@@ -27,7 +27,7 @@ function transaction(
 async function ask(peer: TestingPeer, request: ClientRequest): Promise<ClientReply> {
   await peer.request(request);
   const [reply] = peer.replies();
-  return reply ?? { kind: 'failed', code: undefined, text: 'no answer' };
+  return reply ?? { kind: 'failed', code: undefined, text: 'no answer', definite: false };
 }
 
 /** A reply as words. */
