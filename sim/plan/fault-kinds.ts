@@ -5,6 +5,7 @@
  */
 import { diskFaultIds, diskFaultKinds } from './disk-fault-kinds.ts';
 import type { FaultKindRow } from './fault-kind-row.ts';
+import { wasmFaultIds, wasmFaultKinds } from './wasm-fault-kinds.ts';
 
 export const faultKindIds = [
   ...([
@@ -29,6 +30,7 @@ export const faultKindIds = [
   ...(['FD6', 'FD7'] as const),
   ...diskFaultIds,
   ...(['FS1'] as const),
+  ...wasmFaultIds,
 ] as const;
 
 export type FaultKind = (typeof faultKindIds)[number];
@@ -37,6 +39,7 @@ const ms = 1000;
 
 export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
   ...diskFaultKinds,
+  ...wasmFaultKinds,
   FN1: {
     title: 'delay',
     story: 'a link is slow: a floor, an exponential part and a rare long tail',

@@ -1,0 +1,64 @@
+/**
+ * INV28, Wasm modules are functions: the same module and the same input have the same outcome (output or failure, and
+ * fuel to the unit) at every call, on every node and in every life. A call that a module failed is answered by that
+ * failure's error and by no other; and after the calm all nodes hold the same modules. Each call after the first of its
+ * kind, each answer and each node is one comparison. Skipped: questions whose answer was lost.
+ */
+import type { CheckReport } from './report.ts';
+import { Tally } from './report.ts';
+
+/** A call into a module, as the node told it. */
+export interface CallRecord {
+  readonly node: string;
+  readonly atUs: number;
+  /** Module, role and input. */
+  readonly call: string;
+  readonly outcome: string;
+}
+
+/** A request that a module was bound to fail. */
+export interface ProvokedRecord {
+  readonly node: string;
+  readonly atUs: number;
+  readonly key: string;
+  readonly expected: string;
+  /** The error's code, or what came instead; undefined when the answer was lost. */
+  readonly answered: string | undefined;
+}
+
+/** The modules that a node named after the calm; undefined when it did not answer. */
+export interface HeldRecord {
+  readonly node: string;
+  readonly atUs: number;
+  readonly modules: string | undefined;
+}
+
+export function checkWasmPurity(
+  calls: readonly CallRecord[],
+  provoked: readonly ProvokedRecord[],
+  held: readonly HeldRecord[],
+): CheckReport {
+  const tally = new Tally('INV28');
+  const first = new Map<string, CallRecord>();
+  for (const record of calls) {
+    const before = first.get(record.call);
+    if (before === undefined) first.set(record.call, record);
+    else tally.compare(record.outcome === before.outcome, record.atUs, () => differ(before, record));
+  }
+  for (const { node, atUs, key, expected, answered } of provoked) {
+    if (answered === undefined) tally.skip();
+    else {
+      tally.compare(answered === expected, atUs, () => `${node} answered ${answered} for ${key}, not ${expected}`);
+    }
+  }
+  for (const { node, atUs, modules } of held) {
+    const other = held[0];
+    const same = modules !== undefined && modules === other?.modules;
+    tally.compare(same, atUs, () => `${node} holds ${modules ?? 'nothing that it would say'}, ${other?.node ?? ''} ${other?.modules ?? ''}`);
+  }
+  return tally.report();
+}
+
+function differ(before: CallRecord, after: CallRecord): string {
+  return `the call ${after.call} came to ${after.outcome} on ${after.node}, and to ${before.outcome} on ${before.node}`;
+}

@@ -1,0 +1,155 @@
+/**
+ * Those who have to do with Wasm modules in a run: clients who ask for keys at which the routing module fails (FW1 to
+ * FW4), the operator who swaps a module (FW5) and looks at all nodes after the calm; and the calls that nodes tell of.
+ */
+import { sleep } from '../../engine/io/clock.ts';
+import type { Io } from '../../engine/io/io.ts';
+import type { CallRecord, HeldRecord, ProvokedRecord } from '../check/wasm-purity.ts';
+import { PbConnection } from '../load/pb-connection.ts';
+import type { PlanFault } from '../plan/plan.ts';
+import type { WasmFault } from '../plan/wasm-fault-kinds.ts';
+import { wasmFaultIds } from '../plan/wasm-fault-kinds.ts';
+import { marksBytes, marksId } from '../wasm/work-modules.ts';
+import type { Cluster } from '../world/cluster.ts';
+import { routedType } from '../world/node-config.ts';
+import type { HttpClient, World } from '../world/world.ts';
+
+const timeoutUs = 2_000_000;
+const retryUs = 200_000;
+
+/** The first letter of keys that make the routing module fail, and the code that this is answered by. */
+const troubles: Readonly<Record<string, { readonly letter: string; readonly code: string }>> = {
+  FW1: { letter: 't', code: 'WasmTrap' },
+  FW2: { letter: 'l', code: 'WasmOutOfFuel' },
+  FW3: { letter: 'g', code: 'WasmMemoryLimit' },
+  FW4: { letter: 'p', code: 'WasmTrap' },
+};
+
+export type WasmPlanFault = PlanFault & { readonly kind: WasmFault };
+
+export function isWasmFault(fault: PlanFault): fault is WasmPlanFault {
+  return wasmFaultIds.some((kind) => kind === fault.kind);
+}
+
+export class ModuleWork {
+  readonly calls: CallRecord[] = [];
+  readonly provoked: ProvokedRecord[] = [];
+  readonly held: HeldRecord[] = [];
+  readonly #world: World;
+  readonly #cluster: Cluster;
+  #operator: { readonly io: Io; readonly http: HttpClient } | undefined;
+  #busy = 0;
+
+  constructor(world: World, cluster: Cluster) {
+    this.#world = world;
+    this.#cluster = cluster;
+    for (const name of ['wasm.called', 'wasm.call.failed']) {
+      world.trace.on(name, ({ host, atUs, fields }) => {
+        const { digest, role, input, result, failure, fuel } = fields;
+        const outcome = `${String(failure ?? result)} for ${String(fuel)} units`;
+        this.calls.push({
+          node: host,
+          atUs,
+          call: `${String(digest).slice(0, 12)} ${String(role)} ${String(input)}`,
+          outcome,
+        });
+      });
+    }
+  }
+
+  get idle(): boolean {
+    return this.#busy === 0;
+  }
+
+  inject(fault: WasmPlanFault, node: string): boolean {
+    if (fault.kind === 'FW5') return this.#swap(node, Number(fault.params['version']));
+    return this.#provoke(fault, node);
+  }
+
+  /** Asks all nodes which modules they hold, until all say the same or `stopped` says so. */
+  readBack(stopped: () => boolean): void {
+    this.#spawn('modules read back', async ({ io, http }) => {
+      let held: readonly HeldRecord[];
+      do {
+        await sleep(io.clock, retryUs);
+        held = await Promise.all(this.#cluster.members.map((node) => this.#look(node, http)));
+      } while (!stopped() && new Set(held.map(({ modules }) => modules)).size > 1);
+      this.held.push(...held);
+    });
+  }
+
+  async #look(node: string, http: HttpClient): Promise<HeldRecord> {
+    const atUs = this.#world.nowUs;
+    try {
+      const request = { method: 'GET', path: '/wasm/modules' } as const;
+      const { body } = await http.request(this.#cluster.address(node, 'http'), request, timeoutUs);
+      return { node, atUs, modules: body.toString('utf8') };
+    } catch {
+      // It is down or too slow: it has said nothing.
+      return { node, atUs, modules: undefined };
+    }
+  }
+
+  #swap(node: string, version: number): boolean {
+    if (!this.#cluster.serves(node)) return false;
+    this.#spawn(`swap ${marksId}`, async ({ http }) => {
+      const request = { method: 'PUT', path: `/wasm/modules/${marksId}`, body: marksBytes(version) } as const;
+      try {
+        await http.request(this.#cluster.address(node, 'http'), request, timeoutUs);
+      } catch {
+        // Whether it happened shows on the nodes after the calm.
+      }
+    });
+    return true;
+  }
+
+  #provoke({ kind, params }: WasmPlanFault, node: string): boolean {
+    const trouble = troubles[kind];
+    if (trouble === undefined || !this.#cluster.serves(node)) return false;
+    const letter = params['how'] === 'refusal' ? 'r' : trouble.letter;
+    const key = `${letter}${String(params['key'])}`;
+    this.#spawn(`ask ${key}`, async ({ io }) => {
+      const atUs = this.#world.nowUs;
+      const answered = await this.#ask(io, node, key, params['what'] === 'put');
+      this.provoked.push({ node, atUs, key, expected: trouble.code, answered });
+    });
+    return true;
+  }
+
+  async #ask(io: Io, node: string, key: string, put: boolean): Promise<string | undefined> {
+    let connection: PbConnection;
+    try {
+      connection = await PbConnection.open(io, this.#cluster.address(node, 'pb'), timeoutUs);
+    } catch {
+      // Refused or silent: nothing was asked.
+      return undefined;
+    }
+    const place = { type: Buffer.from(routedType), bucket: Buffer.from('newest'), key: Buffer.from(key) };
+    const content = { value: Buffer.from('never to be stored'), content_type: Buffer.from('text/plain') };
+    const exchange = await connection.ask(
+      put ? { kind: 'put', message: { ...place, content } } : { kind: 'get', message: place },
+      timeoutUs,
+    );
+    connection.close();
+    if (exchange.kind === 'lost') return undefined;
+    return exchange.reply.kind === 'failed' ? exchange.reply.code : exchange.reply.kind;
+  }
+
+  #spawn(name: string, task: (operator: { readonly io: Io; readonly http: HttpClient }) => Promise<void>): void {
+    this.#operator ??= this.#boot();
+    const operator = this.#operator;
+    this.#busy += 1;
+    operator.io.spawn(name, async () => {
+      try {
+        await task(operator);
+      } finally {
+        this.#busy -= 1;
+      }
+    });
+  }
+
+  #boot(): { readonly io: Io; readonly http: HttpClient } {
+    const host = this.#world.addHost('modules');
+    return { io: host.boot(), http: this.#world.httpClient(host) };
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * The texts of the modules that scenarios run; `work-modules.ts` has their bytes, so that no run needs a compiler.
+ *
+ * `routes` sends a key where its own bytes say, unless the key asks for trouble by its first letter: t traps, l never
+ * ends, g wants more memory than there is, p points out of its memory, r refuses. Before it does anything it leaves a
+ * mark in its memory, and route bytes show how many marks it found: on an instance that some call has used before, a
+ * key would be looked for elsewhere.
+ *
+ * `marks` is a phase that answers, for every value of its input, the number of its own version.
+ */
+const allocator = `(global $top (mut i32) (i32.const 4096))
+  (func $alloc (param $n i32) (result i32)
+    (global.get $top) (global.set $top (i32.add (global.get $top) (local.get $n))))`;
+
+export const routesText = `(module
+  (memory (export "memory") 1)
+  ${allocator}
+  (export "keyfun_alloc" (func $alloc))
+  (func (export "keyfun_route") (param $in i32) (param $len i32) (param $outp i32) (param $outl i32) (result i32)
+    (local $marks i32) (local $key i32) (local $first i32)
+    (local.set $marks (i32.load (i32.const 16)))
+    (i32.store (i32.const 16) (i32.add (local.get $marks) (i32.const 1)))
+    (local.set $key (i32.add (i32.add (local.get $in) (i32.const 8)) (i32.load (local.get $in))))
+    (local.set $first (i32.load8_u (local.get $key)))
+    (if (i32.eq (local.get $first) (i32.const 0x74)) (then (unreachable)))
+    (if (i32.eq (local.get $first) (i32.const 0x6c)) (then (loop $forever (br $forever))))
+    (if (i32.eq (local.get $first) (i32.const 0x67))
+      (then (if (i32.lt_s (memory.grow (i32.const 60000)) (i32.const 0)) (then (unreachable)))))
+    (if (i32.eq (local.get $first) (i32.const 0x70))
+      (then (i32.store (local.get $outp) (i32.const -16)) (i32.store (local.get $outl) (i32.const 32)) (return (i32.const 0))))
+    (i32.store8 (i32.sub (local.get $key) (i32.const 1)) (local.get $marks))
+    (i32.store (local.get $outp) (i32.sub (local.get $key) (i32.const 1)))
+    (i32.store (local.get $outl) (i32.add (i32.sub (i32.add (local.get $in) (local.get $len)) (local.get $key)) (i32.const 1)))
+    (i32.eq (local.get $first) (i32.const 0x72))))`;
+
+export function marksText(version: number): string {
+  return `(module
+  (memory (export "memory") 1)
+  ${allocator}
+  (export "phase_alloc" (func $alloc))
+  (func (export "phase_apply") (param $in i32) (param $len i32) (param $outp i32) (param $outl i32) (result i32)
+    (local $count i32) (local $head i32)
+    (local.set $head (i32.load8_u (local.get $in)))
+    (local.set $count (select (i32.load8_u offset=1 (local.get $in)) (i32.and (local.get $head) (i32.const 31))
+      (i32.eq (local.get $head) (i32.const 0x98))))
+    (i32.store8 (i32.const 2048) (i32.const 0x98))
+    (i32.store8 (i32.const 2049) (local.get $count))
+    (memory.fill (i32.const 2050) (i32.const ${version}) (local.get $count))
+    (i32.store (local.get $outp) (select (i32.const 2048) (i32.const 2049) (i32.gt_u (local.get $count) (i32.const 23))))
+    (i32.store (local.get $outl) (i32.add (local.get $count)
+      (select (i32.const 2) (i32.const 1) (i32.gt_u (local.get $count) (i32.const 23)))))
+    (if (i32.le_u (local.get $count) (i32.const 23))
+      (then (i32.store8 (i32.const 2049) (i32.or (i32.const 0x80) (local.get $count)))))
+    (i32.const 0)))`;
+}
+
+export const versionCount = 3;
