@@ -31,12 +31,14 @@ import { rackLoss } from './rack-loss.ts';
 import { replaceDeadNode } from './replace-dead-node.ts';
 import { ringDisagreement } from './ring-disagreement.ts';
 import { rollingRestart } from './rolling-restart.ts';
+import { runawayModule } from './runaway-module.ts';
 import { seedsDownAtBoot } from './seeds-down-at-boot.ts';
 import { siblingsAfterPartition } from './siblings-after-partition.ts';
 import { slowPeerFillsChannel } from './slow-peer-fills-channel.ts';
 import { snapshotCorruption } from './snapshot-corruption.ts';
 import { swizzleClog } from './swizzle-clog.ts';
 import { tornLogTail } from './torn-log-tail.ts';
+import { trapInKeyfun } from './trap-in-keyfun.ts';
 import { versionMix } from './version-mix.ts';
 import { wipedDiskReturns } from './wiped-disk-returns.ts';
 import { wrongIdentity } from './wrong-identity.ts';
@@ -85,6 +87,8 @@ export const scenarios: readonly Scenario[] = [
   wrongIdentity,
   versionMix,
   ringDisagreement,
+  runawayModule,
+  trapInKeyfun,
 ];
 
 /** The scenario of that name; undefined when there is none. */

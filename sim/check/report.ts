@@ -21,6 +21,7 @@ export const invariantIds = [
     'INV25',
     'INV26',
     'INV27',
+    'INV28',
     'INV29',
     'INV32',
   ] as const),

@@ -48,13 +48,22 @@ export function checkWasmPurity(
   for (const { node, atUs, key, expected, answered } of provoked) {
     if (answered === undefined) tally.skip();
     else {
-      tally.compare(answered === expected, atUs, () => `${node} answered ${answered} for ${key}, not ${expected}`);
+      tally.compare(
+        answered === expected,
+        atUs,
+        () => `${node} answered ${answered} for ${key}, not ${expected}`,
+      );
     }
   }
   for (const { node, atUs, modules } of held) {
     const other = held[0];
     const same = modules !== undefined && modules === other?.modules;
-    tally.compare(same, atUs, () => `${node} holds ${modules ?? 'nothing that it would say'}, ${other?.node ?? ''} ${other?.modules ?? ''}`);
+    tally.compare(
+      same,
+      atUs,
+      () =>
+        `${node} holds ${modules ?? 'nothing that it would say'}, ${other?.node ?? ''} ${other?.modules ?? ''}`,
+    );
   }
   return tally.report();
 }

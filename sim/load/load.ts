@@ -6,13 +6,14 @@ import { present } from '../../engine/base/assert.ts';
 import { byteStringOf } from '../../engine/base/ids.ts';
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
-import { routeToken } from '../../engine/ring/token.ts';
+import { routeToken, tokenOf } from '../../engine/ring/token.ts';
 import type { GarbageRecord, NodeRecord } from '../check/malformed-input.ts';
 import type { RingRecord } from '../check/ring-agreement.ts';
 import type { Plan, PlanScrape } from '../plan/plan.ts';
 import { keyOf } from '../plan/plan.ts';
 import type { Cluster } from '../world/cluster.ts';
-import { siblingsType } from '../world/node-config.ts';
+import { routeBytesOf } from '../wasm/work-modules.ts';
+import { hasModules, routedType, siblingsType } from '../world/node-config.ts';
 import type { HttpClient, World } from '../world/world.ts';
 import type { ClientKey, ClientTarget } from './client.ts';
 import { Client } from './client.ts';
@@ -239,7 +240,10 @@ export class Load {
 
   #keyIn(number: number, datacenter: string): ClientKey {
     const { bucket, key, siblings } = keyOf(this.#plan, number);
-    const token = routeToken('STD', byteStringOf(bucket), byteStringOf(key));
+    const routed = !siblings && hasModules(this.#plan.settings);
+    const token = routed
+      ? tokenOf(routeBytesOf(Buffer.from(key)))
+      : routeToken('STD', byteStringOf(bucket), byteStringOf(key));
     const placement = this.#cluster.ring
       .placement(token)
       .filter((member) => member.datacenter === datacenter);
@@ -247,7 +251,7 @@ export class Load {
       name: `${bucket}/${key}`,
       siblings,
       place: {
-        type: Buffer.from(siblings ? siblingsType : 'default'),
+        type: Buffer.from(siblings ? siblingsType : routed ? routedType : 'default'),
         bucket: Buffer.from(bucket),
         key: Buffer.from(key),
       },

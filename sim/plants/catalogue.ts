@@ -24,6 +24,16 @@ export const plantedBugs: readonly PlantedBug[] = [
     seedsMax: 20,
   },
   {
+    id: 'M39',
+    title: 'what a call did to its module’s memory, before a trap too, is there at the next call',
+    file: 'engine/wasm/instance.js',
+    find: 'bytes.fill(0, start.length);',
+    replace: 'bytes.fill(0, 4096);',
+    scenario: 'trap-in-keyfun',
+    oracles: ['INV28', 'INV4', 'INV5'],
+    seedsMax: 5,
+  },
+  {
     id: 'M35',
     title: 'a read that timed out is counted again when its replicas answer too late',
     file: 'engine/dispatch/read-round.js',

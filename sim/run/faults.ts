@@ -9,6 +9,7 @@ import type { SnapshotFlip } from '../check/snapshot-rejection.ts';
 import type { DiskFaultKind } from '../plan/disk-fault-kinds.ts';
 import type { FaultKind } from '../plan/fault-kinds.ts';
 import type { PlanFault } from '../plan/plan.ts';
+import type { WasmFault } from '../plan/wasm-fault-kinds.ts';
 import type { HostClock } from '../world/clock.ts';
 import type { Cluster } from '../world/cluster.ts';
 import type { Host, Survival } from '../world/host.ts';
@@ -20,10 +21,12 @@ import type { ForeignStart } from './disk-strikes.ts';
 import { DiskStrikes, isDiskFault } from './disk-strikes.ts';
 import type { NetworkFault } from './network-faults.ts';
 import { injectNetworkFault, isNetworkFault } from './network-faults.ts';
+import type { ModuleWork } from './module-work.ts';
+import { isWasmFault } from './module-work.ts';
 import type { Stage } from './stage.ts';
 
 /** What is acted out here; the rest elsewhere. */
-type OwnKind = Exclude<FaultKind, NetworkFault['kind'] | ClockFault['kind'] | DiskFaultKind>;
+type OwnKind = Exclude<FaultKind, NetworkFault['kind'] | ClockFault['kind'] | DiskFaultKind | WasmFault>;
 
 /** How long whoever supervises a node waits before it starts it again after a start that was refused. */
 const retryUs = 300_000;
@@ -31,6 +34,7 @@ const retryUs = 300_000;
 export class Faults {
   readonly #world: World;
   readonly #cluster: Cluster;
+  readonly #modules: ModuleWork;
   readonly #appointments: Appointment[] = [];
   readonly #struck = new Map<FaultKind, number>();
   readonly #flips: SnapshotFlip[] = [];
@@ -41,7 +45,8 @@ export class Faults {
   readonly #clocks = new Set<HostClock>();
   #calm = false;
 
-  constructor(world: World, cluster: Cluster) {
+  constructor(world: World, cluster: Cluster, modules: ModuleWork) {
+    this.#modules = modules;
     this.#world = world;
     this.#cluster = cluster;
     this.#stage = {
@@ -138,6 +143,7 @@ export class Faults {
       return true;
     }
     if (isDiskFault(fault)) return this.#disks.inject(fault, name);
+    if (isWasmFault(fault)) return this.#modules.inject(fault, name);
     switch (fault.kind as OwnKind) {
       case 'FN16':
         this.#cluster.impose(fault.id, name, fault.params['claim'] as Claim);

@@ -4,7 +4,9 @@
  */
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
+import type { CheckReport } from '../check/report.ts';
 import type { CallRecord, HeldRecord, ProvokedRecord } from '../check/wasm-purity.ts';
+import { checkWasmPurity } from '../check/wasm-purity.ts';
 import { PbConnection } from '../load/pb-connection.ts';
 import type { PlanFault } from '../plan/plan.ts';
 import type { WasmFault } from '../plan/wasm-fault-kinds.ts';
@@ -32,9 +34,9 @@ export function isWasmFault(fault: PlanFault): fault is WasmPlanFault {
 }
 
 export class ModuleWork {
-  readonly calls: CallRecord[] = [];
-  readonly provoked: ProvokedRecord[] = [];
-  readonly held: HeldRecord[] = [];
+  readonly #calls: CallRecord[] = [];
+  readonly #provoked: ProvokedRecord[] = [];
+  readonly #held: HeldRecord[] = [];
   readonly #world: World;
   readonly #cluster: Cluster;
   #operator: { readonly io: Io; readonly http: HttpClient } | undefined;
@@ -47,7 +49,7 @@ export class ModuleWork {
       world.trace.on(name, ({ host, atUs, fields }) => {
         const { digest, role, input, result, failure, fuel } = fields;
         const outcome = `${String(failure ?? result)} for ${String(fuel)} units`;
-        this.calls.push({
+        this.#calls.push({
           node: host,
           atUs,
           call: `${String(digest).slice(0, 12)} ${String(role)} ${String(input)}`,
@@ -59,6 +61,11 @@ export class ModuleWork {
 
   get idle(): boolean {
     return this.#busy === 0;
+  }
+
+  /** INV28. */
+  purity(): CheckReport {
+    return checkWasmPurity(this.#calls, this.#provoked, this.#held);
   }
 
   inject(fault: WasmPlanFault, node: string): boolean {
@@ -74,7 +81,7 @@ export class ModuleWork {
         await sleep(io.clock, retryUs);
         held = await Promise.all(this.#cluster.members.map((node) => this.#look(node, http)));
       } while (!stopped() && new Set(held.map(({ modules }) => modules)).size > 1);
-      this.held.push(...held);
+      this.#held.push(...held);
     });
   }
 
@@ -111,7 +118,7 @@ export class ModuleWork {
     this.#spawn(`ask ${key}`, async ({ io }) => {
       const atUs = this.#world.nowUs;
       const answered = await this.#ask(io, node, key, params['what'] === 'put');
-      this.provoked.push({ node, atUs, key, expected: trouble.code, answered });
+      this.#provoked.push({ node, atUs, key, expected: trouble.code, answered });
     });
     return true;
   }
@@ -135,7 +142,10 @@ export class ModuleWork {
     return exchange.reply.kind === 'failed' ? exchange.reply.code : exchange.reply.kind;
   }
 
-  #spawn(name: string, task: (operator: { readonly io: Io; readonly http: HttpClient }) => Promise<void>): void {
+  #spawn(
+    name: string,
+    task: (operator: { readonly io: Io; readonly http: HttpClient }) => Promise<void>,
+  ): void {
     this.#operator ??= this.#boot();
     const operator = this.#operator;
     this.#busy += 1;

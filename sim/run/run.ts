@@ -37,8 +37,10 @@ import { Witness } from '../witness/witness.ts';
 import { Cluster } from '../world/cluster.ts';
 import type { Leaks } from '../world/host.ts';
 import { World } from '../world/world.ts';
+import { workFiles } from '../wasm/work-modules.ts';
 import { DiskBook } from './disk-book.ts';
 import { Faults } from './faults.ts';
+import { ModuleWork } from './module-work.ts';
 import { Truth } from './truth.ts';
 import type { OutcomeCounts } from './result.ts';
 import type { NamedCheck } from './transaction-reports.ts';
@@ -109,6 +111,7 @@ class Run {
   readonly #faults: Faults;
   readonly #disks: DiskBook;
   readonly #load: Load;
+  readonly #modules: ModuleWork;
   readonly #truth: Truth;
   /** Undefined when the plan asks for nothing that is in its books. */
   readonly #witness: Witness | undefined;
@@ -128,10 +131,12 @@ class Run {
       seed: `${plan.scenario}/${plan.seed}`,
       // The named steps of transactions are of the trace level.
       ...(plan.transactionClients > 0 ? { logLevel: 'trace' } : {}),
+      wasm: { files: workFiles },
       ...(settings.trace === true ? { record } : {}),
     });
     this.#cluster = makeCluster(this.#world, plan);
-    this.#faults = new Faults(this.#world, this.#cluster);
+    this.#modules = new ModuleWork(this.#world, this.#cluster);
+    this.#faults = new Faults(this.#world, this.#cluster, this.#modules);
     this.#disks = new DiskBook(this.#world, this.#cluster);
     this.#truth = new Truth(this.#world, this.#cluster, plan, this.#faults);
     this.#world.trace.on('aae.snapshot.rejected', ({ host, atUs, fields }) => {
@@ -179,7 +184,8 @@ class Run {
     await this.#until(() => this.#load.idle, this.#plan.settleUsMax);
     this.#load.readBack(() => this.#world.nowUs >= endUs);
     this.#load.finish(() => this.#world.nowUs >= endUs);
-    await this.#until(() => this.#load.idle, this.#plan.settleUsMax + lastWordsUs);
+    if (this.#plan.floors.INV28 !== undefined) this.#modules.readBack(() => this.#world.nowUs >= endUs);
+    await this.#until(() => this.#load.idle && this.#modules.idle, this.#plan.settleUsMax + lastWordsUs);
   }
 
   /** Lets the replicas repair themselves until they are equal, and keeps what they hold when they are or time is up. */
@@ -266,6 +272,7 @@ class Run {
       ['INV24', () => checkLedger(accounts, this.#witness?.missed ?? 0)],
       ['INV25', () => checkStatsAgreement(this.#load.scrapes)],
       ['INV26', () => checkExposition(this.#load.scrapes, accounts)],
+      ['INV28', () => this.#modules.purity()],
       ['INV32', () => checkFailures(this.#cluster.lives(), failures)],
     ];
     const wanted = [...checks, ...this.#transactionChecks()].filter(

@@ -16,6 +16,7 @@ import { ListenerWitness } from './listener-witness.ts';
 import { AskedWitness, AskingWitness } from './peer-witness.ts';
 import type { KnownBatches } from './store-witness.ts';
 import { StoreWitness } from './store-witness.ts';
+import { WasmWitness } from './wasm-witness.ts';
 
 /** Everything about one life. */
 class LifeBook {
@@ -25,6 +26,7 @@ class LifeBook {
   readonly far = new AskingWitness();
   readonly asked = new AskedWitness();
   readonly listener = new ListenerWitness();
+  readonly wasm = new WasmWitness();
   readonly store: StoreWitness;
   failedOperations = 0;
 
@@ -61,6 +63,12 @@ export class Witness {
     this.#nodes = new Map(nodes.map((node) => [node.name, node]));
     world.network.watch(this.#connections());
     for (const { name } of nodes) cluster.host(name).disk.watch(this.#disks());
+    for (const name of ['wasm.called', 'wasm.call.failed']) {
+      world.trace.on(name, ({ host, fields }) => {
+        const { role, failure } = fields;
+        this.#bookOf(host, cluster.host(host).lives).wasm.called(String(role), String(failure ?? 'ok'));
+      });
+    }
     cluster.onLifeEnding((name, how) => {
       this.look(name, how);
       this.#ended = true;
@@ -95,6 +103,7 @@ export class Witness {
     const book = this.#bookOf(node, life);
     const { ledger } = this.#world;
     return {
+      wasm: book.wasm.truth,
       clients: book.clients.truth,
       beside: book.beside.truth,
       near: book.near.truth,

@@ -2,9 +2,13 @@
 import type { NodeConfig } from '../../engine/config/config.ts';
 import { parseConfig } from '../../engine/config/config.ts';
 import type { PlanNode } from '../plan/plan.ts';
+import { marksFile, marksId, routesFile, routesId } from '../wasm/work-modules.ts';
 
 /** Type of the buckets that keep siblings; the others are of the type `default`. */
 export const siblingsType = 'siblings';
+
+/** Type of the buckets whose keys go where a module says, in plans whose settings say `features_wasm`. */
+export const routedType = 'routed';
 
 export const clusterPorts = { http: 8098, pb: 8087, peer: 8101, stats: 22222 } as const;
 
@@ -25,7 +29,8 @@ export function configOf(
     peer_listen: `${node.name}:${clusterPorts.peer}`,
     stats_listen: `${node.name}:${clusterPorts.stats}`,
     insecure: true,
-    bucket_types: { [siblingsType]: { allow_mult: true } },
+    bucket_types: { [siblingsType]: { allow_mult: true }, ...(hasModules(settings) ? routedTypes : {}) },
+    ...(hasModules(settings) ? { store_wasm_modules: startModules } : {}),
     seeds: nodes.map(({ name, datacenter, rack }) => ({
       name,
       datacenter,
@@ -39,4 +44,17 @@ export function configOf(
 
 export function spareSettings({ replaces }: PlanNode): Readonly<Record<string, unknown>> {
   return { join: 'joining', ...(replaces === undefined ? {} : { replace: replaces }) };
+}
+
+const routedTypes = {
+  [routedType]: { allow_mult: false, chash_keyfun: 'CUSTOM', wasm_keyfun: routesId },
+};
+const startModules = [
+  { id: routesId, path: routesFile },
+  { id: marksId, path: marksFile },
+];
+
+/** The plan's nodes have modules, and its clients' keys are routed by one. */
+export function hasModules(settings: Readonly<Record<string, unknown>>): boolean {
+  return settings['features_wasm'] === true;
 }

@@ -100,7 +100,11 @@ export interface StoreTruth {
   readonly flushes: number;
 }
 
+/** Calls into modules that the node told of, by role and outcome: `keyfun ok`. */
+export type WasmTruth = Readonly<Record<string, number>>;
+
 export interface LifeTruth {
+  readonly wasm: WasmTruth;
   readonly clients: ClientTruth;
   /** Toward peers of this rack, of other racks of this datacenter, of other datacenters. */
   readonly beside: AskingTruth;

@@ -15,8 +15,16 @@ import { memberEquations } from './member-equations.ts';
 import { Numbers } from './numbers.ts';
 import { peerEquations } from './peer-equations.ts';
 import { storeEquations } from './store-equations.ts';
+import { wasmEquations } from './wasm-equations.ts';
 
-const rooms = [clientEquations, peerEquations, memberEquations, storeEquations, causeEquations];
+const rooms = [
+  clientEquations,
+  peerEquations,
+  memberEquations,
+  storeEquations,
+  wasmEquations,
+  causeEquations,
+];
 
 export function checkLedger(accounts: readonly LifeAccount[], missed: number): CheckReport {
   const tally = new Tally('INV24');

@@ -1,0 +1,21 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants } from './shared.ts';
+
+export const runawayModule: Scenario = {
+  name: 'runaway-module',
+  story:
+    'keys are routed by a module that never ends, or wants all memory, for some of them: those requests fail, all others go on',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: everyday,
+  faults: [
+    { kind: 'FW2', count: [4, 12], always: true },
+    { kind: 'FW3', count: [2, 8], always: true },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_000_000] },
+    { kind: 'FP1', count: [0, 2], forUs: [100_000, 2_000_000] },
+  ],
+  stormMs: 6_000,
+  calmMs: 3_000,
+  settleMsMax: 30_000,
+  settings: { features_wasm: true, wasm_fuel_max: 20_000 },
+  invariants: { ...invariants, INV28: 100 },
+};

@@ -1,0 +1,22 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants } from './shared.ts';
+
+export const trapInKeyfun: Scenario = {
+  name: 'trap-in-keyfun',
+  story:
+    'keys are routed by a module that traps or answers nonsense for some of them: that leaves no trace in any other call',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
+  load: everyday,
+  faults: [
+    { kind: 'FW1', count: [6, 20], always: true },
+    { kind: 'FW4', count: [4, 12], always: true },
+    { kind: 'FN11', count: [0, 4] },
+    { kind: 'FP1', count: [0, 2], forUs: [100_000, 2_000_000] },
+    { kind: 'FP7', count: [0, 2], forUs: [0, 500_000] },
+  ],
+  stormMs: 6_000,
+  calmMs: 3_000,
+  settleMsMax: 30_000,
+  settings: { features_wasm: true, wasm_fuel_max: 20_000 },
+  invariants: { ...invariants, INV28: 100 },
+};

@@ -1,0 +1,52 @@
+/**
+ * What a node counts of Wasm: each call that it told of, under the role and the outcome that it had; and no more failures
+ * by a module than it answered errors of that code, or asked other nodes about.
+ */
+import type { LifeAccount } from './account.ts';
+import type { Claim } from './claims.ts';
+import { between, equal } from './claims.ts';
+import type { Numbers } from './numbers.ts';
+
+const roles = ['keyfun', 'phase'] as const;
+const outcomes = ['ok', 'trap', 'fuel', 'memory', 'result', 'refused'] as const;
+
+export function wasmEquations(numbers: Numbers, { truth }: LifeAccount): readonly Claim[] {
+  const told = (role: string, ...of: readonly string[]): number =>
+    of.reduce((sum, outcome) => sum + (truth.wasm[`${role} ${outcome}`] ?? 0), 0);
+  const { errors } = truth.clients;
+  const sum = (family: string, role: string): number => numbers.sum(family, { role });
+  return [
+    ...roles.flatMap((role) => [
+      equal(`svc_wasm_calls_total, ${role}`, sum('svc_wasm_calls_total', role), told(role, ...outcomes)),
+      equal(`svc_wasm_traps_total, ${role}`, sum('svc_wasm_traps_total', role), told(role, 'trap')),
+      equal(
+        `svc_wasm_fuel_exhausted_total, ${role}`,
+        sum('svc_wasm_fuel_exhausted_total', role),
+        told(role, 'fuel'),
+      ),
+      equal(
+        `svc_wasm_memory_limit_total, ${role}`,
+        sum('svc_wasm_memory_limit_total', role),
+        told(role, 'memory'),
+      ),
+      equal(
+        `svc_wasm_bad_results_total, ${role}`,
+        sum('svc_wasm_bad_results_total', role),
+        told(role, 'result', 'refused'),
+      ),
+    ]),
+    // Clients of these runs meet modules only where they route keys, and every node routes by itself.
+    between(
+      'WasmOutOfFuel answered, of svc_wasm_fuel_exhausted_total',
+      errors['WasmOutOfFuel'] ?? 0,
+      0,
+      numbers.sum('svc_wasm_fuel_exhausted_total'),
+    ),
+    between(
+      'WasmMemoryLimit answered, of svc_wasm_memory_limit_total',
+      errors['WasmMemoryLimit'] ?? 0,
+      0,
+      numbers.sum('svc_wasm_memory_limit_total'),
+    ),
+  ];
+}
