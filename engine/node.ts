@@ -140,7 +140,8 @@ export class Node {
   }
 
   async #stop(): Promise<void> {
-    const { plane, membership, mover, transactions, antiEntropy, publisher, wasm } = this.#rooms;
+    const { plane, membership, mover, transactions, antiEntropy, publisher } = this.#rooms;
+    const { wasm, mapReduce } = this.#rooms;
     const { pbc, redis, driver, store, handoff } = this.#rooms;
     const drainMs = this.#config.drainTimeoutMs;
     this.#io.log.event('info', 'node.stopping', { node: this.#config.name });
@@ -149,6 +150,7 @@ export class Node {
       redis.stop(drainMs),
       ...this.#listeners.map((listener) => listener.close(drainMs)),
     ]);
+    mapReduce.stop();
     transactions.stop();
     antiEntropy?.stop();
     wasm.stop();

@@ -52,6 +52,7 @@ export const errorTable = {
   PeerRefused: { status: 503, definite: true, sentence: 'the peer refused the handshake' },
   PeerGone: { status: 503, definite: false, sentence: 'the connection to the peer was lost' },
   StoreForeign: { status: 500, definite: true, sentence: 'the data directory belongs to another node' },
+  PhaseFailed: { status: 500, definite: true, sentence: 'a phase of a MapReduce job failed' },
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof errorTable;

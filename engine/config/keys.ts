@@ -24,6 +24,8 @@ import {
 } from './members.ts';
 import type { RedisFields } from './redis-keys.ts';
 import { redisKeys } from './redis-keys.ts';
+import type { MapReduceFields } from './map-reduce-keys.ts';
+import { mapReduceKeys } from './map-reduce-keys.ts';
 import type { SyncMode } from './sync-mode.ts';
 import { syncMode } from './sync-mode.ts';
 import { flag, oneOf, powerOfTwo, text, wholeNumber } from './values.ts';
@@ -36,7 +38,7 @@ export type JoinMode = 'member' | 'joining';
 
 export const joinModes: readonly JoinMode[] = ['member', 'joining'];
 
-export interface ConfigFields extends RedisFields, WasmConfigFields {
+export interface ConfigFields extends RedisFields, WasmConfigFields, MapReduceFields {
   readonly name: NodeId;
   readonly clusterId: string;
   readonly datacenter: string;
@@ -376,6 +378,7 @@ export const configKeys: ConfigTable = {
     help: 'Bytes of one batch of such a move, about; one is under way at a time.',
   },
   ...wasmKeys,
+  ...mapReduceKeys,
   logLevel: { kind: oneOf(logLevels), fallback: 'info', help: 'Least level of events that are logged.' },
   statsIntervalMs: {
     kind: wholeNumber(100, 60_000, 'ms'),

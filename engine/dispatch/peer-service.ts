@@ -24,7 +24,14 @@ export type ReplicaRequest = Exclude<
   PeerRequest,
   {
     kind:
-      'gossip' | 'transact' | 'antiEntropy' | 'transferRange' | 'listNames' | 'properties' | 'wasmModules';
+      | 'gossip'
+      | 'transact'
+      | 'antiEntropy'
+      | 'transferRange'
+      | 'listNames'
+      | 'properties'
+      | 'wasmModules'
+      | 'mapPhase';
   }
 >;
 

@@ -3,6 +3,7 @@ import { AntiEntropy } from '../aae/anti-entropy.ts';
 import { antiEntropyRoutes } from '../api/http/anti-entropy-routes.ts';
 import { httpService } from '../api/http/http-service.ts';
 import { clusterRoutes } from '../api/http/cluster-routes.ts';
+import { mapReduceRoutes } from '../api/http/map-reduce-routes.ts';
 import { transactionRoutes } from '../api/http/transaction-routes.ts';
 import { wasmRoutes } from '../api/http/wasm-routes.ts';
 import { PbcServer } from '../api/pbc/server.ts';
@@ -22,6 +23,7 @@ import type { Dispatcher } from '../dispatch/requests.ts';
 import { Hints } from '../dispatch/hints.ts';
 import { PeerService } from '../dispatch/peer-service.ts';
 import { Replica } from '../dispatch/replica.ts';
+import type { MapReduce } from '../mapred/mapreduce.ts';
 import { Mover } from '../transfer/mover.ts';
 import type { RangeSource } from '../transfer/range-source.ts';
 import { Transfer } from '../transfer/transfer.ts';
@@ -66,6 +68,7 @@ import { answerProperties, bucketDesk, buildProperties } from './property-rooms.
 import { contentLimits, planeOptions, requestBytesMax } from './topology.ts';
 import type { LocalKeys, RedisRoom } from './redis-room.ts';
 import { buildRedis } from './redis-room.ts';
+import { buildMapReduce, jobLimits } from './map-reduce-room.ts';
 import { buildTransactions, transactionLimits } from './transaction-rooms.ts';
 import type { WasmRoom } from './wasm-rooms.ts';
 import { buildWasm } from './wasm-rooms.ts';
@@ -89,6 +92,7 @@ export interface Rooms {
   readonly transactions: Transactions;
   /** Undefined when it is off. */
   readonly antiEntropy: AntiEntropy | undefined;
+  readonly mapReduce: MapReduce;
   readonly mover: Mover;
   readonly wasm: WasmRoom;
   /** Resolves once this node has left the cluster for good. */
@@ -135,6 +139,7 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened): Rooms {
     membership: dispatch.membership,
     transactions: dispatch.transactions,
     antiEntropy: dispatch.antiEntropy,
+    mapReduce: dispatch.mapReduce,
     mover: dispatch.mover,
     wasm: dispatch.wasm,
     left: dispatch.left,
@@ -164,6 +169,7 @@ interface Dispatch {
   readonly transfer: Transfer;
   /** Listings of what the cluster holds. */
   readonly coverage: Coverage;
+  readonly mapReduce: MapReduce;
   readonly left: Promise<void>;
   readonly handoff: Handoff | undefined;
   readonly antiEntropy: AntiEntropy | undefined;
@@ -219,6 +225,13 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
   const dispatcher = new ClusterDispatcher(parts);
   const transactions = buildTransactions(io, config, parts, stats, store, driver, epoch);
   const coverage = coverageOf(io, parts, store, driver);
+  const mapReduce = buildMapReduce(io, config, {
+    parts,
+    dispatcher,
+    coverage,
+    modules: wasm.phases,
+    knowsType: (type) => buckets.knowsType(type),
+  });
   const service = new PeerService(io, replica, dispatcher, settings);
   const observer = countPeers(stats, self, (node) => {
     membership.linked(node);
@@ -232,6 +245,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     else if (request.kind === 'antiEntropy') answerTree(antiEntropy, from, request.words, reply);
     else if (request.kind === 'transferRange') answerTransfer(io, source, request.words, reply);
     else if (request.kind === 'listNames') coverage.answer(request.words, reply);
+    else if (request.kind === 'mapPhase') mapReduce.answer(request.words, reply);
     else if (request.kind === 'properties') answerProperties(io, keeper, request.words, reply);
     else if (request.kind === 'wasmModules') wasm.answer(request.words, reply);
     else if (membership.agrees(from)) service.handle(request, reply);
@@ -262,6 +276,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     antiEntropy,
     coverage,
     wasm,
+    mapReduce,
     ...moving,
   };
 }
@@ -312,9 +327,11 @@ function clientRooms(
   config: NodeConfig,
   stats: NodeStats,
   buckets: Buckets,
-  { dispatcher, membership, mover, transfer, transactions, keeper, antiEntropy, coverage, wasm }: Dispatch,
+  rooms: Dispatch,
   local: Pick<LocalKeys, 'store' | 'driver'>,
 ): Pick<Rooms, 'pbc' | 'redis' | 'http'> {
+  const { dispatcher, membership, mover, transfer, transactions, keeper, antiEntropy } = rooms;
+  const { coverage, wasm, mapReduce } = rooms;
   const observer = countClients(stats);
   const shared = {
     io,
@@ -336,6 +353,7 @@ function clientRooms(
     ownRoutes: [
       ...clusterRoutes(clusterControl(membership, mover, transfer)),
       ...transactionRoutes({ io, transactions, observer, limits }),
+      ...mapReduceRoutes({ io, mapReduce, limits: jobLimits(config), observer }),
       ...antiEntropyRoutes(antiEntropy === undefined ? undefined : antiEntropyDesk(antiEntropy)),
       ...wasmRoutes(io.log, wasm.desk),
     ],
@@ -348,6 +366,8 @@ function clientRooms(
       transactionLimits: limits,
       observer,
       preflist: (key) => dispatcher.locate(key),
+      mapReduce,
+      jobLimits: jobLimits(config),
       serverInfo: { node: config.name, version },
     },
     {

@@ -29,6 +29,7 @@ const transferRangeType = schemaType('TransferRange');
 const wasmModulesType = schemaType('WasmModules');
 const listNamesType = schemaType('ListNames');
 const propertiesType = schemaType('Properties');
+const mapPhaseType = schemaType('MapPhase');
 const noBytes = Buffer.alloc(0);
 
 type Failed = Extract<PeerReply, { kind: 'failed' }>;
@@ -64,6 +65,8 @@ export function encodeRequest(arena: FrameArena, id: number, request: PeerReques
       return arena.frame(kind, id, encodeBody(listNamesType, { words: request.words }));
     case 'properties':
       return arena.frame(kind, id, encodeBody(propertiesType, { words: request.words }));
+    case 'mapPhase':
+      return arena.frame(kind, id, encodeBody(mapPhaseType, { words: request.words }));
     default:
       return unreachable(request);
   }
@@ -101,6 +104,8 @@ export function decodeRequest(frame: Frame): PeerRequest {
       return { kind: 'listNames', words: decodeBody(listNamesType, frame.body).bytes('words') };
     case requestKinds.properties:
       return { kind: 'properties', words: decodeBody(propertiesType, frame.body).bytes('words') };
+    case requestKinds.mapPhase:
+      return { kind: 'mapPhase', words: decodeBody(mapPhaseType, frame.body).bytes('words') };
     default:
       throw new FrameError('type', `a frame of kind ${frame.kind} where a request was expected`);
   }
@@ -130,6 +135,8 @@ export function encodeReply(arena: FrameArena, id: number, reply: PeerReply): Bu
       return arena.frame(kind, id, encodeBody(listNamesType, { words: reply.words }));
     case 'propertiesAnswered':
       return arena.frame(kind, id, encodeBody(propertiesType, { words: reply.words }));
+    case 'phaseMapped':
+      return arena.frame(kind, id, encodeBody(mapPhaseType, { words: reply.words }));
     case 'failed':
       return arena.frame(kind, id, failedBody(reply));
     default:
@@ -165,6 +172,8 @@ export function decodeReply(frame: Frame): PeerReply {
       return { kind: 'namesListed', words: decodeBody(listNamesType, frame.body).bytes('words') };
     case replyKinds.propertiesAnswered:
       return { kind: 'propertiesAnswered', words: decodeBody(propertiesType, frame.body).bytes('words') };
+    case replyKinds.phaseMapped:
+      return { kind: 'phaseMapped', words: decodeBody(mapPhaseType, frame.body).bytes('words') };
     case replyKinds.failed:
       return decodeFailed(frame.body);
     default:

@@ -20,6 +20,7 @@ export const requestKinds = {
   wasmModules: 56,
   listNames: 44,
   properties: 48,
+  mapPhase: 45,
 } as const satisfies Record<PeerRequest['kind'], number>;
 
 export const replyKinds = {
@@ -35,6 +36,7 @@ export const replyKinds = {
   wasmModulesAnswered: 104,
   namesListed: 92,
   propertiesAnswered: 96,
+  phaseMapped: 93,
 } as const satisfies Record<PeerReply['kind'], number>;
 
 const answers: Readonly<Record<PeerRequest['kind'], PeerReply['kind']>> = {
@@ -50,6 +52,7 @@ const answers: Readonly<Record<PeerRequest['kind'], PeerReply['kind']>> = {
   wasmModules: 'wasmModulesAnswered',
   listNames: 'namesListed',
   properties: 'propertiesAnswered',
+  mapPhase: 'phaseMapped',
 };
 
 /** The reply answers this request: its own kind of answer, or `failed`. */

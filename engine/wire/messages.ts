@@ -72,7 +72,9 @@ export type PeerRequest =
   /** Of bucket properties (engine/props/property-words.ts). Answered by `propertiesAnswered`. */
   | { readonly kind: 'properties'; readonly words: Uint8Array }
   /** About Wasm modules (engine/wasm/spread-words.ts). Answered by `wasmModulesAnswered`. */
-  | { readonly kind: 'wasmModules'; readonly words: Uint8Array };
+  | { readonly kind: 'wasmModules'; readonly words: Uint8Array }
+  /** A phase of a MapReduce job over inputs that you hold (engine/mapred/peer-words.ts). Answered by `phaseMapped`. */
+  | { readonly kind: 'mapPhase'; readonly words: Uint8Array };
 
 export type PeerReply =
   | { readonly kind: 'pong' }
@@ -95,6 +97,8 @@ export type PeerReply =
   | { readonly kind: 'propertiesAnswered'; readonly words: Uint8Array }
   /** About Wasm modules in return. */
   | { readonly kind: 'wasmModulesAnswered'; readonly words: Uint8Array }
+  /** What a phase made of its inputs. */
+  | { readonly kind: 'phaseMapped'; readonly words: Uint8Array }
   | {
       readonly kind: 'failed';
       readonly code: ErrorCode;

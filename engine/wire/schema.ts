@@ -93,6 +93,10 @@ const schemaText = `
     required bytes words = 1;
   }
 
+  message MapPhase {
+    required bytes words = 1;
+  }
+
   message Failed {
     required uint32 code = 1;
     required string detail = 2;

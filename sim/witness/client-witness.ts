@@ -14,7 +14,7 @@ import type { CloseReason } from '../../engine/io/network.ts';
 import type { ClientTruth } from '../check/ledger/account.ts';
 import { Tallies } from './tallies.ts';
 
-type Asked = 'get' | 'put' | 'delete' | 'other';
+type Asked = 'get' | 'put' | 'delete' | 'job' | 'other';
 
 /** One connection of the binary protocol, at the server's side. */
 class Conversation {
@@ -47,7 +47,7 @@ export class ClientWitness {
       gets: sums.get('get'),
       puts: sums.get('put'),
       deletes: sums.get('delete'),
-      others: sums.get('other'),
+      others: sums.get('other') + sums.get('job'),
       valuesRead: sums.get('valuesRead'),
       answers: sums.get('answers'),
       errors: sums.under('error.'),
@@ -55,6 +55,12 @@ export class ClientWitness {
       writeErrors: sums.under('write.error.'),
       abandonedGets: sums.get('abandoned.get'),
       abandonedWrites: sums.get('abandoned.write'),
+      jobs: {
+        heard: sums.get('job'),
+        done: sums.get('job.done'),
+        failed: sums.get('job.failed'),
+        abandoned: sums.get('abandoned.job'),
+      },
     };
   }
 
@@ -84,7 +90,7 @@ export class ClientWitness {
     if (conversation === undefined) return;
     conversation.wrote.push(bytes);
     for (let frame = conversation.wrote.next(); frame !== undefined; frame = conversation.wrote.next()) {
-      this.#answered(conversation.owed.shift() ?? 'other', decodeReply(frame));
+      this.#replied(conversation, decodeReply(frame));
     }
   }
 
@@ -115,7 +121,7 @@ export class ClientWitness {
     this.#open.delete(id);
     this.#count(causeOf(conversation));
     for (const asked of conversation.owed) {
-      if (asked === 'get') this.#sums.add('abandoned.get');
+      if (asked === 'get' || asked === 'job') this.#sums.add(`abandoned.${asked}`);
       else if (asked !== 'other') this.#sums.add('abandoned.write');
     }
   }
@@ -137,14 +143,21 @@ export class ClientWitness {
     this.#sums.add(asked);
   }
 
+  /** A job is answered by as many frames as it takes. */
+  #replied(conversation: Conversation, reply: ClientReply): void {
+    if (reply.kind === 'mapReduced' && reply.message.done !== true) return;
+    this.#answered(conversation.owed.shift() ?? 'other', reply);
+  }
+
   #answered(asked: Asked, reply: ClientReply): void {
-    if (asked !== 'other') this.#sums.add('answers');
+    if (asked === 'job') this.#sums.add(reply.kind === 'failed' ? 'job.failed' : 'job.done');
+    else if (asked !== 'other') this.#sums.add('answers');
     if (reply.kind === 'got') this.#sums.add('valuesRead', reply.message.content?.length ?? 0);
     if (reply.kind !== 'failed') return;
     const code = reply.code ?? '';
     this.#sums.add(`error.${code}`);
     if (asked === 'get') this.#sums.add(`get.error.${code}`);
-    else if (asked !== 'other') this.#sums.add(`write.error.${code}`);
+    else if (asked !== 'other' && asked !== 'job') this.#sums.add(`write.error.${code}`);
   }
 
   /** Nobody but strangers talks to the HTTP listener: what is answered there is a refusal. */
@@ -176,6 +189,7 @@ function requestOf({ code, body }: Frame): Asked {
     if (code === messages.getReq.code) return named(messages.getReq.decode(body), 'get');
     if (code === messages.putReq.code) return named(messages.putReq.decode(body), 'put');
     if (code === messages.delReq.code) return named(messages.delReq.decode(body), 'delete');
+    if (code === messages.mapRedReq.code) return 'job';
   } catch (error) {
     if (!(error instanceof LockstepError)) throw error;
   }

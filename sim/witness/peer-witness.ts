@@ -2,6 +2,8 @@
 import type { CloseReason } from '../../engine/io/network.ts';
 import type { Frame } from '../../engine/wire/frames.ts';
 import { FrameDecoder, FrameError, headerBytes } from '../../engine/wire/frames.ts';
+import { decodeReply } from '../../engine/wire/codec.ts';
+import { decodeWorkDone } from '../../engine/mapred/peer-words.ts';
 import { isReplyKind, isRequestKind, replyKinds, requestKinds } from '../../engine/wire/kinds.ts';
 import type { AskedTruth, AskingTruth, LinkTruth } from '../check/ledger/account.ts';
 import { Tallies } from './tallies.ts';
@@ -115,6 +117,7 @@ export class AskingWitness extends PeerWitness {
       gossip: sums.get('gossip'),
       gossipBytes: sums.get('gossipBytes'),
       forwards: sums.get('forwards'),
+      phases: sums.get('phases'),
     };
   }
 
@@ -131,6 +134,7 @@ export class AskingWitness extends PeerWitness {
       this.sums.add('gossipBytes', body.length);
     }
     if (kind === requestKinds.coordinateWrite) this.sums.add('forwards');
+    if (kind === requestKinds.mapPhase) this.sums.add('phases');
     talk.unanswered.set(id, headerBytes + body.length);
   }
 
@@ -151,6 +155,9 @@ export class AskedWitness extends PeerWitness {
       ...this.links,
       reads: sums.get('reads'),
       forwardedWrites: sums.get('forwardedWrites'),
+      phasesHeard: sums.get('phasesHeard'),
+      phasesAnswered: sums.get('phasesAnswered'),
+      phaseInputs: sums.get('phaseInputs'),
       answersWritten: sums.get('answersWritten'),
       gossip: sums.get('gossip'),
       gossipBytes: sums.get('gossipBytes'),
@@ -162,14 +169,26 @@ export class AskedWitness extends PeerWitness {
     if (isRequestKind(kind) && kind !== requestKinds.ping) talk.underWay += 1;
     if (kind === requestKinds.readObject) this.sums.add('reads');
     if (kind === requestKinds.coordinateWrite) this.sums.add('forwardedWrites');
+    if (kind === requestKinds.mapPhase) this.sums.add('phasesHeard');
   }
 
-  protected writes(talk: Talk, { kind, body }: Frame): void {
+  protected writes(talk: Talk, frame: Frame): void {
+    const { kind, body } = frame;
     if (!isReplyKind(kind) || kind === replyKinds.pong) return;
     talk.underWay -= 1;
     this.sums.add('answersWritten');
+    if (kind === replyKinds.phaseMapped) {
+      this.sums.add('phasesAnswered');
+      this.sums.add('phaseInputs', phaseInputsOf(frame));
+    }
     if (kind !== replyKinds.gossiped) return;
     this.sums.add('gossip');
     this.sums.add('gossipBytes', body.length);
   }
+}
+
+/** The inputs that an answer of a phase covers. */
+function phaseInputsOf(frame: Frame): number {
+  const reply = decodeReply(frame);
+  return reply.kind === 'phaseMapped' ? decodeWorkDone(reply.words).count : 0;
 }

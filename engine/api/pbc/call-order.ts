@@ -2,13 +2,17 @@
 import type { BucketCall } from './bucket-calls.ts';
 import type { Call, ObjectCall } from './calls.ts';
 import type { ListingCall } from './listing-calls.ts';
+import type { MapReduceCall } from './map-reduce-calls.ts';
 import type { TransactionCall } from './transaction-calls.ts';
 
 /** Answered by one frame after a while. */
 export type WaitingCall = ObjectCall | TransactionCall | BucketCall;
 
 /** Answered at once: it asks for nothing that is stored. */
-export type QuickCall = Exclude<Call, WaitingCall | ListingCall>;
+export type QuickCall = Exclude<Call, WaitingCall | StreamedCall>;
+
+/** Answered by frames as long as there are more. */
+export type StreamedCall = ListingCall | MapReduceCall;
 
 export function isQuick(call: Call): call is QuickCall {
   switch (call.kind) {
@@ -22,9 +26,8 @@ export function isQuick(call: Call): call is QuickCall {
   }
 }
 
-/** Answered by frames as long as there are more. */
-export function isListing(call: Call): call is ListingCall {
-  return call.kind === 'listKeys' || call.kind === 'listBuckets';
+export function isStreamed(call: Call): call is StreamedCall {
+  return call.kind === 'listKeys' || call.kind === 'listBuckets' || call.kind === 'mapReduce';
 }
 
 /** It reads or writes objects, and is counted as such. */
@@ -45,9 +48,9 @@ export function meet(earlier: Call, call: Call): boolean {
   return call.kind === 'transaction' && writesOneOf(call, earlier);
 }
 
-/** A listing's frames are not to mix with other answers; what sets properties is to hold for what comes after it. */
+/** The frames of a stream are not to mix with other answers; what sets properties is to hold for what comes after it. */
 function goesAlone(call: Call): boolean {
-  return isListing(call) || 'set' in call || call.kind === 'resetBucket';
+  return isStreamed(call) || 'set' in call || call.kind === 'resetBucket';
 }
 
 function writesOneOf({ request }: Extract<Call, { kind: 'transaction' }>, other: Call): boolean {

@@ -17,6 +17,8 @@ import { parseListingCall } from './listing-calls.ts';
 import type { RpbDelReq, RpbGetReq, RpbPutReq } from './schema.ts';
 import { messages } from './schema.ts';
 import type { TransactionCall } from './transaction-calls.ts';
+import type { MapReduceCall, MapReduceCallDesk } from './map-reduce-calls.ts';
+import { parseMapReduceCall } from './map-reduce-calls.ts';
 import { parseTransactionCall } from './transaction-calls.ts';
 
 export type Call =
@@ -25,6 +27,7 @@ export type Call =
   | ObjectCall
   | BucketCall
   | ListingCall
+  | MapReduceCall
   | TransactionCall;
 
 /** A call about one object. */
@@ -34,7 +37,7 @@ export type ObjectCall =
   | { readonly kind: 'delete'; readonly key: ObjectKey; readonly message: RpbDelReq };
 
 /** What a frame is understood by. */
-export interface CallTerms {
+export interface CallTerms extends MapReduceCallDesk {
   readonly io: { readonly random: Random };
   readonly knowsType: KnowsType;
   readonly terms: ReplicaTerms;
@@ -42,10 +45,8 @@ export interface CallTerms {
 }
 
 /** Throws `BadRequest`, `NotFound` for an unknown bucket type, `TooLarge` for a name beyond its limit. */
-export function parseCall(
-  frame: Frame,
-  { knowsType, terms, transactionLimits, io: { random } }: CallTerms,
-): Call {
+export function parseCall(frame: Frame, desk: CallTerms): Call {
+  const { knowsType, terms, transactionLimits } = desk;
   switch (frame.code) {
     case messages.pingReq.code:
       return { kind: 'ping' };
@@ -64,7 +65,7 @@ export function parseCall(
     }
     case messages.putReq.code: {
       const message = messages.putReq.decode(frame.body);
-      const key = message.key ?? Buffer.from(makeKey(random), 'latin1');
+      const key = message.key ?? Buffer.from(makeKey(desk.io.random), 'latin1');
       return { kind: 'put', key: nameOf(message, key, knowsType), message };
     }
     case messages.delReq.code: {
@@ -75,6 +76,7 @@ export function parseCall(
       const call =
         parseBucketCall(frame, knowsType, terms) ??
         parseListingCall(frame, knowsType) ??
+        parseMapReduceCall(frame, desk) ??
         parseTransactionCall(frame, transactionLimits);
       if (call !== undefined) return call;
       throw new RiakRefusal('BadRequest', `Unknown message code: ${frame.code}`);

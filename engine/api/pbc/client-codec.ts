@@ -19,6 +19,7 @@ import type {
   RpbSetBucketTypeReq,
 } from './bucket-schema.ts';
 import type { Frame } from './frames.ts';
+import type { RpbMapRedReq, RpbMapRedResp } from './map-reduce-schema.ts';
 import type { RpbDelReq, RpbGetReq, RpbGetResp, RpbPutReq, RpbPutResp } from './schema.ts';
 import { messages } from './schema.ts';
 import type {
@@ -43,6 +44,7 @@ export type ClientRequest =
   | { readonly kind: 'setBucketType'; readonly message: RpbSetBucketTypeReq }
   | { readonly kind: 'listKeys'; readonly message: RpbListKeysReq }
   | { readonly kind: 'listBuckets'; readonly message: RpbListBucketsReq }
+  | { readonly kind: 'mapReduce'; readonly message: RpbMapRedReq }
   | { readonly kind: 'preflist'; readonly message: RpbPreflistReq }
   | { readonly kind: 'transaction'; readonly message: LockTransactionReq }
   | { readonly kind: 'transactionGet'; readonly message: LockTransactionGetReq }
@@ -62,6 +64,7 @@ export type ClientReply =
   /** One frame of a listing; `done` is the last one's. */
   | { readonly kind: 'keys'; readonly message: RpbListKeysResp }
   | { readonly kind: 'buckets'; readonly message: RpbListBucketsResp }
+  | { readonly kind: 'mapReduced'; readonly message: RpbMapRedResp }
   | { readonly kind: 'preflist'; readonly message: RpbPreflistResp }
   | { readonly kind: 'transacted'; readonly message: LockTransactionResp }
   | { readonly kind: 'inDoubt'; readonly message: LockTransactionListResp }
@@ -105,6 +108,8 @@ export function encodeRequest(request: ClientRequest): Buffer {
       return messages.listKeysReq.encode(request.message);
     case 'listBuckets':
       return messages.listBucketsReq.encode(request.message);
+    case 'mapReduce':
+      return messages.mapRedReq.encode(request.message);
     case 'preflist':
       return messages.preflistReq.encode(request.message);
     case 'transaction':
@@ -156,6 +161,8 @@ export function decodeReply(frame: Frame): ClientReply {
       return { kind: 'keys', message: messages.listKeysResp.decode(frame.body) };
     case messages.listBucketsResp.code:
       return { kind: 'buckets', message: messages.listBucketsResp.decode(frame.body) };
+    case messages.mapRedResp.code:
+      return { kind: 'mapReduced', message: messages.mapRedResp.decode(frame.body) };
     case messages.preflistResp.code:
       return { kind: 'preflist', message: messages.preflistResp.decode(frame.body) };
     case messages.transactionResp.code:

@@ -23,12 +23,13 @@ import type { ObjectCall } from './calls.ts';
 import { RiakRefusal, needOf, readNeedOf, timeoutOf } from './call-words.ts';
 import { contentOf, contentsOf } from './contents.ts';
 import type { ListingDesk } from './listing-calls.ts';
+import type { MapReduceCallDesk } from './map-reduce-calls.ts';
 import type { RpbDelReq, RpbGetReq, RpbPutReq } from './schema.ts';
 import { messages } from './schema.ts';
 import type { TransactionDesk } from './transaction-calls.ts';
 
 /** What the node chooses, and what the calls work with. */
-export interface PbcParts extends TransactionDesk, BucketCallDesk, ListingDesk {
+export interface PbcParts extends TransactionDesk, BucketCallDesk, ListingDesk, MapReduceCallDesk {
   readonly io: Pick<Io, 'clock' | 'log' | 'network' | 'random' | 'spawn'>;
   readonly dispatcher: Dispatcher;
   readonly limits: ContentLimits;

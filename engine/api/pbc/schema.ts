@@ -22,6 +22,8 @@ import type {
   RpbSetBucketTypeReq,
 } from './bucket-schema.ts';
 import { bucketSchemaText } from './bucket-schema.ts';
+import type { RpbMapRedReq, RpbMapRedResp } from './map-reduce-schema.ts';
+import { mapReduceSchemaText } from './map-reduce-schema.ts';
 import type { RpbContent } from './content-messages.ts';
 import { beginFrame, finishFrame } from './frames.ts';
 import { schemaText } from './schema-text.ts';
@@ -146,7 +148,7 @@ export interface MessageKind<T> {
 }
 
 const root = protobuf
-  .parse(schemaText + bucketSchemaText + transactionSchemaText, { keepCase: true })
+  .parse(schemaText + bucketSchemaText + mapReduceSchemaText + transactionSchemaText, { keepCase: true })
   .root.resolveAll();
 
 /** The message kinds, by the names of Riak's protocol without their prefix; from 210 on they are our own. */
@@ -174,6 +176,8 @@ export const messages = {
   getBucketResp: kindOf<RpbGetBucketResp>(20, 'RpbGetBucketResp'),
   setBucketReq: kindOf<RpbSetBucketReq>(21, 'RpbSetBucketReq'),
   setBucketResp: emptyKind(22, 'RpbSetBucketResp'),
+  mapRedReq: kindOf<RpbMapRedReq>(23, 'RpbMapRedReq'),
+  mapRedResp: kindOf<RpbMapRedResp>(24, 'RpbMapRedResp'),
   resetBucketReq: kindOf<RpbGetBucketReq>(29, 'RpbResetBucketReq'),
   resetBucketResp: emptyKind(30, 'RpbResetBucketResp'),
   getBucketTypeReq: kindOf<RpbBucketTypeReq>(31, 'RpbGetBucketTypeReq'),

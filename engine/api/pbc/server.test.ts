@@ -6,7 +6,9 @@ import { realClock } from '../../real/clock.ts';
 import { RealNetwork } from '../../real/network.ts';
 import { defaultContentLimits } from '../content-limits.ts';
 import type { Token } from '../../base/ids.ts';
+import { defaultJobLimits } from '../../mapred/job.ts';
 import { MapLister } from '../testing/map-lister.contract.ts';
+import { ScriptedJobs } from '../testing/scripted-jobs.contract.ts';
 import { MapBuckets } from '../testing/map-buckets.contract.ts';
 import { MapDispatcher, replicaCount } from '../testing/map-dispatcher.contract.ts';
 import { ScriptedTransactions } from '../testing/scripted-transactions.contract.ts';
@@ -93,6 +95,8 @@ async function start(): Promise<Running> {
       knowsType: () => false,
       buckets: new MapBuckets(['default']),
       lister: new MapLister(),
+      mapReduce: new ScriptedJobs(),
+      jobLimits: defaultJobLimits,
       preflist: () => ({ token: 0 as Token, nodes: [] }),
       serverInfo: { node: 'n1', version: '0.1.0' },
     },

@@ -15,14 +15,15 @@ import type { Timer } from '../../io/clock.ts';
 import type { CloseReason, Connection, ConnectionHandler } from '../../io/network.ts';
 import { observeError } from '../client-observer.ts';
 import { answerBucketCall } from './bucket-calls.ts';
-import type { QuickCall, WaitingCall } from './call-order.ts';
-import { concernsObjects, isListing, isQuick, meet, reads } from './call-order.ts';
+import type { QuickCall, StreamedCall, WaitingCall } from './call-order.ts';
+import { concernsObjects, isStreamed, isQuick, meet, reads } from './call-order.ts';
 import { RiakRefusal } from './call-words.ts';
 import type { Call } from './calls.ts';
 import { parseCall } from './calls.ts';
 import { FrameReader } from './frames.ts';
-import type { ListingCall } from './listing-calls.ts';
 import { answerListingCall } from './listing-calls.ts';
+import type { JobAnswer } from './map-reduce-calls.ts';
+import { answerMapReduceCall } from './map-reduce-calls.ts';
 import type { PbcParts } from './object-calls.ts';
 import { answerObjectCall } from './object-calls.ts';
 import { errorFrame, errorFrameOf } from './replies.ts';
@@ -72,7 +73,9 @@ export class Session implements ConnectionHandler {
   #owedBytes = 0;
   /** The client reads: the last write did not ask to wait. */
   #writable = true;
-  /** A listing waits for the client to read. */
+  /** The last MapReduce job of this client. */
+  #job: JobAnswer | undefined;
+  /** A stream waits for the client to read. */
   #drained: Deferred<void> | undefined;
   #clientId: Uint8Array;
   #paused = false;
@@ -131,11 +134,13 @@ export class Session implements ConnectionHandler {
 
   onEnd(): void {
     this.#clientEnded = true;
+    this.#job?.gone();
     this.#pump();
   }
 
   onClose(reason: CloseReason): void {
     this.#over = true;
+    this.#job?.gone();
     this.#drained?.resolve();
     this.#linger?.cancel();
     this.#exchanges.length = 0;
@@ -201,7 +206,7 @@ export class Session implements ConnectionHandler {
       this.#settle(exchange, this.#answerAtOnce(call));
       return;
     }
-    if (!isListing(call) && concernsObjects(call))
+    if (!isStreamed(call) && concernsObjects(call))
       this.#parts.observer.received(reads(call) ? 'read' : 'write');
     this.#parts.io.spawn('pbc.request', exchange.run);
   }
@@ -276,11 +281,13 @@ export class Session implements ConnectionHandler {
     if (call === undefined || isQuick(call)) return;
     let reply: Buffer;
     try {
-      reply = await (isListing(call) ? this.#list(call) : this.#answer(call));
+      reply = await (isStreamed(call) ? this.#stream(call) : this.#answer(call));
     } catch (caught) {
+      // Nobody hears how a job ended whose client has gone.
+      if (this.#over && isStreamed(call)) return;
       reply = this.#errorReply(asLockstepError(caught));
     }
-    if (!isListing(call) && concernsObjects(call)) {
+    if (!isStreamed(call) && concernsObjects(call)) {
       this.#parts.observer.answered(this.#parts.io.clock.nowUs() - exchange.startUs);
     }
     if (this.#over) return;
@@ -295,9 +302,9 @@ export class Session implements ConnectionHandler {
       : answerBucketCall(this.#parts, call);
   }
 
-  /** Frame by frame, each when the client has taken those before it; a listing is alone on its connection. */
-  async #list(call: ListingCall): Promise<Buffer> {
-    for await (const frame of answerListingCall(this.#parts, call)) {
+  /** Frame by frame, each when the client has taken those before it; a stream is alone on its connection. */
+  async #stream(call: StreamedCall): Promise<Buffer> {
+    for await (const frame of this.#framesOf(call)) {
       if (this.#over) break;
       this.#writable = this.#connection.write(frame);
       if (this.#writable) continue;
@@ -305,6 +312,15 @@ export class Session implements ConnectionHandler {
       await this.#drained.promise;
     }
     return noFrame;
+  }
+
+  #framesOf(call: StreamedCall): AsyncGenerator<Buffer, void, undefined> {
+    if (call.kind !== 'mapReduce') return answerListingCall(this.#parts, call);
+    const answer = answerMapReduceCall(this.#parts, call);
+    this.#job = answer;
+    // The client may have gone before the job's turn came.
+    if (this.#over || this.#clientEnded) answer.gone();
+    return answer.frames;
   }
 
   /** The answer is there; it leaves when those before it have. */

@@ -1,7 +1,9 @@
 /** The binary protocol's server over the twin of the dispatcher and a network by hand. */
 import type { NodeId, Token } from '../../base/ids.ts';
 import { defaultContentLimits } from '../content-limits.ts';
+import { defaultJobLimits } from '../../mapred/job.ts';
 import { MapLister } from '../testing/map-lister.contract.ts';
+import { ScriptedJobs } from '../testing/scripted-jobs.contract.ts';
 import { MapBuckets } from '../testing/map-buckets.contract.ts';
 import { MapDispatcher, replicaCount } from '../testing/map-dispatcher.contract.ts';
 import { ScriptedTransactions } from '../testing/scripted-transactions.contract.ts';
@@ -16,6 +18,7 @@ export class TestingServer {
   readonly dispatcher = new MapDispatcher();
   readonly buckets = new MapBuckets(['default', 'maps']);
   readonly lister = new MapLister();
+  readonly jobs = new ScriptedJobs();
   readonly observer = new TallyingObserver();
   readonly transactions = new ScriptedTransactions();
   readonly clock = new TestClock();
@@ -50,6 +53,8 @@ export class TestingServer {
         knowsType: (type) => type === 'maps',
         buckets: this.buckets,
         lister: this.lister,
+        mapReduce: this.jobs,
+        jobLimits: defaultJobLimits,
         preflist: () => ({ token: 7 as Token, nodes: ['n2' as NodeId, 'n1' as NodeId] }),
         serverInfo: { node: 'n1', version: '0.1.0' },
       },

@@ -35,6 +35,17 @@ export interface ClientTruth {
   /** Requests whose connection was over before they were answered: how they ended nobody outside knows. */
   readonly abandonedGets: number;
   readonly abandonedWrites: number;
+  readonly jobs: JobTruth;
+}
+
+/** MapReduce jobs of the binary protocol. */
+export interface JobTruth {
+  readonly heard: number;
+  /** Answered by a frame that says `done`; by an error. */
+  readonly done: number;
+  readonly failed: number;
+  /** Neither, when their connection was over. */
+  readonly abandoned: number;
 }
 
 /** Connections of the peer plane in one direction. */
@@ -71,12 +82,18 @@ export interface AskingTruth extends LinkTruth {
   readonly gossipBytes: number;
   /** Writes among them that this node handed to a replica. */
   readonly forwards: number;
+  /** Batches of a MapReduce phase among them. */
+  readonly phases: number;
 }
 
 /** What others asked of this node. */
 export interface AskedTruth extends LinkTruth {
   readonly reads: number;
   readonly forwardedWrites: number;
+  /** Batches of a MapReduce phase: heard, answered with results, and the inputs that those covered. */
+  readonly phasesHeard: number;
+  readonly phasesAnswered: number;
+  readonly phaseInputs: number;
   /** Answers that the process wrote (pongs apart); of them those to gossip. */
   readonly answersWritten: number;
   readonly gossip: number;

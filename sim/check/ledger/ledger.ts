@@ -11,6 +11,7 @@ import { causeEquations } from './cause-equations.ts';
 import type { Claim } from './claims.ts';
 import { describeClaim, holds } from './claims.ts';
 import { clientEquations } from './client-equations.ts';
+import { mapReduceEquations } from './map-reduce-equations.ts';
 import { memberEquations } from './member-equations.ts';
 import { Numbers } from './numbers.ts';
 import { peerEquations } from './peer-equations.ts';
@@ -24,6 +25,7 @@ const rooms = [
   storeEquations,
   wasmEquations,
   causeEquations,
+  mapReduceEquations,
 ];
 
 export function checkLedger(accounts: readonly LifeAccount[], missed: number): CheckReport {

@@ -1,0 +1,115 @@
+/**
+ * `POST /mapred`: runs a MapReduce job. The results come as one JSON value, or with `?chunked=true` as a stream of
+ * `multipart/mixed` parts `{"phase":n,"data":[...]}`, each sent when the client has taken the one before. A client that
+ * goes away ends its job. Status codes and texts are Riak's (spec: facts 6.5); an error inside a stream is its last part.
+ */
+import type { LockstepError } from '../../base/errors.ts';
+import { asLockstepError } from '../../base/errors.ts';
+import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
+import type { Io } from '../../io/io.ts';
+import type { JobLimits } from '../../mapred/job.ts';
+import { parseJob } from '../../mapred/parse-job.ts';
+import type { ClientObserver } from '../client-observer.ts';
+import { observeError } from '../client-observer.ts';
+import type { MapReduceDesk } from '../map-reduce-answers.ts';
+import { failureJson, gatherResults } from '../map-reduce-answers.ts';
+import { errorAnswer, textAnswer } from './answers.ts';
+
+export interface MapReduceHttpParts {
+  readonly io: Pick<Io, 'random' | 'log'>;
+  readonly mapReduce: MapReduceDesk;
+  readonly limits: JobLimits;
+  readonly observer: ClientObserver;
+}
+
+type Running = ReturnType<MapReduceDesk['start']>;
+
+const usage =
+  'POST a job as application/json: {"inputs": ..., "query": [{"map": {...}}, {"link": {...}}, {"reduce": {...}}]}\n';
+
+export function mapReduceRoutes(parts: MapReduceHttpParts): readonly HttpRoute[] {
+  return [
+    { method: 'GET', path: '/mapred', handle: () => textAnswer(200, usage) },
+    { method: 'POST', path: '/mapred', handle: (request) => serve(parts, request) },
+  ];
+}
+
+async function serve(parts: MapReduceHttpParts, request: HttpRequest): Promise<HttpResponse> {
+  const { mapReduce, limits } = parts;
+  if (!isJson(request.headers['content-type'])) {
+    mapReduce.refused();
+    parts.observer.failed();
+    return errorAnswer('UnsupportedMediaType', 'a job is application/json');
+  }
+  let job: ReturnType<typeof parseJob>;
+  try {
+    job = parseJob(request.body, limits);
+  } catch (caught) {
+    mapReduce.refused();
+    return refusal(parts, asLockstepError(caught));
+  }
+  let running: Running;
+  try {
+    running = mapReduce.start(job);
+  } catch (caught) {
+    return refusal(parts, asLockstepError(caught));
+  }
+  request.onGone(() => running.end());
+  if (request.query.get('chunked') === 'true') return chunked(parts, running);
+  try {
+    const results = await gatherResults(job, running, mapReduce.bytesMax);
+    return jsonAnswer(200, JSON.stringify(results));
+  } catch (caught) {
+    return failure(parts, asLockstepError(caught));
+  }
+}
+
+function chunked(parts: MapReduceHttpParts, running: Running): HttpResponse {
+  const boundary = `lockstep-mr-${parts.io.random.bytes(8).toString('hex')}`;
+  const headers = { 'Content-Type': `multipart/mixed; boundary=${boundary}` };
+  return { status: 200, headers, body: chunks(parts, running, boundary) };
+}
+
+async function* chunks(
+  parts: MapReduceHttpParts,
+  running: Running,
+  boundary: string,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const part = (body: string): Buffer =>
+    Buffer.from(`\r\n--${boundary}\r\nContent-Type: application/json\r\n\r\n${body}`);
+  try {
+    for await (const { phase, values } of running) yield part(JSON.stringify({ phase, data: values }));
+  } catch (caught) {
+    const error = asLockstepError(caught);
+    observe(parts, error);
+    yield part(failureJson(error));
+  }
+  yield Buffer.from(`\r\n--${boundary}--\r\n`);
+}
+
+/** The job has not begun: what is wrong with it, in words. */
+function refusal(parts: MapReduceHttpParts, error: LockstepError): HttpResponse {
+  observe(parts, error);
+  return errorAnswer(error.code, error.message.replace(/\n$/, ''));
+}
+
+/** The job has failed. */
+function failure(parts: MapReduceHttpParts, error: LockstepError): HttpResponse {
+  observe(parts, error);
+  const { status, headers } = errorAnswer(error.code, '');
+  const answer = jsonAnswer(status, failureJson(error));
+  return { ...answer, headers: { ...headers, ...answer.headers } };
+}
+
+function observe({ io, observer }: MapReduceHttpParts, error: LockstepError): void {
+  if (error.code === 'Internal') io.log.event('error', 'api.http.failed', { detail: error.message });
+  observeError(observer, error.code);
+}
+
+function jsonAnswer(status: number, body: string): HttpResponse {
+  return { status, headers: { 'Content-Type': 'application/json' }, body };
+}
+
+function isJson(contentType: string | undefined): boolean {
+  return contentType === undefined || /^application\/json\s*(;|$)/i.test(contentType);
+}

@@ -1,0 +1,85 @@
+/** Checked access to a request's JSON: every refusal says where it stands, what is there and what is allowed. */
+import { LockstepError } from '../base/errors.ts';
+import type { ByteString } from '../base/ids.ts';
+import { byteStringOf } from '../base/ids.ts';
+import type { Json } from './job.ts';
+
+/** Depth of a request's JSON, which also bounds what its functions give back. */
+export const jsonDepthMax = 64;
+
+export type JsonObject = Readonly<Record<string, Json>>;
+
+/** `where` names the place (`phase 2`), `rule` what is allowed there. */
+export function refuse(where: string, rule: string): never {
+  throw new LockstepError('BadRequest', `${where}: ${rule}`);
+}
+
+/** Throws `BadRequest` when the text is no JSON or nests deeper than `jsonDepthMax`. */
+export function parseJson(text: string): Json {
+  checkDepth(text);
+  return JSON.parse(text) as Json;
+}
+
+/** JSON.parse would take any depth, and what walks the value later would run out of stack. */
+function checkDepth(text: string): void {
+  let depth = 0;
+  let inText = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (inText) {
+      if (code === backslash) at += 1;
+      else if (code === quote) inText = false;
+    } else if (code === quote) inText = true;
+    else if (code === openBracket || code === openBrace) {
+      depth += 1;
+      if (depth > jsonDepthMax)
+        throw new LockstepError('BadRequest', `JSON nests deeper than ${jsonDepthMax} levels`);
+    } else if (code === openBracket + 2 || code === openBrace + 2) depth -= 1;
+  }
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+const openBracket = 0x5b;
+const openBrace = 0x7b;
+
+export function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !isArray(value);
+}
+
+export function isArray(value: Json | undefined): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+/** What stands there, for a message: short, and never the whole of a large value. */
+export function describe(value: Json | undefined): string {
+  const text = value === undefined ? 'nothing' : JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}
+
+/** Refuses fields that are not among `allowed`. */
+export function checkFields(object: JsonObject, allowed: readonly string[], where: string): void {
+  const unknown = Object.keys(object).find((name) => !allowed.includes(name));
+  if (unknown === undefined) return;
+  refuse(where, `the field ${describe(unknown)} is not known; the fields are ${allowed.join(', ')}`);
+}
+
+/** The field as text; undefined when it is absent. */
+export function textField(object: JsonObject, name: string, where: string): string | undefined {
+  const value = object[name];
+  if (value === undefined) return undefined;
+  return typeof value === 'string' ? value : refuse(where, `${name} must be a text, not ${describe(value)}`);
+}
+
+/** The field as a flag; undefined when it is absent. */
+export function flagField(object: JsonObject, name: string, where: string): boolean | undefined {
+  const value = object[name];
+  if (value === undefined || typeof value === 'boolean') return value;
+  return refuse(where, `${name} must be true or false, not ${describe(value)}`);
+}
+
+/** A name of a bucket, a key or a type. */
+export function nameOf(value: Json | undefined, what: string, where: string): ByteString {
+  if (typeof value === 'string' && value !== '') return byteStringOf(value);
+  return refuse(where, `the ${what} must be a text that is not empty, not ${describe(value)}`);
+}

@@ -1,0 +1,55 @@
+/**
+ * The body of `POST /mapred`, and of the binary protocol's MapReduce request, as a job. Pure. Refusals are `BadRequest`
+ * in Riak's words where Riak has them, followed by the place (a phase by its index from 0) and the rule.
+ */
+import { LockstepError } from '../base/errors.ts';
+import { checkFields, describe, isObject, parseJson } from './fields.ts';
+import type { Job, JobLimits, Json } from './job.ts';
+import { parseInputs } from './parse-inputs.ts';
+import { parsePhases } from './parse-phases.ts';
+
+/** Throws `BadRequest`. */
+export function parseJob(body: Uint8Array, limits: JobLimits): Job {
+  const value = jsonOf(body);
+  if (!isObject(value)) throw new LockstepError('BadRequest', 'The post body was not a JSON object.\n');
+  const { inputs, query, timeout } = value;
+  if (inputs === undefined || query === undefined)
+    throw new LockstepError('BadRequest', 'The post body was missing the "inputs" or "query" field.\n');
+  inField('post', () => checkFields(value, ['inputs', 'query', 'timeout'], 'the body'));
+  return {
+    inputs: inField('inputs', () => parseInputs(inputs, limits)),
+    phases: inField('query', () => parsePhases(query, limits)),
+    timeoutMs: inField('timeout', () => timeoutOf(timeout, limits)),
+  };
+}
+
+function jsonOf(body: Uint8Array): Json {
+  try {
+    return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch (error) {
+    const known =
+      error instanceof SyntaxError || error instanceof TypeError || error instanceof LockstepError;
+    if (!known) throw error;
+    const detail = `The POST body was not valid JSON.\nThe error from the parser was:\n${error.message}\n`;
+    throw new LockstepError('BadRequest', detail);
+  }
+}
+
+function timeoutOf(timeout: Json | undefined, { timeoutMsMax }: JobLimits): number | undefined {
+  if (timeout === undefined) return undefined;
+  if (typeof timeout === 'number' && Number.isInteger(timeout) && timeout > 0 && timeout <= timeoutMsMax)
+    return timeout;
+  throw new LockstepError('BadRequest', `must be 1 to ${timeoutMsMax} ms, not ${describe(timeout)}`);
+}
+
+function inField<T>(field: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    if (!(error instanceof LockstepError) || error.code !== 'BadRequest') throw error;
+    throw new LockstepError(
+      error.code,
+      `An error occurred parsing the "${field}" field.\n${error.message}\n`,
+    );
+  }
+}

@@ -1,0 +1,224 @@
+/**
+ * The words between a job's coordinator and a replica of its inputs: run this phase over these objects that you hold.
+ *
+ * The answer covers the first inputs of the list, as many as fit its size; the rest is asked for again. What a function
+ * gave travels as JSON text: a list per input, or, where the next phase reduces in any order, one list for all.
+ */
+import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
+import type { ErrorCode } from '../base/errors.ts';
+import { errorCodes, LockstepError } from '../base/errors.ts';
+import type { ByteString } from '../base/ids.ts';
+import { byteStringFrom, byteStringOf, textOf } from '../base/ids.ts';
+import type { ObjectKey, PackedKey } from '../base/object-key.ts';
+import { unpackKey } from '../base/object-key.ts';
+import { parseJson } from './fields.ts';
+import type { Json } from './job.ts';
+
+/** What is done to each object. */
+export type Task =
+  | { readonly kind: 'builtin'; readonly name: string; readonly arg: Json | undefined }
+  | {
+      readonly kind: 'wasm';
+      readonly module: string;
+      readonly version: string;
+      readonly arg: Json | undefined;
+    }
+  | { readonly kind: 'link'; readonly bucket: ByteString | undefined; readonly tag: ByteString | undefined };
+
+export interface WorkItem {
+  readonly key: ObjectKey;
+  readonly keydata: Json | undefined;
+  /** When it is not here it is nowhere: the function sees that it was not found. Otherwise it is `missing`. */
+  readonly last: boolean;
+  /** Nothing is given for it when it is nowhere: the client has not named it. */
+  readonly silent: boolean;
+}
+
+export interface Work {
+  readonly task: Task;
+  /** A built-in reduce function of any order that takes what the task gives. */
+  readonly reduce: { readonly name: string; readonly arg: Json | undefined } | undefined;
+  /** Microseconds that the job still has. */
+  readonly leftUs: number;
+  readonly items: readonly WorkItem[];
+}
+
+export interface WorkDone {
+  /** Items of the list that are answered, from the first on. */
+  readonly count: number;
+  /** Of them, those that are not here, by place. */
+  readonly missing: readonly number[];
+  /** Per item what it gave (nothing for missing ones), or with `reduce` one list. */
+  readonly results: readonly (readonly Json[])[];
+  /** Bytes of the results as JSON, about. */
+  readonly resultBytes: number;
+  /** Why the item after those counted has none; it would fail anywhere. */
+  readonly failure: WorkFailure | undefined;
+}
+
+export interface WorkFailure {
+  readonly code: ErrorCode;
+  readonly detail: string;
+}
+
+const itemBytesMin = 4;
+
+export function encodeWork({ task, reduce, leftUs, items }: Work): Buffer {
+  const writer = new ByteWriter(64 + items.reduce((sum, { key }) => sum + key.packed.length + 16, 0));
+  writeJson(writer, taskJson(task));
+  writeJson(writer, reduce === undefined ? null : { name: reduce.name, ...argJson(reduce.arg) });
+  writer.varint(Math.max(0, Math.round(leftUs))).varint(items.length);
+  for (const { key, keydata, last, silent } of items) {
+    writer.string(key.packed).u8((last ? 1 : 0) | (silent ? 2 : 0) | (keydata === undefined ? 0 : 4));
+    if (keydata !== undefined) writeJson(writer, keydata);
+  }
+  return writer.finish();
+}
+
+/** Throws `BadRequest` on anything but what `encodeWork` wrote. */
+export function decodeWork(words: Uint8Array): Work {
+  return whole('a phase to run', words, (reader) => {
+    const task = taskOf(readJson(reader));
+    const reduce = readJson(reader);
+    const leftUs = reader.varint();
+    const count = reader.varint();
+    if (count > reader.left / itemBytesMin) throw new BytesError(`a phase over ${count} inputs`);
+    const items = Array.from({ length: count }, () => readItem(reader));
+    return { task, reduce: reduceOf(reduce), leftUs, items };
+  });
+}
+
+export function encodeWorkDone(done: WorkDone): Buffer {
+  const { count, missing, results, failure } = done;
+  const writer = new ByteWriter(done.resultBytes + 64);
+  writer.varint(count).varint(missing.length);
+  for (const place of missing) writer.varint(place);
+  writeJson(writer, results);
+  writer.u8(failure === undefined ? 0 : 1);
+  if (failure !== undefined) {
+    writer.varint(errorCodes.indexOf(failure.code)).string(byteStringOf(failure.detail));
+  }
+  return writer.finish();
+}
+
+/** Throws `BadRequest` on anything but what `encodeWorkDone` wrote. */
+export function decodeWorkDone(words: Uint8Array): WorkDone {
+  return whole('what a phase gave', words, (reader) => {
+    const count = reader.varint();
+    const missing = Array.from({ length: bounded(reader, reader.varint()) }, () => reader.varint());
+    const text = reader.bytes();
+    const results = listsOf(jsonOf(text));
+    if (reader.u8() === 0) return { count, missing, results, resultBytes: text.length, failure: undefined };
+    // A newer peer may know more codes.
+    const code = errorCodes[reader.varint()] ?? 'Internal';
+    const failure = { code, detail: textOf(reader.string()) };
+    return { count, missing, results, resultBytes: text.length, failure };
+  });
+}
+
+function readItem(reader: ByteReader): WorkItem {
+  const key = unpackKey(reader.string() as PackedKey);
+  if (key === undefined) throw new BytesError('a key is not in its packed form');
+  const flags = reader.u8();
+  const keydata = (flags & 4) === 0 ? undefined : readJson(reader);
+  return { key, keydata, last: (flags & 1) !== 0, silent: (flags & 2) !== 0 };
+}
+
+function taskJson(task: Task): Json {
+  switch (task.kind) {
+    case 'builtin':
+      return { kind: task.kind, name: task.name, ...argJson(task.arg) };
+    case 'wasm':
+      return { kind: task.kind, module: task.module, version: task.version, ...argJson(task.arg) };
+    case 'link':
+      return { kind: task.kind, ...latin1('bucket', task.bucket), ...latin1('tag', task.tag) };
+  }
+}
+
+function taskOf(value: Json): Task {
+  const field = fieldsOf(value);
+  const arg = field('arg');
+  switch (field('kind')) {
+    case 'builtin':
+      return { kind: 'builtin', name: textFrom(field('name')), arg };
+    case 'wasm':
+      return { kind: 'wasm', module: textFrom(field('module')), version: textFrom(field('version')), arg };
+    case 'link':
+      return { kind: 'link', bucket: byteStringIn(field('bucket')), tag: byteStringIn(field('tag')) };
+    default:
+      throw new BytesError('an unknown kind of task');
+  }
+}
+
+function reduceOf(value: Json): Work['reduce'] {
+  if (value === null) return undefined;
+  const field = fieldsOf(value);
+  return { name: textFrom(field('name')), arg: field('arg') };
+}
+
+/** Byte strings in JSON, each byte one character. */
+function latin1(name: string, value: ByteString | undefined): Readonly<Record<string, string>> {
+  return value === undefined ? {} : { [name]: value };
+}
+
+function byteStringIn(value: Json | undefined): ByteString | undefined {
+  return value === undefined ? undefined : byteStringFrom(Buffer.from(textFrom(value), 'latin1'));
+}
+
+function argJson(arg: Json | undefined): Readonly<Record<string, Json>> {
+  return arg === undefined ? {} : { arg };
+}
+
+function fieldsOf(value: Json): (name: string) => Json | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new BytesError('an object was expected');
+  const fields = value as Readonly<Record<string, Json>>;
+  return (name) => (Object.hasOwn(fields, name) ? fields[name] : undefined);
+}
+
+function textFrom(value: Json | undefined): string {
+  if (typeof value !== 'string') throw new BytesError('a text was expected');
+  return value;
+}
+
+function listsOf(value: Json): readonly (readonly Json[])[] {
+  if (!Array.isArray(value)) throw new BytesError('lists of results were expected');
+  return value.map((one: Json): readonly Json[] => {
+    if (!Array.isArray(one)) throw new BytesError('a list of results was expected');
+    return one as readonly Json[];
+  });
+}
+
+function writeJson(writer: ByteWriter, value: Json | readonly (readonly Json[])[]): void {
+  writer.bytes(Buffer.from(JSON.stringify(value)));
+}
+
+function readJson(reader: ByteReader): Json {
+  return jsonOf(reader.bytes());
+}
+
+function jsonOf(bytes: Buffer): Json {
+  try {
+    return parseJson(bytes.toString('utf8'));
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new BytesError(`no JSON: ${message}`);
+  }
+}
+
+function bounded(reader: ByteReader, count: number): number {
+  if (count > reader.left) throw new BytesError(`a list of ${count} items in ${reader.left} bytes`);
+  return count;
+}
+
+function whole<T>(what: string, words: Uint8Array, read: (reader: ByteReader) => T): T {
+  try {
+    const reader = new ByteReader(words);
+    const value = read(reader);
+    reader.end();
+    return value;
+  } catch (error) {
+    if (!(error instanceof BytesError)) throw error;
+    throw new LockstepError('BadRequest', `${what} that does not decode: ${error.message}`);
+  }
+}
