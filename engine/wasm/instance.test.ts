@@ -58,6 +58,23 @@ test('calls that nest without end trap by depth, not by the native stack', () =>
   expect(failureOf(() => caller.call(Buffer.alloc(0)))).toBe('trap WasmTrap: its calls nest too deeply');
 });
 
+test('large frames take their share of the depth: the native stack is never the one that ends', () => {
+  for (const count of [10, 200, 2000]) {
+    const sums = Array.from(
+      { length: count },
+      (_, local) => `(local.set $v${local} (f64.add (local.get $x) (f64.const ${local})))`,
+    );
+    const kept = Array.from({ length: count }, (_, local) => `(local.get $v${local}) (f64.add)`);
+    const names = Array.from({ length: count }, (_, local) => `(local $v${local} f64)`);
+    const wide = `(func $wide (param $x f64) (result f64) ${names.join(' ')} ${sums.join(' ')}
+      (call $wide (f64.add (local.get $x) (f64.const 1))) ${kept.join(' ')})`;
+    const caller = callerOf(phaseText(answering('(i32.trunc_f64_s (call $wide (f64.const 1)))'), wide));
+    for (let time = 0; time < 20; time++) {
+      expect(failureOf(() => caller.call(Buffer.alloc(0)))).toBe('trap WasmTrap: its calls nest too deeply');
+    }
+  }
+});
+
 test('traps, bad results and refusals are told apart', () => {
   const failures = {
     '(unreachable)': 'trap WasmTrap: it trapped: unreachable',

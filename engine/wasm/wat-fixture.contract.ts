@@ -9,10 +9,10 @@ import type { Role } from './roles.ts';
 
 const toolkit = await wabt();
 
-export function wasmOf(text: string): Buffer {
+export function wasmOf(text: string): Buffer<ArrayBuffer> {
   const parsed = toolkit.parseWat('module.wat', text);
   try {
-    return Buffer.from(parsed.toBinary({}).buffer);
+    return Buffer.from(Uint8Array.from(parsed.toBinary({}).buffer).buffer);
   } finally {
     parsed.destroy();
   }
