@@ -7,6 +7,7 @@ import { clockJumps } from './clock-jumps.ts';
 import { crashAndRestart } from './crash-and-restart.ts';
 import { dcLoss } from './dc-loss.ts';
 import { doubleStart } from './double-start.ts';
+import { doubledCommits } from './doubled-commits.ts';
 import { ejectAndReinstate } from './eject-and-reinstate.ts';
 import { crashLoop } from './crash-loop.ts';
 import { diskErrors } from './disk-errors.ts';
@@ -63,6 +64,7 @@ export const scenarios: readonly Scenario[] = [
   forceAbort,
   zombieCoordinator,
   diskFullAtPrepare,
+  doubledCommits,
   snapshotCorruption,
   diskErrors,
   bitRot,

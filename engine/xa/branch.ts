@@ -7,7 +7,7 @@ import type { Place } from '../dispatch/slots.ts';
 import type { StoreWrite } from '../store/store.ts';
 import type { BranchPhase } from './branch-protocol.ts';
 import type { TransactionContext } from './context.ts';
-import type { Voted } from './orders.ts';
+import type { Ended, Voted } from './orders.ts';
 import { describeKey, itemsOf, placesOf, writesOf } from './orders.ts';
 import type { BranchState } from './records.ts';
 import { writeBranch, writeClient } from './records.ts';
@@ -29,6 +29,8 @@ export interface Branch {
   readonly voted: Deferred<Voted>;
   /** The commit that is under way; true when the level was met. */
   applying: Promise<boolean | LockstepError> | undefined;
+  /** What a one-step commit comes to, for whoever asks for it once more. */
+  alone: Promise<Voted | Ended> | undefined;
 }
 
 /** The branch's record in that state. */

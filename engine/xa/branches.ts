@@ -19,15 +19,13 @@ import { stepBranch } from './branch-protocol.ts';
 import { ClientNames } from './client-names.ts';
 import type { TransactionContext } from './context.ts';
 import { Locks } from './locks.ts';
-import type { Voted } from './orders.ts';
+import type { Ended, Voted } from './orders.ts';
 import { describeKey, keysOf, placesOf, resolved, vettedWrite, votedAbort, votedCommit } from './orders.ts';
 import type { BranchRecord, BranchState } from './records.ts';
 import { dropBranch } from './records.ts';
 import { mark } from './steps.ts';
-import type { BranchOperation, BranchOrder, BranchReply, SaidState } from './words.ts';
+import type { BranchOperation, BranchOrder, SaidState } from './words.ts';
 import type { Xid } from './xid.ts';
-
-export type Ended = Extract<BranchReply, { kind: 'ended' }>;
 
 /** Transactions that ended here without a record, remembered for as long as their messages may still be under way. */
 const refusedMax = 16_384;
@@ -36,7 +34,7 @@ export class Branches {
   readonly locks: Locks;
   readonly #context: TransactionContext;
   readonly #table = new Map<Xid, Branch>();
-  /** `readOnly`: voted so. `refused`: rolled back, or asked about before it was heard of; never prepared any more. */
+  /** `readOnly`: voted so. `refused`: over, or asked about before it was heard of; never prepared any more. */
   readonly #ended = new Map<Xid, 'readOnly' | 'refused'>();
   /** Clients' own names and who carried them out. */
   readonly clients = new ClientNames();
@@ -72,15 +70,23 @@ export class Branches {
   }
 
   /** Prepares and commits the only branch of a transaction in one step. */
-  async commitAlone(xid: Xid, order: BranchOrder, remembered: boolean): Promise<Voted | Ended> {
+  commitAlone(xid: Xid, order: BranchOrder, remembered: boolean): Promise<Voted | Ended> {
+    const known = this.#table.get(xid)?.alone;
+    if (known !== undefined) return known;
     const refused = this.#table.has(xid)
       ? votedAbort('prepare_failed', 'the transaction is known already')
       : this.#refusal(xid, order);
     if (refused !== undefined) {
       this.#countVote(refused);
-      return refused;
+      return Promise.resolve(refused);
     }
     const branch = this.#enter(xid, order);
+    branch.alone = this.#commitAlone(branch, remembered);
+    return branch.alone;
+  }
+
+  async #commitAlone(branch: Branch, remembered: boolean): Promise<Voted | Ended> {
+    const { xid } = branch;
     const checked = await this.#check(branch);
     const vote = checked ?? (await this.#applyAlone(branch, remembered));
     this.locks.release(xid, keysOf(branch.places));
@@ -150,7 +156,10 @@ export class Branches {
       const branch = this.#table.get(xid);
       if (branch === undefined) continue;
       const { commands } = this.#step(branch, { kind: 'forgetHeard' });
-      if (commands.some(({ kind }) => kind === 'dropRecord')) this.#drop(branch);
+      if (!commands.some(({ kind }) => kind === 'dropRecord')) continue;
+      // A prepare that comes once more, late, must not begin it anew.
+      this.#refuse(xid, 'refused');
+      this.#drop(branch);
     }
   }
 
@@ -336,7 +345,17 @@ export class Branches {
     phase: BranchPhase,
   ): Branch {
     const askedUs = this.#context.io.clock.nowUs();
-    return { xid, order, places, sinceMs, phase, askedUs, voted: new Deferred(), applying: undefined };
+    return {
+      xid,
+      order,
+      places,
+      sinceMs,
+      phase,
+      askedUs,
+      voted: new Deferred(),
+      applying: undefined,
+      alone: undefined,
+    };
   }
 
   #step(branch: Branch, event: BranchEvent): ReturnType<typeof stepBranch> {

@@ -47,6 +47,8 @@ export interface Active {
   /** The client's own name was used before. */
   earlier: Voted['earlier'];
   readonly timers: Timer[];
+  /** Branches that have acknowledged although their level was not met in time: hints and repairs bring it about. */
+  readonly unmet: Set<NodeId>;
 }
 
 export class Coordinator {
@@ -106,9 +108,19 @@ export class Coordinator {
     const active = this.#active.get(xid);
     if (active !== undefined) return answerToBranch(active.state);
     // A record that cannot be read may be a commit: nothing is said then.
-    const decided = await this.#context.log.hasDecision(xid);
+    const decided = await this.#context.log.decisionOf(xid);
     if (decided instanceof LockstepError) return 'undecided';
-    return decided ? 'committed' : 'aborted';
+    // Once every branch has acknowledged none can ask: this one was begun anew by a prepare that came late.
+    return decided?.state === 'committing' ? 'committed' : 'aborted';
+  }
+
+  /** The same for a client, who is told nothing that is only presumed. */
+  async status(xid: Xid): Promise<SaidState> {
+    const active = this.#active.get(xid);
+    if (active !== undefined) return answerToBranch(active.state);
+    const decided = await this.#context.log.decisionOf(xid);
+    if (decided instanceof LockstepError) return 'undecided';
+    return decided === undefined ? 'none' : 'committed';
   }
 
   /** Takes up a decision that a start has found in the log. */
@@ -128,6 +140,7 @@ export class Coordinator {
       detail: '',
       earlier: undefined,
       timers: [],
+      unmet: new Set(),
     });
   }
 
@@ -178,6 +191,7 @@ export class Coordinator {
       detail: '',
       earlier: undefined,
       timers: [],
+      unmet: new Set(),
     };
     this.#active.set(xid, active);
     active.timers.push(
@@ -261,6 +275,7 @@ export class Coordinator {
     mark(io, 'c.commit.sent', active.xid, { to: node });
     const reply = await this.#ask(node, { kind: 'commit', xid: active.xid });
     if (reply.kind !== 'ended') return;
+    if (!reply.met) active.unmet.add(node);
     mark(io, 'c.ack.recv', active.xid, { from: node });
     this.#post(active, { kind: 'acknowledged', node });
   }
@@ -342,7 +357,7 @@ export class Coordinator {
   }
 }
 
-function committedOf({ xid, state, operationCount }: Active): TransactionOutcome {
+function committedOf({ xid, state, operationCount, unmet }: Active): TransactionOutcome {
   return {
     kind: 'committed',
     xid,
@@ -350,7 +365,7 @@ function committedOf({ xid, state, operationCount }: Active): TransactionOutcome
     branches: state.branches.map(({ node, vote, acknowledged }) => ({
       node,
       vote: vote === 'readOnly' ? 'read_only' : 'commit',
-      pending: vote === 'commit' && !acknowledged,
+      pending: vote === 'commit' && (!acknowledged || unmet.has(node)),
     })),
   };
 }

@@ -2,6 +2,7 @@
  * The log of transactions in doubt: records of the node's own store (records.ts), written one batch at a time and read
  * back when the node starts. What is forced and when is the protocols' business.
  */
+import { BytesError } from '../base/bytes.ts';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { ByteString } from '../base/ids.ts';
@@ -10,7 +11,8 @@ import { bucketPrefix, systemKey } from '../base/object-key.ts';
 import type { LocalStore } from '../dispatch/slots.ts';
 import { refusal } from '../dispatch/slots.ts';
 import type { StoreWrite } from '../store/store.ts';
-import { decisionBucket } from './records.ts';
+import type { DecisionRecord } from './records.ts';
+import { decisionBucket, readDecision } from './records.ts';
 import type { Xid } from './xid.ts';
 
 /** The store as the log needs it. */
@@ -40,10 +42,16 @@ export class TransactionLog {
     return done.promise;
   }
 
-  /** Whether there is a decision under the name; an error when that cannot be told. */
-  async hasDecision(xid: Xid): Promise<boolean | LockstepError> {
+  /** The decision under the name; an error when it cannot be told whether there is one. */
+  async decisionOf(xid: Xid): Promise<DecisionRecord | undefined | LockstepError> {
     const bytes = await this.#read(systemKey(decisionBucket, xid));
-    return bytes instanceof LockstepError ? bytes : bytes !== undefined;
+    if (bytes === undefined || bytes instanceof LockstepError) return bytes;
+    try {
+      return readDecision(bytes);
+    } catch (error) {
+      if (!(error instanceof BytesError)) throw error;
+      return new LockstepError('Corrupted', `the decision of ${xid} does not decode: ${error.message}`);
+    }
   }
 
   /** Every record of a bucket. */

@@ -13,6 +13,7 @@ import type { AbortReason } from './outcomes.ts';
 import type { BranchOperation, BranchOrder, BranchReply } from './words.ts';
 
 export type Voted = Extract<BranchReply, { kind: 'voted' }>;
+export type Ended = Extract<BranchReply, { kind: 'ended' }>;
 
 /** The writes of a prepared order: their conditions were checked when it was prepared. */
 export function writesOf(order: BranchOrder): readonly LocalWrite[] {

@@ -4,11 +4,11 @@
  */
 import { Deferred } from '../base/deferred.ts';
 import type { NodeId } from '../base/ids.ts';
-import type { Branches, Ended } from './branches.ts';
+import type { Branches } from './branches.ts';
 import type { NoAnswer, TransactionContext } from './context.ts';
 import { askNode } from './context.ts';
 import type { TransactionOutcome } from './outcomes.ts';
-import type { Voted } from './orders.ts';
+import type { Ended, Voted } from './orders.ts';
 import type { Remembered } from './remembered.ts';
 import type { BranchOrder, BranchReply } from './words.ts';
 import type { Xid } from './xid.ts';

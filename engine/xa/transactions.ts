@@ -192,9 +192,7 @@ export class Transactions implements TransactionService {
     const known = this.#known(xid);
     if (known?.kind === 'committed' || known?.kind === 'aborted') return known.kind;
     if (known !== undefined) return 'undecided';
-    const state = await this.#coordinator.inquire(xid);
-    // What is presumed for a branch is not said to a client: a commit may have been forgotten since.
-    return state === 'aborted' ? 'none' : state;
+    return this.#coordinator.status(xid);
   }
 
   #known(xid: Xid): Knowledge | undefined {

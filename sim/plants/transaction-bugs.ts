@@ -24,7 +24,7 @@ export const transactionBugs: readonly EnumeratedBug[] = [
     id: 'M09',
     title: 'a missing decision is taken for a commit',
     file: 'engine/xa/coordinator.js',
-    find: "return decided ? 'committed' : 'aborted';",
+    find: "return decided?.state === 'committing' ? 'committed' : 'aborted';",
     replace: "return 'committed';",
     exposedBy: 'c.decision.beforeLog crash',
     oracles: ['INV1'],

@@ -1,0 +1,29 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { quietly, transactionInvariants, transactionSettings, transfers } from './shared.ts';
+
+export const doubledCommits: Scenario = {
+  name: 'doubled-commits',
+  story: 'prepares, votes and commits are lost, doubled, replayed and overtake each other: each works once',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: { ...quietly, transactions: transfers },
+  faults: [
+    { kind: 'FN2', count: [1, 3], forUs: [200_000, 2_000_000], params: { oneIn: [4, 40] } },
+    {
+      kind: 'FN3',
+      count: [1, 3],
+      forUs: [200_000, 2_000_000],
+      params: { delayMsMax: [1, 4_000] },
+      always: true,
+    },
+    { kind: 'FN4', count: [1, 3], forUs: [200_000, 2_000_000] },
+    { kind: 'FN5', count: [1, 3], forUs: [200_000, 2_000_000] },
+    { kind: 'FN10', count: [0, 2], forUs: [100_000, 1_000_000] },
+    { kind: 'FP4', count: [0, 2], forUs: [300_000, 1_500_000] },
+    { kind: 'FP1', count: [0, 2], forUs: [50_000, 800_000] },
+  ],
+  stormMs: 4_000,
+  calmMs: 2_000,
+  settleMsMax: 40_000,
+  settings: transactionSettings,
+  invariants: transactionInvariants,
+};
