@@ -22,17 +22,18 @@ export interface JobAnswer {
 export class JobRoom {
   readonly world: World;
   readonly cluster: Cluster;
-  readonly #client: Host;
+  /** The client's host. */
+  readonly visitor: Host;
 
   constructor(seed: string | number, settings: Readonly<Record<string, unknown>> = {}) {
     this.world = new World({ seed });
     const nodes = jobNodes.map((name, index) => ({ name, datacenter: 'dc1', rack: `r${(index % 3) + 1}` }));
     this.cluster = new Cluster(this.world, nodes, { request_timeout_ms: 2000, ...settings });
-    this.#client = this.world.addHost('c1');
+    this.visitor = this.world.addHost('c1');
   }
 
   async start(): Promise<void> {
-    this.#client.boot();
+    this.visitor.boot();
     for (const name of jobNodes) this.cluster.start(name);
     await this.world.runUntil(() => jobNodes.every((name) => this.cluster.serves(name)), startUsMax);
     await this.pass(500_000);
@@ -49,6 +50,22 @@ export class JobRoom {
     const over = new Deferred<void>();
     this.world.after(us, 'room', () => over.resolve());
     return over.promise;
+  }
+
+  /** A number that a node counts now. */
+  counted(node: string, family: string, labels: Readonly<Record<string, string>> = {}): number {
+    const families = this.cluster.statistics(node)?.families ?? [];
+    const samples = families.find((one) => one.family.name === family)?.samples ?? [];
+    const wanted = Object.entries(labels);
+    const found = samples.filter((one) => wanted.every(([name, value]) => one.labels[name] === value));
+    return found.reduce((sum, { value }) => sum + value, 0);
+  }
+
+  /** Starts a node again and lets the others hear of it. */
+  async restart(node: string): Promise<void> {
+    this.cluster.start(node);
+    await this.world.runUntil(() => this.cluster.serves(node), startUsMax);
+    await this.pass(2_000_000);
   }
 
   /** Puts `count` objects whose value is `valueOf(index)` into a bucket, each linked to the next. */
@@ -110,6 +127,6 @@ export class JobRoom {
     timeoutUs = answerUsMax,
   ): Promise<HttpClientResponse> {
     const address = this.cluster.address(node, 'http');
-    return this.world.httpClient(this.#client).request(address, { method, path, ...more }, timeoutUs);
+    return this.world.httpClient(this.visitor).request(address, { method, path, ...more }, timeoutUs);
   }
 }
