@@ -18,6 +18,7 @@ import { crashDuringPrepare } from './crash-during-prepare.ts';
 import { diskFullAtPrepare } from './disk-full-at-prepare.ts';
 import { flappingPeer } from './flapping-peer.ts';
 import { forceAbort } from './force-abort.ts';
+import { hintsAlone } from './hints-alone.ts';
 import { joinUnderLoad } from './join-under-load.ts';
 import { leaveUnderLoad } from './leave-under-load.ts';
 import { longPauses } from './long-pauses.ts';
@@ -82,6 +83,7 @@ export const scenarios: readonly Scenario[] = [
   clockJumps,
   siblingsAfterPartition,
   wipedDiskReturns,
+  hintsAlone,
   seedsDownAtBoot,
   ejectAndReinstate,
   longPauses,

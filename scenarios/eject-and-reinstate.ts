@@ -5,8 +5,8 @@ export const ejectAndReinstate: Scenario = {
   name: 'eject-and-reinstate',
   story:
     'a peer is silent for about as long as is tolerated, again and again: it is left out and taken in each time',
-  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
-  load: { ...everyday, thinkUs: [0, 120_000] },
+  cluster: { datacenters: 1, racks: 5, nodesPerRack: 1 },
+  load: { ...everyday, thinkUs: [0, 180_000] },
   faults: [
     {
       kind: 'FM5',
@@ -16,6 +16,7 @@ export const ejectAndReinstate: Scenario = {
       params: { awayMs: [300, 900], hereMs: [100, 800] },
       always: true,
     },
+    { kind: 'FN8', count: [1, 3], forUs: [1_500_000, 4_000_000], sideMax: 2, always: true },
     { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
   ],
   stormMs: 10_000,

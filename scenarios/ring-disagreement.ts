@@ -25,6 +25,8 @@ export const ringDisagreement: Scenario = {
       words: { message: ['gossip'] },
       always: true,
     },
+    { kind: 'FP4', count: [1, 3], forUs: [1_000_000, 4_000_000] },
+    { kind: 'FN8', count: [0, 2], forUs: [300_000, 1_500_000], sideMax: 1 },
     { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
     { kind: 'FN11', count: [0, 4] },
   ],

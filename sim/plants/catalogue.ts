@@ -1,4 +1,5 @@
 /** Every planted bug, by number. Each edit is tested against the built engine (catalogue.test.ts). */
+import { clusterBugs, harmlessEdits } from './cluster-bugs.ts';
 import type { PlantedBug } from './plant.ts';
 
 export const plantedBugs: readonly PlantedBug[] = [
@@ -45,4 +46,6 @@ export const plantedBugs: readonly PlantedBug[] = [
     oracles: ['INV24'],
     seedsMax: 50,
   },
+  ...clusterBugs,
+  ...harmlessEdits,
 ];

@@ -26,7 +26,7 @@ export interface EnumeratedBug extends PlantedEdit {
 }
 
 export interface PlantedBug extends PlantedEdit {
-  /** The scenario that must fail, by one of these invariants, within that many seeds. */
+  /** The scenario that must fail, by one of these invariants, within that many seeds; without oracles it must not. */
   readonly scenario: string;
   readonly oracles: readonly InvariantId[];
   readonly seedsMax: number;

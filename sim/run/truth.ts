@@ -32,6 +32,8 @@ const states: readonly string[] = ['UNKNOWN', 'JOINING', 'NORMAL', 'STANDBY', 'D
 
 /** A node that has just begun, or whose silence has just ended, has to find its way back for so long. */
 const recoveryUs = 5_000_000;
+/** Signs of life take their way, and opinions are formed once an interval. */
+const slackUs = 1_000_000;
 /** Defaults of the settings that decide how long a silence is tolerated (engine/config/keys.ts). */
 const detectorDefaults = { phi_threshold_milli: 8000, phi_mean_ms_min: 1000, gossip_interval_ms: 1000 };
 const intervalsMax = 5;
@@ -143,9 +145,10 @@ export class Truth {
   }
 
   #heardAgain(node: string, atUs: number): void {
-    const fromUs = this.#silent.get(node) ?? atUs;
+    const fromUs = this.#silent.get(node);
     this.#silent.delete(node);
-    if (atUs > fromUs) this.#absences.push({ node, fromUs, toUs: atUs, away: true });
+    if (fromUs === undefined) return;
+    this.#absences.push({ node, fromUs, toUs: atUs, away: true });
     this.#absences.push({ node, fromUs: atUs, toUs: atUs + recoveryUs, away: false });
   }
 
@@ -163,7 +166,7 @@ export class Truth {
     };
     const meanMs = intervalsMax * Math.max(setting('phi_mean_ms_min'), setting('gossip_interval_ms'));
     // Thousandths of phi times milliseconds are microseconds.
-    return Math.ceil(setting('phi_threshold_milli') * Math.LN10 * meanMs) + recoveryUs;
+    return Math.ceil(setting('phi_threshold_milli') * Math.LN10 * meanMs) + slackUs;
   }
 
   #forbiddenStarts(): readonly ForbiddenStart[] {

@@ -159,7 +159,8 @@ export class LifeClock implements Clock {
     const { early, late } = this.#host.jitterUs;
     if (early + late === 0) return atUs;
     const shifted = atUs - early + (mix(dueUs, this.#jitterSalt) % (early + late + 1));
-    return Math.max(this.#life.ground.timeline.nowUs, shifted);
+    // Not at once: who waits for the rest of a delay again and again must not stop time.
+    return Math.max(this.#life.ground.timeline.nowUs + 1, shifted);
   }
 
   /** The local instant has not come, even for a timer that may be early: the drift has changed since it was set. */

@@ -1,0 +1,28 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants } from './shared.ts';
+
+export const hintsAlone: Scenario = {
+  name: 'hints-alone',
+  story:
+    'replicas miss writes again and again: what was kept for them is all that brings them what they missed',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: { ...everyday, kinds: { get: 15, put: 80, delete: 5 }, needs: { one: 50, quorum: 50 } },
+  faults: [
+    { kind: 'FN8', count: [1, 4], forUs: [300_000, 2_500_000], sideMax: 1, always: true },
+    { kind: 'FP4', count: [0, 3], forUs: [200_000, 2_500_000] },
+    { kind: 'FN11', count: [0, 6] },
+  ],
+  stormMs: 5_000,
+  calmMs: 3_000,
+  settleMsMax: 40_000,
+  mendedBy: 'sweeps',
+  // Nodes are down soon, so that writes are not even tried; nothing but hints repairs.
+  settings: {
+    aae_enabled: false,
+    hint_drain_interval_ms: 500,
+    gossip_interval_ms: 100,
+    phi_mean_ms_min: 100,
+    phi_threshold_milli: 2000,
+  },
+  invariants: { ...invariants, INV4: 30, INV20: 5, INV27: 3 },
+};

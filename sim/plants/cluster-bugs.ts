@@ -1,0 +1,150 @@
+/** Planted bugs of the cluster layer: routing, quorums, causality, failure detection, hints. */
+import type { PlantedBug } from './plant.ts';
+
+export const clusterBugs: readonly PlantedBug[] = [
+  {
+    id: 'M19',
+    title: 'an answer of the peer plane goes to the newest request of its kind on the connection',
+    file: 'engine/peer/link-session.js',
+    find: 'const pending = this.#pending.get(frame.id);',
+    replace: `const asked = this.#pending.get(frame.id);
+        const sent = [...this.#pending.values()].filter((one) => one.state === 'sent');
+        const pending = sent.findLast((one) => one.kind === asked?.kind) ?? asked;`,
+    scenario: 'slow-peer-fills-channel',
+    oracles: ['INV4', 'INV20', 'INV32'],
+    seedsMax: 50,
+  },
+  {
+    id: 'M20',
+    title: 'a peer is served though it sees another ring',
+    file: 'engine/node/rooms.js',
+    find: 'membership.agrees(from)',
+    replace: 'membership.view !== from',
+    scenario: 'ring-disagreement',
+    oracles: ['INV4', 'INV20', 'INV10'],
+    seedsMax: 50,
+  },
+  {
+    id: 'M21',
+    title: 'a write at DC_ONE goes to one replica only',
+    file: 'engine/dispatch/write-round.js',
+    find: 'for (let index = 0; index < this.#plan.targets.length; index++)',
+    replace:
+      'for (let index = 0; index < (this.#plan.groups[0]?.needed === 1 ? 1 : this.#plan.targets.length); index++)',
+    scenario: 'hints-alone',
+    oracles: ['INV4', 'INV10'],
+    seedsMax: 50,
+  },
+  {
+    id: 'M22',
+    title: 'a quorum is the majority of the replicas that can be reached',
+    file: 'engine/dispatch/plan.js',
+    find: 'const copies = view.rackCount(local);',
+    replace:
+      'const copies = placement.filter((one) => one.datacenter === local && view.isRoutable(one)).length;',
+    scenario: 'eject-and-reinstate',
+    oracles: ['INV18', 'INV5', 'INV4'],
+    seedsMax: 50,
+  },
+  {
+    id: 'M23',
+    title: "a replica's answer counts twice",
+    file: 'engine/dispatch/tally.js',
+    find: 'this.#counted[group] = (this.#counted[group] ?? 0) + 1;',
+    replace: 'this.#counted[group] = (this.#counted[group] ?? 0) + 2;',
+    scenario: 'lost-and-doubled-messages',
+    oracles: ['INV18', 'INV5', 'INV4'],
+    seedsMax: 50,
+  },
+  {
+    id: 'M31',
+    title: 'a node without its disk names its writes as it did before',
+    file: 'engine/dispatch/replica.js',
+    find: `this.#counter = nextCounter(highest, this.#clock.wallMs());
+        return { actor: this.#actor, counter: this.#counter };`,
+    replace: `this.#counter += 1;
+        return { actor: this.#actor.split('.')[0], counter: this.#counter };`,
+    scenario: 'wiped-disk-returns',
+    oracles: ['INV9'],
+    seedsMax: 50,
+  },
+  {
+    id: 'M33',
+    title: 'the failure detector reads the wall clock',
+    file: 'engine/membership/membership.js',
+    find: 'new Gossip(io, ',
+    replace:
+      'new Gossip({ ...io, clock: { after: (us, act) => io.clock.after(us, act), wallMs: () => io.clock.wallMs(), nowUs: () => io.clock.wallMs() * 1000 } }, ',
+    scenario: 'clock-jumps',
+    oracles: ['INV21', 'INV22'],
+    seedsMax: 50,
+  },
+  {
+    id: 'M34',
+    title: 'a peer that was called down stays so',
+    file: 'engine/membership/table.js',
+    find: "this.#move(peer, record.left || record.away ? 'DOWN' : record.state);",
+    replace:
+      "this.#move(peer, record.left || record.away || peer.opinion === 'DOWN' ? 'DOWN' : record.state);",
+    scenario: 'eject-and-reinstate',
+    oracles: ['INV22', 'INV24'],
+    seedsMax: 50,
+  },
+  {
+    id: 'M37',
+    title: 'a token beyond 32 bits is taken for the highest one',
+    file: 'engine/base/ids.js',
+    find: 'Number.isInteger(value) && value >= 0 && value <= tokenMax ? value : undefined',
+    replace: 'Number.isInteger(value) && value >= 0 ? Math.min(value, tokenMax) : undefined',
+    scenario: 'wrong-identity',
+    oracles: ['INV19'],
+    seedsMax: 50,
+  },
+  {
+    id: 'M38',
+    title: 'a hint is removed before its replica has taken it',
+    file: 'engine/dispatch/hints.js',
+    find: 'const reply = await this.#ask(peer, key, hint);',
+    replace: `await this.#remove(hintKey, bytes);
+        const reply = await this.#ask(peer, key, hint);`,
+    scenario: 'hints-alone',
+    oracles: ['INV27'],
+    seedsMax: 50,
+  },
+  {
+    id: 'M42',
+    title: 'gossip chooses its partners by a chance of its own',
+    file: 'engine/membership/gossip.js',
+    find: 'pick(this.#random, there)',
+    replace: 'there[Math.floor(Math.random() * there.length)]',
+    scenario: 'partition-minority',
+    oracles: ['INV29'],
+    seedsMax: 50,
+  },
+];
+
+/** Edits that break no promise: nothing may be reported of them. */
+export const harmlessEdits: readonly PlantedBug[] = [
+  {
+    id: 'AN1',
+    title: 'a write is sent to its replicas in another order',
+    file: 'engine/dispatch/write-round.js',
+    find: `for (let index = 0; index < this.#plan.targets.length; index++)
+            this.#send(index, bytes);`,
+    replace: `for (let index = this.#plan.targets.length - 1; index >= 0; index--)
+            this.#send(index, bytes);`,
+    scenario: 'partition-minority',
+    oracles: [],
+    seedsMax: 50,
+  },
+  {
+    id: 'AN2',
+    title: 'hints are handed over one by one',
+    file: 'engine/node/storage.js',
+    find: 'windowMax: 16',
+    replace: 'windowMax: 2 / 2',
+    scenario: 'hints-alone',
+    oracles: [],
+    seedsMax: 50,
+  },
+];
