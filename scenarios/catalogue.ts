@@ -46,6 +46,13 @@ import { wipedDiskReturns } from './wiped-disk-returns.ts';
 import { wrongIdentity } from './wrong-identity.ts';
 import { transactions } from './transactions.ts';
 import { zombieCoordinator } from './zombie-coordinator.ts';
+import { bitRotHeals } from './bit-rot-heals.ts';
+import { deletesRaceRepair } from './deletes-race-repair.ts';
+import { exchangeCutMidway } from './exchange-cut-midway.ts';
+import { noChurnWhenEqual } from './no-churn-when-equal.ts';
+import { staleSnapshot } from './stale-snapshot.ts';
+import { versionSkew } from './version-skew.ts';
+import { wipedReplicaRefills } from './wiped-replica-refills.ts';
 
 export const scenarios: readonly Scenario[] = [
   calm,
@@ -71,6 +78,13 @@ export const scenarios: readonly Scenario[] = [
   bitRot,
   crashLoop,
   otherDisks,
+  staleSnapshot,
+  versionSkew,
+  bitRotHeals,
+  wipedReplicaRefills,
+  exchangeCutMidway,
+  deletesRaceRepair,
+  noChurnWhenEqual,
   joinUnderLoad,
   leaveUnderLoad,
   replaceDeadNode,

@@ -168,3 +168,31 @@ export const transactionInvariants: Scenario['invariants'] = {
   INV29: 1,
   INV32: 4,
 };
+
+/** Writes to many keys, few reads: what a replica misses stays missed until anti-entropy finds it. */
+export const seldomRead: LoadShape = {
+  ...everyday,
+  keys: 40,
+  siblingKeys: 16,
+  thinkUs: [20_000, 280_000],
+  valueBytes: [16, 600],
+  kinds: { get: 8, put: 84, delete: 8 },
+};
+
+/** Nobody keeps hints: only anti-entropy mends, every second, and small trees are saved often. */
+export const mendingAlone: NonNullable<Scenario['settings']> = {
+  hinted_handoff: false,
+  aae_tick_interval_seconds: 1,
+  aae_segments: 256,
+  aae_snapshot_interval_seconds: 2,
+};
+
+/** What anti-entropy promises, beside what always holds. */
+export const mendingInvariants: Scenario['invariants'] = {
+  ...invariants,
+  INV11: 20,
+  INV12: 60,
+  INV13: 0,
+  // Few read.
+  INV20: 0,
+};

@@ -16,5 +16,5 @@ export const snapshotCorruption: Scenario = {
   calmMs: 4_000,
   settleMsMax: 30_000,
   settings: { aae_tick_interval_seconds: 1, aae_segments: 256 },
-  invariants: { ...invariants, INV13: 1 },
+  invariants: { ...invariants, INV11: 3, INV12: 60, INV13: 1 },
 };

@@ -181,6 +181,7 @@ export class Scheduler {
   /** Reads everything again. False: the store could not be read; the sweep waits for the next tick. */
   async #beginSweep(): Promise<boolean> {
     const { refresh, peers, io } = this.#parts;
+    io.log.event('debug', 'aae.sweep.began', {});
     try {
       await refresh.reread();
       await refresh.settle([wholeRing]);

@@ -8,7 +8,10 @@ export const invariantIds = [
   ...(['INV1', 'INV2', 'INV3', 'INV4', 'INV5', 'INV6', 'INV7', 'INV8', 'INV9'] as const),
   ...([
     'INV10',
+    'INV11',
+    'INV12',
     'INV13',
+    'INV14',
     'INV16',
     'INV17',
     'INV18',

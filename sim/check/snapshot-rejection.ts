@@ -1,15 +1,17 @@
 /**
- * INV13, a damaged snapshot of anti-entropy's tree is refused: each byte that was flipped between two lives is noticed
- * by the next life, once, as `Corrupted`; and nothing is refused that was not damaged. Each flip and each rejection is
- * one comparison.
+ * INV13, a snapshot of anti-entropy's tree that is not what the node saved is refused: whatever was done to it between two
+ * lives, the next life says so, once and for the right reason; and nothing is refused that is sound. Each tampered
+ * snapshot and each rejection is one comparison. That rejections are counted once is INV24's.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-/** A byte of a node's snapshot was flipped while the node was down. */
-export interface SnapshotFlip {
+/** A node's snapshot was tampered with while the node was down. */
+export interface SnapshotTamper {
   readonly node: string;
   readonly atUs: number;
+  /** What the next life must make of it; `sound`: no word. */
+  readonly verdict: 'Corrupted' | 'VersionSkew' | 'BadShape' | 'sound';
 }
 
 /** A node said that it rejected its snapshot. */
@@ -20,19 +22,20 @@ export interface SnapshotRejectionRecord {
 }
 
 export function checkSnapshotRejection(
-  flips: readonly SnapshotFlip[],
+  tampers: readonly SnapshotTamper[],
   rejections: readonly SnapshotRejectionRecord[],
 ): CheckReport {
   const tally = new Tally('INV13');
   const left = [...rejections];
-  for (const { node, atUs } of flips) {
+  for (const { node, atUs, verdict } of tampers) {
+    if (verdict === 'sound') continue;
     const index = left.findIndex((rejection) => rejection.node === node && rejection.atUs >= atUs);
     const reason = left[index]?.reason;
     if (index >= 0) left.splice(index, 1);
-    tally.compare(reason === 'Corrupted', atUs, () =>
+    tally.compare(reason === verdict, atUs, () =>
       reason === undefined
-        ? `${node} took a snapshot with a flipped byte for sound`
-        : `${node} rejected a snapshot with a flipped byte as ${reason}`,
+        ? `${node} took a snapshot for sound that is ${verdict}`
+        : `${node} rejected a snapshot that is ${verdict} as ${reason}`,
     );
   }
   for (const { node, atUs, reason } of left) {

@@ -6,6 +6,7 @@
 import { diskFaultIds, diskFaultKinds } from './disk-fault-kinds.ts';
 import type { FaultKindRow } from './fault-kind-row.ts';
 import { wasmFaultIds, wasmFaultKinds } from './wasm-fault-kinds.ts';
+import { snapshotFaultIds, snapshotFaultKinds } from './snapshot-fault-kinds.ts';
 
 export const faultKindIds = [
   ...([
@@ -29,8 +30,8 @@ export const faultKindIds = [
   ...(['FC1', 'FC2', 'FC3', 'FC4', 'FC5'] as const),
   ...(['FD6', 'FD7'] as const),
   ...diskFaultIds,
-  ...(['FS1'] as const),
   ...wasmFaultIds,
+  ...snapshotFaultIds,
 ] as const;
 
 export type FaultKind = (typeof faultKindIds)[number];
@@ -40,6 +41,7 @@ const ms = 1000;
 export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
   ...diskFaultKinds,
   ...wasmFaultKinds,
+  ...snapshotFaultKinds,
   FN1: {
     title: 'delay',
     story: 'a link is slow: a floor, an exponential part and a rare long tail',
@@ -119,16 +121,6 @@ export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
     aim: 'node',
     lasting: true,
     params: {},
-  },
-  FS1: {
-    title: 'snapshot rot',
-    story: 'a node is stopped in order; a bit of its hash tree’s snapshot flips before it is started again',
-    aim: 'node',
-    lasting: true,
-    params: {
-      permille: { kind: 'integer', min: 0, max: 999 },
-      bit: { kind: 'integer', min: 0, max: 7 },
-    },
   },
   FN2: {
     title: 'drop',

@@ -3,10 +3,10 @@
  * A fault that finds nothing to strike (a crash of a node that is down) is passed over and not counted.
  */
 import { present } from '../../engine/base/assert.ts';
-import { snapshotPath } from '../../engine/aae/snapshot.ts';
 import type { Trouble } from '../check/failure-detector.ts';
-import type { SnapshotFlip } from '../check/snapshot-rejection.ts';
+import type { SnapshotTamper } from '../check/snapshot-rejection.ts';
 import type { DiskFaultKind } from '../plan/disk-fault-kinds.ts';
+import type { SnapshotFaultKind } from '../plan/snapshot-fault-kinds.ts';
 import type { FaultKind } from '../plan/fault-kinds.ts';
 import type { PlanFault } from '../plan/plan.ts';
 import type { WasmFault } from '../plan/wasm-fault-kinds.ts';
@@ -23,10 +23,15 @@ import type { NetworkFault } from './network-faults.ts';
 import { injectNetworkFault, isNetworkFault } from './network-faults.ts';
 import type { ModuleWork } from './module-work.ts';
 import { isWasmFault } from './module-work.ts';
+import type { SnapshotFault } from './snapshot-faults.ts';
+import { SnapshotFaults, isSnapshotFault } from './snapshot-faults.ts';
 import type { Stage } from './stage.ts';
 
 /** What is acted out here; the rest elsewhere. */
-type OwnKind = Exclude<FaultKind, NetworkFault['kind'] | ClockFault['kind'] | DiskFaultKind | WasmFault>;
+type OwnKind = Exclude<
+  FaultKind,
+  NetworkFault['kind'] | ClockFault['kind'] | DiskFaultKind | SnapshotFaultKind | WasmFault
+>;
 
 /** How long whoever supervises a node waits before it starts it again after a start that was refused. */
 const retryUs = 300_000;
@@ -37,7 +42,7 @@ export class Faults {
   readonly #modules: ModuleWork;
   readonly #appointments: Appointment[] = [];
   readonly #struck = new Map<FaultKind, number>();
-  readonly #flips: SnapshotFlip[] = [];
+  readonly #snapshots: SnapshotFaults;
   readonly #troubles: Trouble[] = [];
   readonly #stage: Stage;
   readonly #disks: DiskStrikes;
@@ -45,7 +50,13 @@ export class Faults {
   readonly #clocks = new Set<HostClock>();
   #calm = false;
 
-  constructor(world: World, cluster: Cluster, modules: ModuleWork) {
+  /** `onAltered` hears of a snapshot in which a leaf was altered under a sound checksum (FS10). */
+  constructor(
+    world: World,
+    cluster: Cluster,
+    modules: ModuleWork,
+    onAltered: (node: string, bytes: Buffer) => void,
+  ) {
     this.#modules = modules;
     this.#world = world;
     this.#cluster = cluster;
@@ -64,6 +75,7 @@ export class Faults {
       crash: (fault, survival, meanwhile) => this.#crash(fault, survival, 'silent', meanwhile),
     });
     cluster.onStartRefused(({ node }) => this.#startLater(node));
+    this.#snapshots = new SnapshotFaults(this.#stage, onAltered);
   }
 
   /** Faults that struck, by kind. */
@@ -76,9 +88,9 @@ export class Faults {
     return this.#troubles;
   }
 
-  /** Bits flipped in snapshots (FS1). */
-  get flips(): readonly SnapshotFlip[] {
-    return this.#flips;
+  /** What was done to snapshots of hash trees. */
+  get tampers(): readonly SnapshotTamper[] {
+    return this.#snapshots.tampers;
   }
 
   /** Starts on another node's disk (FD14). */
@@ -144,6 +156,7 @@ export class Faults {
     }
     if (isDiskFault(fault)) return this.#disks.inject(fault, name);
     if (isWasmFault(fault)) return this.#modules.inject(fault, name);
+    if (isSnapshotFault(fault)) return this.#tamper(fault, name);
     switch (fault.kind as OwnKind) {
       case 'FN16':
         this.#cluster.impose(fault.id, name, fault.params['claim'] as Claim);
@@ -160,8 +173,6 @@ export class Faults {
         return this.#restart(fault);
       case 'FP8':
         return this.#cluster.startTwice(name);
-      case 'FS1':
-        return this.#restart(fault, (node) => this.#rotSnapshot(node, fault));
       case 'FP10':
         return this.#cluster.lose(name);
       case 'FM1':
@@ -253,14 +264,14 @@ export class Faults {
     });
   }
 
-  /** Nothing when no snapshot has been saved yet. */
-  #rotSnapshot(node: string, { params }: PlanFault): void {
-    const { disk } = this.#cluster.host(node);
-    const bytes = disk.durableFiles().get(snapshotPath)?.length ?? 0;
-    const offset = Math.floor((bytes * Number(params['permille'])) / 1000);
-    if (bytes > 0 && disk.rot(snapshotPath, offset, Number(params['bit']))) {
-      this.#flips.push({ node, atUs: this.#world.nowUs });
-    }
+  /** The node is stopped in order, and started again over what became of its snapshot meanwhile. */
+  #tamper(fault: SnapshotFault, name: string): boolean {
+    if (fault.kind !== 'FS4') return this.#restart(fault, (node) => this.#snapshots.strike(node, fault));
+    const kept = this.#snapshots.keep(name);
+    this.#stage.later(Number(fault.params['ageMs']) * 1000, `put back ${fault.id}`, () => {
+      this.#restart(fault, (node) => this.#snapshots.strike(node, fault, kept));
+    });
+    return kept !== undefined;
   }
 }
 

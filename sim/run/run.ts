@@ -33,6 +33,7 @@ import { HistoryRecorder } from '../load/history-recorder.ts';
 import { Load } from '../load/load.ts';
 import { dumpStores } from '../witness/store-dump.ts';
 import { TransactionSteps } from '../witness/transaction-steps.ts';
+import { ExchangeWitness } from '../witness/exchange-witness.ts';
 import { Witness } from '../witness/witness.ts';
 import { Cluster } from '../world/cluster.ts';
 import type { Leaks } from '../world/host.ts';
@@ -117,6 +118,7 @@ class Run {
   readonly #witness: Witness | undefined;
   /** Undefined for a plan without transactions. */
   readonly #steps: TransactionSteps | undefined;
+  readonly #exchanges: ExchangeWitness | undefined;
   readonly #recorder = new HistoryRecorder();
   readonly #trace: string[] = [];
   readonly #stops: StopRecord[] = [];
@@ -136,9 +138,8 @@ class Run {
     });
     this.#cluster = makeCluster(this.#world, plan);
     this.#modules = new ModuleWork(this.#world, this.#cluster);
-    this.#faults = new Faults(this.#world, this.#cluster, this.#modules);
+    this.#exchanges = watchesExchanges(plan) ? new ExchangeWitness(this.#world, this.#cluster) : undefined;
     this.#disks = new DiskBook(this.#world, this.#cluster);
-    this.#truth = new Truth(this.#world, this.#cluster, plan, this.#faults);
     this.#world.trace.on('aae.snapshot.rejected', ({ host, atUs, fields }) => {
       this.#rejections.push({ node: host, atUs, reason: String(fields['reason']) });
     });
@@ -148,8 +149,18 @@ class Run {
         .host(name)
         .disk.onDurable(({ image, from, to }) => durable.becameDurable(name, image, from, to));
     }
-    const witness = keepsBooks(plan) ? new Witness(this.#world, this.#cluster, plan.nodes) : undefined;
+    const exchanges = this.#exchanges;
+    const witness =
+      keepsBooks(plan) && exchanges !== undefined
+        ? new Witness(this.#world, this.#cluster, plan.nodes, plan.settings, exchanges)
+        : undefined;
     this.#witness = witness;
+    this.#faults = new Faults(this.#world, this.#cluster, this.#modules, (node, bytes) => {
+      exchanges?.altered(node);
+      witness?.antiEntropy.altered(node, bytes);
+    });
+    if (plan.faults.some(({ kind }) => kind === 'FM1')) exchanges?.ringMoves();
+    this.#truth = new Truth(this.#world, this.#cluster, plan, this.#faults);
     const onScraped = (node: string): void => witness?.look(node, 'running');
     this.#steps = plan.transactionClients > 0 ? new TransactionSteps(this.#world, this.#cluster) : undefined;
     this.#load = new Load(this.#world, this.#cluster, plan, this.#recorder, durable, onScraped);
@@ -263,7 +274,8 @@ class Run {
       ['INV4', () => checkDurability(history, atlas)],
       ['INV5', () => checkAcknowledgement(history, atlas)],
       ['INV10', () => this.#convergence()],
-      ['INV13', () => checkSnapshotRejection(this.#faults.flips, this.#rejections)],
+      ...(this.#exchanges?.checks() ?? []),
+      ['INV13', () => checkSnapshotRejection(this.#faults.tampers, this.#rejections)],
       ['INV16', () => checkMalformedInput(this.#load.garbage, this.#load.pings, this.#starts())],
       ['INV17', () => checkRingAgreement(this.#load.rings, this.#cluster.members)],
       ['INV20', () => checkSessions(history, atlas)],
@@ -350,6 +362,12 @@ class Run {
     await world.runUntil(() => goal() || world.eventCount > eventsMax, budgetUs);
     if (world.eventCount > eventsMax) this.#unfinished = `the run was broken off after ${eventsMax} events`;
   }
+}
+
+/** The ledger's truth about anti-entropy is in the same books. */
+function watchesExchanges(plan: Plan): boolean {
+  const { INV11, INV12, INV14 } = plan.floors;
+  return keepsBooks(plan) || [INV11, INV12, INV14].some((floor) => floor !== undefined);
 }
 
 function keepsBooks({ floors }: Plan): boolean {

@@ -25,7 +25,6 @@ const unequated: readonly RegExp[] = [
   /_microseconds$/,
   /^svc_payload_size_bytes$/,
   /_queue_p99$/,
-  /^aae_/,
   /^svc_store_(keys|disk_bytes|live_bytes|merges_total)$/,
   /^svc_hints_kept(_bytes)?$/,
   /^svc_transaction/,

@@ -4,6 +4,7 @@ import {
   groupBodyBytes,
   groupHeadBytes,
   groupHeadIsSound,
+  groupMagicBytes,
   recordHeadBytes,
   recordHeadIsSound,
   recordKeyBytes,
@@ -25,36 +26,52 @@ export interface LogRecord {
 
 /**
  * Visits the records of every whole batch from `from` on, the place of a batch; gives the place of the first that is
- * not whole (a batch counts whole or not at all).
+ * not whole (a batch counts whole or not at all). Where a place is none and a sound batch comes behind it, `damaged` is
+ * called and the walk goes on there.
  */
 export function readRecords(
   content: Buffer,
   from: number,
   salt: number,
   visit: (record: LogRecord) => void,
+  damaged: () => void = () => undefined,
 ): number {
   let at = from;
-  while (at + groupHeadBytes <= content.length && groupHeadIsSound(content, at, at, salt)) {
+  for (;;) {
+    if (!groupHeadIsSound(content, at, at, salt)) {
+      const next = nextGroup(content, at + 1, salt);
+      if (next === undefined) break;
+      damaged();
+      at = next;
+    }
     const end = at + groupHeadBytes + groupBodyBytes(content, at);
     if (end > content.length) break;
-    readGroup(content, at + groupHeadBytes, end, salt, visit);
+    if (readGroup(content, at + groupHeadBytes, end, salt, visit) < end) damaged();
     at = end;
   }
   return at;
 }
 
+function nextGroup(content: Buffer, from: number, salt: number): number | undefined {
+  let at = content.indexOf(groupMagicBytes, from);
+  while (at >= 0 && !groupHeadIsSound(content, at, at, salt)) at = content.indexOf(groupMagicBytes, at + 1);
+  return at < 0 ? undefined : at;
+}
+
+/** Answers where it stopped: at the end of the group, unless a record in it cannot be read. */
 function readGroup(
   content: Buffer,
   from: number,
   end: number,
   salt: number,
   visit: (record: LogRecord) => void,
-): void {
+): number {
   let at = from;
   while (at < end && recordHeadIsSound(content, at, end, salt)) {
     visit(recordAt(content, at, end, salt));
     at += recordSpan(content, at, end);
   }
+  return at;
 }
 
 function recordAt(content: Buffer, at: number, end: number, salt: number): LogRecord {

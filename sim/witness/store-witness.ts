@@ -14,8 +14,12 @@ const identityBytes = groupHeadBytes + recordHeadBytes;
 /** Where a segment's head says that it is copies of others (a merge), not a log. */
 const kindAt = 32;
 
-/** Identities of batches, by the life that first wrote them. */
-export type KnownBatches = Map<string, number>;
+/** Identities of a node's batches, by the life that first wrote them. */
+export class KnownBatches {
+  readonly lives = new Map<string, number>();
+  /** The node's disk became an older one: what was written after it may be written once more, in the same words. */
+  rolledBack = false;
+}
 
 export class StoreWitness {
   readonly #life: number;
@@ -27,6 +31,8 @@ export class StoreWitness {
   #batches = 0;
   #contentBytes = 0;
   #flushes = 0;
+  #repeated = 0;
+  #repeatedBytes = 0;
 
   /** `known`: what earlier lives of the node wrote; a recovery may write the last of it once more. */
   constructor(life: number, known: KnownBatches) {
@@ -35,7 +41,13 @@ export class StoreWitness {
   }
 
   get truth(): StoreTruth {
-    return { batches: this.#batches, contentBytes: this.#contentBytes, flushes: this.#flushes };
+    return {
+      batches: this.#batches,
+      contentBytes: this.#contentBytes,
+      flushes: this.#flushes,
+      repeated: this.#repeated,
+      repeatedBytes: this.#repeatedBytes,
+    };
   }
 
   /** A write begins: whatever becomes of it, its batches are this life's, or an earlier one's again. */
@@ -59,6 +71,10 @@ export class StoreWitness {
     for (let bytes = bytesAt(content, at); bytes > 0; bytes = bytesAt(content, at)) {
       if (at + bytes > content.length) break;
       if (this.#isOurs(content, at)) this.#count(content, at);
+      else if (this.#known.rolledBack) {
+        this.#repeated += 1;
+        this.#repeatedBytes += contentBytesOf(content, at);
+      }
       at += bytes;
     }
     if (at < segmentHeadBytes) return;
@@ -71,16 +87,20 @@ export class StoreWitness {
   #isOurs(content: Buffer, at: number): boolean {
     if (!isBatch(content, at) || at + identityBytes > content.length) return false;
     const identity = identityOf(content, at);
-    const life = this.#known.get(identity) ?? this.#life;
-    this.#known.set(identity, life);
+    const life = this.#known.lives.get(identity) ?? this.#life;
+    this.#known.lives.set(identity, life);
     return life === this.#life;
   }
 
   #count(content: Buffer, at: number): void {
-    const records = content.readUInt32BE(at + 16);
     this.#batches += 1;
-    this.#contentBytes += content.readUInt32BE(at + 12) - records * recordHeadBytes;
+    this.#contentBytes += contentBytesOf(content, at);
   }
+}
+
+/** Keys and values of the batch that lies there. */
+function contentBytesOf(content: Buffer, at: number): number {
+  return content.readUInt32BE(at + 12) - content.readUInt32BE(at + 16) * recordHeadBytes;
 }
 
 /** The head names the batch's place and number, its first record the content. */

@@ -3,19 +3,21 @@
  * themselves, so between two events its sums are those of the instant.
  */
 import type { CloseReason } from '../../engine/io/network.ts';
+import { configKeys } from '../../engine/config/keys.ts';
 import { familiesOf } from '../../engine/stats/snapshot-families.ts';
 import type { StatsSnapshot } from '../../engine/stats/snapshot.ts';
 import type { CountedSample, LifeAccount, LifeTruth, Moment } from '../check/ledger/account.ts';
-import type { PlanNode } from '../plan/plan.ts';
+import type { Plan, PlanNode } from '../plan/plan.ts';
 import type { Cluster } from '../world/cluster.ts';
 import { clusterPorts } from '../world/node-config.ts';
 import type { ConnectionEnd, ConnectionWatcher, DiskWatcher } from '../world/watchers.ts';
 import type { World } from '../world/world.ts';
+import { AntiEntropyWitness } from './anti-entropy-witness.ts';
 import { ClientWitness } from './client-witness.ts';
+import type { ExchangeWitness } from './exchange-witness.ts';
 import { ListenerWitness } from './listener-witness.ts';
 import { AskedWitness, AskingWitness } from './peer-witness.ts';
-import type { KnownBatches } from './store-witness.ts';
-import { StoreWitness } from './store-witness.ts';
+import { KnownBatches, StoreWitness } from './store-witness.ts';
 import { WasmWitness } from './wasm-witness.ts';
 
 /** Everything about one life. */
@@ -47,6 +49,7 @@ interface ConnectionBook {
 
 export class Witness {
   readonly accounts: LifeAccount[] = [];
+  readonly antiEntropy: AntiEntropyWitness;
   readonly #world: World;
   readonly #cluster: Cluster;
   readonly #nodes: ReadonlyMap<string, PlanNode>;
@@ -57,8 +60,15 @@ export class Witness {
   /** A life has ended. */
   #ended = false;
 
-  constructor(world: World, cluster: Cluster, nodes: readonly PlanNode[]) {
+  constructor(
+    world: World,
+    cluster: Cluster,
+    nodes: readonly PlanNode[],
+    settings: Plan['settings'],
+    exchanges: ExchangeWitness,
+  ) {
     this.#world = world;
+    this.antiEntropy = new AntiEntropyWitness(world, cluster, nodes, exchanges, segmentsOf(settings));
     this.#cluster = cluster;
     this.#nodes = new Map(nodes.map((node) => [node.name, node]));
     world.network.watch(this.#connections());
@@ -111,6 +121,7 @@ export class Witness {
       asked: book.asked.truth,
       listener: book.listener.truth,
       store: book.store.truth,
+      antiEntropy: this.antiEntropy.truthOf(node),
       failedOperations: book.failedOperations,
       alteredPlaces: this.#alteredPlaces.get(node) ?? 0,
       failedTasks: this.#cluster.host(node).io.failedTasks(),
@@ -142,7 +153,10 @@ export class Witness {
       failed: (host, life, _operation, _path, failure) => {
         if (failure === 'fault' || failure === 'noSpace') this.#bookOf(host, life).failedOperations += 1;
       },
-      altered: (host) => this.#alteredPlaces.set(host, (this.#alteredPlaces.get(host) ?? 0) + 1),
+      altered: (host, path, _from, _to, kind) => {
+        this.#alteredPlaces.set(host, (this.#alteredPlaces.get(host) ?? 0) + 1);
+        if (path === '' && kind === 'FD13') this.#batchesOf(host).rolledBack = true;
+      },
     };
   }
 
@@ -164,16 +178,26 @@ export class Witness {
     return here.rack === there.rack ? book.beside : book.near;
   }
 
+  #batchesOf(node: string): KnownBatches {
+    const known = this.#batches.get(node) ?? new KnownBatches();
+    this.#batches.set(node, known);
+    return known;
+  }
+
   #bookOf(node: string, life: number): LifeBook {
     const name = `${node}/${life}`;
     const known = this.#books.get(name);
     if (known !== undefined) return known;
-    const batches = this.#batches.get(node) ?? new Map<string, number>();
-    this.#batches.set(node, batches);
-    const book = new LifeBook(life, batches);
+    const book = new LifeBook(life, this.#batchesOf(node));
     this.#books.set(name, book);
     return book;
   }
+}
+
+/** Of every node's hash tree; 0 where anti-entropy is off. */
+function segmentsOf(settings: Plan['settings']): number {
+  if (settings['aae_enabled'] === false) return 0;
+  return Number(settings['aae_segments'] ?? configKeys.aaeSegments.fallback);
 }
 
 function samplesOf(snapshot: StatsSnapshot): readonly CountedSample[] {

@@ -115,6 +115,38 @@ export interface StoreTruth {
   readonly contentBytes: number;
   /** Writes of new batches, however many at once. */
   readonly flushes: number;
+  /** Batches, and their bytes, that are either this life's or a lost life's written once more: after a rolled back disk. */
+  readonly repeated: number;
+  readonly repeatedBytes: number;
+}
+
+/** Exchanges that the node began with the peers of one rack, and what came of them. */
+export interface PeerExchanges {
+  readonly attempts: number;
+  readonly successes: number;
+  readonly aborted: number;
+  readonly divergentKeys: number;
+  readonly repairs: number;
+}
+
+export interface AntiEntropyTruth {
+  /** By `datacenter/rack`. */
+  readonly byPlace: Readonly<Record<string, PeerExchanges>>;
+  /** Exchanges that did not finish, by the step that they stood at. */
+  readonly abortedAt: Readonly<Record<string, number>>;
+  /** Exchanges begun and not over: 0 or 1. */
+  readonly underWay: number;
+  readonly saved: number;
+  /** Whether the life found a snapshot that it had to take; that it had to refuse. */
+  readonly loaded: number;
+  readonly rejected: number;
+  readonly refuted: number;
+  /** Leaves that faults have altered on this node so far. */
+  readonly alteredLeaves: number;
+  /** By `datacenter/rack`: when the last full sweep with it was completed, by the node's own wall clock. */
+  readonly sweptSeconds: Readonly<Record<string, number>>;
+  /** Segments shared with any one peer that need a rebuild now, at least and at most. */
+  readonly dirty: readonly [least: number, most: number];
 }
 
 /** Calls into modules that the node told of, by role and outcome: `keyfun ok`. */
@@ -130,6 +162,7 @@ export interface LifeTruth {
   readonly asked: AskedTruth;
   readonly listener: StatsListenerTruth;
   readonly store: StoreTruth;
+  readonly antiEntropy: AntiEntropyTruth;
   /** Disk operations that this life was told had failed. */
   readonly failedOperations: number;
   /** Places of the node's disk that a fault altered, or never made durable, in this life or an earlier one. */

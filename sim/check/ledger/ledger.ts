@@ -7,6 +7,7 @@
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
 import type { LifeAccount } from './account.ts';
+import { antiEntropyEquations } from './anti-entropy-equations.ts';
 import { causeEquations } from './cause-equations.ts';
 import type { Claim } from './claims.ts';
 import { describeClaim, holds } from './claims.ts';
@@ -26,6 +27,7 @@ const rooms = [
   wasmEquations,
   causeEquations,
   mapReduceEquations,
+  antiEntropyEquations,
 ];
 
 export function checkLedger(accounts: readonly LifeAccount[], missed: number): CheckReport {

@@ -59,17 +59,18 @@ function diskEquations(numbers: Numbers, { truth: { store } }: LifeAccount): rea
   const waiting = numbers.serverGauge('in_queue') + numbers.serverGauge('out_queue') + failed;
   const waitingBytes = numbers.serverGauge('in_queue_bytes') + numbers.serverGauge('out_queue_bytes');
   const bytes = numbers.server('write_request_bytes');
-  const most = store.contentBytes + (failed === 0 ? waitingBytes : Infinity);
+  const most = store.contentBytes + store.repeatedBytes + (failed === 0 ? waitingBytes : Infinity);
+  const batches = store.batches + store.repeated;
   const answered = numbers.server('write_responses');
   const flushes = numbers.sum('svc_store_flushes_total');
   return [
-    between('write_requests', numbers.server('write_requests'), store.batches, store.batches + waiting),
+    between('write_requests', numbers.server('write_requests'), store.batches, batches + waiting),
     between('write_request_bytes', bytes, store.contentBytes, most),
-    between('write_responses', answered, 0, store.batches + failed),
+    between('write_responses', answered, 0, batches + failed),
     ...readBytes(numbers),
     equal('write_response_bytes', numbers.server('write_response_bytes'), 0),
     // A flush is counted once its writers, and those of every earlier one, are answered.
-    between('svc_store_flushes_total', flushes, store.flushes - waiting, store.flushes),
+    between('svc_store_flushes_total', flushes, store.flushes - waiting, store.flushes + store.repeated),
   ];
 }
 

@@ -1,0 +1,22 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { mendingAlone, mendingInvariants, seldomRead } from './shared.ts';
+
+export const bitRotHeals: Scenario = {
+  name: 'bit-rot-heals',
+  story:
+    'bits of what one node has stored flip: what it lost comes back from the others, found by a sweep or by its next start',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  // One copy may rot away: whoever is to read back at a quorum must have written to all.
+  load: { ...seldomRead, needs: { all: 100 } },
+  faults: [
+    { kind: 'FD9', count: [2, 5], targets: ['n3'], words: { role: ['log'] }, always: true },
+    { kind: 'FP7', count: [0, 2], forUs: [10_000, 500_000] },
+    { kind: 'FN11', count: [0, 3] },
+  ],
+  stormMs: 8_000,
+  calmMs: 4_000,
+  settleMsMax: 30_000,
+  mendedBy: 'sweeps',
+  settings: { ...mendingAlone, aae_full_sweep_interval_seconds: 3 },
+  invariants: { ...mendingInvariants, INV11: 5 },
+};

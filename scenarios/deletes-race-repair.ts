@@ -1,0 +1,21 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { mendingAlone, mendingInvariants, seldomRead } from './shared.ts';
+
+export const deletesRaceRepair: Scenario = {
+  name: 'deletes-race-repair',
+  story:
+    'objects are deleted while replicas that missed it repair one another: what was deleted stays deleted',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: { ...seldomRead, keys: 24, siblingKeys: 8, kinds: { get: 6, put: 54, delete: 40 } },
+  faults: [
+    { kind: 'FN8', count: [2, 4], forUs: [300_000, 2_500_000], sideMax: 1, always: true },
+    { kind: 'FN11', count: [0, 4] },
+    { kind: 'FP1', count: [0, 3], forUs: [10_000, 1_500_000] },
+  ],
+  stormMs: 9_000,
+  calmMs: 4_000,
+  settleMsMax: 30_000,
+  mendedBy: 'sweeps',
+  settings: mendingAlone,
+  invariants: mendingInvariants,
+};

@@ -1,0 +1,38 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { mendingAlone, mendingInvariants, seldomRead } from './shared.ts';
+
+export const exchangeCutMidway: Scenario = {
+  name: 'exchange-cut-midway',
+  story:
+    'exchanges of hash trees are cut by resets, partitions, pauses and crashes: nothing is reported or repaired that was right',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: seldomRead,
+  faults: [
+    {
+      kind: 'FN11',
+      count: [3, 6],
+      after: { event: 'aae.exchange.started', nth: [1, 9], delayUs: [0, 80_000] },
+      always: true,
+    },
+    {
+      kind: 'FP1',
+      count: [1, 3],
+      forUs: [10_000, 500_000],
+      after: { event: 'aae.key.diverged', nth: [1, 30], delayUs: [0, 20_000] },
+    },
+    {
+      kind: 'FP4',
+      count: [0, 2],
+      forUs: [50_000, 1_500_000],
+      after: { event: 'aae.exchange.started', nth: [1, 9], delayUs: [0, 80_000] },
+    },
+    { kind: 'FN8', count: [2, 4], forUs: [300_000, 1_500_000], sideMax: 1, always: true },
+    { kind: 'FN1', count: [0, 2], forUs: [100_000, 1_000_000] },
+  ],
+  stormMs: 9_000,
+  calmMs: 4_000,
+  settleMsMax: 30_000,
+  mendedBy: 'sweeps',
+  settings: { ...mendingAlone, aae_throttle: 200 },
+  invariants: mendingInvariants,
+};

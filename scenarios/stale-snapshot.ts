@@ -1,0 +1,29 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { mendingAlone, mendingInvariants, seldomRead } from './shared.ts';
+
+export const staleSnapshot: Scenario = {
+  name: 'stale-snapshot',
+  story:
+    'nodes return from crashes, or from an older copy, with a hash tree of before: no key that changed since is called equal',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: seldomRead,
+  faults: [
+    {
+      kind: 'FS4',
+      count: [1, 3],
+      forUs: [10_000, 500_000],
+      params: { ageMs: [600, 2_500] },
+      atUs: [2_500_000, 6_000_000],
+      always: true,
+    },
+    { kind: 'FP1', count: [1, 3], forUs: [10_000, 800_000], always: true },
+    { kind: 'FD6', count: [0, 2], forUs: [10_000, 800_000] },
+    { kind: 'FN8', count: [1, 3], forUs: [300_000, 2_000_000], sideMax: 1, always: true },
+  ],
+  stormMs: 9_000,
+  calmMs: 3_000,
+  settleMsMax: 30_000,
+  mendedBy: 'sweeps',
+  settings: mendingAlone,
+  invariants: { ...mendingInvariants, INV14: 1 },
+};

@@ -1,0 +1,23 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { mendingAlone, mendingInvariants, seldomRead } from './shared.ts';
+
+export const versionSkew: Scenario = {
+  name: 'version-skew',
+  story:
+    'nodes find hash trees of another version, of another node, cut short or grown when they return: each is refused for its reason',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: seldomRead,
+  faults: [
+    { kind: 'FS3', count: [2, 4], forUs: [10_000, 500_000], always: true },
+    { kind: 'FS5', count: [0, 2], forUs: [10_000, 500_000] },
+    { kind: 'FS2', count: [0, 2], forUs: [10_000, 500_000] },
+    { kind: 'FS1', count: [0, 2], forUs: [10_000, 500_000] },
+    { kind: 'FN8', count: [0, 2], forUs: [300_000, 1_500_000], sideMax: 1 },
+  ],
+  stormMs: 8_000,
+  calmMs: 3_000,
+  settleMsMax: 30_000,
+  mendedBy: 'sweeps',
+  settings: mendingAlone,
+  invariants: { ...mendingInvariants, INV13: 1 },
+};

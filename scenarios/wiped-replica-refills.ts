@@ -1,0 +1,27 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { mendingAlone, mendingInvariants, seldomRead } from './shared.ts';
+
+export const wipedReplicaRefills: Scenario = {
+  name: 'wiped-replica-refills',
+  story: 'a node returns with an empty disk, or with one of before: what it lacks comes back from the others',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  // One copy may be lost: whoever is to read back at a quorum must have written to all.
+  load: { ...seldomRead, needs: { all: 100 } },
+  faults: [
+    { kind: 'FD12', count: [1, 2], forUs: [10_000, 900_000], targets: ['n3'], always: true },
+    {
+      kind: 'FD13',
+      count: [0, 2],
+      forUs: [10_000, 500_000],
+      params: { ageMs: [200, 3_000] },
+      targets: ['n3'],
+    },
+    { kind: 'FN1', count: [0, 2], forUs: [100_000, 1_000_000] },
+  ],
+  stormMs: 8_000,
+  calmMs: 4_000,
+  settleMsMax: 30_000,
+  mendedBy: 'sweeps',
+  settings: mendingAlone,
+  invariants: mendingInvariants,
+};

@@ -1,0 +1,59 @@
+/**
+ * Anti-entropy: every exchange that was begun has ended in one way or is under way, and what came of it is counted once;
+ * a snapshot is saved, loaded or rejected as what lies on the disk demands. Whether the keys that an exchange reports do
+ * differ is INV11's to say.
+ */
+import type { LifeAccount } from './account.ts';
+import type { Claim } from './claims.ts';
+import { between, equal } from './claims.ts';
+import type { Numbers } from './numbers.ts';
+
+const counters = [
+  ['aae_exchange_attempts_total', 'attempts'],
+  ['aae_exchange_success_total', 'successes'],
+  ['aae_exchange_divergent_keys_total', 'divergentKeys'],
+  ['aae_repair_dispatched_total', 'repairs'],
+] as const;
+
+const steps = ['settle', 'hashes', 'parts', 'list', 'repair', 'close', 'busy'];
+
+export function antiEntropyEquations(numbers: Numbers, { truth }: LifeAccount): readonly Claim[] {
+  const known = truth.antiEntropy;
+  const attempts = numbers.sum('aae_exchange_attempts_total');
+  const ended = numbers.sum('aae_exchange_success_total') + numbers.sum('svc_aae_exchanges_aborted_total');
+  return [
+    equal('aae exchanges attempted less those that ended', attempts - ended, known.underWay),
+    ...steps.map((step) =>
+      equal(
+        `svc_aae_exchanges_aborted_total at ${step}`,
+        numbers.sum('svc_aae_exchanges_aborted_total', { step }),
+        known.abortedAt[step] ?? 0,
+      ),
+    ),
+    ...Object.entries(known.byPlace).flatMap(([place, exchanges]) => {
+      const [dc = '', rack = ''] = place.split('/');
+      return counters.map(([family, field]) =>
+        equal(`${family} of ${place}`, numbers.sum(family, { dc, rack }), exchanges[field]),
+      );
+    }),
+    equal('aae_snapshot_save_total', numbers.sum('aae_snapshot_save_total'), known.saved),
+    equal('aae_snapshot_load_total', numbers.sum('aae_snapshot_load_total'), known.loaded),
+    equal('aae_snapshot_corruption_total', numbers.sum('aae_snapshot_corruption_total'), known.rejected),
+    equal(
+      'svc_aae_tree_verify_failures_total',
+      numbers.sum('svc_aae_tree_verify_failures_total'),
+      known.refuted,
+    ),
+    between('leaves refuted, of those altered', known.refuted, 0, known.alteredLeaves),
+    equal(
+      'aae_full_sweep_last_completed_seconds_gauge, over all peers',
+      numbers.sum('aae_full_sweep_last_completed_seconds_gauge'),
+      Object.values(known.sweptSeconds).reduce((sum, seconds) => sum + seconds, 0),
+    ),
+    ...numbers
+      .samples('aae_tree_segments_dirty_gauge')
+      .map(({ labels, value }) =>
+        between(`aae_tree_segments_dirty_gauge of peer ${labels['peer_idx'] ?? ''}`, value, ...known.dirty),
+      ),
+  ];
+}
