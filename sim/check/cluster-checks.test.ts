@@ -149,11 +149,18 @@ describe('INV22', () => {
     atUs: 5,
     peers: new Map([['0', 'NORMAL']]),
     peersExpected: 1,
+    peersLost: 0,
     hintsKept: 0,
   };
 
   it('holds when all is quiet', () => {
-    expect(verdict(checkQuiet([quiet], 0))).toEqual([true, 4, 0]);
+    expect(verdict(checkQuiet([quiet], 0))).toEqual([true, 5, 0]);
+  });
+
+  it('asks for DOWN where a node died for good, whose hints may wait', () => {
+    const bereft = { ...quiet, peers: new Map([...quiet.peers, ['1', 'DOWN']]), peersLost: 1, hintsKept: 3 };
+    expect(verdict(checkQuiet([bereft], 0))).toEqual([true, 4, 1]);
+    expect(checkQuiet([{ ...bereft, peersLost: 0, peersExpected: 2 }], 0).ok).toBe(false);
   });
 
   it('breaks over a busy client, a peer that is not NORMAL or not known, a node that is away, and a hint', () => {

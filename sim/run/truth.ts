@@ -186,16 +186,21 @@ export class Truth {
 
   #quietRecord(node: string): QuietRecord {
     const snapshot = this.#cluster.statistics(node);
-    const peersExpected = this.#cluster.members.length - 1;
-    const atUs = this.#world.nowUs;
-    if (snapshot === undefined) return { node, atUs, peers: undefined, peersExpected, hintsKept: 0 };
+    const { members, lostCount } = this.#cluster;
+    const expected = {
+      node,
+      atUs: this.#world.nowUs,
+      peersExpected: members.length - 1,
+      peersLost: lostCount,
+    };
+    if (snapshot === undefined) return { ...expected, peers: undefined, hintsKept: 0 };
     const current = familiesOf(snapshot).find(({ family }) => family.name === 'peer_state_current');
     const peers = new Map(
       (current?.samples ?? []).map(({ labels, value }) => {
         return [String(labels['peer_idx']), states[value] ?? String(value)];
       }),
     );
-    return { node, atUs, peers, peersExpected, hintsKept: sumOf(snapshot, 'svc_hints_kept') };
+    return { ...expected, peers, hintsKept: sumOf(snapshot, 'svc_hints_kept') };
   }
 }
 

@@ -49,8 +49,8 @@ interface Seat {
   readonly host: Host;
   readonly node: PlanNode;
   life: Life | undefined;
-  /** `spare`: not a member yet. `gone`: it has left, or was replaced, and is not started again. */
-  standing: 'member' | 'spare' | 'gone';
+  /** `spare`: not a member yet. `gone`: it has left, or was replaced; `lost`: it died for good. Neither starts again. */
+  standing: 'member' | 'spare' | 'gone' | 'lost';
 }
 
 /** A second start on a directory in use, and the code of the error that it ended with. */
@@ -115,6 +115,11 @@ export class Cluster {
     return seats.map(({ host }) => host.name);
   }
 
+  /** How many died for good with nobody in their place: the others go on calling them members, and wait for them. */
+  get lostCount(): number {
+    return [...this.#seats.values()].filter(({ standing }) => standing === 'lost').length;
+  }
+
   /** The ring of those who are to be there: an heir has the tokens of the one that it replaced. */
   owners(): Ring {
     const seats = [...this.#seats.values()].filter(({ standing }) => standing === 'member');
@@ -132,7 +137,7 @@ export class Cluster {
    */
   change(name: string): boolean {
     const seat = this.#seat(name);
-    if (seat.standing === 'gone') return false;
+    if (seat.standing === 'gone' || seat.standing === 'lost') return false;
     if (seat.standing === 'member') return this.#leave(seat);
     const { replaces } = seat.node;
     if (replaces !== undefined) {
@@ -148,7 +153,7 @@ export class Cluster {
   lose(name: string): boolean {
     const seat = this.#seat(name);
     if (seat.standing !== 'member') return false;
-    seat.standing = 'gone';
+    seat.standing = 'lost';
     this.crash(name, 'keepAll', 'silent');
     return true;
   }
