@@ -37,7 +37,7 @@ const engineArrows = {
   'api/redis': ['api/*', 'xa', 'coverage', 'dispatch', ...peers],
   'api/stats': ['api/*', 'dispatch', ...peers],
   real: ['io', 'base'],
-  cli: ['config', 'real', 'node.ts', ...below],
+  cli: ['config', 'wasm', 'real', 'node.ts', ...below],
   // The composition root and its parts.
   node: ['api', 'aae', 'xa', 'transfer', 'mapred', 'wasm', 'coverage', 'config', 'dispatch', ...peers],
   'node.ts': [

@@ -12,6 +12,7 @@ import { addLeaveCommand } from './leave-command.ts';
 import { addStartCommand } from './start-command.ts';
 import { storeCommand } from './store-command.ts';
 import { painterFor } from './terminal.ts';
+import { addWasmCommand } from './wasm-command.ts';
 
 const helpAfter = `
 Examples:
@@ -22,6 +23,7 @@ Examples:
   lockstep check-config lockstep.yaml          is this configuration valid?
   lockstep check-config --keys                 every key: variable, default, allowed range, meaning
   lockstep store verify data/n1/store           is every stored byte sound?
+  lockstep wasm check words.wat                would a node take this Wasm module?
 
 Exit codes:
   0  done
@@ -58,5 +60,6 @@ function buildProgram(finish: (code: ExitCode) => void): Command {
   addLeaveCommand(program, finish);
   addCheckConfigCommand(program, finish);
   program.addCommand(storeCommand(finish));
+  addWasmCommand(program, finish);
   return program;
 }

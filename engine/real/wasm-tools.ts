@@ -16,12 +16,13 @@ import { watMessageCharsMax } from '../io/wasm-tools.ts';
 type Reply =
   { readonly ok: true; readonly bytes: Uint8Array } | { readonly ok: false; readonly message: string };
 
-/** Text, so that it runs from the sources as from the build. It asks for features that modules may use. */
+/** Text, so that it runs from the sources as from the build. */
 const workerText = `
 const { parentPort, workerData } = require('node:worker_threads');
 require(workerData.wabt)()
   .then((wabt) => {
     const parsed = wabt.parseWat('module.wat', workerData.text);
+    parsed.validate();
     const { buffer } = parsed.toBinary({});
     parentPort.postMessage({ ok: true, bytes: buffer });
   })

@@ -4,7 +4,7 @@
  */
 import { LockstepError } from '../base/errors.ts';
 import type { ByteString, NodeId } from '../base/ids.ts';
-import { bufferOf, textOf } from '../base/ids.ts';
+import { textOf } from '../base/ids.ts';
 import type { Clock } from '../io/clock.ts';
 import type { Log } from '../io/log.ts';
 import type { WasmTools } from '../io/wasm-tools.ts';
@@ -14,7 +14,7 @@ import type { CompiledModule, ModuleCache } from './module-cache.ts';
 import type { PhaseModule, PhaseModules } from './phase-modules.ts';
 import type { Registered, Registry } from './registry.ts';
 import type { Spread, SpreadReport } from './spread.ts';
-import { watNesting, watNestingMax } from './wat-nesting.ts';
+import { binaryOf } from './wat.ts';
 
 /** A registered module, for people and programs. */
 export interface ModuleView {
@@ -51,7 +51,6 @@ export interface ModuleParts {
   readonly textTimeoutUs: number;
 }
 
-const binaryMagic = Buffer.from('\0asm', 'latin1');
 const lengthBytes = 4;
 
 export class Modules implements PhaseModules {
@@ -159,43 +158,16 @@ export class Modules implements PhaseModules {
     }
   }
 
+  #binaryOf(body: Uint8Array): Promise<Uint8Array> {
+    const { tools, cache, textTimeoutUs } = this.#parts;
+    return binaryOf(body, tools, cache.limits.moduleBytesMax, textTimeoutUs);
+  }
+
   #viewOf(entry: ModuleEntry): ModuleView {
     const { id, version, content, disputed } = entry;
     const roles = this.#loaded(entry)?.roles ?? [];
     return { id, version, digest: content?.digest ?? '', bytes: content?.bytes.length ?? 0, roles, disputed };
   }
-
-  async #binaryOf(body: Uint8Array): Promise<Uint8Array> {
-    const { tools, cache, textTimeoutUs } = this.#parts;
-    const { moduleBytesMax } = cache.limits;
-    if (bufferOf(body).subarray(0, binaryMagic.length).equals(binaryMagic)) return body;
-    if (body.length > moduleBytesMax) {
-      throw new LockstepError(
-        'TooLarge',
-        `a text of ${body.length} bytes; allowed: at most ${moduleBytesMax}`,
-      );
-    }
-    const text = watTextOf(body);
-    if (watNesting(text) > watNestingMax) {
-      const detail = `the text nests more than ${watNestingMax} levels deep; compile it yourself and register the .wasm`;
-      throw new LockstepError('BadRequest', detail);
-    }
-    return tools.compileText(text, textTimeoutUs);
-  }
-}
-
-/** Throws `BadRequest` for bytes that are no text of a module. */
-function watTextOf(body: Uint8Array): string {
-  const wanted =
-    'neither WebAssembly (it begins with 00 61 73 6d) nor its text (it begins with a parenthesis or a comment)';
-  let text: string;
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(body);
-  } catch {
-    throw new LockstepError('BadRequest', wanted);
-  }
-  if (!/^\s*(\(|;;)/.test(text)) throw new LockstepError('BadRequest', wanted);
-  return text;
 }
 
 /** `u32le bucket_len | bucket | u32le key_len | key`. */

@@ -134,10 +134,13 @@ test('a start that cannot have its modules says which and why', async () => {
     const settings = { store_wasm_modules: [{ id, path }] };
     const room = new ModuleRoom(`refused ${path}`, 1, { toolkit, files }, settings);
     await room.start('n1').catch(() => undefined);
-    return room.failures().join();
+    expect(room.failures()).toEqual([]);
+    const [refused] = room.cluster.refusedStarts;
+    expect(refused?.left).toMatchObject({ timers: 0, files: [], tasks: [], listeners: [] });
+    return `${refused?.code ?? ''}: ${refused?.detail ?? ''}`;
   };
-  expect(await failure('words', 'nowhere.wat')).toContain(
-    'store_wasm_modules: the module words (nowhere.wat): there is no such file',
+  expect(await failure('words', 'nowhere.wat')).toBe(
+    'ConfigInvalid: store_wasm_modules: the module words (nowhere.wat): there is no such file',
   );
   expect(await failure('words', 'bad.wasm')).toContain(
     'store_wasm_modules: the module words (bad.wasm): not a module for this node: it is of another version of WebAssembly than 1 (byte 4)',

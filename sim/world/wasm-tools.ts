@@ -33,6 +33,7 @@ export class LifeWasmTools implements WasmTools {
       if (toolkit === undefined) throw new LockstepError('BadRequest', 'this world has no compiler of texts');
       try {
         const parsed = toolkit.parseWat('module.wat', text);
+        parsed.validate();
         const { buffer } = parsed.toBinary({});
         parsed.destroy();
         return Uint8Array.from(buffer);

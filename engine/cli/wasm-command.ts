@@ -1,0 +1,45 @@
+/** `lockstep wasm check FILE`: would a node take this module, and what is it good for? */
+import { dirname } from 'node:path';
+import type { Command } from 'commander';
+
+import { wasmLimitDefaults } from '../wasm/module-limits.ts';
+import { prepareModule } from '../wasm/prepare.ts';
+import { binaryOf } from '../wasm/wat.ts';
+import { createRealWasmTools } from '../real/wasm-tools.ts';
+import type { ExitCode } from './exit-codes.ts';
+import { exitCodes } from './exit-codes.ts';
+
+const textTimeoutUs = 10_000_000;
+
+/** Adds the command `wasm` with its only subcommand. */
+export function addWasmCommand(program: Command, finish: (code: ExitCode) => void): void {
+  const wasm = program.command('wasm').description('Wasm modules: routing functions and MapReduce phases');
+  wasm
+    .command('check')
+    .description('would a node take this module (.wasm or .wat), and what is it good for?')
+    .argument('<file>', 'the module')
+    .option('--json', 'print one line of JSON')
+    .action(async (file: string, { json = false }: { readonly json?: boolean }) => {
+      const tools = createRealWasmTools(dirname('.'));
+      const bytes = await tools.readFile(file, wasmLimitDefaults.moduleBytesMax);
+      const binary = await binaryOf(bytes, tools, wasmLimitDefaults.moduleBytesMax, textTimeoutUs);
+      const { roles, resettable, bytes: metered } = prepareModule(binary, wasmLimitDefaults);
+      const report = { file, roles, bytes: binary.length, metered_bytes: metered.length, reused: resettable };
+      console.log(json ? JSON.stringify(report) : describe(report));
+      finish(exitCodes.done);
+    });
+}
+
+function describe(report: {
+  readonly file: string;
+  readonly roles: readonly string[];
+  readonly bytes: number;
+  readonly metered_bytes: number;
+  readonly reused: boolean;
+}): string {
+  const { file, roles, bytes, metered_bytes: metered, reused } = report;
+  const instances = reused
+    ? 'put back after each call'
+    : 'made anew for each call, since it changes tables or segments';
+  return `${file} is a module for ${roles.join(' and ')}: ${bytes} bytes, ${metered} with its meters; its instance is ${instances}`;
+}
