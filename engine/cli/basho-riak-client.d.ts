@@ -51,7 +51,13 @@ declare module 'basho-riak-client' {
     };
   }
 
+  /** Results by phase, `phase_0` and so on. */
+  type MapReduced = Readonly<Partial<Record<`phase_${number}`, readonly unknown[]>>> & {
+    readonly done: boolean;
+  };
+
   type Client = {
+    mapReduce(query: string, done: Done<MapReduced>, stream: false): void;
     ping(done: Done<boolean>): void;
     stop(done: () => void): void;
   } & { [Call in keyof Results]: (options: object, done: Done<Results[Call]>) => void };
@@ -61,5 +67,5 @@ declare module 'basho-riak-client' {
     readonly Commands: { readonly KV: { readonly RiakObject: new () => RiakObject } };
   };
   export default library;
-  export type { Client, Results };
+  export type { Client, MapReduced, Results };
 }

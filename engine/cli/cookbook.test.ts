@@ -1,0 +1,64 @@
+/** The curl lines of the root README about links and MapReduce, run against a cluster of three real processes. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { TestingCluster } from './testing-cluster.contract.ts';
+
+const basePort = 15_198;
+/** The port of node 1 in the README. */
+const writtenPort = 8098;
+
+let cluster: TestingCluster | undefined;
+
+beforeAll(async () => {
+  cluster = await TestingCluster.start(basePort);
+});
+
+afterAll(async () => {
+  await cluster?.stop();
+});
+
+/** The commands of a section's first block, one a line. */
+function commandsOf(section: string): readonly string[] {
+  const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
+  const block = readme.split(`## ${section}\n`)[1]?.split('```')[1] ?? '';
+  return block
+    .replaceAll(/\\\n\s*/g, '')
+    .trim()
+    .split('\n');
+}
+
+/** Sends what a curl line would send. */
+async function curl(line: string): Promise<Response> {
+  const words = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
+  expect(words.shift()).toBe('curl');
+  let method = 'GET';
+  let url = '';
+  let body: string | undefined;
+  const headers: [string, string][] = [];
+  for (let word = words.shift(); word !== undefined; word = words.shift()) {
+    if (word === '-X') method = words.shift() ?? '';
+    else if (word === '-d') body = words.shift() ?? '';
+    else if (word === '-H') {
+      const [name = '', ...value] = (words.shift() ?? '').split(': ');
+      headers.push([name, value.join(': ')]);
+    } else url = word;
+  }
+  const here = url.replace(/:(\d+)\//, (_, port) => `:${Number(port) - writtenPort + basePort}/`);
+  return fetch(here, { method, headers, ...(body === undefined ? {} : { body }) });
+}
+
+test('links and MapReduce: two hops, and a streamed count', async () => {
+  const commands = commandsOf('Cookbook: links and MapReduce');
+  const jobs = commands.slice(-2);
+  for (const put of commands.slice(0, -2)) expect([put, (await curl(put)).status]).toEqual([put, 204]);
+  const walk = await curl(jobs[0] ?? '');
+  expect([walk.status, await walk.json()]).toEqual([200, ['Help!', 'Revolver']]);
+  const counted = await curl(jobs[1] ?? '');
+  expect(counted.headers.get('content-type')).toMatch(/^multipart\/mixed; boundary=/);
+  // A job lists a bucket at one replica of each key, which may not know of the last puts yet.
+  await expect
+    .poll(async () => (await curl(jobs[1] ?? '')).text(), { timeout: 10_000 })
+    .toContain('Content-Type: application/json\r\n\r\n{"phase":1,"data":[2]}');
+});
