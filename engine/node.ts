@@ -110,7 +110,7 @@ export class Node {
 
   async #serve(): Promise<void> {
     const { plane, membership, mover, transactions, antiEntropy, publisher, handoff, wasm } = this.#rooms;
-    const { pbc, redis, http, statistics } = this.#rooms;
+    const { pbc, redis, http, statistics, reaper } = this.#rooms;
     const { listen, pbListen, redisListen, statsListen, peerAdvertise } = this.#config;
     await wasm.start();
     await antiEntropy?.start();
@@ -130,6 +130,7 @@ export class Node {
       http: await this.#serveHttp(listen, http),
     };
     mover.start();
+    reaper.start();
   }
 
   async #serveHttp(address: Address | undefined, service: HttpService): Promise<Address | undefined> {
@@ -142,7 +143,7 @@ export class Node {
   async #stop(): Promise<void> {
     const { plane, membership, mover, transactions, antiEntropy, publisher } = this.#rooms;
     const { wasm, mapReduce } = this.#rooms;
-    const { pbc, redis, driver, store, handoff } = this.#rooms;
+    const { pbc, redis, driver, store, handoff, reaper } = this.#rooms;
     const drainMs = this.#config.drainTimeoutMs;
     this.#io.log.event('info', 'node.stopping', { node: this.#config.name });
     await Promise.all([
@@ -152,6 +153,7 @@ export class Node {
     ]);
     mapReduce.stop();
     transactions.stop();
+    reaper.stop();
     antiEntropy?.stop();
     wasm.stop();
     const moved = mover.stop();

@@ -10,6 +10,7 @@ import { doubleStart } from './double-start.ts';
 import { doubledCommits } from './doubled-commits.ts';
 import { ejectAndReinstate } from './eject-and-reinstate.ts';
 import { crashLoop } from './crash-loop.ts';
+import { deletionsForgotten } from './deletions-forgotten.ts';
 import { diskErrors } from './disk-errors.ts';
 import { conflictingBatches } from './conflicting-batches.ts';
 import { coordinatorNeverReturns } from './coordinator-never-returns.ts';
@@ -96,6 +97,7 @@ export const scenarios: readonly Scenario[] = [
   lostAndDoubledMessages,
   clockJumps,
   siblingsAfterPartition,
+  deletionsForgotten,
   wipedDiskReturns,
   hintsAlone,
   seedsDownAtBoot,

@@ -67,6 +67,7 @@ export interface ConfigFields extends RedisFields, WasmConfigFields, MapReduceFi
   readonly bucketTypes: ReadonlyMap<string, BucketProperties>;
   /** Buckets and types with properties of their own. */
   readonly bucketPropertiesMax: number;
+  readonly tombstoneGraceSeconds: number;
   readonly valueBytesMax: number;
   readonly clientConnectionsMax: number;
   readonly peerConnectTimeoutMs: number;
@@ -211,6 +212,11 @@ export const configKeys: ConfigTable = {
     kind: wholeNumber(1, 100_000, 'buckets'),
     fallback: 10_000,
     help: 'Buckets and bucket types that may have properties of their own.',
+  },
+  tombstoneGraceSeconds: {
+    kind: wholeNumber(1, 31_536_000, 'seconds'),
+    fallback: 86_400,
+    help: 'How long a deletion is remembered at least; afterwards it is forgotten once every member holds it. Longer than any node is away.',
   },
   valueBytesMax: {
     kind: wholeNumber(1, gibibyte, 'bytes'),

@@ -36,6 +36,7 @@ export interface HintOptions {
 /** The store of hints, as it is needed here. */
 export interface HintStore extends LocalStore {
   keysOfBucket(prefix: string): Iterable<PackedKey>;
+  has(key: PackedKey): boolean;
   /** Bytes of hints kept now. */
   liveBytes(): number;
   /** Hints kept now. */
@@ -124,6 +125,14 @@ export class Hints {
     });
     if (outcome === 'ok') this.#writing.set(hintKey, (this.#writing.get(hintKey) ?? 0) + 1);
     else this.counts.dropped += 1;
+  }
+
+  /** A write of this key that some peer missed is kept here. */
+  keepsFor(key: PackedKey): boolean {
+    return this.#peers().some((peer) => {
+      const hintKey = keyOf(peer, key);
+      return this.#writing.has(hintKey) || this.#store.has(hintKey);
+    });
   }
 
   /** Delivers a peer's hints now, unless that is under way. */

@@ -30,6 +30,7 @@ export type ReplicaRequest = Exclude<
       | 'transferRange'
       | 'listNames'
       | 'properties'
+      | 'reap'
       | 'wasmModules'
       | 'mapPhase';
   }

@@ -39,7 +39,10 @@ class SlowStore implements LocalStore {
         done(new LockstepError('StorageFailed'));
         return;
       }
-      for (const { key, value } of batch) this.durable.set(key, present(value, 'a value'));
+      for (const { key, value } of batch) {
+        if (value === undefined) this.durable.delete(key);
+        else this.durable.set(key, value);
+      }
       done(undefined);
     });
     return 'ok';
@@ -156,6 +159,45 @@ describe('a replica', () => {
     const gone = coordinate(replica, writeOf(keyOf('new'), 'x', { ifContext: emptyVector }));
     store.release();
     expect(gone.failed?.code).toBe('PreconditionFailed');
+  });
+
+  it('forgets what it holds only if it is just that, and a late message does not bring back what went with it', () => {
+    const store = new SlowStore();
+    const replica = replicaOver(store, siblings);
+    const key = keyOf('k');
+    const written = coordinate(replica, writeOf(key, 'old'));
+    store.release();
+    const seen = written.applied?.context ?? emptyVector;
+    coordinate(replica, { ...writeOf(key, ''), seen, content: tombstone });
+    store.release();
+    const deleted = present(store.durable.get(key), 'the tombstone');
+    const forget = (that: Uint8Array): boolean[] => {
+      const gone: boolean[] = [];
+      replica.forget(
+        key,
+        7 as Token,
+        (bytes) => Buffer.compare(bytes, that) === 0,
+        (done) => gone.push(done),
+      );
+      store.release();
+      return gone;
+    };
+    expect(forget(Buffer.from('something else'))).toEqual([false]);
+    expect(store.durable.has(key)).toBe(true);
+    expect(replica.hasForgotten(key)).toBe(false);
+    expect(forget(deleted)).toEqual([true]);
+    expect(store.durable.has(key)).toBe(false);
+    expect(replica.hasForgotten(key)).toBe(true);
+    for (const late of [present(written.bytes, 'the old value'), deleted]) {
+      let error: LockstepError | undefined | 'no answer' = 'no answer';
+      replica.merge(key, 7 as Token, late, (failure) => (error = failure));
+      store.release();
+      expect(error).toBeUndefined();
+      expect(store.durable.has(key)).toBe(false);
+    }
+    const anew = coordinate(replica, writeOf(key, 'new'));
+    store.release();
+    expect(values(anew.applied)).toEqual(['new']);
   });
 
   it('refuses a context that names writes of its own that never happened', () => {

@@ -28,18 +28,22 @@ import type { StoredObject } from '../object/object.ts';
 import {
   applyWrite,
   decodeObject,
+  encodeObject,
   liveSiblings,
   mergeObjects,
   resolveToNewest,
   sameObject,
   siblingsMax,
 } from '../object/object.ts';
+import type { ContextLimits } from '../object/prune.ts';
+import { pruneContext } from '../object/prune.ts';
 import type { StoreWrite } from '../store/store.ts';
+import { ForgottenKeys } from './forgotten-keys.ts';
 import type { Change, LocalStore, Place, ReadDone, WriteDone } from './slots.ts';
 import { Slots, refusal } from './slots.ts';
 
-/** The bucket properties that decide what a write leaves behind. */
-export interface ConflictRules {
+/** The bucket properties that decide what a write leaves behind; without limits contexts are left as they are. */
+export interface ConflictRules extends Partial<ContextLimits> {
   readonly allowMult: boolean;
   readonly lastWriteWins: boolean;
 }
@@ -92,6 +96,7 @@ export class Replica {
   readonly #actor: Actor;
   readonly #rules: (key: PackedKey) => ConflictRules;
   readonly #slots: Slots;
+  readonly #forgotten = new ForgottenKeys();
   #gate: ReadGate | undefined;
   /** The counter of the newest dot minted in this life. */
   #counter = 0;
@@ -112,6 +117,40 @@ export class Replica {
   /** From now on reads of keys that this gate holds wait for it. */
   guard(gate: ReadGate): void {
     this.#gate = gate;
+  }
+
+  /** Calls `stored` with every object that is on its way to the disk. */
+  watch(stored: (key: PackedKey, token: Token, object: StoredObject) => void): void {
+    this.#slots.watch(stored);
+  }
+
+  /**
+   * Removes what is under a key when `isThat` says so of its bytes and nothing is changing it. What was removed is
+   * remembered for a while: a message that was on its way meanwhile does not bring back what it had replaced.
+   */
+  forget(
+    key: PackedKey,
+    token: Token,
+    isThat: (bytes: Uint8Array) => boolean,
+    done: (gone: boolean) => void,
+  ): void {
+    let context: VersionVector | undefined;
+    this.#slots.batch([{ key, token }], {
+      next: ([current]) => {
+        if (current === undefined || this.#gate?.closed(key) === true || !isThat(encodeObject(current)))
+          return undefined;
+        ({ context } = current);
+        this.#forgotten.keep(key, current.context);
+        return { changes: [undefined], records: [{ key, token, value: undefined }] };
+      },
+      applied: () => undefined,
+      done: (error) => done(error === undefined && context !== undefined),
+    });
+  }
+
+  /** A tombstone was removed here a moment ago, and nothing has been written since. */
+  hasForgotten(key: PackedKey): boolean {
+    return this.#forgotten.contextOf(key) !== undefined;
   }
 
   /** The durable bytes under a key. `done` may be called before this returns. */
@@ -224,6 +263,7 @@ export class Replica {
   }
 
   #merged(key: PackedKey, current: StoredObject | undefined, incoming: Change): Change | undefined {
+    if (current === undefined && this.#forgotten.covers(key, incoming.object)) return undefined;
     const merged = current === undefined ? incoming.object : mergeObjects(current, incoming.object);
     const object = this.#rules(key).allowMult ? merged : resolveToNewest(merged);
     if (current !== undefined && sameObject(object, current)) return undefined;
@@ -256,8 +296,9 @@ export class Replica {
     const rules = this.#rules(write.key);
     const seen = rules.lastWriteWins && current !== undefined ? current.context : write.seen;
     const dot = this.#mint(current?.context ?? emptyVector, write.seen);
-    const object = applyWrite(current, seen, write.content, dot, instantMsOf(dot));
-    return rules.allowMult ? object : resolveToNewest(object);
+    const written = applyWrite(current, seen, write.content, dot, instantMsOf(dot));
+    const object = rules.allowMult ? written : resolveToNewest(written);
+    return hasLimits(rules) ? pruneContext(object, rules, this.#clock.wallMs()) : object;
   }
 
   #mint(known: VersionVector, seen: VersionVector): Dot {
@@ -265,6 +306,10 @@ export class Replica {
     this.#counter = nextCounter(highest, this.#clock.wallMs());
     return { actor: this.#actor, counter: this.#counter };
   }
+}
+
+function hasLimits(rules: ConflictRules): rules is ConflictRules & ContextLimits {
+  return rules.smallVclock !== undefined;
 }
 
 function tooManySiblings(): LockstepError {

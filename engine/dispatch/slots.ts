@@ -77,12 +77,26 @@ interface Slot {
   holds: number;
 }
 
+/** One changed key of a batch. */
+interface Written {
+  readonly key: PackedKey;
+  readonly token: Token;
+  readonly slot: Slot;
+  readonly object: StoredObject;
+}
+
 export class Slots {
   readonly #store: LocalStore;
+  #stored: (key: PackedKey, token: Token, object: StoredObject) => void = () => undefined;
   readonly #slots = new Map<PackedKey, Slot>();
 
   constructor(store: LocalStore) {
     this.#store = store;
+  }
+
+  /** Calls `stored` with every object that is handed to the store. */
+  watch(stored: (key: PackedKey, token: Token, object: StoredObject) => void): void {
+    this.#stored = stored;
   }
 
   /** Keys with changes under way. */
@@ -206,6 +220,7 @@ export class Slots {
       return;
     }
     slot.current = { object };
+    this.#stored(key, step.token, object);
     step.applied(object, bytes);
   }
 
@@ -225,14 +240,14 @@ export class Slots {
 
   #writeBatch(places: readonly Place[], slots: readonly Slot[], step: BatchStep, next: BatchChange): void {
     const batch: StoreWrite[] = [];
-    const written: { readonly key: PackedKey; readonly slot: Slot; readonly object: StoredObject }[] = [];
+    const written: Written[] = [];
     const bytes = places.map(({ key, token }, index) => {
       const slot = present(slots[index], 'the slot of a place');
       const change = next.changes[index] ?? unsettled(slot);
       if (change === undefined) return undefined;
       const value = change.bytes ?? encodeObject(change.object);
       batch.push({ key, token, value });
-      written.push({ key, slot, object: change.object });
+      written.push({ key, token, slot, object: change.object });
       return value;
     });
     batch.push(...next.records);
@@ -256,7 +271,10 @@ export class Slots {
       step.done(refusal(outcome));
       return;
     }
-    for (const { slot, object } of written) slot.current = { object };
+    for (const { key, token, slot, object } of written) {
+      slot.current = { object };
+      this.#stored(key, token, object);
+    }
     step.applied(bytes);
   }
 

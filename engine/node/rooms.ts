@@ -21,6 +21,7 @@ import type { DispatchParts, DispatchSettings } from '../dispatch/parts.ts';
 import type { PeerLinks } from '../dispatch/peer-links.ts';
 import type { Dispatcher } from '../dispatch/requests.ts';
 import { Hints } from '../dispatch/hints.ts';
+import type { Reaper } from '../dispatch/reaper.ts';
 import { PeerService } from '../dispatch/peer-service.ts';
 import { Replica } from '../dispatch/replica.ts';
 import type { MapReduce } from '../mapred/mapreduce.ts';
@@ -64,6 +65,7 @@ import {
   transferOptions,
 } from './transfer-rooms.ts';
 import { driverLimits, hintFamilies, hintOptions, hintStoreOf, storeFamilies } from './storage.ts';
+import { buildReaper } from './reaper-room.ts';
 import { answerProperties, bucketDesk, buildProperties } from './property-rooms.ts';
 import { contentLimits, planeOptions, requestBytesMax } from './topology.ts';
 import type { LocalKeys, RedisRoom } from './redis-room.ts';
@@ -90,6 +92,7 @@ export interface Rooms {
   readonly plane: Plane;
   readonly membership: Membership;
   readonly transactions: Transactions;
+  readonly reaper: Reaper;
   /** Undefined when it is off. */
   readonly antiEntropy: AntiEntropy | undefined;
   readonly mapReduce: MapReduce;
@@ -138,6 +141,7 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened): Rooms {
     plane: dispatch.plane,
     membership: dispatch.membership,
     transactions: dispatch.transactions,
+    reaper: dispatch.reaper,
     antiEntropy: dispatch.antiEntropy,
     mapReduce: dispatch.mapReduce,
     mover: dispatch.mover,
@@ -165,6 +169,7 @@ interface Dispatch {
   readonly membership: Membership;
   readonly transactions: Transactions;
   readonly keeper: PropertyKeeper;
+  readonly reaper: Reaper;
   readonly mover: Mover;
   readonly transfer: Transfer;
   /** Listings of what the cluster holds. */
@@ -237,6 +242,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     membership.linked(node);
     handoff?.hints.drain(node);
   });
+  const reaper = buildReaper(io, config, parts, handoff?.hints, store);
   const keeper = buildProperties(io, config, foundation, links, membership);
   const antiEntropy = buildAntiEntropy(io, config, links, membership, foundation);
   const handle: RequestHandler = (from, request, reply) => {
@@ -247,6 +253,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     else if (request.kind === 'listNames') coverage.answer(request.words, reply);
     else if (request.kind === 'mapPhase') mapReduce.answer(request.words, reply);
     else if (request.kind === 'properties') answerProperties(io, keeper, request.words, reply);
+    else if (request.kind === 'reap') reaper.answer(request.words, reply);
     else if (request.kind === 'wasmModules') wasm.answer(request.words, reply);
     else if (membership.agrees(from)) service.handle(request, reply);
     else handleAgreed(membership, from, request, service, reply);
@@ -272,6 +279,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     membership,
     transactions,
     keeper,
+    reaper,
     handoff,
     antiEntropy,
     coverage,

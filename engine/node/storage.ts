@@ -57,6 +57,7 @@ export function hintStoreOf(io: Io, store: Store, config: NodeConfig): HintStore
     tryRead: (key, done) => driver.tryRead(key, done),
     tryWrite: (batch, done) => driver.tryWrite(batch, done),
     keysOfBucket: (prefix) => store.keysOfBucket(prefix),
+    has: (key) => store.tokenOf(key) !== undefined,
     liveBytes: () => store.liveBytes,
     keyCount: () => store.keyCount,
     close: () => driver.close(),

@@ -47,6 +47,7 @@ const request: fc.Arbitrary<PeerRequest> = fc.oneof(
   fc.record({ kind: fc.constant('listNames' as const), words: bytes }),
   fc.record({ kind: fc.constant('properties' as const), words: bytes }),
   fc.record({ kind: fc.constant('mapPhase' as const), words: bytes }),
+  fc.record({ kind: fc.constant('reap' as const), words: bytes }),
 );
 
 const reply: fc.Arbitrary<PeerReply> = fc.oneof(
@@ -59,6 +60,7 @@ const reply: fc.Arbitrary<PeerReply> = fc.oneof(
   fc.record({ kind: fc.constant('namesListed' as const), words: bytes }),
   fc.record({ kind: fc.constant('phaseMapped' as const), words: bytes }),
   fc.record({ kind: fc.constant('propertiesAnswered' as const), words: bytes }),
+  fc.record({ kind: fc.constant('reapAnswered' as const), words: bytes }),
   fc.record(
     {
       kind: fc.constant('failed' as const),

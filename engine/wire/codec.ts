@@ -30,6 +30,7 @@ const wasmModulesType = schemaType('WasmModules');
 const listNamesType = schemaType('ListNames');
 const propertiesType = schemaType('Properties');
 const mapPhaseType = schemaType('MapPhase');
+const reapType = schemaType('Reap');
 const noBytes = Buffer.alloc(0);
 
 type Failed = Extract<PeerReply, { kind: 'failed' }>;
@@ -63,6 +64,8 @@ export function encodeRequest(arena: FrameArena, id: number, request: PeerReques
       return arena.frame(kind, id, encodeBody(wasmModulesType, { words: request.words }));
     case 'listNames':
       return arena.frame(kind, id, encodeBody(listNamesType, { words: request.words }));
+    case 'reap':
+      return arena.frame(kind, id, encodeBody(reapType, { words: request.words }));
     case 'properties':
       return arena.frame(kind, id, encodeBody(propertiesType, { words: request.words }));
     case 'mapPhase':
@@ -102,6 +105,8 @@ export function decodeRequest(frame: Frame): PeerRequest {
       return { kind: 'wasmModules', words: decodeBody(wasmModulesType, frame.body).bytes('words') };
     case requestKinds.listNames:
       return { kind: 'listNames', words: decodeBody(listNamesType, frame.body).bytes('words') };
+    case requestKinds.reap:
+      return { kind: 'reap', words: decodeBody(reapType, frame.body).bytes('words') };
     case requestKinds.properties:
       return { kind: 'properties', words: decodeBody(propertiesType, frame.body).bytes('words') };
     case requestKinds.mapPhase:
@@ -133,6 +138,8 @@ export function encodeReply(arena: FrameArena, id: number, reply: PeerReply): Bu
       return arena.frame(kind, id, encodeBody(wasmModulesType, { words: reply.words }));
     case 'namesListed':
       return arena.frame(kind, id, encodeBody(listNamesType, { words: reply.words }));
+    case 'reapAnswered':
+      return arena.frame(kind, id, encodeBody(reapType, { words: reply.words }));
     case 'propertiesAnswered':
       return arena.frame(kind, id, encodeBody(propertiesType, { words: reply.words }));
     case 'phaseMapped':
@@ -170,6 +177,8 @@ export function decodeReply(frame: Frame): PeerReply {
       return { kind: 'wasmModulesAnswered', words: decodeBody(wasmModulesType, frame.body).bytes('words') };
     case replyKinds.namesListed:
       return { kind: 'namesListed', words: decodeBody(listNamesType, frame.body).bytes('words') };
+    case replyKinds.reapAnswered:
+      return { kind: 'reapAnswered', words: decodeBody(reapType, frame.body).bytes('words') };
     case replyKinds.propertiesAnswered:
       return { kind: 'propertiesAnswered', words: decodeBody(propertiesType, frame.body).bytes('words') };
     case replyKinds.phaseMapped:

@@ -21,6 +21,7 @@ export const requestKinds = {
   listNames: 44,
   properties: 48,
   mapPhase: 45,
+  reap: 49,
 } as const satisfies Record<PeerRequest['kind'], number>;
 
 export const replyKinds = {
@@ -37,6 +38,7 @@ export const replyKinds = {
   namesListed: 92,
   propertiesAnswered: 96,
   phaseMapped: 93,
+  reapAnswered: 97,
 } as const satisfies Record<PeerReply['kind'], number>;
 
 const answers: Readonly<Record<PeerRequest['kind'], PeerReply['kind']>> = {
@@ -53,6 +55,7 @@ const answers: Readonly<Record<PeerRequest['kind'], PeerReply['kind']>> = {
   listNames: 'namesListed',
   properties: 'propertiesAnswered',
   mapPhase: 'phaseMapped',
+  reap: 'reapAnswered',
 };
 
 /** The reply answers this request: its own kind of answer, or `failed`. */

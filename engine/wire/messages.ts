@@ -69,6 +69,8 @@ export type PeerRequest =
   | { readonly kind: 'transferRange'; readonly words: Uint8Array }
   /** Names that you hold (engine/coverage/listing-words.ts). Answered by `namesListed`. */
   | { readonly kind: 'listNames'; readonly words: Uint8Array }
+  /** Of deletions to be forgotten (engine/dispatch/reap-words.ts). Answered by `reapAnswered`. */
+  | { readonly kind: 'reap'; readonly words: Uint8Array }
   /** Of bucket properties (engine/props/property-words.ts). Answered by `propertiesAnswered`. */
   | { readonly kind: 'properties'; readonly words: Uint8Array }
   /** About Wasm modules (engine/wasm/spread-words.ts). Answered by `wasmModulesAnswered`. */
@@ -93,6 +95,8 @@ export type PeerReply =
   | { readonly kind: 'rangeTransferred'; readonly words: Uint8Array }
   /** A page of a listing. */
   | { readonly kind: 'namesListed'; readonly words: Uint8Array }
+  /** What is held of them. */
+  | { readonly kind: 'reapAnswered'; readonly words: Uint8Array }
   /** Of bucket properties in return. */
   | { readonly kind: 'propertiesAnswered'; readonly words: Uint8Array }
   /** About Wasm modules in return. */

@@ -97,6 +97,10 @@ const schemaText = `
     required bytes words = 1;
   }
 
+  message Reap {
+    required bytes words = 1;
+  }
+
   message Failed {
     required uint32 code = 1;
     required string detail = 2;

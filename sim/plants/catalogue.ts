@@ -35,6 +35,16 @@ export const plantedBugs: readonly PlantedBug[] = [
     seedsMax: 5,
   },
   {
+    id: 'M30',
+    title: 'a deletion is forgotten although a replica that cannot be asked may not hold it',
+    file: 'engine/dispatch/reaper.js',
+    find: "if (holding === 'same' || holding === 'forgotten')",
+    replace: "if (holding === undefined || holding === 'same' || holding === 'forgotten')",
+    scenario: 'deletions-forgotten',
+    oracles: ['INV4', 'INV10', 'INV20'],
+    seedsMax: 50,
+  },
+  {
     id: 'M35',
     title: 'a read that timed out is counted again when its replicas answer too late',
     file: 'engine/dispatch/read-round.js',

@@ -1,0 +1,301 @@
+/**
+ * Forgets deletions: a tombstone goes once it is older than the grace and every member of the cluster has said that it
+ * holds just this tombstone under the key (or, where it is no replica, nothing), and keeps no hint for it. Until then a
+ * replica that slept could bring the deleted value back (source: Riak's and Cassandra's accounts of resurrection).
+ *
+ *     check   to every member: same, nothing or other?         all replicas `same`, nobody `other`
+ *     forget  to every member, this node last: remove it if it is still just that
+ *
+ * Promised: no value that the tombstone has replaced comes back by a message that was on its way meanwhile: for a while
+ * a replica remembers what it forgot (replica.ts), and connections of an earlier life are dead. Not promised: that a disk
+ * restored from a copy older than the grace stays silent.
+ *
+ * The primary of a key begins; the other replicas take their turn later, so that a tombstone that is left over (a
+ * replica was away between the two questions) is found by whoever holds it.
+ */
+import { BytesError } from '../base/bytes.ts';
+import { Deferred } from '../base/deferred.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { Token } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import type { Timer } from '../io/clock.ts';
+import type { Io } from '../io/io.ts';
+import type { StoredObject } from '../object/object.ts';
+import { decodeObject, liveSiblings } from '../object/object.ts';
+import type { Member } from '../ring/ring.ts';
+import type { PeerReply } from '../wire/messages.ts';
+import type { Hints } from './hints.ts';
+import type { DispatchParts } from './parts.ts';
+import { askPeer } from './parts.ts';
+import type { Holding, ReapItem, ReapQuestion } from './reap-words.ts';
+import {
+  decodeHoldings,
+  decodeReapQuestion,
+  encodeHoldings,
+  encodeReapQuestion,
+  markOf,
+  reapItemsMax,
+} from './reap-words.ts';
+
+export interface ReaperOptions {
+  /** Milliseconds of the wall clock that a tombstone is kept at least. */
+  readonly graceMs: number;
+  /** Between two looks for tombstones that are due. */
+  readonly intervalUs: number;
+  readonly timeoutUs: number;
+}
+
+export interface ReaperParts extends Pick<
+  DispatchParts,
+  'self' | 'ring' | 'pending' | 'plane' | 'stats' | 'peerIndex' | 'replica' | 'view'
+> {
+  readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
+  readonly hints: Pick<Hints, 'keepsFor'> | undefined;
+  /** All keys of this node's store, for the tombstones of earlier lives. */
+  readonly keys: () => Iterable<PackedKey>;
+  readonly tokenOf: (key: PackedKey) => Token | undefined;
+  /** The durable bytes under a key. May throw or reject with a `LockstepError`. */
+  readonly bytesOf: (key: PackedKey) => Uint8Array | undefined | Promise<Uint8Array | undefined>;
+}
+
+interface Tombstone {
+  readonly token: Token;
+  readonly sinceMs: number;
+}
+
+/** Tombstones in sight at once; of more, those that come later wait for another life's walk. */
+const knownMax = 200_000;
+/** The walk over what earlier lives left: keys read at once, and the rest between two readings. */
+const walkCount = 100;
+const walkRestUs = 200_000;
+/** A replica that is not the first in a key's order waits so many intervals longer, for each before it. */
+const turnIntervals = 3;
+
+export class Reaper {
+  readonly #parts: ReaperParts;
+  readonly #options: ReaperOptions;
+  readonly #known = new Map<PackedKey, Tombstone>();
+  #timer: Timer | undefined;
+  #restTimer: Timer | undefined;
+  #resting: Deferred<void> | undefined;
+  #stopped = false;
+  /** Tombstones that this node has forgotten. */
+  reaped = 0;
+
+  constructor(parts: ReaperParts, options: ReaperOptions) {
+    this.#parts = parts;
+    this.#options = options;
+    parts.replica.watch((key, token, object) => this.#stored(key, token, object));
+  }
+
+  /** Tombstones in sight. */
+  get known(): number {
+    return this.#known.size;
+  }
+
+  start(): void {
+    this.#parts.io.spawn('reap.walk', () => this.#walk());
+    this.#arm();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    this.#restTimer?.cancel();
+    this.#resting?.resolve();
+  }
+
+  /** Answers a peer's words, once. */
+  answer(words: Uint8Array, reply: (reply: PeerReply) => void): void {
+    let question: ReapQuestion;
+    try {
+      question = decodeReapQuestion(Uint8Array.from(words));
+    } catch (error) {
+      if (!(error instanceof BytesError)) throw error;
+      reply({ kind: 'failed', code: 'BadRequest', detail: `words about deletions: ${error.message}` });
+      return;
+    }
+    this.#parts.io.spawn('reap.answer', async () => {
+      reply({ kind: 'reapAnswered', words: encodeHoldings(await this.#answerTo(question)) });
+    });
+  }
+
+  #answerTo({ kind, items }: ReapQuestion): Promise<readonly Holding[]> {
+    return Promise.all(items.map((item) => (kind === 'check' ? this.#check(item) : this.#forget(item))));
+  }
+
+  #stored(key: PackedKey, token: Token, object: StoredObject): void {
+    if (object.siblings[0]?.tombstone !== true || liveSiblings(object).length > 0) {
+      if (this.#known.size > 0) this.#known.delete(key);
+      return;
+    }
+    if (this.#known.size >= knownMax) return;
+    const sinceMs = object.siblings.reduce((last, { lastModifiedMs }) => Math.max(last, lastModifiedMs), 0);
+    this.#known.set(key, { token, sinceMs });
+  }
+
+  #arm(): void {
+    if (this.#stopped) return;
+    this.#timer = this.#parts.io.clock.after(this.#options.intervalUs, () => {
+      this.#parts.io.spawn('reap.round', async () => {
+        try {
+          await this.#round();
+        } finally {
+          this.#arm();
+        }
+      });
+    });
+  }
+
+  /** Tombstones of earlier lives are found by reading everything once, slowly. */
+  async #walk(): Promise<void> {
+    let count = 0;
+    for (const key of this.#parts.keys()) {
+      const token = this.#parts.tokenOf(key);
+      if (token === undefined || this.#known.has(key)) continue;
+      const bytes = await this.#read(key);
+      const object = bytes === undefined ? undefined : decoded(bytes);
+      if (object !== undefined) this.#stored(key, token, object);
+      count += 1;
+      if (count % walkCount === 0) await this.#rest();
+      if (this.#stopped) return;
+    }
+  }
+
+  #rest(): Promise<void> {
+    const rested = new Deferred<void>();
+    this.#resting = rested;
+    this.#restTimer = this.#parts.io.clock.after(walkRestUs, () => rested.resolve());
+    return rested.promise;
+  }
+
+  async #round(): Promise<void> {
+    const due = this.#due();
+    for (let from = 0; from < due.length && !this.#stopped; from += reapItemsMax) {
+      await this.#reap(due.slice(from, from + reapItemsMax));
+    }
+  }
+
+  /** Tombstones that are old enough, where it is this node's turn. */
+  #due(): readonly PackedKey[] {
+    const { io, ring, self } = this.#parts;
+    const nowMs = io.clock.wallMs();
+    const turnMs = (turnIntervals * this.#options.intervalUs) / 1000;
+    const due: PackedKey[] = [];
+    for (const [key, { token, sinceMs }] of this.#known) {
+      if (nowMs - sinceMs <= this.#options.graceMs) continue;
+      const turn = Math.max(0, ring.placement(token).indexOf(self));
+      if (nowMs - sinceMs > this.#options.graceMs + turn * turnMs) due.push(key);
+    }
+    return due;
+  }
+
+  async #reap(keys: readonly PackedKey[]): Promise<void> {
+    const members = this.#everybody();
+    if (members === undefined) return;
+    const read = await Promise.all(keys.map((key) => this.#itemOf(key)));
+    const items = read.filter((item) => item !== undefined);
+    if (items.length === 0) return;
+    const answers = await Promise.all(members.map((member) => this.#ask(member, { kind: 'check', items })));
+    const agreed = items.filter((item, index) => {
+      return members.every((member, at) => this.#agrees(member, item, answers[at]?.[index]));
+    });
+    if (agreed.length === 0 || this.#stopped) return;
+    await Promise.all(members.map((member) => this.#ask(member, { kind: 'forget', items: agreed })));
+    await Promise.all(agreed.map((item) => this.#forget(item)));
+  }
+
+  /** All other members; undefined while one of them cannot be asked, or owners change. */
+  #everybody(): readonly Member[] | undefined {
+    const { ring, self, view } = this.#parts;
+    const others = ring.members.filter((member) => member.node !== self.node);
+    return others.every((member) => view.isRoutable(member)) ? others : undefined;
+  }
+
+  /** This node's own tombstone under the key, as it is on the disk; undefined when that has changed. */
+  async #itemOf(key: PackedKey): Promise<ReapItem | undefined> {
+    const known = this.#known.get(key);
+    if (known === undefined) return undefined;
+    const bytes = await this.#read(key);
+    const object = bytes === undefined ? undefined : decoded(bytes);
+    if (bytes === undefined || object === undefined || liveSiblings(object).length > 0) {
+      this.#known.delete(key);
+      return undefined;
+    }
+    if (this.#keepsHints(key) || this.#parts.pending(known.token).length > 0) return undefined;
+    return { key, token: known.token, mark: markOf(bytes) };
+  }
+
+  /** What the member holds does not stand against forgetting. */
+  #agrees(member: Member, { token }: ReapItem, holding: Holding | undefined): boolean {
+    if (holding === 'same' || holding === 'forgotten') return true;
+    return holding === 'nothing' && !this.#parts.ring.placement(token).includes(member);
+  }
+
+  async #check({ key, mark }: ReapItem): Promise<Holding> {
+    if (this.#keepsHints(key)) return 'other';
+    const bytes = await this.#read(key);
+    if (bytes === undefined) return this.#parts.replica.hasForgotten(key) ? 'forgotten' : 'nothing';
+    return markOf(bytes) === mark ? 'same' : 'other';
+  }
+
+  async #forget({ key, token, mark }: ReapItem): Promise<Holding> {
+    const done = new Deferred<boolean>();
+    this.#parts.replica.forget(
+      key,
+      token,
+      (bytes) => markOf(bytes) === mark,
+      (gone) => done.resolve(gone),
+    );
+    if (!(await done.promise)) return 'other';
+    this.reaped += 1;
+    this.#known.delete(key);
+    this.#parts.io.log.event('debug', 'dispatch.tombstone.reaped', { token });
+    return 'forgotten';
+  }
+
+  #keepsHints(key: PackedKey): boolean {
+    return this.#parts.hints?.keepsFor(key) ?? false;
+  }
+
+  #ask(member: Member, question: ReapQuestion): Promise<readonly Holding[]> {
+    const answer = new Deferred<readonly Holding[]>();
+    const message = { kind: 'reap', words: encodeReapQuestion(question) } as const;
+    const error = askPeer(this.#parts, member, message, this.#options.timeoutUs, (reply) => {
+      answer.resolve(reply.kind === 'reapAnswered' ? understood(reply.words) : []);
+    });
+    if (error !== undefined) answer.resolve([]);
+    return answer.promise;
+  }
+
+  /** What cannot be read is not forgotten. */
+  async #read(key: PackedKey): Promise<Uint8Array | undefined> {
+    try {
+      return await this.#parts.bytesOf(key);
+    } catch (error) {
+      if (error instanceof LockstepError) return noObject;
+      throw error;
+    }
+  }
+}
+
+/** Neither nothing nor a tombstone. */
+const noObject = new Uint8Array(1);
+
+function decoded(bytes: Uint8Array): StoredObject | undefined {
+  try {
+    return decodeObject(bytes);
+  } catch (error) {
+    if (error instanceof BytesError) return undefined;
+    throw error;
+  }
+}
+
+function understood(words: Uint8Array): readonly Holding[] {
+  try {
+    return decodeHoldings(words);
+  } catch (error) {
+    if (error instanceof BytesError) return [];
+    throw error;
+  }
+}

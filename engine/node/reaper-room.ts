@@ -1,0 +1,74 @@
+/** The reaper of deletions as the configuration wants it, and what it counts. */
+import type { NodeConfig } from '../config/config.ts';
+import type { Hints } from '../dispatch/hints.ts';
+import type { DispatchParts } from '../dispatch/parts.ts';
+import { Reaper } from '../dispatch/reaper.ts';
+import type { Io } from '../io/io.ts';
+import type { FamilySource } from '../stats/family.ts';
+import { noLabels } from '../stats/family.ts';
+import type { Store } from '../store/store.ts';
+import { isSystemKey } from '../base/object-key.ts';
+import type { PackedKey } from '../base/object-key.ts';
+
+/** Due tombstones are looked for ten times a grace, but neither all the time nor hardly ever. */
+const intervalMsMin = 500;
+const intervalMsMax = 60_000;
+
+export function buildReaper(
+  io: Io,
+  config: NodeConfig,
+  parts: DispatchParts,
+  hints: Hints | undefined,
+  store: Store,
+): Reaper {
+  const graceMs = config.tombstoneGraceSeconds * 1000;
+  const reaper = new Reaper(
+    {
+      io,
+      self: parts.self,
+      get ring() {
+        return parts.ring;
+      },
+      pending: parts.pending,
+      plane: parts.plane,
+      stats: parts.stats,
+      peerIndex: parts.peerIndex,
+      replica: parts.replica,
+      view: parts.view,
+      hints,
+      keys: () => objectKeys(store),
+      tokenOf: (key) => store.tokenOf(key),
+      bytesOf: (key) => store.get(key),
+    },
+    {
+      graceMs,
+      intervalUs: Math.min(intervalMsMax, Math.max(intervalMsMin, graceMs / 10)) * 1000,
+      timeoutUs: config.peerRequestTimeoutMs * 1000,
+    },
+  );
+  for (const family of reaperFamilies(reaper)) parts.stats.register(family);
+  return reaper;
+}
+
+function* objectKeys(store: Store): Generator<PackedKey, void, undefined> {
+  for (const key of store.keys()) if (!isSystemKey(key)) yield key;
+}
+
+function reaperFamilies(reaper: Reaper): readonly FamilySource[] {
+  return [
+    {
+      name: 'svc_tombstones_reaped_total',
+      help: 'Deletions that this node has forgotten, since every member held them longer than the grace.',
+      type: 'counter',
+      labels: [],
+      collect: () => [{ labels: noLabels, value: reaper.reaped }],
+    },
+    {
+      name: 'svc_tombstones_kept',
+      help: 'Deletions in sight that are to be forgotten.',
+      type: 'gauge',
+      labels: [],
+      collect: () => [{ labels: noLabels, value: reaper.known }],
+    },
+  ];
+}
