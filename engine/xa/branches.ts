@@ -372,9 +372,7 @@ export class Branches {
   /** The record goes, unforced; what is lost of this is asked about again. */
   #drop(branch: Branch): void {
     this.#table.delete(branch.xid);
-    this.#context.io.spawn('xa.drop', async () => {
-      await this.#context.log.force([dropBranch(branch.xid)]);
-    });
+    this.#context.log.later(dropBranch(branch.xid));
   }
 
   #refuse(xid: Xid, how: 'readOnly' | 'refused'): void {

@@ -107,6 +107,7 @@ export class Coordinator {
   async inquire(xid: Xid): Promise<SaidState> {
     const active = this.#active.get(xid);
     if (active !== undefined) return answerToBranch(active.state);
+    if (this.remembered.hasEnded(xid)) return 'aborted';
     // A record that cannot be read may be a commit: nothing is said then.
     const decided = await this.#context.log.decisionOf(xid);
     if (decided instanceof LockstepError) return 'undecided';
@@ -299,11 +300,11 @@ export class Coordinator {
     metrics.took('commit', io.clock.nowUs() - active.phaseUs);
     this.#settle(active, committedOf(active));
     const record = this.#decisionOf(active, 'ended');
-    io.spawn('xa.end', async () => {
-      await log.force([writeDecision(xid, record)], () => mark(io, 'c.tombstone.written', xid));
-      this.#active.delete(xid);
-      this.remembered.end(xid, record);
-      mark(io, 'c.forget', xid);
+    this.#active.delete(xid);
+    this.remembered.end(xid, record);
+    log.later(writeDecision(xid, record), {
+      handedOver: () => mark(io, 'c.tombstone.written', xid),
+      durable: () => mark(io, 'c.forget', xid),
     });
   }
 

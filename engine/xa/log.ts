@@ -26,8 +26,20 @@ export interface FoundRecord {
   readonly bytes: Uint8Array | undefined;
 }
 
+/** What follows an unforced write. */
+export interface Unforced {
+  readonly handedOver?: () => void;
+  readonly durable?: () => void;
+}
+
+/** Records that wait for a forced one at most. */
+const laterCountMax = 256;
+
 export class TransactionLog {
   readonly #store: RecordStore;
+  /** What nobody waits for, and what to do when it is handed over and durable. */
+  #later: StoreWrite[] = [];
+  #laterDone: Unforced[] = [];
 
   constructor(store: RecordStore) {
     this.#store = store;
@@ -35,11 +47,36 @@ export class TransactionLog {
 
   /** Resolves when the records are durable: without an error, or with the one that leaves it open whether they are. */
   force(records: readonly StoreWrite[], handedOver?: () => void): Promise<LockstepError | undefined> {
+    // They share this write's sync.
+    this.flush();
     const done = new Deferred<LockstepError | undefined>();
     const outcome = this.#store.tryWrite(records, (error) => done.resolve(error));
     if (outcome === 'ok') handedOver?.();
     else done.resolve(refusal(outcome));
     return done.promise;
+  }
+
+  /**
+   * Writes a record with whatever is forced next, or at the next `flush`. What a crash loses of these is found out again:
+   * presumed abort and repeated commits answer for it.
+   */
+  later(record: StoreWrite, then: Unforced = {}): void {
+    this.#later.push(record);
+    this.#laterDone.push(then);
+    if (this.#later.length >= laterCountMax) this.flush();
+  }
+
+  /** Hands over what `later` has gathered. */
+  flush(): void {
+    if (this.#later.length === 0) return;
+    const records = this.#later;
+    const thens = this.#laterDone;
+    this.#later = [];
+    this.#laterDone = [];
+    const outcome = this.#store.tryWrite(records, (error) => {
+      if (error === undefined) for (const { durable } of thens) durable?.();
+    });
+    if (outcome === 'ok') for (const { handedOver } of thens) handedOver?.();
   }
 
   /** The decision under the name; an error when it cannot be told whether there is one. */

@@ -38,6 +38,11 @@ export class Remembered {
     return this.#outcomes.get(xid);
   }
 
+  /** Every branch has committed and said so. */
+  hasEnded(xid: Xid): boolean {
+    return this.#records.has(xid);
+  }
+
   /** Remembers an outcome. */
   keep(outcome: TransactionOutcome): void {
     if (outcome.kind === 'inDoubt') return;

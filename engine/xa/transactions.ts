@@ -82,6 +82,7 @@ export class Transactions implements TransactionService {
     this.#stopped = true;
     this.#timer?.cancel();
     this.#coordinator.stop();
+    this.#context.log.flush();
     this.#branches.locks.close();
   }
 
@@ -242,6 +243,7 @@ export class Transactions implements TransactionService {
       this.#inquiries.tick();
       this.#coordinator.tick();
       this.#sweepClients();
+      this.#context.log.flush();
     });
   }
 

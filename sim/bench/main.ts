@@ -13,6 +13,11 @@ interface NodeFlags extends CommonFlags {
   readonly valueBytes: number;
 }
 
+interface TransactionFlags extends CommonFlags {
+  readonly seconds: number;
+  readonly valueBytes: number;
+}
+
 interface StoreFlags extends CommonFlags {
   readonly keys: number;
 }
@@ -50,6 +55,17 @@ benchmark('aae', 'anti-entropy between two replicas, and what it costs puts', 5)
   .option('--keys <n>', 'keys on each side', positive, 1_000_000)
   .option('--divergent <n>', 'keys that differ', positive, 100)
   .action(async ({ json = false, ...flags }: AaeFlags) => (await import('./aae.ts')).run({ ...flags, json }));
+
+benchmark(
+  'xa',
+  'transactions over several nodes, beside PostgreSQL’s two-phase commit where it is installed',
+  3,
+)
+  .option('--seconds <n>', 'length of a measurement', positive, 4)
+  .option('--value-bytes <n>', 'length of values', positive, 100)
+  .action(async ({ json = false, ...flags }: TransactionFlags) =>
+    (await import('./xa.ts')).run({ ...flags, json }),
+  );
 
 benchmark('wasm', 'calls into Wasm modules, what metering costs, and preparing a module', 5).action(
   async ({ rounds, json = false }: CommonFlags) => (await import('./wasm.ts')).run({ rounds, json }),

@@ -2,20 +2,17 @@
  * `npm run bench node`: a 3-node cluster of real processes under closed-loop load, every write acknowledged after it
  * is synced on a majority, in turn with a 3-node etcd where that is installed. Medians of alternated rounds.
  */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 
 import type { Conversation, Endpoint, ErrorCounts, LoopResult } from './closed-loop.ts';
 import { closedLoop } from './closed-loop.ts';
 import type { KeySpace } from './conversations.ts';
 import { httpGet, httpPut, pbFill, pbGet, pbPut } from './conversations.ts';
 import { etcdFill, etcdLoop, etcdVersion, startEtcd } from './etcd.ts';
+import { answers, clusterPort, startCluster, stopChild } from './own-cluster.ts';
 import { figure, median, quantile, table } from './figures.ts';
 
 export interface NodeBenchOptions {
@@ -36,7 +33,7 @@ const etcdPort = 28379;
 
 export async function run(options: NodeBenchOptions): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'lockstep-bench-'));
-  const cluster = await startCluster(join(directory, 'lockstep'));
+  const cluster = await startCluster(join(directory, 'lockstep'), basePort);
   const version = etcdVersion();
   const etcd = version === undefined ? undefined : await startEtcd(join(directory, 'etcd'), etcdPort);
   try {
@@ -67,7 +64,7 @@ export async function run(options: NodeBenchOptions): Promise<void> {
     await report(contenders, options, version ?? 'etcd is not installed: nothing to compare with');
   } finally {
     await etcd?.stop();
-    await stop(cluster);
+    await stopChild(cluster);
     rmSync(directory, { recursive: true, force: true });
   }
 }
@@ -76,7 +73,7 @@ export async function run(options: NodeBenchOptions): Promise<void> {
 const fillSecondsMax = 120;
 
 async function fill(space: KeySpace, { connections }: NodeBenchOptions): Promise<void> {
-  const endpoint: Endpoint = { host: '127.0.0.1', port: clusterPort(0, 11) };
+  const endpoint: Endpoint = { host: '127.0.0.1', port: clusterPort(basePort, 0, 11) };
   const { operations, errors } = await closedLoop([endpoint], connections, fillSecondsMax, (index) =>
     pbFill(space, index, connections),
   );
@@ -97,7 +94,7 @@ function ours(
 ): Contender {
   const endpoints: readonly Endpoint[] = [0, 1, 2].map((index) => ({
     host: '127.0.0.1',
-    port: clusterPort(index, portOffset),
+    port: clusterPort(basePort, index, portOffset),
   }));
   return {
     name,
@@ -132,10 +129,6 @@ async function scrape(watch: { readonly over: boolean }): Promise<void> {
     await Promise.all([0, 1, 2].map((node) => answers(statsPort + node * 10, '/metrics')));
     await sleep(scrapeIntervalMs);
   }
-}
-
-function clusterPort(node: number, offset: number): number {
-  return basePort + node * 10 - offset;
 }
 
 async function report(
@@ -195,44 +188,4 @@ function push(lists: Map<string, number[]>, name: string, value: number): void {
   const list = lists.get(name);
   if (list === undefined) lists.set(name, [value]);
   else list.push(value);
-}
-
-async function startCluster(directory: string): Promise<ChildProcess> {
-  const main = fileURLToPath(new URL('../../engine/main.js', import.meta.url));
-  const args = [
-    main,
-    'cluster',
-    '--nodes',
-    '3',
-    '--base-port',
-    String(basePort),
-    '--data',
-    directory,
-    '--json',
-  ];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] });
-  for (let attempt = 0; attempt < 150; attempt++) {
-    const up = await Promise.all([0, 1, 2].map((index) => answers(clusterPort(index, 0))));
-    if (up.every(Boolean)) return child;
-    await sleep(100);
-  }
-  await stop(child);
-  throw new Error('the cluster did not start within 15 s');
-}
-
-function answers(port: number, path = '/ping'): Promise<boolean> {
-  return new Promise((resolve) => {
-    const request = get({ host: '127.0.0.1', port, path }, (response) => {
-      response.resume();
-      resolve(response.statusCode === 200);
-    });
-    request.on('error', () => resolve(false));
-  });
-}
-
-function stop(child: ChildProcess): Promise<void> {
-  return new Promise((resolve) => {
-    child.once('exit', () => resolve());
-    child.kill('SIGTERM');
-  });
 }

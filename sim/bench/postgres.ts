@@ -1,0 +1,221 @@
+/**
+ * Two PostgreSQL servers beside ours, where the program is installed: started on loopback with data directories of their
+ * own, synced commits, and loaded with two-phase commits (`PREPARE TRANSACTION`, then `COMMIT PREPARED`) over the wire
+ * protocol 3.0 (simple queries; PostgreSQL documentation, chapter 55). The client is the coordinator and keeps no log
+ * of its decisions, which a real one would have to sync: the comparison leans toward PostgreSQL.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import type { ErrorCounts, LoopResult } from './closed-loop.ts';
+import { countError } from './closed-loop.ts';
+
+const debianDirectory = '/usr/lib/postgresql';
+
+export interface PostgresPair {
+  readonly version: string;
+  readonly ports: readonly number[];
+  stop(): Promise<void>;
+}
+
+/** Directory of the installed server's programs; undefined where there is none. */
+export function postgresPrograms(): string | undefined {
+  if (!existsSync(debianDirectory)) return undefined;
+  const versions = readdirSync(debianDirectory).sort((left, right) => Number(right) - Number(left));
+  const directories = versions.map((version) => join(debianDirectory, version, 'bin'));
+  return directories.find((directory) => existsSync(join(directory, 'initdb')));
+}
+
+/** Makes two servers and waits until they answer. Root may not run them: they get the user `postgres` then. */
+export async function startPostgres(
+  programs: string,
+  directory: string,
+  basePort: number,
+): Promise<PostgresPair> {
+  const owner = ownerOfServers();
+  mkdirSync(directory, { recursive: true });
+  if (owner !== undefined) chownSync(directory, owner.uid, owner.gid);
+  const ports = [basePort, basePort + 1];
+  const children = ports.map((port) => startServer(programs, join(directory, String(port)), port, owner));
+  for (const port of ports) await untilServing(port);
+  const version = spawnSync(join(programs, 'postgres'), ['--version'], { encoding: 'utf8' }).stdout.trim();
+  return {
+    version,
+    ports,
+    stop: async () => {
+      await Promise.all(children.map(stopServer));
+    },
+  };
+}
+
+/** `connections` coordinators, each with a session on both servers, for `seconds`. */
+export async function postgresLoop(
+  { ports }: PostgresPair,
+  connections: number,
+  seconds: number,
+  keys: number,
+  valueBytes: number,
+): Promise<LoopResult> {
+  const latenciesUs: number[] = [];
+  const errors: ErrorCounts = new Map();
+  const value = 'v'.repeat(valueBytes);
+  const sessions = await Promise.all(
+    Array.from({ length: connections }, () => Promise.all(ports.map((port) => Session.open(port)))),
+  );
+  const startedUs = nowUs();
+  const untilUs = startedUs + seconds * 1e6;
+  const loops = sessions.map(async (pair, index) => {
+    for (let count = 0; nowUs() < untilUs; count++) {
+      const name = `'b${process.pid}-${index}-${startedUs}-${count}'`;
+      const sentUs = nowUs();
+      try {
+        const key = (index * 7919 + count * 104729) % keys;
+        const write = `insert into bench values (${key}, '${value}') on conflict (key) do update set value = excluded.value`;
+        await Promise.all(pair.map((one) => one.query(`begin; ${write}; prepare transaction ${name}`)));
+        await Promise.all(pair.map((one) => one.query(`commit prepared ${name}`)));
+        latenciesUs.push(nowUs() - sentUs);
+      } catch (error) {
+        countError(errors, error);
+      }
+    }
+  });
+  await Promise.all(loops);
+  const took = (nowUs() - startedUs) / 1e6;
+  for (const pair of sessions) for (const one of pair) one.close();
+  return { operations: latenciesUs.length, errors, seconds: took, latenciesUs };
+}
+
+interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+function ownerOfServers(): Owner | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const idOf = (flag: string): number =>
+    Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout);
+  return { uid: idOf('-u'), gid: idOf('-g') };
+}
+
+function startServer(
+  programs: string,
+  directory: string,
+  port: number,
+  owner: Owner | undefined,
+): ChildProcess {
+  const as = owner ?? {};
+  const flags = ['-D', directory, '-U', 'bench', '-A', 'trust', '--no-instructions'];
+  const made = spawnSync(join(programs, 'initdb'), flags, { ...as, cwd: '/', encoding: 'utf8' });
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+  const settings = [
+    ...[`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200'],
+    ...['max_prepared_transactions=200', 'fsync=on', 'synchronous_commit=on', 'log_min_messages=fatal'],
+  ];
+  const args = ['-D', directory, ...settings.flatMap((setting) => ['-c', setting])];
+  return spawn(join(programs, 'postgres'), args, { ...as, cwd: '/', stdio: 'ignore' });
+}
+
+async function untilServing(port: number): Promise<void> {
+  for (let attempt = 0; attempt < 150; attempt++) {
+    try {
+      const session = await Session.open(port);
+      await session.query('create table bench (key int primary key, value text)');
+      session.close();
+      return;
+    } catch {
+      // It is starting.
+      await sleep(200);
+    }
+  }
+  throw new Error(`PostgreSQL does not answer on port ${port}`);
+}
+
+function stopServer(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    child.once('exit', () => resolve());
+    // Fast shutdown.
+    child.kill('SIGINT');
+  });
+}
+
+/** One connection; one query at a time. */
+class Session {
+  readonly #socket: Socket;
+  #received: Buffer = Buffer.alloc(0);
+  #waiting: { resolve: () => void; reject: (error: Error) => void } | undefined;
+  #failure: string | undefined;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setNoDelay(true);
+    socket.on('data', (chunk: Buffer) => this.#hear(chunk));
+    socket.on('error', (error) => this.#waiting?.reject(error));
+    socket.on('close', () => this.#waiting?.reject(new Error('the server closed the connection')));
+  }
+
+  static async open(port: number): Promise<Session> {
+    const session = new Session(connect(port, '127.0.0.1'));
+    const body = Buffer.from('user\0bench\0database\0postgres\0\0');
+    const head = Buffer.alloc(8);
+    head.writeUInt32BE(8 + body.length);
+    head.writeUInt32BE(196608, 4);
+    await session.#exchange(Buffer.concat([head, body]));
+    return session;
+  }
+
+  /** Rejects with the server's words. */
+  query(text: string): Promise<void> {
+    const body = Buffer.from(`${text}\0`);
+    const head = Buffer.alloc(5);
+    head.write('Q');
+    head.writeUInt32BE(4 + body.length, 1);
+    return this.#exchange(Buffer.concat([head, body]));
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #exchange(bytes: Buffer): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject };
+      this.#failure = undefined;
+      this.#socket.write(bytes);
+    });
+  }
+
+  /** Messages: a letter, a length that counts itself, a body. `E` is an error, `Z` ends every exchange. */
+  #hear(chunk: Buffer): void {
+    this.#received = Buffer.concat([this.#received, chunk]);
+    while (this.#received.length >= 5) {
+      const whole = 1 + this.#received.readUInt32BE(1);
+      if (this.#received.length < whole) return;
+      const kind = this.#received.toString('latin1', 0, 1);
+      const body = this.#received.toString('utf8', 5, whole);
+      this.#received = this.#received.subarray(whole);
+      if (kind === 'E')
+        this.#failure =
+          body
+            .split('\0')
+            .find((field) => field.startsWith('M'))
+            ?.slice(1) ?? 'an error';
+      if (kind === 'Z') this.#settle();
+    }
+  }
+
+  #settle(): void {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    if (this.#failure === undefined) waiting?.resolve();
+    else waiting?.reject(new Error(this.#failure));
+  }
+}
+
+function nowUs(): number {
+  return Number(process.hrtime.bigint() / 1000n);
+}
