@@ -47,7 +47,7 @@ function checkLook(
   }
   const samples = families.reduce((sum, family) => sum + family.samples.length, 0);
   const account = accounts.find((one) => one.node === node && one.atUs === atUs && lifeName(one) === life);
-  const most = samplesMax + samplesPerPeerMax * (account?.truth.peers.length ?? 64);
+  const most = samplesMax + samplesPerPeerMax * (account?.truth.peersMax ?? 64);
   const counters = countersIn(families);
   const before = last.get(`${node} ${life}`);
   const fallen = life === '' || before === undefined ? undefined : firstFall(before, counters);

@@ -2,7 +2,6 @@
  * One run of a plan: the cluster starts, the storm passes over it, the calm heals it, it settles, and what was promised
  * is checked. Everything in here happens in virtual time; the same plan gives the same run.
  */
-import { LockstepError } from '../../engine/base/errors.ts';
 import type { Token } from '../../engine/base/ids.ts';
 import { checkAcknowledgement } from '../check/acknowledgement.ts';
 import type { ReplicaDump } from '../check/convergence.ts';
@@ -35,13 +34,15 @@ import { dumpStores } from '../witness/store-dump.ts';
 import { TransactionSteps } from '../witness/transaction-steps.ts';
 import { ExchangeWitness } from '../witness/exchange-witness.ts';
 import { Witness } from '../witness/witness.ts';
-import { Cluster } from '../world/cluster.ts';
+import type { Cluster } from '../world/cluster.ts';
 import type { Leaks } from '../world/host.ts';
 import { World } from '../world/world.ts';
 import { workFiles } from '../wasm/work-modules.ts';
 import { DiskBook } from './disk-book.ts';
 import { Faults } from './faults.ts';
 import { ModuleWork } from './module-work.ts';
+import { grownFloors, LivesServed } from './floors.ts';
+import { makeCluster } from './make-cluster.ts';
 import { Truth } from './truth.ts';
 import type { OutcomeCounts } from './result.ts';
 import type { NamedCheck } from './transaction-reports.ts';
@@ -58,6 +59,8 @@ export interface RunOutcome {
   readonly transactions: TransactionHistory;
   /** What the nodes counted, beside what the world knows; empty when the plan asks for neither INV24 nor INV26. */
   readonly accounts: readonly LifeAccount[];
+  /** Comparisons below which this run proves nothing: what the plan says, and what the run's length asks for. */
+  readonly floors: Plan['floors'];
   readonly struck: Readonly<Partial<Record<FaultKind, number>>>;
   /** Why the run was broken off; empty when it came to its end. */
   readonly unfinished: string;
@@ -124,6 +127,7 @@ class Run {
   readonly #stops: StopRecord[] = [];
   readonly #rejections: SnapshotRejectionRecord[] = [];
   #dumps: readonly ReplicaDump[] = [];
+  readonly #lives: LivesServed;
   #unfinished = '';
 
   constructor(plan: Plan, settings: RunSettings) {
@@ -152,8 +156,9 @@ class Run {
     const exchanges = this.#exchanges;
     const witness =
       keepsBooks(plan) && exchanges !== undefined
-        ? new Witness(this.#world, this.#cluster, plan.nodes, plan.settings, exchanges)
+        ? new Witness(this.#world, this.#cluster, plan, exchanges)
         : undefined;
+    this.#lives = new LivesServed(this.#world, this.#cluster);
     this.#witness = witness;
     this.#faults = new Faults(this.#world, this.#cluster, this.#modules, (node, bytes) => {
       exchanges?.altered(node);
@@ -255,6 +260,7 @@ class Run {
       history,
       transactions: this.#load.transactions.history,
       accounts: this.#witness?.accounts ?? [],
+      floors: grownFloors(this.#plan.floors, this.#lives.count, this.#load.scrapes),
       struck: this.#faults.struck,
       unfinished: this.#unfinished,
       trace: this.#trace,
@@ -372,16 +378,6 @@ function watchesExchanges(plan: Plan): boolean {
 
 function keepsBooks({ floors }: Plan): boolean {
   return floors.INV24 !== undefined || floors.INV26 !== undefined;
-}
-
-/** A cluster with the plan's settings; what the configuration refuses is the plan's fault. */
-function makeCluster(world: World, plan: Plan): Cluster {
-  try {
-    return new Cluster(world, plan.nodes, plan.settings);
-  } catch (cause) {
-    if (!(cause instanceof LockstepError) || cause.code !== 'ConfigInvalid') throw cause;
-    throw new LockstepError('PlanInvalid', `plan.settings: ${cause.message}`, { cause });
-  }
 }
 
 function namesOfLeaks(leaks: Leaks): readonly string[] {

@@ -69,7 +69,7 @@ export async function judgePlan(plan: Plan, stopwatch: Stopwatch): Promise<RunRe
   const outcome = await runPlan(plan);
   const determinism = plan.floors.INV29 === undefined ? [] : [await checkTwice(plan, outcome)];
   const reports = [...outcome.reports, ...determinism].map((report) =>
-    withFloor(report, plan.floors[report.invariant] ?? 0),
+    withFloor(report, outcome.floors[report.invariant] ?? 0),
   );
   return {
     scenario: plan.scenario,

@@ -56,6 +56,9 @@ export class Witness {
   readonly #books = new Map<string, LifeBook>();
   readonly #batches = new Map<string, KnownBatches>();
   readonly #alteredPlaces = new Map<string, number>();
+  readonly #known = new Map<string, Set<string>>();
+  /** Members come and go. */
+  readonly #moving: boolean;
   #missed = 0;
   /** A life has ended. */
   #ended = false;
@@ -63,14 +66,15 @@ export class Witness {
   constructor(
     world: World,
     cluster: Cluster,
-    nodes: readonly PlanNode[],
-    settings: Plan['settings'],
+    { nodes, settings, faults }: Pick<Plan, 'nodes' | 'settings' | 'faults'>,
     exchanges: ExchangeWitness,
   ) {
     this.#world = world;
     this.antiEntropy = new AntiEntropyWitness(world, cluster, nodes, exchanges, segmentsOf(settings));
     this.#cluster = cluster;
     this.#nodes = new Map(nodes.map((node) => [node.name, node]));
+    this.#moving = faults.some(({ kind }) => kind === 'FM1');
+    if (this.#moving) this.#followMembers();
     world.network.watch(this.#connections());
     for (const { name } of nodes) cluster.host(name).disk.watch(this.#disks());
     for (const name of ['wasm.called', 'wasm.call.failed']) {
@@ -105,11 +109,11 @@ export class Witness {
       moment,
       counted: samplesOf(snapshot),
       recorded: snapshot.recorded,
-      truth: this.#truthOf(node, life),
+      truth: this.#truthOf(node, life, moment),
     });
   }
 
-  #truthOf(node: string, life: number): LifeTruth {
+  #truthOf(node: string, life: number, moment: Moment): LifeTruth {
     const book = this.#bookOf(node, life);
     const { ledger } = this.#world;
     return {
@@ -126,8 +130,36 @@ export class Witness {
       alteredPlaces: this.#alteredPlaces.get(node) ?? 0,
       failedTasks: this.#cluster.host(node).io.failedTasks(),
       undisturbed: !this.#ended && ledger.total({ effect: 'injected' }) === 0,
-      peers: [...this.#nodes.keys()].filter((name) => name !== node),
+      ...this.#peersOf(node, life, moment),
     };
+  }
+
+  #peersOf(node: string, life: number, moment: Moment): Pick<LifeTruth, 'peersMin' | 'peersMax' | 'moving'> {
+    const all = this.#nodes.size - 1;
+    if (!this.#moving) return { peersMin: all, peersMax: all, moving: false };
+    const { members } = this.#cluster;
+    // Who has left the cluster is on its way out, and learns no more of it.
+    if (moment === 'settled' && members.includes(node)) {
+      return { peersMin: members.length - 1, peersMax: members.length - 1, moving: true };
+    }
+    return { peersMin: this.#known.get(`${node}/${life}`)?.size ?? 0, peersMax: all, moving: true };
+  }
+
+  /** Whom each life of each node has heard of. */
+  #followMembers(): void {
+    const { trace } = this.#world;
+    const known = (host: string): Set<string> => {
+      const life = `${host}/${this.#cluster.host(host).lives}`;
+      const peers = this.#known.get(life) ?? new Set<string>();
+      this.#known.set(life, peers);
+      return peers;
+    };
+    trace.on('membership.peer.state.changed', ({ host, fields }) => {
+      if (this.#nodes.has(host)) known(host).add(String(fields['peer']));
+    });
+    trace.on('membership.peer.left', ({ host, fields }) => {
+      if (this.#nodes.has(host)) known(host).delete(String(fields['peer']));
+    });
   }
 
   #connections(): ConnectionWatcher {

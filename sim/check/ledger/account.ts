@@ -171,8 +171,14 @@ export interface LifeTruth {
   readonly failedTasks: number;
   /** No fault was injected in this run so far, and no life has ended. */
   readonly undisturbed: boolean;
-  /** The other nodes of the cluster. */
-  readonly peers: readonly string[];
+  /**
+   * How many other nodes it knows, at least and at most. Where members come and go it learns of them by and by: at least
+   * those whose state it changed in this life and that have not left; at the end those who are to be there.
+   */
+  readonly peersMin: number;
+  readonly peersMax: number;
+  /** Members come and go in this run. */
+  readonly moving: boolean;
 }
 
 /** `settled`: after the calm, when nobody asks anything any more. `stopped`: in order, at any time. */

@@ -15,7 +15,7 @@ export function memberEquations(numbers: Numbers, account: LifeAccount): readonl
   const ejectedAt = numbers.poolGauge('peer_ejected_at');
   const settled = account.moment === 'settled';
   return [
-    equal('peers of peer_state_current', current.length, account.truth.peers.length),
+    between('peers of peer_state_current', current.length, account.truth.peersMin, account.truth.peersMax),
     equal('svc_peer_state, up', numbers.sum('svc_peer_state', { state: 'up' }), up),
     equal('svc_peer_state, down', numbers.sum('svc_peer_state', { state: 'down' }), current.length - up),
     equal(
@@ -27,9 +27,12 @@ export function memberEquations(numbers: Numbers, account: LifeAccount): readonl
     ...(settled
       ? current.map(({ labels, value }) => equal(`peer ${labels['peer_idx'] ?? ''} after the calm`, value, 2))
       : []),
+    ...(settled && account.truth.moving
+      ? [between('ring_changes_total of a ring that changed', numbers.sum('ring_changes_total'), 1, Infinity)]
+      : []),
     equal('peer_ejects', numbers.pool('peer_ejects'), ejects),
     equal('peer_ejected_at is there', ejectedAt > 0 ? 1 : 0, ejects > 0 ? 1 : 0),
-    between('peer_forward_error', numbers.poolGauge('peer_forward_error'), 0, account.truth.peers.length),
+    between('peer_forward_error', numbers.poolGauge('peer_forward_error'), 0, account.truth.peersMax),
   ];
 }
 
