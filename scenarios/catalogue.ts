@@ -31,6 +31,9 @@ import { participantCrashLoop } from './participant-crash-loop.ts';
 import { partitionDuringCommit } from './partition-during-commit.ts';
 import { partitionMinority } from './partition-minority.ts';
 import { rackLoss } from './rack-loss.ts';
+import { redisCounters } from './redis-counters.ts';
+import { redisExpiry } from './redis-expiry.ts';
+import { redisMulti } from './redis-multi.ts';
 import { replaceDeadNode } from './replace-dead-node.ts';
 import { ringDisagreement } from './ring-disagreement.ts';
 import { rollingRestart } from './rolling-restart.ts';
@@ -109,6 +112,9 @@ export const scenarios: readonly Scenario[] = [
   ringDisagreement,
   runawayModule,
   trapInKeyfun,
+  redisCounters,
+  redisMulti,
+  redisExpiry,
 ];
 
 /** The scenario of that name; undefined when there is none. */

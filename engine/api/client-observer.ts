@@ -19,6 +19,8 @@ export interface ClientObserver extends ConnectionObserver {
   failed(): void;
   /** A value of this many bytes was received or sent. */
   payload(bytes: number): void;
+  /** A request for several keys became so many for one key each. */
+  fragmented(count: number): void;
   /** Answers owed to one connection, the one just taken on included; told per request of a pipelined protocol. */
   outQueue(length: number): void;
 }

@@ -37,6 +37,9 @@ export function countClients(stats: NodeStats): ClientObserver {
       pool.client_err += 1;
     },
     payload: (bytes) => stats.payloadBytes.record(bytes),
+    fragmented: (count) => {
+      pool.fragments += count;
+    },
     outQueue: (length) => stats.clientOutQueue.record(length),
   };
 }

@@ -5,6 +5,7 @@ import { RedisServer } from '../api/redis/server.ts';
 import { defaultSessionLimits } from '../api/redis/rooms.ts';
 import type { ListKeys } from '../api/redis/keyspace.ts';
 import { Keyspace } from '../api/redis/keyspace.ts';
+import type { KeyTurns } from '../api/redis/turns.ts';
 import type { ReaperParts } from '../api/redis/reaper.ts';
 import { Reaper } from '../api/redis/reaper.ts';
 import { BytesError } from '../base/bytes.ts';
@@ -68,6 +69,7 @@ export function buildRedis(
     count: countCommands(stats),
     type: defaultType,
     bucket: byteStringOf(config.redisBucket),
+    isAlone: () => local.membership.ring.members.length === 1,
     timeoutMs: config.requestTimeoutMs,
     keyCountMax: config.transactionOperationsMax,
     serverInfo: { node: config.name, version },
@@ -82,17 +84,18 @@ export function buildRedis(
     },
     new Keyspace(shared.io, listKeys(coverage, parts), config.requestTimeoutMs),
   );
-  return new RedisRoom(server, new Reaper(reaperParts(parts, config.name, local)));
+  return new RedisRoom(server, new Reaper(reaperParts(parts, server.turns, config.name, local)));
 }
 
 function reaperParts(
-  { io, transactions, type, bucket }: RedisParts,
+  { io, type, bucket }: RedisParts,
+  turns: KeyTurns,
   self: NodeId,
   { store, driver, membership }: LocalKeys,
 ): ReaperParts {
   return {
     io,
-    transactions,
+    turns,
     keys: () => store.keysOfBucket(bucketPrefix(type, bucket)),
     isPrimary: ({ packed }) => {
       const token = store.tokenOf(packed);

@@ -36,6 +36,12 @@ export function newestValue({ siblings }: StoredObject): Sibling | undefined {
   return newest;
 }
 
+/** The newest value has an end. */
+export function mayExpire(object: StoredObject): boolean {
+  const newest = newestValue(object);
+  return newest !== undefined && expiryOf(newest) !== 0;
+}
+
 /** The newest value has expired at that instant. */
 export function isExpired(object: StoredObject, nowMs: number): boolean {
   const newest = newestValue(object);

@@ -43,7 +43,7 @@ export const SERVER_CODEC = [
   {
     field: 'redis_req_incr_decr',
     kind: 'counter',
-    help: 'Redis-protocol INCR, INCRBY, DECR, DECRBY commands received.',
+    help: 'Redis-protocol INCR, INCRBY, INCRBYFLOAT, DECR, DECRBY commands received.',
   },
   { field: 'redis_req_keys', kind: 'counter', help: 'Redis-protocol KEYS commands received.' },
   { field: 'redis_req_mget', kind: 'counter', help: 'Redis-protocol MGET commands received.' },

@@ -3,6 +3,7 @@ import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
 import type { LockstepError } from '../base/errors.ts';
 import { BatchRound } from '../dispatch/batch-round.ts';
+import type { LocalWrite } from '../dispatch/replica.ts';
 import type { Place } from '../dispatch/slots.ts';
 import type { StoreWrite } from '../store/store.ts';
 import type { BranchPhase } from './branch-protocol.ts';
@@ -60,15 +61,15 @@ export function appliedRecords(branch: Branch, state: BranchState): readonly Sto
 
 /**
  * Writes a branch's batch and `records` in one atomic step, and sends it to the other replicas. Resolves with the round
- * when it is durable here, or with the error that leaves it open whether it will be.
+ * when it is durable here, or with the error that leaves it open whether it will be (a definite one: it was not begun).
  */
 export async function applyBatch(
   { io, parts }: TransactionContext,
   xid: Xid,
   order: BranchOrder,
   records: readonly StoreWrite[],
+  writes: readonly LocalWrite[] = writesOf(order),
 ): Promise<BatchRound | LockstepError> {
-  const writes = writesOf(order);
   const timeoutUs = parts.settings.timeoutMs * 1000;
   const durable = new Deferred<LockstepError | undefined>();
   let round: BatchRound | undefined;

@@ -8,6 +8,7 @@
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import { BatchRound } from '../dispatch/batch-round.ts';
+import type { LocalWrite } from '../dispatch/replica.ts';
 import { planWrite } from '../dispatch/plan.ts';
 import type { Place } from '../dispatch/slots.ts';
 import type { StoredObject } from '../object/object.ts';
@@ -20,7 +21,16 @@ import { ClientNames } from './client-names.ts';
 import type { TransactionContext } from './context.ts';
 import { Locks } from './locks.ts';
 import type { Ended, Voted } from './orders.ts';
-import { describeKey, keysOf, placesOf, resolved, vettedWrite, votedAbort, votedCommit } from './orders.ts';
+import {
+  conditionalWritesOf,
+  describeKey,
+  keysOf,
+  placesOf,
+  resolved,
+  vettedWrite,
+  votedAbort,
+  votedCommit,
+} from './orders.ts';
 import type { BranchRecord, BranchState } from './records.ts';
 import { dropBranch } from './records.ts';
 import { mark } from './steps.ts';
@@ -279,20 +289,26 @@ export class Branches {
     if (branch.order.operations.every(({ check }) => check)) return { ...votedCommit(), vote: 'readOnly' };
     branch.phase = 'committing';
     const keep = remembered || branch.order.clientId !== '';
-    const met = await this.#apply(branch, keep ? 'applied' : undefined);
+    // Plain writes take no locks: the conditions hold when the batch is written, not only when they were looked at.
+    const met = await this.#apply(branch, keep ? 'applied' : undefined, conditionalWritesOf(branch.order));
     if (!keep) branch.phase = 'gone';
     if (!(met instanceof LockstepError)) return { kind: 'ended', met };
     branch.phase = 'gone';
+    if (met.code === 'PreconditionFailed') return votedAbort('precondition_failed', met.message);
     return met.definite
       ? votedAbort('prepare_failed', met.message)
       : { ...votedAbort('prepare_failed', met.message), vote: 'doubtful' };
   }
 
   /** Writes the batch, with `recordState` in its record; true when the level was met. */
-  async #apply(branch: Branch, recordState: BranchState | undefined): Promise<boolean | LockstepError> {
+  async #apply(
+    branch: Branch,
+    recordState: BranchState | undefined,
+    writes?: readonly LocalWrite[],
+  ): Promise<boolean | LockstepError> {
     const { xid, order } = branch;
     const records = recordState === undefined ? [] : appliedRecords(branch, recordState);
-    const round = await applyBatch(this.#context, xid, order, records);
+    const round = await applyBatch(this.#context, xid, order, records, writes);
     if (round instanceof LockstepError) {
       this.#step(branch, { kind: 'applyFailed' });
       return round;

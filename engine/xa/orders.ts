@@ -28,6 +28,11 @@ export function writesOf(order: BranchOrder): readonly LocalWrite[] {
   }));
 }
 
+/** The writes of an order that commits in one step, with their conditions: they hold at the instant of the write. */
+export function conditionalWritesOf(order: BranchOrder): readonly LocalWrite[] {
+  return order.operations.filter(({ check }) => !check).map(vettedWrite);
+}
+
 export function votedAbort(reason: AbortReason, detail: string): Voted {
   return { kind: 'voted', vote: 'abort', reason, detail, earlier: undefined };
 }

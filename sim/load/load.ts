@@ -7,11 +7,13 @@ import { byteStringOf } from '../../engine/base/ids.ts';
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
 import { routeToken, tokenOf } from '../../engine/ring/token.ts';
+import type { RedisRecord } from '../redis-history.ts';
 import type { GarbageRecord, NodeRecord } from '../check/malformed-input.ts';
 import type { RingRecord } from '../check/ring-agreement.ts';
 import type { Plan, PlanScrape } from '../plan/plan.ts';
 import { keyOf } from '../plan/plan.ts';
 import type { Cluster } from '../world/cluster.ts';
+import type { ClusterPort } from '../world/node-config.ts';
 import { routeBytesOf } from '../wasm/work-modules.ts';
 import { hasModules, routedType, siblingsType } from '../world/node-config.ts';
 import type { HttpClient, World } from '../world/world.ts';
@@ -21,6 +23,7 @@ import type { DurableTags } from './durable-tags.ts';
 import { askRing, pingNode, readAll } from './final-reads.ts';
 import { sendGarbage } from './garbage.ts';
 import type { HistoryRecorder } from './history-recorder.ts';
+import { RedisLoad } from './redis-load.ts';
 import type { ScrapeRecord } from './scrape.ts';
 import { scrapeNode } from './scrape.ts';
 import { TransactionClient } from './transaction-client.ts';
@@ -42,6 +45,7 @@ export class Load {
   readonly rings: RingRecord[] = [];
   readonly transactions = new TransactionRecorder();
   finals: Finals = { dangling: [], liveness: [], heard: [] };
+  readonly #redis: RedisLoad;
   readonly #world: World;
   readonly #cluster: Cluster;
   readonly #plan: Plan;
@@ -68,9 +72,15 @@ export class Load {
     this.#plan = plan;
     this.#recorder = recorder;
     this.#durable = durable;
+    this.#redis = this.#redisLoad();
     const members = plan.nodes.filter(({ spare }) => spare !== true).map((node) => node.name);
     const structured = plan.transactionClients > 0;
     this.#transactionKeys = new TransactionKeys(cluster.ring, structured ? members : [], plan.structures);
+  }
+
+  /** What Redis clients did and saw. */
+  get redis(): readonly RedisRecord[] {
+    return this.#redis.records;
   }
 
   /** Nobody is in the middle of anything. */
@@ -83,6 +93,7 @@ export class Load {
     const plan = this.#plan;
     for (let index = 0; index < plan.clients; index++) this.#beginClient(index);
     for (let index = 0; index < plan.transactionClients; index++) this.#beginTransactions(index);
+    this.#redis.begin(() => this.#ended);
     this.#beginStranger(startUs);
     this.#beginOperator(startUs);
   }
@@ -94,6 +105,7 @@ export class Load {
 
   /** Reads every key in every datacenter, and asks every node, until all have answered or `stopped` says so. */
   readBack(stopped: () => boolean): void {
+    this.#redis.readBack(stopped);
     const datacenters = new Set(this.#plan.nodes.map((node) => node.datacenter));
     for (const datacenter of datacenters) {
       const name = `reader-${datacenter}`;
@@ -170,6 +182,28 @@ export class Load {
       nowUs: () => this.#world.nowUs,
       connectTimeoutUs,
       answerTimeoutUs,
+    });
+  }
+
+  #redisLoad(): RedisLoad {
+    return new RedisLoad({
+      operations: this.#plan.redisOperations ?? [],
+      targets: () => this.#targetsAt('redis'),
+      nowUs: () => this.#world.nowUs,
+      connectTimeoutUs,
+      answerTimeoutUs,
+      spawn: (name, task) => {
+        const io = this.#world.addHost(name).boot();
+        this.#spawn(io, name, () => task(io));
+      },
+    });
+  }
+
+  #targetsAt(port: ClusterPort): readonly ClientTarget[] {
+    const { members } = this.#cluster;
+    const nodes = this.#plan.nodes.filter(({ name }) => members.includes(name));
+    return nodes.map(({ name, datacenter }) => {
+      return { node: name, datacenter, address: this.#cluster.address(name, port) };
     });
   }
 

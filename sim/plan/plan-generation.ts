@@ -13,6 +13,7 @@ import type { ParameterRange } from './fault-kind-row.ts';
 import { faultKinds } from './fault-kinds.ts';
 import type { Moment, Plan, PlanFault, PlanGarbage, PlanNode, PlanOperation, PlanScrape } from './plan.ts';
 import { garbageForms, garbageListeners, noStructures, planFormat } from './plan.ts';
+import { redisOperationsOf } from './redis-operations.ts';
 import { transactionsOf } from './transaction-generation.ts';
 import { integerIn, listOf, weighted } from './arbitraries.ts';
 
@@ -36,6 +37,7 @@ export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Pl
       faults: faultsOf(scenario, nodes, stormUs),
       garbage: listOf(load.garbage, garbageOf(members, stormUs)),
       scrapes: listOf(load.scrapes, scrapeOf(members, stormUs)),
+      redis: scenario.redis === undefined ? fc.constant(undefined) : redisOperationsOf(scenario.redis),
     })
     .map((drawn) => ({
       format: planFormat,
@@ -54,6 +56,7 @@ export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Pl
       transactionClients: load.transactions?.clients ?? 0,
       structures: load.transactions?.structures ?? noStructures,
       transactions: drawn.transactions.map((one, index) => ({ id: `t${index}`, ...one })),
+      ...(drawn.redis === undefined ? {} : { redisOperations: drawn.redis }),
       faults: drawn.faults.map((fault, index) => ({ id: `f${index}`, ...fault })),
       garbage: drawn.garbage.map((burst, index) => ({ id: `g${index}`, ...burst })),
       scrapes: drawn.scrapes.map((scrape, index) => ({ id: `s${index}`, ...scrape })),

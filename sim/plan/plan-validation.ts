@@ -21,6 +21,7 @@ import {
   planFormat,
 } from './plan.ts';
 import { planLimits } from './plan-limits.ts';
+import { readRedisOperation } from './redis-operations.ts';
 import { readStructures, readTransaction } from './transaction-validation.ts';
 
 /** Reads a plan file. Throws `PlanInvalid` naming the place, the cause and the limit. */
@@ -62,7 +63,7 @@ function readPlan(field: Field): Plan {
       'scrapes',
       'floors',
     ],
-    ['mendedBy', 'transactionClients', 'structures', 'transactions'],
+    ['mendedBy', 'transactionClients', 'structures', 'transactions', 'redisOperations'],
   );
   if (fields.format.value !== planFormat) {
     refuse(
@@ -105,6 +106,14 @@ function readPlan(field: Field): Plan {
         readTransaction(item, transactionClients, structures),
       ),
     ),
+    ...(fields.redisOperations === undefined
+      ? {}
+      : {
+          redisOperations: distinct(
+            fields.redisOperations,
+            readList(fields.redisOperations, planLimits.operationsMax, readRedisOperation),
+          ),
+        }),
     faults: distinct(
       fields.faults,
       readList(fields.faults, planLimits.faultsMax, (item) => readFault(item, hosts)),

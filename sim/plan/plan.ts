@@ -7,6 +7,7 @@
  */
 import type { InvariantId } from '../check/report.ts';
 import type { FaultKind } from './fault-kinds.ts';
+import type { PlanRedisOperation } from './redis-operations.ts';
 
 /** Version of this format; a plan of another one is refused. */
 export const planFormat = 1;
@@ -145,6 +146,8 @@ export interface Plan {
   readonly transactionClients: number;
   readonly structures: PlanStructures;
   readonly transactions: readonly PlanTransaction[];
+  /** Left out: none. */
+  readonly redisOperations?: readonly PlanRedisOperation[];
   readonly faults: readonly PlanFault[];
   readonly garbage: readonly PlanGarbage[];
   readonly scrapes: readonly PlanScrape[];

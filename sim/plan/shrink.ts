@@ -27,6 +27,7 @@ export async function shrinkPlan(
     await search.reduce('faults');
     await search.reduce('operations');
     await search.reduce('transactions');
+    await search.reduce('redisOperations');
     await search.reduce('garbage');
     await search.reduce('scrapes');
     await search.shorten();
@@ -40,7 +41,7 @@ export function withoutFloors(plan: Plan): Plan {
   return { ...plan, floors };
 }
 
-type ListName = 'faults' | 'operations' | 'transactions' | 'garbage' | 'scrapes';
+type ListName = 'faults' | 'operations' | 'transactions' | 'redisOperations' | 'garbage' | 'scrapes';
 
 class Search {
   plan: Plan;
@@ -60,8 +61,8 @@ class Search {
 
   /** Takes runs of items out of a list: all, halves, quarters, … single ones. */
   async reduce(list: ListName): Promise<void> {
-    for (let size = this.plan[list].length; size >= 1; size = Math.floor(size / 2)) {
-      for (let at = 0; at < this.plan[list].length;) {
+    for (let size = lengthOf(this.plan, list); size >= 1; size = Math.floor(size / 2)) {
+      for (let at = 0; at < lengthOf(this.plan, list);) {
         if (!(await this.#accept(without(this.plan, list, at, size)))) at += size;
         if (this.spent) return;
       }
@@ -98,6 +99,9 @@ class Search {
 function without(plan: Plan, list: ListName, at: number, size: number): Plan {
   if (list === 'operations') return { ...plan, operations: withoutWork(plan.operations, at, size) };
   if (list === 'transactions') return { ...plan, transactions: withoutWork(plan.transactions, at, size) };
+  if (list === 'redisOperations') {
+    return { ...plan, redisOperations: withoutWork(plan.redisOperations ?? [], at, size) };
+  }
   return { ...plan, [list]: plan[list].toSpliced(at, size) };
 }
 
@@ -121,8 +125,12 @@ function withoutWork<Work extends { readonly client: number; readonly thinkUs: n
   return kept;
 }
 
+function lengthOf(plan: Plan, list: ListName): number {
+  return plan[list]?.length ?? 0;
+}
+
 function sizeOf(plan: Plan): number {
-  const { faults, operations, transactions, garbage, scrapes, stormUs } = plan;
-  const lists = [faults, operations, transactions, garbage, scrapes];
+  const { faults, operations, transactions, redisOperations = [], garbage, scrapes, stormUs } = plan;
+  const lists = [faults, operations, transactions, redisOperations, garbage, scrapes];
   return lists.reduce((sum, list) => sum + list.length, stormUs);
 }

@@ -20,6 +20,8 @@ import type { StartRecord } from '../check/malformed-input.ts';
 import { checkMalformedInput } from '../check/malformed-input.ts';
 import type { CheckReport, InvariantId } from '../check/report.ts';
 import { joinReports } from '../check/report.ts';
+import { checkRedisCounters } from '../check/redis-counters.ts';
+import { checkRedisExpiry } from '../check/redis-expiry.ts';
 import { checkRingAgreement } from '../check/ring-agreement.ts';
 import { checkSessions } from '../check/sessions.ts';
 import { checkStatsAgreement } from '../check/stats-agreement.ts';
@@ -286,6 +288,8 @@ class Run {
       ['INV17', () => checkRingAgreement(this.#load.rings, this.#cluster.members)],
       ['INV20', () => checkSessions(history, atlas)],
       ...this.#truth.checks(history, accounts, this.#load.idle ? 0 : 1),
+      ['INV8', () => checkRedisCounters(this.#load.redis)],
+      ['INV20', () => checkRedisExpiry(this.#load.redis)],
       ['INV23', () => checkLeaks(this.#stops)],
       ['INV24', () => checkLedger(accounts, this.#witness?.missed ?? 0)],
       ['INV25', () => checkStatsAgreement(this.#load.scrapes)],

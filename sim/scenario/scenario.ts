@@ -5,6 +5,7 @@
 import type { InvariantId } from '../check/report.ts';
 import type { FaultKind } from '../plan/fault-kinds.ts';
 import type { NeedWord, PlanNode, PlanStructures, PlanTransaction } from '../plan/plan.ts';
+import type { RedisLoad } from '../plan/redis-operations.ts';
 
 /** A whole number drawn from `[least, most]`, both included. */
 export type Range = readonly [least: number, most: number];
@@ -87,6 +88,8 @@ export interface Scenario {
   readonly story: string;
   readonly cluster: ClusterShape;
   readonly load: LoadShape;
+  /** What Redis clients do beside the others; left out: there are none. */
+  readonly redis?: RedisLoad;
   readonly faults: readonly FaultDraw[];
   /** Load and faults. Faults begin within it; what lasts longer is healed at its end. */
   readonly stormMs: number;

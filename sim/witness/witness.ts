@@ -17,12 +17,14 @@ import { ClientWitness } from './client-witness.ts';
 import type { ExchangeWitness } from './exchange-witness.ts';
 import { ListenerWitness } from './listener-witness.ts';
 import { AskedWitness, AskingWitness } from './peer-witness.ts';
+import { RedisWitness } from './redis-witness.ts';
 import { KnownBatches, StoreWitness } from './store-witness.ts';
 import { WasmWitness } from './wasm-witness.ts';
 
 /** Everything about one life. */
 class LifeBook {
   readonly clients = new ClientWitness();
+  readonly redis = new RedisWitness();
   readonly beside = new AskingWitness();
   readonly near = new AskingWitness();
   readonly far = new AskingWitness();
@@ -119,6 +121,7 @@ export class Witness {
     return {
       wasm: book.wasm.truth,
       clients: book.clients.truth,
+      redis: book.redis.truth([...this.#books.values()].some(({ redis }) => redis.mortal)),
       beside: book.beside.truth,
       near: book.near.truth,
       far: book.far.truth,
@@ -198,6 +201,7 @@ export class Witness {
     if (side === 'client') return port === clusterPorts.peer ? this.#askingBook(host, life, peer) : undefined;
     const book = this.#bookOf(host, life);
     if (port === clusterPorts.peer) return book.asked;
+    if (port === clusterPorts.redis) return book.redis;
     return port === clusterPorts.stats ? book.listener : book.clients;
   }
 

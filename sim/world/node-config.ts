@@ -10,7 +10,7 @@ export const siblingsType = 'siblings';
 /** Type of the buckets whose keys go where a module says, in plans whose settings say `features_wasm`. */
 export const routedType = 'routed';
 
-export const clusterPorts = { http: 8098, pb: 8087, peer: 8101, stats: 22222 } as const;
+export const clusterPorts = { http: 8098, pb: 8087, redis: 8099, peer: 8101, stats: 22222 } as const;
 
 export type ClusterPort = keyof typeof clusterPorts;
 
@@ -26,6 +26,7 @@ export function configOf(
     rack: node.rack,
     listen: `${node.name}:${clusterPorts.http}`,
     pb_listen: `${node.name}:${clusterPorts.pb}`,
+    redis_listen: `${node.name}:${clusterPorts.redis}`,
     peer_listen: `${node.name}:${clusterPorts.peer}`,
     stats_listen: `${node.name}:${clusterPorts.stats}`,
     insecure: true,

@@ -1,7 +1,8 @@
 /**
  * Commands on several keys in one step: MSET, DEL of many, and what stands between MULTI and EXEC. All keys are read,
  * the commands are applied in order, and what they changed is committed as one atomic batch (across nodes too) on
- * condition that everything read is still so. What only reads, reads twice until nothing has changed in between.
+ * condition that everything read is still so. A transaction that only reads ends in a batch that only checks; a command
+ * that only reads (MGET) reads each key by itself.
  *
  * Keys under WATCH must still be what they were; otherwise the batch is given up, which is no error.
  */
@@ -63,6 +64,7 @@ export class Batches {
 
   /** What WATCH remembers. Rejects as reads do. */
   async watch(keys: readonly ObjectKey[]): Promise<readonly Watched[]> {
+    if (keys.length > 1) this.#parts.observer.fragmented(keys.length);
     const objects = await this.#load(keys, this.#parts.timeoutMs);
     const nowMs = this.#parts.io.clock.wallMs();
     return objects.map((object, index) => ({
@@ -72,11 +74,19 @@ export class Batches {
     }));
   }
 
-  /** Rejects with a `LockstepError` when keys cannot be read, or are no keys; nothing has been done then. */
-  async run(steps: readonly Step[], watched: readonly Watched[], version: RespVersion): Promise<BatchResult> {
+  /**
+   * `isolated`: what is only read is of one instant too. Rejects with a `LockstepError` when keys cannot be read, or are no
+   * keys; nothing has been done then.
+   */
+  async run(
+    steps: readonly Step[],
+    watched: readonly Watched[],
+    version: RespVersion,
+    isolated: boolean,
+  ): Promise<BatchResult> {
     const names = this.#namesOf(steps, watched);
+    if (names.size > 1) this.#parts.observer.fragmented(names.size);
     const attempts = new Attempts(this.#parts.io, this.#parts.timeoutMs);
-    let earlier: readonly Loaded[] | undefined;
     for (;;) {
       const loaded = await this.#loadAll(names, attempts.leftMs);
       if (this.#isChanged(watched, loaded)) return { kind: 'changed' };
@@ -84,12 +94,12 @@ export class Batches {
       const replies = this.#apply(steps, working, version);
       const operations = this.#operationsOf(loaded, working);
       const reads = operations.every(({ check }) => check === true);
-      const ending = reads ? endingOfReads(earlier, loaded) : await this.#commit(operations, attempts.leftMs);
+      // One key is read in one step anyway.
+      const loose = reads && (!isolated || loaded.length <= 1);
+      const ending = loose ? done : await this.#commit(operations, attempts.leftMs);
       if (ending.kind === 'done') return { kind: 'done', replies };
       if (ending.kind === 'failed') return ending;
-      const second = reads && earlier === undefined;
-      earlier = reads ? loaded : undefined;
-      if (!second && !(await attempts.again())) return { kind: 'failed', text: texts.tryAgain };
+      if (!(await attempts.again())) return { kind: 'failed', text: texts.tryAgain };
     }
   }
 
@@ -165,15 +175,4 @@ export class Batches {
   }
 }
 
-/** One key is read in one step; of several, two reads in a row must agree. */
-function endingOfReads(earlier: readonly Loaded[] | undefined, loaded: readonly Loaded[]): Ending {
-  if (loaded.length <= 1) return { kind: 'done' };
-  return earlier !== undefined && sameKnowledge(earlier, loaded) ? { kind: 'done' } : { kind: 'again' };
-}
-
-function sameKnowledge(left: readonly Loaded[], right: readonly Loaded[]): boolean {
-  return left.every(({ object }, index) => {
-    const other = right[index]?.object;
-    return compareVectors(object?.context ?? [], other?.context ?? []) === 'equal';
-  });
-}
+const done: Ending = { kind: 'done' };

@@ -20,6 +20,8 @@ export interface RedisParts {
   readonly count: (field: RedisField) => void;
   readonly terms: ReplicaTerms;
   readonly limits: ContentLimits;
+  /** This node is the whole cluster. */
+  readonly isAlone: () => boolean;
   /** Bucket type and bucket that all keys live in. */
   readonly type: ByteString;
   readonly bucket: ByteString;

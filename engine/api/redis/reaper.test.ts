@@ -6,7 +6,8 @@ import { defaultType, objectKey } from '../../base/object-key.ts';
 import { plainContent } from '../../object/content.ts';
 import { metaWithExpiry } from '../../object/expiry.ts';
 import { isDeleted } from '../objects.ts';
-import { TestLog } from '../testing/test-io.contract.ts';
+import type { StoredObject } from '../../object/object.ts';
+import { TestLog, settle } from '../testing/test-io.contract.ts';
 import { Reaper } from './reaper.ts';
 import { TestingRedis } from './testing-redis.contract.ts';
 
@@ -22,6 +23,8 @@ async function room(names: readonly string[], primaries: readonly string[] = nam
     return redis.dispatcher.put({ key, need: 'default', context: [], content: mortal });
   };
   for (const key of keys) await write(key, nowMs + 1000);
+  /** What this node still has where the others have something newer. */
+  const stale = new Map<PackedKey, StoredObject | undefined>();
   const parts = {
     io: {
       clock: redis.clock,
@@ -30,10 +33,10 @@ async function room(names: readonly string[], primaries: readonly string[] = nam
         task().catch(() => undefined);
       },
     },
-    transactions: redis.transactions,
+    turns: redis.server.turns,
     keys: () => keys.map(({ packed }) => packed),
     isPrimary: ({ key }: ObjectKey) => primaries.includes(key),
-    read: (packed: PackedKey) => Promise.resolve(redis.dispatcher.stored(packed)),
+    read: (packed: PackedKey) => Promise.resolve(stale.get(packed) ?? redis.dispatcher.stored(packed)),
   };
   const reaper = new Reaper(parts, { intervalUs: 1_000_000, roundCount: 2 });
   reaper.start();
@@ -42,7 +45,7 @@ async function room(names: readonly string[], primaries: readonly string[] = nam
       const object = redis.dispatcher.stored(packed);
       return object !== undefined && !isDeleted(object);
     });
-  return { redis, keys, reaper, write, nowMs, left: () => left().map(({ key }) => key) };
+  return { redis, keys, reaper, write, nowMs, stale, left: () => left().map(({ key }) => key) };
 }
 
 test('what has expired is deleted, round after round; what has not stays', async () => {
@@ -72,8 +75,25 @@ test('a value written meanwhile stays', async () => {
     if (key !== undefined) await write(key, nowMs + 5000);
     return run.call(redis.transactions, request);
   };
-  expect(await reaper.round()).toBe(0);
+  const round = reaper.round();
+  for (let turn = 0; turn < 20; turn++) {
+    await settle();
+    redis.clock.advance(100_000);
+  }
+  await round;
   expect(left()).toEqual(['a']);
+});
+
+test('a newer value that its node has not heard of stays', async () => {
+  const { redis, keys, reaper, write, nowMs, left, stale } = await room(['a']);
+  const [key] = keys;
+  if (key === undefined) return;
+  stale.set(key.packed, redis.dispatcher.stored(key.packed));
+  await write(key, nowMs + 5000);
+  redis.clock.aheadMs = 1000;
+  await reaper.round();
+  expect(left()).toEqual(['a']);
+  expect(redis.transactions.requests.length).toBe(0);
 });
 
 test('it stops', async () => {

@@ -1,24 +1,26 @@
 /**
  * Deletes values that have expired. Readers see them as gone already; this gives their room back. Each key is looked at
- * by its primary node alone, which deletes it on condition that it is still the object that had expired: a value written
- * meanwhile stays. So it does not matter much whether its clock is right, and not at all whether it comes late.
+ * by its primary node alone. What has expired there takes a turn like any command (turns.ts): it is read from as many
+ * replicas as a command would read, and deleted on condition that it is still the value that had expired. So a newer
+ * value that this node has not heard of stays, and it does not matter much whether its clock is right.
  *
  * The keys are gone through all the time, a bounded number in each round, with a rest between rounds; as long as many of
  * them have expired, without a rest.
  */
-import { LockstepError } from '../../base/errors.ts';
 import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
 import { unpackKey } from '../../base/object-key.ts';
 import type { Timer } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
-import { tombstone } from '../../object/content.ts';
 import { isExpired } from '../../object/expiry.ts';
 import type { StoredObject } from '../../object/object.ts';
-import type { TransactionService } from '../../xa/transactions.ts';
+import { Deferred } from '../../base/deferred.ts';
+import type { Command } from './commands.ts';
+import { okReply } from './replies.ts';
+import type { Edit, KeyTurns } from './turns.ts';
 
 export interface ReaperParts {
   readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
-  readonly transactions: Pick<TransactionService, 'run'>;
+  readonly turns: Pick<KeyTurns, 'submit'>;
   /** This node's keys of the bucket, in no order; may be iterated over a long time. */
   keys(): Iterable<PackedKey>;
   isPrimary(key: ObjectKey): boolean;
@@ -97,24 +99,40 @@ export class Reaper {
     if (key === undefined || !this.#parts.isPrimary(key)) return false;
     const object = await this.#parts.read(packed);
     if (object === undefined || !isExpired(object, this.#parts.io.clock.wallMs())) return false;
-    return this.#delete(key, object);
+    const burial = new Burial();
+    this.#parts.turns.submit(key, burial);
+    return burial.done.promise;
+  }
+}
+
+const noBytes = Buffer.alloc(0);
+
+/** Deletes what has expired, unless something else is there by now. */
+const bury: Command = {
+  name: 'bury',
+  arity: 1,
+  kind: 'write',
+  field: 'other',
+  places: undefined,
+  apply: (keys, request) => {
+    const key = request[0] ?? noBytes;
+    if (keys.get(key) === undefined) keys.bury(key);
+    return okReply;
+  },
+};
+
+class Burial implements Edit {
+  readonly command = bury;
+  readonly request = [noBytes];
+  readonly version = 2;
+  readonly done = new Deferred<boolean>();
+
+  settle(): void {
+    this.done.resolve(true);
   }
 
-  async #delete(key: ObjectKey, { context }: StoredObject): Promise<boolean> {
-    const operation = { key, content: tombstone, context, ifMatch: context, ifAbsent: false };
-    try {
-      const { kind } = await this.#parts.transactions.run({
-        operations: [operation],
-        forceAbort: false,
-        level: undefined,
-        timeoutMs: undefined,
-        clientId: undefined,
-      });
-      return kind === 'committed';
-    } catch (error) {
-      // The node stops; whatever is left is looked at again by whoever is the primary then.
-      if (error instanceof LockstepError && error.code === 'ShuttingDown') return false;
-      throw error;
-    }
+  /** Whatever is left is looked at again. */
+  fail(): void {
+    this.done.resolve(false);
   }
 }

@@ -42,6 +42,11 @@ export class RedisServer {
     };
   }
 
+  /** Where writes of a key take their turns. */
+  get turns(): KeyTurns {
+    return this.#rooms.turns;
+  }
+
   /** Connections open now. */
   get connections(): number {
     return this.#sessions.size;

@@ -227,6 +227,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
         const { kind, key } = plan;
         if (this.#mustWait(kind, key.packed)) return false;
         const exchange = this.#open(command, request, kind, key.packed, kind);
+        if (command.name === 'set') parts.observer.payload(request[2]?.length ?? 0);
         if (kind === 'write') turns.submit(key, exchange);
         else parts.io.spawn('redis.read', () => readKey(this.#rooms, exchange, key));
         return true;

@@ -54,12 +54,14 @@ async function replyOf(
   switch (task) {
     case 'steps': {
       const [reply] =
-        repliesOf(await rooms.batches.run([{ command, request, immediate: undefined }], [], version)) ?? [];
+        repliesOf(
+          await rooms.batches.run([{ command, request, immediate: undefined }], [], version, false),
+        ) ?? [];
       return reply ?? errorReply('ERR nothing was done');
     }
     case 'exec': {
       const { steps, watched } = conversation.takeTransaction();
-      const replies = repliesOf(await rooms.batches.run(steps, watched, version));
+      const replies = repliesOf(await rooms.batches.run(steps, watched, version, true));
       return replies === undefined ? nilArrayReply(version) : arrayReply(replies);
     }
     case 'watch':

@@ -3,7 +3,8 @@
  * meanwhile make up the next one together, so a key that everybody increments costs two syncs for all who wait, not one
  * each. A turn applies its commands in the order in which they came, and ends in one step:
  *
- * - When none of them asks what is there (plain SETs), the last one's value is written as a put on top of a read.
+ * - When none of them asks what is there (plain SETs), the last one's value is written as a put on top of a read. But
+ *   where a value may expire that was read there, the put would race with the reaper: then as below.
  * - Otherwise the key is read, the commands are applied, and the result is committed at the key's primary on condition
  *   that the key is still what was read; when others were faster, the turn reads and applies again.
  *
@@ -12,6 +13,7 @@
 import type { LockstepError } from '../../base/errors.ts';
 import { asLockstepError } from '../../base/errors.ts';
 import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
+import { mayExpire } from '../../object/expiry.ts';
 import type { StoredObject } from '../../object/object.ts';
 import { checkContent } from '../content-limits.ts';
 import { Attempts } from './attempts.ts';
@@ -80,28 +82,28 @@ export class KeyTurns {
 
   async #take(key: ObjectKey, edits: readonly Edit[]): Promise<void> {
     try {
-      if (edits.every(isBlind)) await this.#write(key, edits);
-      else await this.#edit(key, edits);
+      if (!edits.every(isBlind) || !(await this.#write(key, edits))) await this.#edit(key, edits);
     } catch (caught) {
       const error = asLockstepError(caught);
       for (const edit of edits) edit.fail(error, refusalText(error));
     }
   }
 
-  /** Nobody asked what is there. */
-  async #write(key: ObjectKey, edits: readonly Edit[]): Promise<void> {
-    const { dispatcher, terms, limits, timeoutMs } = this.#parts;
+  /** Nobody asked what is there. False: nothing was done, a value that may expire is in the way. */
+  async #write(key: ObjectKey, edits: readonly Edit[]): Promise<boolean> {
+    const { dispatcher, limits, timeoutMs } = this.#parts;
     const working = new WorkingKey(undefined);
     const replies = this.#apply(edits, working);
     if (working.entry !== undefined) {
       const content = contentOf(working.entry);
       checkContent(content, limits);
       // Clocks differ: a write must have seen what was acknowledged before, or it could count as the older one.
-      const alone = terms.replicaCount() === 1 && terms.writeLevel !== 'DC_EACH_SAFE_QUORUM';
-      const context = alone ? [] : ((await this.#read(key, timeoutMs))?.context ?? []);
-      await dispatcher.put({ key, need: 'default', context, content, timeoutMs });
+      const seen = this.#parts.isAlone() ? undefined : await this.#read(key, timeoutMs);
+      if (seen !== undefined && mayExpire(seen)) return false;
+      await dispatcher.put({ key, need: 'default', context: seen?.context ?? [], content, timeoutMs });
     }
     edits.forEach((edit, index) => edit.settle(replies[index] ?? nothing));
+    return true;
   }
 
   async #edit(key: ObjectKey, edits: readonly Edit[]): Promise<void> {

@@ -13,6 +13,8 @@ export interface WorkingSet {
   set(key: Buffer, entry: Entry): void;
   /** False: there was nothing. */
   delete(key: Buffer): boolean;
+  /** Nothing shall be there: what has expired is deleted in truth. */
+  bury(key: Buffer): void;
 }
 
 /** One key, whatever name it is asked for by. */
@@ -39,6 +41,11 @@ export class WorkingKey implements WorkingSet {
     this.changed = true;
     return true;
   }
+
+  bury(): void {
+    this.entry = undefined;
+    this.changed = true;
+  }
 }
 
 /** Several keys. */
@@ -63,5 +70,9 @@ export class WorkingKeys implements WorkingSet {
 
   delete(key: Buffer): boolean {
     return this.find(byteStringFrom(key)).delete();
+  }
+
+  bury(key: Buffer): void {
+    this.find(byteStringFrom(key)).bury();
   }
 }

@@ -35,6 +35,10 @@ export class TallyingObserver implements ClientObserver {
     this.payloads.push(bytes);
   }
 
+  fragmented(count: number): void {
+    this.#count(`fragmented ${count}`);
+  }
+
   outQueue(length: number): void {
     this.outQueueMax = Math.max(this.outQueueMax, length);
   }

@@ -48,6 +48,33 @@ export interface JobTruth {
   readonly abandoned: number;
 }
 
+/** What Redis clients and the node said to one another. */
+export interface RedisTruth {
+  readonly open: number;
+  readonly eof: number;
+  readonly broken: number;
+  /** Commands that the process was handed; those of them that are requests for objects. */
+  readonly commands: number;
+  readonly reads: number;
+  readonly writes: number;
+  /** Replies to those requests. */
+  readonly answers: number;
+  /** Values received by SET and sent for GET. */
+  readonly values: number;
+  /** Keys of requests for more than one key. */
+  readonly fragments: number;
+  /** Error replies; of them for commands that no replica heard of, and for levels that were not met. */
+  readonly errors: number;
+  readonly refusals: number;
+  readonly unmet: number;
+  /** Requests whose connection was over before their reply. */
+  readonly abandoned: number;
+  /** Somebody wrote a value that expires: nodes then look at keys, and delete them, on their own account. */
+  readonly mortal: boolean;
+  /** Commands by their field `redis_req_…`. */
+  readonly fields: Readonly<Record<string, number>>;
+}
+
 /** Connections of the peer plane in one direction. */
 export interface LinkTruth {
   readonly open: number;
@@ -155,6 +182,7 @@ export type WasmTruth = Readonly<Record<string, number>>;
 export interface LifeTruth {
   readonly wasm: WasmTruth;
   readonly clients: ClientTruth;
+  readonly redis: RedisTruth;
   /** Toward peers of this rack, of other racks of this datacenter, of other datacenters. */
   readonly beside: AskingTruth;
   readonly near: AskingTruth;

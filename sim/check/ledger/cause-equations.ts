@@ -2,11 +2,13 @@
  * Failure causes against the answers that clients got. A write that a peer forwarded here fails here and is answered
  * there, one that this node forwarded fails there and is answered here: both widen the bounds by their number.
  */
-import type { LifeAccount } from './account.ts';
+import type { LifeAccount, RedisTruth } from './account.ts';
 import type { Claim } from './claims.ts';
 import { between, equal } from './claims.ts';
 import type { Numbers } from './numbers.ts';
 
+/** Keys that one Redis command of these runs names at most. */
+const keysAtOnceMax = 16;
 /** Counters that stay at 0 while nothing goes wrong. */
 const silentPool: readonly string[] = [
   'client_dropped_requests',
@@ -53,15 +55,25 @@ export function causeEquations(numbers: Numbers, { truth }: LifeAccount): readon
   const answered = (code: string): number =>
     (clients.getErrors[code] ?? 0) + (clients.writeErrors[code] ?? 0);
   const byCause = (what: string, value: number, code: string): Claim =>
-    between(what, value, answered(code) - forwarded, answered(code) + unseen);
+    between(what, value, answered(code) - forwarded, answered(code) + unseen + unseenOfRedis(truth.redis));
   return [
     byCause('dispatch_response_timeout_total', numbers.sum('dispatch_response_timeout_total'), 'Timeout'),
     byCause('dispatch_no_targets_total', numbers.sum('dispatch_no_targets_total'), 'NoTargets'),
-    between('forward_error', numbers.pool('forward_error'), 0, answered('NoTargets') + unseen),
+    between(
+      'forward_error',
+      numbers.pool('forward_error'),
+      0,
+      answered('NoTargets') + unseen + unseenOfRedis(truth.redis),
+    ),
     equal('svc_task_failures_total', numbers.sum('svc_task_failures_total'), truth.failedTasks),
     ...neverCounted.map((family) => equal(family, numbers.sum(family), 0)),
     ...(truth.undisturbed ? silence(numbers) : []),
   ];
+}
+
+/** Redis commands whose failures may each stand for failures on many keys; the reaper's nobody hears of. */
+export function unseenOfRedis({ mortal, unmet, refusals, abandoned, errors }: RedisTruth): number {
+  return mortal ? Infinity : keysAtOnceMax * Math.max(errors, unmet + refusals) + keysAtOnceMax * abandoned;
 }
 
 function silence(numbers: Numbers): readonly Claim[] {

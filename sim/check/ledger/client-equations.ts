@@ -2,7 +2,8 @@
  * Clients against the wire. Equality, but for requests whose connection was over before their answer (`abandoned`):
  * the node counts how they ended, and nobody outside sees it.
  */
-import type { ClientTruth, LifeAccount } from './account.ts';
+import type { ClientTruth, LifeAccount, RedisTruth } from './account.ts';
+import { unseenOfRedis } from './cause-equations.ts';
 import type { Claim } from './claims.ts';
 import { between, equal, upTo } from './claims.ts';
 import type { Numbers } from './numbers.ts';
@@ -27,55 +28,81 @@ const redisFields: readonly string[] = [
     'sets',
   ],
   ...['hashes', 'sortedsets', 'other'],
-].map((command) => `redis_req_${command}`);
+];
 const unmet: readonly string[] = ['NoQuorum', 'Timeout'];
 
 export function clientEquations(numbers: Numbers, { truth }: LifeAccount): readonly Claim[] {
-  const { clients, listener } = truth;
+  const { clients, redis, listener } = truth;
   const { gets, puts, deletes, others, answers } = clients;
-  const abandoned = clients.abandonedGets + clients.abandonedWrites;
+  const abandoned = clients.abandonedGets + clients.abandonedWrites + redis.abandoned;
   const allErrors = sumOf(clients.errors, Object.keys(clients.errors)) - sumOf(clients.errors, outcomes);
   return [
-    equal('client_connections', numbers.poolGauge('client_connections'), clients.open),
-    equal('client_read_requests', numbers.pool('client_read_requests'), gets),
-    equal('client_write_requests', numbers.pool('client_write_requests'), puts + deletes),
-    equal('client_eof', numbers.pool('client_eof'), clients.eof),
-    upTo('client_err', numbers.pool('client_err'), clients.broken + allErrors, abandoned),
+    equal('client_connections', numbers.poolGauge('client_connections'), clients.open + redis.open),
+    equal('client_read_requests', numbers.pool('client_read_requests'), gets + redis.reads),
+    equal('client_write_requests', numbers.pool('client_write_requests'), puts + deletes + redis.writes),
+    equal('client_eof', numbers.pool('client_eof'), clients.eof + redis.eof),
+    upTo(
+      'client_err',
+      numbers.pool('client_err'),
+      clients.broken + redis.broken + allErrors + redis.errors,
+      abandoned,
+    ),
     upTo(
       'client_dropped_requests',
       numbers.pool('client_dropped_requests'),
-      sumOf(clients.errors, refusals),
+      sumOf(clients.errors, refusals) + redis.refusals,
       abandoned,
     ),
-    ...unmetEquations(numbers, clients),
-    upTo('requests of the latency histogram', numbers.recorded('requestLatencyUs'), answers, abandoned),
-    equal('requests of client_out_queue', numbers.recorded('clientOutQueue'), gets + puts + deletes + others),
+    ...unmetEquations(numbers, clients, redis),
+    upTo(
+      'requests of the latency histogram',
+      numbers.recorded('requestLatencyUs'),
+      answers + redis.answers,
+      abandoned,
+    ),
+    equal(
+      'requests of client_out_queue',
+      numbers.recorded('clientOutQueue'),
+      gets + puts + deletes + others + redis.commands,
+    ),
     upTo(
       'values of the payload histogram',
       numbers.recorded('payloadBytes'),
-      puts + clients.valuesRead,
-      clients.abandonedGets === 0 ? 0 : Infinity,
+      puts + clients.valuesRead + redis.values,
+      clients.abandonedGets + redis.abandoned === 0 ? 0 : Infinity,
     ),
-    // Nobody in these runs asks for several keys at once, or speaks the Redis protocol.
-    equal('fragments', numbers.pool('fragments'), 0),
-    ...redisFields.map((field) => equal(field, numbers.server(field), 0)),
+    equal('fragments', numbers.pool('fragments'), redis.fragments),
+    ...redisFields.map((field) =>
+      equal(`redis_req_${field}`, numbers.server(`redis_req_${field}`), redis.fields[field] ?? 0),
+    ),
     equal('stats_count', numbers.pool('stats_count'), listener.answers),
     equal('svc_stats_connections', numbers.sum('svc_stats_connections'), listener.open),
   ];
 }
 
 /** A deletion reads before it writes, so one that failed may stand under either. */
-function unmetEquations(numbers: Numbers, clients: ClientTruth): readonly Claim[] {
+function unmetEquations(numbers: Numbers, clients: ClientTruth, redis: RedisTruth): readonly Claim[] {
   const reads = numbers.pool('client_non_quorum_r_responses');
   const writes = numbers.pool('client_non_quorum_w_responses');
   const unmetReads = sumOf(clients.getErrors, unmet);
   const unmetWrites = sumOf(clients.writeErrors, unmet);
   const { abandonedGets, abandonedWrites, deletes } = clients;
   const either = deletes === 0 ? 0 : unmetWrites + abandonedWrites;
+  const shared = unseenOfRedis(redis);
   return [
-    upTo('non_quorum r + w', reads + writes, unmetReads + unmetWrites, abandonedGets + abandonedWrites),
-    upTo('client_non_quorum_r_responses', reads, unmetReads, abandonedGets + either),
-    between('client_non_quorum_w_responses', writes, unmetWrites - either, unmetWrites + abandonedWrites),
+    upTo(
+      'non_quorum r + w',
+      reads + writes,
+      unmetReads + unmetWrites,
+      abandonedGets + abandonedWrites + shared,
+    ),
+    upTo('client_non_quorum_r_responses', reads, unmetReads, abandonedGets + either + shared),
+    between(
+      'client_non_quorum_w_responses',
+      writes,
+      unmetWrites - either,
+      unmetWrites + abandonedWrites + shared,
+    ),
   ];
 }
 

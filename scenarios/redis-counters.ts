@@ -1,0 +1,30 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { fewer, invariantsBesideRedis, redisLoad } from './redis-shared.ts';
+import { mending } from './shared.ts';
+
+export const redisCounters: Scenario = {
+  name: 'redis-counters',
+  story:
+    'Redis clients increment the same counters while nodes are cut off and die: each acknowledged increment counts once',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: fewer,
+  redis: {
+    ...redisLoad,
+    operations: [220, 320],
+    counters: 3,
+    kinds: { incr: 80, read: 20 },
+  },
+  faults: [
+    { kind: 'FN8', count: [1, 2], forUs: [100_000, 800_000], sideMax: 1, always: true },
+    { kind: 'FP1', count: [0, 2], forUs: [100_000, 800_000] },
+    { kind: 'FD6', count: [0, 2], forUs: [100_000, 800_000], words: { keeps: ['nothing', 'some'] } },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 700_000] },
+    { kind: 'FN11', count: [0, 6] },
+    { kind: 'FP4', count: [0, 2], forUs: [50_000, 400_000] },
+  ],
+  stormMs: 3_000,
+  calmMs: 1_500,
+  settleMsMax: 30_000,
+  settings: mending,
+  invariants: { ...invariantsBesideRedis, INV8: 150 },
+};

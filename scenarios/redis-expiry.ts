@@ -1,0 +1,29 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { fewer, invariantsBesideRedis, redisLoad } from './redis-shared.ts';
+import { mending } from './shared.ts';
+
+export const redisExpiry: Scenario = {
+  name: 'redis-expiry',
+  story:
+    'values that expire are written and looked at through nodes whose clocks differ and which die and are cut off: gone in time everywhere, and not before',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: fewer,
+  redis: {
+    ...redisLoad,
+    operations: [220, 320],
+    mortals: 60,
+    lifeMs: [200, 2_500],
+    kinds: { mortal: 35, look: 65 },
+  },
+  faults: [
+    { kind: 'FN8', count: [1, 2], forUs: [100_000, 800_000], sideMax: 1, always: true },
+    { kind: 'FP1', count: [0, 2], forUs: [100_000, 800_000] },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 700_000] },
+    { kind: 'FN11', count: [0, 6] },
+  ],
+  stormMs: 3_000,
+  calmMs: 4_000,
+  settleMsMax: 30_000,
+  settings: mending,
+  invariants: { ...invariantsBesideRedis, INV20: 60 },
+};

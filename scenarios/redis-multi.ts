@@ -1,0 +1,29 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { fewer, invariantsBesideRedis, redisLoad } from './redis-shared.ts';
+import { mending } from './shared.ts';
+
+export const redisMulti: Scenario = {
+  name: 'redis-multi',
+  story:
+    'Redis clients move amounts between accounts by WATCH, MULTI and EXEC while nodes are cut off and die: nothing is lost or made on the way',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
+  load: fewer,
+  redis: {
+    ...redisLoad,
+    operations: [160, 240],
+    accounts: 6,
+    kinds: { transfer: 70, snapshot: 30 },
+  },
+  faults: [
+    { kind: 'FN8', count: [1, 2], forUs: [100_000, 700_000], sideMax: 1, always: true },
+    { kind: 'FP1', count: [0, 2], forUs: [100_000, 700_000] },
+    { kind: 'FD6', count: [0, 2], forUs: [100_000, 700_000], words: { keeps: ['nothing', 'some'] } },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 700_000] },
+    { kind: 'FN11', count: [0, 6] },
+  ],
+  stormMs: 3_000,
+  calmMs: 3_000,
+  settleMsMax: 30_000,
+  settings: { ...mending, transaction_inquiry_ms: 250 },
+  invariants: { ...invariantsBesideRedis, INV8: 15 },
+};

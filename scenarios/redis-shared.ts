@@ -1,0 +1,26 @@
+/** What the stories of Redis clients have in common. */
+import type { RedisLoad } from '../sim/plan/redis-operations.ts';
+import type { LoadShape, Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants } from './shared.ts';
+
+/** Others are at work beside them, but not many. */
+export const fewer: LoadShape = { ...everyday, clients: 2, operations: [30, 50], garbage: [0, 1] };
+
+export const redisLoad: RedisLoad = {
+  clients: 5,
+  operations: [200, 300],
+  counters: 1,
+  accounts: 2,
+  mortals: 1,
+  lifeMs: [1, 1],
+  thinkUs: [0, 40_000],
+  kinds: { incr: 1 },
+};
+
+export const invariantsBesideRedis: Scenario['invariants'] = {
+  ...invariants,
+  INV4: 20,
+  INV5: 3,
+  INV10: 5,
+  INV16: 3,
+};

@@ -1,0 +1,96 @@
+/**
+ * INV8, exactly once, over the counters of Redis clients: every acknowledged increment counts once, one whose outcome is
+ * unknown at most once, a failed one never. So the end lies between the acknowledged and those and the unknown; no two
+ * acknowledged increments got one number; and an increment or a read that began after another had been answered saw it.
+ *
+ * The same for amounts moved between accounts: whatever became of each transfer, the balances add up to nothing, in every
+ * snapshot and at the end, the same at every node.
+ */
+import type { RedisRecord } from '../redis-history.ts';
+import { describeRedis } from '../redis-history.ts';
+import type { CheckReport } from './report.ts';
+import { Tally } from './report.ts';
+
+export function checkRedisCounters(records: readonly RedisRecord[]): CheckReport {
+  const tally = new Tally('INV8');
+  for (const history of byCounter(records).values()) checkCounter(history, tally);
+  checkBalances(records, tally);
+  return tally.report();
+}
+
+function byCounter(records: readonly RedisRecord[]): ReadonlyMap<number, readonly RedisRecord[]> {
+  const counters = new Map<number, RedisRecord[]>();
+  for (const record of records) {
+    if (record.kind !== 'incr' && record.kind !== 'read') continue;
+    const known = counters.get(record.key);
+    if (known === undefined) counters.set(record.key, [record]);
+    else known.push(record);
+  }
+  return counters;
+}
+
+function checkCounter(history: readonly RedisRecord[], tally: Tally): void {
+  const increments = history.filter(({ kind }) => kind === 'incr');
+  const done = increments.filter(({ outcome }) => outcome === 'ok');
+  const doubtful = increments.filter(({ outcome }) => outcome === 'unknown').length;
+  const most = done.length + doubtful;
+  const holders = new Map<number, RedisRecord>();
+  for (const record of done) {
+    const value = record.counted ?? 0;
+    const other = holders.get(value);
+    holders.set(value, record);
+    tally.compare(other === undefined, record.completedUs, () => {
+      const first = other === undefined ? '' : describeRedis(other);
+      return `one number for two increments: ${first}, ${describeRedis(record)}`;
+    });
+    tally.compare(value >= 1 && value <= most, record.completedUs, () => {
+      return `${most} increments at most have happened: ${describeRedis(record)}`;
+    });
+  }
+  checkOrder(history, tally);
+  for (const record of history) {
+    if (!record.final || record.outcome !== 'ok') continue;
+    const value = record.counted ?? 0;
+    tally.compare(value >= done.length && value <= most, record.completedUs, () => {
+      return `${done.length} increments were acknowledged and ${doubtful} are unknown: ${describeRedis(record)}`;
+    });
+  }
+}
+
+/** What was answered before something began is seen by it. */
+function checkOrder(history: readonly RedisRecord[], tally: Tally): void {
+  const answered = history.filter(({ outcome }) => outcome === 'ok');
+  const byEnd = answered.toSorted((left, right) => left.completedUs - right.completedUs);
+  const byBegin = answered.toSorted((left, right) => left.invokedUs - right.invokedUs);
+  let highest: RedisRecord | undefined;
+  let next = 0;
+  for (const record of byBegin) {
+    for (; (byEnd[next]?.completedUs ?? Infinity) < record.invokedUs; next++) {
+      const ended = byEnd[next];
+      if ((ended?.counted ?? 0) > (highest?.counted ?? 0)) highest = ended;
+    }
+    const before = highest;
+    if (before === undefined) continue;
+    const seen = record.counted ?? 0;
+    const least = (before.counted ?? 0) + (record.kind === 'incr' ? 1 : 0);
+    tally.compare(seen >= least, record.completedUs, () => {
+      return `${describeRedis(record)} does not see ${describeRedis(before)}`;
+    });
+  }
+}
+
+function checkBalances(records: readonly RedisRecord[], tally: Tally): void {
+  const snapshots = records.filter(({ kind, outcome }) => kind === 'snapshot' && outcome === 'ok');
+  for (const record of snapshots) {
+    const total = record.balances.reduce((sum, balance) => sum + balance, 0);
+    tally.compare(total === 0, record.completedUs, () => {
+      return `the balances add up to ${total}: ${describeRedis(record)}`;
+    });
+  }
+  const [first, ...others] = snapshots.filter(({ final }) => final);
+  for (const record of others) {
+    tally.compare(record.balances.join() === first?.balances.join(), record.completedUs, () => {
+      return `two nodes tell other balances: ${describeRedis(record)}`;
+    });
+  }
+}

@@ -1,0 +1,201 @@
+/**
+ * What Redis clients and a node say to one another, read off the wire by tables of its own: commands as the process is
+ * handed them, replies as it writes them, and how connections end. Replies come in the order of the commands.
+ */
+import { ProtocolError, RequestReader } from '../../engine/api/redis/request-reader.ts';
+import type { Reply } from '../../engine/api/redis/reply-reader.ts';
+import { ReplyReader } from '../../engine/api/redis/reply-reader.ts';
+import type { RedisTruth } from '../check/ledger/account.ts';
+import { Tallies } from './tallies.ts';
+
+type Purpose = 'read' | 'write';
+
+/** What the world's clients say, and nothing else: who says more extends the tables. */
+const fields: Readonly<Record<string, string>> = {
+  get: 'get',
+  set: 'set',
+  incr: 'incr_decr',
+  multi: 'other',
+  exec: 'other',
+  watch: 'other',
+  unwatch: 'other',
+};
+const purposes: Readonly<Record<string, Purpose>> = {
+  get: 'read',
+  set: 'write',
+  incr: 'write',
+  watch: 'read',
+};
+
+/** Errors of commands that no replica has heard of. */
+const refusals: readonly string[] = ['OVERLOADED', 'NOTARGETS', 'SHUTTINGDOWN'];
+/** Errors of commands whose level was not met. */
+const unmet: readonly string[] = ['NOQUORUM', 'TIMEOUT'];
+
+interface Asked {
+  readonly name: string;
+  readonly purpose: Purpose | undefined;
+}
+
+class Conversation {
+  readonly heard = new RequestReader({
+    argumentCountMax: 1024 * 1024,
+    argumentBytesMax: 64 * 1024 * 1024,
+    requestBytesMax: 64 * 1024 * 1024,
+  });
+  readonly wrote = new ReplyReader();
+  readonly owed: Asked[] = [];
+  /** Purposes of what stands between MULTI and EXEC. */
+  queued: (Purpose | undefined)[] | undefined;
+  /** Keys that EXEC will name, and those under WATCH. */
+  readonly keys = new Set<string>();
+  readonly watched = new Set<string>();
+  broken = false;
+  toldEnd = false;
+  left: 'afterEnd' | 'first' | undefined;
+}
+
+export class RedisWitness {
+  readonly #sums = new Tallies();
+  readonly #open = new Map<number, Conversation>();
+
+  /** Somebody wrote a value that expires here. */
+  get mortal(): boolean {
+    return this.#sums.get('mortal') > 0;
+  }
+
+  /** `mortal`: somebody did so at any node. */
+  truth(mortal: boolean): RedisTruth {
+    const sums = this.#sums;
+    return {
+      open: this.#open.size,
+      eof: sums.get('eof'),
+      broken: sums.get('broken'),
+      commands: sums.get('commands'),
+      reads: sums.get('read'),
+      writes: sums.get('write'),
+      answers: sums.get('answers'),
+      values: sums.get('values'),
+      fragments: sums.get('fragments'),
+      errors: sums.get('errors'),
+      refusals: sums.get('refusals'),
+      unmet: sums.get('unmet'),
+      abandoned: sums.get('abandoned'),
+      mortal,
+      fields: sums.under('field.'),
+    };
+  }
+
+  opened(id: number): void {
+    this.#open.set(id, new Conversation());
+  }
+
+  heard(id: number, bytes: Uint8Array): void {
+    const conversation = this.#open.get(id);
+    if (conversation === undefined || conversation.broken || conversation.left !== undefined) return;
+    conversation.heard.push(bytes);
+    try {
+      for (let next = conversation.heard.next(); next !== undefined; next = conversation.heard.next()) {
+        this.#asked(conversation, next);
+      }
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      conversation.broken = true;
+      conversation.owed.push({ name: '', purpose: undefined });
+      this.#sums.add('commands');
+    }
+  }
+
+  wrote(id: number, bytes: Uint8Array): void {
+    const conversation = this.#open.get(id);
+    if (conversation === undefined) return;
+    conversation.wrote.push(bytes);
+    for (let next = conversation.wrote.next(); next !== undefined; next = conversation.wrote.next()) {
+      this.#answered(conversation.owed.shift(), next);
+    }
+  }
+
+  toldEnd(id: number): void {
+    const conversation = this.#open.get(id);
+    if (conversation === undefined) return;
+    conversation.toldEnd = true;
+    if (conversation.left === undefined && conversation.heard.within) conversation.broken = true;
+  }
+
+  left(id: number): void {
+    const conversation = this.#open.get(id);
+    if (conversation !== undefined) conversation.left = conversation.toldEnd ? 'afterEnd' : 'first';
+  }
+
+  closed(id: number): void {
+    const conversation = this.#open.get(id);
+    if (conversation === undefined) return;
+    this.#open.delete(id);
+    const { broken, left, owed } = conversation;
+    if (broken || left === undefined) this.#sums.add('broken');
+    else if (left === 'afterEnd') this.#sums.add('eof');
+    for (const { purpose } of owed) if (purpose !== undefined) this.#sums.add('abandoned');
+  }
+
+  #asked(conversation: Conversation, request: readonly Buffer[]): void {
+    const name = request[0]?.toString('latin1').toLowerCase() ?? '';
+    const fragments = fragmentsOf(conversation, name, request);
+    if (fragments > 1) this.#sums.add('fragments', fragments);
+    const purpose = purposeOf(conversation, name);
+    conversation.owed.push({ name, purpose });
+    this.#sums.add('commands');
+    this.#sums.add(`field.${fields[name] ?? 'other'}`);
+    if (purpose !== undefined) this.#sums.add(purpose);
+    if (name === 'set' && purpose === 'write') this.#sums.add('values');
+    if (name === 'set' && request.length > 3) this.#sums.add('mortal');
+  }
+
+  #answered(asked: Asked | undefined, reply: Reply): void {
+    if (asked?.purpose !== undefined) this.#sums.add('answers');
+    if (asked?.name === 'get' && asked.purpose !== undefined && reply.kind === 'bulk')
+      this.#sums.add('values');
+    if (reply.kind !== 'error') return;
+    const word = reply.text.slice(0, reply.text.indexOf(' '));
+    this.#sums.add('errors');
+    if (refusals.includes(word)) this.#sums.add('refusals');
+    if (unmet.includes(word)) this.#sums.add('unmet');
+  }
+}
+
+/** What a command is counted as; between MULTI and EXEC only EXEC is a request. */
+function purposeOf(conversation: Conversation, name: string): Purpose | undefined {
+  const { queued } = conversation;
+  if (name === 'multi') conversation.queued = [];
+  if (name === 'exec') {
+    conversation.queued = undefined;
+    const watches = conversation.watched.size > 0;
+    conversation.watched.clear();
+    if (queued?.includes('write') === true) return 'write';
+    return watches || queued?.includes('read') === true ? 'read' : undefined;
+  }
+  if (name === 'unwatch') conversation.watched.clear();
+  if (queued !== undefined) {
+    queued.push(purposes[name]);
+    return undefined;
+  }
+  return purposes[name];
+}
+
+/** Keys that a command names, when it begins at once. */
+function fragmentsOf(
+  { queued, keys, watched }: Conversation,
+  name: string,
+  request: readonly Buffer[],
+): number {
+  const named = request.slice(1).map((key) => key.toString('latin1'));
+  if (name === 'watch' && queued === undefined) {
+    const fresh = named.filter((key) => !watched.has(key));
+    for (const key of fresh) watched.add(key);
+    return fresh.length;
+  }
+  if (name === 'multi') keys.clear();
+  if (name === 'exec') return new Set([...keys, ...watched]).size;
+  const [key] = named;
+  if (queued !== undefined && key !== undefined) keys.add(key);
+  return 0;
+}
