@@ -9,12 +9,12 @@ import { readBackRedis } from './redis-reads.ts';
 /** What the load gives its Redis clients. */
 export interface RedisLoadRoom {
   readonly operations: readonly PlanRedisOperation[];
-  targets(): readonly ClientTarget[];
-  nowUs(): number;
+  readonly targets: () => readonly ClientTarget[];
+  readonly nowUs: () => number;
   readonly connectTimeoutUs: number;
   readonly answerTimeoutUs: number;
   /** Boots a host and runs the task on it. */
-  spawn(name: string, task: (io: Io) => Promise<void>): void;
+  readonly spawn: (name: string, task: (io: Io) => Promise<void>) => void;
 }
 
 export class RedisLoad {

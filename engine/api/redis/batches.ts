@@ -13,6 +13,7 @@ import { byteStringFrom } from '../../base/ids.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
 import { compareVectors } from '../../object/dots.ts';
 import type { StoredObject } from '../../object/object.ts';
+import { mergeObjects } from '../../object/object.ts';
 import type { Operation } from '../../xa/outcomes.ts';
 import { Attempts } from './attempts.ts';
 import type { Ending } from './changes.ts';
@@ -75,27 +76,28 @@ export class Batches {
   }
 
   /**
-   * `isolated`: what is only read is of one instant too. Rejects with a `LockstepError` when keys cannot be read, or are no
+   * `isolated`: what is only read is of one instant too, and a watched key that has changed ends it; `loose`: neither, but
+   * watched keys are read as no older than they were. Rejects with a `LockstepError` when keys cannot be read, or are no
    * keys; nothing has been done then.
    */
   async run(
     steps: readonly Step[],
     watched: readonly Watched[],
     version: RespVersion,
-    isolated: boolean,
+    mode: 'isolated' | 'loose',
   ): Promise<BatchResult> {
-    const names = this.#namesOf(steps, watched);
+    const names = this.#namesOf(steps, mode === 'isolated' ? watched : []);
     if (names.size > 1) this.#parts.observer.fragmented(names.size);
     const attempts = new Attempts(this.#parts.io, this.#parts.timeoutMs);
     for (;;) {
-      const loaded = await this.#loadAll(names, attempts.leftMs);
-      if (this.#isChanged(watched, loaded)) return { kind: 'changed' };
+      const loaded = await this.#loadAll(names, mode === 'loose' ? watched : [], attempts.leftMs);
+      if (mode === 'isolated' && this.#isChanged(watched, loaded)) return { kind: 'changed' };
       const working = this.#workingSet(loaded);
       const replies = this.#apply(steps, working, version);
       const operations = this.#operationsOf(loaded, working);
       const reads = operations.every(({ check }) => check === true);
       // One key is read in one step anyway.
-      const loose = reads && (!isolated || loaded.length <= 1);
+      const loose = reads && (mode === 'loose' || loaded.length <= 1);
       const ending = loose ? done : await this.#commit(operations, attempts.leftMs);
       if (ending.kind === 'done') return { kind: 'done', replies };
       if (ending.kind === 'failed') return ending;
@@ -128,9 +130,17 @@ export class Batches {
     throw new LockstepError('TooLarge', `${names.size} keys in one step; at most ${keyCountMax} are allowed`);
   }
 
-  async #loadAll(names: ReadonlyMap<ByteString, ObjectKey>, timeoutMs: number): Promise<readonly Loaded[]> {
+  /** The keys as they are now, those under WATCH no older than they were. */
+  async #loadAll(
+    names: ReadonlyMap<ByteString, ObjectKey>,
+    watched: readonly Watched[],
+    timeoutMs: number,
+  ): Promise<readonly Loaded[]> {
     const objects = await this.#load([...names.values()], timeoutMs);
-    return [...names].map(([name, key], index) => ({ name, key, object: objects[index] }));
+    return [...names].map(([name, key], index) => {
+      const before = watched.find((one) => one.key.packed === key.packed);
+      return { name, key, object: mergedWith(before?.object, objects[index]) };
+    });
   }
 
   async #load(keys: readonly ObjectKey[], timeoutMs: number): Promise<readonly (StoredObject | undefined)[]> {
@@ -176,3 +186,11 @@ export class Batches {
 }
 
 const done: Ending = { kind: 'done' };
+
+/** What two reads know together. */
+export function mergedWith(
+  before: StoredObject | undefined,
+  now: StoredObject | undefined,
+): StoredObject | undefined {
+  return before === undefined || now === undefined ? (now ?? before) : mergeObjects(before, now);
+}

@@ -29,6 +29,8 @@ export class Exchange implements Edit {
   readonly purpose: Purpose;
   /** The reply, while it waits for those before it. */
   reply: Buffer | undefined;
+  /** Bytes of the value that is sent; undefined: none. */
+  payloadBytes: number | undefined;
   readonly #owner: ExchangeOwner;
 
   constructor(

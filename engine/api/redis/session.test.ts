@@ -156,6 +156,19 @@ test('a transaction that only reads ends in checks; a command that only reads en
   expect(request?.operations.map(({ check }) => check)).toEqual([true, true]);
 });
 
+test('a watched key is read no older than it was seen', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  await peer.ask('SET', 'a', 'old');
+  const stale = await redis.dispatcher.get({ key: keyOf('a'), need: 'default' });
+  await peer.ask('SET', 'a', 'new');
+  await peer.ask('WATCH', 'a');
+  // A majority that has not heard of the last write yet.
+  redis.dispatcher.get = () => Promise.resolve(stale);
+  expect(await peer.ask('GET', 'a')).toBe('$3\r\nnew\r\n');
+  expect(await peer.ask('MGET', 'a', 'a')).toBe('*2\r\n$3\r\nnew\r\n$3\r\nnew\r\n');
+});
+
 test('RESP3 says nothing, maps and texts in its own way', async () => {
   const peer = (await TestingRedis.start()).join();
   expect(await peer.ask('HELLO', '3')).toMatch(/^%7\r\n\$6\r\nserver\r\n/);

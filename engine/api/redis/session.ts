@@ -129,9 +129,6 @@ export class Session implements ConnectionHandler, ExchangeOwner {
 
   /** A command has its reply; it leaves when those before it have. */
   settled(exchange: Exchange, reply: Buffer): void {
-    const { observer, io } = this.#rooms.parts;
-    if (exchange.purpose !== undefined) observer.answered(io.clock.nowUs() - exchange.startUs);
-    if (reply[0] === minus) observer.failed();
     if (this.#over) return;
     exchange.reply = reply;
     this.#underWay -= 1;
@@ -229,7 +226,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
         const exchange = this.#open(command, request, kind, key.packed, kind);
         if (command.name === 'set') parts.observer.payload(request[2]?.length ?? 0);
         if (kind === 'write') turns.submit(key, exchange);
-        else parts.io.spawn('redis.read', () => readKey(this.#rooms, exchange, key));
+        else parts.io.spawn('redis.read', () => readKey(this.#rooms, this.#conversation, exchange, key));
         return true;
       }
     }
@@ -277,13 +274,17 @@ export class Session implements ConnectionHandler, ExchangeOwner {
     this.#answer(unknown, [], errorReply(text));
   }
 
-  /** Takes what is ready at the front of the queue. */
+  /** Takes what is ready at the front of the queue; a command counts as answered when its turn has come. */
   #gather(): void {
+    const { observer, io } = this.#rooms.parts;
     let count = 0;
-    for (const { reply } of this.#exchanges) {
+    for (const { reply, purpose, startUs, payloadBytes } of this.#exchanges) {
       if (reply === undefined) break;
       this.#ready.push(reply);
       count += 1;
+      if (purpose !== undefined) observer.answered(io.clock.nowUs() - startUs);
+      if (payloadBytes !== undefined) observer.payload(payloadBytes);
+      if (reply[0] === minus) observer.failed();
     }
     this.#exchanges.splice(0, count);
   }

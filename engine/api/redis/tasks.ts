@@ -2,6 +2,7 @@
 import { LockstepError, asLockstepError } from '../../base/errors.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
 import type { BatchResult } from './batches.ts';
+import { mergedWith } from './batches.ts';
 import { keysOf } from './commands.ts';
 import type { Conversation, Task } from './conversation.ts';
 import { entryOf } from './entries.ts';
@@ -13,15 +14,24 @@ import type { SessionRooms } from './rooms.ts';
 import { applyCommand } from './turns.ts';
 import { WorkingKey } from './working-set.ts';
 
-/** A command that reads one key. */
-export async function readKey({ parts }: SessionRooms, exchange: Exchange, key: ObjectKey): Promise<void> {
-  const { dispatcher, timeoutMs, io, limits, observer } = parts;
+/**
+ * A command that reads one key. A key under WATCH is read as no older than it was seen then: another majority may not
+ * have heard yet of a write that is still spreading, and EXEC would take the older value for the watched one.
+ */
+export async function readKey(
+  { parts }: SessionRooms,
+  { watched }: Conversation,
+  exchange: Exchange,
+  key: ObjectKey,
+): Promise<void> {
+  const { dispatcher, timeoutMs, io, limits } = parts;
   try {
     const { object } = await dispatcher.get({ key, need: 'default', timeoutMs });
     const nowMs = io.clock.wallMs();
-    const working = new WorkingKey(entryOf(object, nowMs));
+    const before = watched.length === 0 ? undefined : watched.find((one) => one.key.packed === key.packed);
+    const working = new WorkingKey(entryOf(mergedWith(before?.object, object), nowMs));
     const { command, request, version } = exchange;
-    if (command.name === 'get' && working.entry !== undefined) observer.payload(working.entry.value.length);
+    if (command.name === 'get') exchange.payloadBytes = working.entry?.value.length;
     const { valueBytesMax } = limits;
     exchange.settle(applyCommand(command, request, working, { nowMs, version, valueBytesMax }));
   } catch (caught) {
@@ -55,13 +65,18 @@ async function replyOf(
     case 'steps': {
       const [reply] =
         repliesOf(
-          await rooms.batches.run([{ command, request, immediate: undefined }], [], version, false),
+          await rooms.batches.run(
+            [{ command, request, immediate: undefined }],
+            conversation.watched,
+            version,
+            'loose',
+          ),
         ) ?? [];
       return reply ?? errorReply('ERR nothing was done');
     }
     case 'exec': {
       const { steps, watched } = conversation.takeTransaction();
-      const replies = repliesOf(await rooms.batches.run(steps, watched, version, true));
+      const replies = repliesOf(await rooms.batches.run(steps, watched, version, 'isolated'));
       return replies === undefined ? nilArrayReply(version) : arrayReply(replies);
     }
     case 'watch':
