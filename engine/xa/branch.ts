@@ -3,13 +3,12 @@ import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
 import type { LockstepError } from '../base/errors.ts';
 import { BatchRound } from '../dispatch/batch-round.ts';
-import type { LocalWrite } from '../dispatch/replica.ts';
 import type { Place } from '../dispatch/slots.ts';
 import type { StoreWrite } from '../store/store.ts';
 import type { BranchPhase } from './branch-protocol.ts';
 import type { TransactionContext } from './context.ts';
 import type { Ended, Voted } from './orders.ts';
-import { describeKey, itemsOf, placesOf, writesOf } from './orders.ts';
+import { conditionalWritesOf, describeKey, itemsOf, placesOf, writesOf } from './orders.ts';
 import type { BranchState } from './records.ts';
 import { writeBranch, writeClient } from './records.ts';
 import { mark } from './steps.ts';
@@ -62,14 +61,16 @@ export function appliedRecords(branch: Branch, state: BranchState): readonly Sto
 /**
  * Writes a branch's batch and `records` in one atomic step, and sends it to the other replicas. Resolves with the round
  * when it is durable here, or with the error that leaves it open whether it will be (a definite one: it was not begun).
+ * `alone`: its conditions hold at the instant of the write.
  */
 export async function applyBatch(
   { io, parts }: TransactionContext,
   xid: Xid,
   order: BranchOrder,
   records: readonly StoreWrite[],
-  writes: readonly LocalWrite[] = writesOf(order),
+  alone: boolean,
 ): Promise<BatchRound | LockstepError> {
+  const writes = alone ? conditionalWritesOf(order) : writesOf(order);
   const timeoutUs = parts.settings.timeoutMs * 1000;
   const durable = new Deferred<LockstepError | undefined>();
   let round: BatchRound | undefined;

@@ -8,7 +8,6 @@
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import { BatchRound } from '../dispatch/batch-round.ts';
-import type { LocalWrite } from '../dispatch/replica.ts';
 import { planWrite } from '../dispatch/plan.ts';
 import type { Place } from '../dispatch/slots.ts';
 import type { StoredObject } from '../object/object.ts';
@@ -21,16 +20,7 @@ import { ClientNames } from './client-names.ts';
 import type { TransactionContext } from './context.ts';
 import { Locks } from './locks.ts';
 import type { Ended, Voted } from './orders.ts';
-import {
-  conditionalWritesOf,
-  describeKey,
-  keysOf,
-  placesOf,
-  resolved,
-  vettedWrite,
-  votedAbort,
-  votedCommit,
-} from './orders.ts';
+import { describeKey, keysOf, placesOf, resolved, vettedWrite, votedAbort, votedCommit } from './orders.ts';
 import type { BranchRecord, BranchState } from './records.ts';
 import { dropBranch } from './records.ts';
 import { mark } from './steps.ts';
@@ -39,6 +29,8 @@ import type { Xid } from './xid.ts';
 
 /** Transactions that ended here without a record, remembered for as long as their messages may still be under way. */
 const refusedMax = 16_384;
+
+type Applied = boolean | LockstepError;
 
 export class Branches {
   readonly locks: Locks;
@@ -290,7 +282,7 @@ export class Branches {
     branch.phase = 'committing';
     const keep = remembered || branch.order.clientId !== '';
     // Plain writes take no locks: the conditions hold when the batch is written, not only when they were looked at.
-    const met = await this.#apply(branch, keep ? 'applied' : undefined, conditionalWritesOf(branch.order));
+    const met = await this.#apply(branch, keep ? 'applied' : undefined, true);
     if (!keep) branch.phase = 'gone';
     if (!(met instanceof LockstepError)) return { kind: 'ended', met };
     branch.phase = 'gone';
@@ -301,14 +293,10 @@ export class Branches {
   }
 
   /** Writes the batch, with `recordState` in its record; true when the level was met. */
-  async #apply(
-    branch: Branch,
-    recordState: BranchState | undefined,
-    writes?: readonly LocalWrite[],
-  ): Promise<boolean | LockstepError> {
+  async #apply(branch: Branch, recordState: BranchState | undefined, alone = false): Promise<Applied> {
     const { xid, order } = branch;
     const records = recordState === undefined ? [] : appliedRecords(branch, recordState);
-    const round = await applyBatch(this.#context, xid, order, records, writes);
+    const round = await applyBatch(this.#context, xid, order, records, alone);
     if (round instanceof LockstepError) {
       this.#step(branch, { kind: 'applyFailed' });
       return round;

@@ -4,8 +4,8 @@
  *
  * Skipped: looks at keys with a write whose outcome is unknown, or under way at the same time.
  */
-import type { RedisRecord } from '../redis-history.ts';
-import { describeRedis } from '../redis-history.ts';
+import type { RedisRecord } from '../history/redis.ts';
+import { describeRedis } from '../history/redis.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 

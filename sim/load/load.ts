@@ -7,7 +7,7 @@ import { byteStringOf } from '../../engine/base/ids.ts';
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
 import { routeToken, tokenOf } from '../../engine/ring/token.ts';
-import type { RedisRecord } from '../redis-history.ts';
+import type { RedisRecord } from '../history/redis.ts';
 import type { GarbageRecord, NodeRecord } from '../check/malformed-input.ts';
 import type { RingRecord } from '../check/ring-agreement.ts';
 import type { Plan, PlanScrape } from '../plan/plan.ts';

@@ -1,7 +1,7 @@
 /** The Redis clients of a run, and who reads back what they wrote. */
 import type { Io } from '../../engine/io/io.ts';
-import type { PlanRedisOperation } from '../plan/redis-operations.ts';
-import type { RedisRecord } from '../redis-history.ts';
+import type { PlanRedisOperation } from '../plan/plan.ts';
+import type { RedisRecord } from '../history/redis.ts';
 import type { ClientTarget } from './client.ts';
 import { RedisClient } from './redis-client.ts';
 import { readBackRedis } from './redis-reads.ts';

@@ -1,8 +1,8 @@
 /** After the calm: every counter, all accounts and every mortal value are read through every node until it answers. */
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
-import type { PlanRedisOperation } from '../plan/redis-operations.ts';
-import type { RedisKind } from '../redis-history.ts';
+import type { PlanRedisOperation } from '../plan/plan.ts';
+import type { RedisKind } from '../history/redis.ts';
 import type { ClientTarget } from './client.ts';
 import type { RedisClient } from './redis-client.ts';
 

@@ -13,7 +13,7 @@ import type { ParameterRange } from './fault-kind-row.ts';
 import { faultKinds } from './fault-kinds.ts';
 import type { Moment, Plan, PlanFault, PlanGarbage, PlanNode, PlanOperation, PlanScrape } from './plan.ts';
 import { garbageForms, garbageListeners, noStructures, planFormat } from './plan.ts';
-import { redisOperationsOf } from './redis-operations.ts';
+import { redisOperationsOf } from './redis-generation.ts';
 import { transactionsOf } from './transaction-generation.ts';
 import { integerIn, listOf, weighted } from './arbitraries.ts';
 

@@ -21,7 +21,7 @@ import {
   planFormat,
 } from './plan.ts';
 import { planLimits } from './plan-limits.ts';
-import { readRedisOperation } from './redis-operations.ts';
+import { readRedisOperation } from './redis-validation.ts';
 import { readStructures, readTransaction } from './transaction-validation.ts';
 
 /** Reads a plan file. Throws `PlanInvalid` naming the place, the cause and the limit. */

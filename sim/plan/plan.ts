@@ -6,8 +6,8 @@
  * Times are microseconds of virtual time from the beginning of the storm.
  */
 import type { InvariantId } from '../check/report.ts';
+import type { RedisKind } from '../history/redis.ts';
 import type { FaultKind } from './fault-kinds.ts';
-import type { PlanRedisOperation } from './redis-operations.ts';
 
 /** Version of this format; a plan of another one is refused. */
 export const planFormat = 1;
@@ -85,6 +85,21 @@ export interface PlanStructures {
 }
 
 export const noStructures: PlanStructures = { accounts: 0, lists: 0, twins: 0, triples: 0 };
+
+/** One operation of a Redis client; the clients `r0`, `r1`, … are others than those of `PlanOperation`. */
+export interface PlanRedisOperation {
+  /** Stable through shrinking: `q17`. */
+  readonly id: string;
+  readonly client: number;
+  readonly thinkUs: number;
+  readonly kind: RedisKind;
+  /** Number of the counter, the mortal value, or the account that pays. */
+  readonly key: number;
+  /** The account that is paid. */
+  readonly other: number;
+  /** What is paid, or the milliseconds that a mortal value lives. */
+  readonly amount: number;
+}
 
 /** When a fault strikes: at an instant, or just after the nth event of a name at a host. */
 export type Moment =

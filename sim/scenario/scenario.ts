@@ -5,7 +5,7 @@
 import type { InvariantId } from '../check/report.ts';
 import type { FaultKind } from '../plan/fault-kinds.ts';
 import type { NeedWord, PlanNode, PlanStructures, PlanTransaction } from '../plan/plan.ts';
-import type { RedisLoad } from '../plan/redis-operations.ts';
+import type { RedisKind } from '../history/redis.ts';
 
 /** A whole number drawn from `[least, most]`, both included. */
 export type Range = readonly [least: number, most: number];
@@ -55,6 +55,20 @@ export interface TransactionLoad {
   readonly forcedPercent: number;
   readonly namedPercent: number;
   readonly onePercent: number;
+}
+
+/** What a scenario wants of Redis clients. */
+export interface RedisLoad {
+  readonly clients: number;
+  readonly operations: Range;
+  readonly counters: number;
+  /** At least two. */
+  readonly accounts: number;
+  /** Keys of values that expire, and how long they live in milliseconds. */
+  readonly mortals: number;
+  readonly lifeMs: Range;
+  readonly thinkUs: Range;
+  readonly kinds: Weights<RedisKind>;
 }
 
 /** Faults of one kind that a seed may draw. */

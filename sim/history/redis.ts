@@ -2,7 +2,7 @@
  * What simulated Redis clients did and saw, as the checks read it. Plain data. Counters are `c<n>`, accounts `a<n>`, values
  * that expire `m<n>`.
  */
-import type { Outcome } from './history.ts';
+import type { Outcome } from '../history.ts';
 
 export const redisKinds = ['incr', 'read', 'transfer', 'snapshot', 'mortal', 'look'] as const;
 export type RedisKind = (typeof redisKinds)[number];

@@ -1,0 +1,29 @@
+/** What Redis clients do in a plan: arbitraries over the ranges of a scenario's load. */
+import fc from 'fast-check';
+
+import type { RedisKind } from '../history/redis.ts';
+import type { RedisLoad } from '../scenario/scenario.ts';
+import { integerIn, listOf, weighted } from './arbitraries.ts';
+import type { PlanRedisOperation } from './plan.ts';
+
+export function redisOperationsOf(load: RedisLoad): fc.Arbitrary<readonly PlanRedisOperation[]> {
+  const { clients, counters, accounts, mortals } = load;
+  const upTo = (count: number): fc.Arbitrary<number> => fc.integer({ min: 0, max: count - 1 });
+  const keyCounts: Readonly<Record<RedisKind, number>> = {
+    ...{ incr: counters, read: counters, mortal: mortals, look: mortals, snapshot: 1, transfer: accounts },
+  };
+  const operation = weighted(load.kinds).chain((kind) =>
+    fc
+      .record({
+        client: upTo(clients),
+        thinkUs: integerIn(load.thinkUs),
+        key: upTo(keyCounts[kind]),
+        step: fc.integer({ min: 1, max: accounts - 1 }),
+        amount: integerIn(kind === 'mortal' ? load.lifeMs : [1, 100]),
+      })
+      .map(({ step, ...drawn }) => ({ ...drawn, kind, other: (drawn.key + step) % accounts })),
+  );
+  return listOf(load.operations, operation).map((list) =>
+    list.map((drawn, index) => ({ id: `q${index}`, ...drawn })),
+  );
+}

@@ -1,0 +1,19 @@
+/** What Redis clients do in a plan file, checked. */
+import { redisKinds } from '../history/redis.ts';
+import type { Field } from './fields.ts';
+import { readChoice, readInteger, readObject, readText } from './fields.ts';
+import { planLimits } from './plan-limits.ts';
+import type { PlanRedisOperation } from './plan.ts';
+
+export function readRedisOperation(field: Field): PlanRedisOperation {
+  const fields = readObject(field, ['id', 'client', 'thinkUs', 'kind', 'key', 'other', 'amount']);
+  return {
+    id: readText(fields.id, 32),
+    client: readInteger(fields.client, 0, planLimits.clientsMax - 1),
+    thinkUs: readInteger(fields.thinkUs, 0, planLimits.durationUsMax),
+    kind: readChoice(fields.kind, redisKinds),
+    key: readInteger(fields.key, 0, planLimits.keysMax - 1),
+    other: readInteger(fields.other, 0, planLimits.keysMax - 1),
+    amount: readInteger(fields.amount, 0, 1_000_000_000),
+  };
+}
