@@ -9,6 +9,7 @@ import { unpackKey } from '../../engine/base/object-key.ts';
 import { replaceFile } from '../../engine/io/disk.ts';
 import { storeDefaults } from '../../engine/store/options.ts';
 import { Store } from '../../engine/store/store.ts';
+import { familiesOf } from '../../engine/stats/snapshot-families.ts';
 import { parseExposition } from '../check/exposition-text.ts';
 import type { PlanNode } from '../plan/plan.ts';
 import { Cluster } from '../world/cluster.ts';
@@ -98,6 +99,16 @@ export class TreeRoom {
       family,
     );
     return samples.reduce((sum, { value }) => sum + value, 0);
+  }
+
+  /** The same on the spot: what a serving node counts now. */
+  countNow(node: string, family: string): number {
+    const snapshot = present(this.cluster.statistics(node), `the statistics of ${node}`);
+    const found = present(
+      familiesOf(snapshot).find((one) => one.family.name === family),
+      family,
+    );
+    return found.samples.reduce((sum, { value }) => sum + value, 0);
   }
 
   /** Puts a file on the disk of a stopped node. */

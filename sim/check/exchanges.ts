@@ -115,8 +115,8 @@ export function checkRepairs(
 function compareRepairs(exchange: ExchangeRecord, tally: Tally): void {
   const { differing, differingAtEnd, touched, touchedWithin, reported, listed, endedUs, altered } = exchange;
   for (const { key, outcome } of reported) {
-    // Its repair writes it once a side; more were somebody else's.
-    if (outcome !== 'repaired' || (touchedWithin.get(key) ?? 0) > 2) continue;
+    // A repair writes it at least once; whatever was written more often may have been written by somebody else.
+    if (outcome !== 'repaired' || !differing.has(key) || touchedWithin.get(key) !== 1) continue;
     tally.compare(!differingAtEnd.has(key), endedUs, () => {
       return `${between(exchange)} repaired ${key}, which differs all the same`;
     });

@@ -1,4 +1,5 @@
 /** Every planted bug, by number. Each edit is tested against the built engine (catalogue.test.ts). */
+import { antiEntropyBugs } from './anti-entropy-bugs.ts';
 import { clusterBugs, harmlessEdits } from './cluster-bugs.ts';
 import type { PlantedBug } from './plant.ts';
 
@@ -56,6 +57,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     oracles: ['INV24'],
     seedsMax: 50,
   },
+  ...antiEntropyBugs,
   ...clusterBugs,
   ...harmlessEdits,
 ];

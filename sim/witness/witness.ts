@@ -62,7 +62,7 @@ export class Witness {
   /** Members come and go. */
   readonly #moving: boolean;
   #missed = 0;
-  /** A life has ended. */
+  /** A life has ended, or is about to. */
   #ended = false;
 
   constructor(
@@ -85,6 +85,8 @@ export class Witness {
         this.#bookOf(host, cluster.host(host).lives).wasm.called(String(role), String(failure ?? 'ok'));
       });
     }
+    // Peers are told before the life is over.
+    world.trace.on('node.stopping', () => (this.#ended = true));
     cluster.onLifeEnding((name, how) => {
       this.look(name, how);
       this.#ended = true;

@@ -1,0 +1,84 @@
+/** Anti-entropy's checks, each with what must break it. */
+import { describe, expect, test } from 'vitest';
+
+import type { ExchangeRecord } from './exchanges.ts';
+import { checkExchanges, checkRepairs, checkStaleSnapshots } from './exchanges.ts';
+
+const exchange: ExchangeRecord = {
+  node: 'n1',
+  peer: 'n2',
+  beganUs: 1,
+  endedUs: 2,
+  end: 'finished',
+  listed: 0,
+  reported: [],
+  differing: new Set(),
+  differingAtEnd: new Set(),
+  touched: new Map(),
+  touchedWithin: new Map(),
+  sinceSnapshot: new Set(),
+  skipped: '',
+  altered: false,
+};
+const repairedK = { key: 'k', outcome: 'repaired' };
+const differs = new Set(['k']);
+
+describe('INV11', () => {
+  const ok = (record: Partial<ExchangeRecord>): boolean =>
+    checkExchanges([{ ...exchange, ...record }], []).ok;
+
+  test('holds when what is reported is what differs', () => {
+    expect(ok({ reported: [repairedK], differing: differs })).toBe(true);
+    expect(ok({ reported: [repairedK], touched: new Map([['k', 1]]) })).toBe(true);
+    expect(ok({ differing: differs, touched: new Map([['k', 1]]) })).toBe(true);
+    expect(ok({ differing: differs, end: 'aborted' })).toBe(true);
+  });
+
+  test('breaks for a key that was the same, and for one that was passed over', () => {
+    expect(ok({ reported: [repairedK] })).toBe(false);
+    expect(ok({ differing: differs })).toBe(false);
+  });
+
+  test('breaks for a leaf that is not what the store makes of it', () => {
+    const leaf = { node: 'n1', atUs: 3, segment: 7, saved: '1 keys 4/5', derived: '1 keys 4/5' };
+    expect(checkExchanges([], [leaf])).toMatchObject({ ok: true, checked: 1 });
+    expect(checkExchanges([], [{ ...leaf, derived: '1 keys 4/6' }]).ok).toBe(false);
+  });
+
+  test('skips what cannot be judged', () => {
+    const record = { ...exchange, differing: differs, skipped: 'the ring changes' };
+    expect(checkExchanges([record], [])).toMatchObject({ ok: true, checked: 0, skipped: 1 });
+  });
+});
+
+describe('INV12', () => {
+  const ok = (record: Partial<ExchangeRecord>): boolean => checkRepairs([{ ...exchange, ...record }], []).ok;
+
+  test('breaks for a record that is no successor', () => {
+    const succession = { node: 'n1', atUs: 1, key: 'k', fault: '' };
+    expect(checkRepairs([], [succession]).ok).toBe(true);
+    expect(checkRepairs([], [{ ...succession, fault: 'n1.a:4 was deleted and is back' }]).ok).toBe(false);
+  });
+
+  test('breaks for a repair that repaired nothing, unless others wrote the key', () => {
+    const repair = { reported: [repairedK], differing: differs, touchedWithin: new Map([['k', 1]]) };
+    expect(ok(repair)).toBe(true);
+    expect(ok({ ...repair, differingAtEnd: differs })).toBe(false);
+    expect(ok({ ...repair, differingAtEnd: differs, touchedWithin: new Map([['k', 2]]) })).toBe(true);
+  });
+
+  test('breaks for lists among equals, unless a leaf was altered', () => {
+    expect(ok({ listed: 3 })).toBe(false);
+    expect(ok({ listed: 3, altered: true })).toBe(true);
+    expect(ok({ listed: 3, touched: new Map([['k', 1]]) })).toBe(true);
+  });
+});
+
+describe('INV14', () => {
+  test('breaks for a key that changed after the snapshot, differs, and is called equal', () => {
+    const stale = { ...exchange, sinceSnapshot: new Set(['k', 'l']) };
+    expect(checkStaleSnapshots([stale])).toMatchObject({ ok: true, checked: 2 });
+    expect(checkStaleSnapshots([{ ...stale, differing: differs }]).ok).toBe(false);
+    expect(checkStaleSnapshots([{ ...stale, differing: differs, reported: [repairedK] }]).ok).toBe(true);
+  });
+});
