@@ -5,7 +5,8 @@
 import { BytesError } from '../base/bytes.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
-import type { ObjectKey } from '../base/object-key.ts';
+import type { ObjectKey, PackedKey } from '../base/object-key.ts';
+import { unpackKey } from '../base/object-key.ts';
 import { Deferred } from '../base/deferred.ts';
 import { encodeContent } from '../object/content.ts';
 import { encodeContext } from '../object/object.ts';
@@ -55,6 +56,17 @@ export class ClusterDispatcher implements Dispatcher {
   locate(key: ObjectKey): { readonly token: Token; readonly nodes: readonly NodeId[] } {
     const token = this.#parts.router.tokenOf(key);
     return { token, nodes: this.#parts.ring.placement(token).map(({ node }) => node) };
+  }
+
+  /**
+   * Throws `Overloaded` when a peer that forwards a write sees the key elsewhere: one of the two has not heard yet how
+   * its bucket routes now.
+   */
+  checkRoute(packed: PackedKey, token: Token): void {
+    const key = unpackKey(packed);
+    if (key === undefined || this.#parts.router.tokenOf(key) === token) return;
+    const detail = 'nodes do not agree yet about chash_keyfun of the bucket; try again later';
+    throw new LockstepError('Overloaded', detail);
   }
 
   async get(request: GetRequest): Promise<GetResult> {

@@ -103,6 +103,7 @@ export class PeerService {
     try {
       const [level, need] = parseLevel(request.level, this.#settings.writeLevel);
       const timeoutUs = this.#settings.timeoutMs * 1000;
+      this.#dispatcher.checkRoute(request.key, request.token);
       const object = await this.#dispatcher.coordinate(localWrite(request), level, need, timeoutUs);
       reply({ kind: 'coordinated', object: encodeObject(object) });
     } catch (error) {

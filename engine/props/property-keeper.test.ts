@@ -25,6 +25,8 @@ class Trio {
   readonly held = new Set<string>();
   readonly cut = new Set<NodeId>();
   failedTasks = 0;
+  /** Called when a node has made something durable. */
+  onSave: (node: NodeId) => void = () => undefined;
 
   constructor() {
     for (const name of this.names) this.boot(name);
@@ -40,7 +42,12 @@ class Trio {
     const keeper = new PropertyKeeper(
       { clock: this.clock, log: new TestLog(), spawn },
       buckets,
-      { save: async (table) => void this.files.set(name, table) },
+      {
+        save: async (table) => {
+          this.files.set(name, table);
+          this.onSave(name);
+        },
+      },
       {
         self: name,
         peers: () => this.names.filter((other) => other !== name),
@@ -182,6 +189,19 @@ test('where keys live changes only while every node says that it holds none', as
   trio.held.add(`n2 ${name}`);
   expect(await trio.reset(1, 'b')).toContain('Conflict');
   expect(trio.at(2, 'b').chashKeyfun).toBe('BUCKETONLY');
+});
+
+test('a write that slips in while the routing changes takes the change back', async () => {
+  const trio = new Trio();
+  const name = `${String.fromCharCode('default'.length)}default\0\x01b`;
+  trio.onSave = (node) => {
+    if (node === 'n3') trio.held.add(`n3 ${name}`);
+  };
+  expect(await trio.set(0, 'b', { chash_keyfun: 'BUCKETONLY' })).toContain(
+    'Conflict: chash_keyfun of the bucket b',
+  );
+  await trio.gossip();
+  for (const index of [0, 1, 2]) expect(trio.at(index, 'b').chashKeyfun).toBe('STD');
 });
 
 test('a type is made once, its buckets have its properties, and its routing stands', async () => {

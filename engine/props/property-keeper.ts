@@ -83,19 +83,20 @@ export class PropertyKeeper {
       const set = wholeGroups(before, given);
       await this.#checkRouting(type, bucket, before, withProperties(before, set));
       await this.#publish({ name: recordName(type, bucket), record: settingOf(set, this.#stamp()) });
+      await this.#confirmRouting(type, bucket, before);
     });
   }
 
   /** The bucket has the properties of its type again. Rejects as `set`. */
   reset(type: ByteString, bucket: ByteString): Promise<void> {
     return this.#inTurn(async () => {
+      const before = this.#buckets.of(type, bucket);
       const after = this.#buckets.ofType(type);
-      if (after !== undefined) {
-        await this.#checkRouting(type, bucket, this.#buckets.of(type, bucket), after);
-      }
+      if (after !== undefined) await this.#checkRouting(type, bucket, before, after);
       const name = recordName(type, bucket);
       if (this.#buckets.table.records.has(name))
         await this.#publish({ name, record: resetAt(this.#stamp()) });
+      await this.#confirmRouting(type, bucket, before);
     });
   }
 
@@ -241,6 +242,22 @@ export class PropertyKeeper {
       }
       if (answer.held) throw held(peer);
     });
+  }
+
+  /**
+   * A write that was under way while the routing changed may have gone where keys lived before: then the change is taken
+   * back, before anybody is told that it was made. Rejects with `Conflict` or `NoTargets`.
+   */
+  async #confirmRouting(type: ByteString, bucket: ByteString, before: BucketProperties): Promise<void> {
+    const now = this.#buckets.of(type, bucket);
+    if (!routesOtherwise(before, now)) return;
+    try {
+      await this.#checkRouting(type, bucket, before, now);
+    } catch (error) {
+      const set = wholeGroups(before, new Map([['chash_keyfun', before.chashKeyfun]]));
+      await this.#publish({ name: recordName(type, bucket), record: settingOf(set, this.#stamp()) });
+      throw error;
+    }
   }
 
   /** Merges what was heard; resolves when it is durable, and then it holds. Rejects with `StorageFailed`. */
