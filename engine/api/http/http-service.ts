@@ -5,6 +5,7 @@
 import { asLockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { textOf } from '../../base/ids.ts';
+import { version } from '../../base/version.ts';
 import { defaultType } from '../../base/object-key.ts';
 import type { Dispatcher } from '../../dispatch/requests.ts';
 import type { HttpMethod, HttpRequest, HttpResponse, HttpRoute, HttpService } from '../../io/http.ts';
@@ -16,6 +17,7 @@ import type { HttpOptions, HttpParts } from './http-parts.ts';
 import { createObject, deleteObject, getObject, putObject } from './object-handlers.ts';
 import { listingRoutes } from './listing-routes.ts';
 import type { PathForm, Place } from './place.ts';
+import { openApiRoute } from './openapi.ts';
 import { keyOf, placeOf } from './place.ts';
 import { resourceList } from './resource-list.ts';
 
@@ -52,6 +54,7 @@ export function httpService(
     ping,
   ];
   routes.push(resourceList(routes));
+  routes.push(openApiRoute([...routes], version));
   return {
     routes,
     observer,
