@@ -27,6 +27,10 @@ interface AaeFlags extends CommonFlags {
   readonly divergent: number;
 }
 
+interface ClientsFlags extends CommonFlags {
+  readonly objects: number;
+}
+
 const program = new Command('bench').description('Measures Lockstep; medians of rounds.');
 
 benchmark('sim', 'the simulator: events and operations per second on one core', 5).action(
@@ -70,6 +74,12 @@ benchmark(
 benchmark('wasm', 'calls into Wasm modules, what metering costs, and preparing a module', 5).action(
   async ({ rounds, json = false }: CommonFlags) => (await import('./wasm.ts')).run({ rounds, json }),
 );
+
+benchmark('clients', 'what clients wait for: MapReduce jobs over a three-node cluster', 3)
+  .option('--objects <n>', 'objects that jobs run over', positive, 100_000)
+  .action(async ({ json = false, ...flags }: ClientsFlags) =>
+    (await import('./clients.ts')).run({ ...flags, json }),
+  );
 
 await program.parseAsync();
 

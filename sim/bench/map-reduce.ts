@@ -1,0 +1,166 @@
+/**
+ * MapReduce over a cluster of three real processes: objects that each hold a JSON list of words, and jobs that count
+ * words, find the distinct ones, and only read. A job's time is from its request to the last byte of its answer.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { request } from 'node:http';
+import { cpus, loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { decodeReply, encodeRequest } from '../../engine/api/pbc/client-codec.ts';
+import type { ClientsBenchOptions, Section } from './clients.ts';
+import type { Conversation } from './closed-loop.ts';
+import { closedLoop } from './closed-loop.ts';
+import { figure, median, table } from './figures.ts';
+import { LocalCluster } from './local-cluster.ts';
+
+const basePort = 29_098;
+const connections = 64;
+const fillSecondsMax = 300;
+const wordsPerObject = 10;
+const vocabulary = 1000;
+const bucket = Buffer.from('texts');
+
+const words = { map: { name: 'map_object_value_list' } };
+const jobs: readonly {
+  readonly name: string;
+  readonly query: unknown;
+  readonly sound: (answer: unknown, objects: number) => boolean;
+}[] = [
+  {
+    name: 'word count',
+    query: [words, { reduce: { name: 'reduce_count_inputs' } }],
+    sound: (answer, objects) => JSON.stringify(answer) === `[${objects * wordsPerObject}]`,
+  },
+  {
+    name: 'distinct words',
+    query: [words, { reduce: { name: 'reduce_set_union' } }],
+    sound: (answer) => Array.isArray(answer) && answer.length === vocabulary,
+  },
+  {
+    name: 'objects read, none sent',
+    query: [{ map: { name: 'Riak.mapByFields', arg: { none: 1 } } }],
+    sound: (answer) => JSON.stringify(answer) === '[]',
+  },
+  {
+    name: 'keys counted',
+    query: [{ reduce: { name: 'reduce_count_inputs' } }],
+    sound: (answer, objects) => JSON.stringify(answer) === `[${objects}]`,
+  },
+];
+
+export async function mapReduceSection({ rounds, objects }: ClientsBenchOptions): Promise<Section> {
+  const directory = mkdtempSync(join(tmpdir(), 'lockstep-bench-'));
+  const cluster = await LocalCluster.start(directory, basePort);
+  try {
+    await fill(cluster, objects);
+    const seconds = new Map<string, number[]>();
+    // The first round warms up and is not counted; each round asks another node.
+    for (let round = 0; round <= rounds; round++) {
+      for (const { name, query, sound } of jobs) {
+        const took = await timed(
+          cluster.httpPort(round % 3),
+          { inputs: 'texts', query, timeout: 600_000 },
+          (answer) => sound(answer, objects),
+        );
+        if (round > 0) seconds.set(name, [...(seconds.get(name) ?? []), took]);
+      }
+    }
+    return sectionOf(seconds, objects, rounds);
+  } finally {
+    await cluster.stop();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+function sectionOf(
+  seconds: ReadonlyMap<string, readonly number[]>,
+  objects: number,
+  rounds: number,
+): Section {
+  const results = [...seconds].map(([name, all]) => ({
+    name,
+    seconds: median(all),
+    secondsMax: Math.max(...all),
+    objectsPerSecond: objects / median(all),
+  }));
+  const rows = results.map((one) => [
+    one.name,
+    figure(one.seconds),
+    figure(one.secondsMax),
+    figure(one.objectsPerSecond),
+  ]);
+  const load = loadavg()[0] ?? 0;
+  const text = [
+    `MapReduce over ${figure(objects)} objects of ${wordsPerObject} words on 3 nodes, ${cpus().length} cores, load ${load.toFixed(1)}; median of ${rounds} rounds`,
+    table([['job', 'seconds', 'longest', 'objects/s'], ...rows]),
+  ].join('\n');
+  return { name: 'mapreduce', text, results };
+}
+
+/** Puts all objects; the same key of every run holds the same words. */
+async function fill(cluster: LocalCluster, objects: number): Promise<void> {
+  const endpoints = [0, 1, 2].map((node) => ({ host: '127.0.0.1', port: cluster.pbPort(node) }));
+  const { operations, errors } = await closedLoop(endpoints, connections, fillSecondsMax, (index) =>
+    putting(index, objects),
+  );
+  const kinds = [...errors].map(([what, count]) => `${count} times ${what}`).join('; ');
+  if (operations < objects) throw new Error(`${operations} of ${objects} objects were put; ${kinds}`);
+}
+
+function putting(connection: number, objects: number): Conversation {
+  let next = connection - connections;
+  return {
+    request: () => {
+      next += connections;
+      return next < objects ? putOf(next) : undefined;
+    },
+    answerBytes: (received) => {
+      if (received.length < 5) return 0;
+      const length = 4 + received.readUInt32BE(0);
+      if (received.length < length) return 0;
+      const reply = decodeReply({ code: received[4] ?? 0, body: received.subarray(5, length) });
+      if (reply.kind !== 'stored') throw new Error(reply.kind === 'failed' ? reply.text : reply.kind);
+      return length;
+    },
+  };
+}
+
+function putOf(index: number): Buffer {
+  const list = Array.from(
+    { length: wordsPerObject },
+    (_, place) => `word${(index * 7 + place * 131) % vocabulary}`,
+  );
+  const content = { value: Buffer.from(JSON.stringify(list)), content_type: Buffer.from('application/json') };
+  return encodeRequest({ kind: 'put', message: { bucket, key: Buffer.from(`text${index}`), content } });
+}
+
+/** Seconds of one job. Rejects when its answer is none that is right. */
+function timed(port: number, job: unknown, sound: (answer: unknown) => boolean): Promise<number> {
+  const started = process.hrtime.bigint();
+  return new Promise((resolve, reject) => {
+    const headers = { 'Content-Type': 'application/json' };
+    const asked = request({
+      host: '127.0.0.1',
+      port,
+      method: 'POST',
+      path: '/mapred',
+      headers,
+      agent: false,
+    });
+    asked.on('error', reject);
+    asked.on('response', (answer) => {
+      const chunks: Buffer[] = [];
+      answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+      answer.on('error', reject);
+      answer.on('end', () => {
+        const took = Number(process.hrtime.bigint() - started) / 1e9;
+        const text = Buffer.concat(chunks).toString();
+        const right = answer.statusCode === 200 && sound(JSON.parse(text));
+        if (right) resolve(took);
+        else reject(new Error(`the job answered ${answer.statusCode}: ${text.slice(0, 200)}`));
+      });
+    });
+    asked.end(JSON.stringify(job));
+  });
+}
