@@ -36,9 +36,9 @@ class MapStore implements ListingStore {
   reads = 0;
   nowMs = 0;
 
-  add(key: ObjectKey, token: Token, deleted = false): void {
+  add(key: ObjectKey, token: Token, deleted = false, counter = 1): void {
     const content = deleted ? tombstone : plainContent(Buffer.from('v'), 'text/plain');
-    const dot = { actor: byteStringOf('a') as Actor, counter: 1 };
+    const dot = { actor: byteStringOf('a') as Actor, counter };
     const object = applyWrite(undefined, emptyVector, content, dot, 0);
     this.objects.set(key.packed, { token, bytes: encodeObject(object) });
   }
@@ -126,11 +126,12 @@ describe('a listing of one node', () => {
           const span = (to - from) >>> 0 || 2 ** 32;
           const far = (at: number): number => (at - from) >>> 0 || 2 ** 32;
           const newest = new Map(entries.map((one) => [`${one.bucket}/${one.key}`, one]));
+          // Deleted keys come with a mark: other replicas may not know.
           const expected = [...newest.values()]
-            .filter((one) => one.bucket === 'a' && far(one.token) <= span && !(live && one.deleted))
+            .filter((one) => one.bucket === 'a' && far(one.token) <= span)
             .sort((one, two) => far(one.token) - far(two.token) || (one.key < two.key ? -1 : 1));
-          expect(names.map(({ name, token: at }) => [name, at])).toEqual(
-            expected.map((one) => [one.key, one.token]),
+          expect(names.map(({ name, token: at, known }) => [name, at, known?.deleted])).toEqual(
+            expected.map((one) => [one.key, one.token, live ? one.deleted : undefined]),
           );
         },
       ),
@@ -308,6 +309,22 @@ describe('a listing of the cluster', () => {
     expect(await keysOf(coverage('n1'))).not.toContain('mortal');
   });
 
+  test('knows what a majority has, although one replica has missed it', async () => {
+    const { stores, coverage, ring } = cluster(names);
+    const keys = fill(stores, ring, 200);
+    const gone = new Set(keys.filter((_, index) => index % 5 === 0));
+    for (const [index, name] of keys.entries()) {
+      const key = objectKey(defaultType, bucketA, byteStringOf(name));
+      const at = routeToken('STD', key.bucket, key.key);
+      const replicas = ring.placement(at).map(({ node }) => present(stores.get(node), 'a store'));
+      const lagging = present(replicas[index % 3], 'a replica');
+      if (gone.has(name)) for (const store of replicas) if (store !== lagging) store.add(key, at, true, 2);
+      if (!gone.has(name)) lagging.objects.delete(key.packed);
+    }
+    const expected = keys.filter((name) => !gone.has(name)).sort();
+    for (const node of ['n1', 'n3', 'n5']) expect((await keysOf(coverage(node))).sort()).toEqual(expected);
+  });
+
   test('names the buckets once', async () => {
     const { stores, coverage, ring } = cluster(names);
     fill(stores, ring, 50);
@@ -353,7 +370,17 @@ describe('the words of a listing', () => {
     })
     .map(({ at, ...rest }) => ({ ...rest, ...at }));
   const answer: fc.Arbitrary<ListingAnswer> = fc.record({
-    names: fc.array(fc.record({ name: text, token: token.map((at) => at as Token) }), { maxLength: 5 }),
+    names: fc.oneof(
+      fc.array(fc.record({ name: text, token: token.map((at) => at as Token) }), { maxLength: 5 }),
+      fc.array(
+        fc.record({
+          name: text,
+          token: token.map((at) => at as Token),
+          known: fc.record({ counter: fc.maxSafeNat(), deleted: fc.boolean() }),
+        }),
+        { maxLength: 5 },
+      ),
+    ),
     next: fc.option(cursor, { nil: undefined }),
   });
 

@@ -1,8 +1,9 @@
 /**
- * What the whole cluster holds, by name: the keys of a bucket, the buckets of a type. Every arc of the ring is asked of
- * one replica that is there (this node first, then the replicas in their order of preference); when it fails, the next
- * replica goes on where it stopped. So a listing is read like a get at level ONE: of a key that was written or deleted
- * a moment ago, one replica may not know yet; every other key is listed once, in the order of (token, packed key).
+ * What the whole cluster holds, by name: the keys of a bucket, the buckets of a type. Every arc of the ring is asked of a
+ * majority of its replicas in this datacenter (this node first, then in their order of preference), so that a key is
+ * listed whose put a majority acknowledged, and none whose deletion it did; of replicas that are away fewer will do, down
+ * to one. A replica that fails is replaced by the next, which goes on where the page begins. Each key is listed once, in
+ * the order of (token, packed key). (A bucket whose last keys were just deleted may still be named.)
  *
  * Pages come at the reader's pace, a bounded number ahead of it. Ending the iteration ends the listing. The ring may
  * change while a listing runs: each page is asked of the owners of that moment.
@@ -10,7 +11,7 @@
 import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError, asLockstepError } from '../base/errors.ts';
-import type { ByteString, NodeId, Token } from '../base/ids.ts';
+import type { ByteString, Token } from '../base/ids.ts';
 import type { Asking, DispatchParts } from '../dispatch/parts.ts';
 import { askPeer, replyError, roundError } from '../dispatch/parts.ts';
 import { sleep } from '../io/clock.ts';
@@ -26,11 +27,10 @@ import {
   encodeListingRequest,
 } from './listing-words.ts';
 import type { LocalListing } from './local-listing.ts';
+import { mergeAnswers } from './merge-answers.ts';
 
-/** Names that one node answered. */
+/** Some of the names. */
 export interface ListedPage {
-  readonly node: NodeId;
-  /** None when a page found nothing of what is listed. */
   readonly names: readonly ListedName[];
 }
 
@@ -126,30 +126,53 @@ export class Coverage {
       const bound = this.#parts.ring.boundAfter(at.from);
       const end: Token = distance(at.from, bound) < distance(at.from, to) ? bound : to;
       const request: ListingRequest = { ...listing, ...at, to: end };
-      const page: Answered = await this.#ask(request, deadlineUs);
-      if (page.answer.names.length > 0) yield { node: page.node, names: page.answer.names };
-      at = page.answer.next ?? (end === to ? undefined : { from: end, skip: undefined });
+      const answer: ListingAnswer = await this.#ask(request, deadlineUs);
+      if (answer.names.length > 0) yield { names: answer.names };
+      at = answer.next ?? (end === to ? undefined : { from: end, skip: undefined });
     }
   }
 
-  /** A page from the first replica that answers. */
-  async #ask(request: ListingRequest, deadlineUs: number): Promise<Answered> {
-    const { clock } = this.#parts;
+  /** A page as enough replicas know it. */
+  async #ask(request: ListingRequest, deadlineUs: number): Promise<ListingAnswer> {
+    const { clock, ring, self } = this.#parts;
+    const wanted = Math.floor(ring.rackCount(self.datacenter) / 2) + 1;
     const failures: LockstepError[] = [];
+    let answers: readonly ListingAnswer[] = [];
     for (let round = 0; round < roundsMax; round++) {
       if (round > 0) await sleep(clock, roundRestUs);
-      for (const member of this.#replicas(request.to)) {
-        const leftUs = deadlineUs - clock.nowUs();
+      const there = this.#replicas(request.to);
+      answers = await this.#askSome(there, Math.min(wanted, there.length), request, deadlineUs, failures);
+      if (answers.length > 0 && answers.length >= Math.min(wanted, there.length)) break;
+    }
+    if (answers.length > 0) return mergeAnswers(request, answers);
+    const what = `no replica of the tokens up to ${request.to} lists its keys`;
+    throw failures.length === 0 ? new LockstepError('NoTargets', what) : roundError(failures, what);
+  }
+
+  /** The answers of `wanted` of the members, side by side; another one is asked in the place of each that fails. */
+  async #askSome(
+    members: readonly Member[],
+    wanted: number,
+    request: ListingRequest,
+    deadlineUs: number,
+    failures: LockstepError[],
+  ): Promise<readonly ListingAnswer[]> {
+    const answers: ListingAnswer[] = [];
+    const left = [...members];
+    const askNext = async (): Promise<void> => {
+      for (let member = left.shift(); member !== undefined; member = left.shift()) {
+        const leftUs = deadlineUs - this.#parts.clock.nowUs();
         if (leftUs <= 0) throw new LockstepError('Timeout', 'the deadline passed while names were listed');
         try {
-          return { node: member.node, answer: await this.#askOne(member, request, leftUs) };
+          answers.push(await this.#askOne(member, request, leftUs));
+          return;
         } catch (error) {
           failures.push(mustBeOurs(error));
         }
       }
-    }
-    const what = `no replica of the tokens up to ${request.to} lists its keys`;
-    throw failures.length === 0 ? new LockstepError('NoTargets', what) : roundError(failures, what);
+    };
+    await Promise.all(Array.from({ length: wanted }, askNext));
+    return answers;
   }
 
   /** Who can be asked now: this node, then its datacenter, then the others. */
@@ -185,11 +208,6 @@ export class Coverage {
     }
     return this.#local.page(request);
   }
-}
-
-interface Answered {
-  readonly node: NodeId;
-  readonly answer: ListingAnswer;
 }
 
 function settle<T>(deferred: Deferred<T>, value: () => T): void {

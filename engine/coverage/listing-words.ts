@@ -24,7 +24,8 @@ export interface Listing {
   readonly bucket: ByteString | undefined;
   /**
    * Leaves out what has been deleted, which costs a read of each object; false lists deleted keys until they are reaped
-   * (for whoever reads the objects anyway).
+   * (for whoever reads the objects anyway). Of keys, an answer then holds the deleted ones too, marked: another replica
+   * may not know of the deletion.
    */
   readonly live: boolean;
 }
@@ -37,6 +38,14 @@ export interface ListingRequest extends Listing, ListingCursor {
 export interface ListedName {
   readonly name: ByteString;
   readonly token: Token;
+  /** Of a key in a listing of living ones: what this replica knows of it. */
+  readonly known?: Known;
+}
+
+export interface Known {
+  /** Counter of the newest write; of two replicas' knowledge the higher one stands. */
+  readonly counter: number;
+  readonly deleted: boolean;
 }
 
 export interface ListingAnswer {
@@ -74,7 +83,12 @@ export function decodeListingRequest(words: Uint8Array): ListingRequest {
 export function encodeListingAnswer({ names, next }: ListingAnswer): Buffer {
   const writer = new ByteWriter(names.reduce((sum, { name }) => sum + name.length + 8, 64));
   writer.varint(names.length);
-  for (const { name, token } of names) writer.u32(token).string(name);
+  const told = names.length > 0 && names[0]?.known !== undefined;
+  writer.u8(told ? 1 : 0);
+  for (const { name, token, known } of names) {
+    writer.u32(token).string(name);
+    if (told) writer.u64(known?.counter ?? 0).u8(known?.deleted === true ? 1 : 0);
+  }
   writer.u8(next === undefined ? 0 : 1);
   if (next !== undefined) writeOptional(writer.u32(next.from), next.skip);
   return writer.finish();
@@ -85,9 +99,13 @@ export function decodeListingAnswer(words: Uint8Array): ListingAnswer {
   return whole('a listing', words, (reader) => {
     const count = reader.varint();
     if (count > reader.left / nameBytesMin) throw new BytesError(`a listing of ${count} names`);
-    const names = Array.from({ length: count }, () => {
+    const told = reader.u8() === 1;
+    const names = Array.from({ length: count }, (): ListedName => {
       const token = reader.u32() as Token;
-      return { token, name: reader.string() };
+      const name = reader.string();
+      return told
+        ? { token, name, known: { counter: reader.u64(), deleted: reader.u8() === 1 } }
+        : { token, name };
     });
     if (reader.u8() === 0) return { names, next: undefined };
     const from = reader.u32() as Token;

@@ -12,8 +12,9 @@ import type { LocalStore } from '../dispatch/slots.ts';
 import type { LocalRead } from '../dispatch/local-read.ts';
 import { readLocally } from '../dispatch/local-read.ts';
 import { isExpired } from '../object/expiry.ts';
+import { highestCounter } from '../object/dots.ts';
 import { decodeObject, liveSiblings } from '../object/object.ts';
-import type { Listing, ListedName, ListingAnswer, ListingRequest } from './listing-words.ts';
+import type { Known, Listing, ListedName, ListingAnswer, ListingRequest } from './listing-words.ts';
 
 /** The store and its driver as listings need them. */
 export interface ListingStore extends Pick<LocalStore, 'tryRead'> {
@@ -77,17 +78,20 @@ export class LocalListing {
   }
 
   /** Takes entries into the page; the last one taken when the page is full. */
-  async #take(entries: readonly Entry[], { live }: Listing, page: Page): Promise<Entry | undefined> {
+  async #take(entries: readonly Entry[], listing: Listing, page: Page): Promise<Entry | undefined> {
+    const { live } = listing;
+    const distinct = listing.bucket === undefined;
     for (let at = 0; at < entries.length;) {
       const group: Entry[] = [];
       while (group.length < readsMax && at < entries.length) {
         const entry = entries[at++];
         if (entry !== undefined && page.wants(entry.name)) group.push(entry);
       }
-      const living = live ? await this.#living(group) : undefined;
+      const known = live ? await this.#known(group) : undefined;
       for (const [index, entry] of group.entries()) {
-        if (living !== undefined && living[index] !== true) continue;
-        page.add(entry);
+        const one = known?.[index];
+        if (live && (one === undefined || (one.deleted && distinct))) continue;
+        page.add(entry, distinct ? undefined : one);
         if (page.full) return entry;
       }
     }
@@ -134,17 +138,17 @@ export class LocalListing {
     return entries.sort((left, right) => left.distance - right.distance || (left.key < right.key ? -1 : 1));
   }
 
-  async #living(entries: readonly Entry[]): Promise<readonly boolean[]> {
-    const living: boolean[] = [];
+  async #known(entries: readonly Entry[]): Promise<readonly (Known | undefined)[]> {
+    const known: (Known | undefined)[] = [];
     const nowMs = this.#store.wallMs();
     const waiting: Promise<void>[] = [];
     for (const [index, { key }] of entries.entries()) {
       const read = readLocally(this.#store, key);
-      if (!(read instanceof Promise)) living[index] = isLiving(read, nowMs);
-      else waiting.push(read.then((late) => void (living[index] = isLiving(late, nowMs))));
+      if (!(read instanceof Promise)) known[index] = knownOf(read, nowMs);
+      else waiting.push(read.then((late) => void (known[index] = knownOf(late, nowMs))));
     }
     if (waiting.length > 0) await Promise.all(waiting);
-    return living;
+    return known;
   }
 }
 
@@ -174,10 +178,10 @@ class Page {
     return this.#seen?.has(name) !== true;
   }
 
-  add({ name, token }: Entry): void {
+  add({ name, token }: Entry, known: Known | undefined): void {
     if (!this.wants(name)) return;
     this.#seen?.add(name);
-    this.names.push({ name, token });
+    this.names.push(known === undefined ? { name, token } : { name, token, known });
     this.#bytes += name.length + 8;
   }
 }
@@ -195,19 +199,25 @@ function naming({ type, bucket }: Listing): (key: PackedKey) => ByteString | und
       : undefined;
 }
 
-/** Throws what kept the object from being read; one that is damaged here is there all the same: others hold it. */
-function isLiving({ error, bytes }: LocalRead, nowMs: number): boolean {
-  if (error?.code === 'Corrupted') return true;
+/**
+ * Undefined: not here any more. Throws what kept the object from being read; one that is damaged here is there all the
+ * same, and others know more of it.
+ */
+function knownOf({ error, bytes }: LocalRead, nowMs: number): Known | undefined {
+  if (error?.code === 'Corrupted') return damaged;
   if (error !== undefined) throw error;
-  if (bytes === undefined) return false;
+  if (bytes === undefined) return undefined;
   try {
     const object = decodeObject(bytes);
-    return liveSiblings(object).length > 0 && !isExpired(object, nowMs);
-  } catch (error) {
-    if (!(error instanceof BytesError)) throw error;
-    return true;
+    const deleted = liveSiblings(object).length === 0 || isExpired(object, nowMs);
+    return { counter: highestCounter(object.context), deleted };
+  } catch (caught) {
+    if (!(caught instanceof BytesError)) throw caught;
+    return damaged;
   }
 }
+
+const damaged: Known = { counter: 0, deleted: false };
 
 function cursorBehind({ token, key }: Entry): { from: Token; skip: ByteString } {
   return { from: ((token - 1) >>> 0) as Token, skip: key };

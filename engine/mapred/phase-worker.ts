@@ -12,6 +12,7 @@ import type { LocalStore } from '../dispatch/slots.ts';
 import type { Clock } from '../io/clock.ts';
 import { sleep } from '../io/clock.ts';
 import { emptyVector } from '../object/dots.ts';
+import { isExpired } from '../object/expiry.ts';
 import { decodeObject, liveSiblings } from '../object/object.ts';
 import type { PhaseModule, PhaseModules } from '../wasm/phase-modules.ts';
 import { builtinMaps } from './builtin-maps.ts';
@@ -73,7 +74,7 @@ export class PhaseWorker {
       const group = items.slice(at, at + readsMax);
       const reads = await readAll(store, group);
       for (const [index, item] of group.entries()) {
-        await this.#one(item, reads[index], apply, done);
+        await this.#one(item, reads[index], this.#clock.wallMs(), apply, done);
         if (done.isFull()) break;
         const nowUs = this.#clock.nowUs();
         if (nowUs - fromUs > leftUs) throw new LockstepError('Timeout', 'the time of the job is over');
@@ -86,9 +87,15 @@ export class PhaseWorker {
     return done.close(reduce);
   }
 
-  async #one(item: WorkItem, read: LocalRead | undefined, apply: Apply, done: Answer): Promise<void> {
+  async #one(
+    item: WorkItem,
+    read: LocalRead | undefined,
+    nowMs: number,
+    apply: Apply,
+    done: Answer,
+  ): Promise<void> {
     try {
-      const found = foundOf(item, read);
+      const found = foundOf(item, read, nowMs);
       if (found === undefined && !item.last) {
         done.missing();
         return;
@@ -186,14 +193,19 @@ async function readAll(store: ObjectStore, items: readonly WorkItem[]): Promise<
 }
 
 /** Undefined: not here. Throws the store's error: another replica may be able to read it. */
-function foundOf({ key, keydata }: WorkItem, read: LocalRead | undefined): FoundObject | undefined {
+function foundOf(
+  { key, keydata }: WorkItem,
+  read: LocalRead | undefined,
+  nowMs: number,
+): FoundObject | undefined {
   if (read?.error !== undefined) throw new ReplicaError(read.error);
   if (read?.bytes === undefined) return undefined;
   const { type, bucket, key: name } = key;
   try {
     const object = decodeObject(read.bytes);
     const input = { type, bucket, key: name, keydata };
-    return { input, siblings: liveSiblings(object), context: object.context };
+    const siblings = isExpired(object, nowMs) ? [] : liveSiblings(object);
+    return { input, siblings, context: object.context };
   } catch (error) {
     if (!(error instanceof BytesError)) throw error;
     throw new ReplicaError(

@@ -8,7 +8,7 @@ import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { decodeReply, encodeRequest } from '../../engine/api/pbc/client-codec.ts';
-import type { ClientsBenchOptions, Section } from './clients.ts';
+import type { ClientsBenchOptions, Section } from './client-section.ts';
 import type { Conversation } from './closed-loop.ts';
 import { closedLoop } from './closed-loop.ts';
 import { figure, median, table } from './figures.ts';
