@@ -147,7 +147,7 @@ export const hotly: TransactionLoad = {
   count: [120, 200],
   thinkUs: [0, 20_000],
   kinds: { transfer: 35, append: 35, twin: 15, stamp: 15 },
-  structures: { accounts: 3, lists: 2, twins: 1, triples: 1 },
+  structures: { accounts: 3, lists: 4, twins: 1, triples: 1 },
 };
 
 /** Whoever waits asks soon, and clients hear before they lose their patience. */

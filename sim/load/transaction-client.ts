@@ -270,7 +270,7 @@ export class TransactionClient {
     record.writes = record.writes.map((write, index): WrittenKey => {
       const { where } = present(wanted[index], 'what was wanted');
       const promised = record.need === 1 || !unconfirmed.includes(where.primary);
-      if (write.value === undefined || !promised) return write;
+      if (write.value === undefined || !promised || unconfirmed.includes(anyBranch)) return write;
       return { ...write, durableCopies: this.#setup.durable.copies(write.value.tag, where.holders) };
     });
   }
@@ -319,10 +319,15 @@ function tagOf({ id, client }: OpenTransaction, index: number): string {
   return `«w:${client}:t${id}.${index}»`;
 }
 
+/** In the place of a node's name: no branch is known to have confirmed. */
+const anyBranch = '*';
+
 /** Nodes whose branches had not confirmed their level when the answer came. */
 function unconfirmedIn(exchange: Exchange): readonly string[] {
   if (exchange.kind === 'lost' || exchange.reply.kind !== 'transacted') return [];
   const { branches = [] } = exchange.reply.message;
+  // The answer to a repetition names none: it says that the first attempt is decided, and no more.
+  if (branches.length === 0) return [anyBranch];
   return branches.filter(({ pending }) => pending === true).map(({ node }) => textOf(node));
 }
 

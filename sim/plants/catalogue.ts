@@ -2,6 +2,7 @@
 import { antiEntropyBugs } from './anti-entropy-bugs.ts';
 import { clusterBugs, harmlessEdits } from './cluster-bugs.ts';
 import type { PlantedBug } from './plant.ts';
+import { transactionStoryBugs } from './transaction-stories.ts';
 
 export const plantedBugs: readonly PlantedBug[] = [
   {
@@ -60,4 +61,5 @@ export const plantedBugs: readonly PlantedBug[] = [
   ...antiEntropyBugs,
   ...clusterBugs,
   ...harmlessEdits,
+  ...transactionStoryBugs,
 ];

@@ -1,0 +1,96 @@
+/** Planted bugs of transactions that the random stories must notice (numbers: the catalogue's). */
+import type { PlantedBug } from './plant.ts';
+
+export const transactionStoryBugs: readonly PlantedBug[] = [
+  {
+    id: 'M06',
+    title: 'the decision is never written to the log',
+    file: 'engine/xa/coordinator.js',
+    find: "const error = await log.force([record], () => mark(io, 'c.decision.written', xid));",
+    replace: "const error = void mark(io, 'c.decision.written', xid, { written: record === undefined });",
+    scenario: 'crash-after-decision',
+    oracles: ['INV1', 'INV5'],
+    seedsMax: 10,
+  },
+  {
+    id: 'M07',
+    title: 'records of the in-doubt log count as forced once they are handed over, not when they are synced',
+    file: 'engine/xa/log.js',
+    find: `if (outcome === 'ok')
+            handedOver?.();
+        else`,
+    replace: `if (outcome === 'ok') {
+            handedOver?.();
+            done.resolve(undefined);
+        } else`,
+    scenario: 'crash-during-prepare',
+    oracles: ['INV1', 'INV5'],
+    seedsMax: 10,
+  },
+  {
+    id: 'M08',
+    title: 'a start leaves out the first record of the in-doubt log',
+    file: 'engine/xa/log.js',
+    find: '[...this.#store.keysOfBucket(prefix)].sort()',
+    replace: '[...this.#store.keysOfBucket(prefix)].sort().slice(1)',
+    scenario: 'crash-during-prepare',
+    oracles: ['INV1', 'INV3', 'INV6', 'INV7'],
+    seedsMax: 50,
+  },
+  {
+    id: 'M11',
+    title: 'a vote that comes too late turns the abort into a commit',
+    file: 'engine/xa/coordinator-protocol.js',
+    find: "return { state, commands: vote === 'commit' ? [{ kind: 'sendRollback', node }] : [] };",
+    replace: `const late = state.branches.map((one) => (one.node === node ? { ...one, vote } : one));
+        return late.every((one) => one.vote === 'commit')
+            ? decide({ ...state, branches: late })
+            : { state: { ...state, branches: late }, commands: [] };`,
+    scenario: 'zombie-coordinator',
+    oracles: ['INV1', 'INV2'],
+    seedsMax: 50,
+  },
+  {
+    id: 'M12',
+    title: 'a branch that asks before the decision is told to roll back, and the delayed commit goes on',
+    file: 'engine/xa/coordinator-protocol.js',
+    find: "return state.phase === 'aborted' ? 'aborted' : 'undecided';",
+    replace: "return 'aborted';",
+    scenario: 'zombie-coordinator',
+    oracles: ['INV1'],
+    seedsMax: 50,
+  },
+  {
+    id: 'M17',
+    title: 'a prepare that comes once more when its transaction is over begins it anew',
+    file: 'engine/xa/branches.js',
+    find: `// A prepare that comes once more, late, must not begin it anew.
+            this.#refuse(xid, 'refused');`,
+    replace: '',
+    scenario: 'doubled-commits',
+    oracles: ['INV1', 'INV6', 'INV8'],
+    seedsMax: 50,
+  },
+  {
+    id: 'M18',
+    title: 'a branch with one write is taken for one that only reads',
+    file: 'engine/xa/branches.js',
+    find: 'if (refused !== undefined || branch.order.operations.length === 0) {',
+    replace: 'if (refused !== undefined || branch.order.operations.length <= 1) {',
+    scenario: 'transactions',
+    oracles: ['INV1', 'INV6'],
+    seedsMax: 10,
+  },
+  {
+    id: 'M39x',
+    title: 'a batch whose later condition fails keeps the writes before it',
+    file: 'engine/xa/branches.js',
+    find: "const reason = error.code === 'PreconditionFailed' ? 'precondition_failed' : 'prepare_failed';",
+    replace: `const reason = error.code === 'PreconditionFailed' ? 'precondition_failed' : 'prepare_failed';
+                const deaf = { applied: () => undefined, durable: () => undefined, failed: () => undefined };
+                replica.coordinateAll(operations.map(vettedWrite), [], deaf);`,
+    scenario: 'conflicting-batches',
+    oracles: ['INV1', 'INV6'],
+    seedsMax: 50,
+  },
+];
