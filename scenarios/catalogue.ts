@@ -24,6 +24,7 @@ import { joinUnderLoad } from './join-under-load.ts';
 import { leaveUnderLoad } from './leave-under-load.ts';
 import { longPauses } from './long-pauses.ts';
 import { lostAndDoubledMessages } from './lost-and-doubled-messages.ts';
+import { moduleSwappedMidJob } from './module-swapped-mid-job.ts';
 import { oneWayPartition } from './one-way-partition.ts';
 import { partitionBetweenDcs } from './partition-between-dcs.ts';
 import { otherDisks } from './other-disks.ts';
@@ -115,6 +116,7 @@ export const scenarios: readonly Scenario[] = [
   redisCounters,
   redisMulti,
   redisExpiry,
+  moduleSwappedMidJob,
 ];
 
 /** The scenario of that name; undefined when there is none. */

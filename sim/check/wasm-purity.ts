@@ -1,8 +1,9 @@
 /**
  * INV28, Wasm modules are functions: the same module and the same input have the same outcome (output or failure, and
  * fuel to the unit) at every call, on every node and in every life. A call that a module failed is answered by that
- * failure's error and by no other; and after the calm all nodes hold the same modules. Each call after the first of its
- * kind, each answer and each node is one comparison. Skipped: questions whose answer was lost.
+ * failure's error and by no other; a job that a module was swapped under has seen one version of it, whichever; and after
+ * the calm all nodes hold the same modules. Each call after the first of its kind, each answer, each value of a job's
+ * result and each node is one comparison. Skipped: questions whose answer was lost, and jobs that failed.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -26,6 +27,13 @@ export interface ProvokedRecord {
   readonly answered: string | undefined;
 }
 
+/** A job whose every value is the version of the module that made it; undefined when there was no result. */
+export interface JobRecord {
+  readonly node: string;
+  readonly atUs: number;
+  readonly values: readonly number[] | undefined;
+}
+
 /** The modules that a node named after the calm; undefined when it did not answer. */
 export interface HeldRecord {
   readonly node: string;
@@ -37,6 +45,7 @@ export function checkWasmPurity(
   calls: readonly CallRecord[],
   provoked: readonly ProvokedRecord[],
   held: readonly HeldRecord[],
+  jobs: readonly JobRecord[],
 ): CheckReport {
   const tally = new Tally('INV28');
   const first = new Map<string, CallRecord>();
@@ -52,6 +61,17 @@ export function checkWasmPurity(
         answered === expected,
         atUs,
         () => `${node} answered ${answered} for ${key}, not ${expected}`,
+      );
+    }
+  }
+  for (const { node, atUs, values } of jobs) {
+    if (values === undefined) tally.skip();
+    for (const value of values ?? []) {
+      const [first] = values ?? [];
+      tally.compare(
+        value === first,
+        atUs,
+        () => `a job at ${node} saw version ${value} of a module, and version ${first ?? '?'}`,
       );
     }
   }

@@ -21,6 +21,7 @@ export class PbConnection {
   readonly #connection: Connection;
   readonly #reader = new FrameReader(frameBytesMax);
   #waiting: Deferred<Exchange> | undefined;
+  #more: (reply: ClientReply) => boolean = () => false;
   #over: string | undefined;
 
   constructor(io: Io, connection: Connection) {
@@ -46,11 +47,19 @@ export class PbConnection {
     return this.#over === undefined;
   }
 
-  /** Sends a request and waits for its answer, `timeoutUs` at most. */
-  async ask(request: ClientRequest, timeoutUs: number): Promise<Exchange> {
+  /**
+   * Sends a request and waits for its answer, `timeoutUs` at most; of an answer in several frames for the first that
+   * `more` says no to.
+   */
+  async ask(
+    request: ClientRequest,
+    timeoutUs: number,
+    more: (reply: ClientReply) => boolean = () => false,
+  ): Promise<Exchange> {
     if (this.#over !== undefined) return { kind: 'lost', reason: this.#over };
     const waiting = new Deferred<Exchange>();
     this.#waiting = waiting;
+    this.#more = more;
     const deadline = this.#io.clock.after(timeoutUs, () => this.#fail('no answer within the deadline'));
     this.#connection.write(encodeRequest(request));
     const exchange = await waiting.promise;
@@ -67,7 +76,8 @@ export class PbConnection {
     this.#reader.push(chunk);
     try {
       for (let frame = this.#reader.next(); frame !== undefined; frame = this.#reader.next()) {
-        this.#settle({ kind: 'answered', reply: decodeReply(frame) });
+        const reply = decodeReply(frame);
+        if (!this.#more(reply)) this.#settle({ kind: 'answered', reply });
       }
     } catch (error) {
       this.#fail(`the answer is malformed: ${error instanceof Error ? error.message : String(error)}`);

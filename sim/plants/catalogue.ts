@@ -27,6 +27,16 @@ export const plantedBugs: readonly PlantedBug[] = [
     seedsMax: 20,
   },
   {
+    id: 'M45',
+    title: 'a node runs the newest version of a module, whichever the job began with',
+    file: 'engine/wasm/registry.js',
+    find: 'content !== undefined && (digest === undefined || content.digest === digest)',
+    replace: 'content !== undefined && digest !== null',
+    scenario: 'module-swapped-mid-job',
+    oracles: ['INV28'],
+    seedsMax: 10,
+  },
+  {
     id: 'M39',
     title: 'what a call did to its module’s memory, before a trap too, is there at the next call',
     file: 'engine/wasm/instance.js',

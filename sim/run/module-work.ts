@@ -5,7 +5,7 @@
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type { CheckReport } from '../check/report.ts';
-import type { CallRecord, HeldRecord, ProvokedRecord } from '../check/wasm-purity.ts';
+import type { CallRecord, HeldRecord, JobRecord, ProvokedRecord } from '../check/wasm-purity.ts';
 import { checkWasmPurity } from '../check/wasm-purity.ts';
 import { PbConnection } from '../load/pb-connection.ts';
 import type { PlanFault } from '../plan/plan.ts';
@@ -27,6 +27,19 @@ const troubles: Readonly<Record<string, { readonly letter: string; readonly code
   FW4: { letter: 'p', code: 'WasmTrap' },
 };
 
+/** Jobs begin so long after a swap has: in its midst, and when some nodes have heard of it. */
+const jobDelaysUs = [0, 200, 1_000, 3_000, 20_000];
+const jobKeys = 40;
+const job = {
+  request: Buffer.from(
+    JSON.stringify({
+      inputs: Array.from({ length: jobKeys }, (_, key) => ['newest', `k${key}`]),
+      query: [{ map: { language: 'wasm', module: marksId } }],
+    }),
+  ),
+  content_type: Buffer.from('application/json'),
+};
+
 export type WasmPlanFault = PlanFault & { readonly kind: WasmFault };
 
 export function isWasmFault(fault: PlanFault): fault is WasmPlanFault {
@@ -37,6 +50,7 @@ export class ModuleWork {
   readonly #calls: CallRecord[] = [];
   readonly #provoked: ProvokedRecord[] = [];
   readonly #held: HeldRecord[] = [];
+  readonly #jobs: JobRecord[] = [];
   readonly #world: World;
   readonly #cluster: Cluster;
   #operator: { readonly io: Io; readonly http: HttpClient } | undefined;
@@ -65,7 +79,7 @@ export class ModuleWork {
 
   /** INV28. */
   purity(): CheckReport {
-    return checkWasmPurity(this.#calls, this.#provoked, this.#held);
+    return checkWasmPurity(this.#calls, this.#provoked, this.#held, this.#jobs);
   }
 
   inject(fault: WasmPlanFault, node: string): boolean {
@@ -99,6 +113,7 @@ export class ModuleWork {
 
   #swap(node: string, version: number): boolean {
     if (!this.#cluster.serves(node)) return false;
+    for (const delayUs of jobDelaysUs) this.#runJob(node, delayUs);
     this.#spawn(`swap ${marksId}`, async ({ http }) => {
       const request = { method: 'PUT', path: `/wasm/modules/${marksId}`, body: marksBytes(version) } as const;
       try {
@@ -108,6 +123,39 @@ export class ModuleWork {
       }
     });
     return true;
+  }
+
+  /** A job of which every value passes through the module that is being swapped. */
+  #runJob(node: string, delayUs: number): void {
+    this.#spawn(`job ${marksId}`, async ({ io }) => {
+      await sleep(io.clock, delayUs);
+      const atUs = this.#world.nowUs;
+      this.#jobs.push({ node, atUs, values: await this.#valuesOf(io, node) });
+    });
+  }
+
+  /** Undefined when the job failed, or its answer was lost. */
+  async #valuesOf(io: Io, node: string): Promise<readonly number[] | undefined> {
+    const connection = await this.#connect(io, node);
+    const values: number[] = [];
+    const exchange = await connection?.ask({ kind: 'mapReduce', message: job }, timeoutUs, (reply) => {
+      if (reply.kind !== 'mapReduced') return false;
+      const { response, done } = reply.message;
+      if (response !== undefined) values.push(...(JSON.parse(Buffer.from(response).toString()) as number[]));
+      return done !== true;
+    });
+    connection?.close();
+    return exchange?.kind === 'answered' && exchange.reply.kind === 'mapReduced' ? values : undefined;
+  }
+
+  /** Undefined when the node refuses, or is silent: nothing was asked. */
+  async #connect(io: Io, node: string): Promise<PbConnection | undefined> {
+    try {
+      return await PbConnection.open(io, this.#cluster.address(node, 'pb'), timeoutUs);
+    } catch {
+      // Its port is closed, or it does not answer in time.
+      return undefined;
+    }
   }
 
   #provoke({ kind, params }: WasmPlanFault, node: string): boolean {
@@ -124,13 +172,8 @@ export class ModuleWork {
   }
 
   async #ask(io: Io, node: string, key: string, put: boolean): Promise<string | undefined> {
-    let connection: PbConnection;
-    try {
-      connection = await PbConnection.open(io, this.#cluster.address(node, 'pb'), timeoutUs);
-    } catch {
-      // Refused or silent: nothing was asked.
-      return undefined;
-    }
+    const connection = await this.#connect(io, node);
+    if (connection === undefined) return undefined;
     const place = { type: Buffer.from(routedType), bucket: Buffer.from('newest'), key: Buffer.from(key) };
     const content = { value: Buffer.from('never to be stored'), content_type: Buffer.from('text/plain') };
     const exchange = await connection.ask(

@@ -1,0 +1,21 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants } from './shared.ts';
+
+export const moduleSwappedMidJob: Scenario = {
+  name: 'module-swapped-mid-job',
+  story:
+    'a module is replaced again and again while jobs run by it: each job sees one version, all nodes end with the same',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
+  load: everyday,
+  faults: [
+    { kind: 'FW5', count: [3, 10], always: true },
+    { kind: 'FN1', count: [0, 4], forUs: [100_000, 2_000_000] },
+    { kind: 'FN8', count: [0, 2], forUs: [200_000, 1_500_000] },
+    { kind: 'FP1', count: [0, 2], forUs: [100_000, 2_000_000] },
+  ],
+  stormMs: 6_000,
+  calmMs: 3_000,
+  settleMsMax: 30_000,
+  settings: { features_wasm: true },
+  invariants: { ...invariants, INV28: 100 },
+};
