@@ -52,7 +52,7 @@ export interface Suspicion {
 /** Everything that is wrong with a store, and what it makes doubtful. */
 export class DamageBook {
   readonly #damages: Damage[] = [];
-  /** Per hash of a lost key, the highest sequence number that it may have had. */
+  /** Per hash of a lost key (as a signed integer), the highest sequence number that it may have had. */
   readonly #byHash = new Map<number, number>();
   /** The highest sequence number that a lost record of any key may have had; 0 for none. */
   #anySeqMax = 0;
@@ -72,12 +72,12 @@ export class DamageBook {
 
   suspect({ hash, seqMax }: Suspicion): void {
     if (hash === undefined) this.#anySeqMax = Math.max(this.#anySeqMax, seqMax);
-    else this.#byHash.set(hash, Math.max(this.#byHash.get(hash) ?? 0, seqMax));
+    else this.#byHash.set(hash | 0, Math.max(this.#byHash.get(hash | 0) ?? 0, seqMax));
   }
 
   /** A key with this hash, whose newest known record has number `seq` (0: none is known), may have a newer lost one. */
   doubts(hash: number, seq: number): boolean {
-    return seq < Math.max(this.#anySeqMax, this.#byHash.get(hash) ?? 0);
+    return seq < Math.max(this.#anySeqMax, this.#byHash.get(hash | 0) ?? 0);
   }
 
   /** What was lost was fetched from elsewhere, or given up: nothing is doubted any more. */

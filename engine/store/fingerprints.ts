@@ -48,10 +48,10 @@ export class Fingerprints {
     this.#listener = listener;
   }
 
-  /** The store has applied a record; in the order of sequence numbers. */
+  /** The store has applied a record (its token may be given as a signed integer); in the order of sequence numbers. */
   applied(seq: number, token: number): void {
     if (seq > this.#lastSeq) this.#lastSeq = seq;
-    this.#listener?.(token);
+    this.#listener?.(token >>> 0);
   }
 
   /** What was known under the token holds no more. */

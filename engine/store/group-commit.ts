@@ -1,11 +1,16 @@
 /**
- * The write path: batches are encoded where they are asked for, into the group that is gathering; one flush at a time
- * makes a gathered group durable (one operation of the disk), while the next one gathers. An idle store flushes at once (after the current
- * turn, so that writers of one turn share a flush); a busy one serves as many writers per sync as came during the last.
+ * The write path: batches are encoded where they are asked for, into the group that is gathering; a flush makes a
+ * gathered group durable (one operation of the disk), while the next one gathers. An idle store flushes at once (after
+ * the current turn, so that writers of one turn share a flush); a busy one serves as many writers per sync as came
+ * meanwhile. Two flushes may be under way, so that the disk has something to do while those of the other are encoded,
+ * applied and answered: a second one leaves once it is half as large as the first, and when a flush lands alone, one
+ * half of its writers is answered, and may write again, before the other.
  *
- * Invariants: at most one flush is under way; bytes are written in the order of sequence numbers; nothing is applied
- * or answered before its write (and, with `always`, its sync) has succeeded; after the first failure nothing is ever
- * written again, and everyone who waits is told `StorageFailed`.
+ * Invariants: bytes are written at places in the order of sequence numbers, and no two writes under way overlap;
+ * flushes are applied and answered in that order, so nothing is answered before its write, and every one before it, has
+ * succeeded (and, with `always`, its sync); after the first failure nothing is ever written again, and everyone behind
+ * it is told `StorageFailed`. A crash may leave the second of two flushes without the first: neither was answered, and
+ * since neither calls the other durable, recovery cuts both.
  */
 import { assert } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
@@ -14,12 +19,17 @@ import type { Timer } from '../io/clock.ts';
 import type { StoreIo } from './store-io.ts';
 import { writeFully, writeFullyDurably } from '../io/disk.ts';
 import type { Catalog } from './catalog.ts';
+import { HashList } from './key-hash.ts';
 import { encodeGroup, segmentHeadBytes, segmentIdentity } from './record.ts';
 import type { SegmentIdentity, StoreWrite, WriteDone } from './record.ts';
 import type { StoreOptions } from './options.ts';
 import type { Segment } from './segment.ts';
 
 const chunkBytesMin = 256 * 1024;
+/** Flushes under way at most. */
+const flightsMax = 2;
+/** A flush of fewer writers is answered at once. */
+const splitWritersMin = 8;
 
 /** Whole groups back to back, and where they lie in the file. */
 export interface Chunk {
@@ -27,7 +37,7 @@ export interface Chunk {
   used: number;
   readonly fileAt: number;
   /** Of its records' keys, in order. */
-  readonly hashes: number[];
+  readonly hashes: HashList;
 }
 
 /** What gathers for one flush. */
@@ -37,6 +47,15 @@ interface Gathering {
   end: number;
   readonly chunks: Chunk[];
   readonly dones: WriteDone[];
+}
+
+/** A flush under way. */
+interface Flight {
+  readonly gathering: Gathering;
+  /** No other may leave before it has landed: it begins a segment, or writes zeros ahead. */
+  readonly alone: boolean;
+  /** Settles without rejecting; what went wrong, or undefined. */
+  readonly written: Promise<unknown>;
 }
 
 /** Told what became of the groups. */
@@ -64,9 +83,16 @@ export class GroupCommit {
   /** Where the next gathering begins: behind the last one, or (undefined) in a new segment. */
   #plannedNumber: number | undefined;
   #plannedAt = segmentHeadBytes;
+  /** Under way, in the order of their places. */
+  readonly #flights: Flight[] = [];
   #running = false;
+  #launching = false;
   #failure: LockstepError | undefined;
-  #spare: Buffer | undefined;
+  /** A flush has failed: those behind it have, whatever their own write says. */
+  #broken = false;
+  /** Chunks' buffers, and their lists of hashes, to be used again. */
+  readonly #spares: Buffer[] = [];
+  readonly #spareLists: HashList[] = [];
   #syncTimer: Timer | undefined;
   #syncing: Promise<void> = Promise.resolve();
   #idle: Deferred<void> | undefined;
@@ -106,7 +132,7 @@ export class GroupCommit {
     assert(this.#failure === undefined && batch.length > 0, 'a failed store takes no writes');
     const gathering = (this.#gathering ??= this.#gather());
     const chunk = this.#chunkFor(gathering, bytes);
-    const durableBefore = this.#options.sync.kind === 'always' ? gathering.at : this.#knownDurable(gathering);
+    const durableBefore = this.#knownDurable(gathering);
     const { identity, end } = gathering;
     const { buffer, used, hashes } = chunk;
     chunk.used = encodeGroup(buffer, used, batch, identity, end, this.#nextSeq, durableBefore, hashes);
@@ -115,6 +141,7 @@ export class GroupCommit {
     this.#nextSeq += batch.length;
     this.#pendingBytes += bytes;
     if (!this.#running) this.#start();
+    else if (!this.#launching && this.#flights.length > 0 && this.#mayLaunch(gathering)) this.#launchSoon();
   }
 
   /** Resolves when nothing is under way any more. */
@@ -136,7 +163,7 @@ export class GroupCommit {
 
   /** Takes the store out of service for writes: something that writes rely on failed elsewhere. */
   fail(cause: unknown): void {
-    this.#fail(cause, undefined);
+    this.#fail(cause);
   }
 
   /** Writes and syncs everything, and seals the open segment. The caller sends no writes meanwhile or afterwards. */
@@ -156,40 +183,82 @@ export class GroupCommit {
     this.#io.spawn('store.commit', () => this.#run());
   }
 
+  /** Writers of this turn of the event loop join it. */
+  #launchSoon(): void {
+    this.#launching = true;
+    this.#io.spawn('store.launch', async () => {
+      await Promise.resolve();
+      this.#launching = false;
+      this.#launch();
+    });
+  }
+
   async #run(): Promise<void> {
-    // Writers of this turn of the event loop join the first flush.
     await Promise.resolve();
-    while (this.#gathering !== undefined && this.#failure === undefined) {
-      const gathering = this.#gathering;
-      this.#gathering = undefined;
-      this.#plannedNumber =
-        gathering.end >= this.#options.segmentBytes ? undefined : gathering.identity.number;
-      this.#plannedAt = gathering.end;
-      await this.#commit(gathering);
-      // Those just answered may have more to write: let them before the next flush leaves.
-      await Promise.resolve();
-      await Promise.resolve();
+    for (;;) {
+      this.#launch();
+      const [flight] = this.#flights;
+      if (flight === undefined) break;
+      const error = await flight.written;
+      this.#flights.shift();
+      if (error !== undefined) this.#break(error);
+      if (this.#broken) this.#answerBroken(flight.gathering);
+      else await this.#land(flight.gathering);
     }
     this.#running = false;
     this.#idle?.resolve();
     this.#idle = undefined;
   }
 
-  async #commit(gathering: Gathering): Promise<void> {
+  #launch(): void {
+    for (let next = this.#gathering; next !== undefined && this.#mayLaunch(next); next = this.#gathering) {
+      this.#gathering = undefined;
+      this.#plannedNumber = next.end >= this.#options.segmentBytes ? undefined : next.identity.number;
+      this.#plannedAt = next.end;
+      const alone = this.#segment?.number !== next.identity.number || this.#growsFile(next);
+      this.#flights.push({ gathering: next, alone, written: this.#fly(next) });
+    }
+  }
+
+  #mayLaunch({ identity, dones }: Gathering): boolean {
+    if (this.#failure !== undefined) return false;
+    const [ahead] = this.#flights;
+    if (ahead === undefined) return true;
+    if (this.#flights.length >= flightsMax || ahead.alone) return false;
+    const { gathering } = ahead;
+    return gathering.identity.number === identity.number && dones.length * 2 >= gathering.dones.length;
+  }
+
+  async #fly(gathering: Gathering): Promise<unknown> {
     try {
       await this.#flush(gathering);
+      return undefined;
     } catch (error) {
-      this.#fail(error, gathering);
-      return;
+      return error;
     }
+  }
+
+  /** The flush, and every one before it, is durable: it counts, and its writers are answered. */
+  async #land({ at, end, chunks, dones }: Gathering): Promise<void> {
     const segment = this.#segment;
     assert(segment !== undefined, 'a flush has a segment');
-    segment.length = gathering.end;
+    segment.length = end;
+    if (this.#options.sync.kind === 'always') this.#durableBefore = end;
     this.#flushCount += 1;
-    this.#sink.committed(segment, gathering.chunks);
-    this.#recycle(gathering.chunks);
-    this.#pendingBytes -= gathering.end - gathering.at;
-    for (const done of gathering.dones) done(undefined);
+    this.#sink.committed(segment, chunks);
+    this.#recycle(chunks);
+    this.#pendingBytes = Math.max(0, this.#pendingBytes - (end - at));
+    const alone = this.#flights.length === 0 && dones.length >= splitWritersMin;
+    const first = alone ? dones.length >>> 1 : dones.length;
+    for (let index = 0; index < first; index++) dones[index]?.(undefined);
+    // Those just answered may have more to write: let them before the next flush leaves.
+    await Promise.resolve();
+    await Promise.resolve();
+    if (first === dones.length) return;
+    this.#launch();
+    for (let index = first; index < dones.length; index++) dones[index]?.(undefined);
+    await Promise.resolve();
+    await Promise.resolve();
   }
 
   async #flush(gathering: Gathering): Promise<void> {
@@ -202,13 +271,17 @@ export class GroupCommit {
       this.#syncSoon(this.#options.sync.intervalUs);
       return;
     }
-    if (gathering.end > this.#allocated) {
+    if (this.#growsFile(gathering)) {
       const zeros = Buffer.alloc(Math.min(this.#options.preallocateBytes, gathering.end));
       views.push(zeros);
       this.#allocated = gathering.end + zeros.length;
     }
     await writeFullyDurably(file, views, gathering.at);
-    this.#durableBefore = gathering.end;
+  }
+
+  /** The flush must make the file longer, and writes zeros ahead then. */
+  #growsFile({ end }: Gathering): boolean {
+    return this.#options.sync.kind === 'always' && end > this.#allocated;
   }
 
   /** Seals the open segment and opens the next: the old one's bytes are durable before the new one counts. */
@@ -249,27 +322,31 @@ export class GroupCommit {
     try {
       await segment.file?.sync();
     } catch (error) {
-      this.#fail(error, undefined);
+      this.#fail(error);
       return;
     }
     if (this.#segment === segment) this.#durableBefore = Math.max(this.#durableBefore, end);
   }
 
-  #fail(cause: unknown, gathering: Gathering | undefined): void {
+  #break(cause: unknown): void {
+    this.#broken = true;
+    this.#fail(cause);
+  }
+
+  #answerBroken({ dones }: Gathering): void {
+    for (const done of dones) done(this.#failure);
+  }
+
+  /** Whoever waits for a flush to leave is told; those under way are when it is their turn. */
+  #fail(cause: unknown): void {
     const first = this.#failure === undefined;
     const detail = cause instanceof Error ? cause.message : String(cause);
-    const error = (this.#failure ??= new LockstepError(
-      'StorageFailed',
-      `the store takes no writes: ${detail}`,
-      {
-        cause,
-      },
-    ));
+    const message = `the store takes no writes: ${detail}`;
+    const error = (this.#failure ??= new LockstepError('StorageFailed', message, { cause }));
     if (first) this.#sink.failed(error);
     const waiting = this.#gathering;
     this.#gathering = undefined;
     this.#pendingBytes = 0;
-    for (const done of gathering?.dones ?? []) done(error);
     for (const done of waiting?.dones ?? []) done(error);
   }
 
@@ -280,7 +357,7 @@ export class GroupCommit {
     return { identity, at, end: at, chunks: [], dones: [] };
   }
 
-  /** In `interval` mode, what is durable of the segment that the gathering goes to. */
+  /** What is known to be durable of the segment that the gathering goes to. */
   #knownDurable(gathering: Gathering): number {
     return this.#segment?.number === gathering.identity.number ? this.#durableBefore : segmentHeadBytes;
   }
@@ -288,18 +365,20 @@ export class GroupCommit {
   #chunkFor(gathering: Gathering, bytes: number): Chunk {
     const last = gathering.chunks.at(-1);
     if (last !== undefined && last.used + bytes <= last.buffer.length) return last;
-    const spare = this.#spare;
-    const fits = spare !== undefined && bytes <= spare.length;
-    const buffer = fits ? spare : Buffer.allocUnsafeSlow(Math.max(chunkBytesMin, bytes));
-    if (fits) this.#spare = undefined;
-    const chunk = { buffer, used: 0, fileAt: gathering.end, hashes: [] };
+    const spare = bytes <= chunkBytesMin ? this.#spares.pop() : undefined;
+    const buffer = spare ?? Buffer.allocUnsafeSlow(Math.max(chunkBytesMin, bytes));
+    const hashes = this.#spareLists.pop() ?? new HashList();
+    const chunk = { buffer, used: 0, fileAt: gathering.end, hashes };
     gathering.chunks.push(chunk);
     return chunk;
   }
 
   #recycle(chunks: readonly Chunk[]): void {
     for (const chunk of chunks) {
-      if (chunk.buffer.length === chunkBytesMin) this.#spare = chunk.buffer;
+      chunk.hashes.clear();
+      if (this.#spareLists.length < flightsMax) this.#spareLists.push(chunk.hashes);
+      const fits = chunk.buffer.length === chunkBytesMin && this.#spares.length < flightsMax;
+      if (fits) this.#spares.push(chunk.buffer);
     }
   }
 }

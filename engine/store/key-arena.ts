@@ -37,7 +37,8 @@ export class KeyArena {
     const address = this.#takeFree(units) ?? this.#extend(units);
     const chunk = this.#chunkOf(address);
     const at = placeIn(address);
-    chunk.writeUInt16BE(length, at);
+    chunk[at] = length >>> 8;
+    chunk[at + 1] = length;
     for (let index = 0; index < length; index++) chunk[at + 2 + index] = bytes[from + index] ?? 0;
     return address;
   }

@@ -111,7 +111,7 @@ export class KeyDirectory {
       const index = shard.slots[slot] ?? 0;
       if (index === 0) return 0;
       const row = index * rowLength;
-      if (shard.rows[row + fieldHash] !== hash) continue;
+      if (((shard.rows[row + fieldHash] ?? 0) | 0) !== hash) continue;
       const address = shard.rows[row + fieldKey] ?? 0;
       if (this.#arena.equals(address, bytes, from, length))
         return index * shardCount + (hash & (shardCount - 1));
@@ -189,7 +189,7 @@ export class KeyDirectory {
 
   /** A key written anew may hang at another token (its bucket's routing was changed). */
   setToken(id: number, token: number): void {
-    if (this.tokenOf(id) === token) return;
+    if (((this.tokenOf(id) ^ token) | 0) === 0) return;
     this.#unlink(id, this.#arcs, this.tokenOf(id) >>> (32 - listBits), fieldArcNext);
     this.#rows(id)[rowOf(id) + fieldToken] = token;
     this.#link(id, this.#arcs, token >>> (32 - listBits), fieldArcNext);

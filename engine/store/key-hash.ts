@@ -2,6 +2,8 @@
  * The hash of stored keys: FNV-1a over the bytes with a seed, finished as MurmurHash3 finishes (both public domain).
  * It places keys in the key directory, and its exclusive-or over a record group lets recovery name the one key whose
  * record head has rotted. Changing it changes the format.
+ *
+ * A hash is a signed 32-bit integer: those are never objects in memory, unsigned ones above 2^31 are.
  */
 
 /** Writes a key of bytes at `from` and answers its hash: one walk instead of two, and no call out of JavaScript. */
@@ -16,7 +18,7 @@ export function putKey(key: string, into: Uint8Array, from: number, seed: number
   return finish(hash);
 }
 
-/** An unsigned 32-bit hash of `length` bytes at `from`. */
+/** The hash of `length` bytes at `from`. */
 export function hashKey(bytes: Uint8Array, from: number, length: number, seed: number): number {
   let hash = seed ^ length;
   const end = from + length;
@@ -28,5 +30,28 @@ function finish(unfinished: number): number {
   let hash = unfinished;
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return (hash ^ (hash >>> 16)) >>> 0;
+  return hash ^ (hash >>> 16);
+}
+
+/** Hashes in a row. */
+export class HashList {
+  #values = new Int32Array(64);
+  #count = 0;
+
+  push(hash: number): void {
+    if (this.#count === this.#values.length) {
+      const grown = new Int32Array(this.#count * 2);
+      grown.set(this.#values);
+      this.#values = grown;
+    }
+    this.#values[this.#count++] = hash;
+  }
+
+  at(index: number): number {
+    return this.#values[index] ?? 0;
+  }
+
+  clear(): void {
+    this.#count = 0;
+  }
 }

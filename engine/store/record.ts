@@ -23,6 +23,7 @@ import { crc32, crc32Between } from '../base/checksum.ts';
 import type { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
+import type { HashList } from './key-hash.ts';
 import { putKey } from './key-hash.ts';
 
 /** One change of a batch. `value` undefined removes the key (not an object's tombstone, which is a value). */
@@ -96,7 +97,7 @@ export function encodeGroup(
   at: number,
   firstSeq: number,
   durableBefore: number,
-  hashes: number[],
+  hashes: HashList,
 ): number {
   let next = position + groupHeadBytes;
   let seq = firstSeq;
@@ -190,6 +191,16 @@ export function recordSeq(bytes: Buffer, at: number): number {
 
 export function recordToken(bytes: Buffer, at: number): number {
   return bytes.readUInt32BE(at + 16);
+}
+
+/** The same as a signed integer, which is never an object in memory. */
+export function recordTokenBits(bytes: Buffer, at: number): number {
+  return (
+    ((bytes[at + 16] ?? 0) << 24) |
+    ((bytes[at + 17] ?? 0) << 16) |
+    ((bytes[at + 18] ?? 0) << 8) |
+    (bytes[at + 19] ?? 0)
+  );
 }
 
 /** The value's length, or `removalMark`. */

@@ -41,7 +41,7 @@ import {
   recordHeadBytes,
   recordKeyBytes,
   recordSeq,
-  recordToken,
+  recordTokenBits,
   recordValueBytes,
   removalMark,
 } from './record.ts';
@@ -275,7 +275,7 @@ export class Store {
       for (let group = 0; group < used;) {
         const end = group + groupHeadBytes + groupBodyBytes(buffer, group);
         for (let at = group + groupHeadBytes; at < end;)
-          at = this.#applyRecord(segment, buffer, at, fileAt + at, hashes[record++] ?? 0);
+          at = this.#applyRecord(segment, buffer, at, fileAt + at, hashes.at(record++));
         group = end;
       }
     }
@@ -289,7 +289,7 @@ export class Store {
     const keyAt = at + recordHeadBytes;
     const span = recordBytes(keyBytes, valueBytes);
     segment.noteSeq(seq);
-    const token = recordToken(bytes, at);
+    const token = recordTokenBits(bytes, at);
     const { fingerprints } = this;
     fingerprints.applied(seq, token);
     let id = keys.findHashed(hash, bytes, keyAt, keyBytes);

@@ -11,7 +11,8 @@
 import { assert } from '../base/assert.ts';
 import type { KeyDirectory } from './key-directory.ts';
 
-const unitBytes = 8;
+const unitBits = 3;
+const unitBytes = 1 << unitBits;
 const headBytes = 8;
 const hitBit = 0x80000000;
 const chunkBytesMin = 4 * 1024;
@@ -21,6 +22,7 @@ const chunksWanted = 16;
 export class ValueCache {
   readonly #directory: KeyDirectory;
   readonly #chunkBytes: number;
+  readonly #chunkUnits: number;
   readonly #chunkCount: number;
   readonly #chunks: Buffer[] = [];
   /** The chunk being filled, and how far. */
@@ -31,6 +33,7 @@ export class ValueCache {
     this.#directory = directory;
     const wanted = Math.floor(bytesMax / chunksWanted / unitBytes) * unitBytes;
     this.#chunkBytes = Math.min(chunkBytesMax, Math.max(chunkBytesMin, wanted));
+    this.#chunkUnits = this.#chunkBytes >>> unitBits;
     const chunkCount = Math.floor(bytesMax / this.#chunkBytes);
     this.#chunkCount = chunkCount < 2 ? 0 : chunkCount;
   }
@@ -73,11 +76,11 @@ export class ValueCache {
     const chunk = this.#chunks[this.#current];
     assert(chunk !== undefined, 'the current chunk exists');
     const head = this.#end;
-    chunk.writeUInt32LE(id, head);
-    chunk.writeUInt32LE(length, head + 4);
+    putLE(chunk, head, id);
+    putLE(chunk, head + 4, length);
     copyBytes(bytes, from, length, chunk, head + headBytes);
     this.#end += entrySize(length);
-    this.#directory.setCache(id, (this.#current * this.#chunkBytes + head) / unitBytes + 1);
+    this.#directory.setCache(id, this.#current * this.#chunkUnits + (head >>> unitBits) + 1);
   }
 
   /** Begins a new chunk in the place of the oldest. */
@@ -114,7 +117,15 @@ export class ValueCache {
 }
 
 function entrySize(length: number): number {
-  return Math.ceil((headBytes + length) / unitBytes) * unitBytes;
+  return (headBytes + length + unitBytes - 1) & -unitBytes;
+}
+
+/** As `writeUInt32LE`, which checks its arguments each time. */
+function putLE(into: Uint8Array, at: number, value: number): void {
+  into[at] = value;
+  into[at + 1] = value >>> 8;
+  into[at + 2] = value >>> 16;
+  into[at + 3] = value >>> 24;
 }
 
 /** Short runs byte by byte, which is faster than a call out of JavaScript. */
