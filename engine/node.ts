@@ -14,6 +14,7 @@ import type { Io } from './io/io.ts';
 import type { Address } from './io/network.ts';
 import { Identity } from './membership/identity.ts';
 import { MemberFile } from './membership/member-file.ts';
+import { CountedDisk } from './node/counted-disk.ts';
 import type { Opened, Rooms } from './node/rooms.ts';
 import { buildRooms } from './node/rooms.ts';
 import { hintStoreOptions, storeOptions } from './node/storage.ts';
@@ -61,8 +62,10 @@ export class Node {
    * Recovers the store, begins a new life, joins the peers and serves. Rejects with `DirectoryLocked`, `FormatUnsupported`,
    * `StoreForeign`, `StorageFailed` or `ConfigInvalid`, or with `ListenError` when an address is taken.
    */
-  static async start(io: Io, config: NodeConfig): Promise<Node> {
-    const opened = await open(io, config);
+  static async start(doors: Io, config: NodeConfig): Promise<Node> {
+    const disk = new CountedDisk(doors.disk);
+    const io: Io = { ...doors, disk };
+    const opened = await open(io, config, disk);
     const node = new Node(io, config, buildRooms(io, config, opened));
     try {
       await node.#serve();
@@ -171,7 +174,7 @@ export class Node {
 }
 
 /** Opens what lies on the disk; what was opened is given up again when something fails. */
-async function open(io: Io, config: NodeConfig): Promise<Opened> {
+async function open(io: Io, config: NodeConfig, disk: CountedDisk): Promise<Opened> {
   const stores: Store[] = [];
   const openStore = async (directory: string, options: StoreOptions): Promise<Store> => {
     const store = await Store.open(io, directory, options);
@@ -184,7 +187,7 @@ async function open(io: Io, config: NodeConfig): Promise<Opened> {
     const identity = await Identity.open(io, identityPath, config.name);
     const members = await MemberFile.open(io, membersPath);
     const properties = await PropertyFile.open(io, propertiesPath);
-    return { store, hintStore: hints, identity, members, properties };
+    return { disk, store, hintStore: hints, identity, members, properties };
   } catch (error) {
     for (const store of stores.reverse()) await store.close();
     throw error;

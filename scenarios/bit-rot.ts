@@ -18,5 +18,5 @@ export const bitRot: Scenario = {
   calmMs: 2_000,
   settleMsMax: 30_000,
   settings: smallStore,
-  invariants: invariantsOfLoss,
+  invariants: { ...invariantsOfLoss, INV15: 20 },
 };

@@ -8,7 +8,14 @@ export const otherDisks: Scenario = {
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...onDisks, needs: { quorum: 50, all: 50 } },
   faults: [
-    { kind: 'FD8', count: [0, 2], targets: ['n2'], forUs: [100_000, 2_000_000] },
+    // A lie about the manifest costs the store: nothing but its operator helps then.
+    {
+      kind: 'FD8',
+      count: [0, 2],
+      targets: ['n2'],
+      forUs: [100_000, 2_000_000],
+      words: { role: ['log', 'identity', 'members', 'snapshot'] },
+    },
     {
       kind: 'FD13',
       count: [0, 2],

@@ -29,11 +29,12 @@ export const invariants: Scenario['invariants'] = {
   INV21: 30,
   INV22: 10,
   INV27: 3,
-  INV23: 3,
+  INV23: 200,
   INV24: 2_000,
   INV25: 3,
   INV26: 10,
   INV29: 1,
+  INV31: 3,
   INV32: 4,
 };
 
@@ -54,6 +55,7 @@ export const invariantsOnTheMove: Scenario['invariants'] = {
   INV25: 3,
   INV26: 10,
   INV29: 1,
+  INV31: 3,
   INV32: 4,
 };
 
@@ -110,11 +112,12 @@ export const invariantsOfLoss: Scenario['invariants'] = {
   INV4: 60,
   INV5: 10,
   INV16: 3,
-  INV23: 3,
+  INV23: 200,
   INV24: 2_000,
   INV25: 3,
   INV26: 10,
   INV29: 1,
+  INV31: 3,
   INV32: 4,
 };
 

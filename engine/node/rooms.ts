@@ -47,6 +47,7 @@ import type { Store } from '../store/store.ts';
 import type { Transactions } from '../xa/transactions.ts';
 import { answerTree, antiEntropyDesk, antiEntropyOptions } from './anti-entropy-room.ts';
 import { coverageOf } from './coverage-room.ts';
+import type { CountedDisk } from './counted-disk.ts';
 import { countClients, countPeers, countStore, provideGauges } from './observers.ts';
 import { countMembership } from './membership-observer.ts';
 import {
@@ -110,6 +111,8 @@ export interface Rooms {
 
 /** What was opened on the disk before. */
 export interface Opened {
+  /** The disk that everything below lies on. */
+  readonly disk: CountedDisk;
   readonly store: Store;
   /** Undefined when hinted handoff is off. */
   readonly hintStore: Store | undefined;
@@ -123,6 +126,7 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened): Rooms {
   const stats = new NodeStats();
   stats.failures.startAt(config.datacenter, config.rack);
   for (const family of storeFamilies(store, io)) stats.register(family);
+  stats.register(opened.disk.family());
   const driver = new StoreDriver(io, store, countStore(stats, io), driverLimits(config));
   const epoch = io.random.fork('epoch').bytes(6).toString('hex');
   const actor = byteStringOf(`${config.name}.${epoch}`) as Actor;

@@ -7,6 +7,8 @@
  * none" would be true. A newer write to the key, or `settle`, ends that.
  */
 import type { Token } from '../base/ids.ts';
+import type { Log } from '../io/log.ts';
+import { segmentName } from './file-names.ts';
 
 /** How it was noticed: at the start, when a client read it, or by a merge that passed. */
 export type DamageFinder = 'recovery' | 'read' | 'merge' | 'verify';
@@ -51,11 +53,18 @@ export interface Suspicion {
 
 /** Everything that is wrong with a store, and what it makes doubtful. */
 export class DamageBook {
+  readonly #log: Log;
+  readonly #directory: string;
   readonly #damages: Damage[] = [];
   /** Per hash of a lost key (as a signed integer), the highest sequence number that it may have had. */
   readonly #byHash = new Map<number, number>();
   /** The highest sequence number that a lost record of any key may have had; 0 for none. */
   #anySeqMax = 0;
+
+  constructor(log: Log, directory: string) {
+    this.#log = log;
+    this.#directory = directory;
+  }
 
   get damages(): readonly Damage[] {
     return this.#damages;
@@ -66,8 +75,12 @@ export class DamageBook {
     return this.#anySeqMax > 0 || this.#byHash.size > 0;
   }
 
+  /** Enters what was found and says so in the log. */
   add(damage: Damage): void {
     this.#damages.push(damage);
+    const { kind, offset, bytes, foundBy } = damage;
+    const path = `${this.#directory}/${segmentName(damage.segment)}`;
+    this.#log.event('error', 'store.damage.found', { path, kind, offset, bytes, by: foundBy });
   }
 
   suspect({ hash, seqMax }: Suspicion): void {

@@ -10,7 +10,7 @@ import { DiskError } from '../io/disk.ts';
 import type { StoreIo } from './store-io.ts';
 import { HintWriter } from './hint-file.ts';
 import type { MergeReport, MergeRoom } from './merge.ts';
-import { MergeRefusedError, mergeSegments } from './merge.ts';
+import { damageVisitor, MergeRefusedError, mergeSegments } from './merge.ts';
 import { planMerge } from './merge-plan.ts';
 import type { StoreOptions } from './options.ts';
 import { scanSegment } from './scan.ts';
@@ -96,11 +96,9 @@ export class Housekeeping {
     const { file } = segment;
     if (segment.hinted || segment.damaged || file === undefined) return;
     const hint = new HintWriter(this.#io.disk, this.#directory, segment.identity);
-    const findings = { breaches: 0 };
     const visitor = {
       record: (bytes: Buffer, at: number, offset: number): void => hint.add(bytes, at, offset),
-      lostValue: (): void => void (findings.breaches += 1),
-      breach: (): void => void (findings.breaches += 1),
+      ...damageVisitor(this.#room, segment),
     };
     const rest = async (): Promise<void> => {
       await hint.drain();
@@ -111,7 +109,7 @@ export class Housekeeping {
       const windowBytes = this.#options.merge.sliceBytes;
       await scanSegment(file, segment.identity, visitor, { sealedLength: segment.length, windowBytes, rest });
       // What is damaged gets no hint: every start scans it and says so.
-      if (findings.breaches > 0) {
+      if (isDamaged(segment)) {
         await hint.abandon();
         return;
       }
@@ -208,6 +206,11 @@ export class Housekeeping {
 }
 
 const nothingMerged: MergeReport = { inputCount: 0, outputCount: 0, inputBytes: 0, outputBytes: 0 };
+
+/** Asked anew: a scan may have found out meanwhile. */
+function isDamaged(segment: Segment): boolean {
+  return segment.damaged;
+}
 
 function isMergeable(segment: Segment): boolean {
   return segment.sealed && !segment.damaged && !segment.retired && segment.file !== undefined;

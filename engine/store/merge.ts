@@ -7,14 +7,17 @@
  * when nobody reads them.
  *
  * A removal is dropped only when the key has a newer record, or no segment outside the merge begins before it, so that
- * no older record can come back. A segment in which damage turns up is not merged: the merge is given up.
+ * no older record can come back. A segment in which damage turns up is not merged: the merge is given up, every key
+ * whose newest record lies in the damage is lost from that moment on, and anti-entropy is told of it, as after a start.
  */
 import { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
 import type { Disk } from '../io/disk.ts';
 import type { Catalog } from './catalog.ts';
-import type { DamageBook } from './damage.ts';
+import type { Damage, DamageBook } from './damage.ts';
 import { readHint } from './hint-file.ts';
+import type { RescanRoom } from './rescan.ts';
+import { loseWithin } from './rescan.ts';
 import type { KeyDirectory } from './key-directory.ts';
 import { MergeOutput } from './merge-output.ts';
 import {
@@ -26,6 +29,7 @@ import {
   recordValueBytes,
   removalMark,
 } from './record.ts';
+import type { ScanVisitor } from './scan.ts';
 import { scanSegment } from './scan.ts';
 import type { Segment } from './segment.ts';
 
@@ -34,6 +38,8 @@ export interface MergeRoom {
   readonly catalog: Catalog;
   readonly keys: KeyDirectory;
   readonly book: DamageBook;
+  /** The key's newest record, in this segment, cannot be read. */
+  readonly lost: RescanRoom['lost'];
   /** Everything that reads can see is durable when this resolves: a merge may drop what is superseded. */
   barrier(): Promise<void>;
   /** The manifest could not be replaced: nothing may be written any more. */
@@ -111,14 +117,7 @@ async function copyInput(
       record: (bytes, at) => {
         if (isKept(room.keys, input, bytes, at, seqOutside)) output.add(bytes, at);
       },
-      lostValue: (bytes, at, offset) => {
-        const span = recordBytes(recordKeyBytes(bytes, at), recordValueBytes(bytes, at));
-        noteDamage(room, input, 'value', offset, span, [recordToken(bytes, at) as Token]);
-      },
-      breach: ({ kind, offset, bytes, lost }) => {
-        const tokens = lost === 'none' ? [] : lost === undefined ? 'all' : [lost.token as Token];
-        noteDamage(room, input, kind, offset, bytes, tokens);
-      },
+      ...damageVisitor(room, input),
     },
     {
       sealedLength: input.length,
@@ -151,17 +150,48 @@ function lowestSeqOutside(catalog: Catalog, inputs: readonly Segment[]): number 
   return lowest;
 }
 
-function noteDamage(
-  room: MergeRoom,
+/** Enters what a background scan finds: every key whose newest record lies in the damage is lost from now on. */
+export function damageVisitor(
+  room: Pick<MergeRoom, 'keys' | 'book' | 'lost'>,
+  segment: Segment,
+): Pick<ScanVisitor, 'lostValue' | 'breach'> {
+  const { keys } = room;
+  return {
+    lostValue: (bytes, at, offset) => {
+      const id = keys.findBytes(bytes, at + recordHeadBytes, recordKeyBytes(bytes, at));
+      const newest = id !== 0 && keys.segmentOf(id) === segment.number && keys.offsetOf(id) === offset;
+      if (newest) room.lost(id, segment, 'merge');
+      else noteDead(room, segment, bytes, at, offset);
+    },
+    breach: (breach) => {
+      // Which keys those are the key directory knows, all of them: nothing else is doubted.
+      const { kind, offset, bytes } = breach;
+      noteDamage(room, segment, { kind, offset, bytes, keyCount: 0, tokens: [] });
+      loseWithin(room, segment, breach, 'merge');
+    },
+  };
+}
+
+/** A record that newer ones have replaced: nobody will ask for it, but the segment is damaged. */
+function noteDead(
+  room: Pick<MergeRoom, 'book'>,
   input: Segment,
-  kind: 'value' | Parameters<Parameters<typeof scanSegment>[2]['breach']>[0]['kind'],
+  record: Buffer,
+  at: number,
   offset: number,
-  bytes: number,
-  tokens: readonly Token[] | 'all',
+): void {
+  const bytes = recordBytes(recordKeyBytes(record, at), recordValueBytes(record, at));
+  const tokens = [recordToken(record, at) as Token];
+  noteDamage(room, input, { kind: 'value', offset, bytes, keyCount: 0, tokens });
+}
+
+function noteDamage(
+  room: Pick<MergeRoom, 'book'>,
+  input: Segment,
+  damage: Omit<Damage, 'segment' | 'foundBy'>,
 ): void {
   input.damaged = true;
-  const keyCount = kind === 'value' ? 1 : 0;
-  room.book.add({ kind, segment: input.number, offset, bytes, keyCount, tokens, foundBy: 'merge' });
+  room.book.add({ ...damage, segment: input.number, foundBy: 'merge' });
 }
 
 async function publish(

@@ -18,7 +18,7 @@ import { Catalog } from './catalog.ts';
 import type { StoreIdentity } from './catalog.ts';
 import type { Damage } from './damage.ts';
 import { DamageBook } from './damage.ts';
-import { manifestName, numberOfName, segmentName } from './file-names.ts';
+import { hintName, manifestName, numberOfName, segmentName } from './file-names.ts';
 import { readHint } from './hint-file.ts';
 import { KeyDirectory } from './key-directory.ts';
 import { createStore, readManifest, refuseForeign } from './identity.ts';
@@ -85,7 +85,7 @@ class Recovery {
   readonly #manifest: Manifest;
   readonly #catalog: Catalog;
   readonly #keys: KeyDirectory;
-  readonly #book = new DamageBook();
+  readonly #book: DamageBook;
   readonly #report: RecoveryReport;
   readonly #breaches: { readonly breach: Breach; readonly segment: Segment }[] = [];
   #removedIds: number[] = [];
@@ -96,6 +96,7 @@ class Recovery {
   constructor(io: StoreIo, directory: string, manifest: Manifest, created: boolean) {
     this.#io = io;
     this.#directory = directory;
+    this.#book = new DamageBook(io.log, directory);
     this.#manifest = manifest;
     const identity: StoreIdentity = {
       storeId: manifest.storeId,
@@ -187,7 +188,8 @@ class Recovery {
     if (reading === 'sound') this.#report.hintsUsed += 1;
     if (reading === 'absent') this.#report.hintsAbsent += 1;
     if (reading === 'bad') this.#report.hintsBad += 1;
-    if (reading === 'bad') this.#io.log.event('warn', 'store.hint.ignored', { segment: number });
+    const path = this.#catalog.pathOf(hintName(number));
+    if (reading === 'bad') this.#io.log.event('warn', 'store.hint.ignored', { path });
     segment.hinted = reading === 'sound';
     return reading === 'sound';
   }
@@ -306,7 +308,8 @@ class Recovery {
     if (result.tornBytes > 0) {
       this.#report.tornTails += 1;
       this.#report.tornBytes += result.tornBytes;
-      const fields = { segment: segment.number, offset: result.end, bytes: result.tornBytes };
+      const path = this.#catalog.pathOf(segmentName(segment.number));
+      const fields = { path, offset: result.end, bytes: result.tornBytes };
       this.#io.log.event('warn', 'store.tail.cut', fields);
     }
     if ((await file.size()) > result.end) await file.truncate(result.end);
@@ -324,8 +327,6 @@ class Recovery {
   #damaged(segment: Segment, damage: Omit<Damage, 'segment' | 'foundBy'>): void {
     segment.damaged = true;
     this.#book.add({ ...damage, segment: segment.number, foundBy: 'recovery' });
-    const { kind, offset, bytes } = damage;
-    this.#io.log.event('error', 'store.damage.found', { segment: segment.number, kind, offset, bytes });
   }
 
   async finish(manifestWhole: boolean): Promise<void> {
@@ -336,6 +337,8 @@ class Recovery {
     const empty = [...this.#catalog.segments].filter(
       (segment) => segment.length <= segmentHeadBytes && !segment.damaged && this.#changed,
     );
+    const path = this.#catalog.pathOf(manifestName);
+    if (!manifestWhole) this.#io.log.event('warn', 'store.manifest.mended', { path });
     if (this.#changed || !manifestWhole) await this.#catalog.publish([], empty);
     for (const segment of empty) this.#catalog.drop(segment);
   }

@@ -9,7 +9,7 @@
 import type { Token } from '../base/ids.ts';
 import type { DiskFile } from '../io/disk.ts';
 import type { Catalog } from './catalog.ts';
-import type { DamageBook } from './damage.ts';
+import type { DamageBook, DamageFinder } from './damage.ts';
 import type { KeyDirectory } from './key-directory.ts';
 import { asStoreError } from './faults.ts';
 import { recordBytes, recordHeadBytes, recordKeyBytes, recordToken, recordValueBytes } from './record.ts';
@@ -31,7 +31,7 @@ export interface RescanRoom {
   readonly keys: KeyDirectory;
   readonly book: DamageBook;
   /** The key's newest record, in this segment, cannot be read. */
-  readonly lost: (id: number, segment: Segment) => void;
+  readonly lost: (id: number, segment: Segment, foundBy: DamageFinder) => void;
 }
 
 /** Calls `rest` with the number of values seen since it last did, after each window of a segment and at its end. */
@@ -88,7 +88,7 @@ async function rescanSegment(
       },
       lostValue: (bytes, at, offset) => {
         const id = newest(bytes, at, offset);
-        if (id !== 0) room.lost(id, segment);
+        if (id !== 0) room.lost(id, segment, 'verify');
         else noteDead(room, segment, bytes, at, offset);
       },
       breach: (breach) => breaches.push(breach),
@@ -96,18 +96,23 @@ async function rescanSegment(
     // All that was ever answered lies below, in the open segment too.
     { sealedLength: segment.length, rest: pause },
   );
-  for (const breach of breaches) loseWithin(room, segment, breach);
+  for (const breach of breaches) loseWithin(room, segment, breach, 'verify');
   await pause();
 }
 
 /** Every key whose newest record lies where nothing can be read is lost, whatever memory still has of it. */
-function loseWithin(room: RescanRoom, segment: Segment, { offset, bytes, lost }: Breach): void {
+export function loseWithin(
+  room: Pick<RescanRoom, 'keys' | 'lost'>,
+  segment: Segment,
+  { offset, bytes, lost }: Breach,
+  foundBy: DamageFinder,
+): void {
   if (lost === 'none') return;
   const { keys } = room;
   for (const id of [...keys.ids()]) {
     if (keys.segmentOf(id) !== segment.number) continue;
     const at = keys.offsetOf(id);
-    if (at >= offset && at < offset + bytes) room.lost(id, segment);
+    if (at >= offset && at < offset + bytes) room.lost(id, segment, foundBy);
   }
 }
 

@@ -22,7 +22,7 @@ import type { StoreIo } from './store-io.ts';
 import type { Catalog } from './catalog.ts';
 import { readRecord } from './cold-read.ts';
 import type { ExpectedRecord } from './cold-read.ts';
-import type { Damage, DamageBook } from './damage.ts';
+import type { Damage, DamageBook, DamageFinder } from './damage.ts';
 import { asStoreError, lostKey } from './faults.ts';
 import { Fingerprints } from './fingerprints.ts';
 import type { StoreFigures } from './figures.ts';
@@ -49,6 +49,7 @@ import { takeLock } from './lock.ts';
 import { recover } from './recovery.ts';
 import { answerLater, refusalOf } from './refusal.ts';
 import type { StoreState } from './refusal.ts';
+import type { RescanRoom } from './rescan.ts';
 import { rescanValues } from './rescan.ts';
 import type { Recovered, RecoveryReport } from './recovery.ts';
 import type { Segment } from './segment.ts';
@@ -88,7 +89,7 @@ export class Store {
     this.#keys = recovered.keys;
     this.#book = recovered.book;
     this.recovery = recovered.report;
-    const lost = this.#lost.bind(this);
+    const lost: RescanRoom['lost'] = (id, segment, foundBy) => this.#lost(id, segment, foundBy);
     const room = { catalog: this.#catalog, keys: this.#keys, book: this.#book, lost };
     this.fingerprints = new Fingerprints(this.#keys, recovered.lastSeq, rescanValues.bind(undefined, room));
     this.#cache = new ValueCache(this.#keys, options.cacheBytes);
@@ -104,9 +105,7 @@ export class Store {
       recovered.lastSeq + 1,
     );
     this.#housekeeping = new Housekeeping(io, directory, options, {
-      catalog: this.#catalog,
-      keys: this.#keys,
-      book: this.#book,
+      ...room,
       barrier: () => this.#commit.barrier(),
       failed: (error) => this.#commit.fail(error),
     });
@@ -354,12 +353,12 @@ export class Store {
     }
     // A merge moved the record while we read: its copy counts.
     if (unchanged && this.#keys.segmentOf(id) !== segment.number) return this.#read(expected.key, id);
-    if (unchanged) this.#lost(id, segment);
+    if (unchanged) this.#lost(id, segment, 'read');
     throw lostKey();
   }
 
   /** The key's newest record cannot be read. */
-  #lost(id: number, segment: Segment): void {
+  #lost(id: number, segment: Segment, foundBy: DamageFinder): void {
     const keys = this.#keys;
     const offset = keys.offsetOf(id);
     const valueBytes = keys.valueBytesOf(id);
@@ -377,13 +376,7 @@ export class Store {
       bytes,
       keyCount: 1,
       tokens,
-      foundBy: 'read',
-    });
-    this.#io.log.event('error', 'store.damage.found', {
-      segment: segment.number,
-      kind: 'value',
-      offset,
-      bytes,
+      foundBy,
     });
   }
 

@@ -1,10 +1,8 @@
 /**
  * INV23, nothing is left behind: a node that was stopped in order holds no timer, connection, listener, file, lock or
- * task, and it did stop. Each stopped node is one comparison. (That queues stay within their bounds is the channels'
- * own assertion.)
+ * task, and it did stop. Each stopped node is one comparison.
  */
-import type { CheckReport } from './report.ts';
-import { Tally } from './report.ts';
+import type { Tally } from './report.ts';
 
 /** What a stopped node held; empty when nothing leaked. */
 export interface StopRecord {
@@ -16,12 +14,11 @@ export interface StopRecord {
   readonly left: readonly string[];
 }
 
-export function checkLeaks(stops: readonly StopRecord[]): CheckReport {
-  const tally = new Tally('INV23');
+/** Compares every stop for INV23 (resources.ts). */
+export function compareStops(stops: readonly StopRecord[], tally: Tally): void {
   for (const { node, atUs, stopped, left } of stops) {
     tally.compare(stopped && left.length === 0, atUs, () =>
       stopped ? `${node} stopped and left behind: ${left.join(', ')}` : `${node} does not stop`,
     );
   }
-  return tally.report();
 }

@@ -12,6 +12,7 @@ export const invariantIds = [
     'INV12',
     'INV13',
     'INV14',
+    'INV15',
     'INV16',
     'INV17',
     'INV18',
@@ -26,6 +27,7 @@ export const invariantIds = [
     'INV27',
     'INV28',
     'INV29',
+    'INV31',
     'INV32',
   ] as const),
 ] as const;

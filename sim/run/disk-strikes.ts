@@ -13,7 +13,7 @@ import type { HostDisk } from '../world/disk.ts';
 import type { DiskFault } from '../world/disk-fault.ts';
 import type { Survival } from '../world/host.ts';
 import type { Subscription } from '../world/trace.ts';
-import { playsRole } from './file-roles.ts';
+import { playsRole } from '../plan/file-roles.ts';
 import type { Stage } from './stage.ts';
 
 export type DiskFaultOfPlan = PlanFault & { readonly kind: DiskFaultKind };

@@ -12,11 +12,12 @@ import { checkFailures } from '../check/failures.ts';
 import type { StopRecord } from '../check/leaks.ts';
 import { checkSnapshotRejection } from '../check/snapshot-rejection.ts';
 import type { SnapshotRejectionRecord } from '../check/snapshot-rejection.ts';
-import { checkLeaks } from '../check/leaks.ts';
+import { checkResources } from '../check/resources.ts';
+import { checkClockUse } from '../check/clock-use.ts';
 import type { LifeAccount, Moment } from '../check/ledger/account.ts';
 import { checkLedger } from '../check/ledger/ledger.ts';
 import { atlasOf } from '../check/atlas.ts';
-import type { StartRecord } from '../check/malformed-input.ts';
+import { checkCorruption } from '../check/corruption.ts';
 import { checkMalformedInput } from '../check/malformed-input.ts';
 import type { CheckReport, InvariantId } from '../check/report.ts';
 import { joinReports } from '../check/report.ts';
@@ -37,11 +38,12 @@ import { TransactionSteps } from '../witness/transaction-steps.ts';
 import { ExchangeWitness } from '../witness/exchange-witness.ts';
 import { Witness } from '../witness/witness.ts';
 import type { Cluster } from '../world/cluster.ts';
-import type { Leaks } from '../world/host.ts';
 import { World } from '../world/world.ts';
 import { workFiles } from '../wasm/work-modules.ts';
+import { boundsOf } from './bounds.ts';
 import { DiskBook } from './disk-book.ts';
 import { Faults } from './faults.ts';
+import { namesOfLeaks, startsOf } from './starts.ts';
 import { ModuleWork } from './module-work.ts';
 import { grownFloors, LivesServed } from './floors.ts';
 import { makeCluster } from './make-cluster.ts';
@@ -284,17 +286,27 @@ class Run {
       ['INV10', () => this.#convergence()],
       ...(this.#exchanges?.checks() ?? []),
       ['INV13', () => checkSnapshotRejection(this.#faults.tampers, this.#rejections)],
-      ['INV16', () => checkMalformedInput(this.#load.garbage, this.#load.pings, this.#starts())],
+      ['INV15', () => checkCorruption(history, this.#disks.records())],
+      [
+        'INV16',
+        () =>
+          checkMalformedInput(
+            this.#load.garbage,
+            this.#load.pings,
+            startsOf(this.#cluster, this.#faults.foreignStarts, this.#disks),
+          ),
+      ],
       ['INV17', () => checkRingAgreement(this.#load.rings, this.#cluster.members)],
       ['INV20', () => checkSessions(history, atlas)],
       ...this.#truth.checks(history, accounts, this.#load.idle ? 0 : 1),
       ['INV8', () => checkRedisCounters(this.#load.redis)],
       ['INV20', () => checkRedisExpiry(this.#load.redis)],
-      ['INV23', () => checkLeaks(this.#stops)],
+      ['INV23', () => this.#resources()],
       ['INV24', () => checkLedger(accounts, this.#witness?.missed ?? 0)],
       ['INV25', () => checkStatsAgreement(this.#load.scrapes)],
       ['INV26', () => checkExposition(this.#load.scrapes, accounts)],
       ['INV28', () => this.#modules.purity()],
+      ['INV31', () => checkClockUse(this.#clockUses())],
       ['INV32', () => checkFailures(this.#cluster.lives(), failures)],
     ];
     const wanted = [...checks, ...this.#transactionChecks()].filter(
@@ -320,28 +332,15 @@ class Run {
     });
   }
 
-  /** Starts that nodes refused, and those on another node's disk. */
-  #starts(): readonly StartRecord[] {
-    const { foreignStarts } = this.#faults;
-    const refused = this.#cluster.refusedStarts.map(({ node, life, atUs, code, left }) => ({
-      node,
-      life,
-      atUs,
-      refused: code,
-      served: false,
-      foreign: foreignStarts.some((start) => start.node === node && start.life === life),
-      troubled: this.#disks.isTroubled(node, life),
-      left: namesOfLeaks(left),
-    }));
-    const served = foreignStarts.filter((start) => start.served);
-    const wrong = served.map((start) => ({
-      ...start,
-      refused: undefined,
-      foreign: true,
-      troubled: false,
-      left: [],
-    }));
-    return [...refused, ...wrong];
+  #resources(): CheckReport {
+    const known = new Map(this.#cluster.names.map((name) => [name, boundsOf(this.#cluster.configOf(name))]));
+    return checkResources(this.#stops, this.#witness?.accounts ?? [], (node) => known.get(node) ?? []);
+  }
+
+  /** Clients have clocks of their own; how they use them is nobody's business. */
+  #clockUses(): ReturnType<World['clockUses']> {
+    const { names } = this.#cluster;
+    return this.#world.clockUses().filter(({ node }) => names.includes(node));
   }
 
   /** The books are compared with the nodes' numbers at any instant. */
@@ -382,15 +381,6 @@ function watchesExchanges(plan: Plan): boolean {
 
 function keepsBooks({ floors }: Plan): boolean {
   return floors.INV24 !== undefined || floors.INV26 !== undefined;
-}
-
-function namesOfLeaks(leaks: Leaks): readonly string[] {
-  const { timers, connections, listeners, files, locks, tasks } = leaks;
-  const lists = Object.entries({ connections, listeners, files, locks, tasks });
-  return [
-    ...(timers === 0 ? [] : [`${timers} timers`]),
-    ...lists.filter(([, names]) => names.length > 0).map(([kind, names]) => `${kind}: ${names.join(' ')}`),
-  ];
 }
 
 function countOutcomes(history: readonly { readonly outcome: Outcome }[]): OutcomeCounts {

@@ -64,7 +64,7 @@ export class ObjectWitness {
   get watcher(): DiskWatcher {
     return {
       writes: () => undefined,
-      wrote: (host, _life, path, content, from) => this.#wrote(host, path, content, from),
+      wrote: (host, _life, path, _content, from, whole) => this.#wrote(host, path, whole, from),
     };
   }
 

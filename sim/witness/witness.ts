@@ -7,6 +7,7 @@ import { configKeys } from '../../engine/config/keys.ts';
 import { familiesOf } from '../../engine/stats/snapshot-families.ts';
 import type { StatsSnapshot } from '../../engine/stats/snapshot.ts';
 import type { CountedSample, LifeAccount, LifeTruth, Moment } from '../check/ledger/account.ts';
+import { roleOf } from '../plan/file-roles.ts';
 import type { Plan, PlanNode } from '../plan/plan.ts';
 import type { Cluster } from '../world/cluster.ts';
 import { clusterPorts } from '../world/node-config.ts';
@@ -19,6 +20,7 @@ import { ListenerWitness } from './listener-witness.ts';
 import { AskedWitness, AskingWitness } from './peer-witness.ts';
 import { RedisWitness } from './redis-witness.ts';
 import { KnownBatches, StoreWitness } from './store-witness.ts';
+import { Tallies } from './tallies.ts';
 import { WasmWitness } from './wasm-witness.ts';
 
 /** Everything about one life. */
@@ -33,6 +35,7 @@ class LifeBook {
   readonly wasm = new WasmWitness();
   readonly store: StoreWitness;
   failedOperations = 0;
+  readonly diskErrors = new Tallies();
 
   constructor(life: number, known: KnownBatches) {
     this.store = new StoreWitness(life, known);
@@ -132,6 +135,7 @@ export class Witness {
       store: book.store.truth,
       antiEntropy: this.antiEntropy.truthOf(node),
       failedOperations: book.failedOperations,
+      diskErrors: book.diskErrors.under(''),
       alteredPlaces: this.#alteredPlaces.get(node) ?? 0,
       failedTasks: this.#cluster.host(node).io.failedTasks(),
       undisturbed: !this.#ended && ledger.total({ effect: 'injected' }) === 0,
@@ -187,8 +191,11 @@ export class Witness {
       writes: (host, life, path, chunks, offset) =>
         this.#bookOf(host, life).store.writes(path, chunks, offset),
       wrote: (host, life, path, content, from) => this.#bookOf(host, life).store.wrote(path, content, from),
-      failed: (host, life, _operation, _path, failure) => {
-        if (failure === 'fault' || failure === 'noSpace') this.#bookOf(host, life).failedOperations += 1;
+      failed: (host, life, operation, path, failure) => {
+        if (failure !== 'fault' && failure !== 'noSpace') return;
+        const book = this.#bookOf(host, life);
+        book.failedOperations += 1;
+        book.diskErrors.add(`${operation} ${roleOf(path)} ${failure}`);
       },
       altered: (host, path, _from, _to, kind) => {
         this.#alteredPlaces.set(host, (this.#alteredPlaces.get(host) ?? 0) + 1);

@@ -135,11 +135,13 @@ export class LifeClock implements Clock {
   }
 
   nowUs(): number {
+    this.#life.clockReadings += 1;
     if (!this.#life.alive) return (this.#diedAtUs ??= this.#host.localUs + this.#originUs);
     return this.#host.localUs + this.#originUs;
   }
 
   wallMs(): number {
+    this.#life.clockReadings += 1;
     return this.#host.wallMs;
   }
 

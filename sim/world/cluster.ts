@@ -211,6 +211,11 @@ export class Cluster {
     return `${name}:${clusterPorts[port]}`;
   }
 
+  /** The node's configuration, of its present life or its next. */
+  configOf(name: string): NodeConfig {
+    return this.#seat(name).config;
+  }
+
   host(name: string): Host {
     return this.#seat(name).host;
   }

@@ -235,9 +235,14 @@ class LifeFile implements DiskFile, Holding {
     const written = host.finishWrite(write);
     const { offset } = write;
     const { count, at } = written;
-    for (const watcher of host.watchers) {
-      const content = at === offset ? this.#file.image.view(0, offset + count) : this.#asAimed(write, count);
-      watcher.wrote(life.host, life.number, this.path, content, offset);
+    if (host.watchers.length > 0) {
+      const { image } = this.#file;
+      const aimed = at === offset;
+      const content = aimed ? image.view(0, offset + count) : this.#asAimed(write, count);
+      const whole = aimed ? image.view(0, image.length) : content;
+      for (const watcher of host.watchers) {
+        watcher.wrote(life.host, life.number, this.path, content, offset, whole);
+      }
     }
     this.#happened(worldEvents.fileWritten, count, this.#file.image.view(offset, offset + count));
     return written;

@@ -350,6 +350,7 @@ export class HostDisk {
     const sectors = Math.floor((file.image.length - bytes - (offset % sectorBytes)) / sectorBytes);
     if (sectors <= 0 || this.#faults.strike('FD10', file.path, 'read') === undefined) return offset;
     this.#ground.ledger.enter('FD10', `${this.#host}:${file.path}`, 'readMisdirected');
+    this.#tellAltered(file.path, offset, offset + bytes, 'FD10');
     return this.#random.below(sectors + 1) * sectorBytes + (offset % sectorBytes);
   }
 

@@ -17,13 +17,28 @@ export interface WorldFailure {
   readonly error: unknown;
 }
 
+/** A life, as far as its use of clocks is concerned. */
+export interface ClockUser {
+  readonly host: string;
+  readonly number: number;
+  /** How often it asked its clock door. */
+  clockReadings: number;
+  /** What of the machine it called, by name, each once. */
+  readonly machineCalls: Set<string>;
+  firstCallUs: number | undefined;
+}
+
 /** Who runs code: a life. */
 export interface Actor {
   readonly host: string;
   readonly alive: boolean;
+  readonly machineCalls: Set<string>;
+  firstCallUs: number | undefined;
 }
 
 export interface Ground {
+  /** Notes that a life has begun. */
+  begin(life: ClockUser): void;
   readonly timeline: Timeline;
   readonly trace: Trace;
   readonly ledger: Ledger;

@@ -34,6 +34,10 @@ export class Life {
   /** Timers that may still fire. */
   timers = 0;
   zombieCalls = 0;
+  /** How often the clock door was asked, and what of the machine was called past the doors. */
+  clockReadings = 0;
+  readonly machineCalls = new Set<string>();
+  firstCallUs: number | undefined;
   #alive = true;
   #paused = false;
   #held: Happening[] = [];
@@ -46,6 +50,7 @@ export class Life {
     this.host = host;
     this.hostIndex = hostIndex;
     this.number = number;
+    ground.begin(this);
   }
 
   get alive(): boolean {

@@ -19,8 +19,10 @@
 import { assert, present } from '../../engine/base/assert.ts';
 import type { LogLevel } from '../../engine/io/log.ts';
 import type { Random } from '../../engine/io/random.ts';
+import type { ClockUse } from '../check/clock-use.ts';
+import { setAlarm } from './alarm.ts';
 import { drive } from './driver.ts';
-import type { Actor, Ground, WorldFailure } from './ground.ts';
+import type { Actor, ClockUser, Ground, WorldFailure } from './ground.ts';
 import type { HostOptions } from './host.ts';
 import { Host } from './host.ts';
 import { HttpClient } from './http-client.ts';
@@ -173,14 +175,34 @@ export class World {
   async #drive(untilUs: number, reached: () => boolean): Promise<void> {
     assert(!this.#running, 'a world runs once at a time');
     this.#running = true;
+    const calm = setAlarm((name) => this.#machineCalled(name));
     await drive({
       step: () => !reached() && this.#step(untilUs),
       outside: (is) => (this.#ground.outside = is),
       unhandled: (reason) => this.#unhandled(reason),
     });
+    calm();
     this.#ground.outside = false;
     this.#ground.leave();
     this.#running = false;
+  }
+
+  /** Every life so far, and how it used clocks. */
+  clockUses(): readonly ClockUse[] {
+    return this.#ground.lives.map(({ host, number, clockReadings, machineCalls, firstCallUs }) => ({
+      node: host,
+      life: number,
+      readings: clockReadings,
+      machineCalls: [...machineCalls],
+      firstCallUs,
+    }));
+  }
+
+  #machineCalled(name: string): void {
+    const { actor } = this.#ground;
+    if (actor === undefined) return;
+    actor.machineCalls.add(name);
+    actor.firstCallUs ??= this.nowUs;
   }
 
   #step(untilUs: number): boolean {
@@ -216,6 +238,7 @@ class WorldGround implements Ground {
   readonly wasm: WasmSupplies;
   readonly fail: Ground['fail'];
   outside = false;
+  readonly lives: ClockUser[] = [];
   #actor: Actor | undefined;
 
   constructor(
@@ -239,6 +262,10 @@ class WorldGround implements Ground {
   /** Whose code runs. */
   get actor(): Actor | undefined {
     return this.#actor;
+  }
+
+  begin(life: ClockUser): void {
+    this.lives.push(life);
   }
 
   enter(actor: Actor): void {

@@ -191,8 +191,9 @@ export interface LifeTruth {
   readonly listener: StatsListenerTruth;
   readonly store: StoreTruth;
   readonly antiEntropy: AntiEntropyTruth;
-  /** Disk operations that this life was told had failed. */
+  /** Disk operations that this life was told had failed; and by `operation role failure`. */
   readonly failedOperations: number;
+  readonly diskErrors: Readonly<Record<string, number>>;
   /** Places of the node's disk that a fault altered, or never made durable, in this life or an earlier one. */
   readonly alteredPlaces: number;
   /** Tasks that failed in this life. */

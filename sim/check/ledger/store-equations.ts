@@ -16,6 +16,7 @@ export function storeEquations(numbers: Numbers, account: LifeAccount): readonly
     ...requestEquations(numbers),
     ...diskEquations(numbers, account),
     ...histogramEquations(numbers),
+    ...diskErrorEquations(numbers, account),
     between('read_requests', numbers.server('read_requests'), readsOf(numbers, account), Infinity),
     // A look may come in the middle of a stop.
     between(
@@ -85,6 +86,17 @@ function histogramEquations(numbers: Numbers): readonly Claim[] {
     between('requests of server_queue_wait', numbers.recorded('serverQueueWaitUs'), taken - timedOut, taken),
     between('requests of server_out_queue', numbers.recorded('serverOutQueue'), taken - timedOut, taken),
   ];
+}
+
+/** What a disk refused is what the node was told, operation by operation, file by file. */
+function diskErrorEquations(numbers: Numbers, { truth: { diskErrors } }: LifeAccount): readonly Claim[] {
+  const family = 'svc_disk_errors_total';
+  const kinds = Object.entries(diskErrors).map(([kind, count]) => {
+    const [operation = '', role = '', failure = ''] = kind.split(' ');
+    return equal(`${family} ${kind}`, numbers.sum(family, { operation, role, failure }), count);
+  });
+  const all = Object.values(diskErrors).reduce((sum, count) => sum + count, 0);
+  return [...kinds, equal(family, numbers.sum(family), all)];
 }
 
 /** A read's key has bytes; what was found shows nowhere when memory answers. */

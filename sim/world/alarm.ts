@@ -1,0 +1,34 @@
+/**
+ * The alarm on the machine's own clocks, timers and dice: while it is set, whoever calls them is told of, and served all
+ * the same. The linter keeps them out of the engine's sources; this finds what came in by a library or by a trick.
+ */
+
+/** Whose property, by which name it is told. */
+const guarded: readonly (readonly [owner: object, property: string, name: string])[] = [
+  [Date, 'now', 'Date.now'],
+  [performance, 'now', 'performance.now'],
+  [Math, 'random', 'Math.random'],
+  [globalThis, 'setTimeout', 'setTimeout'],
+  [globalThis, 'setInterval', 'setInterval'],
+];
+
+/** Calls `called` with the name of what is called, from now until the function it answers is. */
+export function setAlarm(called: (name: string) => void): () => void {
+  const undo = guarded.map(([owner, property, name]) => {
+    const real: unknown = Reflect.get(owner, property);
+    if (typeof real !== 'function') return () => undefined;
+    const watched = (...args: readonly unknown[]): unknown => {
+      called(name);
+      return Reflect.apply(real, owner, args);
+    };
+    const own = Object.getOwnPropertyDescriptor(owner, property);
+    Object.defineProperty(owner, property, { value: watched, configurable: true, writable: true });
+    return () => {
+      if (own === undefined) Reflect.deleteProperty(owner, property);
+      else Object.defineProperty(owner, property, own);
+    };
+  });
+  return () => {
+    for (const one of undo) one();
+  };
+}
