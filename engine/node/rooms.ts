@@ -125,8 +125,7 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened): Rooms {
   const { store } = opened;
   const stats = new NodeStats();
   stats.failures.startAt(config.datacenter, config.rack);
-  for (const family of storeFamilies(store, io)) stats.register(family);
-  stats.register(opened.disk.family());
+  for (const family of [...storeFamilies(store, io), opened.disk.family()]) stats.register(family);
   const driver = new StoreDriver(io, store, countStore(stats, io), driverLimits(config));
   const epoch = io.random.fork('epoch').bytes(6).toString('hex');
   const actor = byteStringOf(`${config.name}.${epoch}`) as Actor;

@@ -3,18 +3,19 @@
  * the same. The linter keeps them out of the engine's sources; this finds what came in by a library or by a trick.
  */
 
-/** Whose property, by which name it is told. */
-const guarded: readonly (readonly [owner: object, property: string, name: string])[] = [
-  [Date, 'now', 'Date.now'],
-  [performance, 'now', 'performance.now'],
-  [Math, 'random', 'Math.random'],
-  [globalThis, 'setTimeout', 'setTimeout'],
-  [globalThis, 'setInterval', 'setInterval'],
+/** A property of a global object (of the global scope where the owner is empty), by the name that is told. */
+const guarded: readonly (readonly [owner: string, property: string, name: string])[] = [
+  ['Date', 'now', 'Date.now'],
+  ['performance', 'now', 'performance.now'],
+  ['Math', 'random', 'Math.random'],
+  ['', 'setTimeout', 'setTimeout'],
+  ['', 'setInterval', 'setInterval'],
 ];
 
 /** Calls `called` with the name of what is called, from now until the function it answers is. */
 export function setAlarm(called: (name: string) => void): () => void {
-  const undo = guarded.map(([owner, property, name]) => {
+  const undo = guarded.map(([ownerName, property, name]) => {
+    const owner = ownerName === '' ? globalThis : (Reflect.get(globalThis, ownerName) as object);
     const real: unknown = Reflect.get(owner, property);
     if (typeof real !== 'function') return () => undefined;
     const watched = (...args: readonly unknown[]): unknown => {

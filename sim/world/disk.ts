@@ -45,8 +45,6 @@ export class HostDisk {
     this.#faults = new DiskFaults(ground.ledger, host, this.#random.fork('faults'));
   }
 
-  // Faults and what checks ask.
-
   /** Injects a fault of operations (FD1, FD2, FD4, FD5, FD8, FD10) until it is lifted, or its count is spent. */
   inject(fault: DiskFault): { lift(): void } {
     return this.#faults.inject(fault);
@@ -138,8 +136,6 @@ export class HostDisk {
     return this.#names.count;
   }
 
-  // The end of a life.
-
   /** The life that used the disk is over: its handles and locks are gone, its files are what the survival leaves. */
   endLife(survival: Survival, cause: FaultId | undefined): void {
     this.#writes.abandon(this.#random);
@@ -205,8 +201,11 @@ export class HostDisk {
 
   beginWrite(write: Write): void {
     if (this.#writes.begin(write)) return;
-    const what = `two writes to ${write.file.path} overlap and are under way at once`;
-    this.#ground.fail(this.#host, 'disk', new Error(what));
+    this.#ground.fail(
+      this.#host,
+      'disk',
+      new Error(`two writes to ${write.file.path} overlap while under way`),
+    );
   }
 
   /** Answers how many bytes were written, and where (FD10). */
