@@ -4,7 +4,7 @@ import { mendingAlone, mendingInvariants, seldomRead } from './shared.ts';
 export const deletesRaceRepair: Scenario = {
   name: 'deletes-race-repair',
   story:
-    'objects are deleted while replicas that missed it repair one another: what was deleted stays deleted',
+    'objects are deleted while replicas that missed it repair one another: what was deleted stays deleted, forgotten or not',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...seldomRead, keys: 24, siblingKeys: 8, kinds: { get: 6, put: 54, delete: 40 } },
   faults: [
@@ -16,6 +16,6 @@ export const deletesRaceRepair: Scenario = {
   calmMs: 4_000,
   settleMsMax: 30_000,
   mendedBy: 'sweeps',
-  settings: mendingAlone,
+  settings: { ...mendingAlone, tombstone_grace_seconds: 1 },
   invariants: mendingInvariants,
 };
