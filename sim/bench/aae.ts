@@ -260,6 +260,7 @@ function describe(figures: Figures): string {
     return [name, figure(cpuS), figure(wallS), figure(bytes), figure(repaired)];
   };
   const share = 100 * (1 - figures.putsPerSecondWatched / figures.putsPerSecond);
+  const plain = plainMerkle();
   return [
     `${figure(figures.keys)} keys a side, ${figure(figures.divergent)} divergent, tree ${figure(figures.treeBytes)} bytes`,
     table([
@@ -268,6 +269,34 @@ function describe(figures: Figures): string {
       row('exchange of equal trees', figures.equal),
       row('find and repair', figures.repair),
     ]),
+    table([
+      ['bytes to find the segments of', 'level by level', 'a plain Merkle exchange', 'fewer'],
+      ...plain,
+    ]),
     `puts per CPU second ${figure(figures.putsPerSecond)}, with the tree ${figure(figures.putsPerSecondWatched)} (${share.toFixed(1)} % less)`,
   ].join('\n');
+}
+
+const hashBytes = 8;
+const rangeBytes = 8;
+const fanoutBits = 4;
+const leafBits = 16;
+
+/**
+ * Bytes of the search alone, by formula, for so many differing segments of the default shape spread evenly: level by
+ * level (of each node that differs, its children's hashes and its range), and as a plain Merkle exchange does it, all
+ * leaves' hashes at once (Cassandra sends its whole tree). The keys of the segments found, and the objects, follow in
+ * both.
+ */
+function plainMerkle(): string[][] {
+  return [0, 1, 10, 100, 1_000, 4_000, 10_000, 65_536].map((differing) => {
+    let levels = hashBytes + rangeBytes;
+    for (let bits = 0; bits < leafBits; bits += fanoutBits) {
+      const nodes = Math.min(differing, 1 << bits);
+      levels += nodes * (rangeBytes + hashBytes * (1 << fanoutBits));
+    }
+    const whole = hashBytes * (1 << leafBits);
+    const fewer = levels < whole ? 'level by level' : 'plain';
+    return [figure(differing), figure(levels), figure(whole), fewer];
+  });
 }
