@@ -30,7 +30,7 @@ export function resourceList(routes: readonly HttpRoute[]): HttpRoute {
     return {
       status: 200,
       headers: { 'Content-Type': json ? 'application/json' : 'text/html', Link: links, Vary: 'Accept' },
-      body: json ? `${JSON.stringify(Object.fromEntries(resources))}\n` : htmlOf(resources),
+      body: json ? `${JSON.stringify(Object.fromEntries([...resources].reverse()))}\n` : htmlOf(resources),
     };
   };
   return { method: 'GET', path: '/', handle };
