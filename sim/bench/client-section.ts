@@ -3,6 +3,8 @@ export interface ClientsBenchOptions {
   readonly rounds: number;
   /** Objects that jobs run over. */
   readonly objects: number;
+  /** Of one measurement by redis-benchmark. */
+  readonly redisRequests: number;
   readonly json: boolean;
 }
 

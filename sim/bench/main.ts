@@ -29,6 +29,7 @@ interface AaeFlags extends CommonFlags {
 
 interface ClientsFlags extends CommonFlags {
   readonly objects: number;
+  readonly redisRequests: number;
 }
 
 const program = new Command('bench').description('Measures Lockstep; medians of rounds.');
@@ -75,8 +76,13 @@ benchmark('wasm', 'calls into Wasm modules, what metering costs, and preparing a
   async ({ rounds, json = false }: CommonFlags) => (await import('./wasm.ts')).run({ rounds, json }),
 );
 
-benchmark('clients', 'what clients wait for: MapReduce jobs over a three-node cluster', 3)
+benchmark(
+  'clients',
+  'what clients wait for: Redis commands beside redis-server, MapReduce jobs over a three-node cluster',
+  3,
+)
   .option('--objects <n>', 'objects that jobs run over', positive, 100_000)
+  .option('--redis-requests <n>', 'requests of one measurement by redis-benchmark', positive, 100_000)
   .action(async ({ json = false, ...flags }: ClientsFlags) =>
     (await import('./clients.ts')).run({ ...flags, json }),
   );
