@@ -87,6 +87,14 @@ benchmark(
     (await import('./clients.ts')).run({ ...flags, json }),
   );
 
+benchmark(
+  'dispatch',
+  'what the dispatcher adds to a request, and what gossip costs clusters of 3 to 100',
+  5,
+).action(async ({ rounds, json = false }: CommonFlags) =>
+  (await import('./dispatch.ts')).run({ rounds, json }),
+);
+
 await program.parseAsync();
 
 function benchmark(name: string, description: string, rounds: number): Command {

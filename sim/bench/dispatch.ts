@@ -1,0 +1,282 @@
+/**
+ * `npm run bench -- dispatch`: what the dispatcher adds to a request, with the store and the network in memory (a map,
+ * and plain calls): microseconds of processor per quorum request and the peers asked for it, at a replica and through a
+ * node that holds none. And in the world: gossip messages per interval, and virtual time against processor time, by cluster size.
+ * Medians of rounds, in one process.
+ */
+import { performance } from 'node:perf_hooks';
+import process from 'node:process';
+
+import { present } from '../../engine/base/assert.ts';
+import { byteStringOf } from '../../engine/base/ids.ts';
+import type { NodeId } from '../../engine/base/ids.ts';
+import { defaultType, objectKey } from '../../engine/base/object-key.ts';
+import type { PackedKey } from '../../engine/base/object-key.ts';
+import { ClusterDispatcher } from '../../engine/dispatch/cluster-dispatcher.ts';
+import type { DispatchParts, DispatchSettings } from '../../engine/dispatch/parts.ts';
+import type { PeerLinks } from '../../engine/dispatch/peer-links.ts';
+import { PeerService } from '../../engine/dispatch/peer-service.ts';
+import { Replica } from '../../engine/dispatch/replica.ts';
+import type { LocalStore } from '../../engine/dispatch/slots.ts';
+import type { Io } from '../../engine/io/io.ts';
+import { plainContent } from '../../engine/object/content.ts';
+import type { Actor } from '../../engine/object/dots.ts';
+import { emptyVector } from '../../engine/object/dots.ts';
+import { defaultProperties } from '../../engine/props/properties.ts';
+import { noCustomRoute, Router } from '../../engine/props/router.ts';
+import type { Member } from '../../engine/ring/ring.ts';
+import { Ring } from '../../engine/ring/ring.ts';
+import { tokensOfNode } from '../../engine/ring/token.ts';
+import { NodeStats } from '../../engine/stats/node-stats.ts';
+import { familiesOf } from '../../engine/stats/snapshot-families.ts';
+import { nodesOf } from '../plan/plan-generation.ts';
+import { Cluster } from '../world/cluster.ts';
+import { World } from '../world/world.ts';
+import { figure, median, table } from './figures.ts';
+
+export interface DispatchBenchOptions {
+  readonly rounds: number;
+  readonly json: boolean;
+}
+
+const requestCount = 20_000;
+const keyCount = 1000;
+const valueBytes = 100;
+const settings: DispatchSettings = { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', timeoutMs: 5000 };
+
+export async function run({ rounds, json }: DispatchBenchOptions): Promise<void> {
+  const requests = await measureRequests(rounds);
+  const sizes = [3, 10, 30, 100];
+  const clusters: ClusterFigures[] = [];
+  for (const size of sizes) clusters.push(await measureCluster(size));
+  if (json) console.log(JSON.stringify({ requests, clusters }));
+  else console.log(`${requestTable(requests)}\n\n${clusterTable(clusters)}`);
+}
+
+interface RequestFigures {
+  readonly name: string;
+  readonly cpuUs: number;
+  readonly peersAsked: number;
+  readonly hops: number;
+}
+
+/** Each node in memory: its dispatcher, and what peers ask of it. */
+interface Machine {
+  readonly dispatcher: ClusterDispatcher;
+  readonly service: PeerService;
+}
+
+/** Requests of peers are plain calls; counted, with the longest way of the request under way. */
+class Wires {
+  readonly machines = new Map<NodeId, Machine>();
+  asked = 0;
+  hops = 0;
+  #depth = 0;
+
+  links(): PeerLinks {
+    return {
+      request: (peer, request, _timeoutUs, onReply) => {
+        this.asked += 1;
+        this.#depth += 1;
+        this.hops = Math.max(this.hops, this.#depth);
+        present(this.machines.get(peer), 'a peer').service.handle(request as never, onReply);
+        this.#depth -= 1;
+        return 'ok';
+      },
+    };
+  }
+}
+
+function memoryStore(): LocalStore {
+  const values = new Map<PackedKey, Uint8Array>();
+  return {
+    tryRead: (key, done) => {
+      done(undefined, values.get(key));
+      return 'ok';
+    },
+    tryWrite: (batch, done) => {
+      for (const { key, value } of batch) {
+        if (value === undefined) values.delete(key);
+        else values.set(key, new Uint8Array(value));
+      }
+      queueMicrotask(() => done(undefined));
+      return 'ok';
+    },
+  };
+}
+
+function makeMachines(wires: Wires): Ring {
+  const names = ['n1', 'n2', 'n3', 'n4', 'n5', 'n6'];
+  const members = names.map((node, index): Member => {
+    const rack = `r${(index % 3) + 1}`;
+    return { node: node as NodeId, datacenter: 'dc1', rack, tokens: tokensOfNode(node as NodeId, 16) };
+  });
+  const ring = new Ring(members);
+  const clock = {
+    nowUs: () => performance.now() * 1000,
+    wallMs: () => 1_800_000_000_000,
+    after: () => ({ cancel: () => undefined }),
+  };
+  const rules = (): typeof defaultProperties => defaultProperties;
+  for (const self of ring.members) {
+    const replica = new Replica(memoryStore(), clock, byteStringOf(self.node) as Actor, rules);
+    const parts: DispatchParts = {
+      self,
+      ring,
+      pending: () => [],
+      plane: wires.links(),
+      replica,
+      stats: new NodeStats(),
+      clock,
+      settings,
+      view: { self, rackCount: (datacenter) => ring.rackCount(datacenter), isRoutable: () => true },
+      rules,
+      router: new Router(rules, noCustomRoute),
+      hints: undefined,
+      peerIndex: () => 0,
+    };
+    const dispatcher = new ClusterDispatcher(parts);
+    const io = { spawn: (_name: string, task: () => Promise<void>) => void task().catch(fail) } as Pick<
+      Io,
+      'spawn'
+    >;
+    wires.machines.set(self.node, {
+      dispatcher,
+      service: new PeerService(io as Io, replica, dispatcher, settings),
+    });
+  }
+  return ring;
+}
+
+/** A task that fails ends the measurement. */
+function fail(error: unknown): never {
+  throw error;
+}
+
+async function measureRequests(rounds: number): Promise<readonly RequestFigures[]> {
+  const wires = new Wires();
+  const ring = makeMachines(wires);
+  const keys = Array.from({ length: keyCount }, (_, index) =>
+    objectKey(defaultType, byteStringOf('b'), byteStringOf(`k${index}`)),
+  );
+  const content = plainContent(Buffer.alloc(valueBytes, 7), 'text/plain');
+  const located = keys.map((key) => {
+    const { nodes } = present(wires.machines.get('n1' as NodeId), 'n1').dispatcher.locate(key);
+    const stranger = present(
+      ring.members.find(({ node }) => !nodes.includes(node)),
+      'a node without the key',
+    );
+    return { key, replica: present(nodes[0], 'a replica'), stranger: stranger.node };
+  });
+  const at = (node: NodeId): ClusterDispatcher => present(wires.machines.get(node), 'a node').dispatcher;
+  const put = async (node: NodeId, key: (typeof keys)[number]): Promise<void> => {
+    await at(node).put({ key, need: 'default', context: emptyVector, content });
+  };
+  const get = async (node: NodeId, key: (typeof keys)[number]): Promise<void> => {
+    await at(node).get({ key, need: 'default' });
+  };
+  const ways: readonly (readonly [string, (index: number) => Promise<void>])[] = [
+    ['put at a replica', (index) => withKey(located, index, ({ key, replica }) => put(replica, key))],
+    ['put elsewhere', (index) => withKey(located, index, ({ key, stranger }) => put(stranger, key))],
+    ['get at a replica', (index) => withKey(located, index, ({ key, replica }) => get(replica, key))],
+    ['get elsewhere', (index) => withKey(located, index, ({ key, stranger }) => get(stranger, key))],
+  ];
+  const taken = new Map<string, number[]>();
+  const figures = new Map<string, Omit<RequestFigures, 'cpuUs'>>();
+  // One round more, to warm up; the ways take turns.
+  for (let round = 0; round <= rounds; round++) {
+    for (const [name, way] of ways) {
+      wires.asked = 0;
+      wires.hops = 0;
+      const begun = process.cpuUsage();
+      for (let index = 0; index < requestCount; index++) await way(index);
+      const { user, system } = process.cpuUsage(begun);
+      if (round > 0) taken.set(name, [...(taken.get(name) ?? []), (user + system) / requestCount]);
+      figures.set(name, { name, peersAsked: wires.asked / requestCount, hops: wires.hops });
+    }
+  }
+  return [...figures.values()].map((one) => ({ ...one, cpuUs: median(taken.get(one.name) ?? []) }));
+}
+
+function withKey<T>(items: readonly T[], index: number, act: (item: T) => Promise<void>): Promise<void> {
+  return act(present(items[index % items.length], 'a key'));
+}
+
+interface ClusterFigures {
+  readonly nodes: number;
+  /** Per node and gossip interval. */
+  readonly gossipMessages: number;
+  readonly gossipBytes: number;
+  /** Of processor time: all nodes start and find each other; then virtual seconds per second of it. */
+  readonly startCpuSeconds: number;
+  readonly timesRealTime: number;
+}
+
+/** A calm cluster: it finds itself, then gossips for some seconds. */
+async function measureCluster(size: number): Promise<ClusterFigures> {
+  const world = new World({ seed: `gossip/${size}` });
+  const shape = { datacenters: 1, racks: 3, nodesPerRack: Math.ceil(size / 3) };
+  const cluster = new Cluster(world, nodesOf(shape).slice(0, size), {});
+  for (const name of cluster.members) cluster.start(name);
+  const settleUs = 15_000_000;
+  const started = process.cpuUsage();
+  await world.run({ untilUs: settleUs });
+  const startCpuSeconds = cpuSecondsSince(started);
+  const before = gossipOf(cluster);
+  const seconds = 10;
+  const calm = process.cpuUsage();
+  await world.run({ untilUs: settleUs + seconds * 1_000_000 });
+  const after = gossipOf(cluster);
+  return {
+    nodes: size,
+    gossipMessages: (after.messages - before.messages) / size / seconds,
+    gossipBytes: (after.bytes - before.bytes) / size / seconds,
+    startCpuSeconds,
+    timesRealTime: seconds / cpuSecondsSince(calm),
+  };
+}
+
+function cpuSecondsSince(begun: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(begun);
+  return (user + system) / 1_000_000;
+}
+
+function gossipOf(cluster: Cluster): { readonly messages: number; readonly bytes: number } {
+  let messages = 0;
+  let bytes = 0;
+  for (const name of cluster.members) {
+    const snapshot = cluster.statistics(name);
+    if (snapshot === undefined) continue;
+    for (const { family, samples } of familiesOf(snapshot)) {
+      const sum = samples.reduce((total, { value }) => total + value, 0);
+      if (family.name === 'svc_gossip_messages_total') messages += sum;
+      if (family.name === 'svc_gossip_bytes_total') bytes += sum;
+    }
+  }
+  return { messages, bytes };
+}
+
+function requestTable(requests: readonly RequestFigures[]): string {
+  return table([
+    ['quorum of 3, in memory', 'us of CPU', 'peers asked', 'hops'],
+    ...requests.map(({ name, cpuUs, peersAsked, hops }) => [
+      name,
+      figure(cpuUs),
+      figure(peersAsked),
+      String(hops),
+    ]),
+  ]);
+}
+
+function clusterTable(clusters: readonly ClusterFigures[]): string {
+  return table([
+    ['calm cluster, per node and second', 'messages', 'bytes', 'start, CPU s', 'x real time'],
+    ...clusters.map(({ nodes, gossipMessages, gossipBytes, startCpuSeconds, timesRealTime }) => [
+      `${nodes} nodes`,
+      figure(gossipMessages),
+      figure(gossipBytes),
+      figure(startCpuSeconds),
+      figure(timesRealTime),
+    ]),
+  ]);
+}
