@@ -18,7 +18,7 @@ import { enumerateTransactions, enumerationText } from './enumerate-command.ts';
 import { enumerateStoreBatches, storeBatchText } from './enumerate-store-command.ts';
 import { listJson, listText } from './list-command.ts';
 import { mustGetEnumeratedBug, mustGetPlant, plant } from './planting.ts';
-import { digestOf, planToReplay, replayPlan, traceOf } from './replay-command.ts';
+import { digestOf, planToReplay, replayPlan, traceOf, writeHistory } from './replay-command.ts';
 import { runScenarios } from './run-command.ts';
 
 export const exitCodes = { passed: 0, failed: 1, usage: 2, unknown: 3 } as const;
@@ -56,6 +56,7 @@ interface ReplayFlags {
   readonly seed?: number;
   readonly trace?: boolean;
   readonly until?: number;
+  readonly history?: string;
   readonly json?: boolean;
   readonly plant?: string;
 }
@@ -118,6 +119,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
     .option('--seed <s>', 'the seed', wholeNumber)
     .option('--trace', 'print every event')
     .option('--until <duration>', 'cut the trace at this virtual time (500ms, 2s)', durationMs)
+    .option('--history <file>', 'write the transactions: Jepsen EDN for Elle (*.edn), JSON lines otherwise')
     .option('--json', 'print one line of JSON')
     .option('--plant <id>', 'run a copy of the engine with this planted bug')
     .action(async (what: string, flags: ReplayFlags) => {
@@ -130,6 +132,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
         const lines = await traceOf(plan, (flags.until ?? Number.MAX_SAFE_INTEGER) * 1000);
         print(lines.join('\n'));
       }
+      if (flags.history !== undefined) await writeHistory(plan, flags.history);
       const result = await replayPlan(plan);
       print(flags.json === true ? JSON.stringify(result) : renderRun(result, paint()));
       setExitCode(exitCodes[result.verdict]);
@@ -195,6 +198,7 @@ async function replayPlanted(what: string, flags: ReplayFlags, id: string): Prom
   if (flags.seed !== undefined) words.push('--seed', String(flags.seed));
   if (flags.trace === true) words.push('--trace');
   if (flags.until !== undefined) words.push('--until', `${flags.until}ms`);
+  if (flags.history !== undefined) words.push('--history', flags.history);
   if (flags.json === true) words.push('--json');
   const { status } = spawnSync(process.execPath, [join(build, 'sim/main.js'), ...words], {
     stdio: 'inherit',

@@ -1,8 +1,9 @@
 /** `lockstep-sim replay` and `digest`: one run again, from a seed or from a plan file, with its trace when wanted. */
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { findScenario, scenarios } from '../../scenarios/catalogue.ts';
+import { historyEdn, historyJsonLines } from '../history/export.ts';
 import { timeOfLine } from '../check/determinism.ts';
 import type { Plan } from '../plan/plan.ts';
 import { parsePlan } from '../plan/plan-validation.ts';
@@ -51,6 +52,12 @@ export function replayPlan(plan: Plan): Promise<RunResult> {
 export async function traceOf(plan: Plan, untilUs: number): Promise<readonly string[]> {
   const { trace } = await runPlan(plan, { trace: true });
   return trace.filter((line) => timeOfLine(line) <= untilUs);
+}
+
+/** Writes what the transactions' clients did and saw, for other checkers. */
+export async function writeHistory(plan: Plan, file: string): Promise<void> {
+  const { transactions } = await runPlan(plan);
+  await writeFile(file, file.endsWith('.edn') ? historyEdn(transactions) : historyJsonLines(transactions));
 }
 
 /** SHA-256 of the run's trace, 64 hex digits. */

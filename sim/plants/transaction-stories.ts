@@ -55,7 +55,7 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     title: 'a branch that asks before the decision is told to roll back, and the delayed commit goes on',
     file: 'engine/xa/coordinator-protocol.js',
     find: "return state.phase === 'aborted' ? 'aborted' : 'undecided';",
-    replace: "return 'aborted';",
+    replace: "return state.phase === 'committing' ? 'undecided' : 'aborted';",
     scenario: 'zombie-coordinator',
     oracles: ['INV1'],
     seedsMax: 50,
@@ -66,7 +66,7 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     file: 'engine/xa/branches.js',
     find: `// A prepare that comes once more, late, must not begin it anew.
             this.#refuse(xid, 'refused');`,
-    replace: '',
+    replace: '/* it is forgotten whole */',
     scenario: 'doubled-commits',
     oracles: ['INV1', 'INV6', 'INV8'],
     seedsMax: 50,
