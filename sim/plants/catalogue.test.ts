@@ -38,7 +38,8 @@ describe('planted bugs', () => {
     for (const file of files) {
       const text = await readFile(join(build, 'engine', file), 'utf8');
       expect(text).not.toContain('plant(');
-      for (const bug of plantedBugs) expect(text).not.toContain(bug.replace);
+      // An edit that only takes away leaves nothing to be found.
+      for (const { replace } of plantedBugs) if (replace !== '') expect(text).not.toContain(replace);
     }
   });
 });
