@@ -25,6 +25,7 @@ import { leaveUnderLoad } from './leave-under-load.ts';
 import { longPauses } from './long-pauses.ts';
 import { lostAndDoubledMessages } from './lost-and-doubled-messages.ts';
 import { moduleSwappedMidJob } from './module-swapped-mid-job.ts';
+import { noReplicaHelps } from './no-replica-helps.ts';
 import { oneWayPartition } from './one-way-partition.ts';
 import { partitionBetweenDcs } from './partition-between-dcs.ts';
 import { otherDisks } from './other-disks.ts';
@@ -83,6 +84,7 @@ export const scenarios: readonly Scenario[] = [
   bitRot,
   crashLoop,
   otherDisks,
+  noReplicaHelps,
   staleSnapshot,
   versionSkew,
   bitRotHeals,

@@ -2,9 +2,11 @@
 import { antiEntropyBugs } from './anti-entropy-bugs.ts';
 import { clusterBugs, harmlessEdits } from './cluster-bugs.ts';
 import type { PlantedBug } from './plant.ts';
+import { storeBugs } from './store-bugs.ts';
 import { transactionStoryBugs } from './transaction-stories.ts';
 
 export const plantedBugs: readonly PlantedBug[] = [
+  ...storeBugs,
   {
     id: 'M01',
     title: 'writes are acknowledged before the sync that covers them has come back',

@@ -1,0 +1,36 @@
+/** Planted bugs of the store and of what it writes its files with. */
+import type { PlantedBug } from './plant.ts';
+
+export const storeBugs: readonly PlantedBug[] = [
+  {
+    id: 'M02',
+    title: 'a replaced file is renamed, and the directory that holds its name is not synced',
+    file: 'engine/io/disk.js',
+    find: `await disk.rename(beside, path);
+    await disk.syncDirectory(parentOf(path));`,
+    replace: 'await disk.rename(beside, path); /* and no more */',
+    scenario: 'no-replica-helps',
+    oracles: ['INV4'],
+    seedsMax: 20,
+  },
+  {
+    id: 'M03',
+    title: 'the error of a sync is taken for success',
+    file: 'engine/store/group-commit.js',
+    find: 'const error = await flight.written;',
+    replace: 'const error = (await flight.written, undefined);',
+    scenario: 'disk-errors',
+    oracles: ['INV4', 'INV5'],
+    seedsMax: 20,
+  },
+  {
+    id: 'M08',
+    title: 'a recovery skips the first record of the log',
+    file: 'engine/store/recovery.js',
+    find: 'record: (bytes, at, offset) => take(bytes, at, offset, false),',
+    replace: 'record: (bytes, at, offset) => offset > 104 && take(bytes, at, offset, false),',
+    scenario: 'no-replica-helps',
+    oracles: ['INV4'],
+    seedsMax: 50,
+  },
+];
