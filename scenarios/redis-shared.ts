@@ -22,4 +22,6 @@ export const invariantsBesideRedis: Scenario['invariants'] = {
   INV5: 3,
   INV10: 5,
   INV16: 3,
+  INV18: 15,
+  INV20: 1,
 };

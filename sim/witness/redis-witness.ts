@@ -50,6 +50,8 @@ class Conversation {
   /** Keys that EXEC will name, and those under WATCH. */
   readonly keys = new Set<string>();
   readonly watched = new Set<string>();
+  /** Keys that the WATCH under way would add; one that fails adds none. */
+  watching: readonly string[] = [];
   broken = false;
   toldEnd = false;
   left: 'afterEnd' | 'first' | undefined;
@@ -111,7 +113,7 @@ export class RedisWitness {
     if (conversation === undefined) return;
     conversation.wrote.push(bytes);
     for (let next = conversation.wrote.next(); next !== undefined; next = conversation.wrote.next()) {
-      this.#answered(conversation.owed.shift(), next);
+      this.#answered(conversation, conversation.owed.shift(), next);
     }
   }
 
@@ -150,11 +152,12 @@ export class RedisWitness {
     if (name === 'set' && request.length > 3) this.#sums.add('mortal');
   }
 
-  #answered(asked: Asked | undefined, reply: Reply): void {
+  #answered({ watched, watching }: Conversation, asked: Asked | undefined, reply: Reply): void {
     if (asked?.purpose !== undefined) this.#sums.add('answers');
     if (asked?.name === 'get' && asked.purpose !== undefined && reply.kind === 'bulk')
       this.#sums.add('values');
     if (reply.kind !== 'error') return;
+    if (asked?.name === 'watch') for (const key of watching) watched.delete(key);
     const word = reply.text.slice(0, reply.text.indexOf(' '));
     this.#sums.add('errors');
     if (refusals.includes(word)) this.#sums.add('refusals');
@@ -182,14 +185,12 @@ function purposeOf(conversation: Conversation, name: string): Purpose | undefine
 }
 
 /** Keys that a command names, when it begins at once. */
-function fragmentsOf(
-  { queued, keys, watched }: Conversation,
-  name: string,
-  request: readonly Buffer[],
-): number {
+function fragmentsOf(conversation: Conversation, name: string, request: readonly Buffer[]): number {
+  const { queued, keys, watched } = conversation;
   const named = request.slice(1).map((key) => key.toString('latin1'));
   if (name === 'watch' && queued === undefined) {
     const fresh = named.filter((key) => !watched.has(key));
+    conversation.watching = fresh;
     for (const key of fresh) watched.add(key);
     return fresh.length;
   }
