@@ -78,7 +78,9 @@ export class Spread {
     const reachable = this.#links.peers();
     const words: SpreadWords = { kind: 'give', entries: [entry], wanted: [] };
     const asked = members.map(async (node) => {
-      const answer = reachable.includes(node) ? await this.#ask(node, words) : undefined;
+      if (!reachable.includes(node)) return { node, held: false };
+      this.#metrics.sent += 1;
+      const answer = await this.#ask(node, words);
       return { node, held: answer?.kind === 'given' };
     });
     const told = await Promise.all(asked);
