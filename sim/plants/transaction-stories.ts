@@ -28,7 +28,7 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     seedsMax: 10,
   },
   {
-    id: 'M08',
+    id: 'M08x',
     title: 'a start leaves out the first record of the in-doubt log',
     file: 'engine/xa/log.js',
     find: '[...this.#store.keysOfBucket(prefix)].sort()',
