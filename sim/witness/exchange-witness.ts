@@ -199,7 +199,8 @@ export class ExchangeWitness {
   #saved(node: string, atUs: number): void {
     const shadow = this.#shadows.get(node);
     const bytes = this.#cluster.host(node).disk.durableFiles().get(snapshotPath);
-    if (shadow === undefined || bytes === undefined || shadow.blind || this.isRotten(node)) return;
+    if (shadow === undefined || bytes === undefined || shadow.blind) return;
+    if (this.isRotten(node) || this.#altered.has(node)) return;
     const reading = decodeSnapshot(bytes, {
       segmentBits: 31 - Math.clz32(bytes.readUInt32BE(12)),
       node: byteStringOf(node),
