@@ -147,6 +147,8 @@ export class AntiEntropyWitness {
     if (racks.size < this.#nodes.size || shadow === undefined || this.#segments === 0)
       return [0, this.#segments];
     if (!book.begun && book.sums.get('loaded') === 0) return [this.#segments, this.#segments];
+    // A leaf that is found wrong is dirty until the next exchange.
+    if (this.#alteredLeaves.get(node) > 0) return [0, this.#segments];
     const lastUs = shadow.changes.at(-1)?.atUs ?? 0;
     const fresh = book.freshUs > lastUs + slackUs && !shadow.blind && !this.#exchanges.isRotten(node);
     return [0, fresh ? 0 : this.#segments];
