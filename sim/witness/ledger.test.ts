@@ -28,6 +28,8 @@ const unequated: readonly RegExp[] = [
   /^svc_store_(keys|disk_bytes|live_bytes|merges_total)$/,
   /^svc_hints_kept(_bytes)?$/,
   /^svc_transaction/,
+  /^svc_wasm_(fuel_used_total|reloads_total|modules.*)$/,
+  /^svc_tombstones_/,
 ];
 
 /** Families whose equations leave room: one more, or one less, may be the truth as well. */
