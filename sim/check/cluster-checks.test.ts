@@ -66,6 +66,19 @@ describe('INV18', () => {
     expect(verdict(checkQuorums([refused], [], new Opinions(down), ['n1', 'n2']))).toEqual([true, 1, 0]);
     expect(checkQuorums([refused], [], new Opinions(normal), ['n1', 'n2']).ok).toBe(false);
   });
+
+  it('holds a refusal to what the present life has heard, not to what an earlier one thought', () => {
+    const reason = '2 replicas of dc1 are needed and 1 can be reached (away: n2)';
+    const refused = putAt(20, 'a', { outcome: 'fail', reason });
+    const verdictWith = (moves: readonly OpinionMove[], observer = 'n1'): boolean => {
+      const opinions = new Opinions(moves, [{ observer, atUs: 10 }]);
+      return checkQuorums([refused], [], opinions, ['n1', 'n2']).ok;
+    };
+    const before = move(1, 'UNKNOWN', 'NORMAL');
+    expect(verdictWith([before])).toBe(true);
+    expect(verdictWith([before], 'n3')).toBe(false);
+    expect(verdictWith([before, move(15, 'UNKNOWN', 'NORMAL', 2)])).toBe(false);
+  });
 });
 
 describe('INV19', () => {

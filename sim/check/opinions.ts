@@ -11,12 +11,21 @@ export interface OpinionMove {
   readonly atUs: number;
 }
 
+/** A node began a life: it has heard of nobody yet. */
+export interface LifeBegin {
+  readonly observer: string;
+  readonly atUs: number;
+}
+
 export class Opinions {
   readonly moves: readonly OpinionMove[];
+  readonly #begins: readonly LifeBegin[];
   readonly #byPair = new Map<string, OpinionMove[]>();
 
-  constructor(moves: readonly OpinionMove[]) {
+  /** Both in the order in which they happened. */
+  constructor(moves: readonly OpinionMove[], begins: readonly LifeBegin[] = []) {
     this.moves = moves;
+    this.#begins = begins;
     for (const move of moves) {
       const pair = `${move.observer} ${move.peer}`;
       const known = this.#byPair.get(pair);
@@ -34,9 +43,16 @@ export class Opinions {
   between(observer: string, peer: string, fromUs: number, toUs: number): ReadonlySet<string> {
     const states = new Set<string>();
     let before = 'UNKNOWN';
+    let beforeUs = -Infinity;
     for (const { atUs, to } of this.of(observer, peer)) {
-      if (atUs < fromUs) before = to;
+      if (atUs < fromUs) [before, beforeUs] = [to, atUs];
       else if (atUs <= toUs) states.add(to);
+    }
+    for (const begin of this.#begins) {
+      if (begin.observer !== observer || begin.atUs > toUs) continue;
+      // What an earlier life thought is forgotten.
+      if (begin.atUs >= fromUs) states.add('UNKNOWN');
+      else if (begin.atUs >= beforeUs) before = 'UNKNOWN';
     }
     return states.add(before);
   }

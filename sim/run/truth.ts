@@ -15,7 +15,7 @@ import { checkIdentity } from '../check/identity.ts';
 import type { LifeAccount } from '../check/ledger/account.ts';
 import type { QuietRecord } from '../check/quiet.ts';
 import { checkQuiet, isQuiet } from '../check/quiet.ts';
-import type { OpinionMove } from '../check/opinions.ts';
+import type { LifeBegin, OpinionMove } from '../check/opinions.ts';
 import { Opinions } from '../check/opinions.ts';
 import { checkQuorums } from '../check/quorums.ts';
 import type { CheckReport, InvariantId } from '../check/report.ts';
@@ -46,6 +46,7 @@ export class Truth {
   readonly #objects: ObjectWitness;
   readonly #routes: RouteWitness;
   readonly #moves: OpinionMove[] = [];
+  readonly #begins: LifeBegin[] = [];
   readonly #absences: Trouble[] = [];
   /** Since when a host has been silent. */
   readonly #silent = new Map<string, number>();
@@ -93,7 +94,7 @@ export class Truth {
     accounts: readonly LifeAccount[],
     clientsBusy: number,
   ): readonly (readonly [InvariantId, () => CheckReport])[] {
-    const opinions = new Opinions(this.#moves);
+    const opinions = new Opinions(this.#moves, this.#begins);
     const nodes = this.#cluster.names;
     return [
       ['INV9', () => checkDots(this.#objects.dots)],
@@ -133,6 +134,9 @@ export class Truth {
         to: to ?? '',
         atUs,
       });
+    });
+    trace.on('host.booted', ({ host, atUs }) => {
+      if (this.#cluster.names.includes(host)) this.#begins.push({ observer: host, atUs });
     });
     for (const name of ['host.crashed', 'host.stopped', 'host.paused', 'node.stopping']) {
       trace.on(name, ({ host, atUs }) => {
