@@ -12,22 +12,28 @@ import type { GarbageForm, PlanGarbage } from '../plan/plan.ts';
 
 const connectTimeoutUs = 1_000_000;
 
-/** How long a burst waits for the node's answer or its end of the connection. */
+/** How long a burst waits for the node's answer or its end of the connection, not counting while the node stands still. */
 const patienceUs = 3_000_000;
+/** So often the stranger looks whether the node stands still. */
+const lookUs = 100_000;
 
 const codeThatNobodyServes = 251;
 
-/** Connects, sends one burst, and reports how it ended. `life` names the node's present life; '' when it is down. */
+/**
+ * Connects, sends one burst, and reports how it ended. `life` names the node's present life; '' when it is down.
+ * `still`: its process stands still now, while its kernel goes on taking connections and bytes.
+ */
 export async function sendGarbage(
   burst: PlanGarbage,
   io: Io,
   address: Address,
   nowUs: () => number,
   life: () => string,
+  still: () => boolean,
 ): Promise<GarbageRecord> {
   const bytes = garbageBytes(burst, io.random.fork(burst.id));
   const before = life();
-  const ended = await send(io, address, bytes, burst.form === 'truncated');
+  const ended = await send(io, address, bytes, burst.form === 'truncated', still);
   // A node that died meanwhile owes no answer.
   const disturbed = before === '' || life() !== before;
   return {
@@ -79,6 +85,7 @@ async function send(
   address: Address,
   bytes: Buffer,
   half: boolean,
+  still: () => boolean,
 ): Promise<GarbageRecord['outcome']> {
   let connection: Connection;
   try {
@@ -98,9 +105,15 @@ async function send(
   });
   connection.write(bytes);
   if (half) connection.end();
-  const patience = io.clock.after(patienceUs, () => ended.resolve('open'));
+  let leftUs = patienceUs;
+  const look = (): void => {
+    if (!still()) leftUs -= lookUs;
+    if (leftUs > 0) next = io.clock.after(lookUs, look);
+    else ended.resolve('open');
+  };
+  let next = io.clock.after(lookUs, look);
   const outcome = await ended.promise;
-  patience.cancel();
+  next.cancel();
   connection.destroy();
   return outcome;
 }

@@ -213,8 +213,9 @@ export class Load {
       this.#world.at(startUs + burst.atUs, `garbage ${burst.id}`, () => {
         const address = this.#cluster.address(burst.node, burst.listener);
         const life = (): string => this.#lifeOf(burst.node);
+        const still = (): boolean => this.#cluster.host(burst.node).paused;
         this.#spawn(io, burst.id, async () => {
-          this.garbage.push(await sendGarbage(burst, io, address, () => this.#world.nowUs, life));
+          this.garbage.push(await sendGarbage(burst, io, address, () => this.#world.nowUs, life, still));
         });
       });
     }
