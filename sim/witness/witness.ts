@@ -62,6 +62,10 @@ export class Witness {
   readonly #batches = new Map<string, KnownBatches>();
   readonly #alteredPlaces = new Map<string, number>();
   readonly #known = new Map<string, Set<string>>();
+  /** By node and life. */
+  readonly #ringChanges = new Map<string, number>();
+  /** Members from the beginning. */
+  readonly #bornCount: number;
   /** Members come and go. */
   readonly #moving: boolean;
   #missed = 0;
@@ -78,8 +82,13 @@ export class Witness {
     this.antiEntropy = new AntiEntropyWitness(world, cluster, nodes, exchanges, segmentsOf(settings));
     this.#cluster = cluster;
     this.#nodes = new Map(nodes.map((node) => [node.name, node]));
+    this.#bornCount = nodes.filter(({ spare }) => spare !== true).length;
     this.#moving = faults.some(({ kind }) => kind === 'FM1');
     if (this.#moving) this.#followMembers();
+    world.trace.on('membership.ring.changed', ({ host }) => {
+      const life = `${host}/${cluster.host(host).lives}`;
+      this.#ringChanges.set(life, (this.#ringChanges.get(life) ?? 0) + 1);
+    });
     world.network.watch(this.#connections());
     for (const { name } of nodes) cluster.host(name).disk.watch(this.#disks());
     for (const name of ['wasm.called', 'wasm.call.failed']) {
@@ -139,14 +148,15 @@ export class Witness {
       alteredPlaces: this.#alteredPlaces.get(node) ?? 0,
       failedTasks: this.#cluster.host(node).io.failedTasks(),
       undisturbed: !this.#ended && ledger.total({ effect: 'injected' }) === 0,
+      ringChanges: this.#ringChanges.get(`${node}/${life}`) ?? 0,
       ...this.#peersOf(node, life, moment),
     };
   }
 
   #peersOf(node: string, life: number, moment: Moment): Pick<LifeTruth, 'peersMin' | 'peersMax' | 'moving'> {
     const all = this.#nodes.size - 1;
-    if (!this.#moving) return { peersMin: all, peersMax: all, moving: false };
     const { members } = this.#cluster;
+    if (!this.#moving) return { peersMin: this.#bornCount - 1, peersMax: this.#bornCount - 1, moving: false };
     // Who has left the cluster is on its way out, and learns no more of it.
     if (moment === 'settled' && members.includes(node)) {
       return { peersMin: members.length - 1, peersMax: members.length - 1, moving: true };

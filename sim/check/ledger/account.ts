@@ -206,6 +206,8 @@ export interface LifeTruth {
    */
   readonly peersMin: number;
   readonly peersMax: number;
+  /** Changes of the ring that this life has told of. */
+  readonly ringChanges: number;
   /** Members come and go in this run. */
   readonly moving: boolean;
 }
