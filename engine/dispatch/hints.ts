@@ -3,8 +3,12 @@
  * here until that replica takes it, or until the hint is too old. Anti-entropy is the safety net behind it.
  *
  * Hints lie in a store of their own (the engine's storage engine, another directory), keyed by peer and object key, so
- * a later write of the same key replaces the hint for the earlier one, a restart finds all of them again, and the same
- * recovery holds. A hint counts for no consistency level.
+ * there is one hint for all missed writes of a key, a restart finds all of them again, and the same recovery holds. A
+ * hint counts for no consistency level.
+ *
+ * What is kept for a key is merged with what is kept for it already, for it may be the older of the two: a write whose
+ * replica was never asked is kept at once, one whose replica never answered only at its deadline. And a hint goes only
+ * when nothing has been kept for its key since it was read, so what goes is what the replica has taken.
  *
  * Equation, over one life: delivered + expired + kept now <= stored + kept at the start (a hint that takes another's
  * place is stored, but not kept beside it); `dropped` are those that were never stored.
@@ -17,6 +21,7 @@ import type { PackedKey } from '../base/object-key.ts';
 import { bucketPrefix } from '../base/object-key.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
+import { decodeObject, encodeObject, mergeObjects } from '../object/object.ts';
 import type { PeerReply } from '../wire/messages.ts';
 import type { PeerLinks } from './peer-links.ts';
 import type { LocalStore, WriteDone } from './slots.ts';
@@ -59,24 +64,46 @@ interface Hint {
   readonly object: Uint8Array;
 }
 
+/** A key's hint while it changes: from the first `keep` on until the store has answered all that came of it. */
+interface Change {
+  /** What was kept and is not handed to the store, since what is there is not known yet; undefined once it is. */
+  waiting: Missed[] | undefined;
+  /** The newest object handed to the store, or found there. */
+  object: Uint8Array | undefined;
+  /** Writes that the store has not answered. */
+  writing: number;
+}
+
+/** A write that a replica missed. */
+interface Missed {
+  readonly token: Token;
+  readonly object: Uint8Array;
+}
+
+/** A hint on its way to its replica. */
+interface Delivery {
+  /** More was kept for the key since: the hint stays, whatever the replica says to this one. */
+  overtaken: boolean;
+}
+
 const hintType = byteStringOf('hint');
 
 export class Hints {
   readonly counts: HintCounts = { stored: 0, delivered: 0, expired: 0, dropped: 0 };
-  readonly #io: Io;
+  readonly #io: Pick<Io, 'clock' | 'spawn'>;
   readonly #store: HintStore;
   readonly #links: PeerLinks;
   readonly #options: HintOptions;
   readonly #isRoutable: (node: NodeId) => boolean;
   readonly #peers: () => readonly NodeId[];
   readonly #draining = new Set<NodeId>();
-  /** Hints whose store has not answered yet, and how many of each: they must not be removed unseen. */
-  readonly #writing = new Map<PackedKey, number>();
+  readonly #changes = new Map<PackedKey, Change>();
+  readonly #deliveries = new Map<PackedKey, Delivery>();
   #timer: Timer | undefined;
   #stopped = false;
 
   constructor(
-    io: Io,
+    io: Pick<Io, 'clock' | 'spawn'>,
     store: HintStore,
     links: PeerLinks,
     options: HintOptions,
@@ -117,21 +144,19 @@ export class Hints {
       return;
     }
     const hintKey = keyOf(peer, key);
-    const value = encodeHint({ token, writtenMs: this.#io.clock.wallMs(), object });
-    const outcome = this.#store.tryWrite([{ key: hintKey, token, value }], (error) => {
-      this.#written(hintKey);
-      if (error === undefined) this.counts.stored += 1;
-      else this.counts.dropped += 1;
-    });
-    if (outcome === 'ok') this.#writing.set(hintKey, (this.#writing.get(hintKey) ?? 0) + 1);
-    else this.counts.dropped += 1;
+    const delivery = this.#deliveries.get(hintKey);
+    if (delivery !== undefined) delivery.overtaken = true;
+    const change = this.#changes.get(hintKey);
+    if (change === undefined) this.#begin(hintKey, { token, object });
+    else if (change.waiting === undefined) this.#write(hintKey, change, { token, object });
+    else change.waiting.push({ token, object: Buffer.from(object) });
   }
 
   /** A write of this key that some peer missed is kept here. */
   keepsFor(key: PackedKey): boolean {
     return this.#peers().some((peer) => {
       const hintKey = keyOf(peer, key);
-      return this.#writing.has(hintKey) || this.#store.has(hintKey);
+      return this.#changes.has(hintKey) || this.#store.has(hintKey);
     });
   }
 
@@ -164,20 +189,92 @@ export class Hints {
     }
   }
 
+  /** The first change to a key's hint: what is there already is read before it is written over. */
+  #begin(hintKey: PackedKey, missed: Missed): void {
+    const change: Change = { waiting: undefined, object: undefined, writing: 0 };
+    this.#changes.set(hintKey, change);
+    if (!this.#store.has(hintKey)) {
+      this.#write(hintKey, change, missed);
+      return;
+    }
+    change.waiting = [{ token: missed.token, object: Buffer.from(missed.object) }];
+    const outcome = this.#store.tryRead(hintKey, (error, bytes) => {
+      // A hint that cannot be read is lost anyway.
+      this.#loaded(hintKey, change, error === undefined || error.code === 'Corrupted', bytes);
+    });
+    if (outcome !== 'ok') this.#loaded(hintKey, change, false, undefined);
+  }
+
+  #loaded(hintKey: PackedKey, change: Change, known: boolean, bytes: Uint8Array | undefined): void {
+    const waiting = change.waiting ?? [];
+    change.waiting = undefined;
+    if (!known) {
+      this.#changes.delete(hintKey);
+      this.counts.dropped += waiting.length;
+      return;
+    }
+    const hint = bytes === undefined ? undefined : decodeHint(bytes);
+    if (hint !== undefined && !this.#isTooOld(hint)) change.object = hint.object;
+    change.writing += 1;
+    for (const missed of waiting) this.#write(hintKey, change, missed);
+    change.writing -= 1;
+    this.#retire(hintKey, change);
+  }
+
+  #write(hintKey: PackedKey, change: Change, missed: Missed): void {
+    const { token } = missed;
+    const object = change.object === undefined ? missed.object : merged(change.object, missed.object);
+    const value = encodeHint({ token, writtenMs: this.#io.clock.wallMs(), object });
+    const outcome = this.#store.tryWrite([{ key: hintKey, token, value }], (error) => {
+      // It may still reach the disk, and must not be removed there unseen: another one behind it tells.
+      if (error?.code === 'Timeout') this.#write(hintKey, change, missed);
+      else if (error === undefined) this.counts.stored += 1;
+      else this.counts.dropped += 1;
+      change.writing -= 1;
+      this.#retire(hintKey, change);
+    });
+    if (outcome === 'ok') {
+      change.writing += 1;
+      change.object = value.subarray(value.length - object.length);
+    } else {
+      this.counts.dropped += 1;
+      this.#retire(hintKey, change);
+    }
+  }
+
+  #retire(hintKey: PackedKey, change: Change): void {
+    if (change.writing === 0 && this.#changes.get(hintKey) === change) this.#changes.delete(hintKey);
+  }
+
   /** False: the peer did not take it; the rest waits for the next time. */
   async #deliver(peer: NodeId, hintKey: PackedKey): Promise<boolean> {
+    // What is being written is not read yet; it comes the next time.
+    if (this.#changes.has(hintKey)) return true;
+    this.#deliveries.set(hintKey, { overtaken: false });
+    try {
+      return await this.#handOver(peer, hintKey);
+    } finally {
+      this.#deliveries.delete(hintKey);
+    }
+  }
+
+  async #handOver(peer: NodeId, hintKey: PackedKey): Promise<boolean> {
     const bytes = await this.#read(hintKey);
     if (bytes === undefined) return true;
     const hint = decodeHint(bytes);
-    if (hint === undefined || this.#io.clock.wallMs() - hint.writtenMs > this.#options.ageMsMax) {
-      if (await this.#remove(hintKey, bytes)) this.counts.expired += 1;
+    if (hint === undefined || this.#isTooOld(hint)) {
+      if (await this.#remove(hintKey)) this.counts.expired += 1;
       return true;
     }
     const key = hintKey.slice(prefixOf(peer).length) as PackedKey;
     const reply = await this.#ask(peer, key, hint);
     if (reply.kind !== 'written') return false;
-    if (await this.#remove(hintKey, bytes)) this.counts.delivered += 1;
+    if (await this.#remove(hintKey)) this.counts.delivered += 1;
     return true;
+  }
+
+  #isTooOld(hint: Hint): boolean {
+    return this.#io.clock.wallMs() - hint.writtenMs > this.#options.ageMsMax;
   }
 
   #ask(peer: NodeId, key: PackedKey, hint: Hint): Promise<PeerReply> {
@@ -199,16 +296,12 @@ export class Hints {
     return answer.promise;
   }
 
-  #written(key: PackedKey): void {
-    const left = (this.#writing.get(key) ?? 1) - 1;
-    if (left === 0) this.#writing.delete(key);
-    else this.#writing.set(key, left);
-  }
-
-  /** Removes a hint unless a newer one has taken its place; whether it did. */
-  async #remove(key: PackedKey, expected: Uint8Array): Promise<boolean> {
-    const now = await this.#read(key);
-    if (now === undefined || Buffer.compare(now, expected) !== 0 || this.#writing.has(key)) return false;
+  /**
+   * Removes a hint on its way unless more was kept for its key since; whether it did. What is kept from now on is
+   * written behind the removal.
+   */
+  async #remove(key: PackedKey): Promise<boolean> {
+    if (this.#deliveries.get(key)?.overtaken === true) return false;
     const done = new Deferred<boolean>();
     const onDone: WriteDone = (error) => done.resolve(error === undefined);
     const outcome = this.#store.tryWrite([{ key, token: 0 as Token, value: undefined }], onDone);
@@ -225,6 +318,17 @@ function keyOf(peer: NodeId, key: PackedKey): PackedKey {
   return (prefixOf(peer) + key) as PackedKey;
 }
 
+/** What the two tell together; the second where the first cannot be read. */
+function merged(kept: Uint8Array, missed: Uint8Array): Uint8Array {
+  try {
+    return encodeObject(mergeObjects(decodeObject(kept), decodeObject(missed)));
+  } catch (error) {
+    if (error instanceof BytesError) return missed;
+    throw error;
+  }
+}
+
+/** The object comes last. */
 function encodeHint(hint: Hint): Buffer {
   const writer = new ByteWriter(32 + hint.object.length);
   return writer.u8(1).u32(hint.token).u64(hint.writtenMs).bytes(hint.object).finish();

@@ -105,7 +105,7 @@ export const clusterBugs: readonly PlantedBug[] = [
     title: 'a hint is removed before its replica has taken it',
     file: 'engine/dispatch/hints.js',
     find: 'const reply = await this.#ask(peer, key, hint);',
-    replace: `await this.#remove(hintKey, bytes);
+    replace: `await this.#remove(hintKey);
         const reply = await this.#ask(peer, key, hint);`,
     scenario: 'hints-alone',
     oracles: ['INV27'],

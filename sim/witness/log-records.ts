@@ -27,26 +27,28 @@ export interface LogRecord {
 /**
  * Visits the records of every whole batch from `from` on, the place of a batch; gives the place of the first that is
  * not whole (a batch counts whole or not at all). Where a place is none and a sound batch comes behind it, `damaged` is
- * called and the walk goes on there.
+ * called with the place, and the walk goes on there; so it is for a batch with a record that cannot be made out.
  */
 export function readRecords(
   content: Buffer,
   from: number,
   salt: number,
-  visit: (record: LogRecord) => void,
-  damaged: () => void = () => undefined,
+  visit: (record: LogRecord, batchAt: number) => void,
+  damaged: (at: number) => void = () => undefined,
 ): number {
   let at = from;
   for (;;) {
     if (!groupHeadIsSound(content, at, at, salt)) {
       const next = nextGroup(content, at + 1, salt);
       if (next === undefined) break;
-      damaged();
+      damaged(at);
       at = next;
     }
     const end = at + groupHeadBytes + groupBodyBytes(content, at);
     if (end > content.length) break;
-    if (readGroup(content, at + groupHeadBytes, end, salt, visit) < end) damaged();
+    const batchAt = at;
+    at = readGroup(content, batchAt + groupHeadBytes, end, salt, (record) => visit(record, batchAt));
+    if (at < end) damaged(batchAt);
     at = end;
   }
   return at;

@@ -28,9 +28,15 @@ const storeIdAt = 12;
 const numberAt = 28;
 const kindAt = 32;
 
+/** The newest record of a key; without an object (or hint) when it is a removal. */
 interface Held {
   readonly seq: number;
-  readonly object: StoredObject;
+  readonly object: StoredObject | undefined;
+}
+
+interface HeldHint {
+  readonly seq: number;
+  readonly hint: Uint8Array | undefined;
 }
 
 interface Segment {
@@ -38,6 +44,8 @@ interface Segment {
   readonly merge: boolean;
   /** Where the first batch begins that has not been read yet. */
   at: number;
+  /** Where the first batch before that begins that was not whole: what it lacks may still be written. */
+  hole: number | undefined;
 }
 
 export class ObjectWitness {
@@ -47,8 +55,8 @@ export class ObjectWitness {
   readonly #named = new Map<string, string>();
   /** Newest per host and key. */
   readonly #held = new Map<string, Held>();
-  /** Hints kept, per host: by their keys. */
-  readonly #hints = new Map<string, Map<string, Uint8Array>>();
+  /** Hints kept and removed, per host: by their keys. */
+  readonly #hints = new Map<string, Map<string, HeldHint>>();
   readonly #reused: BadEvent[] = [];
   readonly #lost: BadEvent[] = [];
   readonly #forgotten: BadEvent[] = [];
@@ -78,7 +86,8 @@ export class ObjectWitness {
 
   /** Hints on a node's disk now. */
   hintsOnDisk(host: string): number {
-    return this.#hints.get(host)?.size ?? 0;
+    const hints = [...(this.#hints.get(host)?.values() ?? [])];
+    return hints.filter(({ hint }) => hint !== undefined).length;
   }
 
   /** A life begins on these files, whatever became of what the last one wrote. */
@@ -90,7 +99,7 @@ export class ObjectWitness {
       if (!(value instanceof Uint8Array) || isSystemKey(key)) continue;
       const object = room === 'store' ? objectOf(value) : undefined;
       if (object !== undefined) this.#held.set(`${host} ${key}`, { seq, object });
-      if (room === 'hints') this.#hints.get(host)?.set(key, new Uint8Array(value));
+      if (room === 'hints') this.#hints.get(host)?.set(key, { seq, hint: new Uint8Array(value) });
     }
     for (const [path, content] of files) {
       if (!segmentPath.test(path) || content.length < segmentHeadBytes) continue;
@@ -104,18 +113,32 @@ export class ObjectWitness {
     if (room === undefined || content.length < segmentHeadBytes) return;
     const segment = this.#segmentOf(`${host}:${path}`, content);
     if (segment.merge) return;
-    const at = Math.min(segment.at, Math.max(from, segmentHeadBytes));
-    segment.at = readRecords(content, at, segment.salt, (record) => {
-      if (room === 'hints') this.#hinted(host, record);
+    // Two writes may be under way, and a disk may write one in parts: what was read around them is read again.
+    const { hole } = segment;
+    const again = hole !== undefined && hole <= from && from < segment.at;
+    const at = again ? hole : Math.min(segment.at, Math.max(from, segmentHeadBytes));
+    if (again) segment.hole = undefined;
+    const open = (place: number): void => {
+      segment.hole = Math.min(segment.hole ?? place, place);
+    };
+    const take = (record: LogRecord, batchAt: number): void => {
+      if (record.value === 'damaged') open(batchAt);
+      else if (room === 'hints') this.#hinted(host, record);
       else this.#stored(host, record);
-    });
+    };
+    segment.at = readRecords(content, at, segment.salt, take, open);
   }
 
   #segmentOf(name: string, content: Buffer): Segment {
     const salt = saltOf(content);
     const known = this.#segments.get(name);
     if (known?.salt === salt) return known;
-    const segment = { salt, merge: content.readUInt32BE(kindAt) !== 0, at: segmentHeadBytes };
+    const segment = {
+      salt,
+      merge: content.readUInt32BE(kindAt) !== 0,
+      at: segmentHeadBytes,
+      hole: undefined,
+    };
     this.#segments.set(name, segment);
     return segment;
   }
@@ -123,8 +146,11 @@ export class ObjectWitness {
   #stored(host: string, { key, seq, value }: LogRecord): void {
     if (isSystemKey(key) || value === 'damaged') return;
     const place = `${host} ${key}`;
+    const held = this.#held.get(place);
+    // The same batch once more, by a recovery or because it lies behind a hole.
+    if (held !== undefined && seq <= held.seq) return;
     if (value === undefined) {
-      this.#held.delete(place);
+      this.#held.set(place, { seq, object: undefined });
       return;
     }
     const object = objectOf(value);
@@ -132,11 +158,8 @@ export class ObjectWitness {
       this.#skipped += 1;
       return;
     }
-    const held = this.#held.get(place);
-    // The same batch once more, by a recovery.
-    if (held !== undefined && seq <= held.seq) return;
     for (const sibling of object.siblings) this.#name(host, key, sibling);
-    if (held !== undefined) this.#replaces(host, key, held.object, object);
+    if (held?.object !== undefined) this.#replaces(host, key, held.object, object);
     this.#held.set(place, { seq, object });
   }
 
@@ -170,19 +193,16 @@ export class ObjectWitness {
     }
   }
 
-  #hinted(host: string, { key, value }: LogRecord): void {
-    const hints = this.#hints.get(host) ?? new Map<string, Uint8Array>();
+  #hinted(host: string, { key, seq, value }: LogRecord): void {
+    const hints = this.#hints.get(host) ?? new Map<string, HeldHint>();
     this.#hints.set(host, hints);
-    if (value instanceof Uint8Array) {
-      hints.set(key, new Uint8Array(value));
-      return;
-    }
-    const hint = hints.get(key);
-    if (value !== undefined || hint === undefined) return;
-    hints.delete(key);
+    const held = hints.get(key);
+    if (value === 'damaged' || (held !== undefined && seq <= held.seq)) return;
+    hints.set(key, { seq, hint: value === undefined ? undefined : new Uint8Array(value) });
+    if (value !== undefined || held?.hint === undefined) return;
     this.#removed += 1;
     const name = unpackKey(key);
-    const object = hintedObject(hint);
+    const object = hintedObject(held.hint);
     if (name === undefined || object === undefined) this.#skippedHints += 1;
     else this.#gaveUp(host, textOf(name.bucket), name.key as string as PackedKey, object);
   }

@@ -1,0 +1,79 @@
+/** The witness of the disks, told of writes that land in parts and not in their order. */
+import { describe, expect, it } from 'vitest';
+
+import { byteStringOf } from '../../engine/base/ids.ts';
+import type { Token } from '../../engine/base/ids.ts';
+import { defaultType, objectKey } from '../../engine/base/object-key.ts';
+import { HashList } from '../../engine/store/key-hash.ts';
+import {
+  encodeGroup,
+  encodeSegmentHead,
+  groupBytes,
+  segmentHeadBytes,
+  segmentIdentity,
+} from '../../engine/store/record.ts';
+import type { StoreWrite } from '../../engine/store/record.ts';
+import { ObjectWitness } from './object-witness.ts';
+
+const token = 7 as Token;
+const storeId = Buffer.alloc(16, 5);
+const identity = segmentIdentity(storeId, 1, 'log');
+
+function hintOf(name: string, value: Buffer | undefined): StoreWrite {
+  const key = objectKey(defaultType, byteStringOf('n2'), byteStringOf(name)).packed;
+  return { key, token, value };
+}
+
+/** A store of hints whose file is zeros ahead of what is written. */
+class HintFile {
+  readonly witness = new ObjectWitness(() => 0);
+  readonly #content = Buffer.alloc(4096);
+  readonly #planned: Buffer = Buffer.alloc(4096);
+  #at = segmentHeadBytes;
+  #seq = 1;
+
+  constructor() {
+    encodeSegmentHead(storeId, 1, 'log').copy(this.#content);
+  }
+
+  /** Where the batch shall lie. */
+  plan(write: StoreWrite): { readonly from: number; readonly to: number } {
+    const from = this.#at;
+    encodeGroup(this.#planned, from, [write], identity, from, this.#seq, from, new HashList());
+    this.#seq += 1;
+    this.#at += groupBytes([write]);
+    return { from, to: this.#at };
+  }
+
+  reaches(from: number, to: number): void {
+    this.#planned.copy(this.#content, from, from, to);
+    this.witness.watcher.wrote('n1', 1, 'hints/00000001.log', this.#content, from, this.#content);
+  }
+}
+
+describe('the witness of the disks', () => {
+  it('sees a removal whose last bytes are written after the batch behind it', () => {
+    const file = new HintFile();
+    const [kept, removal, other] = [
+      file.plan(hintOf('a', Buffer.from('hint'))),
+      file.plan(hintOf('a', undefined)),
+      file.plan(hintOf('b', Buffer.from('hint'))),
+    ];
+    file.reaches(kept.from, kept.to);
+    expect(file.witness.hintsOnDisk('n1')).toBe(1);
+    file.reaches(removal.from, removal.to - 6);
+    file.reaches(other.from, other.to);
+    expect(file.witness.hintsOnDisk('n1')).toBe(2);
+    file.reaches(removal.to - 6, removal.to);
+    expect(file.witness.hintsOnDisk('n1')).toBe(1);
+    expect(file.witness.hints.removed).toBe(1);
+  });
+
+  it('sees batches that land in another order as they lie', () => {
+    const file = new HintFile();
+    const [kept, removal] = [file.plan(hintOf('a', Buffer.from('hint'))), file.plan(hintOf('a', undefined))];
+    file.reaches(removal.from, removal.to);
+    file.reaches(kept.from, kept.to);
+    expect(file.witness.hintsOnDisk('n1')).toBe(0);
+  });
+});
