@@ -61,22 +61,24 @@ export function appliedRecords(branch: Branch, state: BranchState): readonly Sto
 /**
  * Writes a branch's batch and `records` in one atomic step, and sends it to the other replicas. Resolves with the round
  * when it is durable here, or with the error that leaves it open whether it will be (a definite one: it was not begun).
- * `alone`: its conditions hold at the instant of the write.
+ * `alone`: its conditions hold at the instant of the write. `decided`: a durable decision brings the batch about whatever
+ * a crash leaves of this attempt.
  */
 export async function applyBatch(
   { io, parts }: TransactionContext,
   xid: Xid,
   order: BranchOrder,
   records: readonly StoreWrite[],
-  alone: boolean,
+  { alone, decided }: { readonly alone: boolean; readonly decided: boolean },
 ): Promise<BatchRound | LockstepError> {
   const writes = alone ? conditionalWritesOf(order) : writesOf(order);
   const timeoutUs = parts.settings.timeoutMs * 1000;
   const durable = new Deferred<LockstepError | undefined>();
   let round: BatchRound | undefined;
-  // Where values stand beside each other, an attempt that a crash cuts off must not have reached anybody: the next
+  // An attempt that a crash cuts off must not have reached anybody when nobody surely makes another: this node would
+  // forget what the others hold, and write anew over a part of it. Nor where values stand beside each other: the next
   // attempt's dots differ.
-  const early = writes.every(({ key }) => !parts.rules(key).allowMult);
+  const early = decided && writes.every(({ key }) => !parts.rules(key).allowMult);
   parts.replica.coordinateAll(writes, records, {
     applied: (bytes) => {
       mark(io, 'p.apply.partial', xid);

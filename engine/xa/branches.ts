@@ -114,7 +114,7 @@ export class Branches {
     }
     const met = await (branch.applying ?? true);
     if (met instanceof LockstepError) return met;
-    mark(io, 'p.ack.sent', xid);
+    mark(io, 'p.ack.sent', xid, { met });
     return { kind: 'ended', met };
   }
 
@@ -296,7 +296,8 @@ export class Branches {
   async #apply(branch: Branch, recordState: BranchState | undefined, alone = false): Promise<Applied> {
     const { xid, order } = branch;
     const records = recordState === undefined ? [] : appliedRecords(branch, recordState);
-    const round = await applyBatch(this.#context, xid, order, records, alone);
+    const decided = recordState === 'applied' && !alone;
+    const round = await applyBatch(this.#context, xid, order, records, { alone, decided });
     if (round instanceof LockstepError) {
       this.#step(branch, { kind: 'applyFailed' });
       return round;

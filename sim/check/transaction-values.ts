@@ -2,7 +2,9 @@
  * The other half of INV1: what the keys hold in the end. The sum of all accounts is what it was, both lists of a pair are
  * equal, the three keys of a triple hold one transaction's value (or none does), whatever a committed transaction
  * appended is there, and nothing that was aborted is; nobody was told that a transaction committed which it had told to
- * abort. Skipped: keys that could not be read, and keys of transactions that an operator decided.
+ * abort. A transfer between two accounts has moved both or neither: that holds for the others too when the sum cannot be
+ * told. Skipped: keys that could not be read, and `excused` ones: of transactions that an operator decided, or of which
+ * a voted branch died with its node.
  */
 import type {
   SeenKey,
@@ -20,10 +22,10 @@ export function checkTransactionValues(
   history: TransactionHistory,
   accounts: number,
   firstBalance: number,
-  tainted: ReadonlySet<string>,
+  excused: ReadonlySet<string>,
 ): CheckReport {
   const tally = new Tally('INV1');
-  const finals = finalsOf(history, tainted);
+  const finals = finalsOf(history, excused);
   const atUs = Math.max(0, ...history.map(({ invokedUs }) => invokedUs));
   checkTotal(finals, accounts, firstBalance, atUs, tally);
   checkTogether(finals, 'twins/', atUs, tally, (value) => (value?.list ?? []).join(' '));
@@ -31,6 +33,7 @@ export function checkTransactionValues(
   const byTag = new Map(
     history.flatMap((record) => record.writes.map(({ value }) => [value?.tag ?? '', record])),
   );
+  checkTransfers(history, byTag, finals, tally);
   for (const [key, value] of finals) {
     if (value === undefined) continue;
     const writer = byTag.get(value.tag);
@@ -88,6 +91,45 @@ function checkTotal(
   });
 }
 
+/** Every transfer stands in the pasts of both of its accounts or of neither; a committed one in both. */
+function checkTransfers(
+  history: TransactionHistory,
+  byTag: ReadonlyMap<string, TransactionRecord>,
+  finals: Finals,
+  tally: Tally,
+): void {
+  const pasts = new Map([...finals.keys()].map((key) => [key, pastOf(key, finals.get(key), byTag)]));
+  for (const record of history) {
+    if (record.kind !== 'transfer') continue;
+    const shown = record.writes.flatMap(({ key }) => {
+      const past = pasts.get(key);
+      return past === undefined ? [] : [{ key, moved: past.has(record) }];
+    });
+    const moved = record.outcome === 'ok' || shown.some((one) => one.moved);
+    for (const one of shown) {
+      tally.compare(one.moved === moved, record.completedUs ?? record.invokedUs, () => {
+        return `${describeTransaction(record)} did not move ${one.key}`;
+      });
+    }
+  }
+}
+
+/** Who made an account what it is: each transfer holds on to the version that it read. */
+function pastOf(
+  key: string,
+  value: TransactionValue | undefined,
+  byTag: ReadonlyMap<string, TransactionRecord>,
+): ReadonlySet<TransactionRecord> {
+  const past = new Set<TransactionRecord>();
+  for (let now = value; now !== undefined;) {
+    const writer = byTag.get(now.tag);
+    if (writer === undefined || past.has(writer)) break;
+    past.add(writer);
+    now = writer.reads.find((read) => read.key === key)?.value;
+  }
+  return past;
+}
+
 /** The keys of one pair or triple say the same; their names differ behind the dot. */
 function checkTogether(
   finals: Finals,
@@ -114,12 +156,12 @@ function transactionIn(tag: string): string {
 }
 
 /** What each key held in the last read after the calm. */
-function finalsOf(history: TransactionHistory, tainted: ReadonlySet<string>): Finals {
+function finalsOf(history: TransactionHistory, excused: ReadonlySet<string>): Finals {
   const finals = new Map<string, TransactionValue | undefined>();
   const seen = (read: SeenKey): void => void finals.set(read.key, read.value);
   for (const record of history) {
     if (!record.final || record.kind !== 'look' || record.outcome !== 'ok') continue;
-    record.reads.filter(({ key }) => !tainted.has(key)).forEach(seen);
+    record.reads.filter(({ key }) => !excused.has(key)).forEach(seen);
   }
   return finals;
 }

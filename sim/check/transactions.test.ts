@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { TransactionStep } from './transactions.ts';
 import {
+  buriedWith,
   checkAtomicity,
   checkLocks,
   checkNothingDangles,
@@ -59,6 +60,26 @@ describe('atomicity (INV1)', () => {
   it('takes what a restart finds applied for carried out', () => {
     const crashed = committed.replace('n3 p.applied.synced t1', 'n3 p.recovery.scan t1 phase=applied');
     expect(checkAtomicity(story(crashed)).ok).toBe(true);
+  });
+});
+
+describe('a branch that dies with its node', () => {
+  const buried = (text: string): readonly string[] => [
+    ...buriedWith(
+      ['n3'],
+      story(text).map((one) => ({
+        ...one,
+        fields: { ...one.fields, met: one.fields['met'] === 'true' },
+      })),
+    ),
+  ];
+
+  it('excuses what it had voted for and had not spread, and nothing else', () => {
+    expect(buried(committed)).toEqual(['t1']);
+    expect(buried(`${committed}\nn3 p.ack.sent t1 met=false`)).toEqual(['t1']);
+    expect(buried(`${committed}\nn3 p.ack.sent t1 met=true`)).toEqual([]);
+    expect(buried(`${committed}\nn3 p.decision.recv t1 decision=rollback`)).toEqual([]);
+    expect(buried(without('n3 p.vote.sent t1 vote=commit'))).toEqual([]);
   });
 });
 

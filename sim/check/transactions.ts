@@ -151,6 +151,21 @@ export function decidedByHand(steps: readonly TransactionStep[]): ReadonlySet<st
   return new Set(steps.filter(({ step }) => step === 'branch.decided').map(({ xid }) => xid));
 }
 
+/**
+ * Transactions of which a node took a voted branch into its grave: it died before its writes had reached the level, and
+ * whoever lives has them not, or not surely.
+ */
+export function buriedWith(lost: readonly string[], steps: readonly TransactionStep[]): ReadonlySet<string> {
+  const open = new Map<string, string>();
+  for (const { node, step, xid, fields } of steps) {
+    if (!lost.includes(node)) continue;
+    if (step === 'p.vote.sent' && fields['vote'] === 'commit') open.set(`${node} ${xid}`, xid);
+    const told = step === 'p.decision.recv' && fields['decision'] === 'rollback';
+    if (told || (step === 'p.ack.sent' && fields['met'] === true)) open.delete(`${node} ${xid}`);
+  }
+  return new Set(open.values());
+}
+
 /** `bucket/key` of everything that those transactions wanted to write. */
 export function keysOf(steps: readonly TransactionStep[], xids: ReadonlySet<string>): ReadonlySet<string> {
   const taken = steps.filter(({ step, xid }) => step === 'p.locks.taken' && xids.has(xid));

@@ -7,6 +7,7 @@ import { checkTransactionDurability } from '../check/transaction-durability.ts';
 import { checkTransactionValues } from '../check/transaction-values.ts';
 import type { HeardOutcome, TransactionStep } from '../check/transactions.ts';
 import {
+  buriedWith,
   checkAtomicity,
   checkLocks,
   checkNothingDangles,
@@ -42,13 +43,14 @@ export function transactionChecks({
   lost,
 }: TransactionEvidence): readonly NamedCheck[] {
   const tainted = keysOf(steps, decidedByHand(steps));
+  const halfLost = keysOf(steps, buriedWith(lost, steps));
   return [
     [
       'INV1',
       () =>
         joinReports(
           checkAtomicity(steps, lost),
-          checkTransactionValues(history, accounts, firstBalance, tainted),
+          checkTransactionValues(history, accounts, firstBalance, new Set([...tainted, ...halfLost])),
         ),
     ],
     ['INV2', () => checkStability(steps, [...heardIn(history), ...finals.heard])],

@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+
+import type { TransactionRecord, TransactionValue } from '../history/transactions.ts';
+import { checkTransactionValues } from './transaction-values.ts';
+
+const blank = {
+  ...{ planned: '', client: 'x0', forced: false, validated: true, node: 'n1', need: 1, reason: '' },
+  ...{ clientId: '', xids: [], invokedUs: 0, completedUs: 1, outcome: 'ok' as const },
+};
+
+const holding = (tag: string, balance: number): TransactionValue => ({ tag, balance, list: undefined });
+
+/** Moves 10 between accounts that hold what is given. */
+function transfer(
+  id: number,
+  held: Readonly<Record<string, TransactionValue | undefined>>,
+  outcome: TransactionRecord['outcome'] = 'ok',
+): TransactionRecord {
+  const reads = Object.entries(held).map(([key, value]) => ({ key, value }));
+  const writes = reads.map(({ key, value }, index) => ({
+    key,
+    value: holding(`t${id}.${index}`, (value?.balance ?? 100) + (index === 0 ? -10 : 10)),
+    durableCopies: undefined,
+  }));
+  return { ...blank, id, kind: 'transfer', reads, writes, outcome, final: false };
+}
+
+function look(held: Readonly<Record<string, TransactionValue | undefined>>): TransactionRecord {
+  const reads = Object.entries(held).map(([key, value]) => ({ key, value }));
+  return { ...blank, id: 99, kind: 'look', reads, writes: [], final: true };
+}
+
+const first = transfer(0, { 'bank/a': undefined, 'bank/b': undefined });
+const second = transfer(1, { 'bank/b': holding('t0.1', 110), 'bank/c': undefined }, 'unknown');
+const moved = {
+  'bank/a': holding('t0.0', 90),
+  'bank/b': holding('t1.0', 100),
+  'bank/c': holding('t1.1', 110),
+};
+
+const reasonsOf = (
+  held: Readonly<Record<string, TransactionValue | undefined>>,
+  ...excused: string[]
+): readonly string[] => checkTransactionValues([first, second, look(held)], 3, 100, new Set(excused)).reasons;
+
+describe('accounts (INV1)', () => {
+  it('hold what the transfers between them left', () => {
+    expect(reasonsOf(moved)).toEqual([]);
+    expect(reasonsOf({ ...moved, 'bank/b': holding('t0.1', 110), 'bank/c': undefined })).toEqual([]);
+  });
+
+  it('are told apart when one of a transfer moved and the other did not', () => {
+    const [sum, torn] = reasonsOf({ ...moved, 'bank/c': undefined });
+    expect(sum).toContain('the accounts hold 290, not 300');
+    expect(torn).toContain('did not move bank/c');
+  });
+
+  it('are judged beside one that is excused', () => {
+    expect(reasonsOf({ ...moved, 'bank/c': undefined }, 'bank/c')).toEqual([]);
+    const [torn] = reasonsOf({ ...moved, 'bank/a': undefined }, 'bank/c');
+    expect(torn).toContain('did not move bank/a');
+  });
+});
