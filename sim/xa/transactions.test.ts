@@ -54,6 +54,30 @@ describe('transactions', () => {
     expect(room.steps.map(({ name }) => name)).not.toContain('xa.c.prepare.sent');
   });
 
+  it('on one primary are nowhere when it dies before they are durable there', async () => {
+    const pair = [room.key('n2', 0), room.key('n2', 1)];
+    const operations = (value: string, ...names: string[]): object => ({
+      operations: names.map((key) => put(key, value)),
+    });
+    await room.call('n1', 'POST', '/transactions', operations('1', ...pair));
+    const delay = { minUs: 20_000, meanUs: 1, tailOneIn: 1_000_000, tailUs: 1 };
+    room.cluster.host('n2').disk.inject({ kind: 'FD5', operations: ['sync'], delay });
+    const cut = room.ask('n1', 'POST', '/transactions', operations('2', ...pair));
+    await room.pass(10_000);
+    expect(room.steps.filter(({ name }) => name === 'xa.p.applied')).toHaveLength(2);
+    for (const node of ['n1', 'n3'] as const) {
+      for (const key of pair) expect(await room.read(node, key, 1)).toBe('1');
+    }
+    room.cluster.crash('n2', 'dropAll', 'silent');
+    await room.pass(2_000_000);
+    room.cluster.start('n2');
+    await cut;
+    await room.pass(2_000_000);
+    for (const node of labNodes) {
+      for (const key of pair) expect(await room.read(node, key)).toBe('1');
+    }
+  });
+
   it('that are told to abort roll every branch back', async () => {
     await room.call('n1', 'POST', '/transactions', all('1'));
     const answer = await room.call('n1', 'POST', '/transactions', all('2', { force_abort: true }));
