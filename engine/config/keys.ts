@@ -22,6 +22,8 @@ import {
   tokenCount,
   tokenList,
 } from './members.ts';
+import type { ClientFields } from './client-keys.ts';
+import { clientKeys } from './client-keys.ts';
 import type { RedisFields } from './redis-keys.ts';
 import { redisKeys } from './redis-keys.ts';
 import type { MapReduceFields } from './map-reduce-keys.ts';
@@ -38,7 +40,7 @@ export type JoinMode = 'member' | 'joining';
 
 export const joinModes: readonly JoinMode[] = ['member', 'joining'];
 
-export interface ConfigFields extends RedisFields, WasmConfigFields, MapReduceFields {
+export interface ConfigFields extends ClientFields, RedisFields, WasmConfigFields, MapReduceFields {
   readonly name: NodeId;
   readonly clusterId: string;
   readonly datacenter: string;
@@ -69,7 +71,6 @@ export interface ConfigFields extends RedisFields, WasmConfigFields, MapReduceFi
   readonly bucketPropertiesMax: number;
   readonly tombstoneGraceSeconds: number;
   readonly valueBytesMax: number;
-  readonly clientConnectionsMax: number;
   readonly peerConnectTimeoutMs: number;
   readonly peerBackoffMsMin: number;
   readonly peerBackoffMsMax: number;
@@ -223,11 +224,7 @@ export const configKeys: ConfigTable = {
     fallback: 8 * mebibyte,
     help: 'Largest value that is accepted.',
   },
-  clientConnectionsMax: {
-    kind: wholeNumber(1, 65_535, 'connections'),
-    fallback: 10_000,
-    help: 'Client connections open at most, per listener; further ones are closed at once.',
-  },
+  ...clientKeys,
   peerConnectTimeoutMs: {
     kind: wholeNumber(10, 600_000, 'ms'),
     fallback: 2000,

@@ -360,7 +360,7 @@ function clientRooms(
   const http = httpService(dispatcher, observer, {
     ...shared,
     connectionCountMax: config.clientConnectionsMax,
-    requestTimeoutMs: 60_000,
+    requestTimeoutMs: config.clientReadTimeoutMs,
     ownRoutes: [
       ...clusterRoutes(clusterControl(membership, mover, transfer)),
       ...transactionRoutes({ io, transactions, observer, limits }),
@@ -384,17 +384,16 @@ function clientRooms(
     {
       ...defaultSessionLimits,
       frameBytesMax: requestBytesMax(config),
+      messageUsMax: config.clientReadTimeoutMs * 1000,
       connectionCountMax: config.clientConnectionsMax,
     },
   );
-  const redis = buildRedis({ ...shared, dispatcher, transactions, observer }, config, stats, coverage, {
-    ...local,
-    membership,
-  });
+  const keys = { ...local, membership };
+  const redis = buildRedis({ ...shared, dispatcher, transactions, observer }, config, stats, coverage, keys);
   return { http, pbc, redis };
 }
 
 function identityOf(config: NodeConfig): ConstructorParameters<typeof StatsPublisher>[2] {
-  const { name, rack, datacenter, pool } = config;
-  return { source: name, version, rack, dc: datacenter, pool, server: serverName };
+  const { name: source, rack, datacenter: dc, pool } = config;
+  return { source, version, rack, dc, pool, server: serverName };
 }

@@ -157,6 +157,29 @@ test('a connection closed for cause does not wait for ever for the client', asyn
   ]);
 });
 
+test('a message must be whole in time, however its bytes trickle; between messages a client may be silent', async () => {
+  const testing = await TestingServer.start({ messageUsMax: 1_000_000 });
+  const peer = testing.join();
+  const bytes = encodeRequest(get('a'));
+  for (let count = 0; count < 3; count++) {
+    await peer.send(bytes.subarray(0, 3));
+    testing.clock.advance(900_000);
+    await peer.send(bytes.subarray(3));
+    testing.clock.advance(5_000_000);
+    await peer.turn();
+  }
+  expect([story(peer), peer.serverEnded]).toEqual([['got', 'got', 'got'], false]);
+  for (let at = 0; at < 4; at++) {
+    await peer.send(bytes.subarray(at, at + 1));
+    testing.clock.advance(300_000);
+    await peer.turn();
+  }
+  expect([story(peer), peer.serverEnded]).toEqual([['failed FrameInvalid'], true]);
+  testing.clock.advance(2_000_000);
+  await peer.turn();
+  expect(testing.observer.describe()).toBe('opened 1, read 3, failed 1, closed error 1');
+});
+
 test('a client that goes on reading the last answers is waited for', async () => {
   const testing = await TestingServer.start();
   const peer = testing.join();

@@ -7,7 +7,8 @@
  * are under way, while more than `owedBytesMax` bytes of answers wait for their turn, or while the client does not
  * read what was written, the session takes no request and stops reading.
  *
- * A broken frame ends the conversation: what came before is answered, then the error, then the connection closes.
+ * A broken frame, and one that is not whole in `messageUsMax`, ends the conversation: what came before is answered,
+ * then the error, then the connection closes.
  */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError, asLockstepError } from '../../base/errors.ts';
@@ -27,6 +28,7 @@ import { answerMapReduceCall } from './map-reduce-calls.ts';
 import type { PbcParts } from './object-calls.ts';
 import { answerObjectCall } from './object-calls.ts';
 import { errorFrame, errorFrameOf } from './replies.ts';
+import { MessageDeadline } from './message-deadline.ts';
 import { messages } from './schema.ts';
 import { answerTransactionCall } from './transaction-calls.ts';
 
@@ -37,12 +39,15 @@ export interface SessionLimits {
   readonly inFlightMax: number;
   /** Bytes of answers that may wait for an earlier one before no further request is taken. */
   readonly owedBytesMax: number;
+  /** Microseconds from a message's first byte to its last; while the session does not read they do not run. */
+  readonly messageUsMax: number;
 }
 
 export const defaultSessionLimits: SessionLimits = {
   frameBytesMax: 17 * 1024 * 1024,
   inFlightMax: 64,
   owedBytesMax: 4 * 1024 * 1024,
+  messageUsMax: 60_000_000,
 };
 
 const noFrame = Buffer.alloc(0);
@@ -85,6 +90,7 @@ export class Session implements ConnectionHandler {
   #closing: 'eof' | 'error' | 'closedHere' | undefined;
   #over = false;
   #linger: Timer | undefined;
+  readonly #deadline: MessageDeadline;
 
   constructor(
     parts: PbcParts,
@@ -97,6 +103,11 @@ export class Session implements ConnectionHandler {
     this.#connection = connection;
     this.#onOver = onOver;
     this.#reader = new FrameReader(limits.frameBytesMax);
+    this.#deadline = new MessageDeadline(parts.io.clock, limits.messageUsMax, () => {
+      if (this.#closing !== undefined) return;
+      const detail = `a message was not whole ${limits.messageUsMax / 1000} ms after it began`;
+      this.#fail(new LockstepError('FrameInvalid', detail));
+    });
     this.#clientId = parts.io.random.bytes(4);
     parts.observer.opened();
   }
@@ -143,6 +154,7 @@ export class Session implements ConnectionHandler {
     this.#job?.gone();
     this.#drained?.resolve();
     this.#linger?.cancel();
+    this.#deadline.close();
     this.#exchanges.length = 0;
     this.#parts.observer.closed(this.#closing ?? (reason === 'ended' ? 'eof' : 'error'));
     this.#onOver(this);
@@ -159,6 +171,7 @@ export class Session implements ConnectionHandler {
       this.#begin(call);
     }
     this.#regulate();
+    this.#timeMessage();
     this.#endWhenDone();
   }
 
@@ -179,6 +192,7 @@ export class Session implements ConnectionHandler {
         const frame = this.#reader.next();
         if (frame === undefined) return undefined;
         framed = true;
+        this.#deadline.end();
         return parseCall(frame, this.#parts);
       } catch (caught) {
         const error = asLockstepError(caught);
@@ -343,6 +357,11 @@ export class Session implements ConnectionHandler {
     this.#paused = pause;
     if (pause) this.#connection.pause();
     else this.#connection.resume();
+  }
+
+  #timeMessage(): void {
+    if (this.#closing !== undefined || this.#paused || this.#reader.pendingBytes === 0) this.#deadline.end();
+    else this.#deadline.begin();
   }
 
   /** Ends the connection once nothing is owed: we are closing, or the client has sent its last request. */

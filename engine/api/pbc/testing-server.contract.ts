@@ -58,7 +58,14 @@ export class TestingServer {
         preflist: () => ({ token: 7 as Token, nodes: ['n2' as NodeId, 'n1' as NodeId] }),
         serverInfo: { node: 'n1', version: '0.1.0' },
       },
-      { frameBytesMax: 20_000, inFlightMax: 4, owedBytesMax: 50_000, connectionCountMax: 3, ...limits },
+      {
+        frameBytesMax: 20_000,
+        inFlightMax: 4,
+        owedBytesMax: 50_000,
+        messageUsMax: 60_000_000,
+        connectionCountMax: 3,
+        ...limits,
+      },
     );
   }
 
