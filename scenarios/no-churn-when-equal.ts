@@ -16,5 +16,5 @@ export const noChurnWhenEqual: Scenario = {
   settleMsMax: 30_000,
   mendedBy: 'sweeps',
   settings: mendingAlone,
-  invariants: { ...mendingInvariants, INV11: 5, INV12: 100 },
+  invariants: { ...mendingInvariants, INV11: 60, INV12: 100 },
 };

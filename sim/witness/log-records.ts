@@ -14,6 +14,8 @@ import {
   recordValueBytes,
   recordValueIsSound,
   removalMark,
+  segmentHeadBytes,
+  segmentIdentity,
 } from '../../engine/store/record.ts';
 
 export interface LogRecord {
@@ -22,6 +24,68 @@ export interface LogRecord {
   readonly token: number;
   /** A view of the segment's bytes; `damaged` when it does not match its checksum; undefined for a removal. */
   readonly value: Uint8Array | 'damaged' | undefined;
+}
+
+/** Where the head of a segment says whose it is, its number, and whether it holds copies (engine/store/record.ts). */
+const storeIdAt = 12;
+const numberAt = 28;
+const kindAt = 32;
+
+/** What a segment's head says. */
+export interface SegmentHead {
+  /** 32 hexadecimal digits. */
+  readonly storeId: string;
+  readonly salt: number;
+  /** It holds copies of other segments' records. */
+  readonly merge: boolean;
+}
+
+/** Undefined while the head is not written. */
+export function segmentHeadOf(content: Buffer): SegmentHead | undefined {
+  if (content.length < segmentHeadBytes) return undefined;
+  const storeId = content.subarray(storeIdAt, numberAt);
+  const merge = content.readUInt32BE(kindAt) !== 0;
+  const { salt } = segmentIdentity(storeId, content.readUInt32BE(numberAt), merge ? 'merge' : 'log');
+  return { storeId: storeId.toString('hex'), salt, merge };
+}
+
+/**
+ * How far a growing segment has been read. Two writes may be under way, and a disk may write one in parts: what was
+ * read around them, a hole, is read again when something is written there.
+ */
+export class SegmentTail {
+  readonly head: SegmentHead;
+  /** Where the first batch begins that has not been read yet. */
+  #at = segmentHeadBytes;
+  /** Where the first batch before that begins that was not whole. */
+  #hole: number | undefined;
+
+  constructor(head: SegmentHead) {
+    this.head = head;
+  }
+
+  /** Something before the end cannot be made out: what it lacks may still be written. */
+  get hasHole(): boolean {
+    return this.#hole !== undefined;
+  }
+
+  /**
+   * Reads what is new in the file, of which the bytes from `from` on have just been written; a record may come again.
+   * Damaged records are visited too, and their batch is a hole.
+   */
+  read(content: Buffer, from: number, visit: (record: LogRecord) => void): void {
+    const again = this.#hole !== undefined && this.#hole <= from && from < this.#at;
+    const at = again ? this.#hole : Math.min(this.#at, Math.max(from, segmentHeadBytes));
+    if (again) this.#hole = undefined;
+    const open = (place: number): void => {
+      this.#hole = Math.min(this.#hole ?? place, place);
+    };
+    const take = (record: LogRecord, batchAt: number): void => {
+      if (record.value === 'damaged') open(batchAt);
+      visit(record);
+    };
+    this.#at = readRecords(content, at ?? segmentHeadBytes, this.head.salt, take, open);
+  }
 }
 
 /**

@@ -13,21 +13,15 @@ import { covers } from '../../engine/object/dots.ts';
 import { encodeContent } from '../../engine/object/content.ts';
 import type { StoredObject } from '../../engine/object/object.ts';
 import { decodeObject, describeObject } from '../../engine/object/object.ts';
-import { segmentHeadBytes, segmentIdentity } from '../../engine/store/record.ts';
 import type { DotRecords } from '../check/dots.ts';
 import type { HintRecords } from '../check/hints.ts';
 import type { BadEvent } from '../check/report.ts';
 import type { DiskWatcher } from '../world/watchers.ts';
 import type { LogRecord } from './log-records.ts';
-import { readRecords } from './log-records.ts';
+import { SegmentTail, segmentHeadOf } from './log-records.ts';
 import { nameOf } from './store-dump.ts';
 
 const segmentPath = /^(store|hints)\/\d+\.log$/;
-/** Of a segment's head: its store's identity, its number, and whether it holds copies (engine/store/record.ts). */
-const storeIdAt = 12;
-const numberAt = 28;
-const kindAt = 32;
-
 /** The newest record of a key; without an object (or hint) when it is a removal. */
 interface Held {
   readonly seq: number;
@@ -39,18 +33,9 @@ interface HeldHint {
   readonly hint: Uint8Array | undefined;
 }
 
-interface Segment {
-  readonly salt: number;
-  readonly merge: boolean;
-  /** Where the first batch begins that has not been read yet. */
-  at: number;
-  /** Where the first batch before that begins that was not whole: what it lacks may still be written. */
-  hole: number | undefined;
-}
-
 export class ObjectWitness {
   readonly #nowUs: () => number;
-  readonly #segments = new Map<string, Segment>();
+  readonly #segments = new Map<string, SegmentTail>();
   /** Under each dot: which key and content. */
   readonly #named = new Map<string, string>();
   /** Newest per host and key. */
@@ -102,45 +87,27 @@ export class ObjectWitness {
       if (room === 'hints') this.#hints.get(host)?.set(key, { seq, hint: new Uint8Array(value) });
     }
     for (const [path, content] of files) {
-      if (!segmentPath.test(path) || content.length < segmentHeadBytes) continue;
-      const segment = this.#segmentOf(`${host}:${path}`, content);
-      segment.at = readRecords(content, segmentHeadBytes, segment.salt, () => undefined);
+      if (segmentPath.test(path)) this.#tailOf(`${host}:${path}`, content)?.read(content, 0, () => undefined);
     }
   }
 
   #wrote(host: string, path: string, content: Buffer, from: number): void {
     const room = segmentPath.exec(path)?.[1];
-    if (room === undefined || content.length < segmentHeadBytes) return;
-    const segment = this.#segmentOf(`${host}:${path}`, content);
-    if (segment.merge) return;
-    // Two writes may be under way, and a disk may write one in parts: what was read around them is read again.
-    const { hole } = segment;
-    const again = hole !== undefined && hole <= from && from < segment.at;
-    const at = again ? hole : Math.min(segment.at, Math.max(from, segmentHeadBytes));
-    if (again) segment.hole = undefined;
-    const open = (place: number): void => {
-      segment.hole = Math.min(segment.hole ?? place, place);
-    };
-    const take = (record: LogRecord, batchAt: number): void => {
-      if (record.value === 'damaged') open(batchAt);
-      else if (room === 'hints') this.#hinted(host, record);
+    const tail = room === undefined ? undefined : this.#tailOf(`${host}:${path}`, content);
+    if (tail === undefined || tail.head.merge) return;
+    tail.read(content, from, (record) => {
+      if (room === 'hints') this.#hinted(host, record);
       else this.#stored(host, record);
-    };
-    segment.at = readRecords(content, at, segment.salt, take, open);
+    });
   }
 
-  #segmentOf(name: string, content: Buffer): Segment {
-    const salt = saltOf(content);
+  #tailOf(name: string, content: Buffer): SegmentTail | undefined {
+    const head = segmentHeadOf(content);
     const known = this.#segments.get(name);
-    if (known?.salt === salt) return known;
-    const segment = {
-      salt,
-      merge: content.readUInt32BE(kindAt) !== 0,
-      at: segmentHeadBytes,
-      hole: undefined,
-    };
-    this.#segments.set(name, segment);
-    return segment;
+    if (head === undefined || known?.head.salt === head.salt) return known;
+    const tail = new SegmentTail(head);
+    this.#segments.set(name, tail);
+    return tail;
   }
 
   #stored(host: string, { key, seq, value }: LogRecord): void {
@@ -232,19 +199,14 @@ function newestRecords(
   const newest = new Map<string, readonly [string, PackedKey, LogRecord]>();
   for (const [path, content] of files) {
     const room = segmentPath.exec(path)?.[1];
-    if (room === undefined || content.length < segmentHeadBytes) continue;
-    readRecords(content, segmentHeadBytes, saltOf(content), (record) => {
+    const head = segmentHeadOf(content);
+    if (room === undefined || head === undefined) continue;
+    new SegmentTail(head).read(content, 0, (record) => {
       const place = `${room} ${record.key}`;
       if (record.seq > (newest.get(place)?.[2].seq ?? -1)) newest.set(place, [room, record.key, record]);
     });
   }
   return [...newest.values()];
-}
-
-/** From a segment's head. */
-function saltOf(content: Buffer): number {
-  const storeId = content.subarray(storeIdAt, storeIdAt + 16);
-  return segmentIdentity(storeId, content.readUInt32BE(numberAt), 'log').salt;
 }
 
 function nameOfDot({ actor, counter }: Dot): string {

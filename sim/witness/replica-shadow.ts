@@ -7,9 +7,8 @@ import { createHash } from 'node:crypto';
 
 import type { PackedKey } from '../../engine/base/object-key.ts';
 import { isSystemKey } from '../../engine/base/object-key.ts';
-import { segmentHeadBytes, segmentIdentity } from '../../engine/store/record.ts';
 import type { LogRecord } from './log-records.ts';
-import { readRecords } from './log-records.ts';
+import { SegmentTail, segmentHeadOf } from './log-records.ts';
 
 export interface HeldVersion {
   readonly seq: number;
@@ -26,10 +25,6 @@ export interface ShadowChange {
   readonly after: HeldVersion;
 }
 
-/** Where the head of a segment says whose it is (engine/store/record.ts). */
-const storeIdAt = 12;
-const numberAt = 28;
-const kindAt = 32;
 const logFile = /^store\/\d+\.log$/;
 /** Versions of a key that are remembered: a snapshot may be older than the last few writes. */
 const versionsMax = 6;
@@ -37,13 +32,11 @@ const versionsMax = 6;
 export class ReplicaShadow {
   /** Versions per key, the newest last. */
   readonly #keys = new Map<PackedKey, HeldVersion[]>();
-  readonly #parsedTo = new Map<string, number>();
+  readonly #tails = new Map<string, SegmentTail>();
   readonly #now: () => number;
   readonly #changed: (change: ShadowChange) => void;
   /** Keys and the instants of their changes, in order. */
   readonly changes: { readonly atUs: number; readonly key: PackedKey }[] = [];
-  /** The disk holds places that cannot be read: what the node knows of them is its own affair. */
-  blind = false;
   /** The newest record when the store was opened; ever, the engine's own included. */
   seqAtOpen = 0;
   seqSeen = 0;
@@ -55,22 +48,29 @@ export class ReplicaShadow {
     this.#changed = changed;
   }
 
+  /**
+   * The disk holds places that cannot be read: what the node knows of them is its own affair. A batch of which only
+   * parts are written yet is such a place as long as they are missing.
+   */
+  get blind(): boolean {
+    return [...this.#tails.values()].some((tail) => tail.hasHole);
+  }
+
   /** The store was opened over these files. */
   opened(files: ReadonlyMap<string, Buffer>): void {
     this.#keys.clear();
-    this.#parsedTo.clear();
-    this.blind = false;
+    this.#tails.clear();
     this.seqSeen = 0;
     this.storeId = undefined;
     for (const [path, content] of files) {
-      if (logFile.test(path)) this.#read(path, content, (record) => this.#enter(record));
+      if (logFile.test(path)) this.#read(path, content, 0, (record) => this.#enter(record));
     }
     this.seqAtOpen = this.seqSeen;
   }
 
-  /** The node has written to its log; `content` is the file up to the end of what it wrote. */
-  wrote(path: string, content: Buffer): void {
-    if (logFile.test(path)) this.#read(path, content, (record) => this.#follow(record));
+  /** The node has written to its log, from `from` on; `content` is the whole file. */
+  wrote(path: string, content: Buffer, from: number): void {
+    if (logFile.test(path)) this.#read(path, content, from, (record) => this.#follow(record));
   }
 
   /** The newest version of every key that is there. */
@@ -96,28 +96,24 @@ export class ReplicaShadow {
     return this.#keys.keys();
   }
 
-  #read(path: string, content: Buffer, take: (record: LogRecord) => void): void {
-    if (content.length < segmentHeadBytes) return;
-    const storeId = content.subarray(storeIdAt, numberAt);
-    this.storeId = storeId.toString('hex');
-    const kind = content.readUInt32BE(kindAt) === 0 ? 'log' : 'merge';
-    const { salt } = segmentIdentity(storeId, content.readUInt32BE(numberAt), kind);
-    const from = this.#parsedTo.get(path) ?? segmentHeadBytes;
-    if (from >= content.length) return;
-    const end = readRecords(content, from, salt, take, () => (this.blind = true));
-    this.#parsedTo.set(path, end);
+  #read(path: string, content: Buffer, from: number, take: (record: LogRecord) => void): void {
+    const head = segmentHeadOf(content);
+    if (head === undefined) return;
+    this.storeId = head.storeId;
+    let tail = this.#tails.get(path);
+    if (tail?.head.salt !== head.salt) tail = new SegmentTail(head);
+    this.#tails.set(path, tail);
+    tail.read(content, from, take);
   }
 
   #enter({ key, token, seq, value }: LogRecord): HeldVersion | undefined {
     this.seqSeen = Math.max(this.seqSeen, seq);
     if (isSystemKey(key)) return undefined;
-    if (value === 'damaged') {
-      this.blind = true;
-      return undefined;
-    }
+    // Its batch is a hole.
+    if (value === 'damaged') return undefined;
     const versions = this.#keys.get(key) ?? [];
     const last = versions.at(-1);
-    // A merge copies records: the same ones, at another place.
+    // A merge copies records: the same ones, at another place. What lay behind a hole comes again, or late.
     if (last !== undefined && last.seq >= seq) return undefined;
     const version = { seq, token, value: value === undefined ? undefined : Buffer.from(value) };
     versions.push(version);
