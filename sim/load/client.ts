@@ -16,7 +16,7 @@ import type { Outcome } from '../history.ts';
 import type { NeedWord, PlanOperation } from '../plan/plan.ts';
 import type { DurableTags } from './durable-tags.ts';
 import type { Completion, HistoryRecorder, Invocation } from './history-recorder.ts';
-import type { Exchange } from './pb-connection.ts';
+import type { PbExchange } from './pb-connection.ts';
 import { PbConnection } from './pb-connection.ts';
 import { makeValue, readTag, tagOf } from './traced-value.ts';
 
@@ -112,8 +112,8 @@ export class Client {
         timeout: this.#serverTimeoutMs(),
       },
     });
-    if (exchange.kind === 'answered' && exchange.reply.kind === 'got') {
-      const { message } = exchange.reply;
+    if (exchange.kind === 'answered' && exchange.answer.kind === 'got') {
+      const { message } = exchange.answer;
       this.#remember(key, id, message);
       recorder.endRead(id, this.#completion('ok', ''), tagsOf(message));
       return 'ok';
@@ -177,7 +177,7 @@ export class Client {
     return this.#connection;
   }
 
-  async #ask(connection: PbConnection | undefined, request: ClientRequest): Promise<Exchange> {
+  async #ask(connection: PbConnection | undefined, request: ClientRequest): Promise<PbExchange> {
     const { io, targets, answerTimeoutUs } = this.#setup;
     const exchange = connection === undefined ? neverSent : await connection.ask(request, answerTimeoutUs);
     if (exchange.kind === 'lost') this.#target = pick(io.random, targets);
@@ -217,7 +217,7 @@ export class Client {
   }
 }
 
-const neverSent: Exchange = { kind: 'lost', reason: 'no connection could be made' };
+const neverSent: PbExchange = { kind: 'lost', reason: 'no connection could be made' };
 
 /** Copies that a word asks for, of `copies` in the datacenter. */
 export function needCount(need: NeedWord, copies: number): number {
@@ -226,17 +226,17 @@ export function needCount(need: NeedWord, copies: number): number {
 }
 
 /** What a write's answer says about whether it happened. */
-function writeOutcome(exchange: Exchange): Outcome {
+function writeOutcome(exchange: PbExchange): Outcome {
   if (exchange.kind === 'lost') return 'unknown';
-  const { reply } = exchange;
+  const { answer: reply } = exchange;
   if (reply.kind === 'stored' || reply.kind === 'deleted') return 'ok';
   if (reply.kind !== 'failed' || reply.code === undefined) return 'unknown';
   return reply.definite ? 'fail' : 'unknown';
 }
 
-function reasonOf(exchange: Exchange): string {
+function reasonOf(exchange: PbExchange): string {
   if (exchange.kind === 'lost') return exchange.reason;
-  return describeReply(exchange.reply);
+  return describeReply(exchange.answer);
 }
 
 function describeReply(reply: ClientReply): string {

@@ -90,5 +90,5 @@ async function answersPing({ address }: ClientTarget, io: Io): Promise<boolean> 
   }
   const exchange = await connection.ask({ kind: 'ping' }, retryUs);
   connection.close();
-  return exchange.kind === 'answered' && exchange.reply.kind === 'pong';
+  return exchange.kind === 'answered' && exchange.answer.kind === 'pong';
 }

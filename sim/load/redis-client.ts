@@ -126,7 +126,7 @@ export class RedisClient {
       if (read.kind === 'answered') await this.#ask(connection, [['UNWATCH']]);
       return unread ?? neverSent;
     }
-    const balance = read.replies.map(numberOf);
+    const balance = read.answer.map(numberOf);
     const exchange = await this.#ask(connection, [
       ['MULTI'],
       ['SET', `a${from}`, (balance[0] ?? 0) - amount],
@@ -134,7 +134,7 @@ export class RedisClient {
       ['EXEC'],
     ]);
     if (exchange.kind === 'lost') return { outcome: 'unknown', reason: exchange.reason };
-    const last = exchange.replies.at(-1);
+    const last = exchange.answer.at(-1);
     if (last?.kind === 'nothing') return { outcome: 'fail', reason: 'an account has changed' };
     if (last?.kind === 'error') return errorOf(last.text, 'write');
     return { outcome: 'ok', reason: '' };
@@ -168,7 +168,7 @@ function failureOf(exchange: RedisExchange, purpose: 'read' | 'write'): Seen | u
   if (exchange.kind === 'lost') {
     return { outcome: purpose === 'read' ? 'fail' : 'unknown', reason: exchange.reason };
   }
-  const error = exchange.replies.find((reply) => reply.kind === 'error');
+  const error = exchange.answer.find((reply) => reply.kind === 'error');
   return error?.kind === 'error' ? errorOf(error.text, purpose) : undefined;
 }
 
@@ -181,20 +181,20 @@ function errorOf(text: string, purpose: 'read' | 'write'): Seen {
 function seenOf(exchange: RedisExchange, purpose: 'read' | 'write'): Seen {
   const failure = failureOf(exchange, purpose);
   if (failure !== undefined || exchange.kind === 'lost') return failure ?? neverSent;
-  return { outcome: 'ok', reason: '', counted: numberOf(exchange.replies[0]) };
+  return { outcome: 'ok', reason: '', counted: numberOf(exchange.answer[0]) };
 }
 
 function lookOf(exchange: RedisExchange): Seen {
   const failure = failureOf(exchange, 'read');
   if (failure !== undefined || exchange.kind === 'lost') return failure ?? neverSent;
-  const [reply] = exchange.replies;
+  const [reply] = exchange.answer;
   return { outcome: 'ok', reason: '', found: reply?.kind === 'bulk' ? reply.bytes.toString() : undefined };
 }
 
 function balancesOf(exchange: RedisExchange): Seen {
   const failure = failureOf(exchange, 'read');
   if (failure !== undefined || exchange.kind === 'lost') return failure ?? neverSent;
-  const last = exchange.replies.at(-1);
+  const last = exchange.answer.at(-1);
   if (last?.kind !== 'array') return { outcome: 'fail', reason: 'the transaction was given up' };
   return { outcome: 'ok', reason: '', balances: last.items.map(numberOf) };
 }

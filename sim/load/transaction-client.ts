@@ -17,7 +17,7 @@ import { elementsOf } from '../history/transactions.ts';
 import type { PlanTransaction } from '../plan/plan.ts';
 import type { ClientTarget } from './client.ts';
 import type { DurableTags } from './durable-tags.ts';
-import type { Exchange } from './pb-connection.ts';
+import type { PbExchange } from './pb-connection.ts';
 import { PbConnection } from './pb-connection.ts';
 import type { TransactionKey, TransactionKeys } from './transaction-keys.ts';
 import type { OpenTransaction, TransactionRecorder } from './transaction-recorder.ts';
@@ -97,7 +97,7 @@ export class TransactionClient {
   }
 
   /** Asks `node` something that is no transaction. */
-  ask(node: string, request: Parameters<PbConnection['ask']>[0]): Promise<Exchange> {
+  ask(node: string, request: Parameters<PbConnection['ask']>[0]): Promise<PbExchange> {
     return this.#ask(node, request);
   }
 
@@ -201,8 +201,8 @@ export class TransactionClient {
     const { type, bucket, key } = where.place;
     const message = { type, bucket, key, r: quorum, timeout: this.#serverTimeoutMs() };
     const exchange = await this.#ask(node, { kind: 'get', message });
-    if (exchange.kind !== 'answered' || exchange.reply.kind !== 'got') return undefined;
-    return { ...this.#seenIn(exchange.reply.message), key: where.name, where };
+    if (exchange.kind !== 'answered' || exchange.answer.kind !== 'got') return undefined;
+    return { ...this.#seenIn(exchange.answer.message), key: where.name, where };
   }
 
   #seenIn({ content, vclock }: RpbGetResp): Pick<Seen, 'value' | 'context'> {
@@ -241,13 +241,13 @@ export class TransactionClient {
   }
 
   /** `again`: an earlier attempt may have been carried out, so that an abort of this one says nothing about that. */
-  #hear(record: OpenTransaction, exchange: Exchange, again: boolean): void {
+  #hear(record: OpenTransaction, exchange: PbExchange, again: boolean): void {
     const certainly = again ? 'unknown' : 'fail';
     if (exchange.kind === 'lost') {
       this.#close(record, exchange === neverSent ? certainly : 'unknown', exchange.reason);
       return;
     }
-    const { reply } = exchange;
+    const { answer: reply } = exchange;
     if (reply.kind === 'failed') {
       const definite = reply.code !== undefined && errorTable[reply.code].definite;
       this.#close(record, definite ? certainly : 'unknown', reply.text);
@@ -275,7 +275,7 @@ export class TransactionClient {
     });
   }
 
-  async #ask(node: string, request: Parameters<PbConnection['ask']>[0]): Promise<Exchange> {
+  async #ask(node: string, request: Parameters<PbConnection['ask']>[0]): Promise<PbExchange> {
     const { io, targets, connectTimeoutUs, answerTimeoutUs } = this.#setup;
     let connection = this.#connections.get(node);
     if (connection?.open !== true) {
@@ -313,7 +313,7 @@ export class TransactionClient {
   }
 }
 
-const neverSent: Exchange = { kind: 'lost', reason: 'no connection could be made' };
+const neverSent: PbExchange = { kind: 'lost', reason: 'no connection could be made' };
 
 function tagOf({ id, client }: OpenTransaction, index: number): string {
   return `«w:${client}:t${id}.${index}»`;
@@ -323,9 +323,9 @@ function tagOf({ id, client }: OpenTransaction, index: number): string {
 const anyBranch = '*';
 
 /** Nodes whose branches had not confirmed their level when the answer came. */
-function unconfirmedIn(exchange: Exchange): readonly string[] {
-  if (exchange.kind === 'lost' || exchange.reply.kind !== 'transacted') return [];
-  const { branches = [] } = exchange.reply.message;
+function unconfirmedIn(exchange: PbExchange): readonly string[] {
+  if (exchange.kind === 'lost' || exchange.answer.kind !== 'transacted') return [];
+  const { branches = [] } = exchange.answer.message;
   // The answer to a repetition names none: it says that the first attempt is decided, and no more.
   if (branches.length === 0) return [anyBranch];
   return branches.filter(({ pending }) => pending === true).map(({ node }) => textOf(node));

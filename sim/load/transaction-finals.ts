@@ -69,8 +69,8 @@ async function untilCertain(setup: FinalsSetup, node: string): Promise<Dangling>
 
 async function inDoubtAt({ client }: FinalsSetup, node: string): Promise<readonly LockInDoubt[] | undefined> {
   const exchange = await client.ask(node, { kind: 'transactionList' });
-  if (exchange.kind === 'lost' || exchange.reply.kind !== 'inDoubt') return undefined;
-  return exchange.reply.message.transactions ?? [];
+  if (exchange.kind === 'lost' || exchange.answer.kind !== 'inDoubt') return undefined;
+  return exchange.answer.message.transactions ?? [];
 }
 
 /** Nobody can end it: a decision that a dead branch will never acknowledge; an operator's that nobody can confirm. */
@@ -113,8 +113,8 @@ async function askAgain(
       kind: 'transactionGet',
       message: { transaction_id: Buffer.from(xid) },
     });
-    if (exchange.kind === 'lost' || exchange.reply.kind !== 'transacted') continue;
-    const outcome = text(exchange.reply.message.outcome);
+    if (exchange.kind === 'lost' || exchange.answer.kind !== 'transacted') continue;
+    const outcome = text(exchange.answer.message.outcome);
     if (outcome === 'committed' || outcome === 'aborted') heard.push({ atUs: nowUs(), xid, outcome });
   }
   return heard;

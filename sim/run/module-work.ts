@@ -145,7 +145,7 @@ export class ModuleWork {
       return done !== true;
     });
     connection?.close();
-    return exchange?.kind === 'answered' && exchange.reply.kind === 'mapReduced' ? values : undefined;
+    return exchange?.kind === 'answered' && exchange.answer.kind === 'mapReduced' ? values : undefined;
   }
 
   /** Undefined when the node refuses, or is silent: nothing was asked. */
@@ -182,7 +182,7 @@ export class ModuleWork {
     );
     connection.close();
     if (exchange.kind === 'lost') return undefined;
-    return exchange.reply.kind === 'failed' ? exchange.reply.code : exchange.reply.kind;
+    return exchange.answer.kind === 'failed' ? exchange.answer.code : exchange.answer.kind;
   }
 
   #spawn(
