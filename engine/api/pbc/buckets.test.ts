@@ -10,14 +10,14 @@ import { readBucketProps, rpbBucketProps } from './bucket-properties.ts';
 import type { RpbBucketProps } from './bucket-schema.ts';
 import type { ClientReply, ClientRequest } from './client-codec.ts';
 import { messages, quorumWords } from './schema.ts';
-import type { TestingPeer } from './testing-pair.contract.ts';
+import type { PbcPeer } from './testing-peer.contract.ts';
 import { TestingServer } from './testing-server.contract.ts';
 
 const utf8 = (text: string): Buffer => Buffer.from(text, 'utf8');
 const bucket = utf8('fruit');
 const terms = { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => 3 } as const;
 
-async function ask(peer: TestingPeer, ...requests: readonly ClientRequest[]): Promise<ClientReply[]> {
+async function ask(peer: PbcPeer, ...requests: readonly ClientRequest[]): Promise<ClientReply[]> {
   await peer.request(...requests);
   return peer.replies();
 }

@@ -7,7 +7,7 @@ import type { ClientReply, ClientRequest } from './client-codec.ts';
 import type { RpbContent, RpbDelReq, RpbGetReq, RpbGetResp, RpbPutReq, RpbPutResp } from './schema.ts';
 import { quorumWords } from './schema.ts';
 import { TestingServer } from './testing-server.contract.ts';
-import type { TestingPeer } from './testing-pair.contract.ts';
+import type { PbcPeer } from './testing-peer.contract.ts';
 
 const utf8 = (text: string): Buffer => Buffer.from(text, 'utf8');
 const bucket = utf8('b');
@@ -26,24 +26,20 @@ function del(message: Partial<RpbDelReq> = {}): ClientRequest {
   return { kind: 'delete', message: { ...named, ...message } };
 }
 
-async function ask(peer: TestingPeer, request: ClientRequest): Promise<ClientReply> {
+async function ask(peer: PbcPeer, request: ClientRequest): Promise<ClientReply> {
   await peer.request(request);
   const replies = peer.replies();
   expect(replies.length).toBe(1);
   return replies[0] ?? { kind: 'failed', code: undefined, text: 'no answer', definite: false };
 }
 
-async function fetch(peer: TestingPeer, message: Partial<RpbGetReq> = {}): Promise<RpbGetResp> {
+async function fetch(peer: PbcPeer, message: Partial<RpbGetReq> = {}): Promise<RpbGetResp> {
   const reply = await ask(peer, get(message));
   expect(reply.kind).toBe('got');
   return reply.kind === 'got' ? reply.message : {};
 }
 
-async function store(
-  peer: TestingPeer,
-  value: string,
-  message: Partial<RpbPutReq> = {},
-): Promise<RpbPutResp> {
+async function store(peer: PbcPeer, value: string, message: Partial<RpbPutReq> = {}): Promise<RpbPutResp> {
   const reply = await ask(peer, put(value, message));
   expect(reply.kind).toBe('stored');
   return reply.kind === 'stored' ? reply.message : {};
@@ -55,7 +51,7 @@ function valuesOf(message: RpbGetResp | RpbPutResp): string[] {
   );
 }
 
-async function failure(peer: TestingPeer, request: ClientRequest): Promise<string> {
+async function failure(peer: PbcPeer, request: ClientRequest): Promise<string> {
   const reply = await ask(peer, request);
   return reply.kind === 'failed' ? `${reply.code ?? 'no code'} | ${reply.text}` : reply.kind;
 }

@@ -5,7 +5,7 @@ import { LockstepError } from '../../base/errors.ts';
 import { settle } from '../testing/test-io.contract.ts';
 import type { ClientRequest } from './client-codec.ts';
 import { encodeRequest } from './client-codec.ts';
-import type { TestingPeer } from './testing-pair.contract.ts';
+import type { PbcPeer } from './testing-peer.contract.ts';
 import { TestingServer } from './testing-server.contract.ts';
 
 function get(key: string): ClientRequest {
@@ -24,7 +24,7 @@ function del(key: string): ClientRequest {
 const ping: ClientRequest = { kind: 'ping' };
 
 /** The kinds of the answers, and of those that have them the values. */
-function story(peer: TestingPeer): string[] {
+function story(peer: PbcPeer): string[] {
   return peer.replies().map((reply) => {
     if (reply.kind === 'failed') return `failed ${reply.code ?? ''}`;
     if (reply.kind !== 'got') return reply.kind;

@@ -9,10 +9,10 @@ import { MapDispatcher, replicaCount } from '../testing/map-dispatcher.contract.
 import { ScriptedTransactions } from '../testing/scripted-transactions.contract.ts';
 import { TallyingObserver } from '../testing/tallying-observer.contract.ts';
 import { CountingRandom, TestClock, TestLog } from '../testing/test-io.contract.ts';
+import { TestingNetwork } from '../testing/testing-pair.contract.ts';
 import type { PbcLimits } from './server.ts';
 import { PbcServer } from './server.ts';
-import type { TestingPeer } from './testing-pair.contract.ts';
-import { TestingNetwork } from './testing-pair.contract.ts';
+import { PbcPeer } from './testing-peer.contract.ts';
 
 export class TestingServer {
   readonly dispatcher = new MapDispatcher();
@@ -23,7 +23,7 @@ export class TestingServer {
   readonly transactions = new ScriptedTransactions();
   readonly clock = new TestClock();
   readonly log = new TestLog();
-  readonly network = new TestingNetwork();
+  readonly network = new TestingNetwork((highWaterBytes) => new PbcPeer(highWaterBytes));
   readonly server: PbcServer;
   /** Names of spawned tasks that failed. */
   readonly failed: string[] = [];
@@ -75,7 +75,7 @@ export class TestingServer {
     return testing;
   }
 
-  join(): TestingPeer {
+  join(): PbcPeer {
     return this.network.join();
   }
 

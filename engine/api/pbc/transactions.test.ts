@@ -8,7 +8,7 @@ import { parseTransaction } from '../http/transaction-body.ts';
 import { scriptedXid } from '../testing/scripted-transactions.contract.ts';
 import type { ClientReply, ClientRequest } from './client-codec.ts';
 import { TestingServer } from './testing-server.contract.ts';
-import type { TestingPeer } from './testing-pair.contract.ts';
+import type { PbcPeer } from './testing-peer.contract.ts';
 import type { LockOperation, LockTransactionReq } from './transaction-schema.ts';
 
 const utf8 = (text: string): Buffer => Buffer.from(text, 'utf8');
@@ -24,7 +24,7 @@ function transaction(
   return { kind: 'transaction', message: { operations, ...more } };
 }
 
-async function ask(peer: TestingPeer, request: ClientRequest): Promise<ClientReply> {
+async function ask(peer: PbcPeer, request: ClientRequest): Promise<ClientReply> {
   await peer.request(request);
   const [reply] = peer.replies();
   return reply ?? { kind: 'failed', code: undefined, text: 'no answer', definite: false };

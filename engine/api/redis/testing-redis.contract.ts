@@ -1,10 +1,7 @@
 /** The Redis listener over the twins of the dispatcher and of transactions, and a client that writes bytes by hand. */
 import { byteStringOf } from '../../base/ids.ts';
 import { defaultType } from '../../base/object-key.ts';
-import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
-import type { CloseReason, Connection, ConnectionHandler, Listener, Network } from '../../io/network.ts';
-import { ConnectError } from '../../io/network.ts';
 import { compareVectors } from '../../object/dots.ts';
 import { liveSiblings } from '../../object/object.ts';
 import type { AbortReason, Operation, TransactionOutcome, TransactionRequest } from '../../xa/outcomes.ts';
@@ -14,7 +11,8 @@ import { present } from '../../base/assert.ts';
 import { defaultContentLimits } from '../content-limits.ts';
 import { MapDispatcher, replicaCount } from '../testing/map-dispatcher.contract.ts';
 import { TallyingObserver } from '../testing/tallying-observer.contract.ts';
-import { CountingRandom, TestClock, TestLog, settle } from '../testing/test-io.contract.ts';
+import { TestingNetwork, TestingPeer } from '../testing/testing-pair.contract.ts';
+import { CountingRandom, TestClock, TestLog } from '../testing/test-io.contract.ts';
 import type { RedisField } from './commands.ts';
 import type { ListedKey } from './keyspace.ts';
 import { Keyspace } from './keyspace.ts';
@@ -56,140 +54,15 @@ export class MapTransactions {
   }
 }
 
-/** A connection, seen from both ends. */
-export class RedisPeer implements Connection {
-  readonly remote = 'client:1';
-  readonly #received: Buffer[] = [];
-  readonly #unread: Buffer[] = [];
-  readonly #undelivered: Buffer[] = [];
-  #handler: ConnectionHandler | undefined;
-  #reads = true;
-  #mustDrain = false;
-  #ended = false;
-  #endTold = false;
-  paused = false;
-  serverEnded = false;
-  closed: CloseReason | undefined;
-
-  get pendingBytes(): number {
-    return this.#unread.reduce((sum, bytes) => sum + bytes.length, 0);
-  }
-
-  start(handler: ConnectionHandler): void {
-    this.#handler = handler;
-  }
-
-  write(bytes: Uint8Array): boolean {
-    if (this.closed !== undefined) return true;
-    this.#unread.push(Buffer.from(bytes));
-    const accepted = this.pendingBytes <= 16 * 1024;
-    if (!accepted) this.#mustDrain = true;
-    return accepted;
-  }
-
-  pause(): void {
-    this.paused = true;
-  }
-
-  resume(): void {
-    this.paused = false;
-  }
-
-  end(): void {
-    this.serverEnded = true;
-  }
-
-  destroy(): void {
-    this.closed ??= 'closedHere';
-  }
-
-  /** Sends these pieces and lets everything that can happen happen; answers what has been read since the last call. */
-  async send(...pieces: readonly (string | Buffer)[]): Promise<string> {
-    this.#undelivered.push(...pieces.map((piece) => Buffer.from(piece)));
-    return this.turn();
-  }
-
+/** A Redis client that a test leads by the hand; it hears replies as text. */
+export class RedisPeer extends TestingPeer<string> {
   /** One command in RESP's form. */
   ask(...request: readonly (string | Buffer)[]): Promise<string> {
     return this.send(encodeRequest(request));
   }
 
-  async reads(does: boolean): Promise<void> {
-    this.#reads = does;
-    await this.turn();
-  }
-
-  async endClient(): Promise<string> {
-    this.#ended = true;
-    return this.turn();
-  }
-
-  get undelivered(): number {
-    return this.#undelivered.length;
-  }
-
-  async turn(): Promise<string> {
-    for (let moved = true; moved;) {
-      await settle();
-      moved = this.#deliver() || this.#drain() || this.#finish();
-    }
-    return Buffer.concat(this.#received.splice(0)).toString('latin1');
-  }
-
-  #deliver(): boolean {
-    if (this.paused || this.closed !== undefined || this.#handler === undefined) return false;
-    const piece = this.#undelivered.shift();
-    if (piece !== undefined) {
-      this.#handler.onData(piece);
-      return true;
-    }
-    if (!this.#ended || this.#endTold) return false;
-    this.#endTold = true;
-    this.#handler.onEnd();
-    return true;
-  }
-
-  #drain(): boolean {
-    const bytes = this.#reads ? this.#unread.shift() : undefined;
-    if (bytes === undefined) return false;
-    this.#received.push(bytes);
-    if (this.#mustDrain && this.#unread.length === 0 && this.closed === undefined) {
-      this.#mustDrain = false;
-      this.#handler?.onDrain();
-    }
-    return true;
-  }
-
-  #finish(): boolean {
-    if (this.#handler === undefined) return false;
-    const inOrder = this.serverEnded && this.#endTold && this.#unread.length === 0;
-    if (this.closed === undefined && !inOrder) return false;
-    this.closed ??= 'ended';
-    const handler = this.#handler;
-    this.#handler = undefined;
-    handler.onClose(this.closed);
-    return true;
-  }
-}
-
-class OneListener implements Network {
-  #onConnection: ((connection: Connection) => void) | undefined;
-
-  listen(address: string, onConnection: (connection: Connection) => void): Promise<Listener> {
-    this.#onConnection = onConnection;
-    return resolved({ address, close: () => resolved(undefined) });
-  }
-
-  connect(address: string): Promise<Connection> {
-    const refused = new Deferred<Connection>();
-    refused.reject(new ConnectError('refused', address));
-    return refused.promise;
-  }
-
-  join(): RedisPeer {
-    const peer = new RedisPeer();
-    this.#onConnection?.(peer);
-    return peer;
+  protected override heard(bytes: Buffer): string {
+    return bytes.toString('latin1');
   }
 }
 
@@ -212,7 +85,7 @@ export class TestingRedis {
   /** What a listing of the cluster answers. */
   listed: readonly ListedKey[] = [];
   readonly server: RedisServer;
-  readonly #network = new OneListener();
+  readonly #network = new TestingNetwork((highWaterBytes) => new RedisPeer(highWaterBytes));
 
   private constructor(limits: Partial<RedisLimits>) {
     const io: RedisParts['io'] = {
@@ -283,10 +156,4 @@ export function encodeRequest(request: readonly (string | Buffer)[]): Buffer {
 /** A failure to come, for tests that want one. */
 export function noQuorum(): LockstepError {
   return new LockstepError('NoQuorum', 'too few');
-}
-
-function resolved<T>(value: T): Promise<T> {
-  const deferred = new Deferred<T>();
-  deferred.resolve(value);
-  return deferred.promise;
 }

@@ -5,21 +5,16 @@
 import { Deferred } from '../../base/deferred.ts';
 import type { CloseReason, Connection, ConnectionHandler, Listener, Network } from '../../io/network.ts';
 import { ConnectError } from '../../io/network.ts';
-import { settle } from '../testing/test-io.contract.ts';
-import type { ClientReply, ClientRequest } from './client-codec.ts';
-import { decodeReply, encodeRequest } from './client-codec.ts';
-import { FrameReader } from './frames.ts';
+import { settle } from './test-io.contract.ts';
 
-/** The server's end, and the client that holds the other one. */
-export class TestingPeer implements Connection {
+/** The server's end, and the client that holds the other one; `Heard` is what it makes of the bytes that it reads. */
+export abstract class TestingPeer<Heard> implements Connection {
   readonly remote = 'client:1';
-  /** Bytes that the client has read. */
+  /** Bytes that the client has read and not told of. */
   readonly #received: Buffer[] = [];
   readonly #unread: Buffer[] = [];
   readonly #undelivered: Buffer[] = [];
   readonly #highWaterBytes: number;
-  readonly #reader = new FrameReader(1 << 26);
-  readonly #replies: ClientReply[] = [];
   #handler: ConnectionHandler | undefined;
   #clientReads = true;
   #clientEnded = false;
@@ -33,6 +28,9 @@ export class TestingPeer implements Connection {
   constructor(highWaterBytes: number) {
     this.#highWaterBytes = highWaterBytes;
   }
+
+  /** Called after everything that could move did, with the bytes that came since the last time. */
+  protected abstract heard(bytes: Buffer): Heard;
 
   get pendingBytes(): number {
     return this.#unread.reduce((sum, bytes) => sum + bytes.length, 0);
@@ -67,24 +65,20 @@ export class TestingPeer implements Connection {
   }
 
   /** The client's side: bytes in these pieces. */
-  async send(...pieces: readonly Uint8Array[]): Promise<void> {
+  send(...pieces: readonly (string | Uint8Array)[]): Promise<Heard> {
     this.#undelivered.push(...pieces.map((piece) => Buffer.from(piece)));
-    await this.turn();
-  }
-
-  async request(...requests: readonly ClientRequest[]): Promise<void> {
-    await this.send(Buffer.concat(requests.map(encodeRequest)));
+    return this.turn();
   }
 
   /** The client stops or goes on reading. */
-  async reads(does: boolean): Promise<void> {
+  reads(does: boolean): Promise<Heard> {
     this.#clientReads = does;
-    await this.turn();
+    return this.turn();
   }
 
-  async endClient(): Promise<void> {
+  endClient(): Promise<Heard> {
     this.#clientEnded = true;
-    await this.turn();
+    return this.turn();
   }
 
   async reset(): Promise<void> {
@@ -94,17 +88,13 @@ export class TestingPeer implements Connection {
     await settle();
   }
 
-  /** Answers read since the last call. */
-  replies(): ClientReply[] {
-    return this.#replies.splice(0);
-  }
-
   /** Everything that can move does. */
-  async turn(): Promise<void> {
+  async turn(): Promise<Heard> {
     for (let moved = true; moved;) {
       await settle();
       moved = this.#deliver() || this.#drain() || this.#finish();
     }
+    return this.heard(Buffer.concat(this.#received.splice(0)));
   }
 
   /** Pieces that the server would not take. */
@@ -129,10 +119,6 @@ export class TestingPeer implements Connection {
     const bytes = this.#clientReads ? this.#unread.shift() : undefined;
     if (bytes === undefined) return false;
     this.#received.push(bytes);
-    this.#reader.push(bytes);
-    for (let frame = this.#reader.next(); frame !== undefined; frame = this.#reader.next()) {
-      this.#replies.push(decodeReply(frame));
-    }
     if (this.#mustDrain && this.#unread.length === 0 && this.closed === undefined) {
       this.#mustDrain = false;
       this.#handler?.onDrain();
@@ -152,9 +138,14 @@ export class TestingPeer implements Connection {
   }
 }
 
-export class TestingNetwork implements Network {
+export class TestingNetwork<Peer extends Connection> implements Network {
+  readonly #makePeer: (highWaterBytes: number) => Peer;
   #onConnection: ((connection: Connection) => void) | undefined;
   highWaterBytes = 16 * 1024;
+
+  constructor(makePeer: (highWaterBytes: number) => Peer) {
+    this.#makePeer = makePeer;
+  }
 
   listen(address: string, onConnection: (connection: Connection) => void): Promise<Listener> {
     this.#onConnection = onConnection;
@@ -172,8 +163,8 @@ export class TestingNetwork implements Network {
   }
 
   /** A client comes. */
-  join(): TestingPeer {
-    const peer = new TestingPeer(this.highWaterBytes);
+  join(): Peer {
+    const peer = this.#makePeer(this.highWaterBytes);
     this.#onConnection?.(peer);
     return peer;
   }
