@@ -55,6 +55,11 @@ export function isSystemKey(key: PackedKey): boolean {
   return key.charCodeAt(0) === 0;
 }
 
+/** The same of a packed form that lies in bytes. */
+export function isSystemAt(bytes: Uint8Array, at: number): boolean {
+  return bytes[at] === 0;
+}
+
 /** The name behind a packed form that `objectKey` made; undefined when the bytes are no packed form. */
 export function unpackKey(packed: PackedKey): ObjectKey | undefined {
   const typeLength = packed.charCodeAt(0);

@@ -48,15 +48,14 @@ export class Fingerprints {
     this.#listener = listener;
   }
 
-  /** The store has applied a record (its token may be given as a signed integer); in the order of sequence numbers. */
-  applied(seq: number, token: number): void {
+  /** The store has applied a record; in the order of sequence numbers. */
+  applied(seq: number): void {
     if (seq > this.#lastSeq) this.#lastSeq = seq;
-    this.#listener?.(token >>> 0);
   }
 
-  /** What was known under the token holds no more. */
+  /** What was known under the token (it may be given as a signed integer) holds no more. */
   changed(token: number): void {
-    this.#listener?.(token);
+    this.#listener?.(token >>> 0);
   }
 
   /** Shows every key of the tokens `first` to `last` (both included, `first` <= `last`), in no order. */

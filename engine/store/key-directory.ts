@@ -14,6 +14,7 @@
 import { assert } from '../base/assert.ts';
 import type { Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
+import { isSystemAt } from '../base/object-key.ts';
 import { KeyArena } from './key-arena.ts';
 import { hashKey, putKey } from './key-hash.ts';
 import {
@@ -177,7 +178,7 @@ export class KeyDirectory {
 
   /** The key is a record of the engine's own: its bucket type is empty (`systemKey`). */
   isSystem(id: number): boolean {
-    return this.#arena.view(this.#field(id, fieldKey))[0] === 0;
+    return isSystemAt(this.#arena.view(this.#field(id, fieldKey)), 0);
   }
 
   /** The record was copied: same bytes, another place. */

@@ -17,6 +17,7 @@
 import { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
+import { isSystemAt } from '../base/object-key.ts';
 import type { DiskLock } from '../io/disk.ts';
 import type { StoreIo } from './store-io.ts';
 import type { Catalog } from './catalog.ts';
@@ -290,12 +291,14 @@ export class Store {
     segment.noteSeq(seq);
     const token = recordTokenBits(bytes, at);
     const { fingerprints } = this;
-    fingerprints.applied(seq, token);
+    fingerprints.applied(seq);
     let id = keys.findHashed(hash, bytes, keyAt, keyBytes);
-    if (id !== 0) {
-      this.#bury(id);
-      fingerprints.changed(keys.tokenOf(id));
+    if (!isSystemAt(bytes, keyAt)) {
+      fingerprints.changed(token);
+      // The key may have hung at another token.
+      if (id !== 0) fingerprints.changed(keys.tokenOf(id));
     }
+    if (id !== 0) this.#bury(id);
     if (valueBytes === removalMark) {
       if (id !== 0) keys.remove(id);
       segment.removalBytes += span;
