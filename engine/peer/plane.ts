@@ -31,6 +31,8 @@ import { Reception } from './reception.ts';
 export class Plane {
   readonly #context: PlaneContext;
   readonly #links = new Map<NodeId, Link>();
+  /** Peers without a link now: a request that was planned before one left is dropped, and counted where it belonged. */
+  readonly #left = new Map<NodeId, PeerTarget>();
   /** Links that are being closed while the plane goes on. */
   readonly #retired = new Set<Link>();
   readonly #reception: Reception;
@@ -121,7 +123,11 @@ export class Plane {
    */
   request(peer: NodeId, request: PeerRequest, timeoutUs: number, onReply: ReplyHandler): SendOutcome {
     const link = this.#links.get(peer);
-    if (link === undefined) return 'closed';
+    if (link === undefined) {
+      const left = this.#left.get(peer);
+      if (left !== undefined) this.#context.observer.requestDropped(left, 'closed');
+      return 'closed';
+    }
     const outcome = link.request(request, timeoutUs, onReply);
     if (outcome !== 'ok') this.#context.observer.requestDropped(link.target, outcome);
     return outcome;
@@ -140,6 +146,7 @@ export class Plane {
     if (this.#isStopped()) return;
     const link = new Link(this.#context, target);
     this.#links.set(target.node, link);
+    this.#left.delete(target.node);
     if (this.#started) link.start();
   }
 
@@ -195,6 +202,7 @@ export class Plane {
     const link = this.#links.get(node);
     if (link === undefined || this.#isStopped()) return;
     this.#links.delete(node);
+    this.#left.set(node, link.target);
     this.#retired.add(link);
     this.#context.io.spawn('peer.link.retire', async () => {
       await link.retire(detail);

@@ -103,7 +103,7 @@ export class LifeDisk implements Disk {
       owner: life,
       happen: () => {
         if (!life.mayRun(operating)) return false;
-        this.#settle(outcome, operation, path, perform);
+        this.#settle(outcome, path, perform);
         return true;
       },
     };
@@ -112,17 +112,19 @@ export class LifeDisk implements Disk {
     return outcome.promise;
   }
 
-  #settle<T>(outcome: Deferred<T>, operation: DiskOperation, path: string, perform: () => T): void {
+  #settle<T>(outcome: Deferred<T>, path: string, perform: () => T): void {
     try {
       const value = perform();
       // Whoever listens to the trace may have ended the life.
       if (this.life.alive) outcome.resolve(value);
     } catch (error) {
       if (!(error instanceof DiskError)) throw error;
+      // A durable write may fail at its sync: what the process is told is what happened.
+      const { operation, failure } = error;
       for (const watcher of this.host.watchers) {
-        watcher.failed?.(this.life.host, this.life.number, operation, path, error.failure);
+        watcher.failed?.(this.life.host, this.life.number, operation, path, failure);
       }
-      this.#happened(worldEvents.diskFailed, 0, 0, `${operation} ${path}: ${error.failure}`);
+      this.#happened(worldEvents.diskFailed, 0, 0, `${operation} ${path}: ${failure}`);
       if (this.life.alive) outcome.reject(error);
     }
   }
