@@ -21,3 +21,11 @@ export function pick<T>(random: Random, items: readonly T[]): T {
   if (item === undefined) throw new RangeError('pick from an empty list');
   return item;
 }
+
+/** The items in a random order, each order as likely as any other (Fisher and Yates; Knuth, TAOCP 3.4.2 P). */
+export function shuffled<T>(random: Random, items: readonly T[]): T[] {
+  const rest = [...items];
+  const order: T[] = [];
+  while (rest.length > 0) order.push(...rest.splice(random.below(rest.length), 1));
+  return order;
+}

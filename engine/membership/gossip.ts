@@ -1,7 +1,8 @@
 /**
  * Spreads what members say of themselves: at every interval this node beats once and reconciles its table with one
- * random connected peer, and now and then with one that seems down although it is connected (source: van Renesse et
- * al., Scuttlebutt, 2008; the second partner is Cassandra's). A peer that comes into reach is reconciled with at once.
+ * connected peer, and now and then with one that seems down although it is connected (source: van Renesse et al.,
+ * Scuttlebutt, 2008; taking turns in a random order is SWIM's; the second partner is Cassandra's). A peer that comes
+ * into reach is reconciled with at once.
  * A round is at most four messages, so a cluster of n nodes sends O(n) messages per interval, and news reaches everyone
  * in O(log n) intervals.
  *
@@ -19,7 +20,7 @@ import type { NodeId } from '../base/ids.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { Random } from '../io/random.ts';
-import { pick } from '../io/random.ts';
+import { pick, shuffled } from '../io/random.ts';
 import type { GossipWords, News } from './gossip-codec.ts';
 import { decodeWords, encodeWords } from './gossip-codec.ts';
 import type { Applied, MemberRecord, MemberTable, RefusalReason } from './table.ts';
@@ -73,6 +74,8 @@ export class Gossip {
   readonly #options: GossipOptions;
   readonly #observer: GossipObserver;
   readonly #random: Random;
+  /** Who is still to have its turn, the next one last. */
+  #round: NodeId[] = [];
   #timer: Timer | undefined;
   /** When the last beat was; undefined before the first. */
   #beatUs: number | undefined;
@@ -187,9 +190,23 @@ export class Gossip {
       if (this.#table.isRoutable(node)) there.push(node);
       else away.push(node);
     }
-    const partners = there.length > 0 ? [pick(this.#random, there)] : [];
+    const next = this.#nextOf(there);
+    const partners = next === undefined ? [] : [next];
     const visit = there.length === 0 || this.#random.chance(1, this.#options.downPeerOneIn);
     return away.length > 0 && visit ? [...partners, pick(this.#random, away)] : partners;
+  }
+
+  /**
+   * The next of these in this round's order; a new order is drawn when the round is over. Everybody has its turn in
+   * every round, so no peer goes unheard for long by mere chance (Das, Gupta, Motivala, SWIM, 2002, section 4.3).
+   */
+  #nextOf(there: readonly NodeId[]): NodeId | undefined {
+    if (there.length === 0) return undefined;
+    for (;;) {
+      const next = this.#round.pop();
+      if (next === undefined) this.#round = shuffled(this.#random, there);
+      else if (there.includes(next)) return next;
+    }
   }
 
   #send(peer: NodeId, bytes: Uint8Array, onAnswer: (words: Uint8Array | undefined) => void): SendOutcome {

@@ -7,8 +7,11 @@ import { MemberRoom, nodeOf, second } from './member-room.ts';
 const toleranceUs = 18.4 * second;
 /** The last heartbeat was up to an interval old. */
 const earlyUs = 1.5 * second;
-/** It is passed on for a few intervals more, and silence is judged once in each. */
-const lateUs = 6 * second;
+/**
+ * It is passed on for a few intervals more, silence is judged once in each, and among nine nodes the mean interval that
+ * phi goes by is up to 1.2 seconds (12 deaths measured: all called down after 20.9 to 25.6 s).
+ */
+const lateUs = 9 * second;
 
 describe('a node that dies', () => {
   test.each([
