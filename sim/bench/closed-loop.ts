@@ -29,9 +29,15 @@ export interface Endpoint {
   readonly port: number;
 }
 
+/** A request still unanswered so long after the loop's end is given up, and counted as an error. */
+const answerPatienceMs = 15_000;
+
 const noBytes: Buffer = Buffer.alloc(0);
 
-/** Runs `connections` loops, spread over the endpoints, for `seconds`. */
+/**
+ * Runs `connections` loops, spread over the endpoints, for `seconds`; ends in bounded time whatever the servers do. What
+ * is not answered within `answerPatienceMs` of the end is an error.
+ */
 export async function closedLoop(
   endpoints: readonly Endpoint[],
   connections: number,
@@ -66,6 +72,11 @@ function loop(
     socket.setNoDelay(true);
     let received: Buffer = noBytes;
     let sentUs = 0;
+    const leftMs = Math.max(0, untilUs - nowUs()) / 1000;
+    const giveUp = setTimeout(() => {
+      countError(errors, new Error(`no answer within ${answerPatienceMs / 1000} s of the loop's end`));
+      socket.destroy();
+    }, leftMs + answerPatienceMs);
     const send = (): void => {
       sentUs = nowUs();
       const request = sentUs < untilUs ? conversation.request() : undefined;
@@ -87,7 +98,10 @@ function loop(
       send();
     });
     socket.on('error', reject);
-    socket.on('close', () => resolve());
+    socket.on('close', () => {
+      clearTimeout(giveUp);
+      resolve();
+    });
   });
 }
 

@@ -19,16 +19,21 @@ export class LocalCluster {
     this.#pids = pids;
   }
 
-  /** Resolves when all nodes serve. */
-  static async start(directory: string, basePort: number): Promise<LocalCluster> {
+  /** Resolves when all nodes serve. `began` hears of the process as soon as it exists. */
+  static async start(
+    directory: string,
+    basePort: number,
+    began: (child: ChildProcess) => void = () => undefined,
+  ): Promise<LocalCluster> {
     const main = fileURLToPath(new URL('../../engine/main.js', import.meta.url));
     const args = [main, 'cluster', '--base-port', String(basePort), '--data', directory, '--json'];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    began(child);
     const shape = await new Promise<string>((resolve, reject) => {
       createInterface({ input: child.stdout }).on('line', (line) => {
         if (line.startsWith('{"data"')) resolve(line);
       });
-      child.once('exit', () => reject(new Error('the cluster ended')));
+      child.once('exit', () => reject(new Error('the cluster ended before it served')));
     });
     const { nodes } = JSON.parse(shape) as { nodes: readonly { pid: number }[] };
     return new LocalCluster(

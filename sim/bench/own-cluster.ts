@@ -45,8 +45,9 @@ export function answers(port: number, path = '/ping'): Promise<boolean> {
   });
 }
 
-/** Asks a process to stop, and waits until it has. */
+/** Asks a process to stop, and waits until it has; one that is gone already is not waited for. */
 export function stopChild(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
   return new Promise((resolve) => {
     child.once('exit', () => resolve());
     child.kill('SIGTERM');

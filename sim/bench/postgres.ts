@@ -15,12 +15,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ErrorCounts, LoopResult } from './closed-loop.ts';
 import { countError } from './closed-loop.ts';
 
+/** A connection on which nothing is heard for so long is given up. */
+const silenceMsMax = 15_000;
 const debianDirectory = '/usr/lib/postgresql';
 
 export interface PostgresPair {
   readonly version: string;
   readonly ports: readonly number[];
-  stop(): Promise<void>;
 }
 
 /** Directory of the installed server's programs; undefined where there is none. */
@@ -31,29 +32,33 @@ export function postgresPrograms(): string | undefined {
   return directories.find((directory) => existsSync(join(directory, 'initdb')));
 }
 
-/** Makes two servers and waits until they answer. Root may not run them: they get the user `postgres` then. */
+/**
+ * Makes a server for each port and waits until they answer. Root may not run them: they get the user `postgres` then. `began` hears
+ * of each process as soon as it exists; SIGINT ends one in order.
+ */
 export async function startPostgres(
   programs: string,
   directory: string,
-  basePort: number,
+  ports: readonly number[],
+  began: (child: ChildProcess) => void,
 ): Promise<PostgresPair> {
   const owner = ownerOfServers();
   mkdirSync(directory, { recursive: true });
   if (owner !== undefined) chownSync(directory, owner.uid, owner.gid);
-  const ports = [basePort, basePort + 1];
-  const children = ports.map((port) => startServer(programs, join(directory, String(port)), port, owner));
-  for (const port of ports) await untilServing(port);
+  for (const port of ports) {
+    const child = startServer(programs, join(directory, String(port)), port, owner);
+    began(child);
+    await untilServing(child, port);
+  }
   const version = spawnSync(join(programs, 'postgres'), ['--version'], { encoding: 'utf8' }).stdout.trim();
-  return {
-    version,
-    ports,
-    stop: async () => {
-      await Promise.all(children.map(stopServer));
-    },
-  };
+  return { version, ports };
 }
 
-/** `connections` coordinators, each with a session on both servers, for `seconds`. */
+/**
+ * `connections` coordinators, each with a session on both servers and keys of its own, for `seconds`. No two of them
+ * write one key: each would get its lock on one of the servers and wait for the other's for ever, which neither server
+ * can see (who finds a lock at ours is refused instead).
+ */
 export async function postgresLoop(
   { ports }: PostgresPair,
   connections: number,
@@ -74,13 +79,14 @@ export async function postgresLoop(
       const name = `'b${process.pid}-${index}-${startedUs}-${count}'`;
       const sentUs = nowUs();
       try {
-        const key = (index * 7919 + count * 104729) % keys;
+        const key = index + connections * (count % Math.max(1, Math.floor(keys / connections)));
         const write = `insert into bench values (${key}, '${value}') on conflict (key) do update set value = excluded.value`;
         await Promise.all(pair.map((one) => one.query(`begin; ${write}; prepare transaction ${name}`)));
         await Promise.all(pair.map((one) => one.query(`commit prepared ${name}`)));
         latenciesUs.push(nowUs() - sentUs);
       } catch (error) {
         countError(errors, error);
+        if (!(await recovered(pair, name))) return;
       }
     }
   });
@@ -88,6 +94,17 @@ export async function postgresLoop(
   const took = (nowUs() - startedUs) / 1e6;
   for (const pair of sessions) for (const one of pair) one.close();
   return { operations: latenciesUs.length, errors, seconds: took, latenciesUs };
+}
+
+/** Takes back what may be left of a transaction on either server; false when a session is over. */
+async function recovered(pair: readonly Session[], name: string): Promise<boolean> {
+  for (const session of pair) {
+    for (const undo of ['rollback', `rollback prepared ${name}`]) {
+      // Whichever of the two the transaction does not need is an error, and changes nothing.
+      await session.query(undo).catch(() => undefined);
+    }
+  }
+  return pair.every(({ isOpen }) => isOpen);
 }
 
 interface Owner {
@@ -115,13 +132,15 @@ function startServer(
   const settings = [
     ...[`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200'],
     ...['max_prepared_transactions=200', 'fsync=on', 'synchronous_commit=on', 'log_min_messages=fatal'],
+    'lock_timeout=2s',
   ];
   const args = ['-D', directory, ...settings.flatMap((setting) => ['-c', setting])];
   return spawn(join(programs, 'postgres'), args, { ...as, cwd: '/', stdio: 'ignore' });
 }
 
-async function untilServing(port: number): Promise<void> {
+async function untilServing(child: ChildProcess, port: number): Promise<void> {
   for (let attempt = 0; attempt < 150; attempt++) {
+    if (child.exitCode !== null) throw new Error(`PostgreSQL ended; is port ${port} taken?`);
     try {
       const session = await Session.open(port);
       await session.query('create table bench (key int primary key, value text)');
@@ -135,27 +154,28 @@ async function untilServing(port: number): Promise<void> {
   throw new Error(`PostgreSQL does not answer on port ${port}`);
 }
 
-function stopServer(child: ChildProcess): Promise<void> {
-  return new Promise((resolve) => {
-    child.once('exit', () => resolve());
-    // Fast shutdown.
-    child.kill('SIGINT');
-  });
-}
-
 /** One connection; one query at a time. */
 class Session {
   readonly #socket: Socket;
   #received: Buffer = Buffer.alloc(0);
   #waiting: { resolve: () => void; reject: (error: Error) => void } | undefined;
   #failure: string | undefined;
+  #open = true;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
     socket.setNoDelay(true);
+    socket.setTimeout(silenceMsMax, () => socket.destroy());
     socket.on('data', (chunk: Buffer) => this.#hear(chunk));
     socket.on('error', (error) => this.#waiting?.reject(error));
-    socket.on('close', () => this.#waiting?.reject(new Error('the server closed the connection')));
+    socket.on('close', () => {
+      this.#open = false;
+      this.#waiting?.reject(new Error('the connection is closed'));
+    });
+  }
+
+  get isOpen(): boolean {
+    return this.#open;
   }
 
   static async open(port: number): Promise<Session> {
@@ -182,6 +202,7 @@ class Session {
   }
 
   #exchange(bytes: Buffer): Promise<void> {
+    if (!this.#open) return Promise.reject(new Error('the connection is closed'));
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject };
       this.#failure = undefined;

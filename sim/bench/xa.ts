@@ -3,8 +3,7 @@
  * commits over two PostgreSQL servers where that is installed, in turn; and one-node batches beside puts of the same
  * bytes. Medians of alternated rounds.
  */
-import { mkdtempSync, rmSync, chmodSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { loadavg } from 'node:os';
 import { join } from 'node:path';
 
 import { decodeReply, encodeRequest } from '../../engine/api/pbc/client-codec.ts';
@@ -13,9 +12,10 @@ import type { Conversation, Endpoint, ErrorCounts, LoopResult } from './closed-l
 import { closedLoop } from './closed-loop.ts';
 import { pbPut } from './conversations.ts';
 import { figure, median, quantile, table } from './figures.ts';
-import { clusterPort, startCluster, stopChild } from './own-cluster.ts';
+import { LocalCluster } from './local-cluster.ts';
 import type { PostgresPair } from './postgres.ts';
 import { postgresLoop, postgresPrograms, startPostgres } from './postgres.ts';
+import { Undertaking, freePort, progress } from './undertaking.ts';
 
 export interface TransactionBenchOptions {
   readonly rounds: number;
@@ -31,34 +31,36 @@ interface Contender {
 }
 
 const basePort = 29098;
-const postgresPort = 29432;
+const theirName = 'PostgreSQL, 2 servers';
 const keyCount = 1500;
 const connectionCounts = [1, 64];
 
-export async function run(options: TransactionBenchOptions): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), 'lockstep-bench-'));
-  // PostgreSQL runs as another user where this is root.
-  chmodSync(directory, 0o755);
+export function run(options: TransactionBenchOptions): Promise<void> {
+  return Undertaking.run((undertaking) => measure(undertaking, options));
+}
+
+async function measure(undertaking: Undertaking, options: TransactionBenchOptions): Promise<void> {
+  const directory = undertaking.directory();
+  progress('starting three nodes');
+  const cluster = await LocalCluster.start(join(directory, 'lockstep'), basePort, (child) =>
+    undertaking.add(child, 'SIGTERM'),
+  );
   const programs = postgresPrograms();
-  const cluster = await startCluster(join(directory, 'lockstep'), basePort);
   let postgres: PostgresPair | undefined;
-  try {
-    postgres =
-      programs === undefined
-        ? undefined
-        : await startPostgres(programs, join(directory, 'postgres'), postgresPort);
-    const primaries = await learnPrimaries(options);
-    const contenders = connectionCounts.flatMap((connections) =>
-      contendersOf(connections, primaries, postgres, options),
+  if (programs !== undefined) {
+    progress('starting two PostgreSQL servers');
+    const ports = [await freePort(), await freePort()];
+    postgres = await startPostgres(programs, join(directory, 'postgres'), ports, (child) =>
+      undertaking.add(child, 'SIGINT'),
     );
-    const note =
-      postgres?.version ?? "PostgreSQL is not installed (Debian's postgresql): our own figures only";
-    await report(contenders, options, note);
-  } finally {
-    await postgres?.stop();
-    await stopChild(cluster);
-    rmSync(directory, { recursive: true, force: true });
   }
+  progress(`learning the primaries of ${keyCount} keys`);
+  const primaries = await learnPrimaries(options);
+  const contenders = connectionCounts.flatMap((connections) =>
+    contendersOf(connections, primaries, postgres, options),
+  );
+  const note = postgres?.version ?? "PostgreSQL is not installed (Debian's postgresql): our own figures only";
+  await report(cluster, contenders, options, note);
 }
 
 function contendersOf(
@@ -81,7 +83,7 @@ function contendersOf(
       ? []
       : [
           {
-            name: 'PostgreSQL, 2 servers',
+            name: theirName,
             connections,
             run: () => postgresLoop(postgres, connections, options.seconds, keyCount, options.valueBytes),
           },
@@ -92,7 +94,7 @@ function contendersOf(
 
 const endpoints: readonly Endpoint[] = [0, 1, 2].map((index) => ({
   host: '127.0.0.1',
-  port: clusterPort(basePort, index, 11),
+  port: basePort + index * 10 - 11,
 }));
 
 /** Writes every key in a transaction of its own, whose answer names its primary; the keys of each primary. */
@@ -119,7 +121,7 @@ async function learnPrimaries({
   return [...byPrimary.values()];
 }
 
-/** Transactions with one key of each list; connections keep apart, so that conflicts are rare and not what is measured. */
+/** Transactions with one key of each list; connections keep apart: conflicts are not what is measured. */
 function transactions(
   lists: readonly (readonly string[])[],
   index: number,
@@ -130,7 +132,10 @@ function transactions(
   return {
     request: () => {
       count += 1;
-      const keys = lists.map((list) => list[(index + connections * count) % list.length] ?? '');
+      const keys = lists.map((list) => {
+        const own = Math.max(1, Math.floor(list.length / connections));
+        return list[index + connections * (count % own)] ?? '';
+      });
       return transactionFrame(keys, valueBytes);
     },
     answerBytes: (received) => answer(received, committed),
@@ -165,59 +170,85 @@ function answer(received: Buffer, take: (reply: ClientReply) => unknown): number
   return whole;
 }
 
+interface Measured {
+  readonly rates: number[];
+  readonly p50: number[];
+  readonly p99: number[];
+  /** Microseconds of processor time of the three nodes per operation. */
+  readonly processorUs: number[];
+}
+
 async function report(
+  cluster: LocalCluster,
   contenders: readonly Contender[],
   options: TransactionBenchOptions,
   note: string,
 ): Promise<void> {
-  const measured = new Map(
-    contenders.map((one) => [one, { rates: [] as number[], p50: [] as number[], p99: [] as number[] }]),
+  const measured = new Map<Contender, Measured>(
+    contenders.map((one) => [one, { rates: [], p50: [], p99: [], processorUs: [] }]),
   );
   const errors: ErrorCounts = new Map();
+  const loads: number[] = [];
   for (let round = 0; round <= options.rounds; round++) {
-    for (const [contender, { rates, p50, p99 }] of measured) {
+    loads.push(loadavg()[0] ?? NaN);
+    for (const [contender, { rates, p50, p99, processorUs }] of measured) {
+      const before = cluster.processorSeconds();
       const result = await contender.run();
-      for (const [words, count] of result.errors) errors.set(words, (errors.get(words) ?? 0) + count);
+      const rate = result.operations / result.seconds;
+      const { name, connections } = contender;
+      progress(
+        `${round === 0 ? 'warm-up' : `round ${round} of ${options.rounds}`}: ${name}, ${connections} clients: ${figure(rate)}/s`,
+      );
+      for (const [words, count] of result.errors) {
+        const told = `${name}: ${words}`;
+        errors.set(told, (errors.get(told) ?? 0) + count);
+      }
       if (round === 0) continue;
-      rates.push(result.operations / result.seconds);
+      rates.push(rate);
       p50.push(quantile(result.latenciesUs, 0.5) / 1000);
       p99.push(quantile(result.latenciesUs, 0.99) / 1000);
+      processorUs.push(((cluster.processorSeconds() - before) * 1e6) / result.operations);
     }
   }
   const rateOf = (name: string, connections: number): number => {
     const found = [...measured].find(([one]) => one.name === name && one.connections === connections);
     return median(found?.[1].rates ?? []);
   };
-  const results = [...measured].map(([{ name, connections }, { rates, p50, p99 }]) => ({
+  const results = [...measured].map(([{ name, connections }, { rates, p50, p99, processorUs }]) => ({
     name,
     connections,
     perSecond: median(rates),
     p50Ms: median(p50),
     p99Ms: median(p99),
-    ofPostgres: median(rates) / rateOf('PostgreSQL, 2 servers', connections),
+    processorUs: name === theirName ? NaN : median(processorUs),
+    ofPostgres: median(rates) / rateOf(theirName, connections),
     ofPut: median(rates) / rateOf('lockstep, put', connections),
   }));
   if (options.json) {
     const told = Object.fromEntries(errors);
-    process.stdout.write(`${JSON.stringify({ bench: 'xa', ...options, note, errors: told, results })}\n`);
+    process.stdout.write(
+      `${JSON.stringify({ bench: 'xa', ...options, note, loads, errors: told, results })}\n`,
+    );
     return;
   }
   const shown = (ratio: number): string => (Number.isFinite(ratio) ? figure(ratio) : '-');
-  const rows = results.map(({ name, connections, perSecond, p50Ms, p99Ms, ofPostgres, ofPut }) => {
-    return [
-      name,
-      String(connections),
-      figure(perSecond),
-      figure(p50Ms),
-      figure(p99Ms),
-      shown(ofPostgres),
-      shown(ofPut),
-    ];
-  });
-  const head = ['', 'clients', 'per second', 'p50 ms', 'p99 ms', 'of PostgreSQL', 'of a put'];
+  const rows = results.map((one) => [
+    one.name,
+    String(one.connections),
+    figure(one.perSecond),
+    figure(one.p50Ms),
+    figure(one.p99Ms),
+    shown(one.processorUs),
+    shown(one.ofPostgres),
+    shown(one.ofPut),
+  ]);
+  const head = [
+    ...['', 'clients', 'per second', 'p50 ms', 'p99 ms'],
+    ...['nodes’ µs', 'of PostgreSQL', 'of a put'],
+  ];
   const text = [
-    `${options.valueBytes}-byte values, synced, median of ${options.rounds} rounds of ${options.seconds} s`,
-    `(${note}; one warm-up round not counted)`,
+    `${options.valueBytes}-byte values, synced, median of ${options.rounds} rounds of ${options.seconds} s; one warm-up round not counted`,
+    `${note}; load average before each round ${loads.map(figure).join(', ')}`,
     table([head, ...rows]),
     errors.size === 0
       ? 'no errors'

@@ -1,0 +1,111 @@
+/**
+ * What a benchmark has started: processes and directories. They end with it, however it ends: when its work is done, by
+ * an error, by a signal, or with the process that started it (only its own SIGKILL leaves them behind).
+ */
+import type { ChildProcess } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+/** A process that has not ended so long after it was asked to is killed. */
+const patienceMs = 15_000;
+
+interface Started {
+  readonly child: ChildProcess;
+  readonly signal: NodeJS.Signals;
+}
+
+export class Undertaking {
+  readonly #children: Started[] = [];
+  readonly #directories: string[] = [];
+  #ending: Promise<void> | undefined;
+
+  /** Runs `work`, and ends whatever it has started. */
+  static async run(work: (undertaking: Undertaking) => Promise<void>): Promise<void> {
+    const undertaking = new Undertaking();
+    let interruption: Promise<never> | undefined;
+    const interrupted = (signal: (typeof signals)[number]): void => {
+      interruption ??= undertaking.end().then(() => process.exit(128 + constants.signals[signal]));
+    };
+    // A shell between npm and this process keeps signals to itself: by its end it is known that npm was stopped.
+    const parent = process.ppid;
+    const watch = setInterval(() => process.ppid === parent || interrupted('SIGTERM'), 250);
+    const abandoned = (): void => undertaking.#ask();
+    for (const signal of signals) process.on(signal, interrupted);
+    process.on('exit', abandoned);
+    try {
+      await work(undertaking);
+    } finally {
+      // Work that is interrupted loses its servers: what it says of that is not why it ended.
+      await (interruption ?? undertaking.end());
+      clearInterval(watch);
+      for (const signal of signals) process.off(signal, interrupted);
+      process.off('exit', abandoned);
+    }
+  }
+
+  /** A new directory that other users may enter: servers beside ours run as users of their own. */
+  directory(): string {
+    const directory = mkdtempSync(join(tmpdir(), 'lockstep-bench-'));
+    chmodSync(directory, 0o755);
+    this.#directories.push(directory);
+    return directory;
+  }
+
+  /** A process that ends in order at `signal`. */
+  add(child: ChildProcess, signal: NodeJS.Signals): void {
+    this.#children.push({ child, signal });
+    if (this.#ending !== undefined) child.kill(signal);
+  }
+
+  /** Ends everything; once, however often it is called. */
+  end(): Promise<void> {
+    this.#ending ??= this.#end();
+    return this.#ending;
+  }
+
+  async #end(): Promise<void> {
+    this.#ask();
+    await Promise.all(this.#children.map(({ child }) => ended(child)));
+    for (const directory of this.#directories) rmSync(directory, { recursive: true, force: true });
+  }
+
+  #ask(): void {
+    for (const { child, signal } of this.#children) if (isRunning(child)) child.kill(signal);
+  }
+}
+
+/** A TCP port of this machine that nobody listens on now. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      const port = typeof address === 'object' && address !== null ? address.port : 0;
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+/** Says on standard error what is being done: a benchmark is silent for minutes otherwise. */
+export function progress(words: string): void {
+  process.stderr.write(`${words}\n`);
+}
+
+function isRunning({ exitCode, signalCode, pid }: ChildProcess): boolean {
+  return pid !== undefined && exitCode === null && signalCode === null;
+}
+
+function ended(child: ChildProcess): Promise<void> {
+  if (!isRunning(child)) return Promise.resolve();
+  return new Promise((resolve) => {
+    const kill = setTimeout(() => child.kill('SIGKILL'), patienceMs);
+    child.once('exit', () => {
+      clearTimeout(kill);
+      resolve();
+    });
+  });
+}
