@@ -15,6 +15,6 @@ export const clientKeys = {
   clientReadTimeoutMs: {
     kind: wholeNumber(100, 3_600_000, 'ms'),
     fallback: 60_000,
-    help: 'How long a client may take to send a request that it has begun (HTTP and the binary protocol); then its connection is closed.',
+    help: 'How long a client may take to send a request that it has begun, on each listener; then its connection is closed.',
   },
 };

@@ -80,6 +80,7 @@ export function buildRedis(
       ...defaultSessionLimits,
       argumentBytesMax: bytesMax,
       requestBytesMax: Math.max(bytesMax, config.transactionBytesMax),
+      messageUsMax: config.clientReadTimeoutMs * 1000,
       connectionCountMax: config.clientConnectionsMax,
     },
     new Keyspace(shared.io, listKeys(coverage, parts), config.requestTimeoutMs),

@@ -28,7 +28,7 @@ import { answerMapReduceCall } from './map-reduce-calls.ts';
 import type { PbcParts } from './object-calls.ts';
 import { answerObjectCall } from './object-calls.ts';
 import { errorFrame, errorFrameOf } from './replies.ts';
-import { MessageDeadline } from './message-deadline.ts';
+import { MessageDeadline } from '../message-deadline.ts';
 import { messages } from './schema.ts';
 import { answerTransactionCall } from './transaction-calls.ts';
 

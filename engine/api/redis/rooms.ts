@@ -13,9 +13,14 @@ export interface SessionLimits extends RequestLimits {
   readonly owedBytesMax: number;
   /** Commands between MULTI and EXEC. */
   readonly queuedMax: number;
+  /** Microseconds that a command may take to become whole once it has begun. */
+  readonly messageUsMax: number;
 }
 
-export const defaultSessionLimits: Omit<SessionLimits, 'argumentBytesMax' | 'requestBytesMax'> = {
+export const defaultSessionLimits: Omit<
+  SessionLimits,
+  'argumentBytesMax' | 'requestBytesMax' | 'messageUsMax'
+> = {
   argumentCountMax: 1024 * 1024,
   inFlightMax: 1024,
   owedBytesMax: 4 * 1024 * 1024,

@@ -7,12 +7,14 @@
  * Writes of one key go on together (turns.ts). While too much is under way or owed, or while the client does not read,
  * the session takes no command and stops reading.
  *
- * Bytes that are no command end the conversation: what came before is answered, then the error, then it closes.
+ * Bytes that are no command, and a command that is not whole in time, end the conversation: what came before is
+ * answered, then the error, then it closes.
  */
 import type { LockstepError } from '../../base/errors.ts';
 import type { PackedKey } from '../../base/object-key.ts';
 import type { Timer } from '../../io/clock.ts';
 import type { CloseReason, Connection, ConnectionHandler } from '../../io/network.ts';
+import { MessageDeadline } from '../message-deadline.ts';
 import type { Command } from './commands.ts';
 import { commands, fieldOf } from './commands.ts';
 import type { ConnectionState } from './connection-commands.ts';
@@ -57,12 +59,15 @@ export class Session implements ConnectionHandler, ExchangeOwner {
   #closing: 'eof' | 'error' | 'closedHere' | undefined;
   #over = false;
   #linger: Timer | undefined;
+  readonly #deadline: MessageDeadline;
 
   constructor(rooms: SessionRooms, connection: Connection, id: number, onOver: (session: Session) => void) {
     this.#rooms = rooms;
     this.#connection = connection;
     this.#onOver = onOver;
     this.#reader = new RequestReader(rooms.limits);
+    const { messageUsMax } = rooms.limits;
+    this.#deadline = new MessageDeadline(rooms.parts.io.clock, messageUsMax, () => this.#late());
     this.#conversation = new Conversation(rooms, {
       id,
       remote: connection.remote,
@@ -122,6 +127,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
   onClose(reason: CloseReason): void {
     this.#over = true;
     this.#linger?.cancel();
+    this.#deadline.close();
     this.#exchanges.length = 0;
     this.#rooms.parts.observer.closed(this.#closing ?? (reason === 'ended' ? 'eof' : 'error'));
     this.#onOver(this);
@@ -158,6 +164,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
     this.#pumping = false;
     this.#flush();
     this.#regulate();
+    this.#timeCommand();
     this.#endWhenDone();
   }
 
@@ -174,7 +181,9 @@ export class Session implements ConnectionHandler, ExchangeOwner {
   #nextRequest(): Request | undefined {
     try {
       const request = this.#reader.next();
-      if (request !== undefined) this.#count(request);
+      if (request === undefined) return undefined;
+      this.#deadline.end();
+      this.#count(request);
       return request;
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
@@ -305,6 +314,20 @@ export class Session implements ConnectionHandler, ExchangeOwner {
     this.#paused = pause;
     if (pause) this.#connection.pause();
     else this.#connection.resume();
+  }
+
+  #timeCommand(): void {
+    if (this.#closing !== undefined || this.#paused || !this.#reader.within) this.#deadline.end();
+    else this.#deadline.begin();
+  }
+
+  /** A command that has begun did not become whole in time. */
+  #late(): void {
+    if (this.#closing !== undefined) return;
+    const ms = this.#rooms.limits.messageUsMax / 1000;
+    const detail = `a command was not whole ${ms} ms after it began`;
+    this.#breakOff(`ERR Protocol error: ${detail}`, detail);
+    this.#pump();
   }
 
   /** Ends the connection once nothing is owed: we are closing, or the client has sent its last command. */

@@ -120,6 +120,7 @@ export class TestingRedis {
         argumentBytesMax: 20_000,
         requestBytesMax: 40_000,
         inFlightMax: 64,
+        messageUsMax: 60_000_000,
         connectionCountMax: 3,
         ...limits,
       },

@@ -4,7 +4,7 @@
  *
  * One timer serves many messages: when it is over, it looks how old the present one is.
  */
-import type { Clock, Timer } from '../../io/clock.ts';
+import type { Clock, Timer } from '../io/clock.ts';
 
 export class MessageDeadline {
   readonly #clock: Clock;
