@@ -9,10 +9,13 @@ import { manifestName, numberOfName } from './file-names.ts';
 import { decodeManifest, encodeManifest, manifestBytesMax } from './manifest.ts';
 import type { Manifest, ManifestReading } from './manifest.ts';
 
-/** The manifest, or undefined when the directory holds no store. */
+/** The manifest, or undefined when the directory holds no store. Read again before it is called damaged. */
 export async function readManifest(disk: Disk, directory: string): Promise<ManifestReading | undefined> {
-  const bytes = await readFile(disk, `${directory}/${manifestName}`, manifestBytesMax);
-  if (bytes !== undefined) return decodeManifest(bytes);
+  const path = `${directory}/${manifestName}`;
+  const bytes = await readFile(disk, path, manifestBytesMax);
+  if (bytes !== undefined && isWhole(bytes)) return decodeManifest(bytes);
+  const again = await readFile(disk, path, manifestBytesMax);
+  if (again !== undefined) return decodeManifest(again);
   const names = await disk.list(directory);
   const segment = names.find((name) => name.endsWith('.log') && numberOfName(name) !== undefined);
   if (segment === undefined) return undefined;
@@ -20,6 +23,15 @@ export async function readManifest(disk: Disk, directory: string): Promise<Manif
     'Corrupted',
     `${directory} holds ${segment} but no manifest: it was lost or removed`,
   );
+}
+
+function isWhole(bytes: Buffer): boolean {
+  try {
+    return decodeManifest(bytes).whole;
+  } catch (error) {
+    if (!(error instanceof LockstepError)) throw error;
+    return false;
+  }
 }
 
 /** Makes a new store's manifest, durable when this resolves. */

@@ -29,7 +29,7 @@ import {
   recordValueBytes,
   removalMark,
 } from './record.ts';
-import type { ScanVisitor } from './scan.ts';
+import type { ScanVisitor } from './scan-visitor.ts';
 import { scanSegment } from './scan.ts';
 import type { Segment } from './segment.ts';
 

@@ -12,7 +12,7 @@
 import { assert } from '../base/assert.ts';
 import type { Token } from '../base/ids.ts';
 import type { DiskFile } from '../io/disk.ts';
-import { DiskError, readFully, writeFully } from '../io/disk.ts';
+import { readFully } from '../io/disk.ts';
 import type { StoreIo } from './store-io.ts';
 import { Catalog } from './catalog.ts';
 import type { StoreIdentity } from './catalog.ts';
@@ -36,8 +36,9 @@ import {
   segmentIdentity,
 } from './record.ts';
 import { scanSegment } from './scan.ts';
-import type { Breach, ScanResult } from './scan.ts';
+import type { Breach, ScanResult } from './scan-visitor.ts';
 import { Segment } from './segment.ts';
+import { writeBack } from './write-back.ts';
 
 /** What a start found, for the log, the stats and the operator. */
 export interface RecoveryReport {
@@ -63,8 +64,6 @@ export interface Recovered {
   readonly lastSeq: number;
   readonly report: RecoveryReport;
 }
-
-const copyBytes = 1024 * 1024;
 
 /** The lock is held already. Throws `StoreForeign`, `FormatUnsupported`, `Corrupted` or a `DiskError`. */
 export async function recover(io: StoreIo, directory: string, nodeName: string): Promise<Recovered> {
@@ -211,7 +210,9 @@ class Recovery {
   async #checkHead(segment: Segment, file: DiskFile): Promise<void> {
     const expected = encodeSegmentHead(this.#manifest.storeId, segment.number, segment.kind);
     const found = Buffer.alloc(segmentHeadBytes);
-    const count = await readFully(file, found, 0);
+    let count = await readFully(file, found, 0);
+    // Read again before it is called damaged.
+    if (!found.equals(expected)) count = await readFully(file, found.fill(0), 0);
     if (found.equals(expected)) return;
     if (count < segmentHeadBytes && !segment.sealed) {
       // The head was durable before the segment counted: a shorter file has lost whatever came after it.
@@ -313,7 +314,7 @@ class Recovery {
       this.#io.log.event('warn', 'store.tail.cut', fields);
     }
     if ((await file.size()) > result.end) await file.truncate(result.end);
-    await rewrite(file, result.durableBefore, result.end);
+    await writeBack(file, segment.identity, result.durableBefore, result.end);
     await file.sync();
     segment.length = result.end;
     segment.sealed = true;
@@ -358,16 +359,5 @@ class Recovery {
     const report = { ...this.#report, keyCount: this.#keys.size, segmentCount: this.#catalog.segmentCount };
     assert(this.#lastSeq >= 0, 'sequence numbers are not negative');
     return { catalog: this.#catalog, keys: this.#keys, book: this.#book, lastSeq: this.#lastSeq, report };
-  }
-}
-
-/** Writes bytes over themselves, so that the next sync really puts them on the disk. */
-async function rewrite(file: DiskFile, from: number, to: number): Promise<void> {
-  const buffer = Buffer.allocUnsafe(Math.max(0, Math.min(copyBytes, to - from)));
-  for (let at = from; at < to;) {
-    const count = await readFully(file, buffer.subarray(0, Math.min(buffer.length, to - at)), at);
-    if (count === 0) throw new DiskError('fault', 'read', file.path);
-    await writeFully(file, [buffer.subarray(0, count)], at);
-    at += count;
   }
 }

@@ -3,17 +3,16 @@
  * from. A walk over the log costs a tenth of asking for the keys one by one, and it looks at the disk: what has rotted
  * under a value that is still in memory is found too.
  *
- * Rejects with `StorageFailed` when the disk refuses to read. What is shown is true at the instant of the call. Writes go on meanwhile; the records of segments that begin after the
- * walk did are not met.
+ * Rejects with `StorageFailed` when the disk refuses to read. What is shown is true at the instant of the call. Writes
+ * go on meanwhile; the records of segments that begin after the walk did are not met.
  */
 import type { Token } from '../base/ids.ts';
-import type { DiskFile } from '../io/disk.ts';
 import type { Catalog } from './catalog.ts';
 import type { DamageBook, DamageFinder } from './damage.ts';
 import type { KeyDirectory } from './key-directory.ts';
-import { asStoreError } from './faults.ts';
 import { recordBytes, recordHeadBytes, recordKeyBytes, recordToken, recordValueBytes } from './record.ts';
-import type { Breach, ScannedFile } from './scan.ts';
+import type { Breach } from './scan-visitor.ts';
+import { strict } from './scan-visitor.ts';
 import { scanSegment } from './scan.ts';
 import type { Segment } from './segment.ts';
 
@@ -123,18 +122,4 @@ function noteDead({ book }: RescanRoom, segment: Segment, record: Buffer, at: nu
   const bytes = recordBytes(recordKeyBytes(record, at), recordValueBytes(record, at));
   const tokens = [recordToken(record, at) as Token];
   book.add({ kind: 'value', segment: segment.number, offset, bytes, keyCount: 0, tokens, foundBy: 'verify' });
-}
-
-/** The file, but that what the disk refuses to read is an error and no damage: it may be readable the next time. */
-function strict(file: DiskFile): ScannedFile {
-  return {
-    size: () => file.size(),
-    readAt: async (into, offset) => {
-      try {
-        return await file.readAt(into, offset);
-      } catch (error) {
-        throw asStoreError(error, 'the store cannot read');
-      }
-    },
-  };
 }

@@ -11,7 +11,7 @@ import {
   segmentHeadBytes,
   segmentIdentity,
 } from './record.ts';
-import type { Breach, ScanResult } from './scan.ts';
+import type { Breach, ScanResult } from './scan-visitor.ts';
 import { scanSegment } from './scan.ts';
 
 const storeId = Buffer.alloc(16, 9);

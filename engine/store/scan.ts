@@ -6,10 +6,11 @@
  * only if some later group says that it was durable (`durable before` lies beyond it); otherwise it was never answered
  * and the segment ends there. Behind damage the scan goes on at the group's stated end, or, when its head is not
  * sound, at the next sound group head.
+ *
+ * No verdict rests on one read, which may have gone astray: what is no whole group is read again, and so is everything
+ * behind it before the segment is said to end there.
  */
-import type { DiskFile } from '../io/disk.ts';
 import { DiskError, readFully } from '../io/disk.ts';
-import type { DamageKind } from './damage.ts';
 import {
   groupBodyBytes,
   groupCount,
@@ -31,46 +32,7 @@ import {
 } from './record.ts';
 import type { SegmentIdentity } from './record.ts';
 import { hashKey } from './key-hash.ts';
-
-/** What a scan needs of a file. */
-export type ScannedFile = Pick<DiskFile, 'size' | 'readAt'>;
-
-export interface ScanVisitor {
-  /** A sound record at `at` of `bytes`, `offset` of the file. The bytes are only good during the call. */
-  record(bytes: Buffer, at: number, offset: number): void;
-  /** A record whose head and key are sound and whose value is not. */
-  lostValue(bytes: Buffer, at: number, offset: number): void;
-  /** A place that cannot be read. */
-  breach(breach: Breach): void;
-}
-
-export interface Breach {
-  readonly kind: DamageKind;
-  readonly offset: number;
-  readonly bytes: number;
-  /** The one record lost here, by hash and token; undefined: it is not known which, or how many. `none`: no record. */
-  readonly lost: 'none' | { readonly hash: number; readonly token: number } | undefined;
-  /** Lost records have sequence numbers at most this; undefined: not known. */
-  readonly seqMax: number | undefined;
-}
-
-export interface ScanResult {
-  /** Where the last group that counts ends. */
-  readonly end: number;
-  /** Bytes behind `end` that were never answered, up to the last that is not zero. */
-  readonly tornBytes: number;
-  /** The highest offset that some group calls durable. */
-  readonly durableBefore: number;
-  readonly groupCount: number;
-}
-
-export interface ScanOptions {
-  /** The length that counts, for a sealed segment; undefined for the open one. */
-  readonly sealedLength: number | undefined;
-  /** Called after every `windowBytes` or so; a scan in the background rests here. */
-  readonly rest?: () => Promise<void>;
-  readonly windowBytes?: number;
-}
+import type { ScannedFile, ScanOptions, ScanResult, ScanVisitor } from './scan-visitor.ts';
 
 const windowBytesDefault = 1024 * 1024;
 /** What is given up at once when the disk refuses to read. */
@@ -94,6 +56,7 @@ class Scan {
   readonly #sealed: boolean;
   readonly #rest: (() => Promise<void>) | undefined;
   readonly #windowBytes: number;
+  readonly #start: number;
   /** Bytes of the file that can be read and count. */
   readonly #limit: number;
   /** Bytes that should be there. */
@@ -121,15 +84,16 @@ class Scan {
     this.#limit = Math.min(size, this.#expected);
     this.#rest = options.rest;
     this.#windowBytes = options.windowBytes ?? windowBytesDefault;
+    this.#start = options.from ?? segmentHeadBytes;
   }
 
   async run(): Promise<ScanResult> {
-    let at = segmentHeadBytes;
+    let at = this.#start;
     while (at < this.#limit) {
       at = this.#groupsInWindow(at);
       if (at >= this.#limit) break;
-      const next = (await this.#group(at)) ?? (await this.#damaged(at));
-      if (next === undefined) return this.#result(at, await this.#tornBytes(at));
+      const next = (await this.#group(at)) ?? (await this.#groupReadAgain(at)) ?? (await this.#damaged(at));
+      if (next === undefined) return this.#result(at, await this.#tornBytesReadTwice(at));
       at = next;
     }
     if (this.#limit < this.#expected) {
@@ -142,7 +106,7 @@ class Scan {
         seqMax: undefined,
       });
     }
-    return this.#result(Math.max(at, segmentHeadBytes), 0);
+    return this.#result(Math.max(at, this.#start), 0);
   }
 
   #result(end: number, tornBytes: number): ScanResult {
@@ -156,6 +120,15 @@ class Scan {
     if (end === undefined) return undefined;
     if (!this.#holds(at, end - at)) await this.#load(at, end - at);
     return this.#visitGroup(at, end) ? end : undefined;
+  }
+
+  #groupReadAgain(at: number): Promise<number | undefined> {
+    this.#forgetWindow();
+    return this.#group(at);
+  }
+
+  #forgetWindow(): void {
+    this.#window = this.#window.subarray(0, 0);
   }
 
   /** Visits whole groups from `at` on as far as the window reaches; the offset of the first that it does not hold whole. */
@@ -177,6 +150,7 @@ class Scan {
   #visitGroup(at: number, end: number): boolean {
     if (end > this.#from + this.#window.length) return false;
     if (!this.#isWhole(at - this.#from, end - this.#from)) return false;
+    this.#visitor.group?.(this.#window, at - this.#from, end - this.#from, at);
     for (const place of this.#places) this.#visitor.record(this.#window, place, this.#from + place);
     this.#noteGroup(at - this.#from);
     return true;
@@ -184,6 +158,13 @@ class Scan {
 
   #holds(offset: number, bytes: number): boolean {
     return offset >= this.#from && Math.min(offset + bytes, this.#limit) <= this.#from + this.#window.length;
+  }
+
+  async #tornBytesReadTwice(at: number): Promise<number> {
+    const torn = await this.#tornBytes(at);
+    if (torn === 0) return 0;
+    this.#forgetWindow();
+    return Math.min(torn, await this.#tornBytes(at));
   }
 
   /** Bytes from `at` to the last one that is not zero: zeros are written ahead of the log and are no torn write. */
@@ -223,8 +204,12 @@ class Scan {
 
   /** What stands at `at` is no whole group: the offset to go on at, or undefined when the segment ends here. */
   async #damaged(at: number): Promise<number | undefined> {
-    const later = await this.#laterGroups(at);
-    if (!this.#sealed && !later.durable) return undefined;
+    let later = await this.#laterGroups(at);
+    if (!this.#sealed && !later.durable) {
+      this.#forgetWindow();
+      later = await this.#laterGroups(at);
+      if (!later.durable) return undefined;
+    }
     await this.#load(at, groupHeadBytes);
     if (!groupHeadIsSound(this.#window, at - this.#from, at, this.#identity.salt)) {
       return this.#salvageHeadless(at, later.next ?? this.#limit, later.nextSeq);

@@ -156,7 +156,8 @@ export class JournalDisk implements Disk {
   readAt(path: string, number: number, into: Uint8Array, offset: number): Promise<number> {
     return this.#perform('read', path, () => {
       const wanted = Math.min(into.length, this.chunkBytesMax);
-      return this.#inode(number).bytes.copy(into, 0, offset, offset + wanted);
+      const { bytes } = this.#inode(number);
+      return offset >= bytes.length ? 0 : bytes.copy(into, 0, offset, offset + wanted);
     });
   }
 
