@@ -19,6 +19,8 @@ const engineArrows = {
   // Bucket properties, and where they let keys live.
   props: ['ring', 'io', 'base'],
   wasm: ['stats', 'io', 'base'],
+  // Who may come in.
+  auth: ['stats', 'io', 'base'],
   // The requests file holds the consistency levels, which are configuration's words too.
   config: ['props', 'ring', 'io', 'base', 'dispatch/requests.ts'],
   membership: below,
@@ -31,17 +33,30 @@ const engineArrows = {
   xa: ['dispatch', ...peers],
   transfer: ['dispatch', ...peers],
   // The files of engine/api itself are what the listeners share.
-  'api/*': ['xa', 'mapred', 'coverage', 'dispatch', ...peers],
-  'api/http': ['api/*', 'xa', 'mapred', 'coverage', 'dispatch', ...peers],
-  'api/pbc': ['api/*', 'xa', 'mapred', 'coverage', 'dispatch', ...peers],
-  'api/redis': ['api/*', 'xa', 'coverage', 'dispatch', ...peers],
-  'api/stats': ['api/*', 'dispatch', ...peers],
+  'api/*': ['auth', 'xa', 'mapred', 'coverage', 'dispatch', ...peers],
+  'api/http': ['auth', 'api/*', 'xa', 'mapred', 'coverage', 'dispatch', ...peers],
+  'api/pbc': ['auth', 'api/*', 'xa', 'mapred', 'coverage', 'dispatch', ...peers],
+  'api/redis': ['auth', 'api/*', 'xa', 'coverage', 'dispatch', ...peers],
+  'api/stats': ['auth', 'api/*', 'dispatch', ...peers],
   real: ['io', 'base'],
-  cli: ['config', 'wasm', 'real', 'node.ts', ...below],
+  cli: ['auth', 'config', 'wasm', 'real', 'node.ts', ...below],
   // The composition root and its parts.
-  node: ['api', 'aae', 'xa', 'transfer', 'mapred', 'wasm', 'coverage', 'config', 'dispatch', ...peers],
+  node: [
+    'auth',
+    'api',
+    'aae',
+    'xa',
+    'transfer',
+    'mapred',
+    'wasm',
+    'coverage',
+    'config',
+    'dispatch',
+    ...peers,
+  ],
   'node.ts': [
     'node',
+    'auth',
     'api',
     'aae',
     'xa',
@@ -54,7 +69,7 @@ const engineArrows = {
     ...peers,
   ],
   // What embedders import.
-  'lockstep.ts': ['node.ts', 'config', 'dispatch', 'real', ...below],
+  'lockstep.ts': ['node.ts', 'auth', 'config', 'dispatch', 'real', ...below],
   'main.ts': ['cli', 'config', 'real', 'node.ts', 'io', 'base'],
 };
 

@@ -7,11 +7,13 @@
 export { createRealIo } from './real/io.ts';
 export type { RealIoOptions } from './real/io.ts';
 export { Node } from './node.ts';
-export type { NodeAddresses } from './node.ts';
+export type { NodeAddresses, NodeSecrets } from './node.ts';
 
 export { defaultConfig, parseConfig } from './config/config.ts';
 export type { NodeConfig } from './config/config.ts';
 
+export { digestOf, parseCredentials } from './auth/credentials.ts';
+export type { Credential } from './auth/credentials.ts';
 export { LockstepError, errorTable } from './base/errors.ts';
 export type { ErrorCode } from './base/errors.ts';
 export { byteStringFrom, byteStringOf, bytesOf, parseNodeId, textOf } from './base/ids.ts';

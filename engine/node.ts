@@ -5,7 +5,10 @@
  * Starting: the store is recovered first, then peers are let in, then clients; a failure takes down what was up.
  * Stopping: clients are let go first (what is under way is answered), then peers, who are told, then the store.
  */
-import { present } from './base/assert.ts';
+import type { Credential } from './auth/credentials.ts';
+import { Gate } from './auth/gate.ts';
+import { assert, present } from './base/assert.ts';
+import { LockstepError } from './base/errors.ts';
 import { version } from './base/version.ts';
 import type { NodeConfig } from './config/config.ts';
 import type { Dispatcher } from './dispatch/requests.ts';
@@ -44,29 +47,38 @@ export interface NodeAddresses {
   readonly stats: Address | undefined;
 }
 
+/** What a node is told beside its configuration, which anybody may read. */
+export interface NodeSecrets {
+  /** The credentials of the configuration's `credentials`; without that key they are not looked at. */
+  readonly credentials?: readonly Credential[];
+}
+
 export class Node {
   readonly #io: Io;
   readonly #config: NodeConfig;
   readonly #rooms: Rooms;
+  readonly #gate: Gate;
   readonly #listeners: HttpListener[] = [];
   #addresses: NodeAddresses | undefined;
   #stopped: Promise<void> | undefined;
 
-  private constructor(io: Io, config: NodeConfig, rooms: Rooms) {
+  private constructor(io: Io, config: NodeConfig, rooms: Rooms, gate: Gate) {
     this.#io = io;
     this.#config = config;
     this.#rooms = rooms;
+    this.#gate = gate;
   }
 
   /**
    * Recovers the store, begins a new life, joins the peers and serves. Rejects with `DirectoryLocked`, `FormatUnsupported`,
    * `StoreForeign`, `StorageFailed` or `ConfigInvalid`, or with `ListenError` when an address is taken.
    */
-  static async start(doors: Io, config: NodeConfig): Promise<Node> {
+  static async start(doors: Io, config: NodeConfig, secrets: NodeSecrets = {}): Promise<Node> {
+    const gate = gateOf(doors, config, secrets);
     const disk = new CountedDisk(doors.disk);
     const io: Io = { ...doors, disk };
     const opened = await open(io, config, disk);
-    const node = new Node(io, config, buildRooms(io, config, opened));
+    const node = new Node(io, config, buildRooms(io, config, opened, gate), gate);
     try {
       await node.#serve();
     } catch (error) {
@@ -90,6 +102,13 @@ export class Node {
   /** Everything that the node counts, as it stands now: between two publications, and after the stop too. */
   statistics(): StatsSnapshot {
     return this.#rooms.publisher.take();
+  }
+
+  /** From now on clients are known by these; who came in by one that is not among them is nobody. */
+  replaceCredentials(credentials: readonly Credential[]): void {
+    assert(!this.#gate.open, 'a node that asks for no credentials is given none');
+    this.#gate.replace(credentials);
+    this.#io.log.event('info', 'auth.credentials.replaced', { count: credentials.length });
   }
 
   /**
@@ -171,6 +190,14 @@ export class Node {
     await store.close();
     this.#io.log.event('info', 'node.stopped', { node: this.#config.name });
   }
+}
+
+/** Throws `ConfigInvalid` where credentials are asked for and there are none to compare with: never open by mistake. */
+function gateOf({ log }: Io, config: NodeConfig, { credentials }: NodeSecrets): Gate {
+  if (config.credentials === undefined) return new Gate(log, undefined);
+  if (credentials !== undefined) return new Gate(log, credentials);
+  const detail = `credentials is ${config.credentials}, and the node was started without them`;
+  throw new LockstepError('ConfigInvalid', detail);
 }
 
 /** Opens what lies on the disk; what was opened is given up again when something fails. */

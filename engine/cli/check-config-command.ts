@@ -5,6 +5,7 @@ import type { NodeConfig } from '../config/config.ts';
 import { ConfigError } from '../config/faults.ts';
 import { membersOf } from '../config/misfits.ts';
 import { describeKeys, keyReferences } from '../config/reference.ts';
+import { credentialsOf } from './credentials-file.ts';
 import { readConfigFile } from './config-file.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { exitCodes, UsageError } from './exit-codes.ts';
@@ -40,6 +41,8 @@ function checkConfig(
 
 function checkAsText(file: string, environment: NodeJS.ProcessEnv): ExitCode {
   const config = readConfigFile(file, environment);
+  // What it names is to be there too.
+  credentialsOf(file, config);
   const count = membersOf(config).length;
   const place = `pool ${config.pool}, node ${config.name} in ${config.datacenter}/${config.rack}`;
   const valid = painterFor(process.stdout).good('valid');

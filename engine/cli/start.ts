@@ -1,12 +1,17 @@
 /** One node, from its configuration file to its orderly stop. */
 import { dirname } from 'node:path';
 
-import type { NodeAddresses } from '../node.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { NodeConfig } from '../config/config.ts';
+import type { Io } from '../io/io.ts';
+import type { NodeAddresses, NodeSecrets } from '../node.ts';
 import { Node } from '../node.ts';
 import { createRealIo } from '../real/io.ts';
 import { dataDirectoryOf, readConfigFile } from './config-file.ts';
+import { credentialsOf } from './credentials-file.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { exitCodes } from './exit-codes.ts';
+import { onReloadRequest } from './reload-requests.ts';
 import { stopRequests } from './stop-requests.ts';
 
 /** Runs the node of a configuration file until it is asked to stop, or has left its cluster. */
@@ -19,7 +24,8 @@ export async function start(file: string): Promise<ExitCode> {
     node: config.name,
   });
   const stopRequested = stopRequests();
-  const node = await Node.start(io, config);
+  const node = await Node.start(io, config, secretsOf(file, config));
+  onReloadRequest(() => reload(node, io, file, config));
   console.log(describeAddresses(config.name, node.addresses));
   await Promise.race([stopRequested, node.left]);
   await node.stop();
@@ -27,6 +33,22 @@ export async function start(file: string): Promise<ExitCode> {
   throw new Error(
     `${io.failedTasks()} tasks failed while the node ran, which is a bug; the log has each as task.failed`,
   );
+}
+
+function secretsOf(file: string, config: NodeConfig): NodeSecrets {
+  const credentials = credentialsOf(file, config);
+  return credentials === undefined ? {} : { credentials };
+}
+
+/** What cannot be read leaves things as they are: a node does not stop for a slip in a file. */
+function reload(node: Node, { log }: Io, file: string, config: NodeConfig): void {
+  try {
+    const credentials = credentialsOf(file, config);
+    if (credentials !== undefined) node.replaceCredentials(credentials);
+  } catch (error) {
+    if (!(error instanceof LockstepError)) throw error;
+    log.event('error', 'node.reload.refused', { detail: error.message });
+  }
 }
 
 /** `n1 serves HTTP on 127.0.0.1:8098, …`, without what is off. */

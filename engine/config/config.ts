@@ -8,7 +8,7 @@ import { readDocument, readValue } from './document.ts';
 import type { ConfigFault } from './faults.ts';
 import { FaultList, unknownKey } from './faults.ts';
 import type { ConfigField, ConfigFields } from './keys.ts';
-import { environmentPrefix, keyOf, variableOf } from './key-names.ts';
+import { environmentPrefix, keyOf, tokenVariable, variableOf } from './key-names.ts';
 import { configFields, configKeys } from './keys.ts';
 import { nodeName, resolveTokens } from './members.ts';
 import { findMisfits } from './misfits.ts';
@@ -88,7 +88,7 @@ function gatherFromEnvironment(
   faults: FaultList,
 ): void {
   for (const [name, words] of Object.entries(environment)) {
-    if (!name.startsWith(environmentPrefix) || words === undefined) continue;
+    if (!name.startsWith(environmentPrefix) || words === undefined || name === tokenVariable) continue;
     const field = configFields.find((candidate) => variableOf(candidate) === name);
     const read = readValue(words);
     if (field === undefined) {

@@ -7,6 +7,9 @@ export function keyOf(field: string): string {
 
 export const environmentPrefix = 'LOCKSTEP_';
 
+/** The token that commands show to a node: in the same family, and no key. */
+export const tokenVariable = 'LOCKSTEP_TOKEN';
+
 /** The field's name in the environment: `LOCKSTEP_PB_LISTEN` of `pbListen`. */
 export function variableOf(field: string): string {
   return environmentPrefix + keyOf(field).toUpperCase();

@@ -28,6 +28,8 @@ import type { RedisFields } from './redis-keys.ts';
 import { redisKeys } from './redis-keys.ts';
 import type { MapReduceFields } from './map-reduce-keys.ts';
 import { mapReduceKeys } from './map-reduce-keys.ts';
+import type { SecurityFields } from './security-keys.ts';
+import { securityKeys } from './security-keys.ts';
 import type { SyncMode } from './sync-mode.ts';
 import { syncMode } from './sync-mode.ts';
 import { flag, oneOf, powerOfTwo, text, wholeNumber } from './values.ts';
@@ -40,7 +42,8 @@ export type JoinMode = 'member' | 'joining';
 
 export const joinModes: readonly JoinMode[] = ['member', 'joining'];
 
-export interface ConfigFields extends ClientFields, RedisFields, WasmConfigFields, MapReduceFields {
+export interface ConfigFields
+  extends ClientFields, RedisFields, WasmConfigFields, MapReduceFields, SecurityFields {
   readonly name: NodeId;
   readonly clusterId: string;
   readonly datacenter: string;
@@ -60,7 +63,6 @@ export interface ConfigFields extends ClientFields, RedisFields, WasmConfigField
   /** Undefined: the address listened on. */
   readonly peerAdvertise: Address | undefined;
   readonly statsListen: Address | undefined;
-  readonly insecure: boolean;
   readonly readConsistency: ConsistencyLevel;
   readonly writeConsistency: ConsistencyLevel;
   readonly sync: SyncMode;
@@ -174,11 +176,7 @@ export const configKeys: ConfigTable = {
     fallback: '127.0.0.1:22222',
     help: 'Listener for /info, /stats and /metrics.',
   },
-  insecure: {
-    kind: flag,
-    fallback: false,
-    help: 'Allows listeners that other machines can reach, without TLS and credentials.',
-  },
+  ...securityKeys,
   readConsistency: {
     kind: consistency,
     fallback: 'DC_QUORUM',

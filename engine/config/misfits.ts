@@ -17,7 +17,7 @@ interface Misfit {
   readonly problem: string;
 }
 
-const listeners = ['listen', 'pbListen', 'peerListen', 'statsListen'] as const;
+const listeners = ['listen', 'pbListen', 'redisListen', 'peerListen', 'statsListen'] as const;
 
 /** Everything that does not fit together; empty for a valid configuration. */
 export function findMisfits(config: ConfigFields): readonly Misfit[] {

@@ -1,10 +1,51 @@
 /** Anti-entropy as the configuration wants it, and what of it is shown to operators. */
 import type { AntiEntropyOptions, AntiEntropyStatus, PeerStatus } from '../aae/anti-entropy.ts';
-import type { AntiEntropy } from '../aae/anti-entropy.ts';
+import { AntiEntropy } from '../aae/anti-entropy.ts';
 import type { AntiEntropyDesk } from '../api/http/anti-entropy-routes.ts';
+import type { NodeId } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
 import type { NodeConfig } from '../config/config.ts';
+import type { PeerLinks } from '../dispatch/peer-links.ts';
+import type { Replica } from '../dispatch/replica.ts';
+import type { Io } from '../io/io.ts';
+import type { Membership } from '../membership/membership.ts';
+import type { Buckets } from '../props/buckets.ts';
+import type { NodeStats } from '../stats/node-stats.ts';
+import type { Store } from '../store/store.ts';
 
 const secondUs = 1_000_000;
+
+/** What this node holds, and what says how it behaves. */
+interface Holdings {
+  readonly store: Store;
+  readonly buckets: Buckets;
+  readonly replica: Replica;
+  readonly stats: NodeStats;
+}
+
+/** Undefined where it is off. */
+export function buildAntiEntropy(
+  io: Io,
+  config: NodeConfig,
+  links: PeerLinks,
+  membership: Membership,
+  { store, buckets, replica, stats }: Holdings,
+): AntiEntropy | undefined {
+  if (!config.aaeEnabled) return undefined;
+  const parts = {
+    io,
+    self: config.name,
+    store,
+    replica,
+    rules: (key: PackedKey) => buckets.ofKey(key),
+    links,
+    metrics: stats.antiEntropy,
+    ring: () => membership.ring,
+    peers: () => membership.peers,
+    isRoutable: (node: NodeId) => membership.isRoutable(node),
+  };
+  return new AntiEntropy(parts, antiEntropyOptions(config));
+}
 
 /** Answers a peer's words, also where anti-entropy is off. */
 export function answerTree(
@@ -15,7 +56,7 @@ export function answerTree(
   else reply({ kind: 'failed', code: 'NotFound', detail: 'anti-entropy is off on this node' });
 }
 
-export function antiEntropyOptions(config: NodeConfig): AntiEntropyOptions {
+function antiEntropyOptions(config: NodeConfig): AntiEntropyOptions {
   return {
     tickUs: config.aaeTickIntervalSeconds * secondUs,
     fullSweepUs: config.aaeFullSweepIntervalSeconds * secondUs,

@@ -25,7 +25,10 @@ import type { Store } from '../store/store.ts';
 import type { NodeStats } from '../stats/node-stats.ts';
 import { requestBytesMax } from './topology.ts';
 
-type Shared = Pick<RedisParts, 'io' | 'dispatcher' | 'transactions' | 'observer' | 'terms' | 'limits'>;
+type Shared = Pick<
+  RedisParts,
+  'gate' | 'io' | 'dispatcher' | 'transactions' | 'observer' | 'terms' | 'limits'
+>;
 
 /** The listener, and beside it the reaper of what has expired. */
 export class RedisRoom {

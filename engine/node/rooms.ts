@@ -1,6 +1,7 @@
 /** Builds a node's rooms, each handed what it needs of the ones below. Nothing is started here but the store. */
-import { AntiEntropy } from '../aae/anti-entropy.ts';
+import type { AntiEntropy } from '../aae/anti-entropy.ts';
 import { antiEntropyRoutes } from '../api/http/anti-entropy-routes.ts';
+import type { Gate } from '../auth/gate.ts';
 import { httpService } from '../api/http/http-service.ts';
 import { clusterRoutes } from '../api/http/cluster-routes.ts';
 import { mapReduceRoutes } from '../api/http/map-reduce-routes.ts';
@@ -10,9 +11,8 @@ import { PbcServer } from '../api/pbc/server.ts';
 import { defaultSessionLimits } from '../api/pbc/session.ts';
 import { statsService } from '../api/stats/service.ts';
 import { Deferred } from '../base/deferred.ts';
-import type { ByteString, NodeId } from '../base/ids.ts';
+import type { ByteString } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
-import type { PackedKey } from '../base/object-key.ts';
 import { version } from '../base/version.ts';
 import type { NodeConfig } from '../config/config.ts';
 import type { Coverage } from '../coverage/coverage.ts';
@@ -45,7 +45,7 @@ import { StatsPublisher } from '../stats/publisher.ts';
 import { StoreDriver } from '../store/driver.ts';
 import type { Store } from '../store/store.ts';
 import type { Transactions } from '../xa/transactions.ts';
-import { answerTree, antiEntropyDesk, antiEntropyOptions } from './anti-entropy-room.ts';
+import { answerTree, antiEntropyDesk, buildAntiEntropy } from './anti-entropy-room.ts';
 import { coverageOf } from './coverage-room.ts';
 import type { CountedDisk } from './counted-disk.ts';
 import { countClients, countPeers, countStore, provideGauges } from './observers.ts';
@@ -121,11 +121,12 @@ export interface Opened {
   readonly properties: PropertyFile;
 }
 
-export function buildRooms(io: Io, config: NodeConfig, opened: Opened): Rooms {
+export function buildRooms(io: Io, config: NodeConfig, opened: Opened, gate: Gate): Rooms {
   const { store } = opened;
   const stats = new NodeStats();
   stats.failures.startAt(config.datacenter, config.rack);
-  for (const family of [...storeFamilies(store, io), opened.disk.family()]) stats.register(family);
+  for (const family of [...storeFamilies(store, io), opened.disk.family(), gate.family])
+    stats.register(family);
   const driver = new StoreDriver(io, store, countStore(stats, io), driverLimits(config));
   const epoch = io.random.fork('epoch').bytes(6).toString('hex');
   const actor = byteStringOf(`${config.name}.${epoch}`) as Actor;
@@ -136,7 +137,13 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened): Rooms {
   provideGauges(stats, driver, dispatch.plane);
   stats.providePoolGauge('peer_forward_error', () => dispatch.dispatcher.failingForwards);
   const publisher = new StatsPublisher(io, stats, identityOf(config), config.statsIntervalMs);
-  const statistics = statsService({ stats, publisher, servers: () => clusterServers(dispatch.membership) });
+  const statistics = statsService({
+    stats,
+    publisher,
+    gate,
+    clock: io.clock,
+    servers: () => clusterServers(dispatch.membership),
+  });
   return {
     store,
     driver,
@@ -153,7 +160,7 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened): Rooms {
     objects: dispatch.dispatcher,
     publisher,
     statistics,
-    ...clientRooms(io, config, stats, buckets, dispatch, { store, driver }),
+    ...clientRooms(io, config, stats, buckets, dispatch, gate, { store, driver }),
   };
 }
 
@@ -292,29 +299,6 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
   };
 }
 
-function buildAntiEntropy(
-  io: Io,
-  config: NodeConfig,
-  links: PeerLinks,
-  membership: Membership,
-  { store, buckets, replica, stats }: Foundation,
-): AntiEntropy | undefined {
-  if (!config.aaeEnabled) return undefined;
-  const parts = {
-    io,
-    self: config.name,
-    store,
-    replica,
-    rules: (key: PackedKey) => buckets.ofKey(key),
-    links,
-    metrics: stats.antiEntropy,
-    ring: () => membership.ring,
-    peers: () => membership.peers,
-    isRoutable: (node: NodeId) => membership.isRoutable(node),
-  };
-  return new AntiEntropy(parts, antiEntropyOptions(config));
-}
-
 function buildHandoff(
   io: Io,
   config: NodeConfig,
@@ -339,6 +323,7 @@ function clientRooms(
   stats: NodeStats,
   buckets: Buckets,
   rooms: Dispatch,
+  gate: Gate,
   local: Pick<LocalKeys, 'store' | 'driver'>,
 ): Pick<Rooms, 'pbc' | 'redis' | 'http'> {
   const { dispatcher, membership, mover, transfer, transactions, keeper, antiEntropy } = rooms;
@@ -346,6 +331,7 @@ function clientRooms(
   const observer = countClients(stats);
   const shared = {
     io,
+    gate,
     limits: contentLimits(config),
     terms: {
       readLevel: config.readConsistency,

@@ -14,6 +14,9 @@ import type { CloseReason } from '../../engine/io/network.ts';
 import type { ClientTruth } from '../check/ledger/account.ts';
 import { Tallies } from './tallies.ts';
 
+/** Codes of the binary protocol, statuses of HTTP. */
+const turnedAwayCodes: readonly string[] = ['Unauthorized', 'Forbidden', '401', '403'];
+
 type Asked = 'get' | 'put' | 'delete' | 'job' | 'other';
 
 /** One connection of the binary protocol, at the server's side. */
@@ -53,6 +56,7 @@ export class ClientWitness {
       errors: sums.under('error.'),
       getErrors: sums.under('get.error.'),
       writeErrors: sums.under('write.error.'),
+      turnedAway: turnedAwayCodes.reduce((sum, code) => sum + sums.get(`error.${code}`), 0),
       abandonedGets: sums.get('abandoned.get'),
       abandonedWrites: sums.get('abandoned.write'),
       jobs: {

@@ -2,14 +2,16 @@
 import type { StatsListenerTruth } from '../check/ledger/account.ts';
 
 /** Answers of the listener's own; others are the HTTP edge's. */
-const counted: readonly string[] = ['200', '404', '405'];
+const counted: readonly string[] = ['200', '401', '403', '404', '405'];
+const refused: readonly string[] = ['401', '403'];
 
 export class ListenerWitness {
   readonly #open = new Set<number>();
   #answers = 0;
+  #turnedAway = 0;
 
   get truth(): StatsListenerTruth {
-    return { open: this.#open.size, answers: this.#answers };
+    return { open: this.#open.size, answers: this.#answers, turnedAway: this.#turnedAway };
   }
 
   opened(id: number): void {
@@ -19,7 +21,9 @@ export class ListenerWitness {
   /** An answer is written whole, or head first. */
   wrote(_id: number, bytes: Uint8Array): void {
     const head = Buffer.from(bytes.subarray(0, 12)).toString('latin1');
-    if (head.startsWith('HTTP/1.1 ') && counted.includes(head.slice(9))) this.#answers += 1;
+    if (!head.startsWith('HTTP/1.1 ')) return;
+    if (counted.includes(head.slice(9))) this.#answers += 1;
+    if (refused.includes(head.slice(9))) this.#turnedAway += 1;
   }
 
   heard(): void {

@@ -31,6 +31,8 @@ const purposes: Readonly<Record<string, Purpose>> = {
 const refusals: readonly string[] = ['OVERLOADED', 'NOTARGETS', 'SHUTTINGDOWN'];
 /** Errors of commands whose level was not met. */
 const unmet: readonly string[] = ['NOQUORUM', 'TIMEOUT'];
+/** Errors of commands of whom may not send them; EXEC wraps them in an error of its own. */
+const turnedAway = /^(EXECABORT Transaction discarded because of: )?(NOAUTH|WRONGPASS|NOPERM) /;
 
 interface Asked {
   readonly name: string;
@@ -82,6 +84,7 @@ export class RedisWitness {
       errors: sums.get('errors'),
       refusals: sums.get('refusals'),
       unmet: sums.get('unmet'),
+      turnedAway: sums.get('turnedAway'),
       abandoned: sums.get('abandoned'),
       mortal,
       fields: sums.under('field.'),
@@ -162,6 +165,7 @@ export class RedisWitness {
     this.#sums.add('errors');
     if (refusals.includes(word)) this.#sums.add('refusals');
     if (unmet.includes(word)) this.#sums.add('unmet');
+    if (turnedAway.test(reply.text)) this.#sums.add('turnedAway');
   }
 }
 

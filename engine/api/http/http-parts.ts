@@ -1,4 +1,5 @@
 /** What the HTTP interface is made from: what the node chooses, and what the handlers work with. */
+import type { Gate } from '../../auth/gate.ts';
 import type { Dispatcher } from '../../dispatch/requests.ts';
 import type { HttpRoute } from '../../io/http.ts';
 import type { Io } from '../../io/io.ts';
@@ -11,6 +12,7 @@ import type { KnowsType } from '../objects.ts';
 
 export interface HttpOptions {
   readonly io: Pick<Io, 'clock' | 'log' | 'random'>;
+  readonly gate: Gate;
   readonly terms: ReplicaTerms;
   readonly limits: ContentLimits;
   readonly knowsType: KnowsType;

@@ -2,6 +2,7 @@
  * Riak's HTTP interface: the table of routes, and what every one of them shares: the path's names, the bucket type's
  * check, counting, and turning errors into Riak's answers.
  */
+import type { LockstepError } from '../../base/errors.ts';
 import { asLockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { textOf } from '../../base/ids.ts';
@@ -11,6 +12,7 @@ import type { Dispatcher } from '../../dispatch/requests.ts';
 import type { HttpMethod, HttpRequest, HttpResponse, HttpRoute, HttpService } from '../../io/http.ts';
 import type { ClientObserver, Purpose } from '../client-observer.ts';
 import { observeError } from '../client-observer.ts';
+import { guardService } from '../http-guard.ts';
 import { answerOf, errorAnswer } from './answers.ts';
 import { bucketRoutes } from './bucket-routes.ts';
 import type { HttpOptions, HttpParts } from './http-parts.ts';
@@ -19,7 +21,9 @@ import { listingRoutes } from './listing-routes.ts';
 import type { PathForm, Place } from './place.ts';
 import { openApiRoute } from './openapi.ts';
 import { keyOf, placeOf } from './place.ts';
+import { problemAnswer } from './problems.ts';
 import { resourceList } from './resource-list.ts';
+import { isRiaks, routeAccess } from './route-access.ts';
 
 type ObjectHandler = (
   parts: HttpParts,
@@ -55,7 +59,7 @@ export function httpService(
   ];
   routes.push(resourceList(routes));
   routes.push(openApiRoute([...routes], version));
-  return {
+  const service: HttpService = {
     routes,
     observer,
     bodyBytesMax: options.limits.valueBytesMax,
@@ -65,6 +69,24 @@ export function httpService(
     methodNotAllowed,
     refused: (status, reason) => refused(observer, status, reason, options.limits.valueBytesMax),
   };
+  return guardService(service, {
+    gate: options.gate,
+    listener: 'http',
+    clock: options.io.clock,
+    access: routeAccess,
+    answer: (error, asked) => turnedAway(observer, error, asked),
+  });
+}
+
+function turnedAway(
+  observer: ClientObserver,
+  error: LockstepError,
+  asked: HttpRoute | undefined,
+): HttpResponse {
+  observeError(observer, error.code);
+  return asked === undefined || isRiaks(asked.path)
+    ? errorAnswer(error.code, error.message)
+    : problemAnswer(error);
 }
 
 const ping: HttpRoute = {

@@ -71,6 +71,20 @@ test('every route that the node serves is described, with its methods, and no ot
   expect(told.sort()).toEqual([...routeDescriptions.keys()].sort());
 });
 
+test('each operation says which role it asks for, and how credentials are shown', async () => {
+  const document = (await (await fetch(`${base}/openapi.json`)).json()) as {
+    readonly paths: Readonly<Record<string, Readonly<Record<string, object>>>>;
+    readonly components: { readonly securitySchemes: object };
+  };
+  expect(Object.keys(document.components.securitySchemes)).toEqual(['bearer', 'basic']);
+  expect(document.paths['/ping']?.['get']).toMatchObject({ security: [], 'x-lockstep-role': 'open' });
+  expect(document.paths['/cluster/leave']?.['post']).toMatchObject({
+    security: [{ bearer: [] }, { basic: [] }],
+    'x-lockstep-role': 'admin',
+    responses: { '401': expect.anything() as object, '403': expect.anything() as object },
+  });
+});
+
 test('every example is as its schema says', () => {
   const ajv = new Ajv({ strict: true });
   let examples = 0;

@@ -6,6 +6,7 @@ import type { HttpRoute } from '../../io/http.ts';
 import type { BodyDescription, RouteDescription } from './api-descriptions.ts';
 import { routeDescriptions } from './api-descriptions.ts';
 import { jsonAnswer } from './problems.ts';
+import { routeAccess } from './route-access.ts';
 
 type Plain = Readonly<Record<string, unknown>>;
 
@@ -19,6 +20,11 @@ export function openApiRoute(routes: readonly HttpRoute[], version: string): Htt
   };
   return route;
 }
+
+const securitySchemes: Plain = {
+  bearer: { type: 'http', scheme: 'bearer', description: 'The token of a credential.' },
+  basic: { type: 'http', scheme: 'basic', description: 'A credential’s name, and its token for a password.' },
+};
 
 /** The document. */
 export function openApiOf(routes: readonly HttpRoute[], version: string): Plain {
@@ -37,6 +43,7 @@ export function openApiOf(routes: readonly HttpRoute[], version: string): Plain 
         'Riak’s HTTP interface, and transactions, Wasm modules and the operator’s endpoints beside it.',
     },
     paths: Object.fromEntries(paths),
+    components: { securitySchemes },
   };
 }
 
@@ -47,13 +54,21 @@ function operationOf(method: string, path: string): Plain {
     return { name, in: 'path', required: true, schema: { type: 'string' } };
   });
   const body = described.request;
+  const access = routeAccess.get(`${method} ${path}`) ?? 'admin';
   return {
     summary: described.summary,
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: { required: true, content: contentOf(body) } }),
-    responses: responsesOf(described),
+    security: access === 'open' ? [] : [{ bearer: [] }, { basic: [] }],
+    'x-lockstep-role': access,
+    responses: { ...responsesOf(described), ...(access === 'open' ? {} : turnedAway) },
   };
 }
+
+const turnedAway: Plain = {
+  '401': { description: 'the credentials are missing or wrong, where the node asks for them' },
+  '403': { description: 'their role does not suffice' },
+};
 
 function responsesOf({ responses }: RouteDescription): Plain {
   const all = Object.entries(responses).map(([status, { description, body }]) => {

@@ -1,6 +1,8 @@
 /** Calls the HTTP service as the door would: routes by find-my-way, one plain request in, one answer out. */
 import findMyWay from 'find-my-way';
 import type { HTTPMethod } from 'find-my-way';
+import type { Credential } from '../../auth/credentials.ts';
+import { Gate } from '../../auth/gate.ts';
 import type { HttpRequest, HttpResponse, HttpRoute, HttpService } from '../../io/http.ts';
 import { MapLister } from '../testing/map-lister.contract.ts';
 import { MapBuckets } from '../testing/map-buckets.contract.ts';
@@ -25,12 +27,15 @@ export class TestingClient {
   readonly observer = new TallyingObserver();
   readonly clock = new TestClock();
   readonly log = new TestLog();
+  readonly gate: Gate;
   readonly service: HttpService;
   readonly #router = findMyWay({ maxParamLength: 100_000 });
 
-  constructor() {
+  constructor(credentials?: readonly Credential[]) {
+    this.gate = new Gate(this.log, credentials);
     this.service = httpService(this.dispatcher, this.observer, {
       io: { clock: this.clock, log: this.log, random: new CountingRandom() },
+      gate: this.gate,
       terms: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => replicaCount },
       limits: { ...defaultContentLimits, valueBytesMax: 1000, linkCountMax: 3, metaCountMax: 3 },
       knowsType: (type) => type === 'maps',

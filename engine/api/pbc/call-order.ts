@@ -20,6 +20,7 @@ export function isQuick(call: Call): call is QuickCall {
     case 'getServerInfo':
     case 'getClientId':
     case 'setClientId':
+    case 'auth':
       return true;
     default:
       return false;

@@ -24,11 +24,19 @@ import { parseTransactionCall } from './transaction-calls.ts';
 export type Call =
   | { readonly kind: 'ping' | 'getServerInfo' | 'getClientId' }
   | { readonly kind: 'setClientId'; readonly clientId: Uint8Array }
+  | AuthCall
   | ObjectCall
   | BucketCall
   | ListingCall
   | MapReduceCall
   | TransactionCall;
+
+/** Who the client says it is. */
+export interface AuthCall {
+  readonly kind: 'auth';
+  readonly user: string;
+  readonly password: Uint8Array;
+}
 
 /** A call about one object. */
 export type ObjectCall =
@@ -59,6 +67,12 @@ export function parseCall(frame: Frame, desk: CallTerms): Call {
         kind: 'setClientId',
         clientId: Buffer.from(messages.setClientIdReq.decode(frame.body).client_id),
       };
+    case messages.authReq.code: {
+      const { user, password } = messages.authReq.decode(frame.body);
+      return { kind: 'auth', user: Buffer.from(user).toString('utf8'), password };
+    }
+    case messages.startTlsReq.code:
+      throw new RiakRefusal('BadRequest', 'STARTTLS is not offered; a listener with TLS speaks it at once');
     case messages.getReq.code: {
       const message = messages.getReq.decode(frame.body);
       return { kind: 'get', key: nameOf(message, message.key, knowsType), message };

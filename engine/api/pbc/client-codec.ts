@@ -20,7 +20,7 @@ import type {
 } from './bucket-schema.ts';
 import type { Frame } from './frames.ts';
 import type { RpbMapRedReq, RpbMapRedResp } from './map-reduce-schema.ts';
-import type { RpbDelReq, RpbGetReq, RpbGetResp, RpbPutReq, RpbPutResp } from './schema.ts';
+import type { RpbAuthReq, RpbDelReq, RpbGetReq, RpbGetResp, RpbPutReq, RpbPutResp } from './schema.ts';
 import { messages } from './schema.ts';
 import type {
   LockTransactionGetReq,
@@ -32,6 +32,7 @@ import type {
 
 export type ClientRequest =
   | { readonly kind: 'ping' }
+  | { readonly kind: 'auth'; readonly message: RpbAuthReq }
   | { readonly kind: 'getServerInfo' }
   | { readonly kind: 'getClientId' }
   | { readonly kind: 'setClientId'; readonly clientId: Uint8Array }
@@ -52,7 +53,7 @@ export type ClientRequest =
   | { readonly kind: 'transactionResolve'; readonly message: LockTransactionResolveReq };
 
 export type ClientReply =
-  | { readonly kind: 'pong' }
+  | { readonly kind: 'pong' | 'authenticated' }
   | { readonly kind: 'serverInfo'; readonly node: string; readonly version: string }
   | { readonly kind: 'clientId'; readonly clientId: Uint8Array }
   | { readonly kind: 'clientIdSet' }
@@ -82,6 +83,8 @@ export function encodeRequest(request: ClientRequest): Buffer {
   switch (request.kind) {
     case 'ping':
       return messages.pingReq.encode({});
+    case 'auth':
+      return messages.authReq.encode(request.message);
     case 'getServerInfo':
       return messages.getServerInfoReq.encode({});
     case 'getClientId':
@@ -137,6 +140,8 @@ export function decodeReply(frame: Frame): ClientReply {
     }
     case messages.pingResp.code:
       return { kind: 'pong' };
+    case messages.authResp.code:
+      return { kind: 'authenticated' };
     case messages.getClientIdResp.code:
       return { kind: 'clientId', clientId: messages.getClientIdResp.decode(frame.body).client_id };
     case messages.setClientIdResp.code:

@@ -5,6 +5,7 @@
  * What the product cannot honour is refused, never ignored: `asis`, an `n_val` other than the number of racks.
  * `sloppy_quorum` changes nothing here: there are no stand-in replicas.
  */
+import type { Gate } from '../../auth/gate.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
 import type { Dispatcher, Need, PutRequest } from '../../dispatch/requests.ts';
@@ -33,6 +34,7 @@ export interface PbcParts extends TransactionDesk, BucketCallDesk, ListingDesk, 
   readonly io: Pick<Io, 'clock' | 'log' | 'network' | 'random' | 'spawn'>;
   readonly dispatcher: Dispatcher;
   readonly limits: ContentLimits;
+  readonly gate: Gate;
   /** What RpbGetServerInfoResp tells. */
   readonly serverInfo: { readonly node: string; readonly version: string };
 }

@@ -14,6 +14,10 @@ message RpbGetClientIdResp {
   required bytes client_id = 1;
 }
 
+message RpbAuthReq {
+  required bytes user = 1;
+  required bytes password = 2;
+}
 message RpbSetClientIdReq {
   required bytes client_id = 1;
 }

@@ -47,6 +47,11 @@ export interface RpbClientId {
   readonly client_id: Uint8Array;
 }
 
+export interface RpbAuthReq {
+  readonly user: Uint8Array;
+  readonly password: Uint8Array;
+}
+
 export interface RpbGetServerInfoResp {
   readonly node?: Uint8Array | undefined;
   readonly server_version?: Uint8Array | undefined;
@@ -151,7 +156,7 @@ const root = protobuf
   .parse(schemaText + bucketSchemaText + mapReduceSchemaText + transactionSchemaText, { keepCase: true })
   .root.resolveAll();
 
-/** The message kinds, by the names of Riak's protocol without their prefix; from 210 on they are our own. */
+/** The message kinds, by the names of Riak's protocol without their prefix; from 210 to 217 they are our own. */
 export const messages = {
   errorResp: kindOf<RpbErrorResp>(0, 'RpbErrorResp'),
   pingReq: emptyKind(1, 'RpbPingReq'),
@@ -192,6 +197,9 @@ export const messages = {
   transactionListResp: kindOf<LockTransactionListResp>(215, 'LockTransactionListResp'),
   transactionResolveReq: kindOf<LockTransactionResolveReq>(216, 'LockTransactionResolveReq'),
   transactionResolveResp: kindOf<LockTransactionResp>(217, 'LockTransactionResp'),
+  authReq: kindOf<RpbAuthReq>(253, 'RpbAuthReq'),
+  authResp: emptyKind(254, 'RpbAuthResp'),
+  startTlsReq: emptyKind(255, 'RpbStartTls'),
 } as const;
 
 function kindOf<T extends object>(code: number, name: string): MessageKind<T> {

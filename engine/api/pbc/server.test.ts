@@ -1,4 +1,5 @@
 /** The binary protocol's server over the machine's own sockets: real chunks, real back-pressure, a real end. */
+import { Gate } from '../../auth/gate.ts';
 import { expect, test } from 'vitest';
 import { Deferred } from '../../base/deferred.ts';
 import type { Connection, ConnectionHandler } from '../../io/network.ts';
@@ -91,6 +92,7 @@ async function start(): Promise<Running> {
       },
       observer,
       terms: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => replicaCount },
+      gate: new Gate(new TestLog(), undefined),
       limits: defaultContentLimits,
       knowsType: () => false,
       buckets: new MapBuckets(['default']),

@@ -8,7 +8,8 @@
  * read what was written, the session takes no request and stops reading.
  *
  * A broken frame, and one that is not whole in `messageUsMax`, ends the conversation: what came before is answered,
- * then the error, then the connection closes.
+ * then the error, then the connection closes. So does a wrong password, as in Riak; a request that the client's role
+ * does not suffice for is answered so, and no more.
  */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError, asLockstepError } from '../../base/errors.ts';
@@ -16,11 +17,12 @@ import type { Timer } from '../../io/clock.ts';
 import type { CloseReason, Connection, ConnectionHandler } from '../../io/network.ts';
 import { observeError } from '../client-observer.ts';
 import { answerBucketCall } from './bucket-calls.ts';
-import type { QuickCall, StreamedCall, WaitingCall } from './call-order.ts';
+import type { StreamedCall, WaitingCall } from './call-order.ts';
 import { concernsObjects, isStreamed, isQuick, meet, reads } from './call-order.ts';
 import { RiakRefusal } from './call-words.ts';
-import type { Call } from './calls.ts';
+import type { AuthCall, Call } from './calls.ts';
 import { parseCall } from './calls.ts';
+import { Caller } from './caller.ts';
 import { FrameReader } from './frames.ts';
 import { answerListingCall } from './listing-calls.ts';
 import type { JobAnswer } from './map-reduce-calls.ts';
@@ -82,7 +84,7 @@ export class Session implements ConnectionHandler {
   #job: JobAnswer | undefined;
   /** A stream waits for the client to read. */
   #drained: Deferred<void> | undefined;
-  #clientId: Uint8Array;
+  readonly #caller: Caller;
   #paused = false;
   /** The client sends no more. */
   #clientEnded = false;
@@ -108,7 +110,7 @@ export class Session implements ConnectionHandler {
       const detail = `a message was not whole ${limits.messageUsMax / 1000} ms after it began`;
       this.#fail(new LockstepError('FrameInvalid', detail));
     });
-    this.#clientId = parts.io.random.bytes(4);
+    this.#caller = new Caller(parts, connection.remote);
     parts.observer.opened();
   }
 
@@ -193,6 +195,7 @@ export class Session implements ConnectionHandler {
         if (frame === undefined) return undefined;
         framed = true;
         this.#deadline.end();
+        this.#caller.admit(frame.code);
         return parseCall(frame, this.#parts);
       } catch (caught) {
         const error = asLockstepError(caught);
@@ -215,9 +218,13 @@ export class Session implements ConnectionHandler {
   }
 
   #begin(call: Call): void {
+    if (call.kind === 'auth') {
+      this.#authenticate(call);
+      return;
+    }
     const exchange = this.#open(call);
     if (isQuick(call)) {
-      this.#settle(exchange, this.#answerAtOnce(call));
+      this.#settle(exchange, this.#caller.answer(call));
       return;
     }
     if (!isStreamed(call) && concernsObjects(call))
@@ -225,23 +232,11 @@ export class Session implements ConnectionHandler {
     this.#parts.io.spawn('pbc.request', exchange.run);
   }
 
-  #answerAtOnce(call: QuickCall): Buffer {
-    switch (call.kind) {
-      case 'ping':
-        return messages.pingResp.encode({});
-      case 'getServerInfo': {
-        const { node, version } = this.#parts.serverInfo;
-        return messages.getServerInfoResp.encode({
-          node: Buffer.from(node),
-          server_version: Buffer.from(version),
-        });
-      }
-      case 'getClientId':
-        return messages.getClientIdResp.encode({ client_id: this.#clientId });
-      case 'setClientId':
-        this.#clientId = call.clientId;
-        return messages.setClientIdResp.encode({});
-    }
+  #authenticate(call: AuthCall): void {
+    const refusal = this.#caller.authenticate(call);
+    if (refusal === undefined) this.#settle(this.#open(undefined), messages.authResp.encode({}));
+    else if (refusal.ends) this.#fail(refusal.error);
+    else this.#refuse(refusal.error);
   }
 
   /** An error answer in the request's turn. */

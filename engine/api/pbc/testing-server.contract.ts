@@ -1,4 +1,6 @@
 /** The binary protocol's server over the twin of the dispatcher and a network by hand. */
+import type { Credential } from '../../auth/credentials.ts';
+import { Gate } from '../../auth/gate.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
 import { defaultContentLimits } from '../content-limits.ts';
 import { defaultJobLimits } from '../../mapred/job.ts';
@@ -24,12 +26,14 @@ export class TestingServer {
   readonly clock = new TestClock();
   readonly log = new TestLog();
   readonly network = new TestingNetwork((highWaterBytes) => new PbcPeer(highWaterBytes));
+  readonly gate: Gate;
   readonly server: PbcServer;
   /** Names of spawned tasks that failed. */
   readonly failed: string[] = [];
   #running = 0;
 
-  private constructor(limits: Partial<PbcLimits>) {
+  private constructor(limits: Partial<PbcLimits>, credentials: readonly Credential[] | undefined) {
+    this.gate = new Gate(this.log, credentials);
     this.server = new PbcServer(
       {
         io: {
@@ -49,6 +53,7 @@ export class TestingServer {
         },
         observer: this.observer,
         terms: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => replicaCount },
+        gate: this.gate,
         limits: { ...defaultContentLimits, valueBytesMax: 10_000 },
         knowsType: (type) => type === 'maps',
         buckets: this.buckets,
@@ -69,8 +74,11 @@ export class TestingServer {
     );
   }
 
-  static async start(limits: Partial<PbcLimits> = {}): Promise<TestingServer> {
-    const testing = new TestingServer(limits);
+  static async start(
+    limits: Partial<PbcLimits> = {},
+    credentials?: readonly Credential[],
+  ): Promise<TestingServer> {
+    const testing = new TestingServer(limits, credentials);
     await testing.server.start('server:8087');
     return testing;
   }

@@ -2,6 +2,8 @@
  * The commands that are understood, as one table: how many arguments each takes, which of them are keys, what it does to
  * them, and which counter it belongs to. Dispatch, COMMAND, the counters and the documentation read it.
  */
+import type { Access } from '../../auth/role.ts';
+import { commandAccess } from './command-access.ts';
 import * as keys from './key-commands.ts';
 import type { Apply } from './value-commands.ts';
 import * as values from './value-commands.ts';
@@ -45,7 +47,11 @@ export interface Command {
   readonly places: KeyPlaces | undefined;
   /** What it does to its keys; undefined for those without. */
   readonly apply: Apply | undefined;
+  /** What it asks of who sends it. */
+  readonly access: Access;
 }
+
+type Unguarded = Omit<Command, 'access'>;
 
 const oneKey: KeyPlaces = { first: 1, last: 1, step: 1 };
 const allKeys: KeyPlaces = { first: 1, last: -1, step: 1 };
@@ -58,15 +64,15 @@ function onKeys(
   name: string,
   apply: Apply,
   places = oneKey,
-): Command {
+): Unguarded {
   return { name, arity, kind, field, places, apply };
 }
 
-function without(kind: CommandKind, field: RedisField, arity: number, name: string): Command {
+function without(kind: CommandKind, field: RedisField, arity: number, name: string): Unguarded {
   return { name, arity, kind, field, places: undefined, apply: undefined };
 }
 
-const list: readonly Command[] = [
+const list: readonly Unguarded[] = [
   onKeys('read', 'get', 2, 'get', values.get),
   onKeys('read', 'mget', -2, 'mget', values.mget, allKeys),
   onKeys('read', 'other', 2, 'strlen', values.strlen),
@@ -122,8 +128,13 @@ const list: readonly Command[] = [
   without('connection', 'other', -2, 'client'),
 ];
 
-/** By name, in small letters. */
-export const commands: ReadonlyMap<string, Command> = new Map(list.map((command) => [command.name, command]));
+/** By name, in small letters: those of the list that command-access.ts has a row for. */
+export const commands: ReadonlyMap<string, Command> = new Map(
+  list.flatMap((command) => {
+    const access = commandAccess.get(command.name);
+    return access === undefined ? [] : [[command.name, { ...command, access }]];
+  }),
+);
 
 /** Commands of Redis that are refused, by the counter that they belong to all the same. */
 const refusedFields: readonly (readonly [RedisField, string])[] = [

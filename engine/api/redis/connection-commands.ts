@@ -47,10 +47,6 @@ export interface ListenerState {
   readonly startedUs: number;
   nowUs(): number;
   connections(): Iterable<ConnectionState>;
-  /** Bytes of names and passwords, compared by the listener; true when they open it. */
-  authenticate(user: string, password: Buffer): boolean;
-  /** Whether anybody may come in without. */
-  readonly open: boolean;
 }
 
 /** Answers a connection command. Throws `Refusal`. QUIT, RESET and AUTH's effects are the session's. */

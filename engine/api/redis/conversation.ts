@@ -2,7 +2,8 @@
  * What one client has said so far, and what its next command therefore is: its transaction, its watched keys, its name
  * and version. Plans, and does what needs no replica; the session decides when the rest runs.
  */
-import { asLockstepError } from '../../base/errors.ts';
+import type { Identity } from '../../auth/gate.ts';
+import { asLockstepError, LockstepError } from '../../base/errors.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
 import type { Step, Watched } from './batches.ts';
 import type { Command } from './commands.ts';
@@ -38,22 +39,26 @@ export class Conversation {
   readonly state: ConnectionState;
   readonly #rooms: SessionRooms;
   #multi: Multi | undefined;
-  #authenticated: boolean;
+  /** Who the client has shown itself to be. */
+  #identity: Identity | undefined;
+  #wrongCount = 0;
   watched: readonly Watched[] = [];
 
   constructor(rooms: SessionRooms, state: ConnectionState) {
     this.#rooms = rooms;
     this.state = state;
-    this.#authenticated = rooms.listener.open;
+  }
+
+  /** So many passwords were wrong that no further one is heard. */
+  get gaveUp(): boolean {
+    return this.#wrongCount >= wrongCountMax;
   }
 
   /** Throws `Refusal` or `LockstepError`; `refused` says what to answer then. */
   plan(command: Command, request: Request): Plan {
     const { name } = command;
     if (!hasArity(command, request.length)) throw wrongArity(name);
-    if (!this.#authenticated && !beforeAuthentication.includes(name)) {
-      throw new Refusal('NOAUTH Authentication required.');
-    }
+    if (!this.#rooms.parts.gate.open) this.#admit(command);
     if (this.#multi !== undefined && !neverQueued.includes(name)) {
       return answer(this.#queue(this.#multi, command, request));
     }
@@ -78,7 +83,7 @@ export class Conversation {
     const text = caught instanceof Refusal ? caught.message : refusalText(asLockstepError(caught));
     if (name === 'exec' && text !== texts.noMulti) {
       this.#forgetTransaction();
-      const why = text.slice(text.indexOf(' ') + 1);
+      const why = text.startsWith('ERR ') ? text.slice(4) : text;
       return errorReply(`EXECABORT Transaction discarded because of: ${why}`);
     }
     if (name !== 'multi' && name !== 'watch') this.spoil();
@@ -178,7 +183,7 @@ export class Conversation {
         this.#forgetTransaction();
         this.state.version = 2;
         this.state.name = '';
-        this.#authenticated = this.#rooms.listener.open;
+        this.#identity = undefined;
         return simpleReply('RESET');
       case 'auth':
         return this.#authenticate(request);
@@ -191,21 +196,51 @@ export class Conversation {
 
   #authenticate(request: Request): Buffer {
     if (request.length > 3) throw new Refusal(texts.syntax);
-    if (request.length === 2 && this.#rooms.listener.open) throw new Refusal(texts.noPassword);
-    const user = request.length === 3 ? (request[1] ?? noBytes).toString('utf8') : 'default';
+    if (request.length === 2 && this.#rooms.parts.gate.open) throw new Refusal(texts.noPassword);
+    const user = request.length === 3 ? (request[1] ?? noBytes).toString('utf8') : openUser;
     this.#logIn(user, request.at(-1) ?? noBytes);
     return okReply;
   }
 
   #logIn(user: string, password: Buffer): void {
-    if (!this.#rooms.listener.authenticate(user, password)) throw new Refusal(texts.wrongPassword);
-    this.#authenticated = true;
+    const { gate } = this.#rooms.parts;
+    if (gate.open) {
+      if (user !== openUser) throw new Refusal(texts.wrongPassword);
+      return;
+    }
+    const identity = gate.identify(password, user);
+    if (identity === undefined) {
+      this.#wrongCount += 1;
+      gate.refuse('redis', this.state.remote, 'wrong');
+      throw new Refusal(texts.wrongPassword);
+    }
+    this.#wrongCount = 0;
+    this.#identity = identity;
+  }
+
+  /** Throws in Redis's words when the client may not send this command. */
+  #admit({ name, access }: Command): void {
+    try {
+      this.#rooms.parts.gate.admit('redis', this.state.remote, this.#identity, access);
+    } catch (caught) {
+      if (!(caught instanceof LockstepError)) throw caught;
+      if (caught.code === 'Unauthorized') throw new Refusal(texts.noAuth);
+      throw new Refusal(`NOPERM this user has no permissions to run the '${name}' command`);
+    }
+  }
+
+  /** HELLO says in its own words that a password is wanted. */
+  #mustBeKnown(): void {
+    const { gate } = this.#rooms.parts;
+    if (gate.open || (this.#identity !== undefined && !this.#identity.revoked)) return;
+    gate.refuse('redis', this.state.remote, 'missing');
+    throw new Refusal(texts.helloNoAuth);
   }
 
   #hello(request: Request): Buffer {
     const { version, user, password, name } = helloOptions(request);
     if (user !== undefined) this.#logIn(user, password);
-    if (!this.#authenticated) throw new Refusal(texts.helloNoAuth);
+    this.#mustBeKnown();
     if (version !== undefined) this.state.version = version;
     if (name !== undefined) this.state.name = name;
     return helloReply(this.state);
@@ -213,7 +248,10 @@ export class Conversation {
 }
 
 const noBytes = Buffer.alloc(0);
-const beforeAuthentication: readonly string[] = ['auth', 'hello', 'quit', 'reset'];
+/** The user of a listener that stands open, as Redis calls it. */
+const openUser = 'default';
+/** Wrong passwords of one connection; the last one ends it. */
+const wrongCountMax = 10;
 const neverQueued: readonly string[] = ['exec', 'discard', 'multi', 'watch', 'quit', 'reset'];
 
 function answer(reply: Buffer, ends = false): Plan {

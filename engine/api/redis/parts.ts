@@ -1,4 +1,5 @@
 /** What the Redis listener works with. */
+import type { Gate } from '../../auth/gate.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { byteStringFrom } from '../../base/ids.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
@@ -16,6 +17,7 @@ export interface RedisParts {
   readonly dispatcher: Dispatcher;
   readonly transactions: Pick<TransactionService, 'run'>;
   readonly observer: ClientObserver;
+  readonly gate: Gate;
   /** A command was received. */
   readonly count: (field: RedisField) => void;
   readonly terms: ReplicaTerms;

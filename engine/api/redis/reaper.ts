@@ -113,6 +113,7 @@ const bury: Command = {
   arity: 1,
   kind: 'write',
   field: 'other',
+  access: 'open',
   places: undefined,
   apply: (keys, request) => {
     const key = request[0] ?? noBytes;

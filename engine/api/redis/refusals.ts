@@ -18,8 +18,9 @@ export const texts = {
   noPassword:
     'ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?',
   wrongPassword: 'WRONGPASS invalid username-password pair or user is disabled.',
+  noAuth: 'NOAUTH Authentication required.',
   helloNoAuth:
-    'NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time',
+    'NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time',
   noMulti: 'ERR EXEC without MULTI',
   execAbort: 'EXECABORT Transaction discarded because of previous errors.',
   tryAgain: 'TRYAGAIN others change the same keys all the time; nothing was done',

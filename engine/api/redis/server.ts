@@ -104,8 +104,6 @@ export class RedisServer {
       *connections(): Generator<ConnectionState, void, undefined> {
         for (const session of sessions) yield session.state;
       },
-      open: true,
-      authenticate: (user) => user === 'default',
     };
   }
 }

@@ -210,6 +210,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
       plan = this.#conversation.plan(command, request);
     } catch (caught) {
       this.#answer(command, request, this.#conversation.refused(command, caught));
+      if (this.#conversation.gaveUp) this.#closing ??= 'error';
       return true;
     }
     return this.#begin(command, request, plan);
@@ -360,6 +361,7 @@ const unknown: Command = {
   field: 'other',
   places: undefined,
   apply: undefined,
+  access: 'read',
 };
 
 /** In small letters. */

@@ -1,4 +1,6 @@
 /** The Redis listener over the twins of the dispatcher and of transactions, and a client that writes bytes by hand. */
+import type { Credential } from '../../auth/credentials.ts';
+import { Gate } from '../../auth/gate.ts';
 import { byteStringOf } from '../../base/ids.ts';
 import { defaultType } from '../../base/object-key.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -84,13 +86,16 @@ export class TestingRedis {
   readonly failed: string[] = [];
   /** What a listing of the cluster answers. */
   listed: readonly ListedKey[] = [];
+  readonly gate: Gate;
   readonly server: RedisServer;
   readonly #network = new TestingNetwork((highWaterBytes) => new RedisPeer(highWaterBytes));
 
-  private constructor(limits: Partial<RedisLimits>) {
+  private constructor(limits: Partial<RedisLimits>, credentials: readonly Credential[] | undefined) {
+    const log = new TestLog();
+    this.gate = new Gate(log, credentials);
     const io: RedisParts['io'] = {
       clock: this.clock,
-      log: new TestLog(),
+      log,
       network: this.#network,
       random: new CountingRandom(),
       spawn: (name, task) => {
@@ -102,6 +107,7 @@ export class TestingRedis {
       dispatcher: this.dispatcher,
       transactions: this.transactions,
       observer: this.observer,
+      gate: this.gate,
       count: (field) => this.counts.set(field, (this.counts.get(field) ?? 0) + 1),
       terms: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => replicaCount },
       limits: { ...defaultContentLimits, valueBytesMax: 10_000 },
@@ -128,8 +134,11 @@ export class TestingRedis {
     );
   }
 
-  static async start(limits: Partial<RedisLimits> = {}): Promise<TestingRedis> {
-    const testing = new TestingRedis(limits);
+  static async start(
+    limits: Partial<RedisLimits> = {},
+    credentials?: readonly Credential[],
+  ): Promise<TestingRedis> {
+    const testing = new TestingRedis(limits, credentials);
     await testing.server.start('server:6379');
     return testing;
   }

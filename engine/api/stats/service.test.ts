@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 
+import { Gate } from '../../auth/gate.ts';
 import type { HttpRequest, HttpResponse, HttpService } from '../../io/http.ts';
 import { Exposition } from '../../stats/exposition.ts';
 import { NodeStats } from '../../stats/node-stats.ts';
 import { Publication } from '../../stats/publisher.ts';
 import { takeSnapshot } from '../../stats/snapshot.ts';
 import { textOfAnswer } from '../http/testing-client.contract.ts';
+import { TestClock, TestLog } from '../testing/test-io.contract.ts';
 import { statsService } from './service.ts';
 
 const identity = { source: 'n1', version: '0', rack: 'r', dc: 'd', pool: 'lockstep', server: 'store_local' };
@@ -29,7 +31,13 @@ function setting(): {
 } {
   const stats = new NodeStats();
   const publication = publish(stats, 17);
-  const service = statsService({ stats, publisher: { current: publication }, servers: () => servers });
+  const service = statsService({
+    stats,
+    publisher: { current: publication },
+    gate: new Gate(new TestLog(), undefined),
+    clock: new TestClock(),
+    servers: () => servers,
+  });
   const get = async (target: string): Promise<HttpResponse> => {
     const request = requestFor(target);
     const route = service.routes.find(({ path, method }) => path === request.path && method === 'GET');

@@ -6,12 +6,17 @@
  * Every answer made of a publication names it in `X-Lockstep-Snapshot` (the snapshot's sequence number), so that a
  * reader of two formats can tell whether both speak of the same instant. (HEAD, 405 and 404: engine/io/http.ts.)
  */
+import type { Gate } from '../../auth/gate.ts';
+import type { Access } from '../../auth/role.ts';
 import type { ErrorCode } from '../../base/errors.ts';
+import type { Clock } from '../../io/clock.ts';
 import type { HttpRequest, HttpResponse, HttpRoute, HttpService } from '../../io/http.ts';
 import { expositionContentType } from '../../stats/exposition.ts';
 import { renderPrettyJson } from '../../stats/legacy-json.ts';
 import type { NodeStats } from '../../stats/node-stats.ts';
 import type { Publication, StatsPublisher } from '../../stats/publisher.ts';
+import type { RouteAccess } from '../http-guard.ts';
+import { guardService } from '../http-guard.ts';
 import type { ClusterServer } from './cluster-description.ts';
 import { describeCluster } from './cluster-description.ts';
 
@@ -19,6 +24,8 @@ export interface StatsServiceOptions {
   readonly stats: NodeStats;
   /** Started: there is a first publication. */
   readonly publisher: Pick<StatsPublisher, 'current'>;
+  readonly gate: Gate;
+  readonly clock: Clock;
   /** All nodes of the cluster as this one knows them, itself included. */
   readonly servers: () => readonly ClusterServer[];
 }
@@ -31,7 +38,18 @@ const jsonType = 'application/json; charset=utf-8';
 /** Connections at most: what scrapes, and a few people. */
 const connectionCountMax = 64;
 
-export function statsService({ stats, publisher, servers }: StatsServiceOptions): HttpService {
+/** What each route asks of who uses it; every route has a row. */
+export const statsAccess: RouteAccess = new Map<string, Access>([
+  ['GET /', 'read'],
+  ['GET /info', 'read'],
+  ['GET /stats', 'read'],
+  ['GET /metrics', 'read'],
+  ['GET /ping', 'open'],
+  ['GET /cluster_describe', 'read'],
+]);
+
+export function statsService(options: StatsServiceOptions): HttpService {
+  const { stats, publisher, servers, gate, clock } = options;
   const legacy = (request: HttpRequest): HttpResponse => legacyJson(publisher.current, request);
   const handlers: readonly (readonly [string, (request: HttpRequest) => Answer])[] = [
     ['/', legacy],
@@ -41,7 +59,7 @@ export function statsService({ stats, publisher, servers }: StatsServiceOptions)
     ['/ping', () => ok('text/plain; charset=utf-8', 'OK\r\n')],
     ['/cluster_describe', () => ok(jsonType, describeCluster(servers()))],
   ];
-  return {
+  const service: HttpService = {
     routes: handlers.map(([path, handle]): HttpRoute => {
       return { method: 'GET', path, handle: (request) => counted(stats, handle(request)) };
     }),
@@ -57,6 +75,13 @@ export function statsService({ stats, publisher, servers }: StatsServiceOptions)
     refused: (status, reason) => problem(status, status === 413 ? 'TooLarge' : 'BadRequest', reason),
     observer: countConnections(stats),
   };
+  return guardService(service, {
+    gate,
+    listener: 'stats',
+    clock,
+    access: statsAccess,
+    answer: ({ code, status, message }) => counted(stats, problem(status, code, message)),
+  });
 }
 
 function legacyJson(publication: Publication, { query }: HttpRequest): HttpResponse {

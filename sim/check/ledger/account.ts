@@ -36,6 +36,8 @@ export interface ClientTruth {
   readonly abandonedGets: number;
   readonly abandonedWrites: number;
   readonly jobs: JobTruth;
+  /** Requests of both listeners that were answered with `Unauthorized` or `Forbidden`. */
+  readonly turnedAway: number;
 }
 
 /** MapReduce jobs of the binary protocol. */
@@ -71,6 +73,8 @@ export interface RedisTruth {
   readonly abandoned: number;
   /** Somebody wrote a value that expires: nodes then look at keys, and delete them, on their own account. */
   readonly mortal: boolean;
+  /** Commands answered with NOAUTH, WRONGPASS or NOPERM. */
+  readonly turnedAway: number;
   /** Commands by their field `redis_req_…`. */
   readonly fields: Readonly<Record<string, number>>;
 }
@@ -131,8 +135,9 @@ export interface AskedTruth extends LinkTruth {
 
 export interface StatsListenerTruth {
   readonly open: number;
-  /** Answers that the process wrote. */
+  /** Answers that the process wrote; of them those to who may not ask. */
   readonly answers: number;
+  readonly turnedAway: number;
 }
 
 /** What the disk was handed under the store's directory. */

@@ -67,6 +67,7 @@ export function causeEquations(numbers: Numbers, { truth }: LifeAccount): readon
       answered('NoTargets') + unseen + unseenOfRedis(truth.redis),
     ),
     equal('svc_task_failures_total', numbers.sum('svc_task_failures_total'), truth.failedTasks),
+    equal('svc_auth_failures_total', numbers.sum('svc_auth_failures_total'), turnedAway(truth)),
     ...neverCounted.map((family) => equal(family, numbers.sum(family), 0)),
     ...(truth.undisturbed ? silence(numbers) : []),
     ...(truth.undisturbed && !truth.moving ? [quiet('ring_changes_total', numbers)] : []),
@@ -79,6 +80,11 @@ export function causeEquations(numbers: Numbers, { truth }: LifeAccount): readon
 /** Redis commands whose failures may each stand for failures on many keys; the reaper's nobody hears of. */
 export function unseenOfRedis({ mortal, unmet, refusals, abandoned, errors }: RedisTruth): number {
   return mortal ? Infinity : keysAtOnceMax * Math.max(errors, unmet + refusals) + keysAtOnceMax * abandoned;
+}
+
+/** Who may not is answered as soon as it is counted, unless answers to earlier requests are still owed. */
+function turnedAway({ clients, redis, listener }: LifeAccount['truth']): number {
+  return clients.turnedAway + redis.turnedAway + listener.turnedAway;
 }
 
 function silence(numbers: Numbers): readonly Claim[] {

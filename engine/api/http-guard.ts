@@ -1,0 +1,112 @@
+/**
+ * Stands before the routes of an HTTP listener and lets in who may: a request's credentials are looked at before its
+ * handler is called, so that who is turned away has done nothing. The answer to wrong credentials waits a moment, so
+ * that guessing over one connection is slow; those who gave none are told at once.
+ */
+import { assert, present } from '../base/assert.ts';
+import type { LockstepError } from '../base/errors.ts';
+import { asLockstepError } from '../base/errors.ts';
+import type { ClientListener, Gate, Identity } from '../auth/gate.ts';
+import type { Access } from '../auth/role.ts';
+import type { Clock } from '../io/clock.ts';
+import { sleep } from '../io/clock.ts';
+import type { HttpRequest, HttpResponse, HttpRoute, HttpService } from '../io/http.ts';
+import { readAuthorization } from './authorization.ts';
+
+/** What each route asks for, by `METHOD /path` as the routes have them. */
+export type RouteAccess = ReadonlyMap<string, Access>;
+
+export interface HttpGuardTerms {
+  readonly gate: Gate;
+  readonly listener: ClientListener;
+  readonly clock: Clock;
+  readonly access: RouteAccess;
+  /** The answer to a request for that route (undefined: for none) that is turned away; counts it as the listener does. */
+  answer(error: LockstepError, route: HttpRoute | undefined): HttpResponse;
+}
+
+export const wrongDelayUs = 250_000;
+
+/** The same service behind the gate. Every route must stand in the table. */
+export function guardService(service: HttpService, terms: HttpGuardTerms): HttpService {
+  return {
+    ...service,
+    routes: service.routes.map((route) => guardRoute(route, terms)),
+    notFound: (request) => guardMiss(request, terms, () => service.notFound(request)),
+    methodNotAllowed: (request, allow) =>
+      guardMiss(request, terms, () => service.methodNotAllowed(request, allow)),
+  };
+}
+
+function guardRoute(route: HttpRoute, terms: HttpGuardTerms): HttpRoute {
+  const { gate } = terms;
+  const name = `${route.method} ${route.path}`;
+  const needed = present(terms.access.get(name), `what ${name} asks for`);
+  if (needed === 'open') return route;
+  return {
+    ...route,
+    handle: (request) => {
+      if (gate.open) return route.handle(request);
+      const turned = turnAway(request, terms, needed);
+      if (turned === undefined) return route.handle(request);
+      const answer = withChallenge(turned, terms.answer(turned.error, route), needed);
+      return turned.wrong ? later(terms.clock, answer) : answer;
+    },
+  };
+}
+
+/** What there is, and what there is not, is told to those who may read. */
+function guardMiss(request: HttpRequest, terms: HttpGuardTerms, miss: () => HttpResponse): HttpResponse {
+  if (terms.gate.open) return miss();
+  const turned = turnAway(request, terms, 'read');
+  if (turned === undefined) return miss();
+  return withChallenge(turned, terms.answer(turned.error, undefined), 'read');
+}
+
+interface TurnedAway {
+  readonly error: LockstepError;
+  readonly wrong: boolean;
+}
+
+/** Why the request may not come in; undefined when it may. */
+function turnAway(
+  request: HttpRequest,
+  { gate, listener }: HttpGuardTerms,
+  needed: Access,
+): TurnedAway | undefined {
+  const { authorization } = request.headers;
+  let identity: Identity | undefined;
+  if (authorization !== undefined) {
+    const given = readAuthorization(authorization);
+    identity = given === undefined ? undefined : gate.identify(given.token, given.name);
+    if (identity === undefined) {
+      return { error: gate.refuse(listener, request.remote, 'wrong'), wrong: true };
+    }
+  }
+  try {
+    gate.admit(listener, request.remote, identity, needed);
+    return undefined;
+  } catch (caught) {
+    const error = asLockstepError(caught);
+    assert(error.code === 'Unauthorized' || error.code === 'Forbidden', 'the gate refuses in its own words');
+    return { error, wrong: false };
+  }
+}
+
+/** RFC 6750, 3.1, and RFC 7235, 4.1. */
+function withChallenge({ error, wrong }: TurnedAway, answer: HttpResponse, needed: Access): HttpResponse {
+  const realm = 'realm="lockstep"';
+  const why =
+    error.code === 'Forbidden'
+      ? `, error="insufficient_scope", scope="${needed}"`
+      : wrong
+        ? ', error="invalid_token"'
+        : '';
+  const challenge = `Bearer ${realm}${why}, Basic ${realm}`;
+  return { ...answer, headers: { ...answer.headers, 'WWW-Authenticate': challenge } };
+}
+
+async function later(clock: Clock, answer: HttpResponse): Promise<HttpResponse> {
+  await sleep(clock, wrongDelayUs);
+  return answer;
+}

@@ -1,0 +1,150 @@
+/** Who may use which route of the HTTP interface: the table, and what is answered to those who may not. */
+import { expect, test } from 'vitest';
+
+import { threeCredentials, tokens } from '../../auth/credentials-fixture.contract.ts';
+import { mayUse, roles } from '../../auth/role.ts';
+import type { HttpResponse } from '../../io/http.ts';
+import { wrongDelayUs } from '../http-guard.ts';
+import { settle } from '../testing/test-io.contract.ts';
+import { routeDescriptions } from './api-descriptions.ts';
+import { isRiaks, routeAccess } from './route-access.ts';
+import type { Call } from './testing-client.contract.ts';
+import { TestingClient, textOfAnswer } from './testing-client.contract.ts';
+
+const put: Call = { method: 'PUT', target: '/buckets/b/keys/k', body: 'value' };
+const get: Call = { method: 'GET', target: '/buckets/b/keys/k' };
+
+function as(token: string, call: Call): Call {
+  return { ...call, headers: { 'Content-Type': 'text/plain', Authorization: `Bearer ${token}` } };
+}
+
+/** The answer, however long it takes. */
+async function answerTo(client: TestingClient, call: Call): Promise<HttpResponse> {
+  const answer = client.call(call);
+  await settle();
+  client.clock.advance(wrongDelayUs);
+  return answer;
+}
+
+test('every route that is described, and no other, has a row', () => {
+  expect([...routeAccess.keys()].sort()).toEqual([...routeDescriptions.keys()].sort());
+});
+
+test('nothing that changes anything asks for less than to write', () => {
+  const harmless = ['POST /mapred'];
+  const lax = [...routeAccess].filter(
+    ([route, access]) => !/^GET /.test(route) && !mayUse(access === 'open' ? 'read' : access, 'write'),
+  );
+  expect(lax.map(([route]) => route)).toEqual(harmless);
+});
+
+test('without credentials nothing is done and nothing told, but that it is there', async () => {
+  const client = new TestingClient(threeCredentials);
+  for (const call of [
+    put,
+    get,
+    { method: 'GET', target: '/' },
+    { method: 'GET', target: '/buckets?buckets=true' },
+  ]) {
+    const { status, headers } = await client.call(call);
+    expect([status, headers['X-Lockstep-Error'], headers['WWW-Authenticate']]).toEqual([
+      401,
+      'Unauthorized',
+      'Bearer realm="lockstep", Basic realm="lockstep"',
+    ]);
+  }
+  for (const target of ['/no/such/path', '/buckets/b/keys/k']) {
+    const { status } = await client.call({ method: 'PATCH', target });
+    expect(status).toBe(401);
+  }
+  expect(client.dispatcher.puts).toEqual([]);
+  expect((await client.call({ method: 'GET', target: '/ping' })).status).toBe(200);
+});
+
+test('a wrong token, and a header that holds none, is refused after a moment', async () => {
+  const client = new TestingClient(threeCredentials);
+  for (const header of [
+    'Bearer of-nobody',
+    'Digest x',
+    `Basic ${Buffer.from(`rita:${tokens.admin}`).toString('base64')}`,
+  ]) {
+    let answered = false;
+    const answer = client
+      .call({ ...put, headers: { Authorization: header } })
+      .finally(() => (answered = true));
+    client.clock.advance(wrongDelayUs - 1);
+    await settle();
+    expect(answered).toBe(false);
+    client.clock.advance(1);
+    const { status, headers } = await answer;
+    expect(status).toBe(401);
+    expect(headers['WWW-Authenticate']).toContain('error="invalid_token"');
+  }
+  expect(client.dispatcher.puts).toEqual([]);
+});
+
+test('each role may do what the table says, and the rest is forbidden', async () => {
+  for (const role of roles) {
+    const client = new TestingClient(threeCredentials);
+    const forbidden: string[] = [];
+    for (const { method, path } of client.service.routes) {
+      const target = path.replaceAll(/:[a-z]+/g, 'x');
+      const answer = await answerTo(client, as(tokens[role], { method, target }));
+      expect(answer.status).not.toBe(401);
+      if (answer.status !== 403) continue;
+      forbidden.push(`${method} ${path}`);
+      expect(answer.headers['X-Lockstep-Error']).toBe('Forbidden');
+      expect(answer.headers['WWW-Authenticate']).toContain('error="insufficient_scope"');
+    }
+    const served = client.service.routes.map(({ method, path }) => `${method} ${path}`);
+    expect(forbidden).toEqual(served.filter((route) => !mayUse(role, routeAccess.get(route) ?? 'admin')));
+  }
+});
+
+test('a name with its token (Basic) opens what the token alone does', async () => {
+  const client = new TestingClient(threeCredentials);
+  const basic = `Basic ${Buffer.from(`will:${tokens.write}`).toString('base64')}`;
+  const answer = await client.call({
+    ...put,
+    headers: { 'Content-Type': 'text/plain', Authorization: basic },
+  });
+  expect(answer.status).toBe(204);
+});
+
+test('Riak’s endpoints refuse in plain text, the product’s with problem details', async () => {
+  const client = new TestingClient(threeCredentials);
+  const riak = await client.call(as(tokens.read, put));
+  expect(riak.headers['Content-Type']).toBe('text/plain');
+  expect(textOfAnswer(riak)).toBe('rita has the role read; this asks for write\n');
+  const own = await client.call(as(tokens.read, { method: 'GET', target: '/openapi.json' }));
+  expect(own.status).toBe(200);
+  const paths = [...routeAccess.keys()].map((route) => route.slice(route.indexOf(' ') + 1));
+  expect([...new Set(paths.filter((path) => !isRiaks(path)))].sort()).toEqual([
+    '/aae',
+    '/aae/sweep',
+    '/buckets/:bucket/transactions',
+    '/cluster',
+    '/cluster/leave',
+    '/openapi.json',
+    '/ping',
+    '/transactions',
+    '/transactions/:id',
+    '/transactions/:id/resolve',
+    '/wasm/modules',
+    '/wasm/modules/:id',
+  ]);
+  const problem = await client.call({ method: 'GET', target: '/openapi.json' });
+  expect(problem.headers['Content-Type']).toBe('application/problem+json');
+  expect(JSON.parse(textOfAnswer(problem))).toMatchObject({ status: 401, code: 'Unauthorized' });
+});
+
+test('what was refused is counted as failed, and as no request', async () => {
+  const client = new TestingClient(threeCredentials);
+  await client.call(put);
+  await client.call(as(tokens.read, put));
+  expect(client.observer.describe()).toBe('failed 2');
+  expect(client.gate.family.collect().filter(({ value }) => value > 0)).toEqual([
+    { labels: { listener: 'http', reason: 'missing' }, value: 1 },
+    { labels: { listener: 'http', reason: 'forbidden' }, value: 1 },
+  ]);
+});

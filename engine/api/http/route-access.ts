@@ -1,0 +1,40 @@
+/**
+ * What each route of the HTTP interface asks of who uses it: a role, or nothing. A route without a row does not start
+ * (http-guard.ts), and route-access.test.ts holds rows and routes together. What changes the cluster, or what buckets
+ * promise, is for admins.
+ */
+import type { Access } from '../../auth/role.ts';
+import type { RouteAccess } from '../http-guard.ts';
+
+const objects = [
+  '/buckets/:bucket/keys/:key',
+  '/types/:type/buckets/:bucket/keys/:key',
+  '/riak/:bucket/:key',
+];
+const keys = ['/buckets/:bucket/keys', '/types/:type/buckets/:bucket/keys'];
+const properties = ['/buckets/:bucket/props', '/types/:type/buckets/:bucket/props'];
+
+function rows(access: Access, methods: string, paths: readonly string[]): readonly [string, Access][] {
+  return paths.flatMap((path) =>
+    methods.split(' ').map((method): [string, Access] => [`${method} ${path}`, access]),
+  );
+}
+
+export const routeAccess: RouteAccess = new Map([
+  ...rows('open', 'GET', ['/ping']),
+  ...rows('read', 'GET', ['/', '/openapi.json', '/cluster', '/aae']),
+  ...rows('read', 'GET', [...objects, ...keys, ...properties, '/riak/:bucket']),
+  ...rows('read', 'GET', ['/buckets', '/types/:type/buckets', '/riak', '/types', '/types/:type/props']),
+  ...rows('read', 'GET POST', ['/mapred']),
+  ...rows('read', 'GET', ['/transactions', '/transactions/:id', '/wasm/modules', '/wasm/modules/:id']),
+  ...rows('write', 'PUT POST DELETE', objects),
+  ...rows('write', 'POST', [...keys, '/riak/:bucket', '/transactions', '/buckets/:bucket/transactions']),
+  ...rows('admin', 'PUT DELETE', [...properties, '/wasm/modules/:id']),
+  ...rows('admin', 'PUT', ['/riak/:bucket', '/types/:type/props']),
+  ...rows('admin', 'POST', ['/types', '/transactions/:id/resolve', '/cluster/leave', '/aae/sweep']),
+]);
+
+/** Riak's own endpoints refuse in plain text, the product's with problem details (decisions, 8). */
+export function isRiaks(path: string): boolean {
+  return /^\/($|buckets|riak|types|mapred)/.test(path) && !path.endsWith('/transactions');
+}

@@ -1,0 +1,66 @@
+/**
+ * The client of one connection: who it has shown itself to be, what it may therefore ask for, what it calls itself; and
+ * the answers that need no more than that.
+ */
+import type { Identity } from '../../auth/gate.ts';
+import type { LockstepError } from '../../base/errors.ts';
+import { RiakRefusal } from './call-words.ts';
+import type { QuickCall } from './call-order.ts';
+import type { AuthCall } from './calls.ts';
+import { accessOf } from './message-access.ts';
+import type { PbcParts } from './object-calls.ts';
+import { messages } from './schema.ts';
+
+export class Caller {
+  readonly #parts: Pick<PbcParts, 'gate' | 'serverInfo'>;
+  readonly #remote: string;
+  #clientId: Uint8Array;
+  #identity: Identity | undefined;
+
+  constructor(parts: PbcParts, remote: string) {
+    this.#parts = parts;
+    this.#remote = remote;
+    this.#clientId = parts.io.random.bytes(4);
+  }
+
+  /** Answers what asks for nothing that is stored. */
+  answer(call: Exclude<QuickCall, AuthCall>): Buffer {
+    switch (call.kind) {
+      case 'ping':
+        return messages.pingResp.encode({});
+      case 'getServerInfo': {
+        const { node, version } = this.#parts.serverInfo;
+        return messages.getServerInfoResp.encode({
+          node: Buffer.from(node),
+          server_version: Buffer.from(version),
+        });
+      }
+      case 'getClientId':
+        return messages.getClientIdResp.encode({ client_id: this.#clientId });
+      case 'setClientId':
+        this.#clientId = call.clientId;
+        return messages.setClientIdResp.encode({});
+    }
+  }
+
+  /** Throws when it may not ask for this; nothing of the request has been looked at but its code. */
+  admit(code: number): void {
+    const { gate } = this.#parts;
+    if (!gate.open) gate.admit('pb', this.#remote, this.#identity, accessOf(code));
+  }
+
+  /** Undefined when the password is right; otherwise the error to answer with, and whether that is the end. */
+  authenticate({
+    user,
+    password,
+  }: AuthCall): { readonly error: LockstepError; readonly ends: boolean } | undefined {
+    const { gate } = this.#parts;
+    if (gate.open) {
+      return { error: new RiakRefusal('BadRequest', 'Security not enabled'), ends: false };
+    }
+    this.#identity = gate.identify(password, user);
+    if (this.#identity !== undefined) return undefined;
+    gate.refuse('pb', this.#remote, 'wrong');
+    return { error: new RiakRefusal('Unauthorized', 'Authentication failed'), ends: true };
+  }
+}

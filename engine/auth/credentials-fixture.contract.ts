@@ -1,0 +1,18 @@
+/** Three who may come in, one of each role, for tests of the listeners. */
+import type { Credential } from './credentials.ts';
+import { digestOf } from './credentials.ts';
+import type { Role } from './role.ts';
+
+export const tokens: Readonly<Record<Role, string>> = {
+  read: 'token-of-rita-0123456789',
+  write: 'token-of-will-0123456789',
+  admin: 'token-of-anna-0123456789',
+};
+
+export const names: Readonly<Record<Role, string>> = { read: 'rita', write: 'will', admin: 'anna' };
+
+export const threeCredentials: readonly Credential[] = (['read', 'write', 'admin'] as const).map((role) => ({
+  name: names[role],
+  role,
+  digest: digestOf(tokens[role]),
+}));

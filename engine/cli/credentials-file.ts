@@ -1,0 +1,66 @@
+/**
+ * The credentials file as the commands read and change it (its form: auth/credentials.ts). A change keeps what people
+ * wrote between the lines, and is whole or not at all: a new file, synced, takes the place of the old one.
+ */
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+
+import type { Credential } from '../auth/credentials.ts';
+import { credentialLine, credentialsBytesMax, parseCredentials } from '../auth/credentials.ts';
+import type { NodeConfig } from '../config/config.ts';
+import { UsageError } from './exit-codes.ts';
+import { readSecretFile } from './secret-files.ts';
+
+const heading = `# Who may come in: name, role (read, write, admin), SHA-256 of the token. Made by \`lockstep credentials\`.
+`;
+
+/** Those that a node's configuration names; undefined where it names none. Throws `ConfigInvalid`. */
+export function credentialsOf(configFile: string, config: NodeConfig): readonly Credential[] | undefined {
+  if (config.credentials === undefined) return undefined;
+  return readCredentials(resolve(dirname(configFile), config.credentials));
+}
+
+export function readCredentials(file: string): readonly Credential[] {
+  return parseCredentials(textOf(file), file);
+}
+
+/** Adds one; makes the file where there is none. Throws `UsageError` when the name is taken. */
+export function addCredential(file: string, credential: Credential): void {
+  const text = existsSync(file) ? textOf(file) : heading;
+  if (parseCredentials(text, file).some(({ name }) => name === credential.name)) {
+    throw new UsageError(
+      `${file} has a credential ${credential.name} already; remove it first, or take another name`,
+    );
+  }
+  const whole = `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${credentialLine(credential)}\n`;
+  parseCredentials(whole, file);
+  replaceFile(file, whole);
+}
+
+/** Throws `UsageError` when there is none of that name. */
+export function removeCredential(file: string, name: string): void {
+  const text = textOf(file);
+  const known = parseCredentials(text, file);
+  if (!known.some((credential) => credential.name === name)) {
+    const names = known.map((credential) => credential.name).join(', ');
+    throw new UsageError(`${file} has no credential ${name}; it has: ${names === '' ? 'none' : names}`);
+  }
+  const lines = text.split('\n').filter((line) => line.trim().split(/\s+/)[0] !== name);
+  replaceFile(file, lines.join('\n'));
+}
+
+function textOf(file: string): string {
+  return readSecretFile(file, credentialsBytesMax, 'credentials').toString('utf8');
+}
+
+function replaceFile(file: string, text: string): void {
+  const fresh = `${file}.new`;
+  const handle = openSync(fresh, 'w', 0o600);
+  try {
+    writeSync(handle, text);
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+  renameSync(fresh, file);
+}
