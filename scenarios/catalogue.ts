@@ -3,6 +3,7 @@ import { assert } from '../engine/base/assert.ts';
 import type { Scenario } from '../sim/scenario/scenario.ts';
 import { bitRot } from './bit-rot.ts';
 import { calm } from './calm.ts';
+import { clientRetriesWithId } from './client-retries-with-id.ts';
 import { clockJumps } from './clock-jumps.ts';
 import { crashAndRestart } from './crash-and-restart.ts';
 import { dcLoss } from './dc-loss.ts';
@@ -118,6 +119,7 @@ export const scenarios: readonly Scenario[] = [
   redisCounters,
   redisMulti,
   redisExpiry,
+  clientRetriesWithId,
   moduleSwappedMidJob,
 ];
 

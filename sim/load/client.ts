@@ -15,6 +15,7 @@ import { pick } from '../../engine/io/random.ts';
 import type { Outcome } from '../history.ts';
 import type { NeedWord, PlanOperation } from '../plan/plan.ts';
 import type { DurableTags } from './durable-tags.ts';
+import { Impatience } from './impatience.ts';
 import type { Completion, HistoryRecorder, Invocation } from './history-recorder.ts';
 import type { PbExchange } from './pb-connection.ts';
 import { PbConnection } from './pb-connection.ts';
@@ -69,6 +70,7 @@ interface SeenContext {
 }
 
 export class Client {
+  readonly impatience: Impatience;
   readonly #setup: ClientSetup;
   readonly #seen = new Map<number, SeenContext>();
   #target: ClientTarget;
@@ -77,6 +79,7 @@ export class Client {
 
   constructor(setup: ClientSetup) {
     this.#setup = setup;
+    this.impatience = new Impatience(setup.io.clock);
     this.#target = pick(setup.io.random, setup.targets);
   }
 
@@ -179,7 +182,10 @@ export class Client {
 
   async #ask(connection: PbConnection | undefined, request: ClientRequest): Promise<PbExchange> {
     const { io, targets, answerTimeoutUs } = this.#setup;
-    const exchange = connection === undefined ? neverSent : await connection.ask(request, answerTimeoutUs);
+    const exchange =
+      connection === undefined
+        ? neverSent
+        : await this.impatience.over(connection, connection.ask(request, answerTimeoutUs), false);
     if (exchange.kind === 'lost') this.#target = pick(io.random, targets);
     return exchange;
   }

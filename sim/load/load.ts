@@ -23,9 +23,12 @@ import type { DurableTags } from './durable-tags.ts';
 import { askRing, pingNode, readAll } from './final-reads.ts';
 import { sendGarbage } from './garbage.ts';
 import type { HistoryRecorder } from './history-recorder.ts';
+import type { Impatience } from './impatience.ts';
 import { RedisLoad } from './redis-load.ts';
 import type { ScrapeRecord } from './scrape.ts';
 import { scrapeNode } from './scrape.ts';
+import type { SlowReading } from '../history/slow-reading.ts';
+import { readSlowly } from './slow-reader.ts';
 import { TransactionClient } from './transaction-client.ts';
 import type { Finals } from './transaction-finals.ts';
 import { finishTransactions } from './transaction-finals.ts';
@@ -44,6 +47,7 @@ export class Load {
   readonly pings: NodeRecord[] = [];
   readonly rings: RingRecord[] = [];
   readonly transactions = new TransactionRecorder();
+  readonly slowReadings: SlowReading[] = [];
   finals: Finals = { dangling: [], liveness: [], heard: [] };
   readonly #redis: RedisLoad;
   readonly #world: World;
@@ -54,6 +58,7 @@ export class Load {
   readonly #onScraped: (node: string) => void;
   readonly #keys = new Map<string, readonly ClientKey[]>();
   readonly #transactionKeys: TransactionKeys;
+  readonly #impatience = new Map<string, Impatience>();
   #ended = false;
   #busy = 0;
 
@@ -96,6 +101,50 @@ export class Load {
     this.#redis.begin(() => this.#ended);
     this.#beginStranger(startUs);
     this.#beginOperator(startUs);
+  }
+
+  /** Requests that clients gave up because a fault said so, by the fault's kind. */
+  get givenUp(): Readonly<Partial<Record<'FK1' | 'FK2', number>>> {
+    const counts = { FK1: 0, FK2: 0 };
+    for (const { givenUp } of [...this.#impatience.values(), ...this.#redis.impatience]) {
+      counts.FK1 += givenUp.FK1;
+      counts.FK2 += givenUp.FK2;
+    }
+    return Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0));
+  }
+
+  /** How patient the client of that name is; undefined when there is none. */
+  impatienceOf(name: string): Impatience | undefined {
+    return this.#impatience.get(name) ?? this.#redis.impatienceOf(name);
+  }
+
+  /** So many new clients want one key at once: a list, a counter, or both. False: the plan has neither. */
+  crowd(id: string, clients: number): boolean {
+    const counted = this.#redis.crowd(id, clients);
+    if (this.#plan.structures.lists === 0) return counted;
+    const wish = { kind: 'append', places: [0], amount: 1, forced: false, level: 'DC_QUORUM' } as const;
+    for (let index = 0; index < clients; index++) {
+      const name = `${id}.x${index}`;
+      const io = this.#world.addHost(name).boot();
+      const client = this.#transactionClient(name, io);
+      const planned = { ...wish, id: name, client: index, thinkUs: 0, named: index % 2 === 0 };
+      this.#spawn(io, name, () => client.work([planned], () => false));
+    }
+    return true;
+  }
+
+  /** A client that asks `node` for much and reads nothing for `forUs`. False: the node does not serve. */
+  readSlowly(id: string, node: string, requests: number, bytes: number, forUs: number): boolean {
+    if (!this.#cluster.serves(node)) return false;
+    const name = `${id}.slow`;
+    const io = this.#world.addHost(name).boot();
+    const address = this.#cluster.address(node, 'redis');
+    const reader = { node, address, requests, bytes, forUs, nowUs: () => this.#world.nowUs };
+    this.#spawn(io, name, async () => {
+      const reading = await readSlowly(reader, io);
+      if (reading !== undefined) this.slowReadings.push(reading);
+    });
+    return true;
   }
 
   /** Clients begin no further operation. */
@@ -159,6 +208,7 @@ export class Load {
     const datacenter = present(datacenters[index % datacenters.length], 'a datacenter');
     const operations = this.#plan.operations.filter((operation) => operation.client === index);
     const client = this.#client(name, io, datacenter);
+    this.#impatience.set(name, client.impatience);
     this.#spawn(io, name, () => client.work(operations, () => this.#ended));
   }
 
@@ -167,6 +217,7 @@ export class Load {
     const io = this.#world.addHost(name).boot();
     const transactions = this.#plan.transactions.filter(({ client }) => client === index);
     const client = this.#transactionClient(name, io);
+    this.#impatience.set(name, client.impatience);
     this.#spawn(io, name, () => client.work(transactions, () => this.#ended));
   }
 

@@ -11,6 +11,7 @@ import type { Outcome } from '../history.ts';
 import type { PlanRedisOperation } from '../plan/plan.ts';
 import type { RedisRecord } from '../history/redis.ts';
 import type { ClientTarget } from './client.ts';
+import { Impatience } from './impatience.ts';
 import type { RedisCommand, RedisExchange } from './redis-connection.ts';
 import { RedisConnection } from './redis-connection.ts';
 
@@ -45,12 +46,14 @@ const indefinite: readonly string[] = [
 ];
 
 export class RedisClient {
+  readonly impatience: Impatience;
   readonly #setup: RedisClientSetup;
   #target: ClientTarget;
   #connection: RedisConnection | undefined;
 
   constructor(setup: RedisClientSetup) {
     this.#setup = setup;
+    this.impatience = new Impatience(setup.io.clock);
     this.#target = pick(setup.io.random, setup.targets);
   }
 
@@ -155,7 +158,8 @@ export class RedisClient {
 
   async #ask(connection: RedisConnection, commands: readonly RedisCommand[]): Promise<RedisExchange> {
     const { io, targets, answerTimeoutUs } = this.#setup;
-    const exchange = await connection.ask(commands, answerTimeoutUs);
+    const asked = connection.ask(commands, answerTimeoutUs);
+    const exchange = await this.impatience.over(connection, asked, false);
     if (exchange.kind === 'lost') this.#target = pick(io.random, targets);
     return exchange;
   }

@@ -3,6 +3,7 @@ import type { Io } from '../../engine/io/io.ts';
 import type { PlanRedisOperation } from '../plan/plan.ts';
 import type { RedisRecord } from '../history/redis.ts';
 import type { ClientTarget } from './client.ts';
+import type { Impatience } from './impatience.ts';
 import { RedisClient } from './redis-client.ts';
 import { readBackRedis } from './redis-reads.ts';
 
@@ -20,6 +21,7 @@ export interface RedisLoadRoom {
 export class RedisLoad {
   readonly records: RedisRecord[] = [];
   readonly #room: RedisLoadRoom;
+  readonly #clients = new Map<string, RedisClient>();
 
   constructor(room: RedisLoadRoom) {
     this.#room = room;
@@ -29,8 +31,33 @@ export class RedisLoad {
     const { operations } = this.#room;
     for (const index of new Set(operations.map(({ client }) => client))) {
       const mine = operations.filter(({ client }) => client === index);
-      this.#room.spawn(`r${index}`, (io) => this.#client(`r${index}`, io).work(mine, stopped));
+      this.#room.spawn(`r${index}`, (io) => {
+        const client = this.#client(`r${index}`, io);
+        this.#clients.set(`r${index}`, client);
+        return client.work(mine, stopped);
+      });
     }
+  }
+
+  get impatience(): readonly Impatience[] {
+    return [...this.#clients.values()].map(({ impatience }) => impatience);
+  }
+
+  /** The client of that name; undefined when there is none. */
+  impatienceOf(name: string): Impatience | undefined {
+    return this.#clients.get(name)?.impatience;
+  }
+
+  /** So many clients increment the first counter of the plan at once; false when it has none. */
+  crowd(id: string, clients: number): boolean {
+    const counted = this.#room.operations.find(({ kind }) => kind === 'incr');
+    if (counted === undefined) return false;
+    for (let index = 0; index < clients; index++) {
+      const name = `${id}.r${index}`;
+      const operation = { ...counted, id: name, thinkUs: 0 };
+      this.#room.spawn(name, (io) => this.#client(name, io).work([operation], () => false));
+    }
+    return true;
   }
 
   readBack(stopped: () => boolean): void {

@@ -17,6 +17,7 @@ import { elementsOf } from '../history/transactions.ts';
 import type { PlanTransaction } from '../plan/plan.ts';
 import type { ClientTarget } from './client.ts';
 import type { DurableTags } from './durable-tags.ts';
+import { Impatience } from './impatience.ts';
 import type { PbExchange } from './pb-connection.ts';
 import { PbConnection } from './pb-connection.ts';
 import type { TransactionKey, TransactionKeys } from './transaction-keys.ts';
@@ -55,11 +56,13 @@ interface Wanted {
 }
 
 export class TransactionClient {
+  readonly impatience: Impatience;
   readonly #setup: TransactionClientSetup;
   readonly #connections = new Map<string, PbConnection>();
 
   constructor(setup: TransactionClientSetup) {
     this.#setup = setup;
+    this.impatience = new Impatience(setup.io.clock);
   }
 
   /** Works through `transactions` until `stopped` says so or none is left. */
@@ -230,10 +233,11 @@ export class TransactionClient {
       ...(record.clientId === '' ? {} : { id: Buffer.from(record.clientId) }),
     };
     for (let attempt = 0; attempt < (planned.named ? attemptsMax : 1); attempt++) {
-      if (attempt > 0) await sleep(this.#setup.io.clock, retryUs);
+      if (attempt > 0 && !this.impatience.takeHurry()) await sleep(this.#setup.io.clock, retryUs);
       const { targets, io } = this.#setup;
       record.node = node ?? pick(io.random, targets).node;
-      const exchange = await this.#ask(record.node, { kind: 'transaction', message });
+      const mayRepeat = planned.named && attempt + 1 < attemptsMax;
+      const exchange = await this.#ask(record.node, { kind: 'transaction', message }, mayRepeat);
       this.#hear(record, exchange, attempt > 0);
       if (record.outcome === 'ok') this.#countCopies(record, wanted, unconfirmedIn(exchange));
       if (record.outcome !== 'unknown') return;
@@ -275,7 +279,11 @@ export class TransactionClient {
     });
   }
 
-  async #ask(node: string, request: Parameters<PbConnection['ask']>[0]): Promise<PbExchange> {
+  async #ask(
+    node: string,
+    request: Parameters<PbConnection['ask']>[0],
+    mayRepeat = false,
+  ): Promise<PbExchange> {
     const { io, targets, connectTimeoutUs, answerTimeoutUs } = this.#setup;
     let connection = this.#connections.get(node);
     if (connection?.open !== true) {
@@ -289,7 +297,7 @@ export class TransactionClient {
       }
       this.#connections.set(node, connection);
     }
-    return connection.ask(request, answerTimeoutUs);
+    return this.impatience.over(connection, connection.ask(request, answerTimeoutUs), mayRepeat);
   }
 
   #open({

@@ -1,7 +1,13 @@
 /** The form of the table of fault kinds: what a fault aims at, and its parameters with their ranges. */
 
-/** What a fault aims at: one node, two hosts (the first may be a client), or one side of the nodes (the rest is the other). */
-export type FaultAim = 'node' | 'link' | 'side';
+/**
+ * What a fault aims at: one node, two hosts (the first may be a client), one side of the nodes (the rest is the other),
+ * or one client.
+ */
+export type FaultAim = 'node' | 'link' | 'side' | 'client';
+
+/** Sorts of clients: of single operations, of transactions, of Redis commands. */
+export type ClientSort = 'c' | 'x' | 'r';
 
 export type ParameterRange =
   | { readonly kind: 'integer'; readonly min: number; readonly max: number }
@@ -11,6 +17,8 @@ export interface FaultKindRow {
   readonly title: string;
   readonly story: string;
   readonly aim: FaultAim;
+  /** The clients that it may aim at too; or, where it aims at a client, those sorts of them. */
+  readonly clients?: readonly ClientSort[];
   /** It lasts `forUs`, then it is undone; otherwise it is over at once and `forUs` is 0. */
   readonly lasting: boolean;
   readonly params: Readonly<Record<string, ParameterRange>>;

@@ -4,6 +4,7 @@
  * it out. Numbers are the catalogue's (sim/README.md).
  */
 import { diskFaultIds, diskFaultKinds } from './disk-fault-kinds.ts';
+import { clientFaultIds, clientFaultKinds } from './client-fault-kinds.ts';
 import type { FaultKindRow } from './fault-kind-row.ts';
 import { wasmFaultIds, wasmFaultKinds } from './wasm-fault-kinds.ts';
 import { snapshotFaultIds, snapshotFaultKinds } from './snapshot-fault-kinds.ts';
@@ -31,6 +32,7 @@ export const faultKindIds = [
   ...(['FD6', 'FD7'] as const),
   ...diskFaultIds,
   ...wasmFaultIds,
+  ...clientFaultIds,
   ...snapshotFaultIds,
 ] as const;
 
@@ -41,6 +43,7 @@ const ms = 1000;
 export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
   ...diskFaultKinds,
   ...wasmFaultKinds,
+  ...clientFaultKinds,
   ...snapshotFaultKinds,
   FN1: {
     title: 'delay',
@@ -195,8 +198,10 @@ export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
   },
   FN13: {
     title: 'small pieces',
-    story: 'everything between some nodes and the rest arrives in small pieces',
+    story:
+      'everything between some nodes, or some clients, and the rest of the nodes arrives in small pieces',
     aim: 'side',
+    clients: ['c', 'x', 'r'],
     lasting: true,
     params: {},
   },

@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 
 import { assert, present } from '../../engine/base/assert.ts';
-import type { ClusterShape, FaultDraw, LoadShape, Range, Scenario } from '../scenario/scenario.ts';
+import type { ClusterShape, FaultDraw, LoadShape, Range, RedisLoad, Scenario } from '../scenario/scenario.ts';
 import type { ParameterRange } from './fault-kind-row.ts';
 import { faultKinds } from './fault-kinds.ts';
 import type { Moment, Plan, PlanFault, PlanGarbage, PlanNode, PlanOperation, PlanScrape } from './plan.ts';
@@ -100,7 +100,7 @@ function faultsOf(
   stormUs: number,
 ): fc.Arbitrary<readonly Unnamed<PlanFault>[]> {
   const perDraw = scenario.faults.map((draw) => {
-    const faults = listOf(draw.count, faultOf(draw, scenario.load, nodes, stormUs));
+    const faults = listOf(draw.count, faultOf(draw, scenario, nodes, stormUs));
     if (draw.always === true) return faults;
     return fc.tuple(fc.boolean(), faults).map(([on, drawn]) => (on ? drawn : []));
   });
@@ -109,11 +109,11 @@ function faultsOf(
 
 function faultOf(
   draw: FaultDraw,
-  load: LoadShape,
+  { load, redis }: Scenario,
   nodes: readonly PlanNode[],
   stormUs: number,
 ): fc.Arbitrary<Unnamed<PlanFault>> {
-  return targetsOf(draw, load, nodes).chain((targets) =>
+  return targetsOf(draw, load, redis, nodes).chain((targets) =>
     fc.record({
       kind: fc.constant(draw.kind),
       targets: fc.constant(targets),
@@ -127,6 +127,7 @@ function faultOf(
 function targetsOf(
   draw: FaultDraw,
   load: LoadShape,
+  redis: RedisLoad | undefined,
   nodes: readonly PlanNode[],
 ): fc.Arbitrary<readonly string[]> {
   const members = nodes.filter((node) => node.spare !== true);
@@ -142,6 +143,14 @@ function targetsOf(
       return fc
         .tuple(fc.constantFrom(...names, ...clients), fc.nat(names.length - 1))
         .map(([first, index]) => linkFrom(first, index, names));
+    case 'client': {
+      const counts = { c: load.clients, x: load.transactions?.clients ?? 0, r: redis?.clients ?? 0 };
+      const sorts = faultKinds[draw.kind].clients ?? [];
+      const fitting = sorts.flatMap((sort) =>
+        Array.from({ length: counts[sort] }, (_, at) => `${sort}${at}`),
+      );
+      return fc.constantFrom(...(draw.targets ?? fitting)).map((name) => [name]);
+    }
     case 'side': {
       if (draw.group !== undefined) return fc.constantFrom(...groupsOf(members, draw.group));
       const most = Math.min(draw.sideMax ?? names.length - 1, names.length - 1);

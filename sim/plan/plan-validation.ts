@@ -141,6 +141,7 @@ class Hosts {
       ...this.#nodes,
       ...Array.from({ length: clients }, (_, index) => `c${index}`),
       ...Array.from({ length: transactionClients }, (_, index) => `x${index}`),
+      ...Array.from({ length: planLimits.clientsMax }, (_, index) => `r${index}`),
     ];
   }
 
@@ -153,14 +154,19 @@ class Hosts {
   }
 
   readTargets(field: Field, kind: FaultKind): readonly string[] {
-    const { aim } = faultKinds[kind];
-    const targets = readList(field, this.#nodes.length, (item) =>
-      aim === 'link' ? this.readHost(item) : this.readNode(item),
-    );
+    const { aim, clients } = faultKinds[kind];
+    const among = (item: Field): string => {
+      if (aim === 'link') return this.readHost(item);
+      if (clients === undefined) return this.readNode(item);
+      const fitting = this.#all.filter((name) => clients.some((sort) => name.startsWith(sort)));
+      return readChoice(item, aim === 'client' ? fitting : [...this.#nodes, ...fitting]);
+    };
+    const targets = readList(field, this.#all.length, among);
     if (new Set(targets).size !== targets.length) refuse(field, 'a host is named twice');
     if (aim === 'node' && targets.length !== 1) refuse(field, `${kind} aims at one node`);
+    if (aim === 'client' && targets.length !== 1) refuse(field, `${kind} aims at one client`);
     if (aim === 'link' && targets.length !== 2) refuse(field, `${kind} aims at two hosts`);
-    if (aim === 'side' && (targets.length === 0 || targets.length === this.#nodes.length)) {
+    if (aim === 'side' && (targets.length === 0 || this.#nodes.every((node) => targets.includes(node)))) {
       refuse(field, `${kind} aims at some of the nodes, not none and not all`);
     }
     return targets;

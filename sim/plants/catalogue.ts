@@ -1,5 +1,6 @@
 /** Every planted bug, by number. Each edit is tested against the built engine (catalogue.test.ts). */
 import { antiEntropyBugs } from './anti-entropy-bugs.ts';
+import { clientBugs } from './client-bugs.ts';
 import { clusterBugs, harmlessEdits } from './cluster-bugs.ts';
 import type { PlantedBug } from './plant.ts';
 import { storeBugs } from './store-bugs.ts';
@@ -71,6 +72,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     seedsMax: 50,
   },
   ...antiEntropyBugs,
+  ...clientBugs,
   ...clusterBugs,
   ...harmlessEdits,
   ...transactionStoryBugs,

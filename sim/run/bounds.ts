@@ -2,6 +2,7 @@
 import type { NodeConfig } from '../../engine/config/config.ts';
 import { driverDefaults } from '../../engine/store/driver.ts';
 import type { Bound } from '../check/resources.ts';
+import { defaultTuning } from '../world/tuning.ts';
 
 /** Reads and writes queue apart; the queues' limit counts each. */
 const storeQueues = 2;
@@ -20,4 +21,13 @@ export function boundsOf(config: NodeConfig): readonly Bound[] {
     { family: 'svc_pool_client_connections', most: clientListeners * config.clientConnectionsMax },
     { family: 'svc_hints_kept_bytes', most: config.hintBytesMax },
   ];
+}
+
+/** A chunk that was being read when the node stopped taking commands. */
+const oneChunkBytes = 64 * 1024;
+
+/** What of a client's requests can have left it while it reads none of their replies, which are as long as they. */
+export function bytesHeldMax(): number {
+  const { windowBytes, highWaterBytes } = defaultTuning.network;
+  return 2 * (windowBytes + highWaterBytes + oneChunkBytes);
 }

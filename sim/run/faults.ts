@@ -23,6 +23,9 @@ import type { NetworkFault } from './network-faults.ts';
 import { injectNetworkFault, isNetworkFault } from './network-faults.ts';
 import type { ModuleWork } from './module-work.ts';
 import { isWasmFault } from './module-work.ts';
+import type { ClientFault } from '../plan/client-fault-kinds.ts';
+import type { ClientPlanFault } from './client-faults.ts';
+import { isClientFault } from './client-faults.ts';
 import type { SnapshotFault } from './snapshot-faults.ts';
 import { SnapshotFaults, isSnapshotFault } from './snapshot-faults.ts';
 import type { Stage } from './stage.ts';
@@ -30,7 +33,7 @@ import type { Stage } from './stage.ts';
 /** What is acted out here; the rest elsewhere. */
 type OwnKind = Exclude<
   FaultKind,
-  NetworkFault['kind'] | ClockFault['kind'] | DiskFaultKind | SnapshotFaultKind | WasmFault
+  NetworkFault['kind'] | ClockFault['kind'] | DiskFaultKind | SnapshotFaultKind | WasmFault | ClientFault
 >;
 
 /** How long whoever supervises a node waits before it starts it again after a start that was refused. */
@@ -40,6 +43,7 @@ export class Faults {
   readonly #world: World;
   readonly #cluster: Cluster;
   readonly #modules: ModuleWork;
+  readonly #byClients: (fault: ClientPlanFault) => boolean;
   readonly #appointments: Appointment[] = [];
   readonly #struck = new Map<FaultKind, number>();
   readonly #snapshots: SnapshotFaults;
@@ -50,13 +54,18 @@ export class Faults {
   readonly #clocks = new Set<HostClock>();
   #calm = false;
 
-  /** `onAltered` hears of a snapshot in which a leaf was altered under a sound checksum (FS10). */
+  /**
+   * `onAltered` hears of a snapshot in which a leaf was altered under a sound checksum (FS10); `byClients` acts out what
+   * clients do.
+   */
   constructor(
     world: World,
     cluster: Cluster,
     modules: ModuleWork,
     onAltered: (node: string, bytes: Buffer) => void,
+    byClients: (fault: ClientPlanFault) => boolean,
   ) {
+    this.#byClients = byClients;
     this.#modules = modules;
     this.#world = world;
     this.#cluster = cluster;
@@ -140,6 +149,8 @@ export class Faults {
 
   #strike(fault: PlanFault): void {
     if (this.#calm || !this.#inject(fault)) return;
+    // What a client gives up counts when it does (Load.givenUp).
+    if (fault.kind === 'FK1' || fault.kind === 'FK2') return;
     this.#struck.set(fault.kind, (this.#struck.get(fault.kind) ?? 0) + 1);
     this.#troubles.push(...troublesOf(fault, this.#world.nowUs));
   }
@@ -147,6 +158,7 @@ export class Faults {
   /** False: there was nothing to strike. */
   #inject(fault: PlanFault): boolean {
     if (isNetworkFault(fault)) return injectNetworkFault(fault, this.#stage);
+    if (isClientFault(fault)) return this.#byClients(fault);
     const name = present(fault.targets[0], 'the node to strike');
     if (isClockFault(fault)) {
       const { clock } = this.#cluster.host(name);

@@ -24,6 +24,7 @@ import { joinReports } from '../check/report.ts';
 import { checkRedisCounters } from '../check/redis-counters.ts';
 import { checkRedisExpiry } from '../check/redis-expiry.ts';
 import { checkRingAgreement } from '../check/ring-agreement.ts';
+import { checkSlowReaders } from '../check/slow-readers.ts';
 import { checkSessions } from '../check/sessions.ts';
 import { checkStatsAgreement } from '../check/stats-agreement.ts';
 import type { FaultKind } from '../plan/fault-kinds.ts';
@@ -40,7 +41,9 @@ import { Witness } from '../witness/witness.ts';
 import type { Cluster } from '../world/cluster.ts';
 import { World } from '../world/world.ts';
 import { workFiles } from '../wasm/work-modules.ts';
-import { boundsOf } from './bounds.ts';
+import { boundsOf, bytesHeldMax } from './bounds.ts';
+import type { ClientPlanFault } from './client-faults.ts';
+import { injectClientFault } from './client-faults.ts';
 import { DiskBook } from './disk-book.ts';
 import { Faults } from './faults.ts';
 import { namesOfLeaks, startsOf } from './starts.ts';
@@ -164,10 +167,12 @@ class Run {
         : undefined;
     this.#lives = new LivesServed(this.#world, this.#cluster);
     this.#witness = witness;
-    this.#faults = new Faults(this.#world, this.#cluster, this.#modules, (node, bytes) => {
+    const onAltered = (node: string, bytes: Buffer): void => {
       exchanges?.altered(node);
       witness?.antiEntropy.altered(node, bytes);
-    });
+    };
+    const byClients = (fault: ClientPlanFault): boolean => injectClientFault(fault, this.#load);
+    this.#faults = new Faults(this.#world, this.#cluster, this.#modules, onAltered, byClients);
     if (plan.faults.some(({ kind }) => kind === 'FM1')) exchanges?.ringMoves();
     this.#truth = new Truth(this.#world, this.#cluster, plan, this.#faults);
     const onScraped = (node: string): void => witness?.look(node, 'running');
@@ -265,7 +270,7 @@ class Run {
       transactions: this.#load.transactions.history,
       accounts: this.#witness?.accounts ?? [],
       floors: grownFloors(this.#plan.floors, this.#lives.count, this.#load.scrapes),
-      struck: this.#faults.struck,
+      struck: { ...this.#faults.struck, ...this.#load.givenUp },
       unfinished: this.#unfinished,
       trace: this.#trace,
     };
@@ -302,6 +307,7 @@ class Run {
       ['INV8', () => checkRedisCounters(this.#load.redis)],
       ['INV20', () => checkRedisExpiry(this.#load.redis)],
       ['INV23', () => this.#resources()],
+      ['INV23', () => checkSlowReaders(this.#load.slowReadings, bytesHeldMax())],
       ['INV24', () => checkLedger(accounts, this.#witness?.missed ?? 0)],
       ['INV25', () => checkStatsAgreement(this.#load.scrapes)],
       ['INV26', () => checkExposition(this.#load.scrapes, accounts)],

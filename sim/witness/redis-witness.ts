@@ -19,6 +19,7 @@ const fields: Readonly<Record<string, string>> = {
   exec: 'other',
   watch: 'other',
   unwatch: 'other',
+  echo: 'other',
 };
 const purposes: Readonly<Record<string, Purpose>> = {
   get: 'read',

@@ -1,0 +1,43 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { fewer, redisLoad } from './redis-shared.ts';
+import { transactionInvariants, transactionSettings, transfers } from './shared.ts';
+
+const clients = ['c0', 'c1', 'x0', 'x1', 'x2', 'x3', 'r0', 'r1', 'r2'];
+
+export const clientRetriesWithId: Scenario = {
+  name: 'client-retries-with-id',
+  story:
+    'clients leave before they are answered and ask again under the same id, crowd one key, or do not read: each effect is there once',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: {
+    ...fewer,
+    transactions: {
+      ...transfers,
+      namedPercent: 85,
+      forcedPercent: 3,
+      kinds: { transfer: 40, append: 50, look: 10 },
+    },
+  },
+  redis: {
+    ...redisLoad,
+    clients: 3,
+    operations: [80, 140],
+    counters: 2,
+    kinds: { incr: 60, read: 15, transfer: 20, snapshot: 5 },
+  },
+  faults: [
+    { kind: 'FK1', count: [8, 20], always: true },
+    { kind: 'FK2', count: [6, 16], always: true, params: { afterUs: [0, 6_000] } },
+    { kind: 'FK3', count: [1, 3] },
+    { kind: 'FK4', count: [1, 2], forUs: [100_000, 600_000] },
+    { kind: 'FN13', count: [1, 3], forUs: [200_000, 1_500_000], targets: clients, sideMax: 4 },
+    { kind: 'FN11', count: [0, 6] },
+    { kind: 'FP1', count: [0, 1], forUs: [100_000, 800_000] },
+    { kind: 'FN8', count: [0, 1], forUs: [100_000, 700_000], sideMax: 1 },
+  ],
+  stormMs: 3_000,
+  calmMs: 2_000,
+  settleMsMax: 30_000,
+  settings: transactionSettings,
+  invariants: { ...transactionInvariants, INV4: 3, INV8: 100 },
+};

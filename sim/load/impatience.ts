@@ -1,0 +1,54 @@
+/**
+ * A client that faults make impatient (FK1, FK2): its next request, or the one under way, is given up some time after it
+ * was sent, unless it is answered by then. What was given up may have been carried out.
+ */
+import type { Clock } from '../../engine/io/clock.ts';
+
+/** What a client gives up: the connection that its request is on. */
+interface Asked {
+  close(): void;
+}
+
+interface Wish {
+  readonly afterUs: number;
+  readonly hurried: boolean;
+}
+
+export class Impatience {
+  /** Requests that were given up, to be asked again at once (FK1) or not (FK2). */
+  readonly givenUp = { FK1: 0, FK2: 0 };
+  readonly #clock: Clock;
+  readonly #wishes: Wish[] = [];
+  #hurried = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** `hurried`: the client asks again at once, where it may. */
+  loseIt(afterUs: number, hurried: boolean): void {
+    this.#wishes.push({ afterUs, hurried });
+  }
+
+  /** The client does not wait before it asks again; true once for each time that it was told so. */
+  takeHurry(): boolean {
+    const hurried = this.#hurried;
+    this.#hurried = false;
+    return hurried;
+  }
+
+  /** The exchange, cut short by closing the connection when a wish says so. `mayRepeat`: it can be asked again. */
+  async over<Result>(connection: Asked, exchange: Promise<Result>, mayRepeat: boolean): Promise<Result> {
+    const at = this.#wishes.findIndex(({ hurried }) => !hurried || mayRepeat);
+    const [wish] = at < 0 ? [] : this.#wishes.splice(at, 1);
+    if (wish === undefined) return exchange;
+    const timer = this.#clock.after(wish.afterUs, () => {
+      this.givenUp[wish.hurried ? 'FK1' : 'FK2'] += 1;
+      this.#hurried = wish.hurried;
+      connection.close();
+    });
+    const result = await exchange;
+    timer.cancel();
+    return result;
+  }
+}
