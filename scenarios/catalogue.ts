@@ -51,6 +51,7 @@ import { trapInKeyfun } from './trap-in-keyfun.ts';
 import { versionMix } from './version-mix.ts';
 import { wipedDiskReturns } from './wiped-disk-returns.ts';
 import { wrongIdentity } from './wrong-identity.ts';
+import { transactionsOnTheMove } from './transactions-on-the-move.ts';
 import { transactions } from './transactions.ts';
 import { zombieCoordinator } from './zombie-coordinator.ts';
 import { bitRotHeals } from './bit-rot-heals.ts';
@@ -70,6 +71,7 @@ export const scenarios: readonly Scenario[] = [
   rollingRestart,
   tornLogTail,
   transactions,
+  transactionsOnTheMove,
   crashDuringPrepare,
   crashAfterDecision,
   coordinatorNeverReturns,

@@ -50,7 +50,8 @@ export interface AntiEntropyParts {
   readonly metrics: AntiEntropyMetrics;
   readonly ring: () => Ring;
   readonly peers: () => readonly PeerIdentity[];
-  readonly isRoutable: (node: NodeId) => boolean;
+  /** It can be asked, and sees the ring as this node does. */
+  readonly isThere: (node: NodeId) => boolean;
 }
 
 /** One peer, for operators. */
@@ -185,7 +186,7 @@ export class AntiEntropy {
   }
 
   #makeScheduler(refresh: Refresh, answerer: Answerer): Scheduler {
-    const { io, links, replica, rules, metrics, isRoutable } = this.#parts;
+    const { io, links, replica, rules, metrics, isThere } = this.#parts;
     return new Scheduler(
       {
         io,
@@ -195,8 +196,8 @@ export class AntiEntropy {
         throttle: this.#throttle,
         repairs: ({ datacenter, rack }) =>
           new RepairScheduler(replica, rules, io.log).withMetrics(metrics, datacenter, rack),
-        peers: () => this.#sharing().filter(({ node }) => isRoutable(node)),
-        complete: () => this.#sharing().every(({ node }) => isRoutable(node)),
+        peers: () => this.#sharing().filter(({ node }) => isThere(node)),
+        complete: () => this.#sharing().every(({ node }) => isThere(node)),
         shared: (peer) => this.#shared(peer),
         swept: () => this.#settleDamage(refresh),
         ticked: () => this.#saveInTime(refresh),

@@ -41,7 +41,8 @@ export interface ExchangeParts {
   readonly listed: (count: number) => void;
   /** So many divergent keys more were found. */
   readonly diverged: (count: number) => void;
-  readonly stopped: () => boolean;
+  /** Why the exchange cannot go on; undefined when it can. */
+  readonly obstacle: () => LockstepError | undefined;
 }
 
 /** `busy`: the peer is in another exchange, nothing was compared. */
@@ -147,11 +148,12 @@ class Talk {
 
   async #repairAll(suspects: readonly Suspect[]): Promise<void> {
     if (suspects.length === 0) return;
-    const { clock, throttle, repair, diverged, stopped, step } = this.#parts;
+    const { clock, throttle, repair, diverged, step } = this.#parts;
     step('repair');
     await sleep(clock, secondLookUs);
     for (let from = 0; from < suspects.length; from += repairWindow) {
-      if (stopped()) throw new LockstepError('ShuttingDown');
+      const obstacle = this.#parts.obstacle();
+      if (obstacle !== undefined) throw obstacle;
       const window = suspects.slice(from, from + repairWindow);
       await throttle.spend(window.length);
       const repairs = await Promise.all(
@@ -169,7 +171,8 @@ class Talk {
   }
 
   async #ask(question: Question): Promise<Exclude<Answer, { kind: 'busy' }> | 'busy'> {
-    if (this.#parts.stopped()) throw new LockstepError('ShuttingDown');
+    const obstacle = this.#parts.obstacle();
+    if (obstacle !== undefined) throw obstacle;
     const answer = await this.#peer.ask(question);
     return answer.kind === 'busy' ? 'busy' : answer;
   }

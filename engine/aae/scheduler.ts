@@ -4,7 +4,7 @@
  * the other without resting; it is complete for a peer once an exchange with it has finished.
  */
 import { assert } from '../base/assert.ts';
-import { asLockstepError } from '../base/errors.ts';
+import { asLockstepError, LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
@@ -41,6 +41,7 @@ export interface SchedulerParts {
   readonly peers: () => readonly PeerIdentity[];
   /** Whether this is all the peers that share replicas with this node. */
   readonly complete: () => boolean;
+  /** What both hold replicas of; the same list as long as the ring is the same. */
   readonly shared: (peer: NodeId) => readonly TokenRange[];
   /** A full sweep has finished with every peer. */
   readonly swept: () => void;
@@ -214,6 +215,7 @@ export class Scheduler {
     io.log.event('debug', 'aae.exchange.started', { peer: identity.node });
     const progress = { step: 'settle' as ExchangeStep, listed: 0, divergent: 0 };
     const peer = new ExchangePeer(identity, links, this.#options.answerUs);
+    const ranges = shared(identity.node);
     const parts = {
       clock: io.clock,
       refresh,
@@ -226,12 +228,15 @@ export class Scheduler {
         record.divergentKeys += count;
         this.observeDivergentKeys(identity, count);
       },
-      stopped: () => this.#stopped,
+      obstacle: () => {
+        if (this.#stopped) return new LockstepError('ShuttingDown');
+        return shared(identity.node) === ranges ? undefined : moved();
+      },
     };
     let outcome: ExchangeOutcome;
     record.lastDetail = '';
     try {
-      outcome = await exchange(parts, peer, shared(identity.node));
+      outcome = await exchange(parts, peer, ranges);
     } catch (error) {
       outcome = 'failed';
       record.lastDetail = asLockstepError(error).message;
@@ -277,4 +282,8 @@ export class Scheduler {
     this.#records.set(node, record);
     return record;
   }
+}
+
+function moved(): LockstepError {
+  return new LockstepError('Overloaded', 'what the two nodes both own has changed meanwhile');
 }

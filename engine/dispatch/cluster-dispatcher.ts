@@ -125,6 +125,8 @@ export class ClusterDispatcher implements Dispatcher {
     const level = settings.readLevel;
     const away: Member[] = [];
     const need = this.#readNeed(request);
+    // Whoever was the primary a moment ago may be carrying out a transaction on the key.
+    if (need === 'primary' && !this.#parts.handedOver(token)) throw changingHands();
     let plan = this.#admit(planRead(this.#parts.view, placement, level, need), level, 'read');
     for (;;) {
       const round = new ReadRound(this.#parts, request.key.packed, token, plan, level);
@@ -219,6 +221,11 @@ export class ClusterDispatcher implements Dispatcher {
     }
     return error;
   }
+}
+
+function changingHands(): LockstepError {
+  const detail = 'the key is changing hands; try again later';
+  return new LockstepError('Overloaded', detail, { definite: true });
 }
 
 function settleForward(reply: PeerReply, result: Deferred<StoredObject>): void {

@@ -32,6 +32,10 @@ export interface DispatchParts {
   readonly ring: Ring;
   /** Who is written to beside the token's placement, while its owners change. */
   readonly pending: (token: Token) => readonly Member[];
+  /** Whoever was the token's primary before the ring changed acts as such no more. */
+  readonly handedOver: (token: Token) => boolean;
+  /** A member, also one on its way in or out; undefined for a stranger. */
+  readonly member: (node: NodeId) => Member | undefined;
   readonly plane: PeerLinks;
   readonly replica: Replica;
   readonly stats: NodeStats;

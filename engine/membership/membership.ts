@@ -28,8 +28,9 @@ import type { Identity } from './identity.ts';
 import type { MemberFile } from './member-file.ts';
 import type { KnownPeer, MembershipObserver } from './observer.ts';
 import { isMoving, Ownership } from './ownership.ts';
+import { Publication } from './publication.ts';
 import type { MembershipSettings } from './settings.ts';
-import { expectedRecord, ownRecord } from './settings.ts';
+import { expectedRecord, numbered, ownRecord } from './settings.ts';
 import type { DeclaredState, MoveStage, PeerState } from './states.ts';
 import { isServingState } from './states.ts';
 import type { Applied, MemberRecord, RefusalReason } from './table.ts';
@@ -61,11 +62,8 @@ export class Membership {
   readonly #ownership: Ownership;
   readonly #agreement: Agreement;
   readonly #file: MemberFile;
-  /** The view that this node would find again after a crash: what it says of itself. */
-  #view: string;
-  #saving = false;
-  #stopped = false;
-  readonly #indexes = new Map<NodeId, number>();
+  readonly #publication: Publication;
+  readonly #indexes: Map<NodeId, number>;
   readonly #peers = new Map<NodeId, KnownPeer>();
   /** Refusals that were logged, so that a node that keeps trying does not fill the log. */
   readonly #logged = new Set<string>();
@@ -97,10 +95,18 @@ export class Membership {
       if (record.node !== settings.self.node) this.#table.expect(record);
     }
     for (const seed of settings.seeds) this.#table.expect(expectedRecord(seed));
-    this.#number([settings.self, ...settings.seeds]);
+    this.#indexes = numbered([settings.self, ...settings.seeds]);
     for (const record of this.#table.peers()) if (!record.left) this.#meet(record);
     this.#ownership = new Ownership(settings.self, this.#table);
-    this.#view = this.#ownership.view;
+    this.#publication = new Publication({
+      io,
+      view: () => this.#ownership.view,
+      save: () => this.#save(),
+      tell: () => {
+        this.#introduce();
+        for (const peer of this.#peers.keys()) this.#gossip.reconcile(peer);
+      },
+    });
     this.#agreement = new Agreement(
       io.clock,
       () => this.#ownership.view,
@@ -111,7 +117,7 @@ export class Membership {
       refused: (record, reason) => this.#onRefusal(record, reason),
       sent: (bytes) => observer.sent(bytes),
       said: (from, view) => this.#agreement.said(from, view),
-      view: () => this.#view,
+      view: () => this.view,
       told: (from, news) => this.topics.told(from, news),
       news: () => this.topics.news(),
       malformed: (from, error) => this.#onMalformed(from, error),
@@ -129,9 +135,29 @@ export class Membership {
     return this.#ownership.pending(token);
   }
 
+  /** A member, also one on its way in or out; undefined for a stranger. */
+  member(node: NodeId): Member | undefined {
+    return this.#ownership.member(node);
+  }
+
+  /**
+   * Whoever was the token's primary before the ring changed knows that it is not any more, and has nothing under way
+   * there. False for a while when a member joins or leaves.
+   */
+  handedOver(token: Token): boolean {
+    const { self } = this.#table;
+    const former = this.#ownership.formerPrimaries(token);
+    return former.every(({ node }) => node === self.node || this.agrees(node));
+  }
+
+  /** When this node tells that it knows of a changed ring. */
+  get publication(): Pick<Publication, 'holdWhile' | 'refresh'> {
+    return this.#publication;
+  }
+
   /** How this node sees who owns what, as it says to its peers. */
   get view(): string {
-    return this.#view;
+    return this.#publication.view;
   }
 
   /** The peer sees it likewise. */
@@ -146,7 +172,7 @@ export class Membership {
 
   /** This node's own view is durable, and no live member sees it otherwise. */
   get agreed(): boolean {
-    if (this.#view !== this.#ownership.view) return false;
+    if (this.view !== this.#ownership.view) return false;
     return this.members().every(({ node }) => {
       return node === this.#table.self.node || !this.isRoutable(node) || this.agrees(node);
     });
@@ -226,7 +252,7 @@ export class Membership {
 
   /** Tells the peers that this node goes, so that they need not find out. Resolves when they know, or in a second. */
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.#publication.stop();
     this.#agreement.stop();
     this.#table.declare({ away: true });
     this.#gossip.stop();
@@ -278,14 +304,7 @@ export class Membership {
 
   #introduce(): void {
     const { generation, state } = this.#table.self;
-    this.#links.introduce({ generation, joining: state === 'JOINING', view: this.#view });
-  }
-
-  /** Numbers the configured members by their names in order, the same on every node that is configured alike. */
-  #number(members: readonly Member[]): void {
-    const names = members.map((member) => member.node);
-    names.sort((left, right) => (left < right ? -1 : 1));
-    for (const name of names) this.#indexes.set(name, this.#indexes.size);
+    this.#links.introduce({ generation, joining: state === 'JOINING', view: this.view });
   }
 
   /** The peer as it is known now; it appears when it is new. */
@@ -333,23 +352,7 @@ export class Membership {
     this.#io.log.event('info', 'membership.ring.changed', { members, view });
     this.#observer.ringChanged();
     this.#agreement.changed();
-    if (!this.#saving) this.#io.spawn('membership.save', () => this.#publish());
-  }
-
-  /** What this node says it knows, it knows after a crash too. */
-  async #publish(): Promise<void> {
-    this.#saving = true;
-    try {
-      while (this.#view !== this.#ownership.view && !this.#stopped) {
-        const { view } = this.#ownership;
-        if (!(await this.#save())) return;
-        this.#view = view;
-        this.#introduce();
-        for (const peer of this.#peers.keys()) this.#gossip.reconcile(peer);
-      }
-    } finally {
-      this.#saving = false;
-    }
+    this.#publication.refresh();
   }
 
   async #save(): Promise<boolean> {

@@ -30,6 +30,8 @@ export class Ownership {
   #ring: Ring;
   /** Per move under way, the ring on its other side. */
   #others: readonly Ring[] = [];
+  /** Those of them that were read before this one. */
+  #former: readonly Ring[] = [];
   #view = '';
 
   /** `self` is this node as a member. Throws `ConfigInvalid` when the table's members make no ring. */
@@ -62,6 +64,19 @@ export class Ownership {
     return pending;
   }
 
+  /** Who were the token's primaries until a moment ago, by a ring that some may still go by. */
+  formerPrimaries(token: Token): readonly Member[] {
+    if (this.#former.length === 0) return nobody;
+    const [primary] = this.#ring.placement(token);
+    const former = this.#former.flatMap((ring) => ring.placement(token).slice(0, 1));
+    return former.filter((member) => member !== primary);
+  }
+
+  /** A member, also one on its way in or out; undefined for a stranger. */
+  member(node: NodeId): Member | undefined {
+    return this.#members.get(node);
+  }
+
   /** Makes the rings anew; whether anything changed. */
   refresh(): boolean {
     const readers = this.#readers();
@@ -73,6 +88,8 @@ export class Ownership {
     this.#view = view;
     this.#ring = new Ring(readers);
     this.#others = moving.flatMap((record) => this.#otherSide(readers, record));
+    const switching = moving.filter(({ move }) => move === 'switching');
+    this.#former = switching.flatMap((record) => this.#otherSide(readers, record));
     return true;
   }
 

@@ -47,3 +47,9 @@ export function expectedRecord(seed: Member & { readonly address: Address }): Me
   const unheard = { generation: 0, version: 0, epoch: '', left: false, away: false } as const;
   return { ...place, ...unheard, state: 'NORMAL', move: 'none', replaces: undefined };
 }
+
+/** Numbers the configured members by their names in order, the same on every node that is configured alike. */
+export function numbered(members: readonly Member[]): Map<NodeId, number> {
+  const names = members.map((member) => member.node).sort((left, right) => (left < right ? -1 : 1));
+  return new Map(names.map((name, index) => [name, index]));
+}

@@ -42,7 +42,7 @@ export function buildAntiEntropy(
     metrics: stats.antiEntropy,
     ring: () => membership.ring,
     peers: () => membership.peers,
-    isRoutable: (node: NodeId) => membership.isRoutable(node),
+    isThere: (node: NodeId) => membership.isRoutable(node) && membership.agrees(node),
   };
   return new AntiEntropy(parts, antiEntropyOptions(config));
 }

@@ -34,7 +34,6 @@ import type { Identity } from '../membership/identity.ts';
 import type { MemberFile } from '../membership/member-file.ts';
 import { Membership } from '../membership/membership.ts';
 import type { Actor } from '../object/dots.ts';
-import type { RequestHandler } from '../peer/inbound.ts';
 import { Plane } from '../peer/plane.ts';
 import { Buckets } from '../props/buckets.ts';
 import type { PropertyFile } from '../props/property-file.ts';
@@ -60,7 +59,6 @@ import {
 import {
   answerTransfer,
   clusterControl,
-  handleAgreed,
   rangeSourceOf,
   transferFamilies,
   transferOptions,
@@ -69,6 +67,7 @@ import { driverLimits, hintFamilies, hintOptions, hintStoreOf, storeFamilies } f
 import { buildReaper } from './reaper-room.ts';
 import { answerProperties, bucketDesk, buildProperties } from './property-rooms.ts';
 import { contentLimits, planeOptions, requestBytesMax } from './topology.ts';
+import { whenAgreed } from './agreed-requests.ts';
 import type { LocalKeys, RedisRoom } from './redis-room.ts';
 import { buildRedis } from './redis-room.ts';
 import { buildMapReduce, jobLimits } from './map-reduce-room.ts';
@@ -222,6 +221,8 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
       return membership.ring;
     },
     pending: (token) => membership.pending(token),
+    handedOver: (token) => membership.handedOver(token),
+    member: (node) => membership.member(node),
     plane: links,
     replica,
     stats,
@@ -239,6 +240,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
   };
   const dispatcher = new ClusterDispatcher(parts);
   const transactions = buildTransactions(io, config, parts, stats, store, driver, epoch);
+  membership.publication.holdWhile(transactions.givenAway(() => membership.publication.refresh()));
   const coverage = coverageOf(io, parts, store, driver);
   const mapReduce = buildMapReduce(io, config, {
     parts,
@@ -255,7 +257,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
   const reaper = buildReaper(io, config, parts, handoff?.hints, store);
   const keeper = buildProperties(io, config, foundation, links, membership);
   const antiEntropy = buildAntiEntropy(io, config, links, membership, foundation);
-  const handle: RequestHandler = (from, request, reply) => {
+  const handle = whenAgreed(membership, (from, request, reply) => {
     if (request.kind === 'gossip') reply(gossipReply(membership, from, request.words));
     else if (request.kind === 'transact') transactions.handle(request.words, reply);
     else if (request.kind === 'antiEntropy') answerTree(antiEntropy, from, request.words, reply);
@@ -265,9 +267,8 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     else if (request.kind === 'properties') answerProperties(io, keeper, request.words, reply);
     else if (request.kind === 'reap') reaper.answer(request.words, reply);
     else if (request.kind === 'wasmModules') wasm.answer(request.words, reply);
-    else if (membership.agrees(from)) service.handle(request, reply);
-    else handleAgreed(membership, from, request, service, reply);
-  };
+    else service.handle(request, reply);
+  });
   const { generation, state } = membership.self;
   const { view } = membership;
   const hello = helloOf(config, epoch, { generation, joining: state === 'JOINING', view });

@@ -1,9 +1,8 @@
-/** Transfers as the other rooms need them: the store as their source, what they count, and requests that have to wait. */
+/** Transfers as the other rooms need them: the store as their source, what they count. */
 import type { ClusterControl } from '../api/http/cluster-routes.ts';
 import { asLockstepError } from '../base/errors.ts';
-import type { NodeId } from '../base/ids.ts';
 import type { NodeConfig } from '../config/config.ts';
-import type { PeerService, ReplicaRequest, Reply } from '../dispatch/peer-service.ts';
+import type { Reply } from '../dispatch/peer-service.ts';
 import type { Io } from '../io/io.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { Member } from '../ring/ring.ts';
@@ -45,38 +44,6 @@ export function answerTransfer(io: Io, source: RangeSource, words: Uint8Array, r
       reply({ kind: 'failed', code, detail });
     }
   });
-}
-
-/** Handles a request once the peer that asks sees the ring as this node does. */
-export function handleAgreed(
-  membership: Membership,
-  from: NodeId,
-  request: ReplicaRequest,
-  service: PeerService,
-  reply: Reply,
-): void {
-  const kept = keptForLater(request);
-  membership.awaitAgreement(from, (error) => {
-    if (error === undefined) service.handle(kept, reply);
-    else reply({ kind: 'failed', code: error.code, detail: error.message });
-  });
-}
-
-/** The bytes of a request are views that are good while it is handled (engine/wire/frames.ts). */
-function keptForLater(request: ReplicaRequest): ReplicaRequest {
-  switch (request.kind) {
-    case 'mergeObject':
-      return { ...request, object: Buffer.from(request.object) };
-    case 'mergeBatch':
-      return { ...request, words: Buffer.from(request.words) };
-    case 'coordinateWrite': {
-      const context = Buffer.from(request.context);
-      const ifContext = Buffer.from(request.ifContext);
-      return { ...request, context, ifContext, content: Buffer.from(request.content) };
-    }
-    default:
-      return request;
-  }
 }
 
 /** The cluster and this node's move as an operator sees them. */

@@ -8,7 +8,6 @@
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import { BatchRound } from '../dispatch/batch-round.ts';
-import { planWrite } from '../dispatch/plan.ts';
 import type { Place } from '../dispatch/slots.ts';
 import type { StoredObject } from '../object/object.ts';
 import { encodeObject } from '../object/object.ts';
@@ -23,6 +22,7 @@ import type { Ended, Voted } from './orders.ts';
 import { describeKey, keysOf, placesOf, resolved, vettedWrite, votedAbort, votedCommit } from './orders.ts';
 import type { BranchRecord, BranchState } from './records.ts';
 import { dropBranch } from './records.ts';
+import { hindranceOf } from './partition.ts';
 import { mark } from './steps.ts';
 import type { BranchOperation, BranchOrder, SaidState } from './words.ts';
 import type { Xid } from './xid.ts';
@@ -324,11 +324,8 @@ export class Branches {
         metrics.lockConflicts += 1;
         return votedAbort('conflict', `${describeKey(key)} belongs to the transaction ${holder}`);
       }
-      const placement = parts.ring.placement(token);
-      if (placement[0]?.node !== parts.self.node)
-        return votedAbort('no_targets', `${parts.self.node} is not the primary of ${describeKey(key)}`);
-      const plan = planWrite(parts.view, placement, order.level, 'default');
-      if (plan.kind === 'refused') return votedAbort('no_targets', plan.detail);
+      const hindrance = hindranceOf(parts, { key, token }, order.level);
+      if (hindrance !== undefined) return votedAbort('no_targets', hindrance);
     }
     return undefined;
   }

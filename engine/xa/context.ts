@@ -44,7 +44,7 @@ export function askNode(
   timeoutUs: number,
 ): Promise<BranchReply | NoAnswer> {
   const answer = new Deferred<BranchReply | NoAnswer>();
-  const member = parts.ring.member(node);
+  const member = parts.member(node);
   if (member === undefined) {
     answer.resolve({ kind: 'noAnswer', unsent: true, code: 'NoTargets', detail: `${node} is no member` });
     return answer.promise;

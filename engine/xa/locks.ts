@@ -26,6 +26,7 @@ export class Locks implements ReadGate {
   readonly #clock: Clock;
   readonly #readWaitUs: number;
   readonly #locks = new Map<PackedKey, Lock>();
+  #released: () => void = () => undefined;
 
   constructor(clock: Clock, readWaitUs: number) {
     this.#clock = clock;
@@ -39,6 +40,11 @@ export class Locks implements ReadGate {
   /** Who holds the key. */
   holder(key: PackedKey): Xid | undefined {
     return this.#locks.get(key)?.xid;
+  }
+
+  /** Calls `released` whenever a transaction has given its keys back. */
+  onRelease(released: () => void): void {
+    this.#released = released;
   }
 
   /** Takes all of the keys, which must be free. */
@@ -68,6 +74,7 @@ export class Locks implements ReadGate {
         reader.proceed(undefined);
       }
     }
+    this.#released();
   }
 
   closed(key: PackedKey): boolean {

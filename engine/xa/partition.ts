@@ -6,7 +6,10 @@ import { ByteWriter } from '../base/bytes.ts';
 import type { ByteString, NodeId } from '../base/ids.ts';
 import { byteStringFrom } from '../base/ids.ts';
 import type { DispatchParts } from '../dispatch/parts.ts';
+import { planWrite } from '../dispatch/plan.ts';
 import type { ConsistencyLevel } from '../dispatch/requests.ts';
+import type { Place } from '../dispatch/slots.ts';
+import { describeKey } from './orders.ts';
 import type { TransactionRequest } from './outcomes.ts';
 import type { BranchOperation, BranchOrder } from './words.ts';
 import { writeOperation } from './words.ts';
@@ -37,6 +40,19 @@ export function ordersOf(
   const clientDigest = clientId === '' ? noDigest : digestOf([...byNode.values()].flat());
   const common = { coordinator: self.node, level, clientId, clientDigest, branches };
   return new Map([...byNode].map(([node, operations]) => [node, { ...common, operations }]));
+}
+
+/** Why this node cannot lead a transaction's write of the key now; undefined when it can. */
+export function hindranceOf(
+  { ring, self, view, pending, handedOver }: DispatchParts,
+  { key, token }: Place,
+  level: ConsistencyLevel,
+): string | undefined {
+  const placement = ring.placement(token);
+  if (placement[0]?.node !== self.node) return `${self.node} is not the primary of ${describeKey(key)}`;
+  if (!handedOver(token)) return `${describeKey(key)} is changing hands; try again later`;
+  const plan = planWrite(view, placement, level, 'default', pending(token));
+  return plan.kind === 'refused' ? plan.detail : undefined;
 }
 
 /** Tells a repetition from another use of one name: the same operations, in any order of their keys' primaries. */

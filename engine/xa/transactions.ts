@@ -7,6 +7,7 @@ import { BytesError } from '../base/bytes.ts';
 import { LockstepError, asLockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { DispatchParts } from '../dispatch/parts.ts';
+import type { Place } from '../dispatch/slots.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { PeerReply } from '../wire/messages.ts';
@@ -75,6 +76,16 @@ export class Transactions implements TransactionService {
       this.#context.io.spawn('xa.spread', () => this.#branches.spread(branch));
     }
     this.#arm();
+  }
+
+  /** A transaction under way holds a key that is another node's by the ring of now; `released` hears when one is over. */
+  givenAway(released: () => void): () => boolean {
+    const { locks } = this.#branches;
+    locks.onRelease(released);
+    return () =>
+      this.#branches.all.some(({ xid, places }) =>
+        places.some((place) => locks.holder(place.key) === xid && !this.#leads(place)),
+      );
   }
 
   /** No timer is left and nobody waits; what is in doubt is in the log. */
@@ -245,6 +256,12 @@ export class Transactions implements TransactionService {
       this.#sweepClients();
       this.#context.log.flush();
     });
+  }
+
+  /** This node is the primary of the key as the ring is now. */
+  #leads({ token }: Place): boolean {
+    const { ring, self } = this.#context.parts;
+    return ring.placement(token)[0]?.node === self.node;
   }
 
   /** Clients' names are remembered for as long as outcomes are. */

@@ -120,6 +120,12 @@ export function decodeRequest(bytes: Uint8Array): BranchRequest {
   return request;
 }
 
+/** The asker has chosen the node by its ring: as the primary of the order's keys. */
+export function isOrder(bytes: Uint8Array): boolean {
+  const kind = requestKinds[bytes[1] ?? requestKinds.length];
+  return kind === 'prepare' || kind === 'commitAlone';
+}
+
 export function encodeReply(reply: BranchReply): Buffer {
   const writer = begin(replyKinds.indexOf(reply.kind));
   switch (reply.kind) {

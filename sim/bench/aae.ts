@@ -146,7 +146,7 @@ async function compare(left: Side, right: Side): Promise<Pick<Cost, 'bytes' | 'r
     step: () => undefined,
     listed: () => undefined,
     diverged: () => undefined,
-    stopped: () => false,
+    obstacle: () => undefined,
   };
   const end = await exchange(parts, peer, [wholeRing]);
   if (end !== 'finished') throw new Error(`the exchange ended ${end}`);

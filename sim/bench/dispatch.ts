@@ -124,6 +124,8 @@ function makeMachines(wires: Wires): Ring {
       self,
       ring,
       pending: () => [],
+      handedOver: () => true,
+      member: (node) => ring.member(node),
       plane: wires.links(),
       replica,
       stats: new NodeStats(),

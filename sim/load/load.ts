@@ -80,7 +80,12 @@ export class Load {
     this.#redis = this.#redisLoad();
     const members = plan.nodes.filter(({ spare }) => spare !== true).map((node) => node.name);
     const structured = plan.transactionClients > 0;
-    this.#transactionKeys = new TransactionKeys(cluster.ring, structured ? members : [], plan.structures);
+    this.#transactionKeys = new TransactionKeys(
+      cluster.ring,
+      structured ? members : [],
+      plan.structures,
+      this.#movers(),
+    );
   }
 
   /** What Redis clients did and saw. */

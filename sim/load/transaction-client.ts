@@ -273,9 +273,9 @@ export class TransactionClient {
   #countCopies(record: OpenTransaction, wanted: readonly Wanted[], unconfirmed: readonly string[]): void {
     record.writes = record.writes.map((write, index): WrittenKey => {
       const { where } = present(wanted[index], 'what was wanted');
-      const promised = record.need === 1 || !unconfirmed.includes(where.primary);
+      const promised = record.need === 1 || !where.primaries.some((node) => unconfirmed.includes(node));
       if (write.value === undefined || !promised || unconfirmed.includes(anyBranch)) return write;
-      return { ...write, durableCopies: this.#setup.durable.copies(write.value.tag, where.holders) };
+      return { ...write, durableCopies: this.#setup.durable.copies(write.value.tag, where.keepers) };
     });
   }
 

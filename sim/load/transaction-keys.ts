@@ -16,8 +16,12 @@ export interface TransactionKey {
   readonly place: KeyPlace;
   /** The node where its transactions prepare. */
   readonly primary: string;
+  /** It, and the nodes where they may in the course of a change of the ring. */
+  readonly primaries: readonly string[];
   /** Every node that holds a copy. */
   readonly holders: readonly string[];
+  /** These, and the nodes that hold one in the course of a change of the ring. */
+  readonly keepers: readonly string[];
 }
 
 export class TransactionKeys {
@@ -28,9 +32,17 @@ export class TransactionKeys {
   /** One per primary. */
   readonly probes: readonly TransactionKey[];
   readonly #ring: Ring;
+  readonly #movers: readonly string[];
 
-  constructor(ring: Ring, nodes: readonly string[], { accounts, lists, twins, triples }: PlanStructures) {
+  /** `movers` may come to hold copies of anything. */
+  constructor(
+    ring: Ring,
+    nodes: readonly string[],
+    { accounts, lists, twins, triples }: PlanStructures,
+    movers: readonly string[] = [],
+  ) {
     this.#ring = ring;
+    this.#movers = movers;
     this.accounts = numbered(accounts, (index) => this.#key('bank', `a${index}`));
     this.lists = numbered(lists, (index) => this.#key('lists', `l${index}`));
     this.twins = numbered(twins, (index) => this.#apart('twins', `w${index}`, 2));
@@ -56,11 +68,15 @@ export class TransactionKeys {
 
   #key(bucket: string, key: string): TransactionKey {
     const placement = this.#ring.placement(routeToken('STD', byteStringOf(bucket), byteStringOf(key)));
+    const holders = placement.map(({ node }) => node);
+    const primary = present(placement[0], 'a primary').node;
     return {
       name: `${bucket}/${key}`,
       place: { type: Buffer.from('default'), bucket: Buffer.from(bucket), key: Buffer.from(key) },
-      primary: present(placement[0], 'a primary').node,
-      holders: placement.map(({ node }) => node),
+      primary,
+      primaries: [primary, ...this.#movers],
+      holders,
+      keepers: [...new Set([...holders, ...this.#movers])],
     };
   }
 }

@@ -17,9 +17,9 @@ export const clusterBugs: readonly PlantedBug[] = [
   {
     id: 'M20',
     title: 'a peer is served though it sees another ring',
-    file: 'engine/node/rooms.js',
+    file: 'engine/node/agreed-requests.js',
     find: 'membership.agrees(from)',
-    replace: 'membership.view !== from',
+    replace: 'membership.agrees !== from',
     scenario: 'ring-disagreement',
     oracles: ['INV4', 'INV20', 'INV10'],
     seedsMax: 50,

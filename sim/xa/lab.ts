@@ -101,7 +101,7 @@ export class Lab {
 
   /** Starts a request; the answer is there once enough time has passed. */
   ask(
-    node: LabNode,
+    node: string,
     method: 'GET' | 'POST' | 'PUT',
     path: string,
     body?: unknown,
@@ -115,7 +115,7 @@ export class Lab {
 
   /** Sends a request and lets time pass until its answer is there. */
   async call(
-    node: LabNode,
+    node: string,
     method: 'GET' | 'POST',
     path: string,
     body?: unknown,
@@ -126,7 +126,7 @@ export class Lab {
   }
 
   send(
-    node: LabNode,
+    node: string,
     method: 'GET' | 'POST' | 'PUT',
     path: string,
     body?: unknown,
@@ -143,7 +143,7 @@ export class Lab {
   }
 
   /** What a client reads under a key through a node, at that many replicas; undefined: no answer. */
-  async read(node: LabNode, key: string, r: 1 | 2 | 3 | 'primary' = 2): Promise<string | undefined> {
+  async read(node: string, key: string, r: 1 | 2 | 3 | 'primary' = 2): Promise<string | undefined> {
     const reading = this.send(node, 'GET', `/buckets/${bucket}/keys/${key}?r=${r}`).then(
       (response) =>
         response.status === 200 ? response.body.toString() : response.status === 404 ? '' : undefined,

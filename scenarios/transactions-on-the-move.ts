@@ -1,0 +1,36 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { onTheMove, quietly, transactionInvariants, transactionSettings, transfers } from './shared.ts';
+
+export const transactionsOnTheMove: Scenario = {
+  name: 'transactions-on-the-move',
+  story:
+    'keys get new primaries, by a node that joins and one that leaves, under transactions: each key has one at a time',
+  cluster: {
+    datacenters: 1,
+    racks: 3,
+    nodesPerRack: 1,
+    spares: [{ name: 'n4', datacenter: 'dc1', rack: 'r1' }],
+  },
+  load: {
+    ...quietly,
+    transactions: { ...transfers, count: [160, 240], thinkUs: [0, 90_000] },
+  },
+  faults: [
+    { kind: 'FM1', count: [1, 1], targets: ['n4'], atUs: [300_000, 1_500_000], always: true },
+    { kind: 'FM1', count: [1, 1], targets: ['n1'], atUs: [2_500_000, 4_000_000], always: true },
+    { kind: 'FN1', count: [1, 4], forUs: [100_000, 1_500_000], always: true },
+    {
+      kind: 'FN10',
+      count: [0, 3],
+      forUs: [100_000, 800_000],
+      words: { message: ['gossip'] },
+    },
+    { kind: 'FN11', count: [0, 4] },
+    { kind: 'FP4', count: [0, 2], forUs: [100_000, 700_000] },
+  ],
+  stormMs: 5_000,
+  calmMs: 4_000,
+  settleMsMax: 30_000,
+  settings: { ...onTheMove, ...transactionSettings },
+  invariants: { ...transactionInvariants, INV17: 4 },
+};

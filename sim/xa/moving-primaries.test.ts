@@ -1,0 +1,92 @@
+/** Transactions on keys that get another primary meanwhile: a node joins, and takes over what another one led. */
+import { beforeEach, describe, expect, it } from 'vitest';
+
+import { present } from '../../engine/base/assert.ts';
+import type { NodeId } from '../../engine/base/ids.ts';
+import { byteStringOf } from '../../engine/base/ids.ts';
+import { Ring } from '../../engine/ring/ring.ts';
+import { routeToken, tokensOfNode } from '../../engine/ring/token.ts';
+import type { Lasting } from '../world/world.ts';
+import type { LabAnswer } from './lab.ts';
+import { Lab, bucket, put } from './lab.ts';
+
+const second = 1_000_000;
+
+describe('a key that gets another primary', () => {
+  let room: Lab;
+  /** Led by n1, and by n4 once that has joined. */
+  let moving: string;
+
+  beforeEach(async () => {
+    room = new Lab('moving');
+    await room.start();
+    const joiner = { node: 'n4' as NodeId, datacenter: 'dc1', rack: 'r1' };
+    const tokens = tokensOfNode(joiner.node, 16);
+    const after = new Ring([...room.cluster.ring.members, { ...joiner, tokens }]);
+    const led = room.keysOf('n1').filter((key) => {
+      const token = routeToken('STD', byteStringOf(bucket), byteStringOf(key));
+      return after.placement(token)[0]?.node === 'n4';
+    });
+    moving = present(led[0], 'a key that n4 will lead');
+  });
+
+  async function joinN4(): Promise<void> {
+    room.cluster.add({ name: 'n4', datacenter: 'dc1', rack: 'r1' }, { join: 'joining' });
+    room.cluster.start('n4');
+    await room.world.runUntil(() => room.cluster.serves('n4'), 10 * second);
+  }
+
+  async function moveOfN4(): Promise<unknown> {
+    const view = await room.call('n4', 'GET', '/cluster');
+    const members = view?.body['members'] as readonly { readonly node: string; readonly move: string }[];
+    return members.find(({ node }) => node === 'n4')?.move;
+  }
+
+  function write(value: string, key = moving): Promise<LabAnswer | undefined> {
+    return room.call('n4', 'POST', '/transactions', { operations: [put(key, value)] });
+  }
+
+  it('stays with the one that it has while a transaction holds it there, and moves then', async () => {
+    // Both branches have voted when their coordinator dies: they wait for it.
+    const votes: string[] = [];
+    const subscription = room.onStep('p.vote.sent', ({ host }) => {
+      votes.push(host);
+      if (votes.length === 2) room.cluster.crash('n3', 'keepAll', 'silent');
+    });
+    const operations = [put(moving, '1'), put(room.key('n2'), '1')];
+    const cut = room.ask('n3', 'POST', '/transactions', { operations });
+    await room.pass(100_000);
+    expect(votes).toHaveLength(2);
+    subscription.cancel();
+    await joinN4();
+    await room.pass(20 * second);
+    expect(await moveOfN4()).toBe('switching');
+    expect((await write('2'))?.body).toMatchObject({ outcome: 'aborted' });
+    room.cluster.start('n3');
+    await room.pass(5 * second);
+    await cut;
+    expect(await moveOfN4()).toBe('none');
+    expect((await write('3'))?.body).toMatchObject({ outcome: 'committed', branches: [{ node: 'n4' }] });
+    expect(await room.read('n2', moving, 'primary')).toBe('3');
+    expect(room.world.failures).toEqual([]);
+  });
+
+  it('is locked by the next one only once the last one knows that it leads it no more', async () => {
+    let cut: Lasting | undefined;
+    room.world.trace.on('membership.move.declared', ({ host, fields }) => {
+      if (host !== 'n4' || fields['move'] !== 'switching') return;
+      // n1 does not hear of it.
+      cut ??= room.world.network.partition(['n1'], ['n2', 'n3', 'n4']);
+    });
+    await joinN4();
+    await room.world.runUntil(() => cut !== undefined, 20 * second);
+    await room.pass(500_000);
+    const early = await write('1');
+    expect(early?.body).toMatchObject({ outcome: 'aborted', reason: 'no_targets' });
+    expect(String(early?.body['detail'])).toContain('changing hands');
+    present(cut, 'the cut').lift();
+    await room.pass(5 * second);
+    expect((await write('2'))?.body).toMatchObject({ outcome: 'committed', branches: [{ node: 'n4' }] });
+    expect(room.world.failures).toEqual([]);
+  });
+});
