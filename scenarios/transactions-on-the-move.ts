@@ -4,7 +4,7 @@ import { onTheMove, quietly, transactionInvariants, transactionSettings, transfe
 export const transactionsOnTheMove: Scenario = {
   name: 'transactions-on-the-move',
   story:
-    'keys get new primaries, by a node that joins and one that leaves, under transactions: each key has one at a time',
+    'keys get new primaries, by a node that joins and one that leaves, under transactions: one at a time',
   cluster: {
     datacenters: 1,
     racks: 3,
