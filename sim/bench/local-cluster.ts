@@ -1,12 +1,22 @@
-/** Three nodes of the built command on this machine, for a benchmark: real processes, real files in a directory. */
+/** Nodes of the built command on this machine, three unless told, for a benchmark: real processes, real files in a directory. */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
+import type { Endpoint } from './closed-loop.ts';
+import { processorSeconds } from './processor-time.ts';
+
 /** Binary protocol port below the HTTP port, as `lockstep cluster` gives them. */
 const pbBelowHttp = 11;
+
+/** `racks`: as many copies of every key. */
+export interface ClusterForm {
+  readonly nodes: number;
+  readonly racks: number;
+}
+
+const usualForm: ClusterForm = { nodes: 3, racks: 3 };
 
 export class LocalCluster {
   readonly #child: ChildProcess;
@@ -24,9 +34,12 @@ export class LocalCluster {
     directory: string,
     basePort: number,
     began: (child: ChildProcess) => void = () => undefined,
+    { nodes: nodeCount, racks }: ClusterForm = usualForm,
   ): Promise<LocalCluster> {
     const main = fileURLToPath(new URL('../../engine/main.js', import.meta.url));
-    const args = [main, 'cluster', '--base-port', String(basePort), '--data', directory, '--json'];
+    const form = ['--nodes', String(nodeCount), '--racks', String(racks)];
+    const where = ['--base-port', String(basePort), '--data', directory];
+    const args = [main, 'cluster', ...form, ...where, '--json'];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     began(child);
     const shape = await new Promise<string>((resolve, reject) => {
@@ -45,7 +58,12 @@ export class LocalCluster {
 
   /** Seconds of processor time that all nodes have taken so far; NaN where the system does not tell. */
   processorSeconds(): number {
-    return this.#pids.reduce((sum, pid) => sum + secondsOf(pid), 0);
+    return this.#pids.reduce((sum, pid) => sum + processorSeconds(pid), 0);
+  }
+
+  /** Where the nodes hear the binary protocol. */
+  get endpoints(): readonly Endpoint[] {
+    return this.#pids.map((_, node) => ({ host: '127.0.0.1', port: this.pbPort(node) }));
   }
 
   httpPort(node: number): number {
@@ -62,15 +80,4 @@ export class LocalCluster {
     this.#child.kill('SIGINT');
     await gone;
   }
-}
-
-/** Linux counts in hundredths of a second. */
-const ticksPerSecond = 100;
-
-function secondsOf(pid: number): number {
-  const path = `/proc/${pid}/stat`;
-  if (!existsSync(path)) return NaN;
-  const [, rest = ''] = readFileSync(path, 'latin1').split(') ');
-  const fields = rest.split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }

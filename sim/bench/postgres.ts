@@ -14,6 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { ErrorCounts, LoopResult } from './closed-loop.ts';
 import { countError } from './closed-loop.ts';
+import { familySeconds } from './processor-time.ts';
 
 /** A connection on which nothing is heard for so long is given up. */
 const silenceMsMax = 15_000;
@@ -22,6 +23,8 @@ const debianDirectory = '/usr/lib/postgresql';
 export interface PostgresPair {
   readonly version: string;
   readonly ports: readonly number[];
+  /** Seconds of processor time that both servers have taken so far. */
+  processorSeconds(): number;
 }
 
 /** Directory of the installed server's programs; undefined where there is none. */
@@ -45,13 +48,16 @@ export async function startPostgres(
   const owner = ownerOfServers();
   mkdirSync(directory, { recursive: true });
   if (owner !== undefined) chownSync(directory, owner.uid, owner.gid);
+  const children: ChildProcess[] = [];
   for (const port of ports) {
     const child = startServer(programs, join(directory, String(port)), port, owner);
+    children.push(child);
     began(child);
     await untilServing(child, port);
   }
   const version = spawnSync(join(programs, 'postgres'), ['--version'], { encoding: 'utf8' }).stdout.trim();
-  return { version, ports };
+  const processorSeconds = (): number => children.reduce((sum, { pid = 0 }) => sum + familySeconds(pid), 0);
+  return { version, ports, processorSeconds };
 }
 
 /**

@@ -1,14 +1,19 @@
 /**
- * `npm run bench xa`: cross-node transactions of a 3-node cluster of real processes, every one synced, beside two-phase
- * commits over two PostgreSQL servers where that is installed, in turn; and one-node batches beside puts of the same
- * bytes. Medians of alternated rounds.
+ * `npm run bench xa`: cross-node transactions of clusters of real processes, every one synced, beside two-phase commits
+ * over two PostgreSQL servers where that is installed, in turn; and one-node batches beside puts of the same bytes.
+ * Medians of alternated rounds. A cluster of two nodes with one copy of each key does what the two servers do; one of
+ * three nodes with three copies answers when two of them have synced.
+ *
+ * Per operation the processor time of all servers is told too: where others use the machine it is what can be compared,
+ * since the scheduler gives a server of 128 processes more of it than one of three.
  */
+import type { ChildProcess } from 'node:child_process';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 
 import { decodeReply, encodeRequest } from '../../engine/api/pbc/client-codec.ts';
 import type { ClientReply } from '../../engine/api/pbc/client-codec.ts';
-import type { Conversation, Endpoint, ErrorCounts, LoopResult } from './closed-loop.ts';
+import type { Conversation, ErrorCounts, LoopResult } from './closed-loop.ts';
 import { closedLoop } from './closed-loop.ts';
 import { pbPut } from './conversations.ts';
 import { figure, median, quantile, table } from './figures.ts';
@@ -28,10 +33,21 @@ interface Contender {
   readonly name: string;
   readonly connections: number;
   run(): Promise<LoopResult>;
+  /** Of its servers. */
+  processorSeconds(): number;
 }
 
-const basePort = 29098;
+/** Nodes, and the keys of each as a primary. */
+interface Contestant {
+  readonly cluster: LocalCluster;
+  readonly primaries: readonly (readonly string[])[];
+}
+
+// Statistics listen 14,124 higher, which is to stay below the ports that systems give away.
+const basePort = 17_098;
+const pairBasePort = 17_298;
 const theirName = 'PostgreSQL, 2 servers';
+const putName = 'lockstep, put, 3 copies';
 const keyCount = 1500;
 const connectionCounts = [1, 64];
 
@@ -41,10 +57,10 @@ export function run(options: TransactionBenchOptions): Promise<void> {
 
 async function measure(undertaking: Undertaking, options: TransactionBenchOptions): Promise<void> {
   const directory = undertaking.directory();
-  progress('starting three nodes');
-  const cluster = await LocalCluster.start(join(directory, 'lockstep'), basePort, (child) =>
-    undertaking.add(child, 'SIGTERM'),
-  );
+  const began = (child: ChildProcess): void => undertaking.add(child, 'SIGTERM');
+  progress('starting three nodes, and two with one copy of each key');
+  const three = await LocalCluster.start(join(directory, 'three'), basePort, began);
+  const two = await LocalCluster.start(join(directory, 'two'), pairBasePort, began, { nodes: 2, racks: 1 });
   const programs = postgresPrograms();
   let postgres: PostgresPair | undefined;
   if (programs !== undefined) {
@@ -55,29 +71,31 @@ async function measure(undertaking: Undertaking, options: TransactionBenchOption
     );
   }
   progress(`learning the primaries of ${keyCount} keys`);
-  const primaries = await learnPrimaries(options);
+  const triple = { cluster: three, primaries: await learnPrimaries(three, options) };
+  const pair = { cluster: two, primaries: await learnPrimaries(two, options) };
   const contenders = connectionCounts.flatMap((connections) =>
-    contendersOf(connections, primaries, postgres, options),
+    contendersOf(connections, triple, pair, postgres, options),
   );
   const note = postgres?.version ?? "PostgreSQL is not installed (Debian's postgresql): our own figures only";
-  await report(cluster, contenders, options, note);
+  await report(contenders, options, note);
 }
 
 function contendersOf(
   connections: number,
-  primaries: readonly (readonly string[])[],
+  triple: Contestant,
+  pair: Contestant,
   postgres: PostgresPair | undefined,
   options: TransactionBenchOptions,
 ): readonly Contender[] {
-  const ours = (name: string, make: (index: number) => Conversation): Contender => ({
-    name,
+  const { seconds, valueBytes } = options;
+  const ours = (name: string, cluster: LocalCluster, make: (index: number) => Conversation): Contender => ({
+    name: `lockstep, ${name}`,
     connections,
-    run: () => closedLoop(endpoints, connections, options.seconds, make),
+    run: () => closedLoop(cluster.endpoints, connections, seconds, make),
+    processorSeconds: () => cluster.processorSeconds(),
   });
-  const over = (count: number): Contender =>
-    ours(`lockstep, ${count} primaries`, (index) =>
-      transactions(primaries.slice(0, count), index, connections, options),
-    );
+  const over = (name: string, { cluster, primaries }: Contestant, count: number): Contender =>
+    ours(name, cluster, (index) => transactions(primaries.slice(0, count), index, connections, options));
   const theirs: Contender[] =
     postgres === undefined
       ? []
@@ -85,25 +103,29 @@ function contendersOf(
           {
             name: theirName,
             connections,
-            run: () => postgresLoop(postgres, connections, options.seconds, keyCount, options.valueBytes),
+            run: () => postgresLoop(postgres, connections, seconds, keyCount, valueBytes),
+            processorSeconds: () => postgres.processorSeconds(),
           },
         ];
-  const space = { prefix: 'p', keys: keyCount, valueBytes: options.valueBytes };
-  return [over(2), ...theirs, over(3), over(1), ours('lockstep, put', (index) => pbPut(space, index))];
+  const space = { prefix: 'p', keys: keyCount, valueBytes };
+  return [
+    over('2 primaries, 1 copy', pair, 2),
+    ...theirs,
+    over('2 primaries, 3 copies', triple, 2),
+    over('3 primaries, 3 copies', triple, 3),
+    over('1 primary, 3 copies', triple, 1),
+    ours('put, 3 copies', triple.cluster, (index) => pbPut(space, index)),
+  ];
 }
 
-const endpoints: readonly Endpoint[] = [0, 1, 2].map((index) => ({
-  host: '127.0.0.1',
-  port: basePort + index * 10 - 11,
-}));
-
 /** Writes every key in a transaction of its own, whose answer names its primary; the keys of each primary. */
-async function learnPrimaries({
-  valueBytes,
-}: TransactionBenchOptions): Promise<readonly (readonly string[])[]> {
+async function learnPrimaries(
+  { endpoints }: LocalCluster,
+  { valueBytes }: TransactionBenchOptions,
+): Promise<readonly (readonly string[])[]> {
   const byPrimary = new Map<string, string[]>();
   const connections = 32;
-  await closedLoop(endpoints, connections, 120, (index) => {
+  await closedLoop(endpoints, connections, 60, (index) => {
     let next = index - connections;
     return {
       request: () => {
@@ -174,12 +196,11 @@ interface Measured {
   readonly rates: number[];
   readonly p50: number[];
   readonly p99: number[];
-  /** Microseconds of processor time of the three nodes per operation. */
+  /** Microseconds of processor time of all its servers per operation. */
   readonly processorUs: number[];
 }
 
 async function report(
-  cluster: LocalCluster,
   contenders: readonly Contender[],
   options: TransactionBenchOptions,
   note: string,
@@ -192,7 +213,7 @@ async function report(
   for (let round = 0; round <= options.rounds; round++) {
     loads.push(loadavg()[0] ?? NaN);
     for (const [contender, { rates, p50, p99, processorUs }] of measured) {
-      const before = cluster.processorSeconds();
+      const before = contender.processorSeconds();
       const result = await contender.run();
       const rate = result.operations / result.seconds;
       const { name, connections } = contender;
@@ -207,23 +228,25 @@ async function report(
       rates.push(rate);
       p50.push(quantile(result.latenciesUs, 0.5) / 1000);
       p99.push(quantile(result.latenciesUs, 0.99) / 1000);
-      processorUs.push(((cluster.processorSeconds() - before) * 1e6) / result.operations);
+      processorUs.push(((contender.processorSeconds() - before) * 1e6) / result.operations);
     }
   }
-  const rateOf = (name: string, connections: number): number => {
-    const found = [...measured].find(([one]) => one.name === name && one.connections === connections);
-    return median(found?.[1].rates ?? []);
-  };
-  const results = [...measured].map(([{ name, connections }, { rates, p50, p99, processorUs }]) => ({
-    name,
-    connections,
-    perSecond: median(rates),
-    p50Ms: median(p50),
-    p99Ms: median(p99),
-    processorUs: name === theirName ? NaN : median(processorUs),
-    ofPostgres: median(rates) / rateOf(theirName, connections),
-    ofPut: median(rates) / rateOf('lockstep, put', connections),
-  }));
+  const measurementOf = (name: string, connections: number): Measured | undefined =>
+    [...measured].find(([one]) => one.name === name && one.connections === connections)?.[1];
+  const results = [...measured].map(([{ name, connections }, own]) => {
+    const theirs = measurementOf(theirName, connections);
+    return {
+      name,
+      connections,
+      perSecond: median(own.rates),
+      p50Ms: median(own.p50),
+      p99Ms: median(own.p99),
+      processorUs: median(own.processorUs),
+      ofPostgres: median(own.rates) / median(theirs?.rates ?? []),
+      processorOfPostgres: median(own.processorUs) / median(theirs?.processorUs ?? []),
+      ofPut: median(own.rates) / median(measurementOf(putName, connections)?.rates ?? []),
+    };
+  });
   if (options.json) {
     const told = Object.fromEntries(errors);
     process.stdout.write(
@@ -240,11 +263,12 @@ async function report(
     figure(one.p99Ms),
     shown(one.processorUs),
     shown(one.ofPostgres),
+    shown(one.processorOfPostgres),
     shown(one.ofPut),
   ]);
   const head = [
     ...['', 'clients', 'per second', 'p50 ms', 'p99 ms'],
-    ...['nodes’ µs', 'of PostgreSQL', 'of a put'],
+    ...['CPU µs', 'of PostgreSQL', 'of its CPU', 'of a put'],
   ];
   const text = [
     `${options.valueBytes}-byte values, synced, median of ${options.rounds} rounds of ${options.seconds} s; one warm-up round not counted`,
