@@ -3,22 +3,18 @@
  * had replaced changes nothing. Bounded, and gone with the process: connections of an earlier life carry no messages.
  */
 import type { PackedKey } from '../base/object-key.ts';
+import { RecentMap } from '../base/recent-map.ts';
 import type { VersionVector } from '../object/dots.ts';
 import { covers } from '../object/dots.ts';
 import type { StoredObject } from '../object/object.ts';
 
-const keptMax = 65_536;
+const keptMax = 131_072;
 
 export class ForgottenKeys {
-  /** Oldest first. */
-  readonly #contexts = new Map<PackedKey, VersionVector>();
+  readonly #contexts = new RecentMap<PackedKey, VersionVector>(keptMax);
 
   keep(key: PackedKey, context: VersionVector): void {
-    this.#contexts.delete(key);
     this.#contexts.set(key, context);
-    if (this.#contexts.size <= keptMax) return;
-    const [oldest] = this.#contexts.keys();
-    if (oldest !== undefined) this.#contexts.delete(oldest);
   }
 
   contextOf(key: PackedKey): VersionVector | undefined {

@@ -4,13 +4,14 @@
  * the current turn, so that writers of one turn share a flush); a busy one serves as many writers per sync as came
  * meanwhile. Two flushes may be under way, so that the disk has something to do while those of the other are encoded,
  * applied and answered: a second one leaves once it is half as large as the first, and when a flush lands alone, one
- * half of its writers is answered, and may write again, before the other.
+ * half of its writers is answered, and may write again, before the other. A third one leaves only while all of them
+ * carry a handful of writers: then nothing is gained by gathering more, and who comes third would wait for two.
  *
  * Invariants: bytes are written at places in the order of sequence numbers, and no two writes under way overlap;
  * flushes are applied and answered in that order, so nothing is answered before its write, and every one before it, has
  * succeeded (and, with `always`, its sync); after the first failure nothing is ever written again, and everyone behind
- * it is told `StorageFailed`. A crash may leave the second of two flushes without the first: neither was answered, and
- * since neither calls the other durable, recovery cuts both.
+ * it is told `StorageFailed`. A crash may leave a flush without one that left before it: neither was answered, and since
+ * neither calls the other durable, recovery cuts both.
  */
 import { assert } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
@@ -26,9 +27,10 @@ import type { StoreOptions } from './options.ts';
 import type { Segment } from './segment.ts';
 
 const chunkBytesMin = 256 * 1024;
-/** Flushes under way at most. */
-const flightsMax = 2;
-/** A flush of fewer writers is answered at once. */
+/** Flushes under way at most, and how many of any size. */
+const flightsMax = 3;
+const busyFlightsMax = 2;
+/** A flush of fewer writers is answered at once; beyond `busyFlightsMax` all under way carry fewer together. */
 const splitWritersMin = 8;
 
 /** Whole groups back to back, and where they lie in the file. */
@@ -224,9 +226,12 @@ export class GroupCommit {
     if (this.#failure !== undefined) return false;
     const [ahead] = this.#flights;
     if (ahead === undefined) return true;
-    if (this.#flights.length >= flightsMax || ahead.alone) return false;
+    if (this.#flights.length >= flightsMax || this.#flights.some(({ alone }) => alone)) return false;
     const { gathering } = ahead;
-    return gathering.identity.number === identity.number && dones.length * 2 >= gathering.dones.length;
+    if (gathering.identity.number !== identity.number) return false;
+    if (this.#flights.length < busyFlightsMax) return dones.length * 2 >= gathering.dones.length;
+    const writers = this.#flights.reduce((sum, flight) => sum + flight.gathering.dones.length, dones.length);
+    return writers < splitWritersMin;
   }
 
   async #fly(gathering: Gathering): Promise<unknown> {

@@ -7,6 +7,7 @@
  */
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
+import { RecentMap } from '../base/recent-map.ts';
 import { BatchRound } from '../dispatch/batch-round.ts';
 import type { Place } from '../dispatch/slots.ts';
 import type { StoredObject } from '../object/object.ts';
@@ -28,7 +29,7 @@ import type { BranchOperation, BranchOrder, SaidState } from './words.ts';
 import type { Xid } from './xid.ts';
 
 /** Transactions that ended here without a record, remembered for as long as their messages may still be under way. */
-const refusedMax = 16_384;
+const refusedMax = 32_768;
 
 type Applied = boolean | LockstepError;
 
@@ -37,7 +38,7 @@ export class Branches {
   readonly #context: TransactionContext;
   readonly #table = new Map<Xid, Branch>();
   /** `readOnly`: voted so. `refused`: over, or asked about before it was heard of; never prepared any more. */
-  readonly #ended = new Map<Xid, 'readOnly' | 'refused'>();
+  readonly #ended = new RecentMap<Xid, 'readOnly' | 'refused'>(refusedMax);
   /** Clients' own names and who carried them out. */
   readonly clients = new ClientNames();
 
@@ -379,9 +380,6 @@ export class Branches {
 
   #refuse(xid: Xid, how: 'readOnly' | 'refused'): void {
     if (!this.#ended.has(xid)) this.#ended.set(xid, how);
-    if (this.#ended.size <= refusedMax) return;
-    const [oldest] = this.#ended.keys();
-    if (oldest !== undefined) this.#ended.delete(oldest);
   }
 
   #reportMixed({ xid, phase }: Branch, decision: 'commit' | 'rollback'): void {

@@ -4,6 +4,7 @@
  * decision records are kept as `ended`), aborts need not: presumed abort answers for them.
  */
 import type { NodeId } from '../base/ids.ts';
+import { RecentMap } from '../base/recent-map.ts';
 import type { TransactionContext } from './context.ts';
 import { askNode } from './context.ts';
 import type { TransactionOutcome } from './outcomes.ts';
@@ -12,13 +13,13 @@ import { dropDecision } from './records.ts';
 import type { SaidState } from './words.ts';
 import type { Xid } from './xid.ts';
 
-const outcomesMax = 65_536;
+const outcomesMax = 131_072;
 /** Names in one message. */
 const forgetCountMax = 1000;
 
 export class Remembered {
   readonly #context: TransactionContext;
-  readonly #outcomes = new Map<Xid, TransactionOutcome>();
+  readonly #outcomes = new RecentMap<Xid, TransactionOutcome>(outcomesMax);
   /** Ended decisions whose records are kept, oldest first, and since when. */
   readonly #records = new Map<Xid, number>();
   readonly #forgets = new Map<NodeId, Set<Xid>>();
@@ -47,9 +48,6 @@ export class Remembered {
   keep(outcome: TransactionOutcome): void {
     if (outcome.kind === 'inDoubt') return;
     this.#outcomes.set(outcome.xid, outcome);
-    if (this.#outcomes.size <= outcomesMax) return;
-    const [oldest] = this.#outcomes.keys();
-    if (oldest !== undefined) this.#outcomes.delete(oldest);
   }
 
   /** Every branch has committed: the outcome stays, the branches may forget. */
