@@ -1,4 +1,4 @@
-/** `lockstep store inspect|verify|compact DIR`: an operator's look at the files of a node that is not running. */
+/** `lockstep store inspect|verify|compact|rebuild DIR`: an operator's look at the files of a node that is not running. */
 import { statSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 
@@ -13,17 +13,23 @@ import { createRealDisk } from '../real/disk.ts';
 import { createRealLog } from '../real/log.ts';
 import { RealRandom } from '../real/random.ts';
 import { lockName } from '../store/file-names.ts';
+import { readManifest } from '../store/identity.ts';
 import { storeDefaults } from '../store/options.ts';
+import { rebuildManifest } from '../store/rebuild.ts';
 import type { StoreIo } from '../store/store-io.ts';
 import { Store } from '../store/store.ts';
 import type { StoreReport } from '../store/verify.ts';
-import { inspectManifest, verifyStore } from '../store/verify.ts';
+import { verifyStore } from '../store/verify.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { exitCodes, UsageError } from './exit-codes.ts';
 import { painterFor, table } from './terminal.ts';
 
 interface Flags {
   readonly json?: boolean;
+}
+
+interface RebuildFlags extends Flags {
+  readonly node: string;
 }
 
 /** Where a store lies: the door to the directory above it, and its name there. */
@@ -53,6 +59,13 @@ export function storeCommand(finish: (code: ExitCode) => void): Command {
     .option('--json', 'print one line of JSON')
     .description('merge all sound segments; damaged ones are left as they are')
     .action(async (dir: string, flags: Flags) => finish(await compact(placeOf(dir), flags)));
+  command
+    .command('rebuild')
+    .argument('<dir>', "the store's directory")
+    .requiredOption('--node <name>', 'the name of the node that the store belongs to')
+    .option('--json', 'print one line of JSON')
+    .description('make a lost manifest again from the segments; removed keys may be back')
+    .action(async (dir: string, flags: RebuildFlags) => finish(await rebuild(placeOf(dir), flags)));
   return command;
 }
 
@@ -73,7 +86,7 @@ async function verify(place: Place, { json = false }: Flags): Promise<ExitCode> 
 }
 
 async function compact(place: Place, { json = false }: Flags): Promise<ExitCode> {
-  const reading = await inspectManifest(place.disk, place.directory);
+  const reading = await readManifest(place.disk, place.directory);
   if (reading === undefined) throw new LockstepError('NotFound', 'the directory holds no store');
   const io = ioOf(place.disk);
   const { nodeName } = reading.manifest;
@@ -92,6 +105,22 @@ async function compact(place: Place, { json = false }: Flags): Promise<ExitCode>
     );
   } finally {
     await store.close();
+  }
+  return exitCodes.done;
+}
+
+async function rebuild({ disk, directory }: Place, { node, json = false }: RebuildFlags): Promise<ExitCode> {
+  const lock = await lockOf(disk, directory);
+  try {
+    const report = await rebuildManifest(disk, directory, node, realClock.wallMs());
+    const lines = [
+      `store ${report.storeId} of node ${node}: ${report.segments} segments, ${report.records} records`,
+      ...report.setAside.map((name) => `${name} holds nothing readable: renamed to ${name}.unread`),
+      'keys whose removal a merge had forgotten may be back; `lockstep store verify` names what is damaged',
+    ];
+    console.log(json ? JSON.stringify(report) : lines.join('\n'));
+  } finally {
+    await lock.release();
   }
   return exitCodes.done;
 }

@@ -15,14 +15,50 @@ export async function readManifest(disk: Disk, directory: string): Promise<Manif
   const bytes = await readFile(disk, path, manifestBytesMax);
   if (bytes !== undefined && isWhole(bytes)) return decodeManifest(bytes);
   const again = await readFile(disk, path, manifestBytesMax);
-  if (again !== undefined) return decodeManifest(again);
+  if (again !== undefined) return decodeOrAdvise(again, directory);
   const names = await disk.list(directory);
   const segment = names.find((name) => name.endsWith('.log') && numberOfName(name) !== undefined);
   if (segment === undefined) return undefined;
   throw new LockstepError(
     'Corrupted',
-    `${directory} holds ${segment} but no manifest: it was lost or removed`,
+    `${directory} holds ${segment} but no manifest: it was lost or removed; ${waysOut}`,
   );
+}
+
+const waysOut =
+  'move the directory away and start empty, and the other replicas give the node its data again; ' +
+  'or, when there are no others, make the manifest again with `lockstep store rebuild DIR --node NAME`';
+
+function decodeOrAdvise(bytes: Buffer, directory: string): ManifestReading {
+  try {
+    return decodeManifest(bytes);
+  } catch (error) {
+    if (!(error instanceof LockstepError) || error.code !== 'Corrupted') throw error;
+    throw new LockstepError('Corrupted', `${directory}: ${error.message}; ${waysOut}`, { cause: error });
+  }
+}
+
+/** Throws `BadRequest` when the manifest can be read, `FormatUnsupported` when it is of another format; whether it is there. */
+export async function mustBeLost(disk: Disk, directory: string): Promise<boolean> {
+  const path = `${directory}/${manifestName}`;
+  let there = false;
+  for (let look = 0; look < 2; look++) {
+    const bytes = await readFile(disk, path, manifestBytesMax);
+    there ||= bytes !== undefined;
+    if (bytes !== undefined && isReadable(bytes))
+      throw new LockstepError('BadRequest', `${path} is sound: there is nothing to rebuild`);
+  }
+  return there;
+}
+
+function isReadable(bytes: Buffer): boolean {
+  try {
+    decodeManifest(bytes);
+    return true;
+  } catch (error) {
+    if (!(error instanceof LockstepError) || error.code !== 'Corrupted') throw error;
+    return false;
+  }
 }
 
 function isWhole(bytes: Buffer): boolean {

@@ -81,6 +81,21 @@ export function encodeSegmentHead(storeId: Buffer, number: number, kind: Segment
   return head;
 }
 
+/** Whose segment it is, by its head. */
+export interface SegmentHead {
+  readonly storeId: Buffer;
+  readonly number: number;
+  readonly kind: SegmentKind;
+}
+
+/** Reads a segment's head; undefined when it is not sound, or of another format. */
+export function decodeSegmentHead(head: Buffer): SegmentHead | undefined {
+  const storeId = Buffer.from(head.subarray(12, 28));
+  const number = head.readUInt32BE(28);
+  const kind = head.readUInt32BE(32) === 0 ? 'log' : 'merge';
+  return head.equals(encodeSegmentHead(storeId, number, kind)) ? { storeId, number, kind } : undefined;
+}
+
 /** Bytes that `encodeGroup` will write for a batch. */
 export function groupBytes(batch: readonly StoreWrite[]): number {
   let bytes = groupHeadBytes;

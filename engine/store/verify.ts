@@ -5,13 +5,13 @@
 import { crc32 } from '../base/checksum.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { Disk } from '../io/disk.ts';
-import { DiskError, readFile, readFully } from '../io/disk.ts';
+import { DiskError, readFully } from '../io/disk.ts';
 import type { DamageKind } from './damage.ts';
 import { hintName, manifestName, segmentName } from './file-names.ts';
 import type { HintReading } from './hint-file.ts';
 import { hintEntryBytes, readHint } from './hint-file.ts';
-import { decodeManifest, manifestBytesMax } from './manifest.ts';
-import type { Manifest, ManifestSegment } from './manifest.ts';
+import { readManifest } from './identity.ts';
+import type { ManifestSegment } from './manifest.ts';
 import {
   encodeSegmentHead,
   recordBytes,
@@ -70,22 +70,13 @@ const sentences: Readonly<Record<DamageKind, string>> = {
   unreadable: 'the disk refuses to read it',
 };
 
-/** Reads the manifest; undefined when the directory holds no store. Throws `FormatUnsupported` or `Corrupted`. */
-export async function inspectManifest(
-  disk: Disk,
-  directory: string,
-): Promise<{ readonly manifest: Manifest; readonly whole: boolean } | undefined> {
-  const bytes = await readFile(disk, `${directory}/${manifestName}`, manifestBytesMax);
-  return bytes === undefined ? undefined : decodeManifest(bytes);
-}
-
-/** Looks at every byte of a store. Throws `NotFound` when there is none, and what `inspectManifest` throws. */
+/** Looks at every byte of a store. Throws `NotFound` when there is none, and what `readManifest` throws. */
 export async function verifyStore(
   disk: Disk,
   directory: string,
   progress: VerifyProgress,
 ): Promise<StoreReport> {
-  const reading = await inspectManifest(disk, directory);
+  const reading = await readManifest(disk, directory);
   if (reading === undefined) throw new LockstepError('NotFound', `${directory} holds no store`);
   const { manifest, whole } = reading;
   const findings: Finding[] = whole ? [] : [manifestFinding];

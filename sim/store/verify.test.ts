@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 
 import { present } from '../../engine/base/assert.ts';
 import { readHint } from '../../engine/store/hint-file.ts';
+import { readManifest } from '../../engine/store/identity.ts';
 import { segmentIdentity } from '../../engine/store/record.ts';
-import { inspectManifest, verifyStore } from '../../engine/store/verify.ts';
+import { verifyStore } from '../../engine/store/verify.ts';
 import { JournalDisk } from '../enumerate/journal-disk.ts';
 import type { DiskImage } from '../enumerate/journal-disk.ts';
 import { makeRoom, openStore, smallOptions, storeDirectory, writeBatch } from '../enumerate/store-room.ts';
@@ -15,7 +16,7 @@ describe('verify', () => {
     const report = await verifyStore(disk, storeDirectory, () => undefined);
     expect(report.findings).toEqual([]);
     expect(report.segments.every(({ hint }) => hint === 'sound')).toBe(true);
-    const manifest = present(await inspectManifest(disk, storeDirectory), 'a manifest').manifest;
+    const manifest = present(await readManifest(disk, storeDirectory), 'a manifest').manifest;
     for (const { number, kind, length } of manifest.segments) {
       const identity = segmentIdentity(manifest.storeId, number, kind);
       const offsets: number[] = [];
