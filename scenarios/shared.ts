@@ -127,7 +127,7 @@ export const quietly: LoadShape = {
   clients: 2,
   operations: [30, 60],
   garbage: [0, 2],
-  scrapes: [1, 3],
+  scrapes: [3, 5],
 };
 
 /** Transactions of every kind on few keys, so that they meet. */
@@ -170,6 +170,9 @@ export const transactionInvariants: Scenario['invariants'] = {
   INV8: 10,
   INV22: 20,
   INV23: 3,
+  INV24: 2_000,
+  INV25: 1,
+  INV26: 10,
   INV29: 1,
   INV32: 4,
 };

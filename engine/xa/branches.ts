@@ -63,10 +63,7 @@ export class Branches {
     if (known !== undefined) return known.voted.promise;
     mark(this.#context.io, 'p.prepare.recv', xid, { from: order.coordinator });
     const refused = this.#refusal(xid, order);
-    if (refused !== undefined) {
-      this.#countVote(refused);
-      return Promise.resolve(refused);
-    }
+    if (refused !== undefined) return Promise.resolve(refused);
     const branch = this.#enter(xid, order);
     this.#context.io.spawn('xa.prepare', () => this.#prepare(branch));
     return branch.voted.promise;
@@ -76,13 +73,8 @@ export class Branches {
   commitAlone(xid: Xid, order: BranchOrder, remembered: boolean): Promise<Voted | Ended> {
     const known = this.#table.get(xid)?.alone;
     if (known !== undefined) return known;
-    const refused = this.#table.has(xid)
-      ? votedAbort('prepare_failed', 'the transaction is known already')
-      : this.#refusal(xid, order);
-    if (refused !== undefined) {
-      this.#countVote(refused);
-      return Promise.resolve(refused);
-    }
+    const refused = this.#refusal(xid, order);
+    if (refused !== undefined) return Promise.resolve(refused);
     const branch = this.#enter(xid, order);
     branch.alone = this.#commitAlone(branch, remembered);
     return branch.alone;
@@ -90,12 +82,20 @@ export class Branches {
 
   async #commitAlone(branch: Branch, remembered: boolean): Promise<Voted | Ended> {
     const { xid } = branch;
+    const { io, metrics } = this.#context;
     const checked = await this.#check(branch);
     const vote = checked ?? (await this.#applyAlone(branch, remembered));
-    this.locks.release(xid, keysOf(branch.places));
     if (branch.phase !== 'applied') this.#table.delete(xid);
-    if (vote.kind === 'ended') this.#context.metrics.voted('alone');
-    else this.#countVote(vote);
+    if (vote.kind === 'ended') metrics.voted('alone');
+    else {
+      this.#release(branch);
+      this.#countVote(vote);
+    }
+    if (io.log.enabled('trace'))
+      io.log.event('trace', 'xa.branch.concluded', {
+        xid,
+        vote: vote.kind === 'ended' ? 'alone' : vote.vote,
+      });
     if (vote.kind === 'voted' && vote.vote === 'abort') this.#refuse(xid, 'refused');
     return vote;
   }
@@ -128,7 +128,7 @@ export class Branches {
     const { commands } = this.#step(branch, { kind: 'rollbackHeard' });
     for (const { kind } of commands) {
       if (kind === 'release') this.#release(branch);
-      if (kind === 'voteAbort') branch.voted.resolve(votedAbort('prepare_failed', 'it was rolled back'));
+      if (kind === 'voteAbort') this.#vote(branch, votedAbort('prepare_failed', 'it was rolled back'));
       if (kind === 'reportMixed') this.#reportMixed(branch, 'rollback');
       if (kind === 'dropRecord') this.#drop(branch);
     }
@@ -313,9 +313,19 @@ export class Branches {
     return round.met;
   }
 
-  /** Why the order is not even tried; undefined when nothing stands against it. */
+  /** Why the order is not even tried; undefined when nothing stands against it. Counted and told. */
   #refusal(xid: Xid, order: BranchOrder): Voted | undefined {
-    const { parts, metrics } = this.#context;
+    const refused = this.#objection(xid, order);
+    if (refused === undefined) return undefined;
+    const { log } = this.#context.io;
+    this.#countVote(refused);
+    if (log.enabled('trace')) log.event('trace', 'xa.branch.refused', { xid, reason: refused.reason });
+    return refused;
+  }
+
+  #objection(xid: Xid, order: BranchOrder): Voted | undefined {
+    const { io, parts, metrics } = this.#context;
+    if (this.#table.has(xid)) return votedAbort('prepare_failed', 'the transaction is known already');
     if (this.#ended.has(xid)) return votedAbort('prepare_failed', 'the transaction has ended here already');
     const earlier = this.clients.standsAgainst(order, this.#table.values());
     if (earlier !== undefined) return earlier;
@@ -323,6 +333,8 @@ export class Branches {
       const holder = this.locks.holder(key);
       if (holder !== undefined) {
         metrics.lockConflicts += 1;
+        if (io.log.enabled('trace'))
+          io.log.event('trace', 'xa.branch.conflicted', { xid, key: describeKey(key), holder });
         return votedAbort('conflict', `${describeKey(key)} belongs to the transaction ${holder}`);
       }
       const hindrance = hindranceOf(parts, { key, token }, order.level);

@@ -79,6 +79,7 @@ export class SingleCommits {
       asking: false,
     };
     this.#lost.set(xid, lost);
+    io.log.event('debug', 'xa.single.lost', { xid, node });
     const timer = io.clock.after(leftUs, () => outcome.resolve({ kind: 'inDoubt', xid }));
     io.spawn('xa.single.ask', () => this.#ask(lost));
     const known = await outcome.promise;
@@ -94,6 +95,7 @@ export class SingleCommits {
     lost.asking = false;
     if (reply.kind !== 'told' || reply.state === 'undecided') return;
     this.#lost.delete(xid);
+    this.#context.io.log.event('debug', 'xa.single.learned', { xid, state: reply.state });
     const outcome: TransactionOutcome =
       reply.state === 'committed'
         ? { kind: 'committed', xid, operationCount, branches: [{ node, vote: 'commit', pending: false }] }

@@ -1,6 +1,7 @@
 /**
- * `enumerate xa`: every crash point of a transaction, one at a time or (with pairs) every two of different steps, over
- * worker threads. Each run is judged by the invariants of transactions; the smallest thing that fails is its own replay.
+ * `enumerate xa`: every crash point of a transaction, one at a time or (with pairs) every two of them, over worker
+ * threads. Each run is judged by the invariants of transactions; the smallest thing that fails is its own replay
+ * (`--only` with its description).
  */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -9,20 +10,35 @@ import { Pool } from '../pool/pool.ts';
 import type { Task } from '../run/task.ts';
 import type { CrashPoint } from '../xa/crash-points.ts';
 import { allCrashPoints, describePoint } from '../xa/crash-points.ts';
+import { pairsOf, sampleOf } from '../xa/point-pairs.ts';
 import { buildDirectory } from './planting.ts';
+import { startProgress } from './progress.ts';
+
+/** Runs without `--limit`: as many as two processors make in about ten minutes. */
+export const runsMaxDefault = 8000;
 
 export interface EnumerateOptions {
   readonly pairs: boolean;
   readonly jobs: number;
   /** Only points whose description contains this text: `p.vote.sent crash n2`. */
   readonly only: string | undefined;
+  /** Runs at most; of more, a sample is taken. Undefined: `runsMaxDefault`. */
+  readonly limit: number | undefined;
+  /** Which sample. Undefined: 1. */
+  readonly seed: number | undefined;
   /** The build whose engine is run; the own one when undefined. */
   readonly build: string | undefined;
 }
 
 export interface Enumeration {
   readonly runs: number;
+  /** Of so many that were chosen; more than `runs` when a sample was taken, by this seed. */
+  readonly possible: number;
+  readonly seed: number;
+  /** Runs in which no step was reached. */
   readonly missed: number;
+  /** Runs in which every step was reached: the second of a pair may be one that the first has made impossible. */
+  readonly whole: number;
   readonly comparisons: Readonly<Record<string, number>>;
   /** `p.vote.sent crash n2: INV1: …`, in the order of the points. */
   readonly failures: readonly string[];
@@ -31,12 +47,18 @@ export interface Enumeration {
 /** Runs them all. */
 export async function enumerateTransactions(options: EnumerateOptions): Promise<Enumeration> {
   const points = allCrashPoints();
-  const all = options.pairs ? pairsOf(points) : points.map((point) => [point]);
-  const chosen = all.filter((one) => describeAll(one).includes(options.only ?? ''));
+  const all: readonly (readonly CrashPoint[])[] = options.pairs
+    ? pairsOf(points)
+    : points.map((point) => [point]);
+  const named = all.filter((one) => describeAll(one).includes(options.only ?? ''));
+  const { limit = runsMaxDefault, seed = 1 } = options;
+  const chosen = sampleOf(named, limit, seed);
   const tasks: Task[] = chosen.map((one) => ({ kind: 'crashPoints', points: one }));
   const comparisons: Record<string, number> = {};
   const failures = new Map<string, string>();
   let missed = 0;
+  let whole = 0;
+  const progress = startProgress(chosen.length);
   const worker = pathToFileURL(join(options.build ?? buildDirectory, 'sim/pool/worker.js'));
   const pool = new Pool(worker, options.jobs);
   try {
@@ -45,39 +67,48 @@ export async function enumerateTransactions(options: EnumerateOptions): Promise<
       const { points: struckPoints, struck, reports, faults } = answer.result;
       for (const { invariant, checked } of reports)
         comparisons[invariant] = (comparisons[invariant] ?? 0) + checked;
-      // The second of a pair may be a step that the first has made impossible.
-      const reached = struck >= (options.pairs ? 1 : struckPoints.length);
+      const reached = struck > 0;
       if (!reached) missed += 1;
+      if (struck === struckPoints.length) whole += 1;
       const broken = reports.flatMap(({ invariant, reasons }) =>
         reasons.map((reason) => `${invariant}: ${reason}`),
       );
       const wrong = [...(reached ? [] : ['the step was never reached']), ...broken, ...faults];
       const name = describeAll(struckPoints);
       if (wrong.length > 0) failures.set(name, `${name}: ${wrong.join('; ')}`);
+      progress.ran(failures.size, name);
     });
   } finally {
+    progress.stop();
     await pool.close();
   }
   const inOrder = chosen.flatMap((one) => failures.get(describeAll(one)) ?? []);
-  return { runs: chosen.length, missed, comparisons, failures: inOrder };
+  return {
+    runs: chosen.length,
+    possible: named.length,
+    seed,
+    missed,
+    whole,
+    comparisons,
+    failures: inOrder,
+  };
 }
 
 /** For people. */
-export function enumerationText({ runs, missed, comparisons, failures }: Enumeration): string {
+export function enumerationText(enumeration: Enumeration): string {
+  const { runs, possible, seed, missed, whole, comparisons, failures } = enumeration;
   const compared = Object.entries(comparisons).map(([invariant, count]) => `${invariant} ${count}`);
+  const sampled =
+    runs === possible
+      ? 'all there are'
+      : `a sample of ${possible} (seed ${seed}; --limit ${possible} for all)`;
   const verdict = failures.length === 0 ? 'all whole, nothing in doubt' : `${failures.length} failed`;
-  return [...failures, `${runs} runs, ${missed} never struck; compared ${compared.join(', ')}`, verdict].join(
-    '\n',
-  );
-}
-
-function pairsOf(points: readonly CrashPoint[]): readonly (readonly CrashPoint[])[] {
-  return points.flatMap((first, index) =>
-    points
-      .slice(index + 1)
-      .filter((second) => second.step !== first.step && second.branch !== first.branch)
-      .map((second) => [first, second]),
-  );
+  return [
+    ...failures,
+    `${runs} runs, ${sampled}; every step reached in ${whole}, none in ${missed}`,
+    `compared ${compared.join(', ')}`,
+    verdict,
+  ].join('\n');
 }
 
 function describeAll(points: readonly CrashPoint[]): string {

@@ -35,6 +35,7 @@ Examples:
   lockstep-sim replay crash-and-restart --seed 7      one run again
   lockstep-sim replay plan.json --trace --until 2s    a plan file, with its first two virtual seconds
   lockstep-sim enumerate xa                           a transaction struck at every step
+  lockstep-sim enumerate xa --pairs --limit 2000      at two steps: a sample of all pairs
   lockstep-sim enumerate store-batch                  the store crashed at every disk operation
   lockstep-sim run --plant M01                        does the testbed notice a planted bug?
 
@@ -153,10 +154,10 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
       'strike at every point there is: a transaction at its steps, the store at its disk operations',
     )
     .argument('<what>', 'xa: transactions over three primaries; store-batch: atomic batches on a store alone')
-    .option('--pairs', 'every two of different steps and branches')
+    .option('--pairs', 'xa: every two points')
     .option('--only <text>', 'only points whose description contains this text')
-    .option('--limit <n>', 'store-batch: visit about so many crash states, and of more a sample', positive)
-    .option('--seed <s>', 'store-batch: the seed of the history and of the sample', wholeNumber)
+    .option('--limit <n>', 'about so many runs or crash states, and of more a sample', positive)
+    .option('--seed <s>', 'the seed of the sample (store-batch: of the history too)', wholeNumber)
     .option('--jobs <j>', 'worker threads', positive, availableParallelism())
     .option('--json', 'print one line of JSON')
     .option('--plant <id>', 'run a copy of the engine with this planted bug')
@@ -173,6 +174,8 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
       const enumeration = await enumerateTransactions({
         pairs: flags.pairs === true,
         only: flags.only,
+        limit: flags.limit,
+        seed: flags.seed,
         jobs: flags.jobs,
         build,
       });

@@ -143,7 +143,7 @@ class Run {
     this.#world = new World({
       seed: `${plan.scenario}/${plan.seed}`,
       // The named steps of transactions are of the trace level.
-      ...(plan.transactionClients > 0 ? { logLevel: 'trace' } : {}),
+      ...(tracesSteps(plan) ? { logLevel: 'trace' } : {}),
       wasm: { files: workFiles },
       ...(settings.trace === true ? { record } : {}),
     });
@@ -383,6 +383,11 @@ class Run {
 function watchesExchanges(plan: Plan): boolean {
   const { INV11, INV12, INV14 } = plan.floors;
   return keepsBooks(plan) || [INV11, INV12, INV14].some((floor) => floor !== undefined);
+}
+
+/** Clients' transactions, or Redis commands that are some. */
+function tracesSteps({ transactionClients, redisOperations = [] }: Plan): boolean {
+  return transactionClients > 0 || redisOperations.length > 0;
 }
 
 function keepsBooks({ floors }: Plan): boolean {

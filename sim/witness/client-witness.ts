@@ -9,15 +9,28 @@ import type { Frame } from '../../engine/api/pbc/frames.ts';
 import { FrameReader } from '../../engine/api/pbc/frames.ts';
 import { defaultSessionLimits } from '../../engine/api/pbc/session.ts';
 import { messages } from '../../engine/api/pbc/schema.ts';
+import type { LockTransactionResp } from '../../engine/api/pbc/transaction-schema.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
 import type { CloseReason } from '../../engine/io/network.ts';
+import { parseXid } from '../../engine/xa/xid.ts';
 import type { ClientTruth } from '../check/ledger/account.ts';
 import { Tallies } from './tallies.ts';
 
 /** Codes of the binary protocol, statuses of HTTP. */
 const turnedAwayCodes: readonly string[] = ['Unauthorized', 'Forbidden', '401', '403'];
 
-type Asked = 'get' | 'put' | 'delete' | 'job' | 'other';
+/** `question`: about a transaction; `resolution`: an operator's over a branch. */
+type Asked = 'get' | 'put' | 'delete' | 'transaction' | 'question' | 'resolution' | 'job' | 'other';
+
+/** Whose answers the node counts as those of requests for objects, and whether they read. */
+const readsObjects: Readonly<Partial<Record<Asked, boolean>>> = {
+  get: true,
+  question: true,
+  put: false,
+  delete: false,
+  transaction: false,
+  resolution: false,
+};
 
 /** One connection of the binary protocol, at the server's side. */
 class Conversation {
@@ -57,13 +70,27 @@ export class ClientWitness {
       getErrors: sums.under('get.error.'),
       writeErrors: sums.under('write.error.'),
       turnedAway: turnedAwayCodes.reduce((sum, code) => sum + sums.get(`error.${code}`), 0),
-      abandonedGets: sums.get('abandoned.get'),
-      abandonedWrites: sums.get('abandoned.write'),
+      abandonedGets: sums.get('abandoned.get') + sums.get('abandoned.question'),
+      abandonedWrites: ['write', 'transaction', 'resolution'].reduce(
+        (sum, asked) => sum + sums.get(`abandoned.${asked}`),
+        0,
+      ),
       jobs: {
         heard: sums.get('job'),
         done: sums.get('job.done'),
         failed: sums.get('job.failed'),
         abandoned: sums.get('abandoned.job'),
+      },
+      transactions: {
+        heard: sums.get('transaction'),
+        operations: sums.get('operations'),
+        questions: sums.get('question'),
+        resolutions: sums.get('resolution'),
+        resolved: sums.under('resolved.'),
+        ended: sums.under('ended.'),
+        failed: sums.get('transaction.failed'),
+        abandoned: sums.get('abandoned.transaction'),
+        abandonedResolutions: sums.get('abandoned.resolution'),
       },
     };
   }
@@ -125,8 +152,8 @@ export class ClientWitness {
     this.#open.delete(id);
     this.#count(causeOf(conversation));
     for (const asked of conversation.owed) {
-      if (asked === 'get' || asked === 'job') this.#sums.add(`abandoned.${asked}`);
-      else if (asked !== 'other') this.#sums.add('abandoned.write');
+      if (asked === 'other') continue;
+      this.#sums.add(`abandoned.${asked === 'put' || asked === 'delete' ? 'write' : asked}`);
     }
   }
 
@@ -145,6 +172,7 @@ export class ClientWitness {
     const asked = requestOf(frame);
     conversation.owed.push(asked);
     this.#sums.add(asked);
+    if (asked === 'transaction') this.#sums.add('operations', operationsOf(frame));
   }
 
   /** A job is answered by as many frames as it takes. */
@@ -154,14 +182,23 @@ export class ClientWitness {
   }
 
   #answered(asked: Asked, reply: ClientReply): void {
+    const reads = readsObjects[asked];
     if (asked === 'job') this.#sums.add(reply.kind === 'failed' ? 'job.failed' : 'job.done');
-    else if (asked !== 'other') this.#sums.add('answers');
+    else if (reads !== undefined) this.#sums.add('answers');
     if (reply.kind === 'got') this.#sums.add('valuesRead', reply.message.content?.length ?? 0);
+    if (reply.kind === 'transacted') this.#ended(asked, reply.message);
     if (reply.kind !== 'failed') return;
     const code = reply.code ?? '';
     this.#sums.add(`error.${code}`);
-    if (asked === 'get') this.#sums.add(`get.error.${code}`);
-    else if (asked !== 'other' && asked !== 'job') this.#sums.add(`write.error.${code}`);
+    if (asked === 'transaction') this.#sums.add('transaction.failed');
+    if (reads === true) this.#sums.add(`get.error.${code}`);
+    if (reads === false) this.#sums.add(`write.error.${code}`);
+  }
+
+  /** By the outcome, or by the reason of an abort; an operator's by what was decided. */
+  #ended(asked: Asked, { outcome, reason, heuristic }: LockTransactionResp): void {
+    if (asked === 'transaction') this.#sums.add(`ended.${textOf(reason ?? outcome)}`);
+    if (asked === 'resolution') this.#sums.add(`resolved.${textOf(heuristic ?? outcome)}`);
   }
 
   /** Nobody but strangers talks to the HTTP listener: what is answered there is a refusal. */
@@ -188,16 +225,35 @@ function causeOfHttp(
 }
 
 /** What a frame asks for; `other` for what is no request for an object, or a malformed one. */
-function requestOf({ code, body }: Frame): Asked {
+function requestOf(frame: Frame): Asked {
+  const { code, body } = frame;
   try {
     if (code === messages.getReq.code) return named(messages.getReq.decode(body), 'get');
     if (code === messages.putReq.code) return named(messages.putReq.decode(body), 'put');
     if (code === messages.delReq.code) return named(messages.delReq.decode(body), 'delete');
     if (code === messages.mapRedReq.code) return 'job';
+    if (code === messages.transactionReq.code) return operationsOf(frame) > 0 ? 'transaction' : 'other';
+    if (code === messages.transactionListReq.code) return 'question';
+    if (code === messages.transactionGetReq.code)
+      return asks(messages.transactionGetReq.decode(body), 'question');
+    if (code === messages.transactionResolveReq.code)
+      return asks(messages.transactionResolveReq.decode(body), 'resolution');
   } catch (error) {
     if (!(error instanceof LockstepError)) throw error;
   }
   return 'other';
+}
+
+function operationsOf({ body }: Frame): number {
+  return messages.transactionReq.decode(body).operations?.length ?? 0;
+}
+
+function asks({ transaction_id: xid }: { readonly transaction_id: Uint8Array }, asked: Asked): Asked {
+  return parseXid(textOf(xid)) === undefined ? 'other' : asked;
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('latin1');
 }
 
 function named(message: { readonly bucket: Uint8Array }, asked: Asked): Asked {

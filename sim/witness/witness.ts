@@ -6,6 +6,7 @@ import type { CloseReason } from '../../engine/io/network.ts';
 import { configKeys } from '../../engine/config/keys.ts';
 import { familiesOf } from '../../engine/stats/snapshot-families.ts';
 import type { StatsSnapshot } from '../../engine/stats/snapshot.ts';
+import { branchSteps, coordinatorSteps } from '../../engine/xa/steps.ts';
 import type { CountedSample, LifeAccount, LifeTruth, Moment } from '../check/ledger/account.ts';
 import { roleOf } from '../plan/file-roles.ts';
 import type { Plan, PlanNode } from '../plan/plan.ts';
@@ -21,6 +22,8 @@ import { AskedWitness, AskingWitness } from './peer-witness.ts';
 import { RedisWitness } from './redis-witness.ts';
 import { KnownBatches, StoreWitness } from './store-witness.ts';
 import { Tallies } from './tallies.ts';
+import { TransactionRecords } from './transaction-records.ts';
+import { transactionEvents, TransactionWitness } from './transaction-witness.ts';
 import { WasmWitness } from './wasm-witness.ts';
 
 /** Everything about one life. */
@@ -34,11 +37,13 @@ class LifeBook {
   readonly listener = new ListenerWitness();
   readonly wasm = new WasmWitness();
   readonly store: StoreWitness;
+  readonly transactions: TransactionWitness;
   failedOperations = 0;
   readonly diskErrors = new Tallies();
 
-  constructor(life: number, known: KnownBatches) {
+  constructor(life: number, known: KnownBatches, records: TransactionRecords) {
     this.store = new StoreWitness(life, known);
+    this.transactions = new TransactionWitness(records);
   }
 }
 
@@ -60,6 +65,7 @@ export class Witness {
   readonly #nodes: ReadonlyMap<string, PlanNode>;
   readonly #books = new Map<string, LifeBook>();
   readonly #batches = new Map<string, KnownBatches>();
+  readonly #records: ReadonlyMap<string, TransactionRecords>;
   readonly #alteredPlaces = new Map<string, number>();
   readonly #known = new Map<string, Set<string>>();
   /** By node and life. */
@@ -82,6 +88,7 @@ export class Witness {
     this.antiEntropy = new AntiEntropyWitness(world, cluster, nodes, exchanges, segmentsOf(settings));
     this.#cluster = cluster;
     this.#nodes = new Map(nodes.map((node) => [node.name, node]));
+    this.#records = new Map(nodes.map(({ name }) => [name, new TransactionRecords()]));
     this.#bornCount = nodes.filter(({ spare }) => spare !== true).length;
     this.#moving = faults.some(({ kind }) => kind === 'FM1');
     if (this.#moving) this.#followMembers();
@@ -97,6 +104,7 @@ export class Witness {
         this.#bookOf(host, cluster.host(host).lives).wasm.called(String(role), String(failure ?? 'ok'));
       });
     }
+    this.#followTransactions();
     // Peers are told before the life is over.
     world.trace.on('node.stopping', () => (this.#ended = true));
     cluster.onLifeEnding((name, how) => {
@@ -133,6 +141,7 @@ export class Witness {
     const book = this.#bookOf(node, life);
     const { ledger } = this.#world;
     return {
+      transactions: book.transactions.truth(this.#world.nowUs, this.#cluster.host(node).clock),
       wasm: book.wasm.truth,
       clients: book.clients.truth,
       redis: book.redis.truth([...this.#books.values()].some(({ redis }) => redis.mortal)),
@@ -153,15 +162,28 @@ export class Witness {
     };
   }
 
-  #peersOf(node: string, life: number, moment: Moment): Pick<LifeTruth, 'peersMin' | 'peersMax' | 'moving'> {
+  #peersOf(
+    node: string,
+    life: number,
+    moment: Moment,
+  ): Pick<LifeTruth, 'peersMin' | 'peersMax' | 'peersDead' | 'moving'> {
     const all = this.#nodes.size - 1;
     const { members } = this.#cluster;
-    if (!this.#moving) return { peersMin: this.#bornCount - 1, peersMax: this.#bornCount - 1, moving: false };
+    if (!this.#moving) {
+      const born = this.#bornCount;
+      return {
+        peersMin: born - 1,
+        peersMax: born - 1,
+        peersDead: born - members.length,
+        moving: false,
+      };
+    }
     // Who has left the cluster is on its way out, and learns no more of it.
     if (moment === 'settled' && members.includes(node)) {
-      return { peersMin: members.length - 1, peersMax: members.length - 1, moving: true };
+      return { peersMin: members.length - 1, peersMax: members.length - 1, peersDead: 0, moving: true };
     }
-    return { peersMin: this.#known.get(`${node}/${life}`)?.size ?? 0, peersMax: all, moving: true };
+    const known = this.#known.get(`${node}/${life}`)?.size ?? 0;
+    return { peersMin: known, peersMax: all, peersDead: 0, moving: true };
   }
 
   /** Whom each life of each node has heard of. */
@@ -179,6 +201,23 @@ export class Witness {
     trace.on('membership.peer.left', ({ host, fields }) => {
       if (this.#nodes.has(host)) known(host).delete(String(fields['peer']));
     });
+  }
+
+  #followTransactions(): void {
+    const { trace } = this.#world;
+    trace.on('host.booted', ({ host }) => {
+      this.#records.get(host)?.opened(this.#cluster.host(host).disk.durableFiles());
+    });
+    trace.on('node.started', ({ host }) => {
+      if (this.#nodes.has(host)) this.#bookOf(host, this.#cluster.host(host).lives).transactions.started();
+    });
+    const steps = [...coordinatorSteps, ...branchSteps].map((step) => `xa.${step}`);
+    for (const name of [...steps, ...transactionEvents]) {
+      trace.on(name, ({ host, atUs, fields }) => {
+        const { clock, lives } = this.#cluster.host(host);
+        this.#bookOf(host, lives).transactions.happened(name, fields, atUs, clock);
+      });
+    }
   }
 
   #connections(): ConnectionWatcher {
@@ -200,7 +239,10 @@ export class Witness {
     return {
       writes: (host, life, path, chunks, offset) =>
         this.#bookOf(host, life).store.writes(path, chunks, offset),
-      wrote: (host, life, path, content, from) => this.#bookOf(host, life).store.wrote(path, content, from),
+      wrote: (host, life, path, content, from, whole) => {
+        this.#bookOf(host, life).store.wrote(path, content, from);
+        this.#records.get(host)?.wrote(path, whole, from);
+      },
       failed: (host, life, operation, path, failure) => {
         if (failure !== 'fault' && failure !== 'noSpace') return;
         const book = this.#bookOf(host, life);
@@ -243,7 +285,8 @@ export class Witness {
     const name = `${node}/${life}`;
     const known = this.#books.get(name);
     if (known !== undefined) return known;
-    const book = new LifeBook(life, this.#batchesOf(node));
+    const records = this.#records.get(node) ?? new TransactionRecords();
+    const book = new LifeBook(life, this.#batchesOf(node), records);
     this.#books.set(name, book);
     return book;
   }

@@ -28,16 +28,35 @@ export interface ClientTruth {
   readonly answers: number;
   /** Values in answers to gets. */
   readonly valuesRead: number;
-  /** Error answers to anything, by code; those to gets; those to puts and deletes. */
+  /** Error answers to anything, by code; those to what reads; those to what writes (transactions included). */
   readonly errors: Readonly<Record<string, number>>;
   readonly getErrors: Readonly<Record<string, number>>;
   readonly writeErrors: Readonly<Record<string, number>>;
-  /** Requests whose connection was over before they were answered: how they ended nobody outside knows. */
+  /** What read, and what wrote, and had no answer when its connection was over: how it ended nobody outside knows. */
   readonly abandonedGets: number;
   readonly abandonedWrites: number;
   readonly jobs: JobTruth;
   /** Requests of both listeners that were answered with `Unauthorized` or `Forbidden`. */
   readonly turnedAway: number;
+  readonly transactions: TransactionAnswers;
+}
+
+/** Transactions of the binary protocol. */
+export interface TransactionAnswers {
+  readonly heard: number;
+  /** Operations in them. */
+  readonly operations: number;
+  /** Questions about transactions; decisions of operators, and those of them that were carried out, by what they were. */
+  readonly questions: number;
+  readonly resolutions: number;
+  readonly resolved: Readonly<Record<string, number>>;
+  /** Answers, by the outcome or the reason of the abort. */
+  readonly ended: Readonly<Record<string, number>>;
+  /** Answered by an error: they never began. */
+  readonly failed: number;
+  /** Neither, when their connection was over. */
+  readonly abandoned: number;
+  readonly abandonedResolutions: number;
 }
 
 /** MapReduce jobs of the binary protocol. */
@@ -184,7 +203,53 @@ export interface AntiEntropyTruth {
 /** Calls into modules that the node told of, by role and outcome: `keyfun ok`. */
 export type WasmTruth = Readonly<Record<string, number>>;
 
+/** Records of transactions on a disk, by what they say. */
+export interface TransactionRecordsFound {
+  readonly prepared: number;
+  /** Branches that are applied, or decided by an operator. */
+  readonly done: number;
+  readonly committing: number;
+  readonly damaged: number;
+}
+
+/** Transactions of one life: what it told of them, weighed by the world, and what lies on its disk. */
+export interface TransactionTruth {
+  /** Transactions that it began to coordinate. */
+  readonly begun: number;
+  /** Branches by their vote: `commit`, `read_only`, `abort`, `alone`. */
+  readonly votes: Readonly<Record<string, number>>;
+  /** Prepares refused for a key that another transaction did hold. */
+  readonly conflicts: number;
+  /** Branches that asked for their outcome and heard it, by what it was. */
+  readonly learned: Readonly<Record<string, number>>;
+  /** Decisions of operators; `mixed`. */
+  readonly byOperator: Readonly<Record<string, number>>;
+  /** On the disk that the life began on. */
+  readonly found: TransactionRecordsFound;
+  /** It has taken all of that up. */
+  readonly recovered: boolean;
+  /** Parts of that disk could not be made out. */
+  readonly unread: boolean;
+  /** Branches whose prepare record this life has written; that lie prepared on the disk now. */
+  readonly preparedSince: number;
+  readonly preparedOnDisk: number;
+  /** Branches that voted and wait for the outcome, at least and at most. */
+  readonly prepared: readonly [least: number, most: number];
+  /** Transactions of this node whose decision is not known, or not acknowledged by every branch. */
+  readonly inDoubt: number;
+  /** Keys that transactions hold. */
+  readonly locks: number;
+  /** Milliseconds of the node's own wall clock since the oldest of all that waits began; exact when `oldestKnown`. */
+  readonly oldestAgeMs: number;
+  readonly oldestKnown: boolean;
+  /** The longest of each phase so far, by the node's own clock. */
+  readonly longestUs: Readonly<Record<'prepare' | 'decision' | 'commit', number>>;
+  /** Something was told at this very instant: the node may stand between two of its own lines. */
+  readonly amidst: boolean;
+}
+
 export interface LifeTruth {
+  readonly transactions: TransactionTruth;
   readonly wasm: WasmTruth;
   readonly clients: ClientTruth;
   readonly redis: RedisTruth;
@@ -211,6 +276,8 @@ export interface LifeTruth {
    */
   readonly peersMin: number;
   readonly peersMax: number;
+  /** Of them, those that died for good and are still members. */
+  readonly peersDead: number;
   /** Changes of the ring that this life has told of. */
   readonly ringChanges: number;
   /** Members come and go in this run. */

@@ -33,13 +33,15 @@ const unmet: readonly string[] = ['NoQuorum', 'Timeout'];
 
 export function clientEquations(numbers: Numbers, { truth }: LifeAccount): readonly Claim[] {
   const { clients, redis, listener } = truth;
-  const { gets, puts, deletes, others, answers } = clients;
+  const { puts, others, answers, transactions } = clients;
+  const reading = clients.gets + transactions.questions;
+  const writing = puts + clients.deletes + transactions.heard + transactions.resolutions;
   const abandoned = clients.abandonedGets + clients.abandonedWrites + redis.abandoned;
   const allErrors = sumOf(clients.errors, Object.keys(clients.errors)) - sumOf(clients.errors, outcomes);
   return [
     equal('client_connections', numbers.poolGauge('client_connections'), clients.open + redis.open),
-    equal('client_read_requests', numbers.pool('client_read_requests'), gets + redis.reads),
-    equal('client_write_requests', numbers.pool('client_write_requests'), puts + deletes + redis.writes),
+    equal('client_read_requests', numbers.pool('client_read_requests'), reading + redis.reads),
+    equal('client_write_requests', numbers.pool('client_write_requests'), writing + redis.writes),
     equal('client_eof', numbers.pool('client_eof'), clients.eof + redis.eof),
     upTo(
       'client_err',
@@ -63,12 +65,12 @@ export function clientEquations(numbers: Numbers, { truth }: LifeAccount): reado
     equal(
       'requests of client_out_queue',
       numbers.recorded('clientOutQueue'),
-      gets + puts + deletes + others + redis.commands,
+      reading + writing + others + redis.commands,
     ),
     upTo(
       'values of the payload histogram',
       numbers.recorded('payloadBytes'),
-      puts + clients.valuesRead + redis.values,
+      puts + transactions.operations + clients.valuesRead + redis.values,
       clients.abandonedGets + redis.abandoned === 0 ? 0 : Infinity,
     ),
     equal('fragments', numbers.pool('fragments'), redis.fragments),

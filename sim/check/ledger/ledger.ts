@@ -17,6 +17,7 @@ import { memberEquations } from './member-equations.ts';
 import { Numbers } from './numbers.ts';
 import { peerEquations } from './peer-equations.ts';
 import { storeEquations } from './store-equations.ts';
+import { transactionEquations } from './transaction-equations.ts';
 import { wasmEquations } from './wasm-equations.ts';
 
 const rooms = [
@@ -28,6 +29,7 @@ const rooms = [
   causeEquations,
   mapReduceEquations,
   antiEntropyEquations,
+  transactionEquations,
 ];
 
 export function checkLedger(accounts: readonly LifeAccount[], missed: number): CheckReport {

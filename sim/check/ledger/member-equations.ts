@@ -1,5 +1,5 @@
 /** What a node thinks of its peers: its transitions are a path, and its gauges are where the path ends. */
-import type { LifeAccount } from './account.ts';
+import type { CountedSample, LifeAccount } from './account.ts';
 import type { Claim } from './claims.ts';
 import { between, equal } from './claims.ts';
 import type { Numbers } from './numbers.ts';
@@ -24,9 +24,7 @@ export function memberEquations(numbers: Numbers, account: LifeAccount): readonl
       current.length,
     ),
     ...current.flatMap(({ labels, value }) => pathOf(numbers, labels['peer_idx'] ?? '', value)),
-    ...(settled
-      ? current.map(({ labels, value }) => equal(`peer ${labels['peer_idx'] ?? ''} after the calm`, value, 2))
-      : []),
+    ...(settled ? calmEquations(current, account.truth.peersDead) : []),
     equal('ring_changes_total', numbers.sum('ring_changes_total'), account.truth.ringChanges),
     // A later life may have found the last ring on its disk.
     ...(settled && account.truth.moving && account.life === 1
@@ -35,6 +33,16 @@ export function memberEquations(numbers: Numbers, account: LifeAccount): readonl
     equal('peer_ejects', numbers.pool('peer_ejects'), ejects),
     equal('peer_ejected_at is there', ejectedAt > 0 ? 1 : 0, ejects > 0 ? 1 : 0),
     between('peer_forward_error', numbers.poolGauge('peer_forward_error'), 0, account.truth.peersMax),
+  ];
+}
+
+/** Who lives is NORMAL, who died for good is not routable. */
+function calmEquations(current: readonly CountedSample[], dead: number): readonly Claim[] {
+  const normal = current.filter(({ value }) => states[value] === 'NORMAL').length;
+  const away = current.filter(({ value }) => !routable.includes(states[value] ?? '')).length;
+  return [
+    equal('peers in NORMAL after the calm', normal, current.length - dead),
+    equal('peers away after the calm', away, dead),
   ];
 }
 

@@ -1,0 +1,115 @@
+/**
+ * The records of transactions in doubt as they lie on a node's disk (engine/xa/records.ts): read whole when a life
+ * begins, and followed by what it writes. A record counts from the instant at which it has been written.
+ */
+import { BytesError } from '../../engine/base/bytes.ts';
+import { byteStringOf } from '../../engine/base/ids.ts';
+import type { ByteString } from '../../engine/base/ids.ts';
+import { bucketPrefix } from '../../engine/base/object-key.ts';
+import { branchBucket, decisionBucket, readBranch, readDecision } from '../../engine/xa/records.ts';
+import type { TransactionRecordsFound } from '../check/ledger/account.ts';
+import type { LogRecord } from './log-records.ts';
+import { SegmentTail, segmentHeadOf } from './log-records.ts';
+
+/** What a record says; `damaged`: it cannot be read. */
+export type RecordState = 'prepared' | 'done' | 'committing' | 'ended' | 'damaged';
+
+export interface RecordHeld {
+  readonly seq: number;
+  /** Undefined: removed. */
+  readonly state: RecordState | undefined;
+  /** Wall clock of the node that wrote it. */
+  readonly sinceMs: number;
+  /** Of a decision: the nodes that are to commit. */
+  readonly committers: readonly string[];
+}
+
+const logFile = /^store\/\d+\.log$/;
+const systemType = '' as ByteString;
+const branchPrefix = bucketPrefix(systemType, branchBucket);
+const decisionPrefix = bucketPrefix(systemType, decisionBucket);
+
+export class TransactionRecords {
+  readonly #held = new Map<string, RecordHeld>();
+  readonly #tails = new Map<string, SegmentTail>();
+  readonly #preparedOnce = new Set<string>();
+
+  /** A life begins on these files. */
+  opened(files: ReadonlyMap<string, Buffer>): void {
+    this.#held.clear();
+    this.#tails.clear();
+    this.#preparedOnce.clear();
+    for (const [path, content] of files) if (logFile.test(path)) this.#read(path, content, 0);
+    this.#preparedOnce.clear();
+  }
+
+  wrote(path: string, whole: Buffer, from: number): void {
+    if (logFile.test(path)) this.#read(path, whole, from);
+  }
+
+  /** Places that cannot be read: what the node makes of them is its own affair. */
+  get blind(): boolean {
+    return [...this.#tails.values()].some((tail) => tail.hasHole);
+  }
+
+  /** Branches that have been prepared on this disk since it was opened. */
+  get preparedSince(): number {
+    return this.#preparedOnce.size;
+  }
+
+  get found(): TransactionRecordsFound {
+    const count = (...states: readonly RecordState[]): number =>
+      [...this.#held.values()].filter(({ state }) => state !== undefined && states.includes(state)).length;
+    return {
+      prepared: count('prepared'),
+      done: count('done'),
+      committing: count('committing'),
+      damaged: count('damaged'),
+    };
+  }
+
+  branch(xid: string): RecordHeld | undefined {
+    return this.#held.get(branchPrefix + byteStringOf(xid));
+  }
+
+  decision(xid: string): RecordHeld | undefined {
+    return this.#held.get(decisionPrefix + byteStringOf(xid));
+  }
+
+  #read(path: string, content: Buffer, from: number): void {
+    const head = segmentHeadOf(content);
+    if (head === undefined) return;
+    let tail = this.#tails.get(path);
+    if (tail?.head.salt !== head.salt) tail = new SegmentTail(head);
+    this.#tails.set(path, tail);
+    tail.read(content, from, (record) => this.#take(record));
+  }
+
+  #take({ key, seq, value }: LogRecord): void {
+    const isBranch = key.startsWith(branchPrefix);
+    if (!isBranch && !key.startsWith(decisionPrefix)) return;
+    const held = { seq, ...(value === undefined ? removed : said(isBranch, value)) };
+    if (held.state === 'prepared') this.#preparedOnce.add(key);
+    const known = this.#held.get(key);
+    if (known === undefined || known.seq < seq) this.#held.set(key, held);
+  }
+}
+
+const removed = { state: undefined, sinceMs: 0, committers: [] };
+
+function said(isBranch: boolean, value: Uint8Array | 'damaged'): Omit<RecordHeld, 'seq'> {
+  const damaged = { state: 'damaged', sinceMs: 0, committers: [] } as const;
+  if (value === 'damaged') return damaged;
+  try {
+    if (isBranch) {
+      const { state, sinceMs } = readBranch(value);
+      return { state: state === 'prepared' ? state : 'done', sinceMs, committers: [] };
+    }
+    const { state, sinceMs, branches } = readDecision(value);
+    const committers = branches.filter(({ readOnly }) => !readOnly).map(({ node }): string => node);
+    return { state, sinceMs, committers };
+  } catch (error) {
+    if (error instanceof BytesError) return damaged;
+    throw error;
+  }
+}
