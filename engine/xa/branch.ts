@@ -33,6 +33,28 @@ export interface Branch {
   alone: Promise<Voted | Ended> | undefined;
 }
 
+/** `sinceMs` by the wall clock, `nowUs` by the other one. */
+export function newBranch(
+  xid: Xid,
+  order: BranchOrder,
+  places: readonly Place[],
+  sinceMs: number,
+  phase: BranchPhase,
+  nowUs: number,
+): Branch {
+  return {
+    xid,
+    phase,
+    order,
+    places,
+    sinceMs,
+    askedUs: nowUs,
+    voted: new Deferred(),
+    applying: undefined,
+    alone: undefined,
+  };
+}
+
 /** The branch's record in that state. */
 export function recordOf({ xid, sinceMs, order }: Branch, state: BranchState): StoreWrite {
   if (state === 'prepared') return writeBranch(xid, { state, sinceMs, order, places: [] });

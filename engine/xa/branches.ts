@@ -9,12 +9,11 @@ import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import { RecentMap } from '../base/recent-map.ts';
 import { BatchRound } from '../dispatch/batch-round.ts';
-import type { Place } from '../dispatch/slots.ts';
 import type { StoredObject } from '../object/object.ts';
 import { encodeObject } from '../object/object.ts';
 import type { Branch } from './branch.ts';
-import { appliedRecords, applyBatch, markPlaces, recordOf } from './branch.ts';
-import type { BranchEvent, BranchPhase } from './branch-protocol.ts';
+import { appliedRecords, applyBatch, markPlaces, newBranch, recordOf } from './branch.ts';
+import type { BranchEvent } from './branch-protocol.ts';
 import { stepBranch } from './branch-protocol.ts';
 import { ClientNames } from './client-names.ts';
 import type { TransactionContext } from './context.ts';
@@ -191,7 +190,8 @@ export class Branches {
   /** Takes up a branch that a start has found in the log: its locks are held again at once. */
   restore(xid: Xid, record: BranchRecord): Branch {
     const places = record.state === 'prepared' ? placesOf(record.order) : record.places;
-    const branch = this.#newBranch(xid, record.order, places, record.sinceMs, record.state);
+    const nowUs = this.#context.io.clock.nowUs();
+    const branch = newBranch(xid, record.order, places, record.sinceMs, record.state, nowUs);
     this.#table.set(xid, branch);
     branch.voted.resolve(votedCommit());
     if (record.state === 'prepared') {
@@ -345,32 +345,11 @@ export class Branches {
 
   #enter(xid: Xid, order: BranchOrder): Branch {
     const { io } = this.#context;
-    const branch = this.#newBranch(xid, order, placesOf(order), io.clock.wallMs(), 'preparing');
+    const branch = newBranch(xid, order, placesOf(order), io.clock.wallMs(), 'preparing', io.clock.nowUs());
     this.#table.set(xid, branch);
     this.locks.take(xid, keysOf(branch.places));
     markPlaces(io, 'p.locks.taken', branch);
     return branch;
-  }
-
-  #newBranch(
-    xid: Xid,
-    order: BranchOrder,
-    places: readonly Place[],
-    sinceMs: number,
-    phase: BranchPhase,
-  ): Branch {
-    const askedUs = this.#context.io.clock.nowUs();
-    return {
-      xid,
-      order,
-      places,
-      sinceMs,
-      phase,
-      askedUs,
-      voted: new Deferred(),
-      applying: undefined,
-      alone: undefined,
-    };
   }
 
   #step(branch: Branch, event: BranchEvent): ReturnType<typeof stepBranch> {

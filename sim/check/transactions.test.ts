@@ -57,6 +57,11 @@ describe('atomicity (INV1)', () => {
     expect(early.reasons[0]).toBe('n2 carried out t1 before the decision');
   });
 
+  it('takes what a restart finds decided for decided', () => {
+    const found = committed.replace('c.decision.synced', 'decision.recovered');
+    expect(checkAtomicity(story(found))).toMatchObject({ ok: true, checked: 4 });
+  });
+
   it('takes what a restart finds applied for carried out', () => {
     const crashed = committed.replace('n3 p.applied.synced t1', 'n3 p.recovery.scan t1 phase=applied');
     expect(checkAtomicity(story(crashed)).ok).toBe(true);

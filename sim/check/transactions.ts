@@ -200,13 +200,16 @@ function checkNames(steps: readonly TransactionStep[], tally: Tally): void {
   }
 }
 
+const decided: readonly string[] = ['c.decision.synced', 'decision.recovered'];
+
 function storiesOf(steps: readonly TransactionStep[]): ReadonlyMap<string, Story> {
   const stories = new Map<string, Story>();
   for (const event of steps) {
     const story = stories.get(event.xid) ?? { decidedUs: undefined, branches: new Map(), alone: true };
     stories.set(event.xid, story);
     if (event.step === 'c.prepare.sent') story.alone = false;
-    if (event.step === 'c.decision.synced') story.decidedUs ??= event.atUs;
+    // The record may have been durable when a crash came, and the event that says so was not.
+    if (decided.includes(event.step)) story.decidedUs ??= event.atUs;
     if (event.step.startsWith('p.')) hearBranch(story, event);
   }
   return stories;

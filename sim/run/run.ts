@@ -53,7 +53,7 @@ import { makeCluster } from './make-cluster.ts';
 import { Truth } from './truth.ts';
 import type { OutcomeCounts } from './result.ts';
 import type { NamedCheck } from './transaction-reports.ts';
-import { transactionChecks } from './transaction-reports.ts';
+import { tracesSteps, transactionChecks } from './transaction-reports.ts';
 
 export interface RunOutcome {
   /** Of the invariants that the plan asks for, except INV29, which takes two runs. */
@@ -383,11 +383,6 @@ class Run {
 function watchesExchanges(plan: Plan): boolean {
   const { INV11, INV12, INV14 } = plan.floors;
   return keepsBooks(plan) || [INV11, INV12, INV14].some((floor) => floor !== undefined);
-}
-
-/** Clients' transactions, or Redis commands that are some. */
-function tracesSteps({ transactionClients, redisOperations = [] }: Plan): boolean {
-  return transactionClients > 0 || redisOperations.length > 0;
 }
 
 function keepsBooks({ floors }: Plan): boolean {

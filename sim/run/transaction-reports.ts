@@ -20,6 +20,7 @@ import type { TransactionHistory } from '../history/transactions.ts';
 import { answerTimeoutUs } from '../load/load.ts';
 import { attemptsMax, firstBalance } from '../load/transaction-client.ts';
 import type { Finals } from '../load/transaction-finals.ts';
+import type { Plan } from '../plan/plan.ts';
 
 /** Attempts, reads before them, and what lies between. */
 const answerUsMax = (attemptsMax + 4) * 2 * answerTimeoutUs;
@@ -31,6 +32,14 @@ export interface TransactionEvidence {
   readonly accounts: number;
   /** Nodes that died for good. */
   readonly lost: readonly string[];
+}
+
+/** The named steps are told: clients' transactions, or Redis commands that are some. */
+export function tracesSteps({
+  transactionClients,
+  redisOperations = [],
+}: Pick<Plan, 'transactionClients' | 'redisOperations'>): boolean {
+  return transactionClients > 0 || redisOperations.length > 0;
 }
 
 export type NamedCheck = readonly [InvariantId, () => CheckReport];

@@ -8,8 +8,11 @@ import type { Cluster } from '../world/cluster.ts';
 import type { TraceEvent } from '../world/trace.ts';
 import type { World } from '../world/world.ts';
 
-/** Decisions of operators are no steps of the protocol; the checks leave such branches out. */
-const beside = ['branch.decided', 'branch.mixed'];
+/**
+ * No steps of the protocol: decisions of operators, whose branches the checks leave out; and decisions that a start has
+ * found in the log, though a crash came before the step that says so.
+ */
+const beside = ['branch.decided', 'branch.mixed', 'decision.recovered'];
 
 /** What a step relies on: the record of a branch before its vote, of the decision before the first commit. */
 const reliance: Readonly<Record<string, string>> = {

@@ -51,8 +51,8 @@ export const transactionEvents: readonly string[] = [
 
 export class TransactionWitness {
   readonly #records: TransactionRecords;
-  readonly #found: TransactionTruth['found'];
-  readonly #blind: boolean;
+  #found: TransactionTruth['found'] = { prepared: 0, done: 0, committing: 0, damaged: 0 };
+  #blind = false;
   readonly #sums = new Tallies();
   readonly #begun = new Map<string, Begun>();
   readonly #open = new Map<string, Open>();
@@ -70,11 +70,14 @@ export class TransactionWitness {
   #lastUs = -1;
   #serves = false;
 
-  /** `records`: as the life finds them. */
   constructor(records: TransactionRecords) {
     this.#records = records;
-    this.#found = records.found;
-    this.#blind = records.blind;
+  }
+
+  /** The life has opened its store, and found these records. */
+  opened(): void {
+    this.#found = this.#records.found;
+    this.#blind = this.#records.blind;
   }
 
   truth(nowUs: number, { wallMs }: Clocks): TransactionTruth {

@@ -205,8 +205,11 @@ export class Witness {
 
   #followTransactions(): void {
     const { trace } = this.#world;
-    trace.on('host.booted', ({ host }) => {
-      this.#records.get(host)?.opened(this.#cluster.host(host).disk.durableFiles());
+    // A store that opens makes sure of what it has found.
+    trace.on('store.opened', ({ host }) => {
+      const { disk, lives } = this.#cluster.host(host);
+      this.#records.get(host)?.opened(disk.durableFiles());
+      this.#bookOf(host, lives).transactions.opened();
     });
     trace.on('node.started', ({ host }) => {
       if (this.#nodes.has(host)) this.#bookOf(host, this.#cluster.host(host).lives).transactions.started();

@@ -15,6 +15,9 @@ export const labNodes = ['n1', 'n2', 'n3'] as const;
 export type LabNode = (typeof labNodes)[number];
 export const bucket = 'b';
 
+/** The named steps, and a decision that a start has found. */
+const stepName = /^xa\.(c\.|p\.|decision\.recovered$)/;
+
 const startUsMax = 10_000_000;
 const acquaintanceUs = 300_000;
 
@@ -42,7 +45,7 @@ export class Lab {
     });
     this.#client = this.world.addHost('c1');
     this.world.trace.on('*', (event) => {
-      if (event.name.startsWith('xa.c.') || event.name.startsWith('xa.p.')) this.steps.push(event);
+      if (stepName.test(event.name)) this.steps.push(event);
     });
     for (let index = 0; labNodes.some((name) => this.keysOf(name).length < 4); index++) {
       const key = `k${index}`;
