@@ -76,6 +76,8 @@ interface Working {
   readonly scheduler: Scheduler;
 }
 
+const nothing: readonly TokenRange[] = [];
+
 const unknownPeer: PeerRecord = {
   lastExchangeMs: 0,
   lastOutcome: 'none',
@@ -90,7 +92,7 @@ export class AntiEntropy {
   readonly #throttle: Throttle;
   readonly #shape: SnapshotShape;
   #working: Working | undefined;
-  #sharedOf: { readonly ring: Ring; readonly byPeer: Map<NodeId, readonly TokenRange[]> } | undefined;
+  #sharedOf: { readonly ring: Ring; readonly byPeer: ReturnType<typeof sharedRanges> } | undefined;
   #savedPosition = -1;
   #savedUs = 0;
 
@@ -220,13 +222,10 @@ export class AntiEntropy {
 
   #shared(peer: NodeId): readonly TokenRange[] {
     const ring = this.#parts.ring();
-    if (this.#sharedOf?.ring !== ring) this.#sharedOf = { ring, byPeer: new Map() };
-    const { byPeer } = this.#sharedOf;
-    const known = byPeer.get(peer);
-    if (known !== undefined) return known;
-    const shared = sharedRanges(ring, this.#parts.self, peer);
-    byPeer.set(peer, shared);
-    return shared;
+    if (this.#sharedOf?.ring !== ring) {
+      this.#sharedOf = { ring, byPeer: sharedRanges(ring, this.#parts.self) };
+    }
+    return this.#sharedOf.byPeer.get(peer) ?? nothing;
   }
 
   #measure({ tree }: Refresh): void {

@@ -90,6 +90,8 @@ interface Peer {
 
 export class MemberTable {
   #self: MemberRecord;
+  /** Who has which token, by place; made anew when somebody's place changes. */
+  #takers: Map<string, Map<Token, NodeId[]>> | undefined;
   readonly #peers = new Map<NodeId, Peer>();
   readonly #makeDetector: () => Detector;
   readonly #onTransition: TransitionListener;
@@ -138,6 +140,7 @@ export class MemberTable {
     change: Partial<Pick<MemberRecord, 'generation' | 'state' | 'move' | 'left' | 'away' | 'address'>>,
   ): void {
     this.#self = { ...this.#self, ...change, version: this.#self.version + 1 };
+    this.#takers = undefined;
   }
 
   /** A peer is known by configuration before it was heard of: version 0 of generation 0, opinion UNKNOWN. */
@@ -158,6 +161,7 @@ export class MemberTable {
     const peer = this.#peers.get(node);
     if (peer === undefined || peer.record.left) return false;
     peer.record = { ...peer.record, left: true };
+    this.#takers = undefined;
     this.#move(peer, 'DOWN');
     return true;
   }
@@ -246,6 +250,7 @@ export class MemberTable {
     this.#move(peer, record.left || record.away ? 'DOWN' : record.state);
     const moved = before?.address !== record.address;
     const ringChanged = before === undefined || !samePlace(before, record);
+    if (ringChanged) this.#takers = undefined;
     return { kind: 'applied', newLife, moved, ringChanged };
   }
 
@@ -258,6 +263,7 @@ export class MemberTable {
   #add(record: MemberRecord): Peer {
     const peer: Peer = { record, opinion: 'UNKNOWN', detector: this.#makeDetector() };
     this.#peers.set(record.node, peer);
+    this.#takers = undefined;
     return peer;
   }
 
@@ -281,18 +287,38 @@ export class MemberTable {
   }
 
   #tokenTaken(claim: Place): boolean {
-    const claimed = new Set(claim.tokens);
-    return [this.#self, ...this.peers()].some(
-      (other) =>
-        other.node !== claim.node &&
-        !other.left &&
-        other.datacenter === claim.datacenter &&
-        other.rack === claim.rack &&
-        !this.#inherits(claim, other) &&
-        !this.#bequeaths(claim, other) &&
-        other.tokens.some((token) => claimed.has(token)),
-    );
+    const takers = this.#takersAt(claim);
+    return claim.tokens.some((token) => takers?.get(token)?.some((node) => this.#standsAgainst(claim, node)));
   }
+
+  /** The claim's token is this other node's. */
+  #standsAgainst(claim: Place, node: NodeId): boolean {
+    if (node === claim.node) return false;
+    const other = node === this.#self.node ? this.#self : this.#peers.get(node)?.record;
+    return other !== undefined && !this.#inherits(claim, other) && !this.#bequeaths(claim, other);
+  }
+
+  #takersAt({ datacenter, rack }: Place): ReadonlyMap<Token, readonly NodeId[]> | undefined {
+    this.#takers ??= takersOf([this.#self, ...this.peers()]);
+    return this.#takers.get(placeName(datacenter, rack));
+  }
+}
+
+/** Who has which token, by place, without those that have left. */
+function takersOf(records: readonly MemberRecord[]): Map<string, Map<Token, NodeId[]>> {
+  const places = new Map<string, Map<Token, NodeId[]>>();
+  for (const { node, datacenter, rack, tokens, left } of records) {
+    if (left) continue;
+    const name = placeName(datacenter, rack);
+    const takers = places.get(name) ?? new Map<Token, NodeId[]>();
+    places.set(name, takers);
+    for (const token of tokens) takers.set(token, [...(takers.get(token) ?? []), node]);
+  }
+  return places;
+}
+
+function placeName(datacenter: string, rack: string): string {
+  return JSON.stringify([datacenter, rack]);
 }
 
 function isNewer(left: DigestEntry, right: DigestEntry): boolean {
