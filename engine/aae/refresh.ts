@@ -36,9 +36,61 @@ type Source = Pick<Store, 'fingerprints' | 'get'>;
 const readWindow = 8;
 /** The store walks its keys in arcs of this many tokens; a walk of less costs as much. */
 const sliceTokens = 2 ** 20;
+/** Keys whose hashes are known cost next to nothing, and their segments are taken: so many count as one value read. */
+const seenPerRest = 64;
 /** From this share of the tree on, one in so many of its segments being dirty, all values are read in one go. */
 const bulkShare = 16;
 const bulkKeysMin = 64;
+
+/** Dirty segments that are recomputed together, and what they are found to hold. */
+class Slice {
+  /** The first and the last of them. */
+  readonly first: number;
+  last: number;
+  readonly unread: Unread[] = [];
+  /** Keys met on the way, those of other segments included. */
+  seen = 0;
+  /** By segment, counted from the first; a segment between them that is not of the slice has no hash. */
+  readonly #counts: number[] = [];
+  readonly #hashes: (RangeHash | undefined)[] = [];
+
+  constructor(first: number) {
+    this.first = first;
+    this.last = first;
+  }
+
+  /** Takes the next segment. */
+  take(segment: number): void {
+    for (let index = this.#hashes.length; index < segment - this.first; index++) this.#put(index, undefined);
+    this.#put(segment - this.first, nothing);
+    this.last = segment;
+  }
+
+  covers(segment: number): boolean {
+    return this.#hashes[segment - this.first] !== undefined;
+  }
+
+  /** Adds a key's hash; nothing when its segment is not of the slice. */
+  add(segment: number, hash: RangeHash): void {
+    const index = segment - this.first;
+    const known = this.#hashes[index];
+    if (known === undefined) return;
+    this.#put(index, addHashes(known, hash));
+    this.#counts[index] = (this.#counts[index] ?? 0) + 1;
+  }
+
+  /** Shows what was found of each segment. */
+  visit(found: (segment: number, count: number, hash: RangeHash) => void): void {
+    for (const [index, hash] of this.#hashes.entries()) {
+      if (hash !== undefined) found(this.first + index, this.#counts[index] ?? 0, hash);
+    }
+  }
+
+  #put(index: number, hash: RangeHash | undefined): void {
+    this.#hashes[index] = hash;
+    this.#counts[index] ??= 0;
+  }
+}
 
 export class Refresh {
   readonly tree: Tree;
@@ -134,8 +186,11 @@ export class Refresh {
       const end = tree.segmentOf(range.last);
       let segment = tree.nextDirty(tree.segmentOf(range.first), end);
       while (segment >= 0) {
-        const next = await this.#settleSlice(segment, end);
-        segment = tree.nextDirty(next, end);
+        const slice = this.#takeSlice(segment, end);
+        // A tree of empty or known segments is derived on the spot: there are thousands of slices.
+        if (slice.seen >= seenPerRest || slice.unread.length > 0) await this.#readSlice(slice);
+        this.#settleSlice(slice);
+        segment = tree.nextDirty(slice.last + 1, end);
       }
       await this.#readCuts(range);
     }
@@ -167,64 +222,49 @@ export class Refresh {
     if (last !== tail.last) await this.entriesOf({ first: Math.max(tail.first, first), last });
   }
 
-  /** Recomputes the dirty segments of one slice; returns the segment after it. */
-  async #settleSlice(from: number, end: number): Promise<number> {
+  /** Takes the dirty segments of one slice, and adds up what is known of their keys. */
+  #takeSlice(first: number, end: number): Slice {
     const { tree } = this;
-    const slice = Math.floor(tree.rangeOf(from).first / sliceTokens);
-    const sums = new Map<number, { count: number; hash: RangeHash }>();
-    let last = from;
-    for (let segment = from; segment >= 0; segment = tree.nextDirty(segment + 1, end)) {
-      if (Math.floor(tree.rangeOf(segment).first / sliceTokens) !== slice) break;
+    const number = Math.floor(tree.rangeOf(first).first / sliceTokens);
+    const slice = new Slice(first);
+    for (let segment = first; segment >= 0; segment = tree.nextDirty(segment + 1, end)) {
+      if (Math.floor(tree.rangeOf(segment).first / sliceTokens) !== number) break;
       tree.take(segment);
-      sums.set(segment, { count: 0, hash: nothing });
-      last = segment;
+      slice.take(segment);
     }
-    try {
-      await this.#addUp(from, last, sums);
-    } catch (error) {
-      for (const one of sums.keys()) tree.dirty(one);
-      throw error;
-    }
-    for (const [one, { count, hash }] of sums) {
-      if (!tree.settle(one, count, hash)) this.#onWrongLeaf(one);
-    }
-    return last + 1;
+    const from = tree.rangeOf(first).first;
+    const to = tree.rangeOf(slice.last).last;
+    this.#store.fingerprints.visit(from, to, (token, high, low, seq, key) => {
+      slice.seen += 1;
+      if (high !== 0 || low !== 0) slice.add(tree.segmentOf(token), { high, low });
+      else if (slice.covers(tree.segmentOf(token))) slice.unread.push({ key: key(), token, seq });
+    });
+    return slice;
   }
 
-  async #addUp(
-    from: number,
-    to: number,
-    sums: ReadonlyMap<number, { count: number; hash: RangeHash }>,
-  ): Promise<void> {
-    const { tree } = this;
-    const unread: Unread[] = [];
-    const add = (token: number, hash: RangeHash): void => {
-      const sum = sums.get(tree.segmentOf(token));
-      if (sum === undefined) return;
-      sum.count += 1;
-      sum.hash = addHashes(sum.hash, hash);
-    };
-    let seen = 0;
-    this.#store.fingerprints.visit(
-      tree.rangeOf(from).first,
-      tree.rangeOf(to).last,
-      (token, high, low, seq, key) => {
-        seen += 1;
-        if (high !== 0 || low !== 0) add(token, { high, low });
-        else if (sums.has(tree.segmentOf(token))) unread.push({ key: key(), token, seq });
-      },
-    );
-    // Keys whose hashes are known cost next to nothing, and the segments are taken: no rest for a few of them.
-    if (seen >= 64) await this.#throttle.spend(Math.floor(seen / 64));
-    for (let at = 0; at < unread.length; at += readWindow) {
-      const window = unread.slice(at, at + readWindow);
-      await this.#throttle.spend(window.length);
-      const hashes = await Promise.all(window.map(({ key, seq }) => this.#read(key, seq)));
-      hashes.forEach((hash, index) => {
-        const token = window[index]?.token;
-        if (hash !== undefined && token !== undefined) add(token, hash);
-      });
+  /** Reads what was not known. When the store refuses, the segments are dirty again. */
+  async #readSlice(slice: Slice): Promise<void> {
+    try {
+      if (slice.seen >= seenPerRest) await this.#throttle.spend(Math.floor(slice.seen / seenPerRest));
+      for (let at = 0; at < slice.unread.length; at += readWindow) {
+        const window = slice.unread.slice(at, at + readWindow);
+        await this.#throttle.spend(window.length);
+        const hashes = await Promise.all(window.map(({ key, seq }) => this.#read(key, seq)));
+        hashes.forEach((hash, index) => {
+          const token = window[index]?.token;
+          if (hash !== undefined && token !== undefined) slice.add(this.tree.segmentOf(token), hash);
+        });
+      }
+    } catch (error) {
+      slice.visit((segment) => this.tree.dirty(segment));
+      throw error;
     }
+  }
+
+  #settleSlice(slice: Slice): void {
+    slice.visit((segment, count, hash) => {
+      if (!this.tree.settle(segment, count, hash)) this.#onWrongLeaf(segment);
+    });
   }
 
   /** The hash of a key's value, remembered when it is still the one of `seq`; undefined when it cannot be told. */

@@ -287,6 +287,7 @@ export class KeyDirectory {
     const arcCount = arcsBetween(first, to);
     for (let step = 0; step < arcCount; step++) {
       const arc = ((first >>> (32 - listBits)) + step) & (listCount - 1);
+      if (this.#arcs[arc] === 0) continue;
       // The whole ring's last arc may be its first one again: each key belongs to one of the two visits.
       const span = (to - first) >>> 0;
       for (const id of this.#walk(this.#arcs, arc, fieldArcNext)) {
@@ -301,7 +302,9 @@ export class KeyDirectory {
 
   /** Ids of all keys. */
   *ids(): Generator<number, void, undefined> {
-    for (let arc = 0; arc < listCount; arc++) yield* this.#walk(this.#arcs, arc, fieldArcNext);
+    for (let arc = 0; arc < listCount; arc++) {
+      if (this.#arcs[arc] !== 0) yield* this.#walk(this.#arcs, arc, fieldArcNext);
+    }
   }
 
   *#walk(heads: Uint32Array, list: number, field: number): Generator<number, void, undefined> {
