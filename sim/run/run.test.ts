@@ -21,6 +21,14 @@ describe('a run', () => {
     expect(traced.trace.length).toBeGreaterThan(1000);
   });
 
+  it('is the same whether somebody keeps books of it or not', async () => {
+    const observed = await runPlan(small);
+    const unobserved = await runPlan(small, { unobserved: true });
+    expect(observed.reports).not.toEqual([]);
+    expect(unobserved.reports).toEqual([]);
+    expect(unobserved.digest).toBe(observed.digest);
+  });
+
   it('is another one for another seed', async () => {
     const { digest } = await runPlan(small);
     expect((await runPlan({ ...small, seed: 6 })).digest).not.toBe(digest);

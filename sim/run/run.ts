@@ -77,6 +77,8 @@ export interface RunOutcome {
 
 export interface RunSettings {
   readonly trace?: boolean;
+  /** Keeps no books and judges nothing: there are no reports. The run and its digest are the same. Default: false. */
+  readonly unobserved?: boolean;
 }
 
 /** A run that takes more events than this is broken off, and its verdict is `unknown`. */
@@ -124,13 +126,14 @@ class Run {
   readonly #load: Load;
   readonly #modules: ModuleWork;
   readonly #truth: Truth;
-  /** Undefined when the plan asks for nothing that is in its books. */
+  /** Undefined when the plan asks for nothing that is in its books, or nobody observes. */
   readonly #witness: Witness | undefined;
-  /** Undefined for a plan without transactions. */
+  /** Undefined for a plan without transactions, or when nobody observes. */
   readonly #steps: TransactionSteps | undefined;
   readonly #exchanges: ExchangeWitness | undefined;
   readonly #recorder = new HistoryRecorder();
   readonly #trace: string[] = [];
+  readonly #observed: boolean;
   readonly #stops: StopRecord[] = [];
   readonly #rejections: SnapshotRejectionRecord[] = [];
   #dumps: readonly ReplicaDump[] = [];
@@ -139,6 +142,7 @@ class Run {
 
   constructor(plan: Plan, settings: RunSettings) {
     this.#plan = plan;
+    this.#observed = settings.unobserved !== true;
     const record = (line: string): void => void this.#trace.push(line);
     this.#world = new World({
       seed: `${plan.scenario}/${plan.seed}`,
@@ -149,13 +153,14 @@ class Run {
     });
     this.#cluster = makeCluster(this.#world, plan);
     this.#modules = new ModuleWork(this.#world, this.#cluster);
-    this.#exchanges = watchesExchanges(plan) ? new ExchangeWitness(this.#world, this.#cluster) : undefined;
+    this.#exchanges =
+      this.#observed && watchesExchanges(plan) ? new ExchangeWitness(this.#world, this.#cluster) : undefined;
     this.#disks = new DiskBook(this.#world, this.#cluster);
     this.#world.trace.on('aae.snapshot.rejected', ({ host, atUs, fields }) => {
       this.#rejections.push({ node: host, atUs, reason: String(fields['reason']) });
     });
     const durable = new DurableTags();
-    for (const name of this.#cluster.names) {
+    for (const name of this.#observed ? this.#cluster.names : []) {
       this.#cluster
         .host(name)
         .disk.onDurable(({ image, from, to }) => durable.becameDurable(name, image, from, to));
@@ -176,7 +181,8 @@ class Run {
     if (plan.faults.some(({ kind }) => kind === 'FM1')) exchanges?.ringMoves();
     this.#truth = new Truth(this.#world, this.#cluster, plan, this.#faults);
     const onScraped = (node: string): void => witness?.look(node, 'running');
-    this.#steps = plan.transactionClients > 0 ? new TransactionSteps(this.#world, this.#cluster) : undefined;
+    const transacts = this.#observed && plan.transactionClients > 0;
+    this.#steps = transacts ? new TransactionSteps(this.#world, this.#cluster) : undefined;
     this.#load = new Load(this.#world, this.#cluster, plan, this.#recorder, durable, onScraped);
   }
 
@@ -261,7 +267,7 @@ class Run {
   outcome(): RunOutcome {
     const { history } = this.#recorder;
     return {
-      reports: this.#reports(),
+      reports: this.#observed ? this.#reports() : [],
       digest: this.#world.digest(),
       events: this.#world.eventCount,
       virtualUs: this.#world.nowUs,
