@@ -51,7 +51,7 @@ export class Digest {
     this.#buffer.set(bytes, this.#at);
     const end = this.#at + bytes.length;
     this.#at = (end + 7) & ~7;
-    if (this.#at > end) this.#buffer.fill(0, end, this.#at);
+    for (let at = end; at < this.#at; at++) this.#buffer[at] = 0;
   }
 
   #flush(): void {
