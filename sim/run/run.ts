@@ -161,9 +161,8 @@ class Run {
     });
     const durable = new DurableTags();
     for (const name of this.#observed ? this.#cluster.names : []) {
-      this.#cluster
-        .host(name)
-        .disk.onDurable(({ image, from, to }) => durable.becameDurable(name, image, from, to));
+      const { disk } = this.#cluster.host(name);
+      disk.onDurable(({ image, from, to }) => durable.becameDurable(name, image, from, to));
     }
     const exchanges = this.#exchanges;
     const witness =
@@ -258,9 +257,8 @@ class Run {
     this.#world.trace.note('run.stop.began');
     const left = await this.#cluster.stopAll(stopUsMax);
     for (const [node, leaks] of left) {
-      const atUs = this.#world.nowUs;
       const stopped = leaks !== 'stuck';
-      this.#stops.push({ node, atUs, stopped, left: stopped ? namesOfLeaks(leaks) : [] });
+      this.#stops.push({ node, atUs: this.#world.nowUs, stopped, left: stopped ? namesOfLeaks(leaks) : [] });
     }
   }
 
