@@ -56,6 +56,7 @@ import { transactions } from './transactions.ts';
 import { zombieCoordinator } from './zombie-coordinator.ts';
 import { bitRotHeals } from './bit-rot-heals.ts';
 import { deletesRaceRepair } from './deletes-race-repair.ts';
+import { everythingAtOnce } from './everything-at-once.ts';
 import { exchangeCutMidway } from './exchange-cut-midway.ts';
 import { noChurnWhenEqual } from './no-churn-when-equal.ts';
 import { staleSnapshot } from './stale-snapshot.ts';
@@ -95,6 +96,7 @@ export const scenarios: readonly Scenario[] = [
   exchangeCutMidway,
   deletesRaceRepair,
   noChurnWhenEqual,
+  everythingAtOnce,
   joinUnderLoad,
   leaveUnderLoad,
   replaceDeadNode,

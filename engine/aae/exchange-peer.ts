@@ -35,9 +35,10 @@ export class ExchangePeer {
     });
   }
 
-  /** The other side's object; undefined when it has none. */
+  /** The other side's object; undefined when it has none, or cannot read it any more: ours heals it. */
   read({ key, token }: Suspect): Promise<Uint8Array | undefined> {
     return this.#request({ kind: 'readObject', key, token: token as Token }, (reply) => {
+      if (reply.kind === 'failed' && reply.code === 'Corrupted') return { object: undefined };
       if (reply.kind !== 'object') return undefined;
       // The reply's bytes are a view of what the connection received.
       return { object: reply.object === undefined ? undefined : Buffer.from(reply.object) };

@@ -54,6 +54,21 @@ export async function exchange(
   peer: ExchangePeer,
   ranges: readonly TokenRange[],
 ): Promise<ExchangeEnd> {
+  try {
+    return await compareAndRepair(parts, peer, ranges);
+  } catch (error) {
+    // The peer would take part in no other exchange until its patience with this one ends. Whether it hears this or not:
+    // nobody waits for its answer.
+    void peer.ask({ kind: 'close' }).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function compareAndRepair(
+  parts: ExchangeParts,
+  peer: ExchangePeer,
+  ranges: readonly TokenRange[],
+): Promise<ExchangeEnd> {
   const talk = new Talk(parts, peer);
   parts.step('settle');
   await parts.refresh.settle(ranges);

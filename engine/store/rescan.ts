@@ -4,12 +4,16 @@
  * under a value that is still in memory is found too.
  *
  * Rejects with `StorageFailed` when the disk refuses to read. What is shown is true at the instant of the call. Writes
- * go on meanwhile; the records of segments that begin after the walk did are not met.
+ * go on meanwhile; the records of segments that begin after the walk did are not met. Where only the head of a
+ * group has rotted, it is written anew.
  */
 import type { Token } from '../base/ids.ts';
+import type { DiskFile } from '../io/disk.ts';
+import { writeFullyDurably } from '../io/disk.ts';
 import type { Catalog } from './catalog.ts';
 import type { DamageBook, DamageFinder } from './damage.ts';
 import type { KeyDirectory } from './key-directory.ts';
+import { asStoreError } from './faults.ts';
 import { recordBytes, recordHeadBytes, recordKeyBytes, recordToken, recordValueBytes } from './record.ts';
 import type { Breach } from './scan-visitor.ts';
 import { strict } from './scan-visitor.ts';
@@ -95,8 +99,30 @@ async function rescanSegment(
     // All that was ever answered lies below, in the open segment too.
     { sealedLength: segment.length, rest: pause },
   );
-  for (const breach of breaches) loseWithin(room, segment, breach, 'verify');
+  for (const breach of breaches) {
+    if (breach.head === undefined) loseWithin(room, segment, breach, 'verify');
+    else await mendHead(room, segment, file, breach, breach.head);
+  }
   await pause();
+}
+
+/**
+ * Writes a group's head anew whose records are all sound. The next start could not tell the last group of the log from
+ * one that was never answered otherwise, and would cut it. What stands there is of no use: a crash can make nothing worse.
+ */
+async function mendHead(
+  { book }: RescanRoom,
+  { number }: Segment,
+  file: DiskFile,
+  { kind, offset, bytes }: Breach,
+  head: Buffer,
+): Promise<void> {
+  book.add({ kind, segment: number, offset, bytes, keyCount: 0, tokens: [], foundBy: 'verify' });
+  try {
+    await writeFullyDurably(file, [head], offset);
+  } catch (error) {
+    throw asStoreError(error, 'the store cannot mend the head of a group');
+  }
 }
 
 /** Every key whose newest record lies where nothing can be read is lost, whatever memory still has of it. */

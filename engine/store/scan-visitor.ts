@@ -25,6 +25,8 @@ export interface Breach {
   readonly lost: 'none' | { readonly hash: number; readonly token: number } | undefined;
   /** Lost records have sequence numbers at most this; undefined: not known. */
   readonly seqMax: number | undefined;
+  /** Only the group's head is lost: what stands behind it says that it must have been this. */
+  readonly head?: Buffer;
 }
 
 export interface ScanResult {

@@ -73,6 +73,30 @@ describe('a scan', () => {
     expect(seen).toMatchObject({ seqs: [1], lost: [2] });
   });
 
+  it('says what the head of a group must have been whose records are all sound', async () => {
+    const { bytes, offsets } = segmentOf([1, 2, 1]);
+    for (const [index, at] of offsets.entries()) {
+      const hurt = Buffer.from(bytes);
+      hurt[at + 9] = (hurt[at + 9] ?? 0) ^ 1;
+      const seen = await scan(hurt, bytes.length);
+      expect(seen.seqs).toEqual([1, 2, 3, 4]);
+      expect(seen.breaches).toMatchObject([{ kind: 'group', lost: 'none', offset: at }]);
+      seen.breaches[0]?.head?.copy(hurt, at);
+      const mended = await scan(hurt, bytes.length);
+      expect(mended, `group ${index}`).toMatchObject({ seqs: [1, 2, 3, 4], breaches: [] });
+    }
+  });
+
+  it('says nothing of a head when a record behind it is not sound either', async () => {
+    const { bytes, offsets } = segmentOf([1, 2, 1]);
+    const second = offsets[1] ?? 0;
+    bytes[second + 9] = (bytes[second + 9] ?? 0) ^ 1;
+    bytes[(offsets[2] ?? 0) - 1] = (bytes[(offsets[2] ?? 0) - 1] ?? 0) ^ 1;
+    const seen = await scan(bytes, bytes.length);
+    expect(seen.breaches).toHaveLength(1);
+    expect(seen.breaches[0]).not.toHaveProperty('head');
+  });
+
   it('reports what a sealed segment lacks at its end', async () => {
     const { bytes, offsets } = segmentOf([1, 1]);
     const kept = bytes.subarray(0, offsets[1]);

@@ -31,6 +31,7 @@ import {
   segmentHeadBytes,
 } from './record.ts';
 import type { SegmentIdentity } from './record.ts';
+import { headOfRecords } from './group-head.ts';
 import { hashKey } from './key-hash.ts';
 import type { ScannedFile, ScanOptions, ScanResult, ScanVisitor } from './scan-visitor.ts';
 
@@ -324,12 +325,16 @@ class Scan {
       records += 1;
     }
     const complete = records > 0 && place === limit;
+    const head = complete
+      ? headOfRecords(this.#window, at - this.#from, limit, at, this.#identity)
+      : undefined;
     this.#visitor.breach({
       kind: complete ? 'group' : 'region',
       offset: at,
       bytes: next - at,
       lost: complete ? 'none' : undefined,
       seqMax: this.#identity.kind === 'log' && nextSeq !== undefined ? nextSeq - 1 : undefined,
+      ...(head === undefined ? {} : { head }),
     });
     return next;
   }

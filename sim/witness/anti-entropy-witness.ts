@@ -118,10 +118,6 @@ export class AntiEntropyWitness {
         repairs: sums.get(`repairs ${place}`),
       };
     }
-    const swept: Record<string, number> = {};
-    for (const peer of this.#nodes.values()) {
-      if (peer.name !== node) swept[placeOf(peer)] = sweptSeconds.get(peer.name) ?? 0;
-    }
     return {
       byPlace,
       abortedAt: sums.under('aborted at '),
@@ -131,7 +127,7 @@ export class AntiEntropyWitness {
       rejected: sums.get('rejected'),
       refuted: sums.get('refuted'),
       alteredLeaves: this.#alteredLeaves.get(node),
-      sweptSeconds: swept,
+      sweptSeconds: [...sweptSeconds.values()].reduce((sum, seconds) => sum + seconds, 0),
       dirty: this.#dirtyOf(node),
     };
   }

@@ -194,8 +194,8 @@ export interface AntiEntropyTruth {
   readonly refuted: number;
   /** Leaves that faults have altered on this node so far. */
   readonly alteredLeaves: number;
-  /** By `datacenter/rack`: when the last full sweep with it was completed, by the node's own wall clock. */
-  readonly sweptSeconds: Readonly<Record<string, number>>;
+  /** When the last full sweep with each peer was completed, by the node's own wall clock; the sum over all peers. */
+  readonly sweptSeconds: number;
   /** Segments shared with any one peer that need a rebuild now, at least and at most. */
   readonly dirty: readonly [least: number, most: number];
 }

@@ -48,7 +48,7 @@ export function antiEntropyEquations(numbers: Numbers, { truth }: LifeAccount): 
     equal(
       'aae_full_sweep_last_completed_seconds_gauge, over all peers',
       numbers.sum('aae_full_sweep_last_completed_seconds_gauge'),
-      Object.values(known.sweptSeconds).reduce((sum, seconds) => sum + seconds, 0),
+      known.sweptSeconds,
     ),
     ...numbers
       .samples('aae_tree_segments_dirty_gauge')

@@ -1,0 +1,54 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { invariantsOnTheMove, seldomRead } from './shared.ts';
+
+export const everythingAtOnce: Scenario = {
+  name: 'everything-at-once',
+  story:
+    'a node joins while others are cut off, die and lose snapshots and bits: what is missing is found, and goes where it belongs now',
+  cluster: {
+    datacenters: 1,
+    racks: 3,
+    nodesPerRack: 1,
+    spares: [{ name: 'n4', datacenter: 'dc1', rack: 'r1' }],
+  },
+  // One copy may rot away: whoever is to read back at a quorum must have written to all.
+  load: { ...seldomRead, operations: [240, 320], needs: { all: 50, quorum: 50 } },
+  faults: [
+    { kind: 'FM1', count: [1, 1], targets: ['n4'], atUs: [1_000_000, 5_000_000], always: true },
+    {
+      kind: 'FN8',
+      count: [2, 4],
+      forUs: [300_000, 1_500_000],
+      sideMax: 1,
+      atUs: [0, 6_000_000],
+      always: true,
+    },
+    { kind: 'FS1', count: [0, 2], forUs: [10_000, 500_000] },
+    { kind: 'FD9', count: [0, 2], targets: ['n3'], words: { role: ['log'] } },
+    { kind: 'FP1', count: [0, 2], forUs: [50_000, 1_000_000] },
+    { kind: 'FP4', count: [0, 2], forUs: [50_000, 1_000_000] },
+    { kind: 'FD6', count: [0, 1], forUs: [50_000, 500_000] },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_000_000] },
+    {
+      kind: 'FN11',
+      count: [0, 4],
+      after: { event: 'aae.exchange.started', nth: [1, 9], delayUs: [0, 80_000] },
+    },
+  ],
+  stormMs: 9_000,
+  calmMs: 8_000,
+  settleMsMax: 40_000,
+  mendedBy: 'sweeps',
+  settings: {
+    hinted_handoff: false,
+    aae_tick_interval_seconds: 1,
+    aae_segments: 256,
+    aae_snapshot_interval_seconds: 2,
+    aae_full_sweep_interval_seconds: 3,
+    gossip_interval_ms: 100,
+    phi_mean_ms_min: 100,
+    transfer_batch_bytes: 4_096,
+    transfer_bytes_per_second: 131_072,
+  },
+  invariants: { ...invariantsOnTheMove, INV11: 0, INV12: 0, INV13: 0, INV20: 0 },
+};
