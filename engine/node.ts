@@ -132,7 +132,7 @@ export class Node {
 
   async #serve(): Promise<void> {
     const { plane, membership, mover, transactions, antiEntropy, publisher, handoff, wasm } = this.#rooms;
-    const { pbc, redis, http, statistics, reaper } = this.#rooms;
+    const { pbc, redis, http, statistics, reaper, surplus } = this.#rooms;
     const { listen, pbListen, redisListen, statsListen, peerAdvertise } = this.#config;
     await wasm.start();
     await antiEntropy?.start();
@@ -152,6 +152,7 @@ export class Node {
       http: await this.#serveHttp(listen, http),
     };
     mover.start();
+    surplus.start();
     reaper.start();
   }
 
@@ -163,7 +164,7 @@ export class Node {
   }
 
   async #stop(): Promise<void> {
-    const { plane, membership, mover, transactions, antiEntropy, publisher } = this.#rooms;
+    const { plane, membership, mover, surplus, transactions, antiEntropy, publisher } = this.#rooms;
     const { wasm, mapReduce } = this.#rooms;
     const { pbc, redis, driver, store, handoff, reaper } = this.#rooms;
     const drainMs = this.#config.drainTimeoutMs;
@@ -178,7 +179,7 @@ export class Node {
     reaper.stop();
     antiEntropy?.stop();
     wasm.stop();
-    const moved = mover.stop();
+    const moved = Promise.all([mover.stop(), surplus.stop()]);
     await membership.stop();
     await plane.stop();
     await moved;

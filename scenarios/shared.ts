@@ -83,6 +83,7 @@ export const onTheMove: NonNullable<Scenario['settings']> = {
   phi_mean_ms_min: 100,
   transfer_batch_bytes: 4_096,
   transfer_bytes_per_second: 131_072,
+  transfer_drop_delay_seconds: 1,
 };
 
 /** Replicas mend themselves within seconds: kept writes are looked through often, hash trees are small and compared often. */

@@ -104,6 +104,7 @@ export interface ConfigFields
   readonly transactionRetentionSeconds: number;
   readonly transferBytesPerSecond: number;
   readonly transferBatchBytes: number;
+  readonly transferDropDelaySeconds: number;
   readonly logLevel: LogLevel;
   readonly statsIntervalMs: number;
 }
@@ -377,6 +378,11 @@ export const configKeys: ConfigTable = {
     kind: wholeNumber(1024, 16 * mebibyte, 'bytes'),
     fallback: 256 * 1024,
     help: 'Bytes of one batch of such a move, about; one is under way at a time.',
+  },
+  transferDropDelaySeconds: {
+    kind: wholeNumber(0, 31_536_000, 'seconds'),
+    fallback: 300,
+    help: 'How long the ring has stood still, and all members agreed to it, before keys given away are removed here.',
   },
   ...wasmKeys,
   ...mapReduceKeys,

@@ -134,17 +134,40 @@ export class Replica {
     isThat: (bytes: Uint8Array) => boolean,
     done: (gone: boolean) => void,
   ): void {
-    let context: VersionVector | undefined;
+    this.#remove(key, token, isThat, (context) => this.#forgotten.keep(key, context), done);
+  }
+
+  /**
+   * Removes what is under a key when `isThat` says so of its bytes and nothing is changing it, and remembers nothing of
+   * it: others hold it, and may give it back.
+   */
+  discard(
+    key: PackedKey,
+    token: Token,
+    isThat: (bytes: Uint8Array) => boolean,
+    done: (gone: boolean) => void,
+  ): void {
+    this.#remove(key, token, isThat, () => undefined, done);
+  }
+
+  #remove(
+    key: PackedKey,
+    token: Token,
+    isThat: (bytes: Uint8Array) => boolean,
+    removing: (context: VersionVector) => void,
+    done: (gone: boolean) => void,
+  ): void {
+    let found = false;
     this.#slots.batch([{ key, token }], {
       next: ([current]) => {
         if (current === undefined || this.#gate?.closed(key) === true || !isThat(encodeObject(current)))
           return undefined;
-        ({ context } = current);
-        this.#forgotten.keep(key, current.context);
+        found = true;
+        removing(current.context);
         return { changes: [undefined], records: [{ key, token, value: undefined }] };
       },
       applied: () => undefined,
-      done: (error) => done(error === undefined && context !== undefined),
+      done: (error) => done(error === undefined && found),
     });
   }
 

@@ -50,7 +50,8 @@ export function buildReaper(
   return reaper;
 }
 
-function* objectKeys(store: Store): Generator<PackedKey, void, undefined> {
+/** Clients' keys. */
+export function* objectKeys(store: Store): Generator<PackedKey, void, undefined> {
   for (const key of store.keys()) if (!isSystemKey(key)) yield key;
 }
 

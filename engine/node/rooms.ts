@@ -27,6 +27,7 @@ import { Replica } from '../dispatch/replica.ts';
 import type { MapReduce } from '../mapred/mapreduce.ts';
 import { Mover } from '../transfer/mover.ts';
 import type { RangeSource } from '../transfer/range-source.ts';
+import type { Surplus } from '../transfer/surplus.ts';
 import { Transfer } from '../transfer/transfer.ts';
 import type { HttpService } from '../io/http.ts';
 import type { Io } from '../io/io.ts';
@@ -60,6 +61,7 @@ import {
   answerTransfer,
   clusterControl,
   rangeSourceOf,
+  surplusOf,
   transferFamilies,
   transferOptions,
 } from './transfer-rooms.ts';
@@ -97,6 +99,7 @@ export interface Rooms {
   readonly antiEntropy: AntiEntropy | undefined;
   readonly mapReduce: MapReduce;
   readonly mover: Mover;
+  readonly surplus: Surplus;
   readonly wasm: WasmRoom;
   /** Resolves once this node has left the cluster for good. */
   readonly left: Promise<void>;
@@ -154,6 +157,7 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened, gate: Gat
     antiEntropy: dispatch.antiEntropy,
     mapReduce: dispatch.mapReduce,
     mover: dispatch.mover,
+    surplus: dispatch.surplus,
     wasm: dispatch.wasm,
     left: dispatch.left,
     objects: dispatch.dispatcher,
@@ -180,6 +184,7 @@ interface Dispatch {
   readonly keeper: PropertyKeeper;
   readonly reaper: Reaper;
   readonly mover: Mover;
+  readonly surplus: Surplus;
   readonly transfer: Transfer;
   /** Listings of what the cluster holds. */
   readonly coverage: Coverage;
@@ -282,8 +287,9 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
   const transfer = new Transfer({ clock: io.clock, links, replica, source }, transferOptions(config));
   const left = new Deferred<void>();
   const mover = new Mover(io, membership, transfer, self, () => left.resolve());
-  for (const family of transferFamilies(transfer, mover)) stats.register(family);
-  const moving = { mover, transfer, left: left.promise };
+  const surplus = surplusOf(io, config, parts, membership, store);
+  for (const family of transferFamilies(transfer, mover, surplus)) stats.register(family);
+  const moving = { mover, surplus, transfer, left: left.promise };
   return {
     dispatcher,
     plane,

@@ -3,6 +3,7 @@ import type { ClusterControl } from '../api/http/cluster-routes.ts';
 import { asLockstepError } from '../base/errors.ts';
 import type { NodeConfig } from '../config/config.ts';
 import type { Reply } from '../dispatch/peer-service.ts';
+import type { DispatchParts } from '../dispatch/parts.ts';
 import type { Io } from '../io/io.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { Member } from '../ring/ring.ts';
@@ -14,7 +15,9 @@ import { arcsOf } from '../transfer/arcs.ts';
 import type { Mover } from '../transfer/mover.ts';
 import { RangeSource } from '../transfer/range-source.ts';
 import { decodeRangeRequest, encodeRangeAnswer } from '../transfer/range-words.ts';
+import { Surplus } from '../transfer/surplus.ts';
 import type { Transfer, TransferOptions } from '../transfer/transfer.ts';
+import { objectKeys } from './reaper-room.ts';
 
 export function rangeSourceOf(store: Store, driver: StoreDriver): RangeSource {
   return new RangeSource({
@@ -30,6 +33,33 @@ export function transferOptions(config: NodeConfig): TransferOptions {
     bytesPerSecond: config.transferBytesPerSecond,
     timeoutUs: config.peerRequestTimeoutMs * 1000,
   };
+}
+
+/** Removes what this node has given away for good. */
+export function surplusOf(
+  io: Io,
+  config: NodeConfig,
+  { self, plane, replica }: Pick<DispatchParts, 'self' | 'plane' | 'replica'>,
+  membership: Membership,
+  store: Store,
+): Surplus {
+  return new Surplus(
+    {
+      io,
+      self,
+      membership,
+      links: plane,
+      replica,
+      keys: () => objectKeys(store),
+      tokenOf: (key) => store.tokenOf(key),
+      bytesOf: (key) => store.get(key),
+    },
+    {
+      delayUs: config.transferDropDelaySeconds * 1_000_000,
+      bytesPerSecond: config.transferBytesPerSecond,
+      timeoutUs: config.peerRequestTimeoutMs * 1000,
+    },
+  );
 }
 
 /** Answers a peer that takes over a range of this node's. */
@@ -73,7 +103,11 @@ function ownedTokens(members: readonly Member[], owner: Member): number {
 }
 
 /** What moves between nodes, and how far the present move is. */
-export function transferFamilies(transfer: Transfer, mover: Mover): readonly FamilySource[] {
+export function transferFamilies(
+  transfer: Transfer,
+  mover: Mover,
+  surplus: Surplus,
+): readonly FamilySource[] {
   const { counts } = transfer;
   const directions = [{ direction: 'in' }, { direction: 'out' }] as const;
   return [
@@ -105,6 +139,13 @@ export function transferFamilies(transfer: Transfer, mover: Mover): readonly Fam
       type: 'gauge',
       labels: [],
       collect: () => [{ labels: noLabels, value: mover.progress.rangesLeft }],
+    },
+    {
+      name: 'svc_transfer_keys_dropped_total',
+      help: 'Keys that this node has removed, since others own them and hold all that it held.',
+      type: 'counter',
+      labels: [],
+      collect: () => [{ labels: noLabels, value: surplus.dropped }],
     },
   ];
 }

@@ -1,14 +1,14 @@
 /**
  * Whether a record of a key may follow another one (INV12): it knows all that the one before knew, and of what that one
  * had seen replaced or deleted it brings nothing back. What was deleted and then forgotten (a reaped tombstone) is
- * remembered here for all nodes.
+ * remembered here for all nodes. A copy of something alive may go: that its owners hold it is INV4's and INV10's affair.
  */
 import { BytesError } from '../../engine/base/bytes.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
 import type { VersionVector } from '../../engine/object/dots.ts';
 import { compareVectors, covers, describeVector } from '../../engine/object/dots.ts';
 import type { StoredObject } from '../../engine/object/object.ts';
-import { decodeObject } from '../../engine/object/object.ts';
+import { decodeObject, liveSiblings } from '../../engine/object/object.ts';
 import type { ShadowChange } from './replica-shadow.ts';
 
 export class Successions {
@@ -29,7 +29,8 @@ export class Successions {
   }
 
   #bury(key: PackedKey, old: StoredObject | 'garbled'): void {
-    if (old === 'garbled') return;
+    // What lives is not deleted: a node that owns the key no more has dropped its copy.
+    if (old === 'garbled' || liveSiblings(old).length > 0) return;
     const known = this.#reaped.get(key);
     if (known === undefined) this.#reaped.set(key, [old.context]);
     else known.push(old.context);

@@ -1,0 +1,80 @@
+/** What becomes of the keys that a node has given away: kept until their owners surely hold them, and removed then. */
+import { beforeEach, describe, expect, test } from 'vitest';
+
+import type { NodeId } from '../../engine/base/ids.ts';
+import { byteStringOf } from '../../engine/base/ids.ts';
+import { Ring } from '../../engine/ring/ring.ts';
+import { routeToken, tokensOfNode } from '../../engine/ring/token.ts';
+import { MemberRoom, second } from './member-room.ts';
+
+const keys = Array.from({ length: 40 }, (_, key) => `k${key}`);
+const delaySeconds = 4;
+const joiner = {
+  node: 'n4' as NodeId,
+  datacenter: 'dc1',
+  rack: 'r1',
+  tokens: tokensOfNode('n4' as NodeId, 16),
+};
+
+describe('keys that a node has given away', () => {
+  let room: MemberRoom;
+  let moved: readonly string[];
+
+  beforeEach(async () => {
+    room = new MemberRoom('surplus', 3, { transfer_drop_delay_seconds: delaySeconds, aae_enabled: false });
+    await room.startAll();
+    const ring = new Ring([...room.cluster.ring.members, joiner]);
+    moved = keys.filter((key) => {
+      return ring.placement(routeToken('STD', byteStringOf('b'), byteStringOf(key))).includes(joiner);
+    });
+    for (const key of keys) expect(await ask('n1', 'PUT', key, `value of ${key}`)).toBe(204);
+    room.cluster.add({ name: 'n4', datacenter: 'dc1', rack: 'r1' }, { join: 'joining' });
+    await room.start('n4');
+    expect(await room.until(() => room.allAre('NORMAL'), 10 * second)).toBe(true);
+  });
+
+  async function ask(name: string, method: 'PUT' | 'GET', key: string, body = ''): Promise<number | string> {
+    const request = { method, path: `/buckets/b/keys/${key}`, headers: { 'content-type': 'text/plain' } };
+    const sent = method === 'PUT' ? { ...request, body } : request;
+    const answer = room.client().request(room.cluster.address(name, 'http'), sent, 5 * second);
+    await room.world.runUntil(answer, 10 * second);
+    const { status, body: got } = await answer;
+    return method === 'PUT' ? status : got.toString();
+  }
+
+  test('go once the ring has stood still for a while, and come back when the node owns them again', async () => {
+    expect(moved.length).toBeGreaterThan(5);
+    expect(await room.count('n1', 'svc_store_keys')).toBe(keys.length);
+    await room.pass((delaySeconds + 3) * second);
+    expect(await room.count('n1', 'svc_store_keys')).toBe(keys.length - moved.length);
+    expect(await room.count('n1', 'svc_transfer_keys_dropped_total')).toBe(moved.length);
+    expect(await room.count('n2', 'svc_transfer_keys_dropped_total')).toBe(0);
+    for (const key of keys) expect(await ask('n1', 'GET', key)).toBe(`value of ${key}`);
+    room.cluster.change('n4');
+    // It hands everything back and leaves.
+    await room.pass(10 * second);
+    expect(room.cluster.isUp('n4')).toBe(false);
+    expect(await room.count('n1', 'svc_store_keys')).toBe(keys.length);
+    expect(room.world.failures).toEqual([]);
+  });
+
+  test('stay while one of their owners is away', async () => {
+    room.cluster.crash('n4', 'keepAll', 'silent');
+    await room.pass((delaySeconds + 20) * second);
+    expect(await room.count('n1', 'svc_store_keys')).toBe(keys.length);
+    room.cluster.start('n4');
+    await room.pass((delaySeconds + 6) * second);
+    expect(await room.count('n1', 'svc_store_keys')).toBe(keys.length - moved.length);
+    expect(room.world.failures).toEqual([]);
+  });
+
+  test('are there still for an owner that has lost its disk meanwhile', async () => {
+    room.cluster.crash('n4', 'dropAll', 'silent');
+    room.cluster.host('n4').disk.wipe();
+    room.cluster.start('n4');
+    await room.pass((delaySeconds + 12) * second);
+    expect(await room.count('n4', 'svc_store_keys')).toBe(moved.length);
+    expect(await room.count('n1', 'svc_store_keys')).toBe(keys.length - moved.length);
+    expect(room.world.failures).toEqual([]);
+  });
+});
