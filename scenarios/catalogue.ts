@@ -22,6 +22,7 @@ import { flappingPeer } from './flapping-peer.ts';
 import { forceAbort } from './force-abort.ts';
 import { hintsAlone } from './hints-alone.ts';
 import { joinUnderLoad } from './join-under-load.ts';
+import { jobSurvivesNodeCrash } from './job-survives-node-crash.ts';
 import { leaveUnderLoad } from './leave-under-load.ts';
 import { longPauses } from './long-pauses.ts';
 import { lostAndDoubledMessages } from './lost-and-doubled-messages.ts';
@@ -124,6 +125,7 @@ export const scenarios: readonly Scenario[] = [
   redisMulti,
   redisExpiry,
   clientRetriesWithId,
+  jobSurvivesNodeCrash,
   moduleSwappedMidJob,
 ];
 

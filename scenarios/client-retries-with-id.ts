@@ -15,7 +15,7 @@ export const clientRetriesWithId: Scenario = {
       ...transfers,
       namedPercent: 85,
       forcedPercent: 3,
-      kinds: { transfer: 40, append: 50, look: 10 },
+      kinds: { transfer: 25, append: 25, stamp: 40, look: 10 },
     },
   },
   redis: {
@@ -26,7 +26,7 @@ export const clientRetriesWithId: Scenario = {
     kinds: { incr: 60, read: 15, transfer: 20, snapshot: 5 },
   },
   faults: [
-    { kind: 'FK1', count: [8, 20], always: true },
+    { kind: 'FK1', count: [8, 20], always: true, params: { afterUs: [0, 8_000] } },
     { kind: 'FK2', count: [6, 16], always: true, params: { afterUs: [0, 6_000] } },
     { kind: 'FK3', count: [1, 3] },
     { kind: 'FK4', count: [1, 2], forUs: [100_000, 600_000] },

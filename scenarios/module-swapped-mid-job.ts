@@ -1,5 +1,5 @@
 import type { Scenario } from '../sim/scenario/scenario.ts';
-import { everyday, invariants } from './shared.ts';
+import { everyday, invariants, jobLoad } from './shared.ts';
 
 export const moduleSwappedMidJob: Scenario = {
   name: 'module-swapped-mid-job',
@@ -7,6 +7,7 @@ export const moduleSwappedMidJob: Scenario = {
     'a module is replaced again and again while jobs run by it: each job sees one version, all nodes end with the same',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
   load: everyday,
+  jobs: jobLoad,
   faults: [
     { kind: 'FW5', count: [3, 10], always: true },
     { kind: 'FN1', count: [0, 4], forUs: [100_000, 2_000_000] },

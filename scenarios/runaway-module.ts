@@ -1,5 +1,5 @@
 import type { Scenario } from '../sim/scenario/scenario.ts';
-import { everyday, invariants } from './shared.ts';
+import { everyday, invariants, jobLoad } from './shared.ts';
 
 export const runawayModule: Scenario = {
   name: 'runaway-module',
@@ -7,6 +7,7 @@ export const runawayModule: Scenario = {
     'keys are routed by a module that never ends, or wants all memory, for some of them: those requests fail, all others go on',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: everyday,
+  jobs: jobLoad,
   faults: [
     { kind: 'FW2', count: [4, 12], always: true },
     { kind: 'FW3', count: [2, 8], always: true },

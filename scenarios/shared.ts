@@ -2,7 +2,7 @@
  * What scenarios have in common: the everyday load of a few clients on a few keys (few, so that writes meet), and the
  * invariants that hold always, with the comparisons that even an unlucky seed makes.
  */
-import type { LoadShape, Scenario, TransactionLoad } from '../sim/scenario/scenario.ts';
+import type { JobLoad, LoadShape, Scenario, TransactionLoad } from '../sim/scenario/scenario.ts';
 
 export const everyday: LoadShape = {
   clients: 4,
@@ -15,6 +15,15 @@ export const everyday: LoadShape = {
   needs: { quorum: 90, one: 10 },
   garbage: [1, 4],
   scrapes: [2, 5],
+};
+
+/** MapReduce jobs over the keys that others write meanwhile. */
+export const jobLoad: JobLoad = {
+  clients: 3,
+  count: [10, 18],
+  thinkUs: [0, 800_000],
+  kinds: { objects: 60, count: 15, whole: 25 },
+  keysMax: 12,
 };
 
 export const invariants: Scenario['invariants'] = {

@@ -1,5 +1,5 @@
 import type { Scenario } from '../sim/scenario/scenario.ts';
-import { everyday, invariants } from './shared.ts';
+import { everyday, invariants, jobLoad } from './shared.ts';
 
 export const trapInKeyfun: Scenario = {
   name: 'trap-in-keyfun',
@@ -7,6 +7,7 @@ export const trapInKeyfun: Scenario = {
     'keys are routed by a module that traps or answers nonsense for some of them: that leaves no trace in any other call',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
   load: everyday,
+  jobs: jobLoad,
   faults: [
     { kind: 'FW1', count: [6, 20], always: true },
     { kind: 'FW4', count: [4, 12], always: true },

@@ -52,3 +52,10 @@ export class Impatience {
     return result;
   }
 }
+
+/** Requests that clients gave up, by the fault that told them; kinds that told nobody are left out. */
+export function sumGivenUp(all: readonly Impatience[]): Readonly<Partial<Record<'FK1' | 'FK2', number>>> {
+  const sum = (kind: 'FK1' | 'FK2'): number => all.reduce((most, { givenUp }) => most + givenUp[kind], 0);
+  const [again, left] = [sum('FK1'), sum('FK2')];
+  return { ...(again === 0 ? {} : { FK1: again }), ...(left === 0 ? {} : { FK2: left }) };
+}

@@ -3,27 +3,27 @@
  * reader who comes after the calm. Each is a host of the world and speaks over its network.
  */
 import { present } from '../../engine/base/assert.ts';
-import { byteStringOf } from '../../engine/base/ids.ts';
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
-import { routeToken, tokenOf } from '../../engine/ring/token.ts';
 import type { RedisRecord } from '../history/redis.ts';
 import type { GarbageRecord, NodeRecord } from '../check/malformed-input.ts';
 import type { RingRecord } from '../check/ring-agreement.ts';
 import type { Plan, PlanScrape } from '../plan/plan.ts';
-import { keyOf } from '../plan/plan.ts';
 import type { Cluster } from '../world/cluster.ts';
 import type { ClusterPort } from '../world/node-config.ts';
-import { routeBytesOf } from '../wasm/work-modules.ts';
-import { hasModules, routedType, siblingsType } from '../world/node-config.ts';
 import type { HttpClient, World } from '../world/world.ts';
 import type { ClientKey, ClientTarget } from './client.ts';
+import { clientKey, moversIn } from './client-keys.ts';
 import { Client } from './client.ts';
 import type { DurableTags } from './durable-tags.ts';
 import { askRing, pingNode, readAll } from './final-reads.ts';
 import { sendGarbage } from './garbage.ts';
 import type { HistoryRecorder } from './history-recorder.ts';
 import type { Impatience } from './impatience.ts';
+import { sumGivenUp } from './impatience.ts';
+import type { JobRecord } from '../history/jobs.ts';
+import type { JobLoadRoom } from './job-load.ts';
+import { JobLoad } from './job-load.ts';
 import { RedisLoad } from './redis-load.ts';
 import type { ScrapeRecord } from './scrape.ts';
 import { scrapeNode } from './scrape.ts';
@@ -38,8 +38,12 @@ import { TransactionRecorder } from './transaction-recorder.ts';
 /** How long clients wait for a connection and for an answer. */
 const connectTimeoutUs = 500_000;
 export const answerTimeoutUs = 2_000_000;
+/** A job asks a replica that does not answer for some seconds before it turns to the next. */
+const jobTimeoutUs = 12_000_000;
 /** How long the operator waits before looking again. */
 const retryUs = 200_000;
+
+type RoomOfClients = Pick<JobLoadRoom, 'nowUs' | 'connectTimeoutUs' | 'answerTimeoutUs' | 'spawn'>;
 
 export class Load {
   readonly garbage: GarbageRecord[] = [];
@@ -50,6 +54,7 @@ export class Load {
   readonly slowReadings: SlowReading[] = [];
   finals: Finals = { dangling: [], liveness: [], heard: [] };
   readonly #redis: RedisLoad;
+  readonly #jobs: JobLoad;
   readonly #world: World;
   readonly #cluster: Cluster;
   readonly #plan: Plan;
@@ -78,19 +83,30 @@ export class Load {
     this.#recorder = recorder;
     this.#durable = durable;
     this.#redis = this.#redisLoad();
+    this.#jobs = this.#jobLoad();
     const members = plan.nodes.filter(({ spare }) => spare !== true).map((node) => node.name);
     const structured = plan.transactionClients > 0;
     this.#transactionKeys = new TransactionKeys(
       cluster.ring,
       structured ? members : [],
       plan.structures,
-      this.#movers(),
+      moversIn(plan),
     );
   }
 
   /** What Redis clients did and saw. */
   get redis(): readonly RedisRecord[] {
     return this.#redis.records;
+  }
+
+  /** What clients of MapReduce asked and were answered. */
+  get jobs(): readonly JobRecord[] {
+    return this.#jobs.records;
+  }
+
+  /** Jobs that look at everything, at every node. */
+  lookAtAll(stopped: () => boolean): void {
+    this.#jobs.lookAtAll(stopped);
   }
 
   /** Nobody is in the middle of anything. */
@@ -104,23 +120,20 @@ export class Load {
     for (let index = 0; index < plan.clients; index++) this.#beginClient(index);
     for (let index = 0; index < plan.transactionClients; index++) this.#beginTransactions(index);
     this.#redis.begin(() => this.#ended);
+    this.#jobs.begin(() => this.#ended);
     this.#beginStranger(startUs);
     this.#beginOperator(startUs);
   }
 
   /** Requests that clients gave up because a fault said so, by the fault's kind. */
-  get givenUp(): Readonly<Partial<Record<'FK1' | 'FK2', number>>> {
-    const counts = { FK1: 0, FK2: 0 };
-    for (const { givenUp } of [...this.#impatience.values(), ...this.#redis.impatience]) {
-      counts.FK1 += givenUp.FK1;
-      counts.FK2 += givenUp.FK2;
-    }
-    return Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0));
+  get givenUp(): ReturnType<typeof sumGivenUp> {
+    const patience = [...this.#impatience.values(), ...this.#jobs.impatience.values()];
+    return sumGivenUp([...patience, ...this.#redis.impatience]);
   }
 
   /** How patient the client of that name is; undefined when there is none. */
   impatienceOf(name: string): Impatience | undefined {
-    return this.#impatience.get(name) ?? this.#redis.impatienceOf(name);
+    return this.#impatience.get(name) ?? this.#redis.impatienceOf(name) ?? this.#jobs.impatience.get(name);
   }
 
   /** So many new clients want one key at once: a list, a counter, or both. False: the plan has neither. */
@@ -130,10 +143,8 @@ export class Load {
     const wish = { kind: 'append', places: [0], amount: 1, forced: false, level: 'DC_QUORUM' } as const;
     for (let index = 0; index < clients; index++) {
       const name = `${id}.x${index}`;
-      const io = this.#world.addHost(name).boot();
-      const client = this.#transactionClient(name, io);
       const planned = { ...wish, id: name, client: index, thinkUs: 0, named: index % 2 === 0 };
-      this.#spawn(io, name, () => client.work([planned], () => false));
+      this.#hosted(name, (io) => this.#transactionClient(name, io).work([planned], () => false));
     }
     return true;
   }
@@ -141,11 +152,9 @@ export class Load {
   /** A client that asks `node` for much and reads nothing for `forUs`. False: the node does not serve. */
   readSlowly(id: string, node: string, requests: number, bytes: number, forUs: number): boolean {
     if (!this.#cluster.serves(node)) return false;
-    const name = `${id}.slow`;
-    const io = this.#world.addHost(name).boot();
     const address = this.#cluster.address(node, 'redis');
     const reader = { node, address, requests, bytes, forUs, nowUs: () => this.#world.nowUs };
-    this.#spawn(io, name, async () => {
+    this.#hosted(`${id}.slow`, async (io) => {
       const reading = await readSlowly(reader, io);
       if (reading !== undefined) this.slowReadings.push(reading);
     });
@@ -219,11 +228,12 @@ export class Load {
 
   #beginTransactions(index: number): void {
     const name = `x${index}`;
-    const io = this.#world.addHost(name).boot();
     const transactions = this.#plan.transactions.filter(({ client }) => client === index);
-    const client = this.#transactionClient(name, io);
-    this.#impatience.set(name, client.impatience);
-    this.#spawn(io, name, () => client.work(transactions, () => this.#ended));
+    this.#hosted(name, (io) => {
+      const client = this.#transactionClient(name, io);
+      this.#impatience.set(name, client.impatience);
+      return client.work(transactions, () => this.#ended);
+    });
   }
 
   #transactionClient(name: string, io: Io): TransactionClient {
@@ -245,14 +255,27 @@ export class Load {
     return new RedisLoad({
       operations: this.#plan.redisOperations ?? [],
       targets: () => this.#targetsAt('redis'),
+      ...this.#roomOfClients(answerTimeoutUs),
+    });
+  }
+
+  #jobLoad(): JobLoad {
+    const { datacenter } = present(this.#plan.nodes[0], 'a node');
+    return new JobLoad({
+      jobs: this.#plan.jobs ?? [],
+      targets: () => this.#targetsAt('pb'),
+      keys: () => this.#keysIn(datacenter),
+      ...this.#roomOfClients(jobTimeoutUs),
+    });
+  }
+
+  #roomOfClients(timeoutUs: number): RoomOfClients {
+    return {
       nowUs: () => this.#world.nowUs,
       connectTimeoutUs,
-      answerTimeoutUs,
-      spawn: (name, task) => {
-        const io = this.#world.addHost(name).boot();
-        this.#spawn(io, name, () => task(io));
-      },
-    });
+      answerTimeoutUs: timeoutUs,
+      spawn: (name, task) => this.#hosted(name, task),
+    };
   }
 
   #targetsAt(port: ClusterPort): readonly ClientTarget[] {
@@ -324,43 +347,21 @@ export class Load {
   #keysIn(datacenter: string): readonly ClientKey[] {
     const known = this.#keys.get(datacenter);
     if (known !== undefined) return known;
-    const keys = Array.from({ length: this.#plan.keys }, (_, key) => this.#keyIn(key, datacenter));
+    const keys = Array.from({ length: this.#plan.keys }, (_, key) =>
+      clientKey(this.#plan, this.#cluster.ring, key, datacenter),
+    );
     this.#keys.set(datacenter, keys);
     return keys;
   }
 
-  #keyIn(number: number, datacenter: string): ClientKey {
-    const { bucket, key, siblings } = keyOf(this.#plan, number);
-    const routed = !siblings && hasModules(this.#plan.settings);
-    const token = routed
-      ? tokenOf(routeBytesOf(Buffer.from(key)))
-      : routeToken('STD', byteStringOf(bucket), byteStringOf(key));
-    const placement = this.#cluster.ring
-      .placement(token)
-      .filter((member) => member.datacenter === datacenter);
-    return {
-      name: `${bucket}/${key}`,
-      siblings,
-      place: {
-        type: Buffer.from(siblings ? siblingsType : routed ? routedType : 'default'),
-        bucket: Buffer.from(bucket),
-        key: Buffer.from(key),
-      },
-      replicas: placement.map((member) => member.node),
-      holders: [...new Set([...placement.map((member) => member.node), ...this.#movers()])],
-    };
-  }
-
-  /** Nodes that may hold copies besides, since they come, go or die. */
-  #movers(): readonly string[] {
-    const { nodes, faults } = this.#plan;
-    const spares = nodes.filter((node) => node.spare === true).map((node) => node.name);
-    const heirs = faults.some(({ kind }) => kind === 'FM1') ? nodes.map((node) => node.name) : [];
-    return [...spares, ...heirs];
-  }
-
   #lifeOf(node: string): string {
     return this.#cluster.isUp(node) ? `life ${this.#cluster.host(node).lives}` : '';
+  }
+
+  /** A task on a host of its own. */
+  #hosted(name: string, task: (io: Io) => Promise<void>): void {
+    const io = this.#world.addHost(name).boot();
+    this.#spawn(io, name, () => task(io));
   }
 
   #spawn(io: Io, name: string, task: () => Promise<void>): void {

@@ -21,7 +21,7 @@ export const clientFaultKinds: Readonly<Record<ClientFault, FaultKindRow>> = {
     title: 'abandoned',
     story: 'a client leaves before its request is answered',
     aim: 'client',
-    clients: ['c', 'x', 'r'],
+    clients: ['c', 'x', 'r', 'j'],
     lasting: false,
     params: patience,
   },

@@ -6,8 +6,8 @@
  */
 export type FaultAim = 'node' | 'link' | 'side' | 'client';
 
-/** Sorts of clients: of single operations, of transactions, of Redis commands. */
-export type ClientSort = 'c' | 'x' | 'r';
+/** Sorts of clients: of single operations, of transactions, of Redis commands, of MapReduce jobs. */
+export type ClientSort = 'c' | 'x' | 'r' | 'j';
 
 export type ParameterRange =
   | { readonly kind: 'integer'; readonly min: number; readonly max: number }

@@ -201,7 +201,7 @@ export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
     story:
       'everything between some nodes, or some clients, and the rest of the nodes arrives in small pieces',
     aim: 'side',
-    clients: ['c', 'x', 'r'],
+    clients: ['c', 'x', 'r', 'j'],
     lasting: true,
     params: {},
   },

@@ -8,11 +8,12 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 
 import { assert, present } from '../../engine/base/assert.ts';
-import type { ClusterShape, FaultDraw, LoadShape, Range, RedisLoad, Scenario } from '../scenario/scenario.ts';
+import type { ClusterShape, FaultDraw, LoadShape, Range, Scenario } from '../scenario/scenario.ts';
 import type { ParameterRange } from './fault-kind-row.ts';
 import { faultKinds } from './fault-kinds.ts';
 import type { Moment, Plan, PlanFault, PlanGarbage, PlanNode, PlanOperation, PlanScrape } from './plan.ts';
 import { garbageForms, garbageListeners, noStructures, planFormat } from './plan.ts';
+import { jobsOf } from './job-plans.ts';
 import { redisOperationsOf } from './redis-generation.ts';
 import { transactionsOf } from './transaction-generation.ts';
 import { integerIn, listOf, weighted } from './arbitraries.ts';
@@ -37,6 +38,7 @@ export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Pl
       faults: faultsOf(scenario, nodes, stormUs),
       garbage: listOf(load.garbage, garbageOf(members, stormUs)),
       scrapes: listOf(load.scrapes, scrapeOf(members, stormUs)),
+      jobs: scenario.jobs === undefined ? fc.constant(undefined) : jobsOf(scenario.jobs, load.keys),
       redis: scenario.redis === undefined ? fc.constant(undefined) : redisOperationsOf(scenario.redis),
     })
     .map((drawn) => ({
@@ -57,6 +59,7 @@ export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Pl
       structures: load.transactions?.structures ?? noStructures,
       transactions: drawn.transactions.map((one, index) => ({ id: `t${index}`, ...one })),
       ...(drawn.redis === undefined ? {} : { redisOperations: drawn.redis }),
+      ...(drawn.jobs === undefined ? {} : { jobs: drawn.jobs }),
       faults: drawn.faults.map((fault, index) => ({ id: `f${index}`, ...fault })),
       garbage: drawn.garbage.map((burst, index) => ({ id: `g${index}`, ...burst })),
       scrapes: drawn.scrapes.map((scrape, index) => ({ id: `s${index}`, ...scrape })),
@@ -109,11 +112,11 @@ function faultsOf(
 
 function faultOf(
   draw: FaultDraw,
-  { load, redis }: Scenario,
+  scenario: Scenario,
   nodes: readonly PlanNode[],
   stormUs: number,
 ): fc.Arbitrary<Unnamed<PlanFault>> {
-  return targetsOf(draw, load, redis, nodes).chain((targets) =>
+  return targetsOf(draw, scenario, nodes).chain((targets) =>
     fc.record({
       kind: fc.constant(draw.kind),
       targets: fc.constant(targets),
@@ -126,8 +129,7 @@ function faultOf(
 
 function targetsOf(
   draw: FaultDraw,
-  load: LoadShape,
-  redis: RedisLoad | undefined,
+  { load, redis, jobs }: Scenario,
   nodes: readonly PlanNode[],
 ): fc.Arbitrary<readonly string[]> {
   const members = nodes.filter((node) => node.spare !== true);
@@ -144,7 +146,12 @@ function targetsOf(
         .tuple(fc.constantFrom(...names, ...clients), fc.nat(names.length - 1))
         .map(([first, index]) => linkFrom(first, index, names));
     case 'client': {
-      const counts = { c: load.clients, x: load.transactions?.clients ?? 0, r: redis?.clients ?? 0 };
+      const counts = {
+        c: load.clients,
+        x: load.transactions?.clients ?? 0,
+        r: redis?.clients ?? 0,
+        j: jobs?.clients ?? 0,
+      };
       const sorts = faultKinds[draw.kind].clients ?? [];
       const fitting = sorts.flatMap((sort) =>
         Array.from({ length: counts[sort] }, (_, at) => `${sort}${at}`),

@@ -21,6 +21,7 @@ import {
   planFormat,
 } from './plan.ts';
 import { planLimits } from './plan-limits.ts';
+import { readJob } from './job-plans.ts';
 import { readRedisOperation } from './redis-validation.ts';
 import { readStructures, readTransaction } from './transaction-validation.ts';
 
@@ -63,7 +64,7 @@ function readPlan(field: Field): Plan {
       'scrapes',
       'floors',
     ],
-    ['mendedBy', 'transactionClients', 'structures', 'transactions', 'redisOperations'],
+    ['mendedBy', 'transactionClients', 'structures', 'transactions', 'redisOperations', 'jobs'],
   );
   if (fields.format.value !== planFormat) {
     refuse(
@@ -114,6 +115,14 @@ function readPlan(field: Field): Plan {
             readList(fields.redisOperations, planLimits.operationsMax, readRedisOperation),
           ),
         }),
+    ...(fields.jobs === undefined
+      ? {}
+      : {
+          jobs: distinct(
+            fields.jobs,
+            readList(fields.jobs, planLimits.operationsMax, (item) => readJob(item, keys)),
+          ),
+        }),
     faults: distinct(
       fields.faults,
       readList(fields.faults, planLimits.faultsMax, (item) => readFault(item, hosts)),
@@ -142,6 +151,7 @@ class Hosts {
       ...Array.from({ length: clients }, (_, index) => `c${index}`),
       ...Array.from({ length: transactionClients }, (_, index) => `x${index}`),
       ...Array.from({ length: planLimits.clientsMax }, (_, index) => `r${index}`),
+      ...Array.from({ length: planLimits.clientsMax }, (_, index) => `j${index}`),
     ];
   }
 

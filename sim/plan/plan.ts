@@ -6,6 +6,7 @@
  * Times are microseconds of virtual time from the beginning of the storm.
  */
 import type { InvariantId } from '../check/report.ts';
+import type { JobKind } from '../history/jobs.ts';
 import type { RedisKind } from '../history/redis.ts';
 import type { FaultKind } from './fault-kinds.ts';
 
@@ -101,6 +102,17 @@ export interface PlanRedisOperation {
   readonly amount: number;
 }
 
+/** One MapReduce job of a client `j0`, `j1`, … */
+export interface PlanJob {
+  /** Stable through shrinking: `j17`. */
+  readonly id: string;
+  readonly client: number;
+  readonly thinkUs: number;
+  readonly kind: JobKind;
+  /** Numbers of the keys that are its inputs, distinct; of `whole` the first says which bucket. */
+  readonly keys: readonly number[];
+}
+
 /** When a fault strikes: at an instant, or just after the nth event of a name at a host. */
 export type Moment =
   | { readonly atUs: number }
@@ -163,6 +175,8 @@ export interface Plan {
   readonly transactions: readonly PlanTransaction[];
   /** Left out: none. */
   readonly redisOperations?: readonly PlanRedisOperation[];
+  /** Left out: none. */
+  readonly jobs?: readonly PlanJob[];
   readonly faults: readonly PlanFault[];
   readonly garbage: readonly PlanGarbage[];
   readonly scrapes: readonly PlanScrape[];

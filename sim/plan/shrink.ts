@@ -28,6 +28,7 @@ export async function shrinkPlan(
     await search.reduce('operations');
     await search.reduce('transactions');
     await search.reduce('redisOperations');
+    await search.reduce('jobs');
     await search.reduce('garbage');
     await search.reduce('scrapes');
     await search.shorten();
@@ -41,7 +42,7 @@ export function withoutFloors(plan: Plan): Plan {
   return { ...plan, floors };
 }
 
-type ListName = 'faults' | 'operations' | 'transactions' | 'redisOperations' | 'garbage' | 'scrapes';
+type ListName = 'faults' | 'operations' | 'transactions' | 'redisOperations' | 'jobs' | 'garbage' | 'scrapes';
 
 class Search {
   plan: Plan;
@@ -102,6 +103,7 @@ function without(plan: Plan, list: ListName, at: number, size: number): Plan {
   if (list === 'redisOperations') {
     return { ...plan, redisOperations: withoutWork(plan.redisOperations ?? [], at, size) };
   }
+  if (list === 'jobs') return { ...plan, jobs: withoutWork(plan.jobs ?? [], at, size) };
   return { ...plan, [list]: plan[list].toSpliced(at, size) };
 }
 
@@ -130,7 +132,16 @@ function lengthOf(plan: Plan, list: ListName): number {
 }
 
 function sizeOf(plan: Plan): number {
-  const { faults, operations, transactions, redisOperations = [], garbage, scrapes, stormUs } = plan;
-  const lists = [faults, operations, transactions, redisOperations, garbage, scrapes];
+  const {
+    faults,
+    operations,
+    transactions,
+    redisOperations = [],
+    jobs = [],
+    garbage,
+    scrapes,
+    stormUs,
+  } = plan;
+  const lists = [faults, operations, transactions, redisOperations, jobs, garbage, scrapes];
   return lists.reduce((sum, list) => sum + list.length, stormUs);
 }

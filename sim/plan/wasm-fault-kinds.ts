@@ -7,7 +7,7 @@ export type WasmFault = (typeof wasmFaultIds)[number];
 
 const asked = {
   key: { kind: 'integer', min: 0, max: 9 },
-  what: { kind: 'choice', of: ['get', 'put'] },
+  what: { kind: 'choice', of: ['get', 'put', 'job'] },
 } as const;
 
 export const wasmFaultKinds: Readonly<Record<WasmFault, FaultKindRow>> = {

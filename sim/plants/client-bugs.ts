@@ -1,4 +1,4 @@
-/** Planted bugs of what clients talk to: their names for transactions, the Redis protocol (numbers follow the catalogue's). */
+/** Planted bugs of what clients talk to: names for transactions, Redis, MapReduce (numbers follow the catalogue's). */
 import type { PlantedBug } from './plant.ts';
 
 export const clientBugs: readonly PlantedBug[] = [
@@ -28,22 +28,29 @@ export const clientBugs: readonly PlantedBug[] = [
     file: 'engine/api/redis/session.js',
     find: `this.#writable &&
             this.#exchanges.length < inFlightMax`,
-    replace: 'this.#exchanges.length < inFlightMax',
+    replace: 'this.#writable !== undefined && this.#exchanges.length < inFlightMax',
     scenario: 'redis-counters',
     oracles: ['INV23'],
     seedsMax: 20,
   },
   {
     id: 'M49',
-    title: 'replies of pipelined Redis commands leave as they are ready, not as they were asked for',
-    file: 'engine/api/redis/session.js',
-    find: 'if (this.#exchanges[0] === exchange)',
-    replace: `const ready = this.#exchanges.indexOf(exchange);
-        if (ready > 0)
-            this.#exchanges.unshift(...this.#exchanges.splice(ready, 1));
-        if (this.#exchanges[0] === exchange)`,
-    scenario: 'redis-multi',
-    oracles: ['INV8', 'INV24'],
-    seedsMax: 50,
+    title: 'inputs whose replica died in the middle of a job are left out of its answer',
+    file: 'engine/mapred/map-stage.js',
+    find: 'return entries.map(({ pending }) => pending);',
+    replace: 'return entries.slice(0, 0).map(({ pending }) => pending);',
+    scenario: 'job-survives-node-crash',
+    oracles: ['INV28'],
+    seedsMax: 20,
+  },
+  {
+    id: 'M50',
+    title: 'what a replica answers goes to the first places of a job, not to those of its inputs',
+    file: 'engine/mapred/map-stage.js',
+    find: 'results[pending.place] = done.results[index]',
+    replace: 'results[index] = done.results[index]',
+    scenario: 'job-survives-node-crash',
+    oracles: ['INV28'],
+    seedsMax: 5,
   },
 ];

@@ -7,6 +7,8 @@ import type { Io } from '../../engine/io/io.ts';
 import type { CheckReport } from '../check/report.ts';
 import type { CallRecord, HeldRecord, JobRecord, ProvokedRecord } from '../check/wasm-purity.ts';
 import { checkWasmPurity } from '../check/wasm-purity.ts';
+import type { ClientRequest } from '../../engine/api/pbc/client-codec.ts';
+import type { RpbPutReq } from '../../engine/api/pbc/schema.ts';
 import { PbConnection } from '../load/pb-connection.ts';
 import type { PlanFault } from '../plan/plan.ts';
 import type { WasmFault } from '../plan/wasm-fault-kinds.ts';
@@ -165,21 +167,18 @@ export class ModuleWork {
     const key = `${letter}${String(params['key'])}`;
     this.#spawn(`ask ${key}`, async ({ io }) => {
       const atUs = this.#world.nowUs;
-      const answered = await this.#ask(io, node, key, params['what'] === 'put');
+      const answered = await this.#ask(io, node, key, String(params['what']));
       this.#provoked.push({ node, atUs, key, expected: trouble.code, answered });
     });
     return true;
   }
 
-  async #ask(io: Io, node: string, key: string, put: boolean): Promise<string | undefined> {
+  async #ask(io: Io, node: string, key: string, what: string): Promise<string | undefined> {
     const connection = await this.#connect(io, node);
     if (connection === undefined) return undefined;
     const place = { type: Buffer.from(routedType), bucket: Buffer.from('newest'), key: Buffer.from(key) };
     const content = { value: Buffer.from('never to be stored'), content_type: Buffer.from('text/plain') };
-    const exchange = await connection.ask(
-      put ? { kind: 'put', message: { ...place, content } } : { kind: 'get', message: place },
-      timeoutUs,
-    );
+    const exchange = await connection.ask(questionOf(what, key, { ...place, content }), timeoutUs);
     connection.close();
     if (exchange.kind === 'lost') return undefined;
     return exchange.answer.kind === 'failed' ? exchange.answer.code : exchange.answer.kind;
@@ -205,4 +204,18 @@ export class ModuleWork {
     const host = this.#world.addHost('modules');
     return { io: host.boot(), http: this.#world.httpClient(host) };
   }
+}
+
+/** A get or a put of the key, or a job that has it among its inputs. */
+function questionOf(
+  what: string,
+  key: string,
+  { content, ...place }: RpbPutReq & { readonly key: Uint8Array },
+): ClientRequest {
+  if (what === 'put') return { kind: 'put', message: { ...place, content } };
+  if (what === 'get') return { kind: 'get', message: place };
+  const inputs = ['k0', key, 'k1'].map((one) => ['newest', one, null, routedType]);
+  const query = [{ map: { language: 'erlang', module: 'riak_kv_mapreduce', function: 'map_identity' } }];
+  const request = Buffer.from(JSON.stringify({ inputs, query }));
+  return { kind: 'mapReduce', message: { request, content_type: job.content_type } };
 }

@@ -21,6 +21,7 @@ import { checkCorruption } from '../check/corruption.ts';
 import { checkMalformedInput } from '../check/malformed-input.ts';
 import type { CheckReport, InvariantId } from '../check/report.ts';
 import { joinReports } from '../check/report.ts';
+import { checkJobs } from '../check/jobs.ts';
 import { checkRedisCounters } from '../check/redis-counters.ts';
 import { checkRedisExpiry } from '../check/redis-expiry.ts';
 import { checkRingAgreement } from '../check/ring-agreement.ts';
@@ -29,7 +30,7 @@ import { checkSessions } from '../check/sessions.ts';
 import { checkStatsAgreement } from '../check/stats-agreement.ts';
 import type { FaultKind } from '../plan/fault-kinds.ts';
 import type { Plan } from '../plan/plan.ts';
-import type { History, Outcome } from '../history.ts';
+import type { History } from '../history.ts';
 import type { TransactionHistory } from '../history/transactions.ts';
 import { DurableTags } from '../load/durable-tags.ts';
 import { HistoryRecorder } from '../load/history-recorder.ts';
@@ -51,7 +52,9 @@ import { ModuleWork } from './module-work.ts';
 import { grownFloors, LivesServed } from './floors.ts';
 import { makeCluster } from './make-cluster.ts';
 import { Truth } from './truth.ts';
+import { keepsBooks, watchesExchanges } from './wanted-books.ts';
 import type { OutcomeCounts } from './result.ts';
+import { countOutcomes } from './outcome-counts.ts';
 import type { NamedCheck } from './transaction-reports.ts';
 import { tracesSteps, transactionChecks } from './transaction-reports.ts';
 
@@ -112,6 +115,7 @@ export async function runPlan(plan: Plan, settings: RunSettings = {}): Promise<R
   if (plan.mendedBy === 'sweeps') await run.converge();
   await run.settle();
   if (plan.mendedBy === undefined) await run.converge();
+  await run.lookAgain();
   await run.quieten();
   await run.stop();
   return run.outcome();
@@ -230,6 +234,14 @@ class Run {
     }
   }
 
+  /** Jobs over everything, when the replicas have had their time to become equal. */
+  async lookAgain(): Promise<void> {
+    if (this.#plan.jobs === undefined || this.#unfinished !== '') return;
+    const endUs = this.#world.nowUs + this.#plan.settleUsMax;
+    this.#load.lookAtAll(() => this.#world.nowUs >= endUs);
+    await this.#until(() => this.#load.idle, this.#plan.settleUsMax + lastWordsUs);
+  }
+
   /** Lets the nodes find back to each other and hand over what they kept, until they have or time is up. */
   async quieten(): Promise<void> {
     if (this.#plan.floors.INV22 !== undefined || this.#plan.floors.INV27 !== undefined) {
@@ -316,6 +328,7 @@ class Run {
       ['INV25', () => checkStatsAgreement(this.#load.scrapes)],
       ['INV26', () => checkExposition(this.#load.scrapes, accounts)],
       ['INV28', () => this.#modules.purity()],
+      ['INV28', () => checkJobs(history, this.#load.jobs)],
       ['INV31', () => checkClockUse(this.#clockUses())],
       ['INV32', () => checkFailures(this.#cluster.lives(), failures)],
     ];
@@ -381,20 +394,4 @@ class Run {
     await world.runUntil(() => goal() || world.eventCount > eventsMax, budgetUs);
     if (world.eventCount > eventsMax) this.#unfinished = `the run was broken off after ${eventsMax} events`;
   }
-}
-
-/** The ledger's truth about anti-entropy is in the same books. */
-function watchesExchanges(plan: Plan): boolean {
-  const { INV11, INV12, INV14 } = plan.floors;
-  return keepsBooks(plan) || [INV11, INV12, INV14].some((floor) => floor !== undefined);
-}
-
-function keepsBooks({ floors }: Plan): boolean {
-  return floors.INV24 !== undefined || floors.INV26 !== undefined;
-}
-
-function countOutcomes(history: readonly { readonly outcome: Outcome }[]): OutcomeCounts {
-  const counts = { ok: 0, fail: 0, unknown: 0 };
-  for (const { outcome } of history) counts[outcome] += 1;
-  return counts;
 }

@@ -5,6 +5,7 @@
 import type { InvariantId } from '../check/report.ts';
 import type { FaultKind } from '../plan/fault-kinds.ts';
 import type { NeedWord, PlanNode, PlanStructures, PlanTransaction } from '../plan/plan.ts';
+import type { JobKind } from '../history/jobs.ts';
 import type { RedisKind } from '../history/redis.ts';
 
 /** A whole number drawn from `[least, most]`, both included. */
@@ -57,6 +58,16 @@ export interface TransactionLoad {
   readonly onePercent: number;
 }
 
+/** MapReduce jobs over the keys of the load, by clients of their own. */
+export interface JobLoad {
+  readonly clients: number;
+  readonly count: Range;
+  readonly thinkUs: Range;
+  readonly kinds: Weights<JobKind>;
+  /** Keys that one job names at most. */
+  readonly keysMax: number;
+}
+
 /** What a scenario wants of Redis clients. */
 export interface RedisLoad {
   readonly clients: number;
@@ -104,6 +115,8 @@ export interface Scenario {
   readonly load: LoadShape;
   /** What Redis clients do beside the others; left out: there are none. */
   readonly redis?: RedisLoad;
+  /** Left out: there are none. */
+  readonly jobs?: JobLoad;
   readonly faults: readonly FaultDraw[];
   /** Load and faults. Faults begin within it; what lasts longer is healed at its end. */
   readonly stormMs: number;

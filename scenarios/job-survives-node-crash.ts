@@ -1,0 +1,24 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants, jobLoad, mending } from './shared.ts';
+
+export const jobSurvivesNodeCrash: Scenario = {
+  name: 'job-survives-node-crash',
+  story:
+    'nodes die and are cut off while jobs run over their keys, and clients leave theirs: a job that answers tells of every input',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
+  load: everyday,
+  jobs: { ...jobLoad, count: [24, 40], thinkUs: [0, 400_000] },
+  faults: [
+    { kind: 'FP1', count: [2, 4], forUs: [100_000, 1_500_000], always: true },
+    { kind: 'FD6', count: [0, 2], forUs: [100_000, 1_000_000], words: { keeps: ['nothing', 'some'] } },
+    { kind: 'FN8', count: [0, 1], forUs: [200_000, 1_000_000], sideMax: 1 },
+    { kind: 'FN11', count: [0, 4] },
+    { kind: 'FK2', count: [2, 6], targets: ['j0', 'j1', 'j2'], params: { afterUs: [0, 6_000] } },
+    { kind: 'FN13', count: [0, 1], forUs: [200_000, 1_500_000], targets: ['j0', 'j1'] },
+  ],
+  stormMs: 6_000,
+  calmMs: 3_000,
+  settleMsMax: 30_000,
+  settings: mending,
+  invariants: { ...invariants, INV28: 200 },
+};

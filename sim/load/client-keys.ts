@@ -1,0 +1,38 @@
+/** The keys of a plan as its clients name them, and as the cluster places them. */
+import { byteStringOf } from '../../engine/base/ids.ts';
+import type { Ring } from '../../engine/ring/ring.ts';
+import { routeToken, tokenOf } from '../../engine/ring/token.ts';
+import type { Plan } from '../plan/plan.ts';
+import { keyOf } from '../plan/plan.ts';
+import { routeBytesOf } from '../wasm/work-modules.ts';
+import { hasModules, routedType, siblingsType } from '../world/node-config.ts';
+import type { ClientKey } from './client.ts';
+
+/** A key by its number, for clients of a datacenter. */
+export function clientKey(plan: Plan, ring: Ring, number: number, datacenter: string): ClientKey {
+  const { bucket, key, siblings } = keyOf(plan, number);
+  const routed = !siblings && hasModules(plan.settings);
+  const token = routed
+    ? tokenOf(routeBytesOf(Buffer.from(key)))
+    : routeToken('STD', byteStringOf(bucket), byteStringOf(key));
+  const placement = ring.placement(token).filter((member) => member.datacenter === datacenter);
+  const replicas = placement.map((member) => member.node);
+  return {
+    name: `${bucket}/${key}`,
+    siblings,
+    place: {
+      type: Buffer.from(siblings ? siblingsType : routed ? routedType : 'default'),
+      bucket: Buffer.from(bucket),
+      key: Buffer.from(key),
+    },
+    replicas,
+    holders: [...new Set([...replicas, ...moversIn(plan)])],
+  };
+}
+
+/** Nodes that may hold copies besides, since they come, go or die. */
+export function moversIn({ nodes, faults }: Plan): readonly string[] {
+  const spares = nodes.filter((node) => node.spare === true).map((node) => node.name);
+  const heirs = faults.some(({ kind }) => kind === 'FM1') ? nodes.map((node) => node.name) : [];
+  return [...spares, ...heirs];
+}
