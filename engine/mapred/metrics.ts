@@ -76,12 +76,15 @@ export class MapReduceCounts {
         () => this.retried,
       ),
       {
-        name: 'svc_mapred_phase_microseconds_total',
+        name: 'svc_mapred_phase_seconds_total',
         help: 'Time that this node spent in phases: map (link phases too) and reduce.',
         type: 'counter',
         labels: ['phase'],
         collect: () =>
-          (['map', 'reduce'] as const).map((phase) => ({ labels: { phase }, value: this.phaseUs[phase] })),
+          (['map', 'reduce'] as const).map((phase) => ({
+            labels: { phase },
+            value: this.phaseUs[phase] / 1e6,
+          })),
       },
     ];
   }

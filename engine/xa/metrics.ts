@@ -103,10 +103,10 @@ export class TransactionMetrics {
       ),
       single('svc_transaction_locks', 'gauge', 'Keys locked by transactions now.', gauges.locks),
       single(
-        'svc_transaction_oldest_age_milliseconds',
+        'svc_transaction_oldest_age_seconds',
         'gauge',
         'Age of the oldest transaction that waits here.',
-        gauges.oldestAgeMs,
+        () => gauges.oldestAgeMs() / 1000,
       ),
       {
         name: 'svc_transaction_phase_latency_microseconds',

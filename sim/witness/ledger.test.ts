@@ -108,7 +108,7 @@ describe('the ledger', () => {
         'svc_transaction_branches_total',
         'svc_transaction_lock_conflicts_total',
         'svc_transaction_locks',
-        'svc_transaction_oldest_age_milliseconds',
+        'svc_transaction_oldest_age_seconds',
         'svc_transaction_phase_latency_microseconds',
         'svc_transactions_in_doubt',
         'svc_transactions_prepared',

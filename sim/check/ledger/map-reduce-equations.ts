@@ -9,7 +9,7 @@ import { between, upTo } from './claims.ts';
 import type { Numbers } from './numbers.ts';
 
 const jobs = 'svc_mapred_jobs_total';
-const phaseTime = 'svc_mapred_phase_microseconds_total';
+const phaseTime = 'svc_mapred_phase_seconds_total';
 
 export function mapReduceEquations(numbers: Numbers, { truth, moment }: LifeAccount): readonly Claim[] {
   const { heard, done, failed, abandoned } = truth.clients.jobs;

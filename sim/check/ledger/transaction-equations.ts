@@ -122,13 +122,18 @@ function gaugeEquations(numbers: Numbers, { truth, moment }: LifeAccount): reado
   if (moment === 'crashed' && amidst) return instantEquations(numbers);
   const [least, most] = prepared;
   const waiting = numbers.sum('svc_transactions_prepared');
-  const age = numbers.sum('svc_transaction_oldest_age_milliseconds');
+  const age = numbers.sum('svc_transaction_oldest_age_seconds');
   return [
     between('svc_transactions_prepared', waiting, least, most),
     between('svc_transactions_prepared, of those on the disk', waiting, 0, preparedOnDisk),
     equal('svc_transactions_in_doubt', numbers.sum('svc_transactions_in_doubt'), inDoubt),
     equal('svc_transaction_locks', numbers.sum('svc_transaction_locks'), locks),
-    between('svc_transaction_oldest_age_milliseconds', age, oldestKnown ? oldestAgeMs : 0, oldestAgeMs),
+    between(
+      'svc_transaction_oldest_age_seconds',
+      age,
+      oldestKnown ? oldestAgeMs / 1000 : 0,
+      oldestAgeMs / 1000,
+    ),
   ];
 }
 
@@ -138,7 +143,7 @@ function instantEquations(numbers: Numbers): readonly Claim[] {
     'svc_transactions_prepared',
     'svc_transactions_in_doubt',
     'svc_transaction_locks',
-    'svc_transaction_oldest_age_milliseconds',
+    'svc_transaction_oldest_age_seconds',
   ].map((family) => equal(`samples of ${family}`, numbers.samples(family).length, 1));
 }
 
