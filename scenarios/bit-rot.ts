@@ -17,6 +17,7 @@ export const bitRot: Scenario = {
   stormMs: 4_000,
   calmMs: 2_000,
   settleMsMax: 30_000,
-  settings: smallStore,
-  invariants: { ...invariantsOfLoss, INV15: 20 },
+  // What has rotted unread is found by a sweep, and comes back from the others.
+  settings: { ...smallStore, aae_full_sweep_interval_seconds: 3 },
+  invariants: { ...invariantsOfLoss, INV10: 5, INV15: 20 },
 };

@@ -31,5 +31,5 @@ export const otherDisks: Scenario = {
   calmMs: 2_000,
   settleMsMax: 30_000,
   settings: smallStore,
-  invariants: invariantsOfLoss,
+  invariants: { ...invariantsOfLoss, INV10: 5 },
 };

@@ -20,6 +20,7 @@ interface TransactionFlags extends CommonFlags {
 
 interface StoreFlags extends CommonFlags {
   readonly keys: number;
+  readonly race?: string;
 }
 
 interface AaeFlags extends CommonFlags {
@@ -48,6 +49,7 @@ benchmark('node', 'a three-node cluster on this machine, beside etcd where it is
 
 benchmark('store', 'the storage engine alone, beside LMDB and LevelDB', 3)
   .option('--keys <n>', 'keys of the start and memory measurements', positive, 1_000_000)
+  .option('--race <words>', 'only the races whose names hold these words')
   .action(async ({ json = false, ...flags }: StoreFlags) =>
     (await import('./store.ts')).run({ ...flags, json }),
   );

@@ -19,14 +19,29 @@ export interface Entry {
   readonly value: Buffer;
 }
 
-/** The entries `from` to `from + count - 1`: keys of 24 bytes, tokens spread over the ring. */
+/**
+ * The entries `from` to `from + count - 1`: keys of 24 bytes, tokens spread over the ring, values that do not compress
+ * (classic-level would otherwise write, and read, a fraction of the bytes of the others).
+ */
 export function entriesFrom(from: number, count: number, valueBytes: number): readonly Entry[] {
-  const value = Buffer.alloc(valueBytes, 'v');
-  return Array.from({ length: count }, (_, index) => ({
-    key: keyOf(from + index),
-    token: (Math.imul(from + index, 0x9e3779b1) >>> 0) as Token,
-    value,
-  }));
+  return Array.from({ length: count }, (_, index) => {
+    const token = (Math.imul(from + index, 0x9e3779b1) >>> 0) as Token;
+    const at = token % (noise.length - valueBytes);
+    return { key: keyOf(from + index), token, value: noise.subarray(at, at + valueBytes) };
+  });
+}
+
+/** A megabyte of bytes without a pattern, the same in every run (a linear congruential generator's upper bits). */
+const noise = makeNoise(1024 * 1024);
+
+function makeNoise(bytes: number): Buffer {
+  const made = Buffer.alloc(bytes);
+  let state = 1;
+  for (let at = 0; at < bytes; at++) {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    made[at] = state >>> 24;
+  }
+  return made;
 }
 
 export function keyOf(index: number): PackedKey {

@@ -3,13 +3,20 @@
  * contenders take turns, round by round, each round in a fresh directory; medians of the rounds and ratios to the
  * better of the other two. Then what only concerns ours: memory per key, the start from hint files, writes during a
  * merge (store-alone.ts).
+ *
+ * What is the same for all: 24-byte keys, 100-byte values, written from one list; 64 writers that wait for each answer;
+ * batches of 1000 that are waited for one by one; an fdatasync (or O_DSYNC write) before a synced answer. Loads are
+ * timed twice: with keys in ascending order, which is the best case of a B+tree and of an LSM tree, and in an order that
+ * is none, as keys come that a ring has spread. For cold gets the stores are opened anew; once with their files in the
+ * page cache of the kernel and once with the files dropped from it (page-cache.ts).
  */
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { present } from '../../engine/base/assert.ts';
 import { figure, median, table } from './figures.ts';
+import { dropFromPageCache } from './page-cache.ts';
 import type { AloneFigures } from './store-alone.ts';
 import { measureAlone } from './store-alone.ts';
 import type { Contender, Entry, Opened, OpenOptions } from './store-contenders.ts';
@@ -20,6 +27,8 @@ export interface StoreBenchOptions {
   /** Keys of the start and memory measurements; a million by the issue. */
   readonly keys: number;
   readonly json: boolean;
+  /** Only the races whose names hold this, and nothing of our store alone. */
+  readonly race?: string;
 }
 
 /** One kind of work: what it needs beforehand, and what is timed. Answers operations per second. */
@@ -27,6 +36,8 @@ interface Race {
   readonly name: string;
   readonly target: string;
   readonly options: OpenOptions;
+  /** What `prepare` wrote is dropped from the kernel's page cache before `run`. */
+  readonly pageCacheEmpty?: boolean;
   prepare(opened: Opened): Promise<void>;
   run(opened: Opened): Promise<number>;
 }
@@ -47,6 +58,8 @@ const hotKeys = 20_000;
 const hotReads = 400_000;
 const coldKeys = 100_000;
 const coldReads = 40_000;
+/** With the page cache empty: few enough that most of them find their page not there yet. */
+const emptyReads = 2_000;
 const coldReaders = 64;
 
 /** What is written, made beforehand so that only the stores are timed. */
@@ -54,6 +67,11 @@ const batches: readonly (readonly Entry[])[] = Array.from({ length: loadCount / 
   entriesFrom(index * batchCount, batchCount, valueBytes),
 );
 const pairs = batches.flat();
+/** The same in an order that is none of the keys'. */
+const spreadPairs = spread(pairs);
+const spreadBatches = batches.map((_, index) =>
+  spreadPairs.slice(index * batchCount, (index + 1) * batchCount),
+);
 
 const races: readonly Race[] = [
   {
@@ -64,33 +82,52 @@ const races: readonly Race[] = [
     run: (opened) => putConcurrently(opened, putCount),
   },
   {
-    name: 'unsynced load, batches of 1000',
+    name: 'unsynced load, batches of 1000, keys ascending',
     target: '>= the better',
     options: { synced: false, cold: false },
     prepare: () => Promise.resolve(),
-    run: (opened) => timed(loadCount, () => load(opened, loadCount)),
+    run: (opened) => timed(loadCount, () => load(opened, batches)),
+  },
+  {
+    name: 'unsynced load, batches of 1000, keys in no order',
+    target: '>= the better',
+    options: { synced: false, cold: false },
+    prepare: () => Promise.resolve(),
+    run: (opened) => timed(loadCount, () => load(opened, spreadBatches)),
   },
   {
     name: 'hot gets',
     target: '>= 0.5x lmdb, > classic-level',
     options: { synced: false, cold: false },
-    prepare: (opened) => load(opened, hotKeys),
+    prepare: (opened) => load(opened, batches.slice(0, hotKeys / batchCount)),
     run: (opened) => timed(hotReads, () => readHot(opened)),
   },
   {
-    name: 'cold gets, 64 readers',
+    name: 'cold gets, 64 readers, page cache warm',
     target: '> classic-level',
     options: { synced: false, cold: true },
-    prepare: (opened) => load(opened, coldKeys),
-    run: (opened) => timed(coldReads, () => readCold(opened)),
+    prepare: loadCold,
+    run: (opened) => timed(coldReads, () => readCold(opened, coldReads)),
+  },
+  {
+    name: 'cold gets, 64 readers, page cache empty',
+    target: '> classic-level',
+    options: { synced: false, cold: true },
+    pageCacheEmpty: true,
+    prepare: loadCold,
+    run: (opened) => timed(emptyReads, () => readCold(opened, emptyReads)),
   },
 ];
 
 /** Runs the benchmark and prints its tables, or one line of JSON. */
 export async function run(options: StoreBenchOptions): Promise<void> {
   const results: RaceResult[] = [];
-  for (const race of races) results.push(await measureRace(race, options.rounds));
-  const alone = await inDirectory((directory) => measureAlone(directory, options.keys));
+  const chosen = races.filter(({ name }) => name.includes(options.race ?? ''));
+  for (const race of chosen) results.push(await measureRace(race, options.rounds));
+  const alone =
+    options.race === undefined
+      ? await inDirectory((directory) => measureAlone(directory, options.keys))
+      : undefined;
   const text = options.json ? JSON.stringify({ races: results, alone }) : describe(results, alone);
   process.stdout.write(`${text}\n`);
 }
@@ -114,6 +151,7 @@ async function measureOnce(contender: Contender, race: Race, directory: string):
   if (race.options.cold) {
     // A store that was just opened has nothing of its own in memory; what the kernel keeps, it keeps for all.
     await opened.close();
+    if (race.pageCacheEmpty === true) dropFromPageCache(directory);
     opened = await contender.open(directory, race.options);
   }
   try {
@@ -141,8 +179,25 @@ function putConcurrently(opened: Opened, count: number): Promise<number> {
   });
 }
 
-async function load(opened: Opened, count: number): Promise<void> {
-  for (const batch of batches.slice(0, count / batchCount)) await opened.batch(batch);
+async function load(opened: Opened, what: readonly (readonly Entry[])[]): Promise<void> {
+  for (const batch of what) await opened.batch(batch);
+}
+
+function loadCold(opened: Opened): Promise<void> {
+  return load(opened, batches.slice(0, coldKeys / batchCount));
+}
+
+/** A list's elements, each once, in the order of a full-period congruential generator. */
+function spread<T>(list: readonly T[]): readonly T[] {
+  const left = [...list];
+  let state = 1;
+  for (let index = left.length - 1; index > 0; index--) {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    const other = Math.floor((state / 0x100000000) * (index + 1));
+    const [one, two] = [left[index], left[other]];
+    if (one !== undefined && two !== undefined) [left[index], left[other]] = [two, one];
+  }
+  return left;
 }
 
 async function readHot(opened: Opened): Promise<void> {
@@ -155,10 +210,10 @@ async function readHot(opened: Opened): Promise<void> {
   }
 }
 
-async function readCold(opened: Opened): Promise<void> {
+async function readCold(opened: Opened, reads: number): Promise<void> {
   let next = 0;
   const reader = async (): Promise<void> => {
-    while (next < coldReads) {
+    while (next < reads) {
       // Every key at most once, in an order that is no order of theirs.
       const value = await opened.getCold(keyAt((next++ * 7919) % coldKeys));
       if (value?.length !== valueBytes) throw new Error('a cold get found no value');
@@ -180,7 +235,7 @@ async function inDirectory<T>(work: (directory: string) => Promise<T>): Promise<
   }
 }
 
-function describe(results: readonly RaceResult[], alone: AloneFigures): string {
+function describe(results: readonly RaceResult[], alone: AloneFigures | undefined): string {
   const heading = [
     'operations/s',
     ...contenders.map(({ name }) => name),
@@ -200,7 +255,9 @@ function describe(results: readonly RaceResult[], alone: AloneFigures): string {
       target,
     ];
   });
-  return [table([heading, ...rows]), '', table(describeAlone(alone))].join('\n');
+  const load = `load average ${figure(loadavg()[0] ?? NaN)} on ${availableParallelism()} cores`;
+  const tables = [[heading, ...rows], ...(alone === undefined ? [] : [describeAlone(alone)])].map(table);
+  return [...tables, load].join('\n\n');
 }
 
 function describeAlone(alone: AloneFigures): readonly (readonly string[])[] {

@@ -118,6 +118,28 @@ export function readRecords(
   return at;
 }
 
+/**
+ * Visits every record of a sealed segment that can be made out: its batches were whole once, so what is left of one
+ * that was damaged or cut short counts. (The engine serves it too, and says what is lost.)
+ */
+export function readSealedRecords(content: Buffer, salt: number, visit: (record: LogRecord) => void): void {
+  for (let at = segmentHeadBytes; at + groupHeadBytes < content.length;) {
+    const stated = groupHeadIsSound(content, at, at, salt)
+      ? at + groupHeadBytes + groupBodyBytes(content, at)
+      : (nextGroup(content, at + 1, salt) ?? content.length);
+    const end = Math.min(stated, content.length);
+    let place = at + groupHeadBytes;
+    while (place < end) {
+      place = readGroup(content, place, end, salt, visit);
+      // A record whose head has rotted is stepped over where its stated length leads to a sound one.
+      const span = recordSpan(content, place, end);
+      if (span === 0 || !recordHeadIsSound(content, place + span, end, salt)) break;
+      place += span;
+    }
+    at = end;
+  }
+}
+
 function nextGroup(content: Buffer, from: number, salt: number): number | undefined {
   let at = content.indexOf(groupMagicBytes, from);
   while (at >= 0 && !groupHeadIsSound(content, at, at, salt)) at = content.indexOf(groupMagicBytes, at + 1);
@@ -135,7 +157,9 @@ function readGroup(
   let at = from;
   while (at < end && recordHeadIsSound(content, at, end, salt)) {
     visit(recordAt(content, at, end, salt));
-    at += recordSpan(content, at, end);
+    const span = recordSpan(content, at, end);
+    if (span === 0) break;
+    at += span;
   }
   return at;
 }

@@ -1,6 +1,7 @@
 /**
- * What a node's store holds, read off the disk as bytes: the newest record of every key, whatever the node's own directory says. The engine's own records (system keys) are left out.
- * A disk that was hurt is read as far as its checksums hold; what does not match is `damaged`.
+ * What a node's store holds, read off the disk as bytes: the newest record of every key, whatever the node's own
+ * directory says. The engine's own records (system keys) are left out. A disk that was hurt is read as far as its
+ * checksums hold; what does not match is `damaged`.
  */
 import { textOf } from '../../engine/base/ids.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
@@ -10,7 +11,8 @@ import { decodeManifest } from '../../engine/store/manifest.ts';
 import { segmentHeadBytes, segmentIdentity } from '../../engine/store/record.ts';
 import type { DumpedValue, ReplicaDump } from '../check/convergence.ts';
 import type { Cluster } from '../world/cluster.ts';
-import { readRecords } from './log-records.ts';
+import type { LogRecord } from './log-records.ts';
+import { readRecords, readSealedRecords } from './log-records.ts';
 
 const directory = 'store';
 
@@ -32,15 +34,17 @@ export function dumpStore(files: ReadonlyMap<string, Buffer>): ReadonlyMap<strin
   const newest = new Map<string, Newest>();
   if (bytes === undefined) return newest;
   const { manifest } = decodeManifest(bytes);
-  for (const { number, kind } of manifest.segments) {
+  for (const { number, kind, sealed } of manifest.segments) {
     const content = files.get(`${directory}/${segmentName(number)}`);
     if (content === undefined) continue;
     const { salt } = segmentIdentity(manifest.storeId, number, kind);
-    readRecords(content, segmentHeadBytes, salt, ({ key, seq, token, value }) => {
+    const take = ({ key, seq, token, value }: LogRecord): void => {
       if (isSystemKey(key) || seq <= (newest.get(key)?.seq ?? -1)) return;
       const removed = value === undefined;
       newest.set(key, { name: nameOf(key), token, bytes: value ?? 'damaged', seq, removed });
-    });
+    };
+    if (sealed) readSealedRecords(content, salt, take);
+    else readRecords(content, segmentHeadBytes, salt, take);
   }
   return new Map([...newest].filter(([, { removed }]) => !removed));
 }
