@@ -1,4 +1,7 @@
-/** The curl lines of the root README about links and MapReduce, run against a cluster of three real processes. */
+/**
+ * The curl lines of the root README about links, MapReduce and Wasm modules, run against a cluster of three real
+ * processes.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -8,6 +11,9 @@ import { TestingCluster } from './testing-cluster.contract.ts';
 const basePort = 15_198;
 /** The port of node 1 in the README. */
 const writtenPort = 8098;
+
+/** Where the section about Wasm goes first. */
+const examples = join(import.meta.dirname, '../wasm/examples');
 
 let cluster: TestingCluster | undefined;
 
@@ -35,11 +41,15 @@ async function curl(line: string): Promise<Response> {
   expect(words.shift()).toBe('curl');
   let method = 'GET';
   let url = '';
-  let body: string | undefined;
+  let body: string | Uint8Array<ArrayBuffer> | undefined;
   const headers: [string, string][] = [];
   for (let word = words.shift(); word !== undefined; word = words.shift()) {
     if (word === '-X') method = words.shift() ?? '';
     else if (word === '-d') body = words.shift() ?? '';
+    else if (word === '--data-binary') {
+      const [, file = ''] = /^@([\w.-]+)$/.exec(words.shift() ?? '') ?? [];
+      body = Uint8Array.from(readFileSync(join(examples, file)));
+    } else if (word === '-i') continue;
     else if (word === '-H') {
       const [name = '', ...value] = (words.shift() ?? '').split(': ');
       headers.push([name, value.join(': ')]);
@@ -58,4 +68,30 @@ test('links and MapReduce: two hops, and a streamed count', async () => {
   const counted = await curl(jobs[1] ?? '');
   expect(counted.headers.get('content-type')).toMatch(/^multipart\/mixed; boundary=/);
   expect(await counted.text()).toContain('Content-Type: application/json\r\n\r\n{"phase":1,"data":[2]}');
+});
+
+test('Wasm modules: keys of a user together, a phase registered at run time, an endless one that is stopped', async () => {
+  const [goThere, ...commands] = commandsOf('Cookbook: Wasm modules');
+  expect(goThere).toBe('cd engine/wasm/examples');
+  const apple = `http://127.0.0.1:${writtenPort}/buckets/fruit/keys/apple`;
+  const fruit = await curl(`curl -X PUT -H 'Content-Type: text/plain' -d 'round and red' ${apple}`);
+  expect(fruit.status).toBe(204);
+  const said: [number, string][] = [];
+  for (const line of commands) {
+    const answer = await curl(line);
+    said.push([answer.status, await answer.text()]);
+  }
+  expect(said.slice(0, 5)).toEqual([
+    [201, expect.stringContaining('by-user')],
+    [204, ''],
+    [204, ''],
+    [200, 'Anna'],
+    [201, expect.stringContaining('words')],
+  ]);
+  const [counted, registered, stopped, listed] = said.slice(5);
+  expect(counted).toEqual([200, '[{"and":1,"red":1,"round":1}]']);
+  expect(registered?.[0]).toBe(201);
+  expect(stopped).toEqual([500, expect.stringContaining('WasmOutOfFuel')]);
+  for (const name of ['by-user', 'words', 'endless']) expect(listed?.[1]).toContain(name);
+  expect(said.length).toBe(9);
 });

@@ -5,7 +5,7 @@
  */
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -37,7 +37,9 @@ export async function redisSection(options: ClientsBenchOptions): Promise<Sectio
     contenders.push(await ownCluster(join(directory, 'cluster')));
     contenders.push(await redisServer(join(directory, 'redis'), basePort - 200));
     contenders.push(await proxyBefore(basePort - 200, basePort - 150));
-    return sectionOf(contenders, await measure(contenders, options));
+    const before = loadavg();
+    const section = sectionOf(contenders, await measure(contenders, options));
+    return { ...section, text: `${section.text}\n${loadsText(before, loadavg())}` };
   } finally {
     for (const { children } of contenders.reverse()) for (const child of children) await stopChild(child);
     rmSync(directory, { recursive: true, force: true });
@@ -49,6 +51,12 @@ async function ownCluster(directory: string): Promise<Contender> {
   const port = clusterPort(basePort, 0, -1);
   await untilOpen(port);
   return { name: 'lockstep, three nodes', port, children: [child] };
+}
+
+/** What else the machine did meanwhile, by its own account. */
+function loadsText(before: readonly number[], after: readonly number[]): string {
+  const text = (loads: readonly number[]): string => loads.map((load) => load.toFixed(1)).join(' ');
+  return `load averages (1, 5, 15 min): ${text(before)} before, ${text(after)} after`;
 }
 
 async function measure(contenders: readonly Contender[], options: ClientsBenchOptions): Promise<Measured> {
