@@ -5,32 +5,32 @@
  *
  * Left to others: who asks for a missing outcome (inquiries.ts), what a start finds (recovery.ts).
  */
-import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import { RecentMap } from '../base/recent-map.ts';
-import { BatchRound } from '../dispatch/batch-round.ts';
-import type { StoredObject } from '../object/object.ts';
-import { encodeObject } from '../object/object.ts';
 import type { Branch } from './branch.ts';
 import { appliedRecords, applyBatch, markPlaces, newBranch, recordOf } from './branch.ts';
 import type { BranchEvent } from './branch-protocol.ts';
 import { stepBranch } from './branch-protocol.ts';
 import { ClientNames } from './client-names.ts';
+import { checkConditions } from './conditions.ts';
 import type { TransactionContext } from './context.ts';
 import { Locks } from './locks.ts';
 import type { Ended, Voted } from './orders.ts';
-import { describeKey, keysOf, placesOf, resolved, vettedWrite, votedAbort, votedCommit } from './orders.ts';
+import { describeKey, keysOf, placesOf, redone, votedAbort, votedCommit } from './orders.ts';
 import type { BranchRecord, BranchState } from './records.ts';
 import { dropBranch } from './records.ts';
 import { hindranceOf } from './partition.ts';
 import { mark } from './steps.ts';
-import type { BranchOperation, BranchOrder, SaidState } from './words.ts';
+import { isStillWanted } from './spread.ts';
+import type { BranchOrder, BranchReply, SaidState } from './words.ts';
 import type { Xid } from './xid.ts';
 
 /** Transactions that ended here without a record, remembered for as long as their messages may still be under way. */
 const refusedMax = 32_768;
 
 type Applied = boolean | LockstepError;
+/** What a coordinator's commit comes to: done; told `none`, this node has no record of it; or to be sent again. */
+export type CommitReply = Ended | Extract<BranchReply, { kind: 'told' }> | LockstepError;
 
 export class Branches {
   readonly locks: Locks;
@@ -82,7 +82,7 @@ export class Branches {
   async #commitAlone(branch: Branch, remembered: boolean): Promise<Voted | Ended> {
     const { xid } = branch;
     const { io, metrics } = this.#context;
-    const checked = await this.#check(branch);
+    const checked = await checkConditions(this.#context, branch);
     const vote = checked ?? (await this.#applyAlone(branch, remembered));
     if (branch.phase !== 'applied') this.#table.delete(xid);
     if (vote.kind === 'ended') metrics.voted('alone');
@@ -99,13 +99,37 @@ export class Branches {
     return vote;
   }
 
+  /**
+   * A decided branch whose record this node has lost, from its coordinator: carried out as it was ordered, for it was
+   * prepared and its conditions held. Resolves as `commit` does.
+   */
+  async redo(xid: Xid, order: BranchOrder): Promise<CommitReply> {
+    // Messages arrive twice, and late: only a coordinator that still waits for this branch has lost anything here.
+    if (!this.#table.has(xid) && !(await isStillWanted(this.#context, xid, order)))
+      return { kind: 'told', state: 'none' };
+    if (!this.#table.has(xid)) {
+      const objection = this.#placeObjection(order);
+      if (objection !== undefined) return new LockstepError('Conflict', objection.detail);
+      const { io } = this.#context;
+      const places = placesOf(order);
+      const branch = newBranch(xid, redone(order), places, io.clock.wallMs(), 'prepared', io.clock.nowUs());
+      this.#table.set(xid, branch);
+      branch.voted.resolve(votedCommit());
+      this.locks.take(xid, keysOf(places));
+      this.locks.promise(keysOf(places));
+      markPlaces(io, 'p.locks.taken', branch);
+    }
+    return this.commit(xid);
+  }
+
   /** The coordinator's commit: resolves when it is done; with the error when it has to be sent again. */
-  async commit(xid: Xid): Promise<Ended | LockstepError> {
+  async commit(xid: Xid): Promise<CommitReply> {
     const { io } = this.#context;
     mark(io, 'p.decision.recv', xid, { decision: 'commit' });
     const branch = this.#table.get(xid);
-    // Without a record it has been done and forgotten: a coordinator commits only whom it heard vote.
-    if (branch === undefined) return { kind: 'ended', met: true };
+    // Its record goes only when the coordinator has durably noted every acknowledgement, and asks no more: a coordinator
+    // that asks for what is not here speaks of a branch that this disk has lost.
+    if (branch === undefined) return { kind: 'told', state: 'none' };
     if (branch.phase === 'preparing') return new LockstepError('Conflict', 'the branch is not prepared yet');
     const { commands } = this.#step(branch, { kind: 'commitHeard' });
     for (const { kind } of commands) {
@@ -202,25 +226,10 @@ export class Branches {
     return branch;
   }
 
-  /** The writes of an applied branch go to the other replicas once more: a crash may have come before they did. */
-  async spread(branch: Branch): Promise<void> {
-    const done = new Deferred<readonly (StoredObject | undefined)[]>();
-    this.#context.parts.replica.newest(branch.places, (_, objects) => done.resolve(objects));
-    const objects = await done.promise;
-    const items = branch.places.flatMap(({ key, token }, index) => {
-      const object = objects[index];
-      return object === undefined ? [] : [{ key, token, bytes: encodeObject(object) }];
-    });
-    if (items.length === 0) return;
-    const round = new BatchRound(this.#context.parts, items, branch.order.level);
-    round.send(this.#context.parts.settings.timeoutMs * 1000);
-    await round.spread;
-  }
-
   async #prepare(branch: Branch): Promise<void> {
     const { io, log } = this.#context;
     const { xid } = branch;
-    const refused = await this.#check(branch);
+    const refused = await checkConditions(this.#context, branch);
     if (branch.phase !== 'preparing') return;
     if (refused !== undefined || branch.order.operations.length === 0) {
       this.#release(branch);
@@ -251,30 +260,6 @@ export class Branches {
     this.#countVote(vote);
     mark(this.#context.io, 'p.vote.sent', branch.xid, { vote: vote.vote });
     branch.voted.resolve(vote);
-  }
-
-  /** Conditions against the newest objects; leaves in the order what is to be written, and what it has seen. */
-  async #check(branch: Branch): Promise<Voted | undefined> {
-    const { replica } = this.#context.parts;
-    const loaded = new Deferred<LockstepError | readonly (StoredObject | undefined)[]>();
-    replica.newest(branch.places, (error, objects) => loaded.resolve(error ?? objects));
-    const objects = await loaded.promise;
-    if (objects instanceof LockstepError) return votedAbort('prepare_failed', objects.message);
-    const operations: BranchOperation[] = [];
-    for (const [index, operation] of branch.order.operations.entries()) {
-      const current = objects[index];
-      try {
-        replica.vet(vettedWrite(operation), current);
-      } catch (error) {
-        if (!(error instanceof LockstepError)) throw error;
-        const reason = error.code === 'PreconditionFailed' ? 'precondition_failed' : 'prepare_failed';
-        return votedAbort(reason, `operation on ${describeKey(operation.key)}: ${error.message}`);
-      }
-      const written = resolved(operation, current);
-      if (written !== undefined) operations.push(written);
-    }
-    branch.order = { ...branch.order, operations };
-    return undefined;
   }
 
   async #applyAlone(branch: Branch, remembered: boolean): Promise<Voted | Ended> {
@@ -324,17 +309,24 @@ export class Branches {
   }
 
   #objection(xid: Xid, order: BranchOrder): Voted | undefined {
-    const { io, parts, metrics } = this.#context;
     if (this.#table.has(xid)) return votedAbort('prepare_failed', 'the transaction is known already');
     if (this.#ended.has(xid)) return votedAbort('prepare_failed', 'the transaction has ended here already');
     const earlier = this.clients.standsAgainst(order, this.#table.values());
     if (earlier !== undefined) return earlier;
+    return this.#placeObjection(order, xid);
+  }
+
+  /** A key of the order is locked, or belongs to another primary, or cannot be written at its level. */
+  #placeObjection(order: BranchOrder, counted?: Xid): Voted | undefined {
+    const { io, parts, metrics } = this.#context;
     for (const { key, token } of order.operations) {
       const holder = this.locks.holder(key);
       if (holder !== undefined) {
-        metrics.lockConflicts += 1;
-        if (io.log.enabled('trace'))
-          io.log.event('trace', 'xa.branch.conflicted', { xid, key: describeKey(key), holder });
+        if (counted !== undefined) {
+          metrics.lockConflicts += 1;
+          if (io.log.enabled('trace'))
+            io.log.event('trace', 'xa.branch.conflicted', { xid: counted, key: describeKey(key), holder });
+        }
         return votedAbort('conflict', `${describeKey(key)} belongs to the transaction ${holder}`);
       }
       const hindrance = hindranceOf(parts, { key, token }, order.level);

@@ -70,3 +70,12 @@ function understood(words: Uint8Array): BranchReply | NoAnswer {
     return { kind: 'noAnswer', unsent: false, code: 'Internal', detail: error.message };
   }
 }
+
+/** Why a branch gave no vote. */
+export function silenceOf(
+  reply: BranchReply | NoAnswer,
+): 'no_targets' | 'prepare_timeout' | 'prepare_failed' {
+  if (reply.kind !== 'noAnswer') return 'prepare_failed';
+  if (reply.unsent) return 'no_targets';
+  return reply.code === 'Timeout' ? 'prepare_timeout' : 'prepare_failed';
+}

@@ -8,11 +8,13 @@
  *     decision    coordinator      before the first commit is sent    names the branches to commit again and again
  *     applied     branch           with its writes, before it acks    the coordinator forgets whom it need not ask
  *     abort       nobody           never                              no record means abort
- *     end         coordinator      never                              only after every branch has acknowledged
+ *     end         coordinator      never                              only after every branch has acknowledged; once it
+ *                                                                     is durable all the same, the branches may forget
  *     (read-only) branch           writes nothing, is left out of the rest
  *
  * Invariants: a decision is made once; after `deciding` no event leads to an abort; after `aborted` no event leads to a
- * commit, and whoever votes commit then is told to roll back.
+ * commit, and whoever votes commit then is told to roll back. A branch that is told to commit and has no record has lost
+ * it with its disk: it is given its order once more, and acknowledges nothing before it has carried that out.
  */
 import type { NodeId } from '../base/ids.ts';
 import type { AbortReason } from './outcomes.ts';
@@ -108,6 +110,11 @@ export function committers(state: Coordination): readonly NodeId[] {
 export function answerToBranch(state: Coordination): 'committed' | 'aborted' | 'undecided' {
   if (state.phase === 'committing' || state.phase === 'ended') return 'committed';
   return state.phase === 'aborted' ? 'aborted' : 'undecided';
+}
+
+/** The commit is decided, and the node has not acknowledged it. */
+export function waitsFor(state: Coordination, node: NodeId): boolean {
+  return state.phase === 'committing' && unacknowledged(state).includes(node);
 }
 
 /** `preparing n1:commit n2:? n3:readOnly` */

@@ -11,13 +11,14 @@ import type { NodeId } from '../base/ids.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Branches } from './branches.ts';
 import type { NoAnswer, TransactionContext } from './context.ts';
-import { askNode } from './context.ts';
+import { askNode, silenceOf } from './context.ts';
 import type { Coordination, CoordinatorCommand, CoordinatorEvent } from './coordinator-protocol.ts';
 import {
   answerToBranch,
   newCoordination,
   recoveredCoordination,
   stepCoordination,
+  waitsFor,
 } from './coordinator-protocol.ts';
 import type { TransactionOutcome, TransactionRequest } from './outcomes.ts';
 import type { Voted } from './orders.ts';
@@ -274,11 +275,24 @@ export class Coordinator {
   async #sendCommit(active: Active, node: NodeId): Promise<void> {
     const { io } = this.#context;
     mark(io, 'c.commit.sent', active.xid, { to: node });
-    const reply = await this.#ask(node, { kind: 'commit', xid: active.xid });
+    let reply = await this.#ask(node, { kind: 'commit', xid: active.xid });
+    if (reply.kind === 'told' && waitsFor(active.state, node)) reply = await this.#redo(active, node);
     if (reply.kind !== 'ended') return;
     if (!reply.met) active.unmet.add(node);
     mark(io, 'c.ack.recv', active.xid, { from: node });
     this.#post(active, { kind: 'acknowledged', node });
+  }
+
+  /**
+   * The branch has voted and has no record any more: its disk was lost. It gets its order once more; after a restart of
+   * this node there is none, and the transaction stays in doubt for an operator to see.
+   */
+  async #redo({ xid, orders }: Active, node: NodeId): Promise<BranchReply | NoAnswer> {
+    const order = orders.get(node);
+    this.#context.io.log.event('error', 'xa.branch.lost', { xid, node, redone: order !== undefined });
+    if (order === undefined)
+      return { kind: 'noAnswer', unsent: true, code: 'Corrupted', detail: `${node} has lost its branch` };
+    return this.#ask(node, { kind: 'redo', xid, order });
   }
 
   #conclude(active: Active, outcome: 'committed' | 'aborted'): void {
@@ -304,7 +318,11 @@ export class Coordinator {
     this.remembered.end(xid, record);
     log.later(writeDecision(xid, record), {
       handedOver: () => mark(io, 'c.tombstone.written', xid),
-      durable: () => mark(io, 'c.forget', xid),
+      // A coordinator that forgot the end would commit again; until then the branches keep their records.
+      durable: () => {
+        mark(io, 'c.forget', xid);
+        this.remembered.releaseAll(xid, record);
+      },
     });
   }
 
@@ -346,8 +364,12 @@ export class Coordinator {
     switch (request.kind) {
       case 'prepare':
         return this.#branches.prepare(request.xid, request.order);
-      case 'commit': {
-        const ended = await this.#branches.commit(request.xid);
+      case 'commit':
+      case 'redo': {
+        const ended =
+          request.kind === 'commit'
+            ? await this.#branches.commit(request.xid)
+            : await this.#branches.redo(request.xid, request.order);
         if (!(ended instanceof LockstepError)) return ended;
         return { kind: 'noAnswer', unsent: false, code: ended.code, detail: ended.message };
       }
@@ -373,10 +395,4 @@ function committedOf({ xid, state, operationCount, unmet }: Active): Transaction
 
 function nameOf(outcome: TransactionOutcome): string {
   return outcome.kind === 'inDoubt' ? 'in_doubt' : outcome.kind;
-}
-
-function silenceOf(reply: BranchReply | NoAnswer): 'no_targets' | 'prepare_timeout' | 'prepare_failed' {
-  if (reply.kind !== 'noAnswer') return 'prepare_failed';
-  if (reply.unsent) return 'no_targets';
-  return reply.code === 'Timeout' ? 'prepare_timeout' : 'prepare_failed';
 }

@@ -82,6 +82,16 @@ export function resolved(
   return { ...operation, context: mergeVectors(context ?? [], current.context) };
 }
 
+/** A decided order once more, where its record was lost: what it was written on condition of, it has seen. */
+export function redone(order: BranchOrder): BranchOrder {
+  const operations = order.operations.map((operation) => {
+    const { check, context, ifMatch } = operation;
+    if (check || ifMatch === undefined) return operation;
+    return { ...operation, context: mergeVectors(context ?? [], ifMatch) };
+  });
+  return { ...order, operations };
+}
+
 export function describeKey(key: PackedKey): string {
   const name = unpackKey(key);
   return name === undefined ? 'a key' : `${textOf(name.bucket)}/${textOf(name.key)}`;

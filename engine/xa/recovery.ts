@@ -39,6 +39,7 @@ export async function recoverTransactions(
     const record = readDecision(bytes);
     if (record.state === 'ended') {
       coordinator.remembered.end(xid, record);
+      coordinator.remembered.releaseAll(xid, record);
       return;
     }
     coordinator.restore(xid, record);

@@ -50,7 +50,7 @@ export class Remembered {
     this.#outcomes.set(outcome.xid, outcome);
   }
 
-  /** Every branch has committed: the outcome stays, the branches may forget. */
+  /** Every branch has committed: the outcome stays. */
   end(xid: Xid, record: DecisionRecord): void {
     this.keep({
       kind: 'committed',
@@ -63,9 +63,13 @@ export class Remembered {
       })),
     });
     this.#records.set(xid, this.#context.io.clock.wallMs());
+  }
+
+  /** That is durable: the branches may forget. */
+  releaseAll(xid: Xid, { branches }: DecisionRecord): void {
     this.release(
       xid,
-      record.branches.filter(({ readOnly }) => !readOnly).map(({ node }) => node),
+      branches.filter(({ readOnly }) => !readOnly).map(({ node }) => node),
     );
   }
 

@@ -22,6 +22,7 @@ import { TransactionMetrics } from './metrics.ts';
 import type { InDoubtEntry, Knowledge, TransactionOutcome, TransactionRequest } from './outcomes.ts';
 import { dropClient } from './records.ts';
 import { recoverTransactions } from './recovery.ts';
+import { spreadBranch } from './spread.ts';
 import type { BranchReply, BranchRequest, SaidState } from './words.ts';
 import { decodeRequest, encodeReply } from './words.ts';
 import type { Xid } from './xid.ts';
@@ -73,7 +74,7 @@ export class Transactions implements TransactionService {
   start(): void {
     for (const branch of this.#branches.all) {
       if (branch.phase !== 'applied' && branch.phase !== 'heuristicCommitted') continue;
-      this.#context.io.spawn('xa.spread', () => this.#branches.spread(branch));
+      this.#context.io.spawn('xa.spread', () => spreadBranch(this.#context, branch));
     }
     this.#arm();
   }
@@ -177,8 +178,12 @@ export class Transactions implements TransactionService {
         return this.#branches.prepare(request.xid, request.order);
       case 'commitAlone':
         return this.#branches.commitAlone(request.xid, request.order, true);
-      case 'commit': {
-        const ended = await this.#branches.commit(request.xid);
+      case 'commit':
+      case 'redo': {
+        const ended =
+          request.kind === 'commit'
+            ? await this.#branches.commit(request.xid)
+            : await this.#branches.redo(request.xid, request.order);
         if (ended instanceof LockstepError) throw ended;
         return ended;
       }

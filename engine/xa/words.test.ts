@@ -46,7 +46,11 @@ const order: fc.Arbitrary<BranchOrder> = fc.record({
   operations: fc.array(operation, { maxLength: 4 }),
 });
 const request: fc.Arbitrary<BranchRequest> = fc.oneof(
-  fc.record({ kind: fc.constantFrom('prepare' as const, 'commitAlone' as const), xid, order }),
+  fc.record({
+    kind: fc.constantFrom('prepare' as const, 'commitAlone' as const, 'redo' as const),
+    xid,
+    order,
+  }),
   fc.record({
     kind: fc.constantFrom('commit' as const, 'rollback' as const, 'inquire' as const, 'status' as const),
     xid,

@@ -54,6 +54,8 @@ export type BranchRequest =
   /** Prepare and commit in one step: it is the only branch. */
   | { readonly kind: 'commitAlone'; readonly xid: Xid; readonly order: BranchOrder }
   | { readonly kind: 'commit'; readonly xid: Xid }
+  /** Commit what you have prepared and lost: the order once more. */
+  | { readonly kind: 'redo'; readonly xid: Xid; readonly order: BranchOrder }
   | { readonly kind: 'rollback'; readonly xid: Xid }
   /** What do you know of it? */
   | { readonly kind: 'inquire'; readonly xid: Xid }
@@ -79,7 +81,16 @@ export type BranchReply =
   | { readonly kind: 'ended'; readonly met: boolean }
   | { readonly kind: 'told'; readonly state: SaidState };
 
-const requestKinds = ['prepare', 'commitAlone', 'commit', 'rollback', 'inquire', 'forget', 'status'] as const;
+const requestKinds = [
+  'prepare',
+  'commitAlone',
+  'commit',
+  'rollback',
+  'inquire',
+  'forget',
+  'status',
+  'redo',
+] as const;
 const replyKinds = ['voted', 'ended', 'told'] as const;
 const votes: readonly SaidVote[] = ['commit', 'readOnly', 'abort', 'doubtful'];
 const states: readonly SaidState[] = ['committed', 'aborted', 'undecided', 'none'];
@@ -115,7 +126,9 @@ export function decodeRequest(bytes: Uint8Array): BranchRequest {
   }
   const xid = readXid(reader);
   const request: BranchRequest =
-    kind === 'prepare' || kind === 'commitAlone' ? { kind, xid, order: readOrder(reader) } : { kind, xid };
+    kind === 'prepare' || kind === 'commitAlone' || kind === 'redo'
+      ? { kind, xid, order: readOrder(reader) }
+      : { kind, xid };
   reader.end();
   return request;
 }

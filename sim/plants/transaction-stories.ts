@@ -84,7 +84,7 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
   {
     id: 'M39x',
     title: 'a batch whose later condition fails keeps the writes before it',
-    file: 'engine/xa/branches.js',
+    file: 'engine/xa/conditions.js',
     find: "const reason = error.code === 'PreconditionFailed' ? 'precondition_failed' : 'prepare_failed';",
     replace: `const reason = error.code === 'PreconditionFailed' ? 'precondition_failed' : 'prepare_failed';
                 const deaf = { applied: () => undefined, durable: () => undefined, failed: () => undefined };

@@ -183,6 +183,8 @@ export class TransactionWitness {
       case 'xa.p.locks.taken':
         this.#locks.set(xid, keysIn(fields));
         this.#takenMs.set(xid, wallMs);
+        // A decided branch once more, whose record was lost.
+        if (fields['phase'] === 'prepared') this.#prepared.set(xid, { sinceMs: wallMs, told: false });
         return;
       case 'xa.p.recovery.scan':
         if (fields['phase'] !== 'prepared') return;

@@ -192,6 +192,8 @@ class CrashRun {
 
   #inject(strike: Strike, host: string): void {
     const { world, cluster } = this.#lab;
+    // Another strike at this very step may have come first.
+    if (!cluster.host(host).alive) return;
     const others = labNodes.filter((node) => node !== host);
     switch (strike) {
       case 'crash':
@@ -248,8 +250,28 @@ class CrashRun {
     }
   }
 
-  /** The keys hold one transaction's values, on every node. */
+  /**
+   * The keys hold one transaction's values, on every node: at once, or, where a branch said that its level was not met,
+   * when what was kept for the others has reached them.
+   */
   async #readBack(): Promise<void> {
+    const { world, steps } = this.#lab;
+    const owed = steps.some(({ name, fields }) => name === 'xa.p.ack.sent' && fields['met'] === false);
+    const endUs = world.nowUs + (owed ? healUsMax : 0);
+    for (;;) {
+      const values = await this.#valuesEverywhere();
+      const distinct = new Set(values.values());
+      if (distinct.size === 1 && !distinct.has('(no answer)')) return;
+      if (world.nowUs >= endUs) {
+        const places = [...values].map(([place, value]) => `${place}=${value}`);
+        this.#faults.push(`the keys hold ${places.join(' ')}`);
+        return;
+      }
+      await this.#lab.pass(500_000);
+    }
+  }
+
+  async #valuesEverywhere(): Promise<ReadonlyMap<string, string>> {
     const values = new Map<string, string>();
     for (const [index, key] of this.#keys.entries()) {
       for (const node of labNodes) {
@@ -257,9 +279,7 @@ class CrashRun {
         values.set(`${node}/${labNodes[index] ?? ''}`, value ?? '(no answer)');
       }
     }
-    const distinct = new Set(values.values());
-    if (distinct.size === 1 && !distinct.has('(no answer)')) return;
-    this.#faults.push(`the keys hold ${[...values].map(([place, value]) => `${place}=${value}`).join(' ')}`);
+    return values;
   }
 
   /** A node that has just returned may not have found its peers yet. */

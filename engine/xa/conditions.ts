@@ -1,0 +1,36 @@
+/** The conditions of a branch, held against the newest objects of its keys. */
+import { Deferred } from '../base/deferred.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { StoredObject } from '../object/object.ts';
+import type { Branch } from './branch.ts';
+import type { TransactionContext } from './context.ts';
+import type { Voted } from './orders.ts';
+import { describeKey, resolved, vettedWrite, votedAbort } from './orders.ts';
+import type { BranchOperation } from './words.ts';
+
+/** An abort when one does not hold; leaves in the order what is to be written, and what it has seen. */
+export async function checkConditions(
+  { parts }: TransactionContext,
+  branch: Branch,
+): Promise<Voted | undefined> {
+  const { replica } = parts;
+  const loaded = new Deferred<LockstepError | readonly (StoredObject | undefined)[]>();
+  replica.newest(branch.places, (error, objects) => loaded.resolve(error ?? objects));
+  const objects = await loaded.promise;
+  if (objects instanceof LockstepError) return votedAbort('prepare_failed', objects.message);
+  const operations: BranchOperation[] = [];
+  for (const [index, operation] of branch.order.operations.entries()) {
+    const current = objects[index];
+    try {
+      replica.vet(vettedWrite(operation), current);
+    } catch (error) {
+      if (!(error instanceof LockstepError)) throw error;
+      const reason = error.code === 'PreconditionFailed' ? 'precondition_failed' : 'prepare_failed';
+      return votedAbort(reason, `operation on ${describeKey(operation.key)}: ${error.message}`);
+    }
+    const written = resolved(operation, current);
+    if (written !== undefined) operations.push(written);
+  }
+  branch.order = { ...branch.order, operations };
+  return undefined;
+}
