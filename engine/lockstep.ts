@@ -6,6 +6,8 @@
  */
 export { createRealIo } from './real/io.ts';
 export type { RealIoOptions } from './real/io.ts';
+export { TlsIdentity } from './real/tls.ts';
+export type { TlsMaterial } from './real/tls.ts';
 export { Node } from './node.ts';
 export type { NodeAddresses, NodeSecrets } from './node.ts';
 

@@ -9,6 +9,7 @@ import { credentialsOf } from './credentials-file.ts';
 import { readConfigFile } from './config-file.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { exitCodes, UsageError } from './exit-codes.ts';
+import { tlsOf } from './tls-files.ts';
 import { painterFor } from './terminal.ts';
 
 interface CheckConfigOptions {
@@ -43,6 +44,7 @@ function checkAsText(file: string, environment: NodeJS.ProcessEnv): ExitCode {
   const config = readConfigFile(file, environment);
   // What it names is to be there too.
   credentialsOf(file, config);
+  tlsOf(file, config);
   const count = membersOf(config).length;
   const place = `pool ${config.pool}, node ${config.name} in ${config.datacenter}/${config.rack}`;
   const valid = painterFor(process.stdout).good('valid');

@@ -4,19 +4,18 @@ import type { Command } from 'commander';
 import type { ExitCode } from './exit-codes.ts';
 import { exitCodes, UsageError } from './exit-codes.ts';
 import { readConfigFile } from './config-file.ts';
+import type { AskingOptions } from './node-client.ts';
+import { NodeClient, withAskingOptions } from './node-client.ts';
 
-interface LeaveOptions {
+interface LeaveOptions extends AskingOptions {
   readonly node?: string;
   readonly config?: string;
   readonly force?: boolean;
 }
 
-const timeoutMs = 10_000;
-
 export function addLeaveCommand(program: Command, finish: (code: ExitCode) => void): void {
-  program
-    .command('leave')
-    .option('--node <address>', 'the node’s HTTP listener, as host:port')
+  withAskingOptions(program.command('leave'))
+    .option('--node <address>', 'the node’s HTTP listener, as host:port or https://host:port')
     .option('-c, --config <file>', 'its configuration file, which names that listener')
     .option('--force', 'leave although the rack, and its copy of all keys, goes with the node')
     .description('take a node out of its cluster: it hands over what it owns, then stops')
@@ -24,32 +23,27 @@ export function addLeaveCommand(program: Command, finish: (code: ExitCode) => vo
 }
 
 async function leave(options: LeaveOptions): Promise<ExitCode> {
-  const address = addressOf(options);
+  const client = clientOf(options);
   const query = options.force === true ? '?force=true' : '';
-  const answer = await ask(`http://${address}/cluster/leave${query}`);
-  if (answer.status !== 202) throw new Error(`${address} refused: ${detailOf(await answer.text())}`);
+  const { status, text } = await client.ask('POST', `/cluster/leave${query}`);
+  if (status !== 202) throw new Error(`${client.origin} refused: ${detailOf(text)}${hintFor(status)}`);
   console.log(
-    `${address} hands over what it owns and then leaves; GET http://${address}/cluster shows how far it is`,
+    `${client.origin} hands over what it owns and then leaves; GET ${client.origin}/cluster shows how far it is`,
   );
   return exitCodes.done;
 }
 
-async function ask(url: string): Promise<Response> {
-  try {
-    return await fetch(url, { method: 'POST', signal: AbortSignal.timeout(timeoutMs) });
-  } catch (cause) {
-    const why = cause instanceof Error && cause.cause instanceof Error ? cause.cause.message : String(cause);
-    throw new Error(`${url} cannot be asked: ${why}`, { cause });
-  }
+function hintFor(status: number): string {
+  return status === 401 ? '; show a token of an admin: --token-file FILE, or LOCKSTEP_TOKEN' : '';
 }
 
-function addressOf({ node, config }: LeaveOptions): string {
+function clientOf({ node, config, ...options }: LeaveOptions): NodeClient {
   if ((node === undefined) === (config === undefined))
     throw new UsageError('name the node by --node or by --config');
-  if (node !== undefined) return node;
-  const { listen, name } = readConfigFile(config ?? '', process.env);
+  if (node !== undefined) return new NodeClient(node, options, process.env);
+  const { listen, name, tls } = readConfigFile(config ?? '', process.env);
   if (listen === undefined) throw new UsageError(`${name} has no HTTP listener; listen is off`);
-  return listen;
+  return new NodeClient(listen, options, process.env, tls !== undefined);
 }
 
 /** The detail of a problem, or the whole text of anything else. */

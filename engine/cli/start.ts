@@ -9,6 +9,8 @@ import { Node } from '../node.ts';
 import { createRealIo } from '../real/io.ts';
 import { dataDirectoryOf, readConfigFile } from './config-file.ts';
 import { credentialsOf } from './credentials-file.ts';
+import type { NodeTls } from './tls-files.ts';
+import { renewTls, tlsOf } from './tls-files.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { exitCodes } from './exit-codes.ts';
 import { onReloadRequest } from './reload-requests.ts';
@@ -17,7 +19,9 @@ import { stopRequests } from './stop-requests.ts';
 /** Runs the node of a configuration file until it is asked to stop, or has left its cluster. */
 export async function start(file: string): Promise<ExitCode> {
   const config = readConfigFile(file, process.env);
+  const tls = tlsOf(file, config);
   const io = createRealIo({
+    tls,
     dataDirectory: dataDirectoryOf(file, config),
     configDirectory: dirname(file),
     logLevel: config.logLevel,
@@ -25,7 +29,7 @@ export async function start(file: string): Promise<ExitCode> {
   });
   const stopRequested = stopRequests();
   const node = await Node.start(io, config, secretsOf(file, config));
-  onReloadRequest(() => reload(node, io, file, config));
+  onReloadRequest(() => reload({ node, io, tls }, file, config));
   console.log(describeAddresses(config.name, node.addresses));
   await Promise.race([stopRequested, node.left]);
   await node.stop();
@@ -35,19 +39,26 @@ export async function start(file: string): Promise<ExitCode> {
   );
 }
 
+interface Running {
+  readonly node: Node;
+  readonly io: Io;
+  readonly tls: NodeTls;
+}
+
 function secretsOf(file: string, config: NodeConfig): NodeSecrets {
   const credentials = credentialsOf(file, config);
   return credentials === undefined ? {} : { credentials };
 }
 
 /** What cannot be read leaves things as they are: a node does not stop for a slip in a file. */
-function reload(node: Node, { log }: Io, file: string, config: NodeConfig): void {
+function reload({ node, io, tls }: Running, file: string, config: NodeConfig): void {
   try {
+    renewTls(tls, file, config);
     const credentials = credentialsOf(file, config);
     if (credentials !== undefined) node.replaceCredentials(credentials);
   } catch (error) {
     if (!(error instanceof LockstepError)) throw error;
-    log.event('error', 'node.reload.refused', { detail: error.message });
+    io.log.event('error', 'node.reload.refused', { detail: error.message });
   }
 }
 

@@ -43,10 +43,24 @@ function exposedListeners(config: ConfigFields): readonly Misfit[] {
   if (config.insecure) return [];
   return listeners.flatMap((field) => {
     const address = config[field];
-    if (address === undefined || isLoopback(address)) return [];
-    const problem = `${address} can be reached from other machines, without TLS and credentials; set insecure: true to allow it`;
+    const missing = field === 'peerListen' ? missingForPeers(config) : missingForClients(config);
+    if (address === undefined || isLoopback(address) || missing.length === 0) return [];
+    const problem = `${address} can be reached from other machines; set ${missing.join(' and ')}, or, where the network is trusted, set insecure: true`;
     return [{ field, problem }];
   });
+}
+
+function missingForClients({ tls, credentials }: ConfigFields): readonly string[] {
+  return [
+    ...(tls === undefined ? ['tls: {cert, key}'] : []),
+    ...(credentials === undefined
+      ? ['credentials: FILE (lockstep credentials add FILE NAME --role admin)']
+      : []),
+  ];
+}
+
+function missingForPeers({ peerTls }: ConfigFields): readonly string[] {
+  return peerTls === undefined ? ['peer_tls: {cert, key, ca}'] : [];
 }
 
 function sharedAddresses(config: ConfigFields): readonly Misfit[] {

@@ -13,7 +13,10 @@ import type { WasmTools } from './wasm-tools.ts';
 
 export interface Io {
   readonly clock: Clock;
+  /** Toward clients. */
   readonly network: Network;
+  /** Toward the other nodes: the same promises, perhaps with other certificates. */
+  readonly peerNetwork: Network;
   readonly disk: Disk;
   readonly random: Random;
   readonly log: Log;
@@ -27,6 +30,8 @@ export interface Io {
   spawn(name: string, task: () => Promise<void>): void;
   /** Tasks of `spawn` that failed since the start. Anything but 0 is a bug. */
   failedTasks(): number;
+  /** Connections that never came to be, since their beginning was not as the door asks (TLS): nobody heard of them. */
+  failedHandshakes(): { readonly clients: number; readonly peers: number };
   /** Resident memory of the process, in bytes (in the world: what the model accounts for). */
   residentBytes(): number;
 }

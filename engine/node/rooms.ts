@@ -73,6 +73,7 @@ import { whenAgreed } from './agreed-requests.ts';
 import type { LocalKeys, RedisRoom } from './redis-room.ts';
 import { buildRedis } from './redis-room.ts';
 import { buildMapReduce, jobLimits } from './map-reduce-room.ts';
+import { handshakeFamily } from './handshake-family.ts';
 import { buildTransactions, transactionLimits } from './transaction-rooms.ts';
 import type { WasmRoom } from './wasm-rooms.ts';
 import { buildWasm } from './wasm-rooms.ts';
@@ -127,7 +128,7 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened, gate: Gat
   const { store } = opened;
   const stats = new NodeStats();
   stats.failures.startAt(config.datacenter, config.rack);
-  for (const family of [...storeFamilies(store, io), opened.disk.family(), gate.family])
+  for (const family of [...storeFamilies(store, io), opened.disk.family(), gate.family, handshakeFamily(io)])
     stats.register(family);
   const driver = new StoreDriver(io, store, countStore(stats, io), driverLimits(config));
   const epoch = io.random.fork('epoch').bytes(6).toString('hex');
@@ -278,7 +279,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
   const { view } = membership;
   const hello = helloOf(config, epoch, { generation, joining: state === 'JOINING', view });
   const plane: Plane = new Plane(
-    io,
+    { ...io, network: io.peerNetwork },
     planeOptions(config, membership.peers, hello),
     observer,
     membership,

@@ -76,6 +76,12 @@ export class RealConnection implements Connection {
       if (this.#live()) handler.onEnd();
     });
     if (this.#drainOwed) setImmediate(() => this.#payDrain());
+    // TLS tells of an end that nobody has waited for; once is all that a stream does.
+    if (this.#socket.readableEnded) {
+      setImmediate(() => {
+        if (this.#live()) handler.onEnd();
+      });
+    }
   }
 
   write(bytes: Uint8Array, owner?: BytesOwner): boolean {

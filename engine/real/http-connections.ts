@@ -4,6 +4,7 @@
  */
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import type { TlsIdentity } from './tls.ts';
 import { Deferred } from '../base/deferred.ts';
 import type { HttpBody, HttpResponse, HttpService } from '../io/http.ts';
 
@@ -11,18 +12,28 @@ type Cause = 'eof' | 'error' | 'closedHere';
 
 export class HttpConnections {
   readonly #service: HttpService;
+  readonly #tls: TlsIdentity | undefined;
+  /** Connections that TLS has not been agreed on, or that carry one on which it has. */
+  readonly #carriers = new Set<Socket>();
   /** Open connections, and why each would be said to close if it did now. */
   readonly #open = new Map<Socket, Cause>();
   #stopping = false;
   readonly #empty = new Deferred<void>();
 
-  constructor(service: HttpService) {
+  constructor(service: HttpService, tls: TlsIdentity | undefined) {
     this.#service = service;
+    this.#tls = tls;
   }
 
   /** No more requests are wanted: answers say that the connection closes. */
   get stopping(): boolean {
     return this.#stopping;
+  }
+
+  /** A connection whose handshake is to come; it counts as one once that has succeeded. */
+  greet(carrier: Socket): void {
+    this.#carriers.add(carrier);
+    carrier.once('close', () => this.#carriers.delete(carrier));
   }
 
   add(socket: Socket): void {
@@ -40,6 +51,12 @@ export class HttpConnections {
 
   /** Answers what the HTTP parser or the request's time limit refused, and closes. */
   refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+    if (!this.#open.has(socket)) {
+      // What was said is no TLS, or no certificate came that is accepted.
+      this.#tls?.handshakeFailed();
+      socket.destroy();
+      return;
+    }
     this.#blame(socket, 'error');
     // An answer that is under way belongs to the request before; a second one in the middle of it would garble it.
     const answering = '_httpMessage' in socket && socket._httpMessage !== null;
@@ -61,12 +78,19 @@ export class HttpConnections {
       this.#blame(socket, 'closedHere');
       if (socket.bytesRead === 0) socket.destroy();
     }
+    this.#dropHandshakes();
     this.#settleWhenEmpty();
     return this.#empty.promise;
   }
 
   destroyAll(): void {
     for (const socket of this.#open.keys()) socket.destroy();
+  }
+
+  /** Who has not agreed on TLS yet has asked nothing. */
+  #dropHandshakes(): void {
+    const ports = new Set([...this.#open.keys()].map((socket) => socket.remotePort));
+    for (const carrier of this.#carriers) if (!ports.has(carrier.remotePort)) carrier.destroy();
   }
 
   #settleWhenEmpty(): void {

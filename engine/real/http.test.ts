@@ -1,20 +1,13 @@
 import { once } from 'node:events';
-import { request } from 'node:http';
-import type { IncomingHttpHeaders } from 'node:http';
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { Deferred } from '../base/deferred.ts';
-import type { HttpCall, HttpHarness, HttpReply } from '../io/http.contract.ts';
 import { httpContract, ok, route, serviceOf } from '../io/http.contract.ts';
 import type { HttpListener, HttpRoute, HttpService } from '../io/http.ts';
-import type { Log } from '../io/log.ts';
 import type { Address } from '../io/network.ts';
-import { hostPortOf } from './address.ts';
+import { exchange, logInto, machineHttpHarness, open } from './http-harness.contract.ts';
 import { createRealHttp } from './http.ts';
-import { machineHarness } from './machine.contract.ts';
 
-httpContract('machine', makeHarness);
+httpContract('machine', () => machineHttpHarness());
 
 describe('the HTTP edge of the machine', () => {
   it('names of headers go out as the service writes them', async () => {
@@ -206,76 +199,6 @@ async function serving(
   }
 }
 
-async function makeHarness(): Promise<HttpHarness> {
-  const releases: (() => unknown)[] = [];
-  const http = createRealHttp(logInto([]));
-  return {
-    ...machineHarness(releases),
-    http: {
-      serve: async (address, service) => {
-        const listener = await http.serve(address, service);
-        let closing: Promise<void> | undefined;
-        const close = (drainMs: number): Promise<void> => (closing ??= listener.close(drainMs));
-        releases.push(() => close(0));
-        return { address: listener.address, close };
-      },
-    },
-    listenAddress: '127.0.0.1:0',
-    exchange,
-    abandon: async (address, { method, target }) => {
-      const socket = await open(address);
-      socket.pause();
-      socket.write(`${method} ${target} HTTP/1.1\r\nHost: x\r\n\r\n`);
-      await realSleep(60);
-      socket.destroy();
-    },
-  };
-}
-
-function logInto(names: string[]): Log {
-  return { enabled: () => true, event: (_level, name) => void names.push(name) };
-}
-
-async function exchange(address: Address, call: HttpCall): Promise<HttpReply> {
-  const { host, port } = hostPortOf(address);
-  const outcome = new Deferred<HttpReply>();
-  const asked = request({
-    host,
-    port,
-    method: call.method,
-    path: call.target,
-    agent: false,
-    maxHeaderSize: 1 << 20,
-  });
-  for (const [name, value] of call.headers ?? []) asked.appendHeader(name, value);
-  asked.on('error', (error) => outcome.reject(error));
-  asked.on('response', (answer) => {
-    const chunks: Buffer[] = [];
-    answer.on('data', (chunk: Buffer) => chunks.push(chunk));
-    answer.on('error', (error) => outcome.reject(error));
-    answer.on('end', () =>
-      outcome.resolve({
-        status: answer.statusCode ?? 0,
-        headers: flat(answer.headers),
-        body: Buffer.concat(chunks),
-      }),
-    );
-  });
-  asked.end(call.body);
-  return outcome.promise;
-}
-
-function flat(headers: IncomingHttpHeaders): Record<string, string | undefined> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value?.toString()]));
-}
-
-async function open(address: Address): Promise<Socket> {
-  const socket = connect(hostPortOf(address));
-  socket.on('error', () => undefined);
-  await once(socket, 'connect');
-  return socket;
-}
-
 /** Sends bytes on a connection of its own; all that comes back until the server closes. */
 async function rawExchange(address: Address, text: string): Promise<string> {
   const socket = await open(address);
@@ -284,12 +207,6 @@ async function rawExchange(address: Address, text: string): Promise<string> {
   socket.write(text, 'latin1');
   await once(socket, 'close');
   return Buffer.concat(chunks).toString('latin1');
-}
-
-async function realSleep(ms: number): Promise<void> {
-  const slept = new Deferred<void>();
-  setTimeout(() => slept.resolve(), ms);
-  return slept.promise;
 }
 
 async function eventually(holds: () => boolean): Promise<void> {

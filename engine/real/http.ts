@@ -5,8 +5,11 @@
  * parameters arrive as they stand on the wire (a key need not be UTF-8), and bodies arrive as bytes whatever their
  * content type says. Answers are written by `writeHead`, which keeps the names of headers as the service writes them.
  */
-import type { IncomingHttpHeaders, Server, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, RequestListener, Server, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
+import type { Server as SecureServer } from 'node:https';
+import { createServer as createSecureServer } from 'node:https';
+import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fastify } from 'fastify';
 import findMyWay from 'find-my-way';
@@ -18,6 +21,7 @@ import { addressOf } from './address.ts';
 import { HttpConnections } from './http-connections.ts';
 import { sendStream } from './http-stream.ts';
 import { listenOn } from './network.ts';
+import type { TlsIdentity } from './tls.ts';
 
 /** A request line may hold a key of 32 KiB and a bucket of 4 KiB, each byte percent-encoded; and metadata beside it. */
 const headerBytesMax = 256 * 1024;
@@ -25,11 +29,11 @@ const keepAliveMs = 72_000;
 const methods: readonly HttpMethod[] = ['GET', 'PUT', 'POST', 'DELETE'];
 const noQuery = {};
 
-/** Serves HTTP; what goes wrong in a handler is told to `log`. */
-export function createRealHttp(log: Log): Http {
+/** Serves HTTP, over TLS where there is a certificate; what goes wrong in a handler is told to `log`. */
+export function createRealHttp(log: Log, tls?: TlsIdentity): Http {
   return {
     serve: async (address, service) => {
-      const edge = new HttpEdge(service, log);
+      const edge = new HttpEdge(service, log, tls);
       return edge.listen(address);
     },
   };
@@ -40,18 +44,18 @@ class HttpEdge {
   readonly #log: Log;
   readonly #connections: HttpConnections;
   readonly #app: FastifyInstance;
-  readonly #server: Server;
+  readonly #server: Server | SecureServer;
   readonly #allowed: (path: string) => readonly string[];
 
-  constructor(service: HttpService, log: Log) {
+  constructor(service: HttpService, log: Log, tls: TlsIdentity | undefined) {
     this.#service = service;
     this.#log = log;
-    this.#connections = new HttpConnections(service);
+    this.#connections = new HttpConnections(service, tls);
     this.#allowed = allowedMethods(service);
-    let server: Server | undefined;
+    let server: Server | SecureServer | undefined;
     this.#app = fastify({
       logger: false,
-      serverFactory: (handler) => (server = createServer(serverOptions(service), handler)),
+      serverFactory: (handler) => (server = serverFor(service, tls, handler)),
       clientErrorHandler: (error, socket) => this.#connections.refuse(error, socket),
       rewriteUrl: (request) => escapedTarget(request.url ?? '/'),
       routerOptions: { maxParamLength: headerBytesMax * 2, querystringParser: () => noQuery },
@@ -59,7 +63,11 @@ class HttpEdge {
     });
     this.#server = present(server, 'the server');
     this.#server.maxConnections = service.connectionCountMax;
-    this.#server.on('connection', (socket) => this.#connections.add(socket));
+    if (tls === undefined) this.#server.on('connection', (socket: Socket) => this.#connections.add(socket));
+    else {
+      this.#server.on('connection', (socket: Socket) => this.#connections.greet(socket));
+      this.#server.on('secureConnection', (socket: Socket) => this.#connections.add(socket));
+    }
     this.#route();
   }
 
@@ -153,6 +161,19 @@ class HttpEdge {
     reply.raw.writeHead(answer.status, headers);
     reply.raw.end(body);
   }
+}
+
+function serverFor(
+  service: HttpService,
+  tls: TlsIdentity | undefined,
+  handler: RequestListener,
+): Server | SecureServer {
+  const options = serverOptions(service);
+  if (tls === undefined) return createServer(options, handler);
+  const server = createSecureServer({ ...options, ...tls.serverOptions() }, handler);
+  const forget = tls.follow(server);
+  server.once('close', forget);
+  return server;
 }
 
 function serverOptions(service: HttpService): Parameters<typeof createServer>[0] & object {

@@ -7,6 +7,7 @@ import { createRealHttp } from './http.ts';
 import { createRealLog } from './log.ts';
 import { RealNetwork } from './network.ts';
 import { RealRandom } from './random.ts';
+import type { TlsIdentity } from './tls.ts';
 import { createRealWasmTools } from './wasm-tools.ts';
 
 export interface RealIoOptions {
@@ -15,6 +16,8 @@ export interface RealIoOptions {
   /** What relative paths in the configuration are relative to; the working directory when left out. */
   readonly configDirectory?: string;
   readonly logLevel: LogLevel;
+  /** What clients and peers are shown; without, what is said is plain. */
+  readonly tls?: { readonly clients?: TlsIdentity; readonly peers?: TlsIdentity };
   /** The node's name, for the log. */
   readonly node: string;
 }
@@ -22,14 +25,16 @@ export interface RealIoOptions {
 /** Throws `DiskError` when the data directory cannot be made. */
 export function createRealIo(options: RealIoOptions): Io {
   const log = createRealLog({ level: options.logLevel, node: options.node });
+  const { clients, peers } = options.tls ?? {};
   let failedTasks = 0;
   return {
     clock: realClock,
-    network: new RealNetwork(),
+    network: new RealNetwork(clients),
+    peerNetwork: new RealNetwork(peers),
     disk: createRealDisk(options.dataDirectory),
     random: new RealRandom(),
     log,
-    http: createRealHttp(log),
+    http: createRealHttp(log, clients),
     wasm: createRealWasmTools(options.configDirectory ?? '.'),
     spawn: (name, task) => {
       task().catch((error: unknown) => {
@@ -38,6 +43,10 @@ export function createRealIo(options: RealIoOptions): Io {
       });
     },
     failedTasks: () => failedTasks,
+    failedHandshakes: () => ({
+      clients: clients?.failedHandshakes ?? 0,
+      peers: peers?.failedHandshakes ?? 0,
+    }),
     residentBytes: () => process.memoryUsage.rss(),
   };
 }

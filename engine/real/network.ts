@@ -1,34 +1,80 @@
 /**
  * The network door on the machine: TCP through node:net, without Nagle's delay, half-open allowed, and probed by the
- * system when silent for a minute (so that connections to hosts that are gone do not stay for ever).
+ * system when silent for a minute (so that connections to hosts that are gone do not stay for ever). With a certificate
+ * the same over TLS: a connection is one when its handshake has succeeded, and nobody above hears of the others.
  */
 import { connect, createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
+import { connect as secureConnect, createServer as createSecureServer } from 'node:tls';
 import { Deferred } from '../base/deferred.ts';
 import type { Address, ConnectFailure, Connection, Listener, Network } from '../io/network.ts';
 import { ConnectError, ListenError } from '../io/network.ts';
 import { addressOf, hostPortOf } from './address.ts';
 import { RealConnection, TurnEnd } from './connection.ts';
+import type { TlsIdentity } from './tls.ts';
 
 const manners = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 };
 
 export class RealNetwork implements Network {
   readonly #turnEnd = new TurnEnd();
+  readonly #tls: TlsIdentity | undefined;
+
+  constructor(tls?: TlsIdentity) {
+    this.#tls = tls;
+  }
 
   async listen(address: Address, onConnection: (connection: Connection) => void): Promise<Listener> {
-    const server = createServer(manners, (socket) => {
+    let closed = false;
+    const accept = (socket: Socket): void => {
+      // Its handshake was under way when the listener closed.
+      if (closed) {
+        socket.destroy();
+        return;
+      }
       const remote = addressOf(socket.remoteAddress, socket.remotePort);
       onConnection(new RealConnection(socket, remote, this.#turnEnd));
-    });
+    };
+    const server = this.#tls === undefined ? createServer(manners, accept) : secureServer(this.#tls, accept);
     const listening = await listenOn(server, address);
-    return { address: listening, close: () => closeListener(server) };
+    return {
+      address: listening,
+      close: () => {
+        closed = true;
+        return closeListener(server);
+      },
+    };
   }
 
   async connect(address: Address, timeoutUs: number): Promise<Connection> {
-    const socket = connect({ ...hostPortOf(address), ...manners });
-    await connected(socket, address, timeoutUs);
+    const target = { ...hostPortOf(address), ...manners };
+    const tls = this.#tls;
+    if (tls === undefined) {
+      const socket = connect(target);
+      await connected(socket, 'connect', address, timeoutUs);
+      return new RealConnection(socket, address, this.#turnEnd);
+    }
+    const socket = secureConnect({ ...tls.clientOptions(), ...target });
+    const story = { reached: false };
+    socket.once('connect', () => (story.reached = true));
+    try {
+      await connected(socket, 'secureConnect', address, timeoutUs);
+    } catch (error) {
+      if (story.reached) tls.handshakeFailed();
+      throw error;
+    }
     return new RealConnection(socket, address, this.#turnEnd);
   }
+}
+
+function secureServer(tls: TlsIdentity, accept: (socket: Socket) => void): Server {
+  const server = createSecureServer({ ...manners, ...tls.serverOptions() }, accept);
+  const forget = tls.follow(server);
+  server.once('close', forget);
+  server.on('tlsClientError', (_error, socket) => {
+    tls.handshakeFailed();
+    socket.destroy();
+  });
+  return server;
 }
 
 /** Listens with any of node's servers; resolves with the real address. Rejects with `ListenError`. */
@@ -53,14 +99,19 @@ async function closeListener(server: Server): Promise<void> {
   await freed.promise;
 }
 
-async function connected(socket: Socket, address: Address, timeoutUs: number): Promise<void> {
+async function connected(
+  socket: Socket,
+  event: 'connect' | 'secureConnect',
+  address: Address,
+  timeoutUs: number,
+): Promise<void> {
   const outcome = new Deferred<void>();
   const fail = (failure: ConnectFailure): void => outcome.reject(new ConnectError(failure, address));
   const onError = (error: NodeJS.ErrnoException): void => fail(failureOf(error));
   const timer = setTimeout(() => fail('timedOut'), Math.ceil(timeoutUs / 1000));
   // Kept after a failure: a second error (another of the host's addresses) must find a listener.
   socket.on('error', onError);
-  socket.on('connect', () => outcome.resolve());
+  socket.on(event, () => outcome.resolve());
   try {
     await outcome.promise;
   } catch (error) {

@@ -163,6 +163,7 @@ export class Host {
     return {
       clock,
       network,
+      peerNetwork: network,
       log,
       disk: new LifeDisk(life, this.disk),
       random: this.#ground.random.fork(`life/${this.name}/${life.number}`),
@@ -170,6 +171,7 @@ export class Host {
       wasm: new LifeWasmTools(life),
       spawn: (name, task) => tasks.spawn(name, task),
       failedTasks: () => tasks.failed,
+      failedHandshakes: () => ({ clients: 0, peers: 0 }),
       residentBytes: () => this.#residentBytes(life),
     };
   }

@@ -69,6 +69,8 @@ export function causeEquations(numbers: Numbers, { truth }: LifeAccount): readon
     ),
     equal('svc_task_failures_total', numbers.sum('svc_task_failures_total'), truth.failedTasks),
     equal('svc_auth_failures_total', numbers.sum('svc_auth_failures_total'), turnedAway(truth)),
+    // The world's doors know no TLS: what it would refuse, machines' tests let it refuse.
+    equal('svc_tls_handshake_failures_total', numbers.sum('svc_tls_handshake_failures_total'), 0),
     ...neverCounted.map((family) => equal(family, numbers.sum(family), 0)),
     ...(truth.undisturbed ? silence(numbers) : []),
     ...(truth.undisturbed && !truth.moving ? [quiet('ring_changes_total', numbers)] : []),

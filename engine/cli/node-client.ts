@@ -1,0 +1,87 @@
+/** How commands ask a running node: over HTTP or HTTPS, with a token where one is given. */
+import { request as plainRequest } from 'node:http';
+import { request as secureRequest } from 'node:https';
+import type { Command } from 'commander';
+
+import { tokenFrom } from './node-token.ts';
+import { UsageError } from './exit-codes.ts';
+import { readOpenFile } from './secret-files.ts';
+
+const timeoutMs = 10_000;
+const answerBytesMax = 1024 * 1024;
+const caBytesMax = 1024 * 1024;
+
+/** The options that say how a node is asked. */
+export interface AskingOptions {
+  readonly tokenFile?: string;
+  readonly ca?: string;
+}
+
+export function withAskingOptions(command: Command): Command {
+  return command
+    .option('--token-file <file>', 'the token to show; without, LOCKSTEP_TOKEN of the environment')
+    .option('--ca <file>', 'speak TLS, and believe nodes that this CA has signed (PEM)');
+}
+
+export interface NodeAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+export class NodeClient {
+  readonly #origin: string;
+  readonly #token: string | undefined;
+  readonly #ca: Buffer | undefined;
+
+  /**
+   * `address` is `host:port`, or an origin (`https://host:port`). TLS is spoken to `https:`, with `--ca`, and where
+   * `secure` says that the node does. Throws `UsageError`, or `ConfigInvalid` for a file that is not right.
+   */
+  constructor(address: string, options: AskingOptions, environment: NodeJS.ProcessEnv, secure = false) {
+    const named = /^https?:\/\//.test(address);
+    const scheme = secure || options.ca !== undefined ? 'https' : 'http';
+    this.#origin = named ? address.replace(/\/+$/, '') : `${scheme}://${address}`;
+    if (!URL.canParse(this.#origin)) throw new UsageError(`${address} is no address; allowed: host:port`);
+    this.#token = tokenFrom(options.tokenFile, environment);
+    this.#ca = options.ca === undefined ? undefined : readOpenFile(options.ca, caBytesMax, 'CA certificate');
+  }
+
+  get origin(): string {
+    return this.#origin;
+  }
+
+  /** Rejects when the node cannot be asked, with a sentence that says why. */
+  ask(method: 'GET' | 'POST', path: string): Promise<NodeAnswer> {
+    const url = new URL(this.#origin + path);
+    const headers = this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` };
+    const tls = this.#ca === undefined ? {} : { ca: this.#ca };
+    const send = url.protocol === 'https:' ? secureRequest : plainRequest;
+    return new Promise((resolve, reject) => {
+      const fail = (error: Error): void =>
+        reject(new Error(`${url.href} cannot be asked: ${reasonOf(error)}`));
+      const request = send(url, { method, headers, timeout: timeoutMs, agent: false, ...tls }, (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (chunk: string) => {
+          text += chunk;
+          if (text.length > answerBytesMax) request.destroy(new Error('the answer is too long'));
+        });
+        response.on('error', fail);
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
+      });
+      request.on('timeout', () => request.destroy(new Error(`no answer in ${timeoutMs / 1000} s`)));
+      request.on('error', fail);
+      request.end();
+    });
+  }
+}
+
+/** What to do next, where the reason alone leaves that open. */
+function reasonOf(error: Error): string {
+  const code = 'code' in error ? String(error.code) : '';
+  if (/^(SELF_SIGNED|DEPTH_ZERO|UNABLE_TO)/.test(code)) {
+    return `${error.message}; name the CA that has signed its certificate: --ca FILE`;
+  }
+  if (code === 'ECONNRESET') return `${error.message}; does it speak TLS? then say --ca FILE, or https://`;
+  return error.message;
+}

@@ -1,0 +1,107 @@
+/**
+ * A certificate authority of a few days for trying TLS on one machine, and for tests: elliptic-curve keys, certificates
+ * for this machine's loopback names. It lives as long as the process; nothing here is for a real cluster.
+ */
+// What the library's dependency injection stands on; it must come first.
+import 'reflect-metadata';
+import {
+  AuthorityKeyIdentifierExtension,
+  BasicConstraintsExtension,
+  ExtendedKeyUsage,
+  ExtendedKeyUsageExtension,
+  KeyUsageFlags,
+  KeyUsagesExtension,
+  SubjectAlternativeNameExtension,
+  X509CertificateGenerator,
+} from '@peculiar/x509';
+import type { X509Certificate } from '@peculiar/x509';
+import { randomBytes, webcrypto } from 'node:crypto';
+
+const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+const dayMs = 86_400_000;
+const validDays = 30;
+
+type KeyPair = webcrypto.CryptoKeyPair;
+
+/** PEM. */
+export interface IssuedCertificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export class ThrowAwayAuthority {
+  readonly #keys: KeyPair;
+  readonly #certificate: X509Certificate;
+
+  private constructor(keys: KeyPair, certificate: X509Certificate) {
+    this.#keys = keys;
+    this.#certificate = certificate;
+  }
+
+  static async make(): Promise<ThrowAwayAuthority> {
+    const keys = await makeKeys();
+    const certificate = await X509CertificateGenerator.createSelfSigned({
+      serialNumber: serialNumber(),
+      name: 'CN=Lockstep throw-away CA',
+      ...validity(validDays),
+      keys,
+      signingAlgorithm: algorithm,
+      extensions: [
+        new BasicConstraintsExtension(true, 0, true),
+        new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
+      ],
+    });
+    return new ThrowAwayAuthority(keys, certificate);
+  }
+
+  /** The authority's own certificate, as PEM. */
+  get pem(): string {
+    return `${this.#certificate.toString('pem')}\n`;
+  }
+
+  /** A certificate for this machine, which a server and a client may show; of negative days: one that has expired. */
+  async issue(name: string, days = validDays): Promise<IssuedCertificate> {
+    const keys = await makeKeys();
+    const certificate = await X509CertificateGenerator.create({
+      serialNumber: serialNumber(),
+      subject: `CN=${name}`,
+      issuer: this.#certificate.subject,
+      ...validity(days),
+      publicKey: keys.publicKey,
+      signingKey: this.#keys.privateKey,
+      signingAlgorithm: algorithm,
+      extensions: [
+        new BasicConstraintsExtension(false, undefined, true),
+        new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
+        new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth, ExtendedKeyUsage.clientAuth]),
+        await AuthorityKeyIdentifierExtension.create(this.#keys.publicKey),
+        new SubjectAlternativeNameExtension([
+          { type: 'dns', value: 'localhost' },
+          { type: 'ip', value: '127.0.0.1' },
+          { type: 'ip', value: '::1' },
+        ]),
+      ],
+    });
+    return { cert: `${certificate.toString('pem')}\n`, key: await pemOf(keys) };
+  }
+}
+
+function makeKeys(): Promise<KeyPair> {
+  return webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+}
+
+/** A positive number of 16 bytes. */
+function serialNumber(): string {
+  return `01${randomBytes(15).toString('hex')}`;
+}
+
+function validity(days: number): { readonly notBefore: Date; readonly notAfter: Date } {
+  const end = Date.now() + days * dayMs;
+  return { notBefore: new Date(Math.min(Date.now(), end) - dayMs), notAfter: new Date(end) };
+}
+
+async function pemOf({ privateKey }: KeyPair): Promise<string> {
+  const bytes = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', privateKey));
+  const lines = bytes.toString('base64').match(/.{1,64}/g) ?? [];
+  return ['-----BEGIN PRIVATE KEY-----', ...lines, '-----END PRIVATE KEY-----', ''].join('\n');
+}

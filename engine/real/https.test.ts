@@ -1,0 +1,54 @@
+/** The HTTP edge over TLS: the same laws, and what is said in plain text is no request. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { expect, it } from 'vitest';
+import { Deferred } from '../base/deferred.ts';
+import { httpContract, ok, route, serviceOf } from '../io/http.contract.ts';
+import { hostPortOf } from './address.ts';
+import { logInto, machineHttpHarness } from './http-harness.contract.ts';
+import { createRealHttp } from './http.ts';
+import { clientsOf, materialOf, tlsSetting } from './tls-fixture.contract.ts';
+import { TlsIdentity } from './tls.ts';
+
+const setting = await tlsSetting();
+const { pem } = setting.authority;
+
+httpContract('machine with TLS', () => machineHttpHarness(clientsOf(setting), pem));
+
+it('plain text on a TLS port is counted, closed and never a connection, and the listener goes on', async () => {
+  const identity = clientsOf(setting);
+  const counted: string[] = [];
+  const http = createRealHttp(logInto([]), identity);
+  const listener = await http.serve('127.0.0.1:0', serviceOf([route('GET', '/', () => ok('here'))], counted));
+  const plain = connect(hostPortOf(listener.address));
+  plain.on('error', () => undefined);
+  plain.resume();
+  plain.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+  await once(plain, 'close');
+  expect(identity.failedHandshakes).toBe(1);
+  expect(counted).toEqual([]);
+  const silent = connect(hostPortOf(listener.address));
+  silent.on('error', () => undefined);
+  await once(silent, 'connect');
+  const { exchange } = await machineHttpHarness(undefined, pem);
+  const reply = await exchange(listener.address, { method: 'GET', target: '/' });
+  expect(reply.body.toString()).toBe('here');
+  // Who has not begun its handshake does not hold up the end.
+  await listener.close(60_000);
+  silent.destroy();
+});
+
+it('where a CA is given clients must show a certificate of it', async () => {
+  const identity = new TlsIdentity('clients', materialOf(setting.node, pem));
+  const http = createRealHttp(logInto([]), identity);
+  const listener = await http.serve('127.0.0.1:0', serviceOf([route('GET', '/', () => ok('here'))], []));
+  const { exchange } = await machineHttpHarness(undefined, pem);
+  const refused = new Deferred<boolean>();
+  exchange(listener.address, { method: 'GET', target: '/' }).then(
+    () => refused.resolve(false),
+    () => refused.resolve(true),
+  );
+  expect(await refused.promise).toBe(true);
+  expect(identity.failedHandshakes).toBe(1);
+  await listener.close(0);
+});
