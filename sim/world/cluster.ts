@@ -19,11 +19,15 @@ import type { Claim } from './impostors.ts';
 import { codeOf, Impostors } from './impostors.ts';
 import { clusterPorts, configOf, spareSettings } from './node-config.ts';
 import type { ClusterPort } from './node-config.ts';
+import { worldCredentials } from './world-credentials.ts';
 import type { World } from './world.ts';
 
 /** Wall clocks are off by at most so much, and both clocks run fast or slow by at most so much. */
 const wallOffsetMsMax = 200;
 const driftPpmMax = 200;
+
+/** What nodes are handed beside their configurations; they look at it where these name `credentials`. */
+const secrets = { credentials: worldCredentials };
 
 /** A start that the node itself refused: what lay on its disk, or the disk, was not right. */
 export interface RefusedStart {
@@ -192,7 +196,7 @@ export class Cluster {
     this.#doubleStarts.push(start);
     life.io.spawn('second', async () => {
       try {
-        const second = await Node.start(life.io, seat.config);
+        const second = await Node.start(life.io, seat.config, secrets);
         await second.stop();
         start.refused = 'nothing: it served';
       } catch (error) {
@@ -259,7 +263,7 @@ export class Cluster {
     seat.life = life;
     io.spawn('node', async () => {
       try {
-        life.node = await Node.start(io, seat.config);
+        life.node = await Node.start(io, seat.config, secrets);
       } catch (error) {
         if (!(error instanceof LockstepError)) throw error;
         this.#refuse(seat, life, error);

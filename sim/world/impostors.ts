@@ -8,6 +8,7 @@ import type { NodeConfig } from '../../engine/config/config.ts';
 import { Node } from '../../engine/node.ts';
 import type { PlanNode } from '../plan/plan.ts';
 import { configOf } from './node-config.ts';
+import { worldCredentials } from './world-credentials.ts';
 import type { World } from './world.ts';
 
 export type Claim = 'sameName' | 'otherCluster' | 'duplicateToken' | 'hugeToken';
@@ -63,7 +64,7 @@ export class Impostors {
     const io = host.boot();
     io.spawn('impostor', async () => {
       try {
-        await Node.start(io, posed);
+        await Node.start(io, posed, { credentials: worldCredentials });
       } catch (error) {
         imposition.refused = codeOf(error);
       }
