@@ -74,6 +74,7 @@ export class Node {
    * `StoreForeign`, `StorageFailed` or `ConfigInvalid`, or with `ListenError` when an address is taken.
    */
   static async start(doors: Io, config: NodeConfig, secrets: NodeSecrets = {}): Promise<Node> {
+    mustBeSecured(doors, config);
     const gate = gateOf(doors, config, secrets);
     const disk = new CountedDisk(doors.disk);
     const io: Io = { ...doors, disk };
@@ -191,6 +192,17 @@ export class Node {
     await store.close();
     this.#io.log.event('info', 'node.stopped', { node: this.#config.name });
   }
+}
+
+/** Throws `ConfigInvalid` where TLS is asked for and the doors know of none: never plain by mistake. */
+function mustBeSecured({ secured }: Io, { tls, peerTls }: NodeConfig): void {
+  const plain = [
+    ...(tls !== undefined && !secured.clients ? ['tls'] : []),
+    ...(peerTls !== undefined && !secured.peers ? ['peer_tls'] : []),
+  ];
+  if (plain.length === 0) return;
+  const detail = `${plain.join(' and ')}: the configuration asks for TLS, and the node was started without it`;
+  throw new LockstepError('ConfigInvalid', detail);
 }
 
 /** Throws `ConfigInvalid` where credentials are asked for and there are none to compare with: never open by mistake. */

@@ -4,6 +4,7 @@
 import { Command, CommanderError } from 'commander';
 
 import { version } from '../base/version.ts';
+import { addCertificatesCommand } from './certificates-command.ts';
 import { credentialsCommand } from './credentials-command.ts';
 import { addCheckConfigCommand } from './check-config-command.ts';
 import { addClusterCommand } from './cluster-command.ts';
@@ -23,6 +24,7 @@ Examples:
   lockstep leave --node 127.0.0.1:8098         the node hands over what it owns and stops
   lockstep check-config lockstep.yaml          is this configuration valid?
   lockstep check-config --keys                 every key: variable, default, allowed range, meaning
+  lockstep certificates secrets n1 n2 n3       a throw-away CA, to try TLS on this machine
   lockstep credentials --help                  who may come in, with which role
   lockstep store verify data/n1/store           is every stored byte sound?
   lockstep wasm check words.wat                would a node take this Wasm module?
@@ -61,6 +63,7 @@ function buildProgram(finish: (code: ExitCode) => void): Command {
   addClusterCommand(program, finish);
   addLeaveCommand(program, finish);
   addCheckConfigCommand(program, finish);
+  addCertificatesCommand(program, finish);
   program.addCommand(credentialsCommand(finish));
   program.addCommand(storeCommand(finish));
   addWasmCommand(program, finish);

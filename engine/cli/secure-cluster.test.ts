@@ -166,6 +166,17 @@ test('commands show a token and believe the CA, and say what is missing', async 
   expect(await runLockstep(['node', 'lockstep', 'leave', '--node', nameless, '--ca', ca])).toBe(1);
 });
 
+test('a node that was not handed what its configuration names does not start, and is never open by mistake', async () => {
+  const config = readConfigFile(first().file, {});
+  const dataDirectory = join(directory, 'never');
+  const plain = createRealIo({ dataDirectory, logLevel: 'error', node: config.name });
+  await expect(Node.start(plain, config, { credentials: threeCredentials })).rejects.toThrow(
+    'tls and peer_tls: the configuration asks for TLS',
+  );
+  const secure = createRealIo({ dataDirectory, logLevel: 'error', node: config.name, tls: first().tls });
+  await expect(Node.start(secure, config)).rejects.toThrow('the node was started without them');
+});
+
 test('certificates and credentials are exchanged while the nodes run, and a slip changes nothing', async () => {
   const { node, tls, file } = first();
   const config = readConfigFile(file, {});

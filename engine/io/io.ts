@@ -30,6 +30,8 @@ export interface Io {
   spawn(name: string, task: () => Promise<void>): void;
   /** Tasks of `spawn` that failed since the start. Anything but 0 is a bug. */
   failedTasks(): number;
+  /** What is said toward clients, and toward peers, nobody on the way can read or alter. */
+  readonly secured: { readonly clients: boolean; readonly peers: boolean };
   /** Connections that never came to be, since their beginning was not as the door asks (TLS): nobody heard of them. */
   failedHandshakes(): { readonly clients: number; readonly peers: number };
   /** Resident memory of the process, in bytes (in the world: what the model accounts for). */

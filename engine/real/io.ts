@@ -43,6 +43,7 @@ export function createRealIo(options: RealIoOptions): Io {
       });
     },
     failedTasks: () => failedTasks,
+    secured: { clients: clients !== undefined, peers: peers !== undefined },
     failedHandshakes: () => ({
       clients: clients?.failedHandshakes ?? 0,
       peers: peers?.failedHandshakes ?? 0,

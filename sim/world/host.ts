@@ -171,6 +171,8 @@ export class Host {
       wasm: new LifeWasmTools(life),
       spawn: (name, task) => tasks.spawn(name, task),
       failedTasks: () => tasks.failed,
+      // Nobody listens in on the world's wires.
+      secured: { clients: true, peers: true },
       failedHandshakes: () => ({ clients: 0, peers: 0 }),
       residentBytes: () => this.#residentBytes(life),
     };
