@@ -47,6 +47,40 @@ describe('a cluster', () => {
   });
 });
 
+describe('nodes whose lists of seeds differ', () => {
+  const seeds = (...numbers: readonly number[]) =>
+    numbers.map((number) => ({ ...nodeOf(number, 5), address: `n${number}:8101` }));
+
+  test('find one another by the one member that both lists have', async () => {
+    const room = new MemberRoom('two lists', 5);
+    // n1, n2 and n4, n5 know nothing of each other; n3 has one of either.
+    for (const number of [1, 2]) room.cluster.reconfigure(nodeOf(number, 5), { seeds: seeds(1, 2, 3) });
+    for (const number of [4, 5]) room.cluster.reconfigure(nodeOf(number, 5), { seeds: seeds(3, 4, 5) });
+    room.cluster.reconfigure(nodeOf(3, 5), { seeds: seeds(1, 5) });
+    await room.start(...room.cluster.names);
+    expect(await room.until(() => room.allAre('NORMAL'), 20 * second)).toBe(true);
+    await room.pass(2 * second);
+    const described = await room.look('n1', '/cluster_describe');
+    for (const name of room.cluster.names) {
+      expect(await room.look(name, '/cluster_describe')).toContain('"name":"n2"');
+      expect((await room.look(name, '/cluster_describe')).length).toBe(described.length);
+    }
+    expect(room.world.failures).toEqual([]);
+  });
+
+  test('remember whom they met: a node finds the others though all its seeds are dead', async () => {
+    const room = new MemberRoom('dead seeds', 4);
+    room.cluster.reconfigure(nodeOf(4, 4), { seeds: seeds(1) });
+    await room.startAll();
+    await room.pass(3 * second);
+    for (const name of ['n1', 'n4']) room.cluster.crash(name, 'dropAll', 'silent');
+    await room.start('n4');
+    const rest = ['n2', 'n3', 'n4'];
+    expect(await room.until(() => room.allAre('NORMAL', rest, rest), 10 * second)).toBe(true);
+    expect(room.world.failures).toEqual([]);
+  });
+});
+
 describe('a node that returns', () => {
   test('begins a new life that everyone takes note of, once', async () => {
     const room = new MemberRoom('restart', 3);

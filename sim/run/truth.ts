@@ -138,7 +138,8 @@ export class Truth {
     trace.on('host.booted', ({ host, atUs }) => {
       if (this.#cluster.names.includes(host)) this.#begins.push({ observer: host, atUs });
     });
-    for (const name of ['host.crashed', 'host.stopped', 'host.paused', 'node.stopping']) {
+    const endings = ['host.crashed', 'host.stopped', 'host.paused', 'node.stopping', 'membership.left'];
+    for (const name of endings) {
       trace.on(name, ({ host, atUs }) => {
         if (!this.#silent.has(host)) this.#silent.set(host, atUs);
       });
