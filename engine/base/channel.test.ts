@@ -91,6 +91,40 @@ describe('channel', () => {
     expect(channel.closed).toBe(true);
   });
 
+  it('a reader that is called goes on just when one who waits would', async () => {
+    const order: string[] = [];
+    const waited = new Channel<string>({ countMax: 2, bytesMax: 10 });
+    const called = new Channel<string>({ countMax: 2, bytesMax: 10 });
+    called.whenReady(() => order.push(`called ${called.tryReceive()}`));
+    const waiting = (async (): Promise<void> => {
+      await waited.ready();
+      order.push(`waited ${waited.tryReceive()}`);
+    })();
+    called.trySend('a');
+    waited.trySend('b');
+    expect(order).toEqual([]);
+    await waiting;
+    expect(order).toEqual(['called a', 'waited b']);
+  });
+
+  it('a reader is called once: by what is there already, or by the close', async () => {
+    const channel = new Channel<string>({ countMax: 2, bytesMax: 10 });
+    let calls = 0;
+    channel.trySend('a');
+    channel.whenReady(() => (calls += 1));
+    await Promise.resolve();
+    channel.trySend('b');
+    await Promise.resolve();
+    expect(calls).toBe(1);
+    channel.tryReceive();
+    channel.tryReceive();
+    channel.whenReady(() => (calls += 1));
+    expect(() => channel.ready()).toThrow(AssertionError);
+    channel.close();
+    await Promise.resolve();
+    expect(calls).toBe(2);
+  });
+
   it('an item larger than all the bytes passes an empty channel only', () => {
     const channel = new Channel<string>({ countMax: 9, bytesMax: 10 });
     expect(channel.trySend('large', 1000)).toBe('ok');

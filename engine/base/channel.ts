@@ -27,6 +27,7 @@ export class Channel<T> {
   #bytes = 0;
   #closed = false;
   #waiter: Deferred<void> | undefined;
+  #reader: (() => void) | undefined;
 
   constructor(limits: ChannelLimits) {
     assert(limits.countMax > 0 && limits.bytesMax > 0, 'a channel holds at least one item and one byte');
@@ -62,7 +63,9 @@ export class Channel<T> {
 
   /** The next item, or undefined when there is none now. */
   tryReceive(): T | undefined {
-    if (this.#head === this.#items.length) return undefined;
+    const count = this.length;
+    if (count === 0) return undefined;
+    if (count === 1 && this.#head === 0) return this.#receiveOnly();
     const item = this.#items[this.#head];
     this.#items[this.#head] = undefined;
     this.#bytes -= this.#sizes[this.#head] ?? 0;
@@ -71,12 +74,28 @@ export class Channel<T> {
     return item;
   }
 
+  /** Mostly one waits. To empty an array by its length would be a call out of JavaScript. */
+  #receiveOnly(): T | undefined {
+    this.#bytes -= this.#sizes.pop() ?? 0;
+    return this.#items.pop();
+  }
+
   /** Resolves when there is an item or the channel is closed, which the reader then sees; one waiter at a time. */
   ready(): Promise<void> {
     if (this.length > 0 || this.#closed) return noWait;
-    assert(this.#waiter === undefined, 'a channel has one reader');
+    assert(this.#waiter === undefined && this.#reader === undefined, 'a channel has one reader');
     this.#waiter = new Deferred<void>();
     return this.#waiter.promise;
+  }
+
+  /**
+   * The same for a reader on a hot path, who is called instead, once, in a turn of its own, just when one who waits
+   * would go on. It must not throw.
+   */
+  whenReady(reader: () => void): void {
+    assert(this.#waiter === undefined && this.#reader === undefined, 'a channel has one reader');
+    this.#reader = reader;
+    if (this.length > 0 || this.#closed) this.#wake();
   }
 
   /** Refuses further items; what was accepted can still be taken. */
@@ -87,8 +106,11 @@ export class Channel<T> {
 
   #wake(): void {
     const waiter = this.#waiter;
+    const reader = this.#reader;
     this.#waiter = undefined;
+    this.#reader = undefined;
     waiter?.resolve();
+    if (reader !== undefined) void noWait.then(reader, reader);
   }
 
   #compact(): void {

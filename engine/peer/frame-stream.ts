@@ -63,6 +63,9 @@ export class FrameStream<T> {
   readonly #handler: StreamHandler<T>;
   readonly #decoder: FrameDecoder;
   readonly #take = (): void => this.#takeFrames();
+  readonly #flow = (): void => this.#writeOrFail();
+  /** The task of writing: ends with the stream, and fails with what writing throws. */
+  readonly #writing = new Deferred<void>();
   #ending: Ending | undefined;
   #congested: Deferred<void> | undefined;
   /** Frames are not taken now; the connection is paused. */
@@ -95,7 +98,8 @@ export class FrameStream<T> {
       onEnd: () => this.#receiveEnd(),
       onClose: (reason) => this.#closed(reason),
     });
-    this.#io.spawn(`${this.#settings.name}.write`, () => this.#write());
+    this.#io.spawn(`${this.#settings.name}.write`, () => this.#writing.promise);
+    this.outbox.whenReady(this.#flow);
   }
 
   /** Sends a frame past the outbox: greetings, pings and pongs. */
@@ -188,14 +192,32 @@ export class FrameStream<T> {
     }
   }
 
-  async #write(): Promise<void> {
-    for (;;) {
-      if (this.outbox.length === 0) await this.outbox.ready();
-      if (!this.open) return;
-      this.#gather();
-      if (this.#congested !== undefined) await this.#congested.promise;
-      this.#release();
+  #writeOrFail(): void {
+    try {
+      this.#write();
+    } catch (error) {
+      this.#writing.reject(error);
     }
+  }
+
+  /**
+   * Writes what waits, and is called again when something does, or when the connection has room: no conversation, since
+   * every frame of the plane comes through here.
+   */
+  #write(): void {
+    while (this.open) {
+      this.#gather();
+      if (this.#congested !== undefined) {
+        void this.#congested.promise.then(this.#flow, this.#flow);
+        return;
+      }
+      this.#release();
+      if (this.outbox.length === 0) {
+        this.outbox.whenReady(this.#flow);
+        return;
+      }
+    }
+    this.#writing.resolve();
   }
 
   #gather(): void {

@@ -16,8 +16,9 @@
  * whoever keeps one for longer than the handling of its frame copies it.
  */
 import { assert } from '../base/assert.ts';
-import { crc32 } from '../base/checksum.ts';
+import { crc32Between } from '../base/checksum.ts';
 import { LockstepError } from '../base/errors.ts';
+import { bufferOf } from '../base/ids.ts';
 import { isKnownKind } from './kinds.ts';
 import { wireVersion } from './messages.ts';
 
@@ -56,7 +57,7 @@ export interface Frame {
 /** Writes the header of the frame that lies at `at`, whose body of `bodyBytes` has been written behind it. */
 export function sealFrame(buffer: Buffer, at: number, kind: number, id: number, bodyBytes: number): void {
   const bodyAt = at + headerBytes;
-  const crc = bodyBytes === 0 ? 0 : crc32(buffer.subarray(bodyAt, bodyAt + bodyBytes));
+  const crc = crc32Between(buffer, bodyAt, bodyAt + bodyBytes);
   const second = (kind << 24) >>> 0;
   buffer.writeUInt32BE(firstWord, at);
   buffer.writeUInt32BE(second, at + 4);
@@ -94,7 +95,7 @@ export class FrameDecoder {
   push(chunk: Uint8Array): void {
     if (this.#error !== undefined) return;
     assert(this.#at === this.#chunk.length, 'a chunk is decoded before the next one comes');
-    this.#chunk = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    this.#chunk = bufferOf(chunk);
     this.#at = 0;
   }
 
@@ -105,7 +106,7 @@ export class FrameDecoder {
     const body = this.#readBody();
     if (body === undefined) return undefined;
     this.#inBody = false;
-    if (this.#bodyBytes > 0 && crc32(body) !== this.#bodyCrc) {
+    if (crc32Between(body, 0, body.length) !== this.#bodyCrc) {
       throw this.#fail('crc', `the body of frame ${this.#id} does not match its checksum`);
     }
     return { kind: this.#kind, id: this.#id, body };

@@ -27,7 +27,8 @@ export class Loans {
 
   /** Lends the bytes that end at `end` of the stream; gives what is to be sent. */
   lend(view: Uint8Array, owner: BytesOwner, end: number): Uint8Array {
-    const copy = Buffer.from(view);
+    const copy = Buffer.allocUnsafe(view.length);
+    copy.set(view);
     this.#loans.push({ view, copy, owner, end });
     return copy;
   }
