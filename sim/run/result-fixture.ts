@@ -27,6 +27,7 @@ export function resultOf(over: Partial<RunResult> = {}): RunResult {
     reports: [reportOf()],
     digest: 'ab'.repeat(32),
     events: 5000,
+    nodeEvents: 4000,
     outcomes: { ok: 90, fail: 6, unknown: 4 },
     virtualUs: 3_500_000,
     wallMs: 50,

@@ -21,7 +21,10 @@ export interface RunResult {
   readonly reports: readonly CheckReport[];
   /** SHA-256 of the trace, in hex. */
   readonly digest: string;
+  /** Events of the world's agenda. */
   readonly events: number;
+  /** Of them, those that ran code of a node. */
+  readonly nodeEvents: number;
   readonly outcomes: OutcomeCounts;
   readonly virtualUs: number;
   readonly wallMs: number;

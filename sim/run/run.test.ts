@@ -19,6 +19,9 @@ describe('a run', () => {
     const traced = await runPlan(small, { trace: true });
     expect(traced.digest).toBe(digest);
     expect(traced.trace.length).toBeGreaterThan(1000);
+    // Most of what happens runs code of a node; clients' events and waiting packets do not count.
+    expect(traced.nodeEvents).toBeGreaterThan(traced.events / 2);
+    expect(traced.nodeEvents).toBeLessThan(traced.events);
   });
 
   it('is the same whether somebody keeps books of it or not', async () => {

@@ -63,6 +63,8 @@ export interface RunOutcome {
   readonly reports: readonly CheckReport[];
   readonly digest: string;
   readonly events: number;
+  /** Of them, those that ran code of a node. */
+  readonly nodeEvents: number;
   readonly virtualUs: number;
   readonly outcomes: OutcomeCounts;
   readonly history: History;
@@ -280,6 +282,7 @@ class Run {
       reports: this.#observed ? this.#reports() : [],
       digest: this.#world.digest(),
       events: this.#world.eventCount,
+      nodeEvents: this.#world.eventCountOf(this.#cluster.names),
       virtualUs: this.#world.nowUs,
       outcomes: countOutcomes([...history, ...this.#load.transactions.history]),
       history,

@@ -78,6 +78,7 @@ export async function judgePlan(plan: Plan, stopwatch: Stopwatch): Promise<RunRe
     reports,
     digest: outcome.digest,
     events: outcome.events,
+    nodeEvents: outcome.nodeEvents,
     outcomes: outcome.outcomes,
     virtualUs: outcome.virtualUs,
     wallMs: stopwatch() - startMs,

@@ -26,6 +26,8 @@ export interface ClockUser {
   /** What of the machine it called, by name, each once. */
   readonly machineCalls: Set<string>;
   firstCallUs: number | undefined;
+  /** Events that ran its code. */
+  readonly eventCount: number;
 }
 
 /** Who runs code: a life. */
@@ -34,6 +36,7 @@ export interface Actor {
   readonly alive: boolean;
   readonly machineCalls: Set<string>;
   firstCallUs: number | undefined;
+  eventCount: number;
 }
 
 export interface Ground {

@@ -36,6 +36,7 @@ export class Life {
   zombieCalls = 0;
   /** How often the clock door was asked, and what of the machine was called past the doors. */
   clockReadings = 0;
+  eventCount = 0;
   readonly machineCalls = new Set<string>();
   firstCallUs: number | undefined;
   #alive = true;

@@ -102,6 +102,12 @@ export class World {
     return this.#timeline.count;
   }
 
+  /** Of them, those that ran code of a life on one of these hosts; the others are packets that wait, and the runner's. */
+  eventCountOf(hosts: readonly string[]): number {
+    const lives = this.#ground.lives.filter(({ host }) => hosts.includes(host));
+    return lives.reduce((count, life) => count + life.eventCount, 0);
+  }
+
   /** Errors that nobody handled, in order. Anything but none is a bug. */
   get failures(): readonly WorldFailure[] {
     return this.#failures;
@@ -208,7 +214,9 @@ export class World {
   #step(untilUs: number): boolean {
     this.#ground.leave();
     try {
-      return this.#timeline.step(untilUs);
+      const ran = this.#timeline.step(untilUs);
+      if (ran && this.#ground.actor !== undefined) this.#ground.actor.eventCount += 1;
+      return ran;
     } catch (error) {
       this.#fail(this.#ground.actor?.host ?? '', 'event', error);
       // The run goes on, to see what becomes of it; not when time itself stands still.
