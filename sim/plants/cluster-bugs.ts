@@ -118,7 +118,7 @@ export const clusterBugs: readonly PlantedBug[] = [
     find: 'this.#round = shuffled(this.#random, there);',
     replace: 'this.#round = [...there].sort(() => Math.random() - 0.5);',
     scenario: 'partition-minority',
-    oracles: ['INV29'],
+    oracles: ['INV29', 'INV31'],
     seedsMax: 50,
   },
 ];
