@@ -165,6 +165,38 @@ describe('values', () => {
     },
   );
 
+  it('what other machines can reach needs TLS and credentials, and the refusal says which is missing', () => {
+    const open = { name: 'n1', redis_listen: '0.0.0.0:1', peer_listen: '0.0.0.0:2' };
+    const tls = { cert: 'c.pem', key: 'k.pem' };
+    const peerTls = { ...tls, ca: 'ca.pem' };
+    const redis = expect.stringMatching(
+      /redis_listen: .* set tls: {cert, key} and credentials: FILE/,
+    ) as string;
+    const peers = expect.stringMatching(/peer_listen: .* set peer_tls: {cert, key, ca}, or/) as string;
+    expect(faultLines(open)).toEqual([redis, peers]);
+    expect(faultLines({ ...open, tls, peer_tls: peerTls })).toEqual([
+      expect.stringMatching(/redis_listen: .* set credentials: FILE .*, or/),
+    ]);
+    expect(configOf({ ...open, tls, peer_tls: peerTls, credentials: 'f' })).toMatchObject({
+      tls: { ...tls, ca: undefined },
+      peerTls,
+      credentials: 'f',
+    });
+  });
+
+  it.each([
+    ['peer_tls', { cert: 'c', key: 'k' }, /peer_tls.ca: must be given/],
+    ['tls', { cert: 'c', kye: 'k' }, /the nearest known key is key/],
+    ['tls', 'on', /"on" given; allowed: a map with cert, key, ca, or off/],
+    ['credentials', 5, /5 given; allowed: a text .*, or off/],
+  ])('%s: %j is refused by name', (key, given, problem) => {
+    expect(faultLines({ name: 'n1', [key]: given }).join('\n')).toMatch(problem);
+  });
+
+  it('the token of commands is no key, though its variable has the prefix', () => {
+    expect(configOf({ name: 'n1' }, { LOCKSTEP_TOKEN: 'secret' }).name).toBe('n1');
+  });
+
   it('listeners that share an address are refused', () => {
     expect(faultLines({ name: 'n1', stats_listen: '127.0.0.1:8098' })).toEqual([
       'lockstep.yaml:3: stats_listen: 127.0.0.1:8098 is the address of listen too; addresses must differ',
