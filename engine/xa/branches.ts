@@ -28,6 +28,7 @@ import type { Xid } from './xid.ts';
 /** Transactions that ended here without a record, remembered for as long as their messages may still be under way. */
 const refusedMax = 32_768;
 
+type Ending = 'readOnly' | 'refused' | 'rolledBack';
 type Applied = boolean | LockstepError;
 /** What a coordinator's commit comes to: done; told `none`, this node has no record of it; or to be sent again. */
 export type CommitReply = Ended | Extract<BranchReply, { kind: 'told' }> | LockstepError;
@@ -36,8 +37,8 @@ export class Branches {
   readonly locks: Locks;
   readonly #context: TransactionContext;
   readonly #table = new Map<Xid, Branch>();
-  /** `readOnly`: voted so. `refused`: over, or asked about before it was heard of; never prepared any more. */
-  readonly #ended = new RecentMap<Xid, 'readOnly' | 'refused'>(refusedMax);
+  /** `readOnly`: voted so. `refused`: over, or asked about before it was heard of. None is prepared any more. */
+  readonly #ended = new RecentMap<Xid, Ending>(refusedMax);
   /** Clients' own names and who carried them out. */
   readonly clients = new ClientNames();
 
@@ -104,6 +105,9 @@ export class Branches {
    * prepared and its conditions held. Resolves as `commit` does.
    */
   async redo(xid: Xid, order: BranchOrder): Promise<CommitReply> {
+    // Nothing was lost: somebody has told this life to roll back what is decided, and others have used the keys since.
+    if (this.#ended.get(xid) === 'rolledBack')
+      return new LockstepError('Conflict', 'it was rolled back here');
     // Messages arrive twice, and late: only a coordinator that still waits for this branch has lost anything here.
     if (!this.#table.has(xid) && !(await isStillWanted(this.#context, xid, order)))
       return { kind: 'told', state: 'none' };
@@ -115,8 +119,8 @@ export class Branches {
       const branch = newBranch(xid, redone(order), places, io.clock.wallMs(), 'prepared', io.clock.nowUs());
       this.#table.set(xid, branch);
       branch.voted.resolve(votedCommit());
-      this.locks.take(xid, keysOf(places));
-      this.locks.promise(keysOf(places));
+      this.locks.take(xid, keysOf(branch.places));
+      this.locks.promise(keysOf(branch.places));
       markPlaces(io, 'p.locks.taken', branch);
     }
     return this.commit(xid);
@@ -146,7 +150,7 @@ export class Branches {
   rollback(xid: Xid): void {
     mark(this.#context.io, 'p.decision.recv', xid, { decision: 'rollback' });
     const branch = this.#table.get(xid);
-    this.#refuse(xid, 'refused');
+    this.#refuse(xid, 'rolledBack');
     if (branch === undefined) return;
     const { commands } = this.#step(branch, { kind: 'rollbackHeard' });
     for (const { kind } of commands) {
@@ -361,8 +365,8 @@ export class Branches {
     this.#context.log.later(dropBranch(branch.xid));
   }
 
-  #refuse(xid: Xid, how: 'readOnly' | 'refused'): void {
-    if (!this.#ended.has(xid)) this.#ended.set(xid, how);
+  #refuse(xid: Xid, how: Ending): void {
+    if (how === 'rolledBack' || !this.#ended.has(xid)) this.#ended.set(xid, how);
   }
 
   #reportMixed({ xid, phase }: Branch, decision: 'commit' | 'rollback'): void {

@@ -75,6 +75,7 @@ describe('lockstep-sim', () => {
     [['replay', 'missing.json'], 'the plan file cannot be read'],
     [['run', '--seeds', 'many'], 'A whole number'],
     [['run', '--for', 'long'], 'is no duration'],
+    [['run', 'transactions', '--history', 'h.edn'], 'a history is of one run'],
     [['run', '--plant', 'M99'], 'there is no planted bug "M99"'],
     [['walk'], 'unknown command'],
   ])('%j is usage', (words, complaint) => {

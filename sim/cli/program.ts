@@ -11,8 +11,10 @@ import { Command, InvalidArgumentError } from 'commander';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { renderRun, renderSummary } from '../../reports/terminal.ts';
+import type { Plan } from '../plan/plan.ts';
 import type { Summary } from '../run/result.ts';
 import { summaryJson } from '../run/result.ts';
+import { planOfSeed } from '../run/task.ts';
 import { parseDurationMs } from './durations.ts';
 import { enumerateTransactions, enumerationText } from './enumerate-command.ts';
 import { enumerateStoreBatches, storeBatchText } from './enumerate-store-command.ts';
@@ -25,6 +27,9 @@ export const exitCodes = { passed: 0, failed: 1, usage: 2, unknown: 3 } as const
 
 const defaultSeedCount = 100;
 const defaultOut = 'lockstep-sim-out';
+
+const historyFlag = '--history <file>';
+const historyHelp = 'write the transactions: Jepsen EDN for Elle (*.edn), JSON lines otherwise';
 
 const examples = `
 Examples:
@@ -51,6 +56,7 @@ interface RunFlags {
   readonly json?: boolean;
   readonly plant?: string;
   readonly untilFailure?: boolean;
+  readonly history?: string;
 }
 
 interface ReplayFlags {
@@ -97,8 +103,10 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
     .option('--out <dir>', 'where failing plans are written', defaultOut)
     .option('--json', 'print one line of JSON')
     .option('--until-failure', 'begin no further seed of a scenario that has failed')
+    .option(historyFlag, `with one scenario and --seed: ${historyHelp}`)
     .option('--plant <id>', 'run a copy of the engine with this planted bug')
     .action(async (names: readonly string[], flags: RunFlags) => {
+      const told = flags.history === undefined ? undefined : mustGetSeedToTell(names, flags);
       const summary = await runScenarios({
         scenarios: names,
         firstSeed: flags.seed ?? flags.firstSeed,
@@ -109,6 +117,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
         plant: flags.plant,
         untilFailure: flags.untilFailure === true,
       });
+      if (told !== undefined && flags.history !== undefined) await writeHistory(told, flags.history);
       print(flags.json === true ? summaryJson(summary) : renderSummary(summary, paint()));
       setExitCode(exitCodeOf(summary));
     });
@@ -120,7 +129,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
     .option('--seed <s>', 'the seed', wholeNumber)
     .option('--trace', 'print every event')
     .option('--until <duration>', 'cut the trace at this virtual time (500ms, 2s)', durationMs)
-    .option('--history <file>', 'write the transactions: Jepsen EDN for Elle (*.edn), JSON lines otherwise')
+    .option(historyFlag, historyHelp)
     .option('--json', 'print one line of JSON')
     .option('--plant <id>', 'run a copy of the engine with this planted bug')
     .action(async (what: string, flags: ReplayFlags) => {
@@ -207,6 +216,17 @@ async function replayPlanted(what: string, flags: ReplayFlags, id: string): Prom
     stdio: 'inherit',
   });
   return status ?? exitCodes.failed;
+}
+
+/** The one run that a history can be of. Throws `BadRequest`. */
+function mustGetSeedToTell(names: readonly string[], { seed, plant: bug }: RunFlags): Plan {
+  const [name] = names;
+  if (name === undefined || names.length > 1 || seed === undefined || bug !== undefined) {
+    const detail =
+      'a history is of one run: name one scenario and --seed S, without --plant (replay --plant has it too)';
+    throw new LockstepError('BadRequest', detail);
+  }
+  return planOfSeed(name, seed);
 }
 
 function seedCountOf(flags: RunFlags): number | undefined {
