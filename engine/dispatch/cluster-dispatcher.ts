@@ -205,7 +205,7 @@ export class ClusterDispatcher implements Dispatcher {
       const silent = reply.kind === 'failed' && (reply.code === 'PeerGone' || reply.code === 'Timeout');
       if (silent) this.#failingForwards.add(member.node);
       else this.#failingForwards.delete(member.node);
-      settleForward(reply, result);
+      settleForward(member.node, reply, result);
     });
     if (error !== undefined) this.#failingForwards.add(member.node);
     return error === undefined ? result.promise : undefined;
@@ -228,9 +228,15 @@ function changingHands(): LockstepError {
   return new LockstepError('Overloaded', detail, { definite: true });
 }
 
-function settleForward(reply: PeerReply, result: Deferred<StoredObject>): void {
+function settleForward(by: NodeId, reply: PeerReply, result: Deferred<StoredObject>): void {
   if (reply.kind !== 'coordinated') {
-    result.reject(replyError(reply));
+    const error = replyError(reply);
+    // Whom a refusal calls away depends on who says so.
+    const told =
+      error.code === 'NoQuorum'
+        ? new LockstepError(error.code, `${by}: ${error.message}`, error.facts)
+        : error;
+    result.reject(told);
     return;
   }
   try {

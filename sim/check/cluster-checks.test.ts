@@ -67,6 +67,22 @@ describe('INV18', () => {
     expect(checkQuorums([refused], [], new Opinions(normal), ['n1', 'n2']).ok).toBe(false);
   });
 
+  it('holds a refusal to what its coordinator thought', () => {
+    const reason =
+      'NoQuorum: n3: the write was refused: 2 replicas of dc1 are needed and 1 can be reached (away: n2)';
+    const refused = putAt(20, 'a', { outcome: 'fail', reason });
+    const normal = [move(1, 'UNKNOWN', 'NORMAL')];
+    const down = [...normal, move(5, 'NORMAL', 'DOWN')];
+    const of = (observer: string, moves: readonly OpinionMove[]): OpinionMove[] =>
+      moves.map((one) => ({ ...one, observer }));
+    const verdictWith = (mine: readonly OpinionMove[], its: readonly OpinionMove[]): boolean => {
+      const opinions = new Opinions([...mine, ...of('n3', its)]);
+      return checkQuorums([refused], [], opinions, ['n1', 'n2', 'n3']).ok;
+    };
+    expect(verdictWith(normal, down)).toBe(true);
+    expect(verdictWith(down, normal)).toBe(false);
+  });
+
   it('holds a refusal to what the present life has heard, not to what an earlier one thought', () => {
     const reason = '2 replicas of dc1 are needed and 1 can be reached (away: n2)';
     const refused = putAt(20, 'a', { outcome: 'fail', reason });

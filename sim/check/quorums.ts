@@ -5,7 +5,8 @@
  * not call routable at the time, and left too few.
  *
  * The node that coordinates counts as one of the answers when it holds a copy: what it reads itself is on no wire.
- * Skipped: writes that may leave no tag on a disk (deletions, and all in buckets without siblings), and refusals that name nobody or were another node's.
+ * Skipped: writes that may leave no tag on a disk (deletions, and all in buckets without siblings), and refusals that
+ * name nobody.
  */
 import type { History, Operation } from '../history.ts';
 import { describeOperation } from '../history.ts';
@@ -23,7 +24,8 @@ export interface ReadAnswer {
   readonly heardUs: number;
 }
 
-const refusalText = /are needed and \d+ can be reached \(away: ([^)]*)\)/;
+/** Whoever coordinated in the asked node's stead is named before its refusal. */
+const refusalText = /^(?:NoQuorum: )?(?:(\S+): )?.*are needed and \d+ can be reached \(away: ([^)]*)\)/;
 const routable: readonly string[] = ['NORMAL', 'JOINING'];
 
 export function checkQuorums(
@@ -71,8 +73,10 @@ function checkRefused(
   nodes: readonly string[],
   tally: Tally,
 ): void {
-  const away = refusalText.exec(operation.reason)?.[1]?.split(', ') ?? [];
-  const { node, invokedUs, completedUs = invokedUs } = operation;
+  const [, by, names] = refusalText.exec(operation.reason) ?? [];
+  const away = names?.split(', ') ?? [];
+  const { invokedUs, completedUs = invokedUs } = operation;
+  const node = by ?? operation.node;
   const named = away.filter((name) => nodes.includes(name) && name !== node);
   if (named.length === 0) return tally.skip();
   for (const peer of named) {
