@@ -207,6 +207,7 @@ export class Witness {
     const { trace } = this.#world;
     // A store that opens makes sure of what it has found.
     trace.on('store.opened', ({ host }) => {
+      if (!this.#nodes.has(host)) return;
       const { disk, lives } = this.#cluster.host(host);
       this.#records.get(host)?.opened(disk.durableFiles());
       this.#bookOf(host, lives).transactions.opened();
@@ -217,6 +218,7 @@ export class Witness {
     const steps = [...coordinatorSteps, ...branchSteps].map((step) => `xa.${step}`);
     for (const name of [...steps, ...transactionEvents]) {
       trace.on(name, ({ host, atUs, fields }) => {
+        if (!this.#nodes.has(host)) return;
         const { clock, lives } = this.#cluster.host(host);
         this.#bookOf(host, lives).transactions.happened(name, fields, atUs, clock);
       });

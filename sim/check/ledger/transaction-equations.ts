@@ -45,7 +45,8 @@ export function transactionEquations(numbers: Numbers, account: LifeAccount): re
 
 function outcomeEquations(numbers: Numbers, { truth, moment }: LifeAccount): readonly Claim[] {
   const { heard, ended, failed, abandoned } = truth.clients.transactions;
-  const ofRedis = truth.redis.commands === 0 ? 0 : Infinity;
+  // Commands are carried out as transactions, and so is the removal of values that have expired, wherever they came from.
+  const ofRedis = truth.redis.commands === 0 && !truth.redis.mortal ? 0 : Infinity;
   const answered = Object.values(ended).reduce((sum, count) => sum + count, 0);
   const all = numbers.sum(outcomes);
   const { begun } = truth.transactions;
@@ -125,7 +126,8 @@ function gaugeEquations(numbers: Numbers, { truth, moment }: LifeAccount): reado
   const age = numbers.sum('svc_transaction_oldest_age_seconds');
   return [
     between('svc_transactions_prepared', waiting, least, most),
-    between('svc_transactions_prepared, of those on the disk', waiting, 0, preparedOnDisk),
+    // What was told to commit may be on the disk of a store that failed, and waits to be told again.
+    between('svc_transactions_prepared, of those on the disk', waiting, 0, preparedOnDisk + most - least),
     equal('svc_transactions_in_doubt', numbers.sum('svc_transactions_in_doubt'), inDoubt),
     equal('svc_transaction_locks', numbers.sum('svc_transaction_locks'), locks),
     between(
