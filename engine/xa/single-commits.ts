@@ -96,9 +96,10 @@ export class SingleCommits {
     if (reply.kind !== 'told' || reply.state === 'undecided') return;
     this.#lost.delete(xid);
     this.#context.io.log.event('debug', 'xa.single.learned', { xid, state: reply.state });
+    // The primary says that it has it, and may still be spreading it.
     const outcome: TransactionOutcome =
       reply.state === 'committed'
-        ? { kind: 'committed', xid, operationCount, branches: [{ node, vote: 'commit', pending: false }] }
+        ? { kind: 'committed', xid, operationCount, branches: [{ node, vote: 'commit', pending: true }] }
         : { kind: 'aborted', xid, reason: 'prepare_failed', detail: `${node} did not carry it out` };
     if (outcome.kind === 'committed') this.#remembered.release(xid, [node]);
     this.#remembered.keep(outcome);

@@ -89,12 +89,16 @@ export class TransactionClient {
     return record.outcome === 'ok';
   }
 
-  /** Reads a key at a quorum, after the calm. */
-  async readFinally(where: TransactionKey): Promise<boolean> {
+  /**
+   * Reads a key after the calm: at its primary, which knows what transactions have done (a branch that was called pending
+   * need not have reached a quorum yet), or at a quorum when the primary is lost for good.
+   */
+  async readFinally(where: TransactionKey, lost: readonly string[]): Promise<boolean> {
     const record = this.#open({ id: '', kind: 'look', forced: false });
     record.final = true;
     const { targets, io } = this.#setup;
-    const seen = await this.#read(where, pick(io.random, targets).node, quorumWords.quorum);
+    const need = lost.includes(where.primary) ? quorumWords.quorum : quorumWords.primary;
+    const seen = await this.#read(where, pick(io.random, targets).node, need);
     this.#saw(record, seen);
     return seen !== undefined;
   }

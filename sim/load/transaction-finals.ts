@@ -43,7 +43,8 @@ export async function finishTransactions(setup: FinalsSetup, history: Transactio
   const able = setup.lost.length === 0 ? setup.members : [];
   for (const node of able) liveness.push(await untilCommitted(setup, node));
   for (const key of setup.keys.all) {
-    while (!(await setup.client.readFinally(key)) && !setup.stopped()) await sleep(setup.io.clock, retryUs);
+    while (!(await setup.client.readFinally(key, setup.lost)) && !setup.stopped())
+      await sleep(setup.io.clock, retryUs);
   }
   const heard = await askAgain(setup, history);
   setup.client.close();

@@ -26,8 +26,10 @@ export class StoreWitness {
   readonly #known: KnownBatches;
   /** Where a write ended within a batch: the batch's place, by the place where the rest will be written. */
   readonly #parts = new Map<string, number>();
-  /** Places where a write of new batches begins. */
-  readonly #begun = new Set<string>();
+  /** Places where a write of new batches begins, and how many bytes it is to write. */
+  readonly #begun = new Map<string, number>();
+  /** Places where a write that a disk cut short will go on; between two batches, too. */
+  readonly #continued = new Set<string>();
   #batches = 0;
   #contentBytes = 0;
   #flushes = 0;
@@ -54,7 +56,8 @@ export class StoreWitness {
   writes(path: string, chunks: readonly Uint8Array[], offset: number): void {
     if (!logFile.test(path)) return;
     const content = Buffer.concat(chunks);
-    if (this.#isOurs(content, 0)) this.#begun.add(`${path} ${offset}`);
+    const goesOn = this.#continued.delete(`${path} ${offset}`);
+    if (this.#isOurs(content, 0) && !goesOn) this.#begun.set(`${path} ${offset}`, content.length);
     for (let at = 0, bytes = bytesAt(content, 0); bytes > 0; bytes = bytesAt(content, at)) {
       this.#isOurs(content, at);
       at += bytes;
@@ -66,7 +69,12 @@ export class StoreWitness {
     if (!logFile.test(path) || isMerge(content)) return;
     const part = this.#parts.get(`${path} ${from}`);
     this.#parts.delete(`${path} ${from}`);
-    if (this.#begun.delete(`${path} ${from}`)) this.#flushes += 1;
+    const wanted = this.#begun.get(`${path} ${from}`);
+    if (wanted !== undefined) {
+      this.#begun.delete(`${path} ${from}`);
+      this.#flushes += 1;
+      if (content.length - from < wanted) this.#continued.add(`${path} ${content.length}`);
+    }
     let at = part ?? from;
     for (let bytes = bytesAt(content, at); bytes > 0; bytes = bytesAt(content, at)) {
       if (at + bytes > content.length) break;
