@@ -91,7 +91,9 @@ export class TransactionRecords {
     const held = { seq, ...(value === undefined ? removed : said(isBranch, value)) };
     if (held.state === 'prepared') this.#preparedOnce.add(key);
     const known = this.#held.get(key);
-    if (known === undefined || known.seq < seq) this.#held.set(key, held);
+    // What a disk wrote in parts was damaged before its rest came.
+    const isWhole = known?.seq === seq && known.state === 'damaged';
+    if (known === undefined || known.seq < seq || isWhole) this.#held.set(key, held);
   }
 }
 
