@@ -25,6 +25,7 @@ import { decodeObject, liveSiblings } from '../object/object.ts';
 import type { Member } from '../ring/ring.ts';
 import type { PeerReply } from '../wire/messages.ts';
 import type { Hints } from './hints.ts';
+import type { ClientKeys } from './client-keys.ts';
 import type { DispatchParts } from './parts.ts';
 import { askPeer } from './parts.ts';
 import type { Holding, ReapItem, ReapQuestion } from './reap-words.ts';
@@ -45,17 +46,12 @@ export interface ReaperOptions {
   readonly timeoutUs: number;
 }
 
-export interface ReaperParts extends Pick<
-  DispatchParts,
-  'self' | 'ring' | 'pending' | 'plane' | 'stats' | 'peerIndex' | 'replica' | 'view'
-> {
+export interface ReaperParts
+  extends
+    ClientKeys,
+    Pick<DispatchParts, 'self' | 'ring' | 'pending' | 'plane' | 'stats' | 'peerIndex' | 'replica' | 'view'> {
   readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
   readonly hints: Pick<Hints, 'keepsFor'> | undefined;
-  /** All keys of this node's store, for the tombstones of earlier lives. */
-  readonly keys: () => Iterable<PackedKey>;
-  readonly tokenOf: (key: PackedKey) => Token | undefined;
-  /** The durable bytes under a key. May throw or reject with a `LockstepError`. */
-  readonly bytesOf: (key: PackedKey) => Uint8Array | undefined | Promise<Uint8Array | undefined>;
 }
 
 interface Tombstone {

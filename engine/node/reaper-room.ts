@@ -1,5 +1,6 @@
 /** The reaper of deletions as the configuration wants it, and what it counts. */
 import type { NodeConfig } from '../config/config.ts';
+import type { ClientKeys } from '../dispatch/client-keys.ts';
 import type { Hints } from '../dispatch/hints.ts';
 import type { DispatchParts } from '../dispatch/parts.ts';
 import { Reaper } from '../dispatch/reaper.ts';
@@ -36,9 +37,7 @@ export function buildReaper(
       replica: parts.replica,
       view: parts.view,
       hints,
-      keys: () => objectKeys(store),
-      tokenOf: (key) => store.tokenOf(key),
-      bytesOf: (key) => store.get(key),
+      ...clientKeysOf(store),
     },
     {
       graceMs,
@@ -50,8 +49,15 @@ export function buildReaper(
   return reaper;
 }
 
-/** Clients' keys. */
-export function* objectKeys(store: Store): Generator<PackedKey, void, undefined> {
+export function clientKeysOf(store: Store): ClientKeys {
+  return {
+    keys: () => objectKeys(store),
+    tokenOf: (key) => store.tokenOf(key),
+    bytesOf: (key) => store.get(key),
+  };
+}
+
+function* objectKeys(store: Store): Generator<PackedKey, void, undefined> {
   for (const key of store.keys()) if (!isSystemKey(key)) yield key;
 }
 

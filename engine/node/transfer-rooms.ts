@@ -17,7 +17,7 @@ import { RangeSource } from '../transfer/range-source.ts';
 import { decodeRangeRequest, encodeRangeAnswer } from '../transfer/range-words.ts';
 import { Surplus } from '../transfer/surplus.ts';
 import type { Transfer, TransferOptions } from '../transfer/transfer.ts';
-import { objectKeys } from './reaper-room.ts';
+import { clientKeysOf } from './reaper-room.ts';
 
 export function rangeSourceOf(store: Store, driver: StoreDriver): RangeSource {
   return new RangeSource({
@@ -50,9 +50,7 @@ export function surplusOf(
       membership,
       links: plane,
       replica,
-      keys: () => objectKeys(store),
-      tokenOf: (key) => store.tokenOf(key),
-      bytesOf: (key) => store.get(key),
+      ...clientKeysOf(store),
     },
     {
       delayUs: config.transferDropDelaySeconds * 1_000_000,

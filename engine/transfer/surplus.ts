@@ -10,6 +10,7 @@ import { Deferred } from '../base/deferred.ts';
 import { asLockstepError, LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
+import type { ClientKeys } from '../dispatch/client-keys.ts';
 import type { PeerLinks } from '../dispatch/peer-links.ts';
 import type { Replica } from '../dispatch/replica.ts';
 import { sleep } from '../io/clock.ts';
@@ -25,7 +26,7 @@ export interface SurplusOptions {
   readonly timeoutUs: number;
 }
 
-export interface SurplusParts {
+export interface SurplusParts extends ClientKeys {
   readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
   readonly self: Member;
   readonly membership: Pick<
@@ -34,11 +35,6 @@ export interface SurplusParts {
   >;
   readonly links: PeerLinks;
   readonly replica: Pick<Replica, 'discard'>;
-  /** Clients' keys in the store. */
-  readonly keys: () => Iterable<PackedKey>;
-  readonly tokenOf: (key: PackedKey) => Token | undefined;
-  /** The durable bytes under a key. May throw or reject with a `LockstepError`. */
-  readonly bytesOf: (key: PackedKey) => Uint8Array | undefined | Promise<Uint8Array | undefined>;
 }
 
 interface Held {
