@@ -63,8 +63,8 @@ function reload({ node, io, tls }: Running, file: string, config: NodeConfig): v
 }
 
 /** `n1 serves HTTP on 127.0.0.1:8098, …`, without what is off. */
-function describeAddresses(name: string, { http, pb, peer, stats }: NodeAddresses): string {
-  const listeners = { HTTP: http, 'the binary protocol': pb, peers: peer, statistics: stats };
+function describeAddresses(name: string, { http, pb, redis, peer, stats }: NodeAddresses): string {
+  const listeners = { HTTP: http, 'the binary protocol': pb, Redis: redis, peers: peer, statistics: stats };
   const served = Object.entries(listeners).filter(([, address]) => address !== undefined);
   return `${name} serves ${served.map(([what, address]) => `${what} on ${address}`).join(', ')}`;
 }
