@@ -110,12 +110,13 @@ export class Surplus {
   async #walk(view: string): Promise<boolean> {
     let all = true;
     let glances = 0;
-    for (const key of [...this.#parts.keys()]) {
+    for (const key of this.#parts.keys()) {
       const token = this.#parts.tokenOf(key);
       glances += 1;
       if (glances % glanceCount === 0) await sleep(this.#parts.io.clock, 1);
+      if (this.#stopped) return false;
       if (token === undefined || this.#isOurs(token)) continue;
-      if (this.#stopped || !this.#isSettled() || this.#parts.membership.view !== view) return false;
+      if (!this.#isSettled() || this.#parts.membership.view !== view) return false;
       if (!(await this.#drop({ key, token }))) all = false;
     }
     return all;
