@@ -8,6 +8,20 @@ const testFile = '[.](test|contract)[.]ts$';
 /** engine/<room> may import these rooms (and itself). `x/*` is the files of a room without its sub-rooms. */
 const below = ['props', 'ring', 'wire', 'store', 'object', 'stats', 'io', 'base'];
 const peers = ['peer', 'membership', ...below];
+/** What a node is made of. */
+const rooms = [
+  'auth',
+  'api',
+  'aae',
+  'xa',
+  'transfer',
+  'mapred',
+  'wasm',
+  'coverage',
+  'config',
+  'dispatch',
+  ...peers,
+];
 const engineArrows = {
   base: [],
   io: ['base'],
@@ -41,33 +55,8 @@ const engineArrows = {
   real: ['io', 'base'],
   cli: ['auth', 'config', 'wasm', 'real', 'node.ts', ...below],
   // The composition root and its parts.
-  node: [
-    'auth',
-    'api',
-    'aae',
-    'xa',
-    'transfer',
-    'mapred',
-    'wasm',
-    'coverage',
-    'config',
-    'dispatch',
-    ...peers,
-  ],
-  'node.ts': [
-    'node',
-    'auth',
-    'api',
-    'aae',
-    'xa',
-    'transfer',
-    'mapred',
-    'wasm',
-    'coverage',
-    'config',
-    'dispatch',
-    ...peers,
-  ],
+  node: rooms,
+  'node.ts': ['node', ...rooms],
   // What embedders import.
   'lockstep.ts': ['node.ts', 'auth', 'config', 'dispatch', 'real', ...below],
   'main.ts': ['cli', 'config', 'real', 'node.ts', 'io', 'base'],

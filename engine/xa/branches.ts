@@ -22,7 +22,7 @@ import { dropBranch } from './records.ts';
 import { hindranceOf } from './partition.ts';
 import { mark } from './steps.ts';
 import { isStillWanted } from './spread.ts';
-import type { BranchOrder, BranchReply, SaidState } from './words.ts';
+import type { BranchOrder, BranchReply, BranchRequest, SaidState } from './words.ts';
 import type { Xid } from './xid.ts';
 
 /** Transactions that ended here without a record, remembered for as long as their messages may still be under way. */
@@ -98,6 +98,11 @@ export class Branches {
       });
     if (vote.kind === 'voted' && vote.vote === 'abort') this.#refuse(xid, 'refused');
     return vote;
+  }
+
+  /** What a coordinator that has decided asks of a branch. */
+  carryOut(request: Extract<BranchRequest, { readonly kind: 'commit' | 'redo' }>): Promise<CommitReply> {
+    return request.kind === 'commit' ? this.commit(request.xid) : this.redo(request.xid, request.order);
   }
 
   /**

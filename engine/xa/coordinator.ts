@@ -366,10 +366,7 @@ export class Coordinator {
         return this.#branches.prepare(request.xid, request.order);
       case 'commit':
       case 'redo': {
-        const ended =
-          request.kind === 'commit'
-            ? await this.#branches.commit(request.xid)
-            : await this.#branches.redo(request.xid, request.order);
+        const ended = await this.#branches.carryOut(request);
         if (!(ended instanceof LockstepError)) return ended;
         return { kind: 'noAnswer', unsent: false, code: ended.code, detail: ended.message };
       }

@@ -180,10 +180,7 @@ export class Transactions implements TransactionService {
         return this.#branches.commitAlone(request.xid, request.order, true);
       case 'commit':
       case 'redo': {
-        const ended =
-          request.kind === 'commit'
-            ? await this.#branches.commit(request.xid)
-            : await this.#branches.redo(request.xid, request.order);
+        const ended = await this.#branches.carryOut(request);
         if (ended instanceof LockstepError) throw ended;
         return ended;
       }
