@@ -6,7 +6,7 @@ export const noReplicaHelps: Scenario = {
   story:
     'a cluster of one node loses its power and unsynced names, while it works and while it recovers: its own disk has all',
   cluster: { datacenters: 1, racks: 1, nodesPerRack: 1 },
-  load: { ...onDisks, keys: 40, siblingKeys: 20, garbage: [0, 1], scrapes: [0, 1] },
+  load: { ...onDisks, keys: 40, siblingKeys: 20, garbage: [0, 1], scrapes: [3, 5] },
   faults: [
     { kind: 'FD6', count: [1, 3], forUs: [20_000, 300_000], always: true },
     { kind: 'FD7', count: [0, 2], forUs: [20_000, 300_000] },
@@ -17,5 +17,5 @@ export const noReplicaHelps: Scenario = {
   calmMs: 500,
   settleMsMax: 30_000,
   settings: { store_segment_bytes_max: 65_536, aae_segments: 256 },
-  invariants: { INV4: 40, INV5: 10, INV16: 1, INV29: 1, INV31: 1, INV32: 1 },
+  invariants: { INV4: 40, INV5: 10, INV16: 1, INV24: 2_000, INV25: 1, INV26: 10, INV29: 1, INV31: 1, INV32: 1 },
 };

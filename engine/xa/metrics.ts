@@ -109,8 +109,8 @@ export class TransactionMetrics {
         () => gauges.oldestAgeMs() / 1000,
       ),
       {
-        name: 'svc_transaction_phase_latency_microseconds',
-        help: 'How long the phases of transactions take: prepare, decision, commit, total.',
+        name: 'svc_transaction_phase_latency_seconds',
+        help: 'Seconds that the phases of transactions take: prepare, decision, commit, total.',
         type: 'gauge',
         labels: ['phase', 'quantile'],
         collect: () => [...this.#phases].flatMap(([phase, histogram]) => quantiles(phase, histogram)),
@@ -128,7 +128,7 @@ function quantiles(phase: PhaseName, histogram: RollingHistogram): readonly Samp
     ['0.999', p999],
     ['max', max],
   ] as const;
-  return rows.map(([quantile, value]) => ({ labels: { phase, quantile }, value }));
+  return rows.map(([quantile, value]) => ({ labels: { phase, quantile }, value: value / 1e6 }));
 }
 
 function single(name: string, type: 'counter' | 'gauge', help: string, read: () => number): FamilySource {

@@ -14,7 +14,7 @@ import { checkSnapshotRejection } from '../check/snapshot-rejection.ts';
 import type { SnapshotRejectionRecord } from '../check/snapshot-rejection.ts';
 import { checkResources } from '../check/resources.ts';
 import { checkClockUse } from '../check/clock-use.ts';
-import type { LifeAccount, Moment } from '../check/ledger/account.ts';
+import type { LifeAccount } from '../check/ledger/account.ts';
 import { checkLedger } from '../check/ledger/ledger.ts';
 import { atlasOf } from '../check/atlas.ts';
 import { checkCorruption } from '../check/corruption.ts';
@@ -49,7 +49,8 @@ import { DiskBook } from './disk-book.ts';
 import { Faults } from './faults.ts';
 import { namesOfLeaks, startsOf } from './starts.ts';
 import { ModuleWork } from './module-work.ts';
-import { grownFloors, LivesServed } from './floors.ts';
+import { grownFloors } from './floors.ts';
+import { Looks } from './looks.ts';
 import { makeCluster } from './make-cluster.ts';
 import { Truth } from './truth.ts';
 import { keepsBooks, watchesExchanges } from './wanted-books.ts';
@@ -88,9 +89,6 @@ export interface RunSettings {
 
 /** A run that takes more events than this is broken off, and its verdict is `unknown`. */
 const eventsMax = 20_000_000;
-
-/** Random instants of the storm at which every node's numbers are checked. */
-const looksPerStorm = 10;
 
 /** How long the nodes may take to start, and to stop. */
 const startUsMax = 10_000_000;
@@ -143,7 +141,7 @@ class Run {
   readonly #stops: StopRecord[] = [];
   readonly #rejections: SnapshotRejectionRecord[] = [];
   #dumps: readonly ReplicaDump[] = [];
-  readonly #lives: LivesServed;
+  readonly #looks: Looks;
   #unfinished = '';
 
   constructor(plan: Plan, settings: RunSettings) {
@@ -175,7 +173,7 @@ class Run {
       keepsBooks(plan) && exchanges !== undefined
         ? new Witness(this.#world, this.#cluster, plan, exchanges)
         : undefined;
-    this.#lives = new LivesServed(this.#world, this.#cluster);
+    this.#looks = new Looks(this.#world, this.#cluster, witness);
     this.#witness = witness;
     const onAltered = (node: string, bytes: Buffer): void => {
       exchanges?.altered(node);
@@ -185,7 +183,7 @@ class Run {
     this.#faults = new Faults(this.#world, this.#cluster, this.#modules, onAltered, byClients);
     if (plan.faults.some(({ kind }) => kind === 'FM1')) exchanges?.ringMoves();
     this.#truth = new Truth(this.#world, this.#cluster, plan, this.#faults);
-    const onScraped = (node: string): void => witness?.look(node, 'running');
+    const onScraped = (node: string): void => this.#looks.at(node, 'running');
     const transacts = this.#observed && plan.transactionClients > 0;
     this.#steps = transacts ? new TransactionSteps(this.#world, this.#cluster) : undefined;
     this.#load = new Load(this.#world, this.#cluster, plan, this.#recorder, durable, onScraped);
@@ -203,7 +201,7 @@ class Run {
     this.#world.trace.note('run.storm.began');
     this.#faults.arrange(this.#plan.faults, startUs);
     this.#load.begin(startUs);
-    this.#lookAtRandom();
+    this.#looks.atRandom(this.#plan.stormUs);
     await this.#pass(this.#plan.stormUs);
   }
 
@@ -252,7 +250,7 @@ class Run {
         await this.#pass(dumpEveryUs);
       }
     }
-    this.#world.after(1, 'look', () => this.#lookAtAll('settled'));
+    this.#world.after(1, 'look', () => this.#looks.atAll('settled'));
     await this.#pass(1);
     this.#truth.weighHints();
   }
@@ -288,7 +286,7 @@ class Run {
       history,
       transactions: this.#load.transactions.history,
       accounts: this.#witness?.accounts ?? [],
-      floors: grownFloors(this.#plan.floors, this.#lives.count, this.#load.scrapes),
+      floors: grownFloors(this.#plan.floors, this.#looks.perLife, this.#load.scrapes),
       struck: { ...this.#faults.struck, ...this.#load.givenUp },
       unfinished: this.#unfinished,
       trace: this.#trace,
@@ -367,18 +365,6 @@ class Run {
   #clockUses(): ReturnType<World['clockUses']> {
     const { names } = this.#cluster;
     return this.#world.clockUses().filter(({ node }) => names.includes(node));
-  }
-
-  /** The books are compared with the nodes' numbers at any instant. */
-  #lookAtRandom(): void {
-    const random = this.#world.random.fork('looks');
-    for (let count = 0; count < looksPerStorm; count++) {
-      this.#world.after(random.below(this.#plan.stormUs), 'look', () => this.#lookAtAll('running'));
-    }
-  }
-
-  #lookAtAll(moment: Moment): void {
-    for (const name of this.#cluster.names) this.#witness?.look(name, moment);
   }
 
   /** Lets `us` pass. */

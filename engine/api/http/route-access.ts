@@ -22,7 +22,7 @@ function rows(access: Access, methods: string, paths: readonly string[]): readon
 
 export const routeAccess: RouteAccess = new Map([
   ...rows('open', 'GET', ['/ping']),
-  ...rows('read', 'GET', ['/', '/openapi.json', '/cluster', '/aae']),
+  ...rows('read', 'GET', ['/', '/openapi.json', '/cluster']),
   ...rows('read', 'GET', [...objects, ...keys, ...properties, '/riak/:bucket']),
   ...rows('read', 'GET', ['/buckets', '/types/:type/buckets', '/riak', '/types', '/types/:type/props']),
   ...rows('read', 'GET POST', ['/mapred']),
@@ -31,6 +31,7 @@ export const routeAccess: RouteAccess = new Map([
   ...rows('write', 'POST', [...keys, '/riak/:bucket', '/transactions', '/buckets/:bucket/transactions']),
   ...rows('admin', 'PUT DELETE', [...properties, '/wasm/modules/:id']),
   ...rows('admin', 'PUT', ['/riak/:bucket', '/types/:type/props']),
+  ...rows('admin', 'GET', ['/aae']),
   ...rows('admin', 'POST', ['/types', '/transactions/:id/resolve', '/cluster/leave', '/aae/sweep']),
 ]);
 

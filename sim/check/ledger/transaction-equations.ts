@@ -16,7 +16,7 @@ const branches = 'svc_transaction_branches_total';
 const recoveries = 'svc_transaction_recoveries_total';
 const heuristics = 'svc_transaction_heuristics_total';
 const conflicts = 'svc_transaction_lock_conflicts_total';
-const latency = 'svc_transaction_phase_latency_microseconds';
+const latency = 'svc_transaction_phase_latency_seconds';
 
 const outcomeNames: readonly string[] = [
   'committed',
@@ -154,6 +154,10 @@ function latencyEquations(numbers: Numbers, { truth, moment }: LifeAccount): rea
   const { longestUs, amidst } = truth.transactions;
   if (moment === 'crashed' && amidst) return [];
   return phaseNames.map((phase) =>
-    equal(`${latency}, longest ${phase}`, numbers.sum(latency, { phase, quantile: 'max' }), longestUs[phase]),
+    equal(
+      `${latency}, longest ${phase}`,
+      numbers.sum(latency, { phase, quantile: 'max' }),
+      longestUs[phase] / 1e6,
+    ),
   );
 }
