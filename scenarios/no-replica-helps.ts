@@ -17,5 +17,15 @@ export const noReplicaHelps: Scenario = {
   calmMs: 500,
   settleMsMax: 30_000,
   settings: { store_segment_bytes_max: 65_536, aae_segments: 256 },
-  invariants: { INV4: 40, INV5: 10, INV16: 1, INV24: 2_000, INV25: 1, INV26: 10, INV29: 1, INV31: 1, INV32: 1 },
+  invariants: {
+    INV4: 40,
+    INV5: 10,
+    INV16: 1,
+    INV24: 2_000,
+    INV25: 1,
+    INV26: 10,
+    INV29: 1,
+    INV31: 1,
+    INV32: 1,
+  },
 };
