@@ -25,6 +25,7 @@ describe('the terminal report', () => {
   it('says of a failure what broke, when, and on the last line how to replay it', () => {
     const lines = renderSummary(summary, plain).split('\n');
     expect(lines[0]).toBe('1 of 2 runs failed.');
+    expect(lines).toContain('  broken, in which seeds: INV4 in 7');
     expect(lines).toContain('crash-and-restart, seed 7 broke INV4.');
     expect(lines).toContain('  first bad event, at 1.235 s: #3 c0 put k: lost');
     expect(lines.at(-1)).toBe('replay: lockstep-sim replay lockstep-sim-out/crash-and-restart-7.min.json');

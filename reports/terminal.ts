@@ -54,7 +54,13 @@ function renderScenario(one: ScenarioSummary, paint: ChalkInstance): string {
     `  ${count(one.events)} events, ${count(one.operations)} operations, ${seconds(one.virtualMs * 1000)} of virtual time`,
     `  compared: ${checks.join(', ')}`,
     `  faults: ${renderCounts(one.struck)}`,
+    ...renderBroken(one.broken),
   ].join('\n');
+}
+
+function renderBroken(broken: ScenarioSummary['broken']): readonly string[] {
+  const parts = Object.entries(broken).map(([invariant, seeds]) => `${invariant} in ${seeds.join(' ')}`);
+  return parts.length === 0 ? [] : [`  broken, in which seeds: ${parts.join(', ')}`];
 }
 
 function renderFailure({ result, shrunk, replay }: Failure, paint: ChalkInstance): string {

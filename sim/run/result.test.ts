@@ -40,6 +40,7 @@ describe('results', () => {
       checks: { INV4: { checked: 300, skipped: 6 }, INV5: { checked: 100 } },
       struck: { FP1: 6 },
       failedSeeds: [3],
+      broken: { INV4: [3] },
     });
   });
 
@@ -63,6 +64,7 @@ describe('results', () => {
       scenarios: [
         {
           failed_seeds: [3],
+          broken: { INV4: [3] },
           failure: {
             seed: 3,
             invariant: 'INV4',

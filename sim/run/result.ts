@@ -69,6 +69,8 @@ export interface ScenarioSummary {
   readonly struck: Readonly<Partial<Record<FaultKind, number>>>;
   /** Seeds that failed, smallest first, at most `failedSeedsMax`. */
   readonly failedSeeds: readonly number[];
+  /** Which invariants broke in which seeds, as many as are named; one cause may break several in one run. */
+  readonly broken: Readonly<Partial<Record<InvariantId, readonly number[]>>>;
   /** The failure of the smallest seed. */
   readonly failure: Failure | undefined;
 }
@@ -116,6 +118,7 @@ export function summarize(
     checks: addChecks(results),
     struck: addStruck(results),
     failedSeeds: failedSeedsOf(results),
+    broken: brokenBySeed(results),
     failure,
   };
 }
@@ -142,7 +145,7 @@ export function summaryJson(summary: Summary): string {
     faults: one.struck,
     ...(one.failure === undefined
       ? {}
-      : { failed_seeds: one.failedSeeds, failure: failureJson(one.failure) }),
+      : { failed_seeds: one.failedSeeds, broken: one.broken, failure: failureJson(one.failure) }),
   }));
   return JSON.stringify({ passed: summary.passed, scenarios });
 }
@@ -150,6 +153,18 @@ export function summaryJson(summary: Summary): string {
 function failedSeedsOf(results: readonly RunResult[]): readonly number[] {
   const seeds = results.filter((result) => result.verdict === 'failed').map((result) => result.seed);
   return seeds.sort((left, right) => left - right).slice(0, failedSeedsMax);
+}
+
+function brokenBySeed(results: readonly RunResult[]): ScenarioSummary['broken'] {
+  const broken: Partial<Record<InvariantId, number[]>> = {};
+  for (const { seed, reports } of results.toSorted((left, right) => left.seed - right.seed)) {
+    for (const { invariant, ok } of reports) {
+      if (ok) continue;
+      const seeds = (broken[invariant] ??= []);
+      if (seeds.length < failedSeedsMax) seeds.push(seed);
+    }
+  }
+  return broken;
 }
 
 function failureJson({ result, replay }: Failure): object {
