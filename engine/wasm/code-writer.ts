@@ -64,8 +64,8 @@ export class CodeWriter {
     return this;
   }
 
-  append(other: CodeWriter): this {
-    return this.copy(other.#bytes, 0, other.#length);
+  append(other: CodeWriter, start = 0, end = other.#length): this {
+    return this.copy(other.#bytes, start, end);
   }
 
   /** Length, then the bytes. */

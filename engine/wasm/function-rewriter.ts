@@ -10,8 +10,8 @@
  * Stack. A function that calls others (or has a large frame) takes its share of what is left of the stack budget and
  * hands the rest to those that it calls.
  *
- * NaN. Which NaN an operation makes is not fixed by the standard; each result that may be one is replaced by the
- * canonical NaN of its width. That is left out where the next instruction takes the value and shows nothing of its bits.
+ * NaN. Which NaN an operation makes is not fixed by the standard; each result that may be one, and that may be seen
+ * (`nan-flow.ts`), is replaced by the canonical NaN of its width.
  *
  * Memory. A growth that fails is remembered, so that the trap which usually follows has its true name.
  */
@@ -22,6 +22,8 @@ import { valueType } from './module.ts';
 import { structureMax } from './module-limits.ts';
 import { skipImmediate } from './immediates.ts';
 import { ModuleReader } from './module-reader.ts';
+import type { Surroundings } from './nan-flow.ts';
+import { NanFlow, makeCanonical } from './nan-flow.ts';
 import type { Operation } from './opcodes.ts';
 import { changingNumbers, featureOf, op, operationOf, prefixedOperationOf } from './opcodes.ts';
 import { tableSetCode, valueTypes } from './opcodes.ts';
@@ -47,10 +49,6 @@ interface Frame {
 }
 
 const nothing: FunctionType = { parameters: [], results: [] };
-const canonicalNan = {
-  f32: Uint8Array.of(op.f32Const, 0, 0, 0xc0, 0x7f),
-  f64: Uint8Array.of(op.f64Const, 0, 0, 0, 0, 0, 0, 0xf8, 0x7f),
-} as const;
 
 /** The body of function `index`, rewritten: locals and code, without its length. Throws `ModuleError`. */
 export function rewriteFunction(
@@ -89,7 +87,8 @@ class FunctionRewriter {
   /** Also for lengths and grown sizes. */
   readonly #stackLocal: number;
   readonly #scratchLocal: number;
-  readonly #floatLocals: { f32: boolean; f64: boolean } = { f32: false, f64: false };
+  readonly #nans: NanFlow;
+  readonly #where: Surroundings = { base: 0, height: 0, loops: 0, at: 0 };
   readonly #localCount: number;
 
   constructor(
@@ -107,8 +106,9 @@ class FunctionRewriter {
     const { start, end } = body.code;
     this.#reader = new ModuleReader(module.bytes, start, end);
     this.#out = new CodeWriter((end - start) * 2 + 64);
-    const own = body.locals.reduce((sum, { count }) => sum + count, 0);
-    this.#localCount = type.parameters.length + own;
+    const own = body.locals.flatMap((group) => Array.from({ length: group.count }, () => group.type));
+    this.#localCount = type.parameters.length + own.length;
+    this.#nans = new NanFlow([...type.parameters, ...own], type.parameters.length);
     this.#fuelLocal = this.#localCount;
     this.#stackLocal = this.#localCount + 1;
     this.#scratchLocal = this.#localCount + 2;
@@ -122,36 +122,47 @@ class FunctionRewriter {
 
   /** Locals, prologue, the code in a block of its own, epilogue. */
   finish(resultBlock: number): CodeWriter {
-    const writer = new CodeWriter(this.#out.length + 256);
-    this.#locals(writer);
+    const writer = new CodeWriter(this.#out.length * 2 + 256);
+    const sites = this.#nans.sites();
+    this.#locals(writer, sites.length > 0);
     const bytes = frameBytes(this.#localCount + this.#heightMax);
-    if (this.#calls || bytes > leafBytesMax) this.#takeStack(writer, bytes);
-    writer.indexed(op.globalGet, this.#globals.fuel);
-    this.#pay(writer, this.#entryCost ?? 0, true);
+    if (this.#calls || bytes > leafBytesMax) this.#enter(writer, bytes);
+    else this.#pay(writer.indexed(op.globalGet, this.#globals.fuel), this.#entryCost ?? 0, true);
     writer.u8(op.block);
     if (this.#type.results.length > 1) writer.u32(resultBlock);
     else writer.u8(this.#type.results[0] ?? op.empty);
     // Its last byte is the `end` that closed the function and now closes the block.
-    writer.append(this.#out);
+    let from = 0;
+    for (const { at, width } of sites) {
+      writer.append(this.#out, from, at);
+      makeCanonical(writer, width, this.#localCount + (width === 'f32' ? 3 : 4));
+      from = at;
+    }
+    writer.append(this.#out, from);
     this.#leave(writer);
     return writer.u8(op.end);
   }
 
-  #locals(writer: CodeWriter): void {
+  #locals(writer: CodeWriter, floats: boolean): void {
     const groups = [...this.#body.locals, { count: 3, type: valueTypes.i32 }];
-    if (this.#floatLocals.f32 || this.#floatLocals.f64) {
-      groups.push({ count: 1, type: valueTypes.f32 }, { count: 1, type: valueTypes.f64 });
-    }
+    if (floats) groups.push({ count: 1, type: valueTypes.f32 }, { count: 1, type: valueTypes.f64 });
     writer.u32(groups.length);
     for (const { count, type } of groups) writer.u32(count).u8(type);
   }
 
-  #takeStack(writer: CodeWriter, bytes: number): void {
-    const { stack } = this.#globals;
-    writer.indexed(op.globalGet, stack);
-    writer.i32Const(bytes).u8(op.i32Sub).indexed(op.localTee, this.#stackLocal);
+  /** Takes the function's share of the stack and its first charge; one comparison sees whether either has become negative. */
+  #enter(writer: CodeWriter, bytes: number): void {
+    const { stack, fuel } = this.#globals;
+    writer.indexed(op.globalGet, stack).i32Const(bytes).u8(op.i32Sub).indexed(op.localTee, this.#stackLocal);
+    writer
+      .indexed(op.globalGet, fuel)
+      .i32Const(this.#entryCost ?? 0)
+      .u8(op.i32Sub);
+    writer.indexed(op.localTee, this.#fuelLocal).u8(op.i32Or);
     writer.i32Const(0).u8(op.i32LtS).u8(op.if).u8(op.empty);
-    writer.i32Const(-1).indexed(op.globalSet, stack);
+    writer.indexed(op.localGet, this.#stackLocal).i32Const(0).u8(op.i32LtS).u8(op.if).u8(op.empty);
+    writer.i32Const(-1).indexed(op.globalSet, stack).u8(op.unreachable).u8(op.end);
+    this.#leave(writer);
     writer.u8(op.unreachable).u8(op.end);
   }
 
@@ -177,6 +188,7 @@ class FunctionRewriter {
       this.#out.indexed(op.localGet, this.#fuelLocal);
       this.#pay(this.#out, this.#cost, this.#atLoop);
     }
+    this.#nans.runPlaced(this.#out.length);
     this.#out.append(this.#run);
     this.#run.clear();
     this.#cost = 0;
@@ -236,12 +248,13 @@ class FunctionRewriter {
     const type = this.#blockType();
     const kind = code === op.loop ? 'loop' : code === op.if ? 'if' : 'block';
     if (kind === 'if') this.#drop(1);
-    this.#drop(type.parameters.length);
+    if (kind === 'loop') this.#where.loops += 1;
+    this.#shown(type.parameters.length, 0);
     if (this.#frames.length > structureMax.nesting) {
       reader.fail(`blocks nested more than ${structureMax.nesting} deep`);
     }
     this.#frames.push({ kind, base: this.#height, type });
-    this.#height += type.parameters.length;
+    this.#raise(type.parameters.length);
     this.#copy(start);
     if (kind === 'block') return;
     this.#endRun();
@@ -266,14 +279,19 @@ class FunctionRewriter {
   #else(): void {
     const { base, type, kind } = this.#top();
     if (kind !== 'if') this.#reader.fail('an else without its if');
-    this.#height = base + type.parameters.length;
+    this.#showAll();
+    this.#height = base;
+    this.#raise(type.parameters.length);
     this.#endRun();
   }
 
   #close(): void {
-    const { base, type } = this.#top();
+    const { base, type, kind } = this.#top();
+    this.#showAll();
+    if (kind === 'loop') this.#where.loops -= 1;
     this.#frames.pop();
-    this.#height = base + type.results.length;
+    this.#height = base;
+    this.#raise(type.results.length);
     this.#endRun();
   }
 
@@ -286,6 +304,7 @@ class FunctionRewriter {
       reader.u32();
     }
     this.#drop(operation.pops);
+    this.#showAll();
     this.#copy(start);
     this.#endRun();
   }
@@ -297,8 +316,7 @@ class FunctionRewriter {
     if (operation.immediate === 'callIndirect') reader.u32();
     const typeIndex = operation.immediate === 'callIndirect' ? index : (functions[index] ?? -1);
     const { parameters, results } = types[typeIndex] ?? reader.fail(`there is no function or type ${index}`);
-    this.#drop(operation.pops + parameters.length);
-    this.#height += results.length;
+    this.#shown(operation.pops + parameters.length, results.length);
     this.#calls = true;
     const run = this.#run;
     run.indexed(op.localGet, this.#stackLocal).indexed(op.globalSet, this.#globals.stack);
@@ -308,16 +326,53 @@ class FunctionRewriter {
   }
 
   #plain(operation: Operation, code: number, start: number): void {
-    if (code === op.return) this.#leave(this.#run);
+    const reader = this.#reader;
+    if (code === op.return) {
+      this.#showAll();
+      this.#leave(this.#run);
+    }
     if (operation.perLength === true) this.#chargeLength();
-    skipImmediate(this.#reader, operation);
-    this.#drop(operation.pops);
-    this.#height += operation.pushes;
+    const index = operation.immediate === 'index' ? reader.u32() : -1;
+    if (index < 0) skipImmediate(reader, operation);
     this.#copy(start);
     if (code === op.memoryGrow) this.#noteRefusal();
-    if (operation.makesNan !== undefined) this.#canonicalise(operation.makesNan);
+    const where = this.#where;
+    where.base = this.#top().base;
+    where.height = this.#height;
+    where.at = this.#run.length;
+    this.#nans.plain(operation, code, index, where);
+    this.#drop(operation.pops);
+    if (code === op.f32Const || code === op.f64Const) this.#constant(start + 1);
+    this.#height += operation.pushes;
     // What follows is never reached, and is charged to nobody.
     if (code === op.return || code === op.unreachable) this.#endRun();
+  }
+
+  /** The bytes of a float begin at `start`. */
+  #constant(start: number): void {
+    const { buffer, byteOffset } = this.#module.bytes;
+    const length = this.#reader.at - start;
+    const view = new DataView(buffer, byteOffset + start, length);
+    const value = length === 4 ? view.getFloat32(0, true) : view.getFloat64(0, true);
+    if (!Number.isNaN(value)) this.#nans.number(this.#height);
+  }
+
+  /** The operands of the block around can be seen. */
+  #showAll(): void {
+    const { base } = this.#top();
+    this.#nans.seen(base, base, this.#height);
+  }
+
+  /** So many operands are taken by what may look at them, and so many come from there. */
+  #shown(taken: number, given: number): void {
+    this.#nans.seen(this.#top().base, this.#height - taken, this.#height);
+    this.#drop(taken);
+    this.#raise(given);
+  }
+
+  #raise(count: number): void {
+    this.#nans.given(this.#height, this.#height + count);
+    this.#height += count;
   }
 
   #drop(count: number): void {
@@ -340,22 +395,5 @@ class FunctionRewriter {
     run.i32Const(-1).u8(op.i32Eq).u8(op.if).u8(op.empty);
     run.i32Const(1).indexed(op.globalSet, this.#globals.memoryRefused);
     run.u8(op.end).indexed(op.localGet, this.#scratchLocal);
-  }
-
-  #canonicalise(width: 'f32' | 'f64'): void {
-    const next = this.#reader.next;
-    if (next === 0xfc ? this.#nextAbsorbs() : operationOf(next)?.absorbsNan === true) return;
-    this.#floatLocals[width] = true;
-    const local = this.#localCount + (width === 'f32' ? 3 : 4);
-    const run = this.#run;
-    run.indexed(op.localTee, local).copy(canonicalNan[width]);
-    run.indexed(op.localGet, local).indexed(op.localGet, local);
-    run.u8(width === 'f32' ? op.f32Eq : op.f64Eq).u8(op.select);
-  }
-
-  /** The instruction after the next byte, which is the prefix 0xfc, converts a float and hides its NaN. */
-  #nextAbsorbs(): boolean {
-    const ahead = new ModuleReader(this.#module.bytes, this.#reader.at + 1, this.#reader.end);
-    return prefixedOperationOf(ahead.u32())?.absorbsNan === true;
   }
 }

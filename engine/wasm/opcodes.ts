@@ -68,6 +68,7 @@ export const op = {
   call: 0x10,
   callIndirect: 0x11,
   select: 0x1b,
+  selectTyped: 0x1c,
   localGet: 0x20,
   localSet: 0x21,
   localTee: 0x22,
@@ -82,7 +83,10 @@ export const op = {
   f32Eq: 0x5b,
   f64Eq: 0x61,
   i32Sub: 0x6b,
+  i32Or: 0x72,
   i32ShrU: 0x76,
+  f32Copysign: 0x98,
+  f64Copysign: 0xa6,
   empty: 0x40,
 } as const;
 
