@@ -16,5 +16,5 @@ export const oneWayPartition: Scenario = {
   stormMs: 8_000,
   calmMs: 2_500,
   settleMsMax: 30_000,
-  invariants: { ...invariants, INV24: 6_000, INV26: 50 },
+  invariants: { ...invariants, INV20: 5, INV24: 6_000, INV26: 50 },
 };

@@ -1,9 +1,10 @@
 /**
  * INV5, no acknowledgement before durability: at the moment a client hears `ok`, at least as many distinct replicas of
  * the key as the write waited for hold its tag in bytes that survive any crash, by the ground truth of the world's
- * disks. Skipped: deletions, which leave no tag (INV4 watches those: what they replaced must not come back), and in
- * buckets without siblings the writes that may have met one they had not seen: the older of two never reaches a disk.
- * A disk that lied meanwhile (atlas.ts) is forgiven: nobody can see it.
+ * disks. Skipped: deletions, which leave no tag (INV4 watches those: what they replaced must not come back); writes that
+ * another one may have seen and replaced before they were acknowledged, since a replica that has the successor first
+ * keeps that in its stead; and in buckets without siblings the writes that may have met one they had not seen: the
+ * older of two never reaches a disk. A disk that lied meanwhile (atlas.ts) is forgiven: nobody can see it.
  */
 import type { History, WriteOperation } from '../history.ts';
 import { byKey, describeOperation, isWrite } from '../history.ts';
@@ -16,16 +17,29 @@ import { Tally } from './report.ts';
 
 export function checkAcknowledgement(history: History, atlas: Atlas = wholeDisks): CheckReport {
   const tally = new Tally('INV5');
+  const lasting = writesThatLast(history);
   for (const operations of byKey(history).values()) {
-    const causality = causalityOf(operations);
-    const writes = operations.filter(isWrite);
-    for (const write of writes) {
+    for (const write of operations.filter(isWrite)) {
       if (write.outcome !== 'ok') continue;
-      if (leavesTag(write, writes, causality)) compare(write, atlas, tally);
+      if (lasting.has(write.id)) compare(write, atlas, tally);
       else tally.skip();
     }
   }
   return tally.report();
+}
+
+/** The acknowledged puts whose value is stored wherever they are, whatever else was written. */
+export function writesThatLast(history: History): ReadonlySet<number> {
+  const lasting = new Set<number>();
+  for (const operations of byKey(history).values()) {
+    const causality = causalityOf(operations);
+    const writes = operations.filter(isWrite);
+    for (const write of writes) {
+      if (write.outcome !== 'ok' || write.kind === 'delete') continue;
+      if (!writes.some((other) => mayStandForIt(other, write, causality))) lasting.add(write.id);
+    }
+  }
+  return lasting;
 }
 
 function compare(write: WriteOperation, atlas: Atlas, tally: Tally): void {
@@ -36,15 +50,9 @@ function compare(write: WriteOperation, atlas: Atlas, tally: Tally): void {
   });
 }
 
-/** Its value is stored whatever else was written. */
-function leavesTag(write: WriteOperation, writes: readonly WriteOperation[], causality: Causality): boolean {
-  if (write.kind === 'delete') return false;
-  return write.siblings || !writes.some((other) => mayWinOver(other, write, causality));
-}
-
-/** Another write that may have been there, unseen, when this one was stored. */
-function mayWinOver(other: WriteOperation, write: WriteOperation, causality: Causality): boolean {
+/** Another write that a replica may have had already, and kept, when this one came. */
+function mayStandForIt(other: WriteOperation, write: WriteOperation, causality: Causality): boolean {
   if (other.id === write.id || other.outcome === 'fail') return false;
   if (write.completedUs !== undefined && other.invokedUs > write.completedUs) return false;
-  return !causality.surely(write, other);
+  return write.siblings ? causality.perhaps(other, write) : !causality.surely(write, other);
 }

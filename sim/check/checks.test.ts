@@ -30,6 +30,15 @@ describe('INV5', () => {
     expect(checkAcknowledgement(seen).ok).toBe(false);
   });
 
+  it('skips what another write had seen and may have replaced in time; accuses when that came too late', () => {
+    const early = { durableCopies: 1, completedUs: 20 };
+    const read = readAt(5, ['a'], { completedUs: 6 });
+    const inTime = [putAt(1, 'a', early), read, deleteAt(9, { contextFrom: 5 })];
+    expect(checkAcknowledgement(inTime)).toMatchObject({ ok: true, checked: 0, skipped: 2 });
+    const late = [putAt(1, 'a', early), read, deleteAt(21, { contextFrom: 5 })];
+    expect(checkAcknowledgement(late).ok).toBe(false);
+  });
+
   it('skips deletions and what was not acknowledged', () => {
     const unsure = putAt(1, 'a', { durableCopies: 0, outcome: 'unknown' });
     expect(checkAcknowledgement([deleteAt(3, { durableCopies: 0 }), unsure])).toMatchObject({

@@ -5,11 +5,12 @@
  * not call routable at the time, and left too few.
  *
  * The node that coordinates counts as one of the answers when it holds a copy: what it reads itself is on no wire.
- * Skipped: writes that may leave no tag on a disk (deletions, and all in buckets without siblings), and refusals that
+ * Skipped: writes that may leave no tag on a disk (see INV5, and all in buckets without siblings), and refusals that
  * name nobody.
  */
 import type { History, Operation } from '../history.ts';
 import { describeOperation } from '../history.ts';
+import { writesThatLast } from './acknowledgement.ts';
 import type { Opinions } from './opinions.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -36,8 +37,9 @@ export function checkQuorums(
 ): CheckReport {
   const tally = new Tally('INV18');
   const byReader = groupBy(answers, ({ node, key }) => `${node} ${key}`);
+  const lasting = writesThatLast(history);
   for (const operation of history) {
-    if (operation.outcome === 'ok') checkAnswered(operation, byReader, tally);
+    if (operation.outcome === 'ok') checkAnswered(operation, byReader, lasting, tally);
     else checkRefused(operation, opinions, nodes, tally);
   }
   return tally.report();
@@ -46,13 +48,13 @@ export function checkQuorums(
 function checkAnswered(
   operation: Operation,
   answers: ReadonlyMap<string, readonly ReadAnswer[]>,
+  lasting: ReadonlySet<number>,
   tally: Tally,
 ): void {
   const { kind, node, key, need, invokedUs, completedUs } = operation;
-  // In buckets without siblings the older of two values may never reach a disk, and deletions leave no tag.
-  if (kind === 'delete' || (kind === 'put' && !operation.siblings)) return tally.skip();
+  if (kind !== 'get' && !(operation.siblings && lasting.has(operation.id))) return tally.skip();
   const endUs = completedUs ?? invokedUs;
-  if (kind === 'put') {
+  if (kind !== 'get') {
     tally.compare(operation.durableCopies >= need, endUs, () => {
       return `${describeOperation(operation)}: ${operation.durableCopies} replicas keep it, ${need} are needed`;
     });
