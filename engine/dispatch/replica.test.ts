@@ -337,9 +337,10 @@ describe('a batch', () => {
   const keys = ['a', 'b', 'c'].map(keyOf);
   const writes = (text: string): readonly LocalWrite[] => keys.map((key) => writeOf(key, text));
 
-  function coordinateAll(replica: Replica, batch: readonly LocalWrite[]): Outcome {
+  function coordinateAll(replica: Replica, batch: readonly LocalWrite[], tentative = false): Outcome {
     const outcome: Outcome = { durable: false };
     replica.coordinateAll(batch, [], {
+      tentative,
       applied: (bytes) => Object.assign(outcome, { bytes: bytes[0] }),
       durable: () => Object.assign(outcome, { durable: true }),
       failed: (error) => Object.assign(outcome, { failed: error }),
@@ -371,6 +372,26 @@ describe('a batch', () => {
     store.release();
     expect(outcome).toMatchObject({ durable: false, failed: { code: 'PreconditionFailed' } });
     expect([...store.durable.keys()]).toEqual([keys[2]]);
+    expect(replica.busyKeys).toBe(0);
+  });
+
+  it('that a crash may take back is told to nobody before it is durable, not by what is written on top of it', () => {
+    const store = new SlowStore();
+    const replica = replicaOver(store, siblings);
+    coordinateAll(replica, writes('one'), true);
+    store.release(3);
+    const onTop = coordinate(replica, writeOf(present(keys[1], 'b'), 'two'));
+    const beside = coordinate(replica, writeOf(keyOf('d'), 'two'));
+    store.release(1);
+    expect([onTop.applied, onTop.durable]).toEqual([undefined, false]);
+    // Nothing of the batch is in what comes after it is durable but what everybody may know.
+    const after = coordinate(replica, writeOf(present(keys[1], 'b'), 'three'));
+    expect(values(after.applied)).toEqual(['one', 'two', 'three']);
+    store.release(1);
+    expect(values(onTop.applied)).toEqual(['one', 'two']);
+    expect(onTop.durable).toBe(true);
+    store.release();
+    expect([values(beside.applied), after.durable]).toEqual([['two'], true]);
     expect(replica.busyKeys).toBe(0);
   });
 

@@ -71,6 +71,8 @@ export interface WriteListener {
 
 /** A client's writes to several keys, all or none. */
 export interface BatchListener {
+  /** A crash may take the batch back for good: nobody hears of it before it is durable, not by later writes either. */
+  readonly tentative?: boolean;
   /** The writes are on their way to the local disk; per write the bytes of its object, for the other replicas. */
   applied(objects: readonly Uint8Array[]): void;
   durable(): void;
@@ -264,6 +266,7 @@ export class Replica {
     listener: BatchListener,
   ): void {
     this.#slots.batch(writes, {
+      tentative: listener.tentative === true,
       next: (current) => ({
         changes: writes.map((write, index) => {
           checkConditions(write, current[index]);

@@ -5,6 +5,9 @@
  *
  * A batch changes several keys in one step: it waits until all their slots are loaded, decides with all of them in
  * sight, and hands the store one atomic batch. Between the decision and the hand-over nothing else runs.
+ *
+ * A batch may be tentative: if a crash takes it back nobody may have heard of it. What is written on top of such a batch
+ * may hold a part of it, so `applied` is called for that one only when it is durable, and the batch with it.
  */
 import { assert, present } from '../base/assert.ts';
 import { BytesError } from '../base/bytes.ts';
@@ -35,7 +38,7 @@ export interface Change {
 export interface Step {
   readonly token: Token;
   next(current: StoredObject | undefined): Change | undefined;
-  /** The new object has been handed to the store. */
+  /** The new object has been handed to the store, and others may hear of it. */
   applied(object: StoredObject, bytes: Uint8Array): void;
   done(error: LockstepError | undefined): void;
 }
@@ -54,6 +57,8 @@ export interface BatchChange {
 
 /** A change of several keys at once. Each method is called at most once, perhaps before `batch` returns. */
 export interface BatchStep {
+  /** Nobody else may hear of it before it is durable. */
+  readonly tentative?: boolean;
   /** Decides, with the newest objects of all places; undefined changes nothing. May throw a `LockstepError`. */
   next(current: readonly (StoredObject | undefined)[]): BatchChange | undefined;
   /** The batch has been handed to the store: per place the bytes it has now, undefined where nothing changed. */
@@ -73,6 +78,8 @@ interface Slot {
   waiting: (Step | Holder)[];
   /** Writes handed to the store and not yet answered. */
   writing: number;
+  /** Of them, those of tentative batches. */
+  tentative: number;
   /** Reasons for it to stay although nothing is written at this instant. */
   holds: number;
 }
@@ -156,7 +163,7 @@ export class Slots {
   }
 
   #load(key: PackedKey, one: Step | Holder): SendOutcome {
-    const slot: Slot = { current: undefined, waiting: [one], writing: 0, holds: 0 };
+    const slot: Slot = { current: undefined, waiting: [one], writing: 0, tentative: 0, holds: 0 };
     this.#slots.set(key, slot);
     const outcome = this.#store.tryRead(key, (error, bytes) => this.#loaded(key, slot, error, bytes));
     if (outcome !== 'ok') this.#slots.delete(key);
@@ -207,10 +214,12 @@ export class Slots {
 
   #write(key: PackedKey, slot: Slot, step: Step, { object, bytes: known }: Change): void {
     const bytes = known ?? encodeObject(object);
+    const secret = slot.tentative > 0;
     slot.writing += 1;
     const outcome = this.#store.tryWrite([{ key, token: step.token, value: bytes }], (error) => {
       slot.writing -= 1;
       this.#retire(key, slot);
+      if (secret && error === undefined) step.applied(object, bytes);
       step.done(error);
     });
     if (outcome !== 'ok') {
@@ -221,7 +230,7 @@ export class Slots {
     }
     slot.current = { object };
     this.#stored(key, step.token, object);
-    step.applied(object, bytes);
+    if (!secret) step.applied(object, bytes);
   }
 
   #takeBatch(places: readonly Place[], step: BatchStep): void {
@@ -255,10 +264,15 @@ export class Slots {
       step.done(undefined);
       return;
     }
-    for (const { slot } of written) slot.writing += 1;
+    const tentative = step.tentative === true ? 1 : 0;
+    for (const { slot } of written) {
+      slot.writing += 1;
+      slot.tentative += tentative;
+    }
     const settle = (): void => {
       for (const { key, slot } of written) {
         slot.writing -= 1;
+        slot.tentative -= tentative;
         this.#retire(key, slot);
       }
     };

@@ -6,12 +6,14 @@ import type { BranchEvent, BranchPhase } from './branch-protocol.ts';
 import { describeBranchCommand, stepBranch } from './branch-protocol.ts';
 
 const heard = {
+  readied: { kind: 'readied' },
   prepared: { kind: 'prepareForced' },
   lost: { kind: 'prepareLost' },
   commit: { kind: 'commitHeard' },
   rollback: { kind: 'rollbackHeard' },
   applied: { kind: 'applyForced' },
   failed: { kind: 'applyFailed' },
+  refused: { kind: 'applyRefused' },
   waited: { kind: 'waited' },
   silent: { kind: 'coordinatorSilent' },
   forget: { kind: 'forgetHeard' },
@@ -24,6 +26,26 @@ const plays: readonly [title: string, start: BranchPhase, events: readonly (keyo
     'It votes once its record is durable, acknowledges once its writes are, and forgets when told.',
     'preparing',
     ['prepared', 'commit', 'applied', 'forget'],
+  ],
+  [
+    'At the coordinator’s own node: its vote is heard at once, and it is carried out with the decision.',
+    'preparing',
+    ['readied', 'waited', 'commit', 'applied', 'commit', 'forget'],
+  ],
+  [
+    'There, rolled back before the decision: it leaves nothing.',
+    'preparing',
+    ['readied', 'rollback', 'commit'],
+  ],
+  [
+    'There, the disk takes neither the decision nor the writes: it is rolled back.',
+    'preparing',
+    ['readied', 'commit', 'refused', 'rollback'],
+  ],
+  [
+    'There, nobody knows whether both are on the disk: nobody is asked, nothing is done, until a restart looks.',
+    'preparing',
+    ['readied', 'commit', 'failed', 'waited', 'silent', 'operatorRollsBack', 'rollback', 'commit'],
   ],
   ['Commit said twice is done once.', 'prepared', ['commit', 'commit', 'applied', 'commit']],
   ['It rolls back, and does so once.', 'prepared', ['rollback', 'rollback']],
@@ -72,12 +94,13 @@ describe('a branch', () => {
         const counts = { voteCommit: 0, release: 0, applyForced: 0 };
         for (const name of events) {
           // The driver reports the end of a step only while it is under way.
-          const applying = phase === 'committing' || phase === 'heuristicCommitting';
-          if ((name === 'applied' || name === 'failed') && !applying) continue;
+          const applying = ['committing', 'heuristicCommitting', 'deciding'].includes(phase);
+          if (['applied', 'failed', 'refused'].includes(name) && !applying) continue;
           const step = stepBranch(phase, heard[name]);
           for (const { kind } of step.commands) if (kind in counts) counts[kind as keyof typeof counts] += 1;
           if (name === 'applied') counts.applyForced += 1;
-          if (step.commands.some(({ kind }) => kind === 'voteCommit')) expect(name).toBe('prepared');
+          if (step.commands.some(({ kind }) => kind === 'voteCommit'))
+            expect(['prepared', 'readied']).toContain(name);
           ({ phase } = step);
         }
         expect(counts.voteCommit).toBeLessThanOrEqual(1);

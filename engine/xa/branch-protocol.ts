@@ -3,13 +3,18 @@
  * of what is forced when: coordinator-protocol.ts; states after X/Open XA, C193: S2 idle, S3 prepared, S5 heuristically
  * completed).
  *
- * Invariants: a branch votes commit only after its prepare record is durable; from then on it changes its mind for
- * nobody but the coordinator's decision, another branch that knows it, or an operator (a heuristic decision, which is
- * remembered until the coordinator lets it be forgotten); its locks are held from before the vote until the outcome.
+ * Invariants: a branch votes commit only after its prepare record is durable (at the coordinator's own node it needs none:
+ * it is carried out in one atomic step with the decision, so a crash leaves both or neither); from then on it changes its
+ * mind for nobody but the coordinator's decision, another branch that knows it, or an operator (a heuristic decision, which
+ * is remembered until the coordinator lets it be forgotten); its locks are held from before the vote until the outcome.
  */
 
 export type BranchPhase =
   | 'preparing'
+  /** At the coordinator's own node: checked and locked; carried out with the decision, or never. */
+  | 'ready'
+  /** The decision, and this branch with it, is on its way to the disk; if that fails only a restart can tell. */
+  | 'deciding'
   | 'prepared'
   | 'committing'
   | 'applied'
@@ -20,6 +25,8 @@ export type BranchPhase =
   | 'gone';
 
 export type BranchEvent =
+  /** Its coordinator is this node. */
+  | { readonly kind: 'readied' }
   /** The prepare record is durable. */
   | { readonly kind: 'prepareForced' }
   /** The prepare record could not be written, or nobody knows whether it was. */
@@ -29,6 +36,8 @@ export type BranchEvent =
   /** The writes, and the record that says so, are durable. */
   | { readonly kind: 'applyForced' }
   | { readonly kind: 'applyFailed' }
+  /** The disk has taken nothing, and never will. */
+  | { readonly kind: 'applyRefused' }
   | { readonly kind: 'operatorDecided'; readonly decision: 'commit' | 'rollback' }
   /** The outcome has stayed out for so long that somebody has to be asked. */
   | { readonly kind: 'waited' }
@@ -63,6 +72,8 @@ const stay = (phase: BranchPhase, ...kinds: readonly BranchCommand[]): BranchSte
 
 export function stepBranch(phase: BranchPhase, event: BranchEvent): BranchStep {
   switch (event.kind) {
+    case 'readied':
+      return phase === 'preparing' ? stay('ready', { kind: 'voteCommit' }) : stay(phase);
     case 'prepareForced':
       return phase === 'preparing' ? stay('prepared', { kind: 'voteCommit' }) : stay(phase);
     case 'prepareLost':
@@ -75,8 +86,10 @@ export function stepBranch(phase: BranchPhase, event: BranchEvent): BranchStep {
       return hearRollback(phase);
     case 'applyForced':
       return applied(phase);
+    case 'applyRefused':
+      return phase === 'deciding' ? stay('ready') : failed(phase);
     case 'applyFailed':
-      return phase === 'committing' || phase === 'heuristicCommitting' ? stay('prepared') : stay(phase);
+      return failed(phase);
     case 'operatorDecided':
       return phase === 'prepared' ? hearOperator(event.decision) : stay(phase);
     case 'waited':
@@ -97,6 +110,8 @@ function hearCommit(phase: BranchPhase): BranchStep {
   switch (phase) {
     case 'prepared':
       return stay('committing', { kind: 'apply' });
+    case 'ready':
+      return stay('deciding', { kind: 'apply' });
     case 'applied':
     case 'heuristicCommitted':
     case 'gone':
@@ -105,6 +120,7 @@ function hearCommit(phase: BranchPhase): BranchStep {
     case 'heuristicRolledBack':
       return stay(phase, { kind: 'reportMixed' }, { kind: 'acknowledge' });
     case 'preparing':
+    case 'deciding':
     case 'committing':
     case 'heuristicCommitting':
     case 'rolledBack':
@@ -117,12 +133,16 @@ function hearRollback(phase: BranchPhase): BranchStep {
     case 'preparing':
       // Its record may become durable yet; the vote is abort, and nobody will commit it.
       return stay('rolledBack', { kind: 'release' }, { kind: 'voteAbort' }, { kind: 'dropRecord' });
+    case 'ready':
+      // It has no record, and gets none.
+      return stay('gone', { kind: 'release' });
     case 'prepared':
       return stay('rolledBack', { kind: 'dropRecord' }, { kind: 'release' });
     case 'heuristicCommitted':
       return stay('gone', { kind: 'reportMixed' }, { kind: 'dropRecord' });
     case 'heuristicRolledBack':
       return stay('gone', { kind: 'dropRecord' });
+    case 'deciding':
     case 'committing':
     case 'applied':
     case 'rolledBack':
@@ -133,8 +153,14 @@ function hearRollback(phase: BranchPhase): BranchStep {
 }
 
 function applied(phase: BranchPhase): BranchStep {
-  if (phase === 'committing') return stay('applied', { kind: 'release' }, { kind: 'acknowledge' });
+  if (phase === 'committing' || phase === 'deciding')
+    return stay('applied', { kind: 'release' }, { kind: 'acknowledge' });
   return phase === 'heuristicCommitting' ? stay('heuristicCommitted', { kind: 'release' }) : stay(phase);
+}
+
+/** It is carried out when it is told to once more; together with a decision it is not: nobody knows. */
+function failed(phase: BranchPhase): BranchStep {
+  return phase === 'committing' || phase === 'heuristicCommitting' ? stay('prepared') : stay(phase);
 }
 
 function hearOperator(decision: 'commit' | 'rollback'): BranchStep {

@@ -1,12 +1,13 @@
 /** A branch that this node holds, its records, and the atomic step that carries it out. */
 import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
-import type { LockstepError } from '../base/errors.ts';
+import { LockstepError } from '../base/errors.ts';
 import { BatchRound } from '../dispatch/batch-round.ts';
 import type { Place } from '../dispatch/slots.ts';
 import type { StoreWrite } from '../store/store.ts';
 import type { BranchPhase } from './branch-protocol.ts';
 import type { TransactionContext } from './context.ts';
+import type { Followed } from './log.ts';
 import type { Ended, Voted } from './orders.ts';
 import { conditionalWritesOf, describeKey, itemsOf, placesOf, writesOf } from './orders.ts';
 import type { BranchState } from './records.ts';
@@ -71,6 +72,16 @@ export function markPlaces(
   mark(io, step, xid, { phase, keys: places.map(({ key }) => describeKey(key)).join(' ') });
 }
 
+/** An operator's decision and the coordinator's differ. */
+export function reportMixed(
+  { io, metrics }: TransactionContext,
+  { xid, phase }: Branch,
+  decision: 'commit' | 'rollback',
+): void {
+  metrics.decidedByOperator('mixed');
+  io.log.event('error', 'xa.branch.mixed', { xid, here: phase, decision });
+}
+
 /** What lies beside the branch's writes in their batch. */
 export function appliedRecords(branch: Branch, state: BranchState): readonly StoreWrite[] {
   const { xid, sinceMs, order } = branch;
@@ -80,18 +91,24 @@ export function appliedRecords(branch: Branch, state: BranchState): readonly Sto
     : [record, writeClient(order.clientId, { xid, digest: order.clientDigest, sinceMs })];
 }
 
+/** How a batch is written. */
+export interface Application extends Followed {
+  /** Its conditions hold at the instant of the write. */
+  readonly alone: boolean;
+  /** A durable decision brings the batch about whatever a crash leaves of this attempt. */
+  readonly decided: boolean;
+}
+
 /**
  * Writes a branch's batch and `records` in one atomic step, and sends it to the other replicas. Resolves with the round
  * when it is durable here, or with the error that leaves it open whether it will be (a definite one: it was not begun).
- * `alone`: its conditions hold at the instant of the write. `decided`: a durable decision brings the batch about whatever
- * a crash leaves of this attempt.
  */
 export async function applyBatch(
   { io, parts }: TransactionContext,
   xid: Xid,
   order: BranchOrder,
   records: readonly StoreWrite[],
-  { alone, decided }: { readonly alone: boolean; readonly decided: boolean },
+  { alone, decided, handedOver, durable: landed }: Application,
 ): Promise<BatchRound | LockstepError> {
   const writes = alone ? conditionalWritesOf(order) : writesOf(order);
   const timeoutUs = parts.settings.timeoutMs * 1000;
@@ -102,20 +119,32 @@ export async function applyBatch(
   // attempt's dots differ.
   const early = decided && writes.every(({ key }) => !parts.rules(key).allowMult);
   parts.replica.coordinateAll(writes, records, {
+    tentative: !early,
     applied: (bytes) => {
+      handedOver?.();
       mark(io, 'p.apply.partial', xid);
       round = new BatchRound(parts, itemsOf(writes, bytes), order.level);
       if (early) round.send(timeoutUs);
       mark(io, 'p.applied', xid);
     },
-    durable: () => durable.resolve(undefined),
+    durable: () => {
+      landed?.();
+      mark(io, 'p.applied.synced', xid);
+      durable.resolve(undefined);
+    },
     failed: (error) => durable.resolve(error),
   });
   const error = await durable.promise;
-  if (error !== undefined) return error;
-  mark(io, 'p.applied.synced', xid);
+  if (error !== undefined) return round === undefined ? certainly(error) : error;
   const applied = present(round, 'the round of an applied batch');
   if (!early) applied.send(timeoutUs);
   applied.durableHere();
   return applied;
+}
+
+/** The store has taken nothing, and will not. */
+function certainly(error: LockstepError): LockstepError {
+  return error.definite
+    ? error
+    : new LockstepError(error.code, error.message, { definite: true, cause: error });
 }

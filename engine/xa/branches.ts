@@ -7,19 +7,22 @@
  */
 import { LockstepError } from '../base/errors.ts';
 import { RecentMap } from '../base/recent-map.ts';
-import type { Branch } from './branch.ts';
-import { appliedRecords, applyBatch, markPlaces, newBranch, recordOf } from './branch.ts';
+import type { BatchRound } from '../dispatch/batch-round.ts';
+import type { StoreWrite } from '../store/store.ts';
+import type { Application, Branch } from './branch.ts';
+import { appliedRecords, applyBatch, markPlaces, newBranch, recordOf, reportMixed } from './branch.ts';
 import type { BranchEvent } from './branch-protocol.ts';
 import { stepBranch } from './branch-protocol.ts';
 import { ClientNames } from './client-names.ts';
 import { checkConditions } from './conditions.ts';
 import type { TransactionContext } from './context.ts';
 import { Locks } from './locks.ts';
+import type { Followed } from './log.ts';
+import { placeObjection } from './objections.ts';
 import type { Ended, Voted } from './orders.ts';
-import { describeKey, keysOf, placesOf, redone, votedAbort, votedCommit } from './orders.ts';
+import { keysOf, placesOf, redone, votedAbort, votedCommit, votedFailure } from './orders.ts';
 import type { BranchRecord, BranchState } from './records.ts';
 import { dropBranch } from './records.ts';
-import { hindranceOf } from './partition.ts';
 import { mark } from './steps.ts';
 import { isStillWanted } from './spread.ts';
 import type { BranchOrder, BranchReply, BranchRequest, SaidState } from './words.ts';
@@ -28,7 +31,7 @@ import type { Xid } from './xid.ts';
 /** Transactions that ended here without a record, remembered for as long as their messages may still be under way. */
 const refusedMax = 32_768;
 
-type Ending = 'readOnly' | 'refused' | 'rolledBack';
+type Ending = 'readOnly' | 'refused' | 'rolledBack' | 'doubtful';
 type Applied = boolean | LockstepError;
 /** What a coordinator's commit comes to: done; told `none`, this node has no record of it; or to be sent again. */
 export type CommitReply = Ended | Extract<BranchReply, { kind: 'told' }> | LockstepError;
@@ -37,7 +40,10 @@ export class Branches {
   readonly locks: Locks;
   readonly #context: TransactionContext;
   readonly #table = new Map<Xid, Branch>();
-  /** `readOnly`: voted so. `refused`: over, or asked about before it was heard of. None is prepared any more. */
+  /**
+   * `refused`: over, or asked about before it was heard of. `readOnly`, `doubtful`: voted so; what there is of a doubtful
+   * one only a restart can tell. None begins any more.
+   */
   readonly #ended = new RecentMap<Xid, Ending>(refusedMax);
   /** Clients' own names and who carried them out. */
   readonly clients = new ClientNames();
@@ -57,16 +63,38 @@ export class Branches {
     return this.#table.get(xid);
   }
 
-  /** Prepares a branch and votes. */
-  prepare(xid: Xid, order: BranchOrder): Promise<Voted> {
+  /**
+   * Prepares a branch and votes. `here`: for the coordinator of this node, who carries it out with its decision
+   * (`commitWith`); it writes nothing before.
+   */
+  prepare(xid: Xid, order: BranchOrder, here = false): Promise<Voted> {
     const known = this.#table.get(xid);
     if (known !== undefined) return known.voted.promise;
     mark(this.#context.io, 'p.prepare.recv', xid, { from: order.coordinator });
     const refused = this.#refusal(xid, order);
     if (refused !== undefined) return Promise.resolve(refused);
-    const branch = this.#enter(xid, order);
-    this.#context.io.spawn('xa.prepare', () => this.#prepare(branch));
+    const branch = this.#enter(xid, order, 'preparing');
+    this.#context.io.spawn('xa.prepare', () => this.#prepare(branch, here));
     return branch.voted.promise;
+  }
+
+  /**
+   * Carries out the branch of this node's own transaction in one atomic step with `decision`. Resolves when both are
+   * durable, or with the error: a definite one says that neither is, or will be.
+   */
+  async commitWith(xid: Xid, decision: StoreWrite, then: Followed): Promise<LockstepError | undefined> {
+    const branch = this.#table.get(xid);
+    if (branch?.phase !== 'ready') return new LockstepError('Conflict', 'the branch here is gone');
+    this.#step(branch, { kind: 'commitHeard' });
+    const durable = (): void => {
+      then.durable?.();
+      this.#tellVote(branch, votedCommit());
+    };
+    const how = { ...then, alone: false, decided: false, beside: [decision], durable };
+    const round = await this.#write(branch, 'applied', how);
+    if (round instanceof LockstepError) return round;
+    branch.applying = round.met;
+    return undefined;
   }
 
   /** Prepares and commits the only branch of a transaction in one step. */
@@ -75,7 +103,7 @@ export class Branches {
     if (known !== undefined) return known;
     const refused = this.#refusal(xid, order);
     if (refused !== undefined) return Promise.resolve(refused);
-    const branch = this.#enter(xid, order);
+    const branch = this.#enter(xid, order, 'preparing');
     branch.alone = this.#commitAlone(branch, remembered);
     return branch.alone;
   }
@@ -86,17 +114,11 @@ export class Branches {
     const checked = await checkConditions(this.#context, branch);
     const vote = checked ?? (await this.#applyAlone(branch, remembered));
     if (branch.phase !== 'applied') this.#table.delete(xid);
-    if (vote.kind === 'ended') metrics.voted('alone');
-    else {
-      this.#release(branch);
-      this.#countVote(vote);
-    }
-    if (io.log.enabled('trace'))
-      io.log.event('trace', 'xa.branch.concluded', {
-        xid,
-        vote: vote.kind === 'ended' ? 'alone' : vote.vote,
-      });
-    if (vote.kind === 'voted' && vote.vote === 'abort') this.#refuse(xid, 'refused');
+    const said = vote.kind === 'ended' ? 'alone' : vote.vote;
+    metrics.voted(said);
+    if (vote.kind === 'voted') this.#release(branch);
+    if (io.log.enabled('trace')) io.log.event('trace', 'xa.branch.concluded', { xid, vote: said });
+    if (said === 'abort' || said === 'doubtful') this.#refuse(xid, said === 'abort' ? 'refused' : said);
     return vote;
   }
 
@@ -117,16 +139,9 @@ export class Branches {
     if (!this.#table.has(xid) && !(await isStillWanted(this.#context, xid, order)))
       return { kind: 'told', state: 'none' };
     if (!this.#table.has(xid)) {
-      const objection = this.#placeObjection(order);
+      const objection = placeObjection(this.#context, this.locks, order);
       if (objection !== undefined) return new LockstepError('Conflict', objection.detail);
-      const { io } = this.#context;
-      const places = placesOf(order);
-      const branch = newBranch(xid, redone(order), places, io.clock.wallMs(), 'prepared', io.clock.nowUs());
-      this.#table.set(xid, branch);
-      branch.voted.resolve(votedCommit());
-      this.locks.take(xid, keysOf(branch.places));
-      this.locks.promise(keysOf(branch.places));
-      markPlaces(io, 'p.locks.taken', branch);
+      this.#enter(xid, redone(order), 'prepared');
     }
     return this.commit(xid);
   }
@@ -139,11 +154,12 @@ export class Branches {
     // Its record goes only when the coordinator has durably noted every acknowledgement, and asks no more: a coordinator
     // that asks for what is not here speaks of a branch that this disk has lost.
     if (branch === undefined) return { kind: 'told', state: 'none' };
-    if (branch.phase === 'preparing') return new LockstepError('Conflict', 'the branch is not prepared yet');
+    if (branch.phase === 'preparing' || branch.phase === 'ready' || branch.phase === 'deciding')
+      return new LockstepError('Conflict', 'the branch is not prepared yet');
     const { commands } = this.#step(branch, { kind: 'commitHeard' });
     for (const { kind } of commands) {
       if (kind === 'apply') branch.applying = this.#apply(branch, 'applied');
-      if (kind === 'reportMixed') this.#reportMixed(branch, 'commit');
+      if (kind === 'reportMixed') reportMixed(this.#context, branch, 'commit');
     }
     const met = await (branch.applying ?? true);
     if (met instanceof LockstepError) return met;
@@ -157,11 +173,12 @@ export class Branches {
     const branch = this.#table.get(xid);
     this.#refuse(xid, 'rolledBack');
     if (branch === undefined) return;
-    const { commands } = this.#step(branch, { kind: 'rollbackHeard' });
+    const { phase, commands } = this.#step(branch, { kind: 'rollbackHeard' });
+    if (phase === 'gone') this.#table.delete(xid);
     for (const { kind } of commands) {
       if (kind === 'release') this.#release(branch);
       if (kind === 'voteAbort') this.#vote(branch, votedAbort('prepare_failed', 'it was rolled back'));
-      if (kind === 'reportMixed') this.#reportMixed(branch, 'rollback');
+      if (kind === 'reportMixed') reportMixed(this.#context, branch, 'rollback');
       if (kind === 'dropRecord') this.#drop(branch);
     }
   }
@@ -180,7 +197,8 @@ export class Branches {
       default:
         return 'undecided';
     }
-    if (this.#ended.get(xid) === 'readOnly') return 'undecided';
+    const ending = this.#ended.get(xid);
+    if (ending === 'readOnly' || ending === 'doubtful') return 'undecided';
     this.#refuse(xid, 'refused');
     return 'none';
   }
@@ -225,17 +243,10 @@ export class Branches {
     const places = record.state === 'prepared' ? placesOf(record.order) : record.places;
     const nowUs = this.#context.io.clock.nowUs();
     const branch = newBranch(xid, record.order, places, record.sinceMs, record.state, nowUs);
-    this.#table.set(xid, branch);
-    branch.voted.resolve(votedCommit());
-    if (record.state === 'prepared') {
-      this.locks.take(xid, keysOf(places));
-      this.locks.promise(keysOf(places));
-    }
-    markPlaces(this.#context.io, 'p.recovery.scan', branch);
-    return branch;
+    return this.#keep(branch, 'p.recovery.scan');
   }
 
-  async #prepare(branch: Branch): Promise<void> {
+  async #prepare(branch: Branch, here: boolean): Promise<void> {
     const { io, log } = this.#context;
     const { xid } = branch;
     const refused = await checkConditions(this.#context, branch);
@@ -249,14 +260,20 @@ export class Branches {
       this.#vote(branch, vote);
       return;
     }
-    const forced = log.force([recordOf(branch, 'prepared')], () => mark(io, 'p.prepareRec.written', xid));
+    if (here) {
+      this.#step(branch, { kind: 'readied' });
+      this.#promise(branch);
+      branch.voted.resolve(votedCommit());
+      return;
+    }
+    const handedOver = (): void => mark(io, 'p.prepareRec.written', xid);
+    const forced = log.force([recordOf(branch, 'prepared')], { handedOver });
     const error = await forced;
     if (error === undefined) mark(io, 'p.prepareRec.synced', xid);
     const { commands } = this.#step(branch, { kind: error === undefined ? 'prepareForced' : 'prepareLost' });
     for (const { kind } of commands) {
       if (kind === 'voteCommit') {
-        this.locks.promise(keysOf(branch.places));
-        branch.askedUs = io.clock.nowUs();
+        this.#promise(branch);
         this.#vote(branch, votedCommit());
       }
       if (kind === 'release') this.#release(branch);
@@ -265,10 +282,20 @@ export class Branches {
     }
   }
 
+  /** From now on readers wait for the outcome. */
+  #promise(branch: Branch): void {
+    this.locks.promise(keysOf(branch.places));
+    branch.askedUs = this.#context.io.clock.nowUs();
+  }
+
   #vote(branch: Branch, vote: Voted): void {
-    this.#countVote(vote);
-    mark(this.#context.io, 'p.vote.sent', branch.xid, { vote: vote.vote });
+    this.#tellVote(branch, vote);
     branch.voted.resolve(vote);
+  }
+
+  #tellVote({ xid }: Branch, vote: Voted): void {
+    this.#context.metrics.voted(vote.vote);
+    mark(this.#context.io, 'p.vote.sent', xid, { vote: vote.vote });
   }
 
   async #applyAlone(branch: Branch, remembered: boolean): Promise<Voted | Ended> {
@@ -281,20 +308,27 @@ export class Branches {
     if (!keep) branch.phase = 'gone';
     if (!(met instanceof LockstepError)) return { kind: 'ended', met };
     branch.phase = 'gone';
-    if (met.code === 'PreconditionFailed') return votedAbort('precondition_failed', met.message);
-    return met.definite
-      ? votedAbort('prepare_failed', met.message)
-      : { ...votedAbort('prepare_failed', met.message), vote: 'doubtful' };
+    return votedFailure(met);
   }
 
   /** Writes the batch, with `recordState` in its record; true when the level was met. */
   async #apply(branch: Branch, recordState: BranchState | undefined, alone = false): Promise<Applied> {
-    const { xid, order } = branch;
-    const records = recordState === undefined ? [] : appliedRecords(branch, recordState);
     const decided = recordState === 'applied' && !alone;
-    const round = await applyBatch(this.#context, xid, order, records, { alone, decided });
+    const round = await this.#write(branch, recordState, { alone, decided, beside: [] });
+    return round instanceof LockstepError ? round : round.met;
+  }
+
+  /** Writes the batch, with `recordState` in its record and the records `beside` it, and lets the keys go. */
+  async #write(
+    branch: Branch,
+    recordState: BranchState | undefined,
+    how: Application & { readonly beside: readonly StoreWrite[] },
+  ): Promise<BatchRound | LockstepError> {
+    const { xid, order } = branch;
+    const own = recordState === undefined ? [] : appliedRecords(branch, recordState);
+    const round = await applyBatch(this.#context, xid, order, [...own, ...how.beside], how);
     if (round instanceof LockstepError) {
-      this.#step(branch, { kind: 'applyFailed' });
+      this.#step(branch, { kind: round.definite ? 'applyRefused' : 'applyFailed' });
       return round;
     }
     if (order.clientId !== '' && recordState !== undefined) {
@@ -304,7 +338,7 @@ export class Branches {
     this.#release(branch);
     // What it wrote is in the store now.
     branch.order = { ...order, operations: [] };
-    return round.met;
+    return round;
   }
 
   /** Why the order is not even tried; undefined when nothing stands against it. Counted and told. */
@@ -312,7 +346,7 @@ export class Branches {
     const refused = this.#objection(xid, order);
     if (refused === undefined) return undefined;
     const { log } = this.#context.io;
-    this.#countVote(refused);
+    this.#context.metrics.voted(refused.vote);
     if (log.enabled('trace')) log.event('trace', 'xa.branch.refused', { xid, reason: refused.reason });
     return refused;
   }
@@ -322,34 +356,22 @@ export class Branches {
     if (this.#ended.has(xid)) return votedAbort('prepare_failed', 'the transaction has ended here already');
     const earlier = this.clients.standsAgainst(order, this.#table.values());
     if (earlier !== undefined) return earlier;
-    return this.#placeObjection(order, xid);
+    return placeObjection(this.#context, this.locks, order, xid);
   }
 
-  /** A key of the order is locked, or belongs to another primary, or cannot be written at its level. */
-  #placeObjection(order: BranchOrder, counted?: Xid): Voted | undefined {
-    const { io, parts, metrics } = this.#context;
-    for (const { key, token } of order.operations) {
-      const holder = this.locks.holder(key);
-      if (holder !== undefined) {
-        if (counted !== undefined) {
-          metrics.lockConflicts += 1;
-          if (io.log.enabled('trace'))
-            io.log.event('trace', 'xa.branch.conflicted', { xid: counted, key: describeKey(key), holder });
-        }
-        return votedAbort('conflict', `${describeKey(key)} belongs to the transaction ${holder}`);
-      }
-      const hindrance = hindranceOf(parts, { key, token }, order.level);
-      if (hindrance !== undefined) return votedAbort('no_targets', hindrance);
-    }
-    return undefined;
+  #enter(xid: Xid, order: BranchOrder, phase: 'preparing' | 'prepared'): Branch {
+    const { clock } = this.#context.io;
+    const branch = newBranch(xid, order, placesOf(order), clock.wallMs(), phase, clock.nowUs());
+    return this.#keep(branch, 'p.locks.taken');
   }
 
-  #enter(xid: Xid, order: BranchOrder): Branch {
-    const { io } = this.#context;
-    const branch = newBranch(xid, order, placesOf(order), io.clock.wallMs(), 'preparing', io.clock.nowUs());
+  #keep(branch: Branch, step: 'p.locks.taken' | 'p.recovery.scan'): Branch {
+    const { xid, phase, places } = branch;
     this.#table.set(xid, branch);
-    this.locks.take(xid, keysOf(branch.places));
-    markPlaces(io, 'p.locks.taken', branch);
+    if (phase !== 'preparing') branch.voted.resolve(votedCommit());
+    if (phase === 'preparing' || phase === 'prepared') this.locks.take(xid, keysOf(places));
+    if (phase === 'prepared') this.locks.promise(keysOf(places));
+    markPlaces(this.#context.io, step, branch);
     return branch;
   }
 
@@ -372,15 +394,5 @@ export class Branches {
 
   #refuse(xid: Xid, how: Ending): void {
     if (how === 'rolledBack' || !this.#ended.has(xid)) this.#ended.set(xid, how);
-  }
-
-  #reportMixed({ xid, phase }: Branch, decision: 'commit' | 'rollback'): void {
-    this.#context.metrics.decidedByOperator('mixed');
-    this.#context.io.log.event('error', 'xa.branch.mixed', { xid, here: phase, decision });
-  }
-
-  #countVote({ vote }: Voted): void {
-    if (vote === 'doubtful') return;
-    this.#context.metrics.voted(vote === 'readOnly' ? 'read_only' : vote);
   }
 }

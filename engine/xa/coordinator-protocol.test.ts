@@ -23,6 +23,7 @@ const no = (node: NodeId): CoordinatorEvent => ({ kind: 'voted', node, vote: 'ab
 const silent = (node: NodeId): CoordinatorEvent => ({ kind: 'silent', node, reason: 'prepare_timeout' });
 const acknowledged = (node: NodeId): CoordinatorEvent => ({ kind: 'acknowledged', node });
 const forced: CoordinatorEvent = { kind: 'decisionForced' };
+const refused: CoordinatorEvent = { kind: 'decisionRefused' };
 const doubted: CoordinatorEvent = { kind: 'decisionDoubted' };
 const reminded: CoordinatorEvent = { kind: 'reminded' };
 
@@ -52,6 +53,11 @@ const plays: readonly [title: string, start: Coordination, events: readonly Coor
     [begun, commit(n1), commit(n2), silent(n3), commit(n3), forced],
   ],
   ['The client wants it aborted: all prepare, all roll back.', forcedAbort, [begun, commit(n1), commit(n2)]],
+  [
+    'The disk takes no decision: there is none, and all roll back.',
+    fresh,
+    [begun, commit(n1), readOnly(n2), commit(n3), refused, reminded],
+  ],
   [
     'Nobody knows whether the decision is on the disk: nothing is said, to nobody, until a restart looks.',
     fresh,
@@ -92,7 +98,7 @@ describe('the coordinator', () => {
       node.map(no),
       node.map(silent),
       { weight: 3, arbitrary: node.map(acknowledged) },
-      { weight: 3, arbitrary: fc.constantFrom(forced, doubted, reminded) },
+      { weight: 4, arbitrary: fc.constantFrom(forced, forced, refused, doubted, reminded) },
     );
     let commits = 0;
     fc.assert(

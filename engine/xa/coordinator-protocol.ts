@@ -7,12 +7,15 @@
  *     prepare     branch           before it votes commit             it may be asked for the outcome for ever
  *     decision    coordinator      before the first commit is sent    names the branches to commit again and again
  *     applied     branch           with its writes, before it acks    the coordinator forgets whom it need not ask
+ *     (its own)   coordinator      with the decision, one batch       its own branch has no prepare record: nobody else
+ *                                                                     hears that vote, and a crash leaves the decision
+ *                                                                     and what it does here, or neither
  *     abort       nobody           never                              no record means abort
  *     end         coordinator      never                              only after every branch has acknowledged; once it
  *                                                                     is durable all the same, the branches may forget
  *     (read-only) branch           writes nothing, is left out of the rest
  *
- * Invariants: a decision is made once; after `deciding` no event leads to an abort; after `aborted` no event leads to a
+ * Invariants: a decision is made once; once the disk has taken it no event leads to an abort; after `aborted` none leads to a
  * commit, and whoever votes commit then is told to roll back. A branch that is told to commit and has no record has lost
  * it with its disk: it is given its order once more, and acknowledges nothing before it has carried that out.
  */
@@ -46,6 +49,8 @@ export type CoordinatorEvent =
   /** No vote will be heard of this branch: it could not be asked, or did not answer in time. */
   | { readonly kind: 'silent'; readonly node: NodeId; readonly reason: AbortReason }
   | { readonly kind: 'decisionForced' }
+  /** It was not taken: it is certainly not on the disk, and never will be. */
+  | { readonly kind: 'decisionRefused' }
   | { readonly kind: 'decisionDoubted' }
   | { readonly kind: 'acknowledged'; readonly node: NodeId }
   /** Time to send the commit again to whom it has not reached; also after a restart. */
@@ -88,6 +93,8 @@ export function stepCoordination(state: Coordination, event: CoordinatorEvent): 
       return state.phase === 'preparing' ? abort(state, event.reason) : unmoved(state);
     case 'decisionForced':
       return state.phase === 'deciding' ? beginCommit(state) : unmoved(state);
+    case 'decisionRefused':
+      return state.phase === 'deciding' ? abort(state, 'prepare_failed') : unmoved(state);
     case 'decisionDoubted':
       return state.phase === 'deciding'
         ? { state: { ...state, phase: 'doubted' }, commands: [] }

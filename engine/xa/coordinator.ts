@@ -8,20 +8,21 @@ import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
-import type { Timer } from '../io/clock.ts';
 import type { Branches } from './branches.ts';
 import type { NoAnswer, TransactionContext } from './context.ts';
 import { askNode, silenceOf } from './context.ts';
-import type { Coordination, CoordinatorCommand, CoordinatorEvent } from './coordinator-protocol.ts';
+import type { Active } from './active.ts';
+import { committedOf, decisionOf, nameOf } from './active.ts';
+import type { CoordinatorCommand, CoordinatorEvent } from './coordinator-protocol.ts';
 import {
   answerToBranch,
+  committers,
   newCoordination,
   recoveredCoordination,
   stepCoordination,
   waitsFor,
 } from './coordinator-protocol.ts';
 import type { TransactionOutcome, TransactionRequest } from './outcomes.ts';
-import type { Voted } from './orders.ts';
 import { ordersOf } from './partition.ts';
 import type { DecisionRecord } from './records.ts';
 import { writeDecision } from './records.ts';
@@ -30,27 +31,6 @@ import { SingleCommits } from './single-commits.ts';
 import { mark } from './steps.ts';
 import type { BranchOrder, BranchReply, BranchRequest, SaidState } from './words.ts';
 import type { Xid } from './xid.ts';
-
-/** One transaction under way. */
-export interface Active {
-  readonly xid: Xid;
-  state: Coordination;
-  readonly orders: ReadonlyMap<NodeId, BranchOrder>;
-  readonly operationCount: number;
-  /** DC_ONE: the decision itself is the one durable copy that the client waits for. */
-  readonly answersEarly: boolean;
-  readonly outcome: Deferred<TransactionOutcome>;
-  readonly sinceMs: number;
-  readonly startUs: number;
-  phaseUs: number;
-  /** What an aborting vote said. */
-  detail: string;
-  /** The client's own name was used before. */
-  earlier: Voted['earlier'];
-  readonly timers: Timer[];
-  /** Branches that have acknowledged although their level was not met in time: hints and repairs bring it about. */
-  readonly unmet: Set<NodeId>;
-}
 
 export class Coordinator {
   readonly remembered: Remembered;
@@ -258,18 +238,30 @@ export class Coordinator {
   }
 
   async #decide(active: Active): Promise<void> {
-    const { io, log, metrics } = this.#context;
+    const { io, log, metrics, parts } = this.#context;
     const { xid } = active;
     metrics.took('prepare', io.clock.nowUs() - active.phaseUs);
     active.phaseUs = io.clock.nowUs();
     mark(io, 'c.decision.beforeLog', xid);
-    const record = writeDecision(xid, this.#decisionOf(active, 'committing'));
-    const error = await log.force([record], () => mark(io, 'c.decision.written', xid));
-    if (error === undefined) mark(io, 'c.decision.synced', xid);
-    else io.log.event('error', 'xa.decision.doubted', { xid, detail: error.message });
+    const record = writeDecision(xid, decisionOf(active, 'committing'));
+    const then = {
+      handedOver: () => mark(io, 'c.decision.written', xid),
+      durable: () => mark(io, 'c.decision.synced', xid),
+    };
+    const own = committers(active.state).includes(parts.self.node);
+    const forced = own ? this.#branches.commitWith(xid, record, then) : log.force([record], then);
+    // What nobody waits for shares its sync.
+    log.flush();
+    const error = await forced;
+    if (error?.definite === true) {
+      active.detail = `the decision was not taken: ${error.message}`;
+      io.log.event('warn', 'xa.decision.refused', { xid, detail: error.message });
+    } else if (error !== undefined) {
+      io.log.event('error', 'xa.decision.doubted', { xid, detail: error.message });
+    }
     metrics.took('decision', io.clock.nowUs() - active.phaseUs);
     active.phaseUs = io.clock.nowUs();
-    this.#post(active, { kind: error === undefined ? 'decisionForced' : 'decisionDoubted' });
+    this.#post(active, { kind: fateOf(error) });
   }
 
   async #sendCommit(active: Active, node: NodeId): Promise<void> {
@@ -313,7 +305,7 @@ export class Coordinator {
     const { xid } = active;
     metrics.took('commit', io.clock.nowUs() - active.phaseUs);
     this.#settle(active, committedOf(active));
-    const record = this.#decisionOf(active, 'ended');
+    const record = decisionOf(active, 'ended');
     this.#active.delete(xid);
     this.remembered.end(xid, record);
     log.later(writeDecision(xid, record), {
@@ -351,11 +343,6 @@ export class Coordinator {
     return { kind: 'aborted', xid, reason: present(state.reason, 'the reason of an abort'), detail };
   }
 
-  #decisionOf({ state, sinceMs, operationCount }: Active, to: DecisionRecord['state']): DecisionRecord {
-    const branches = state.branches.map(({ node, vote }) => ({ node, readOnly: vote === 'readOnly' }));
-    return { state: to, sinceMs, operationCount, branches };
-  }
-
   /** Asks a branch, on this node without the network. */
   async #ask(node: NodeId, request: BranchRequest): Promise<BranchReply | NoAnswer> {
     const { parts } = this.#context;
@@ -363,7 +350,7 @@ export class Coordinator {
       return askNode(this.#context, node, request, parts.settings.timeoutMs * 1000);
     switch (request.kind) {
       case 'prepare':
-        return this.#branches.prepare(request.xid, request.order);
+        return this.#branches.prepare(request.xid, request.order, true);
       case 'commit':
       case 'redo': {
         const ended = await this.#branches.carryOut(request);
@@ -377,19 +364,7 @@ export class Coordinator {
   }
 }
 
-function committedOf({ xid, state, operationCount, unmet }: Active): TransactionOutcome {
-  return {
-    kind: 'committed',
-    xid,
-    operationCount,
-    branches: state.branches.map(({ node, vote, acknowledged }) => ({
-      node,
-      vote: vote === 'readOnly' ? 'read_only' : 'commit',
-      pending: vote === 'commit' && (!acknowledged || unmet.has(node)),
-    })),
-  };
-}
-
-function nameOf(outcome: TransactionOutcome): string {
-  return outcome.kind === 'inDoubt' ? 'in_doubt' : outcome.kind;
+function fateOf(error: LockstepError | undefined): 'decisionForced' | 'decisionRefused' | 'decisionDoubted' {
+  if (error === undefined) return 'decisionForced';
+  return error.definite ? 'decisionRefused' : 'decisionDoubted';
 }

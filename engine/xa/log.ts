@@ -26,8 +26,8 @@ export interface FoundRecord {
   readonly bytes: Uint8Array | undefined;
 }
 
-/** What follows an unforced write. */
-export interface Unforced {
+/** What follows a write, at once. */
+export interface Followed {
   readonly handedOver?: () => void;
   readonly durable?: () => void;
 }
@@ -39,19 +39,22 @@ export class TransactionLog {
   readonly #store: RecordStore;
   /** What nobody waits for, and what to do when it is handed over and durable. */
   #later: StoreWrite[] = [];
-  #laterDone: Unforced[] = [];
+  #laterDone: Followed[] = [];
 
   constructor(store: RecordStore) {
     this.#store = store;
   }
 
   /** Resolves when the records are durable: without an error, or with the one that leaves it open whether they are. */
-  force(records: readonly StoreWrite[], handedOver?: () => void): Promise<LockstepError | undefined> {
+  force(records: readonly StoreWrite[], then: Followed = {}): Promise<LockstepError | undefined> {
     // They share this write's sync.
     this.flush();
     const done = new Deferred<LockstepError | undefined>();
-    const outcome = this.#store.tryWrite(records, (error) => done.resolve(error));
-    if (outcome === 'ok') handedOver?.();
+    const outcome = this.#store.tryWrite(records, (error) => {
+      if (error === undefined) then.durable?.();
+      done.resolve(error);
+    });
+    if (outcome === 'ok') then.handedOver?.();
     else done.resolve(refusal(outcome));
     return done.promise;
   }
@@ -60,7 +63,7 @@ export class TransactionLog {
    * Writes a record with whatever is forced next, or at the next `flush`. What a crash loses of these is found out again:
    * presumed abort and repeated commits answer for it.
    */
-  later(record: StoreWrite, then: Unforced = {}): void {
+  later(record: StoreWrite, then: Followed = {}): void {
     this.#later.push(record);
     this.#laterDone.push(then);
     if (this.#later.length >= laterCountMax) this.flush();

@@ -3,6 +3,7 @@ import type { FamilySource, Sample } from '../stats/family.ts';
 import { noLabels } from '../stats/family.ts';
 import { LabelledFamily } from '../stats/labelled-family.ts';
 import { RollingHistogram } from '../stats/rolling-histogram.ts';
+import type { SaidVote } from './words.ts';
 
 export type PhaseName = 'prepare' | 'decision' | 'commit' | 'total';
 export type RecoveryOutcome = 'recommitted' | 'reprepared' | 'respread' | 'committed' | 'aborted' | 'damaged';
@@ -58,8 +59,9 @@ export class TransactionMetrics {
     this.#outcomes.child(outcome).value += 1;
   }
 
-  voted(vote: 'commit' | 'read_only' | 'abort' | 'alone'): void {
-    this.#votes.child(vote).value += 1;
+  /** One that is doubtful is none. */
+  voted(vote: SaidVote | 'alone'): void {
+    if (vote !== 'doubtful') this.#votes.child(vote === 'readOnly' ? 'read_only' : vote).value += 1;
   }
 
   recovered(outcome: RecoveryOutcome): void {

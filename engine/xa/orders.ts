@@ -1,5 +1,6 @@
 /** A branch's order seen from its several sides: its keys, its conditions, its writes, and the votes over it. */
 import { present } from '../base/assert.ts';
+import type { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
 import { textOf } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
@@ -35,6 +36,13 @@ export function conditionalWritesOf(order: BranchOrder): readonly LocalWrite[] {
 
 export function votedAbort(reason: AbortReason, detail: string): Voted {
   return { kind: 'voted', vote: 'abort', reason, detail, earlier: undefined };
+}
+
+/** Of a one-step commit that ended in the error. */
+export function votedFailure({ code, message, definite }: LockstepError): Voted {
+  if (code === 'PreconditionFailed') return votedAbort('precondition_failed', message);
+  const vote = votedAbort('prepare_failed', message);
+  return definite ? vote : { ...vote, vote: 'doubtful' };
 }
 
 export function votedCommit(): Voted {

@@ -10,6 +10,7 @@ import type { Branches } from './branches.ts';
 import type { TransactionContext } from './context.ts';
 import type { Coordinator } from './coordinator.ts';
 import type { FoundRecord } from './log.ts';
+import type { DecisionRecord } from './records.ts';
 import {
   branchBucket,
   clientBucket,
@@ -18,6 +19,7 @@ import {
   readClient,
   readDecision,
 } from './records.ts';
+import type { Xid } from './xid.ts';
 import { parseXid } from './xid.ts';
 
 export async function recoverTransactions(
@@ -26,6 +28,20 @@ export async function recoverTransactions(
   coordinator: Coordinator,
 ): Promise<void> {
   const { io, log, metrics } = context;
+  // Decisions first: a branch that was carried out with one is found behind it.
+  const ended = new Map<Xid, DecisionRecord>();
+  await eachRecord(context, decisionBucket, (name, bytes) => {
+    const xid = parseXid(name);
+    if (xid === undefined) throw new BytesError('a decision without a name');
+    const record = readDecision(bytes);
+    if (record.state === 'ended') {
+      ended.set(xid, record);
+      return;
+    }
+    coordinator.restore(xid, record);
+    metrics.recovered('recommitted');
+    io.log.event('info', 'xa.decision.recovered', { xid });
+  });
   await eachRecord(context, branchBucket, (name, bytes) => {
     const xid = parseXid(name);
     if (xid === undefined) throw new BytesError('a branch without a name');
@@ -33,19 +49,10 @@ export async function recoverTransactions(
     metrics.recovered(branch.phase === 'prepared' ? 'reprepared' : 'respread');
     io.log.event('info', 'xa.branch.recovered', { xid, phase: branch.phase });
   });
-  await eachRecord(context, decisionBucket, (name, bytes) => {
-    const xid = parseXid(name);
-    if (xid === undefined) throw new BytesError('a decision without a name');
-    const record = readDecision(bytes);
-    if (record.state === 'ended') {
-      coordinator.remembered.end(xid, record);
-      coordinator.remembered.releaseAll(xid, record);
-      return;
-    }
-    coordinator.restore(xid, record);
-    metrics.recovered('recommitted');
-    io.log.event('info', 'xa.decision.recovered', { xid });
-  });
+  for (const [xid, record] of ended) {
+    coordinator.remembered.end(xid, record);
+    coordinator.remembered.releaseAll(xid, record);
+  }
   const found = await log.scan(clientBucket);
   for (const { name, bytes } of found) {
     if (bytes !== undefined) branches.clients.enter(textOf(name), readClient(bytes));

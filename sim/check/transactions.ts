@@ -122,8 +122,11 @@ export function checkLocks(steps: readonly TransactionStep[]): CheckReport {
     switch (step) {
       case 'p.locks.taken':
       case 'p.recovery.scan': {
-        // What a restart finds applied holds nothing any more.
-        if (step === 'p.recovery.scan' && fields['phase'] !== 'prepared') break;
+        // What a restart finds applied holds nothing any more, though a crash came before the event that says so.
+        if (step === 'p.recovery.scan' && fields['phase'] !== 'prepared') {
+          for (const place of places(node, xid)) if (held.get(place) === xid) held.delete(place);
+          break;
+        }
         const keys = String(fields['keys'] ?? '').split(' ');
         keysOf.set(`${node} ${xid}`, keys);
         for (const place of places(node, xid)) {

@@ -15,10 +15,22 @@ export const transactionBugs: readonly EnumeratedBug[] = [
     id: 'M05',
     title: 'the coordinator sends commit before the decision record is durable',
     file: 'engine/xa/coordinator.js',
-    find: "const error = await log.force([record], () => mark(io, 'c.decision.written', xid));",
-    replace: "const error = void log.force([record], () => mark(io, 'c.decision.written', xid));",
+    find: 'const error = await forced;',
+    replace: 'const error = void forced;',
     exposedBy: 'c.commit.sent syncLoss',
     oracles: ['INV1'],
+  },
+  {
+    id: 'M05x',
+    title: 'the coordinator’s own branch is carried out after its decision, not in one step with it',
+    file: 'engine/xa/branches.js',
+    find: "const round = await this.#write(branch, 'applied', how);",
+    replace: `then.handedOver?.();
+        const failure = await this.#context.log.force([decision]);
+        if (failure === undefined) then.durable?.();
+        const round = await this.#write(branch, 'applied', how);`,
+    exposedBy: 'c.decision.synced syncLoss',
+    oracles: ['INV3', 'values'],
   },
   {
     id: 'M09',
@@ -42,8 +54,8 @@ export const transactionBugs: readonly EnumeratedBug[] = [
     id: 'M13',
     title: 'the locks of prepared branches are forgotten at a restart',
     file: 'engine/xa/branches.js',
-    find: 'this.locks.take(xid, keysOf(places));',
-    replace: '',
+    find: "if (phase === 'preparing' || phase === 'prepared')",
+    replace: "if (phase === 'preparing')",
     exposedBy: 'p.vote.sent syncLoss',
     oracles: ['INV7', 'values'],
   },

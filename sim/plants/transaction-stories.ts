@@ -3,11 +3,21 @@ import type { PlantedBug } from './plant.ts';
 
 export const transactionStoryBugs: readonly PlantedBug[] = [
   {
+    id: 'M05y',
+    title: 'the coordinator’s own branch goes to the other replicas before it and the decision are durable',
+    file: 'engine/xa/branches.js',
+    find: 'decided: false,',
+    replace: 'decided: true,',
+    scenario: 'crash-after-decision',
+    oracles: ['INV1', 'INV6'],
+    seedsMax: 50,
+  },
+  {
     id: 'M06',
     title: 'the decision is never written to the log',
     file: 'engine/xa/coordinator.js',
-    find: "const error = await log.force([record], () => mark(io, 'c.decision.written', xid));",
-    replace: "const error = void mark(io, 'c.decision.written', xid, { written: record === undefined });",
+    find: "writeDecision(xid, decisionOf(active, 'committing'))",
+    replace: "writeDecision(`nobody${xid.slice(xid.length - 15)}`, decisionOf(active, 'committing'))",
     scenario: 'crash-after-decision',
     oracles: ['INV1', 'INV5'],
     seedsMax: 10,
@@ -17,10 +27,11 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     title: 'records of the in-doubt log count as forced once they are handed over, not when they are synced',
     file: 'engine/xa/log.js',
     find: `if (outcome === 'ok')
-            handedOver?.();
+            then.handedOver?.();
         else`,
     replace: `if (outcome === 'ok') {
-            handedOver?.();
+            then.handedOver?.();
+            then.durable?.();
             done.resolve(undefined);
         } else`,
     scenario: 'crash-during-prepare',

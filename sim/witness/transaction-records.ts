@@ -52,7 +52,7 @@ export class TransactionRecords {
     return [...this.#tails.values()].some((tail) => tail.hasHole);
   }
 
-  /** Branches that have been prepared on this disk since it was opened. */
+  /** Branches that have been prepared on this disk since it was opened, or carried out together with the decision. */
   get preparedSince(): number {
     return this.#preparedOnce.size;
   }
@@ -90,6 +90,10 @@ export class TransactionRecords {
     if (!isBranch && !key.startsWith(decisionPrefix)) return;
     const held = { seq, ...(value === undefined ? removed : said(isBranch, value)) };
     if (held.state === 'prepared') this.#preparedOnce.add(key);
+    if (held.state === 'committing') {
+      const own = branchPrefix + key.slice(decisionPrefix.length);
+      if (this.#held.get(own)?.state === 'done') this.#preparedOnce.add(own);
+    }
     const known = this.#held.get(key);
     // What a disk wrote in parts was damaged before its rest came.
     const isWhole = known?.seq === seq && known.state === 'damaged';

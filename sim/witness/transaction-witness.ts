@@ -46,6 +46,7 @@ export const transactionEvents: readonly string[] = [
   'xa.single.lost',
   'xa.single.learned',
   'xa.decision.doubted',
+  'xa.decision.refused',
   'xa.decision.recovered',
 ];
 
@@ -138,6 +139,10 @@ export class TransactionWitness {
       case 'xa.c.decision.synced':
       case 'xa.decision.doubted':
         if (open !== undefined) this.#took('decision', open, localUs);
+        return;
+      case 'xa.decision.refused':
+        if (open !== undefined) this.#took('decision', open, localUs);
+        this.#open.delete(xid);
         return;
       case 'xa.decision.recovered': {
         const { sinceMs = 0, committers = [] } = this.#records.decision(xid) ?? {};

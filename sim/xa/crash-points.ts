@@ -87,9 +87,7 @@ class CrashRun {
   constructor(points: readonly CrashPoint[]) {
     this.#points = points;
     this.#lab = new Lab(points.map(describePoint).join(', '));
-    // Steps that happen once per transaction vary by who coordinates.
-    const once = points.find(({ step }) => step.startsWith('c.') && !namingSteps.includes(step));
-    this.#coordinator = once?.branch ?? 'n1';
+    this.#coordinator = coordinatorFor(points);
     this.#keys = labNodes.map((node) => this.#lab.key(node));
   }
 
@@ -298,6 +296,14 @@ class CrashRun {
     const said = outcome === 'committed' || outcome === 'aborted' ? outcome : 'unknown';
     this.#heard.push({ atUs, xid: typeof xid === 'string' ? xid : '', outcome: said });
   }
+}
+
+/** Steps that happen once per transaction vary by who coordinates; its own branch has no prepare record. */
+function coordinatorFor(points: readonly CrashPoint[]): LabNode {
+  const once = points.find(({ step }) => step.startsWith('c.') && !namingSteps.includes(step));
+  if (once !== undefined) return once.branch;
+  const recorded = points.filter(({ step }) => step.startsWith('p.prepareRec.')).map(({ branch }) => branch);
+  return labNodes.find((node) => !recorded.includes(node)) ?? 'n1';
 }
 
 function stepOf({ atUs, host, name, fields }: TraceEvent): Parameters<typeof checkOnce>[0][number] {

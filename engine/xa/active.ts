@@ -1,0 +1,57 @@
+/** A transaction under way at its coordinator, and what it comes to in words and records. */
+import type { Deferred } from '../base/deferred.ts';
+import type { NodeId } from '../base/ids.ts';
+import type { Timer } from '../io/clock.ts';
+import type { Coordination } from './coordinator-protocol.ts';
+import type { Voted } from './orders.ts';
+import type { TransactionOutcome } from './outcomes.ts';
+import type { DecisionRecord } from './records.ts';
+import type { BranchOrder } from './words.ts';
+import type { Xid } from './xid.ts';
+
+/** One transaction under way. */
+export interface Active {
+  readonly xid: Xid;
+  state: Coordination;
+  readonly orders: ReadonlyMap<NodeId, BranchOrder>;
+  readonly operationCount: number;
+  /** DC_ONE: the decision itself is the one durable copy that the client waits for. */
+  readonly answersEarly: boolean;
+  readonly outcome: Deferred<TransactionOutcome>;
+  readonly sinceMs: number;
+  readonly startUs: number;
+  phaseUs: number;
+  /** What an aborting vote said. */
+  detail: string;
+  /** The client's own name was used before. */
+  earlier: Voted['earlier'];
+  readonly timers: Timer[];
+  /** Branches that have acknowledged although their level was not met in time: hints and repairs bring it about. */
+  readonly unmet: Set<NodeId>;
+}
+
+/** The record of its decision. */
+export function decisionOf(
+  { state, sinceMs, operationCount }: Active,
+  to: DecisionRecord['state'],
+): DecisionRecord {
+  const branches = state.branches.map(({ node, vote }) => ({ node, readOnly: vote === 'readOnly' }));
+  return { state: to, sinceMs, operationCount, branches };
+}
+
+export function committedOf({ xid, state, operationCount, unmet }: Active): TransactionOutcome {
+  return {
+    kind: 'committed',
+    xid,
+    operationCount,
+    branches: state.branches.map(({ node, vote, acknowledged }) => ({
+      node,
+      vote: vote === 'readOnly' ? 'read_only' : 'commit',
+      pending: vote === 'commit' && (!acknowledged || unmet.has(node)),
+    })),
+  };
+}
+
+export function nameOf(outcome: TransactionOutcome): string {
+  return outcome.kind === 'inDoubt' ? 'in_doubt' : outcome.kind;
+}
