@@ -14,7 +14,7 @@ import { appliedRecords, applyBatch, markPlaces, newBranch, recordOf, reportMixe
 import type { BranchEvent } from './branch-protocol.ts';
 import { stepBranch } from './branch-protocol.ts';
 import { ClientNames } from './client-names.ts';
-import { checkConditions } from './conditions.ts';
+import { checkConditions, isUnconditional } from './conditions.ts';
 import type { TransactionContext } from './context.ts';
 import { Locks } from './locks.ts';
 import type { Followed } from './log.ts';
@@ -111,7 +111,9 @@ export class Branches {
   async #commitAlone(branch: Branch, remembered: boolean): Promise<Voted | Ended> {
     const { xid } = branch;
     const { io, metrics } = this.#context;
-    const checked = await checkConditions(this.#context, branch);
+    // What a prepared branch promises is looked at first; here the write itself says whether it can be.
+    const free = isUnconditional(this.#context, branch.order);
+    const checked = free ? undefined : await checkConditions(this.#context, branch);
     const vote = checked ?? (await this.#applyAlone(branch, remembered));
     if (branch.phase !== 'applied') this.#table.delete(xid);
     const said = vote.kind === 'ended' ? 'alone' : vote.vote;

@@ -6,7 +6,20 @@ import type { Branch } from './branch.ts';
 import type { TransactionContext } from './context.ts';
 import type { Voted } from './orders.ts';
 import { describeKey, resolved, vettedWrite, votedAbort } from './orders.ts';
-import type { BranchOperation } from './words.ts';
+import type { BranchOperation, BranchOrder } from './words.ts';
+
+/**
+ * Whatever the keys hold, the order is written as it is: it states no condition, has seen nothing, deletes nothing, and
+ * leaves one value behind.
+ */
+export function isUnconditional({ parts }: TransactionContext, { operations }: BranchOrder): boolean {
+  return operations.every(({ key, content, context, ifMatch, ifAbsent, check }) => {
+    if (check || ifAbsent || content.tombstone || context !== undefined || ifMatch !== undefined)
+      return false;
+    const { allowMult, lastWriteWins } = parts.rules(key);
+    return !allowMult || lastWriteWins;
+  });
+}
 
 /** An abort when one does not hold; leaves in the order what is to be written, and what it has seen. */
 export async function checkConditions(

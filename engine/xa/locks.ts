@@ -14,7 +14,8 @@ interface Lock {
   readonly xid: Xid;
   /** Readers wait. */
   promised: boolean;
-  readonly readers: Set<Reader>;
+  /** Undefined: none has come yet. */
+  readers: Set<Reader> | undefined;
 }
 
 interface Reader {
@@ -51,7 +52,7 @@ export class Locks implements ReadGate {
   take(xid: Xid, keys: Iterable<PackedKey>): void {
     for (const key of keys) {
       assert(!this.#locks.has(key), 'a lock has one holder');
-      this.#locks.set(key, { xid, promised: false, readers: new Set() });
+      this.#locks.set(key, { xid, promised: false, readers: undefined });
     }
   }
 
@@ -69,6 +70,7 @@ export class Locks implements ReadGate {
       const lock = this.#locks.get(key);
       if (lock?.xid !== xid) continue;
       this.#locks.delete(key);
+      if (lock.readers === undefined) continue;
       for (const reader of lock.readers) {
         reader.timer.cancel();
         reader.proceed(undefined);
@@ -88,21 +90,22 @@ export class Locks implements ReadGate {
       return;
     }
     const timer = this.#clock.after(this.#readWaitUs, () => {
-      lock.readers.delete(reader);
+      lock.readers?.delete(reader);
       proceed(new LockstepError('Timeout', `the key waits for the outcome of the transaction ${lock.xid}`));
     });
     const reader: Reader = { timer, proceed };
+    lock.readers ??= new Set();
     lock.readers.add(reader);
   }
 
   /** Lets every reader go with an error: the node stops. */
   close(): void {
     for (const lock of this.#locks.values()) {
-      for (const reader of lock.readers) {
+      for (const reader of lock.readers ?? []) {
         reader.timer.cancel();
         reader.proceed(new LockstepError('ShuttingDown'));
       }
-      lock.readers.clear();
+      lock.readers?.clear();
     }
   }
 }

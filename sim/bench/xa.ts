@@ -37,7 +37,7 @@ interface Contender {
   processorSeconds(): number;
 }
 
-/** Nodes, and the keys of each as a primary. */
+/** Nodes, and, in the order of their endpoints, the keys of each as a primary. */
 interface Contestant {
   readonly cluster: LocalCluster;
   readonly primaries: readonly (readonly string[])[];
@@ -48,6 +48,7 @@ const basePort = 17_098;
 const pairBasePort = 17_298;
 const theirName = 'PostgreSQL, 2 servers';
 const putName = 'lockstep, put, 3 copies';
+/** Of a cluster; every connection has some of each primary to itself. */
 const keyCount = 1500;
 const connectionCounts = [1, 64];
 
@@ -114,11 +115,15 @@ function contendersOf(
     over('2 primaries, 3 copies', triple, 2),
     over('3 primaries, 3 copies', triple, 3),
     over('1 primary, 3 copies', triple, 1),
+    ours('1 primary, sent to it', triple.cluster, (index) => {
+      const own = triple.primaries[index % triple.primaries.length] ?? [];
+      return transactions([own], index, connections, options);
+    }),
     ours('put, 3 copies', triple.cluster, (index) => pbPut(space, index)),
   ];
 }
 
-/** Writes every key in a transaction of its own, whose answer names its primary; the keys of each primary. */
+/** Writes every key in a transaction of its own, whose answer names its primary; the keys of each primary by its name. */
 async function learnPrimaries(
   { endpoints }: LocalCluster,
   { valueBytes }: TransactionBenchOptions,
@@ -140,7 +145,7 @@ async function learnPrimaries(
     };
   });
   if (byPrimary.size < endpoints.length) throw new Error('not every node is the primary of some key');
-  return [...byPrimary.values()];
+  return [...byPrimary].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, keys]) => keys);
 }
 
 /** Transactions with one key of each list; connections keep apart: conflicts are not what is measured. */
