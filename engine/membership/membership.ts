@@ -208,6 +208,9 @@ export class Membership {
     return this.#table.self;
   }
 
+  /** The life of a peer (its generation) that is known here; 0: none is. */
+  readonly lifeOf = (node: NodeId): number => this.#table.record(node)?.generation ?? 0;
+
   /** Every member's word of itself, this node first; without those that have left. */
   members(): readonly MemberRecord[] {
     return [this.#table.self, ...this.#table.peers()].filter((record) => !record.left);
@@ -280,13 +283,11 @@ export class Membership {
   outlived(by: NodeId, generation: number): void {
     if (this.#raising || generation < this.#table.self.generation) return;
     this.#raising = true;
-    this.#io.spawn('membership.raise', async () => {
-      try {
-        await this.#raise(by, generation + 1);
-      } finally {
+    this.#io.spawn('membership.raise', () =>
+      this.#raise(by, generation + 1).finally(() => {
         this.#raising = false;
-      }
-    });
+      }),
+    );
   }
 
   async #raise(by: NodeId, generation: number): Promise<void> {

@@ -245,7 +245,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     peerIndex: (node) => membership.indexOf(node),
   };
   const dispatcher = new ClusterDispatcher(parts);
-  const transactions = buildTransactions(io, config, parts, stats, store, driver, epoch);
+  const transactions = buildTransactions(io, config, parts, stats, store, driver, epoch, membership);
   membership.publication.holdWhile(transactions.givenAway(() => membership.publication.refresh()));
   const coverage = coverageOf(io, parts, store, driver);
   const mapReduce = buildMapReduce(io, config, {

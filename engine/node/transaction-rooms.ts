@@ -5,6 +5,7 @@ import type { NodeConfig } from '../config/config.ts';
 import { frameOverheadBytes } from '../config/misfits.ts';
 import type { DispatchParts } from '../dispatch/parts.ts';
 import type { Io } from '../io/io.ts';
+import type { Membership } from '../membership/membership.ts';
 import type { NodeStats } from '../stats/node-stats.ts';
 import type { StoreDriver } from '../store/driver.ts';
 import type { Store } from '../store/store.ts';
@@ -20,13 +21,17 @@ export function buildTransactions(
   store: Store,
   driver: StoreDriver,
   epoch: string,
+  membership: Pick<Membership, 'self' | 'lifeOf'>,
 ): Transactions {
   const records = {
     tryRead: driver.tryRead.bind(driver),
     tryWrite: driver.tryWrite.bind(driver),
     keysOfBucket: (prefix: string) => store.keysOfBucket(prefix),
   };
-  const transactions = new Transactions(io, parts, records, optionsOf(config), epoch);
+  const transactions = new Transactions(io, parts, records, optionsOf(config), epoch, {
+    own: () => membership.self.generation,
+    of: (node) => membership.lifeOf(node),
+  });
   for (const family of transactions.families()) stats.register(family);
   return transactions;
 }

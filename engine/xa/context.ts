@@ -7,6 +7,7 @@ import type { DispatchParts } from '../dispatch/parts.ts';
 import { askPeer } from '../dispatch/parts.ts';
 import type { Io } from '../io/io.ts';
 import type { TransactionLog } from './log.ts';
+import type { Lives } from './memory.ts';
 import type { TransactionMetrics } from './metrics.ts';
 import type { BranchReply, BranchRequest } from './words.ts';
 import { decodeReply, encodeRequest } from './words.ts';
@@ -26,6 +27,7 @@ export interface TransactionContext {
   readonly log: TransactionLog;
   readonly metrics: TransactionMetrics;
   readonly options: TransactionOptions;
+  readonly lives: Lives;
 }
 
 /** No answer of the other node: nothing was sent (`unsent`), or nobody knows what became of it. */

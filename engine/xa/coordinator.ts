@@ -59,12 +59,12 @@ export class Coordinator {
 
   /** Runs a transaction; resolves with its outcome by the end of the client's patience. Rejects with nothing. */
   async run(request: TransactionRequest): Promise<TransactionOutcome> {
-    const { io, parts, metrics } = this.#context;
+    const { io, parts, metrics, lives } = this.#context;
     const xid = this.#makeXid();
     const startUs = io.clock.nowUs();
     const level = request.level ?? parts.settings.writeLevel;
     const timeoutUs = (request.timeoutMs ?? parts.settings.timeoutMs) * 1000;
-    const orders = ordersOf(parts, request, level);
+    const orders = ordersOf(parts, lives, request, level);
     if (io.log.enabled('trace')) {
       const branches = [...orders.keys()].join(' ');
       const { clientId: client } = request;

@@ -1,8 +1,8 @@
 /**
  * Branches whose outcome stays out ask for it: the coordinator first, and while that one is away or does not know, the
  * other branches (cooperative termination; Bernstein, Hadzilacos, Goodman, 1987, section 7.4). Another branch helps
- * when it has committed, when it was told to roll back, or when it has no record although it writes: then it never
- * voted, never will, and nobody can have decided to commit.
+ * when it has committed, when it was told to roll back, or when it has no record although it writes, and its records go
+ * back that far (memory.ts): then it never voted, never will, and nobody can have decided to commit.
  */
 import type { Branch } from './branch.ts';
 import type { Branches } from './branches.ts';
@@ -63,7 +63,12 @@ export class Inquiries {
   async #askCoordinator({ xid, order }: Branch): Promise<'committed' | 'aborted' | 'undecided'> {
     const { parts } = this.#context;
     if (order.coordinator === parts.self.node) return certain(await this.#coordinator.inquire(xid));
-    const reply = await askNode(this.#context, order.coordinator, { kind: 'inquire', xid }, this.#timeoutUs);
+    const reply = await askNode(
+      this.#context,
+      order.coordinator,
+      { kind: 'inquire', xid, life: 0 },
+      this.#timeoutUs,
+    );
     return reply.kind === 'told' ? certain(reply.state) : 'undecided';
   }
 
@@ -71,8 +76,8 @@ export class Inquiries {
     const { self } = this.#context.parts;
     const others = order.branches.filter(({ node }) => node !== self.node && node !== order.coordinator);
     const replies = await Promise.all(
-      others.map(async ({ node, writes }) => {
-        const reply = await askNode(this.#context, node, { kind: 'inquire', xid }, this.#timeoutUs);
+      others.map(async ({ node, writes, life }) => {
+        const reply = await askNode(this.#context, node, { kind: 'inquire', xid, life }, this.#timeoutUs);
         if (reply.kind !== 'told') return 'undecided';
         return reply.state === 'none' && writes ? 'aborted' : certain(reply.state);
       }),

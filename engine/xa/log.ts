@@ -84,7 +84,7 @@ export class TransactionLog {
 
   /** The decision under the name; an error when it cannot be told whether there is one. */
   async decisionOf(xid: Xid): Promise<DecisionRecord | undefined | LockstepError> {
-    const bytes = await this.#read(systemKey(decisionBucket, xid));
+    const bytes = await this.read(systemKey(decisionBucket, xid));
     if (bytes === undefined || bytes instanceof LockstepError) return bytes;
     try {
       return readDecision(bytes);
@@ -99,14 +99,15 @@ export class TransactionLog {
     const prefix = bucketPrefix('' as ByteString, bucket);
     const found: FoundRecord[] = [];
     for (const key of [...this.#store.keysOfBucket(prefix)].sort()) {
-      const bytes = await this.#read(key);
+      const bytes = await this.read(key);
       const name = key.slice(prefix.length) as ByteString;
       found.push({ name, bytes: bytes instanceof LockstepError ? undefined : bytes });
     }
     return found;
   }
 
-  #read(key: PackedKey): Promise<Uint8Array | undefined | LockstepError> {
+  /** The bytes of a record; an error when it cannot be told what there is. */
+  read(key: PackedKey): Promise<Uint8Array | undefined | LockstepError> {
     const done = new Deferred<Uint8Array | undefined | LockstepError>();
     const outcome = this.#store.tryRead(key, (error, bytes) => done.resolve(error ?? bytes));
     if (outcome !== 'ok') done.resolve(refusal(outcome));

@@ -9,6 +9,7 @@ import type { DispatchParts } from '../dispatch/parts.ts';
 import { planWrite } from '../dispatch/plan.ts';
 import type { ConsistencyLevel } from '../dispatch/requests.ts';
 import type { Place } from '../dispatch/slots.ts';
+import type { Lives } from './memory.ts';
 import { describeKey } from './orders.ts';
 import type { TransactionRequest } from './outcomes.ts';
 import type { BranchOperation, BranchOrder } from './words.ts';
@@ -20,6 +21,7 @@ const digestBytes = 16;
 /** Per primary its order, in the sequence in which the operations name them. Throws what the router throws. */
 export function ordersOf(
   { ring, router, self }: Pick<DispatchParts, 'ring' | 'router' | 'self'>,
+  lives: Lives,
   request: TransactionRequest,
   level: ConsistencyLevel,
 ): ReadonlyMap<NodeId, BranchOrder> {
@@ -35,6 +37,7 @@ export function ordersOf(
   const branches = [...byNode].map(([node, operations]) => ({
     node,
     writes: operations.some(({ content, check }) => check || !content.tombstone),
+    life: node === self.node ? lives.own() : lives.of(node),
   }));
   const { clientId = '' } = request;
   const clientDigest = clientId === '' ? noDigest : digestOf([...byNode.values()].flat());

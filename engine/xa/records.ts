@@ -5,6 +5,7 @@
  *     branch/<xid>    prepared: the order; applied, heuristic: what was done, until the coordinator lets it be forgotten
  *     decision/<xid>  the coordinator's commit, until every branch has acknowledged; then `ended`, for who asks later
  *     client/<id>     which transaction carried out a client's own name
+ *     memory/since    the life of the node in which these records began: of what was before them it can tell nothing
  */
 import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
 import type { ByteString, NodeId, Token } from '../base/ids.ts';
@@ -17,7 +18,9 @@ import type { BranchOrder } from './words.ts';
 import { among, readList, readNode, readOrder, readXid, writeOrder } from './words.ts';
 import type { Xid } from './xid.ts';
 
-const version = 2;
+const version = 3;
+/** Its orders name no lives; otherwise it is the same. */
+const earlierVersion = 2;
 
 /** The token of all records: they belong to the node, not to the ring. */
 const recordToken = 0 as Token;
@@ -25,6 +28,7 @@ const recordToken = 0 as Token;
 export const branchBucket = byteStringOf('xa.branch');
 export const decisionBucket = byteStringOf('xa.decision');
 export const clientBucket = byteStringOf('xa.client');
+const memoryBucket = byteStringOf('xa.memory');
 
 const branchStates = ['prepared', 'applied', 'heuristicCommitted', 'heuristicRolledBack'] as const;
 export type BranchState = (typeof branchStates)[number];
@@ -66,10 +70,10 @@ export function writeBranch(xid: Xid, record: BranchRecord): StoreWrite {
 
 /** Throws `BytesError`. Contents are views of the bytes. */
 export function readBranch(bytes: Uint8Array): BranchRecord {
-  const reader = opened(bytes);
+  const { reader, found } = opened(bytes);
   const state = among(branchStates, reader.u8());
   const sinceMs = reader.u64();
-  const order = readOrder(reader);
+  const order = readOrder(reader, found === version);
   const places = readList(reader, () => ({
     key: reader.string() as PackedKey,
     token: reader.u32() as Token,
@@ -87,7 +91,7 @@ export function writeDecision(xid: Xid, record: DecisionRecord): StoreWrite {
 
 /** Throws `BytesError`. */
 export function readDecision(bytes: Uint8Array): DecisionRecord {
-  const reader = opened(bytes);
+  const { reader } = opened(bytes);
   const state = reader.u8() === 1 ? 'ended' : 'committing';
   const sinceMs = reader.u64();
   const operationCount = reader.varint();
@@ -103,7 +107,7 @@ export function writeClient(clientId: string, record: ClientRecord): StoreWrite 
 
 /** Throws `BytesError`. */
 export function readClient(bytes: Uint8Array): ClientRecord {
-  const reader = opened(bytes);
+  const { reader } = opened(bytes);
   const record = { xid: readXid(reader), digest: reader.string(), sinceMs: reader.u64() };
   reader.end();
   return record;
@@ -125,9 +129,24 @@ function recordOf(key: PackedKey, value: Buffer | undefined): StoreWrite {
   return { key, token: recordToken, value };
 }
 
-function opened(bytes: Uint8Array): ByteReader {
+export const memoryKey = systemKey(memoryBucket, byteStringOf('since'));
+
+export function writeMemory(life: number): StoreWrite {
+  return recordOf(memoryKey, new ByteWriter(16).u8(version).u64(life).finish());
+}
+
+/** Throws `BytesError`. */
+export function readMemory(bytes: Uint8Array): number {
+  const { reader } = opened(bytes);
+  const life = reader.u64();
+  reader.end();
+  return life;
+}
+
+function opened(bytes: Uint8Array): { readonly reader: ByteReader; readonly found: number } {
   const reader = new ByteReader(bytes);
   const found = reader.u8();
-  if (found !== version) throw new BytesError(`a record of version ${found}; this node reads ${version}`);
-  return reader;
+  if (found !== version && found !== earlierVersion)
+    throw new BytesError(`a record of version ${found}; this node reads ${earlierVersion} and ${version}`);
+  return { reader, found };
 }

@@ -16,6 +16,8 @@ import type { Xid } from './xid.ts';
 interface Lost {
   readonly xid: Xid;
   readonly node: NodeId;
+  /** The node's, when it was asked. */
+  readonly life: number;
   readonly operationCount: number;
   readonly sinceMs: number;
   readonly outcome: Deferred<TransactionOutcome>;
@@ -53,7 +55,7 @@ export class SingleCommits {
       this.#remembered.release(xid, outcome.kind === 'committed' ? [node] : []);
       return outcome;
     }
-    return this.#pursue(xid, node, count, Math.floor(timeoutUs / 4));
+    return this.#pursue(xid, node, order, Math.floor(timeoutUs / 4));
   }
 
   tick(): void {
@@ -67,13 +69,14 @@ export class SingleCommits {
   }
 
   /** Asks until the outcome is known; the client waits for it no longer than its patience. */
-  async #pursue(xid: Xid, node: NodeId, count: number, leftUs: number): Promise<TransactionOutcome> {
+  async #pursue(xid: Xid, node: NodeId, order: BranchOrder, leftUs: number): Promise<TransactionOutcome> {
     const { io } = this.#context;
     const outcome = new Deferred<TransactionOutcome>();
     const lost: Lost = {
       xid,
       node,
-      operationCount: count,
+      life: order.branches[0]?.life ?? 0,
+      operationCount: order.operations.length,
       sinceMs: io.clock.wallMs(),
       outcome,
       asking: false,
@@ -88,10 +91,10 @@ export class SingleCommits {
   }
 
   async #ask(lost: Lost): Promise<void> {
-    const { xid, node, operationCount } = lost;
+    const { xid, node, life, operationCount } = lost;
     lost.asking = true;
     const timeoutUs = this.#context.parts.settings.timeoutMs * 1000;
-    const reply = await askNode(this.#context, node, { kind: 'inquire', xid }, timeoutUs);
+    const reply = await askNode(this.#context, node, { kind: 'inquire', xid, life }, timeoutUs);
     lost.asking = false;
     if (reply.kind !== 'told' || reply.state === 'undecided') return;
     this.#lost.delete(xid);

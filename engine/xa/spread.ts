@@ -39,6 +39,11 @@ export async function isStillWanted(
 ): Promise<boolean> {
   const { self, settings } = context.parts;
   if (coordinator === self.node) return true;
-  const reply = await askNode(context, coordinator, { kind: 'inquire', xid }, settings.timeoutMs * 1000);
+  const reply = await askNode(
+    context,
+    coordinator,
+    { kind: 'inquire', xid, life: 0 },
+    settings.timeoutMs * 1000,
+  );
   return reply.kind === 'told' && reply.state === 'committed';
 }

@@ -18,6 +18,8 @@ import { Coordinator } from './coordinator.ts';
 import { Inquiries } from './inquiries.ts';
 import type { RecordStore } from './log.ts';
 import { TransactionLog } from './log.ts';
+import type { Lives } from './memory.ts';
+import { Memory } from './memory.ts';
 import { TransactionMetrics } from './metrics.ts';
 import type { InDoubtEntry, Knowledge, TransactionOutcome, TransactionRequest } from './outcomes.ts';
 import { dropClient } from './records.ts';
@@ -45,6 +47,7 @@ export class Transactions implements TransactionService {
   readonly #branches: Branches;
   readonly #coordinator: Coordinator;
   readonly #inquiries: Inquiries;
+  readonly #memory: Memory;
   #counter = 0;
   #timer: Timer | undefined;
   #stopped = false;
@@ -56,8 +59,10 @@ export class Transactions implements TransactionService {
     store: RecordStore,
     options: TransactionOptions,
     epoch: string,
+    lives: Lives,
   ) {
-    this.#context = { io, parts, log: new TransactionLog(store), metrics: this.metrics, options };
+    this.#context = { io, parts, log: new TransactionLog(store), metrics: this.metrics, options, lives };
+    this.#memory = new Memory(this.#context.log, lives);
     this.#branches = new Branches(this.#context);
     const nextXid = (): Xid => makeXid(parts.self.node, epoch, ++this.#counter);
     this.#coordinator = new Coordinator(this.#context, this.#branches, nextXid);
@@ -66,8 +71,9 @@ export class Transactions implements TransactionService {
   }
 
   /** Takes up what the log holds; before anybody is served. */
-  recover(): Promise<void> {
-    return recoverTransactions(this.#context, this.#branches, this.#coordinator);
+  async recover(): Promise<void> {
+    await this.#memory.recover();
+    await recoverTransactions(this.#context, this.#branches, this.#coordinator);
   }
 
   /** Begins to ask, remind and spread. */
@@ -188,7 +194,7 @@ export class Transactions implements TransactionService {
         this.#branches.rollback(request.xid);
         return { kind: 'told', state: 'aborted' };
       case 'inquire':
-        return { kind: 'told', state: await this.#inquired(request.xid) };
+        return { kind: 'told', state: await this.#inquired(request.xid, request.life) };
       case 'status':
         return { kind: 'told', state: await this.#statusHere(request.xid) };
       case 'forget':
@@ -197,9 +203,10 @@ export class Transactions implements TransactionService {
     }
   }
 
-  async #inquired(xid: Xid): Promise<SaidState> {
+  async #inquired(xid: Xid, life: number): Promise<SaidState> {
     if (coordinatorOf(xid) === this.#context.parts.self.node) return this.#coordinator.inquire(xid);
-    return this.#branches.inquire(xid);
+    const state = this.#branches.inquire(xid);
+    return state === 'none' && !this.#memory.reachesBackTo(life) ? 'undecided' : state;
   }
 
   async #statusHere(xid: Xid): Promise<SaidState> {
@@ -256,6 +263,7 @@ export class Transactions implements TransactionService {
       this.#inquiries.tick();
       this.#coordinator.tick();
       this.#sweepClients();
+      this.#memory.tick();
       this.#context.log.flush();
     });
   }

@@ -42,7 +42,7 @@ const order: fc.Arbitrary<BranchOrder> = fc.record({
   level: fc.constantFrom(...consistencyLevels),
   clientId: fc.string({ maxLength: 12, unit: 'grapheme' }),
   clientDigest: name,
-  branches: fc.array(fc.record({ node, writes: fc.boolean() }), { maxLength: 4 }),
+  branches: fc.array(fc.record({ node, writes: fc.boolean(), life: fc.nat() }), { maxLength: 4 }),
   operations: fc.array(operation, { maxLength: 4 }),
 });
 const request: fc.Arbitrary<BranchRequest> = fc.oneof(
@@ -52,9 +52,10 @@ const request: fc.Arbitrary<BranchRequest> = fc.oneof(
     order,
   }),
   fc.record({
-    kind: fc.constantFrom('commit' as const, 'rollback' as const, 'inquire' as const, 'status' as const),
+    kind: fc.constantFrom('commit' as const, 'rollback' as const, 'status' as const),
     xid,
   }),
+  fc.record({ kind: fc.constant('inquire' as const), xid, life: fc.nat() }),
   fc.record({ kind: fc.constant('forget' as const), xids: fc.array(xid, { maxLength: 5 }) }),
 );
 const reply: fc.Arbitrary<BranchReply> = fc.oneof(

@@ -1,6 +1,7 @@
 /**
  * What coordinators and branches say to each other (the `words` of the peer messages `transact` and `transacted`), and
- * what a branch is told to do, which is also what its prepare record holds. Version 2; a reader refuses others.
+ * what a branch is told to do, which is also what its prepare record holds. Version 3; a reader refuses others, except
+ * that records of version 2, which name no lives, are read.
  */
 import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
 import type { ByteString, NodeId, Token } from '../base/ids.ts';
@@ -17,7 +18,7 @@ import type { AbortReason } from './outcomes.ts';
 import type { Xid } from './xid.ts';
 import { parseXid } from './xid.ts';
 
-const version = 2;
+const version = 3;
 
 /** One operation, at the primary of its key. */
 export interface BranchOperation {
@@ -31,10 +32,12 @@ export interface BranchOperation {
   readonly check: boolean;
 }
 
-/** Another branch. `writes`: it surely writes something, so it never votes read-only. */
+/** A branch of the transaction. `writes`: it surely writes something, so it never votes read-only. */
 export interface BranchName {
   readonly node: NodeId;
   readonly writes: boolean;
+  /** The node's life that the coordinator knew when it ordered (its generation); 0: it knew none. */
+  readonly life: number;
 }
 
 /** What a branch is asked to prepare. */
@@ -57,8 +60,8 @@ export type BranchRequest =
   /** Commit what you have prepared and lost: the order once more. */
   | { readonly kind: 'redo'; readonly xid: Xid; readonly order: BranchOrder }
   | { readonly kind: 'rollback'; readonly xid: Xid }
-  /** What do you know of it? */
-  | { readonly kind: 'inquire'; readonly xid: Xid }
+  /** What do you know of it? `life`: of the asked, as the order names it; a disk that is younger cannot say `none`. */
+  | { readonly kind: 'inquire'; readonly xid: Xid; readonly life: number }
   /** A client asks by name: the same, but an answer binds nobody. */
   | { readonly kind: 'status'; readonly xid: Xid }
   | { readonly kind: 'forget'; readonly xids: readonly Xid[] };
@@ -112,6 +115,7 @@ export function encodeRequest(request: BranchRequest): Buffer {
   }
   writer.string(request.xid);
   if ('order' in request) writeOrder(writer, request.order);
+  if (request.kind === 'inquire') writer.varint(request.life);
   return writer.finish();
 }
 
@@ -125,12 +129,28 @@ export function decodeRequest(bytes: Uint8Array): BranchRequest {
     return { kind, xids };
   }
   const xid = readXid(reader);
-  const request: BranchRequest =
-    kind === 'prepare' || kind === 'commitAlone' || kind === 'redo'
-      ? { kind, xid, order: readOrder(reader) }
-      : { kind, xid };
+  const request = readRequest(reader, kind, xid);
   reader.end();
   return request;
+}
+
+function readRequest(
+  reader: ByteReader,
+  kind: Exclude<(typeof requestKinds)[number], 'forget'>,
+  xid: Xid,
+): BranchRequest {
+  switch (kind) {
+    case 'prepare':
+    case 'commitAlone':
+    case 'redo':
+      return { kind, xid, order: readOrder(reader) };
+    case 'inquire':
+      return { kind, xid, life: reader.varint() };
+    case 'commit':
+    case 'rollback':
+    case 'status':
+      return { kind, xid };
+  }
 }
 
 /** The asker has chosen the node by its ring: as the primary of the order's keys. */
@@ -188,18 +208,25 @@ function readReply(reader: ByteReader, kind: (typeof replyKinds)[number]): Branc
 export function writeOrder(writer: ByteWriter, order: BranchOrder): void {
   writer.string(byteStringOf(order.coordinator)).u8(consistencyLevels.indexOf(order.level));
   writer.string(byteStringOf(order.clientId)).string(order.clientDigest).varint(order.branches.length);
-  for (const { node, writes } of order.branches) writer.string(byteStringOf(node)).u8(writes ? 1 : 0);
+  for (const { node, writes, life } of order.branches)
+    writer
+      .string(byteStringOf(node))
+      .u8(writes ? 1 : 0)
+      .varint(life);
   writer.varint(order.operations.length);
   for (const operation of order.operations) writeOperation(writer, operation);
 }
 
-/** Contents are views of the bytes. */
-export function readOrder(reader: ByteReader): BranchOrder {
+/** Contents are views of the bytes. `namesLives`: false for an order of version 2. */
+export function readOrder(reader: ByteReader, namesLives = true): BranchOrder {
   const coordinator = readNode(reader);
   const level = among(consistencyLevels, reader.u8());
   const clientId = textOf(reader.string());
   const clientDigest = reader.string();
-  const branches = readList(reader, () => ({ node: readNode(reader), writes: reader.u8() === 1 }));
+  const branches = readList(reader, () => {
+    const name = { node: readNode(reader), writes: reader.u8() === 1 };
+    return { ...name, life: namesLives ? reader.varint() : 0 };
+  });
   const operations = readList(reader, () => readOperation(reader));
   return { coordinator, level, clientId, clientDigest, branches, operations };
 }

@@ -3,16 +3,6 @@ import type { PlantedBug } from './plant.ts';
 
 export const transactionStoryBugs: readonly PlantedBug[] = [
   {
-    id: 'M05y',
-    title: 'the coordinator’s own branch goes to the other replicas before it and the decision are durable',
-    file: 'engine/xa/branches.js',
-    find: 'decided: false,',
-    replace: 'decided: true,',
-    scenario: 'crash-after-decision',
-    oracles: ['INV1', 'INV6'],
-    seedsMax: 50,
-  },
-  {
     id: 'M06',
     title: 'the decision is never written to the log',
     file: 'engine/xa/coordinator.js',

@@ -120,6 +120,30 @@ describe('a primary that returns with an empty disk', () => {
     await expectAll('after');
   });
 
+  it('does not take back what was decided: that it knows nothing of it proves nothing', async () => {
+    await settled(batch('before'));
+    await room.pass(500_000);
+    // n2 never hears the decision, n1 dies with it, and n3, which has carried it out, returns with an empty disk.
+    cutAt('c.decision.synced', 700_000);
+    let armed = true;
+    room.onStep('c.ack.recv', ({ host, fields }) => {
+      if (!armed || host !== 'n1' || fields['from'] !== 'n3') return;
+      armed = false;
+      room.cluster.crash('n1', 'dropAll', 'silent');
+      room.cluster.crash('n3', 'dropAll', 'silent');
+      room.cluster.host('n3').disk.wipe();
+      room.world.after(300_000, 'restart', () => room.cluster.start('n3'));
+      room.world.after(6_000_000, 'restart', () => room.cluster.start('n1'));
+    });
+    const answer = batch('after');
+    await room.pass(4_000_000);
+    const list = await room.call('n2', 'GET', '/transactions?state=in_doubt');
+    expect(list?.body['transactions']).toMatchObject([{ role: 'branch', state: 'prepared' }]);
+    expect(await settled(answer)).toBeUndefined();
+    await room.pass(4_000_000);
+    expect(await room.read('n2', keys[1] ?? '', 'primary')).toBe('after');
+  });
+
   async function settled(answer: Promise<LabAnswer | undefined>): Promise<LabAnswer | undefined> {
     await room.world.runUntil(answer, 20_000_000);
     return answer;

@@ -78,6 +78,26 @@ describe('transactions', () => {
     }
   });
 
+  it('whose coordinator dies before its decision is durable are nowhere, its own part neither', async () => {
+    const pair = [keys.a, keys.b];
+    const operations = (value: string): object => ({ operations: pair.map((key) => put(key, value)) });
+    await room.call('n1', 'POST', '/transactions', operations('1'));
+    await room.pass(500_000);
+    const delay = { minUs: 20_000, meanUs: 1, tailOneIn: 1_000_000, tailUs: 1 };
+    room.cluster.host('n1').disk.inject({ kind: 'FD5', operations: ['sync'], delay });
+    const cut = room.ask('n1', 'POST', '/transactions', operations('2'));
+    await room.pass(10_000);
+    const handed = room.steps.filter(({ name, host }) => name === 'xa.p.applied' && host === 'n1');
+    expect(handed).toHaveLength(2);
+    room.cluster.crash('n1', 'dropAll', 'silent');
+    await room.pass(2_000_000);
+    for (const node of ['n2', 'n3'] as const) expect(await room.read(node, keys.a, 1)).toBe('1');
+    room.cluster.start('n1');
+    await room.world.runUntil(cut, 20_000_000);
+    await room.pass(3_000_000);
+    for (const node of labNodes) for (const key of pair) expect(await room.read(node, key)).toBe('1');
+  });
+
   it('that are told to abort roll every branch back', async () => {
     await room.call('n1', 'POST', '/transactions', all('1'));
     const answer = await room.call('n1', 'POST', '/transactions', all('2', { force_abort: true }));
