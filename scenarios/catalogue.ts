@@ -20,7 +20,9 @@ import { crashDuringPrepare } from './crash-during-prepare.ts';
 import { diskFullAtPrepare } from './disk-full-at-prepare.ts';
 import { flappingPeer } from './flapping-peer.ts';
 import { forceAbort } from './force-abort.ts';
+import { hintHolderLeaves } from './hint-holder-leaves.ts';
 import { hintsAlone } from './hints-alone.ts';
+import { hintsOfTheDead } from './hints-of-the-dead.ts';
 import { joinUnderLoad } from './join-under-load.ts';
 import { jobSurvivesNodeCrash } from './job-survives-node-crash.ts';
 import { leaveUnderLoad } from './leave-under-load.ts';
@@ -112,6 +114,8 @@ export const scenarios: readonly Scenario[] = [
   deletionsForgotten,
   wipedDiskReturns,
   hintsAlone,
+  hintHolderLeaves,
+  hintsOfTheDead,
   seedsDownAtBoot,
   ejectAndReinstate,
   longPauses,

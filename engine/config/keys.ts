@@ -35,6 +35,8 @@ import { syncMode } from './sync-mode.ts';
 import { flag, oneOf, powerOfTwo, text, wholeNumber } from './values.ts';
 import type { ConfigKey } from './config-key.ts';
 import type { WasmConfigFields } from './wasm-keys.ts';
+import type { TransferFields } from './transfer-keys.ts';
+import { transferKeys } from './transfer-keys.ts';
 import { wasmKeys } from './wasm-keys.ts';
 
 /** Whether a node owns its tokens from the start, or comes into a cluster that runs without it. */
@@ -43,7 +45,7 @@ export type JoinMode = 'member' | 'joining';
 export const joinModes: readonly JoinMode[] = ['member', 'joining'];
 
 export interface ConfigFields
-  extends ClientFields, RedisFields, WasmConfigFields, MapReduceFields, SecurityFields {
+  extends ClientFields, RedisFields, WasmConfigFields, MapReduceFields, TransferFields, SecurityFields {
   readonly name: NodeId;
   readonly clusterId: string;
   readonly datacenter: string;
@@ -102,9 +104,6 @@ export interface ConfigFields
   readonly transactionInquiryMs: number;
   readonly transactionReadWaitMs: number;
   readonly transactionRetentionSeconds: number;
-  readonly transferBytesPerSecond: number;
-  readonly transferBatchBytes: number;
-  readonly transferDropDelaySeconds: number;
   readonly logLevel: LogLevel;
   readonly statsIntervalMs: number;
 }
@@ -369,21 +368,7 @@ export const configKeys: ConfigTable = {
     fallback: 600,
     help: 'How long outcomes, and ids that clients chose, are remembered.',
   },
-  transferBytesPerSecond: {
-    kind: wholeNumber(1024, 64 * gibibyte, 'bytes/s'),
-    fallback: 32 * mebibyte,
-    help: 'How fast this node moves ranges when it joins or leaves, at most.',
-  },
-  transferBatchBytes: {
-    kind: wholeNumber(1024, 16 * mebibyte, 'bytes'),
-    fallback: 256 * 1024,
-    help: 'Bytes of one batch of such a move, about; one is under way at a time.',
-  },
-  transferDropDelaySeconds: {
-    kind: wholeNumber(0, 31_536_000, 'seconds'),
-    fallback: 300,
-    help: 'How long the ring has stood still, and all members agreed to it, before keys given away are removed here.',
-  },
+  ...transferKeys,
   ...wasmKeys,
   ...mapReduceKeys,
   logLevel: { kind: oneOf(logLevels), fallback: 'info', help: 'Least level of events that are logged.' },

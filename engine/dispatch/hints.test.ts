@@ -56,6 +56,10 @@ class SlowStore implements HintStore {
     return [...this.durable.keys()].filter((one) => one.startsWith(prefix));
   }
 
+  keys(): Iterable<PackedKey> {
+    return this.durable.keys();
+  }
+
   has(asked: PackedKey): boolean {
     return this.durable.has(asked);
   }
@@ -100,14 +104,14 @@ class Bench {
       task().catch((error: unknown) => this.failed.push(error));
     };
     const io = { clock: new TestClock(), spawn };
-    this.hints = new Hints(
-      io,
-      this.store,
-      this.replica,
-      options,
-      () => [peer],
-      () => true,
-    );
+    this.hints = new Hints(io, this.store, this.replica, options, {
+      self: 'n1' as NodeId,
+      members: () => [peer],
+      isRoutable: () => true,
+      settledView: () => undefined,
+      owners: () => [peer],
+      takeHere: () => 'closed',
+    });
   }
 
   keep(object: StoredObject): void {
@@ -157,7 +161,7 @@ describe('hints', () => {
     }
     await bench.drainAll();
     expect(bench.replica.held).toEqual(mergeObjects(older, newer));
-    expect(bench.hints.counts).toEqual({ stored: 2, delivered: 1, expired: 0, dropped: 0 });
+    expect(bench.hints.counts).toEqual({ stored: 2, delivered: 1, handedOn: 0, expired: 0, dropped: 0 });
   });
 
   it('go only when their replica has everything that was kept, whatever is answered when', async () => {

@@ -10,21 +10,27 @@
  * replica was never asked is kept at once, one whose replica never answered only at its deadline. And a hint goes only
  * when nothing has been kept for its key since it was read, so what goes is what the replica has taken.
  *
- * Equation, over one life: delivered + expired + kept now <= stored + kept at the start (a hint that takes another's
- * place is stored, but not kept beside it); `dropped` are those that were never stored.
+ * A peer that is no member any more takes nothing: what was kept for it goes to all owners that its keys have now. A
+ * node that leaves delivers what it can and hands the rest to others to be kept there (`handOn`).
+ *
+ * Equation, over one life: delivered + handed on + expired + kept now <= stored + kept at the start (a hint that takes
+ * another's place is stored, but not kept beside it); `dropped` are those that were never stored.
  */
-import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
+import { BytesError } from '../base/bytes.ts';
 import { Deferred } from '../base/deferred.ts';
+import { LockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
-import { byteStringOf } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
-import { bucketPrefix } from '../base/object-key.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import { decodeObject, encodeObject, mergeObjects } from '../object/object.ts';
-import type { PeerReply } from '../wire/messages.ts';
+import type { HandedHint, Hint } from './hint-words.ts';
+import { decodeHint, encodeHint, hintKeyOf, hintPrefix, peerOfHint } from './hint-words.ts';
+import type { HintPeers, HintWay } from './hint-ways.ts';
+import { HintWays } from './hint-ways.ts';
 import type { PeerLinks } from './peer-links.ts';
 import type { LocalStore, WriteDone } from './slots.ts';
+import { refusal } from './slots.ts';
 
 export interface HintOptions {
   /** Bytes of hints kept at most, over all peers. */
@@ -41,6 +47,8 @@ export interface HintOptions {
 /** The store of hints, as it is needed here. */
 export interface HintStore extends LocalStore {
   keysOfBucket(prefix: string): Iterable<PackedKey>;
+  /** All keys. */
+  keys(): Iterable<PackedKey>;
   has(key: PackedKey): boolean;
   /** Bytes of hints kept now. */
   liveBytes(): number;
@@ -53,15 +61,11 @@ export interface HintStore extends LocalStore {
 export interface HintCounts {
   stored: number;
   delivered: number;
+  /** Given to another node to be kept there. */
+  handedOn: number;
   expired: number;
   /** Not kept: the limit was reached, or the store took no more. */
   dropped: number;
-}
-
-interface Hint {
-  readonly token: Token;
-  readonly writtenMs: number;
-  readonly object: Uint8Array;
 }
 
 /** A key's hint while it changes: from the first `keep` on until the store has answered all that came of it. */
@@ -78,6 +82,10 @@ interface Change {
 interface Missed {
   readonly token: Token;
   readonly object: Uint8Array;
+  /** How old it was when it came here. */
+  readonly ageMs: number;
+  /** Hears when it is durable here, or will not be. */
+  readonly done: WriteDone;
 }
 
 /** A hint on its way to its replica. */
@@ -86,19 +94,20 @@ interface Delivery {
   overtaken: boolean;
 }
 
-const hintType = byteStringOf('hint');
+const ignored: WriteDone = () => undefined;
 
 export class Hints {
-  readonly counts: HintCounts = { stored: 0, delivered: 0, expired: 0, dropped: 0 };
+  readonly counts: HintCounts = { stored: 0, delivered: 0, handedOn: 0, expired: 0, dropped: 0 };
   readonly #io: Pick<Io, 'clock' | 'spawn'>;
   readonly #store: HintStore;
-  readonly #links: PeerLinks;
+  readonly #ways: HintWays;
   readonly #options: HintOptions;
-  readonly #isRoutable: (node: NodeId) => boolean;
-  readonly #peers: () => readonly NodeId[];
+  readonly #peers: HintPeers;
   readonly #draining = new Set<NodeId>();
   readonly #changes = new Map<PackedKey, Change>();
   readonly #deliveries = new Map<PackedKey, Delivery>();
+  /** For whom anything may be kept; undefined until the store was looked through. */
+  #known: Set<NodeId> | undefined;
   #timer: Timer | undefined;
   #stopped = false;
 
@@ -107,15 +116,13 @@ export class Hints {
     store: HintStore,
     links: PeerLinks,
     options: HintOptions,
-    peers: () => readonly NodeId[],
-    isRoutable: (node: NodeId) => boolean,
+    peers: HintPeers,
   ) {
     this.#io = io;
     this.#store = store;
-    this.#links = links;
+    this.#ways = new HintWays(io.clock, links, peers, options.timeoutUs);
     this.#options = options;
     this.#peers = peers;
-    this.#isRoutable = isRoutable;
   }
 
   /** Hints kept now. */
@@ -139,34 +146,57 @@ export class Hints {
 
   /** Keeps a write for a peer that missed it. What it holds is copied. */
   keep(peer: NodeId, key: PackedKey, token: Token, object: Uint8Array): void {
-    if (this.#store.liveBytes() + object.length > this.#options.bytesMax) {
-      this.counts.dropped += 1;
+    this.#keep(peer, hintKeyOf(peer, key), { token, object, ageMs: 0, done: ignored });
+  }
+
+  /** Keeps what another node has kept until now. `done` hears when it is durable here, or why it will not be. */
+  adopt({ peer, key, token, ageMs, object }: HandedHint, done: WriteDone): void {
+    this.#keep(peer, hintKeyOf(peer, key), { token, object, ageMs, done });
+  }
+
+  #keep(peer: NodeId, hintKey: PackedKey, missed: Missed): void {
+    const { bytesMax } = this.#options;
+    if (this.#store.liveBytes() + missed.object.length > bytesMax) {
+      this.#drop(missed, new LockstepError('Overloaded', `${bytesMax} bytes of hints are kept already`));
       return;
     }
-    const hintKey = keyOf(peer, key);
+    this.#keptFor.add(peer);
     const delivery = this.#deliveries.get(hintKey);
     if (delivery !== undefined) delivery.overtaken = true;
     const change = this.#changes.get(hintKey);
-    if (change === undefined) this.#begin(hintKey, { token, object });
-    else if (change.waiting === undefined) this.#write(hintKey, change, { token, object });
-    else change.waiting.push({ token, object: Buffer.from(object) });
+    if (change === undefined) this.#begin(hintKey, missed);
+    else if (change.waiting === undefined) this.#write(hintKey, change, missed);
+    else change.waiting.push({ ...missed, object: Buffer.from(missed.object) });
   }
 
   /** A write of this key that some peer missed is kept here. */
   keepsFor(key: PackedKey): boolean {
-    return this.#peers().some((peer) => {
-      const hintKey = keyOf(peer, key);
+    return [...this.#keptFor].some((peer) => {
+      const hintKey = hintKeyOf(peer, key);
       return this.#changes.has(hintKey) || this.#store.has(hintKey);
     });
   }
 
   /** Delivers a peer's hints now, unless that is under way. */
   drain(peer: NodeId): void {
+    this.#drain(peer, () => this.#peers.isRoutable(peer), this.#ways.toPeer);
+  }
+
+  /**
+   * Delivers everything that is kept, or gives it to others to be kept there: this node leaves. Resolves with what is
+   * still here, since nobody took it, or because it came meanwhile.
+   */
+  async handOn(): Promise<number> {
+    for (const peer of [...this.#keptFor]) await this.#deliverAll(peer, () => true, this.#ways.toAnybody);
+    return this.kept;
+  }
+
+  #drain(peer: NodeId, goOn: () => boolean, way: HintWay): void {
     if (this.#stopped || this.#draining.has(peer)) return;
     this.#draining.add(peer);
     this.#io.spawn('dispatch.hints', async () => {
       try {
-        await this.#deliverAll(peer);
+        await this.#deliverAll(peer, goOn, way);
       } finally {
         this.#draining.delete(peer);
       }
@@ -176,15 +206,40 @@ export class Hints {
   #tick(): void {
     if (this.#stopped) return;
     this.#timer = this.#io.clock.after(this.#options.drainIntervalUs, () => this.#tick());
-    for (const peer of this.#peers()) if (this.#isRoutable(peer)) this.drain(peer);
+    for (const peer of this.#peers.members()) if (this.#peers.isRoutable(peer)) this.drain(peer);
+    this.#settleEstates();
   }
 
-  async #deliverAll(peer: NodeId): Promise<void> {
-    const keys = [...this.#store.keysOfBucket(prefixOf(peer))];
+  /** What was kept for those who are no members any more goes to the owners of its keys. */
+  #settleEstates(): void {
+    const view = this.#peers.settledView();
+    if (view === undefined) return;
+    const members = new Set(this.#peers.members());
+    for (const peer of [...this.#keptFor]) {
+      if (members.has(peer)) continue;
+      if (this.#isKeptFor(peer))
+        this.#drain(peer, () => this.#peers.settledView() === view, this.#ways.toOwners);
+      else this.#keptFor.delete(peer);
+    }
+  }
+
+  #isKeptFor(peer: NodeId): boolean {
+    const prefix = hintPrefix(peer);
+    for (const _ of this.#store.keysOfBucket(prefix)) return true;
+    return [...this.#changes.keys()].some((hintKey) => hintKey.startsWith(prefix));
+  }
+
+  get #keptFor(): Set<NodeId> {
+    this.#known ??= peersOf(this.#store.keys());
+    return this.#known;
+  }
+
+  async #deliverAll(peer: NodeId, goOn: () => boolean, way: HintWay): Promise<void> {
+    const keys = [...this.#store.keysOfBucket(hintPrefix(peer))];
     for (let from = 0; from < keys.length; from += this.#options.windowMax) {
-      if (this.#stopped || !this.#isRoutable(peer)) return;
+      if (this.#stopped || !goOn()) return;
       const window = keys.slice(from, from + this.#options.windowMax);
-      const delivered = await Promise.all(window.map((key) => this.#deliver(peer, key)));
+      const delivered = await Promise.all(window.map((key) => this.#deliver(peer, key, way)));
       if (delivered.includes(false)) return;
     }
   }
@@ -197,7 +252,7 @@ export class Hints {
       this.#write(hintKey, change, missed);
       return;
     }
-    change.waiting = [{ token: missed.token, object: Buffer.from(missed.object) }];
+    change.waiting = [{ ...missed, object: Buffer.from(missed.object) }];
     const outcome = this.#store.tryRead(hintKey, (error, bytes) => {
       // A hint that cannot be read is lost anyway.
       this.#loaded(hintKey, change, error === undefined || error.code === 'Corrupted', bytes);
@@ -210,7 +265,7 @@ export class Hints {
     change.waiting = undefined;
     if (!known) {
       this.#changes.delete(hintKey);
-      this.counts.dropped += waiting.length;
+      for (const missed of waiting) this.#drop(missed, unreadable());
       return;
     }
     const hint = bytes === undefined ? undefined : decodeHint(bytes);
@@ -222,14 +277,18 @@ export class Hints {
   }
 
   #write(hintKey: PackedKey, change: Change, missed: Missed): void {
-    const { token } = missed;
+    const { token, ageMs } = missed;
     const object = change.object === undefined ? missed.object : merged(change.object, missed.object);
-    const value = encodeHint({ token, writtenMs: this.#io.clock.wallMs(), object });
+    const writtenMs = Math.max(0, this.#io.clock.wallMs() - ageMs);
+    const value = encodeHint({ token, writtenMs, object });
     const outcome = this.#store.tryWrite([{ key: hintKey, token, value }], (error) => {
       // It may still reach the disk, and must not be removed there unseen: another one behind it tells.
       if (error?.code === 'Timeout') this.#write(hintKey, change, missed);
-      else if (error === undefined) this.counts.stored += 1;
-      else this.counts.dropped += 1;
+      else if (error !== undefined) this.#drop(missed, error);
+      else {
+        this.counts.stored += 1;
+        missed.done(undefined);
+      }
       change.writing -= 1;
       this.#retire(hintKey, change);
     });
@@ -237,28 +296,33 @@ export class Hints {
       change.writing += 1;
       change.object = value.subarray(value.length - object.length);
     } else {
-      this.counts.dropped += 1;
+      this.#drop(missed, refusal(outcome));
       this.#retire(hintKey, change);
     }
+  }
+
+  #drop(missed: Missed, error: LockstepError): void {
+    this.counts.dropped += 1;
+    missed.done(error);
   }
 
   #retire(hintKey: PackedKey, change: Change): void {
     if (change.writing === 0 && this.#changes.get(hintKey) === change) this.#changes.delete(hintKey);
   }
 
-  /** False: the peer did not take it; the rest waits for the next time. */
-  async #deliver(peer: NodeId, hintKey: PackedKey): Promise<boolean> {
-    // What is being written is not read yet; it comes the next time.
-    if (this.#changes.has(hintKey)) return true;
+  /** False: nobody took it; the rest waits for the next time. */
+  async #deliver(peer: NodeId, hintKey: PackedKey, way: HintWay): Promise<boolean> {
+    // What is being written is not read yet; it comes the next time. So does what is under way.
+    if (this.#changes.has(hintKey) || this.#deliveries.has(hintKey)) return true;
     this.#deliveries.set(hintKey, { overtaken: false });
     try {
-      return await this.#handOver(peer, hintKey);
+      return await this.#handOver(peer, hintKey, way);
     } finally {
       this.#deliveries.delete(hintKey);
     }
   }
 
-  async #handOver(peer: NodeId, hintKey: PackedKey): Promise<boolean> {
+  async #handOver(peer: NodeId, hintKey: PackedKey, way: HintWay): Promise<boolean> {
     const bytes = await this.#read(hintKey);
     if (bytes === undefined) return true;
     const hint = decodeHint(bytes);
@@ -266,25 +330,15 @@ export class Hints {
       if (await this.#remove(hintKey)) this.counts.expired += 1;
       return true;
     }
-    const key = hintKey.slice(prefixOf(peer).length) as PackedKey;
-    const reply = await this.#ask(peer, key, hint);
-    if (reply.kind !== 'written') return false;
-    if (await this.#remove(hintKey)) this.counts.delivered += 1;
+    const key = hintKey.slice(hintPrefix(peer).length) as PackedKey;
+    const outcome = await way(peer, key, hint);
+    if (outcome === 'here') return false;
+    if (await this.#remove(hintKey)) this.counts[outcome] += 1;
     return true;
   }
 
   #isTooOld(hint: Hint): boolean {
     return this.#io.clock.wallMs() - hint.writtenMs > this.#options.ageMsMax;
-  }
-
-  #ask(peer: NodeId, key: PackedKey, hint: Hint): Promise<PeerReply> {
-    const answer = new Deferred<PeerReply>();
-    const request = { kind: 'mergeObject', key, token: hint.token, object: hint.object } as const;
-    const outcome = this.#links.request(peer, request, this.#options.timeoutUs, (reply) =>
-      answer.resolve(reply),
-    );
-    if (outcome !== 'ok') answer.resolve({ kind: 'failed', code: 'PeerGone', detail: outcome });
-    return answer.promise;
   }
 
   #read(key: PackedKey): Promise<Uint8Array | undefined> {
@@ -310,12 +364,17 @@ export class Hints {
   }
 }
 
-function prefixOf(peer: NodeId): string {
-  return bucketPrefix(hintType, byteStringOf(peer));
+function peersOf(hintKeys: Iterable<PackedKey>): Set<NodeId> {
+  const peers = new Set<NodeId>();
+  for (const hintKey of hintKeys) {
+    const peer = peerOfHint(hintKey);
+    if (peer !== undefined) peers.add(peer);
+  }
+  return peers;
 }
 
-function keyOf(peer: NodeId, key: PackedKey): PackedKey {
-  return (prefixOf(peer) + key) as PackedKey;
+function unreadable(): LockstepError {
+  return new LockstepError('Corrupted', 'what is kept for the key already cannot be read');
 }
 
 /** What the two tell together; the second where the first cannot be read. */
@@ -324,28 +383,6 @@ function merged(kept: Uint8Array, missed: Uint8Array): Uint8Array {
     return encodeObject(mergeObjects(decodeObject(kept), decodeObject(missed)));
   } catch (error) {
     if (error instanceof BytesError) return missed;
-    throw error;
-  }
-}
-
-/** The object comes last. */
-function encodeHint(hint: Hint): Buffer {
-  const writer = new ByteWriter(32 + hint.object.length);
-  return writer.u8(1).u32(hint.token).u64(hint.writtenMs).bytes(hint.object).finish();
-}
-
-/** Undefined for bytes that this version did not write. */
-function decodeHint(bytes: Uint8Array): Hint | undefined {
-  try {
-    const reader = new ByteReader(bytes);
-    if (reader.u8() !== 1) return undefined;
-    const token = reader.u32() as Token;
-    const writtenMs = reader.u64();
-    const object = reader.bytes();
-    reader.end();
-    return { token, writtenMs, object };
-  } catch (error) {
-    if (error instanceof BytesError) return undefined;
     throw error;
   }
 }

@@ -31,6 +31,7 @@ export type ReplicaRequest = Exclude<
       | 'listNames'
       | 'properties'
       | 'reap'
+      | 'keepHint'
       | 'wasmModules'
       | 'mapPhase';
   }

@@ -151,7 +151,7 @@ export class Membership {
   }
 
   /** When this node tells that it knows of a changed ring. */
-  get publication(): Pick<Publication, 'holdWhile' | 'refresh'> {
+  get publication(): Pick<Publication, 'holdWhile' | 'refresh' | 'held'> {
     return this.#publication;
   }
 

@@ -1,12 +1,13 @@
 /**
  * What this node tells its peers of how it sees the ring: never more than it would find again after a crash, and nothing
  * new while something is under way here by the ring before. Peers act by a new ring together with those only who have
- * told that they know it (agreement.ts).
+ * told that they know it (agreement.ts). What holds it up for long is said in the log, again and again.
  */
+import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 
 export interface PublicationParts {
-  readonly io: Pick<Io, 'log' | 'spawn'>;
+  readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
   /** How this node sees the ring now. */
   readonly view: () => string;
   /** Makes that durable; false when the disk did not take it. */
@@ -15,12 +16,25 @@ export interface PublicationParts {
   readonly tell: () => void;
 }
 
+/** What holds up the telling of a new ring, by name, and for how long; nobody and 0 when it is told. */
+export interface Held {
+  readonly heldSeconds: number;
+  readonly holders: readonly string[];
+}
+
+/** How often it is said what holds up a new ring. */
+const remindUs = 10_000_000;
+const holdersToldMax = 10;
+
 export class Publication {
   readonly #parts: PublicationParts;
   #view: string;
   #saving = false;
   #stopped = false;
-  #holds: () => boolean = () => false;
+  #holders: () => readonly string[] = () => [];
+  /** Since when something holds it up, while that is so. */
+  #heldUs: number | undefined;
+  #reminder: Timer | undefined;
 
   /** What is seen now is durable. */
   constructor(parts: PublicationParts) {
@@ -33,34 +47,73 @@ export class Publication {
     return this.#view;
   }
 
-  /** Nothing new is told as long as `holds` says that something is under way by the ring before. */
-  holdWhile(holds: () => boolean): void {
-    this.#holds = holds;
+  get held(): Held {
+    if (this.#heldUs === undefined) return { heldSeconds: 0, holders: [] };
+    const heldUs = this.#parts.io.clock.nowUs() - this.#heldUs;
+    return { heldSeconds: Math.floor(heldUs / 1_000_000), holders: this.#holders() };
+  }
+
+  /** Nothing new is told as long as `holders` names something that is under way by the ring before. */
+  holdWhile(holders: () => readonly string[]): void {
+    this.#holders = holders;
   }
 
   /** The ring has changed, or something that was under way is over. */
   refresh(): void {
-    const { io, view } = this.#parts;
-    if (this.#view === view() || this.#saving || this.#stopped) return;
-    if (this.#holds()) io.log.event('info', 'membership.ring.held', { view: view() });
-    else io.spawn('membership.save', () => this.#publish());
+    if (this.#saving || this.#stopped) return;
+    if (this.#view === this.#parts.view()) this.#release();
+    else if (this.#isHeld()) this.#hold();
+    else this.#parts.io.spawn('membership.save', () => this.#publish());
   }
 
   stop(): void {
     this.#stopped = true;
+    this.#reminder?.cancel();
   }
 
   async #publish(): Promise<void> {
     this.#saving = true;
     try {
-      while (this.#view !== this.#parts.view() && !this.#stopped && !this.#holds()) {
+      while (this.#view !== this.#parts.view() && !this.#stopped) {
+        if (this.#isHeld()) {
+          this.#hold();
+          return;
+        }
         const view = this.#parts.view();
         if (!(await this.#parts.save())) return;
         this.#view = view;
+        this.#release();
         this.#parts.tell();
       }
     } finally {
       this.#saving = false;
     }
+  }
+
+  #isHeld(): boolean {
+    return this.#holders().length > 0;
+  }
+
+  #hold(): void {
+    if (this.#heldUs !== undefined) return;
+    const { clock, log } = this.#parts.io;
+    this.#heldUs = clock.nowUs();
+    log.event('info', 'membership.ring.held', { view: this.#parts.view() });
+    this.#remind();
+  }
+
+  #remind(): void {
+    const { clock, log } = this.#parts.io;
+    this.#reminder = clock.after(remindUs, () => {
+      const { heldSeconds, holders } = this.held;
+      const transactions = holders.slice(0, holdersToldMax).join(' ');
+      log.event('warn', 'membership.ring.held', { heldSeconds, count: holders.length, transactions });
+      this.#remind();
+    });
+  }
+
+  #release(): void {
+    this.#heldUs = undefined;
+    this.#reminder?.cancel();
   }
 }

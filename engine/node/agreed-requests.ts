@@ -27,13 +27,14 @@ export function whenAgreed(
 }
 
 /**
- * Not so: what brings the agreement about; ranges, which are moved between the rings; what is the same on every node;
+ * Not so: what brings the agreement about; ranges, and hints, which are moved between the rings; what is the same on every node;
  * and the outcome of a transaction, which goes to whoever prepared it.
  */
 function isPlannedByRing(request: PeerRequest): boolean {
   switch (request.kind) {
     case 'gossip':
     case 'transferRange':
+    case 'keepHint':
     case 'properties':
     case 'wasmModules':
       return false;

@@ -20,7 +20,6 @@ import { ClusterDispatcher } from '../dispatch/cluster-dispatcher.ts';
 import type { DispatchParts, DispatchSettings } from '../dispatch/parts.ts';
 import type { PeerLinks } from '../dispatch/peer-links.ts';
 import type { Dispatcher } from '../dispatch/requests.ts';
-import { Hints } from '../dispatch/hints.ts';
 import type { Reaper } from '../dispatch/reaper.ts';
 import { PeerService } from '../dispatch/peer-service.ts';
 import { Replica } from '../dispatch/replica.ts';
@@ -60,12 +59,15 @@ import {
 import {
   answerTransfer,
   clusterControl,
+  estateOf,
   rangeSourceOf,
   surplusOf,
   transferFamilies,
   transferOptions,
 } from './transfer-rooms.ts';
-import { driverLimits, hintFamilies, hintOptions, hintStoreOf, storeFamilies } from './storage.ts';
+import { driverLimits, hintFamilies, storeFamilies } from './storage.ts';
+import type { Handoff } from './hint-room.ts';
+import { buildHandoff, takeHint } from './hint-room.ts';
 import { buildReaper } from './reaper-room.ts';
 import { answerProperties, bucketDesk, buildProperties } from './property-rooms.ts';
 import { contentLimits, planeOptions, requestBytesMax } from './topology.ts';
@@ -80,11 +82,6 @@ import { buildWasm } from './wasm-rooms.ts';
 
 /** The store driver's name: the label `server`. */
 const serverName = 'store_local';
-
-export interface Handoff {
-  readonly store: Store;
-  readonly hints: Hints;
-}
 
 /** The rooms of one node, not yet serving. */
 export interface Rooms {
@@ -218,7 +215,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     countMembership(stats, io, (node) => handoff?.hints.drain(node)),
   );
   const handoff =
-    hintStore === undefined ? undefined : buildHandoff(io, config, links, membership, hintStore);
+    hintStore === undefined ? undefined : buildHandoff(io, config, links, membership, replica, hintStore);
   if (handoff !== undefined) for (const family of hintFamilies(handoff.hints)) stats.register(family);
   const wasm = buildWasm({ io, config, stats, store, driver, links, membership, buckets });
   const parts: DispatchParts = {
@@ -272,6 +269,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     else if (request.kind === 'mapPhase') mapReduce.answer(request.words, reply);
     else if (request.kind === 'properties') answerProperties(io, keeper, request.words, reply);
     else if (request.kind === 'reap') reaper.answer(request.words, reply);
+    else if (request.kind === 'keepHint') takeHint(handoff?.hints, request.words, reply);
     else if (request.kind === 'wasmModules') wasm.answer(request.words, reply);
     else service.handle(request, reply);
   });
@@ -287,9 +285,10 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
   );
   const transfer = new Transfer({ clock: io.clock, links, replica, source }, transferOptions(config));
   const left = new Deferred<void>();
-  const mover = new Mover(io, membership, transfer, self, () => left.resolve());
+  const estate = estateOf(io, config, transactions, handoff?.hints);
+  const mover = new Mover(io, membership, transfer, estate, self, () => left.resolve());
   const surplus = surplusOf(io, config, parts, membership, store);
-  for (const family of transferFamilies(transfer, mover, surplus)) stats.register(family);
+  for (const family of transferFamilies(transfer, mover, surplus, membership)) stats.register(family);
   const moving = { mover, surplus, transfer, left: left.promise };
   return {
     dispatcher,
@@ -305,24 +304,6 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     mapReduce,
     ...moving,
   };
-}
-
-function buildHandoff(
-  io: Io,
-  config: NodeConfig,
-  links: PeerLinks,
-  membership: Membership,
-  store: Store,
-): Handoff {
-  const hints = new Hints(
-    io,
-    hintStoreOf(io, store, config),
-    links,
-    hintOptions(config),
-    () => membership.peers.map((peer) => peer.node),
-    (node) => membership.isRoutable(node),
-  );
-  return { store, hints };
 }
 
 function clientRooms(

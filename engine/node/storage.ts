@@ -57,6 +57,7 @@ export function hintStoreOf(io: Io, store: Store, config: NodeConfig): HintStore
     tryRead: (key, done) => driver.tryRead(key, done),
     tryWrite: (batch, done) => driver.tryWrite(batch, done),
     keysOfBucket: (prefix) => store.keysOfBucket(prefix),
+    keys: () => store.keys(),
     has: (key) => store.tokenOf(key) !== undefined,
     liveBytes: () => store.liveBytes,
     keyCount: () => store.keyCount,
@@ -66,14 +67,21 @@ export function hintStoreOf(io: Io, store: Store, config: NodeConfig): HintStore
 
 /** What becomes of the writes that replicas missed. */
 export function hintFamilies(hints: Hints): readonly FamilySource[] {
-  const outcomes = ['stored', 'delivered', 'expired', 'dropped'] as const;
+  const outcomes = [
+    ['stored', 'stored'],
+    ['delivered', 'delivered'],
+    ['handed_on', 'handedOn'],
+    ['expired', 'expired'],
+    ['dropped', 'dropped'],
+  ] as const;
   return [
     {
       name: 'svc_hints_total',
-      help: 'Writes that a replica missed, by what became of them: stored, delivered, expired, dropped.',
+      help: 'Writes that a replica missed, by what became of them: stored, delivered, handed_on, expired, dropped.',
       type: 'counter',
       labels: ['outcome'],
-      collect: () => outcomes.map((outcome) => ({ labels: { outcome }, value: hints.counts[outcome] })),
+      collect: () =>
+        outcomes.map(([outcome, count]) => ({ labels: { outcome }, value: hints.counts[count] })),
     },
     {
       name: 'svc_hints_kept',

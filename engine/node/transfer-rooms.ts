@@ -2,6 +2,7 @@
 import type { ClusterControl } from '../api/http/cluster-routes.ts';
 import { asLockstepError } from '../base/errors.ts';
 import type { NodeConfig } from '../config/config.ts';
+import type { Hints } from '../dispatch/hints.ts';
 import type { Reply } from '../dispatch/peer-service.ts';
 import type { DispatchParts } from '../dispatch/parts.ts';
 import type { Io } from '../io/io.ts';
@@ -12,11 +13,13 @@ import { noLabels } from '../stats/family.ts';
 import type { StoreDriver } from '../store/driver.ts';
 import type { Store } from '../store/store.ts';
 import { arcsOf } from '../transfer/arcs.ts';
+import { Estate } from '../transfer/estate.ts';
 import type { Mover } from '../transfer/mover.ts';
 import { RangeSource } from '../transfer/range-source.ts';
 import { decodeRangeRequest, encodeRangeAnswer } from '../transfer/range-words.ts';
 import { Surplus } from '../transfer/surplus.ts';
 import type { Transfer, TransferOptions } from '../transfer/transfer.ts';
+import type { Transactions } from '../xa/transactions.ts';
 import { clientKeysOf } from './reaper-room.ts';
 
 export function rangeSourceOf(store: Store, driver: StoreDriver): RangeSource {
@@ -33,6 +36,24 @@ export function transferOptions(config: NodeConfig): TransferOptions {
     bytesPerSecond: config.transferBytesPerSecond,
     timeoutUs: config.peerRequestTimeoutMs * 1000,
   };
+}
+
+/** What this node has to settle before it leaves. */
+export function estateOf(
+  io: Io,
+  config: NodeConfig,
+  transactions: Transactions,
+  hints: Hints | undefined,
+): Estate {
+  return new Estate(
+    {
+      io,
+      closeTransactions: () => transactions.close(),
+      transactions: () => transactions.underWay,
+      handOnHints: () => hints?.handOn() ?? Promise.resolve(0),
+    },
+    { patienceUs: config.leavePatienceSeconds * 1_000_000, roundUs: config.requestTimeoutMs * 1000 },
+  );
 }
 
 /** Removes what this node has given away for good. */
@@ -80,6 +101,7 @@ export function clusterControl(membership: Membership, mover: Mover, transfer: T
     leave: (force) => mover.leave(force),
     describe: () => {
       const { ring, self, view } = membership;
+      const { heldSeconds: seconds, holders: transactions } = membership.publication.held;
       const { ranges, rangesLeft } = mover.progress;
       const { keysIn, bytesIn, keysOut, bytesOut } = transfer.counts;
       const members = membership.members().map(({ node, datacenter, rack, address, state, move, tokens }) => {
@@ -91,7 +113,8 @@ export function clusterControl(membership: Membership, mover: Mover, transfer: T
         return { ...place, state: opinion, move, owns: owner !== undefined, share, tokens: tokens.length };
       });
       const counted = { keys_in: keysIn, bytes_in: bytesIn, keys_out: keysOut, bytes_out: bytesOut };
-      return { node: self.node, view, members, transfer: { ranges, ranges_left: rangesLeft, ...counted } };
+      const progress = { ranges, ranges_left: rangesLeft, ...counted, waits_for: mover.waitsFor };
+      return { node: self.node, view, members, transfer: progress, held: { seconds, transactions } };
     },
   };
 }
@@ -105,6 +128,7 @@ export function transferFamilies(
   transfer: Transfer,
   mover: Mover,
   surplus: Surplus,
+  membership: Membership,
 ): readonly FamilySource[] {
   const { counts } = transfer;
   const directions = [{ direction: 'in' }, { direction: 'out' }] as const;
@@ -137,6 +161,28 @@ export function transferFamilies(
       type: 'gauge',
       labels: [],
       collect: () => [{ labels: noLabels, value: mover.progress.rangesLeft }],
+    },
+    {
+      name: 'svc_transfer_waits_for',
+      help: 'What the present move waits for: members that do not follow it, and before leaving transactions and hints.',
+      type: 'gauge',
+      labels: ['what'],
+      collect: () => {
+        const { members, transactions, hints } = mover.waitsFor;
+        const values = [
+          ['members', members.length],
+          ['transactions', transactions],
+          ['hints', hints],
+        ] as const;
+        return values.map(([what, value]) => ({ labels: { what }, value }));
+      },
+    },
+    {
+      name: 'svc_ring_change_held_seconds',
+      help: 'How long this node has not followed a changed ring, since a transaction holds a key by the one before; 0: it does.',
+      type: 'gauge',
+      labels: [],
+      collect: () => [{ labels: noLabels, value: membership.publication.held.heldSeconds }],
     },
     {
       name: 'svc_transfer_keys_dropped_total',

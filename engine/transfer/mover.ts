@@ -4,7 +4,7 @@
  *
  *     join      queued -> copying -> (pull) -> switching -> NORMAL
  *     replace   the same with a dead node's tokens
- *     leave     queued -> copying -> (push) -> switching -> left
+ *     leave     queued -> copying -> (push) -> switching -> (estate) -> left
  *
  * One member moves at a time. Two that begin at once see each other before either is agreed upon, since both are known
  * to all by then; the one whose name comes later, or that is not switching yet, steps back.
@@ -14,11 +14,13 @@
  */
 import { asLockstepError, LockstepError } from '../base/errors.ts';
 import { Deferred } from '../base/deferred.ts';
+import type { NodeId } from '../base/ids.ts';
 import { sleep } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { Member, Ring } from '../ring/ring.ts';
 import { arcsOf, inOneRack, sourcesOf, splitByPlacement } from './arcs.ts';
+import type { Estate, EstateLeft } from './estate.ts';
 import type { TokenRange } from './range-words.ts';
 import type { Transfer } from './transfer.ts';
 
@@ -33,10 +35,17 @@ export interface MoveProgress {
   readonly ranges: number;
 }
 
+/** What a move waits for; nothing without one. */
+export interface MoveWait extends EstateLeft {
+  /** Members that are away, or do not follow the present step yet. */
+  readonly members: readonly NodeId[];
+}
+
 export class Mover {
   readonly #io: Io;
   readonly #membership: Membership;
   readonly #transfer: Transfer;
+  readonly #estate: Estate;
   readonly #self: Member;
   readonly #onLeft: () => void;
   #progress: MoveProgress = { rangesLeft: 0, ranges: 0 };
@@ -44,16 +53,31 @@ export class Mover {
   #stopped = false;
 
   /** `onLeft` is called once this node owns nothing any more and its peers know. */
-  constructor(io: Io, membership: Membership, transfer: Transfer, self: Member, onLeft: () => void) {
+  constructor(
+    io: Io,
+    membership: Membership,
+    transfer: Transfer,
+    estate: Estate,
+    self: Member,
+    onLeft: () => void,
+  ) {
     this.#io = io;
     this.#membership = membership;
     this.#transfer = transfer;
+    this.#estate = estate;
     this.#self = self;
     this.#onLeft = onLeft;
   }
 
   get progress(): MoveProgress {
     return this.#progress;
+  }
+
+  get waitsFor(): MoveWait {
+    return {
+      members: this.#work === undefined ? [] : this.#absent().map(({ node }) => node),
+      ...this.#estate.left,
+    };
   }
 
   /** Goes on with what the last life began, or begins to join; nothing for a settled member. */
@@ -136,6 +160,7 @@ export class Mover {
       await this.#stepBack();
     }
     if (!(await this.#wait(() => this.#isAgreed()))) return;
+    if (!(await this.#estate.settle(() => !this.#stopped))) return;
     await this.#membership.leave();
     this.#onLeft();
   }
@@ -182,13 +207,14 @@ export class Mover {
 
   /** Racks of the datacenter in which somebody disagrees or is away are too few for a majority of their own. */
   #hasMajority(ring: Ring, datacenter: string): boolean {
-    const absent = ring.members.filter(
-      (member) => member.node !== this.#self.node && !this.#membership.agrees(member.node),
-    );
-    const racks = new Set(
-      absent.filter((member) => member.datacenter === datacenter).map(({ rack }) => rack),
-    );
+    const absent = this.#absent().filter((member) => member.datacenter === datacenter);
+    const racks = new Set(absent.map(({ rack }) => rack));
     return racks.size <= Math.floor(ring.rackCount(datacenter) / 2);
+  }
+
+  #absent(): readonly Member[] {
+    const { ring } = this.#membership;
+    return ring.members.filter(({ node }) => node !== this.#self.node && !this.#membership.agrees(node));
   }
 
   async #pullAll(): Promise<boolean> {

@@ -48,6 +48,7 @@ const request: fc.Arbitrary<PeerRequest> = fc.oneof(
   fc.record({ kind: fc.constant('properties' as const), words: bytes }),
   fc.record({ kind: fc.constant('mapPhase' as const), words: bytes }),
   fc.record({ kind: fc.constant('reap' as const), words: bytes }),
+  fc.record({ kind: fc.constant('keepHint' as const), words: bytes }),
 );
 
 const reply: fc.Arbitrary<PeerReply> = fc.oneof(

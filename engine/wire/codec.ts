@@ -31,6 +31,7 @@ const listNamesType = schemaType('ListNames');
 const propertiesType = schemaType('Properties');
 const mapPhaseType = schemaType('MapPhase');
 const reapType = schemaType('Reap');
+const keepHintType = schemaType('KeepHint');
 const noBytes = Buffer.alloc(0);
 
 type Failed = Extract<PeerReply, { kind: 'failed' }>;
@@ -66,6 +67,8 @@ export function encodeRequest(arena: FrameArena, id: number, request: PeerReques
       return arena.frame(kind, id, encodeBody(listNamesType, { words: request.words }));
     case 'reap':
       return arena.frame(kind, id, encodeBody(reapType, { words: request.words }));
+    case 'keepHint':
+      return arena.frame(kind, id, encodeBody(keepHintType, { words: request.words }));
     case 'properties':
       return arena.frame(kind, id, encodeBody(propertiesType, { words: request.words }));
     case 'mapPhase':
@@ -107,6 +110,8 @@ export function decodeRequest(frame: Frame): PeerRequest {
       return { kind: 'listNames', words: decodeBody(listNamesType, frame.body).bytes('words') };
     case requestKinds.reap:
       return { kind: 'reap', words: decodeBody(reapType, frame.body).bytes('words') };
+    case requestKinds.keepHint:
+      return { kind: 'keepHint', words: decodeBody(keepHintType, frame.body).bytes('words') };
     case requestKinds.properties:
       return { kind: 'properties', words: decodeBody(propertiesType, frame.body).bytes('words') };
     case requestKinds.mapPhase:

@@ -22,6 +22,7 @@ export const requestKinds = {
   properties: 48,
   mapPhase: 45,
   reap: 49,
+  keepHint: 21,
 } as const satisfies Record<PeerRequest['kind'], number>;
 
 export const replyKinds = {
@@ -56,6 +57,7 @@ const answers: Readonly<Record<PeerRequest['kind'], PeerReply['kind']>> = {
   properties: 'propertiesAnswered',
   mapPhase: 'phaseMapped',
   reap: 'reapAnswered',
+  keepHint: 'written',
 };
 
 /** The reply answers this request: its own kind of answer, or `failed`. */

@@ -71,6 +71,8 @@ export type PeerRequest =
   | { readonly kind: 'listNames'; readonly words: Uint8Array }
   /** Of deletions to be forgotten (engine/dispatch/reap-words.ts). Answered by `reapAnswered`. */
   | { readonly kind: 'reap'; readonly words: Uint8Array }
+  /** Keep this write for a replica that missed it (engine/dispatch/hint-words.ts). Answered by `written` once it is durable. */
+  | { readonly kind: 'keepHint'; readonly words: Uint8Array }
   /** Of bucket properties (engine/props/property-words.ts). Answered by `propertiesAnswered`. */
   | { readonly kind: 'properties'; readonly words: Uint8Array }
   /** About Wasm modules (engine/wasm/spread-words.ts). Answered by `wasmModulesAnswered`. */

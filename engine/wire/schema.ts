@@ -101,6 +101,10 @@ const schemaText = `
     required bytes words = 1;
   }
 
+  message KeepHint {
+    required bytes words = 1;
+  }
+
   message Failed {
     required uint32 code = 1;
     required string detail = 2;

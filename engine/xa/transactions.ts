@@ -11,6 +11,7 @@ import type { Place } from '../dispatch/slots.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { PeerReply } from '../wire/messages.ts';
+import type { Branch } from './branch.ts';
 import { Branches } from './branches.ts';
 import type { TransactionContext, TransactionOptions } from './context.ts';
 import { askNode } from './context.ts';
@@ -51,6 +52,9 @@ export class Transactions implements TransactionService {
   #counter = 0;
   #timer: Timer | undefined;
   #stopped = false;
+  #closed = false;
+  /** Clients' transactions that are not answered. */
+  #running = 0;
 
   /** `epoch`: 12 hexadecimal digits of this life, in the names of its transactions. */
   constructor(
@@ -85,14 +89,13 @@ export class Transactions implements TransactionService {
     this.#arm();
   }
 
-  /** A transaction under way holds a key that is another node's by the ring of now; `released` hears when one is over. */
-  givenAway(released: () => void): () => boolean {
+  /** Those under way that hold a key that is another node's by the ring of now; `released` hears when one is over. */
+  givenAway(released: () => void): () => readonly Xid[] {
     const { locks } = this.#branches;
     locks.onRelease(released);
-    return () =>
-      this.#branches.all.some(({ xid, places }) =>
-        places.some((place) => locks.holder(place.key) === xid && !this.#leads(place)),
-      );
+    const isGivenAway = ({ xid, places }: Branch): boolean =>
+      places.some((place) => locks.holder(place.key) === xid && !this.#leads(place));
+    return () => this.#branches.all.filter(isGivenAway).map(({ xid }) => xid);
   }
 
   /** No timer is left and nobody waits; what is in doubt is in the log. */
@@ -104,9 +107,30 @@ export class Transactions implements TransactionService {
     this.#branches.locks.close();
   }
 
-  run(request: TransactionRequest): Promise<TransactionOutcome> {
-    if (this.#stopped) return Promise.reject(new LockstepError('ShuttingDown'));
-    return this.#coordinator.run(request);
+  /** Begins none any more; those under way go on. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  /** Transactions in which this node has a part that is not over; those that an operator decided wait for nobody. */
+  get underWay(): number {
+    const branches = this.#branches.all.filter(({ phase }) => !phase.startsWith('heuristic'));
+    return (
+      this.#running +
+      this.#coordinator.unsettled.length +
+      this.#coordinator.singles.lost.length +
+      branches.length
+    );
+  }
+
+  async run(request: TransactionRequest): Promise<TransactionOutcome> {
+    if (this.#stopped || this.#closed) throw new LockstepError('ShuttingDown');
+    this.#running += 1;
+    try {
+      return await this.#coordinator.run(request);
+    } finally {
+      this.#running -= 1;
+    }
   }
 
   async find(xid: Xid): Promise<Knowledge | undefined> {

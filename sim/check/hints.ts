@@ -1,6 +1,8 @@
 /**
  * INV27, hints: a kept write is given up only once its replica holds it. Read off the disks: when a node removes a hint,
- * the replica's own disk covers every value of it. What is still kept at the end is what the node counts as kept.
+ * or leaves with it, the replica's own disk covers every value of it, or another node keeps a hint for it that does;
+ * where the replica is no member any more, the disks of all owners do. What is still kept at the end is what the node
+ * counts as kept.
  *
  * Skipped: hints that were too old or unreadable (counted as expired), and those whose replica's context has been pruned.
  */
@@ -9,7 +11,7 @@ import { Tally } from './report.ts';
 
 /** What a witness of the disks found. */
 export interface HintRecords {
-  /** Hints removed. */
+  /** Hints removed, or left with. */
   readonly removed: number;
   readonly skipped: number;
   readonly forgotten: readonly BadEvent[];

@@ -3,6 +3,7 @@
  * with whom, who answered whom on the wire, and which names of writes lay on which disk. The checks of INV9, INV18 to
  * INV22 and INV27 are made from it.
  */
+import type { Token } from '../../engine/base/ids.ts';
 import type { StatsSnapshot } from '../../engine/stats/snapshot.ts';
 import { familiesOf } from '../../engine/stats/snapshot-families.ts';
 import { checkDots } from '../check/dots.ts';
@@ -59,7 +60,13 @@ export class Truth {
     this.#plan = plan;
     this.#faults = faults;
     const nowUs = (): number => world.nowUs;
-    this.#objects = new ObjectWitness(nowUs);
+    this.#objects = new ObjectWitness(nowUs, (peer, token) => {
+      if (cluster.members.includes(peer)) return undefined;
+      return cluster
+        .owners()
+        .placement(token as Token)
+        .map(({ node }) => node);
+    });
     this.#routes = new RouteWitness(nowUs, (host) => cluster.names.includes(host));
     if (this.#wants('INV9', 'INV27')) {
       for (const name of cluster.names) cluster.host(name).disk.watch(this.#objects.watcher);
@@ -67,6 +74,7 @@ export class Truth {
         if (!cluster.names.includes(host)) return;
         this.#objects.relearn(host, cluster.host(host).disk.durableFiles());
       });
+      world.trace.on('membership.left', ({ host }) => this.#objects.departed(host));
     }
     if (this.#wants('INV18', 'INV19')) world.network.watch(this.#routes.watcher);
     this.#listen();

@@ -4,6 +4,11 @@ import { describe, expect, it } from 'vitest';
 import { byteStringOf } from '../../engine/base/ids.ts';
 import type { Token } from '../../engine/base/ids.ts';
 import { defaultType, objectKey } from '../../engine/base/object-key.ts';
+import { encodeHint } from '../../engine/dispatch/hint-words.ts';
+import { plainContent } from '../../engine/object/content.ts';
+import type { Actor } from '../../engine/object/dots.ts';
+import { emptyVector } from '../../engine/object/dots.ts';
+import { applyWrite, encodeObject } from '../../engine/object/object.ts';
 import { HashList } from '../../engine/store/key-hash.ts';
 import {
   encodeGroup,
@@ -22,6 +27,14 @@ const identity = segmentIdentity(storeId, 1, 'log');
 function hintOf(name: string, value: Buffer | undefined): StoreWrite {
   const key = objectKey(defaultType, byteStringOf('n2'), byteStringOf(name)).packed;
   return { key, token, value };
+}
+
+/** A hint of a whole object. */
+function wholeHint(): Buffer {
+  const dot = { actor: byteStringOf('n1.0') as Actor, counter: 1 };
+  const content = plainContent(Buffer.from('v'), 'text/plain');
+  const object = encodeObject(applyWrite(undefined, emptyVector, content, dot, 5));
+  return encodeHint({ token, writtenMs: 5, object });
 }
 
 /** A store of hints whose file is zeros ahead of what is written. */
@@ -45,9 +58,9 @@ class HintFile {
     return { from, to: this.#at };
   }
 
-  reaches(from: number, to: number): void {
+  reaches(from: number, to: number, host = 'n1'): void {
     this.#planned.copy(this.#content, from, from, to);
-    this.witness.watcher.wrote('n1', 1, 'hints/00000001.log', this.#content, from, this.#content);
+    this.witness.watcher.wrote(host, 1, 'hints/00000001.log', this.#content, from, this.#content);
   }
 }
 
@@ -67,6 +80,20 @@ describe('the witness of the disks', () => {
     file.reaches(removal.to - 6, removal.to);
     expect(file.witness.hintsOnDisk('n1')).toBe(1);
     expect(file.witness.hints.removed).toBe(1);
+  });
+
+  it('calls a hint lost that a node leaves with, unless another one keeps it too', () => {
+    const file = new HintFile();
+    const hint = file.plan(hintOf('a', wholeHint()));
+    file.reaches(hint.from, hint.to);
+    file.reaches(hint.from, hint.to, 'n3');
+    file.witness.departed('n1');
+    expect(file.witness.hints).toMatchObject({ removed: 1, skipped: 0, forgotten: [] });
+    file.witness.relearn('n1', new Map());
+    file.witness.departed('n3');
+    expect(file.witness.hints.forgotten.map(({ text }) => text)).toEqual([
+      expect.stringContaining('n3 left with its hint'),
+    ]);
   });
 
   it('sees batches that land in another order as they lie', () => {

@@ -33,8 +33,18 @@ interface HeldHint {
   readonly hint: Uint8Array | undefined;
 }
 
+/** A hint as it lies on a disk (engine/dispatch/hints.ts). */
+interface ReadHint {
+  readonly token: number;
+  readonly object: StoredObject;
+}
+
+/** Who stands in for a peer that is no member any more: the owners of the token; undefined for a member. */
+export type HeirsOf = (peer: string, token: number) => readonly string[] | undefined;
+
 export class ObjectWitness {
   readonly #nowUs: () => number;
+  readonly #heirs: HeirsOf;
   readonly #segments = new Map<string, SegmentTail>();
   /** Under each dot: which key and content. */
   readonly #named = new Map<string, string>();
@@ -50,8 +60,9 @@ export class ObjectWitness {
   #removed = 0;
   #skippedHints = 0;
 
-  constructor(nowUs: () => number) {
+  constructor(nowUs: () => number, heirs: HeirsOf = () => undefined) {
     this.#nowUs = nowUs;
+    this.#heirs = heirs;
   }
 
   get watcher(): DiskWatcher {
@@ -73,6 +84,13 @@ export class ObjectWitness {
   hintsOnDisk(host: string): number {
     const hints = [...(this.#hints.get(host)?.values() ?? [])];
     return hints.filter(({ hint }) => hint !== undefined).length;
+  }
+
+  /** A node leaves for good: the hints that it still has are lost. */
+  departed(host: string): void {
+    for (const [key, { hint }] of this.#hints.get(host) ?? []) {
+      if (hint !== undefined) this.#lose(host, key, hint, 'left with');
+    }
   }
 
   /** A life begins on these files, whatever became of what the last one wrote. */
@@ -167,28 +185,53 @@ export class ObjectWitness {
     if (value === 'damaged' || (held !== undefined && seq <= held.seq)) return;
     hints.set(key, { seq, hint: value === undefined ? undefined : new Uint8Array(value) });
     if (value !== undefined || held?.hint === undefined) return;
-    this.#removed += 1;
-    const name = unpackKey(key);
-    const object = hintedObject(held.hint);
-    if (name === undefined || object === undefined) this.#skippedHints += 1;
-    else this.#gaveUp(host, textOf(name.bucket), name.key as string as PackedKey, object);
+    this.#lose(host, key, held.hint, 'removed');
   }
 
-  /** The replica's disk has all that the hint told of. */
-  #gaveUp(host: string, peer: string, key: PackedKey, hinted: StoredObject): void {
-    const held = this.#held.get(`${peer} ${key}`)?.object;
+  /** From now on the host does not keep the hint: somebody must have what it told of. */
+  #lose(host: string, key: string, bytes: Uint8Array, how: string): void {
+    this.#removed += 1;
+    const name = unpackKey(key as PackedKey);
+    const hint = readHint(bytes);
+    if (name === undefined || hint === undefined) this.#skippedHints += 1;
+    else if (!this.#isKeptElsewhere(host, key, hint.object))
+      this.#gaveUp(host, how, textOf(name.bucket), name.key as string as PackedKey, hint);
+  }
+
+  /** Another node keeps a hint for the same replica that tells of as much. */
+  #isKeptElsewhere(host: string, key: string, { siblings }: StoredObject): boolean {
+    return [...this.#hints].some(([other, hints]) => {
+      const bytes = other === host ? undefined : hints.get(key)?.hint;
+      const kept = bytes === undefined ? undefined : readHint(bytes)?.object;
+      return kept !== undefined && siblings.every(({ dot }) => covers(kept.context, dot));
+    });
+  }
+
+  /** The replica's disk has all that the hint told of; where it is gone for good and never had, those of all owners. */
+  #gaveUp(host: string, how: string, peer: string, key: PackedKey, { token, object }: ReadHint): void {
+    const had = this.#held.get(`${peer} ${key}`)?.object;
+    if (had !== undefined && object.siblings.every(({ dot }) => covers(had.context, dot))) return;
+    for (const owner of this.#heirs(peer, token) ?? [peer]) {
+      if (this.#mustHave(owner, key, object, `${host} ${how} its hint of ${nameOf(key)} for ${peer}`)) return;
+    }
+  }
+
+  /** Whether that is settled: it does not have it, or nobody can tell. */
+  #mustHave(owner: string, key: PackedKey, hinted: StoredObject, what: string): boolean {
+    const held = this.#held.get(`${owner} ${key}`)?.object;
     const missing = hinted.siblings.filter(({ dot }) => held === undefined || !covers(held.context, dot));
-    if (missing.length === 0) return;
+    if (missing.length === 0) return false;
     if (
       held !== undefined &&
       missing.every(({ dot }) => held.context.every((one) => one.actor !== dot.actor))
     ) {
       this.#skippedHints += 1;
-      return;
+      return true;
     }
     const has = held === undefined ? 'nothing' : describeObject(held);
-    const text = `${host} removed its hint of ${nameOf(key)} for ${peer}, which holds ${has}, not ${describeObject(hinted)}`;
+    const text = `${what}; ${owner} holds ${has}, not ${describeObject(hinted)}`;
     this.#forgotten.push({ atUs: this.#nowUs(), text });
+    return true;
   }
 }
 
@@ -222,14 +265,13 @@ function objectOf(bytes: Uint8Array): StoredObject | undefined {
   }
 }
 
-/** The object in a hint (engine/dispatch/hints.ts). */
-function hintedObject(bytes: Uint8Array): StoredObject | undefined {
+function readHint(bytes: Uint8Array): ReadHint | undefined {
   try {
     const reader = new ByteReader(bytes);
     if (reader.u8() !== 1) return undefined;
-    reader.u32();
+    const token = reader.u32();
     reader.u64();
-    return decodeObject(reader.bytes());
+    return { token, object: decodeObject(reader.bytes()) };
   } catch (error) {
     if (error instanceof BytesError) return undefined;
     throw error;

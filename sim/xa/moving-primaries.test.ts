@@ -58,14 +58,28 @@ describe('a key that gets another primary', () => {
     await room.pass(100_000);
     expect(votes).toHaveLength(2);
     subscription.cancel();
+    const warned: unknown[] = [];
+    room.world.trace.on('membership.ring.held', ({ host, fields }) => {
+      if (host === 'n1' && fields['transactions'] !== undefined) warned.push(fields['transactions']);
+    });
     await joinN4();
-    await room.pass(20 * second);
+    await room.pass(40 * second);
     expect(await moveOfN4()).toBe('switching');
+    // Who waits says for whom, and who holds it up says why.
+    const joining = await room.call('n4', 'GET', '/cluster');
+    const holding = await room.call('n1', 'GET', '/cluster');
+    expect(joining?.body['transfer']).toMatchObject({
+      waits_for: { members: expect.arrayContaining(['n1']) },
+    });
+    expect(holding?.body['held']).toMatchObject({ transactions: [expect.stringMatching(/^n3/)] });
+    expect(warned.length).toBeGreaterThan(0);
     expect((await write('2'))?.body).toMatchObject({ outcome: 'aborted' });
     room.cluster.start('n3');
     await room.pass(5 * second);
     await cut;
     expect(await moveOfN4()).toBe('none');
+    const after = await room.call('n1', 'GET', '/cluster');
+    expect(after?.body['held']).toEqual({ seconds: 0, transactions: [] });
     expect((await write('3'))?.body).toMatchObject({ outcome: 'committed', branches: [{ node: 'n4' }] });
     expect(await room.read('n2', moving, 'primary')).toBe('3');
     expect(room.world.failures).toEqual([]);

@@ -35,7 +35,16 @@ export interface ClusterView {
     readonly bytes_in: number;
     readonly keys_out: number;
     readonly bytes_out: number;
+    readonly waits_for: {
+      /** Members that are away, or do not follow the present step yet. */
+      readonly members: readonly string[];
+      /** Before it leaves: transactions in which this node has a part, and writes that it keeps for others. */
+      readonly transactions: number;
+      readonly hints: number;
+    };
   };
+  /** This node does not follow a changed ring yet: since when, and which transactions it waits for. */
+  readonly held: { readonly seconds: number; readonly transactions: readonly string[] };
 }
 
 export interface ClusterControl {

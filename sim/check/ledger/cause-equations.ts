@@ -44,6 +44,8 @@ const unmovedFamilies: readonly string[] = [
   'svc_transfer_keys_total',
   'svc_transfer_bytes_total',
   'svc_transfer_ranges_left',
+  'svc_transfer_waits_for',
+  'svc_ring_change_held_seconds',
   'svc_transfer_keys_dropped_total',
 ];
 /** Bugs, whatever goes wrong. */

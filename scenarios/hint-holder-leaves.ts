@@ -1,0 +1,35 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
+
+export const hintHolderLeaves: Scenario = {
+  name: 'hint-holder-leaves',
+  story: 'a node that keeps writes for a dead one leaves before it returns: they reach it all the same',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
+  load: { ...slowly, needs: { one: 50, quorum: 50 } },
+  faults: [
+    {
+      kind: 'FP1',
+      count: [1, 1],
+      targets: ['n3', 'n6'],
+      forUs: [5_000_000, 9_000_000],
+      atUs: [0, 800_000],
+      always: true,
+    },
+    { kind: 'FM1', count: [1, 1], targets: ['n4', 'n5'], atUs: [1_200_000, 2_500_000], always: true },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_000_000] },
+    { kind: 'FN11', count: [0, 4] },
+  ],
+  stormMs: 7_000,
+  calmMs: 6_000,
+  settleMsMax: 40_000,
+  mendedBy: 'sweeps',
+  // Nothing but hints brings the dead one what it missed, and it is soon called so; whoever leaves does not wait for it.
+  settings: {
+    ...onTheMove,
+    hinted_handoff: true,
+    hint_drain_interval_ms: 500,
+    phi_threshold_milli: 2000,
+    request_timeout_ms: 700,
+  },
+  invariants: { ...invariantsOnTheMove, INV17: 5, INV27: 10 },
+};

@@ -1,0 +1,45 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
+
+export const hintsOfTheDead: Scenario = {
+  name: 'hints-of-the-dead',
+  story: 'writes are kept for a node that dies for good: they reach those who own its keys in its place',
+  cluster: {
+    datacenters: 1,
+    racks: 3,
+    nodesPerRack: 1,
+    spares: [{ name: 'n4', datacenter: 'dc1', rack: 'r3', replaces: 'n3' }],
+  },
+  load: { ...slowly, needs: { one: 60, quorum: 40 } },
+  faults: [
+    {
+      kind: 'FN8',
+      count: [1, 2],
+      forUs: [400_000, 1_500_000],
+      sideMax: 1,
+      atUs: [0, 2_000_000],
+      always: true,
+    },
+    {
+      kind: 'FP4',
+      count: [1, 1],
+      targets: ['n3'],
+      forUs: [800_000, 2_000_000],
+      atUs: [0, 500_000],
+      always: true,
+    },
+    { kind: 'FM1', count: [1, 1], targets: ['n4'], atUs: [2_500_000, 4_000_000], always: true },
+    { kind: 'FN11', count: [0, 3] },
+  ],
+  stormMs: 6_000,
+  calmMs: 6_000,
+  settleMsMax: 40_000,
+  // Hints bring the heir what only one of the others has; what died with the dead one's own hints, reads mend.
+  settings: {
+    ...onTheMove,
+    hinted_handoff: true,
+    hint_drain_interval_ms: 500,
+    phi_threshold_milli: 2000,
+  },
+  invariants: { ...invariantsOnTheMove, INV10: 30, INV17: 3, INV19: 50, INV27: 10 },
+};
