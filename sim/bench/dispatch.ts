@@ -1,8 +1,7 @@
 /**
  * `npm run bench -- dispatch`: what the dispatcher adds to a request, with the store and the network in memory (a map,
  * and plain calls): microseconds of processor per quorum request and the peers asked for it, at a replica and through a
- * node that holds none. And in the world: gossip messages per interval, and virtual time against processor time, by cluster size.
- * Medians of rounds, in one process.
+ * node that holds none. Medians of rounds, in one process.
  */
 import { performance } from 'node:perf_hooks';
 import process from 'node:process';
@@ -28,10 +27,6 @@ import type { Member } from '../../engine/ring/ring.ts';
 import { Ring } from '../../engine/ring/ring.ts';
 import { tokensOfNode } from '../../engine/ring/token.ts';
 import { NodeStats } from '../../engine/stats/node-stats.ts';
-import { familiesOf } from '../../engine/stats/snapshot-families.ts';
-import { nodesOf } from '../plan/plan-generation.ts';
-import { Cluster } from '../world/cluster.ts';
-import { World } from '../world/world.ts';
 import { figure, median, table } from './figures.ts';
 
 export interface DispatchBenchOptions {
@@ -46,11 +41,7 @@ const settings: DispatchSettings = { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUO
 
 export async function run({ rounds, json }: DispatchBenchOptions): Promise<void> {
   const requests = await measureRequests(rounds);
-  const sizes = [3, 10, 30, 100];
-  const clusters: ClusterFigures[] = [];
-  for (const size of sizes) clusters.push(await measureCluster(size));
-  if (json) console.log(JSON.stringify({ requests, clusters }));
-  else console.log(`${requestTable(requests)}\n\n${clusterTable(clusters)}`);
+  console.log(json ? JSON.stringify({ requests }) : requestTable(requests));
 }
 
 interface RequestFigures {
@@ -204,60 +195,6 @@ function withKey<T>(items: readonly T[], index: number, act: (item: T) => Promis
   return act(present(items[index % items.length], 'a key'));
 }
 
-interface ClusterFigures {
-  readonly nodes: number;
-  /** Per node and gossip interval. */
-  readonly gossipMessages: number;
-  readonly gossipBytes: number;
-  /** Of processor time: all nodes start and find each other; then virtual seconds per second of it. */
-  readonly startCpuSeconds: number;
-  readonly timesRealTime: number;
-}
-
-/** A calm cluster: it finds itself, then gossips for some seconds. */
-async function measureCluster(size: number): Promise<ClusterFigures> {
-  const world = new World({ seed: `gossip/${size}` });
-  const shape = { datacenters: 1, racks: 3, nodesPerRack: Math.ceil(size / 3) };
-  const cluster = new Cluster(world, nodesOf(shape).slice(0, size), {});
-  for (const name of cluster.members) cluster.start(name);
-  const settleUs = 15_000_000;
-  const started = process.cpuUsage();
-  await world.run({ untilUs: settleUs });
-  const startCpuSeconds = cpuSecondsSince(started);
-  const before = gossipOf(cluster);
-  const seconds = 10;
-  const calm = process.cpuUsage();
-  await world.run({ untilUs: settleUs + seconds * 1_000_000 });
-  const after = gossipOf(cluster);
-  return {
-    nodes: size,
-    gossipMessages: (after.messages - before.messages) / size / seconds,
-    gossipBytes: (after.bytes - before.bytes) / size / seconds,
-    startCpuSeconds,
-    timesRealTime: seconds / cpuSecondsSince(calm),
-  };
-}
-
-function cpuSecondsSince(begun: NodeJS.CpuUsage): number {
-  const { user, system } = process.cpuUsage(begun);
-  return (user + system) / 1_000_000;
-}
-
-function gossipOf(cluster: Cluster): { readonly messages: number; readonly bytes: number } {
-  let messages = 0;
-  let bytes = 0;
-  for (const name of cluster.members) {
-    const snapshot = cluster.statistics(name);
-    if (snapshot === undefined) continue;
-    for (const { family, samples } of familiesOf(snapshot)) {
-      const sum = samples.reduce((total, { value }) => total + value, 0);
-      if (family.name === 'svc_gossip_messages_total') messages += sum;
-      if (family.name === 'svc_gossip_bytes_total') bytes += sum;
-    }
-  }
-  return { messages, bytes };
-}
-
 function requestTable(requests: readonly RequestFigures[]): string {
   return table([
     ['quorum of 3, in memory', 'us of CPU', 'peers asked', 'hops'],
@@ -266,19 +203,6 @@ function requestTable(requests: readonly RequestFigures[]): string {
       figure(cpuUs),
       figure(peersAsked),
       String(hops),
-    ]),
-  ]);
-}
-
-function clusterTable(clusters: readonly ClusterFigures[]): string {
-  return table([
-    ['calm cluster, per node and second', 'messages', 'bytes', 'start, CPU s', 'x real time'],
-    ...clusters.map(({ nodes, gossipMessages, gossipBytes, startCpuSeconds, timesRealTime }) => [
-      `${nodes} nodes`,
-      figure(gossipMessages),
-      figure(gossipBytes),
-      figure(startCpuSeconds),
-      figure(timesRealTime),
     ]),
   ]);
 }

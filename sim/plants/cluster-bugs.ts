@@ -104,9 +104,9 @@ export const clusterBugs: readonly PlantedBug[] = [
     id: 'M38',
     title: 'a hint is removed before its replica has taken it',
     file: 'engine/dispatch/hints.js',
-    find: 'const reply = await this.#ask(peer, key, hint);',
+    find: 'const outcome = await way(peer, key, hint);',
     replace: `await this.#remove(hintKey);
-        const reply = await this.#ask(peer, key, hint);`,
+        const outcome = await way(peer, key, hint);`,
     scenario: 'hints-alone',
     oracles: ['INV27'],
     seedsMax: 50,
