@@ -1,7 +1,7 @@
 /**
  * What a frame may carry: one number per message, written in every frame's header. Numbers are never reused and never
  * change their meaning; 1..15 greet, 16..63 ask, 64..111 answer, the rest is free. A peer that sends a number that is
- * not here is cut off, so a new message comes with a new `wireVersion`.
+ * not here is cut off, so a new message comes with a new `wireVersion` (wire-version.test.ts).
  */
 import type { PeerReply, PeerRequest } from './messages.ts';
 

@@ -1,0 +1,52 @@
+/** The messages belong to a version: nodes of two versions do not meet, and none changes without a new number. */
+import { expect, test } from 'vitest';
+
+import { greetingKinds, replyKinds, requestKinds } from './kinds.ts';
+import { wireVersion } from './messages.ts';
+
+test('a message that comes, goes or is renumbered comes with a new version', () => {
+  const kinds = [greetingKinds, requestKinds, replyKinds].map((of) =>
+    Object.entries(of)
+      .map(([name, number]) => `${number} ${name}`)
+      .sort(),
+  );
+  // Whoever changes these lines changes the number as well, and says in messages.ts what came.
+  expect({ wireVersion, kinds }).toEqual({
+    wireVersion: 2,
+    kinds: [
+      ['1 hello', '2 refusal'],
+      [
+        '16 ping',
+        '17 readObject',
+        '18 mergeObject',
+        '19 coordinateWrite',
+        '20 gossip',
+        '32 mergeBatch',
+        '33 transact',
+        '34 antiEntropy',
+        '40 transferRange',
+        '44 listNames',
+        '45 mapPhase',
+        '48 properties',
+        '49 reap',
+        '56 wasmModules',
+      ],
+      [
+        '64 pong',
+        '65 object',
+        '66 written',
+        '67 coordinated',
+        '68 failed',
+        '69 gossiped',
+        '80 transacted',
+        '81 antiEntropyAnswered',
+        '88 rangeTransferred',
+        '92 namesListed',
+        '93 phaseMapped',
+        '96 propertiesAnswered',
+        '97 reapAnswered',
+        '104 wasmModulesAnswered',
+      ].sort(),
+    ],
+  });
+});
