@@ -51,6 +51,7 @@ import { snapshotCorruption } from './snapshot-corruption.ts';
 import { swizzleClog } from './swizzle-clog.ts';
 import { tornLogTail } from './torn-log-tail.ts';
 import { trapInKeyfun } from './trap-in-keyfun.ts';
+import { strangersAtTheDoor } from './strangers-at-the-door.ts';
 import { versionMix } from './version-mix.ts';
 import { wipedDiskReturns } from './wiped-disk-returns.ts';
 import { wrongIdentity } from './wrong-identity.ts';
@@ -131,6 +132,7 @@ export const scenarios: readonly Scenario[] = [
   clientRetriesWithId,
   jobSurvivesNodeCrash,
   moduleSwappedMidJob,
+  strangersAtTheDoor,
 ];
 
 /** The scenario of that name; undefined when there is none. */

@@ -4,7 +4,7 @@ import { everyday, invariants, jobLoad } from './shared.ts';
 export const runawayModule: Scenario = {
   name: 'runaway-module',
   story:
-    'keys are routed by a module that never ends, or wants all memory, for some of them: those requests fail, all others go on',
+    'modules that route keys, or are phases, never end or want all memory for some requests: those fail, all others go on',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: everyday,
   jobs: jobLoad,

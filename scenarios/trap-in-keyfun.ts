@@ -4,7 +4,7 @@ import { everyday, invariants, jobLoad } from './shared.ts';
 export const trapInKeyfun: Scenario = {
   name: 'trap-in-keyfun',
   story:
-    'keys are routed by a module that traps or answers nonsense for some of them: that leaves no trace in any other call',
+    'modules that route keys, or are phases, trap or answer nonsense for some requests: no other call shows a trace of it',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
   load: everyday,
   jobs: jobLoad,

@@ -3,9 +3,12 @@
  * processes.
  */
 import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
+import { decodeReply, encodeRequest } from '../api/pbc/client-codec.ts';
+import { FrameReader } from '../api/pbc/frames.ts';
 import { TestingCluster } from './testing-cluster.contract.ts';
 
 const basePort = 15_198;
@@ -59,6 +62,26 @@ async function curl(line: string): Promise<Response> {
   return fetch(here, { method, headers, ...(body === undefined ? {} : { body }) });
 }
 
+/** Where the cluster says that a key of `shop` lives: the partition and its nodes, the primary first. */
+async function placeOf(key: string): Promise<string> {
+  const [host = '', port = ''] = (cluster?.nodes[1]?.pb ?? '').split(':');
+  const socket = connect(Number(port), host);
+  const message = { bucket: Buffer.from('shop'), key: Buffer.from(key) };
+  socket.write(encodeRequest({ kind: 'preflist', message }));
+  const reader = new FrameReader(100_000);
+  for await (const chunk of socket) {
+    reader.push(chunk as Buffer);
+    const frame = reader.next();
+    if (frame === undefined) continue;
+    socket.destroy();
+    const reply = decodeReply(frame);
+    if (reply.kind !== 'preflist') throw new Error(`the answer is ${reply.kind}`);
+    const nodes = reply.message.preflist ?? [];
+    return nodes.map(({ partition, node }) => `${String(partition)} ${Buffer.from(node).toString()}`).join();
+  }
+  throw new Error('no answer');
+}
+
 test('links and MapReduce: two hops, and a streamed count', async () => {
   const commands = commandsOf('Cookbook: links and MapReduce');
   const jobs = commands.slice(-2);
@@ -94,4 +117,13 @@ test('Wasm modules: keys of a user together, a phase registered at run time, an 
   expect(stopped).toEqual([500, expect.stringContaining('WasmOutOfFuel')]);
   for (const name of ['by-user', 'words', 'endless']) expect(listed?.[1]).toContain(name);
   expect(said.length).toBe(9);
+  const users = ['anna', 'boris', 'clara', 'dora', 'emil', 'frida'];
+  const places: string[] = [];
+  for (const user of users) {
+    const own = new Set<string>();
+    for (const part of ['profile', 'cart', 'orders:7']) own.add(await placeOf(`${user}:${part}`));
+    expect(own.size).toBe(1);
+    places.push(...own);
+  }
+  expect(new Set(places).size).toBe(users.length);
 });

@@ -9,6 +9,7 @@ import type { Role } from '../../engine/auth/role.ts';
 import type { ClientRequest } from '../../engine/api/pbc/client-codec.ts';
 import { assert, present } from '../../engine/base/assert.ts';
 import type { Io } from '../../engine/io/io.ts';
+import type { Address } from '../../engine/io/network.ts';
 import { pick } from '../../engine/io/random.ts';
 import { PbConnection } from '../load/pb-connection.ts';
 import type { RedisCommand } from '../load/redis-connection.ts';
@@ -102,8 +103,12 @@ class GuardedRoom {
     return String(status);
   }
 
+  #door(node: string, port: 'pb' | 'redis'): { readonly address: Address } {
+    return { address: this.cluster.address(node, port) };
+  }
+
   async #overPb(node: string, guise: Guise): Promise<string> {
-    const connection = await PbConnection.open(this.io, this.cluster.address(node, 'pb'), patienceUs);
+    const connection = await PbConnection.open(this.io, this.#door(node, 'pb'), patienceUs);
     if (guise === 'forbidden') await this.#pbAnswer(connection, authAs('reader', worldTokens.read));
     const wanted = guise === 'wrong' ? authAs('admin', worldTokens.read) : pick(this.io.random, pbTries);
     const answer = await this.#pbAnswer(connection, wanted);
@@ -119,7 +124,7 @@ class GuardedRoom {
   }
 
   async #overRedis(node: string, guise: Guise): Promise<string> {
-    const connection = await RedisConnection.open(this.io, this.cluster.address(node, 'redis'), patienceUs);
+    const connection = await RedisConnection.open(this.io, this.#door(node, 'redis'), patienceUs);
     if (guise === 'forbidden') await connection.ask([['AUTH', worldTokens.read]], patienceUs);
     const wanted: RedisCommand = guise === 'wrong' ? ['AUTH', 'guess'] : pick(this.io.random, redisTries);
     const exchange = await connection.ask([wanted], patienceUs);

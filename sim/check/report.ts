@@ -29,6 +29,7 @@ export const invariantIds = [
     'INV29',
     'INV31',
     'INV32',
+    'INV33',
   ] as const),
 ] as const;
 

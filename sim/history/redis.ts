@@ -1,10 +1,10 @@
 /**
  * What simulated Redis clients did and saw, as the checks read it. Plain data. Counters are `c<n>`, accounts `a<n>`, values
- * that expire `m<n>`.
+ * that expire `m<n>`, pages `p<n>` (redis-pages.ts).
  */
 import type { Outcome } from '../history.ts';
 
-export const redisKinds = ['incr', 'read', 'transfer', 'snapshot', 'mortal', 'look'] as const;
+export const redisKinds = ['incr', 'read', 'transfer', 'snapshot', 'mortal', 'look', 'page'] as const;
 export type RedisKind = (typeof redisKinds)[number];
 
 export interface RedisRecord {
@@ -27,6 +27,8 @@ export interface RedisRecord {
   readonly counted: number | undefined;
   readonly balances: readonly number[];
   readonly found: string | undefined;
+  /** Of a page: the reply to each command, `-` an error, `+` a status, `=` a value, `nil` none. */
+  readonly replies: readonly string[];
   readonly final: boolean;
 }
 

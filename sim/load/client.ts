@@ -26,6 +26,8 @@ export interface ClientTarget {
   readonly node: string;
   readonly datacenter: string;
   readonly address: Address;
+  /** Where nodes ask for credentials. */
+  readonly token?: string | undefined;
 }
 
 /** Where a key is, in the words of the protocol's messages. */
@@ -172,7 +174,7 @@ export class Client {
     if (this.#connection?.open === true) return this.#connection;
     const { io, connectTimeoutUs } = this.#setup;
     try {
-      this.#connection = await PbConnection.open(io, this.#target.address, connectTimeoutUs);
+      this.#connection = await PbConnection.open(io, this.#target, connectTimeoutUs);
     } catch {
       // Refused or silent: the operation fails for certain, and the next one goes elsewhere.
       this.#connection = undefined;

@@ -80,10 +80,10 @@ async function readRing(http: HttpClient, address: Address): Promise<RingRecord[
   }
 }
 
-async function answersPing({ address }: ClientTarget, io: Io): Promise<boolean> {
+async function answersPing(target: ClientTarget, io: Io): Promise<boolean> {
   let connection: PbConnection;
   try {
-    connection = await PbConnection.open(io, address, retryUs);
+    connection = await PbConnection.open(io, target, retryUs);
   } catch {
     // Refused or silent: it does not answer.
     return false;

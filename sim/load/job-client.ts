@@ -79,7 +79,7 @@ export class JobClient {
     const { io, targets, connectTimeoutUs, answerTimeoutUs } = this.#setup;
     try {
       if (this.#connection?.open !== true)
-        this.#connection = await PbConnection.open(io, this.#target.address, connectTimeoutUs);
+        this.#connection = await PbConnection.open(io, this.#target, connectTimeoutUs);
     } catch {
       // Refused or silent: nothing was asked.
       this.#target = pick(io.random, targets);

@@ -8,9 +8,10 @@ import type { Io } from '../../engine/io/io.ts';
 import type { RedisRecord } from '../history/redis.ts';
 import type { GarbageRecord, NodeRecord } from '../check/malformed-input.ts';
 import type { RingRecord } from '../check/ring-agreement.ts';
-import type { Plan, PlanScrape } from '../plan/plan.ts';
+import type { Plan, PlanFault, PlanScrape } from '../plan/plan.ts';
 import type { Cluster } from '../world/cluster.ts';
 import type { ClusterPort } from '../world/node-config.ts';
+import { worldTokens } from '../world/world-credentials.ts';
 import type { HttpClient, World } from '../world/world.ts';
 import type { ClientKey, ClientTarget } from './client.ts';
 import { clientKey, moversIn } from './client-keys.ts';
@@ -29,6 +30,7 @@ import type { ScrapeRecord } from './scrape.ts';
 import { scrapeNode } from './scrape.ts';
 import type { SlowReading } from '../history/slow-reading.ts';
 import { readSlowly } from './slow-reader.ts';
+import { Strangers } from './strangers.ts';
 import { TransactionClient } from './transaction-client.ts';
 import type { Finals } from './transaction-finals.ts';
 import { finishTransactions } from './transaction-finals.ts';
@@ -64,6 +66,9 @@ export class Load {
   readonly #keys = new Map<string, readonly ClientKey[]>();
   readonly #transactionKeys: TransactionKeys;
   readonly #impatience = new Map<string, Impatience>();
+  /** By which clients come in, where nodes ask for credentials. */
+  readonly #token: string | undefined;
+  readonly #strangers: Strangers;
   #ended = false;
   #busy = 0;
 
@@ -82,6 +87,8 @@ export class Load {
     this.#plan = plan;
     this.#recorder = recorder;
     this.#durable = durable;
+    this.#token = plan.settings['credentials'] === undefined ? undefined : worldTokens.admin;
+    this.#strangers = new Strangers(world, cluster, this.#token);
     this.#redis = this.#redisLoad();
     this.#jobs = this.#jobLoad();
     const members = plan.nodes.filter(({ spare }) => spare !== true).map((node) => node.name);
@@ -161,6 +168,15 @@ export class Load {
     return true;
   }
 
+  /** Who may not asks for something. False: nobody asks for credentials there. */
+  strange(id: string, node: string, params: PlanFault['params']): boolean {
+    return this.#strangers.ask(id, node, params, (io, task) => this.#spawn(io, id, task));
+  }
+
+  get strangers(): Pick<Strangers, 'records' | 'untouched'> {
+    return this.#strangers;
+  }
+
   /** Clients begin no further operation. */
   end(): void {
     this.#ended = true;
@@ -169,12 +185,13 @@ export class Load {
   /** Reads every key in every datacenter, and asks every node, until all have answered or `stopped` says so. */
   readBack(stopped: () => boolean): void {
     this.#redis.readBack(stopped);
+    this.#strangers.lookAfter(stopped, (io, task) => this.#spawn(io, 'strangers', task));
     const datacenters = new Set(this.#plan.nodes.map((node) => node.datacenter));
     for (const datacenter of datacenters) {
       const name = `reader-${datacenter}`;
       const host = this.#world.addHost(name);
       const io = host.boot();
-      const http = this.#world.httpClient(host);
+      const http = this.#world.httpClient(host, this.#token);
       const targets = this.#targetsIn(datacenter);
       const client = this.#client(name, io, datacenter);
       this.#spawn(io, name, () => readAll(client, targets, this.#plan.keys, io, stopped));
@@ -282,7 +299,7 @@ export class Load {
     const { members } = this.#cluster;
     const nodes = this.#plan.nodes.filter(({ name }) => members.includes(name));
     return nodes.map(({ name, datacenter }) => {
-      return { node: name, datacenter, address: this.#cluster.address(name, port) };
+      return { node: name, datacenter, address: this.#cluster.address(name, port), token: this.#token };
     });
   }
 
@@ -303,7 +320,7 @@ export class Load {
   #beginOperator(startUs: number): void {
     const host = this.#world.addHost('operator');
     const io = host.boot();
-    const http = this.#world.httpClient(host);
+    const http = this.#world.httpClient(host, this.#token);
     for (const scrape of this.#plan.scrapes) {
       this.#world.at(startUs + scrape.atUs, `scrape ${scrape.id}`, () => {
         this.#spawn(io, scrape.id, async () => {
@@ -340,7 +357,10 @@ export class Load {
     const nodes = this.#plan.nodes.filter(
       (node) => node.datacenter === datacenter && members.includes(node.name),
     );
-    return nodes.map(({ name }) => ({ node: name, datacenter, address: this.#cluster.address(name, 'pb') }));
+    const token = this.#token;
+    return nodes.map(({ name }) => {
+      return { node: name, datacenter, address: this.#cluster.address(name, 'pb'), token };
+    });
   }
 
   /** The keys of the plan as clients of a datacenter see them; all of them share one list. */

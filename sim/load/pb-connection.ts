@@ -9,6 +9,17 @@ import { AskingConnection } from './asking-connection.ts';
 
 const frameBytesMax = 64 * 1024 * 1024;
 
+/** Where a client connects, and by what it comes in. */
+export interface Door {
+  readonly address: Address;
+  readonly token?: string | undefined;
+}
+
+/** Nobody answered to the credentials, or only a refusal came. */
+export class NotLetIn extends Error {
+  override readonly name = 'NotLetIn';
+}
+
 export type PbExchange = Exchange<ClientReply>;
 
 export class PbConnection {
@@ -20,9 +31,15 @@ export class PbConnection {
     this.#asking = new AskingConnection(io, connection, (chunk) => this.#take(chunk));
   }
 
-  /** Connects. Rejects with `ConnectError`. */
-  static async open(io: Io, address: Address, timeoutUs: number): Promise<PbConnection> {
-    return new PbConnection(io, await io.network.connect(address, timeoutUs));
+  /** Connects, and logs in where there is a token. Rejects with `ConnectError`, or when it is not let in. */
+  static async open(io: Io, { address, token }: Door, timeoutUs: number): Promise<PbConnection> {
+    const connection = new PbConnection(io, await io.network.connect(address, timeoutUs));
+    if (token === undefined) return connection;
+    const message = { user: Buffer.alloc(0), password: Buffer.from(token) };
+    const exchange = await connection.ask({ kind: 'auth', message }, timeoutUs);
+    if (exchange.kind === 'answered' && exchange.answer.kind === 'authenticated') return connection;
+    connection.close();
+    throw new NotLetIn();
   }
 
   /** It can take a request. */

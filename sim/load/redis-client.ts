@@ -10,6 +10,8 @@ import { pick } from '../../engine/io/random.ts';
 import type { Outcome } from '../history.ts';
 import type { PlanRedisOperation } from '../plan/plan.ts';
 import type { RedisRecord } from '../history/redis.ts';
+import type { PageCommand } from '../history/redis-pages.ts';
+import { pageCommands } from '../history/redis-pages.ts';
 import type { ClientTarget } from './client.ts';
 import { Impatience } from './impatience.ts';
 import type { RedisCommand, RedisExchange } from './redis-connection.ts';
@@ -33,6 +35,7 @@ interface Seen {
   readonly counted?: number | undefined;
   readonly balances?: readonly number[];
   readonly found?: string | undefined;
+  readonly replies?: readonly string[];
 }
 
 /** Words of errors after which the command may have been carried out. */
@@ -84,9 +87,10 @@ export class RedisClient {
     const invokedUs = nowUs();
     const { node } = this.#target;
     const seen = connection === undefined ? neverSent : await this.#act(connection, operation);
-    const { outcome, reason, counted, balances = [], found } = seen;
+    const { outcome, reason, counted, balances = [], found, replies = [] } = seen;
     const about = { id, kind, client: name, node, key, other, amount, final };
-    records.push({ ...about, invokedUs, completedUs: nowUs(), outcome, reason, counted, balances, found });
+    const saw = { counted, balances, found, replies };
+    records.push({ ...about, invokedUs, completedUs: nowUs(), outcome, reason, ...saw });
     return outcome;
   }
 
@@ -105,6 +109,8 @@ export class RedisClient {
         return lookOf(await this.#ask(connection, [['GET', `m${key}`]]));
       case 'snapshot':
         return balancesOf(await this.#ask(connection, this.#readAccounts()));
+      case 'page':
+        return pagesOf(await this.#ask(connection, pageCommands({ id, key, other }).map(wordsOf)));
       case 'transfer':
         return this.#transfer(connection, key, other, amount);
     }
@@ -147,7 +153,7 @@ export class RedisClient {
     if (this.#connection?.open === true) return this.#connection;
     const { io, connectTimeoutUs } = this.#setup;
     try {
-      this.#connection = await RedisConnection.open(io, this.#target.address, connectTimeoutUs);
+      this.#connection = await RedisConnection.open(io, this.#target, connectTimeoutUs);
     } catch {
       // Refused or silent: the operation fails for certain, and the next one goes elsewhere.
       this.#connection = undefined;
@@ -193,6 +199,32 @@ function lookOf(exchange: RedisExchange): Seen {
   if (failure !== undefined || exchange.kind === 'lost') return failure ?? neverSent;
   const [reply] = exchange.answer;
   return { outcome: 'ok', reason: '', found: reply?.kind === 'bulk' ? reply.bytes.toString() : undefined };
+}
+
+function wordsOf({ kind, page, text }: PageCommand): RedisCommand {
+  if (kind === 'echo') return ['ECHO', text];
+  return kind === 'read' ? ['GET', page] : ['SET', page, text];
+}
+
+/** Some of the commands may have failed; each reply says so for itself. */
+function pagesOf(exchange: RedisExchange): Seen {
+  if (exchange.kind === 'lost') return { outcome: 'unknown', reason: exchange.reason };
+  return { outcome: 'ok', reason: '', replies: exchange.answer.map(shown) };
+}
+
+function shown(reply: Reply): string {
+  switch (reply.kind) {
+    case 'bulk':
+      return `=${reply.bytes.toString()}`;
+    case 'error':
+      return `-${reply.text}`;
+    case 'text':
+      return `+${reply.text}`;
+    case 'nothing':
+      return 'nil';
+    default:
+      return reply.kind;
+  }
 }
 
 function balancesOf(exchange: RedisExchange): Seen {

@@ -2,9 +2,11 @@
 import type { Reply } from '../../engine/api/redis/reply-reader.ts';
 import { ReplyReader } from '../../engine/api/redis/reply-reader.ts';
 import type { Io } from '../../engine/io/io.ts';
-import type { Address, Connection } from '../../engine/io/network.ts';
+import type { Connection } from '../../engine/io/network.ts';
 import type { Exchange } from './asking-connection.ts';
 import { AskingConnection } from './asking-connection.ts';
+import type { Door } from './pb-connection.ts';
+import { NotLetIn } from './pb-connection.ts';
 
 export type RedisCommand = readonly (string | number)[];
 
@@ -21,9 +23,14 @@ export class RedisConnection {
     this.#asking = new AskingConnection(io, connection, (chunk) => this.#take(chunk));
   }
 
-  /** Connects. Rejects with `ConnectError`. */
-  static async open(io: Io, address: Address, timeoutUs: number): Promise<RedisConnection> {
-    return new RedisConnection(io, await io.network.connect(address, timeoutUs));
+  /** As `PbConnection.open`. */
+  static async open(io: Io, { address, token }: Door, timeoutUs: number): Promise<RedisConnection> {
+    const connection = new RedisConnection(io, await io.network.connect(address, timeoutUs));
+    if (token === undefined) return connection;
+    const exchange = await connection.ask([['AUTH', token]], timeoutUs);
+    if (exchange.kind === 'answered' && exchange.answer[0]?.kind === 'text') return connection;
+    connection.close();
+    throw new NotLetIn();
   }
 
   /** It can take commands. */

@@ -294,7 +294,7 @@ export class TransactionClient {
       const target = targets.find((one) => one.node === node);
       if (target === undefined) return neverSent;
       try {
-        connection = await PbConnection.open(io, target.address, connectTimeoutUs);
+        connection = await PbConnection.open(io, target, connectTimeoutUs);
       } catch {
         // Refused or silent: nothing was sent.
         return neverSent;

@@ -1,7 +1,8 @@
 /** What clients do to the cluster by their own behaviour (numbers: the catalogue's). */
+import { strangerGuises, strangerListeners } from '../history/strangers.ts';
 import type { FaultKindRow } from './fault-kind-row.ts';
 
-export const clientFaultIds = ['FK1', 'FK2', 'FK3', 'FK4'] as const;
+export const clientFaultIds = ['FK1', 'FK2', 'FK3', 'FK4', 'FK5'] as const;
 
 export type ClientFault = (typeof clientFaultIds)[number];
 
@@ -40,6 +41,18 @@ export const clientFaultKinds: Readonly<Record<ClientFault, FaultKindRow>> = {
     params: {
       requests: { kind: 'integer', min: 300, max: 600 },
       bytes: { kind: 'integer', min: 3_000, max: 4_000 },
+    },
+  },
+  FK5: {
+    title: 'stranger',
+    story:
+      'a client asks for what it may not: without credentials, with wrong ones, or with a role that is too small',
+    aim: 'node',
+    lasting: false,
+    params: {
+      listener: { kind: 'choice', of: strangerListeners },
+      guise: { kind: 'choice', of: strangerGuises },
+      what: { kind: 'integer', min: 0, max: 11 },
     },
   },
 };

@@ -1,6 +1,7 @@
 /** What Redis clients do in a plan: arbitraries over the ranges of a scenario's load. */
 import fc from 'fast-check';
 
+import { pageCount } from '../history/redis-pages.ts';
 import type { RedisKind } from '../history/redis.ts';
 import type { RedisLoad } from '../scenario/scenario.ts';
 import { integerIn, listOf, weighted } from './arbitraries.ts';
@@ -11,6 +12,7 @@ export function redisOperationsOf(load: RedisLoad): fc.Arbitrary<readonly PlanRe
   const upTo = (count: number): fc.Arbitrary<number> => fc.integer({ min: 0, max: count - 1 });
   const keyCounts: Readonly<Record<RedisKind, number>> = {
     ...{ incr: counters, read: counters, mortal: mortals, look: mortals, snapshot: 1, transfer: accounts },
+    page: pageCount,
   };
   const operation = weighted(load.kinds).chain((kind) =>
     fc

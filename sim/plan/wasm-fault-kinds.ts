@@ -7,34 +7,36 @@ export type WasmFault = (typeof wasmFaultIds)[number];
 
 const asked = {
   key: { kind: 'integer', min: 0, max: 9 },
-  what: { kind: 'choice', of: ['get', 'put', 'job'] },
+  what: { kind: 'choice', of: ['get', 'put', 'job', 'map', 'reduce'] },
 } as const;
 
 export const wasmFaultKinds: Readonly<Record<WasmFault, FaultKindRow>> = {
   FW1: {
     title: 'trap in a module',
-    story: 'a client asks for a key at which the module that routes the bucket traps',
+    story:
+      'a client asks for a key at which the module that routes the bucket traps, or for a phase that traps',
     aim: 'node',
     lasting: false,
     params: asked,
   },
   FW2: {
     title: 'endless module',
-    story: 'a client asks for a key at which the module never ends',
+    story: 'a client asks for a key at which the module never ends, or for a phase that never ends',
     aim: 'node',
     lasting: false,
     params: asked,
   },
   FW3: {
     title: 'greedy module',
-    story: 'a client asks for a key at which the module wants more memory than there is',
+    story: 'a client asks for a key, or for a phase, at which the module wants more memory than there is',
     aim: 'node',
     lasting: false,
     params: asked,
   },
   FW4: {
     title: 'bad answer of a module',
-    story: 'a client asks for a key at which the module points out of its memory, or refuses',
+    story:
+      'a client asks for a key, or for a phase, at which the module points out of its memory, or refuses',
     aim: 'node',
     lasting: false,
     params: { ...asked, how: { kind: 'choice', of: ['pointer', 'refusal'] } },

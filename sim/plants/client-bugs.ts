@@ -53,4 +53,41 @@ export const clientBugs: readonly PlantedBug[] = [
     oracles: ['INV28'],
     seedsMax: 5,
   },
+  {
+    id: 'M55',
+    title: 'an object at which a phase runs out of its fuel, or traps, is left out of the job',
+    file: 'engine/mapred/phase-worker.js',
+    find: 'done.fail(failureOf(error));',
+    replace: 'done.add([failureOf(error)].slice(1));',
+    scenario: 'runaway-module',
+    oracles: ['INV28'],
+    seedsMax: 10,
+  },
+  {
+    id: 'M56',
+    title: 'replies of a Redis connection leave in the order in which they are ready',
+    file: 'engine/api/redis/session.js',
+    find: `exchange.reply = reply;
+        this.#underWay -= 1;
+        this.#owedBytes += reply.length;
+        if (this.#exchanges[0] === exchange)
+            this.#gather();`,
+    replace: `(this.#exchanges.find((one) => one.reply === undefined) ?? exchange).reply = reply;
+        this.#underWay -= 1;
+        this.#owedBytes += reply.length;
+        this.#gather();`,
+    scenario: 'redis-multi',
+    oracles: ['INV20'],
+    seedsMax: 10,
+  },
+  {
+    id: 'M57',
+    title: 'whoever has any token may do everything over one of the listeners',
+    file: 'engine/auth/gate.js',
+    find: 'if (mayUse(role, needed))',
+    replace: "if (mayUse(role, needed) || listener === 'redis')",
+    scenario: 'strangers-at-the-door',
+    oracles: ['INV33'],
+    seedsMax: 5,
+  },
 ];

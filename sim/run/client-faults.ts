@@ -1,4 +1,4 @@
-/** Acts out what clients do by their own behaviour (FK1 to FK4). */
+/** Acts out what clients do by their own behaviour (FK1 to FK5). */
 import { present } from '../../engine/base/assert.ts';
 import type { Load } from '../load/load.ts';
 import type { ClientFault } from '../plan/client-fault-kinds.ts';
@@ -26,6 +26,8 @@ export function injectClientFault(
     }
     case 'FK3':
       return load.crowd(id, Number(params['clients']));
+    case 'FK5':
+      return load.strange(id, target, params);
     case 'FK4':
       return load.readSlowly(id, target, Number(params['requests']), Number(params['bytes']), forUs);
   }

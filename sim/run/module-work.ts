@@ -1,6 +1,6 @@
 /**
- * Those who have to do with Wasm modules in a run: clients who ask for keys at which the routing module fails (FW1 to
- * FW4), the operator who swaps a module (FW5) and looks at all nodes after the calm; and the calls that nodes tell of.
+ * Those who have to do with Wasm modules in a run: clients who ask for keys at which the routing module fails, or for
+ * jobs of which a phase does (FW1 to FW4), the operator who swaps a module (FW5) and looks at all nodes after the calm; and the calls that nodes tell of.
  */
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
@@ -13,7 +13,7 @@ import { PbConnection } from '../load/pb-connection.ts';
 import type { PlanFault } from '../plan/plan.ts';
 import type { WasmFault } from '../plan/wasm-fault-kinds.ts';
 import { wasmFaultIds } from '../plan/wasm-fault-kinds.ts';
-import { marksBytes, marksId } from '../wasm/work-modules.ts';
+import { marksBytes, marksId, waywardId } from '../wasm/work-modules.ts';
 import type { Cluster } from '../world/cluster.ts';
 import { routedType } from '../world/node-config.ts';
 import type { HttpClient, World } from '../world/world.ts';
@@ -21,7 +21,7 @@ import type { HttpClient, World } from '../world/world.ts';
 const timeoutUs = 2_000_000;
 const retryUs = 200_000;
 
-/** The first letter of keys that make the routing module fail, and the code that this is answered by. */
+/** The letter, of a key or a phase's argument, that makes the module fail, and the code that this is answered by. */
 const troubles: Readonly<Record<string, { readonly letter: string; readonly code: string }>> = {
   FW1: { letter: 't', code: 'WasmTrap' },
   FW2: { letter: 'l', code: 'WasmOutOfFuel' },
@@ -153,7 +153,7 @@ export class ModuleWork {
   /** Undefined when the node refuses, or is silent: nothing was asked. */
   async #connect(io: Io, node: string): Promise<PbConnection | undefined> {
     try {
-      return await PbConnection.open(io, this.#cluster.address(node, 'pb'), timeoutUs);
+      return await PbConnection.open(io, { address: this.#cluster.address(node, 'pb') }, timeoutUs);
     } catch {
       // Its port is closed, or it does not answer in time.
       return undefined;
@@ -165,10 +165,13 @@ export class ModuleWork {
     if (trouble === undefined || !this.#cluster.serves(node)) return false;
     const letter = params['how'] === 'refusal' ? 'r' : trouble.letter;
     const key = `${letter}${String(params['key'])}`;
+    const what = String(params['what']);
+    const inPhase = what === 'map' || what === 'reduce';
     this.#spawn(`ask ${key}`, async ({ io }) => {
       const atUs = this.#world.nowUs;
-      const answered = await this.#ask(io, node, key, String(params['what']));
-      this.#provoked.push({ node, atUs, key, expected: trouble.code, answered });
+      const answered = await this.#ask(io, node, key, what);
+      const asked = inPhase ? `a ${what} phase ${letter}` : key;
+      this.#provoked.push({ node, atUs, asked, inPhase, expected: trouble.code, answered });
     });
     return true;
   }
@@ -206,7 +209,7 @@ export class ModuleWork {
   }
 }
 
-/** A get or a put of the key, or a job that has it among its inputs. */
+/** A get or a put of the key, a job that has it among its inputs, or one of which a phase does as its first letter says. */
 function questionOf(
   what: string,
   key: string,
@@ -214,8 +217,21 @@ function questionOf(
 ): ClientRequest {
   if (what === 'put') return { kind: 'put', message: { ...place, content } };
   if (what === 'get') return { kind: 'get', message: place };
-  const inputs = ['k0', key, 'k1'].map((one) => ['newest', one, null, routedType]);
-  const query = [{ map: { language: 'erlang', module: 'riak_kv_mapreduce', function: 'map_identity' } }];
-  const request = Buffer.from(JSON.stringify({ inputs, query }));
+  const request = Buffer.from(JSON.stringify(jobOf(what, key)));
   return { kind: 'mapReduce', message: { request, content_type: job.content_type } };
+}
+
+function jobOf(what: string, key: string): unknown {
+  const identity = { language: 'erlang', module: 'riak_kv_mapreduce', function: 'map_identity' };
+  if (what === 'job') {
+    return {
+      inputs: ['k0', key, 'k1'].map((one) => ['newest', one, null, routedType]),
+      query: [{ map: identity }],
+    };
+  }
+  const wayward = { language: 'wasm', module: waywardId, arg: key.slice(0, 1) };
+  return {
+    inputs: Array.from({ length: 4 }, (_, index) => ['newest', `k${index}`]),
+    query: what === 'map' ? [{ map: wayward }] : [{ map: identity }, { reduce: wayward }],
+  };
 }

@@ -24,9 +24,11 @@ import { joinReports } from '../check/report.ts';
 import { checkJobs } from '../check/jobs.ts';
 import { checkRedisCounters } from '../check/redis-counters.ts';
 import { checkRedisExpiry } from '../check/redis-expiry.ts';
+import { checkRedisPages } from '../check/redis-pages.ts';
 import { checkRingAgreement } from '../check/ring-agreement.ts';
 import { checkSlowReaders } from '../check/slow-readers.ts';
 import { checkSessions } from '../check/sessions.ts';
+import { checkStrangers } from '../check/strangers.ts';
 import { checkStatsAgreement } from '../check/stats-agreement.ts';
 import type { FaultKind } from '../plan/fault-kinds.ts';
 import type { Plan } from '../plan/plan.ts';
@@ -323,6 +325,7 @@ class Run {
       ...this.#truth.checks(history, accounts, this.#load.idle ? 0 : 1),
       ['INV8', () => checkRedisCounters(this.#load.redis)],
       ['INV20', () => checkRedisExpiry(this.#load.redis)],
+      ['INV20', () => checkRedisPages(this.#load.redis)],
       ['INV23', () => this.#resources()],
       ['INV23', () => checkSlowReaders(this.#load.slowReadings, bytesHeldMax())],
       ['INV24', () => checkLedger(accounts, this.#witness?.missed ?? 0)],
@@ -332,6 +335,7 @@ class Run {
       ['INV28', () => checkJobs(history, this.#load.jobs)],
       ['INV31', () => checkClockUse(this.#clockUses())],
       ['INV32', () => checkFailures(this.#cluster.lives(), failures)],
+      ['INV33', () => checkStrangers(this.#load.strangers.records, this.#load.strangers.untouched)],
     ];
     const wanted = [...checks, ...this.#transactionChecks()].filter(
       ([invariant]) => this.#plan.floors[invariant] !== undefined,

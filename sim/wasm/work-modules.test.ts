@@ -9,8 +9,8 @@ import { wasmLimitDefaults } from '../../engine/wasm/module-limits.ts';
 import { routeInput } from '../../engine/wasm/modules.ts';
 import { prepareModule } from '../../engine/wasm/prepare.ts';
 import type { Role } from '../../engine/wasm/roles.ts';
-import { marksBytes, routeBytesOf, routesFile, workFiles } from './work-modules.ts';
-import { marksText, routesText, versionCount } from './work-texts.ts';
+import { marksBytes, routeBytesOf, routesFile, waywardFile, workFiles } from './work-modules.ts';
+import { marksText, routesText, versionCount, waywardText } from './work-texts.ts';
 
 const toolkit = await wabt();
 
@@ -27,9 +27,11 @@ function callerOf(bytes: Uint8Array, role: Role): Caller {
 }
 
 const routes = workFiles.get(routesFile) ?? Buffer.alloc(0);
+const wayward = workFiles.get(waywardFile) ?? Buffer.alloc(0);
 
 test('bytes are those of the texts', () => {
   expect(Buffer.from(routes).toString('base64')).toBe(wasmOf(routesText));
+  expect(Buffer.from(wayward).toString('base64')).toBe(wasmOf(waywardText));
   for (let version = 1; version <= versionCount; version++) {
     expect(Buffer.from(marksBytes(version)).toString('base64')).toBe(wasmOf(marksText(version)));
   }
@@ -54,6 +56,23 @@ test('routes sends keys where their bytes say, and fails as it is asked to, leav
       'result',
       'refused',
     ]);
+  }
+});
+
+test('wayward does what its argument says, whatever it is given', () => {
+  const caller = callerOf(wayward, 'phase');
+  const apply = (values: readonly unknown[]): unknown => {
+    try {
+      return decode(caller.call(encode(values)));
+    } catch (error) {
+      if (error instanceof CallError) return error.failure;
+      throw error;
+    }
+  };
+  for (const rest of [[], [{ bucket: 'b' }], Array.from({ length: 40 }, () => 'a')]) {
+    expect(apply(rest)).toEqual([]);
+    const letters = ['t', 'l', 'g', 'p', 'r'].map((arg) => apply([{ arg }, ...rest]));
+    expect(letters).toEqual(['trap', 'fuel', 'memory', 'result', 'refused']);
   }
 });
 

@@ -7,6 +7,8 @@
  * key would be looked for elsewhere.
  *
  * `marks` is a phase that answers, for every value of its input, the number of its own version.
+ *
+ * `wayward` is a phase that does what the letter that is its argument says, of the same five; without one it answers no values.
  */
 const allocator = `(global $top (mut i32) (i32.const 4096))
   (func $alloc (param $n i32) (result i32)
@@ -53,5 +55,28 @@ export function marksText(version: number): string {
       (then (i32.store8 (i32.const 2049) (i32.or (i32.const 0x80) (local.get $count)))))
     (i32.const 0)))`;
 }
+
+/** What it is given begins, where there is an argument of one letter, with {"arg": "l"}: a1 63 61 72 67 61 6c. */
+export const waywardText = `(module
+  (memory (export "memory") 1)
+  ${allocator}
+  (export "phase_alloc" (func $alloc))
+  (func (export "phase_apply") (param $in i32) (param $len i32) (param $outp i32) (param $outl i32) (result i32)
+    (local $at i32) (local $letter i32)
+    (local.set $at (i32.add (local.get $in)
+      (select (i32.const 2) (i32.const 1) (i32.eq (i32.load8_u (local.get $in)) (i32.const 0x98)))))
+    (if (i32.and (i32.eq (i32.load16_u (local.get $at)) (i32.const 0x63a1))
+        (i32.eq (i32.load8_u offset=5 (local.get $at)) (i32.const 0x61)))
+      (then (local.set $letter (i32.load8_u offset=6 (local.get $at)))))
+    (if (i32.eq (local.get $letter) (i32.const 0x74)) (then (unreachable)))
+    (if (i32.eq (local.get $letter) (i32.const 0x6c)) (then (loop $forever (br $forever))))
+    (if (i32.eq (local.get $letter) (i32.const 0x67))
+      (then (if (i32.lt_s (memory.grow (i32.const 60000)) (i32.const 0)) (then (unreachable)))))
+    (if (i32.eq (local.get $letter) (i32.const 0x70))
+      (then (i32.store (local.get $outp) (i32.const -16)) (i32.store (local.get $outl) (i32.const 32)) (return (i32.const 0))))
+    (i32.store8 (i32.const 2048) (i32.const 0x80))
+    (i32.store (local.get $outp) (i32.const 2048))
+    (i32.store (local.get $outl) (i32.const 1))
+    (i32.eq (local.get $letter) (i32.const 0x72))))`;
 
 export const versionCount = 3;

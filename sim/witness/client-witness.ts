@@ -14,13 +14,14 @@ import { LockstepError } from '../../engine/base/errors.ts';
 import type { CloseReason } from '../../engine/io/network.ts';
 import { parseXid } from '../../engine/xa/xid.ts';
 import type { ClientTruth } from '../check/ledger/account.ts';
+import { Guesses } from './guesses.ts';
 import { Tallies } from './tallies.ts';
 
 /** Codes of the binary protocol, statuses of HTTP. */
 const turnedAwayCodes: readonly string[] = ['Unauthorized', 'Forbidden', '401', '403'];
 
 /** `question`: about a transaction; `resolution`: an operator's over a branch. */
-type Asked = 'get' | 'put' | 'delete' | 'transaction' | 'question' | 'resolution' | 'job' | 'other';
+type Asked = 'get' | 'put' | 'delete' | 'transaction' | 'question' | 'resolution' | 'job' | 'login' | 'other';
 
 /** Whose answers the node counts as those of requests for objects, and whether they read. */
 const readsObjects: Readonly<Partial<Record<Asked, boolean>>> = {
@@ -53,6 +54,7 @@ export class ClientWitness {
   readonly #sums = new Tallies();
   readonly #open = new Map<number, Conversation>();
   readonly #http = new Map<number, HttpExchange>();
+  readonly #guesses = new Guesses();
 
   get truth(): ClientTruth {
     const sums = this.#sums;
@@ -63,12 +65,13 @@ export class ClientWitness {
       gets: sums.get('get'),
       puts: sums.get('put'),
       deletes: sums.get('delete'),
-      others: sums.get('other') + sums.get('job'),
+      others: sums.get('other') + sums.get('job') + sums.get('login'),
       valuesRead: sums.get('valuesRead'),
       answers: sums.get('answers'),
       errors: sums.under('error.'),
       getErrors: sums.under('get.error.'),
       writeErrors: sums.under('write.error.'),
+      guesses: this.#guesses.unanswered,
       turnedAway: turnedAwayCodes.reduce((sum, code) => sum + sums.get(`error.${code}`), 0),
       abandonedGets: sums.get('abandoned.get') + sums.get('abandoned.question'),
       abandonedWrites: ['write', 'transaction', 'resolution'].reduce(
@@ -101,6 +104,7 @@ export class ClientWitness {
   }
 
   heard(id: number, bytes: Uint8Array): void {
+    if (this.#http.has(id)) this.#guesses.heard(id, bytes);
     const conversation = this.#open.get(id);
     if (conversation === undefined || conversation.broken || conversation.left !== undefined) return;
     conversation.heard.push(bytes);
@@ -116,7 +120,10 @@ export class ClientWitness {
 
   wrote(id: number, bytes: Uint8Array): void {
     const exchange = this.#http.get(id);
-    if (exchange !== undefined) this.#httpAnswered(exchange, bytes);
+    if (exchange !== undefined) {
+      this.#guesses.answered(id);
+      this.#httpAnswered(exchange, bytes);
+    }
     const conversation = this.#open.get(id);
     if (conversation === undefined) return;
     conversation.wrote.push(bytes);
@@ -147,12 +154,13 @@ export class ClientWitness {
     const exchange = this.#http.get(id);
     if (exchange !== undefined) this.#count(causeOfHttp(exchange, reason));
     this.#http.delete(id);
+    this.#guesses.closed(id);
     const conversation = this.#open.get(id);
     if (conversation === undefined) return;
     this.#open.delete(id);
     this.#count(causeOf(conversation));
     for (const asked of conversation.owed) {
-      if (asked === 'other') continue;
+      if (asked === 'other' || asked === 'login') continue;
       this.#sums.add(`abandoned.${asked === 'put' || asked === 'delete' ? 'write' : asked}`);
     }
   }
@@ -178,7 +186,18 @@ export class ClientWitness {
   /** A job is answered by as many frames as it takes. */
   #replied(conversation: Conversation, reply: ClientReply): void {
     if (reply.kind === 'mapReduced' && reply.message.done !== true) return;
-    this.#answered(conversation.owed.shift() ?? 'other', reply);
+    const asked = conversation.owed.shift() ?? 'other';
+    // Whoever guesses is heard no further.
+    if (asked === 'login' && reply.kind === 'failed') conversation.broken = true;
+    this.#answered(this.#unlessTurnedAway(asked, reply), reply);
+  }
+
+  /** Of what somebody asks who may not, a node looks at nothing but that it was asked. */
+  #unlessTurnedAway(asked: Asked, reply: ClientReply): Asked {
+    if (reply.kind !== 'failed' || !turnedAwayCodes.includes(reply.code ?? '')) return asked;
+    this.#sums.add(asked, -1);
+    this.#sums.add('other');
+    return 'other';
   }
 
   #answered(asked: Asked, reply: ClientReply): void {
@@ -205,7 +224,8 @@ export class ClientWitness {
   #httpAnswered(exchange: HttpExchange, bytes: Uint8Array): void {
     const status = /^HTTP\/1\.1 (\d{3})/.exec(Buffer.from(bytes.subarray(0, 12)).toString('latin1'))?.[1];
     if (status === undefined || status === '404' || status === '405' || status < '400') return;
-    if (status !== '413') exchange.refused = true;
+    // Who may not come in is answered as anybody is; other refusals are the end of the connection.
+    if (status !== '413' && !turnedAwayCodes.includes(status)) exchange.refused = true;
     this.#sums.add(`error.${status}`);
   }
 }
@@ -232,6 +252,7 @@ function requestOf(frame: Frame): Asked {
     if (code === messages.putReq.code) return named(messages.putReq.decode(body), 'put');
     if (code === messages.delReq.code) return named(messages.delReq.decode(body), 'delete');
     if (code === messages.mapRedReq.code) return 'job';
+    if (code === messages.authReq.code) return 'login';
     if (code === messages.transactionReq.code) return operationsOf(frame) > 0 ? 'transaction' : 'other';
     if (code === messages.transactionListReq.code) return 'question';
     if (code === messages.transactionGetReq.code)

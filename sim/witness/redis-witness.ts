@@ -1,6 +1,10 @@
 /**
  * What Redis clients and a node say to one another, read off the wire by tables of its own: commands as the process is
  * handed them, replies as it writes them, and how connections end. Replies come in the order of the commands.
+ *
+ * A node takes a command when nothing that it would be out of order with is under way, and none behind one that it has not
+ * taken. Nobody outside sees when that is over: a command that had to wait counts as taken once it, or a later one, is
+ * answered, and stands apart until then (`held`).
  */
 import { ProtocolError, RequestReader } from '../../engine/api/redis/request-reader.ts';
 import type { Reply } from '../../engine/api/redis/reply-reader.ts';
@@ -15,6 +19,8 @@ const fields: Readonly<Record<string, string>> = {
   get: 'get',
   set: 'set',
   incr: 'incr_decr',
+  del: 'del',
+  auth: 'other',
   multi: 'other',
   exec: 'other',
   watch: 'other',
@@ -25,6 +31,7 @@ const purposes: Readonly<Record<string, Purpose>> = {
   get: 'read',
   set: 'write',
   incr: 'write',
+  del: 'write',
   watch: 'read',
 };
 
@@ -35,9 +42,17 @@ const unmet: readonly string[] = ['NOQUORUM', 'TIMEOUT'];
 /** Errors of commands of whom may not send them; EXEC wraps them in an error of its own. */
 const turnedAway = /^(EXECABORT Transaction discarded because of: )?(NOAUTH|WRONGPASS|NOPERM) /;
 
+/** `alone` waits for all that is under way; `free` for nothing. */
+type Order = Purpose | 'alone' | 'free';
+
 interface Asked {
   readonly name: string;
   readonly purpose: Purpose | undefined;
+  readonly order: Order;
+  readonly key: string;
+  /** What it counts. */
+  readonly sums: readonly (readonly [name: string, amount: number])[];
+  held: boolean;
 }
 
 class Conversation {
@@ -89,6 +104,13 @@ export class RedisWitness {
       abandoned: sums.get('abandoned'),
       mortal,
       fields: sums.under('field.'),
+      held: {
+        commands: sums.get('held.commands'),
+        reads: sums.get('held.read'),
+        writes: sums.get('held.write'),
+        values: sums.get('held.values'),
+        fields: sums.under('held.field.'),
+      },
     };
   }
 
@@ -107,8 +129,7 @@ export class RedisWitness {
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       conversation.broken = true;
-      conversation.owed.push({ name: '', purpose: undefined });
-      this.#sums.add('commands');
+      this.#owe(conversation, { name: '', purpose: undefined, order: 'free', key: '', sums: commandAlone });
     }
   }
 
@@ -117,7 +138,9 @@ export class RedisWitness {
     if (conversation === undefined) return;
     conversation.wrote.push(bytes);
     for (let next = conversation.wrote.next(); next !== undefined; next = conversation.wrote.next()) {
-      this.#answered(conversation, conversation.owed.shift(), next);
+      const asked = conversation.owed.shift();
+      if (asked !== undefined) this.#release(asked);
+      this.#answered(conversation, asked, next);
     }
   }
 
@@ -148,15 +171,45 @@ export class RedisWitness {
     const fragments = fragmentsOf(conversation, name, request);
     if (fragments > 1) this.#sums.add('fragments', fragments);
     const purpose = purposeOf(conversation, name);
-    conversation.owed.push({ name, purpose });
-    this.#sums.add('commands');
-    this.#sums.add(`field.${fields[name] ?? 'other'}`);
-    if (purpose !== undefined) this.#sums.add(purpose);
-    if (name === 'set' && purpose === 'write') this.#sums.add('values');
+    const sums: (readonly [string, number])[] = [...commandAlone, [`field.${fields[name] ?? 'other'}`, 1]];
+    if (purpose !== undefined) sums.push([purpose, 1]);
+    if (name === 'set' && purpose === 'write') sums.push(['values', 1]);
     if (name === 'set' && request.length > 3) this.#sums.add('mortal');
+    const order = alone.includes(name) ? 'alone' : (purpose ?? 'free');
+    const key = request[1]?.toString('latin1') ?? '';
+    this.#owe(conversation, { name, purpose, order, key, sums });
+  }
+
+  #owe({ owed }: Conversation, asked: Omit<Asked, 'held'>): void {
+    const held = owed.some((earlier) => earlier.held || meets(earlier, asked));
+    owed.push({ ...asked, held });
+    for (const [name, amount] of asked.sums) this.#sums.add(held ? `held.${name}` : name, amount);
+  }
+
+  /** It, and so all before it, has been taken. */
+  #release(asked: Asked): void {
+    if (!asked.held) return;
+    asked.held = false;
+    for (const [name, amount] of asked.sums) {
+      this.#sums.add(`held.${name}`, -amount);
+      this.#sums.add(name, amount);
+    }
+  }
+
+  /** A command of whom may not send it is counted by its name alone. */
+  #turnAway({ sums }: Asked): void {
+    for (const [name, amount] of sums) {
+      if (name !== 'commands' && !name.startsWith('field.')) this.#sums.add(name, -amount);
+    }
   }
 
   #answered({ watched, watching }: Conversation, asked: Asked | undefined, reply: Reply): void {
+    if (reply.kind === 'error' && turnedAway.test(reply.text) && asked !== undefined) {
+      this.#turnAway(asked);
+      this.#sums.add('errors');
+      this.#sums.add('turnedAway');
+      return;
+    }
     if (asked?.purpose !== undefined) this.#sums.add('answers');
     if (asked?.name === 'get' && asked.purpose !== undefined && reply.kind === 'bulk')
       this.#sums.add('values');
@@ -166,8 +219,17 @@ export class RedisWitness {
     this.#sums.add('errors');
     if (refusals.includes(word)) this.#sums.add('refusals');
     if (unmet.includes(word)) this.#sums.add('unmet');
-    if (turnedAway.test(reply.text)) this.#sums.add('turnedAway');
   }
+}
+
+const commandAlone: readonly (readonly [string, number])[] = [['commands', 1]];
+const alone: readonly string[] = ['exec', 'watch', 'unwatch'];
+
+/** The later one must not be begun while the earlier one is under way. */
+function meets(earlier: Pick<Asked, 'order' | 'key'>, later: Pick<Asked, 'order' | 'key'>): boolean {
+  if (later.order === 'free' || earlier.order === 'free') return false;
+  if (later.order === 'alone' || earlier.order === 'alone') return true;
+  return earlier.order !== later.order && earlier.key === later.key;
 }
 
 /** What a command is counted as; between MULTI and EXEC only EXEC is a request. */

@@ -142,7 +142,7 @@ export class Witness {
     const { ledger } = this.#world;
     return {
       transactions: book.transactions.truth(this.#world.nowUs, this.#cluster.host(node).clock),
-      wasm: book.wasm.truth,
+      wasm: book.wasm.truth([...this.#books.values()].map(({ wasm }) => wasm)),
       clients: book.clients.truth,
       redis: book.redis.truth([...this.#books.values()].some(({ redis }) => redis.mortal)),
       beside: book.beside.truth,

@@ -38,16 +38,24 @@ const statusLine = /^HTTP\/1\.1 (\d{3})\b/;
 
 export class HttpClient {
   readonly #io: Pick<Io, 'network' | 'clock'>;
+  readonly #authorization: Readonly<Record<string, string>>;
 
-  constructor(io: Pick<Io, 'network' | 'clock'>) {
+  /** `token`: by which it comes in, where a request does not say otherwise. */
+  constructor(io: Pick<Io, 'network' | 'clock'>, token?: string) {
     this.#io = io;
+    this.#authorization = token === undefined ? {} : { Authorization: `Bearer ${token}` };
   }
 
   /** Rejects with `ConnectError`, or with `HttpClientError` when the connection ends early or `timeoutUs` pass. */
   request(address: Address, request: HttpClientRequest, timeoutUs: number): Promise<HttpClientResponse> {
     const { method, path, headers, body } = request;
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-    const call = { method, target: path, headers: Object.entries(headers ?? {}), body: bytes };
+    const call = {
+      method,
+      target: path,
+      headers: Object.entries({ ...this.#authorization, ...headers }),
+      body: bytes,
+    };
     return this.exchange(address, call, timeoutUs);
   }
 

@@ -2,7 +2,7 @@
 import type { NodeConfig } from '../../engine/config/config.ts';
 import { parseConfig } from '../../engine/config/config.ts';
 import type { PlanNode } from '../plan/plan.ts';
-import { marksFile, marksId, routesFile, routesId } from '../wasm/work-modules.ts';
+import { marksFile, marksId, routesFile, routesId, waywardFile, waywardId } from '../wasm/work-modules.ts';
 
 /** Type of the buckets that keep siblings; the others are of the type `default`. */
 export const siblingsType = 'siblings';
@@ -53,6 +53,7 @@ const routedTypes = {
 const startModules = [
   { id: routesId, path: routesFile },
   { id: marksId, path: marksFile },
+  { id: waywardId, path: waywardFile },
 ];
 
 /** The plan's nodes have modules, and its clients' keys are routed by one. */

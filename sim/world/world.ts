@@ -169,8 +169,8 @@ export class World {
   }
 
   /** A client of HTTP listeners, whose connections begin at a living host; of the life that the host has now. */
-  httpClient(host: Host): HttpClient {
-    return new HttpClient(host.io);
+  httpClient(host: Host, token?: string): HttpClient {
+    return new HttpClient(host.io, token);
   }
 
   /** SHA-256 over everything that has happened, 64 hex digits. May be asked at any time. */

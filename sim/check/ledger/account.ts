@@ -38,6 +38,8 @@ export interface ClientTruth {
   readonly jobs: JobTruth;
   /** Requests of both listeners that were answered with `Unauthorized` or `Forbidden`. */
   readonly turnedAway: number;
+  /** Requests over HTTP with a token of nobody's that are counted, but not answered yet, or never. */
+  readonly guesses: number;
   readonly transactions: TransactionAnswers;
 }
 
@@ -96,6 +98,8 @@ export interface RedisTruth {
   readonly turnedAway: number;
   /** Commands by their field `redis_req_…`. */
   readonly fields: Readonly<Record<string, number>>;
+  /** The same of commands that may not have been taken yet, or ever: they stood behind others on their connection. */
+  readonly held: Pick<RedisTruth, 'commands' | 'reads' | 'writes' | 'values' | 'fields'>;
 }
 
 /** Connections of the peer plane in one direction. */
@@ -157,6 +161,8 @@ export interface StatsListenerTruth {
   /** Answers that the process wrote; of them those to who may not ask. */
   readonly answers: number;
   readonly turnedAway: number;
+  /** As of clients. */
+  readonly guesses: number;
 }
 
 /** What the disk was handed under the store's directory. */

@@ -4,7 +4,7 @@
  */
 import type { LifeAccount, RedisTruth } from './account.ts';
 import type { Claim } from './claims.ts';
-import { between, equal } from './claims.ts';
+import { between, equal, upTo } from './claims.ts';
 import type { Numbers } from './numbers.ts';
 
 /** Keys that one Redis command of these runs names at most. */
@@ -70,7 +70,12 @@ export function causeEquations(numbers: Numbers, { truth }: LifeAccount): readon
       answered('NoTargets') + unseen + unseenOfRedis(truth.redis),
     ),
     equal('svc_task_failures_total', numbers.sum('svc_task_failures_total'), truth.failedTasks),
-    equal('svc_auth_failures_total', numbers.sum('svc_auth_failures_total'), turnedAway(truth)),
+    upTo(
+      'svc_auth_failures_total',
+      numbers.sum('svc_auth_failures_total'),
+      turnedAway(truth),
+      truth.clients.guesses + truth.listener.guesses,
+    ),
     // The world's doors know no TLS: what it would refuse, machines' tests let it refuse.
     equal('svc_tls_handshake_failures_total', numbers.sum('svc_tls_handshake_failures_total'), 0),
     ...neverCounted.map((family) => equal(family, numbers.sum(family), 0)),
@@ -87,7 +92,7 @@ export function unseenOfRedis({ mortal, unmet, refusals, abandoned, errors }: Re
   return mortal ? Infinity : keysAtOnceMax * Math.max(errors, unmet + refusals) + keysAtOnceMax * abandoned;
 }
 
-/** Who may not is answered as soon as it is counted, unless answers to earlier requests are still owed. */
+/** Who may not is answered as soon as it is counted, but for guesses of tokens over HTTP, and answers owed to earlier requests. */
 function turnedAway({ clients, redis, listener }: LifeAccount['truth']): number {
   return clients.turnedAway + redis.turnedAway + listener.turnedAway;
 }

@@ -1,6 +1,6 @@
 /**
  * What a node counts of Wasm: each call that it told of, under the role and the outcome that it had; and no more failures
- * by a module than it answered errors of that code, or asked other nodes about.
+ * by a module answered to clients than there were: here, or in phases elsewhere.
  */
 import type { LifeAccount } from './account.ts';
 import type { Claim } from './claims.ts';
@@ -35,18 +35,18 @@ export function wasmEquations(numbers: Numbers, { truth }: LifeAccount): readonl
         told(role, 'result', 'refused'),
       ),
     ]),
-    // Clients of these runs meet modules only where they route keys, and every node routes by itself.
+    // Every node routes by itself; a phase that a client is told about may have failed at another replica.
     between(
       'WasmOutOfFuel answered, of svc_wasm_fuel_exhausted_total',
       errors['WasmOutOfFuel'] ?? 0,
       0,
-      numbers.sum('svc_wasm_fuel_exhausted_total'),
+      numbers.sum('svc_wasm_fuel_exhausted_total') + (truth.wasm['elsewhere fuel'] ?? 0),
     ),
     between(
       'WasmMemoryLimit answered, of svc_wasm_memory_limit_total',
       errors['WasmMemoryLimit'] ?? 0,
       0,
-      numbers.sum('svc_wasm_memory_limit_total'),
+      numbers.sum('svc_wasm_memory_limit_total') + (truth.wasm['elsewhere memory'] ?? 0),
     ),
   ];
 }

@@ -1,0 +1,24 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { redisLoad } from './redis-shared.ts';
+import { everyday, invariants } from './shared.ts';
+
+export const strangersAtTheDoor: Scenario = {
+  name: 'strangers-at-the-door',
+  story:
+    'who may not come in asks for things on every listener while nodes die and others work: all of it is refused, and has no effect',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: { ...everyday, operations: [120, 180] },
+  redis: { ...redisLoad, clients: 2, operations: [30, 60], counters: 2, kinds: { incr: 70, read: 30 } },
+  faults: [
+    { kind: 'FK5', count: [30, 60], always: true },
+    { kind: 'FP1', count: [1, 3], forUs: [100_000, 1_200_000], always: true },
+    { kind: 'FN8', count: [0, 1], forUs: [200_000, 1_000_000], sideMax: 1 },
+    { kind: 'FN1', count: [0, 2], forUs: [100_000, 800_000] },
+    { kind: 'FN11', count: [0, 4] },
+  ],
+  stormMs: 4_000,
+  calmMs: 2_000,
+  settleMsMax: 30_000,
+  settings: { credentials: 'world' },
+  invariants: { ...invariants, INV8: 20, INV33: 25 },
+};

@@ -1,0 +1,25 @@
+/** What those who may not asked of a cluster that wants credentials, and were answered (FK5), as the checks read it. Plain data. */
+
+export const strangerListeners = ['http', 'pb', 'redis', 'stats'] as const;
+export type StrangerListener = (typeof strangerListeners)[number];
+
+/** Without credentials, with wrong ones, or with those of too small a role. */
+export const strangerGuises = ['missing', 'wrong', 'forbidden'] as const;
+export type StrangerGuise = (typeof strangerGuises)[number];
+
+export interface StrangerRecord {
+  readonly id: string;
+  readonly node: string;
+  readonly atUs: number;
+  /** `http forbidden: PUT /buckets/kept/props`. */
+  readonly asked: string;
+  /** A status, a code or the first word of an error, or what came instead; undefined when the answer was lost. */
+  readonly answered: string | undefined;
+}
+
+/** What a node says of a key that only strangers ever tried to write: its value, empty for none; undefined: no answer. */
+export interface UntouchedRecord {
+  readonly node: string;
+  readonly atUs: number;
+  readonly found: string | undefined;
+}
