@@ -11,7 +11,7 @@ import type { PackedKey } from '../base/object-key.ts';
  * frame. It grows by one whenever a node of before could not read what a node of now may send, or would take it for
  * something else: a message, a field that must be there, another order or meaning of fields (wire-version.test.ts holds the
  * messages of this version). What a node of before may leave unread (a field at a message's end that it skips) needs none.
- * 1: the first nodes; 2: transactions, anti-entropy, transfers, MapReduce, modules and properties had come.
+ * 1: the first nodes; 2: transactions, anti-entropy, transfers, hints handed on, MapReduce, modules and properties had come.
  */
 export const wireVersion = 2;
 

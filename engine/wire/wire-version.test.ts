@@ -21,6 +21,7 @@ test('a message that comes, goes or is renumbered comes with a new version', () 
         '18 mergeObject',
         '19 coordinateWrite',
         '20 gossip',
+        '21 keepHint',
         '32 mergeBatch',
         '33 transact',
         '34 antiEntropy',
