@@ -92,7 +92,7 @@ export class GroupCommit {
   #failure: LockstepError | undefined;
   /** A flush has failed: those behind it have, whatever their own write says. */
   #broken = false;
-  /** Chunks' buffers, and their lists of hashes, to be used again. */
+  /** Chunks' buffers, and their lists of hashes, to be used again: of those that fly, and of the one that gathers. */
   readonly #spares: Buffer[] = [];
   readonly #spareLists: HashList[] = [];
   #syncTimer: Timer | undefined;
@@ -381,8 +381,8 @@ export class GroupCommit {
   #recycle(chunks: readonly Chunk[]): void {
     for (const chunk of chunks) {
       chunk.hashes.clear();
-      if (this.#spareLists.length < flightsMax) this.#spareLists.push(chunk.hashes);
-      const fits = chunk.buffer.length === chunkBytesMin && this.#spares.length < flightsMax;
+      if (this.#spareLists.length <= flightsMax) this.#spareLists.push(chunk.hashes);
+      const fits = chunk.buffer.length === chunkBytesMin && this.#spares.length <= flightsMax;
       if (fits) this.#spares.push(chunk.buffer);
     }
   }
