@@ -205,6 +205,6 @@ function leaksOf(life: Life): Leaks {
     listeners: describe(life.listeners),
     files: describe(life.files),
     locks: describe(life.locks),
-    tasks: describe(life.tasks),
+    tasks: life.tasks.names,
   };
 }

@@ -12,6 +12,7 @@
  */
 import { Deferred } from '../../engine/base/deferred.ts';
 import type { Ground } from './ground.ts';
+import { RunningTasks } from './running-tasks.ts';
 import type { Happening } from './timeline.ts';
 
 /** What a life holds and must give back before an orderly stop. */
@@ -30,7 +31,7 @@ export class Life {
   readonly listeners = new Set<Holding>();
   readonly files = new Set<Holding>();
   readonly locks = new Set<Holding>();
-  readonly tasks = new Set<Holding>();
+  readonly tasks = new RunningTasks();
   /** Timers that may still fire. */
   timers = 0;
   zombieCalls = 0;

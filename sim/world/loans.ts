@@ -13,11 +13,16 @@ interface Loan {
   readonly end: number;
 }
 
+/** So many released ones are taken off at once. */
+const compactFrom = 64;
+
 export class Loans {
   readonly #ground: Ground;
   readonly #host: string;
   readonly #remote: string;
-  #loans: Loan[] = [];
+  readonly #loans: Loan[] = [];
+  /** Those before are released. */
+  #first = 0;
 
   constructor(ground: Ground, host: string, remote: string) {
     this.#ground = ground;
@@ -35,16 +40,20 @@ export class Loans {
 
   /** Releases what lies before `departed` of the stream. */
   release(departed: number): void {
-    let count = 0;
-    for (const { end } of this.#loans) {
-      if (end > departed) break;
-      count += 1;
+    for (let loan = this.#loans[this.#first]; loan !== undefined; loan = this.#loans[this.#first]) {
+      if (loan.end > departed) return;
+      this.#first += 1;
+      this.#compact();
+      if (!sameBytes(loan.copy, loan.view)) this.#fail();
+      loan.owner.released(loan.view);
     }
-    if (count === 0) return;
-    for (const { view, copy, owner } of this.#loans.splice(0, count)) {
-      if (!copy.equals(view)) this.#fail();
-      owner.released(view);
-    }
+  }
+
+  #compact(): void {
+    if (this.#first === this.#loans.length) this.#loans.length = 0;
+    else if (this.#first >= compactFrom) this.#loans.splice(0, this.#first);
+    else return;
+    this.#first = 0;
   }
 
   #fail(): void {
@@ -54,6 +63,16 @@ export class Loans {
 
   /** The connection is over: everything is let go, without a word. */
   forget(): void {
-    this.#loans = [];
+    this.#loans.length = 0;
+    this.#first = 0;
   }
 }
+
+/** Short runs byte by byte, which is faster than a call out of JavaScript. */
+function sameBytes(left: Buffer, right: Uint8Array): boolean {
+  if (left.length > shortBytesMax) return left.equals(right);
+  for (let at = 0; at < left.length; at++) if (left[at] !== right[at]) return false;
+  return true;
+}
+
+const shortBytesMax = 256;

@@ -1,6 +1,6 @@
 /** The tasks of a life: conversations that nobody waits for. A failure in one is logged, counted, and the world's. */
 import type { Log } from '../../engine/io/log.ts';
-import type { Holding, Life } from './life.ts';
+import type { Life } from './life.ts';
 
 export class Tasks {
   readonly #life: Life;
@@ -21,12 +21,11 @@ export class Tasks {
   spawn(name: string, task: () => Promise<void>): void {
     const { tasks } = this.#life;
     if (!this.#life.awake()) return;
-    const running: Holding = { describe: () => name };
-    tasks.add(running);
+    const place = tasks.begin(name);
     task().then(
-      () => void tasks.delete(running),
+      () => tasks.end(place),
       (error: unknown) => {
-        tasks.delete(running);
+        tasks.end(place);
         this.#fail(name, error);
       },
     );
