@@ -43,7 +43,7 @@ export class ReadRound {
   readonly #answers: (Answer | undefined)[];
   readonly #failures: LockstepError[] = [];
   /** Targets whose own copy is unreadable: repaired with what the others hold. */
-  readonly #corrupt = new Set<number>();
+  readonly #corrupt: number[] = [];
   readonly #result = new Deferred<StoredObject | undefined>();
   /** Targets that are held back, in the plan's order. */
   readonly #held: number[] = [];
@@ -135,7 +135,7 @@ export class ReadRound {
       this.#answers[index] = { bytes };
     } else {
       this.#failures.push(error);
-      if (error.code === 'Corrupted') this.#corrupt.add(index);
+      if (error.code === 'Corrupted') this.#corrupt.push(index);
       this.failed.push(present(this.#plan.targets[index], 'a target').member);
     }
     const equality = this.#plan.agree && error === undefined ? this.#equalityOf(index) : 0;
@@ -213,12 +213,12 @@ export class ReadRound {
   #repair(): void {
     const first = this.#answers.find((answer) => answer !== undefined);
     const agreed = this.#answers.every((one) => one === undefined || sameBytes(one.bytes, first?.bytes));
-    if (agreed && this.#corrupt.size === 0) return;
+    if (agreed && this.#corrupt.length === 0) return;
     const bytes = this.#repairBytes();
     if (bytes === undefined) return;
     this.#answers.forEach((answer, index) => {
       const stale = answer !== undefined && !sameBytes(answer.bytes, bytes);
-      if (stale || this.#corrupt.has(index)) this.#repairTarget(index, bytes);
+      if (stale || this.#corrupt.includes(index)) this.#repairTarget(index, bytes);
     });
   }
 

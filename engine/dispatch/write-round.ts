@@ -27,7 +27,7 @@ export class WriteRound implements WriteListener {
   readonly #tally: Tally;
   readonly #failures: LockstepError[] = [];
   /** Replicas that could not be reached at the beginning. */
-  readonly #away = new Set<Member>();
+  readonly #away: Member[] = [];
   readonly #result = new Deferred<StoredObject>();
   #object: StoredObject | undefined;
   #bytes: Uint8Array | undefined;
@@ -104,12 +104,13 @@ export class WriteRound implements WriteListener {
 
   #missUnlessAsked(member: Member): void {
     if (this.#asked(member)) return;
-    this.#away.add(member);
+    this.#away.push(member);
     this.#hint(member);
   }
 
   #asked(member: Member): boolean {
-    return this.#plan.targets.some((target) => target.member === member);
+    for (const target of this.#plan.targets) if (target.member === member) return true;
+    return false;
   }
 
   /** The replica missed the write, as far as is known here. */
@@ -126,8 +127,9 @@ export class WriteRound implements WriteListener {
   #settle(): void {
     const { ring, pending } = this.#parts;
     const { token } = this.#write;
-    const holders = [...ring.placement(token), ...pending(token)];
-    const late = holders.filter((member) => !this.#asked(member) && this.#isCounted(member));
+    const late: Member[] = [];
+    for (const member of ring.placement(token)) if (this.#isLate(member)) late.push(member);
+    for (const member of pending(token)) if (this.#isLate(member)) late.push(member);
     let missing = late.length;
     if (missing === 0) this.#succeed();
     for (const member of late) {
@@ -139,10 +141,14 @@ export class WriteRound implements WriteListener {
     }
   }
 
+  #isLate(member: Member): boolean {
+    return !this.#asked(member) && this.#isCounted(member);
+  }
+
   /** The level waits for its datacenter, and it is no old replica that could not be reached. */
   #isCounted(member: Member): boolean {
     const { groups } = this.#plan;
-    return !this.#away.has(member) && groups.some((group) => group.datacenter === member.datacenter);
+    return !this.#away.includes(member) && groups.some((group) => group.datacenter === member.datacenter);
   }
 
   #pass(member: Member, done: (error: LockstepError | undefined) => void): void {

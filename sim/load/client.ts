@@ -194,7 +194,7 @@ export class Client {
 
   #remember(key: number, read: number, { vclock }: RpbGetResp): void {
     if (vclock === undefined || vclock.length === 0) this.#seen.delete(key);
-    else this.#seen.set(key, { read, bytes: new Uint8Array(vclock) });
+    else this.#seen.set(key, { read, bytes: Buffer.from(vclock) });
   }
 
   #key(key: number): ClientKey {

@@ -8,7 +8,7 @@ const open = '«w:';
 const close = '»';
 
 /** What every tag begins with, as bytes: disks are searched for it. */
-export const tagOpening = Buffer.from(open);
+const tagOpening = Buffer.from(open);
 const tagClosing = Buffer.from(close);
 
 /** Longest tag in bytes. */
@@ -43,16 +43,39 @@ export function readTag(value: Uint8Array): string {
 
 /** The whole tag that begins at `at`; undefined when there is none, or its end is not there. */
 export function tagAt(bytes: Buffer, at: number): string | undefined {
-  for (let index = 0; index < tagOpening.length; index++) {
-    if (bytes[at + index] !== tagOpening[index]) return undefined;
-  }
-  const last = Math.min(bytes.length, at + tagBytesMax) - tagClosing.length;
-  for (let end = at + tagOpening.length; end <= last; end++) {
-    if (bytes[end] !== tagClosing[0] || bytes[end + 1] !== tagClosing[1]) continue;
-    return bytes.toString('utf8', at, end + tagClosing.length);
-  }
-  return undefined;
+  const end = endOfTag(bytes, at, bytes.length);
+  return end === 0 ? undefined : bytes.toString('utf8', at, end);
 }
+
+/** Where the whole tag that begins at `at` ends, not beyond `until`; 0 when there is none, or its end is not there. */
+export function endOfTag(bytes: Buffer, at: number, until: number): number {
+  if (!opensAt(bytes, at)) return 0;
+  const last = Math.min(until, at + tagBytesMax) - tagClosing.length;
+  for (let end = at + tagOpening.length; end <= last; end++) {
+    if (bytes[end] === tagClosing[0] && bytes[end + 1] === tagClosing[1]) return end + tagClosing.length;
+  }
+  return 0;
+}
+
+/** Where the next tag begins, from `from` on and before `until`; -1 for none. */
+export function nextTag(bytes: Buffer, from: number, until: number): number {
+  if (until - from > shortBytesMax) {
+    const at = bytes.subarray(0, until).indexOf(tagOpening, from);
+    return at < until ? at : -1;
+  }
+  // Short runs byte by byte, which is faster than a call out of JavaScript.
+  for (let at = from; at < until; at++) if (opensAt(bytes, at)) return at;
+  return -1;
+}
+
+function opensAt(bytes: Buffer, at: number): boolean {
+  for (let index = 0; index < tagOpening.length; index++) {
+    if (bytes[at + index] !== tagOpening[index]) return false;
+  }
+  return true;
+}
+
+const shortBytesMax = 512;
 
 /** The bytes that follow a tag: Marsaglia's xorshift ("Xorshift RNGs", 2003), begun with the tag's FNV-1a hash. */
 class Padding {
