@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { crc32, crc32Between } from './checksum.ts';
+import { crc32, crc32Between, crc32OfView } from './checksum.ts';
+import { viewOf } from './views.ts';
 
 describe('the checksum', () => {
   it('is the published one', () => {
@@ -14,7 +15,9 @@ describe('the checksum', () => {
     fc.assert(
       fc.property(bytes, fc.nat(20), fc.nat(0xffffffff), (all, from, seed) => {
         const start = Math.min(from, all.length);
-        expect(crc32Between(all, start, all.length, seed)).toBe(crc32(all.subarray(start), seed));
+        const expected = crc32(all.subarray(start), seed);
+        expect(crc32Between(all, start, all.length, seed)).toBe(expected);
+        expect(crc32OfView(viewOf(all), start, all.length, seed)).toBe(expected);
       }),
     );
   });

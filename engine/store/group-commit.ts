@@ -14,6 +14,7 @@
  * neither calls the other durable, recovery cuts both.
  */
 import { assert } from '../base/assert.ts';
+import { viewOf } from '../base/views.ts';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { Timer } from '../io/clock.ts';
@@ -36,6 +37,7 @@ const splitWritersMin = 8;
 /** Whole groups back to back, and where they lie in the file. */
 export interface Chunk {
   readonly buffer: Buffer;
+  readonly view: DataView;
   used: number;
   readonly fileAt: number;
   /** Of its records' keys, in order. */
@@ -136,8 +138,8 @@ export class GroupCommit {
     const chunk = this.#chunkFor(gathering, bytes);
     const durableBefore = this.#knownDurable(gathering);
     const { identity, end } = gathering;
-    const { buffer, used, hashes } = chunk;
-    chunk.used = encodeGroup(buffer, used, batch, identity, end, this.#nextSeq, durableBefore, hashes);
+    const { buffer, view, used, hashes } = chunk;
+    chunk.used = encodeGroup(buffer, view, used, batch, identity, end, this.#nextSeq, durableBefore, hashes);
     gathering.end += bytes;
     gathering.dones.push(done);
     this.#nextSeq += batch.length;
@@ -373,7 +375,7 @@ export class GroupCommit {
     const spare = bytes <= chunkBytesMin ? this.#spares.pop() : undefined;
     const buffer = spare ?? Buffer.allocUnsafeSlow(Math.max(chunkBytesMin, bytes));
     const hashes = this.#spareLists.pop() ?? new HashList();
-    const chunk = { buffer, used: 0, fileAt: gathering.end, hashes };
+    const chunk = { buffer, view: viewOf(buffer), used: 0, fileAt: gathering.end, hashes };
     gathering.chunks.push(chunk);
     return chunk;
   }

@@ -1,4 +1,5 @@
 /** The head of a group, made again from its records when only the head has rotted. */
+import { viewOf } from '../base/views.ts';
 import { hashKey } from './key-hash.ts';
 import type { SegmentIdentity } from './record.ts';
 import {
@@ -39,6 +40,6 @@ export function headOfRecords(
     count += 1;
   }
   const head = Buffer.alloc(groupHeadBytes);
-  sealGroup(head, 0, end - position, salt, at, count, firstSeq, at, hash, token);
+  sealGroup(viewOf(head), 0, end - position, salt, at, count, firstSeq, at, hash, token);
   return head;
 }

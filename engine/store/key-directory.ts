@@ -1,10 +1,9 @@
 /**
  * The key directory (Bitcask's "keydir"): per key, where its newest record lies. No object per key: rows of 32-bit
- * numbers in 64 shards, each with its own open-addressing table, and the keys' bytes in an arena. A shard grows on its
- * own, so that growth never stops the node for long.
+ * numbers in pages (key-rows.ts), an open-addressing table in 64 shards, each of which grows on its own, so that growth
+ * never stops the node for long (key-shard.ts), and the keys' bytes in an arena.
  *
- * A key's id is its row's index in its shard times 64, plus the shard; it holds until the key is removed. Every key
- * hangs in two doubly linked lists: that of its token's arc (the token's 12 upper bits) and that of its bucket (12
+ * A key's id is its row's number; it holds until the key is removed. Every key hangs in two doubly linked lists: that of its token's arc (the token's 12 upper bits) and that of its bucket (12
  * bits of the bucket's hash), which is what iteration walks.
  *
  * Invariants: a key is in the directory at most once, with its highest sequence number; a new key is linked at the
@@ -17,32 +16,24 @@ import type { PackedKey } from '../base/object-key.ts';
 import { isSystemAt } from '../base/object-key.ts';
 import { KeyArena } from './key-arena.ts';
 import { hashKey, putKey } from './key-hash.ts';
-import {
-  fieldHash,
-  fieldLink,
-  insertSlot,
-  removeSlot,
-  rowLength,
-  Shard,
-  shardBits,
-  takeRow,
-} from './key-shard.ts';
+import { fieldLink, KeyRows, placeOf } from './key-rows.ts';
+import { addPlace, placeOfHash, removePlace, Shard } from './key-shard.ts';
 
-/** Fields of a row, after its hash. */
-const fieldKey = 1;
-const fieldSegment = 2;
-const fieldOffset = 3;
-const fieldSize = 4;
-const fieldToken = 5;
-const fieldSeqHigh = 6;
-const fieldSeqLow = 7;
-const fieldCache = 8;
+/** Fields of a row. */
+const fieldKey = 0;
+const fieldSegment = 1;
+const fieldOffset = 2;
+const fieldSize = 3;
+const fieldToken = 4;
+const fieldSeqHigh = 5;
+const fieldSeqLow = 6;
+const fieldCache = 7;
 /** Links of the two lists; the field after each is the link back. */
 const fieldArcNext = fieldLink;
-const fieldBucketNext = 11;
+const fieldBucketNext = 10;
 /** Two numbers that whoever fingerprints values remembers here; both 0: none. */
-const fieldMarkHigh = 13;
-const fieldMarkLow = 14;
+const fieldMarkHigh = 12;
+const fieldMarkLow = 13;
 
 const shardCount = 64;
 const listCount = 4096;
@@ -70,6 +61,7 @@ class Walk {
 export class KeyDirectory {
   readonly #hashSeed: number;
   readonly #arena = new KeyArena();
+  readonly #rows = new KeyRows();
   readonly #shards: Shard[] = Array.from({ length: shardCount }, () => new Shard());
   readonly #arcs = new Uint32Array(listCount);
   readonly #buckets = new Uint32Array(listCount);
@@ -89,8 +81,8 @@ export class KeyDirectory {
   /** Bytes of memory taken, keys included. */
   get bytes(): number {
     let bytes = this.#arena.bytes + this.#arcs.byteLength + this.#buckets.byteLength;
-    for (const shard of this.#shards) bytes += shard.rows.byteLength + shard.slots.byteLength;
-    return bytes;
+    for (const shard of this.#shards) bytes += shard.places.byteLength;
+    return bytes + this.#rows.bytes;
   }
 
   /** The key's id, or 0. */
@@ -105,17 +97,14 @@ export class KeyDirectory {
 
   /** As `findBytes`, with the key's hash at hand. */
   findHashed(hash: number, bytes: Uint8Array, from: number, length: number): number {
-    const shard = this.#shard(hash);
-    const mask = shard.slots.length - 1;
+    const { places } = this.#shard(hash);
+    const mask = places.length - 2;
     if (mask < 0) return 0;
-    for (let slot = (hash >>> shardBits) & mask; ; slot = (slot + 1) & mask) {
-      const index = shard.slots[slot] ?? 0;
-      if (index === 0) return 0;
-      const row = index * rowLength;
-      if (((shard.rows[row + fieldHash] ?? 0) | 0) !== hash) continue;
-      const address = shard.rows[row + fieldKey] ?? 0;
-      if (this.#arena.equals(address, bytes, from, length))
-        return index * shardCount + (hash & (shardCount - 1));
+    for (let at = placeOfHash(places, hash); ; at = (at + 2) & mask) {
+      const id = places[at] ?? 0;
+      if (id === 0) return 0;
+      if (((places[at + 1] ?? 0) | 0) !== hash) continue;
+      if (this.#arena.equals(this.#field(id, fieldKey), bytes, from, length)) return id;
     }
   }
 
@@ -130,18 +119,14 @@ export class KeyDirectory {
 
   /** Adds a key that `findHashed` did not find; its id. Its place and state are then set with `place`. */
   add(hash: number, bytes: Uint8Array, from: number, length: number, token: number): number {
-    const shard = this.#shard(hash);
-    const index = takeRow(shard);
-    const { rows } = shard;
-    const row = index * rowLength;
-    rows[row + fieldHash] = hash;
+    const id = this.#rows.take();
+    const rows = this.#rows.pageOf(id);
+    const row = placeOf(id);
     rows[row + fieldKey] = this.#arena.add(bytes, from, length);
     rows[row + fieldToken] = token;
     rows[row + fieldCache] = 0;
-    insertSlot(shard.slots, hash, index);
-    shard.used += 1;
+    addPlace(this.#shard(hash), hash, id);
     this.#size += 1;
-    const id = index * shardCount + (hash & (shardCount - 1));
     this.#link(id, this.#arcs, token >>> (32 - listBits), fieldArcNext);
     this.#link(id, this.#buckets, bucketList(bytes, from, length), fieldBucketNext);
     return id;
@@ -149,8 +134,8 @@ export class KeyDirectory {
 
   /** Says where the key's newest record lies. What was remembered of the one before is forgotten. */
   place(id: number, segment: number, offset: number, valueBytes: number, seq: number, state: RowState): void {
-    const rows = this.#rows(id);
-    const row = rowOf(id);
+    const rows = this.#rows.pageOf(id);
+    const row = placeOf(id);
     rows[row + fieldSegment] = segment;
     rows[row + fieldOffset] = offset;
     rows[row + fieldSize] =
@@ -163,9 +148,9 @@ export class KeyDirectory {
 
   /** Remembers two unsigned numbers of the key's newest record until the next one is placed. */
   setMark(id: number, high: number, low: number): void {
-    const rows = this.#rows(id);
-    rows[rowOf(id) + fieldMarkHigh] = high;
-    rows[rowOf(id) + fieldMarkLow] = low;
+    const rows = this.#rows.pageOf(id);
+    rows[placeOf(id) + fieldMarkHigh] = high;
+    rows[placeOf(id) + fieldMarkLow] = low;
   }
 
   markHighOf(id: number): number {
@@ -183,33 +168,31 @@ export class KeyDirectory {
 
   /** The record was copied: same bytes, another place. */
   move(id: number, segment: number, offset: number): void {
-    const rows = this.#rows(id);
-    rows[rowOf(id) + fieldSegment] = segment;
-    rows[rowOf(id) + fieldOffset] = offset;
+    const rows = this.#rows.pageOf(id);
+    rows[placeOf(id) + fieldSegment] = segment;
+    rows[placeOf(id) + fieldOffset] = offset;
   }
 
   /** A key written anew may hang at another token (its bucket's routing was changed). */
   setToken(id: number, token: number): void {
     if (((this.tokenOf(id) ^ token) | 0) === 0) return;
     this.#unlink(id, this.#arcs, this.tokenOf(id) >>> (32 - listBits), fieldArcNext);
-    this.#rows(id)[rowOf(id) + fieldToken] = token;
+    this.#rows.pageOf(id)[placeOf(id) + fieldToken] = token;
     this.#link(id, this.#arcs, token >>> (32 - listBits), fieldArcNext);
   }
 
   remove(id: number): void {
-    const shard = this.#shard(id);
-    const index = id >>> shardBits;
-    const row = index * rowLength;
-    const address = shard.rows[row + fieldKey] ?? 0;
+    const rows = this.#rows.pageOf(id);
+    const row = placeOf(id);
+    const address = rows[row + fieldKey] ?? 0;
     const key = this.#arena.view(address);
     this.#unlink(id, this.#arcs, this.tokenOf(id) >>> (32 - listBits), fieldArcNext);
     this.#unlink(id, this.#buckets, bucketList(key, 0, key.length), fieldBucketNext);
-    removeSlot(shard, shard.rows[row + fieldHash] ?? 0, index);
+    const hash = hashKey(key, 0, key.length, this.#hashSeed);
+    removePlace(this.#shard(hash), hash, id);
     this.#arena.remove(address);
-    shard.rows[row + fieldKey] = 0;
-    shard.rows[row + fieldArcNext] = shard.freeRow;
-    shard.freeRow = index;
-    shard.used -= 1;
+    rows[row + fieldKey] = 0;
+    this.#rows.release(id);
     this.#size -= 1;
   }
 
@@ -264,12 +247,12 @@ export class KeyDirectory {
 
   /** The row still exists and holds this cache place; `id` may be of a key removed since. */
   pointsAt(id: number, place: number): boolean {
-    const rows = this.#rows(id);
-    return rows[rowOf(id) + fieldCache] === place && rows[rowOf(id) + fieldKey] !== 0;
+    const rows = this.#rows.pageOf(id);
+    return rows[placeOf(id) + fieldCache] === place && rows[placeOf(id) + fieldKey] !== 0;
   }
 
   setCache(id: number, place: number): void {
-    this.#rows(id)[rowOf(id) + fieldCache] = place;
+    this.#rows.pageOf(id)[placeOf(id) + fieldCache] = place;
   }
 
   /** Ids of the keys whose bytes begin with `prefix`, which is a whole bucket prefix (`bucketPrefix`). */
@@ -323,10 +306,10 @@ export class KeyDirectory {
 
   #link(id: number, heads: Uint32Array, list: number, field: number): void {
     const head = heads[list] ?? 0;
-    const rows = this.#rows(id);
-    rows[rowOf(id) + field] = head;
-    rows[rowOf(id) + field + 1] = 0;
-    if (head !== 0) this.#rows(head)[rowOf(head) + field + 1] = id;
+    const rows = this.#rows.pageOf(id);
+    rows[placeOf(id) + field] = head;
+    rows[placeOf(id) + field + 1] = 0;
+    if (head !== 0) this.#rows.pageOf(head)[placeOf(head) + field + 1] = id;
     heads[list] = id;
   }
 
@@ -334,23 +317,18 @@ export class KeyDirectory {
     const next = this.#field(id, field);
     const previous = this.#field(id, field + 1);
     if (previous === 0) heads[list] = next;
-    else this.#rows(previous)[rowOf(previous) + field] = next;
-    if (next !== 0) this.#rows(next)[rowOf(next) + field + 1] = previous;
+    else this.#rows.pageOf(previous)[placeOf(previous) + field] = next;
+    if (next !== 0) this.#rows.pageOf(next)[placeOf(next) + field + 1] = previous;
     if (this.#walks.size === 0) return;
     for (const walk of this.#walks) if (walk.next === id && walk.field === field) walk.next = next;
   }
 
   #field(id: number, field: number): number {
-    return this.#rows(id)[rowOf(id) + field] ?? 0;
+    return this.#rows.pageOf(id)[placeOf(id) + field] ?? 0;
   }
 
-  #rows(id: number): Uint32Array {
-    return this.#shard(id).rows;
-  }
-
-  /** By id or by hash: both carry the shard in their lowest bits. */
-  #shard(number: number): Shard {
-    const shard = this.#shards[number & (shardCount - 1)];
+  #shard(hash: number): Shard {
+    const shard = this.#shards[hash & (shardCount - 1)];
     assert(shard !== undefined, 'a shard number is below 64');
     return shard;
   }
@@ -360,10 +338,6 @@ export class KeyDirectory {
     if (key.length > this.#scratch.length) this.#scratch = Buffer.alloc(key.length * 2);
     return putKey(key, this.#scratch, 0, this.#hashSeed);
   }
-}
-
-function rowOf(id: number): number {
-  return (id >>> shardBits) * rowLength;
 }
 
 /** The list of a key's bucket: the hash of its bucket prefix; 0 for keys that are no packed form. */

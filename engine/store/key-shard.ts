@@ -1,70 +1,61 @@
 /**
- * One shard of the key directory: rows of numbers, and an open-addressing table of row indexes with linear probing.
- * It grows on its own. What the fields of a row mean is the directory's business, but for the hash, by which the table
- * is laid out, and one link, by which free rows hang together.
+ * One shard of the key directory's table: an open-addressing table with linear probing, which grows on its own. Each
+ * place holds a row's number and its key's whole hash, so that a walk over places looks at no row but the one it finds.
  */
 
-/** Numbers in a row. */
-export const rowLength = 15;
-export const fieldHash = 0;
-export const fieldLink = 9;
 /** Lowest bits of a hash, which choose the shard; the table goes by those above. */
 export const shardBits = 6;
-const rowsMin = 8;
+const placesMin = 16;
 
 export class Shard {
-  rows = new Uint32Array(0);
-  /** Row indexes; 0 is empty (row 0 is never used). Its length is a power of two. */
-  slots = new Uint32Array(0);
-  rowCount = 1;
-  freeRow = 0;
+  /** Two numbers a place: the row's number (0: empty) and the hash. Places are a power of two, or none. */
+  places = new Uint32Array(0);
   used = 0;
 }
 
-/** A row for one more key, and room for it in the table. */
-export function takeRow(shard: Shard): number {
-  const free = shard.freeRow;
-  if (free !== 0) {
-    shard.freeRow = shard.rows[free * rowLength + fieldLink] ?? 0;
-  } else if ((shard.rowCount + 1) * rowLength > shard.rows.length) {
-    const capacity = Math.max(rowsMin, shard.rowCount + (shard.rowCount >>> 1));
-    const grown = new Uint32Array((capacity + 1) * rowLength);
-    grown.set(shard.rows);
-    shard.rows = grown;
-  }
+/** Where the walk for a hash begins; the next one is `(at + 2) & (places.length - 2)`. */
+export function placeOfHash(places: Uint32Array, hash: number): number {
+  return ((hash >>> shardBits) << 1) & (places.length - 2);
+}
+
+/** Enters a row that is not there yet. */
+export function addPlace(shard: Shard, hash: number, id: number): void {
   // Four fifths full at most: linear probing stays short.
-  if ((shard.used + 1) * 5 > shard.slots.length * 4) growSlots(shard);
-  return free !== 0 ? free : shard.rowCount++;
+  if ((shard.used + 1) * 5 > shard.places.length * 2) grow(shard);
+  enter(shard.places, hash, id);
+  shard.used += 1;
 }
 
-function growSlots(shard: Shard): void {
-  const slots = new Uint32Array(Math.max(16, shard.slots.length * 2));
-  for (const index of shard.slots) {
-    if (index !== 0) insertSlot(slots, shard.rows[index * rowLength + fieldHash] ?? 0, index);
+/** Takes a row out of the table and closes the gap, so that every walk still ends where it should. */
+export function removePlace(shard: Shard, hash: number, id: number): void {
+  const { places } = shard;
+  const mask = places.length - 2;
+  let gap = placeOfHash(places, hash);
+  while (places[gap] !== id) gap = (gap + 2) & mask;
+  for (let at = (gap + 2) & mask; places[at] !== 0; at = (at + 2) & mask) {
+    const movedHash = places[at + 1] ?? 0;
+    if (((at - placeOfHash(places, movedHash)) & mask) < ((at - gap) & mask)) continue;
+    places[gap] = places[at] ?? 0;
+    places[gap + 1] = movedHash;
+    gap = at;
   }
-  shard.slots = slots;
+  places[gap] = 0;
+  shard.used -= 1;
 }
 
-/** Enters a row into a table that has room. */
-export function insertSlot(slots: Uint32Array, hash: number, index: number): void {
-  const mask = slots.length - 1;
-  let slot = (hash >>> shardBits) & mask;
-  while (slots[slot] !== 0) slot = (slot + 1) & mask;
-  slots[slot] = index;
-}
-
-/** Takes a row out of the table and closes the gap, so that every probe still ends where it should. */
-export function removeSlot(shard: Shard, hash: number, index: number): void {
-  const { slots, rows } = shard;
-  const mask = slots.length - 1;
-  let gap = (hash >>> shardBits) & mask;
-  while (slots[gap] !== index) gap = (gap + 1) & mask;
-  for (let slot = (gap + 1) & mask; slots[slot] !== 0; slot = (slot + 1) & mask) {
-    const moved = slots[slot] ?? 0;
-    const home = ((rows[moved * rowLength + fieldHash] ?? 0) >>> shardBits) & mask;
-    if (((slot - home) & mask) < ((slot - gap) & mask)) continue;
-    slots[gap] = moved;
-    gap = slot;
+function grow(shard: Shard): void {
+  const old = shard.places;
+  const grown = new Uint32Array(Math.max(placesMin * 2, old.length * 2));
+  for (let at = 0; at < old.length; at += 2) {
+    const id = old[at] ?? 0;
+    if (id !== 0) enter(grown, old[at + 1] ?? 0, id);
   }
-  slots[gap] = 0;
+  shard.places = grown;
+}
+
+function enter(places: Uint32Array, hash: number, id: number): void {
+  let at = placeOfHash(places, hash);
+  while (places[at] !== 0) at = (at + 2) & (places.length - 2);
+  places[at] = id;
+  places[at + 1] = hash;
 }

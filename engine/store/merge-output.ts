@@ -3,6 +3,7 @@
  * manifest names them. Records keep their sequence numbers and get the new segment's checksums.
  */
 import { assert } from '../base/assert.ts';
+import { viewOf } from '../base/views.ts';
 import type { Disk } from '../io/disk.ts';
 import { writeFully } from '../io/disk.ts';
 import type { Catalog } from './catalog.ts';
@@ -51,6 +52,7 @@ export class MergeOutput {
   #hint: HintWriter | undefined;
   /** Encoded groups that are not written yet. */
   #buffer = Buffer.allocUnsafeSlow(bufferBytesMin);
+  #view = viewOf(this.#buffer);
   #used = 0;
   #group: OpenGroup | undefined;
   #unsyncedBytes = 0;
@@ -75,7 +77,7 @@ export class MergeOutput {
     bytes.copy(this.#buffer, place + recordHeadBytes, at + recordHeadBytes, at + span);
     const { salt, hashSeed } = segment.identity;
     const seq = recordSeq(bytes, at);
-    this.#used = sealRecord(this.#buffer, place, seq, recordToken(bytes, at), keyBytes, valueBytes, salt);
+    this.#used = sealRecord(this.#view, place, seq, recordToken(bytes, at), keyBytes, valueBytes, salt);
     group.count += 1;
     group.hashXor ^= hashKey(this.#buffer, place + recordHeadBytes, keyBytes, hashSeed);
     group.tokenXor ^= recordToken(bytes, at);
@@ -170,7 +172,7 @@ export class MergeOutput {
     const { at, count, hashXor, tokenXor, firstSeq } = group;
     const fileAt = segment.length + at;
     const { salt } = segment.identity;
-    sealGroup(this.#buffer, at, this.#used, salt, fileAt, count, firstSeq, fileAt, hashXor, tokenXor);
+    sealGroup(this.#view, at, this.#used, salt, fileAt, count, firstSeq, fileAt, hashXor, tokenXor);
     this.#group = undefined;
   }
 
@@ -180,5 +182,6 @@ export class MergeOutput {
     const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#buffer.length * 2));
     this.#buffer.copy(grown, 0, 0, this.#used);
     this.#buffer = grown;
+    this.#view = viewOf(grown);
   }
 }

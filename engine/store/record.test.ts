@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
+import { viewOf } from '../base/views.ts';
 import { HashList, hashKey } from './key-hash.ts';
 import type { StoreWrite } from './record.ts';
 import {
@@ -99,7 +100,7 @@ function encoded(
 ): { readonly bytes: Buffer; readonly end: number; readonly hashes: readonly number[] } {
   const bytes = Buffer.alloc(position + groupBytes(batch) + 50, 0xee);
   const hashes = new HashList();
-  const end = encodeGroup(bytes, position, batch, identity, at, firstSeq, 64, hashes);
+  const end = encodeGroup(bytes, viewOf(bytes), position, batch, identity, at, firstSeq, 64, hashes);
   return { bytes, end, hashes: batch.map((_, index) => hashes.at(index)) };
 }
 

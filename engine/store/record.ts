@@ -19,7 +19,7 @@
  * before` tells a torn tail (never answered) from rot (answered once); the two xors name the key and token of the one
  * record of a group that cannot be read. A record is checked on its own when it is read on its own.
  */
-import { crc32, crc32Between } from '../base/checksum.ts';
+import { crc32, crc32Between, crc32OfView } from '../base/checksum.ts';
 import type { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
@@ -103,9 +103,13 @@ export function groupBytes(batch: readonly StoreWrite[]): number {
   return bytes;
 }
 
-/** Writes a whole batch at `position` of `into`; returns the position after it. Adds the keys' hashes to `hashes`. */
+/**
+ * Writes a whole batch at `position` of `into`, of which `view` is a view; returns the position after it. Adds the keys'
+ * hashes to `hashes`.
+ */
 export function encodeGroup(
   into: Buffer,
+  view: DataView,
   position: number,
   batch: readonly StoreWrite[],
   identity: SegmentIdentity,
@@ -126,11 +130,11 @@ export function encodeGroup(
     tokenXor ^= write.token;
     if (write.value !== undefined) into.set(write.value, keyAt + write.key.length);
     const valueBytes = write.value === undefined ? removalMark : write.value.length;
-    next = sealRecord(into, next, seq, write.token, write.key.length, valueBytes, identity.salt);
+    next = sealRecord(view, next, seq, write.token, write.key.length, valueBytes, identity.salt);
     seq += 1;
   }
   sealGroup(
-    into,
+    view,
     position,
     next,
     identity.salt,
@@ -146,7 +150,7 @@ export function encodeGroup(
 
 /** Writes the head of a record whose key and value are in place already; returns the position after the record. */
 export function sealRecord(
-  into: Buffer,
+  into: DataView,
   position: number,
   seq: number,
   token: number,
@@ -156,19 +160,19 @@ export function sealRecord(
 ): number {
   const valueAt = position + recordHeadBytes + keyBytes;
   const end = valueBytes === removalMark ? valueAt : valueAt + valueBytes;
-  put32(into, position + 4, end === valueAt ? 0 : crc32Between(into, valueAt, end, salt));
-  put32(into, position + 8, Math.floor(seq / 0x100000000));
-  put32(into, position + 12, seq >>> 0);
-  put32(into, position + 16, token);
-  put32(into, position + 20, valueBytes);
-  put32(into, position + 24, (keyBytes << 16) >>> 0);
-  put32(into, position, crc32Between(into, position + 4, valueAt, salt));
+  into.setUint32(position + 4, end === valueAt ? 0 : crc32OfView(into, valueAt, end, salt));
+  into.setUint32(position + 8, Math.floor(seq / 0x100000000));
+  into.setUint32(position + 12, seq);
+  into.setUint32(position + 16, token);
+  into.setUint32(position + 20, valueBytes);
+  into.setUint32(position + 24, keyBytes << 16);
+  into.setUint32(position, crc32OfView(into, position + 4, valueAt, salt));
   return end;
 }
 
 /** Writes the head of a group whose records are in place already, from `position + groupHeadBytes` to `end`. */
 export function sealGroup(
-  into: Buffer,
+  into: DataView,
   position: number,
   end: number,
   salt: number,
@@ -179,24 +183,16 @@ export function sealGroup(
   hashXor: number,
   tokenXor: number,
 ): void {
-  put32(into, position, groupMagic);
-  put32(into, position + 8, at);
-  put32(into, position + 12, end - position - groupHeadBytes);
-  put32(into, position + 16, count);
-  put32(into, position + 20, Math.floor(firstSeq / 0x100000000));
-  put32(into, position + 24, firstSeq >>> 0);
-  put32(into, position + 28, durableBefore);
-  put32(into, position + 32, hashXor >>> 0);
-  put32(into, position + 36, tokenXor >>> 0);
-  put32(into, position + 4, crc32Between(into, position + 8, position + groupHeadBytes, salt));
-}
-
-/** As `writeUInt32BE`, which checks its arguments each time. */
-function put32(into: Uint8Array, at: number, value: number): void {
-  into[at] = value >>> 24;
-  into[at + 1] = value >>> 16;
-  into[at + 2] = value >>> 8;
-  into[at + 3] = value;
+  into.setUint32(position, groupMagic);
+  into.setUint32(position + 8, at);
+  into.setUint32(position + 12, end - position - groupHeadBytes);
+  into.setUint32(position + 16, count);
+  into.setUint32(position + 20, Math.floor(firstSeq / 0x100000000));
+  into.setUint32(position + 24, firstSeq);
+  into.setUint32(position + 28, durableBefore);
+  into.setUint32(position + 32, hashXor);
+  into.setUint32(position + 36, tokenXor);
+  into.setUint32(position + 4, crc32OfView(into, position + 8, position + groupHeadBytes, salt));
 }
 
 /** The fields of a record whose head is sound. */
@@ -208,16 +204,6 @@ export function recordToken(bytes: Buffer, at: number): number {
   return bytes.readUInt32BE(at + 16);
 }
 
-/** The same as a signed integer, which is never an object in memory. */
-export function recordTokenBits(bytes: Buffer, at: number): number {
-  return (
-    ((bytes[at + 16] ?? 0) << 24) |
-    ((bytes[at + 17] ?? 0) << 16) |
-    ((bytes[at + 18] ?? 0) << 8) |
-    (bytes[at + 19] ?? 0)
-  );
-}
-
 /** The value's length, or `removalMark`. */
 export function recordValueBytes(bytes: Buffer, at: number): number {
   return bytes.readUInt32BE(at + 20);
@@ -225,6 +211,23 @@ export function recordValueBytes(bytes: Buffer, at: number): number {
 
 export function recordKeyBytes(bytes: Buffer, at: number): number {
   return bytes.readUInt16BE(at + 24);
+}
+
+/** The same by a view; the token as a signed integer, which is never an object in memory. */
+export function seqInView(view: DataView, at: number): number {
+  return view.getUint32(at + 8) * 0x100000000 + view.getUint32(at + 12);
+}
+
+export function tokenBitsInView(view: DataView, at: number): number {
+  return view.getInt32(at + 16);
+}
+
+export function valueBytesInView(view: DataView, at: number): number {
+  return view.getUint32(at + 20);
+}
+
+export function keyBytesInView(view: DataView, at: number): number {
+  return view.getUint16(at + 24);
 }
 
 /** Bytes of a whole record with these lengths. */

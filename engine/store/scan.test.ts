@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import type { DiskFile } from '../io/disk.ts';
+import { viewOf } from '../base/views.ts';
 import { HashList } from './key-hash.ts';
 import {
   encodeGroup,
@@ -123,7 +124,7 @@ function segmentOf(
     }));
     const at = bytes.length;
     const group = Buffer.alloc(groupBytes(batch));
-    encodeGroup(group, 0, batch, identity, at, first, durable(at), new HashList());
+    encodeGroup(group, viewOf(group), 0, batch, identity, at, first, durable(at), new HashList());
     bytes = Buffer.concat([bytes, group]);
     offsets.push(at);
     seq += count;

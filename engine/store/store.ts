@@ -12,12 +12,12 @@
  *
  * The parts: options, file-names, record (the bytes), manifest, catalog and segment (the files), group-commit (writes),
  * scan, hint-file and recovery (starts), key-directory, key-arena and value-cache (memory), cold-read, damage,
- * housekeeping and merge (the background). driver.ts is the bounded way in.
+ * housekeeping and merge (the background), newest-records (from the log into memory). driver.ts is the bounded way in.
  */
 import { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
-import { isSystemAt } from '../base/object-key.ts';
+import { viewOf } from '../base/views.ts';
 import type { DiskLock } from '../io/disk.ts';
 import type { StoreIo } from './store-io.ts';
 import type { Catalog } from './catalog.ts';
@@ -28,25 +28,14 @@ import { asStoreError, lostKey } from './faults.ts';
 import { Fingerprints } from './fingerprints.ts';
 import type { StoreFigures } from './figures.ts';
 import { GroupCommit } from './group-commit.ts';
-import type { Chunk } from './group-commit.ts';
 import { Housekeeping } from './housekeeping.ts';
 import type { MergeReport } from './housekeeping.ts';
 import type { KeyDirectory } from './key-directory.ts';
 import type { StoreOptions } from './options.ts';
 import type { StoreWrite, WriteDone } from './record.ts';
-import {
-  groupBodyBytes,
-  groupBytes,
-  groupHeadBytes,
-  recordBytes,
-  recordHeadBytes,
-  recordKeyBytes,
-  recordSeq,
-  recordTokenBits,
-  recordValueBytes,
-  removalMark,
-} from './record.ts';
+import { groupBytes, recordBytes } from './record.ts';
 import { takeLock } from './lock.ts';
+import { NewestRecords } from './newest-records.ts';
 import { recover } from './recovery.ts';
 import { answerLater, refusalOf } from './refusal.ts';
 import type { StoreState } from './refusal.ts';
@@ -94,12 +83,13 @@ export class Store {
     const room = { catalog: this.#catalog, keys: this.#keys, book: this.#book, lost };
     this.fingerprints = new Fingerprints(this.#keys, recovered.lastSeq, rescanValues.bind(undefined, room));
     this.#cache = new ValueCache(this.#keys, options.cacheBytes);
+    const newest = new NewestRecords(this.#catalog, this.#keys, this.#cache, this.fingerprints);
     this.#commit = new GroupCommit(
       io,
       this.#catalog,
       options,
       {
-        committed: (segment, chunks) => this.#apply(segment, chunks),
+        committed: (segment, chunks) => newest.apply(segment, chunks),
         rotated: () => this.#housekeeping.poke(),
         failed: (error) => this.#fail(error),
       },
@@ -268,57 +258,6 @@ export class Store {
     }
   }
 
-  /** The groups are durable: what they say becomes what reads see. */
-  #apply(segment: Segment, chunks: readonly Chunk[]): void {
-    for (const { buffer, used, fileAt, hashes } of chunks) {
-      let record = 0;
-      for (let group = 0; group < used;) {
-        const end = group + groupHeadBytes + groupBodyBytes(buffer, group);
-        for (let at = group + groupHeadBytes; at < end;)
-          at = this.#applyRecord(segment, buffer, at, fileAt + at, hashes.at(record++));
-        group = end;
-      }
-    }
-  }
-
-  #applyRecord(segment: Segment, bytes: Buffer, at: number, offset: number, hash: number): number {
-    const keys = this.#keys;
-    const keyBytes = recordKeyBytes(bytes, at);
-    const valueBytes = recordValueBytes(bytes, at);
-    const seq = recordSeq(bytes, at);
-    const keyAt = at + recordHeadBytes;
-    const span = recordBytes(keyBytes, valueBytes);
-    segment.noteSeq(seq);
-    const token = recordTokenBits(bytes, at);
-    const { fingerprints } = this;
-    fingerprints.applied(seq);
-    let id = keys.findHashed(hash, bytes, keyAt, keyBytes);
-    if (!isSystemAt(bytes, keyAt)) {
-      fingerprints.changed(token);
-      // The key may have hung at another token.
-      if (id !== 0) fingerprints.changed(keys.tokenOf(id));
-    }
-    if (id !== 0) this.#bury(id);
-    if (valueBytes === removalMark) {
-      if (id !== 0) keys.remove(id);
-      segment.removalBytes += span;
-      return at + span;
-    }
-    if (id === 0) id = keys.add(hash, bytes, keyAt, keyBytes, token);
-    else keys.setToken(id, token);
-    keys.place(id, segment.number, offset, valueBytes, seq, 'live');
-    segment.liveBytes += span;
-    this.#cache.put(id, bytes, keyAt + keyBytes, valueBytes);
-    return at + span;
-  }
-
-  /** The record that the key's row points at is dead. */
-  #bury(id: number): void {
-    const span = recordBytes(this.#keys.keyBytesOf(id), this.#keys.valueBytesOf(id));
-    this.#catalog.mustFind(this.#keys.segmentOf(id)).liveBytes -= span;
-    this.#cache.forget(id);
-  }
-
   #read(key: PackedKey, id: number): Promise<Uint8Array> {
     const segment = this.#catalog.mustFind(this.#keys.segmentOf(id));
     const expected = {
@@ -351,7 +290,7 @@ export class Store {
   ): Uint8Array | Promise<Uint8Array> {
     const unchanged = this.#keys.holds(id, expected.seq);
     if (value !== undefined) {
-      if (unchanged) this.#cache.put(id, value, 0, value.length);
+      if (unchanged) this.#cache.put(id, viewOf(value), 0, value.length);
       return value;
     }
     // A merge moved the record while we read: its copy counts.

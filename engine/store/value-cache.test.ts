@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
+import { viewOf } from '../base/views.ts';
 import { KeyDirectory } from './key-directory.ts';
 import { ValueCache } from './value-cache.ts';
 
@@ -28,7 +29,7 @@ describe('the value cache', () => {
         for (const [index, length, fill] of steps) {
           const id = ids[index] ?? 0;
           const value = Buffer.alloc(length, fill);
-          cache.put(id, value, 0, length);
+          cache.put(id, viewOf(value), 0, length);
           twin.set(id, value);
           for (const [other, expected] of twin) {
             const found = cache.get(other);
@@ -43,7 +44,7 @@ describe('the value cache', () => {
   it('stays within its bytes', () => {
     const directory = new KeyDirectory(1);
     const cache = new ValueCache(directory, cacheBytes);
-    for (const id of keysIn(directory, 1000)) cache.put(id, Buffer.alloc(200), 0, 200);
+    for (const id of keysIn(directory, 1000)) cache.put(id, viewOf(Buffer.alloc(200)), 0, 200);
     expect(cache.bytes).toBeLessThanOrEqual(cacheBytes);
   });
 
@@ -51,9 +52,9 @@ describe('the value cache', () => {
     const directory = new KeyDirectory(1);
     const cache = new ValueCache(directory, cacheBytes);
     const [hot = 0, ...others] = keysIn(directory, 2000);
-    cache.put(hot, Buffer.from('hot'), 0, 3);
+    cache.put(hot, viewOf(Buffer.from('hot')), 0, 3);
     for (const id of others) {
-      cache.put(id, Buffer.alloc(40), 0, 40);
+      cache.put(id, viewOf(Buffer.alloc(40)), 0, 40);
       expect(cache.get(hot)?.toString()).toBe('hot');
     }
   });
@@ -62,9 +63,9 @@ describe('the value cache', () => {
     const directory = new KeyDirectory(1);
     const cache = new ValueCache(directory, cacheBytes);
     const [first = 0, ...others] = keysIn(directory, 2000);
-    cache.put(first, Buffer.from('first'), 0, 5);
+    cache.put(first, viewOf(Buffer.from('first')), 0, 5);
     const view = cache.get(first);
-    for (const id of others) cache.put(id, Buffer.alloc(40, 1), 0, 40);
+    for (const id of others) cache.put(id, viewOf(Buffer.alloc(40, 1)), 0, 40);
     expect(view?.toString()).toBe('first');
   });
 
@@ -72,7 +73,7 @@ describe('the value cache', () => {
     const directory = new KeyDirectory(1);
     const cache = new ValueCache(directory, cacheBytes);
     const [id = 0] = keysIn(directory, 1);
-    cache.put(id, Buffer.from('old'), 0, 3);
+    cache.put(id, viewOf(Buffer.from('old')), 0, 3);
     directory.remove(id);
     const bytes = Buffer.from('another');
     const again = directory.add(directory.hashBytes(bytes, 0, 7), bytes, 0, 7, 0);

@@ -9,6 +9,7 @@
  * directory's row holds the place of the key's value; places are exact: a row never points at another key's entry.
  */
 import { assert } from '../base/assert.ts';
+import { copyBytes, viewOf } from '../base/views.ts';
 import type { KeyDirectory } from './key-directory.ts';
 
 const unitBits = 3;
@@ -25,6 +26,8 @@ export class ValueCache {
   readonly #chunkUnits: number;
   readonly #chunkCount: number;
   readonly #chunks: Buffer[] = [];
+  /** Of each chunk. */
+  readonly #views: DataView[] = [];
   /** The chunk being filled, and how far. */
   #current = -1;
   #end = 0;
@@ -48,16 +51,18 @@ export class ValueCache {
     const place = this.#directory.cacheOf(id);
     if (place === 0) return undefined;
     const at = (place - 1) * unitBytes;
-    const chunk = this.#chunks[Math.floor(at / this.#chunkBytes)];
-    assert(chunk !== undefined, 'a cache place lies in a chunk');
-    const head = at % this.#chunkBytes;
-    const length = chunk.readUInt32LE(head + 4);
-    if (length < hitBit) chunk.writeUInt32LE(length + hitBit, head + 4);
+    const number = Math.floor(at / this.#chunkBytes);
+    const chunk = this.#chunks[number];
+    const view = this.#views[number];
+    assert(chunk !== undefined && view !== undefined, 'a cache place lies in a chunk');
+    const head = at - number * this.#chunkBytes;
+    const length = view.getUint32(head + 4, true);
+    if (length < hitBit) view.setUint32(head + 4, length | hitBit, true);
     return chunk.subarray(head + headBytes, head + headBytes + (length & 0x7fffffff));
   }
 
-  /** Keeps a copy of the key's newest value, unless it is too large to be worth it. */
-  put(id: number, bytes: Uint8Array, from: number, length: number): void {
+  /** Keeps a copy of the key's newest value, `length` bytes at `from`, unless it is too large to be worth it. */
+  put(id: number, bytes: DataView, from: number, length: number): void {
     const entryBytes = entrySize(length);
     if (this.#chunkCount === 0 || entryBytes > this.#chunkBytes / 4) {
       this.forget(id);
@@ -72,12 +77,12 @@ export class ValueCache {
     if (this.#directory.cacheOf(id) !== 0) this.#directory.setCache(id, 0);
   }
 
-  #append(id: number, bytes: Uint8Array, from: number, length: number): void {
-    const chunk = this.#chunks[this.#current];
+  #append(id: number, bytes: DataView, from: number, length: number): void {
+    const chunk = this.#views[this.#current];
     assert(chunk !== undefined, 'the current chunk exists');
     const head = this.#end;
-    putLE(chunk, head, id);
-    putLE(chunk, head + 4, length);
+    chunk.setUint32(head, id, true);
+    chunk.setUint32(head + 4, length, true);
     copyBytes(bytes, from, length, chunk, head + headBytes);
     this.#end += entrySize(length);
     this.#directory.setCache(id, this.#current * this.#chunkUnits + (head >>> unitBits) + 1);
@@ -88,23 +93,25 @@ export class ValueCache {
     const turned = this.#current;
     const endOfTurned = this.#end;
     const next = (turned + 1) % this.#chunkCount;
-    const oldest = this.#chunks[next];
+    const oldest = this.#views[next];
     // Unused bytes must not read as entries: the end is marked.
     if (turned >= 0 && endOfTurned + headBytes <= this.#chunkBytes) {
-      this.#chunks[turned]?.writeUInt32LE(0, endOfTurned);
+      this.#views[turned]?.setUint32(endOfTurned, 0);
     }
-    this.#chunks[next] = Buffer.allocUnsafeSlow(this.#chunkBytes);
+    const chunk = Buffer.allocUnsafeSlow(this.#chunkBytes);
+    this.#chunks[next] = chunk;
+    this.#views[next] = viewOf(chunk);
     this.#current = next;
     this.#end = 0;
     if (oldest !== undefined) this.#release(oldest, next);
   }
 
-  #release(oldest: Buffer, number: number): void {
+  #release(oldest: DataView, number: number): void {
     let at = 0;
     while (at + headBytes <= this.#chunkBytes) {
-      const id = oldest.readUInt32LE(at);
+      const id = oldest.getUint32(at, true);
       if (id === 0) break;
-      const length = oldest.readUInt32LE(at + 4);
+      const length = oldest.getUint32(at + 4, true);
       const place = (number * this.#chunkBytes + at) / unitBytes + 1;
       const valueAt = at + headBytes;
       at += entrySize(length & 0x7fffffff);
@@ -118,21 +125,4 @@ export class ValueCache {
 
 function entrySize(length: number): number {
   return (headBytes + length + unitBytes - 1) & -unitBytes;
-}
-
-/** As `writeUInt32LE`, which checks its arguments each time. */
-function putLE(into: Uint8Array, at: number, value: number): void {
-  into[at] = value;
-  into[at + 1] = value >>> 8;
-  into[at + 2] = value >>> 16;
-  into[at + 3] = value >>> 24;
-}
-
-/** Short runs byte by byte, which is faster than a call out of JavaScript. */
-function copyBytes(from: Uint8Array, at: number, length: number, into: Uint8Array, place: number): void {
-  if (length > 128) {
-    into.set(from.subarray(at, at + length), place);
-    return;
-  }
-  for (let index = 0; index < length; index++) into[place + index] = from[at + index] ?? 0;
 }

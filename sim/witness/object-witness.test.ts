@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { byteStringOf } from '../../engine/base/ids.ts';
 import type { Token } from '../../engine/base/ids.ts';
 import { defaultType, objectKey } from '../../engine/base/object-key.ts';
+import { viewOf } from '../../engine/base/views.ts';
 import { encodeHint } from '../../engine/dispatch/hint-words.ts';
 import { plainContent } from '../../engine/object/content.ts';
 import type { Actor } from '../../engine/object/dots.ts';
@@ -52,7 +53,17 @@ class HintFile {
   /** Where the batch shall lie. */
   plan(write: StoreWrite): { readonly from: number; readonly to: number } {
     const from = this.#at;
-    encodeGroup(this.#planned, from, [write], identity, from, this.#seq, from, new HashList());
+    encodeGroup(
+      this.#planned,
+      viewOf(this.#planned),
+      from,
+      [write],
+      identity,
+      from,
+      this.#seq,
+      from,
+      new HashList(),
+    );
     this.#seq += 1;
     this.#at += groupBytes([write]);
     return { from, to: this.#at };

@@ -1,0 +1,87 @@
+/**
+ * What became durable becomes what reads see: the records of a flush, in the order of their sequence numbers, take the
+ * places of those they replace in the key directory, in the value cache and in what anti-entropy knows.
+ */
+import { isSystemAt } from '../base/object-key.ts';
+import type { Catalog } from './catalog.ts';
+import type { Fingerprints } from './fingerprints.ts';
+import type { Chunk } from './group-commit.ts';
+import type { KeyDirectory } from './key-directory.ts';
+import {
+  groupBodyBytes,
+  groupHeadBytes,
+  keyBytesInView,
+  recordBytes,
+  recordHeadBytes,
+  removalMark,
+  seqInView,
+  tokenBitsInView,
+  valueBytesInView,
+} from './record.ts';
+import type { Segment } from './segment.ts';
+import type { ValueCache } from './value-cache.ts';
+
+export class NewestRecords {
+  readonly #catalog: Catalog;
+  readonly #keys: KeyDirectory;
+  readonly #cache: ValueCache;
+  readonly #fingerprints: Fingerprints;
+
+  constructor(catalog: Catalog, keys: KeyDirectory, cache: ValueCache, fingerprints: Fingerprints) {
+    this.#catalog = catalog;
+    this.#keys = keys;
+    this.#cache = cache;
+    this.#fingerprints = fingerprints;
+  }
+
+  /** The groups of `chunks` are durable in `segment`. */
+  apply(segment: Segment, chunks: readonly Chunk[]): void {
+    for (const chunk of chunks) {
+      let record = 0;
+      for (let group = 0; group < chunk.used;) {
+        const end = group + groupHeadBytes + groupBodyBytes(chunk.buffer, group);
+        for (let at = group + groupHeadBytes; at < end;)
+          at = this.#apply(segment, chunk, at, chunk.hashes.at(record++));
+        group = end;
+      }
+    }
+  }
+
+  /** The record at `at` of the chunk; where the next one begins. */
+  #apply(segment: Segment, { buffer, view, fileAt }: Chunk, at: number, hash: number): number {
+    const keys = this.#keys;
+    const keyBytes = keyBytesInView(view, at);
+    const valueBytes = valueBytesInView(view, at);
+    const seq = seqInView(view, at);
+    const keyAt = at + recordHeadBytes;
+    const span = recordBytes(keyBytes, valueBytes);
+    segment.noteSeq(seq);
+    const token = tokenBitsInView(view, at);
+    this.#fingerprints.applied(seq);
+    let id = keys.findHashed(hash, buffer, keyAt, keyBytes);
+    if (!isSystemAt(buffer, keyAt)) {
+      this.#fingerprints.changed(token);
+      // The key may have hung at another token.
+      if (id !== 0) this.#fingerprints.changed(keys.tokenOf(id));
+    }
+    if (id !== 0) this.#bury(id);
+    if (valueBytes === removalMark) {
+      if (id !== 0) keys.remove(id);
+      segment.removalBytes += span;
+      return at + span;
+    }
+    if (id === 0) id = keys.add(hash, buffer, keyAt, keyBytes, token);
+    else keys.setToken(id, token);
+    keys.place(id, segment.number, fileAt + at, valueBytes, seq, 'live');
+    segment.liveBytes += span;
+    this.#cache.put(id, view, keyAt + keyBytes, valueBytes);
+    return at + span;
+  }
+
+  /** The record that the key's row points at is dead. */
+  #bury(id: number): void {
+    const span = recordBytes(this.#keys.keyBytesOf(id), this.#keys.valueBytesOf(id));
+    this.#catalog.mustFind(this.#keys.segmentOf(id)).liveBytes -= span;
+    this.#cache.forget(id);
+  }
+}
