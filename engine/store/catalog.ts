@@ -24,6 +24,8 @@ export class Catalog {
   readonly #directory: string;
   readonly #segments = new Map<number, Segment>();
   #nextNumber: number;
+  /** Numbers given to segments of the log that no manifest has named yet. */
+  readonly #unnamed = new Set<number>();
   #publishing: Promise<void> = Promise.resolve();
 
   constructor(io: StoreIo, directory: string, identity: StoreIdentity, nextNumber: number) {
@@ -77,6 +79,13 @@ export class Catalog {
     return this.#nextNumber++;
   }
 
+  /** The same for a segment of the log. */
+  reserveForLog(): number {
+    const number = this.reserve();
+    this.#unnamed.add(number);
+    return number;
+  }
+
   /** A segment found at the start. */
   adopt(segment: Segment): void {
     this.#segments.set(segment.number, segment);
@@ -107,7 +116,9 @@ export class Catalog {
     const segments = [...listed, ...added]
       .toSorted((left, right) => left.number - right.number)
       .map((segment) => segment.toManifest());
-    const manifest: Manifest = { ...this.identity, nextNumber: this.#nextNumber, segments };
+    for (const segment of added) this.#unnamed.delete(segment.number);
+    const nextNumber = Math.min(this.#nextNumber, ...this.#unnamed);
+    const manifest: Manifest = { ...this.identity, nextNumber, segments };
     // A manifest must never outlive the names that it counts on.
     if (added.length > 0) await this.#disk.syncDirectory(this.#directory);
     await replaceFile(this.#disk, this.pathOf(manifestName), encodeManifest(manifest));

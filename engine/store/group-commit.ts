@@ -358,7 +358,7 @@ export class GroupCommit {
   }
 
   #gather(): Gathering {
-    const number = this.#plannedNumber ?? this.#catalog.reserve();
+    const number = this.#plannedNumber ?? this.#catalog.reserveForLog();
     const at = this.#plannedNumber === undefined ? segmentHeadBytes : this.#plannedAt;
     const identity = segmentIdentity(this.#catalog.identity.storeId, number, 'log');
     return { identity, at, end: at, chunks: [], dones: [] };

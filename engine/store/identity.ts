@@ -8,6 +8,7 @@ import type { StoreIo } from './store-io.ts';
 import { manifestName, numberOfName } from './file-names.ts';
 import { decodeManifest, encodeManifest, manifestBytesMax } from './manifest.ts';
 import type { Manifest, ManifestReading } from './manifest.ts';
+import { youngerThan } from './strays.ts';
 
 /** The manifest, or undefined when the directory holds no store. Read again before it is called damaged. */
 export async function readManifest(disk: Disk, directory: string): Promise<ManifestReading | undefined> {
@@ -25,7 +26,8 @@ export async function readManifest(disk: Disk, directory: string): Promise<Manif
   );
 }
 
-const waysOut =
+/** What the operator can do when a start refuses. */
+export const waysOut =
   'move the directory away and start empty, and the other replicas give the node its data again; ' +
   'or, when there are no others, make the manifest again with `lockstep store rebuild DIR --node NAME`';
 
@@ -38,14 +40,18 @@ function decodeOrAdvise(bytes: Buffer, directory: string): ManifestReading {
   }
 }
 
-/** Throws `BadRequest` when the manifest can be read, `FormatUnsupported` when it is of another format; whether it is there. */
+/**
+ * Throws `BadRequest` when the manifest can be read and is not older than the segments, `FormatUnsupported` when it is of
+ * another format; whether it is there.
+ */
 export async function mustBeLost(disk: Disk, directory: string): Promise<boolean> {
   const path = `${directory}/${manifestName}`;
   let there = false;
   for (let look = 0; look < 2; look++) {
     const bytes = await readFile(disk, path, manifestBytesMax);
     there ||= bytes !== undefined;
-    if (bytes !== undefined && isReadable(bytes))
+    if (bytes === undefined || !isReadable(bytes)) continue;
+    if ((await youngerThan(decodeManifest(bytes).manifest, disk, directory)).length === 0)
       throw new LockstepError('BadRequest', `${path} is sound: there is nothing to rebuild`);
   }
   return there;

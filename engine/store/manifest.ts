@@ -34,7 +34,10 @@ export interface Manifest {
   readonly nodeName: string;
   /** Milliseconds since the epoch. */
   readonly createdMs: number;
-  /** No segment has this number or a higher one, unless a crash left it. */
+  /**
+   * Above the number of every segment of the log that a manifest has named, and not above that of any other (strays.ts).
+   * Outputs of merges may have a higher one.
+   */
   readonly nextNumber: number;
   /** Ascending by number. */
   readonly segments: readonly ManifestSegment[];

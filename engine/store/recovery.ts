@@ -21,7 +21,7 @@ import { DamageBook } from './damage.ts';
 import { hintName, manifestName, numberOfName, segmentName } from './file-names.ts';
 import { readHint } from './hint-file.ts';
 import { KeyDirectory } from './key-directory.ts';
-import { createStore, readManifest, refuseForeign } from './identity.ts';
+import { createStore, readManifest, refuseForeign, waysOut } from './identity.ts';
 import type { Manifest, ManifestSegment } from './manifest.ts';
 import {
   encodeSegmentHead,
@@ -38,6 +38,7 @@ import {
 import { scanSegment } from './scan.ts';
 import type { Breach, ScanResult } from './scan-visitor.ts';
 import { Segment } from './segment.ts';
+import { refuseYounger } from './strays.ts';
 import { writeBack } from './write-back.ts';
 
 /** What a start found, for the log, the stats and the operator. */
@@ -55,6 +56,8 @@ export interface RecoveryReport {
   tornBytes: number;
   /** Files removed that no manifest names. */
   strayFiles: number;
+  /** Files that no manifest names, kept under another name because a segment that it does name is missing. */
+  filesSetAside: number;
 }
 
 export interface Recovered {
@@ -71,6 +74,7 @@ export async function recover(io: StoreIo, directory: string, nodeName: string):
   const found = await readManifest(io.disk, directory);
   const manifest = found?.manifest ?? (await createStore(io, directory, nodeName));
   refuseForeign(manifest, nodeName, directory);
+  await refuseYounger(manifest, io.disk, directory, waysOut);
   const recovery = new Recovery(io, directory, manifest, found === undefined);
   await recovery.removeStrays(await io.disk.list(directory));
   await recovery.readSegments();
@@ -102,7 +106,8 @@ class Recovery {
       nodeName: manifest.nodeName,
       createdMs: manifest.createdMs,
     };
-    this.#catalog = new Catalog(io, directory, identity, manifest.nextNumber);
+    const numbers = manifest.segments.map(({ number }) => number + 1);
+    this.#catalog = new Catalog(io, directory, identity, Math.max(manifest.nextNumber, ...numbers));
     this.#keys = new KeyDirectory(segmentIdentity(manifest.storeId, 0, 'log').hashSeed);
     this.#report = {
       created,
@@ -114,20 +119,39 @@ class Recovery {
       tornTails: 0,
       tornBytes: 0,
       strayFiles: 0,
+      filesSetAside: 0,
     };
   }
 
-  /** Removes what crashes left, and never reuses a number of it. */
+  /**
+   * Removes what crashes left, and never reuses a number of it. While a segment is missing, nothing that may hold the
+   * same records is removed: those segments get another name.
+   */
   async removeStrays(names: readonly string[]): Promise<void> {
     const listed = new Set(this.#manifest.segments.map((segment) => segment.number));
+    const here = new Set(names);
+    const missing = [...listed].some((number) => !here.has(segmentName(number)));
     for (const name of names) {
       const number = numberOfName(name);
       if (number === undefined && name !== `${manifestName}.new`) continue;
       if (number !== undefined && listed.has(number) && !name.endsWith('.new')) continue;
-      await this.#io.disk.remove(`${this.#directory}/${name}`);
-      this.#report.strayFiles += 1;
+      if (missing && name.endsWith('.log')) await this.#setAside(name);
+      else await this.#removeStray(name);
       while (number !== undefined && this.#catalog.nextNumber <= number) this.#catalog.reserve();
     }
+  }
+
+  async #removeStray(name: string): Promise<void> {
+    await this.#io.disk.remove(`${this.#directory}/${name}`);
+    this.#report.strayFiles += 1;
+  }
+
+  async #setAside(name: string): Promise<void> {
+    const path = `${this.#directory}/${name}`;
+    const kept = `${path}.aside`;
+    await this.#io.disk.rename(path, kept);
+    this.#report.filesSetAside += 1;
+    this.#io.log.event('warn', 'store.segment.kept', { path: kept });
   }
 
   async readSegments(): Promise<void> {

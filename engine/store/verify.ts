@@ -25,6 +25,7 @@ import {
   segmentIdentity,
 } from './record.ts';
 import { scanSegment } from './scan.ts';
+import { youngerThan } from './strays.ts';
 
 /** Something that is not as it was written. */
 export interface Finding {
@@ -32,7 +33,7 @@ export interface Finding {
   readonly file: string;
   readonly offset: number;
   readonly bytes: number;
-  readonly kind: DamageKind | 'manifest' | 'hint';
+  readonly kind: DamageKind | 'manifest' | 'hint' | 'stray';
   readonly detail: string;
 }
 
@@ -80,6 +81,10 @@ export async function verifyStore(
   if (reading === undefined) throw new LockstepError('NotFound', `${directory} holds no store`);
   const { manifest, whole } = reading;
   const findings: Finding[] = whole ? [] : [manifestFinding];
+  for (const file of await youngerThan(manifest, disk, directory)) {
+    const bytes = (await disk.size(`${directory}/${file}`)) ?? 0;
+    findings.push({ file, offset: 0, bytes, kind: 'stray', detail: strayDetail });
+  }
   const segments: SegmentReport[] = [];
   const bytesAll = manifest.segments.reduce((sum, segment) => sum + segment.length, 0);
   let bytesDone = 0;
@@ -91,6 +96,9 @@ export async function verifyStore(
   const { storeId, nodeName, createdMs } = manifest;
   return { storeId: storeId.toString('hex'), nodeName, createdMs, segments, findings };
 }
+
+const strayDetail =
+  'the manifest is older than this segment and does not name it; a start refuses, `lockstep store rebuild` takes it in';
 
 const manifestFinding: Finding = {
   file: manifestName,
