@@ -57,6 +57,8 @@ export interface Opened {
   getHot(key: PackedKey): Value | Promise<Value>;
   /** The fastest way to read what is not, without blocking the event loop where there is one. */
   getCold(key: PackedKey): Value | Promise<Value>;
+  /** Syncs so far that served writers, where the store counts them. */
+  syncs?(): number;
   close(): Promise<void>;
 }
 
@@ -99,6 +101,7 @@ async function openOurs(directory: string, { synced, cold }: OpenOptions): Promi
     batch: (entries) => writeBatch(store, entries),
     getHot: (key) => store.get(key),
     getCold: (key) => store.get(key),
+    syncs: () => store.figures.flushCount,
     close: () => store.close(),
   };
 }
@@ -121,6 +124,8 @@ async function openLmdb(directory: string, { synced }: OpenOptions): Promise<Ope
     },
     getHot: (key) => db.getBinaryFast(key),
     getCold: (key) => db.getBinary(key),
+    // One sync (and one write of its meta page that is as good as one) a transaction.
+    syncs: () => (db.getStats() as { readonly lastTxnId: number }).lastTxnId,
     close: () => db.close(),
   };
 }

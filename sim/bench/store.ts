@@ -1,7 +1,7 @@
 /**
  * `npm run bench store`: our store beside lmdb and classic-level, same data, same durability, in one run. The
  * contenders take turns, round by round, each round in a fresh directory; medians of the rounds and ratios to the
- * better of the other two. Then what only concerns ours: memory per key, the start from hint files, writes during a
+ * other two. Synced puts, where the disk decides, go in short slices by turns (store-slices.ts). Then what only concerns ours: memory per key, the start from hint files, writes during a
  * merge (store-alone.ts).
  *
  * What is the same for all: 24-byte keys, 100-byte values, written from one list; 64 writers that wait for each answer;
@@ -19,6 +19,8 @@ import { figure, median, table } from './figures.ts';
 import { dropFromPageCache } from './page-cache.ts';
 import type { AloneFigures } from './store-alone.ts';
 import { measureAlone } from './store-alone.ts';
+import type { SliceFigures } from './store-slices.ts';
+import { describeSlices, measureSlices } from './store-slices.ts';
 import type { Contender, Entry, Opened, OpenOptions } from './store-contenders.ts';
 import { contenders, entriesFrom } from './store-contenders.ts';
 
@@ -51,7 +53,8 @@ interface RaceResult {
 
 const valueBytes = 100;
 const writers = 64;
-const putCount = 20_000;
+/** Slices of each contender for every round of the other races. */
+const slicesPerRound = 4;
 const loadCount = 200_000;
 const batchCount = 1000;
 const hotKeys = 20_000;
@@ -73,14 +76,10 @@ const spreadBatches = batches.map((_, index) =>
   spreadPairs.slice(index * batchCount, (index + 1) * batchCount),
 );
 
+/** Its target: at least twice the better of the two. */
+const syncedPuts = 'synced puts, 64 writers';
+
 const races: readonly Race[] = [
-  {
-    name: 'synced puts, 64 writers',
-    target: '>= 2x the better',
-    options: { synced: true, cold: false },
-    prepare: () => Promise.resolve(),
-    run: (opened) => putConcurrently(opened, putCount),
-  },
   {
     name: 'unsynced load, batches of 1000, keys ascending',
     target: '>= the better',
@@ -123,12 +122,17 @@ const races: readonly Race[] = [
 export async function run(options: StoreBenchOptions): Promise<void> {
   const results: RaceResult[] = [];
   const chosen = races.filter(({ name }) => name.includes(options.race ?? ''));
+  const slices = syncedPuts.includes(options.race ?? '')
+    ? await measureSlices(contenders, pairs, writers, options.rounds * slicesPerRound)
+    : [];
   for (const race of chosen) results.push(await measureRace(race, options.rounds));
   const alone =
     options.race === undefined
       ? await inDirectory((directory) => measureAlone(directory, options.keys))
       : undefined;
-  const text = options.json ? JSON.stringify({ races: results, alone }) : describe(results, alone);
+  const text = options.json
+    ? JSON.stringify({ slices, races: results, alone })
+    : describe(slices, results, alone);
   process.stdout.write(`${text}\n`);
 }
 
@@ -165,18 +169,6 @@ async function timed(operations: number, work: () => Promise<void>): Promise<num
   const startedMs = performance.now();
   await work();
   return (operations * 1000) / (performance.now() - startedMs);
-}
-
-function putConcurrently(opened: Opened, count: number): Promise<number> {
-  let next = 0;
-  const writer = async (): Promise<void> => {
-    for (let entry = pairs[next++]; entry !== undefined && next <= count; entry = pairs[next++]) {
-      await opened.put(entry);
-    }
-  };
-  return timed(count, async () => {
-    await Promise.all(Array.from({ length: writers }, writer));
-  });
 }
 
 async function load(opened: Opened, what: readonly (readonly Entry[])[]): Promise<void> {
@@ -235,7 +227,11 @@ async function inDirectory<T>(work: (directory: string) => Promise<T>): Promise<
   }
 }
 
-function describe(results: readonly RaceResult[], alone: AloneFigures | undefined): string {
+function describe(
+  slices: readonly SliceFigures[],
+  results: readonly RaceResult[],
+  alone: AloneFigures | undefined,
+): string {
   const heading = [
     'operations/s',
     ...contenders.map(({ name }) => name),
@@ -256,8 +252,12 @@ function describe(results: readonly RaceResult[], alone: AloneFigures | undefine
     ];
   });
   const load = `load average ${figure(loadavg()[0] ?? NaN)} on ${availableParallelism()} cores`;
-  const tables = [[heading, ...rows], ...(alone === undefined ? [] : [describeAlone(alone)])].map(table);
-  return [...tables, load].join('\n\n');
+  const tables = [
+    ...(slices.length === 0 ? [] : [describeSlices(slices)]),
+    ...(rows.length === 0 ? [] : [[heading, ...rows]]),
+    ...(alone === undefined ? [] : [describeAlone(alone)]),
+  ];
+  return [...tables.map(table), load].join('\n\n');
 }
 
 function describeAlone(alone: AloneFigures): readonly (readonly string[])[] {
