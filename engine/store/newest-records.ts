@@ -21,6 +21,9 @@ import {
 import type { Segment } from './segment.ts';
 import type { ValueCache } from './value-cache.ts';
 
+/** Values of a batch of more bytes are not cached: a load would push out what is read, and pay for it. */
+const cachedGroupBytesMax = 64 * 1024;
+
 export class NewestRecords {
   readonly #catalog: Catalog;
   readonly #keys: KeyDirectory;
@@ -40,15 +43,22 @@ export class NewestRecords {
       let record = 0;
       for (let group = 0; group < chunk.used;) {
         const end = group + groupHeadBytes + groupBodyBytes(chunk.buffer, group);
+        const cached = end - group <= cachedGroupBytesMax;
         for (let at = group + groupHeadBytes; at < end;)
-          at = this.#apply(segment, chunk, at, chunk.hashes.at(record++));
+          at = this.#apply(segment, chunk, at, chunk.hashes.at(record++), cached);
         group = end;
       }
     }
   }
 
   /** The record at `at` of the chunk; where the next one begins. */
-  #apply(segment: Segment, { buffer, view, fileAt }: Chunk, at: number, hash: number): number {
+  #apply(
+    segment: Segment,
+    { buffer, view, fileAt }: Chunk,
+    at: number,
+    hash: number,
+    cached: boolean,
+  ): number {
     const keys = this.#keys;
     const keyBytes = keyBytesInView(view, at);
     const valueBytes = valueBytesInView(view, at);
@@ -74,7 +84,7 @@ export class NewestRecords {
     else keys.setToken(id, token);
     keys.place(id, segment.number, fileAt + at, valueBytes, seq, 'live');
     segment.liveBytes += span;
-    this.#cache.put(id, view, keyAt + keyBytes, valueBytes);
+    if (cached) this.#cache.put(id, view, keyAt + keyBytes, valueBytes);
     return at + span;
   }
 

@@ -36,7 +36,7 @@ export interface StoreOptions {
    * so that most syncs need not make the file longer, which takes file systems about as long again. Only with `always`.
    */
   readonly preallocateBytes: number;
-  /** Memory for values that were written or read lately. 0 switches the cache off. */
+  /** Memory for values that were read lately, or written by batches of 64 KiB at most. 0 switches the cache off. */
   readonly cacheBytes: number;
   /** Encoded bytes of one batch at most; more is refused with `TooLarge`. */
   readonly batchBytesMax: number;

@@ -1,7 +1,7 @@
 /**
- * Values written or read lately, so that a hot read is answered on the spot. Values lie back to back in chunks; when
- * all chunks are used, the oldest is let go: what was read from it since moves to the newest chunk (at most half a
- * chunk's worth), the rest is forgotten.
+ * Values read lately, or written lately in small batches, so that a hot read is answered on the spot. Values lie back
+ * to back in chunks; when all chunks are used, the oldest is let go: what was read from it since moves to the newest
+ * chunk (at most half a chunk's worth), the rest is forgotten.
  *
  *     entry     u32 id | u32 length, upper bit: read since it was put here | value | padding to 8 bytes
  *
