@@ -9,16 +9,20 @@
  */
 import { assert } from '../base/assert.ts';
 import { LockstepError } from '../base/errors.ts';
+import { copyBytes, viewOf } from '../base/views.ts';
 import { keyBytesMax } from './record.ts';
 
 const unitBytes = 4;
-const chunkUnits = 1 << 16;
+const chunkBits = 16;
+const chunkUnits = 1 << chunkBits;
 const chunkBytes = chunkUnits * unitBytes;
 const chunkCountMax = 1 << 16;
 const smallChunkBytes = 4096;
 
 export class KeyArena {
   readonly #chunks: Buffer[] = [];
+  /** Of each chunk. */
+  readonly #views: DataView[] = [];
   /** Per slot size in units, the address of its first free slot; 0 for none. */
   readonly #free = new Map<number, number>();
   /** First unused byte of the last chunk. Address 0 is never handed out: it means "none". */
@@ -31,15 +35,15 @@ export class KeyArena {
   }
 
   /** Copies a key in; its address. Throws `Overloaded` when the arena is full. */
-  add(bytes: Uint8Array, from: number, length: number): number {
+  add(bytes: DataView, from: number, length: number): number {
     assert(length <= keyBytesMax, 'a stored key has at most 65,535 bytes');
     const units = Math.ceil((length + 2) / unitBytes);
     const address = this.#takeFree(units) ?? this.#extend(units);
-    const chunk = this.#chunkOf(address);
+    const view = this.#views[address >>> chunkBits];
+    assert(view !== undefined, 'a key address lies in its arena');
     const at = placeIn(address);
-    chunk[at] = length >>> 8;
-    chunk[at + 1] = length;
-    for (let index = 0; index < length; index++) chunk[at + 2 + index] = bytes[from + index] ?? 0;
+    view.setUint16(at, length);
+    copyBytes(bytes, from, length, view, at + 2);
     return address;
   }
 
@@ -105,15 +109,17 @@ export class KeyArena {
     first.copy(grown);
     this.#bytes += grown.length - first.length;
     this.#chunks[0] = grown;
+    this.#views[0] = viewOf(grown);
   }
 
   #append(chunk: Buffer): void {
     this.#chunks.push(chunk);
+    this.#views.push(viewOf(chunk));
     this.#bytes += chunk.length;
   }
 
   #chunkOf(address: number): Buffer {
-    const chunk = this.#chunks[address >>> 16];
+    const chunk = this.#chunks[address >>> chunkBits];
     assert(chunk !== undefined, 'a key address lies in its arena');
     return chunk;
   }

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { ByteString, Token } from '../base/ids.ts';
 import { bucketPrefix } from '../base/object-key.ts';
+import { viewOf } from '../base/views.ts';
 import { KeyDirectory } from './key-directory.ts';
 
 const prefixes = ['a', 'bb'].map((bucket) => bucketPrefix('t' as ByteString, bucket as ByteString));
@@ -20,7 +21,7 @@ function put(directory: KeyDirectory, key: string, token: number, seq: number): 
   const bytes = Buffer.from(key, 'latin1');
   const hash = directory.hashBytes(bytes, 0, bytes.length);
   let id = directory.findHashed(hash, bytes, 0, bytes.length);
-  if (id === 0) id = directory.add(hash, bytes, 0, bytes.length, token);
+  if (id === 0) id = directory.add(hash, bytes, viewOf(bytes), 0, bytes.length, token);
   else directory.setToken(id, token);
   directory.place(id, 7, seq * 10, seq % 50, seq, 'live');
 }

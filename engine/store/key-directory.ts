@@ -117,12 +117,15 @@ export class KeyDirectory {
     return hashKey(bytes, from, length, this.#hashSeed);
   }
 
-  /** Adds a key that `findHashed` did not find; its id. Its place and state are then set with `place`. */
-  add(hash: number, bytes: Uint8Array, from: number, length: number, token: number): number {
+  /**
+   * Adds a key that `findHashed` did not find; its id. `view` is a view of the same bytes. Its place and state are then
+   * set with `place`.
+   */
+  add(hash: number, bytes: Uint8Array, view: DataView, from: number, length: number, token: number): number {
     const id = this.#rows.take();
     const rows = this.#rows.pageOf(id);
     const row = placeOf(id);
-    rows[row + fieldKey] = this.#arena.add(bytes, from, length);
+    rows[row + fieldKey] = this.#arena.add(view, from, length);
     rows[row + fieldToken] = token;
     rows[row + fieldCache] = 0;
     addPlace(this.#shard(hash), hash, id);

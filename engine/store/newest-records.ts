@@ -80,7 +80,7 @@ export class NewestRecords {
       segment.removalBytes += span;
       return at + span;
     }
-    if (id === 0) id = keys.add(hash, buffer, keyAt, keyBytes, token);
+    if (id === 0) id = keys.add(hash, buffer, view, keyAt, keyBytes, token);
     else keys.setToken(id, token);
     keys.place(id, segment.number, fileAt + at, valueBytes, seq, 'live');
     segment.liveBytes += span;

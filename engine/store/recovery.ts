@@ -11,6 +11,7 @@
  */
 import { assert } from '../base/assert.ts';
 import type { Token } from '../base/ids.ts';
+import { viewOf } from '../base/views.ts';
 import type { DiskFile } from '../io/disk.ts';
 import { readFully } from '../io/disk.ts';
 import type { StoreIo } from './store-io.ts';
@@ -92,6 +93,8 @@ class Recovery {
   readonly #report: RecoveryReport;
   readonly #breaches: { readonly breach: Breach; readonly segment: Segment }[] = [];
   #removedIds: number[] = [];
+  #viewed: Buffer = Buffer.alloc(0);
+  #view = viewOf(this.#viewed);
   #lastSeq = 0;
   /** The open segment of the last life was settled: the manifest must say so. */
   #changed = false;
@@ -308,7 +311,7 @@ class Recovery {
     if (valueBytes === removalMark) {
       this.#catalog.mustFind(segment).removalBytes += recordBytes(keyBytes, valueBytes);
     }
-    if (id === 0) id = this.#keys.add(hash, bytes, keyAt, keyBytes, token);
+    if (id === 0) id = this.#keys.add(hash, bytes, this.#viewOf(bytes), keyAt, keyBytes, token);
     else if (this.#keys.seqOf(id) >= seq) return;
     else this.#bury(id);
     this.#keys.setToken(id, token);
@@ -319,6 +322,13 @@ class Recovery {
       this.#keys.place(id, segment, offset, valueBytes, seq, damaged ? 'damaged' : 'live');
       this.#catalog.mustFind(segment).liveBytes += recordBytes(keyBytes, valueBytes);
     }
+  }
+
+  /** One view for all records that are read into one buffer. */
+  #viewOf(bytes: Buffer): DataView {
+    if (this.#viewed !== bytes) this.#view = viewOf(bytes);
+    this.#viewed = bytes;
+    return this.#view;
   }
 
   /** The record that the key's row points at is dead. */

@@ -8,7 +8,7 @@
  * not match their checksum or an older value in the place of a lost newer one (`Corrupted` instead). After a failed
  * write or sync the store takes no more writes until it is opened again; reads go on.
  *
- * Not promised: room for more keys than fit into memory (about 92 bytes each beyond the key); order of keys.
+ * Not promised: room for more keys than fit into memory (about 78 bytes each beyond the key); order of keys.
  *
  * The parts: options, file-names, record (the bytes), manifest, catalog and segment (the files), group-commit (writes),
  * scan, hint-file and recovery (starts), key-directory, key-arena and value-cache (memory), cold-read, damage,

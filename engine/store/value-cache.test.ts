@@ -11,7 +11,14 @@ const cacheBytes = 16 * 1024;
 function keysIn(directory: KeyDirectory, count: number): readonly number[] {
   return Array.from({ length: count }, (_, index) => {
     const bytes = Buffer.from(`key ${index}`, 'latin1');
-    const id = directory.add(directory.hashBytes(bytes, 0, bytes.length), bytes, 0, bytes.length, index);
+    const id = directory.add(
+      directory.hashBytes(bytes, 0, bytes.length),
+      bytes,
+      viewOf(bytes),
+      0,
+      bytes.length,
+      index,
+    );
     directory.place(id, 1, 0, 0, index + 1, 'live');
     return id;
   });
@@ -76,7 +83,7 @@ describe('the value cache', () => {
     cache.put(id, viewOf(Buffer.from('old')), 0, 3);
     directory.remove(id);
     const bytes = Buffer.from('another');
-    const again = directory.add(directory.hashBytes(bytes, 0, 7), bytes, 0, 7, 0);
+    const again = directory.add(directory.hashBytes(bytes, 0, 7), bytes, viewOf(bytes), 0, 7, 0);
     expect(cache.get(again)).toBeUndefined();
   });
 });
