@@ -58,6 +58,16 @@ benchmark('stats', 'what counting and publishing cost', 5).action(
   async ({ rounds, json = false }: CommonFlags) => (await import('./stats.ts')).run({ rounds, json }),
 );
 
+benchmark(
+  'scraping',
+  'what being scraped twice a second costs a cluster under load; rounds are pairs of slices',
+  30,
+)
+  .option('--connections <n>', 'client connections', positive, 64)
+  .action(async ({ rounds, json = false, connections }: CommonFlags & Pick<NodeFlags, 'connections'>) =>
+    (await import('./scraping.ts')).run({ rounds, json, connections }),
+  );
+
 benchmark('aae', 'anti-entropy between two replicas, and what it costs puts', 5)
   .option('--keys <n>', 'keys on each side', positive, 1_000_000)
   .option('--divergent <n>', 'keys that differ', positive, 100)

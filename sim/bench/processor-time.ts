@@ -45,3 +45,26 @@ function statOf(pid: number): Stat | undefined {
   const field = (number: number): number => Number(fields[number - 3]);
   return { parent: field(4), own: field(14) + field(15), reaped: field(16) + field(17) };
 }
+
+/** Nanoseconds that all threads of a process have run so far; NaN where the system does not tell. */
+export function threadNanoseconds(pid: number): number {
+  const tasks = `/proc/${pid}/task`;
+  if (!existsSync(`${tasks}/${pid}/schedstat`)) return NaN;
+  let sum = 0;
+  for (const thread of readdirSync(tasks)) {
+    try {
+      // Its first number is the time on a processor.
+      sum += Number(readFileSync(`${tasks}/${thread}/schedstat`, 'latin1').split(' ')[0]);
+    } catch {
+      // The thread ended a moment ago.
+    }
+  }
+  return sum;
+}
+
+/** The processes that a process has started and that still run. */
+export function childrenOf(pid: number): readonly number[] {
+  if (!existsSync('/proc')) return [];
+  const pids = readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name));
+  return pids.map(Number).filter((one) => statOf(one)?.parent === pid);
+}

@@ -1,0 +1,211 @@
+/**
+ * `npm run bench scraping`: what it costs a cluster under load that every node's `/metrics` is fetched twice a second.
+ * Whole runs beside each other differ by more than that, so one load goes on without a pause and short slices with and
+ * without scrapes alternate (A B, B A, ...): the figures are medians over neighbouring slices, with the interval that
+ * holds the true median with 95 % (order statistics). The idle rows say the same in processor time, which nothing else
+ * moves then: a scrape with the rendering that it asks for, and the publication that happens every second anyway.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { Agent, get } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import type { Conversation, Endpoint } from './closed-loop.ts';
+import { closedLoop } from './closed-loop.ts';
+import type { KeySpace } from './conversations.ts';
+import { pbFill, pbPut } from './conversations.ts';
+import { figure, median, table } from './figures.ts';
+import { clusterPort, startCluster, stopChild } from './own-cluster.ts';
+import { childrenOf, threadNanoseconds } from './processor-time.ts';
+
+export interface ScrapingBenchOptions {
+  /** Pairs of slices. */
+  readonly rounds: number;
+  readonly connections: number;
+  readonly json: boolean;
+}
+
+const basePort = 28398;
+/** The stats listener of node 1, as `lockstep cluster` moves it with the base port. */
+const statsPort = 22222 + basePort - 8098;
+const nodeCount = 3;
+const sliceMs = 1_000;
+const scrapesPerSecond = 2;
+const warmUpMs = 4_000;
+/** Scrapes in a row, to tell one from the noise of an idle process. */
+const burst = 200;
+const keySpace: KeySpace = { prefix: 'k', keys: 10_000, valueBytes: 100 };
+const endpoints: readonly Endpoint[] = [0, 1, 2].map((node) => ({
+  host: '127.0.0.1',
+  port: clusterPort(basePort, node, 11),
+}));
+
+interface Estimate {
+  readonly median: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+interface Figures {
+  readonly pairs: number;
+  readonly putsPerSecond: number;
+  /** With scrapes, of without. */
+  readonly throughput: Estimate;
+  readonly processorPerPut: Estimate;
+  /** Of an idle cluster, per node: share of a core that two scrapes a second take. */
+  readonly idleShare: Estimate;
+  /** Processor time of one scrape of a node when nothing was published meanwhile, microseconds. */
+  readonly scrapeUs: number;
+}
+
+export async function run(options: ScrapingBenchOptions): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'lockstep-scraping-'));
+  const cluster = await startCluster(join(directory, 'lockstep'), basePort);
+  try {
+    const pids = childrenOf(cluster.pid ?? 0);
+    if (pids.length !== nodeCount)
+      throw new Error(`the cluster has ${pids.length} processes that can be watched`);
+    await closedLoop(endpoints, options.connections, 60, (index) =>
+      pbFill(keySpace, index, options.connections),
+    );
+    const figures = await measure(pids, options);
+    process.stdout.write(
+      `${options.json ? JSON.stringify({ bench: 'scraping', ...figures }) : describe(figures)}\n`,
+    );
+  } finally {
+    await stopChild(cluster);
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+interface Slice {
+  readonly puts: number;
+  readonly nanoseconds: number;
+  readonly seconds: number;
+}
+
+async function measure(pids: readonly number[], options: ScrapingBenchOptions): Promise<Figures> {
+  const counter = { puts: 0 };
+  const seconds = (warmUpMs + 2 * options.rounds * sliceMs) / 1000;
+  const loop = closedLoop(endpoints, options.connections, seconds + 1, (index) =>
+    counting(pbPut(keySpace, index), counter),
+  );
+  await sleep(warmUpMs);
+  const pairs = await alternate(options.rounds, pids, counter);
+  const { errors } = await loop;
+  if (errors.size > 0) throw new Error(`the load met errors: ${[...errors.keys()].join('; ')}`);
+  const rate = ({ puts, seconds: length }: Slice): number => puts / length;
+  const cost = ({ puts, nanoseconds }: Slice): number => nanoseconds / puts;
+  await sleep(warmUpMs);
+  const idle = await alternate(Math.ceil(options.rounds / 2), pids, counter);
+  const share = ({ nanoseconds, seconds: length }: Slice): number => nanoseconds / 1e9 / length / nodeCount;
+  return {
+    pairs: options.rounds,
+    putsPerSecond: median(pairs.map(([without]) => rate(without))),
+    throughput: estimate(pairs.map(([without, scraped]) => rate(scraped) / rate(without))),
+    processorPerPut: estimate(pairs.map(([without, scraped]) => cost(scraped) / cost(without))),
+    idleShare: estimate(idle.map(([without, scraped]) => share(scraped) - share(without))),
+    scrapeUs: await burstCostUs(pids),
+  };
+}
+
+/** Neighbouring slices without scrapes and with; which comes first changes from pair to pair. */
+async function alternate(
+  rounds: number,
+  pids: readonly number[],
+  counter: { readonly puts: number },
+): Promise<readonly (readonly [without: Slice, scraped: Slice])[]> {
+  const pairs: (readonly [Slice, Slice])[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const first = await slice(round % 2 === 1, pids, counter);
+    const second = await slice(round % 2 === 0, pids, counter);
+    pairs.push(round % 2 === 0 ? [first, second] : [second, first]);
+  }
+  return pairs;
+}
+
+async function slice(
+  scraped: boolean,
+  pids: readonly number[],
+  counter: { readonly puts: number },
+): Promise<Slice> {
+  const before = { puts: counter.puts, nanoseconds: nanosecondsOf(pids), ms: performance.now() };
+  const pauseMs = 1000 / scrapesPerSecond;
+  for (let at = 0; at < sliceMs; at += pauseMs) {
+    if (scraped) await Promise.all([0, 1, 2].map((node) => scrape(node)));
+    await sleep(Math.max(0, before.ms + at + pauseMs - performance.now()));
+  }
+  return {
+    puts: counter.puts - before.puts,
+    nanoseconds: nanosecondsOf(pids) - before.nanoseconds,
+    seconds: (performance.now() - before.ms) / 1000,
+  };
+}
+
+/** Of node 1, one after the other. */
+async function burstCostUs(pids: readonly number[]): Promise<number> {
+  const before = nanosecondsOf(pids);
+  for (let count = 0; count < burst; count++) await scrape(0);
+  return (nanosecondsOf(pids) - before) / 1000 / burst;
+}
+
+function nanosecondsOf(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + threadNanoseconds(pid), 0);
+}
+
+/** As Prometheus does, over a connection that stays. */
+const agent = new Agent({ keepAlive: true });
+
+function scrape(node: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const port = statsPort + node * 10;
+    const request = get({ host: '127.0.0.1', port, path: '/metrics', agent }, (response) => {
+      response.resume();
+      response.on('end', () => {
+        if (response.statusCode === 200) resolve();
+        else reject(new Error(`/metrics answered ${response.statusCode ?? 0}`));
+      });
+    });
+    request.on('error', reject);
+  });
+}
+
+function counting(conversation: Conversation, counter: { puts: number }): Conversation {
+  return {
+    request: () => conversation.request(),
+    answerBytes: (received) => {
+      const length = conversation.answerBytes(received);
+      if (length > 0) counter.puts += 1;
+      return length;
+    },
+  };
+}
+
+/** The median, and between which values of the list the true one lies with 95 %. */
+function estimate(values: readonly number[]): Estimate {
+  const sorted = values.toSorted((left, right) => left - right);
+  const below = Math.max(1, Math.floor(sorted.length / 2 - 0.98 * Math.sqrt(sorted.length)));
+  return {
+    median: median(sorted),
+    low: sorted[below - 1] ?? NaN,
+    high: sorted[sorted.length - below] ?? NaN,
+  };
+}
+
+function describe(figures: Figures): string {
+  const percent = (share: number): string => `${(100 * share).toFixed(2)} %`;
+  const row = (name: string, { median: middle, low, high }: Estimate): string[] => {
+    return [name, percent(middle), percent(low), percent(high)];
+  };
+  return [
+    `${figures.pairs} pairs of slices of ${sliceMs / 1000} s, ${figure(figures.putsPerSecond)} puts/s; every node is scraped ${scrapesPerSecond} times a second, or not`,
+    table([
+      ['', 'median', '95 % from', 'to'],
+      row('puts/s, of those without scrapes', figures.throughput),
+      row('processor time per put, of that without', figures.processorPerPut),
+      row('idle: share of a core per node', figures.idleShare),
+    ]),
+    `one scrape more of one publication: ${figure(figures.scrapeUs)} us of processor time`,
+  ].join('\n');
+}
