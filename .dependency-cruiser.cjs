@@ -58,7 +58,7 @@ const engineArrows = {
   node: rooms,
   'node.ts': ['node', ...rooms],
   // What embedders import.
-  'lockstep.ts': ['node.ts', 'auth', 'config', 'dispatch', 'real', ...below],
+  'lockstep.ts': ['node.ts', 'aae', 'auth', 'config', 'dispatch', 'real', ...below],
   'main.ts': ['cli', 'config', 'real', 'node.ts', 'io', 'base'],
 };
 

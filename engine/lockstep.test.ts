@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -6,16 +6,22 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import type { NodeId } from './lockstep.ts';
 import {
+  AntiEntropyMetrics,
   byteStringOf,
   createRealIo,
   defaultConfig,
   defaultType,
   emptyVector,
   liveSiblings,
+  loadSnapshotWithMetrics,
   Node,
   objectKey,
   plainContent,
+  saveSnapshotWithMetrics,
+  Store,
+  storeDefaults,
   tombstone,
+  Tree,
 } from './lockstep.ts';
 
 const directories: string[] = [];
@@ -50,5 +56,29 @@ describe('the engine as a library', () => {
     expect(gone.object === undefined ? [] : liveSiblings(gone.object)).toEqual([]);
     await node.stop();
     expect(io.failedTasks()).toBe(0);
+  });
+
+  it('saves and loads a hash tree, and counts what it did', async () => {
+    const dataDirectory = mkdtempSync(join(tmpdir(), 'lockstep-embedded-'));
+    directories.push(dataDirectory);
+    const io = createRealIo({ dataDirectory, logLevel: 'error', node: 'n1' });
+    const store = await Store.open(io, 'store', { ...storeDefaults, nodeName: 'n1' });
+    const metrics = new AntiEntropyMetrics();
+    const shape = { segmentBits: 4, node: byteStringOf('n1'), storeId: store.storeId };
+    const counted = (): readonly (number | undefined)[] =>
+      ['save', 'load', 'corruption'].map((what) => {
+        const family = metrics.families.find(({ name }) => name === `aae_snapshot_${what}_total`);
+        return family?.collect()[0]?.value;
+      });
+    await saveSnapshotWithMetrics(io, new Tree(4), shape, 0, metrics);
+    await loadSnapshotWithMetrics(io, shape, store, metrics);
+    expect(counted()).toEqual([1, 1, 0]);
+    const path = join(dataDirectory, 'aae/tree.snapshot');
+    const bytes = readFileSync(path);
+    bytes[40] = (bytes[40] ?? 0) ^ 1;
+    writeFileSync(path, bytes);
+    const tree = await loadSnapshotWithMetrics(io, shape, store, metrics);
+    expect([tree.dirtyCount, ...counted()]).toEqual([tree.segmentCount, 1, 1, 1]);
+    await store.close();
   });
 });

@@ -2,8 +2,21 @@
  * The engine as a library: `import { Node, createRealIo, defaultConfig } from 'lockstep'`.
  *
  * A node is started over an `Io`: the machine's (`createRealIo`), or one of the caller's own. `node.objects` is the way
- * to its objects without a socket; the listeners serve beside it as far as the configuration has them on.
+ * to its objects without a socket; the listeners serve beside it as far as the configuration has them on. A node counts
+ * what its anti-entropy does by itself; who builds the rooms of `aae/` over a store of their own hands them the same
+ * `AntiEntropyMetrics`.
  */
+export { RepairScheduler } from './aae/repair.ts';
+export type { Repair, RepairOutcome } from './aae/repair.ts';
+export { Scheduler } from './aae/scheduler.ts';
+export type { SchedulerOptions, SchedulerParts } from './aae/scheduler.ts';
+export { loadSnapshotWithMetrics, saveSnapshotWithMetrics } from './aae/snapshot.ts';
+export type { SnapshotRejection, SnapshotShape } from './aae/snapshot-file.ts';
+export { Tree } from './aae/tree.ts';
+export { AntiEntropyMetrics } from './stats/anti-entropy-metrics.ts';
+export { storeDefaults } from './store/options.ts';
+export { Store } from './store/store.ts';
+
 export { createRealIo } from './real/io.ts';
 export type { RealIoOptions } from './real/io.ts';
 export { TlsIdentity } from './real/tls.ts';

@@ -10,6 +10,9 @@ export const noChurnWhenEqual: Scenario = {
     { kind: 'FP7', count: [1, 3], forUs: [10_000, 300_000], always: true },
     { kind: 'FS10', count: [0, 2], forUs: [10_000, 300_000] },
     { kind: 'FN1', count: [0, 2], forUs: [100_000, 1_000_000] },
+    // No leaf knows what time it is.
+    { kind: 'FC1', count: [0, 2] },
+    { kind: 'FC2', count: [0, 3] },
   ],
   stormMs: 6_000,
   calmMs: 12_000,

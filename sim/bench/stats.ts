@@ -1,6 +1,7 @@
 /**
  * `npm run bench stats`: what counting costs where the work is done (nanoseconds and bytes of garbage per operation),
- * and what a publication costs (milliseconds, both formats). Medians of rounds, in one process.
+ * what a publication costs (milliseconds, both formats), and what the pools of the frame path save. Medians of rounds, in
+ * one process.
  */
 import { performance } from 'node:perf_hooks';
 
@@ -10,6 +11,7 @@ import { NodeStats } from '../../engine/stats/node-stats.ts';
 import type { StatsIdentity } from '../../engine/stats/snapshot.ts';
 import { takeSnapshot } from '../../engine/stats/snapshot.ts';
 import { figure, median, table } from './figures.ts';
+import { poolCosts } from './pools.ts';
 
 export interface StatsBenchOptions {
   readonly rounds: number;
@@ -39,8 +41,9 @@ export async function run(options: StatsBenchOptions): Promise<void> {
     { peers: 2, milliseconds: await publicationMs(2, options.rounds) },
     { peers: 100, milliseconds: await publicationMs(100, options.rounds) },
   ];
+  const pools = poolCosts(options.rounds);
   if (options.json) {
-    process.stdout.write(`${JSON.stringify({ costs, publications })}\n`);
+    process.stdout.write(`${JSON.stringify({ costs, publications, pools })}\n`);
     return;
   }
   const rows = [
@@ -53,7 +56,11 @@ export async function run(options: StatsBenchOptions): Promise<void> {
       '',
     ]),
   ];
-  process.stdout.write(`${table(rows)}\n`);
+  const ofPools = [
+    ['pools of the frame path', 'used again, ns', 'made anew, ns'],
+    ...pools.map(({ name, pooledNs, anewNs }) => [name, figure(pooledNs), figure(anewNs)]),
+  ];
+  process.stdout.write(`${table(rows)}\n${table(ofPools)}\n`);
 }
 
 function recordingCosts(rounds: number): readonly Cost[] {

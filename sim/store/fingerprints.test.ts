@@ -29,3 +29,15 @@ it('records of the engine’s own move the position and change nothing that a re
   expect(store.fingerprints.lastSeq).toBe(before + 1);
   await store.close();
 });
+
+it('a key that comes to hang at another token changes there and where it hung', async () => {
+  const store = await openStore(makeRoom(new JournalDisk(), WorldRandom.root('fingerprints')), smallOptions);
+  const changed: number[] = [];
+  store.fingerprints.listen((token) => changed.push(token));
+  for (const token of [7, 4_000_000_000]) {
+    store.write([{ key: keyNumber(1), token: token as Token, value: Buffer.from('value') }], () => undefined);
+    await store.settle();
+  }
+  expect(changed).toEqual([7, 4_000_000_000, 7]);
+  await store.close();
+});
