@@ -138,6 +138,30 @@ describe('the HTTP edge of the machine', () => {
     });
   });
 
+  it('a client that asks and asks and reads nothing is heard no further than one piece, and others are served', async () => {
+    const request = 'GET /large HTTP/1.1\r\nHost: h\r\n\r\n';
+    // As with the statistics, all answers share their bytes.
+    const body = Buffer.alloc(128 * 1024, 'x');
+    let handled = 0;
+    const large = route('GET', '/large', () => {
+      handled += 1;
+      return { status: 200, headers: {}, body };
+    });
+    await serving([large, route('GET', '/', () => ok('x'))], {}, async ({ address }) => {
+      const silent = await open(address);
+      silent.pause();
+      silent.write(request.repeat(20 * Math.ceil(pieceBytes / request.length)));
+      for (let before = -1; before !== handled;) {
+        before = handled;
+        expect((await exchange(address, { method: 'GET', target: '/' })).status).toBe(200);
+        await pause(100);
+      }
+      expect(handled).toBeGreaterThan(0);
+      expect(handled).toBeLessThanOrEqual(pieceBytes / request.length + 1);
+      silent.destroy();
+    });
+  });
+
   it('closing closes a connection that is kept alive after the answer under way', async () => {
     const started = new Deferred<void>();
     const gate = new Deferred<void>();
@@ -176,6 +200,9 @@ describe('the HTTP edge of the machine', () => {
   });
 });
 
+/** So much of what a client sends is read at once. */
+const pieceBytes = 64 * 1024;
+
 interface Served {
   readonly address: Address;
   readonly listener: HttpListener;
@@ -210,10 +237,12 @@ async function rawExchange(address: Address, text: string): Promise<string> {
 }
 
 async function eventually(holds: () => boolean): Promise<void> {
-  for (let waited = 0; waited < 200 && !holds(); waited++) {
-    const tick = new Deferred<void>();
-    setTimeout(() => tick.resolve(), 10);
-    await tick.promise;
-  }
+  for (let waited = 0; waited < 200 && !holds(); waited++) await pause(10);
   expect(holds()).toBe(true);
+}
+
+async function pause(ms: number): Promise<void> {
+  const tick = new Deferred<void>();
+  setTimeout(() => tick.resolve(), ms);
+  await tick.promise;
 }

@@ -33,7 +33,8 @@ import type { StoreWrite } from '../../engine/store/store.ts';
 import { Store } from '../../engine/store/store.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type { PeerReply } from '../../engine/wire/messages.ts';
-import { figure, median, table } from './figures.ts';
+import { estimate, figure, median, table } from './figures.ts';
+import type { Estimate } from './figures.ts';
 
 export interface AaeBenchOptions {
   readonly rounds: number;
@@ -85,8 +86,14 @@ interface Figures {
   readonly build: Cost;
   readonly equal: Cost;
   readonly repair: Cost;
+  readonly puts: PutCost;
+}
+
+interface PutCost {
+  /** Of processor time, without a tree. */
   readonly putsPerSecond: number;
-  readonly putsPerSecondWatched: number;
+  /** Rate with a tree, of that without. */
+  readonly watched: Estimate;
 }
 
 async function measure(directory: string, { keys, divergent, rounds }: AaeBenchOptions): Promise<Figures> {
@@ -104,7 +111,7 @@ async function measure(directory: string, { keys, divergent, rounds }: AaeBenchO
   const treeBytes = left.refresh.tree.bytes;
   for (const { store } of [left, right]) await store.close();
   const puts = await measurePuts(directory, rounds);
-  return { keys, divergent, treeBytes, build, equal, repair, ...puts };
+  return { keys, divergent, treeBytes, build, equal, repair, puts };
 }
 
 async function openSide(directory: string, name: string): Promise<Side> {
@@ -225,41 +232,55 @@ function write(store: Store, batch: readonly StoreWrite[]): Promise<void> {
 }
 
 /**
- * Batches of 1,000 puts without syncs, with a tree and without, in turns: where the tree's share is at its largest. By
- * processor time, which other programs disturb less.
+ * Batches of 1,000 puts without syncs, into a store with a tree and into one without, batch by batch in turns: where the
+ * tree's share is at its largest, and what disturbs one disturbs the other. By processor time; the median of neighbours.
  */
-async function measurePuts(
-  directory: string,
-  rounds: number,
-): Promise<Pick<Figures, 'putsPerSecond' | 'putsPerSecondWatched'>> {
-  const batches = Array.from({ length: 200 }, (_, index) => writesFrom(index * batchCount, batchCount, 1));
-  const rates: Record<'bare' | 'watched', number[]> = { bare: [], watched: [] };
+async function measurePuts(directory: string, rounds: number): Promise<PutCost> {
+  const batches = Array.from({ length: batchesPerRound }, (_, index) =>
+    writesFrom(index * batchCount, batchCount, 1),
+  );
+  const ratios: number[] = [];
+  const bareUs: number[] = [];
   for (let round = 0; round <= rounds; round++) {
-    for (const kind of ['bare', 'watched'] as const) {
-      const name = `puts-${round}-${kind}`;
-      const io = createRealIo({ dataDirectory: join(directory, name), logLevel: 'error', node: name });
-      const store = await Store.open(io, 'store', { ...storeDefaults, nodeName: name, sync: unsynced });
-      if (kind === 'watched') {
-        const watching = new Refresh(new Tree(16), store, new Throttle(io.clock, 0));
-        await watching.settle([wholeRing]);
-      }
-      const cpu = process.cpuUsage();
-      for (const batch of batches) await write(store, batch);
-      const { user, system } = process.cpuUsage(cpu);
-      const rate = (batches.length * batchCount * 1e6) / (user + system);
+    const bare = await openBare(directory, `puts-${round}-bare`);
+    const watched = await openBare(directory, `puts-${round}-watched`);
+    const watching = new Refresh(new Tree(16), watched.store, new Throttle(watched.io.clock, 0));
+    await watching.settle([wholeRing]);
+    for (const [index, batch] of batches.entries()) {
+      const [first, second] = index % 2 === 0 ? [bare, watched] : [watched, bare];
+      const costs = [await writeCostUs(first.store, batch), await writeCostUs(second.store, batch)];
+      const [ofBare = NaN, ofWatched = NaN] = index % 2 === 0 ? costs : costs.toReversed();
       // The round before the first warms the code and is not counted.
-      if (round > 0) rates[kind].push(rate);
-      await store.close();
+      if (round === 0) continue;
+      ratios.push(ofBare / ofWatched);
+      bareUs.push(ofBare);
     }
+    for (const { store } of [bare, watched]) await store.close();
   }
-  return { putsPerSecond: median(rates.bare), putsPerSecondWatched: median(rates.watched) };
+  return { putsPerSecond: (batchCount * 1e6) / median(bareUs), watched: estimate(ratios) };
+}
+
+const batchesPerRound = 200;
+
+async function openBare(directory: string, name: string): Promise<Pick<Side, 'io' | 'store'>> {
+  const io = createRealIo({ dataDirectory: join(directory, name), logLevel: 'error', node: name });
+  const store = await Store.open(io, 'store', { ...storeDefaults, nodeName: name, sync: unsynced });
+  return { io, store };
+}
+
+async function writeCostUs(store: Store, batch: readonly StoreWrite[]): Promise<number> {
+  const before = process.cpuUsage();
+  await write(store, batch);
+  const { user, system } = process.cpuUsage(before);
+  return user + system;
 }
 
 function describe(figures: Figures): string {
   const row = (name: string, { cpuS, wallS, bytes, repaired }: Cost): string[] => {
     return [name, figure(cpuS), figure(wallS), figure(bytes), figure(repaired)];
   };
-  const share = 100 * (1 - figures.putsPerSecondWatched / figures.putsPerSecond);
+  const { putsPerSecond, watched } = figures.puts;
+  const less = (rate: number): string => (100 * (1 - rate)).toFixed(1);
   const plain = plainMerkle();
   return [
     `${figure(figures.keys)} keys a side, ${figure(figures.divergent)} divergent, tree ${figure(figures.treeBytes)} bytes`,
@@ -273,7 +294,7 @@ function describe(figures: Figures): string {
       ['bytes to find the segments of', 'level by level', 'a plain Merkle exchange', 'fewer'],
       ...plain,
     ]),
-    `puts per CPU second ${figure(figures.putsPerSecond)}, with the tree ${figure(figures.putsPerSecondWatched)} (${share.toFixed(1)} % less)`,
+    `puts per CPU second ${figure(putsPerSecond)}; with the tree ${less(watched.median)} % less (95 %: ${less(watched.high)} to ${less(watched.low)})`,
   ].join('\n');
 }
 

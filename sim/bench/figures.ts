@@ -11,6 +11,23 @@ export function quantile(values: readonly number[], share: number): number {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? NaN;
 }
 
+/** A median, and between which values the true one lies with 95 % (order statistics: no shape is taken for granted). */
+export interface Estimate {
+  readonly median: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+export function estimate(values: readonly number[]): Estimate {
+  const sorted = values.toSorted((left, right) => left - right);
+  const below = Math.max(1, Math.floor(sorted.length / 2 - 0.98 * Math.sqrt(sorted.length)));
+  return {
+    median: median(sorted),
+    low: sorted[below - 1] ?? NaN,
+    high: sorted[sorted.length - below] ?? NaN,
+  };
+}
+
 /** `12,345` or, below 100, `12.3`. */
 export function figure(value: number): string {
   if (!Number.isFinite(value)) return '-';

@@ -15,7 +15,8 @@ import type { Conversation, Endpoint } from './closed-loop.ts';
 import { closedLoop } from './closed-loop.ts';
 import type { KeySpace } from './conversations.ts';
 import { pbFill, pbPut } from './conversations.ts';
-import { figure, median, table } from './figures.ts';
+import type { Estimate } from './figures.ts';
+import { estimate, figure, median, table } from './figures.ts';
 import { clusterPort, startCluster, stopChild } from './own-cluster.ts';
 import { childrenOf, threadNanoseconds } from './processor-time.ts';
 
@@ -43,12 +44,6 @@ const endpoints: readonly Endpoint[] = [0, 1, 2].map((node) => ({
   host: '127.0.0.1',
   port: clusterPort(basePort, node, 11),
 }));
-
-interface Estimate {
-  readonly median: number;
-  readonly low: number;
-  readonly high: number;
-}
 
 interface Figures {
   readonly pairs: number;
@@ -186,17 +181,6 @@ function counting(conversation: Conversation, load: Load): Conversation {
       if (length > 0) load.puts += 1;
       return length;
     },
-  };
-}
-
-/** The median, and between which values of the list the true one lies with 95 %. */
-function estimate(values: readonly number[]): Estimate {
-  const sorted = values.toSorted((left, right) => left - right);
-  const below = Math.max(1, Math.floor(sorted.length / 2 - 0.98 * Math.sqrt(sorted.length)));
-  return {
-    median: median(sorted),
-    low: sorted[below - 1] ?? NaN,
-    high: sorted[sorted.length - below] ?? NaN,
   };
 }
 
