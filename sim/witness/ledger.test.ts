@@ -28,8 +28,7 @@ const unequated: readonly RegExp[] = [
   /_microseconds$/,
   /^svc_payload_size_bytes$/,
   /_queue_p99$/,
-  /^svc_store_(keys|disk_bytes|live_bytes|merges_total)$/,
-  /^svc_hints_kept(_bytes)?$/,
+  /^svc_store_merges_total$/,
   /^svc_wasm_(fuel_used_total|reloads_total|modules.*)$/,
   /^svc_tombstones_/,
 ];

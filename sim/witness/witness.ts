@@ -20,6 +20,7 @@ import type { ExchangeWitness } from './exchange-witness.ts';
 import { ListenerWitness } from './listener-witness.ts';
 import { AskedWitness, AskingWitness } from './peer-witness.ts';
 import { RedisWitness } from './redis-witness.ts';
+import { sizesOf } from './store-sizes.ts';
 import { KnownBatches, StoreWitness } from './store-witness.ts';
 import { Tallies } from './tallies.ts';
 import { TransactionRecords } from './transaction-records.ts';
@@ -151,6 +152,7 @@ export class Witness {
       asked: book.asked.truth,
       listener: book.listener.truth,
       store: book.store.truth,
+      sizes: this.#sizesOf(node, book, moment),
       antiEntropy: this.antiEntropy.truthOf(node),
       failedOperations: book.failedOperations,
       diskErrors: book.diskErrors.under(''),
@@ -160,6 +162,14 @@ export class Witness {
       ringChanges: this.#ringChanges.get(`${node}/${life}`) ?? 0,
       ...this.#peersOf(node, life, moment),
     };
+  }
+
+  #sizesOf(node: string, { failedOperations }: LifeBook, moment: Moment): LifeTruth['sizes'] {
+    const altered = this.#alteredPlaces.get(node) ?? 0;
+    const calm = moment === 'settled' || moment === 'stopped';
+    if (!calm || failedOperations + altered > 0) return { store: undefined, hints: undefined };
+    const files = this.#cluster.host(node).disk.durableFiles();
+    return { store: sizesOf(files, 'store'), hints: sizesOf(files, 'hints') };
   }
 
   #peersOf(

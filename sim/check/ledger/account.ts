@@ -177,6 +177,15 @@ export interface StoreTruth {
   readonly repeatedBytes: number;
 }
 
+/** What the files of a store add up to. */
+export interface StoreSizes {
+  /** Keys whose newest record is no removal, the engine's own included. */
+  readonly keys: number;
+  /** Of the segments that the manifest names; of the newest records in them. */
+  readonly diskBytes: number;
+  readonly liveBytes: number;
+}
+
 /** Exchanges that the node began with the peers of one rack, and what came of them. */
 export interface PeerExchanges {
   readonly attempts: number;
@@ -266,6 +275,11 @@ export interface LifeTruth {
   readonly asked: AskedTruth;
   readonly listener: StatsListenerTruth;
   readonly store: StoreTruth;
+  /**
+   * Of the store and of the kept hints, at moments at which nothing is being written; undefined at others, and where a
+   * disk was altered or has failed: what the node makes of that is its own affair.
+   */
+  readonly sizes: { readonly store: StoreSizes | undefined; readonly hints: StoreSizes | undefined };
   readonly antiEntropy: AntiEntropyTruth;
   /** Disk operations that this life was told had failed; and by `operation role failure`. */
   readonly failedOperations: number;

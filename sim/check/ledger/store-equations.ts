@@ -41,6 +41,7 @@ export function storeEquations(numbers: Numbers, account: LifeAccount): readonly
       Infinity,
     ),
     repairs(numbers, moment === 'stopped'),
+    ...sizeEquations(numbers, account),
     ...(moment === 'stopped' ? emptiness(numbers) : []),
   ];
 }
@@ -97,6 +98,31 @@ function diskErrorEquations(numbers: Numbers, { truth: { diskErrors } }: LifeAcc
   });
   const all = Object.values(diskErrors).reduce((sum, count) => sum + count, 0);
   return [...kinds, equal(family, numbers.sum(family), all)];
+}
+
+/** What the disk holds, once the driver and the store have nothing left to write. */
+function sizeEquations(numbers: Numbers, { truth: { sizes } }: LifeAccount): readonly Claim[] {
+  const { store, hints } = sizes;
+  const waiting = numbers.serverGauge('in_queue') + numbers.serverGauge('out_queue');
+  const gaveUp = numbers.server('server_timedout_requests');
+  const ofStore = {
+    svc_store_keys: store?.keys,
+    svc_store_disk_bytes: store?.diskBytes,
+    svc_store_live_bytes: store?.liveBytes,
+  };
+  const ofHints = { svc_hints_kept: hints?.keys, svc_hints_kept_bytes: hints?.liveBytes };
+  return [
+    ...Object.entries(ofStore).map(([family, truth]) => {
+      return exactly(family, numbers, waiting + gaveUp === 0 ? truth : undefined);
+    }),
+    ...Object.entries(ofHints).map(([family, truth]) => exactly(family, numbers, truth)),
+  ];
+}
+
+/** The family's one number; where the truth is not known, that there is none below 0. */
+function exactly(family: string, numbers: Numbers, truth: number | undefined): Claim {
+  const counted = numbers.sum(family);
+  return truth === undefined ? between(family, counted, 0, Infinity) : equal(family, counted, truth);
 }
 
 /** A read's key has bytes; what was found shows nowhere when memory answers. */

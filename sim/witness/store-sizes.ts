@@ -1,0 +1,44 @@
+/**
+ * What the files of a store add up to, read off the disk: the sizes that the node itself counts. Undefined where they
+ * cannot be known from outside: there is no manifest yet, or something in them does not match its checksum.
+ */
+import { manifestName, segmentName } from '../../engine/store/file-names.ts';
+import { decodeManifest } from '../../engine/store/manifest.ts';
+import { recordBytes, segmentHeadBytes, segmentIdentity } from '../../engine/store/record.ts';
+import type { StoreSizes } from '../check/ledger/account.ts';
+import type { LogRecord } from './log-records.ts';
+import { readRecords, readSealedRecords } from './log-records.ts';
+
+interface Newest {
+  readonly seq: number;
+  /** Of the record; 0 for a removal. */
+  readonly liveBytes: number;
+}
+
+export function sizesOf(files: ReadonlyMap<string, Buffer>, directory: string): StoreSizes | undefined {
+  const bytes = files.get(`${directory}/${manifestName}`);
+  if (bytes === undefined) return undefined;
+  const { manifest } = decodeManifest(bytes);
+  const newest = new Map<string, Newest>();
+  let diskBytes = 0;
+  const found = { damage: false };
+  const take = ({ key, seq, value }: LogRecord): void => {
+    if (value === 'damaged') found.damage = true;
+    else if (seq > (newest.get(key)?.seq ?? -1)) {
+      newest.set(key, { seq, liveBytes: value === undefined ? 0 : recordBytes(key.length, value.length) });
+    }
+  };
+  for (const { number, kind, sealed, length } of manifest.segments) {
+    const content = files.get(`${directory}/${segmentName(number)}`);
+    if (content === undefined) return undefined;
+    const { salt } = segmentIdentity(manifest.storeId, number, kind);
+    if (sealed) readSealedRecords(content, salt, take);
+    const end = sealed
+      ? length
+      : readRecords(content, segmentHeadBytes, salt, take, () => (found.damage = true));
+    diskBytes += end;
+  }
+  if (found.damage) return undefined;
+  const held = [...newest.values()].filter(({ liveBytes }) => liveBytes > 0);
+  return { keys: held.length, diskBytes, liveBytes: held.reduce((sum, one) => sum + one.liveBytes, 0) };
+}
