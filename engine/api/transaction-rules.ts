@@ -127,7 +127,10 @@ export function noRecordOf(xid: Xid): LockstepError {
 }
 
 export function noBranchOf(xid: Xid): LockstepError {
-  return new LockstepError('NotFound', `this node holds no prepared branch of the transaction ${xid}`);
+  return new LockstepError(
+    'NotFound',
+    `nothing on this node waits for a decision over the transaction ${xid}`,
+  );
 }
 
 export function refused(rule: string, detail: string, index?: number): BatchError {

@@ -5,7 +5,7 @@ import type { ExitCode } from './exit-codes.ts';
 import { exitCodes, UsageError } from './exit-codes.ts';
 import { readConfigFile } from './config-file.ts';
 import type { AskingOptions } from './node-client.ts';
-import { NodeClient, withAskingOptions } from './node-client.ts';
+import { NodeClient, problemOf, withAskingOptions } from './node-client.ts';
 
 interface LeaveOptions extends AskingOptions {
   readonly node?: string;
@@ -26,15 +26,11 @@ async function leave(options: LeaveOptions): Promise<ExitCode> {
   const client = clientOf(options);
   const query = options.force === true ? '?force=true' : '';
   const { status, text } = await client.ask('POST', `/cluster/leave${query}`);
-  if (status !== 202) throw new Error(`${client.origin} refused: ${detailOf(text)}${hintFor(status)}`);
+  if (status !== 202) throw new Error(`${client.origin} refused: ${problemOf(status, text)}`);
   console.log(
     `${client.origin} hands over what it owns and then leaves; GET ${client.origin}/cluster shows how far it is`,
   );
   return exitCodes.done;
-}
-
-function hintFor(status: number): string {
-  return status === 401 ? '; show a token of an admin: --token-file FILE, or LOCKSTEP_TOKEN' : '';
 }
 
 function clientOf({ node, config, ...options }: LeaveOptions): NodeClient {
@@ -44,16 +40,4 @@ function clientOf({ node, config, ...options }: LeaveOptions): NodeClient {
   const { listen, name, tls } = readConfigFile(config ?? '', process.env);
   if (listen === undefined) throw new UsageError(`${name} has no HTTP listener; listen is off`);
   return new NodeClient(listen, options, process.env, tls !== undefined);
-}
-
-/** The detail of a problem, or the whole text of anything else. */
-function detailOf(body: string): string {
-  try {
-    const problem: unknown = JSON.parse(body);
-    const detail: unknown =
-      typeof problem === 'object' && problem !== null ? Reflect.get(problem, 'detail') : '';
-    return typeof detail === 'string' && detail !== '' ? detail : body;
-  } catch {
-    return body;
-  }
 }

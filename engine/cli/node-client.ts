@@ -50,10 +50,13 @@ export class NodeClient {
     return this.#origin;
   }
 
-  /** Rejects when the node cannot be asked, with a sentence that says why. */
-  ask(method: 'GET' | 'POST', path: string): Promise<NodeAnswer> {
+  /** `json` is the body. Rejects when the node cannot be asked, with a sentence that says why. */
+  ask(method: 'GET' | 'POST', path: string, json?: string): Promise<NodeAnswer> {
     const url = new URL(this.#origin + path);
-    const headers = this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` };
+    const headers = {
+      ...(this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` }),
+      ...(json === undefined ? {} : { 'Content-Type': 'application/json' }),
+    };
     const tls = this.#ca === undefined ? {} : { ca: this.#ca };
     const send = url.protocol === 'https:' ? secureRequest : plainRequest;
     return new Promise((resolve, reject) => {
@@ -71,8 +74,25 @@ export class NodeClient {
       });
       request.on('timeout', () => request.destroy(new Error(`no answer in ${timeoutMs / 1000} s`)));
       request.on('error', fail);
-      request.end();
+      request.end(json);
     });
+  }
+}
+
+/** Why the node refused: the detail of its problem, or the whole of any other answer, and what to do about it. */
+export function problemOf(status: number, body: string): string {
+  const hint = status === 401 ? '; show a token of an admin: --token-file FILE, or LOCKSTEP_TOKEN' : '';
+  return detailOf(body) + hint;
+}
+
+function detailOf(body: string): string {
+  try {
+    const problem: unknown = JSON.parse(body);
+    const detail: unknown =
+      typeof problem === 'object' && problem !== null ? Reflect.get(problem, 'detail') : '';
+    return typeof detail === 'string' && detail !== '' ? detail : body;
+  } catch {
+    return body;
   }
 }
 

@@ -14,6 +14,7 @@ import { addLeaveCommand } from './leave-command.ts';
 import { addStartCommand } from './start-command.ts';
 import { storeCommand } from './store-command.ts';
 import { painterFor } from './terminal.ts';
+import { addTransactionsCommand } from './transactions-command.ts';
 import { addWasmCommand } from './wasm-command.ts';
 
 const helpAfter = `
@@ -22,6 +23,7 @@ Examples:
   lockstep cluster --racks 3 --dcs 2           six nodes: two datacenters of three racks
   lockstep start --config lockstep.yaml        one node
   lockstep leave --node 127.0.0.1:8098         the node hands over what it owns and stops
+  lockstep transactions list --node HOST:PORT  what is in doubt there; resolve decides
   lockstep check-config lockstep.yaml          is this configuration valid?
   lockstep check-config --keys                 every key: variable, default, allowed range, meaning
   lockstep certificates secrets n1 n2 n3       a throw-away CA, to try TLS on this machine
@@ -62,6 +64,7 @@ function buildProgram(finish: (code: ExitCode) => void): Command {
   addStartCommand(program, finish);
   addClusterCommand(program, finish);
   addLeaveCommand(program, finish);
+  addTransactionsCommand(program, finish);
   addCheckConfigCommand(program, finish);
   addCertificatesCommand(program, finish);
   program.addCommand(credentialsCommand(finish));

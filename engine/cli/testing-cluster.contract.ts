@@ -15,12 +15,15 @@ export interface TestingNode {
   readonly redis: string;
   readonly stats: string;
   readonly pid: number;
+  /** Its configuration file. */
+  readonly config: string;
 }
 
 export class TestingCluster {
   readonly nodes: readonly TestingNode[];
   readonly #child: ChildProcess;
   readonly #directory: string;
+  readonly #restarted: ChildProcess[] = [];
 
   private constructor(child: ChildProcess, directory: string, nodes: readonly TestingNode[]) {
     this.#child = child;
@@ -56,11 +59,27 @@ export class TestingCluster {
     }
   }
 
+  /** Starts a node again that has died; resolves when it serves. It stops with the others. */
+  async restart({ name, config }: TestingNode): Promise<void> {
+    const child = spawn(process.execPath, [main, 'start', '--config', config], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      cwd: this.#directory,
+    });
+    this.#restarted.push(child);
+    await new Promise<void>((resolve, reject) => {
+      createInterface({ input: child.stdout }).on('line', (line) => {
+        if (line.startsWith(`${name} serves HTTP`)) resolve();
+      });
+      child.once('exit', () => reject(new Error(`${name} ended`)));
+    });
+  }
+
   /** Stops all nodes in order. */
   async stop(): Promise<void> {
-    const gone = new Promise<void>((resolve) => this.#child.once('exit', () => resolve()));
-    this.#child.kill('SIGINT');
-    await gone;
+    const children = [...this.#restarted, this.#child];
+    const gone = children.map((child) => new Promise<void>((resolve) => child.once('exit', () => resolve())));
+    for (const child of children) child.kill('SIGINT');
+    await Promise.all(gone);
     rmSync(this.#directory, { recursive: true, force: true });
   }
 }

@@ -2,7 +2,9 @@
 import type { Deferred } from '../base/deferred.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { Timer } from '../io/clock.ts';
+import type { DispatchParts } from '../dispatch/parts.ts';
 import type { Coordination } from './coordinator-protocol.ts';
+import { unacknowledged } from './coordinator-protocol.ts';
 import type { Voted } from './orders.ts';
 import type { TransactionOutcome } from './outcomes.ts';
 import type { DecisionRecord } from './records.ts';
@@ -28,6 +30,17 @@ export interface Active {
   readonly timers: Timer[];
   /** Branches that have acknowledged although their level was not met in time: hints and repairs bring it about. */
   readonly unmet: Set<NodeId>;
+  /** Branches that have no record of it, and whose orders are gone too. */
+  readonly lost: Set<NodeId>;
+}
+
+/** Branches of a decided transaction that nobody can carry out any more: their disks, or their nodes, are gone. */
+export function lostBranches(
+  { state, lost }: Active,
+  { member }: Pick<DispatchParts, 'member'>,
+): readonly NodeId[] {
+  if (state.phase !== 'committing') return [];
+  return unacknowledged(state).filter((node) => lost.has(node) || member(node) === undefined);
 }
 
 /** The record of its decision. */

@@ -25,6 +25,7 @@ const acknowledged = (node: NodeId): CoordinatorEvent => ({ kind: 'acknowledged'
 const forced: CoordinatorEvent = { kind: 'decisionForced' };
 const refused: CoordinatorEvent = { kind: 'decisionRefused' };
 const doubted: CoordinatorEvent = { kind: 'decisionDoubted' };
+const abandoned = (node: NodeId): CoordinatorEvent => ({ kind: 'abandoned', node });
 const reminded: CoordinatorEvent = { kind: 'reminded' };
 
 const fresh = newCoordination(xid, [n1, n2, n3], false);
@@ -57,6 +58,11 @@ const plays: readonly [title: string, start: Coordination, events: readonly Coor
     'The disk takes no decision: there is none, and all roll back.',
     fresh,
     [begun, commit(n1), readOnly(n2), commit(n3), refused, reminded],
+  ],
+  [
+    'A branch was lost with its disk: an operator abandons it, once all others have acknowledged.',
+    recoveredCoordination(xid, [n1, n3]),
+    [reminded, acknowledged(n1), abandoned(n3), reminded],
   ],
   [
     'Nobody knows whether the decision is on the disk: nothing is said, to nobody, until a restart looks.',

@@ -53,6 +53,8 @@ export type CoordinatorEvent =
   | { readonly kind: 'decisionRefused' }
   | { readonly kind: 'decisionDoubted' }
   | { readonly kind: 'acknowledged'; readonly node: NodeId }
+  /** An operator says that this branch, which is lost, will never acknowledge. */
+  | { readonly kind: 'abandoned'; readonly node: NodeId }
   /** Time to send the commit again to whom it has not reached; also after a restart. */
   | { readonly kind: 'reminded' };
 
@@ -100,6 +102,7 @@ export function stepCoordination(state: Coordination, event: CoordinatorEvent): 
         ? { state: { ...state, phase: 'doubted' }, commands: [] }
         : unmoved(state);
     case 'acknowledged':
+    case 'abandoned':
       return hearAcknowledgement(state, event.node);
     case 'reminded':
       return state.phase === 'committing'
@@ -184,7 +187,8 @@ function hearAcknowledgement(state: Coordination, node: NodeId): CoordinatorStep
   return { state: { ...heard, phase: 'ended' }, commands: [{ kind: 'end' }] };
 }
 
-function unacknowledged(state: Coordination): readonly NodeId[] {
+/** Branches that have voted commit and have not acknowledged. */
+export function unacknowledged(state: Coordination): readonly NodeId[] {
   return state.branches
     .filter(({ vote, acknowledged }) => vote === 'commit' && !acknowledged)
     .map(({ node }) => node);

@@ -12,7 +12,7 @@ import type { Branches } from './branches.ts';
 import type { NoAnswer, TransactionContext } from './context.ts';
 import { askNode, silenceOf } from './context.ts';
 import type { Active } from './active.ts';
-import { committedOf, decisionOf, nameOf } from './active.ts';
+import { committedOf, decisionOf, lostBranches, nameOf } from './active.ts';
 import type { CoordinatorCommand, CoordinatorEvent } from './coordinator-protocol.ts';
 import {
   answerToBranch,
@@ -20,6 +20,7 @@ import {
   newCoordination,
   recoveredCoordination,
   stepCoordination,
+  unacknowledged,
   waitsFor,
 } from './coordinator-protocol.ts';
 import type { TransactionOutcome, TransactionRequest } from './outcomes.ts';
@@ -123,7 +124,30 @@ export class Coordinator {
       earlier: undefined,
       timers: [],
       unmet: new Set(),
+      lost: new Set(),
     });
+  }
+
+  /**
+   * An operator ends the wait for lost branches. False: nothing here waits for any. Throws `Conflict` while another branch
+   * has not acknowledged: it may have its record, and would ask in vain.
+   */
+  abandon(xid: Xid): boolean {
+    const active = this.#active.get(xid);
+    if (active === undefined) return false;
+    const lost = lostBranches(active, this.#context.parts);
+    const waiting = unacknowledged(active.state).filter((node) => !lost.includes(node));
+    if (active.state.phase !== 'committing' || waiting.length > 0) {
+      const why = active.state.phase === 'committing' ? `waits for ${waiting.join(', ')}` : 'is not decided';
+      throw new LockstepError('Conflict', `the transaction ${why}; only lost branches can be abandoned`);
+    }
+    this.#context.metrics.decidedByOperator('abandon');
+    this.#context.io.log.event('warn', 'xa.decision.abandoned', { xid, nodes: lost.join(' ') });
+    for (const node of lost) {
+      active.unmet.add(node);
+      this.#post(active, { kind: 'abandoned', node });
+    }
+    return true;
   }
 
   /** Sends what has not been acknowledged again. */
@@ -174,6 +198,7 @@ export class Coordinator {
       earlier: undefined,
       timers: [],
       unmet: new Set(),
+      lost: new Set(),
     };
     this.#active.set(xid, active);
     active.timers.push(
@@ -277,11 +302,13 @@ export class Coordinator {
 
   /**
    * The branch has voted and has no record any more: its disk was lost. It gets its order once more; after a restart of
-   * this node there is none, and the transaction stays in doubt for an operator to see.
+   * this node there is none, and the transaction stays in doubt until an operator abandons that branch.
    */
-  async #redo({ xid, orders }: Active, node: NodeId): Promise<BranchReply | NoAnswer> {
+  async #redo({ xid, orders, lost }: Active, node: NodeId): Promise<BranchReply | NoAnswer> {
     const order = orders.get(node);
-    this.#context.io.log.event('error', 'xa.branch.lost', { xid, node, redone: order !== undefined });
+    if (order !== undefined || !lost.has(node))
+      this.#context.io.log.event('error', 'xa.branch.lost', { xid, node, redone: order !== undefined });
+    if (order === undefined) lost.add(node);
     if (order === undefined)
       return { kind: 'noAnswer', unsent: true, code: 'Corrupted', detail: `${node} has lost its branch` };
     return this.#ask(node, { kind: 'redo', xid, order });

@@ -3,6 +3,7 @@ import type { FamilySource, Sample } from '../stats/family.ts';
 import { noLabels } from '../stats/family.ts';
 import { LabelledFamily } from '../stats/labelled-family.ts';
 import { RollingHistogram } from '../stats/rolling-histogram.ts';
+import type { OperatorDecision } from './outcomes.ts';
 import type { SaidVote } from './words.ts';
 
 export type PhaseName = 'prepare' | 'decision' | 'commit' | 'total';
@@ -44,7 +45,7 @@ export class TransactionMetrics {
   });
   readonly #heuristics = new LabelledFamily({
     name: 'svc_transaction_heuristics_total',
-    help: 'Branches decided by an operator: commit, rollback; mixed: against the coordinator’s decision.',
+    help: 'Decisions of operators: branches by commit, rollback (mixed: against the coordinator’s); lost branches abandoned.',
     type: 'counter',
     labels: ['decision'],
   });
@@ -68,7 +69,7 @@ export class TransactionMetrics {
     this.#recoveries.child(outcome).value += 1;
   }
 
-  decidedByOperator(decision: 'commit' | 'rollback' | 'mixed'): void {
+  decidedByOperator(decision: OperatorDecision | 'mixed'): void {
     this.#heuristics.child(decision).value += 1;
   }
 

@@ -77,6 +77,13 @@ export type Knowledge =
       readonly decided: 'commit' | 'rollback';
     };
 
+/**
+ * What an operator may decide: a prepared branch, whose coordinator does not return, commits or rolls back; a coordinator
+ * that has decided to commit waits no longer for branches that were lost.
+ */
+export const operatorDecisions = ['commit', 'rollback', 'abandon'] as const;
+export type OperatorDecision = (typeof operatorDecisions)[number];
+
 /** A transaction in doubt, as an operator's list shows it. */
 export interface InDoubtEntry {
   readonly xid: Xid;
@@ -84,5 +91,7 @@ export interface InDoubtEntry {
   readonly state: string;
   readonly coordinator: NodeId;
   readonly branches: readonly NodeId[];
+  /** Of a coordinator's branches: those that are lost for good; an operator may abandon them. */
+  readonly lost: readonly NodeId[];
   readonly ageMs: number;
 }

@@ -11,6 +11,7 @@ import type { Place } from '../dispatch/slots.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { PeerReply } from '../wire/messages.ts';
+import { lostBranches } from './active.ts';
 import type { Branch } from './branch.ts';
 import { Branches } from './branches.ts';
 import type { TransactionContext, TransactionOptions } from './context.ts';
@@ -22,7 +23,13 @@ import { TransactionLog } from './log.ts';
 import type { Lives } from './memory.ts';
 import { Memory } from './memory.ts';
 import { TransactionMetrics } from './metrics.ts';
-import type { InDoubtEntry, Knowledge, TransactionOutcome, TransactionRequest } from './outcomes.ts';
+import type {
+  InDoubtEntry,
+  Knowledge,
+  OperatorDecision,
+  TransactionOutcome,
+  TransactionRequest,
+} from './outcomes.ts';
 import { dropClient } from './records.ts';
 import { recoverTransactions } from './recovery.ts';
 import { spreadBranch } from './spread.ts';
@@ -38,8 +45,8 @@ export interface TransactionService {
   /** Undefined: nobody has a record of it. */
   find(xid: Xid): Promise<Knowledge | undefined>;
   inDoubt(): readonly InDoubtEntry[];
-  /** An operator's decision over the branch of this node; false when none is prepared here. */
-  resolve(xid: Xid, decision: 'commit' | 'rollback'): Promise<boolean>;
+  /** An operator's decision over what waits on this node; false when nothing does. Rejects with `Conflict`. */
+  resolve(xid: Xid, decision: OperatorDecision): Promise<boolean>;
 }
 
 export class Transactions implements TransactionService {
@@ -148,13 +155,14 @@ export class Transactions implements TransactionService {
   inDoubt(): readonly InDoubtEntry[] {
     const nowMs = this.#context.io.clock.wallMs();
     const { self } = this.#context.parts;
-    const decided = this.#coordinator.unsettled.map(({ xid, state, sinceMs }) => ({
-      xid,
+    const decided = this.#coordinator.unsettled.map((active) => ({
+      xid: active.xid,
       role: 'coordinator' as const,
-      state: state.phase,
+      state: active.state.phase,
       coordinator: self.node,
-      branches: state.branches.map(({ node }) => node),
-      ageMs: Math.max(0, nowMs - sinceMs),
+      branches: active.state.branches.map(({ node }) => node),
+      lost: lostBranches(active, this.#context.parts),
+      ageMs: Math.max(0, nowMs - active.sinceMs),
     }));
     const lost = this.#coordinator.singles.lost.map(({ xid, node, sinceMs }) => ({
       xid,
@@ -162,13 +170,14 @@ export class Transactions implements TransactionService {
       state: 'doubted',
       coordinator: self.node,
       branches: [node],
+      lost: [],
       ageMs: Math.max(0, nowMs - sinceMs),
     }));
     return [...decided, ...lost, ...this.#waiting(nowMs)];
   }
 
-  resolve(xid: Xid, decision: 'commit' | 'rollback'): Promise<boolean> {
-    return this.#branches.decide(xid, decision);
+  async resolve(xid: Xid, decision: OperatorDecision): Promise<boolean> {
+    return decision === 'abandon' ? this.#coordinator.abandon(xid) : this.#branches.decide(xid, decision);
   }
 
   /** A peer's words; `reply` is called once. */
@@ -276,6 +285,7 @@ export class Transactions implements TransactionService {
         state: phase,
         coordinator: order.coordinator,
         branches: order.branches.map(({ node }): NodeId => node),
+        lost: [],
         ageMs: Math.max(0, nowMs - sinceMs),
       }));
   }

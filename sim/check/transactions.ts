@@ -149,9 +149,11 @@ export function checkLocks(steps: readonly TransactionStep[]): CheckReport {
   return tally.report();
 }
 
-/** Transactions that an operator decided at some branch. */
+const byOperator: readonly string[] = ['branch.decided', 'decision.abandoned'];
+
+/** Transactions that an operator decided at some branch, or of which one abandoned a lost branch. */
 export function decidedByHand(steps: readonly TransactionStep[]): ReadonlySet<string> {
-  return new Set(steps.filter(({ step }) => step === 'branch.decided').map(({ xid }) => xid));
+  return new Set(steps.filter(({ step }) => byOperator.includes(step)).map(({ xid }) => xid));
 }
 
 /**

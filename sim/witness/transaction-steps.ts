@@ -12,7 +12,7 @@ import type { World } from '../world/world.ts';
  * No steps of the protocol: decisions of operators, whose branches the checks leave out; and decisions that a start has
  * found in the log, though a crash came before the step that says so.
  */
-const beside = ['branch.decided', 'branch.mixed', 'decision.recovered'];
+const beside = ['branch.decided', 'branch.mixed', 'decision.abandoned', 'decision.recovered'];
 
 /** What a step relies on: the record of a branch before its vote, of the decision before the first commit. */
 const reliance: Readonly<Record<string, string>> = {

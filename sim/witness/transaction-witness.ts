@@ -48,6 +48,7 @@ export const transactionEvents: readonly string[] = [
   'xa.decision.doubted',
   'xa.decision.refused',
   'xa.decision.recovered',
+  'xa.decision.abandoned',
 ];
 
 export class TransactionWitness {
@@ -154,14 +155,22 @@ export class TransactionWitness {
         });
         return;
       }
+      case 'xa.decision.abandoned':
+        this.#sums.add('operator.abandon');
+        for (const node of String(fields['nodes']).split(' '))
+          if (open !== undefined) this.#acknowledged(xid, open, node, localUs);
+        return;
       case 'xa.c.ack.recv':
-        if (open === undefined) return;
-        open.acknowledged.add(String(fields['from']));
-        if ([...open.committers].some((node) => !open.acknowledged.has(node))) return;
-        this.#took('commit', open, localUs);
-        this.#open.delete(xid);
+        if (open !== undefined) this.#acknowledged(xid, open, String(fields['from']), localUs);
         return;
     }
+  }
+
+  #acknowledged(xid: string, open: Open, node: string, localUs: number): void {
+    open.acknowledged.add(node);
+    if ([...open.committers].some((one) => !open.acknowledged.has(one))) return;
+    this.#took('commit', open, localUs);
+    this.#open.delete(xid);
   }
 
   #decides(xid: string, localUs: number): void {

@@ -97,8 +97,18 @@ describe('a primary that returns with an empty disk', () => {
     await room.pass(5_000_000);
     expect(await settled(answer)).toBeUndefined();
     const list = await room.call('n1', 'GET', '/transactions?state=in_doubt');
-    expect(list?.body['transactions']).toMatchObject([{ role: 'coordinator', state: 'committing' }]);
+    const [open] = list?.body['transactions'] as [Readonly<Record<string, unknown>>];
+    expect(open).toMatchObject({ role: 'coordinator', state: 'committing', lost: ['n2'] });
     expect(told('xa.c.forget')).toBe(0);
+    const path = `/transactions/${String(open['transaction_id'])}/resolve`;
+    const resolved = (heuristic: string): Promise<LabAnswer | undefined> =>
+      room.call('n1', 'POST', path, { heuristic });
+    expect((await resolved('commit'))?.status).toBe(404);
+    expect(await resolved('abandon')).toMatchObject({ status: 200, body: { heuristic: 'abandon' } });
+    await untilCertain();
+    await room.pass(1_000_000);
+    expect(told('xa.c.forget')).toBe(1);
+    expect((await resolved('abandon'))?.status).toBe(404);
   });
 
   it('after it has acknowledged gets its part from the replicas', async () => {

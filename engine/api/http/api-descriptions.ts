@@ -290,10 +290,11 @@ export const routeDescriptions: ReadonlyMap<string, RouteDescription> = new Map<
   [
     'POST /transactions/:id/resolve',
     {
-      summary: 'An operator’s decision over a prepared branch of this node: the last resort',
+      summary:
+        'An operator’s decision, the last resort: over a prepared branch of this node, or to abandon lost branches of a decided transaction that it coordinates',
       request: {
         type: json,
-        schema: objectOf({ heuristic: { enum: ['commit', 'rollback'] } }),
+        schema: objectOf({ heuristic: { enum: ['commit', 'rollback', 'abandon'] } }),
         example: { heuristic: 'rollback' },
       },
       responses: { '200': { description: 'decided', body: outcomeBody }, '404': absent, '400': refused },

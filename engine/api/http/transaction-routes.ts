@@ -6,7 +6,8 @@ import { LockstepError, asLockstepError } from '../../base/errors.ts';
 import { textOf } from '../../base/ids.ts';
 import type { Io } from '../../io/io.ts';
 import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
-import type { InDoubtEntry, Knowledge, TransactionOutcome } from '../../xa/outcomes.ts';
+import type { InDoubtEntry, Knowledge, OperatorDecision, TransactionOutcome } from '../../xa/outcomes.ts';
+import { operatorDecisions } from '../../xa/outcomes.ts';
 import type { TransactionService } from '../../xa/transactions.ts';
 import type { Xid } from '../../xa/xid.ts';
 import type { ClientObserver, Purpose } from '../client-observer.ts';
@@ -102,7 +103,7 @@ function namedIn(request: HttpRequest): Xid {
   return xidOf(textOf(percentDecode(request.params['id'] ?? '', 'the transaction')));
 }
 
-function decisionOf(body: Uint8Array): 'commit' | 'rollback' {
+function decisionOf(body: Uint8Array): OperatorDecision {
   let decision: unknown;
   try {
     const given: unknown = JSON.parse(Buffer.from(body).toString('utf8'));
@@ -111,8 +112,12 @@ function decisionOf(body: Uint8Array): 'commit' | 'rollback' {
     // Refused below, as any other body without a decision.
     decision = undefined;
   }
-  if (decision === 'commit' || decision === 'rollback') return decision;
-  throw new LockstepError('BadRequest', 'the body is {"heuristic": "commit"} or {"heuristic": "rollback"}');
+  const known = operatorDecisions.find((word) => word === decision);
+  if (known !== undefined) return known;
+  throw new LockstepError(
+    'BadRequest',
+    `the body is {"heuristic": …}, one of ${operatorDecisions.join(', ')}`,
+  );
 }
 
 function statusOf(outcome: TransactionOutcome): number {
@@ -167,8 +172,9 @@ function knowledgeBody(known: Knowledge): Readonly<Record<string, unknown>> {
   }
 }
 
-function entryBody({ xid, role, state, coordinator, branches, ageMs }: InDoubtEntry): object {
-  return { transaction_id: xid, role, state, coordinator, branches, age_ms: ageMs };
+function entryBody({ xid, role, state, coordinator, branches, lost, ageMs }: InDoubtEntry): object {
+  const gone = lost.length === 0 ? {} : { lost };
+  return { transaction_id: xid, role, state, coordinator, branches, ...gone, age_ms: ageMs };
 }
 
 function rulesOf({ index, rule }: BatchError): Readonly<Record<string, unknown>> {

@@ -7,7 +7,14 @@ import { byteStringFrom, textOf } from '../../base/ids.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { tombstone } from '../../object/content.ts';
 import type { Content } from '../../object/content.ts';
-import type { InDoubtEntry, Knowledge, Operation, TransactionRequest } from '../../xa/outcomes.ts';
+import type {
+  InDoubtEntry,
+  Knowledge,
+  Operation,
+  OperatorDecision,
+  TransactionRequest,
+} from '../../xa/outcomes.ts';
+import { operatorDecisions } from '../../xa/outcomes.ts';
 import type { TransactionService } from '../../xa/transactions.ts';
 import type { ClientObserver } from '../client-observer.ts';
 import type { Xid } from '../../xa/xid.ts';
@@ -39,7 +46,7 @@ export type TransactionCall =
   | { readonly kind: 'transaction'; readonly request: TransactionRequest }
   | { readonly kind: 'transactionGet'; readonly xid: Xid }
   | { readonly kind: 'transactionList' }
-  | { readonly kind: 'transactionResolve'; readonly xid: Xid; readonly decision: 'commit' | 'rollback' };
+  | { readonly kind: 'transactionResolve'; readonly xid: Xid; readonly decision: OperatorDecision };
 
 /** What the calls work with. */
 export interface TransactionDesk {
@@ -149,9 +156,10 @@ function namedBy({ transaction_id: name }: { readonly transaction_id: Uint8Array
   return xidOf(text(name));
 }
 
-function decisionOf(decision: string): 'commit' | 'rollback' {
-  if (decision === 'commit' || decision === 'rollback') return decision;
-  throw new LockstepError('BadRequest', 'heuristic is commit or rollback');
+function decisionOf(decision: string): OperatorDecision {
+  const known = operatorDecisions.find((word) => word === decision);
+  if (known !== undefined) return known;
+  throw new LockstepError('BadRequest', `heuristic is one of ${operatorDecisions.join(', ')}`);
 }
 
 function answerOf(known: Knowledge): LockTransactionResp {

@@ -1,5 +1,11 @@
 /** A service of transactions that writes down what it is asked and answers what it was told to. */
-import type { InDoubtEntry, Knowledge, TransactionOutcome, TransactionRequest } from '../../xa/outcomes.ts';
+import type {
+  InDoubtEntry,
+  Knowledge,
+  OperatorDecision,
+  TransactionOutcome,
+  TransactionRequest,
+} from '../../xa/outcomes.ts';
 import type { TransactionService } from '../../xa/transactions.ts';
 import type { Xid } from '../../xa/xid.ts';
 import { parseXid } from '../../xa/xid.ts';
@@ -33,7 +39,7 @@ export class ScriptedTransactions implements TransactionService {
     return this.entries;
   }
 
-  resolve(xid: Xid, decision: 'commit' | 'rollback'): Promise<boolean> {
+  resolve(xid: Xid, decision: OperatorDecision): Promise<boolean> {
     this.resolutions.push(`${xid} ${decision}`);
     return Promise.resolve(this.known.has(xid));
   }

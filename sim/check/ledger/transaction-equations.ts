@@ -29,7 +29,7 @@ const outcomeNames: readonly string[] = [
   'no_targets',
 ];
 const voteNames: readonly string[] = ['commit', 'read_only', 'abort', 'alone'];
-const operatorNames: readonly string[] = ['commit', 'rollback', 'mixed'];
+const operatorNames: readonly string[] = ['commit', 'rollback', 'abandon', 'mixed'];
 const phaseNames = ['prepare', 'decision', 'commit'] as const;
 
 export function transactionEquations(numbers: Numbers, account: LifeAccount): readonly Claim[] {
@@ -106,7 +106,7 @@ function operatorEquations(numbers: Numbers, { truth }: LifeAccount): readonly C
     ...operatorNames.map((decision) =>
       equal(`${heuristics}, ${decision}`, counted(decision), byOperator[decision] ?? 0),
     ),
-    ...['commit', 'rollback'].map((decision) =>
+    ...['commit', 'rollback', 'abandon'].map((decision) =>
       // One that is under way, or whose record could not be written, has no answer that says so.
       between(
         `${heuristics}, ${decision}, of what operators asked`,
