@@ -95,7 +95,9 @@ test('every outcome, and what is known by name, has its words', async () => {
     kind: 'transactionResolve',
     message: { transaction_id: utf8(scriptedXid), heuristic: utf8(heuristic) },
   });
-  expect(wordsOf(await ask(peer, resolve('perhaps')))).toBe('BadRequest: heuristic is one of commit, rollback, abandon');
+  expect(wordsOf(await ask(peer, resolve('perhaps')))).toBe(
+    'BadRequest: heuristic is one of commit, rollback, abandon',
+  );
   expect(wordsOf(await ask(peer, resolve('rollback')))).toMatchObject({ heuristic: 'rollback' });
   expect(testing.transactions.resolutions).toEqual([`${scriptedXid} rollback`]);
   const list = await ask(peer, { kind: 'transactionList' });
