@@ -1,6 +1,8 @@
 /**
- * INV20 over what Redis clients pipelined: each reply is that of its own command, and a read sees what its connection wrote
- * before it, or what another wrote since. Each reply is one comparison. Skipped: errors, and reads behind a write that was one.
+ * INV20 over what Redis clients pipelined: each reply is that of its own command; a read sees what its connection wrote
+ * before it, or what another wrote since; and nobody reads a value once another was acknowledged that was written after it,
+ * or nothing once anything was. Each reply is one comparison, and each read another. Skipped: errors, reads behind a write that
+ * was one, and values of writes that nobody saw the end of.
  */
 import type { PageCommand } from '../history/redis-pages.ts';
 import { pageCommands } from '../history/redis-pages.ts';
@@ -11,11 +13,63 @@ import { Tally } from './report.ts';
 
 export function checkRedisPages(records: readonly RedisRecord[]): CheckReport {
   const tally = new Tally('INV20');
-  for (const record of records) {
-    if (record.kind !== 'page' || record.outcome !== 'ok') continue;
+  const bursts = records.filter(({ kind }) => kind === 'page');
+  const writes = bursts.flatMap(writesOf);
+  for (const record of bursts) {
+    if (record.outcome !== 'ok') continue;
     checkBurst(record, tally);
+    checkFreshness(record, writes, tally);
   }
   return tally.report();
+}
+
+/** A write, and whether it certainly was done by the end of its burst. */
+interface PageWrite {
+  readonly record: RedisRecord;
+  readonly index: number;
+  readonly page: string;
+  readonly text: string;
+  readonly done: boolean;
+}
+
+function writesOf(record: RedisRecord): readonly PageWrite[] {
+  return pageCommands(record).flatMap(({ kind, page, text }, index) => {
+    const done = record.outcome === 'ok' && record.replies[index] === '+OK';
+    return kind === 'write' ? [{ record, index, page, text, done }] : [];
+  });
+}
+
+/** What was read had not been written over before the burst began. */
+function checkFreshness(record: RedisRecord, writes: readonly PageWrite[], tally: Tally): void {
+  for (const [index, { kind, page }] of pageCommands(record).entries()) {
+    const reply = record.replies[index] ?? '';
+    if (kind !== 'read' || reply.startsWith('-')) continue;
+    const before = writes.filter(
+      (write) => write.page === page && write.record.completedUs < record.invokedUs,
+    );
+    const found = writes.find((write) => write.page === page && `=${write.text}` === reply);
+    if (found?.done === false) {
+      tally.skip();
+      continue;
+    }
+    const later = before.find((write) => write.done && (found === undefined || isAfter(write, found)));
+    tally.compare(
+      reply === 'nil' ? later === undefined : found !== undefined && later === undefined,
+      record.completedUs,
+      () => {
+        const over =
+          later === undefined
+            ? 'which nobody wrote'
+            : `though ${describeRedis(later.record)} wrote ${later.text}`;
+        return `${page} read as ${reply}, ${over}: command ${index} of ${describeRedis(record)}`;
+      },
+    );
+  }
+}
+
+function isAfter(write: PageWrite, found: PageWrite): boolean {
+  if (write.record === found.record) return write.index > found.index;
+  return write.record.invokedUs > found.record.completedUs;
 }
 
 function checkBurst(record: RedisRecord, tally: Tally): void {
