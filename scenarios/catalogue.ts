@@ -46,6 +46,7 @@ import { rollingRestart } from './rolling-restart.ts';
 import { runawayModule } from './runaway-module.ts';
 import { seedsDownAtBoot } from './seeds-down-at-boot.ts';
 import { siblingsAfterPartition } from './siblings-after-partition.ts';
+import { sleptThroughAChange } from './slept-through-a-change.ts';
 import { slowPeerFillsChannel } from './slow-peer-fills-channel.ts';
 import { snapshotCorruption } from './snapshot-corruption.ts';
 import { swizzleClog } from './swizzle-clog.ts';
@@ -124,6 +125,7 @@ export const scenarios: readonly Scenario[] = [
   wrongIdentity,
   versionMix,
   ringDisagreement,
+  sleptThroughAChange,
   runawayModule,
   trapInKeyfun,
   redisCounters,

@@ -14,6 +14,8 @@ export interface TestingNode {
   readonly pb: string;
   readonly redis: string;
   readonly stats: string;
+  /** Its configuration file. */
+  readonly config: string;
   readonly pid: number;
   /** Its configuration file. */
   readonly config: string;
@@ -32,13 +34,22 @@ export class TestingCluster {
   }
 
   /** Three nodes that serve; each test file has ports of its own (see `lockstep cluster --help`). */
-  static async start(basePort: number, ...words: readonly string[]): Promise<TestingCluster> {
+  static start(basePort: number, ...words: readonly string[]): Promise<TestingCluster> {
+    return TestingCluster.startWith({}, basePort, ...words);
+  }
+
+  /** The same with variables of the environment that every node sees. */
+  static async startWith(
+    variables: Readonly<Record<string, string>>,
+    basePort: number,
+    ...words: readonly string[]
+  ): Promise<TestingCluster> {
     if (!existsSync(main)) throw new Error('run `npm run build` first');
     const directory = mkdtempSync(join(tmpdir(), 'lockstep-clients-'));
     const child = spawn(
       process.execPath,
       [main, 'cluster', '--base-port', String(basePort), '--json', ...words],
-      { stdio: ['ignore', 'pipe', 'pipe'], cwd: directory },
+      { stdio: ['ignore', 'pipe', 'pipe'], cwd: directory, env: { ...process.env, ...variables } },
     );
     const said: string[] = [];
     const shape = new Promise<string>((resolve, reject) => {

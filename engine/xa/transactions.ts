@@ -121,7 +121,11 @@ export class Transactions implements TransactionService {
 
   /** Transactions in which this node has a part that is not over; those that an operator decided wait for nobody. */
   get underWay(): number {
-    const branches = this.#branches.all.filter(({ phase }) => !phase.startsWith('heuristic'));
+    const { self } = this.#context.parts;
+    // Another coordinator may have to hear of an applied branch once more; this node's own is not asked about.
+    const branches = this.#branches.all.filter(({ phase, order }) => {
+      return phase === 'applied' ? order.coordinator !== self.node : !phase.startsWith('heuristic');
+    });
     return (
       this.#running +
       this.#coordinator.unsettled.length +

@@ -160,7 +160,8 @@ function targetsOf(
     }
     case 'side': {
       if (draw.group !== undefined) return fc.constantFrom(...groupsOf(members, draw.group));
-      const most = Math.min(draw.sideMax ?? names.length - 1, names.length - 1);
+      // Of several, one at least stays on the other side; a single one has everybody else there.
+      const most = Math.max(1, Math.min(draw.sideMax ?? names.length - 1, names.length - 1));
       return fc.subarray([...names], { minLength: 1, maxLength: most });
     }
   }

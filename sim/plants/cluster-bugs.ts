@@ -20,7 +20,7 @@ export const clusterBugs: readonly PlantedBug[] = [
     file: 'engine/node/agreed-requests.js',
     find: 'membership.agrees(from)',
     replace: 'membership.agrees !== from',
-    scenario: 'ring-disagreement',
+    scenario: 'slept-through-a-change',
     oracles: ['INV4', 'INV20', 'INV10'],
     seedsMax: 50,
   },

@@ -3,6 +3,17 @@ import type { PlantedBug } from './plant.ts';
 
 export const storeBugs: readonly PlantedBug[] = [
   {
+    id: 'M41',
+    title:
+      'a loop over the flushes under way takes those that were begun while it awaited the first for written too',
+    file: 'engine/store/group-commit.js',
+    find: 'await this.#land(flight.gathering);',
+    replace: 'for (const one of [flight, ...this.#flights.splice(0)]) await this.#land(one.gathering);',
+    scenario: 'crash-and-restart',
+    oracles: ['INV4', 'INV5'],
+    seedsMax: 50,
+  },
+  {
     id: 'M02',
     title: 'a replaced file is renamed, and the directory that holds its name is not synced',
     file: 'engine/io/disk.js',

@@ -1,0 +1,52 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
+
+export const sleptThroughAChange: Scenario = {
+  name: 'slept-through-a-change',
+  story:
+    'a node sleeps while another one joins, and is told nothing when it wakes: nobody serves it by the ring of before',
+  cluster: {
+    datacenters: 1,
+    racks: 3,
+    nodesPerRack: 1,
+    spares: [{ name: 'n4', datacenter: 'dc1', rack: 'r1' }],
+  },
+  // Clients give up on a node that does not answer; it wakes while some still wait.
+  load: {
+    ...slowly,
+    clients: 10,
+    operations: [700, 900],
+    keys: 40,
+    thinkUs: [5_000, 60_000],
+    kinds: { get: 55, put: 42, delete: 3 },
+  },
+  faults: [
+    {
+      kind: 'FP4',
+      count: [1, 1],
+      targets: ['n3'],
+      atUs: [200_000, 500_000],
+      forUs: [1_500_000, 1_850_000],
+      always: true,
+    },
+    // What it says and hears of the members is lost from before it sleeps until long after it has woken.
+    {
+      kind: 'FN10',
+      count: [1, 1],
+      targets: ['n3'],
+      sideMax: 1,
+      atUs: [0, 150_000],
+      forUs: [4_000_000, 4_400_000],
+      words: { message: ['gossip'] },
+      always: true,
+    },
+    { kind: 'FM1', count: [1, 1], targets: ['n4'], atUs: [300_000, 600_000], always: true },
+    { kind: 'FN1', count: [0, 2], forUs: [100_000, 1_000_000] },
+    { kind: 'FN11', count: [0, 3] },
+  ],
+  stormMs: 6_000,
+  calmMs: 6_000,
+  settleMsMax: 40_000,
+  settings: { ...onTheMove, phi_threshold_milli: 3_000, transfer_bytes_per_second: 2_097_152 },
+  invariants: { ...invariantsOnTheMove, INV10: 30, INV17: 4, INV19: 100 },
+};
