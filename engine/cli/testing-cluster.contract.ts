@@ -24,12 +24,13 @@ export interface TestingNode {
 export class TestingCluster {
   readonly nodes: readonly TestingNode[];
   readonly #child: ChildProcess;
-  readonly #directory: string;
+  /** Where its files lie; the paths that it tells are relative to it. */
+  readonly directory: string;
   readonly #restarted: ChildProcess[] = [];
 
   private constructor(child: ChildProcess, directory: string, nodes: readonly TestingNode[]) {
     this.#child = child;
-    this.#directory = directory;
+    this.directory = directory;
     this.nodes = nodes;
   }
 
@@ -91,6 +92,6 @@ export class TestingCluster {
     const gone = children.map((child) => new Promise<void>((resolve) => child.once('exit', () => resolve())));
     for (const child of children) child.kill('SIGINT');
     await Promise.all(gone);
-    rmSync(this.#directory, { recursive: true, force: true });
+    rmSync(this.directory, { recursive: true, force: true });
   }
 }

@@ -19,7 +19,6 @@ const silentPool: readonly string[] = [
   'remote_peer_timedout_requests',
   'peer_timedout',
   'remote_peer_timedout',
-  'peer_ejects',
   'peer_mismatch_requests',
   'forward_error',
 ];
@@ -80,7 +79,10 @@ export function causeEquations(numbers: Numbers, { truth }: LifeAccount): readon
     equal('svc_tls_handshake_failures_total', numbers.sum('svc_tls_handshake_failures_total'), 0),
     ...neverCounted.map((family) => equal(family, numbers.sum(family), 0)),
     ...(truth.undisturbed ? silence(numbers) : []),
-    ...(truth.undisturbed && !truth.moving ? [quiet('ring_changes_total', numbers)] : []),
+    // A member that leaves is called LEAVING, and then DOWN; that is no fault. What it counts as is equated elsewhere.
+    ...(truth.undisturbed && !truth.moving
+      ? [quiet('ring_changes_total', numbers), isNone('peer_ejects', numbers.pool('peer_ejects'))]
+      : []),
     ...(truth.undisturbed && truth.ringChanges === 0
       ? unmovedFamilies.map((family) => quiet(family, numbers))
       : []),
