@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
+import { present } from '../base/assert.ts';
+
 const main = join(import.meta.dirname, '../../dist/engine/main.js');
 
 export interface TestingNode {
@@ -14,8 +16,6 @@ export interface TestingNode {
   readonly pb: string;
   readonly redis: string;
   readonly stats: string;
-  /** Its configuration file. */
-  readonly config: string;
   readonly pid: number;
   /** Its configuration file. */
   readonly config: string;
@@ -24,13 +24,19 @@ export interface TestingNode {
 export class TestingCluster {
   readonly nodes: readonly TestingNode[];
   readonly #child: ChildProcess;
-  /** Where its files lie; the paths that it tells are relative to it. */
-  readonly directory: string;
+  readonly #directory: string;
+  readonly #variables: Readonly<Record<string, string>>;
   readonly #restarted: ChildProcess[] = [];
 
-  private constructor(child: ChildProcess, directory: string, nodes: readonly TestingNode[]) {
+  private constructor(
+    child: ChildProcess,
+    directory: string,
+    variables: Readonly<Record<string, string>>,
+    nodes: readonly TestingNode[],
+  ) {
     this.#child = child;
-    this.directory = directory;
+    this.#directory = directory;
+    this.#variables = variables;
     this.nodes = nodes;
   }
 
@@ -64,18 +70,19 @@ export class TestingCluster {
     });
     try {
       const { nodes } = JSON.parse(await shape) as { nodes: readonly TestingNode[] };
-      return new TestingCluster(child, directory, nodes);
+      return new TestingCluster(child, directory, variables, nodes);
     } catch (error) {
       rmSync(directory, { recursive: true, force: true });
       throw error;
     }
   }
 
-  /** Starts a node again that has died; resolves when it serves. It stops with the others. */
-  async restart({ name, config }: TestingNode): Promise<void> {
+  /** Starts a node again that has died; resolves with its process when it serves. It stops with the others. */
+  async restart({ name, config }: TestingNode): Promise<number> {
     const child = spawn(process.execPath, [main, 'start', '--config', config], {
       stdio: ['ignore', 'pipe', 'inherit'],
       cwd: this.#directory,
+      env: { ...process.env, ...this.#variables },
     });
     this.#restarted.push(child);
     await new Promise<void>((resolve, reject) => {
@@ -84,6 +91,7 @@ export class TestingCluster {
       });
       child.once('exit', () => reject(new Error(`${name} ended`)));
     });
+    return present(child.pid, 'the process of a node that serves');
   }
 
   /** Stops all nodes in order. */
@@ -92,6 +100,6 @@ export class TestingCluster {
     const gone = children.map((child) => new Promise<void>((resolve) => child.once('exit', () => resolve())));
     for (const child of children) child.kill('SIGINT');
     await Promise.all(gone);
-    rmSync(this.directory, { recursive: true, force: true });
+    rmSync(this.#directory, { recursive: true, force: true });
   }
 }
