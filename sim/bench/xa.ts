@@ -32,7 +32,7 @@ export interface TransactionBenchOptions {
 interface Contender {
   readonly name: string;
   readonly connections: number;
-  run(): Promise<LoopResult>;
+  run(seconds: number): Promise<LoopResult>;
   /** Of its servers. */
   processorSeconds(): number;
 }
@@ -51,6 +51,8 @@ const putName = 'lockstep, put, 3 copies';
 /** Of a cluster; every connection has some of each primary to itself. */
 const keyCount = 1500;
 const connectionCounts = [1, 64];
+/** How much longer the round is that is not counted: code is compiled for speed after some ten thousand turns. */
+const warmUpFactor = 2;
 
 export function run(options: TransactionBenchOptions): Promise<void> {
   return Undertaking.run((undertaking) => measure(undertaking, options));
@@ -88,11 +90,11 @@ function contendersOf(
   postgres: PostgresPair | undefined,
   options: TransactionBenchOptions,
 ): readonly Contender[] {
-  const { seconds, valueBytes } = options;
+  const { valueBytes } = options;
   const ours = (name: string, cluster: LocalCluster, make: (index: number) => Conversation): Contender => ({
     name: `lockstep, ${name}`,
     connections,
-    run: () => closedLoop(cluster.endpoints, connections, seconds, make),
+    run: (seconds) => closedLoop(cluster.endpoints, connections, seconds, make),
     processorSeconds: () => cluster.processorSeconds(),
   });
   const over = (name: string, { cluster, primaries }: Contestant, count: number): Contender =>
@@ -104,7 +106,7 @@ function contendersOf(
           {
             name: theirName,
             connections,
-            run: () => postgresLoop(postgres, connections, seconds, keyCount, valueBytes),
+            run: (seconds) => postgresLoop(postgres, connections, seconds, keyCount, valueBytes),
             processorSeconds: () => postgres.processorSeconds(),
           },
         ];
@@ -219,7 +221,7 @@ async function report(
     loads.push(loadavg()[0] ?? NaN);
     for (const [contender, { rates, p50, p99, processorUs }] of measured) {
       const before = contender.processorSeconds();
-      const result = await contender.run();
+      const result = await contender.run(options.seconds * (round === 0 ? warmUpFactor : 1));
       const rate = result.operations / result.seconds;
       const { name, connections } = contender;
       progress(
