@@ -60,8 +60,8 @@ benchmark('stats', 'what counting and publishing cost', 5).action(
 
 benchmark(
   'scraping',
-  'what being scraped twice a second costs a cluster under load; rounds are pairs of slices',
-  30,
+  'what being scraped twice a second costs a cluster under load; rounds: pairs of half seconds',
+  60,
 )
   .option('--connections <n>', 'client connections', positive, 64)
   .action(async ({ rounds, json = false, connections }: CommonFlags & Pick<NodeFlags, 'connections'>) =>

@@ -1,9 +1,10 @@
 /**
  * `npm run bench scraping`: what it costs a cluster under load that every node's `/metrics` is fetched twice a second.
- * Whole runs beside each other differ by more than that, so one load goes on without a pause and short slices with and
- * without scrapes alternate (A B, B A, ...): the figures are medians over neighbouring slices, with the interval that
- * holds the true median with 95 % (order statistics). The idle rows say the same in processor time, which nothing else
- * moves then: a scrape with the rendering that it asks for, and the publication that happens every second anyway.
+ * Whole runs beside each other, and whole seconds too, differ by more than that. So one load goes on without a pause, and
+ * each half second is looked at by itself: what was put in it, of what its last four tenths put at their rate; a scrape
+ * falls into the first tenth of every other half second. The figures are medians with the interval that holds the true
+ * median with 95 % (order statistics); half seconds without a scrape tell what this way of looking makes of nothing. The
+ * idle row says the same in processor time, which nothing else moves then.
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { Agent, get } from 'node:http';
@@ -21,7 +22,7 @@ import { clusterPort, startCluster, stopChild } from './own-cluster.ts';
 import { childrenOf, threadNanoseconds } from './processor-time.ts';
 
 export interface ScrapingBenchOptions {
-  /** Pairs of slices. */
+  /** Half seconds with a scrape, and as many without. */
   readonly rounds: number;
   readonly connections: number;
   readonly json: boolean;
@@ -48,9 +49,9 @@ const endpoints: readonly Endpoint[] = [0, 1, 2].map((node) => ({
 interface Figures {
   readonly pairs: number;
   readonly putsPerSecond: number;
-  /** With scrapes, of without. */
-  readonly throughput: Estimate;
-  readonly processorPerPut: Estimate;
+  /** Puts of half seconds with a scrape, of what they were without its tenth; and of those without a scrape. */
+  readonly scraped: Estimate;
+  readonly control: Estimate;
   /** Of an idle cluster, per node: share of a core that two scrapes a second take. */
   readonly idleShare: Estimate;
   /** Processor time of one scrape of a node when nothing was published meanwhile, microseconds. */
@@ -83,8 +84,8 @@ interface Load {
   over: boolean;
 }
 
+/** A stretch of an idle cluster. */
 interface Slice {
-  readonly puts: number;
   readonly nanoseconds: number;
   readonly seconds: number;
 }
@@ -96,49 +97,75 @@ async function measure(pids: readonly number[], options: ScrapingBenchOptions): 
   );
   await sleep(warmUpMs);
   for (let count = 0; count < burst; count++) await Promise.all([0, 1, 2].map((node) => scrape(node)));
-  const pairs = await alternate(options.rounds, pids, load);
+  const scraped: Period[] = [];
+  const control: Period[] = [];
+  for (let round = 0; round < options.rounds; round++) {
+    scraped.push(await period(true, load));
+    control.push(await period(false, load));
+  }
   load.over = true;
   const { errors } = await loop;
   if (errors.size > 0) throw new Error(`the load met errors: ${[...errors.keys()].join('; ')}`);
-  const rate = ({ puts, seconds: length }: Slice): number => puts / length;
-  const cost = ({ puts, nanoseconds }: Slice): number => nanoseconds / puts;
   await sleep(warmUpMs);
-  const idle = await alternate(Math.ceil(options.rounds / 2), pids, load);
-  const share = ({ nanoseconds, seconds: length }: Slice): number => nanoseconds / 1e9 / length / nodeCount;
+  const idle = await alternate(Math.ceil(options.rounds / 4), pids);
+  const share = ({ nanoseconds, seconds }: Slice): number => nanoseconds / 1e9 / seconds / nodeCount;
   return {
     pairs: options.rounds,
-    putsPerSecond: median(pairs.map(([without]) => rate(without))),
-    throughput: estimate(pairs.map(([without, scraped]) => rate(scraped) / rate(without))),
-    processorPerPut: estimate(pairs.map(([without, scraped]) => cost(scraped) / cost(without))),
-    idleShare: estimate(idle.map(([without, scraped]) => share(scraped) - share(without))),
+    putsPerSecond: median(control.map(({ putsPerSecond }) => putsPerSecond)),
+    scraped: estimate(scraped.map(({ ratio }) => ratio)),
+    control: estimate(control.map(({ ratio }) => ratio)),
+    idleShare: estimate(idle.map(([without, watched]) => share(watched) - share(without))),
     scrapeUs: await burstCostUs(pids),
   };
+}
+
+interface Period {
+  readonly putsPerSecond: number;
+  /** Puts of the whole period, of those that its tenths behind the first make it. */
+  readonly ratio: number;
+}
+
+const periodMs = 1000 / scrapesPerSecond;
+const binsPerPeriod = 5;
+
+/** Half a second under load; a scrape of every node begins with it, or does not. */
+async function period(scraped: boolean, load: Readonly<Load>): Promise<Period> {
+  const scrapes = scraped ? Promise.all([0, 1, 2].map((node) => scrape(node))) : undefined;
+  const startMs = performance.now();
+  const rates: number[] = [];
+  let before = { puts: load.puts, ms: startMs };
+  for (let bin = 1; bin <= binsPerPeriod; bin++) {
+    await sleep(Math.max(0, startMs + (bin * periodMs) / binsPerPeriod - performance.now()));
+    const now = { puts: load.puts, ms: performance.now() };
+    rates.push((now.puts - before.puts) / (now.ms - before.ms));
+    before = now;
+  }
+  await scrapes;
+  const mean = (list: readonly number[]): number => list.reduce((sum, one) => sum + one, 0) / list.length;
+  return { putsPerSecond: mean(rates) * 1000, ratio: mean(rates) / mean(rates.slice(1)) };
 }
 
 /** Neighbouring slices without scrapes and with; which comes first changes from pair to pair. */
 async function alternate(
   rounds: number,
   pids: readonly number[],
-  load: Readonly<Load>,
 ): Promise<readonly (readonly [without: Slice, scraped: Slice])[]> {
   const pairs: (readonly [Slice, Slice])[] = [];
   for (let round = 0; round < rounds; round++) {
-    const first = await slice(round % 2 === 1, pids, load);
-    const second = await slice(round % 2 === 0, pids, load);
+    const first = await slice(round % 2 === 1, pids);
+    const second = await slice(round % 2 === 0, pids);
     pairs.push(round % 2 === 0 ? [first, second] : [second, first]);
   }
   return pairs;
 }
 
-async function slice(scraped: boolean, pids: readonly number[], load: Readonly<Load>): Promise<Slice> {
-  const before = { puts: load.puts, nanoseconds: nanosecondsOf(pids), ms: performance.now() };
-  const pauseMs = 1000 / scrapesPerSecond;
-  for (let at = 0; at < sliceMs; at += pauseMs) {
+async function slice(scraped: boolean, pids: readonly number[]): Promise<Slice> {
+  const before = { nanoseconds: nanosecondsOf(pids), ms: performance.now() };
+  for (let at = 0; at < sliceMs; at += periodMs) {
     if (scraped) await Promise.all([0, 1, 2].map((node) => scrape(node)));
-    await sleep(Math.max(0, before.ms + at + pauseMs - performance.now()));
+    await sleep(Math.max(0, before.ms + at + periodMs - performance.now()));
   }
   return {
-    puts: load.puts - before.puts,
     nanoseconds: nanosecondsOf(pids) - before.nanoseconds,
     seconds: (performance.now() - before.ms) / 1000,
   };
@@ -190,12 +217,12 @@ function describe(figures: Figures): string {
     return [name, percent(middle), percent(low), percent(high)];
   };
   return [
-    `${figures.pairs} pairs of slices of ${sliceMs / 1000} s, ${figure(figures.putsPerSecond)} puts/s; every node is scraped ${scrapesPerSecond} times a second, or not`,
+    `${figures.pairs} half seconds with a scrape of every node and as many without, ${figure(figures.putsPerSecond)} puts/s`,
     table([
       ['', 'median', '95 % from', 'to'],
-      row('puts/s, of those without scrapes', figures.throughput),
-      row('processor time per put, of that without', figures.processorPerPut),
-      row('idle: share of a core per node', figures.idleShare),
+      row('puts of a half second with a scrape, of those it would have had', figures.scraped),
+      row('the same of a half second without', figures.control),
+      row('idle, scraped twice a second: share of a core per node', figures.idleShare),
     ]),
     `one scrape more of one publication: ${figure(figures.scrapeUs)} us of processor time`,
   ].join('\n');
