@@ -113,16 +113,16 @@ export class TransactionMetrics {
       ),
       {
         name: 'svc_transaction_phase_latency_seconds',
-        help: 'Seconds that the phases of transactions take: prepare, decision, commit, total.',
+        help: 'Seconds that the phases of transactions take: prepare, decision, commit, total; mean, percentiles, longest.',
         type: 'gauge',
-        labels: ['phase', 'quantile'],
-        collect: () => [...this.#phases].flatMap(([phase, histogram]) => quantiles(phase, histogram)),
+        labels: ['phase', 'rollup'],
+        collect: () => [...this.#phases].flatMap(([phase, histogram]) => rollupsOf(phase, histogram)),
       },
     ];
   }
 }
 
-function quantiles(phase: PhaseName, histogram: RollingHistogram): readonly Sample[] {
+function rollupsOf(phase: PhaseName, histogram: RollingHistogram): readonly Sample[] {
   const { mean, p95, p99, p999, max } = histogram.rollup();
   const rows = [
     ['mean', mean],
@@ -131,7 +131,7 @@ function quantiles(phase: PhaseName, histogram: RollingHistogram): readonly Samp
     ['0.999', p999],
     ['max', max],
   ] as const;
-  return rows.map(([quantile, value]) => ({ labels: { phase, quantile }, value: value / 1e6 }));
+  return rows.map(([rollup, value]) => ({ labels: { phase, rollup }, value: value / 1e6 }));
 }
 
 function single(name: string, type: 'counter' | 'gauge', help: string, read: () => number): FamilySource {

@@ -57,7 +57,8 @@ function noticed(index: number, sample: CountedSample, account = settled): boole
 
 /** The values behind a rollup are a twin's to hold, but for the longest; how long a whole transaction took is the client's. */
 function isRollup({ labels }: CountedSample): boolean {
-  return 'quantile' in labels && (labels['quantile'] !== 'max' || labels['phase'] === 'total');
+  if ('quantile' in labels) return labels['quantile'] !== 'max';
+  return 'rollup' in labels && (labels['rollup'] !== 'max' || labels['phase'] === 'total');
 }
 
 describe('the ledger', () => {

@@ -156,7 +156,7 @@ function latencyEquations(numbers: Numbers, { truth, moment }: LifeAccount): rea
   return phaseNames.map((phase) =>
     equal(
       `${latency}, longest ${phase}`,
-      numbers.sum(latency, { phase, quantile: 'max' }),
+      numbers.sum(latency, { phase, rollup: 'max' }),
       longestUs[phase] / 1e6,
     ),
   );
