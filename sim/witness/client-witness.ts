@@ -7,7 +7,6 @@ import type { ClientReply } from '../../engine/api/pbc/client-codec.ts';
 import { decodeReply } from '../../engine/api/pbc/client-codec.ts';
 import type { Frame } from '../../engine/api/pbc/frames.ts';
 import { FrameReader } from '../../engine/api/pbc/frames.ts';
-import { defaultSessionLimits } from '../../engine/api/pbc/session.ts';
 import { messages } from '../../engine/api/pbc/schema.ts';
 import type { LockTransactionResp } from '../../engine/api/pbc/transaction-schema.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
@@ -35,12 +34,16 @@ const readsObjects: Readonly<Partial<Record<Asked, boolean>>> = {
 
 /** One connection of the binary protocol, at the server's side. */
 class Conversation {
-  readonly heard = new FrameReader(defaultSessionLimits.frameBytesMax);
+  readonly heard: FrameReader;
   readonly wrote = new FrameReader(Number.MAX_SAFE_INTEGER);
   readonly owed: Asked[] = [];
   broken = false;
   toldEnd = false;
   left: 'afterEnd' | 'first' | undefined;
+
+  constructor(frameBytesMax: number) {
+    this.heard = new FrameReader(frameBytesMax);
+  }
 }
 
 /** One connection of the HTTP listener. */
@@ -51,10 +54,16 @@ interface HttpExchange {
 }
 
 export class ClientWitness {
+  readonly #frameBytesMax: number;
   readonly #sums = new Tallies();
   readonly #open = new Map<number, Conversation>();
   readonly #http = new Map<number, HttpExchange>();
   readonly #guesses = new Guesses();
+
+  /** The node takes no longer frames of the binary protocol. */
+  constructor(frameBytesMax: number) {
+    this.#frameBytesMax = frameBytesMax;
+  }
 
   get truth(): ClientTruth {
     const sums = this.#sums;
@@ -100,7 +109,7 @@ export class ClientWitness {
 
   opened(id: number, http: boolean): void {
     if (http) this.#http.set(id, { refused: false, left: false, toldEnd: false });
-    else this.#open.set(id, new Conversation());
+    else this.#open.set(id, new Conversation(this.#frameBytesMax));
   }
 
   heard(id: number, bytes: Uint8Array): void {

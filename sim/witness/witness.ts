@@ -2,8 +2,10 @@
  * Keeps the books of a run: for every life of every node, what the world saw pass its doors. It is told in the events
  * themselves, so between two events its sums are those of the instant.
  */
-import type { CloseReason } from '../../engine/io/network.ts';
+import type { NodeConfig } from '../../engine/config/config.ts';
 import { configKeys } from '../../engine/config/keys.ts';
+import type { CloseReason } from '../../engine/io/network.ts';
+import { requestBytesMax } from '../../engine/node/topology.ts';
 import { familiesOf } from '../../engine/stats/snapshot-families.ts';
 import type { StatsSnapshot } from '../../engine/stats/snapshot.ts';
 import { branchSteps, coordinatorSteps } from '../../engine/xa/steps.ts';
@@ -29,7 +31,7 @@ import { WasmWitness } from './wasm-witness.ts';
 
 /** Everything about one life. */
 class LifeBook {
-  readonly clients = new ClientWitness();
+  readonly clients: ClientWitness;
   readonly redis = new RedisWitness();
   readonly beside = new AskingWitness();
   readonly near = new AskingWitness();
@@ -42,7 +44,8 @@ class LifeBook {
   failedOperations = 0;
   readonly diskErrors = new Tallies();
 
-  constructor(life: number, known: KnownBatches, records: TransactionRecords) {
+  constructor(life: number, known: KnownBatches, records: TransactionRecords, config: NodeConfig) {
+    this.clients = new ClientWitness(requestBytesMax(config));
     this.store = new StoreWitness(life, known);
     this.transactions = new TransactionWitness(records);
   }
@@ -301,7 +304,7 @@ export class Witness {
     const known = this.#books.get(name);
     if (known !== undefined) return known;
     const records = this.#records.get(node) ?? new TransactionRecords();
-    const book = new LifeBook(life, this.#batchesOf(node), records);
+    const book = new LifeBook(life, this.#batchesOf(node), records, this.#cluster.configOf(node));
     this.#books.set(name, book);
     return book;
   }
