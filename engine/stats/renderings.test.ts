@@ -204,6 +204,33 @@ describe('the text exposition', () => {
     );
   });
 
+  it('writes from what it has kept the same as one that has kept nothing', async () => {
+    const edit = fc.oneof(
+      fc.nat(POOL_CODEC.length - 1).map((index) => (stats: NodeStats) => {
+        const row = POOL_CODEC[index];
+        if (row !== undefined) stats.pool[row.field] += 1;
+      }),
+      fc.nat(9).map((peer) => (stats: NodeStats) => {
+        stats.failures.addPeer(peer, `n${peer}`, 'dc1', `rack ${peer % 3}`, 2);
+      }),
+      fc.nat(9).map((peer) => (stats: NodeStats) => stats.failures.removePeer(peer)),
+      fc.nat(9_999).map((us) => (stats: NodeStats) => stats.requestLatencyUs.record(us)),
+      fc.nat(9).map((peer) => (stats: NodeStats) => stats.failures.peerSendFull(peer, 'dc1')),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.array(edit, { maxLength: 4 }), { maxLength: 8 }), async (rounds) => {
+        const stats = sampleStats();
+        const exposition = new Exposition();
+        for (const edits of rounds) {
+          for (const change of edits) change(stats);
+          const snapshot = snapshotOf(stats);
+          expect(await exposition.render(snapshot)).toBe(await new Exposition().render(snapshot));
+        }
+      }),
+      { numRuns: 20 },
+    );
+  });
+
   it('shows a family that a room registers late, and refuses a name that is taken', async () => {
     const stats = new NodeStats();
     const exposition = new Exposition();

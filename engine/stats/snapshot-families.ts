@@ -66,13 +66,22 @@ function histogramFamilies(snapshot: StatsSnapshot): readonly CollectedFamily[] 
   });
 }
 
+/** One object for each label, since the text of labels is kept by their object (exposition.ts). */
+const quantiles = Object.freeze({
+  mean: Object.freeze({ quantile: 'mean' }),
+  p95: Object.freeze({ quantile: '0.95' }),
+  p99: Object.freeze({ quantile: '0.99' }),
+  p999: Object.freeze({ quantile: '0.999' }),
+  max: Object.freeze({ quantile: 'max' }),
+});
+
 function quantileSamples(rollup: Rollup): readonly Sample[] {
   return [
-    { labels: { quantile: 'mean' }, value: rollup.mean },
-    { labels: { quantile: '0.95' }, value: rollup.p95 },
-    { labels: { quantile: '0.99' }, value: rollup.p99 },
-    { labels: { quantile: '0.999' }, value: rollup.p999 },
-    { labels: { quantile: 'max' }, value: rollup.max },
+    { labels: quantiles.mean, value: rollup.mean },
+    { labels: quantiles.p95, value: rollup.p95 },
+    { labels: quantiles.p99, value: rollup.p99 },
+    { labels: quantiles.p999, value: rollup.p999 },
+    { labels: quantiles.max, value: rollup.max },
   ];
 }
 
