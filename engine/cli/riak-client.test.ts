@@ -143,6 +143,28 @@ describe('basho-riak-client', () => {
     await expect(mapReduce(unknown)).rejects.toThrow('register a Wasm module');
   });
 
+  it('follows links, two hops in one job', async () => {
+    const linked = async (key: string, to: string, tag: string): Promise<void> => {
+      const object = new Riak.Commands.KV.RiakObject();
+      object.setContentType('text/plain');
+      object.setValue(key);
+      object.setLinks([{ bucket: 'web', key: to, tag }]);
+      await call('storeValue', { bucket: 'web', key, value: object });
+    };
+    await linked('paul', 'beatles', 'plays-in');
+    await linked('beatles', 'help', 'album');
+    await call('storeValue', { bucket: 'web', key: 'help', value: 'Help!' });
+    const query = JSON.stringify({
+      inputs: [['web', 'paul']],
+      query: [
+        { link: { bucket: 'web', tag: 'plays-in' } },
+        { link: { tag: 'album' } },
+        { map: { language: 'javascript', name: 'Riak.mapValues', keep: true } },
+      ],
+    });
+    expect((await mapReduce(query)).phase_2).toEqual(['Help!']);
+  });
+
   it('learns which nodes hold a key', async () => {
     const { preflist } = await call('fetchPreflist', { bucket, key: 'apple' });
     expect(preflist.map(({ node }) => node).sort()).toEqual(['n1', 'n2', 'n3']);
