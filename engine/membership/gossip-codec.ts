@@ -1,6 +1,9 @@
 /**
  * The words of gossip as bytes: what a table knows of whom, and members' records. Carried whole in one peer message,
  * so the peer plane need not know them; protobuf, so that fields can be added.
+ *
+ * Where many nodes meet, a record comes again and again, in the same bytes, from everyone who has it. A codec keeps what
+ * it read last of each member, and what it has written of each record, so most are read and written once.
  */
 import protobuf from 'protobufjs';
 
@@ -68,7 +71,8 @@ const schema = protobuf.parse(
 
   message Words {
     repeated Digest digest = 1;
-    repeated Record records = 2;
+    // Each is a Record.
+    repeated bytes records = 2;
     optional string view = 3;
     repeated News news = 4;
   }
@@ -77,31 +81,91 @@ const schema = protobuf.parse(
 ).root;
 
 const wordsType = schema.lookupType('lockstep.gossip.Words');
+const recordType = schema.lookupType('lockstep.gossip.Record');
+/** Field 1, a run of bytes. */
+const nodeTag = 0x0a;
+
+/** A record as it came last. */
+interface Read {
+  readonly bytes: Buffer;
+  readonly record: MemberRecord;
+}
+
+export class GossipCodec {
+  /** By the node's name; of no more nodes than a message may name. */
+  readonly #read = new Map<string, Read>();
+  readonly #written = new WeakMap<MemberRecord, Uint8Array>();
+
+  encode({ records, ...words }: GossipWords): Uint8Array {
+    return wordsType.encode({ ...words, records: records.map((record) => this.#bytesOf(record)) }).finish();
+  }
+
+  /** Throws `BadRequest` when the bytes are no words, or say what no member may say. */
+  decode(bytes: Uint8Array): GossipWords {
+    const plain = plainOf(wordsType, bytes);
+    const digest = listOf(plain, 'digest').map((entry) => digestOf(fieldsOf(entry)));
+    const records = listOf(plain, 'records').map((entry) => this.#recordOf(entry));
+    const news = listOf(plain, 'news').map((entry) => newsOf(fieldsOf(entry)));
+    if (news.length > newsMax)
+      throw malformed(`${news.length} news are too many; at most ${newsMax} are allowed`);
+    const view = isGiven(plain, 'view') ? textOf(plain, 'view') : '';
+    return news.length === 0 ? { digest, records, view } : { digest, records, view, news };
+  }
+
+  #bytesOf(record: MemberRecord): Uint8Array {
+    const known = this.#written.get(record);
+    if (known !== undefined) return known;
+    const bytes = recordType.encode(record).finish();
+    this.#written.set(record, bytes);
+    return bytes;
+  }
+
+  #recordOf(bytes: unknown): MemberRecord {
+    if (!(bytes instanceof Uint8Array)) throw malformed('a record is no run of bytes');
+    const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const name = nameIn(view);
+    const last = this.#read.get(name);
+    if (last?.bytes.equals(view) === true) return last.record;
+    const record = recordOf(plainOf(recordType, bytes));
+    if (this.#read.size >= gossipMembersMax) this.#read.clear();
+    // The bytes are lent: a copy stays.
+    this.#read.set(name, { bytes: Buffer.from(view), record });
+    return record;
+  }
+}
+
+/** The node that a record names, when that is its first field, as every encoder writes it; or '' for all others. */
+function nameIn(record: Buffer): string {
+  const [tag = 0, length = 0] = record;
+  return tag === nodeTag && length < 0x80 ? record.toString('latin1', 2, 2 + length) : '';
+}
 
 export function encodeWords(words: GossipWords): Uint8Array {
-  return wordsType.encode(words).finish();
+  return new GossipCodec().encode(words);
 }
 
 /** Throws `BadRequest` when the bytes are no words, or say what no member may say. */
 export function decodeWords(bytes: Uint8Array): GossipWords {
-  const plain = decodePlain(bytes);
-  const digest = listOf(plain, 'digest').map(digestOf);
-  const records = listOf(plain, 'records').map(recordOf);
-  const news = listOf(plain, 'news').map(newsOf);
-  if (news.length > newsMax)
-    throw malformed(`${news.length} news are too many; at most ${newsMax} are allowed`);
-  const view = isGiven(plain, 'view') ? textOf(plain, 'view') : '';
-  return news.length === 0 ? { digest, records, view } : { digest, records, view, news };
+  return new GossipCodec().decode(bytes);
 }
 
 type Plain = Readonly<Record<string, unknown>>;
 
-function decodePlain(bytes: Uint8Array): Plain {
+function plainOf(type: protobuf.Type, bytes: Uint8Array): Plain {
   try {
-    return wordsType.toObject(wordsType.decode(bytes), { arrays: true, defaults: true });
+    return fieldsOf(type.decode(bytes));
   } catch (error) {
     throw malformed(error instanceof Error ? error.message : String(error));
   }
+}
+
+/** A message's fields; those that were not given read as their defaults. */
+function fieldsOf(message: unknown): Plain {
+  return isPlain(message) ? message : {};
+}
+
+function isPlain(value: unknown): value is Plain {
+  return typeof value === 'object' && value !== null;
 }
 
 function digestOf(plain: Plain): DigestEntry {
@@ -171,13 +235,13 @@ function tokensOf(plain: Plain): readonly Token[] {
   return known;
 }
 
-function listOf(plain: Plain, field: string): readonly Plain[] {
-  const list = plain[field];
+function listOf(plain: Plain, field: string): readonly unknown[] {
+  const list: unknown = plain[field];
   if (!Array.isArray(list)) throw malformed(`${field} is no list`);
   if (list.length > gossipMembersMax) {
     throw malformed(`${list.length} ${field} are too many; at most ${gossipMembersMax} are allowed`);
   }
-  return list.map((item: unknown) => (typeof item === 'object' && item !== null ? { ...item } : {}));
+  return list;
 }
 
 function wholeOf(plain: Plain, field: string): number {

@@ -22,7 +22,7 @@ import type { Io } from '../io/io.ts';
 import type { Random } from '../io/random.ts';
 import { pick, shuffled } from '../io/random.ts';
 import type { GossipWords, News } from './gossip-codec.ts';
-import { decodeWords, encodeWords } from './gossip-codec.ts';
+import { GossipCodec } from './gossip-codec.ts';
 import type { Applied, MemberRecord, MemberTable, RefusalReason } from './table.ts';
 
 export interface GossipOptions {
@@ -74,6 +74,7 @@ export class Gossip {
   readonly #options: GossipOptions;
   readonly #observer: GossipObserver;
   readonly #random: Random;
+  readonly #codec = new GossipCodec();
   /** Who is still to have its turn, the next one last. */
   #round: NodeId[] = [];
   #timer: Timer | undefined;
@@ -157,7 +158,7 @@ export class Gossip {
   }
 
   #words(words: Pick<GossipWords, 'digest' | 'records'>): Uint8Array {
-    return encodeWords({ ...words, view: this.#observer.view(), news: this.#observer.news() });
+    return this.#codec.encode({ ...words, view: this.#observer.view(), news: this.#observer.news() });
   }
 
   #arm(delayUs: number): void {
@@ -219,7 +220,7 @@ export class Gossip {
 
   #read(from: NodeId, bytes: Uint8Array): GossipWords | undefined {
     try {
-      return decodeWords(bytes);
+      return this.#codec.decode(bytes);
     } catch (error) {
       if (!(error instanceof LockstepError)) throw error;
       this.#observer.malformed(from, error);

@@ -108,7 +108,9 @@ export class MemberTable {
 
   /** The other members' records, in the order in which they became known; those that left included. */
   peers(): readonly MemberRecord[] {
-    return [...this.#peers.values()].map((peer) => peer.record);
+    const records: MemberRecord[] = [];
+    for (const { record } of this.#peers.values()) records.push(record);
+    return records;
   }
 
   /** A peer's own word, as far as it is known; undefined for a stranger. */
@@ -168,20 +170,23 @@ export class MemberTable {
 
   /** How far this table knows everyone, itself first. */
   digest(): readonly DigestEntry[] {
-    return [this.#self, ...this.peers()].map(({ node, generation, version }) => ({
-      node,
-      generation,
-      version,
-    }));
+    const entries = [entryOf(this.#self)];
+    for (const { record } of this.#peers.values()) entries.push(entryOf(record));
+    return entries;
   }
 
   /** The records that the maker of `digest` lacks or has older. */
   newerThan(digest: readonly DigestEntry[]): readonly MemberRecord[] {
-    const theirs = new Map(digest.map((entry) => [entry.node, entry]));
-    return [this.#self, ...this.peers()].filter((record) => {
+    const theirs = new Map<NodeId, DigestEntry>();
+    for (const entry of digest) theirs.set(entry.node, entry);
+    const newer: MemberRecord[] = [];
+    const compare = (record: MemberRecord): void => {
       const entry = theirs.get(record.node);
-      return record.generation > 0 && (entry === undefined || isNewer(record, entry));
-    });
+      if (record.generation > 0 && (entry === undefined || isNewer(record, entry))) newer.push(record);
+    };
+    compare(this.#self);
+    for (const { record } of this.#peers.values()) compare(record);
+    return newer;
   }
 
   /** The maker of `digest` knows somebody better than this table does. */
@@ -319,6 +324,10 @@ function takersOf(records: readonly MemberRecord[]): Map<string, Map<Token, Node
 
 function placeName(datacenter: string, rack: string): string {
   return JSON.stringify([datacenter, rack]);
+}
+
+function entryOf({ node, generation, version }: MemberRecord): DigestEntry {
+  return { node, generation, version };
 }
 
 function isNewer(left: DigestEntry, right: DigestEntry): boolean {
