@@ -15,7 +15,7 @@ import { present } from '../base/assert.ts';
 
 const root = join(import.meta.dirname, '../..');
 const main = join(root, 'dist/engine/main.js');
-const basePort = 19_098;
+const basePort = 14_098;
 
 interface ShapeNode {
   readonly name: string;

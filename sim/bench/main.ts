@@ -60,7 +60,7 @@ benchmark('stats', 'what counting and publishing cost', 5).action(
 
 benchmark(
   'scraping',
-  'what being scraped twice a second costs a cluster under load; rounds: pairs of half seconds',
+  'what being scraped twice a second costs a cluster under load; rounds: blocks of two seconds with scrapes, and as many without',
   60,
 )
   .option('--connections <n>', 'client connections', positive, 64)

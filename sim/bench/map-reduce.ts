@@ -15,7 +15,7 @@ import { closedLoop } from './closed-loop.ts';
 import { figure, median, table } from './figures.ts';
 import { LocalCluster } from './local-cluster.ts';
 
-const basePort = 29_098;
+const basePort = 16_098;
 const connections = 64;
 const fillSecondsMax = 300;
 const wordsPerObject = 10;

@@ -28,7 +28,7 @@ interface Contender {
   run(): Promise<LoopResult>;
 }
 
-const basePort = 28098;
+const basePort = 16_698;
 const etcdPort = 28379;
 
 export async function run(options: NodeBenchOptions): Promise<void> {

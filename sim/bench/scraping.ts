@@ -2,12 +2,12 @@
  * `npm run bench scraping`: what it costs a cluster under load that every node's `/metrics` is fetched twice a second.
  * Whole runs beside each other, and whole seconds too, differ by more than that. So one load goes on without a pause, and
  * each half second is looked at by itself: what was put in it, of what its last four tenths put at their rate; a scrape
- * falls into the first tenth of every other half second. The figures are medians with the interval that holds the true
- * median with 95 % (order statistics); half seconds without a scrape tell what this way of looking makes of nothing. The
- * idle row says the same in processor time, which nothing else moves then.
+ * falls into its first tenth. Four half seconds with scrapes make a block, as one scraper a while would, and four without
+ * another. The figures are medians of blocks with the interval that holds the true median with 95 % (order statistics);
+ * blocks without scrapes tell what this way of looking makes of nothing. The idle row says the same in processor time,
+ * which nothing else moves then.
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { Agent, get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,18 +20,19 @@ import type { Estimate } from './figures.ts';
 import { estimate, figure, median, table } from './figures.ts';
 import { clusterPort, startCluster, stopChild } from './own-cluster.ts';
 import { childrenOf, threadNanoseconds } from './processor-time.ts';
+import { Scraper } from './scraper.ts';
 
 export interface ScrapingBenchOptions {
-  /** Half seconds with a scrape, and as many without. */
+  /** Blocks of half seconds with a scrape, and as many without. */
   readonly rounds: number;
   readonly connections: number;
   readonly json: boolean;
 }
 
-const basePort = 28398;
-/** The stats listener of node 1, as `lockstep cluster` moves it with the base port. */
-const statsPort = 22222 + basePort - 8098;
+const basePort = 16_398;
 const nodeCount = 3;
+/** The stats listeners, as `lockstep cluster` moves them with the base port. */
+const statsPorts: readonly number[] = [0, 1, 2].map((node) => 22222 + basePort - 8098 + node * 10);
 /** Files in memory, where there are such: a disk swings by more than scrapes cost, and puts that wait for none lose most. */
 const memory = '/dev/shm';
 const sliceMs = 1_000;
@@ -60,6 +61,7 @@ interface Figures {
 
 export async function run(options: ScrapingBenchOptions): Promise<void> {
   const directory = mkdtempSync(join(existsSync(memory) ? memory : tmpdir(), 'lockstep-scraping-'));
+  const scraper = new Scraper();
   const cluster = await startCluster(join(directory, 'lockstep'), basePort);
   try {
     const pids = childrenOf(cluster.pid ?? 0);
@@ -68,11 +70,12 @@ export async function run(options: ScrapingBenchOptions): Promise<void> {
     await closedLoop(endpoints, options.connections, 60, (index) =>
       pbFill(keySpace, index, options.connections),
     );
-    const figures = await measure(pids, options);
+    const figures = await measure(pids, scraper, options);
     process.stdout.write(
       `${options.json ? JSON.stringify({ bench: 'scraping', ...figures }) : describe(figures)}\n`,
     );
   } finally {
+    await scraper.stop();
     await stopChild(cluster);
     rmSync(directory, { recursive: true, force: true });
   }
@@ -90,24 +93,28 @@ interface Slice {
   readonly seconds: number;
 }
 
-async function measure(pids: readonly number[], options: ScrapingBenchOptions): Promise<Figures> {
+async function measure(
+  pids: readonly number[],
+  scraper: Scraper,
+  options: ScrapingBenchOptions,
+): Promise<Figures> {
   const load: Load = { puts: 0, over: false };
   const loop = closedLoop(endpoints, options.connections, loadSecondsMax, (index) =>
     counting(pbPut(keySpace, index), load),
   );
   await sleep(warmUpMs);
-  for (let count = 0; count < burst; count++) await Promise.all([0, 1, 2].map((node) => scrape(node)));
+  for (let count = 0; count < burst; count++) await scraper.scrape(statsPorts);
   const scraped: Period[] = [];
   const control: Period[] = [];
   for (let round = 0; round < options.rounds; round++) {
-    scraped.push(await period(true, load));
-    control.push(await period(false, load));
+    scraped.push(await block(scraper, load));
+    control.push(await block(undefined, load));
   }
   load.over = true;
   const { errors } = await loop;
   if (errors.size > 0) throw new Error(`the load met errors: ${[...errors.keys()].join('; ')}`);
   await sleep(warmUpMs);
-  const idle = await alternate(Math.ceil(options.rounds / 4), pids);
+  const idle = await alternate(options.rounds, scraper, pids);
   const share = ({ nanoseconds, seconds }: Slice): number => nanoseconds / 1e9 / seconds / nodeCount;
   return {
     pairs: options.rounds,
@@ -115,7 +122,7 @@ async function measure(pids: readonly number[], options: ScrapingBenchOptions): 
     scraped: estimate(scraped.map(({ ratio }) => ratio)),
     control: estimate(control.map(({ ratio }) => ratio)),
     idleShare: estimate(idle.map(([without, watched]) => share(watched) - share(without))),
-    scrapeUs: await burstCostUs(pids),
+    scrapeUs: await burstCostUs(scraper, pids),
   };
 }
 
@@ -128,9 +135,22 @@ interface Period {
 const periodMs = 1000 / scrapesPerSecond;
 const binsPerPeriod = 5;
 
+const periodsPerBlock = 4;
+
+async function block(scraper: Scraper | undefined, load: Readonly<Load>): Promise<Period> {
+  const periods: Period[] = [];
+  while (periods.length < periodsPerBlock) periods.push(await period(scraper, load));
+  const mean = (of: (one: Period) => number): number =>
+    periods.reduce((sum, one) => sum + of(one), 0) / periods.length;
+  return {
+    putsPerSecond: mean(({ putsPerSecond }) => putsPerSecond),
+    ratio: mean(({ ratio }) => ratio),
+  };
+}
+
 /** Half a second under load; a scrape of every node begins with it, or does not. */
-async function period(scraped: boolean, load: Readonly<Load>): Promise<Period> {
-  const scrapes = scraped ? Promise.all([0, 1, 2].map((node) => scrape(node))) : undefined;
+async function period(scraper: Scraper | undefined, load: Readonly<Load>): Promise<Period> {
+  const scrapes = scraper?.scrape(statsPorts);
   const startMs = performance.now();
   const rates: number[] = [];
   let before = { puts: load.puts, ms: startMs };
@@ -148,21 +168,22 @@ async function period(scraped: boolean, load: Readonly<Load>): Promise<Period> {
 /** Neighbouring slices without scrapes and with; which comes first changes from pair to pair. */
 async function alternate(
   rounds: number,
+  scraper: Scraper,
   pids: readonly number[],
 ): Promise<readonly (readonly [without: Slice, scraped: Slice])[]> {
   const pairs: (readonly [Slice, Slice])[] = [];
   for (let round = 0; round < rounds; round++) {
-    const first = await slice(round % 2 === 1, pids);
-    const second = await slice(round % 2 === 0, pids);
+    const first = await slice(round % 2 === 1 ? scraper : undefined, pids);
+    const second = await slice(round % 2 === 0 ? scraper : undefined, pids);
     pairs.push(round % 2 === 0 ? [first, second] : [second, first]);
   }
   return pairs;
 }
 
-async function slice(scraped: boolean, pids: readonly number[]): Promise<Slice> {
+async function slice(scraper: Scraper | undefined, pids: readonly number[]): Promise<Slice> {
   const before = { nanoseconds: nanosecondsOf(pids), ms: performance.now() };
   for (let at = 0; at < sliceMs; at += periodMs) {
-    if (scraped) await Promise.all([0, 1, 2].map((node) => scrape(node)));
+    await scraper?.scrape(statsPorts);
     await sleep(Math.max(0, before.ms + at + periodMs - performance.now()));
   }
   return {
@@ -172,31 +193,14 @@ async function slice(scraped: boolean, pids: readonly number[]): Promise<Slice> 
 }
 
 /** Of node 1, one after the other. */
-async function burstCostUs(pids: readonly number[]): Promise<number> {
+async function burstCostUs(scraper: Scraper, pids: readonly number[]): Promise<number> {
   const before = nanosecondsOf(pids);
-  for (let count = 0; count < burst; count++) await scrape(0);
+  for (let count = 0; count < burst; count++) await scraper.scrape(statsPorts.slice(0, 1));
   return (nanosecondsOf(pids) - before) / 1000 / burst;
 }
 
 function nanosecondsOf(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + threadNanoseconds(pid), 0);
-}
-
-/** As Prometheus does, over a connection that stays. */
-const agent = new Agent({ keepAlive: true });
-
-function scrape(node: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const port = statsPort + node * 10;
-    const request = get({ host: '127.0.0.1', port, path: '/metrics', agent }, (response) => {
-      response.resume();
-      response.on('end', () => {
-        if (response.statusCode === 200) resolve();
-        else reject(new Error(`/metrics answered ${response.statusCode ?? 0}`));
-      });
-    });
-    request.on('error', reject);
-  });
 }
 
 /** The same, counted, until the load is over. */
@@ -217,10 +221,10 @@ function describe(figures: Figures): string {
     return [name, percent(middle), percent(low), percent(high)];
   };
   return [
-    `${figures.pairs} half seconds with a scrape of every node and as many without, ${figure(figures.putsPerSecond)} puts/s`,
+    `${figures.pairs} blocks of ${periodsPerBlock} half seconds with a scrape of every node and as many without, ${figure(figures.putsPerSecond)} puts/s`,
     table([
       ['', 'median', '95 % from', 'to'],
-      row('puts of a half second with a scrape, of those it would have had', figures.scraped),
+      row('puts of half seconds with a scrape, of those they would have had', figures.scraped),
       row('the same of a half second without', figures.control),
       row('idle, scraped twice a second: share of a core per node', figures.idleShare),
     ]),
