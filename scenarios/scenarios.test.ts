@@ -46,3 +46,12 @@ describe('kept plans', () => {
     }
   });
 });
+
+describe('the README', () => {
+  it('tells every story once', () => {
+    const text = readFileSync(new URL('README.md', import.meta.url), 'utf8');
+    const rows = [...text.matchAll(/^\| \[`([a-z-]+)`\]\(([a-z-]+)\.ts\)/gm)];
+    expect(rows.map(([, name]) => name)).toEqual(scenarios.map(({ name }) => name));
+    expect(rows.map(([, , file]) => file)).toEqual(rows.map(([, name]) => name));
+  });
+});
