@@ -17,6 +17,7 @@ import type { StoreWrite } from '../../engine/store/store.ts';
 import type { StoreIo } from '../../engine/store/store-io.ts';
 
 export const storeDirectory = 'store';
+export const manifestPath = `${storeDirectory}/MANIFEST`;
 
 /** Small enough for rotations and merges within a few dozen batches. */
 export const smallOptions: StoreOptions = {
@@ -83,6 +84,14 @@ export function applyBatch(twin: Twin, batch: Batch): Twin {
     else next.set(key, value);
   }
   return next;
+}
+
+/** Batches that write the first `keyCount` keys again and again, and remove some: more records than keys by far. */
+export function rewriting(keyCount: number, batchCount: number): readonly Batch[] {
+  return Array.from({ length: batchCount }, (_, index) => [
+    { key: index % keyCount, value: index % 11 === 5 ? undefined : Buffer.alloc(30 + index, index + 1) },
+    { key: (index * 5 + 1) % keyCount, value: Buffer.alloc(10 + index, index + 101) },
+  ]);
 }
 
 export function writesOf(batch: Batch): readonly StoreWrite[] {

@@ -9,14 +9,16 @@ import { rebuildManifest } from '../../engine/store/rebuild.ts';
 import { verifyStore } from '../../engine/store/verify.ts';
 import type { DiskImage } from '../enumerate/journal-disk.ts';
 import { JournalDisk } from '../enumerate/journal-disk.ts';
-import type { Batch, Twin } from '../enumerate/store-room.ts';
+import type { Twin } from '../enumerate/store-room.ts';
 import {
   applyBatch,
   contentsOf,
   describeTwin,
   keyNumber,
   makeRoom,
+  manifestPath,
   openStore,
+  rewriting,
   smallOptions,
   storeDirectory,
   writeBatch,
@@ -24,11 +26,7 @@ import {
 import { WorldRandom } from '../world/random.ts';
 
 const keyCount = 9;
-const manifestPath = `${storeDirectory}/MANIFEST`;
-const batches: readonly Batch[] = Array.from({ length: 90 }, (_, index) => [
-  { key: index % keyCount, value: index % 11 === 5 ? undefined : Buffer.alloc(30 + index, index + 1) },
-  { key: (index * 5 + 1) % keyCount, value: Buffer.alloc(10 + index, index + 101) },
-]);
+const batches = rewriting(keyCount, 90);
 const twin = batches.reduce<Twin>(applyBatch, new Map());
 
 describe('a manifest that is older than the segments', () => {

@@ -5,14 +5,16 @@ import { rebuildManifest } from '../../engine/store/rebuild.ts';
 import { verifyStore } from '../../engine/store/verify.ts';
 import type { DiskImage } from '../enumerate/journal-disk.ts';
 import { JournalDisk } from '../enumerate/journal-disk.ts';
-import type { Batch, Twin } from '../enumerate/store-room.ts';
+import type { Twin } from '../enumerate/store-room.ts';
 import {
   applyBatch,
   contentsOf,
   describeTwin,
   keyNumber,
   makeRoom,
+  manifestPath,
   openStore,
+  rewriting,
   smallOptions,
   storeDirectory,
   writeBatch,
@@ -20,12 +22,8 @@ import {
 import { WorldRandom } from '../world/random.ts';
 
 const keyCount = 9;
-const manifestPath = `${storeDirectory}/MANIFEST`;
 const options = { ...smallOptions, merge: { ...smallOptions.merge, enabled: false } };
-const batches: readonly Batch[] = Array.from({ length: 60 }, (_, index) => [
-  { key: index % keyCount, value: index % 11 === 5 ? undefined : Buffer.alloc(30 + index, index + 1) },
-  { key: (index * 5 + 1) % keyCount, value: Buffer.alloc(10 + index, index + 101) },
-]);
+const batches = rewriting(keyCount, 60);
 const twin = batches.reduce<Twin>(applyBatch, new Map());
 
 describe('a store whose manifest is lost', () => {
