@@ -12,7 +12,8 @@ import { defaultType, objectKey } from '../base/object-key.ts';
 import { consistencyLevels } from '../dispatch/requests.ts';
 import type { Content } from '../object/content.ts';
 import type { VersionVector } from '../object/dots.ts';
-import type { Operation, TransactionRequest } from '../xa/outcomes.ts';
+import type { Operation, OperatorDecision, TransactionRequest } from '../xa/outcomes.ts';
+import { operatorDecisions } from '../xa/outcomes.ts';
 import type { Xid } from '../xa/xid.ts';
 import { parseXid } from '../xa/xid.ts';
 import type { ContentLimits } from './content-limits.ts';
@@ -179,4 +180,11 @@ function checkBytes(operations: readonly Operation[], bytesMax: number): void {
     if (bytes > bytesMax)
       throw tooLarge('bytes', `the transaction exceeds ${bytesMax} bytes with this operation`, index);
   });
+}
+
+/** An operator's word; throws `BadRequest` when it is none. */
+export function decisionOf(word: unknown): OperatorDecision {
+  const known = operatorDecisions.find((one) => one === word);
+  if (known !== undefined) return known;
+  throw new LockstepError('BadRequest', `heuristic is one of ${operatorDecisions.join(', ')}`);
 }

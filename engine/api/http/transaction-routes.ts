@@ -7,13 +7,12 @@ import { textOf } from '../../base/ids.ts';
 import type { Io } from '../../io/io.ts';
 import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
 import type { InDoubtEntry, Knowledge, OperatorDecision, TransactionOutcome } from '../../xa/outcomes.ts';
-import { operatorDecisions } from '../../xa/outcomes.ts';
 import type { TransactionService } from '../../xa/transactions.ts';
 import type { Xid } from '../../xa/xid.ts';
 import type { ClientObserver, Purpose } from '../client-observer.ts';
 import { observeError } from '../client-observer.ts';
 import type { TransactionLimits } from '../transaction-rules.ts';
-import { BatchError, noBranchOf, noRecordOf, xidOf } from '../transaction-rules.ts';
+import { BatchError, decisionOf, noBranchOf, noRecordOf, xidOf } from '../transaction-rules.ts';
 import { percentDecode } from './percent.ts';
 import { jsonAnswer, problemAnswer } from './problems.ts';
 import { parseTransaction } from './transaction-body.ts';
@@ -94,7 +93,7 @@ async function findOne(parts: TransactionParts, request: HttpRequest): Promise<H
 
 async function resolveOne(parts: TransactionParts, request: HttpRequest): Promise<HttpResponse> {
   const xid = namedIn(request);
-  const decision = decisionOf(request.body);
+  const decision = decisionIn(request.body);
   if (!(await parts.transactions.resolve(xid, decision))) throw noBranchOf(xid);
   return jsonAnswer(200, { transaction_id: xid, outcome: 'heuristic', heuristic: decision });
 }
@@ -103,7 +102,7 @@ function namedIn(request: HttpRequest): Xid {
   return xidOf(textOf(percentDecode(request.params['id'] ?? '', 'the transaction')));
 }
 
-function decisionOf(body: Uint8Array): OperatorDecision {
+function decisionIn(body: Uint8Array): OperatorDecision {
   let decision: unknown;
   try {
     const given: unknown = JSON.parse(Buffer.from(body).toString('utf8'));
@@ -112,12 +111,7 @@ function decisionOf(body: Uint8Array): OperatorDecision {
     // Refused below, as any other body without a decision.
     decision = undefined;
   }
-  const known = operatorDecisions.find((word) => word === decision);
-  if (known !== undefined) return known;
-  throw new LockstepError(
-    'BadRequest',
-    `the body is {"heuristic": …}, one of ${operatorDecisions.join(', ')}`,
-  );
+  return decisionOf(decision);
 }
 
 function statusOf(outcome: TransactionOutcome): number {

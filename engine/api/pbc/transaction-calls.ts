@@ -14,12 +14,12 @@ import type {
   OperatorDecision,
   TransactionRequest,
 } from '../../xa/outcomes.ts';
-import { operatorDecisions } from '../../xa/outcomes.ts';
 import type { TransactionService } from '../../xa/transactions.ts';
 import type { ClientObserver } from '../client-observer.ts';
 import type { Xid } from '../../xa/xid.ts';
 import type { TransactionLimits } from '../transaction-rules.ts';
 import {
+  decisionOf,
   checkCount,
   checkOperation,
   checkTogether,
@@ -154,12 +154,6 @@ function nameOf(name: Uint8Array): ByteString | undefined {
 
 function namedBy({ transaction_id: name }: { readonly transaction_id: Uint8Array }): Xid {
   return xidOf(text(name));
-}
-
-function decisionOf(decision: string): OperatorDecision {
-  const known = operatorDecisions.find((word) => word === decision);
-  if (known !== undefined) return known;
-  throw new LockstepError('BadRequest', `heuristic is one of ${operatorDecisions.join(', ')}`);
 }
 
 function answerOf(known: Knowledge): LockTransactionResp {
