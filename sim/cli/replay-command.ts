@@ -2,14 +2,13 @@
 import { readFile, writeFile } from 'node:fs/promises';
 
 import { LockstepError } from '../../engine/base/errors.ts';
-import { findScenario, scenarios } from '../../scenarios/catalogue.ts';
 import { historyEdn, historyJsonLines } from '../history/export.ts';
 import { timeOfLine } from '../check/determinism.ts';
 import type { Plan } from '../plan/plan.ts';
 import { parsePlan } from '../plan/plan-validation.ts';
 import type { RunResult } from '../run/result.ts';
 import { runPlan } from '../run/run.ts';
-import { judgePlan, planOfSeed } from '../run/task.ts';
+import { judgePlan, mustFindScenario, planOfSeed } from '../run/task.ts';
 
 /**
  * The plan of a scenario's seed, or of a file (a name that ends in `.json`). Throws `BadRequest`, `NotFound`,
@@ -21,13 +20,7 @@ export async function planToReplay(what: string, seed: number | undefined): Prom
       throw new LockstepError('BadRequest', 'a plan file has its own seed; leave --seed out');
     return readPlanFile(what);
   }
-  if (findScenario(what) === undefined) {
-    const known = scenarios.map((scenario) => scenario.name).join(', ');
-    throw new LockstepError(
-      'NotFound',
-      `"${what}" is neither a scenario (${known}) nor a plan file (*.json)`,
-    );
-  }
+  mustFindScenario(what);
   if (seed === undefined) throw new LockstepError('BadRequest', `which seed of ${what}? Add --seed S`);
   return planOfSeed(what, seed);
 }

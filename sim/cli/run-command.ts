@@ -5,15 +5,14 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-import { LockstepError } from '../../engine/base/errors.ts';
-import { findScenario, scenarios } from '../../scenarios/catalogue.ts';
+import { scenarios } from '../../scenarios/catalogue.ts';
 import type { InvariantId } from '../check/report.ts';
 import { formatPlan } from '../plan/plan.ts';
 import { Pool } from '../pool/pool.ts';
 import type { Failure, RunResult, Shrunk, Summary } from '../run/result.ts';
 import { brokenInvariant, summarize, summarizeAll } from '../run/result.ts';
 import type { Task } from '../run/task.ts';
-import { planOfSeed } from '../run/task.ts';
+import { mustFindScenario, planOfSeed } from '../run/task.ts';
 import { buildDirectory, mustGetPlant, plant } from './planting.ts';
 import { startProgress } from './progress.ts';
 
@@ -53,13 +52,10 @@ export async function runScenarios(options: RunOptions): Promise<Summary> {
 }
 
 function namesToRun(options: RunOptions): readonly string[] {
-  const known = scenarios.map((scenario) => scenario.name);
-  for (const name of options.scenarios) {
-    if (findScenario(name) !== undefined) continue;
-    throw new LockstepError('NotFound', `there is no scenario "${name}"; known are ${known.join(', ')}`);
-  }
+  for (const name of options.scenarios) mustFindScenario(name);
   if (options.scenarios.length > 0) return options.scenarios;
-  return options.plant === undefined ? known : [mustGetPlant(options.plant).scenario];
+  if (options.plant !== undefined) return [mustGetPlant(options.plant).scenario];
+  return scenarios.map((scenario) => scenario.name);
 }
 
 async function runSeeds(

@@ -4,13 +4,15 @@
  */
 import { present } from '../../engine/base/assert.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
-import { findScenario } from '../../scenarios/catalogue.ts';
+import { nearestName } from '../../engine/config/faults.ts';
+import { findScenario, scenarios } from '../../scenarios/catalogue.ts';
 import { checkDeterminism, firstDifference } from '../check/determinism.ts';
 import type { InvariantId } from '../check/report.ts';
 import { withFloor } from '../check/report.ts';
 import { generatePlan } from '../plan/plan-generation.ts';
 import type { Plan } from '../plan/plan.ts';
 import { shrinkPlan, withoutFloors } from '../plan/shrink.ts';
+import type { Scenario } from '../scenario/scenario.ts';
 import type { RunResult, Shrunk, Verdict } from './result.ts';
 import { brokenInvariant } from './result.ts';
 import type { RunOutcome } from './run.ts';
@@ -58,9 +60,19 @@ export async function performTask(task: Task, stopwatch: Stopwatch): Promise<Tas
 
 /** The plan of a scenario's seed. Throws `NotFound` for a name that no scenario has. */
 export function planOfSeed(name: string, seed: number): Plan {
+  return generatePlan(mustFindScenario(name), seed);
+}
+
+/** Throws `NotFound`, with the nearest name, for one that no scenario has. */
+export function mustFindScenario(name: string): Scenario {
   const scenario = findScenario(name);
-  if (scenario === undefined) throw new LockstepError('NotFound', `there is no scenario "${name}"`);
-  return generatePlan(scenario, seed);
+  if (scenario !== undefined) return scenario;
+  const nearest = nearestName(
+    scenarios.map((known) => known.name),
+    name,
+  );
+  const detail = `there is no scenario "${name}"; the nearest is ${nearest ?? 'none'}, lockstep-sim list shows all, and plan files end in .json`;
+  throw new LockstepError('NotFound', detail);
 }
 
 /** Runs a plan and says whether its invariants held; where the plan asks for INV29, it is run twice. */
