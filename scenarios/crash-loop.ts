@@ -6,7 +6,7 @@ export const crashLoop: Scenario = {
   story:
     'nodes lose their power again and again while they recover, and names that were not synced: recovery goes on where it was',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
-  load: onDisks,
+  load: { ...onDisks, operations: [180, 270] },
   faults: [
     { kind: 'FP3', count: [1, 4], forUs: [5_000, 200_000], params: { stepMax: [1, 120] }, always: true },
     {
@@ -23,6 +23,5 @@ export const crashLoop: Scenario = {
   settleMsMax: 30_000,
   mendedBy: 'sweeps',
   settings: smallStore,
-  // Nodes are away most of the time: few sessions go on.
-  invariants: { ...invariants, INV20: 5 },
+  invariants,
 };

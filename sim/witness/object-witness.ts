@@ -19,9 +19,11 @@ import type { BadEvent } from '../check/report.ts';
 import type { DiskWatcher } from '../world/watchers.ts';
 import type { LogRecord } from './log-records.ts';
 import { SegmentTail, segmentHeadOf } from './log-records.ts';
+import { logsInUse } from './segments-in-use.ts';
 import { nameOf } from './store-dump.ts';
 
 const segmentPath = /^(store|hints)\/\d+\.log$/;
+const rooms = ['store', 'hints'] as const;
 /** The newest record of a key; without an object (or hint) when it is a removal. */
 interface Held {
   readonly seq: number;
@@ -104,8 +106,9 @@ export class ObjectWitness {
       if (object !== undefined) this.#held.set(`${host} ${key}`, { seq, object });
       if (room === 'hints') this.#hints.get(host)?.set(key, { seq, hint: new Uint8Array(value) });
     }
-    for (const [path, content] of files) {
-      if (segmentPath.test(path)) this.#tailOf(`${host}:${path}`, content)?.read(content, 0, () => undefined);
+    for (const room of rooms) {
+      for (const [path, content] of logsInUse(files, room))
+        this.#tailOf(`${host}:${path}`, content)?.read(content, 0, () => undefined);
     }
   }
 
@@ -240,14 +243,15 @@ function newestRecords(
   files: ReadonlyMap<string, Buffer>,
 ): readonly (readonly [room: string, key: PackedKey, record: LogRecord])[] {
   const newest = new Map<string, readonly [string, PackedKey, LogRecord]>();
-  for (const [path, content] of files) {
-    const room = segmentPath.exec(path)?.[1];
-    const head = segmentHeadOf(content);
-    if (room === undefined || head === undefined) continue;
-    new SegmentTail(head).read(content, 0, (record) => {
-      const place = `${room} ${record.key}`;
-      if (record.seq > (newest.get(place)?.[2].seq ?? -1)) newest.set(place, [room, record.key, record]);
-    });
+  for (const room of rooms) {
+    for (const [, content] of logsInUse(files, room)) {
+      const head = segmentHeadOf(content);
+      if (head === undefined) continue;
+      new SegmentTail(head).read(content, 0, (record) => {
+        const place = `${room} ${record.key}`;
+        if (record.seq > (newest.get(place)?.[2].seq ?? -1)) newest.set(place, [room, record.key, record]);
+      });
+    }
   }
   return [...newest.values()];
 }

@@ -9,6 +9,7 @@ import type { PackedKey } from '../../engine/base/object-key.ts';
 import { isSystemKey } from '../../engine/base/object-key.ts';
 import type { LogRecord } from './log-records.ts';
 import { SegmentTail, segmentHeadOf } from './log-records.ts';
+import { logsInUse } from './segments-in-use.ts';
 
 export interface HeldVersion {
   readonly seq: number;
@@ -62,8 +63,8 @@ export class ReplicaShadow {
     this.#tails.clear();
     this.seqSeen = 0;
     this.storeId = undefined;
-    for (const [path, content] of files) {
-      if (logFile.test(path)) this.#read(path, content, 0, (record) => this.#enter(record));
+    for (const [path, content] of logsInUse(files, 'store')) {
+      this.#read(path, content, 0, (record) => this.#enter(record));
     }
     this.seqAtOpen = this.seqSeen;
   }

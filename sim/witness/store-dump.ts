@@ -6,13 +6,12 @@
 import { textOf } from '../../engine/base/ids.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
 import { isSystemKey, unpackKey } from '../../engine/base/object-key.ts';
-import { manifestName, segmentName } from '../../engine/store/file-names.ts';
-import { decodeManifest } from '../../engine/store/manifest.ts';
-import { segmentHeadBytes, segmentIdentity } from '../../engine/store/record.ts';
+import { segmentHeadBytes } from '../../engine/store/record.ts';
 import type { DumpedValue, ReplicaDump } from '../check/convergence.ts';
 import type { Cluster } from '../world/cluster.ts';
 import type { LogRecord } from './log-records.ts';
 import { readRecords, readSealedRecords } from './log-records.ts';
+import { segmentsInUse } from './segments-in-use.ts';
 
 const directory = 'store';
 
@@ -30,14 +29,9 @@ interface Newest extends DumpedValue {
 
 /** Every object in the store on a disk with these files; by packed key. */
 export function dumpStore(files: ReadonlyMap<string, Buffer>): ReadonlyMap<string, DumpedValue> {
-  const bytes = files.get(`${directory}/${manifestName}`);
   const newest = new Map<string, Newest>();
-  if (bytes === undefined) return newest;
-  const { manifest } = decodeManifest(bytes);
-  for (const { number, kind, sealed } of manifest.segments) {
-    const content = files.get(`${directory}/${segmentName(number)}`);
+  for (const { content, salt, sealed } of segmentsInUse(files, directory) ?? []) {
     if (content === undefined) continue;
-    const { salt } = segmentIdentity(manifest.storeId, number, kind);
     const take = ({ key, seq, token, value }: LogRecord): void => {
       if (isSystemKey(key) || seq <= (newest.get(key)?.seq ?? -1)) return;
       const removed = value === undefined;

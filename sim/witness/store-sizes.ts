@@ -2,12 +2,11 @@
  * What the files of a store add up to, read off the disk: the sizes that the node itself counts. Undefined where they
  * cannot be known from outside: there is no manifest yet, or something in them does not match its checksum.
  */
-import { manifestName, segmentName } from '../../engine/store/file-names.ts';
-import { decodeManifest } from '../../engine/store/manifest.ts';
-import { recordBytes, segmentHeadBytes, segmentIdentity } from '../../engine/store/record.ts';
+import { recordBytes, segmentHeadBytes } from '../../engine/store/record.ts';
 import type { StoreSizes } from '../check/ledger/account.ts';
 import type { LogRecord } from './log-records.ts';
 import { readRecords, readSealedRecords } from './log-records.ts';
+import { segmentsInUse } from './segments-in-use.ts';
 
 interface Newest {
   readonly seq: number;
@@ -16,9 +15,8 @@ interface Newest {
 }
 
 export function sizesOf(files: ReadonlyMap<string, Buffer>, directory: string): StoreSizes | undefined {
-  const bytes = files.get(`${directory}/${manifestName}`);
-  if (bytes === undefined) return undefined;
-  const { manifest } = decodeManifest(bytes);
+  const segments = segmentsInUse(files, directory);
+  if (segments === undefined) return undefined;
   const newest = new Map<string, Newest>();
   let diskBytes = 0;
   const found = { damage: false };
@@ -28,10 +26,8 @@ export function sizesOf(files: ReadonlyMap<string, Buffer>, directory: string): 
       newest.set(key, { seq, liveBytes: value === undefined ? 0 : recordBytes(key.length, value.length) });
     }
   };
-  for (const { number, kind, sealed, length } of manifest.segments) {
-    const content = files.get(`${directory}/${segmentName(number)}`);
+  for (const { content, salt, sealed, length } of segments) {
     if (content === undefined) return undefined;
-    const { salt } = segmentIdentity(manifest.storeId, number, kind);
     if (sealed) readSealedRecords(content, salt, take);
     const end = sealed
       ? length

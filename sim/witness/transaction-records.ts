@@ -10,6 +10,7 @@ import { branchBucket, decisionBucket, readBranch, readDecision } from '../../en
 import type { TransactionRecordsFound } from '../check/ledger/account.ts';
 import type { LogRecord } from './log-records.ts';
 import { SegmentTail, segmentHeadOf } from './log-records.ts';
+import { logsInUse } from './segments-in-use.ts';
 
 /** What a record says; `damaged`: it cannot be read. */
 export type RecordState = 'prepared' | 'done' | 'committing' | 'ended' | 'damaged';
@@ -39,7 +40,7 @@ export class TransactionRecords {
     this.#held.clear();
     this.#tails.clear();
     this.#preparedOnce.clear();
-    for (const [path, content] of files) if (logFile.test(path)) this.#read(path, content, 0);
+    for (const [path, content] of logsInUse(files, 'store')) this.#read(path, content, 0);
     this.#preparedOnce.clear();
   }
 
