@@ -16,10 +16,14 @@ export function currentFiles(names: Names): ReadonlyMap<string, Buffer> {
   return new Map(names.files().map(([path, image]) => [path, Buffer.from(image.view(0, image.length))]));
 }
 
-/** The files and bytes that a crash now would certainly leave; by path, in order. */
+/** The files and bytes that a crash now would certainly leave (Names.durableFiles); by path, in order. */
 export function certainFiles(names: Names): ReadonlyMap<string, Buffer> {
-  const files = names.files().filter(([path, image]) => names.isDurable(path, image));
-  return new Map(files.toSorted(byPath).map(([path, image]) => [path, Buffer.from(image.durable)]));
+  return new Map(
+    names
+      .durableFiles()
+      .toSorted(byPath)
+      .map(([path, image]) => [path, Buffer.from(image.durable)]),
+  );
 }
 
 /** A copy of the disk that holds these of its files. */

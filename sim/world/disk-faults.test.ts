@@ -278,6 +278,27 @@ describe('a disk fault', () => {
   });
 });
 
+/** A crash finds one of the two, so that what it certainly leaves is never neither. */
+it('a file that is being replaced is the old one until its name is durable', async () => {
+  const room = diskRoom(1);
+  const held = (): (string | undefined)[] =>
+    ['a', 'a.new'].map((path) => room.host.disk.durableFiles().get(path)?.toString());
+  await room.run(async (disk) => {
+    for (const [path, content] of [
+      ['a', 'old'],
+      ['a.new', 'new'],
+    ] as const) {
+      await (await appended(disk, path, [Buffer.from(content)])).sync();
+    }
+    await disk.syncDirectory('');
+    expect(held()).toEqual(['old', 'new']);
+    await disk.rename('a.new', 'a');
+    expect(held()).toEqual(['old', undefined]);
+    await disk.syncDirectory('');
+    expect(held()).toEqual(['new', undefined]);
+  });
+});
+
 /** Two writes that overlap and are under way at once break the door's contract. */
 it('writes that overlap while under way are a failure of the caller', async () => {
   const room = diskRoom(1);

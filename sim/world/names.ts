@@ -71,11 +71,20 @@ export class Names {
 
   /** The file is found under this path after any crash. */
   isDurable(path: string, image: FileImage): boolean {
-    if (this.#durable.get(path) !== image || this.#current.get(path) !== image) return false;
-    for (let above = parentOf(path); above !== ''; above = parentOf(above)) {
-      if (!(this.#durable.get(above) instanceof Directory)) return false;
+    return this.#durable.get(path) === image && this.#current.get(path) === image && this.#isReachable(path);
+  }
+
+  /**
+   * Files that are found under these paths after any crash, by path. One that is being replaced (renamed over) is what
+   * it was until that is durable: a crash finds the old or the new one, never none.
+   */
+  durableFiles(): readonly (readonly [path: string, image: FileImage])[] {
+    const found: (readonly [string, FileImage])[] = [];
+    for (const [path, entry] of this.#durable) {
+      if (!(entry instanceof FileImage) || this.file(path) === undefined) continue;
+      if (this.#isReachable(path)) found.push([path, entry]);
     }
-    return true;
+    return found;
   }
 
   /** Files by path, as the living system sees them. */
@@ -125,6 +134,14 @@ export class Names {
     this.#current = new Map();
     this.#durable = new Map();
     this.#changed.clear();
+  }
+
+  /** The directories above it are durable. */
+  #isReachable(path: string): boolean {
+    for (let above = parentOf(path); above !== ''; above = parentOf(above)) {
+      if (!(this.#durable.get(above) instanceof Directory)) return false;
+    }
+    return true;
   }
 
   #noteChanged(path: string): void {
