@@ -15,6 +15,7 @@ import type { Disk, DiskFailure, DiskFile, DiskOperation, OpenMode } from '../io
 import { DiskError, parentOf } from '../io/disk.ts';
 import { HeldElsewhere, takeLock } from './disk-lock.ts';
 import { DurableLanes } from './durable-lanes.ts';
+import { ReadBursts } from './read-bursts.ts';
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_RDONLY, O_RDWR } = fs.constants;
 const openFlags: Readonly<Record<OpenMode, number>> = {
@@ -34,6 +35,7 @@ export function createRealDisk(dataDirectory: string): Disk {
 
 class RealDisk implements Disk {
   readonly #root: string;
+  readonly #reads = new ReadBursts();
 
   constructor(root: string) {
     this.#root = root;
@@ -42,7 +44,7 @@ class RealDisk implements Disk {
   async open(path: string, mode: OpenMode): Promise<DiskFile> {
     const absolute = this.#resolve('open', path);
     const fd = await call<number>('open', path, (done) => fs.open(absolute, openFlags[mode], fileMode, done));
-    return new RealFile(path, fd, mode === 'read' ? undefined : new DurableLanes(absolute, fd));
+    return new RealFile(path, fd, this.#reads, mode === 'read' ? undefined : new DurableLanes(absolute, fd));
   }
 
   async rename(from: string, to: string): Promise<void> {
@@ -135,15 +137,17 @@ class RealDisk implements Disk {
 class RealFile implements DiskFile {
   readonly path: string;
   readonly #fd: number;
+  readonly #reads: ReadBursts;
   /** Undefined: the file is open for reading only. */
   readonly #lanes: DurableLanes | undefined;
   #underWay = 0;
   /** Settled when the descriptor is closed; undefined while the file is open. */
   #closing: Deferred<void> | undefined;
 
-  constructor(path: string, fd: number, lanes: DurableLanes | undefined) {
+  constructor(path: string, fd: number, reads: ReadBursts, lanes: DurableLanes | undefined) {
     this.path = path;
     this.#fd = fd;
+    this.#reads = reads;
     this.#lanes = lanes;
   }
 
@@ -153,7 +157,7 @@ class RealFile implements DiskFile {
   }
 
   readAt(into: Uint8Array, offset: number): Promise<number> {
-    return this.#call('read', (done) => fs.read(this.#fd, into, 0, into.length, offset, done));
+    return this.#call('read', (done) => this.#reads.read(this.#fd, into, offset, done));
   }
 
   writeAt(chunks: readonly Uint8Array[], offset: number): Promise<number> {
