@@ -55,7 +55,7 @@ class HandClock implements Clock {
   }
 }
 
-interface Item extends Deadlined {
+interface Item extends Deadlined<Item> {
   readonly dueUs: number;
   firedUs: number | undefined;
 }
@@ -67,7 +67,13 @@ function wheelOn(clock: HandClock): DeadlineWheel<Item> {
 }
 
 function add(wheel: DeadlineWheel<Item>, clock: Clock, timeoutUs: number): Item {
-  const item: Item = { dueUs: clock.nowUs() + timeoutUs, firedUs: undefined, deadlineTick: 0 };
+  const item: Item = {
+    dueUs: clock.nowUs() + timeoutUs,
+    firedUs: undefined,
+    deadlineTick: 0,
+    dueAfter: undefined,
+    dueBefore: undefined,
+  };
   wheel.add(item, clock.nowUs(), timeoutUs);
   return item;
 }
@@ -124,6 +130,27 @@ describe('the deadline wheel', () => {
     expect(clock.armedCount).toBe(1);
     clock.pass(2_000_000);
     expect(clock.waiting).toBe(0);
+  });
+
+  test('bears items that are removed, or set anew, while one of their slot expires', () => {
+    const clock = new HandClock();
+    const expired: Item[] = [];
+    const wheel = new DeadlineWheel<Item>(clock, grainUs, (item) => {
+      expired.push(item);
+      if (item !== first) return;
+      wheel.remove(second);
+      wheel.remove(third);
+      wheel.add(third, clock.nowUs(), 5000);
+    });
+    const first = add(wheel, clock, 1000);
+    const second = add(wheel, clock, 1000);
+    const third = add(wheel, clock, 1000);
+    const fourth = add(wheel, clock, 1000);
+    clock.pass(3000);
+    expect(expired).toEqual([first, fourth]);
+    clock.pass(10_000);
+    expect(expired).toEqual([first, fourth, third]);
+    expect([wheel.count, clock.waiting]).toEqual([0, 0]);
   });
 
   test('leaves no timer behind when it is stopped', () => {

@@ -19,7 +19,7 @@ export interface PendingOwner {
 
 export type PendingState = 'free' | 'queued' | 'sent' | 'void';
 
-export class Pending implements Deadlined {
+export class Pending implements Deadlined<Pending> {
   state: PendingState = 'free';
   id = 0;
   kind: PeerRequest['kind'] = 'ping';
@@ -31,6 +31,8 @@ export class Pending implements Deadlined {
   queuedUs = 0;
   sentUs = 0;
   deadlineTick = 0;
+  dueAfter: Pending | undefined = undefined;
+  dueBefore: Pending | undefined = undefined;
 }
 
 /** Records kept for reuse at most. */
