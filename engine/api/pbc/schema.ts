@@ -24,8 +24,17 @@ import type {
 import { bucketSchemaText } from './bucket-schema.ts';
 import type { RpbMapRedReq, RpbMapRedResp } from './map-reduce-schema.ts';
 import { mapReduceSchemaText } from './map-reduce-schema.ts';
-import type { RpbContent } from './content-messages.ts';
 import { beginFrame, finishFrame } from './frames.ts';
+import type { RpbGetReq, RpbGetResp, RpbPutReq, RpbPutResp } from './object-messages.ts';
+import {
+  decodeGetReq,
+  decodeGetResp,
+  decodePutReq,
+  encodeGetReq,
+  encodeGetResp,
+  encodePutReq,
+  encodePutResp,
+} from './object-codec.ts';
 import { schemaText } from './schema-text.ts';
 import type {
   LockTransactionGetReq,
@@ -37,6 +46,7 @@ import type {
 import { transactionSchemaText } from './transaction-schema.ts';
 
 export type { RpbContent, RpbLink, RpbPair } from './content-messages.ts';
+export type { RpbGetReq, RpbGetResp, RpbPutReq, RpbPutResp } from './object-messages.ts';
 
 export interface RpbErrorResp {
   readonly errmsg: Uint8Array;
@@ -55,61 +65,6 @@ export interface RpbAuthReq {
 export interface RpbGetServerInfoResp {
   readonly node?: Uint8Array | undefined;
   readonly server_version?: Uint8Array | undefined;
-}
-
-export interface RpbGetReq {
-  readonly bucket: Uint8Array;
-  readonly key: Uint8Array;
-  readonly r?: number | undefined;
-  readonly pr?: number | undefined;
-  readonly basic_quorum?: boolean | undefined;
-  readonly notfound_ok?: boolean | undefined;
-  /** A context: answer `unchanged` when the object still has it. */
-  readonly if_modified?: Uint8Array | undefined;
-  /** Everything but the values. */
-  readonly head?: boolean | undefined;
-  /** Tell the context of a deleted object. */
-  readonly deletedvclock?: boolean | undefined;
-  /** Milliseconds. */
-  readonly timeout?: number | undefined;
-  readonly sloppy_quorum?: boolean | undefined;
-  readonly n_val?: number | undefined;
-  readonly type?: Uint8Array | undefined;
-  readonly node_confirms?: number | undefined;
-}
-
-export interface RpbGetResp {
-  readonly content?: readonly RpbContent[];
-  readonly vclock?: Uint8Array | undefined;
-  readonly unchanged?: boolean | undefined;
-}
-
-export interface RpbPutReq {
-  readonly bucket: Uint8Array;
-  /** Absent: the server makes one. */
-  readonly key?: Uint8Array | undefined;
-  readonly vclock?: Uint8Array | undefined;
-  readonly content: RpbContent;
-  readonly w?: number | undefined;
-  readonly dw?: number | undefined;
-  readonly return_body?: boolean | undefined;
-  readonly pw?: number | undefined;
-  readonly if_not_modified?: boolean | undefined;
-  readonly if_none_match?: boolean | undefined;
-  readonly return_head?: boolean | undefined;
-  /** Milliseconds. */
-  readonly timeout?: number | undefined;
-  readonly asis?: boolean | undefined;
-  readonly sloppy_quorum?: boolean | undefined;
-  readonly n_val?: number | undefined;
-  readonly type?: Uint8Array | undefined;
-  readonly node_confirms?: number | undefined;
-}
-
-export interface RpbPutResp {
-  readonly content?: readonly RpbContent[];
-  readonly vclock?: Uint8Array | undefined;
-  readonly key?: Uint8Array | undefined;
 }
 
 export interface RpbDelReq {
@@ -167,10 +122,10 @@ export const messages = {
   setClientIdResp: emptyKind(6, 'RpbSetClientIdResp'),
   getServerInfoReq: emptyKind(7, 'RpbGetServerInfoReq'),
   getServerInfoResp: kindOf<RpbGetServerInfoResp>(8, 'RpbGetServerInfoResp'),
-  getReq: kindOf<RpbGetReq>(9, 'RpbGetReq'),
-  getResp: kindOf<RpbGetResp>(10, 'RpbGetResp'),
-  putReq: kindOf<RpbPutReq>(11, 'RpbPutReq'),
-  putResp: kindOf<RpbPutResp>(12, 'RpbPutResp'),
+  getReq: byHand<RpbGetReq>(9, 'RpbGetReq', { encode: encodeGetReq, decode: decodeGetReq }),
+  getResp: byHand<RpbGetResp>(10, 'RpbGetResp', { encode: encodeGetResp, decode: decodeGetResp }),
+  putReq: byHand<RpbPutReq>(11, 'RpbPutReq', { encode: encodePutReq, decode: decodePutReq }),
+  putResp: byHand<RpbPutResp>(12, 'RpbPutResp', { encode: encodePutResp }),
   delReq: kindOf<RpbDelReq>(13, 'RpbDelReq'),
   delResp: emptyKind(14, 'RpbDelResp'),
   listBucketsReq: kindOf<RpbListBucketsReq>(15, 'RpbListBucketsReq'),
@@ -218,6 +173,23 @@ function kindOf<T extends object>(code: number, name: string): MessageKind<T> {
         throw new LockstepError('BadRequest', `${name} does not decode: ${reason}`, { cause: error });
       }
     },
+  };
+}
+
+/** A codec by hand for the usual forms of a message; undefined: not in one of them. */
+interface HandCodec<T> {
+  encode(message: T, code: number): Buffer | undefined;
+  decode?(body: Buffer): T | undefined;
+}
+
+/** A kind of message that most requests consist of. */
+function byHand<T extends object>(code: number, name: string, hand: HandCodec<T>): MessageKind<T> {
+  const kind = kindOf<T>(code, name);
+  return {
+    code,
+    name,
+    encode: (message) => hand.encode(message, code) ?? kind.encode(message),
+    decode: (body) => hand.decode?.(body) ?? kind.decode(body),
   };
 }
 

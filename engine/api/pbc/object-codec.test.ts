@@ -1,0 +1,159 @@
+import fc from 'fast-check';
+import protobuf from 'protobufjs';
+import { expect, test } from 'vitest';
+import {
+  decodeGetReq,
+  decodeGetResp,
+  decodePutReq,
+  encodeGetReq,
+  encodeGetResp,
+  encodePutReq,
+  encodePutResp,
+} from './object-codec.ts';
+import type { RpbContent, RpbGetReq, RpbGetResp, RpbPutReq } from './schema.ts';
+import { schemaText } from './schema-text.ts';
+
+const root = protobuf.parse(schemaText, { keepCase: true }).root.resolveAll();
+
+const bytes = fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array));
+const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
+  fc.option(arbitrary, { nil: undefined });
+const u32 = fc.oneof(fc.nat(300), fc.integer({ min: 0, max: 0xffffffff }));
+const flag = fc.boolean();
+
+const content: fc.Arbitrary<RpbContent> = fc.record({
+  value: bytes,
+  content_type: maybe(bytes),
+  charset: maybe(bytes),
+  content_encoding: maybe(bytes),
+  vtag: maybe(bytes),
+  last_mod: maybe(u32),
+  last_mod_usecs: maybe(u32),
+  deleted: maybe(flag),
+});
+
+const getReq: fc.Arbitrary<RpbGetReq> = fc.record({
+  bucket: bytes,
+  key: bytes,
+  r: maybe(u32),
+  pr: maybe(u32),
+  basic_quorum: maybe(flag),
+  notfound_ok: maybe(flag),
+  if_modified: maybe(bytes),
+  head: maybe(flag),
+  deletedvclock: maybe(flag),
+  timeout: maybe(u32),
+  sloppy_quorum: maybe(flag),
+  n_val: maybe(u32),
+  type: maybe(bytes),
+  node_confirms: maybe(u32),
+});
+
+const putReq: fc.Arbitrary<RpbPutReq> = fc.record({
+  bucket: bytes,
+  key: maybe(bytes),
+  vclock: maybe(bytes),
+  content,
+  w: maybe(u32),
+  dw: maybe(u32),
+  return_body: maybe(flag),
+  pw: maybe(u32),
+  if_not_modified: maybe(flag),
+  if_none_match: maybe(flag),
+  return_head: maybe(flag),
+  timeout: maybe(u32),
+  asis: maybe(flag),
+  sloppy_quorum: maybe(flag),
+  n_val: maybe(u32),
+  type: maybe(bytes),
+  node_confirms: maybe(u32),
+});
+
+const getResp: fc.Arbitrary<RpbGetResp> = fc.record({
+  content: fc.array(content, { maxLength: 3 }),
+  vclock: maybe(bytes),
+  unchanged: maybe(flag),
+});
+
+const putResp = fc.record({ vclock: maybe(bytes), key: maybe(bytes) });
+
+/** What reflection makes of a message, without what stands before it in a frame. */
+function reflected(name: string, message: object): string {
+  const present = Object.fromEntries(Object.entries(message).filter(([, field]) => field !== undefined));
+  return Buffer.from(root.lookupType(name).encode(present).finish()).toString('hex');
+}
+
+function bodyOf(frame: Buffer | undefined, code: number): string {
+  expect(frame?.readUInt32BE(0)).toBe((frame?.length ?? 0) - 4);
+  expect(frame?.[4]).toBe(code);
+  return frame?.toString('hex', 5) ?? '';
+}
+
+/** A message's own fields, views as hex, absent ones left out. */
+function fieldsOf(value: unknown): unknown {
+  if (value instanceof Uint8Array) return `bytes ${Buffer.from(value).toString('hex')}`;
+  if (Array.isArray(value)) return value.map(fieldsOf);
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = Object.entries(value).filter(([, field]) => field !== undefined);
+  return Object.fromEntries(fields.map(([name, field]) => [name, fieldsOf(field)]));
+}
+
+test('what is written by hand is to the byte what reflection writes', () => {
+  fc.assert(
+    fc.property(getReq, putReq, getResp, putResp, (get, put, got, stored) => {
+      expect(bodyOf(encodeGetReq(get, 9), 9)).toBe(reflected('RpbGetReq', get));
+      expect(bodyOf(encodePutReq(put, 11), 11)).toBe(reflected('RpbPutReq', put));
+      expect(bodyOf(encodeGetResp(got, 10), 10)).toBe(reflected('RpbGetResp', got));
+      expect(bodyOf(encodePutResp(stored, 12), 12)).toBe(reflected('RpbPutResp', stored));
+    }),
+    { numRuns: 100 },
+  );
+});
+
+const decoders = [
+  ['RpbGetReq', decodeGetReq, getReq],
+  ['RpbPutReq', decodePutReq, putReq],
+  ['RpbGetResp', decodeGetResp, getResp],
+] as const;
+
+/** Bytes of a message, whole or damaged: a byte altered, cut off, or repeated with another message behind it. */
+const damaged = fc.record({
+  at: fc.nat(600),
+  byte: fc.nat(255),
+  how: fc.constantFrom('whole', 'altered', 'cut', 'doubled'),
+});
+
+test('what is taken by hand is what reflection takes, and usual messages are taken', () => {
+  fc.assert(
+    fc.property(fc.tuple(getReq, putReq, getResp), damaged, (messages, { at, byte, how }) => {
+      for (const [index, [name, decode]] of decoders.entries()) {
+        const type = root.lookupType(name);
+        const whole = Buffer.from(reflected(name, messages[index] ?? {}), 'hex');
+        const body = how === 'cut' ? whole.subarray(0, at % (whole.length + 1)) : Buffer.from(whole);
+        if (how === 'altered' && body.length > 0) body[at % body.length] = byte;
+        const read = decode(how === 'doubled' ? Buffer.concat([body, body]) : body);
+        if (how === 'whole') expect(read).toBeDefined();
+        if (read === undefined) continue;
+        const doubled = how === 'doubled' ? Buffer.concat([body, body]) : body;
+        expect(fieldsOf(read)).toEqual(fieldsOf(type.decode(doubled)));
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('links, metadata and indexes are left to reflection', () => {
+  const value = Buffer.from('v');
+  const pair = { key: Buffer.from('k'), value };
+  const unusual: readonly RpbContent[] = [
+    { value, links: [{ bucket: value }] },
+    { value, usermeta: [pair] },
+    { value, indexes: [pair] },
+  ];
+  for (const one of unusual) {
+    expect(encodeGetResp({ content: [one] }, 10)).toBeUndefined();
+    expect(encodePutReq({ bucket: value, content: one }, 11)).toBeUndefined();
+    const body = Buffer.from(reflected('RpbPutReq', { bucket: value, content: one }), 'hex');
+    expect(decodePutReq(body)).toBeUndefined();
+  }
+});
