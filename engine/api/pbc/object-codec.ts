@@ -2,7 +2,7 @@
  * Gets and puts of the binary protocol written and read by hand, in the forms that clients mostly send: fields known
  * here, each at most once, no links, no metadata. Whatever is in another form is left to reflection (`undefined`), so
  * that there is one judge of what is malformed and one reading of what is unusual; for what is taken here both make
- * the same of it, to the byte (schema.test.ts). By hand a put is decoded, and a get answered, in a third of the time.
+ * the same of it, to the byte (object-codec.test.ts). By hand a put is decoded, and a get answered, in a third of the time.
  */
 import type { RpbContent } from './content-messages.ts';
 import { FrameWriter, bytesSize, flagSize, numberSize, runSize } from './frame-writer.ts';
