@@ -2,16 +2,15 @@
  * The words of gossip as bytes: what a table knows of whom, and members' records. Carried whole in one peer message,
  * so the peer plane need not know them; protobuf, so that fields can be added.
  *
- * Where many nodes meet, a record comes again and again, in the same bytes, from everyone who has it. A codec keeps what
- * it read last of each member, and what it has written of each record, so most are read and written once.
+ * Where many nodes meet, nothing costs as much as this: a message names every member, and each is in a message to
+ * everybody. So words are written without the schema, in the very bytes that it gives, and what was written so is read
+ * so; any other form of the same words is read by the schema (plain-words.ts).
  */
-import protobuf from 'protobufjs';
-
-import { LockstepError } from '../base/errors.ts';
-import type { NodeId, Token } from '../base/ids.ts';
-import { parseNodeId, parseToken } from '../base/ids.ts';
-import type { DeclaredState, MoveStage } from './states.ts';
-import { declaredStates, moveStages } from './states.ts';
+import type { NodeId } from '../base/ids.ts';
+import { bufferOf, parseNodeId } from '../base/ids.ts';
+import { writeVarint, varintBytes } from '../wire/protobuf-cursor.ts';
+import { gossipMembersMax, newsMax, readPlainWords, textCharsMax } from './plain-words.ts';
+import { RecordReader, RecordWriter } from './record-codec.ts';
 import type { DigestEntry, MemberRecord } from './table.ts';
 
 /** What a node tells of something that all nodes shall know: those that show one digest know the same of it. */
@@ -31,113 +30,189 @@ export interface GossipWords {
   readonly news?: readonly News[];
 }
 
-/** Members in one message at most; a cluster is smaller. */
-export const gossipMembersMax = 1024;
-const newsMax = 16;
-const tokensMax = 256;
-const textCharsMax = 256;
-
-const schema = protobuf.parse(
-  `
-  syntax = "proto2";
-  package lockstep.gossip;
-
-  message Digest {
-    required string node = 1;
-    required double generation = 2;
-    required double version = 3;
-  }
-
-  message Record {
-    required string node = 1;
-    required double generation = 2;
-    required double version = 3;
-    required string epoch = 4;
-    required string state = 5;
-    optional bool left = 6;
-    required string address = 7;
-    required string datacenter = 8;
-    required string rack = 9;
-    repeated fixed32 tokens = 10 [packed = true];
-    optional bool away = 11;
-    optional string move = 12;
-    optional string replaces = 13;
-  }
-
-  message News {
-    required string topic = 1;
-    required string digest = 2;
-  }
-
-  message Words {
-    repeated Digest digest = 1;
-    // Each is a Record.
-    repeated bytes records = 2;
-    optional string view = 3;
-    repeated News news = 4;
-  }
-`,
-  { keepCase: true },
-).root;
-
-const wordsType = schema.lookupType('lockstep.gossip.Words');
-const recordType = schema.lookupType('lockstep.gossip.Record');
-/** Field 1, a run of bytes. */
-const nodeTag = 0x0a;
-
-/** A record as it came last. */
-interface Read {
-  readonly bytes: Buffer;
-  readonly record: MemberRecord;
-}
+/** Tags: a field's number * 8, and 2 for a run of bytes or 1 for a double. */
+const tags = { digest: 0x0a, records: 0x12, view: 0x1a, news: 0x22 } as const;
+const digestTags = { node: 0x0a, generation: 0x11, version: 0x19 } as const;
+const newsTags = { topic: 0x0a, digest: 0x12 } as const;
+/** Of two doubles with their tags. */
+const doublesBytes = 18;
 
 export class GossipCodec {
-  /** By the node's name; of no more nodes than a message may name. */
-  readonly #read = new Map<string, Read>();
-  readonly #written = new WeakMap<MemberRecord, Uint8Array>();
+  readonly #reader = new RecordReader();
+  readonly #writer = new RecordWriter();
+  /** Names that have been read, so that each is one string; no more than a message may hold. */
+  readonly #names = new Map<string, NodeId>();
 
-  encode({ records, ...words }: GossipWords): Uint8Array {
-    return wordsType.encode({ ...words, records: records.map((record) => this.#bytesOf(record)) }).finish();
+  encode({ digest, records, view, news = [] }: GossipWords): Uint8Array {
+    let length = runBytes(Buffer.byteLength(view));
+    for (const { node } of digest) length += runBytes(entryBytes(node));
+    for (const record of records) length += runBytes(this.#writer.bytesOf(record).length);
+    for (const one of news) length += runBytes(newsBytes(one));
+    const bytes = Buffer.allocUnsafe(length);
+    let at = 0;
+    for (const entry of digest) at = writeEntry(bytes, at, entry);
+    for (const record of records) {
+      const run = this.#writer.bytesOf(record);
+      at = writeHead(bytes, at, tags.records, run.length);
+      bytes.set(run, at);
+      at += run.length;
+    }
+    at = writeText(bytes, at, tags.view, view);
+    for (const one of news) {
+      at = writeHead(bytes, at, tags.news, newsBytes(one));
+      at = writeText(bytes, at, newsTags.topic, one.topic);
+      at = writeText(bytes, at, newsTags.digest, one.digest);
+    }
+    return bytes;
   }
 
   /** Throws `BadRequest` when the bytes are no words, or say what no member may say. */
   decode(bytes: Uint8Array): GossipWords {
-    const plain = plainOf(wordsType, bytes);
-    const digest = listOf(plain, 'digest').map((entry) => digestOf(fieldsOf(entry)));
-    const records = listOf(plain, 'records').map((entry) => this.#recordOf(entry));
-    const news = listOf(plain, 'news').map((entry) => newsOf(fieldsOf(entry)));
-    if (news.length > newsMax)
-      throw malformed(`${news.length} news are too many; at most ${newsMax} are allowed`);
-    const view = isGiven(plain, 'view') ? textOf(plain, 'view') : '';
+    const body = bufferOf(bytes);
+    const readRecord = (record: Buffer): MemberRecord => this.#reader.read(record);
+    return this.#readWritten(body) ?? readPlainWords(body, readRecord);
+  }
+
+  /** The words as `encode` writes them; undefined for any other bytes. Throws what a record that is none throws. */
+  #readWritten(body: Buffer): GossipWords | undefined {
+    const runs = new Runs(body);
+    const digest: DigestEntry[] = [];
+    while (runs.next(tags.digest)) {
+      const entry = this.#readEntry(runs);
+      if (entry === undefined || digest.push(entry) > gossipMembersMax) return undefined;
+    }
+    const records: MemberRecord[] = [];
+    while (runs.next(tags.records)) {
+      if (records.push(this.#reader.read(runs.bytes())) > gossipMembersMax) return undefined;
+    }
+    if (!runs.next(tags.view)) return undefined;
+    const view = runs.text();
+    const news: News[] = [];
+    while (runs.next(tags.news)) {
+      const one = readNews(runs);
+      if (one === undefined || news.push(one) > newsMax) return undefined;
+    }
+    if (!runs.atEnd || view.length > textCharsMax) return undefined;
     return news.length === 0 ? { digest, records, view } : { digest, records, view, news };
   }
 
-  #bytesOf(record: MemberRecord): Uint8Array {
-    const known = this.#written.get(record);
-    if (known !== undefined) return known;
-    const bytes = recordType.encode(record).finish();
-    this.#written.set(record, bytes);
-    return bytes;
+  #readEntry(runs: Runs): DigestEntry | undefined {
+    const { body, start, end } = runs;
+    const nodeStart = start + 2;
+    const generationAt = nodeStart + (body[start + 1] ?? 0);
+    const isWritten =
+      body[start] === digestTags.node &&
+      generationAt + doublesBytes === end &&
+      body[generationAt] === digestTags.generation &&
+      body[generationAt + 9] === digestTags.version;
+    if (!isWritten) return undefined;
+    const node = this.#nameOf(body.toString('latin1', nodeStart, generationAt));
+    const generation = body.readDoubleLE(generationAt + 1);
+    const version = body.readDoubleLE(generationAt + 10);
+    const isRight = isWhole(generation) && isWhole(version);
+    return node === undefined || !isRight ? undefined : { node, generation, version };
   }
 
-  #recordOf(bytes: unknown): MemberRecord {
-    if (!(bytes instanceof Uint8Array)) throw malformed('a record is no run of bytes');
-    const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const name = nameIn(view);
-    const last = this.#read.get(name);
-    if (last?.bytes.equals(view) === true) return last.record;
-    const record = recordOf(plainOf(recordType, bytes));
-    if (this.#read.size >= gossipMembersMax) this.#read.clear();
-    // The bytes are lent: a copy stays.
-    this.#read.set(name, { bytes: Buffer.from(view), record });
-    return record;
+  #nameOf(text: string): NodeId | undefined {
+    const known = this.#names.get(text);
+    if (known !== undefined) return known;
+    const node = parseNodeId(text);
+    if (node === undefined) return undefined;
+    if (this.#names.size >= gossipMembersMax) this.#names.clear();
+    this.#names.set(node, node);
+    return node;
   }
 }
 
-/** The node that a record names, when that is its first field, as every encoder writes it; or '' for all others. */
-function nameIn(record: Buffer): string {
-  const [tag = 0, length = 0] = record;
-  return tag === nodeTag && length < 0x80 ? record.toString('latin1', 2, 2 + length) : '';
+/** The runs of bytes of a message, one after the other, as far as they are what is expected. */
+class Runs {
+  readonly body: Buffer;
+  /** Of the present run. */
+  start = 0;
+  end = 0;
+
+  constructor(body: Buffer) {
+    this.body = body;
+  }
+
+  get atEnd(): boolean {
+    return this.end === this.body.length;
+  }
+
+  /** Goes on to the run behind this one; false, and stays, when there is none with this tag that is whole. */
+  next(tag: number): boolean {
+    const { body } = this;
+    let at = this.end;
+    if (body[at++] !== tag) return false;
+    let length = body[at++] ?? 0;
+    if (length >= 0x80) {
+      const more = body[at++] ?? 0x80;
+      // Longer ones are left to the schema, and so are lengths that are not written in the fewest bytes.
+      if (more === 0 || more >= 0x80) return false;
+      length += (more - 1) * 0x80;
+    }
+    if (length > body.length - at) return false;
+    this.start = at;
+    this.end = at + length;
+    return true;
+  }
+
+  /** A view of the present run. */
+  bytes(): Buffer {
+    return this.body.subarray(this.start, this.end);
+  }
+
+  text(): string {
+    return this.body.toString('utf8', this.start, this.end);
+  }
+}
+
+function readNews(runs: Runs): News | undefined {
+  const inner = new Runs(runs.bytes());
+  if (!inner.next(newsTags.topic)) return undefined;
+  const topic = inner.text();
+  if (!inner.next(newsTags.digest) || !inner.atEnd) return undefined;
+  const digest = inner.text();
+  const isRight = topic.length > 0 && topic.length <= textCharsMax && digest.length <= textCharsMax;
+  return isRight ? { topic, digest } : undefined;
+}
+
+function isWhole(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0;
+}
+
+/** Of a run with its tag and length. */
+function runBytes(length: number): number {
+  return 1 + varintBytes(length) + length;
+}
+
+function entryBytes(node: NodeId): number {
+  return runBytes(node.length) + doublesBytes;
+}
+
+function newsBytes({ topic, digest }: News): number {
+  return runBytes(Buffer.byteLength(topic)) + runBytes(Buffer.byteLength(digest));
+}
+
+function writeHead(bytes: Buffer, at: number, tag: number, length: number): number {
+  bytes[at] = tag;
+  return writeVarint(bytes, at + 1, length);
+}
+
+function writeText(bytes: Buffer, at: number, tag: number, text: string): number {
+  const start = writeHead(bytes, at, tag, Buffer.byteLength(text));
+  return start + bytes.write(text, start);
+}
+
+function writeEntry(bytes: Buffer, at: number, { node, generation, version }: DigestEntry): number {
+  let end = writeHead(bytes, at, tags.digest, entryBytes(node));
+  end = writeHead(bytes, end, digestTags.node, node.length);
+  // A node's name is ASCII, and mostly shorter than a call is dear.
+  for (let index = 0; index < node.length; index++) bytes[end++] = node.charCodeAt(index);
+  bytes[end] = digestTags.generation;
+  end = bytes.writeDoubleLE(generation, end + 1);
+  bytes[end] = digestTags.version;
+  return bytes.writeDoubleLE(version, end + 1);
 }
 
 export function encodeWords(words: GossipWords): Uint8Array {
@@ -147,120 +222,4 @@ export function encodeWords(words: GossipWords): Uint8Array {
 /** Throws `BadRequest` when the bytes are no words, or say what no member may say. */
 export function decodeWords(bytes: Uint8Array): GossipWords {
   return new GossipCodec().decode(bytes);
-}
-
-type Plain = Readonly<Record<string, unknown>>;
-
-function plainOf(type: protobuf.Type, bytes: Uint8Array): Plain {
-  try {
-    return fieldsOf(type.decode(bytes));
-  } catch (error) {
-    throw malformed(error instanceof Error ? error.message : String(error));
-  }
-}
-
-/** A message's fields; those that were not given read as their defaults. */
-function fieldsOf(message: unknown): Plain {
-  return isPlain(message) ? message : {};
-}
-
-function isPlain(value: unknown): value is Plain {
-  return typeof value === 'object' && value !== null;
-}
-
-function digestOf(plain: Plain): DigestEntry {
-  return {
-    node: nodeOf(plain),
-    generation: wholeOf(plain, 'generation'),
-    version: wholeOf(plain, 'version'),
-  };
-}
-
-function recordOf(plain: Plain): MemberRecord {
-  return {
-    ...digestOf(plain),
-    epoch: textOf(plain, 'epoch'),
-    state: stateOf(plain),
-    move: moveOf(plain),
-    replaces: isGiven(plain, 'replaces') ? nodeOf(plain, 'replaces') : undefined,
-    left: plain['left'] === true,
-    away: plain['away'] === true,
-    address: textOf(plain, 'address'),
-    datacenter: textOf(plain, 'datacenter'),
-    rack: textOf(plain, 'rack'),
-    tokens: tokensOf(plain),
-  };
-}
-
-/** Nothing known of a topic has the empty digest. */
-function newsOf(plain: Plain): News {
-  return { topic: textOf(plain, 'topic'), digest: isGiven(plain, 'digest') ? textOf(plain, 'digest') : '' };
-}
-
-function nodeOf(plain: Plain, field = 'node'): NodeId {
-  const node = parseNodeId(textOf(plain, field));
-  if (node === undefined) throw malformed('a node name must be 1 to 64 of A-Z a-z 0-9 _ . -');
-  return node;
-}
-
-function stateOf(plain: Plain): DeclaredState {
-  const text = textOf(plain, 'state');
-  const state = declaredStates.find((known) => known === text);
-  if (state === undefined) {
-    throw malformed(`the state ${JSON.stringify(text)} is unknown; allowed: ${declaredStates.join(', ')}`);
-  }
-  return state;
-}
-
-/** A node of a version that does not know of moves is on none. */
-function moveOf(plain: Plain): MoveStage {
-  const text = isGiven(plain, 'move') ? textOf(plain, 'move') : 'none';
-  const move = moveStages.find((known) => known === text);
-  if (move === undefined) {
-    throw malformed(`the move ${JSON.stringify(text)} is unknown; allowed: ${moveStages.join(', ')}`);
-  }
-  return move;
-}
-
-function tokensOf(plain: Plain): readonly Token[] {
-  const given = plain['tokens'];
-  if (!Array.isArray(given) || given.length === 0 || given.length > tokensMax) {
-    throw malformed(`a member has 1 to ${tokensMax} tokens`);
-  }
-  const tokens = given.map((value: unknown) => (typeof value === 'number' ? parseToken(value) : undefined));
-  const known = tokens.filter((token) => token !== undefined);
-  const ascending = known.every((token, index) => index === 0 || token > (known[index - 1] ?? token));
-  if (known.length !== given.length || !ascending)
-    throw malformed('tokens must be distinct, ascending 32-bit numbers');
-  return known;
-}
-
-function listOf(plain: Plain, field: string): readonly unknown[] {
-  const list: unknown = plain[field];
-  if (!Array.isArray(list)) throw malformed(`${field} is no list`);
-  if (list.length > gossipMembersMax) {
-    throw malformed(`${list.length} ${field} are too many; at most ${gossipMembersMax} are allowed`);
-  }
-  return list;
-}
-
-function wholeOf(plain: Plain, field: string): number {
-  const value = plain[field];
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
-  throw malformed(`${field} must be a whole number`);
-}
-
-function textOf(plain: Plain, field: string): string {
-  const value = plain[field];
-  if (typeof value === 'string' && value.length > 0 && value.length <= textCharsMax) return value;
-  throw malformed(`${field} must have 1 to ${textCharsMax} characters`);
-}
-
-/** An optional text that is not there reads as empty. */
-function isGiven(plain: Plain, field: string): boolean {
-  return plain[field] !== undefined && plain[field] !== '';
-}
-
-function malformed(detail: string): LockstepError {
-  return new LockstepError('BadRequest', `gossip: ${detail}`);
 }

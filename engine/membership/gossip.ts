@@ -184,30 +184,31 @@ export class Gossip {
   }
 
   #partners(): readonly NodeId[] {
-    const there: NodeId[] = [];
-    const away: NodeId[] = [];
-    for (const { node } of this.#table.peers()) {
-      if (!this.#links.isConnected(node)) continue;
-      if (this.#table.isRoutable(node)) there.push(node);
-      else away.push(node);
-    }
-    const next = this.#nextOf(there);
+    const next = this.#next();
     const partners = next === undefined ? [] : [next];
-    const visit = there.length === 0 || this.#random.chance(1, this.#options.downPeerOneIn);
-    return away.length > 0 && visit ? [...partners, pick(this.#random, away)] : partners;
+    const visit = next === undefined || this.#random.chance(1, this.#options.downPeerOneIn);
+    if (!visit) return partners;
+    const away = this.#connected().filter((peer) => !this.#table.isRoutable(peer));
+    return away.length > 0 ? [...partners, pick(this.#random, away)] : partners;
   }
 
   /**
-   * The next of these in this round's order; a new order is drawn when the round is over. Everybody has its turn in
-   * every round, so no peer goes unheard for long by mere chance (Das, Gupta, Motivala, SWIM, 2002, section 4.3).
+   * The next peer that is there, in this round's order; a new order is drawn when the round is over. Everybody has its
+   * turn in every round, so no peer goes unheard for long by mere chance (Das, Gupta, Motivala, SWIM, 2002, section 4.3).
    */
-  #nextOf(there: readonly NodeId[]): NodeId | undefined {
-    if (there.length === 0) return undefined;
-    for (;;) {
-      const next = this.#round.pop();
-      if (next === undefined) this.#round = shuffled(this.#random, there);
-      else if (there.includes(next)) return next;
+  #next(): NodeId | undefined {
+    for (let next = this.#round.pop(); next !== undefined; next = this.#round.pop()) {
+      if (this.#links.isConnected(next) && this.#table.isRoutable(next)) return next;
     }
+    const there = this.#connected().filter((peer) => this.#table.isRoutable(peer));
+    this.#round = shuffled(this.#random, there);
+    return this.#round.pop();
+  }
+
+  #connected(): readonly NodeId[] {
+    const connected: NodeId[] = [];
+    for (const { node } of this.#table.peers()) if (this.#links.isConnected(node)) connected.push(node);
+    return connected;
   }
 
   #send(peer: NodeId, bytes: Uint8Array, onAnswer: (words: Uint8Array | undefined) => void): SendOutcome {

@@ -6,6 +6,7 @@ import { LockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
 import { Detector, detectorDefaults } from './detector.ts';
 import { decodeWords, encodeWords, GossipCodec } from './gossip-codec.ts';
+import { recordType, wordsType } from './gossip-schema.ts';
 import type { PeerState } from './states.ts';
 import { isLegalMove } from './states.ts';
 import type { Applied, MemberRecord, RefusalReason } from './table.ts';
@@ -229,6 +230,31 @@ describe('the words of gossip', () => {
           expect(reader.decode(lent)).toEqual(words);
           lent.fill(0);
         }
+      }),
+    );
+  });
+
+  it('are the bytes that the schema gives them, and read as the schema reads them, in whatever form they come', () => {
+    const whole = fc.maxSafeNat();
+    const name = fc.stringMatching(/^[A-Za-z0-9_.-]{1,64}$/) as fc.Arbitrary<NodeId>;
+    const text = fc
+      .string({ minLength: 1, maxLength: 256, unit: 'grapheme' })
+      .filter((one) => one.length <= 256);
+    const words = fc.record({
+      digest: fc.array(fc.record({ node: name, generation: whole, version: whole }), { maxLength: 5 }),
+      records: fc.array(fc.record({ node: name, version: whole, left: fc.boolean() }), { maxLength: 5 }),
+      view: text,
+      news: fc.array(fc.record({ topic: text, digest: text }), { minLength: 1, maxLength: 3 }),
+    });
+    fc.assert(
+      fc.property(words, ({ records: some, ...more }) => {
+        const records = some.map(({ node: of, ...rest }) => recordOf(of, { ...rest, tokens: [7 as Token] }));
+        const schema = { ...more, records: records.map((record) => recordType.encode(record).finish()) };
+        const bytes = wordsType.encode(schema).finish();
+        expect(Buffer.from(encodeWords({ ...more, records })).equals(bytes)).toBe(true);
+        expect(decodeWords(bytes)).toEqual({ ...more, records });
+        // A field that this version does not know.
+        expect(decodeWords(Buffer.concat([bytes, Buffer.from([0x7a, 1, 7])]))).toEqual({ ...more, records });
       }),
     );
   });

@@ -86,6 +86,8 @@ interface Peer {
   record: MemberRecord;
   opinion: PeerState;
   readonly detector: Detector;
+  /** How far the maker of the digest that was looked at last knows it; `digest` is that one's number. */
+  theirs: { digest: number; generation: number; version: number };
 }
 
 export class MemberTable {
@@ -93,6 +95,8 @@ export class MemberTable {
   /** Who has which token, by place; made anew when somebody's place changes. */
   #takers: Map<string, Map<Token, NodeId[]>> | undefined;
   readonly #peers = new Map<NodeId, Peer>();
+  /** Digests that were looked at. */
+  #digests = 0;
   readonly #makeDetector: () => Detector;
   readonly #onTransition: TransitionListener;
 
@@ -177,16 +181,29 @@ export class MemberTable {
 
   /** The records that the maker of `digest` lacks or has older. */
   newerThan(digest: readonly DigestEntry[]): readonly MemberRecord[] {
-    const theirs = new Map<NodeId, DigestEntry>();
-    for (const entry of digest) theirs.set(entry.node, entry);
+    const number = ++this.#digests;
+    let own: DigestEntry | undefined;
+    for (const entry of digest) {
+      if (entry.node === this.#self.node) own = entry;
+      else this.#noteTheirs(number, entry);
+    }
     const newer: MemberRecord[] = [];
-    const compare = (record: MemberRecord): void => {
-      const entry = theirs.get(record.node);
-      if (record.generation > 0 && (entry === undefined || isNewer(record, entry))) newer.push(record);
-    };
-    compare(this.#self);
-    for (const { record } of this.#peers.values()) compare(record);
+    const isOwnNews = own === undefined || isNewer(this.#self, own);
+    if (this.#self.generation > 0 && isOwnNews) newer.push(this.#self);
+    for (const { record, theirs } of this.#peers.values()) {
+      const isNews = theirs.digest !== number || isNewer(record, theirs);
+      if (record.generation > 0 && isNews) newer.push(record);
+    }
     return newer;
+  }
+
+  /** Noted at the peer itself: a table of a hundred would cost as much as all comparisons. */
+  #noteTheirs(digest: number, { node, generation, version }: DigestEntry): void {
+    const theirs = this.#peers.get(node)?.theirs;
+    if (theirs === undefined) return;
+    theirs.digest = digest;
+    theirs.generation = generation;
+    theirs.version = version;
   }
 
   /** The maker of `digest` knows somebody better than this table does. */
@@ -266,7 +283,8 @@ export class MemberTable {
   }
 
   #add(record: MemberRecord): Peer {
-    const peer: Peer = { record, opinion: 'UNKNOWN', detector: this.#makeDetector() };
+    const theirs = { digest: 0, generation: 0, version: 0 };
+    const peer: Peer = { record, opinion: 'UNKNOWN', detector: this.#makeDetector(), theirs };
     this.#peers.set(record.node, peer);
     this.#takers = undefined;
     return peer;
@@ -330,7 +348,10 @@ function entryOf({ node, generation, version }: MemberRecord): DigestEntry {
   return { node, generation, version };
 }
 
-function isNewer(left: DigestEntry, right: DigestEntry): boolean {
+/** How far somebody is known. */
+type Progress = Pick<DigestEntry, 'generation' | 'version'>;
+
+function isNewer(left: Progress, right: Progress): boolean {
   if (left.generation !== right.generation) return left.generation > right.generation;
   return left.version > right.version;
 }
@@ -353,6 +374,7 @@ function samePlace(left: MemberRecord, right: MemberRecord): boolean {
 }
 
 function sameTokens(left: readonly Token[], right: readonly Token[]): boolean {
+  if (left === right) return true;
   return left.length === right.length && left.every((token, index) => token === right[index]);
 }
 

@@ -173,20 +173,26 @@ export function provideGauges(stats: NodeStats, driver: StoreDriver, plane: Plan
   stats.provideServerGauge('in_queue_bytes', () => driver.inQueueBytes);
   stats.provideServerGauge('out_queue', () => driver.outQueue);
   stats.provideServerGauge('out_queue_bytes', () => driver.outQueueBytes);
-  stats.providePoolGauge('peer_connections', () => plane.gauges().outboundConnections);
-  stats.providePoolGauge('peer_in_queue', () => plane.gauges().local.queued);
-  stats.providePoolGauge('peer_in_queue_bytes', () => plane.gauges().local.queuedBytes);
-  stats.providePoolGauge('peer_out_queue', () => plane.gauges().local.unanswered);
-  stats.providePoolGauge('peer_out_queue_bytes', () => plane.gauges().local.unansweredBytes);
-  stats.providePoolGauge('remote_peer_in_queue', () => plane.gauges().remote.queued);
-  stats.providePoolGauge('remote_peer_in_queue_bytes', () => plane.gauges().remote.queuedBytes);
-  stats.providePoolGauge('remote_peer_out_queue', () => plane.gauges().remote.unanswered);
-  stats.providePoolGauge('remote_peer_out_queue_bytes', () => plane.gauges().remote.unansweredBytes);
-  stats.providePoolGauge('dnode_client_connections', () => plane.gauges().inboundConnections);
-  stats.providePoolGauge('dnode_client_in_queue', () => plane.gauges().inboundRequests);
-  stats.providePoolGauge('dnode_client_in_queue_bytes', () => plane.gauges().inboundRequestBytes);
-  stats.providePoolGauge('dnode_client_out_queue', () => plane.gauges().inboundAnswers);
-  stats.providePoolGauge('dnode_client_out_queue_bytes', () => plane.gauges().inboundAnswerBytes);
+  // Made by one look at all connections.
+  stats.providePoolReadings(() => {
+    const { local, remote, ...gauges } = plane.gauges();
+    return {
+      peer_connections: gauges.outboundConnections,
+      peer_in_queue: local.queued,
+      peer_in_queue_bytes: local.queuedBytes,
+      peer_out_queue: local.unanswered,
+      peer_out_queue_bytes: local.unansweredBytes,
+      remote_peer_in_queue: remote.queued,
+      remote_peer_in_queue_bytes: remote.queuedBytes,
+      remote_peer_out_queue: remote.unanswered,
+      remote_peer_out_queue_bytes: remote.unansweredBytes,
+      dnode_client_connections: gauges.inboundConnections,
+      dnode_client_in_queue: gauges.inboundRequests,
+      dnode_client_in_queue_bytes: gauges.inboundRequestBytes,
+      dnode_client_out_queue: gauges.inboundAnswers,
+      dnode_client_out_queue_bytes: gauges.inboundAnswerBytes,
+    };
+  });
   stats.provideMessagePool({
     allocated: () => plane.allocatedMessages,
     free: () => plane.freeMessages,

@@ -1,6 +1,9 @@
 /**
  * A family whose children (one per combination of label values) are found without allocating, so that counting a
  * failure costs little even while failures rain. Children stand in the order in which they were first used.
+ *
+ * They are found by the first label, and then one by one: few share it (the states that a peer has changed between, the
+ * levels of a rack), and a family with a child per peer costs little for each.
  */
 import { assert } from '../base/assert.ts';
 import type { Family, FamilySource, FamilyType, Labels, Sample } from './family.ts';
@@ -8,9 +11,22 @@ import type { Family, FamilySource, FamilyType, Labels, Sample } from './family.
 type LabelValue = string | number;
 
 /** One child: its labels are fixed, its value is counted up or set. */
-export interface Child extends Sample {
+export class Child implements Sample {
   readonly labels: Labels;
-  value: number;
+  value = 0;
+  readonly #second: LabelValue;
+  readonly #third: LabelValue;
+
+  constructor(labels: Labels, second: LabelValue, third: LabelValue) {
+    this.labels = labels;
+    this.#second = second;
+    this.#third = third;
+  }
+
+  /** Whether these are its second and third label's values. */
+  has(second: LabelValue, third: LabelValue): boolean {
+    return this.#second === second && this.#third === third;
+  }
 }
 
 export class LabelledFamily implements FamilySource {
@@ -18,7 +34,8 @@ export class LabelledFamily implements FamilySource {
   readonly help: string;
   readonly type: FamilyType;
   readonly labels: readonly string[];
-  readonly #tree = new Map<LabelValue, Map<LabelValue, Map<LabelValue, Child>>>();
+  /** By the first label; only one mostly. */
+  readonly #byFirst = new Map<LabelValue, Child | Child[]>();
   #children: Child[] = [];
 
   constructor(family: Family) {
@@ -31,13 +48,19 @@ export class LabelledFamily implements FamilySource {
 
   /** The child of these label values, made at 0 when it is new. Values beyond the family's labels are left out. */
   child(first: LabelValue = '', second: LabelValue = '', third: LabelValue = ''): Child {
-    return this.#tree.get(first)?.get(second)?.get(third) ?? this.#makeChild(first, second, third);
+    const known = this.#byFirst.get(first);
+    if (known instanceof Child) {
+      if (known.has(second, third)) return known;
+    } else if (known !== undefined) {
+      for (const child of known) if (child.has(second, third)) return child;
+    }
+    return this.#makeChild(first, second, third);
   }
 
   /** Removes every child whose first label has this value. For gauges: a counter never goes away. */
   removeAll(first: LabelValue): void {
     assert(this.type === 'gauge', 'the children of a counter stay');
-    this.#tree.delete(first);
+    this.#byFirst.delete(first);
     const name = this.labels[0] ?? '';
     this.#children = this.#children.filter((child) => child.labels[name] !== first);
   }
@@ -49,10 +72,11 @@ export class LabelledFamily implements FamilySource {
   #makeChild(first: LabelValue, second: LabelValue, third: LabelValue): Child {
     const values = [first, second, third];
     const labels = Object.fromEntries(this.labels.map((name, index) => [name, values[index] ?? '']));
-    const child = { labels: Object.freeze(labels), value: 0 };
-    const seconds = this.#tree.get(first) ?? new Map<LabelValue, Map<LabelValue, Child>>();
-    const thirds = seconds.get(second) ?? new Map<LabelValue, Child>();
-    this.#tree.set(first, seconds.set(second, thirds.set(third, child)));
+    const child = new Child(Object.freeze(labels), second, third);
+    const known = this.#byFirst.get(first);
+    if (known === undefined) this.#byFirst.set(first, child);
+    else if (known instanceof Child) this.#byFirst.set(first, [known, child]);
+    else known.push(child);
     this.#children.push(child);
     return child;
   }

@@ -34,6 +34,9 @@ export interface ReadRepairCounts {
 
 type Read = () => number;
 
+/** Gauges of the pool that are read in one go. */
+export type PoolReadings = Readonly<Partial<Record<PoolGaugeField, number>>>;
+
 export class NodeStats implements Record<HistogramName, RollingHistogram> {
   readonly pool = new PoolStats();
   readonly server = new ServerStats();
@@ -61,6 +64,7 @@ export class NodeStats implements Record<HistogramName, RollingHistogram> {
   readonly readRepairs: ReadRepairCounts = { started: 0, done: 0, failed: 0 };
 
   readonly #poolGauges = new Map<PoolField, Read[]>();
+  readonly #poolReadings: (() => PoolReadings)[] = [];
   readonly #serverGauges = new Map<ServerField, Read[]>();
   readonly #messagePools: FreeListReading[] = [];
   readonly #chunkPools: FreeListReading[] = [];
@@ -91,6 +95,11 @@ export class NodeStats implements Record<HistogramName, RollingHistogram> {
     provide(this.#poolGauges, field, read);
   }
 
+  /** Adds readings to several gauges of the pool that come from one look, which is taken once per publication. */
+  providePoolReadings(read: () => PoolReadings): void {
+    this.#poolReadings.push(read);
+  }
+
   /** Adds a reading to a gauge of the server. */
   provideServerGauge(field: ServerGaugeField, read: () => number): void {
     provide(this.#serverGauges, field, read);
@@ -106,9 +115,13 @@ export class NodeStats implements Record<HistogramName, RollingHistogram> {
     this.#chunkPools.push(pool);
   }
 
-  /** The number to publish for a field of the pool. */
-  readPool(field: PoolField): number {
-    return this.pool[field] + total(this.#poolGauges.get(field));
+  /** The numbers to publish for fields of the pool, in their order. */
+  readPool(fields: readonly PoolField[]): readonly number[] {
+    const readings = this.#poolReadings.map((read): Partial<Record<PoolField, number>> => read());
+    return fields.map((field) => {
+      const read = readings.reduce((sum, reading) => sum + (reading[field] ?? 0), 0);
+      return this.pool[field] + total(this.#poolGauges.get(field)) + read;
+    });
   }
 
   /** The number to publish for a field of the server. */

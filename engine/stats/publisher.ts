@@ -89,7 +89,7 @@ export class StatsPublisher {
 
   /** A snapshot of now that is published nowhere; it bears the number of the latest that was. */
   take(): StatsSnapshot {
-    return takeSnapshot(this.#stats, this.#identity, this.#instant());
+    return takeSnapshot(this.#stats, this.#identity, this.#instant(), this.#publication?.snapshot);
   }
 
   /** The next beat of the interval; beats that were slept through are left out. */

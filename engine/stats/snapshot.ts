@@ -53,11 +53,15 @@ export interface StatsSnapshot extends StatsInstant {
   readonly families: readonly CollectedFamily[];
 }
 
-/** Reads everything. A number that is not whole (or, of a registered family, not finite) is a bug of its room. */
+/**
+ * Reads everything. A number that is not whole (or, of a registered family, not finite) is a bug of its room. What has
+ * not changed since the snapshot `before` is shared with it: of a thousand samples most stand still for long.
+ */
 export function takeSnapshot(
   stats: NodeStats,
   identity: StatsIdentity,
   instant: StatsInstant,
+  before?: StatsSnapshot,
 ): StatsSnapshot {
   const messages = stats.readMessages();
   const chunks = stats.readChunks();
@@ -69,12 +73,15 @@ export function takeSnapshot(
     freeMsgs: whole('free_msgs', messages.free),
     allocMbufs: whole('alloc_mbufs', chunks.allocated),
     freeMbufs: whole('free_mbufs', chunks.free),
-    pool: Object.freeze(POOL_CODEC.map(({ field }) => whole(field, stats.readPool(field)))),
+    pool: Object.freeze(poolOf(stats)),
     server: Object.freeze(SERVER_CODEC.map(({ field }) => whole(field, stats.readServer(field)))),
     rollups: rollupsOf(stats),
     recorded: recordedOf(stats),
-    peerState: collectAll(failures.base),
-    families: collectAll([...failures.families, ...antiEntropy.families, ...stats.families]),
+    peerState: collectAll(failures.base, before?.peerState),
+    families: collectAll(
+      [...failures.families, ...antiEntropy.families, ...stats.families],
+      before?.families,
+    ),
   });
 }
 
@@ -106,15 +113,37 @@ function recordedOf(stats: NodeStats): Readonly<Record<HistogramName, number>> {
   return Object.freeze(counts);
 }
 
-function collectAll(sources: readonly FamilySource[]): readonly CollectedFamily[] {
-  return Object.freeze(sources.map((source) => collect(source)));
+function poolOf(stats: NodeStats): readonly number[] {
+  const values = stats.readPool(POOL_CODEC.map(({ field }) => field));
+  return POOL_CODEC.map(({ field }, index) => whole(field, values[index] ?? NaN));
+}
+
+function collectAll(
+  sources: readonly FamilySource[],
+  before: readonly CollectedFamily[] = [],
+): readonly CollectedFamily[] {
+  return Object.freeze(sources.map((source, index) => collect(source, before[index])));
 }
 
 /** The live samples go on changing, so they are copied; their labels are shared. */
-function collect(source: FamilySource): CollectedFamily {
+function collect(source: FamilySource, before: CollectedFamily | undefined): CollectedFamily {
   const family: Family = source;
-  const samples = source.collect().map((sample) => freezeSample(family, sample));
-  return Object.freeze({ family, samples: Object.freeze(samples) });
+  const known = before?.family === family ? before : undefined;
+  const samples = source.collect();
+  if (
+    known?.samples.length === samples.length &&
+    samples.every((sample, at) => isSame(sample, known.samples[at]))
+  )
+    return known;
+  const copies = samples.map((sample, at) => {
+    const last = known?.samples[at];
+    return last !== undefined && isSame(sample, last) ? last : freezeSample(family, sample);
+  });
+  return Object.freeze({ family, samples: Object.freeze(copies) });
+}
+
+function isSame({ labels, value }: Sample, other: Sample | undefined): boolean {
+  return labels === other?.labels && value === other.value;
 }
 
 function freezeSample(family: Family, { labels, value }: Sample): Sample {
