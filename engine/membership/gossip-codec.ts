@@ -9,26 +9,10 @@
 import type { NodeId } from '../base/ids.ts';
 import { bufferOf, parseNodeId } from '../base/ids.ts';
 import { writeVarint, varintBytes } from '../wire/protobuf-cursor.ts';
+import type { GossipWords, News } from './gossip-words.ts';
 import { gossipMembersMax, newsMax, readPlainWords, textCharsMax } from './plain-words.ts';
 import { RecordReader, RecordWriter } from './record-codec.ts';
 import type { DigestEntry, MemberRecord } from './table.ts';
-
-/** What a node tells of something that all nodes shall know: those that show one digest know the same of it. */
-export interface News {
-  readonly topic: string;
-  readonly digest: string;
-}
-
-/** One message of a round. */
-export interface GossipWords {
-  /** How far the sender knows everyone. */
-  readonly digest: readonly DigestEntry[];
-  /** Records that the receiver lacks, as far as the sender can tell. */
-  readonly records: readonly MemberRecord[];
-  /** The sender's view of who owns what (engine/membership/agreement.ts). */
-  readonly view: string;
-  readonly news?: readonly News[];
-}
 
 /** Tags: a field's number * 8, and 2 for a run of bytes or 1 for a double. */
 const tags = { digest: 0x0a, records: 0x12, view: 0x1a, news: 0x22 } as const;

@@ -21,7 +21,7 @@ import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { Random } from '../io/random.ts';
 import { pick, shuffled } from '../io/random.ts';
-import type { GossipWords, News } from './gossip-codec.ts';
+import type { GossipWords, News } from './gossip-words.ts';
 import { GossipCodec } from './gossip-codec.ts';
 import type { Applied, MemberRecord, MemberTable, RefusalReason } from './table.ts';
 

@@ -7,7 +7,7 @@ import type protobuf from 'protobufjs';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
 import { parseNodeId, parseToken } from '../base/ids.ts';
-import type { GossipWords, News } from './gossip-codec.ts';
+import type { GossipWords, News } from './gossip-words.ts';
 import { recordType, wordsType } from './gossip-schema.ts';
 import type { DeclaredState, MoveStage } from './states.ts';
 import { declaredStates, moveStages } from './states.ts';

@@ -3,7 +3,7 @@
  * fetches what it lacks by its own words; gossip only says that somebody knows something else.
  */
 import type { NodeId } from '../base/ids.ts';
-import type { News } from './gossip-codec.ts';
+import type { News } from './gossip-words.ts';
 
 /** Something that all nodes shall know. */
 export interface Topic {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Clock, Timer } from '../io/clock.ts';
 import type { Deadlined } from './deadlines.ts';
 import { DeadlineWheel } from './deadlines.ts';
-import { Pulse } from './pulse.ts';
+import { Pulses } from './pulse.ts';
 
 /** A clock that goes where it is told; timers fire in order, `earlyUs` before their instant. */
 class HandClock implements Clock {
@@ -164,40 +164,57 @@ describe('the deadline wheel', () => {
 });
 
 describe('the pulse', () => {
-  function pulseOn(clock: Clock) {
+  function pulseOn(clock: Clock, pulses = new Pulses(clock, { intervalUs: 800, silentMax: 3 })) {
     const told = { silent: 0, dead: 0 };
-    const settings = { onSilent: () => void (told.silent += 1), onDead: () => void (told.dead += 1) };
-    return { told, pulse: new Pulse(clock, { intervalUs: 100, silentMax: 3, ...settings }) };
+    const pulse = pulses.begin({
+      onSilent: () => void (told.silent += 1),
+      onDead: () => void (told.dead += 1),
+    });
+    return { told, pulse, pulses };
   }
 
   test('says nothing while there are signs', () => {
     const clock = new HandClock();
     const { told, pulse } = pulseOn(clock);
-    pulse.start();
     for (let count = 0; count < 50; count++) {
       pulse.heard();
-      clock.pass(90);
+      clock.pass(720);
     }
     expect(told).toEqual({ silent: 0, dead: 0 });
   });
 
   test('tells of silence, then of death, and then no more', () => {
     const clock = new HandClock();
-    const { told, pulse } = pulseOn(clock);
-    pulse.start();
-    clock.pass(200);
+    const { told } = pulseOn(clock);
+    clock.pass(1600);
     expect(told).toEqual({ silent: 1, dead: 0 });
-    clock.pass(10_000);
+    clock.pass(80_000);
     expect(told).toEqual({ silent: 2, dead: 1 });
     expect(clock.waiting).toBe(0);
   });
 
   test('takes a long sleep of its own for one interval, not for the death of the other', () => {
     const clock = new HandClock();
-    const { told, pulse } = pulseOn(clock);
-    pulse.start();
-    clock.stall(1_000_000);
-    clock.pass(150);
+    const { told } = pulseOn(clock);
+    clock.stall(8_000_000);
+    clock.pass(1200);
     expect(told.dead).toBe(0);
+  });
+
+  test('of many connections has one timer, is told of each by itself, and not of all at once', () => {
+    const clock = new HandClock();
+    const first = pulseOn(clock);
+    const many = [first, ...Array.from({ length: 31 }, () => pulseOn(clock, first.pulses))];
+    expect(clock.waiting).toBe(1);
+    const silent = (): number => many.filter(({ told }) => told.silent > 0).length;
+    const steps = Array.from({ length: 16 }, () => {
+      clock.pass(100);
+      return silent();
+    });
+    expect(steps).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 4, 8, 12, 16, 20, 24, 28, 32]);
+    for (const { pulse } of many.slice(1)) pulse.stop();
+    clock.pass(80_000);
+    expect(many.map(({ told }) => told.dead)).toEqual([1, ...Array.from({ length: 31 }, () => 0)]);
+    expect(clock.waiting).toBe(0);
   });
 });

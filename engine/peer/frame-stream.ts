@@ -102,10 +102,14 @@ export class FrameStream<T> {
     this.outbox.whenReady(this.#flow);
   }
 
-  /** Sends a frame past the outbox: greetings, pings and pongs. */
-  control(frame: Buffer): void {
-    if (!this.open) this.arena.released(frame);
-    else if (!this.#connection.write(frame, this.arena)) this.#congest();
+  /**
+   * Sends a frame past the outbox: greetings, pings and pongs. One of this stream's `arena` is `lent`; one that nobody
+   * ever changes is `lasting`, and may leave by many streams.
+   */
+  control(frame: Buffer, memory: 'lent' | 'lasting' = 'lent'): void {
+    const owner = memory === 'lent' ? this.arena : undefined;
+    if (!this.open) owner?.released(frame);
+    else if (!this.#connection.write(frame, owner)) this.#congest();
   }
 
   /** Cuts the connection now; what has not left may be lost. `cause` is what `onClosed` will say. */

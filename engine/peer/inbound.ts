@@ -15,14 +15,15 @@ import { decodeRequest, encodeReply } from '../wire/codec.ts';
 import type { Frame } from '../wire/frames.ts';
 import { FrameError, headerBytes } from '../wire/frames.ts';
 import type { Refusal } from '../wire/greetings.ts';
-import { decodeGreeting, encodeHello, encodeRefusal } from '../wire/greetings.ts';
+import { decodeGreeting, encodeRefusal } from '../wire/greetings.ts';
 import { greetingKinds, isRequestKind, requestKinds } from '../wire/kinds.ts';
 import type { Hello, PeerReply, PeerRequest } from '../wire/messages.ts';
 import type { Rival } from './admission.ts';
 import { FrameStream } from './frame-stream.ts';
 import type { CloseCause } from './observer.ts';
 import type { PlaneContext } from './plane-context.ts';
-import { Pulse } from './pulse.ts';
+import { pingId } from './plane-context.ts';
+import type { Pulse } from './pulse.ts';
 
 /** Handles a peer's request: calls `reply` once, now or later. */
 export type RequestHandler = (from: NodeId, request: PeerRequest, reply: (reply: PeerReply) => void) => void;
@@ -45,7 +46,7 @@ export class Inbound implements Rival {
   readonly #context: PlaneContext;
   readonly #owner: InboundOwner;
   readonly #stream: FrameStream<Buffer>;
-  readonly #pulse: Pulse;
+  #pulse: Pulse | undefined;
   #hello: Hello | undefined;
   #handshake: Timer | undefined;
   #requestCount = 0;
@@ -66,16 +67,10 @@ export class Inbound implements Rival {
     };
     this.#stream = new FrameStream<Buffer>(io, connection, settings, {
       onFrame: (frame) => this.#onFrame(frame),
-      onHeard: () => this.#pulse.heard(),
+      onHeard: () => this.#pulse?.heard(),
       onDepart: (frame) => frame,
       onRejected: (error) => this.#onRejected(error),
       onClosed: (cause, detail) => this.#onClosed(cause, detail),
-    });
-    this.#pulse = new Pulse(io.clock, {
-      intervalUs: options.timeouts.pingUs,
-      silentMax: Math.ceil(options.timeouts.idleUs / options.timeouts.pingUs),
-      onSilent: () => undefined,
-      onDead: () => this.#stream.close('timedOut', 'nothing was heard of the peer'),
     });
   }
 
@@ -148,8 +143,11 @@ export class Inbound implements Rival {
     }
     this.#hello = hello;
     this.#handshake?.cancel();
-    this.#pulse.start();
-    this.#stream.control(encodeHello(this.#stream.arena, this.#context.hello));
+    this.#pulse = this.#context.pulses.begin({
+      onSilent: () => undefined,
+      onDead: () => this.#stream.close('timedOut', 'nothing was heard of the peer'),
+    });
+    this.#stream.control(this.#context.greeting(), 'lasting');
     io.log.event('debug', 'peer.inbound.admitted', {
       peer: hello.node,
       remote: this.#stream.remote,
@@ -170,6 +168,10 @@ export class Inbound implements Rival {
   }
 
   #pong(id: number): void {
+    if (id === pingId) {
+      this.#stream.control(this.#context.pongFrame, 'lasting');
+      return;
+    }
     this.#stream.control(encodeReply(this.#stream.arena, id, { kind: 'pong' }));
   }
 
@@ -274,7 +276,7 @@ export class Inbound implements Rival {
   #onClosed(cause: CloseCause, detail: string): void {
     const { io, observer } = this.#context;
     this.#handshake?.cancel();
-    this.#pulse.stop();
+    this.#pulse?.stop();
     observer.inboundClosed(cause);
     io.log.event('debug', 'peer.inbound.lost', {
       peer: this.#hello?.node ?? '',

@@ -15,7 +15,7 @@ import type { Connection } from '../io/network.ts';
 import { decodeReply, encodeRequest } from '../wire/codec.ts';
 import type { Frame } from '../wire/frames.ts';
 import { FrameError, headerBytes } from '../wire/frames.ts';
-import { decodeGreeting, encodeHello, encodeRefusal } from '../wire/greetings.ts';
+import { decodeGreeting, encodeRefusal } from '../wire/greetings.ts';
 import type { Refusal } from '../wire/greetings.ts';
 import { isAnswer, isReplyKind, replyKinds } from '../wire/kinds.ts';
 import type { Hello, PeerReply, PeerRequest } from '../wire/messages.ts';
@@ -25,21 +25,20 @@ import type { CloseCause } from './observer.ts';
 import type { PeerTarget } from './options.ts';
 import type { Pending, ReplyHandler } from './pending.ts';
 import type { PlaneContext } from './plane-context.ts';
-import { Pulse } from './pulse.ts';
+import { pingId } from './plane-context.ts';
+import type { Pulse } from './pulse.ts';
 
 /** Numbers the requests of one link over all its connections; 0 is for the plane's own pings. */
 export interface RequestIds {
   next(): number;
 }
 
-const pingId = 0;
-
 export class LinkSession implements Rival {
   readonly #context: PlaneContext;
   readonly #target: PeerTarget;
   readonly #ids: RequestIds;
   readonly #stream: FrameStream<Pending>;
-  readonly #pulse: Pulse;
+  #pulse: Pulse | undefined;
   readonly #pending = new Map<number, Pending>();
   readonly #over = new Deferred<void>();
   #state: 'greeting' | 'up' | 'over' = 'greeting';
@@ -64,16 +63,10 @@ export class LinkSession implements Rival {
     };
     this.#stream = new FrameStream<Pending>(io, connection, settings, {
       onFrame: (frame) => this.#onFrame(frame),
-      onHeard: () => this.#pulse.heard(),
+      onHeard: () => this.#pulse?.heard(),
       onDepart: (pending) => this.#depart(pending),
       onRejected: (error) => this.#onRejected(error),
       onClosed: (cause, detail) => this.#onClosed(cause, detail),
-    });
-    this.#pulse = new Pulse(io.clock, {
-      intervalUs: options.timeouts.pingUs,
-      silentMax: Math.ceil(options.timeouts.idleUs / options.timeouts.pingUs),
-      onSilent: () => this.#ping(),
-      onDead: () => this.#stream.close('timedOut', 'nothing was heard of the peer'),
     });
   }
 
@@ -118,7 +111,7 @@ export class LinkSession implements Rival {
       this.#stream.close('timedOut', 'the peer did not greet in time');
     });
     this.#stream.start();
-    this.#stream.control(encodeHello(this.#stream.arena, this.#context.hello));
+    this.#stream.control(this.#context.greeting(), 'lasting');
     await this.#over.promise;
   }
 
@@ -248,7 +241,10 @@ export class LinkSession implements Rival {
     this.#handshake?.cancel();
     this.#state = 'up';
     this.#hello = hello;
-    this.#pulse.start();
+    this.#pulse = this.#context.pulses.begin({
+      onSilent: () => this.#ping(),
+      onDead: () => this.#stream.close('timedOut', 'nothing was heard of the peer'),
+    });
     observer.peerAdmitted(this.#target);
     io.log.event('info', 'peer.link.connected', {
       peer: this.#target.node,
@@ -304,7 +300,7 @@ export class LinkSession implements Rival {
   }
 
   #ping(): void {
-    this.#stream.control(encodeRequest(this.#stream.arena, pingId, { kind: 'ping' }));
+    this.#stream.control(this.#context.pingFrame, 'lasting');
   }
 
   #onRejected({ fault, message }: FrameError): void {
@@ -333,7 +329,7 @@ export class LinkSession implements Rival {
     const lost = this.#state === 'up';
     this.#state = 'over';
     this.#handshake?.cancel();
-    this.#pulse.stop();
+    this.#pulse?.stop();
     observer.linkClosed(this.#target, cause);
     if (lost) observer.peerEjected(this.#target);
     const requests = this.#pending.size;

@@ -8,6 +8,10 @@ import type { DeadlineWheel } from './deadlines.ts';
 import type { PeerObserver } from './observer.ts';
 import type { PeerTarget, PlaneOptions } from './options.ts';
 import type { Pending, PendingPool } from './pending.ts';
+import type { Pulses } from './pulse.ts';
+
+/** The id of the plane's own pings; no request has it. */
+export const pingId = 0;
 
 export interface PlaneContext {
   readonly io: Io;
@@ -17,8 +21,14 @@ export interface PlaneContext {
   readonly wheel: DeadlineWheel<Pending>;
   readonly pool: PendingPool;
   readonly chunks: ChunkPool;
+  readonly pulses: Pulses;
+  /** The plane's own ping, and the answer to it; nobody changes them. */
+  readonly pingFrame: Buffer;
+  readonly pongFrame: Buffer;
   /** What this node says of itself now. */
   hello: Hello;
+  /** The frame of `hello`, which nobody changes. */
+  greeting(): Buffer;
   /** Why whoever greets so is refused, or undefined. `called`: the peer that this node meant to reach. */
   judge(hello: Hello, called: PeerTarget | undefined): Refusal | undefined;
 }

@@ -13,7 +13,10 @@ import type { NodeId } from '../base/ids.ts';
 import type { Io } from '../io/io.ts';
 import type { Address } from '../io/network.ts';
 import { ChunkPool } from '../wire/chunk-pool.ts';
+import { lastingFrame } from '../wire/frames.ts';
 import type { Refusal } from '../wire/greetings.ts';
+import { helloFrame } from '../wire/greetings.ts';
+import { replyKinds, requestKinds } from '../wire/kinds.ts';
 import type { Hello, PeerRequest } from '../wire/messages.ts';
 import type { Admission, Rival } from './admission.ts';
 import { DeadlineWheel } from './deadlines.ts';
@@ -26,7 +29,11 @@ import { assertOptions } from './options.ts';
 import type { Pending, ReplyHandler } from './pending.ts';
 import { PendingPool } from './pending.ts';
 import type { PlaneContext } from './plane-context.ts';
+import { pingId } from './plane-context.ts';
+import { Pulses } from './pulse.ts';
 import { Reception } from './reception.ts';
+
+const noBytes = Buffer.alloc(0);
 
 export class Plane {
   readonly #context: PlaneContext;
@@ -36,6 +43,7 @@ export class Plane {
   /** Links that are being closed while the plane goes on. */
   readonly #retired = new Set<Link>();
   readonly #reception: Reception;
+  #greeting: { readonly hello: Hello; readonly frame: Buffer } | undefined;
   #started = false;
   #stopped: Promise<void> | undefined;
 
@@ -54,6 +62,7 @@ export class Plane {
     const wheel = new DeadlineWheel<Pending>(io.clock, options.timeouts.deadlineGrainUs, (pending) => {
       pending.owner.expire(pending);
     });
+    const { pingUs, idleUs } = options.timeouts;
     this.#context = {
       io,
       options,
@@ -62,7 +71,11 @@ export class Plane {
       wheel,
       pool: new PendingPool(),
       chunks: new ChunkPool(options.limits.chunkBytes),
+      pulses: new Pulses(io.clock, { intervalUs: pingUs, silentMax: Math.ceil(idleUs / pingUs) }),
+      pingFrame: lastingFrame(requestKinds.ping, pingId, noBytes),
+      pongFrame: lastingFrame(replyKinds.pong, pingId, noBytes),
       hello: options.hello,
+      greeting: () => this.#greetingFrame(),
       judge: (hello, called) => this.#judge(hello, called),
     };
     for (const peer of options.peers) this.addPeer(peer);
@@ -192,6 +205,13 @@ export class Plane {
       inboundAnswers: inbound.answers,
       inboundAnswerBytes: inbound.answerBytes,
     };
+  }
+
+  /** Made once and sent by every link: all of them greet when a node starts. */
+  #greetingFrame(): Buffer {
+    const { hello } = this.#context;
+    if (this.#greeting?.hello !== hello) this.#greeting = { hello, frame: helloFrame(hello) };
+    return this.#greeting.frame;
   }
 
   #isStopped(): boolean {

@@ -1,52 +1,119 @@
 /**
- * Whether the other side of a connection still lives, by counting the intervals in which nothing came. Intervals and
- * not elapsed time: a process that slept through its own deadline first looks at what has come meanwhile.
+ * Whether the other sides of connections still live, by counting the intervals in which nothing came. Intervals and not
+ * elapsed time: a process that slept through its own deadline first looks at what has come meanwhile.
+ *
+ * One timer serves all connections of a node, since a large cluster has very many that are silent: a wheel of slots is
+ * looked at, one slot after the other, and every connection stands in one, so that they do not all ask at once.
+ *
+ * Invariant: between two looks at a connection there is at least an interval.
  */
+import { present } from '../base/assert.ts';
 import type { Clock, Timer } from '../io/clock.ts';
+
+/** Who is told of silence. */
+export interface PulseListener {
+  /** A whole interval has passed without a sign. */
+  onSilent(): void;
+  /** So many have that the other side counts as dead; nothing is told after it. */
+  onDead(): void;
+}
 
 export interface PulseSettings {
   readonly intervalUs: number;
   /** Whole intervals without a sign after which the other side counts as dead. */
   readonly silentMax: number;
-  /** A whole interval has passed without a sign. */
-  onSilent(): void;
-  onDead(): void;
 }
 
-export class Pulse {
+const slotCount = 8;
+
+/** All connections of a node. */
+export class Pulses {
   readonly #clock: Clock;
-  readonly #settings: PulseSettings;
+  readonly #silentMax: number;
+  readonly #grainUs: number;
+  readonly #slots: readonly Set<Pulse>[] = Array.from({ length: slotCount }, () => new Set<Pulse>());
+  /** The slot that was looked at last. */
+  #at = 0;
+  #count = 0;
   #timer: Timer | undefined;
-  /** Ticks since the last sign; the first one may follow it at once. */
-  #ticks = 0;
 
-  constructor(clock: Clock, settings: PulseSettings) {
+  constructor(clock: Clock, { intervalUs, silentMax }: PulseSettings) {
     this.#clock = clock;
-    this.#settings = settings;
+    this.#silentMax = silentMax;
+    this.#grainUs = Math.ceil(intervalUs / slotCount);
   }
 
-  start(): void {
-    this.#timer = this.#clock.after(this.#settings.intervalUs, () => this.#tick());
+  /** Begins to listen for the signs of a connection, until its pulse is stopped or it is dead. */
+  begin(listener: PulseListener): Pulse {
+    const slot = this.#emptiest();
+    const pulse = new Pulse(listener, () => this.#remove(slot, pulse));
+    slot.add(pulse);
+    this.#count += 1;
+    if (this.#count === 1) this.#arm();
+    return pulse;
   }
 
-  /** The other side has given a sign. */
-  heard(): void {
-    this.#ticks = 0;
+  /** Of several the one whose turn is the farthest away. */
+  #emptiest(): Set<Pulse> {
+    let best = this.#slot(this.#at);
+    for (let ahead = slotCount - 1; ahead > 0; ahead--) {
+      const slot = this.#slot(this.#at + ahead);
+      if (slot.size < best.size) best = slot;
+    }
+    return best;
   }
 
-  stop(): void {
+  #remove(slot: Set<Pulse>, pulse: Pulse): void {
+    if (!slot.delete(pulse)) return;
+    this.#count -= 1;
+    if (this.#count > 0) return;
     this.#timer?.cancel();
     this.#timer = undefined;
   }
 
-  #tick(): void {
-    this.#ticks += 1;
-    if (this.#ticks > this.#settings.silentMax) {
-      this.#timer = undefined;
-      this.#settings.onDead();
-      return;
-    }
-    this.start();
-    if (this.#ticks > 1) this.#settings.onSilent();
+  #arm(): void {
+    this.#timer = this.#clock.after(this.#grainUs, () => this.#look());
+  }
+
+  #look(): void {
+    this.#arm();
+    this.#at = (this.#at + 1) % slotCount;
+    for (const pulse of this.#slot(this.#at)) pulse.tick(this.#silentMax);
+  }
+
+  #slot(index: number): Set<Pulse> {
+    return present(this.#slots[index % slotCount], 'a slot');
+  }
+}
+
+/** The signs of one connection. */
+export class Pulse {
+  readonly #listener: PulseListener;
+  readonly #end: () => void;
+  /** Looks since the last sign; the first one may follow it at once. */
+  #looks = 0;
+
+  constructor(listener: PulseListener, end: () => void) {
+    this.#listener = listener;
+    this.#end = end;
+  }
+
+  /** The other side has given a sign. */
+  heard(): void {
+    this.#looks = 0;
+  }
+
+  /** Nothing is told from now on. */
+  stop(): void {
+    this.#end();
+  }
+
+  /** A turn of the wheel. */
+  tick(silentMax: number): void {
+    this.#looks += 1;
+    if (this.#looks > silentMax) {
+      this.#end();
+      this.#listener.onDead();
+    } else if (this.#looks > 1) this.#listener.onSilent();
   }
 }

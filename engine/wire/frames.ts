@@ -67,6 +67,14 @@ export function sealFrame(buffer: Buffer, at: number, kind: number, id: number, 
   buffer.writeUInt32BE(headerCheck(firstWord, second, id, bodyBytes, crc), at + 20);
 }
 
+/** A frame in memory of its own, for one that is sent again and again. */
+export function lastingFrame(kind: number, id: number, body: Uint8Array): Buffer {
+  const frame = Buffer.allocUnsafeSlow(headerBytes + body.length);
+  frame.set(body, headerBytes);
+  sealFrame(frame, 0, kind, id, body.length);
+  return frame;
+}
+
 /**
  * Takes a byte stream in arbitrary chunks and gives its frames: `push` a chunk, then `next` until it is undefined.
  * A frame inside one chunk is a view of it; one that straddles chunks is copied together once. After a `FrameError`

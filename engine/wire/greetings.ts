@@ -8,7 +8,7 @@ import type { Fields } from './bodies.ts';
 import { decodeBody, encodeBody } from './bodies.ts';
 import type { FrameArena } from './frame-arena.ts';
 import type { Frame } from './frames.ts';
-import { FrameError } from './frames.ts';
+import { FrameError, lastingFrame } from './frames.ts';
 import { greetingKinds } from './kinds.ts';
 import type { Hello } from './messages.ts';
 import { schemaType } from './schema.ts';
@@ -65,6 +65,11 @@ const nameCharsMax = 256;
 
 export function encodeHello(arena: FrameArena, hello: Hello): Buffer {
   return arena.frame(greetingKinds.hello, 0, encodeBody(helloType, { ...hello }));
+}
+
+/** The same frame in memory of its own. */
+export function helloFrame(hello: Hello): Buffer {
+  return lastingFrame(greetingKinds.hello, 0, encodeBody(helloType, { ...hello }));
 }
 
 export function encodeRefusal(arena: FrameArena, refusal: Refusal): Buffer {
