@@ -4,8 +4,11 @@
  * Fastify routes, reads bodies and keeps their limit. Paths reach its router with every `%` escaped once more, so that
  * parameters arrive as they stand on the wire (a key need not be UTF-8), and bodies arrive as bytes whatever their
  * content type says. Answers are written by `writeHead`, which keeps the names of headers as the service writes them.
+ *
+ * A GET of a path without parameters and without a body has nothing that fastify would have to do: its route is looked
+ * up and asked at once. That is what scrapes are (and what asks whether a node is there); it halves what they cost.
  */
-import type { IncomingHttpHeaders, RequestListener, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import { createServer as createSecureServer } from 'node:https';
@@ -14,11 +17,19 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fastify } from 'fastify';
 import findMyWay from 'find-my-way';
 import { present } from '../base/assert.ts';
-import type { Http, HttpListener, HttpMethod, HttpRequest, HttpResponse, HttpService } from '../io/http.ts';
+import type {
+  Http,
+  HttpListener,
+  HttpMethod,
+  HttpRequest,
+  HttpResponse,
+  HttpRoute,
+  HttpService,
+} from '../io/http.ts';
 import type { Log } from '../io/log.ts';
 import type { Address } from '../io/network.ts';
-import { addressOf } from './address.ts';
 import { HttpConnections } from './http-connections.ts';
+import { RealHttpRequest } from './http-request.ts';
 import { sendStream } from './http-stream.ts';
 import { listenOn } from './network.ts';
 import type { TlsIdentity } from './tls.ts';
@@ -46,16 +57,22 @@ class HttpEdge {
   readonly #app: FastifyInstance;
   readonly #server: Server | SecureServer;
   readonly #allowed: (path: string) => readonly string[];
+  /** The routes of GET whose paths have no parameters, by path. */
+  readonly #plain: ReadonlyMap<string, HttpRoute>;
 
   constructor(service: HttpService, log: Log, tls: TlsIdentity | undefined) {
     this.#service = service;
     this.#log = log;
     this.#connections = new HttpConnections(service, tls);
     this.#allowed = allowedMethods(service);
+    this.#plain = plainRoutes(service);
     let server: Server | SecureServer | undefined;
     this.#app = fastify({
       logger: false,
-      serverFactory: (handler) => (server = serverFor(service, tls, handler)),
+      serverFactory: (handler) =>
+        (server = serverFor(service, tls, (request, response) => {
+          if (!this.#servePlain(request, response)) handler(request, response);
+        })),
       clientErrorHandler: (error, socket) => this.#connections.refuse(error, socket),
       rewriteUrl: (request) => escapedTarget(request.url ?? '/'),
       routerOptions: { maxParamLength: headerBytesMax * 2, querystringParser: () => noQuery },
@@ -109,7 +126,8 @@ class HttpEdge {
       if (status >= 500) this.#tellFailure(error);
       // Fastify would close now, and the client, still sending, would see a broken connection and not the answer. Its
       // headers are not sent: node reads the rest of the body away, for no longer than a request may take.
-      this.#send(reply, this.#service.refused(status, error.message));
+      if (!reply.sent) reply.hijack();
+      this.#send(reply.raw, this.#service.refused(status, error.message));
     });
   }
 
@@ -119,6 +137,18 @@ class HttpEdge {
     return this.#service.methodNotAllowed(request, allow);
   }
 
+  /** Whether the request was one for a path without parameters, and has been taken. */
+  #servePlain(raw: IncomingMessage, response: ServerResponse): boolean {
+    const { method, url = '/', headers } = raw;
+    if (method !== 'GET' && method !== 'HEAD') return false;
+    if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined) return false;
+    const queryAt = url.indexOf('?');
+    const route = this.#plain.get(queryAt < 0 ? url : url.slice(0, queryAt));
+    if (route === undefined) return false;
+    this.#answer(new RealHttpRequest(raw, response, url), response, (asked) => route.handle(asked));
+    return true;
+  }
+
   #serve(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -126,19 +156,35 @@ class HttpEdge {
   ): void {
     // Taken out of fastify's hands: from here on the answer is ours, whenever it comes.
     reply.hijack();
+    // Fastify's router gives every route's parameters as text by name.
+    const params = request.params as Readonly<Record<string, string>>;
+    const body = request.body instanceof Uint8Array ? request.body : undefined;
+    const target = originOf(request.originalUrl);
+    this.#answer(new RealHttpRequest(request.raw, reply.raw, target, params, body), reply.raw, handle);
+  }
+
+  #answer(
+    request: HttpRequest,
+    response: ServerResponse,
+    handle: (request: HttpRequest) => HttpResponse | Promise<HttpResponse>,
+  ): void {
     try {
-      const answer = handle(requestOf(request, reply.raw));
-      if (!(answer instanceof Promise)) this.#send(reply, answer);
-      else answer.then((late) => this.#send(reply, late)).catch((error: unknown) => this.#fail(reply, error));
+      const answer = handle(request);
+      if (!(answer instanceof Promise)) this.#send(response, answer);
+      else {
+        answer
+          .then((late) => this.#send(response, late))
+          .catch((error: unknown) => this.#fail(response, error));
+      }
     } catch (error) {
-      this.#fail(reply, error);
+      this.#fail(response, error);
     }
   }
 
-  #fail(reply: FastifyReply, error: unknown): void {
+  #fail(response: ServerResponse, error: unknown): void {
     this.#tellFailure(error);
-    if (reply.raw.headersSent) reply.raw.destroy();
-    else this.#send(reply, this.#service.refused(500, 'the request failed'));
+    if (response.headersSent) response.destroy();
+    else this.#send(response, this.#service.refused(500, 'the request failed'));
   }
 
   #tellFailure(error: unknown): void {
@@ -146,20 +192,19 @@ class HttpEdge {
     this.#log.event('error', 'http.handler.failed', { error: story });
   }
 
-  #send(reply: FastifyReply, answer: HttpResponse): void {
-    if (!reply.sent) reply.hijack();
+  #send(response: ServerResponse, answer: HttpResponse): void {
     const headers: Record<string, string | number> = { ...answer.headers };
     const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
     if (!(body instanceof Uint8Array)) {
       if (this.#connections.stopping) headers['Connection'] = 'close';
-      reply.raw.writeHead(answer.status, headers);
-      sendStream(reply.raw, body, (error) => this.#tellFailure(error));
+      response.writeHead(answer.status, headers);
+      sendStream(response, body, (error) => this.#tellFailure(error));
       return;
     }
     if (answer.status !== 204 && answer.status !== 304) headers['Content-Length'] = body.length;
     if (this.#connections.stopping) headers['Connection'] = 'close';
-    reply.raw.writeHead(answer.status, headers);
-    reply.raw.end(body);
+    response.writeHead(answer.status, headers);
+    response.end(body);
   }
 }
 
@@ -188,6 +233,12 @@ function serverOptions(service: HttpService): Parameters<typeof createServer>[0]
   };
 }
 
+/** In the router's syntax, parameters begin with a colon, wildcards are stars, and both may have patterns in parentheses. */
+function plainRoutes({ routes }: HttpService): ReadonlyMap<string, HttpRoute> {
+  const plain = routes.filter(({ method, path }) => method === 'GET' && !/[:*(]/.test(path));
+  return new Map(plain.map((route) => [route.path, route]));
+}
+
 /** Which methods have a route for a path: asked only when the request's own has none. */
 function allowedMethods(service: HttpService): (path: string) => readonly string[] {
   const router = findMyWay({ maxParamLength: headerBytesMax * 2 });
@@ -197,40 +248,6 @@ function allowedMethods(service: HttpService): (path: string) => readonly string
     if (found.includes('GET')) found.push('HEAD');
     return found.sort();
   };
-}
-
-function requestOf(request: FastifyRequest, response: ServerResponse): HttpRequest {
-  const target = originOf(request.originalUrl);
-  const queryAt = target.indexOf('?');
-  const { socket } = request.raw;
-  return {
-    method: request.method,
-    // Fastify's router gives every route's parameters as text by name.
-    params: request.params as Readonly<Record<string, string>>,
-    path: queryAt < 0 ? target : target.slice(0, queryAt),
-    query: new URLSearchParams(queryAt < 0 ? '' : target.slice(queryAt)),
-    headers: headersOf(request.raw.headers),
-    body: request.body instanceof Uint8Array ? request.body : emptyBody,
-    remote: addressOf(socket.remoteAddress, socket.remotePort),
-    onGone: (listener) => onGone(response, listener),
-  };
-}
-
-/** A response that closes before it has ended has lost its client. */
-function onGone(response: ServerResponse, listener: () => void): void {
-  if (response.destroyed) listener();
-  else response.once('close', () => void (response.writableEnded || listener()));
-}
-
-const emptyBody = Buffer.alloc(0);
-
-function headersOf(raw: IncomingHttpHeaders): Record<string, string | undefined> {
-  const headers: Record<string, string | undefined> = {};
-  for (const name in raw) {
-    const value = raw[name];
-    headers[name] = typeof value === 'object' ? value.join(', ') : value;
-  }
-  return headers;
 }
 
 /** The target without scheme and host, which a client may send to a proxy and must be understood (RFC 9112, 3.2.2). */

@@ -8,6 +8,7 @@ import { describe, expect, it } from 'vitest';
 
 import { POOL_CODEC } from './pool-codec.ts';
 import { SERVER_CODEC } from './server-codec.ts';
+import type { Sample } from './family.ts';
 import { Exposition, expositionContentType } from './exposition.ts';
 import { HISTOGRAMS } from './histogram-table.ts';
 import { renderLegacyJson, renderPrettyJson } from './legacy-json.ts';
@@ -204,6 +205,8 @@ describe('the text exposition', () => {
     );
   });
 
+  const anyFinite = fc.double({ noDefaultInfinity: true, noNaN: true });
+
   it('writes from what it has kept the same as one that has kept nothing', async () => {
     const edit = fc.oneof(
       fc.nat(POOL_CODEC.length - 1).map((index) => (stats: NodeStats) => {
@@ -216,13 +219,21 @@ describe('the text exposition', () => {
       fc.nat(9).map((peer) => (stats: NodeStats) => stats.failures.removePeer(peer)),
       fc.nat(9_999).map((us) => (stats: NodeStats) => stats.requestLatencyUs.record(us)),
       fc.nat(9).map((peer) => (stats: NodeStats) => stats.failures.peerSendFull(peer, 'dc1')),
+      fc
+        .record({ at: fc.nat(2), name: fc.constantFrom('why', 'who', 'a "b"\\\n'), value: anyFinite })
+        .map(({ at, name, value }) => (_: NodeStats, odd: (Sample | undefined)[]) => {
+          odd[at] = { labels: { name, at }, value };
+        }),
     );
     await fc.assert(
       fc.asyncProperty(fc.array(fc.array(edit, { maxLength: 4 }), { maxLength: 8 }), async (rounds) => {
         const stats = sampleStats();
+        const odd: (Sample | undefined)[] = [{ labels: { name: '', at: 0 }, value: -0 }];
+        const collect = (): readonly Sample[] => odd.filter((sample) => sample !== undefined);
+        stats.register({ name: 'svc_odd', help: 'Odd\\\n.', type: 'gauge', labels: ['name', 'at'], collect });
         const exposition = new Exposition();
         for (const edits of rounds) {
-          for (const change of edits) change(stats);
+          for (const change of edits) change(stats, odd);
           const snapshot = snapshotOf(stats);
           expect(await exposition.render(snapshot)).toBe(await new Exposition().render(snapshot));
         }

@@ -2,71 +2,86 @@
  * A stats snapshot as metric families, in the order of the service document: base families, pool, server, peer states,
  * histograms, failure causes, anti-entropy, then whatever rooms registered.
  */
+import { present } from '../base/assert.ts';
 import type { CodecRow } from './codec-row.ts';
 import { codecFamilyName } from './codec-row.ts';
-import type { CollectedFamily, FamilyType, Labels, Sample } from './family.ts';
+import type { CollectedFamily, Family, FamilyType, Labels, Sample } from './family.ts';
 import { noLabels } from './family.ts';
 import type { Rollup } from './histogram.ts';
 import { HISTOGRAMS } from './histogram-table.ts';
 import { POOL_CODEC } from './pool-codec.ts';
 import { SERVER_CODEC } from './server-codec.ts';
-import type { StatsSnapshot } from './snapshot.ts';
+import type { StatsIdentity, StatsSnapshot } from './snapshot.ts';
 
 export function familiesOf(snapshot: StatsSnapshot): readonly CollectedFamily[] {
-  const { identity } = snapshot;
-  return [
-    ...baseFamilies(snapshot),
-    ...codecFamilies('pool', identity.pool, POOL_CODEC, snapshot.pool),
-    ...codecFamilies('server', identity.server, SERVER_CODEC, snapshot.server),
-    ...snapshot.peerState,
-    ...histogramFamilies(snapshot),
-    ...snapshot.families,
-  ];
+  const { pool, server } = snapshot.identity;
+  const families = baseFamilies(snapshot);
+  addCodec(families, poolFamilies, { pool }, snapshot.pool);
+  addCodec(families, serverFamilies, { server }, snapshot.server);
+  families.push(...snapshot.peerState);
+  addHistograms(families, snapshot);
+  families.push(...snapshot.families);
+  return families;
 }
 
-function baseFamilies(snapshot: StatsSnapshot): readonly CollectedFamily[] {
-  const { version, source, rack, dc } = snapshot.identity;
-  return [
-    family('svc_build_info', 'Identification of the running engine; value always 1.', 'gauge', [
-      { labels: { version, source, rack, dc }, value: 1 },
-    ]),
-    plain('svc_uptime_seconds', 'Seconds since engine start.', snapshot.uptimeSeconds),
-    plain(
-      'svc_timestamp_seconds',
-      'Wall-clock seconds since the UNIX epoch at snapshot time.',
-      snapshot.timestampSeconds,
-    ),
-    plain('svc_alloc_msgs', 'Message structs currently allocated.', snapshot.allocMsgs),
-    plain('svc_free_msgs', 'Message structs on the free list.', snapshot.freeMsgs),
-    plain('svc_alloc_mbufs', 'Mbuf chunks currently allocated.', snapshot.allocMbufs),
-    plain('svc_free_mbufs', 'Mbuf chunks on the free list.', snapshot.freeMbufs),
-    plain('svc_memory_bytes', 'Resident set size in bytes.', snapshot.residentBytes),
-  ];
+const buildInfo: Family = {
+  name: 'svc_build_info',
+  help: 'Identification of the running engine; value always 1.',
+  type: 'gauge',
+  labels: ['version', 'source', 'rack', 'dc'],
+};
+
+/** The gauges without labels that stand at the beginning, and where their values are. */
+const plainGauges: readonly (readonly [Family, (snapshot: StatsSnapshot) => number])[] = [
+  [plain('svc_uptime_seconds', 'Seconds since engine start.'), (snapshot) => snapshot.uptimeSeconds],
+  [
+    plain('svc_timestamp_seconds', 'Wall-clock seconds since the UNIX epoch at snapshot time.'),
+    (snapshot) => snapshot.timestampSeconds,
+  ],
+  [plain('svc_alloc_msgs', 'Message structs currently allocated.'), (snapshot) => snapshot.allocMsgs],
+  [plain('svc_free_msgs', 'Message structs on the free list.'), (snapshot) => snapshot.freeMsgs],
+  [plain('svc_alloc_mbufs', 'Mbuf chunks currently allocated.'), (snapshot) => snapshot.allocMbufs],
+  [plain('svc_free_mbufs', 'Mbuf chunks on the free list.'), (snapshot) => snapshot.freeMbufs],
+  [plain('svc_memory_bytes', 'Resident set size in bytes.'), (snapshot) => snapshot.residentBytes],
+];
+
+const poolFamilies: readonly Family[] = codecFamilies('pool', POOL_CODEC);
+const serverFamilies: readonly Family[] = codecFamilies('server', SERVER_CODEC);
+
+const histogramFamilies: readonly Family[] = HISTOGRAMS.map(({ family, help, shape }) =>
+  shape === 'p99' ? plain(family, help) : { name: family, help, type: 'gauge', labels: ['quantile'] },
+);
+
+function baseFamilies(snapshot: StatsSnapshot): CollectedFamily[] {
+  const build = { family: buildInfo, samples: [{ labels: buildLabels(snapshot.identity), value: 1 }] };
+  return [build, ...plainGauges.map(([family, read]) => one(family, noLabels, read(snapshot)))];
 }
 
-function codecFamilies(
-  group: 'pool' | 'server',
-  name: string,
-  codec: readonly CodecRow[],
+function buildLabels({ version, source, rack, dc }: StatsIdentity): Labels {
+  return { version, source, rack, dc };
+}
+
+function addCodec(
+  to: CollectedFamily[],
+  families: readonly Family[],
+  labels: Labels,
   values: readonly number[],
-): readonly CollectedFamily[] {
-  const labels: Labels = Object.freeze({ [group]: name });
-  return codec.map((row, index) => {
-    const type = row.kind === 'counter' ? 'counter' : 'gauge';
-    return family(codecFamilyName(group, row), row.help, type, [{ labels, value: values[index] ?? 0 }]);
+): void {
+  for (let index = 0; index < families.length; index++) {
+    to.push(one(present(families[index], 'a family of the codec'), labels, values[index] ?? 0));
+  }
+}
+
+function addHistograms(to: CollectedFamily[], { rollups }: StatsSnapshot): void {
+  HISTOGRAMS.forEach(({ field, shape }, index) => {
+    const family = present(histogramFamilies[index], 'the family of a histogram');
+    const rollup = rollups[field];
+    to.push(
+      shape === 'p99' ? one(family, noLabels, rollup.p99) : { family, samples: quantileSamples(rollup) },
+    );
   });
 }
 
-function histogramFamilies(snapshot: StatsSnapshot): readonly CollectedFamily[] {
-  return HISTOGRAMS.map((row) => {
-    const rollup = snapshot.rollups[row.field];
-    return row.shape === 'p99'
-      ? plain(row.family, row.help, rollup.p99)
-      : family(row.family, row.help, 'gauge', quantileSamples(rollup));
-  });
-}
-
-/** One object for each label, since the text of labels is kept by their object (exposition.ts). */
 const quantiles = Object.freeze({
   mean: Object.freeze({ quantile: 'mean' }),
   p95: Object.freeze({ quantile: '0.95' }),
@@ -85,11 +100,17 @@ function quantileSamples(rollup: Rollup): readonly Sample[] {
   ];
 }
 
-function plain(name: string, help: string, value: number): CollectedFamily {
-  return family(name, help, 'gauge', [{ labels: noLabels, value }]);
+function one(family: Family, labels: Labels, value: number): CollectedFamily {
+  return { family, samples: [{ labels, value }] };
 }
 
-function family(name: string, help: string, type: FamilyType, samples: readonly Sample[]): CollectedFamily {
-  const labels = Object.keys(samples[0]?.labels ?? noLabels);
-  return { family: { name, help, type, labels }, samples };
+function plain(name: string, help: string): Family {
+  return { name, help, type: 'gauge', labels: [] };
+}
+
+function codecFamilies(group: 'pool' | 'server', codec: readonly CodecRow[]): readonly Family[] {
+  return codec.map((row): Family => {
+    const type: FamilyType = row.kind === 'counter' ? 'counter' : 'gauge';
+    return { name: codecFamilyName(group, row), help: row.help, type, labels: [group] };
+  });
 }

@@ -23,6 +23,11 @@ interface StoreFlags extends CommonFlags {
   readonly race?: string;
 }
 
+interface ScrapingFlags extends CommonFlags {
+  readonly connections: number;
+  readonly times: number;
+}
+
 interface AaeFlags extends CommonFlags {
   readonly keys: number;
   readonly divergent: number;
@@ -60,12 +65,18 @@ benchmark('stats', 'what counting and publishing cost', 5).action(
 
 benchmark(
   'scraping',
-  'what being scraped twice a second costs a cluster under load; rounds: blocks of two seconds with scrapes, and as many without',
-  60,
+  'what being scraped twice a second costs a cluster under load; rounds: stretches with scrapes',
+  150,
 )
   .option('--connections <n>', 'client connections', positive, 64)
-  .action(async ({ rounds, json = false, connections }: CommonFlags & Pick<NodeFlags, 'connections'>) =>
-    (await import('./scraping.ts')).run({ rounds, json, connections }),
+  .option(
+    '--times <n>',
+    'how many times as often everything happens, and is divided by (1 to 10)',
+    positive,
+    10,
+  )
+  .action(async ({ json = false, ...flags }: ScrapingFlags) =>
+    (await import('./scraping.ts')).run({ ...flags, json }),
   );
 
 benchmark('aae', 'anti-entropy between two replicas, and what it costs puts', 5)

@@ -10,8 +10,15 @@ export function clusterPort(basePort: number, node: number, offset: number): num
   return basePort + node * 10 - offset;
 }
 
-/** Starts three nodes of this build, `--base-port` as given; resolves when all answer. */
-export async function startCluster(directory: string, basePort: number): Promise<ChildProcess> {
+/**
+ * Starts three nodes of this build, `--base-port` as given; resolves when all answer. `variables`: of their environment,
+ * beside this process's own.
+ */
+export async function startCluster(
+  directory: string,
+  basePort: number,
+  variables: Readonly<Record<string, string>> = {},
+): Promise<ChildProcess> {
   const main = fileURLToPath(new URL('../../engine/main.js', import.meta.url));
   const args = [
     main,
@@ -24,7 +31,8 @@ export async function startCluster(directory: string, basePort: number): Promise
     directory,
     '--json',
   ];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+  const env = { ...process.env, ...variables };
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'], env });
   for (let attempt = 0; attempt < 150; attempt++) {
     const up = await Promise.all([0, 1, 2].map((index) => answers(clusterPort(basePort, index, 0))));
     if (up.every(Boolean)) return child;

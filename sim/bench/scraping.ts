@@ -1,11 +1,14 @@
 /**
- * `npm run bench scraping`: what it costs a cluster under load that every node's `/metrics` is fetched twice a second.
- * Whole runs beside each other, and whole seconds too, differ by more than that. So one load goes on without a pause, and
- * each half second is looked at by itself: what was put in it, of what its last four tenths put at their rate; a scrape
- * falls into its first tenth. Four half seconds with scrapes make a block, as one scraper a while would, and four without
- * another. The figures are medians of blocks with the interval that holds the true median with 95 % (order statistics);
- * blocks without scrapes tell what this way of looking makes of nothing. The idle row says the same in processor time,
- * which nothing else moves then.
+ * `npm run bench scraping`: what it costs a cluster under load that every node is scraped twice a second.
+ *
+ * That is less than runs differ by, or seconds, or tenths of them. So one load goes on without a pause, in it short
+ * stretches with scrapes (of the text; of the text and the JSON) stand between stretches without, and each is compared
+ * with the two beside it: by puts answered, and by processor time of the nodes for each put. The figures are medians with
+ * the interval that holds the true median with 95 % (order statistics); stretches without scrapes, compared in the same
+ * way, tell what it makes of nothing. The idle cluster says the same in processor time that nothing else moves.
+ *
+ * With `--times 10` all happens ten times as often, publications too (in all stretches), and a tenth of the difference is
+ * told: what a scrape costs does not depend on when the next one comes, and the noise is the same for ten as for one.
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,9 +26,11 @@ import { childrenOf, threadNanoseconds } from './processor-time.ts';
 import { Scraper } from './scraper.ts';
 
 export interface ScrapingBenchOptions {
-  /** Blocks of half seconds with a scrape, and as many without. */
+  /** Stretches of each kind with scrapes. */
   readonly rounds: number;
   readonly connections: number;
+  /** How many times as often as usual everything happens: 1 to 10. */
+  readonly times: number;
   readonly json: boolean;
 }
 
@@ -35,34 +40,47 @@ const nodeCount = 3;
 const statsPorts: readonly number[] = [0, 1, 2].map((node) => 22222 + basePort - 8098 + node * 10);
 /** Files in memory, where there are such: a disk swings by more than scrapes cost, and puts that wait for none lose most. */
 const memory = '/dev/shm';
-const sliceMs = 1_000;
 const scrapesPerSecond = 2;
+const stretchMsMin = 100;
+/** Of an idle cluster, where the processor time of a stretch is moved by whatever else a node does by the second. */
+const idleStretchMs = 1_000;
 const warmUpMs = 4_000;
 const loadSecondsMax = 600;
-/** Scrapes in a row, to tell one from the noise of an idle process. */
-const burst = 200;
+/** Scrapes beforehand: code that runs for the first time is not what is measured. */
+const firstScrapes = 200;
 const keySpace: KeySpace = { prefix: 'k', keys: 10_000, valueBytes: 100 };
 const endpoints: readonly Endpoint[] = [0, 1, 2].map((node) => ({
   host: '127.0.0.1',
   port: clusterPort(basePort, node, 11),
 }));
 
-interface Figures {
-  readonly pairs: number;
-  readonly putsPerSecond: number;
-  /** Puts of half seconds with a scrape, of what they were without its tenth; and of those without a scrape. */
-  readonly scraped: Estimate;
-  readonly control: Estimate;
-  /** Of an idle cluster, per node: share of a core that two scrapes a second take. */
+const kinds = {
+  text: ['/metrics'],
+  both: ['/metrics', '/'],
+  nothing: [],
+} as const;
+type Kind = keyof typeof kinds;
+
+/** What comes of scrapes twice a second, as shares of what there is without: 0.01 is one in a hundred. */
+interface Cost {
+  readonly puts: Estimate;
+  readonly processorPerPut: Estimate;
+  /** Of an idle cluster: share of a core, per node. */
   readonly idleShare: Estimate;
-  /** Processor time of one scrape of a node when nothing was published meanwhile, microseconds. */
-  readonly scrapeUs: number;
+}
+
+interface Figures {
+  readonly rounds: number;
+  readonly times: number;
+  readonly putsPerSecond: number;
+  readonly costs: Readonly<Record<Kind, Cost>>;
 }
 
 export async function run(options: ScrapingBenchOptions): Promise<void> {
   const directory = mkdtempSync(join(existsSync(memory) ? memory : tmpdir(), 'lockstep-scraping-'));
   const scraper = new Scraper();
-  const cluster = await startCluster(join(directory, 'lockstep'), basePort);
+  const variables = { LOCKSTEP_STATS_INTERVAL_MS: String(Math.round(1000 / options.times)) };
+  const cluster = await startCluster(join(directory, 'lockstep'), basePort, variables);
   try {
     const pids = childrenOf(cluster.pid ?? 0);
     if (pids.length !== nodeCount)
@@ -87,116 +105,117 @@ interface Load {
   over: boolean;
 }
 
-/** A stretch of an idle cluster. */
-interface Slice {
-  readonly nanoseconds: number;
+interface Stretch {
+  readonly kind: Kind;
   readonly seconds: number;
+  readonly puts: number;
+  /** Of all nodes. */
+  readonly nanoseconds: number;
 }
 
 async function measure(
   pids: readonly number[],
   scraper: Scraper,
-  options: ScrapingBenchOptions,
+  { rounds, times, connections }: ScrapingBenchOptions,
 ): Promise<Figures> {
   const load: Load = { puts: 0, over: false };
-  const loop = closedLoop(endpoints, options.connections, loadSecondsMax, (index) =>
+  const loop = closedLoop(endpoints, connections, loadSecondsMax, (index) =>
     counting(pbPut(keySpace, index), load),
   );
   await sleep(warmUpMs);
-  for (let count = 0; count < burst; count++) await scraper.scrape(statsPorts);
-  const scraped: Period[] = [];
-  const control: Period[] = [];
-  for (let round = 0; round < options.rounds; round++) {
-    scraped.push(await block(scraper, load));
-    control.push(await block(undefined, load));
+  for (let count = 0; count < firstScrapes; count++) {
+    await scraper.scrape({ ports: statsPorts, paths: kinds.both });
   }
+  const one = (kind: Kind, leastMs: number): Promise<Stretch> =>
+    stretch(kind, leastMs, { pids, scraper, times, load });
+  const loaded = await alternate(rounds, (kind) => one(kind, stretchMsMin));
   load.over = true;
   const { errors } = await loop;
   if (errors.size > 0) throw new Error(`the load met errors: ${[...errors.keys()].join('; ')}`);
   await sleep(warmUpMs);
-  const idle = await alternate(options.rounds, scraper, pids);
-  const share = ({ nanoseconds, seconds }: Slice): number => nanoseconds / 1e9 / seconds / nodeCount;
+  const idle = await alternate(Math.ceil(rounds / 16), (kind) => one(kind, idleStretchMs));
+  const costOf = (kind: Kind): Cost => ({
+    puts: differences(loaded, kind, times, (now, beside) => rateOf(now) / rateOf(beside) - 1),
+    processorPerPut: differences(loaded, kind, times, (now, beside) => perPut(now) / perPut(beside) - 1),
+    idleShare: differences(idle, kind, times, (now, beside) => shareOf(now) - shareOf(beside)),
+  });
   return {
-    pairs: options.rounds,
-    putsPerSecond: median(control.map(({ putsPerSecond }) => putsPerSecond)),
-    scraped: estimate(scraped.map(({ ratio }) => ratio)),
-    control: estimate(control.map(({ ratio }) => ratio)),
-    idleShare: estimate(idle.map(([without, watched]) => share(watched) - share(without))),
-    scrapeUs: await burstCostUs(scraper, pids),
+    rounds,
+    times,
+    putsPerSecond: median(loaded.filter(({ kind }) => kind === 'nothing').map(rateOf)),
+    costs: { text: costOf('text'), both: costOf('both'), nothing: costOf('nothing') },
   };
 }
 
-interface Period {
-  readonly putsPerSecond: number;
-  /** Puts of the whole period, of those that its tenths behind the first make it. */
-  readonly ratio: number;
+const rateOf = ({ puts, seconds }: Stretch): number => puts / seconds;
+const perPut = ({ puts, nanoseconds }: Stretch): number => nanoseconds / puts;
+const shareOf = ({ nanoseconds, seconds }: Stretch): number => nanoseconds / 1e9 / seconds / nodeCount;
+
+/** Of every stretch of a kind and the two without scrapes beside it: what makes the difference between them, per time. */
+function differences(
+  stretches: readonly Stretch[],
+  kind: Kind,
+  times: number,
+  difference: (now: Stretch, beside: Stretch) => number,
+): Estimate {
+  // Every second stretch is one without scrapes: of those the next two are two away.
+  const away = kind === 'nothing' ? 2 : 1;
+  const found: number[] = [];
+  stretches.forEach((now, at) => {
+    const before = stretches[at - away];
+    const after = stretches[at + away];
+    if (now.kind !== kind || before === undefined || after === undefined) return;
+    found.push(difference(now, together(before, after)) / times);
+  });
+  return estimate(found);
 }
 
-const periodMs = 1000 / scrapesPerSecond;
-const binsPerPeriod = 5;
-
-const periodsPerBlock = 4;
-
-async function block(scraper: Scraper | undefined, load: Readonly<Load>): Promise<Period> {
-  const periods: Period[] = [];
-  while (periods.length < periodsPerBlock) periods.push(await period(scraper, load));
-  const mean = (of: (one: Period) => number): number =>
-    periods.reduce((sum, one) => sum + of(one), 0) / periods.length;
+function together(one: Stretch, other: Stretch): Stretch {
   return {
-    putsPerSecond: mean(({ putsPerSecond }) => putsPerSecond),
-    ratio: mean(({ ratio }) => ratio),
+    kind: one.kind,
+    seconds: one.seconds + other.seconds,
+    puts: one.puts + other.puts,
+    nanoseconds: one.nanoseconds + other.nanoseconds,
   };
 }
 
-/** Half a second under load; a scrape of every node begins with it, or does not. */
-async function period(scraper: Scraper | undefined, load: Readonly<Load>): Promise<Period> {
-  const scrapes = scraper?.scrape(statsPorts);
-  const startMs = performance.now();
-  const rates: number[] = [];
-  let before = { puts: load.puts, ms: startMs };
-  for (let bin = 1; bin <= binsPerPeriod; bin++) {
-    await sleep(Math.max(0, startMs + (bin * periodMs) / binsPerPeriod - performance.now()));
-    const now = { puts: load.puts, ms: performance.now() };
-    rates.push((now.puts - before.puts) / (now.ms - before.ms));
-    before = now;
-  }
-  await scrapes;
-  const mean = (list: readonly number[]): number => list.reduce((sum, one) => sum + one, 0) / list.length;
-  return { putsPerSecond: mean(rates) * 1000, ratio: mean(rates) / mean(rates.slice(1)) };
-}
-
-/** Neighbouring slices without scrapes and with; which comes first changes from pair to pair. */
-async function alternate(
-  rounds: number,
-  scraper: Scraper,
-  pids: readonly number[],
-): Promise<readonly (readonly [without: Slice, scraped: Slice])[]> {
-  const pairs: (readonly [Slice, Slice])[] = [];
+/** Stretches of each kind with scrapes, in turns, and one without before each and after the last. */
+async function alternate(rounds: number, one: (kind: Kind) => Promise<Stretch>): Promise<readonly Stretch[]> {
+  const stretches: Stretch[] = [];
   for (let round = 0; round < rounds; round++) {
-    const first = await slice(round % 2 === 1 ? scraper : undefined, pids);
-    const second = await slice(round % 2 === 0 ? scraper : undefined, pids);
-    pairs.push(round % 2 === 0 ? [first, second] : [second, first]);
+    for (const kind of ['text', 'both'] as const) stretches.push(await one('nothing'), await one(kind));
   }
-  return pairs;
+  stretches.push(await one('nothing'));
+  return stretches;
 }
 
-async function slice(scraper: Scraper | undefined, pids: readonly number[]): Promise<Slice> {
-  const before = { nanoseconds: nanosecondsOf(pids), ms: performance.now() };
-  for (let at = 0; at < sliceMs; at += periodMs) {
-    await scraper?.scrape(statsPorts);
-    await sleep(Math.max(0, before.ms + at + periodMs - performance.now()));
+interface Surroundings {
+  readonly pids: readonly number[];
+  readonly scraper: Scraper;
+  readonly times: number;
+  readonly load: Readonly<Load>;
+}
+
+async function stretch(
+  kind: Kind,
+  leastMs: number,
+  { pids, scraper, times, load }: Surroundings,
+): Promise<Stretch> {
+  const periodMs = 1000 / scrapesPerSecond / times;
+  const paths = kinds[kind];
+  const startMs = performance.now();
+  const puts = load.puts;
+  const nanoseconds = nanosecondsOf(pids);
+  for (let at = periodMs; at < leastMs + periodMs; at += periodMs) {
+    if (paths.length > 0) await scraper.scrape({ ports: statsPorts, paths });
+    await sleep(Math.max(0, startMs + at - performance.now()));
   }
   return {
-    nanoseconds: nanosecondsOf(pids) - before.nanoseconds,
-    seconds: (performance.now() - before.ms) / 1000,
+    kind,
+    puts: load.puts - puts,
+    nanoseconds: nanosecondsOf(pids) - nanoseconds,
+    seconds: (performance.now() - startMs) / 1000,
   };
-}
-
-/** Of node 1, one after the other. */
-async function burstCostUs(scraper: Scraper, pids: readonly number[]): Promise<number> {
-  const before = nanosecondsOf(pids);
-  for (let count = 0; count < burst; count++) await scraper.scrape(statsPorts.slice(0, 1));
-  return (nanosecondsOf(pids) - before) / 1000 / burst;
 }
 
 function nanosecondsOf(pids: readonly number[]): number {
@@ -215,19 +234,23 @@ function counting(conversation: Conversation, load: Load): Conversation {
   };
 }
 
-function describe(figures: Figures): string {
+function describe({ rounds, times, putsPerSecond, costs }: Figures): string {
   const percent = (share: number): string => `${(100 * share).toFixed(2)} %`;
   const row = (name: string, { median: middle, low, high }: Estimate): string[] => {
     return [name, percent(middle), percent(low), percent(high)];
   };
+  const rows = (Object.keys(kinds) as Kind[]).flatMap((kind) => {
+    const { puts, processorPerPut, idleShare } = costs[kind];
+    const what = { text: 'text', both: 'text and JSON', nothing: 'neither (what noise looks like)' }[kind];
+    return [
+      row(`${what}: puts`, puts),
+      row(`${what}: processor time per put`, processorPerPut),
+      row(`${what}: of a core, idle, per node`, idleShare),
+    ];
+  });
   return [
-    `${figures.pairs} blocks of ${periodsPerBlock} half seconds with a scrape of every node and as many without, ${figure(figures.putsPerSecond)} puts/s`,
-    table([
-      ['', 'median', '95 % from', 'to'],
-      row('puts of half seconds with a scrape, of those they would have had', figures.scraped),
-      row('the same of a half second without', figures.control),
-      row('idle, scraped twice a second: share of a core per node', figures.idleShare),
-    ]),
-    `one scrape more of one publication: ${figure(figures.scrapeUs)} us of processor time`,
+    `every node scraped twice a second: ${rounds} stretches each, ${figure(putsPerSecond)} puts/s`,
+    ...(times === 1 ? [] : [`(all of it ${times} times as often, and 1/${times} of the difference)`]),
+    table([['', 'median', '95 % from', 'to'], ...rows]),
   ].join('\n');
 }

@@ -1,0 +1,72 @@
+/**
+ * A request of node:http as the door's handlers see it. What not every handler asks for (the query, the headers) is made
+ * when it is asked for.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { HttpRequest } from '../io/http.ts';
+import type { Address } from '../io/network.ts';
+import { addressOf } from './address.ts';
+
+type Params = HttpRequest['params'];
+type Headers = HttpRequest['headers'];
+
+const emptyBody = Buffer.alloc(0);
+const noParams: Params = {};
+
+export class RealHttpRequest implements HttpRequest {
+  readonly params: Params;
+  readonly path: string;
+  readonly body: Uint8Array;
+  readonly remote: Address;
+  readonly #raw: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #search: string;
+  #query: URLSearchParams | undefined;
+  #headers: Headers | undefined;
+
+  /** `target` as the client wrote it, but without scheme and host. */
+  constructor(
+    raw: IncomingMessage,
+    response: ServerResponse,
+    target: string,
+    params: Params = noParams,
+    body: Uint8Array = emptyBody,
+  ) {
+    const queryAt = target.indexOf('?');
+    this.params = params;
+    this.path = queryAt < 0 ? target : target.slice(0, queryAt);
+    this.body = body;
+    this.remote = addressOf(raw.socket.remoteAddress, raw.socket.remotePort);
+    this.#raw = raw;
+    this.#response = response;
+    this.#search = queryAt < 0 ? '' : target.slice(queryAt);
+  }
+
+  get method(): string {
+    return this.#raw.method ?? '';
+  }
+
+  get query(): URLSearchParams {
+    return (this.#query ??= new URLSearchParams(this.#search));
+  }
+
+  get headers(): Headers {
+    return (this.#headers ??= headersOf(this.#raw));
+  }
+
+  /** A response that closes before it has ended has lost its client. */
+  onGone(listener: () => void): void {
+    const response = this.#response;
+    if (response.destroyed) listener();
+    else response.once('close', () => void (response.writableEnded || listener()));
+  }
+}
+
+function headersOf({ headers: raw }: IncomingMessage): Headers {
+  const headers: Record<string, string | undefined> = {};
+  for (const name in raw) {
+    const value = raw[name];
+    headers[name] = typeof value === 'object' ? value.join(', ') : value;
+  }
+  return headers;
+}
