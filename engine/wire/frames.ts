@@ -135,7 +135,10 @@ export class FrameDecoder {
   }
 
   #readHeader(): boolean {
-    if (this.#headerFilled === 0 && this.#chunk.length - this.#at >= headerBytes) {
+    const left = this.#chunk.length - this.#at;
+    // Most chunks end with a frame.
+    if (left === 0) return false;
+    if (this.#headerFilled === 0 && left >= headerBytes) {
       this.#parseHeader(this.#chunk, this.#at);
       this.#at += headerBytes;
       return true;
