@@ -80,15 +80,27 @@ export function askPeer(
     : new LockstepError('NoTargets', `the link to ${peer.node} is down`);
 }
 
-/** The error behind a reply that is not of the kind that was asked for. */
+/**
+ * Why one replica did not do its part. No error yet: a round mostly ends well without that replica, and the stack of the
+ * place where a peer's answer was read costs nine times as much as the words and says nothing.
+ */
+export type Trouble = Pick<LockstepError, 'code' | 'message'>;
+
+/** What a reply tells that is not of the kind that was asked for. */
+export function replyTrouble(reply: PeerReply): Trouble {
+  if (reply.kind === 'failed') return { code: reply.code, message: reply.detail };
+  return { code: 'Internal', message: `a peer answered "${reply.kind}" to another question` };
+}
+
+/** The same as the error that ends what asked. */
 export function replyError(reply: PeerReply): LockstepError {
-  if (reply.kind === 'failed') return new LockstepError(reply.code, reply.detail, reply.facts);
-  return new LockstepError('Internal', `a peer answered "${reply.kind}" to another question`);
+  const { code, message } = replyTrouble(reply);
+  return new LockstepError(code, message, reply.kind === 'failed' ? reply.facts : {});
 }
 
 /** Why a request that gathered too few answers failed: `Timeout` when silence was among the reasons. */
 export function roundError(
-  failures: readonly LockstepError[],
+  failures: readonly Trouble[],
   tally: string,
   facts: ErrorFacts = {},
 ): LockstepError {

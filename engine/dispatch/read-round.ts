@@ -15,8 +15,8 @@ import type { Timer } from '../io/clock.ts';
 import type { StoredObject } from '../object/object.ts';
 import { decodeObject, encodeObject, mergeObjects, resolveToNewest } from '../object/object.ts';
 import type { Member } from '../ring/ring.ts';
-import type { Asking, DispatchParts } from './parts.ts';
-import { askPeer, replyError, roundError } from './parts.ts';
+import type { Asking, DispatchParts, Trouble } from './parts.ts';
+import { askPeer, replyTrouble, roundError } from './parts.ts';
 import type { DispatchPlan } from './plan.ts';
 import { refusal } from './slots.ts';
 import type { ConsistencyLevel } from './requests.ts';
@@ -41,7 +41,7 @@ export class ReadRound {
   readonly #level: ConsistencyLevel;
   readonly #tally: Tally;
   readonly #answers: (Answer | undefined)[];
-  readonly #failures: LockstepError[] = [];
+  readonly #failures: Trouble[] = [];
   /** Targets whose own copy is unreadable: repaired with what the others hold. */
   readonly #corrupt: number[] = [];
   readonly #result = new Deferred<StoredObject | undefined>();
@@ -118,7 +118,7 @@ export class ReadRound {
     const request = { kind: 'readObject', key: this.#key, token: this.#token } as const;
     const error = askPeer(this.#parts, member, request, timeoutUs, (reply) => {
       if (reply.kind === 'object') this.#hear(index, undefined, reply.object);
-      else this.#hear(index, replyError(reply), undefined);
+      else this.#hear(index, replyTrouble(reply), undefined);
     });
     if (error !== undefined) this.#hear(index, error, undefined);
   }
@@ -130,7 +130,7 @@ export class ReadRound {
     this.#hear(index, refusal(outcome), undefined);
   }
 
-  #hear(index: number, error: LockstepError | undefined, bytes: Uint8Array | undefined): void {
+  #hear(index: number, error: Trouble | undefined, bytes: Uint8Array | undefined): void {
     if (error === undefined) {
       this.#answers[index] = { bytes };
     } else {
@@ -156,7 +156,7 @@ export class ReadRound {
     return this.#answers.findIndex((answer) => answer !== undefined && sameBytes(answer.bytes, own));
   }
 
-  #failuresOrDispute(): readonly LockstepError[] {
+  #failuresOrDispute(): readonly Trouble[] {
     if (this.#failures.length > 0) return this.#failures;
     return [new LockstepError('NoQuorum', 'the replicas disagree; they are being repaired')];
   }
@@ -236,7 +236,7 @@ export class ReadRound {
   #repairTarget(index: number, bytes: Buffer): void {
     const { member } = present(this.#plan.targets[index], 'a target');
     const { readRepairs } = this.#parts.stats;
-    const done = (error: LockstepError | undefined): void => {
+    const done = (error: Trouble | undefined): void => {
       if (error === undefined) readRepairs.done += 1;
       else readRepairs.failed += 1;
     };
@@ -249,7 +249,7 @@ export class ReadRound {
     const request = { kind: 'mergeObject', key: this.#key, token: this.#token, object: bytes } as const;
     const timeoutUs = this.#parts.settings.timeoutMs * 1000;
     const error = askPeer(this.#parts, member, request, timeoutUs, (reply) =>
-      done(reply.kind === 'written' ? undefined : replyError(reply)),
+      done(reply.kind === 'written' ? undefined : replyTrouble(reply)),
     );
     if (error !== undefined) done(error);
   }

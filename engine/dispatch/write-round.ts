@@ -11,8 +11,8 @@ import { LockstepError } from '../base/errors.ts';
 import type { Timer } from '../io/clock.ts';
 import type { StoredObject } from '../object/object.ts';
 import type { Member } from '../ring/ring.ts';
-import type { DispatchParts } from './parts.ts';
-import { askPeer, replyError, roundError } from './parts.ts';
+import type { DispatchParts, Trouble } from './parts.ts';
+import { askPeer, replyTrouble, roundError } from './parts.ts';
 import type { DispatchPlan } from './plan.ts';
 import type { LocalWrite, WriteListener } from './replica.ts';
 import { refusal } from './slots.ts';
@@ -25,7 +25,7 @@ export class WriteRound implements WriteListener {
   readonly #plan: DispatchPlan;
   readonly #level: ConsistencyLevel;
   readonly #tally: Tally;
-  readonly #failures: LockstepError[] = [];
+  readonly #failures: Trouble[] = [];
   /** Replicas that could not be reached at the beginning. */
   readonly #away: Member[] = [];
   readonly #result = new Deferred<StoredObject>();
@@ -78,12 +78,12 @@ export class WriteRound implements WriteListener {
     const { key, token } = this.#write;
     const request = { kind: 'mergeObject', key, token, object: bytes } as const;
     const error = askPeer(this.#parts, member, request, this.#timeoutUs, (reply) => {
-      this.#hear(index, reply.kind === 'written' ? undefined : replyError(reply));
+      this.#hear(index, reply.kind === 'written' ? undefined : replyTrouble(reply));
     });
     if (error !== undefined) this.#hear(index, error);
   }
 
-  #hear(index: number, error: LockstepError | undefined): void {
+  #hear(index: number, error: Trouble | undefined): void {
     if (error !== undefined) {
       this.#failures.push(error);
       this.#hint(present(this.#plan.targets[index], 'a target').member);
@@ -151,12 +151,12 @@ export class WriteRound implements WriteListener {
     return !this.#away.includes(member) && groups.some((group) => group.datacenter === member.datacenter);
   }
 
-  #pass(member: Member, done: (error: LockstepError | undefined) => void): void {
+  #pass(member: Member, done: (error: Trouble | undefined) => void): void {
     const { key, token } = this.#write;
     const object = present(this.#bytes, 'the bytes of a met write');
     const request = { kind: 'mergeObject', key, token, object } as const;
     const error = askPeer(this.#parts, member, request, this.#timeoutUs, (reply) => {
-      done(reply.kind === 'written' ? undefined : replyError(reply));
+      done(reply.kind === 'written' ? undefined : replyTrouble(reply));
     });
     if (error !== undefined) done(error);
   }
