@@ -84,6 +84,8 @@ export class GroupCommit {
   /** The open segment's file has this many bytes: zeros behind the log. */
   #allocated = 0;
   #gathering: Gathering | undefined;
+  /** Of the segment that the last gathering goes to. */
+  #identity: SegmentIdentity | undefined;
   /** Where the next gathering begins: behind the last one, or (undefined) in a new segment. */
   #plannedNumber: number | undefined;
   #plannedAt = segmentHeadBytes;
@@ -360,8 +362,9 @@ export class GroupCommit {
   #gather(): Gathering {
     const number = this.#plannedNumber ?? this.#catalog.reserveForLog();
     const at = this.#plannedNumber === undefined ? segmentHeadBytes : this.#plannedAt;
-    const identity = segmentIdentity(this.#catalog.identity.storeId, number, 'log');
-    return { identity, at, end: at, chunks: [], dones: [] };
+    if (this.#identity?.number !== number)
+      this.#identity = segmentIdentity(this.#catalog.identity.storeId, number, 'log');
+    return { identity: this.#identity, at, end: at, chunks: [], dones: [] };
   }
 
   /** What is known to be durable of the segment that the gathering goes to. */
