@@ -5,7 +5,7 @@
 import type { ByteString } from '../base/ids.ts';
 import { byteStringOf, textOf } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
-import { unpackKey } from '../base/object-key.ts';
+import { bucketPrefix, unpackKey } from '../base/object-key.ts';
 import type { BucketProperties } from './properties.ts';
 import { defaultProperties, typeProperties, withProperties } from './properties.ts';
 import { splitRecordName } from './property-codec.ts';
@@ -21,11 +21,23 @@ interface TypeRow {
   readonly buckets: Map<ByteString, BucketProperties>;
 }
 
+/** A bucket by what its keys begin with; no other bucket's keys do. */
+interface RecentBucket {
+  readonly prefix: string;
+  readonly properties: BucketProperties;
+}
+
+/** More would cost as much to look through as the key to take apart. */
+const recentMax = 4;
+
 export class Buckets {
   readonly #configured: ReadonlyMap<string, BucketProperties>;
   readonly #listeners: (() => void)[] = [];
   #table: PropertyTable;
   #types: ReadonlyMap<ByteString, TypeRow>;
+  /** The buckets that were asked for last: every request asks several times, and has no other key than the form. */
+  readonly #recent: RecentBucket[] = [];
+  #recentNext = 0;
 
   /** `configured`: the configured bucket types by name. */
   constructor(configured: ReadonlyMap<string, BucketProperties>, table = new PropertyTable()) {
@@ -46,8 +58,13 @@ export class Buckets {
 
   /** Of the bucket of a key in its packed form. */
   ofKey(packed: PackedKey): BucketProperties {
+    for (const { prefix, properties } of this.#recent) if (packed.startsWith(prefix)) return properties;
     const key = unpackKey(packed);
-    return key === undefined ? defaultProperties : this.of(key.type, key.bucket);
+    if (key === undefined) return defaultProperties;
+    const properties = this.of(key.type, key.bucket);
+    this.#recent[this.#recentNext] = { prefix: bucketPrefix(key.type, key.bucket), properties };
+    this.#recentNext = (this.#recentNext + 1) % recentMax;
+    return properties;
   }
 
   /** Of the buckets of a type that have set none; undefined for an unknown type. */
@@ -82,6 +99,8 @@ export class Buckets {
   replace(table: PropertyTable): void {
     this.#table = table;
     this.#types = this.#resolve(table);
+    this.#recent.length = 0;
+    this.#recentNext = 0;
     for (const listener of this.#listeners) listener();
   }
 
