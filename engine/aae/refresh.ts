@@ -42,53 +42,72 @@ const seenPerRest = 64;
 const bulkShare = 16;
 const bulkKeysMin = 64;
 
-/** Dirty segments that are recomputed together, and what they are found to hold. */
+/**
+ * Dirty segments that are recomputed together, and what they are found to hold. A tree is derived in thousands of slices,
+ * one after the other, most of them empty: so there is one, which is used again.
+ */
 class Slice {
   /** The first and the last of them. */
-  readonly first: number;
-  last: number;
-  readonly unread: Unread[] = [];
+  first = 0;
+  last = 0;
+  unread: Unread[] = [];
   /** Keys met on the way, those of other segments included. */
   seen = 0;
-  /** By segment, counted from the first; a segment between them that is not of the slice has no hash. */
-  readonly #counts: number[] = [];
-  readonly #hashes: (RangeHash | undefined)[] = [];
+  /** By segment, counted from the first. */
+  #counts = new Uint32Array(0);
+  #highs = new Uint32Array(0);
+  #lows = new Uint32Array(0);
+  /** 1: of the slice. One that lies between them may not be. */
+  #covered = new Uint8Array(0);
 
-  constructor(first: number) {
+  /** Begins anew, for segments from `first` to at most `first + room - 1`. */
+  begin(first: number, room: number): void {
+    if (this.#covered.length < room) {
+      this.#counts = new Uint32Array(room);
+      this.#highs = new Uint32Array(room);
+      this.#lows = new Uint32Array(room);
+      this.#covered = new Uint8Array(room);
+    }
     this.first = first;
     this.last = first;
+    this.seen = 0;
+    if (this.unread.length > 0) this.unread = [];
+    this.#covered.fill(0);
   }
 
   /** Takes the next segment. */
   take(segment: number): void {
-    for (let index = this.#hashes.length; index < segment - this.first; index++) this.#put(index, undefined);
-    this.#put(segment - this.first, nothing);
+    const index = segment - this.first;
+    this.#counts[index] = 0;
+    this.#highs[index] = 0;
+    this.#lows[index] = 0;
+    this.#covered[index] = 1;
     this.last = segment;
   }
 
   covers(segment: number): boolean {
-    return this.#hashes[segment - this.first] !== undefined;
+    return this.#covered[segment - this.first] === 1;
   }
 
   /** Adds a key's hash; nothing when its segment is not of the slice. */
-  add(segment: number, hash: RangeHash): void {
+  add(segment: number, high: number, low: number): void {
+    if (!this.covers(segment)) return;
     const index = segment - this.first;
-    const known = this.#hashes[index];
-    if (known === undefined) return;
-    this.#put(index, addHashes(known, hash));
+    // Typed arrays of unsigned numbers wrap around by themselves.
+    this.#highs[index] = (this.#highs[index] ?? 0) + high;
+    this.#lows[index] = (this.#lows[index] ?? 0) + low;
     this.#counts[index] = (this.#counts[index] ?? 0) + 1;
   }
 
   /** Shows what was found of each segment. */
   visit(found: (segment: number, count: number, hash: RangeHash) => void): void {
-    for (const [index, hash] of this.#hashes.entries()) {
-      if (hash !== undefined) found(this.first + index, this.#counts[index] ?? 0, hash);
+    for (let segment = this.first; segment <= this.last; segment++) {
+      const index = segment - this.first;
+      if (this.#covered[index] !== 1) continue;
+      const count = this.#counts[index] ?? 0;
+      const hash = count === 0 ? nothing : { high: this.#highs[index] ?? 0, low: this.#lows[index] ?? 0 };
+      found(segment, count, hash);
     }
-  }
-
-  #put(index: number, hash: RangeHash | undefined): void {
-    this.#hashes[index] = hash;
-    this.#counts[index] ??= 0;
   }
 }
 
@@ -97,6 +116,7 @@ export class Refresh {
   readonly #store: Source;
   readonly #throttle: Throttle;
   readonly #hasher = new EntryHasher();
+  readonly #slice = new Slice();
   #turn: Promise<void> = Promise.resolve();
   /** All values have been read in one go since the start. */
   #rescanned = false;
@@ -226,7 +246,8 @@ export class Refresh {
   #takeSlice(first: number, end: number): Slice {
     const { tree } = this;
     const number = Math.floor(tree.rangeOf(first).first / sliceTokens);
-    const slice = new Slice(first);
+    const slice = this.#slice;
+    slice.begin(first, Math.max(1, Math.ceil((sliceTokens * tree.segmentCount) / 2 ** 32)));
     for (let segment = first; segment >= 0; segment = tree.nextDirty(segment + 1, end)) {
       if (Math.floor(tree.rangeOf(segment).first / sliceTokens) !== number) break;
       tree.take(segment);
@@ -236,7 +257,7 @@ export class Refresh {
     const to = tree.rangeOf(slice.last).last;
     this.#store.fingerprints.visit(from, to, (token, high, low, seq, key) => {
       slice.seen += 1;
-      if (high !== 0 || low !== 0) slice.add(tree.segmentOf(token), { high, low });
+      if (high !== 0 || low !== 0) slice.add(tree.segmentOf(token), high, low);
       else if (slice.covers(tree.segmentOf(token))) slice.unread.push({ key: key(), token, seq });
     });
     return slice;
@@ -252,7 +273,8 @@ export class Refresh {
         const hashes = await Promise.all(window.map(({ key, seq }) => this.#read(key, seq)));
         hashes.forEach((hash, index) => {
           const token = window[index]?.token;
-          if (hash !== undefined && token !== undefined) slice.add(this.tree.segmentOf(token), hash);
+          if (hash !== undefined && token !== undefined)
+            slice.add(this.tree.segmentOf(token), hash.high, hash.low);
         });
       }
     } catch (error) {

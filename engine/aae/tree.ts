@@ -158,7 +158,7 @@ export class Tree {
   settle(segment: number, count: number, hash: RangeHash): boolean {
     const state = this.#states[segment];
     const isAsKnown = count === this.countOf(segment) && sameHash(hash, this.hashOf(segment));
-    this.#replace(segment, count, hash);
+    if (!isAsKnown) this.#replace(segment, count, hash);
     if (state !== taken && state !== takenDoubted) return true;
     this.#countDirty(segment, -1);
     this.#states[segment] = clean;
