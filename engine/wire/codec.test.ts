@@ -226,10 +226,16 @@ describe('the codec', () => {
         );
         const read = frameOf(encodeRequest(arena, 1, { kind: 'readObject', key: packed, token: place }));
         const answer = frameOf(encodeReply(arena, 1, { kind: 'object', object }));
+        const batch = frameOf(encodeRequest(arena, 1, { kind: 'mergeBatch', words: object }));
+        const order = frameOf(encodeRequest(arena, 1, { kind: 'transact', words: object }));
+        const vote = frameOf(encodeReply(arena, 1, { kind: 'transacted', words: object }));
         const fields = { key: bytesOf(packed), token: place, object };
         expect(hex(merge.body)).toBe(hex(encodeBody(schemaType('MergeObject'), fields)));
         expect(hex(read.body)).toBe(hex(encodeBody(schemaType('ReadObject'), fields)));
         expect(hex(answer.body)).toBe(hex(encodeBody(schemaType('Object'), { object })));
+        expect(hex(batch.body)).toBe(hex(encodeBody(schemaType('MergeBatch'), { words: object })));
+        expect(hex(order.body)).toBe(hex(encodeBody(schemaType('Transact'), { words: object })));
+        expect(hex(vote.body)).toBe(hex(order.body));
       }),
     );
   });

@@ -22,8 +22,6 @@ import { schemaType } from './schema.ts';
 const coordinateWriteType = schemaType('CoordinateWrite');
 const failedType = schemaType('Failed');
 const gossipType = schemaType('Gossip');
-const mergeBatchType = schemaType('MergeBatch');
-const transactType = schemaType('Transact');
 const antiEntropyType = schemaType('AntiEntropy');
 const transferRangeType = schemaType('TransferRange');
 const wasmModulesType = schemaType('WasmModules');
@@ -54,9 +52,9 @@ export function encodeRequest(arena: FrameArena, id: number, request: PeerReques
     case 'gossip':
       return arena.frame(kind, id, encodeBody(gossipType, { words: request.words }));
     case 'mergeBatch':
-      return arena.frame(kind, id, encodeBody(mergeBatchType, { words: request.words }));
+      return encodeObjectBody(arena, kind, id, request.words);
     case 'transact':
-      return arena.frame(kind, id, encodeBody(transactType, { words: request.words }));
+      return encodeObjectBody(arena, kind, id, request.words);
     case 'antiEntropy':
       return arena.frame(kind, id, encodeBody(antiEntropyType, { words: request.words }));
     case 'transferRange':
@@ -97,9 +95,9 @@ export function decodeRequest(frame: Frame): PeerRequest {
     case requestKinds.gossip:
       return { kind: 'gossip', words: decodeBody(gossipType, frame.body).bytes('words') };
     case requestKinds.mergeBatch:
-      return { kind: 'mergeBatch', words: decodeBody(mergeBatchType, frame.body).bytes('words') };
+      return { kind: 'mergeBatch', words: wordsOf(frame.body) };
     case requestKinds.transact:
-      return { kind: 'transact', words: decodeBody(transactType, frame.body).bytes('words') };
+      return { kind: 'transact', words: wordsOf(frame.body) };
     case requestKinds.antiEntropy:
       return { kind: 'antiEntropy', words: decodeBody(antiEntropyType, frame.body).bytes('words') };
     case requestKinds.transferRange:
@@ -134,7 +132,7 @@ export function encodeReply(arena: FrameArena, id: number, reply: PeerReply): Bu
     case 'gossiped':
       return arena.frame(kind, id, encodeBody(gossipType, { words: reply.words }));
     case 'transacted':
-      return arena.frame(kind, id, encodeBody(transactType, { words: reply.words }));
+      return encodeObjectBody(arena, kind, id, reply.words);
     case 'antiEntropyAnswered':
       return arena.frame(kind, id, encodeBody(antiEntropyType, { words: reply.words }));
     case 'rangeTransferred':
@@ -173,7 +171,7 @@ export function decodeReply(frame: Frame): PeerReply {
     case replyKinds.gossiped:
       return { kind: 'gossiped', words: decodeBody(gossipType, frame.body).bytes('words') };
     case replyKinds.transacted:
-      return { kind: 'transacted', words: decodeBody(transactType, frame.body).bytes('words') };
+      return { kind: 'transacted', words: wordsOf(frame.body) };
     case replyKinds.antiEntropyAnswered:
       return { kind: 'antiEntropyAnswered', words: decodeBody(antiEntropyType, frame.body).bytes('words') };
     case replyKinds.rangeTransferred:
@@ -193,6 +191,13 @@ export function decodeReply(frame: Frame): PeerReply {
     default:
       throw new FrameError('type', `a frame of kind ${frame.kind} where a reply was expected`);
   }
+}
+
+/** Of a MergeBatch or a Transact, whose one field lies as an Object's does. */
+function wordsOf(body: Buffer): Buffer {
+  const words = decodeObjectBody(body);
+  if (words === undefined) throw missing('words');
+  return words;
 }
 
 function coordinateWriteBody(request: Extract<PeerRequest, { kind: 'coordinateWrite' }>): Uint8Array {

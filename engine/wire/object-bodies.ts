@@ -1,6 +1,6 @@
 /**
  * The bodies of the messages that every read and write consists of, written and read by hand: ReadObject, MergeObject,
- * Object and Coordinated of schema.ts, to the byte what reflection would make of them and open to unknown fields as it
+ * Object and Coordinated of schema.ts (and MergeBatch and Transact, whose one field is an Object's), to the byte what reflection would make of them and open to unknown fields as it
  * is. By hand a frame with 160 bytes of object is encoded in 0.4 us instead of 0.7, and its body is read in 0.13 us
  * instead of 0.25 (Node.js 20, one 2020s server core).
  */
@@ -59,7 +59,7 @@ export function decodeKeyed(body: Buffer): KeyedBody {
   return { key, token, object };
 }
 
-/** The frame of an Object (absent: an empty body) or a Coordinated. */
+/** The frame of an Object (absent: an empty body) or a Coordinated, or of another message with one run of bytes. */
 export function encodeObjectBody(
   arena: FrameArena,
   kind: number,
@@ -71,7 +71,7 @@ export function encodeObjectBody(
   return arena.finish(kind, id, at);
 }
 
-/** The object in an Object or a Coordinated, or undefined when there is none. */
+/** The object in an Object or a Coordinated (the bytes of another message with one run), or undefined when there is none. */
 export function decodeObjectBody(body: Buffer): Buffer | undefined {
   const cursor = new ProtobufCursor(body);
   let object: Buffer | undefined;
