@@ -1,5 +1,5 @@
 /** A transaction under way at its coordinator, and what it comes to in words and records. */
-import type { Deferred } from '../base/deferred.ts';
+import { Deferred } from '../base/deferred.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { Timer } from '../io/clock.ts';
 import type { DispatchParts } from '../dispatch/parts.ts';
@@ -27,11 +27,38 @@ export interface Active {
   detail: string;
   /** The client's own name was used before. */
   earlier: Voted['earlier'];
-  readonly timers: Timer[];
+  /** The client's patience: half of it for the prepare. */
+  timer: Timer | undefined;
   /** Branches that have acknowledged although their level was not met in time: hints and repairs bring it about. */
-  readonly unmet: Set<NodeId>;
+  readonly unmet: NodeId[];
   /** Branches that have no record of it, and whose orders are gone too. */
-  readonly lost: Set<NodeId>;
+  readonly lost: NodeId[];
+}
+
+/** `sinceMs` by the wall clock, `startUs` by the other one; one that a start has found has no orders any more. */
+export function newActive(
+  state: Coordination,
+  orders: ReadonlyMap<NodeId, BranchOrder>,
+  operationCount: number,
+  sinceMs: number,
+  startUs: number,
+): Active {
+  return {
+    xid: state.xid,
+    state,
+    orders,
+    operationCount,
+    answersEarly: orders.size > 0 && [...orders.values()].every(({ level }) => level === 'DC_ONE'),
+    outcome: new Deferred(),
+    sinceMs,
+    startUs,
+    phaseUs: startUs,
+    detail: '',
+    earlier: undefined,
+    timer: undefined,
+    unmet: [],
+    lost: [],
+  };
 }
 
 /** Branches of a decided transaction that nobody can carry out any more: their disks, or their nodes, are gone. */
@@ -40,7 +67,7 @@ export function lostBranches(
   { member }: Pick<DispatchParts, 'member'>,
 ): readonly NodeId[] {
   if (state.phase !== 'committing') return [];
-  return unacknowledged(state).filter((node) => lost.has(node) || member(node) === undefined);
+  return unacknowledged(state).filter((node) => lost.includes(node) || member(node) === undefined);
 }
 
 /** The record of its decision. */
@@ -52,7 +79,12 @@ export function decisionOf(
   return { state: to, sinceMs, operationCount, branches };
 }
 
-export function committedOf({ xid, state, operationCount, unmet }: Active): TransactionOutcome {
+export function committedOf({
+  xid,
+  state,
+  operationCount,
+  unmet,
+}: Active): Extract<TransactionOutcome, { kind: 'committed' }> {
   return {
     kind: 'committed',
     xid,
@@ -60,9 +92,22 @@ export function committedOf({ xid, state, operationCount, unmet }: Active): Tran
     branches: state.branches.map(({ node, vote, acknowledged }) => ({
       node,
       vote: vote === 'readOnly' ? 'read_only' : 'commit',
-      pending: vote === 'commit' && (!acknowledged || unmet.has(node)),
+      pending: vote === 'commit' && (!acknowledged || unmet.includes(node)),
     })),
   };
+}
+
+/** The same of a record that a start has found: who was left out of it is not known any more. */
+export function endedOf(
+  xid: Xid,
+  { operationCount, branches }: DecisionRecord,
+): Extract<TransactionOutcome, { kind: 'committed' }> {
+  const votes = branches.map(({ node, readOnly }) => ({
+    node,
+    vote: readOnly ? ('read_only' as const) : ('commit' as const),
+    pending: false,
+  }));
+  return { kind: 'committed', xid, operationCount, branches: votes };
 }
 
 export function nameOf(outcome: TransactionOutcome): string {

@@ -106,6 +106,12 @@ export function waits(phase: BranchPhase): boolean {
   return phase === 'prepared' || phase === 'heuristicCommitted' || phase === 'heuristicRolledBack';
 }
 
+/** What a branch in that phase can tell others of the outcome. */
+export function knownOf(phase: BranchPhase): 'committed' | 'aborted' | 'undecided' {
+  if (phase === 'applied' || phase === 'heuristicCommitted') return 'committed';
+  return phase === 'heuristicRolledBack' ? 'aborted' : 'undecided';
+}
+
 function hearCommit(phase: BranchPhase): BranchStep {
   switch (phase) {
     case 'prepared':

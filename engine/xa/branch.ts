@@ -100,19 +100,20 @@ export interface Application extends Followed {
 }
 
 /**
- * Writes a branch's batch and `records` in one atomic step, and sends it to the other replicas. Resolves with the round
- * when it is durable here, or with the error that leaves it open whether it will be (a definite one: it was not begun).
+ * Writes a branch's batch and `records` in one atomic step, and sends it to the other replicas. `done` is called once:
+ * with the round when it is durable here, or with the error that leaves it open whether it will be (a definite one: it
+ * was not begun).
  */
-export async function applyBatch(
+export function applyBatch(
   { io, parts }: TransactionContext,
   xid: Xid,
   order: BranchOrder,
   records: readonly StoreWrite[],
   { alone, decided, handedOver, durable: landed }: Application,
-): Promise<BatchRound | LockstepError> {
+  done: (round: BatchRound | LockstepError) => void,
+): void {
   const writes = alone ? conditionalWritesOf(order) : writesOf(order);
   const timeoutUs = parts.settings.timeoutMs * 1000;
-  const durable = new Deferred<LockstepError | undefined>();
   let round: BatchRound | undefined;
   // An attempt that a crash cuts off must not have reached anybody when nobody surely makes another: this node would
   // forget what the others hold, and write anew over a part of it. Nor where values stand beside each other: the next
@@ -130,16 +131,13 @@ export async function applyBatch(
     durable: () => {
       landed?.();
       mark(io, 'p.applied.synced', xid);
-      durable.resolve(undefined);
+      const applied = present(round, 'the round of an applied batch');
+      if (!early) applied.send(timeoutUs);
+      applied.durableHere();
+      done(applied);
     },
-    failed: (error) => durable.resolve(error),
+    failed: (error) => done(round === undefined ? certainly(error) : error),
   });
-  const error = await durable.promise;
-  if (error !== undefined) return round === undefined ? certainly(error) : error;
-  const applied = present(round, 'the round of an applied batch');
-  if (!early) applied.send(timeoutUs);
-  applied.durableHere();
-  return applied;
 }
 
 /** The store has taken nothing, and will not. */

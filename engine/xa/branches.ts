@@ -5,6 +5,7 @@
  *
  * Left to others: who asks for a missing outcome (inquiries.ts), what a start finds (recovery.ts).
  */
+import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import { RecentMap } from '../base/recent-map.ts';
 import type { BatchRound } from '../dispatch/batch-round.ts';
@@ -12,7 +13,7 @@ import type { StoreWrite } from '../store/store.ts';
 import type { Application, Branch } from './branch.ts';
 import { appliedRecords, applyBatch, markPlaces, newBranch, recordOf, reportMixed } from './branch.ts';
 import type { BranchEvent } from './branch-protocol.ts';
-import { stepBranch } from './branch-protocol.ts';
+import { knownOf, stepBranch } from './branch-protocol.ts';
 import { ClientNames } from './client-names.ts';
 import { checkConditions, isUnconditional } from './conditions.ts';
 import type { TransactionContext } from './context.ts';
@@ -20,7 +21,7 @@ import { Locks } from './locks.ts';
 import type { Followed } from './log.ts';
 import { placeObjection } from './objections.ts';
 import type { Ended, Voted } from './orders.ts';
-import { keysOf, placesOf, redone, votedAbort, votedCommit, votedFailure } from './orders.ts';
+import { placesOf, redone, votedAbort, votedCommit, votedFailure } from './orders.ts';
 import type { BranchRecord, BranchState } from './records.ts';
 import { dropBranch } from './records.ts';
 import { mark } from './steps.ts';
@@ -188,17 +189,7 @@ export class Branches {
   /** What this node can tell another one. Having no record, it will not prepare the transaction any more. */
   inquire(xid: Xid): SaidState {
     const branch = this.#table.get(xid);
-    switch (branch?.phase) {
-      case 'applied':
-      case 'heuristicCommitted':
-        return 'committed';
-      case 'heuristicRolledBack':
-        return 'aborted';
-      case undefined:
-        break;
-      default:
-        return 'undecided';
-    }
+    if (branch !== undefined) return knownOf(branch.phase);
     const ending = this.#ended.get(xid);
     if (ending === 'readOnly' || ending === 'doubtful') return 'undecided';
     this.#refuse(xid, 'refused');
@@ -251,7 +242,8 @@ export class Branches {
   async #prepare(branch: Branch, here: boolean): Promise<void> {
     const { io, log } = this.#context;
     const { xid } = branch;
-    const refused = await checkConditions(this.#context, branch);
+    const free = isUnconditional(this.#context, branch.order);
+    const refused = free ? undefined : await checkConditions(this.#context, branch);
     if (branch.phase !== 'preparing') return;
     if (refused !== undefined || branch.order.operations.length === 0) {
       this.#release(branch);
@@ -286,7 +278,7 @@ export class Branches {
 
   /** From now on readers wait for the outcome. */
   #promise(branch: Branch): void {
-    this.locks.promise(keysOf(branch.places));
+    this.locks.promise(branch.places);
     branch.askedUs = this.#context.io.clock.nowUs();
   }
 
@@ -321,17 +313,26 @@ export class Branches {
   }
 
   /** Writes the batch, with `recordState` in its record and the records `beside` it, and lets the keys go. */
-  async #write(
+  #write(
     branch: Branch,
     recordState: BranchState | undefined,
     how: Application & { readonly beside: readonly StoreWrite[] },
   ): Promise<BatchRound | LockstepError> {
     const { xid, order } = branch;
     const own = recordState === undefined ? [] : appliedRecords(branch, recordState);
-    const round = await applyBatch(this.#context, xid, order, [...own, ...how.beside], how);
+    const written = new Deferred<BatchRound | LockstepError>();
+    applyBatch(this.#context, xid, order, [...own, ...how.beside], how, (round) => {
+      this.#written(branch, recordState, round);
+      written.resolve(round);
+    });
+    return written.promise;
+  }
+
+  #written(branch: Branch, recordState: BranchState | undefined, round: BatchRound | LockstepError): void {
+    const { xid, order } = branch;
     if (round instanceof LockstepError) {
       this.#step(branch, { kind: round.definite ? 'applyRefused' : 'applyFailed' });
-      return round;
+      return;
     }
     if (order.clientId !== '' && recordState !== undefined) {
       this.clients.enter(order.clientId, { xid, digest: order.clientDigest, sinceMs: branch.sinceMs });
@@ -340,7 +341,6 @@ export class Branches {
     this.#release(branch);
     // What it wrote is in the store now.
     branch.order = { ...order, operations: [] };
-    return round;
   }
 
   /** Why the order is not even tried; undefined when nothing stands against it. Counted and told. */
@@ -371,8 +371,8 @@ export class Branches {
     const { xid, phase, places } = branch;
     this.#table.set(xid, branch);
     if (phase !== 'preparing') branch.voted.resolve(votedCommit());
-    if (phase === 'preparing' || phase === 'prepared') this.locks.take(xid, keysOf(places));
-    if (phase === 'prepared') this.locks.promise(keysOf(places));
+    if (phase === 'preparing' || phase === 'prepared') this.locks.take(xid, places);
+    if (phase === 'prepared') this.locks.promise(places);
     markPlaces(this.#context.io, step, branch);
     return branch;
   }
@@ -384,7 +384,7 @@ export class Branches {
   }
 
   #release({ xid, places }: Branch): void {
-    this.locks.release(xid, keysOf(places));
+    this.locks.release(xid, places);
     mark(this.#context.io, 'p.locks.released', xid);
   }
 

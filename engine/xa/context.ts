@@ -40,28 +40,37 @@ export interface NoAnswer {
 
 /** Asks another node. Never rejects. */
 export function askNode(
-  { parts }: TransactionContext,
+  context: TransactionContext,
   node: NodeId,
   request: BranchRequest,
   timeoutUs: number,
 ): Promise<BranchReply | NoAnswer> {
   const answer = new Deferred<BranchReply | NoAnswer>();
+  const unsent = tryAskNode(context, node, request, timeoutUs, (reply) => answer.resolve(reply));
+  if (unsent !== undefined) answer.resolve(unsent);
+  return answer.promise;
+}
+
+/** Asks another node: `heard` is called once, later; never when the question was not sent, which is said at once. */
+export function tryAskNode(
+  { parts }: TransactionContext,
+  node: NodeId,
+  request: BranchRequest,
+  timeoutUs: number,
+  heard: (reply: BranchReply | NoAnswer) => void,
+): NoAnswer | undefined {
   const member = parts.member(node);
-  if (member === undefined) {
-    answer.resolve({ kind: 'noAnswer', unsent: true, code: 'NoTargets', detail: `${node} is no member` });
-    return answer.promise;
-  }
+  if (member === undefined)
+    return { kind: 'noAnswer', unsent: true, code: 'NoTargets', detail: `${node} is no member` };
   const message = { kind: 'transact', words: encodeRequest(request) } as const;
   const error = askPeer(parts, member, message, timeoutUs, (reply) => {
-    if (reply.kind === 'transacted') answer.resolve(understood(reply.words));
+    if (reply.kind === 'transacted') heard(understood(reply.words));
     else if (reply.kind === 'failed')
-      answer.resolve({ kind: 'noAnswer', unsent: false, code: reply.code, detail: reply.detail });
-    else answer.resolve({ kind: 'noAnswer', unsent: false, code: 'Internal', detail: reply.kind });
+      heard({ kind: 'noAnswer', unsent: false, code: reply.code, detail: reply.detail });
+    else heard({ kind: 'noAnswer', unsent: false, code: 'Internal', detail: reply.kind });
   });
-  if (error !== undefined) {
-    answer.resolve({ kind: 'noAnswer', unsent: true, code: error.code, detail: error.message });
-  }
-  return answer.promise;
+  if (error === undefined) return undefined;
+  return { kind: 'noAnswer', unsent: true, code: error.code, detail: error.message };
 }
 
 function understood(words: Uint8Array): BranchReply | NoAnswer {

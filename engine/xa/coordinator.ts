@@ -5,14 +5,13 @@
  * Whatever happens after the decision, a client hears `committed`; before it is known, `inDoubt`, never a guess.
  */
 import { present } from '../base/assert.ts';
-import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { Branches } from './branches.ts';
 import type { NoAnswer, TransactionContext } from './context.ts';
-import { askNode, silenceOf } from './context.ts';
+import { silenceOf, tryAskNode } from './context.ts';
 import type { Active } from './active.ts';
-import { committedOf, decisionOf, lostBranches, nameOf } from './active.ts';
+import { committedOf, decisionOf, lostBranches, nameOf, newActive } from './active.ts';
 import type { CoordinatorCommand, CoordinatorEvent } from './coordinator-protocol.ts';
 import {
   answerToBranch,
@@ -74,7 +73,7 @@ export class Coordinator {
     const outcome = await this.#run(xid, request, orders, startUs, timeoutUs);
     metrics.concluded(outcome.kind === 'aborted' ? outcome.reason : nameOf(outcome));
     metrics.took('total', io.clock.nowUs() - startUs);
-    this.remembered.keep(outcome);
+    if (!this.remembered.hasEnded(xid)) this.remembered.keep(outcome);
     return outcome;
   }
 
@@ -108,24 +107,11 @@ export class Coordinator {
 
   /** Takes up a decision that a start has found in the log. */
   restore(xid: Xid, record: DecisionRecord): void {
-    const { clock } = this.#context.io;
     const nodes = record.branches.filter(({ readOnly }) => !readOnly).map(({ node }) => node);
-    this.#active.set(xid, {
-      xid,
-      state: recoveredCoordination(xid, nodes),
-      orders: new Map(),
-      operationCount: record.operationCount,
-      answersEarly: false,
-      outcome: new Deferred(),
-      sinceMs: record.sinceMs,
-      startUs: clock.nowUs(),
-      phaseUs: clock.nowUs(),
-      detail: '',
-      earlier: undefined,
-      timers: [],
-      unmet: new Set(),
-      lost: new Set(),
-    });
+    const state = recoveredCoordination(xid, nodes);
+    const { clock } = this.#context.io;
+    const active = newActive(state, new Map(), record.operationCount, record.sinceMs, clock.nowUs());
+    this.#active.set(xid, active);
   }
 
   /**
@@ -144,7 +130,7 @@ export class Coordinator {
     this.#context.metrics.decidedByOperator('abandon');
     this.#context.io.log.event('warn', 'xa.decision.abandoned', { xid, nodes: lost.join(' ') });
     for (const node of lost) {
-      active.unmet.add(node);
+      active.unmet.push(node);
       this.#post(active, { kind: 'abandoned', node });
     }
     return true;
@@ -184,27 +170,15 @@ export class Coordinator {
     const [only] = orders;
     if (orders.size === 1 && only !== undefined && !request.forceAbort)
       return this.singles.run(xid, only[0], only[1], timeoutUs);
-    const active: Active = {
-      xid,
-      state: newCoordination(xid, [...orders.keys()], request.forceAbort),
-      orders,
-      operationCount: request.operations.length,
-      answersEarly: [...orders.values()].every(({ level }) => level === 'DC_ONE'),
-      outcome: new Deferred(),
-      sinceMs: io.clock.wallMs(),
-      startUs,
-      phaseUs: startUs,
-      detail: '',
-      earlier: undefined,
-      timers: [],
-      unmet: new Set(),
-      lost: new Set(),
-    };
+    const state = newCoordination(xid, [...orders.keys()], request.forceAbort);
+    const active = newActive(state, orders, request.operations.length, io.clock.wallMs(), startUs);
     this.#active.set(xid, active);
-    active.timers.push(
-      io.clock.after(Math.floor(timeoutUs / 2), () => this.#expirePrepare(active)),
-      io.clock.after(timeoutUs, () => this.#runOut(active)),
-    );
+    const halfUs = Math.floor(timeoutUs / 2);
+    active.timer = io.clock.after(halfUs, () => {
+      this.#expirePrepare(active);
+      if (active.outcome.settled) return;
+      active.timer = io.clock.after(timeoutUs - halfUs, () => this.#runOut(active));
+    });
     this.#post(active, { kind: 'begun' });
     return active.outcome.promise;
   }
@@ -220,18 +194,16 @@ export class Coordinator {
     const { xid } = active;
     switch (command.kind) {
       case 'sendPrepare':
-        io.spawn('xa.prepare.send', () => this.#sendPrepare(active, command.node));
+        this.#sendPrepare(active, command.node);
         return;
       case 'forceDecision':
         io.spawn('xa.decide', () => this.#decide(active));
         return;
       case 'sendCommit':
-        io.spawn('xa.commit.send', () => this.#sendCommit(active, command.node));
+        this.#sendCommit(active, command.node);
         return;
       case 'sendRollback':
-        io.spawn('xa.rollback.send', async () => {
-          await this.#ask(command.node, { kind: 'rollback', xid });
-        });
+        this.#ask(command.node, { kind: 'rollback', xid }, () => undefined);
         return;
       case 'conclude':
         this.#conclude(active, command.outcome);
@@ -242,11 +214,15 @@ export class Coordinator {
     }
   }
 
-  async #sendPrepare(active: Active, node: NodeId): Promise<void> {
-    const { io } = this.#context;
+  #sendPrepare(active: Active, node: NodeId): void {
+    const { xid } = active;
     const order = present(active.orders.get(node), 'the order of a branch');
-    mark(io, 'c.prepare.sent', active.xid, { to: node });
-    const reply = await this.#ask(node, { kind: 'prepare', xid: active.xid, order });
+    mark(this.#context.io, 'c.prepare.sent', xid, { to: node });
+    this.#ask(node, { kind: 'prepare', xid, order }, (reply) => this.#hearVote(active, node, reply));
+  }
+
+  #hearVote(active: Active, node: NodeId, reply: BranchReply | NoAnswer): void {
+    const { io } = this.#context;
     if (reply.kind === 'voted' && reply.vote !== 'doubtful') {
       mark(io, 'c.vote.recv', active.xid, { from: node, vote: reply.vote });
       if (reply.vote === 'abort' && active.state.phase === 'preparing') {
@@ -289,14 +265,19 @@ export class Coordinator {
     this.#post(active, { kind: fateOf(error) });
   }
 
-  async #sendCommit(active: Active, node: NodeId): Promise<void> {
-    const { io } = this.#context;
-    mark(io, 'c.commit.sent', active.xid, { to: node });
-    let reply = await this.#ask(node, { kind: 'commit', xid: active.xid });
-    if (reply.kind === 'told' && waitsFor(active.state, node)) reply = await this.#redo(active, node);
+  #sendCommit(active: Active, node: NodeId): void {
+    const { xid } = active;
+    mark(this.#context.io, 'c.commit.sent', xid, { to: node });
+    this.#ask(node, { kind: 'commit', xid }, (reply) => {
+      if (reply.kind === 'told' && waitsFor(active.state, node)) this.#redo(active, node);
+      else this.#hearAcknowledgement(active, node, reply);
+    });
+  }
+
+  #hearAcknowledgement(active: Active, node: NodeId, reply: BranchReply | NoAnswer): void {
     if (reply.kind !== 'ended') return;
-    if (!reply.met) active.unmet.add(node);
-    mark(io, 'c.ack.recv', active.xid, { from: node });
+    if (!reply.met) active.unmet.push(node);
+    mark(this.#context.io, 'c.ack.recv', active.xid, { from: node });
     this.#post(active, { kind: 'acknowledged', node });
   }
 
@@ -304,14 +285,16 @@ export class Coordinator {
    * The branch has voted and has no record any more: its disk was lost. It gets its order once more; after a restart of
    * this node there is none, and the transaction stays in doubt until an operator abandons that branch.
    */
-  async #redo({ xid, orders, lost }: Active, node: NodeId): Promise<BranchReply | NoAnswer> {
+  #redo(active: Active, node: NodeId): void {
+    const { xid, orders, lost } = active;
     const order = orders.get(node);
-    if (order !== undefined || !lost.has(node))
+    if (order !== undefined || !lost.includes(node))
       this.#context.io.log.event('error', 'xa.branch.lost', { xid, node, redone: order !== undefined });
-    if (order === undefined) lost.add(node);
-    if (order === undefined)
-      return { kind: 'noAnswer', unsent: true, code: 'Corrupted', detail: `${node} has lost its branch` };
-    return this.#ask(node, { kind: 'redo', xid, order });
+    if (order === undefined) lost.push(node);
+    else
+      this.#ask(node, { kind: 'redo', xid, order }, (reply) =>
+        this.#hearAcknowledgement(active, node, reply),
+      );
   }
 
   #conclude(active: Active, outcome: 'committed' | 'aborted'): void {
@@ -331,10 +314,11 @@ export class Coordinator {
     const { io, log, metrics } = this.#context;
     const { xid } = active;
     metrics.took('commit', io.clock.nowUs() - active.phaseUs);
-    this.#settle(active, committedOf(active));
+    const outcome = committedOf(active);
+    this.#settle(active, outcome);
     const record = decisionOf(active, 'ended');
     this.#active.delete(xid);
-    this.remembered.end(xid, record);
+    this.remembered.end(outcome);
     log.later(writeDecision(xid, record), {
       handedOver: () => mark(io, 'c.tombstone.written', xid),
       // A coordinator that forgot the end would commit again; until then the branches keep their records.
@@ -346,7 +330,7 @@ export class Coordinator {
   }
 
   #settle(active: Active, outcome: TransactionOutcome): void {
-    for (const timer of active.timers) timer.cancel();
+    active.timer?.cancel();
     if (!active.outcome.settled) active.outcome.resolve(outcome);
   }
 
@@ -370,11 +354,22 @@ export class Coordinator {
     return { kind: 'aborted', xid, reason: present(state.reason, 'the reason of an abort'), detail };
   }
 
-  /** Asks a branch, on this node without the network. */
-  async #ask(node: NodeId, request: BranchRequest): Promise<BranchReply | NoAnswer> {
-    const { parts } = this.#context;
-    if (node !== parts.self.node)
-      return askNode(this.#context, node, request, parts.settings.timeoutMs * 1000);
+  /** Asks a branch, on this node without the network; `heard` is called once, later. */
+  #ask(node: NodeId, request: BranchRequest, heard: (reply: BranchReply | NoAnswer) => void): void {
+    const { io, parts } = this.#context;
+    if (node === parts.self.node) {
+      io.spawn('xa.ask', async () => heard(await this.#askHere(request)));
+      return;
+    }
+    const unsent = tryAskNode(this.#context, node, request, parts.settings.timeoutMs * 1000, heard);
+    if (unsent === undefined) return;
+    io.spawn('xa.ask', async () => {
+      await Promise.resolve();
+      heard(unsent);
+    });
+  }
+
+  async #askHere(request: BranchRequest): Promise<BranchReply | NoAnswer> {
     switch (request.kind) {
       case 'prepare':
         return this.#branches.prepare(request.xid, request.order, true);

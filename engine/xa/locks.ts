@@ -7,6 +7,7 @@ import { assert } from '../base/assert.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import type { ReadGate } from '../dispatch/replica.ts';
+import type { Place } from '../dispatch/slots.ts';
 import type { Clock, Timer } from '../io/clock.ts';
 import type { Xid } from './xid.ts';
 
@@ -49,24 +50,24 @@ export class Locks implements ReadGate {
   }
 
   /** Takes all of the keys, which must be free. */
-  take(xid: Xid, keys: Iterable<PackedKey>): void {
-    for (const key of keys) {
+  take(xid: Xid, places: readonly Place[]): void {
+    for (const { key } of places) {
       assert(!this.#locks.has(key), 'a lock has one holder');
       this.#locks.set(key, { xid, promised: false, readers: undefined });
     }
   }
 
   /** From now on readers wait: the branch is about to vote. */
-  promise(keys: Iterable<PackedKey>): void {
-    for (const key of keys) {
+  promise(places: readonly Place[]): void {
+    for (const { key } of places) {
       const lock = this.#locks.get(key);
       if (lock !== undefined) lock.promised = true;
     }
   }
 
   /** Gives back what the transaction holds of the keys; readers go on. */
-  release(xid: Xid, keys: Iterable<PackedKey>): void {
-    for (const key of keys) {
+  release(xid: Xid, places: readonly Place[]): void {
+    for (const { key } of places) {
       const lock = this.#locks.get(key);
       if (lock?.xid !== xid) continue;
       this.#locks.delete(key);

@@ -53,10 +53,6 @@ export function placesOf(order: BranchOrder): readonly Place[] {
   return order.operations.map(({ key, token }) => ({ key, token }));
 }
 
-export function* keysOf(places: readonly Place[]): Generator<PackedKey, void, undefined> {
-  for (const { key } of places) yield key;
-}
-
 export function itemsOf(
   writes: readonly LocalWrite[],
   bytes: readonly Uint8Array[],

@@ -6,6 +6,7 @@
 import { BytesError } from '../base/bytes.ts';
 import type { ByteString } from '../base/ids.ts';
 import { textOf } from '../base/ids.ts';
+import { endedOf } from './active.ts';
 import type { Branches } from './branches.ts';
 import type { TransactionContext } from './context.ts';
 import type { Coordinator } from './coordinator.ts';
@@ -50,7 +51,7 @@ export async function recoverTransactions(
     io.log.event('info', 'xa.branch.recovered', { xid, phase: branch.phase });
   });
   for (const [xid, record] of ended) {
-    coordinator.remembered.end(xid, record);
+    coordinator.remembered.end(endedOf(xid, record));
     coordinator.remembered.releaseAll(xid, record);
   }
   const found = await log.scan(clientBucket);

@@ -7,7 +7,7 @@ import type { NodeId } from '../base/ids.ts';
 import { RecentMap } from '../base/recent-map.ts';
 import type { TransactionContext } from './context.ts';
 import { askNode } from './context.ts';
-import type { TransactionOutcome } from './outcomes.ts';
+import type { BranchVote, TransactionOutcome } from './outcomes.ts';
 import type { DecisionRecord } from './records.ts';
 import { dropDecision } from './records.ts';
 import type { SaidState } from './words.ts';
@@ -16,10 +16,16 @@ import type { Xid } from './xid.ts';
 const outcomesMax = 131_072;
 /** Names in one message. */
 const forgetCountMax = 1000;
+/** Branches' votes that outcomes to come may share. */
+const votesMax = 8;
+
+type Committed = Extract<TransactionOutcome, { kind: 'committed' }>;
 
 export class Remembered {
   readonly #context: TransactionContext;
   readonly #outcomes = new RecentMap<Xid, TransactionOutcome>(outcomesMax);
+  /** Of the newest different outcomes. */
+  readonly #votes: (readonly BranchVote[])[] = [];
   /** Ended decisions whose records are kept, oldest first, and since when. */
   readonly #records = new Map<Xid, number>();
   readonly #forgets = new Map<NodeId, Set<Xid>>();
@@ -47,22 +53,13 @@ export class Remembered {
   /** Remembers an outcome. */
   keep(outcome: TransactionOutcome): void {
     if (outcome.kind === 'inDoubt') return;
-    this.#outcomes.set(outcome.xid, outcome);
+    this.#outcomes.set(outcome.xid, outcome.kind === 'committed' ? this.#shared(outcome) : outcome);
   }
 
   /** Every branch has committed: the outcome stays. */
-  end(xid: Xid, record: DecisionRecord): void {
-    this.keep({
-      kind: 'committed',
-      xid,
-      operationCount: record.operationCount,
-      branches: record.branches.map(({ node, readOnly }) => ({
-        node,
-        vote: readOnly ? 'read_only' : 'commit',
-        pending: false,
-      })),
-    });
-    this.#records.set(xid, this.#context.io.clock.wallMs());
+  end(outcome: Committed): void {
+    this.keep(outcome);
+    this.#records.set(outcome.xid, this.#context.io.clock.wallMs());
   }
 
   /** That is durable: the branches may forget. */
@@ -103,6 +100,16 @@ export class Remembered {
     this.#sweep();
   }
 
+  /** With the branches of an earlier outcome where they are the same: as many are kept, few differ. */
+  #shared(outcome: Committed): Committed {
+    const { xid, operationCount, branches } = outcome;
+    const known = this.#votes.find((votes) => areAlike(votes, branches));
+    if (known !== undefined) return { kind: 'committed', xid, operationCount, branches: known };
+    this.#votes.unshift(branches);
+    if (this.#votes.length > votesMax) this.#votes.pop();
+    return outcome;
+  }
+
   async #tell(node: NodeId, xids: Set<Xid>): Promise<void> {
     const { settings } = this.#context.parts;
     const told = [...xids].slice(0, forgetCountMax);
@@ -130,4 +137,12 @@ export class Remembered {
       await log.force(old.map(dropDecision));
     });
   }
+}
+
+function areAlike(left: readonly BranchVote[], right: readonly BranchVote[]): boolean {
+  if (left.length !== right.length) return false;
+  return left.every((one, index) => {
+    const other = right[index];
+    return one.node === other?.node && one.vote === other.vote && one.pending === other.pending;
+  });
 }

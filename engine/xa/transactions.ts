@@ -215,29 +215,32 @@ export class Transactions implements TransactionService {
     });
   }
 
-  async #answer(request: BranchRequest): Promise<BranchReply> {
+  #answer(request: BranchRequest): BranchReply | Promise<BranchReply> {
     switch (request.kind) {
       case 'prepare':
         return this.#branches.prepare(request.xid, request.order);
       case 'commitAlone':
         return this.#branches.commitAlone(request.xid, request.order, true);
       case 'commit':
-      case 'redo': {
-        const ended = await this.#branches.carryOut(request);
-        if (ended instanceof LockstepError) throw ended;
-        return ended;
-      }
+      case 'redo':
+        return this.#carryOut(request);
       case 'rollback':
         this.#branches.rollback(request.xid);
         return { kind: 'told', state: 'aborted' };
       case 'inquire':
-        return { kind: 'told', state: await this.#inquired(request.xid, request.life) };
+        return toldOf(this.#inquired(request.xid, request.life));
       case 'status':
-        return { kind: 'told', state: await this.#statusHere(request.xid) };
+        return toldOf(this.#statusHere(request.xid));
       case 'forget':
         this.#branches.forget(request.xids);
         return { kind: 'told', state: 'none' };
     }
+  }
+
+  async #carryOut(request: Extract<BranchRequest, { kind: 'commit' | 'redo' }>): Promise<BranchReply> {
+    const ended = await this.#branches.carryOut(request);
+    if (ended instanceof LockstepError) throw ended;
+    return ended;
   }
 
   async #inquired(xid: Xid, life: number): Promise<SaidState> {
@@ -322,6 +325,10 @@ export class Transactions implements TransactionService {
       await log.force(old.map(dropClient));
     });
   }
+}
+
+async function toldOf(state: Promise<SaidState>): Promise<BranchReply> {
+  return { kind: 'told', state: await state };
 }
 
 function outcomeOf(xid: Xid, state: SaidState): Knowledge | undefined {

@@ -106,8 +106,12 @@ const reasons: readonly AbortReason[] = [
   'no_targets',
 ];
 
+/** Room for a message to begin with: most fit. */
+const orderBytes = 512;
+const shortBytes = 64;
+
 export function encodeRequest(request: BranchRequest): Buffer {
-  const writer = begin(requestKinds.indexOf(request.kind));
+  const writer = begin(requestKinds.indexOf(request.kind), 'order' in request ? orderBytes : shortBytes);
   if (request.kind === 'forget') {
     writer.varint(request.xids.length);
     for (const xid of request.xids) writer.string(xid);
@@ -160,7 +164,7 @@ export function isOrder(bytes: Uint8Array): boolean {
 }
 
 export function encodeReply(reply: BranchReply): Buffer {
-  const writer = begin(replyKinds.indexOf(reply.kind));
+  const writer = begin(replyKinds.indexOf(reply.kind), shortBytes);
   switch (reply.kind) {
     case 'voted':
       writer.u8(votes.indexOf(reply.vote)).u8(reasons.indexOf(reply.reason));
@@ -252,8 +256,8 @@ function readOperation(reader: ByteReader): BranchOperation {
   return { key, token, context, ifMatch, ifAbsent, check: (flags & 8) !== 0, content: readContent(reader) };
 }
 
-function begin(kind: number): ByteWriter {
-  return new ByteWriter(256).u8(version).u8(kind);
+function begin(kind: number, bytes: number): ByteWriter {
+  return new ByteWriter(bytes).u8(version).u8(kind);
 }
 
 function opening(reader: ByteReader): number {

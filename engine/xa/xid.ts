@@ -10,6 +10,8 @@ declare const xidBrand: unique symbol;
 export type Xid = ByteString & { readonly [xidBrand]: true };
 
 const form = /^(.{1,64})-([0-9a-f]{12})-([0-9]{1,16})$/;
+/** The same, of nodes only: a test allocates nothing. */
+const nameForm = /^[A-Za-z0-9_.-]{1,64}-[0-9a-f]{12}-[0-9]{1,16}$/;
 
 export function makeXid(node: NodeId, epoch: string, counter: number): Xid {
   return byteStringOf(`${node}-${epoch}-${counter}`) as Xid;
@@ -17,7 +19,7 @@ export function makeXid(node: NodeId, epoch: string, counter: number): Xid {
 
 /** `text` as a transaction's name, or undefined when it is none. */
 export function parseXid(text: string): Xid | undefined {
-  return coordinatorOf(text) === undefined ? undefined : (text as Xid);
+  return nameForm.test(text) ? (text as Xid) : undefined;
 }
 
 /** The node that coordinates the transaction; undefined for a text that names none. */
