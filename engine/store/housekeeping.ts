@@ -1,7 +1,7 @@
 /**
- * The background of a store, one job at a time: hint files for segments that have none, then merges while any is
- * worth it. It rests between slices, in proportion to the time that the slice took, so that reads and writes hardly
- * notice. A job that fails changes nothing; it is tried again when the next segment is sealed.
+ * The background of a store, one job at a time: merges while any is worth it, and hint files for the segments that
+ * stay. It rests between slices, in proportion to the time that the slice took, so that reads and writes hardly notice.
+ * A job that fails changes nothing; it is tried again when the next segment is sealed.
  */
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
@@ -145,15 +145,21 @@ export class Housekeeping {
 
   async #work(): Promise<void> {
     this.#sliceBeganUs = this.#io.clock.nowUs();
-    for (const segment of this.#room.catalog.segments) {
-      if (segment.sealed && !segment.retired) await this.#writeHint(segment, () => this.#rest());
-    }
-    if (!this.#options.merge.enabled) return;
+    const { merge, segmentBytes } = this.#options;
     for (;;) {
-      const plan = planMerge(this.#figures(), this.#options.merge, this.#options.segmentBytes);
+      const plan = merge.enabled ? planMerge(this.#figures(), merge, segmentBytes) : undefined;
+      const inputs = plan?.numbers.map((number) => this.#room.catalog.mustFind(number)) ?? [];
+      await this.#writeHints(inputs);
       if (plan === undefined) return;
-      const inputs = plan.numbers.map((number) => this.#room.catalog.mustFind(number));
       await this.#merge(inputs);
+    }
+  }
+
+  /** Of the segments that stay: for those merged away next it would be a scan more. */
+  async #writeHints(leaving: readonly Segment[]): Promise<void> {
+    for (const segment of this.#room.catalog.segments) {
+      const stays = segment.sealed && !segment.retired && !leaving.includes(segment);
+      if (stays) await this.#writeHint(segment, () => this.#rest());
     }
   }
 

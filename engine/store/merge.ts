@@ -96,7 +96,11 @@ async function copyInputs(
   output: MergeOutput,
 ): Promise<void> {
   const seqOutside = lowestSeqOutside(room.catalog, inputs);
-  for (const input of inputs) await copyInput(room, work, input, output, seqOutside);
+  for (const input of inputs) {
+    // Of what is wholly dead nothing can be kept, nor lost: it is not even read.
+    const dead = input.liveBytes === 0 && input.removalBytes === 0;
+    if (!dead) await copyInput(room, work, input, output, seqOutside);
+  }
   await output.finish();
 }
 
