@@ -173,15 +173,14 @@ export class GroupCommit {
   }
 
   /** Writes and syncs everything, and seals the open segment. The caller sends no writes meanwhile or afterwards. */
-  async close(): Promise<Segment | undefined> {
+  async close(): Promise<void> {
     await this.settle();
     this.#syncTimer?.cancel();
     await this.#syncing;
     const segment = this.#segment;
-    if (this.#failure !== undefined || segment === undefined) return undefined;
+    if (this.#failure !== undefined || segment === undefined) return;
     await this.#seal(segment);
     await this.#catalog.publish([], []);
-    return segment;
   }
 
   #start(): void {

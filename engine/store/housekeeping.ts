@@ -11,7 +11,7 @@ import type { StoreIo } from './store-io.ts';
 import { HintWriter } from './hint-file.ts';
 import type { MergeReport, MergeRoom } from './merge.ts';
 import { damageVisitor, MergeRefusedError, mergeSegments } from './merge.ts';
-import { planMerge } from './merge-plan.ts';
+import { decaying, planMerge } from './merge-plan.ts';
 import type { StoreOptions } from './options.ts';
 import { scanSegment } from './scan.ts';
 import type { Segment } from './segment.ts';
@@ -87,9 +87,11 @@ export class Housekeeping {
     }
   }
 
-  /** Writes the hint file of a segment sealed at the end, without resting. */
-  async writeLastHint(segment: Segment): Promise<void> {
-    await this.#writeHint(segment, () => Promise.resolve());
+  /** At the end: writes the hint files of the segment sealed last and of the one that waited, without resting. */
+  async writeLastHints(): Promise<void> {
+    const sealed = [...this.#room.catalog.segments].filter((segment) => segment.sealed && !segment.retired);
+    const logs = sealed.filter(({ identity }) => identity.kind === 'log');
+    for (const segment of logs.slice(-2)) await this.#writeHint(segment, () => Promise.resolve());
   }
 
   async #writeHint(segment: Segment, pause: () => Promise<void>): Promise<void> {
@@ -147,18 +149,19 @@ export class Housekeeping {
     this.#sliceBeganUs = this.#io.clock.nowUs();
     const { merge, segmentBytes } = this.#options;
     for (;;) {
-      const plan = merge.enabled ? planMerge(this.#figures(), merge, segmentBytes) : undefined;
-      const inputs = plan?.numbers.map((number) => this.#room.catalog.mustFind(number)) ?? [];
-      await this.#writeHints(inputs);
+      const figures = this.#figures();
+      const plan = merge.enabled ? planMerge(figures, merge, segmentBytes) : undefined;
+      const waiting = merge.enabled ? decaying(figures, merge) : undefined;
+      await this.#writeHints([...(plan?.numbers ?? []), waiting?.number]);
       if (plan === undefined) return;
-      await this.#merge(inputs);
+      await this.#merge(plan.numbers.map((number) => this.#room.catalog.mustFind(number)));
     }
   }
 
-  /** Of the segments that stay: for those merged away next it would be a scan more. */
-  async #writeHints(leaving: readonly Segment[]): Promise<void> {
+  /** Of the segments that stay: for those that are merged away next, or soon, it would be a scan more. */
+  async #writeHints(leaving: readonly (number | undefined)[]): Promise<void> {
     for (const segment of this.#room.catalog.segments) {
-      const stays = segment.sealed && !segment.retired && !leaving.includes(segment);
+      const stays = segment.sealed && !segment.retired && !leaving.includes(segment.number);
       if (stays) await this.#writeHint(segment, () => this.#rest());
     }
   }
@@ -185,6 +188,7 @@ export class Housekeeping {
     const segments = [...this.#room.catalog.segments].filter((segment) => !segment.retired);
     return segments.map((segment) => ({
       number: segment.number,
+      kind: segment.identity.kind,
       length: segment.length,
       liveBytes: segment.liveBytes,
       removalBytes: segment.removalBytes,

@@ -8,8 +8,11 @@ const segmentBytes = 1000;
 const options = { ...mergeDefaults, smallCountMin: 3, copyBytesMax: 1500 };
 
 function segment(number: number, live: number, removal = 0, length = 1000): SegmentFigures {
-  return { number, length, liveBytes: live, removalBytes: removal, mergeable: true };
+  return { number, kind: 'log', length, liveBytes: live, removalBytes: removal, mergeable: true };
 }
+
+/** The youngest of the log, and nothing to merge in it. */
+const youngest = segment(99, 1000);
 
 describe('planMerge', () => {
   it('leaves a store alone in which nearly everything lives', () => {
@@ -17,7 +20,11 @@ describe('planMerge', () => {
   });
 
   it('merges segments that are half garbage', () => {
-    const plan = planMerge([segment(1, 900), segment(2, 400), segment(3, 100)], options, segmentBytes);
+    const plan = planMerge(
+      [segment(1, 900), segment(2, 400), segment(3, 100), youngest],
+      options,
+      segmentBytes,
+    );
     expect(plan).toEqual({ reason: 'garbage', numbers: [2, 3] });
   });
 
@@ -29,13 +36,23 @@ describe('planMerge', () => {
       segment(4, 420),
       segment(5, 430),
       segment(6, 410),
+      youngest,
     ];
     expect(planMerge(segments, options, segmentBytes)?.numbers).toEqual([1, 2, 3, 6]);
   });
 
   it('merges one segment however much of it there is to copy', () => {
     const large = segment(1, 40_000, 0, 100_000);
-    expect(planMerge([large], options, segmentBytes)?.numbers).toEqual([1]);
+    expect(planMerge([large, youngest], options, segmentBytes)?.numbers).toEqual([1]);
+  });
+
+  it('lets the youngest of the log decay until the next is sealed, or nothing in it lives', () => {
+    const merged = { ...segment(7, 100), kind: 'merge' } as const;
+    const decaying = segment(6, 100);
+    expect(planMerge([decaying], options, segmentBytes)).toBeUndefined();
+    expect(planMerge([decaying, merged], options, segmentBytes)?.numbers).toEqual([7]);
+    expect(planMerge([decaying, segment(8, 900)], options, segmentBytes)?.numbers).toEqual([6]);
+    expect(planMerge([segment(6, 0)], options, segmentBytes)?.numbers).toEqual([6]);
   });
 
   it('joins small segments once there are enough', () => {

@@ -1,14 +1,21 @@
 /**
  * Which segments are worth merging: a pure decision over their figures.
  *
+ * The youngest segment of the log decays: what overwrote most of it will soon have overwritten more, and what is copied
+ * out of it now is copied for nothing. It waits until the next one is sealed, unless nothing in it lives any more
+ * (source: Rosenblum and Ousterhout, "The Design and Implementation of a Log-Structured File System", 1992, 3.5: free
+ * space in segments that still change is worth less). So one segment of garbage more may lie on the disk.
+ *
  * A segment's garbage is what a merge would not copy. Removals are not garbage by themselves: one may go only when no
  * segment outside the merge can hold an older record of its key. So removals count only when everything is merged.
  */
 import type { MergeOptions } from './options.ts';
+import type { SegmentKind } from './record.ts';
 import { segmentHeadBytes } from './record.ts';
 
 export interface SegmentFigures {
   readonly number: number;
+  readonly kind: SegmentKind;
   readonly length: number;
   readonly liveBytes: number;
   readonly removalBytes: number;
@@ -22,23 +29,31 @@ export interface MergePlan {
   readonly numbers: readonly number[];
 }
 
-/** The next merge, or undefined when nothing is worth it. */
+/** The next merge, or undefined when nothing is worth it. Those of the log are in ascending order. */
 export function planMerge(
   segments: readonly SegmentFigures[],
   options: MergeOptions,
   segmentBytes: number,
 ): MergePlan | undefined {
   const mergeable = segments.filter((segment) => segment.mergeable);
-  const dirty = mergeable.filter(
-    (segment) =>
-      garbageBytes(segment) * 100 >= segment.length * options.deadPercentMin && garbageBytes(segment) > 0,
-  );
+  const waiting = decaying(segments, options);
+  const dirty = mergeable.filter((segment) => segment !== waiting && isDirty(segment, options));
   if (dirty.length > 0) return { reason: 'garbage', numbers: bounded(dirty, options.copyBytesMax) };
   const small = mergeable.filter((segment) => segment.length < segmentBytes / 4);
   if (small.length >= options.smallCountMin) {
     return { reason: 'small', numbers: bounded(small, options.copyBytesMax) };
   }
   return planRemovals(segments, mergeable, options);
+}
+
+/** The segment that waits until the next one is sealed. */
+export function decaying(
+  segments: readonly SegmentFigures[],
+  options: MergeOptions,
+): SegmentFigures | undefined {
+  const youngest = segments.findLast(({ mergeable, kind }) => mergeable && kind === 'log');
+  if (youngest === undefined || !isDirty(youngest, options)) return undefined;
+  return youngest.liveBytes + youngest.removalBytes > 0 ? youngest : undefined;
 }
 
 /** Everything but the open segment, when removals alone make up the share that calls for it. */
@@ -53,6 +68,11 @@ function planRemovals(
   const removals = mergeable.reduce((sum, segment) => sum + segment.removalBytes, 0);
   if (removals === 0 || gone * 100 < length * options.deadPercentMin) return undefined;
   return { reason: 'removals', numbers: mergeable.map((segment) => segment.number) };
+}
+
+function isDirty(segment: SegmentFigures, options: MergeOptions): boolean {
+  const garbage = garbageBytes(segment);
+  return garbage > 0 && garbage * 100 >= segment.length * options.deadPercentMin;
 }
 
 function garbageBytes(segment: SegmentFigures): number {

@@ -248,8 +248,8 @@ export class Store {
 
   async #seal(): Promise<void> {
     try {
-      const sealed = await this.#commit.close();
-      if (sealed !== undefined) await this.#housekeeping.writeLastHint(sealed);
+      await this.#commit.close();
+      await this.#housekeeping.writeLastHints();
     } catch (error) {
       // The next start scans what was not sealed.
       this.#io.log.event('error', 'store.seal.failed', {
