@@ -18,6 +18,7 @@ import type { NodeConfig } from '../config/config.ts';
 import type { Coverage } from '../coverage/coverage.ts';
 import { ClusterDispatcher } from '../dispatch/cluster-dispatcher.ts';
 import type { DispatchParts, DispatchSettings } from '../dispatch/parts.ts';
+import { LiveParts } from '../dispatch/parts.ts';
 import type { PeerLinks } from '../dispatch/peer-links.ts';
 import type { Dispatcher } from '../dispatch/requests.ts';
 import type { Reaper } from '../dispatch/reaper.ts';
@@ -218,11 +219,8 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     hintStore === undefined ? undefined : buildHandoff(io, config, links, membership, replica, hintStore);
   if (handoff !== undefined) for (const family of hintFamilies(handoff.hints)) stats.register(family);
   const wasm = buildWasm({ io, config, stats, store, driver, links, membership, buckets });
-  const parts: DispatchParts = {
+  const fixed: Omit<DispatchParts, 'ring'> = {
     self,
-    get ring() {
-      return membership.ring;
-    },
     pending: (token) => membership.pending(token),
     handedOver: (token) => membership.handedOver(token),
     member: (node) => membership.member(node),
@@ -241,6 +239,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     hints: handoff?.hints,
     peerIndex: (node) => membership.indexOf(node),
   };
+  const parts = new LiveParts(fixed, () => membership.ring);
   const dispatcher = new ClusterDispatcher(parts);
   const transactions = buildTransactions(io, config, parts, stats, store, driver, epoch, membership);
   membership.publication.holdWhile(transactions.givenAway(() => membership.publication.refresh()));
