@@ -9,10 +9,12 @@
  * Invariants: a node's generation never goes back; two lives of one generation, and two nodes with one token in a
  * rack, are never both accepted; opinions move only as states.ts allows, and each move is reported once.
  */
-import { assert } from '../base/assert.ts';
+import { assert, present } from '../base/assert.ts';
 import type { NodeId, Token } from '../base/ids.ts';
 import type { Address } from '../io/network.ts';
 import type { Detector } from './detector.ts';
+import type { DigestEntry, PeerIndex } from './progress.ts';
+import { Progress } from './progress.ts';
 import type { DeclaredState, MoveStage, PeerState } from './states.ts';
 import { isLegalMove, isServingState } from './states.ts';
 
@@ -45,13 +47,6 @@ export type Place = Pick<MemberRecord, 'node' | 'datacenter' | 'rack' | 'tokens'
   readonly replaces?: NodeId | undefined;
   readonly state?: DeclaredState;
 };
-
-/** How far a table knows a node: what gossip compares before it sends records. */
-export interface DigestEntry {
-  readonly node: NodeId;
-  readonly generation: number;
-  readonly version: number;
-}
 
 /**
  * Why a record is not taken in. `oldLife`: a later life of the node is known. `sameName`: another process has its name
@@ -86,8 +81,7 @@ interface Peer {
   record: MemberRecord;
   opinion: PeerState;
   readonly detector: Detector;
-  /** How far the maker of the digest that was looked at last knows it; `digest` is that one's number. */
-  theirs: { digest: number; generation: number; version: number };
+  readonly index: PeerIndex;
 }
 
 export class MemberTable {
@@ -95,8 +89,9 @@ export class MemberTable {
   /** Who has which token, by place; made anew when somebody's place changes. */
   #takers: Map<string, Map<Token, NodeId[]>> | undefined;
   readonly #peers = new Map<NodeId, Peer>();
-  /** Digests that were looked at. */
-  #digests = 0;
+  /** The same, by their numbers. */
+  readonly #order: Peer[] = [];
+  readonly #progress = new Progress();
   readonly #makeDetector: () => Detector;
   readonly #onTransition: TransitionListener;
 
@@ -157,9 +152,9 @@ export class MemberTable {
 
   /** A member owns what this node owned: it has replaced it. */
   isSuperseded(node: NodeId): boolean {
-    return [this.#self, ...this.peers()].some(
-      (other) => other.replaces === node && !other.left && other.state !== 'JOINING',
-    );
+    const replaces = (other: MemberRecord): boolean =>
+      other.replaces === node && !other.left && other.state !== 'JOINING';
+    return replaces(this.#self) || this.#order.some(({ record }) => replaces(record));
   }
 
   /** Calls a peer that was replaced one that has left; whether it was not called so before. */
@@ -174,43 +169,27 @@ export class MemberTable {
 
   /** How far this table knows everyone, itself first. */
   digest(): readonly DigestEntry[] {
-    const entries = [entryOf(this.#self)];
-    for (const { record } of this.#peers.values()) entries.push(entryOf(record));
-    return entries;
+    const { node, generation, version } = this.#self;
+    const digest: DigestEntry[] = [{ node, generation, version }];
+    this.#progress.addTo(digest);
+    return digest;
   }
 
   /** The records that the maker of `digest` lacks or has older. */
   newerThan(digest: readonly DigestEntry[]): readonly MemberRecord[] {
-    const number = ++this.#digests;
-    let own: DigestEntry | undefined;
-    for (const entry of digest) {
-      if (entry.node === this.#self.node) own = entry;
-      else this.#noteTheirs(number, entry);
-    }
-    const newer: MemberRecord[] = [];
+    const own = digest.findLast(({ node }) => node === this.#self.node);
     const isOwnNews = own === undefined || isNewer(this.#self, own);
-    if (this.#self.generation > 0 && isOwnNews) newer.push(this.#self);
-    for (const { record, theirs } of this.#peers.values()) {
-      const isNews = theirs.digest !== number || isNewer(record, theirs);
-      if (record.generation > 0 && isNews) newer.push(record);
+    const newer = this.#self.generation > 0 && isOwnNews ? [this.#self] : [];
+    for (const index of this.#progress.lackingIn(digest)) {
+      newer.push(present(this.#order[index], 'a peer').record);
     }
     return newer;
-  }
-
-  /** Noted at the peer itself: a table of a hundred would cost as much as all comparisons. */
-  #noteTheirs(digest: number, { node, generation, version }: DigestEntry): void {
-    const theirs = this.#peers.get(node)?.theirs;
-    if (theirs === undefined) return;
-    theirs.digest = digest;
-    theirs.generation = generation;
-    theirs.version = version;
   }
 
   /** The maker of `digest` knows somebody better than this table does. */
   isBehind(digest: readonly DigestEntry[]): boolean {
     return digest.some((entry) => {
-      const own = entry.node === this.#self.node ? this.#self : this.#peers.get(entry.node)?.record;
-      return own === undefined || isNewer(entry, own);
+      return entry.node === this.#self.node ? isNewer(entry, this.#self) : this.#progress.isBehind(entry);
     });
   }
 
@@ -263,6 +242,7 @@ export class MemberTable {
     const newLife = before?.epoch !== record.epoch;
     const peer = known ?? this.#add(record);
     peer.record = record;
+    this.#progress.set(peer.index, record);
     if (newLife) {
       peer.detector.reset();
       if (isLegalMove(peer.opinion, 'RESET')) this.#move(peer, 'RESET');
@@ -283,8 +263,9 @@ export class MemberTable {
   }
 
   #add(record: MemberRecord): Peer {
-    const theirs = { digest: 0, generation: 0, version: 0 };
-    const peer: Peer = { record, opinion: 'UNKNOWN', detector: this.#makeDetector(), theirs };
+    const index = this.#progress.add(record);
+    const peer: Peer = { record, opinion: 'UNKNOWN', detector: this.#makeDetector(), index };
+    this.#order.push(peer);
     this.#peers.set(record.node, peer);
     this.#takers = undefined;
     return peer;
@@ -344,14 +325,7 @@ function placeName(datacenter: string, rack: string): string {
   return JSON.stringify([datacenter, rack]);
 }
 
-function entryOf({ node, generation, version }: MemberRecord): DigestEntry {
-  return { node, generation, version };
-}
-
-/** How far somebody is known. */
-type Progress = Pick<DigestEntry, 'generation' | 'version'>;
-
-function isNewer(left: Progress, right: Progress): boolean {
+function isNewer(left: DigestEntry, right: DigestEntry): boolean {
   if (left.generation !== right.generation) return left.generation > right.generation;
   return left.version > right.version;
 }
