@@ -30,6 +30,7 @@ import { longPauses } from './long-pauses.ts';
 import { lostAndDoubledMessages } from './lost-and-doubled-messages.ts';
 import { moduleSwappedMidJob } from './module-swapped-mid-job.ts';
 import { noReplicaHelps } from './no-replica-helps.ts';
+import { oneCopyEach } from './one-copy-each.ts';
 import { oneWayPartition } from './one-way-partition.ts';
 import { partitionBetweenDcs } from './partition-between-dcs.ts';
 import { otherDisks } from './other-disks.ts';
@@ -78,6 +79,7 @@ export const scenarios: readonly Scenario[] = [
   tornLogTail,
   transactions,
   transactionsOnTheMove,
+  oneCopyEach,
   crashDuringPrepare,
   crashAfterDecision,
   coordinatorNeverReturns,

@@ -424,6 +424,7 @@ describe('a batch', () => {
     const waiting: (() => void)[] = [];
     replica.guard({
       closed: (key) => key === guarded,
+      ordersWrites: () => false,
       wait: (_, proceed) => waiting.push(() => proceed(undefined)),
     });
     const read: PackedKey[] = [];

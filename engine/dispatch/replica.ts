@@ -88,6 +88,8 @@ export interface IncomingObject extends Place {
 export interface ReadGate {
   /** Readers of the key have to wait now. */
   closed(key: PackedKey): boolean;
+  /** Writers, too: somebody may have heard of a write of the key that is still to be made. */
+  ordersWrites(key: PackedKey): boolean;
   /** Calls `proceed` once: when the gate opens, or with the error for a reader whose patience ends before. */
   wait(key: PackedKey, proceed: (error: LockstepError | undefined) => void): void;
 }
@@ -225,6 +227,16 @@ export class Replica {
 
   /** Coordinates a client's write: checks its conditions, gives it a dot and stores the result. */
   coordinate(write: LocalWrite, listener: WriteListener): SendOutcome {
+    if (this.#gate?.ordersWrites(write.key) !== true) return this.#coordinate(write, listener);
+    // Who has waited long enough writes all the same: what has not come by then is not waited for.
+    this.#gate.wait(write.key, () => {
+      const outcome = this.#coordinate(write, listener);
+      if (outcome !== 'ok') listener.failed(refusal(outcome));
+    });
+    return 'ok';
+  }
+
+  #coordinate(write: LocalWrite, listener: WriteListener): SendOutcome {
     return this.#slots.submit(write.key, {
       token: write.token,
       next: (current) => ({ object: this.#written(write, current), bytes: undefined }),

@@ -17,7 +17,7 @@ export interface Active {
   state: Coordination;
   readonly orders: ReadonlyMap<NodeId, BranchOrder>;
   readonly operationCount: number;
-  /** DC_ONE: the decision itself is the one durable copy that the client waits for. */
+  /** The decision itself makes the one copy durable that the client waits for: at DC_ONE, or where there is one only. */
   readonly answersEarly: boolean;
   readonly outcome: Deferred<TransactionOutcome>;
   readonly sinceMs: number;
@@ -39,6 +39,7 @@ export interface Active {
 export function newActive(
   state: Coordination,
   orders: ReadonlyMap<NodeId, BranchOrder>,
+  answersEarly: boolean,
   operationCount: number,
   sinceMs: number,
   startUs: number,
@@ -48,7 +49,7 @@ export function newActive(
     state,
     orders,
     operationCount,
-    answersEarly: orders.size > 0 && [...orders.values()].every(({ level }) => level === 'DC_ONE'),
+    answersEarly,
     outcome: new Deferred(),
     sinceMs,
     startUs,

@@ -106,6 +106,11 @@ export function waits(phase: BranchPhase): boolean {
   return phase === 'prepared' || phase === 'heuristicCommitted' || phase === 'heuristicRolledBack';
 }
 
+/** Decided, or about to be by what lies with the disk: its keys are let go soon, whatever others do. */
+export function isUnderWay(phase: BranchPhase | undefined): boolean {
+  return phase === 'committing' || phase === 'deciding';
+}
+
 /** What a branch in that phase can tell others of the outcome. */
 export function knownOf(phase: BranchPhase): 'committed' | 'aborted' | 'undecided' {
   if (phase === 'applied' || phase === 'heuristicCommitted') return 'committed';

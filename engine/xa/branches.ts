@@ -13,20 +13,21 @@ import type { StoreWrite } from '../store/store.ts';
 import type { Application, Branch } from './branch.ts';
 import { appliedRecords, applyBatch, markPlaces, newBranch, recordOf, reportMixed } from './branch.ts';
 import type { BranchEvent } from './branch-protocol.ts';
-import { knownOf, stepBranch } from './branch-protocol.ts';
+import { isUnderWay, knownOf, stepBranch } from './branch-protocol.ts';
 import { ClientNames } from './client-names.ts';
 import { checkConditions, isUnconditional } from './conditions.ts';
 import type { TransactionContext } from './context.ts';
 import { Locks } from './locks.ts';
 import type { Followed } from './log.ts';
-import { placeObjection } from './objections.ts';
-import type { Ended, Voted } from './orders.ts';
+import { placeObjection, tellRefusal } from './objections.ts';
+import type { CommitReply, Ended, Voted } from './orders.ts';
 import { placesOf, redone, votedAbort, votedCommit, votedFailure } from './orders.ts';
+import { hasOneCopyEach } from './partition.ts';
 import type { BranchRecord, BranchState } from './records.ts';
 import { dropBranch } from './records.ts';
 import { mark } from './steps.ts';
 import { isStillWanted } from './spread.ts';
-import type { BranchOrder, BranchReply, BranchRequest, SaidState } from './words.ts';
+import type { BranchOrder, SaidState } from './words.ts';
 import type { Xid } from './xid.ts';
 
 /** Transactions that ended here without a record, remembered for as long as their messages may still be under way. */
@@ -34,8 +35,6 @@ const refusedMax = 32_768;
 
 type Ending = 'readOnly' | 'refused' | 'rolledBack' | 'doubtful';
 type Applied = boolean | LockstepError;
-/** What a coordinator's commit comes to: done; told `none`, this node has no record of it; or to be sent again. */
-export type CommitReply = Ended | Extract<BranchReply, { kind: 'told' }> | LockstepError;
 
 export class Branches {
   readonly locks: Locks;
@@ -68,15 +67,22 @@ export class Branches {
    * Prepares a branch and votes. `here`: for the coordinator of this node, who carries it out with its decision
    * (`commitWith`); it writes nothing before.
    */
-  prepare(xid: Xid, order: BranchOrder, here = false): Promise<Voted> {
+  prepare(xid: Xid, order: BranchOrder, here = false, waited = false): Promise<Voted> {
     const known = this.#table.get(xid);
     if (known !== undefined) return known.voted.promise;
-    mark(this.#context.io, 'p.prepare.recv', xid, { from: order.coordinator });
+    if (!waited) mark(this.#context.io, 'p.prepare.recv', xid, { from: order.coordinator });
+    const freed = waited ? undefined : this.#freed(order);
+    if (freed !== undefined) return freed.then(() => this.prepare(xid, order, here, true));
     const refused = this.#refusal(xid, order);
     if (refused !== undefined) return Promise.resolve(refused);
     const branch = this.#enter(xid, order, 'preparing');
     this.#context.io.spawn('xa.prepare', () => this.#prepare(branch, here));
     return branch.voted.promise;
+  }
+
+  /** A key of the order is let go as soon as the disk has taken a decided batch: that is waited for, once. */
+  #freed(order: BranchOrder): Promise<void> | undefined {
+    return this.locks.freed(order.operations, (holder) => isUnderWay(this.#table.get(holder)?.phase));
   }
 
   /**
@@ -99,9 +105,11 @@ export class Branches {
   }
 
   /** Prepares and commits the only branch of a transaction in one step. */
-  commitAlone(xid: Xid, order: BranchOrder, remembered: boolean): Promise<Voted | Ended> {
+  commitAlone(xid: Xid, order: BranchOrder, remembered: boolean, waited = false): Promise<Voted | Ended> {
     const known = this.#table.get(xid)?.alone;
     if (known !== undefined) return known;
+    const freed = waited ? undefined : this.#freed(order);
+    if (freed !== undefined) return freed.then(() => this.commitAlone(xid, order, remembered, true));
     const refused = this.#refusal(xid, order);
     if (refused !== undefined) return Promise.resolve(refused);
     const branch = this.#enter(xid, order, 'preparing');
@@ -123,11 +131,6 @@ export class Branches {
     if (io.log.enabled('trace')) io.log.event('trace', 'xa.branch.concluded', { xid, vote: said });
     if (said === 'abort' || said === 'doubtful') this.#refuse(xid, said === 'abort' ? 'refused' : said);
     return vote;
-  }
-
-  /** What a coordinator that has decided asks of a branch. */
-  carryOut(request: Extract<BranchRequest, { readonly kind: 'commit' | 'redo' }>): Promise<CommitReply> {
-    return request.kind === 'commit' ? this.commit(request.xid) : this.redo(request.xid, request.order);
   }
 
   /**
@@ -276,9 +279,9 @@ export class Branches {
     }
   }
 
-  /** From now on readers wait for the outcome. */
+  /** From now on readers wait for the outcome, and writers where a client may hear of it before. */
   #promise(branch: Branch): void {
-    this.locks.promise(branch.places);
+    this.locks.promise(branch.places, hasOneCopyEach(this.#context.parts, branch.order));
     branch.askedUs = this.#context.io.clock.nowUs();
   }
 
@@ -347,9 +350,7 @@ export class Branches {
   #refusal(xid: Xid, order: BranchOrder): Voted | undefined {
     const refused = this.#objection(xid, order);
     if (refused === undefined) return undefined;
-    const { log } = this.#context.io;
-    this.#context.metrics.voted(refused.vote);
-    if (log.enabled('trace')) log.event('trace', 'xa.branch.refused', { xid, reason: refused.reason });
+    tellRefusal(this.#context, xid, refused);
     return refused;
   }
 
@@ -357,8 +358,7 @@ export class Branches {
     if (this.#table.has(xid)) return votedAbort('prepare_failed', 'the transaction is known already');
     if (this.#ended.has(xid)) return votedAbort('prepare_failed', 'the transaction has ended here already');
     const earlier = this.clients.standsAgainst(order, this.#table.values());
-    if (earlier !== undefined) return earlier;
-    return placeObjection(this.#context, this.locks, order, xid);
+    return earlier ?? placeObjection(this.#context, this.locks, order, xid);
   }
 
   #enter(xid: Xid, order: BranchOrder, phase: 'preparing' | 'prepared'): Branch {
@@ -372,7 +372,7 @@ export class Branches {
     this.#table.set(xid, branch);
     if (phase !== 'preparing') branch.voted.resolve(votedCommit());
     if (phase === 'preparing' || phase === 'prepared') this.locks.take(xid, places);
-    if (phase === 'prepared') this.locks.promise(places);
+    if (phase === 'prepared') this.#promise(branch);
     markPlaces(this.#context.io, step, branch);
     return branch;
   }

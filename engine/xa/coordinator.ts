@@ -23,11 +23,12 @@ import {
   waitsFor,
 } from './coordinator-protocol.ts';
 import type { TransactionOutcome, TransactionRequest } from './outcomes.ts';
-import { ordersOf } from './partition.ts';
+import { isDurableOnceDecided, ordersOf } from './partition.ts';
 import type { DecisionRecord } from './records.ts';
 import { writeDecision } from './records.ts';
 import { Remembered } from './remembered.ts';
 import { SingleCommits } from './single-commits.ts';
+import { carryOut } from './spread.ts';
 import { mark } from './steps.ts';
 import type { BranchOrder, BranchReply, BranchRequest, SaidState } from './words.ts';
 import type { Xid } from './xid.ts';
@@ -110,7 +111,7 @@ export class Coordinator {
     const nodes = record.branches.filter(({ readOnly }) => !readOnly).map(({ node }) => node);
     const state = recoveredCoordination(xid, nodes);
     const { clock } = this.#context.io;
-    const active = newActive(state, new Map(), record.operationCount, record.sinceMs, clock.nowUs());
+    const active = newActive(state, new Map(), false, record.operationCount, record.sinceMs, clock.nowUs());
     this.#active.set(xid, active);
   }
 
@@ -171,7 +172,8 @@ export class Coordinator {
     if (orders.size === 1 && only !== undefined && !request.forceAbort)
       return this.singles.run(xid, only[0], only[1], timeoutUs);
     const state = newCoordination(xid, [...orders.keys()], request.forceAbort);
-    const active = newActive(state, orders, request.operations.length, io.clock.wallMs(), startUs);
+    const early = [...orders.values()].every((order) => isDurableOnceDecided(parts, order));
+    const active = newActive(state, orders, early, request.operations.length, io.clock.wallMs(), startUs);
     this.#active.set(xid, active);
     const halfUs = Math.floor(timeoutUs / 2);
     active.timer = io.clock.after(halfUs, () => {
@@ -375,7 +377,7 @@ export class Coordinator {
         return this.#branches.prepare(request.xid, request.order, true);
       case 'commit':
       case 'redo': {
-        const ended = await this.#branches.carryOut(request);
+        const ended = await carryOut(this.#branches, request);
         if (!(ended instanceof LockstepError)) return ended;
         return { kind: 'noAnswer', unsent: false, code: ended.code, detail: ended.message };
       }

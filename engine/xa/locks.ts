@@ -1,9 +1,11 @@
 /**
- * Which keys of this node belong to a transaction now. A lock is never waited for: who finds one votes abort, so there
- * is no deadlock. Readers of a key wait, bounded, from the moment its branch has promised to follow the coordinator
- * until it has: they never see one half of a committed batch and miss the other.
+ * Which keys of this node belong to a transaction now. Who finds a lock votes abort, and waits for none but those of a
+ * decided transaction, which the disk alone holds up: so there is no deadlock. Readers of a key wait, bounded, from the moment its branch has promised to follow the coordinator
+ * until it has: they never see one half of a committed batch and miss the other. Where a client may hear of the commit
+ * before it is carried out here, plain writes wait as well, and are made all the same when that takes too long.
  */
 import { assert } from '../base/assert.ts';
+import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import type { ReadGate } from '../dispatch/replica.ts';
@@ -15,6 +17,8 @@ interface Lock {
   readonly xid: Xid;
   /** Readers wait. */
   promised: boolean;
+  /** So do writers: the client may have heard the outcome before it is carried out here. */
+  heardEarly: boolean;
   /** Undefined: none has come yet. */
   readers: Set<Reader> | undefined;
 }
@@ -53,15 +57,17 @@ export class Locks implements ReadGate {
   take(xid: Xid, places: readonly Place[]): void {
     for (const { key } of places) {
       assert(!this.#locks.has(key), 'a lock has one holder');
-      this.#locks.set(key, { xid, promised: false, readers: undefined });
+      this.#locks.set(key, { xid, promised: false, heardEarly: false, readers: undefined });
     }
   }
 
-  /** From now on readers wait: the branch is about to vote. */
-  promise(places: readonly Place[]): void {
+  /** From now on readers wait, writers where the outcome may be `heardEarly`: the branch is about to vote. */
+  promise(places: readonly Place[], heardEarly: boolean): void {
     for (const { key } of places) {
       const lock = this.#locks.get(key);
-      if (lock !== undefined) lock.promised = true;
+      if (lock === undefined) continue;
+      lock.promised = true;
+      lock.heardEarly = heardEarly;
     }
   }
 
@@ -80,8 +86,25 @@ export class Locks implements ReadGate {
     this.#released();
   }
 
+  /** Resolves when the first key whose holder `willLetGo` is free, or has been waited for too long; undefined: there is none. */
+  freed(places: readonly Place[], willLetGo: (holder: Xid) => boolean): Promise<void> | undefined {
+    if (this.#locks.size === 0) return undefined;
+    for (const { key } of places) {
+      const holder = this.holder(key);
+      if (holder === undefined || !willLetGo(holder)) continue;
+      const over = new Deferred<void>();
+      this.wait(key, () => over.resolve());
+      return over.promise;
+    }
+    return undefined;
+  }
+
   closed(key: PackedKey): boolean {
     return this.#locks.size > 0 && this.#locks.get(key)?.promised === true;
+  }
+
+  ordersWrites(key: PackedKey): boolean {
+    return this.#locks.size > 0 && this.#locks.get(key)?.heardEarly === true;
   }
 
   wait(key: PackedKey, proceed: (error: LockstepError | undefined) => void): void {

@@ -32,3 +32,9 @@ export function placeObjection(
   }
   return undefined;
 }
+
+/** The order is not even tried: counted and told. */
+export function tellRefusal({ io, metrics }: TransactionContext, xid: Xid, refused: Voted): void {
+  metrics.voted(refused.vote);
+  if (io.log.enabled('trace')) io.log.event('trace', 'xa.branch.refused', { xid, reason: refused.reason });
+}

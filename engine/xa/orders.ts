@@ -15,6 +15,8 @@ import type { BranchOperation, BranchOrder, BranchReply } from './words.ts';
 
 export type Voted = Extract<BranchReply, { kind: 'voted' }>;
 export type Ended = Extract<BranchReply, { kind: 'ended' }>;
+/** What a coordinator's commit comes to: done; told `none`, this node has no record of it; or to be sent again. */
+export type CommitReply = Ended | Extract<BranchReply, { kind: 'told' }> | LockstepError;
 
 /** The writes of a prepared order: their conditions were checked when it was prepared. */
 export function writesOf(order: BranchOrder): readonly LocalWrite[] {

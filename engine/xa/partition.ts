@@ -45,6 +45,25 @@ export function ordersOf(
   return new Map([...byNode].map(([node, operations]) => [node, { ...common, operations }]));
 }
 
+/**
+ * Each key of the order has one replica, its primary: once that one has prepared, and the decision is durable, every copy
+ * that any level can ask for is.
+ */
+export function hasOneCopyEach(
+  { ring, pending }: Pick<DispatchParts, 'ring' | 'pending'>,
+  { operations }: BranchOrder,
+): boolean {
+  return operations.every(({ token }) => ring.placement(token).length === 1 && pending(token).length === 0);
+}
+
+/** Prepared at the primaries and decided is all that the order's level asks for. */
+export function isDurableOnceDecided(
+  parts: Pick<DispatchParts, 'ring' | 'pending'>,
+  order: BranchOrder,
+): boolean {
+  return order.level === 'DC_ONE' || hasOneCopyEach(parts, order);
+}
+
 /** Why this node cannot lead a transaction's write of the key now; undefined when it can. */
 export function hindranceOf(
   { ring, self, view, pending, handedOver }: DispatchParts,

@@ -6,7 +6,8 @@ import { encodeObject } from '../object/object.ts';
 import type { Branch } from './branch.ts';
 import type { TransactionContext } from './context.ts';
 import { askNode } from './context.ts';
-import type { BranchOrder } from './words.ts';
+import type { CommitReply } from './orders.ts';
+import type { BranchOrder, BranchRequest } from './words.ts';
 import type { Xid } from './xid.ts';
 
 /** The writes of an applied branch go to the other replicas once more: a crash may have come before they did. */
@@ -29,6 +30,20 @@ export async function spreadBranch({ parts }: TransactionContext, branch: Branch
   round.send(parts.settings.timeoutMs * 1000);
   round.durableHere();
   await Promise.all([round.met.then((value) => met.resolve(value)), round.spread]);
+}
+
+/** Who carries out what was decided. */
+interface Carrier {
+  commit(xid: Xid): Promise<CommitReply>;
+  redo(xid: Xid, order: BranchOrder): Promise<CommitReply>;
+}
+
+/** What a coordinator that has decided asks of a branch. */
+export function carryOut(
+  branches: Carrier,
+  request: Extract<BranchRequest, { readonly kind: 'commit' | 'redo' }>,
+): Promise<CommitReply> {
+  return request.kind === 'commit' ? branches.commit(request.xid) : branches.redo(request.xid, request.order);
 }
 
 /** The coordinator has decided the transaction, and still waits for a branch of it. */

@@ -32,7 +32,7 @@ import type {
 } from './outcomes.ts';
 import { dropClient } from './records.ts';
 import { recoverTransactions } from './recovery.ts';
-import { spreadBranch } from './spread.ts';
+import { carryOut, spreadBranch } from './spread.ts';
 import type { BranchReply, BranchRequest, SaidState } from './words.ts';
 import { decodeRequest, encodeReply } from './words.ts';
 import type { Xid } from './xid.ts';
@@ -238,7 +238,7 @@ export class Transactions implements TransactionService {
   }
 
   async #carryOut(request: Extract<BranchRequest, { kind: 'commit' | 'redo' }>): Promise<BranchReply> {
-    const ended = await this.#branches.carryOut(request);
+    const ended = await carryOut(this.#branches, request);
     if (ended instanceof LockstepError) throw ended;
     return ended;
   }

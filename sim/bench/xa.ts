@@ -1,8 +1,9 @@
 /**
  * `npm run bench xa`: cross-node transactions of clusters of real processes, every one synced, beside two-phase commits
  * over two PostgreSQL servers where that is installed, in turn; and one-node batches beside puts of the same bytes.
- * Medians of alternated rounds. A cluster of two nodes with one copy of each key does what the two servers do; one of
- * three nodes with three copies answers when two of them have synced.
+ * Medians of alternated rounds. A cluster of two nodes with one copy of each key does what the two servers do, and
+ * answers once the decision is synced, as it does where a level asks for one copy; one of three nodes with three copies
+ * answers when two of them have synced.
  *
  * Per operation the processor time of all servers is told too: where others use the machine it is what can be compared,
  * since the scheduler gives a server of 128 processes more of it than one of three.

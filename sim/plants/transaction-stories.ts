@@ -13,6 +13,17 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     seedsMax: 10,
   },
   {
+    id: 'M06x',
+    title: 'a client hears of a commit, of keys with one copy each, before the decision is durable',
+    file: 'engine/xa/coordinator.js',
+    find: 'const error = await forced;',
+    replace: `if (active.answersEarly) this.#settle(active, committedOf(active));
+        const error = await forced;`,
+    scenario: 'one-copy-each',
+    oracles: ['INV5'],
+    seedsMax: 5,
+  },
+  {
     id: 'M07',
     title: 'records of the in-doubt log count as forced once they are handed over, not when they are synced',
     file: 'engine/xa/log.js',

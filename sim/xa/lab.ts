@@ -1,5 +1,5 @@
 /**
- * A small cluster for one transaction at a time: three nodes with a copy of everything each, keys by the node that is
+ * A small cluster for one transaction at a time: three nodes with a copy of everything each, or one of each key, keys by the node that is
  * their primary, a client that speaks HTTP, and the named steps of the engine as they happen.
  */
 import { present } from '../../engine/base/assert.ts';
@@ -34,9 +34,11 @@ export class Lab {
   readonly #keys = new Map<LabNode, string[]>();
   readonly #client;
 
-  constructor(seed: string | number, settings: Readonly<Record<string, unknown>> = {}) {
+  /** `copies` of every key: as many racks. */
+  constructor(seed: string | number, settings: Readonly<Record<string, unknown>> = {}, copies: 1 | 3 = 3) {
     this.world = new World({ seed, logLevel: 'trace' });
-    const nodes = labNodes.map((name, index) => ({ name, datacenter: 'dc1', rack: `r${index + 1}` }));
+    const rackOf = (index: number): string => `r${(index % copies) + 1}`;
+    const nodes = labNodes.map((name, index) => ({ name, datacenter: 'dc1', rack: rackOf(index) }));
     this.cluster = new Cluster(this.world, nodes, {
       request_timeout_ms: 1000,
       transaction_inquiry_ms: 250,

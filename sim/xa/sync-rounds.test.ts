@@ -6,8 +6,12 @@ import { Lab, labNodes, put } from './lab.ts';
 const syncUs = 20_000;
 
 /** Milliseconds until the answer, in units of one sync. */
-async function roundsOf(level: string, keys: (lab: Lab) => readonly string[]): Promise<number> {
-  const lab = new Lab('sync rounds');
+async function roundsOf(
+  level: string,
+  keys: (lab: Lab) => readonly string[],
+  copies: 1 | 3 = 3,
+): Promise<number> {
+  const lab = new Lab('sync rounds', {}, copies);
   await lab.start();
   const batch = { operations: keys(lab).map((key) => put(key, 'v')), consistency: level };
   await lab.call('n1', 'POST', '/transactions', batch);
@@ -35,6 +39,10 @@ describe('a commit waits for', () => {
 
   it('two at DC_ONE: the decision is the durable copy that was asked for', async () => {
     expect(await roundsOf('DC_ONE', each)).toBe(2);
+  });
+
+  it('two where each key has one copy: prepared and decided, it is as durable as can be', async () => {
+    expect(await roundsOf('DC_QUORUM', each, 1)).toBe(2);
   });
 
   const one = (lab: Lab): readonly string[] => [lab.key('n2', 0), lab.key('n2', 1)];

@@ -1,0 +1,33 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { quietly, transactionInvariants, transactionSettings, transfers } from './shared.ts';
+
+export const oneCopyEach: Scenario = {
+  name: 'one-copy-each',
+  story:
+    'keys have one copy: clients hear of commits once they are decided, and crashes and cuts come before the rest',
+  cluster: { datacenters: 1, racks: 1, nodesPerRack: 3 },
+  load: { ...quietly, transactions: transfers },
+  faults: [
+    {
+      kind: 'FD6',
+      count: [2, 4],
+      forUs: [50_000, 800_000],
+      after: { event: 'xa.c.decision.written', nth: [1, 30], delayUs: [0, 1_500] },
+      always: true,
+    },
+    {
+      kind: 'FP1',
+      count: [1, 3],
+      forUs: [50_000, 800_000],
+      after: { event: 'xa.p.decision.recv', nth: [1, 30], delayUs: [0, 1_500] },
+    },
+    { kind: 'FN8', count: [1, 3], forUs: [100_000, 1_500_000], sideMax: 1 },
+    { kind: 'FN1', count: [1, 3], forUs: [100_000, 1_500_000] },
+    { kind: 'FN11', count: [0, 4] },
+  ],
+  stormMs: 4_000,
+  calmMs: 1_500,
+  settleMsMax: 30_000,
+  settings: transactionSettings,
+  invariants: transactionInvariants,
+};
