@@ -29,6 +29,7 @@ import { dirtyDamaged, loadSnapshotWithMetrics, saveSnapshotWithMetrics } from '
 import type { SnapshotShape } from './snapshot-file.ts';
 import { Throttle } from './throttle.ts';
 import type { TokenRange } from './tree.ts';
+import { wholeRing } from './tree.ts';
 import { decodeQuestion, encodeAnswer } from './words.ts';
 
 export interface AntiEntropyOptions extends SchedulerOptions {
@@ -229,8 +230,10 @@ export class AntiEntropy {
   }
 
   #measure({ tree }: Refresh): void {
+    const isClean = tree.dirtyCountIn(wholeRing) === 0;
     for (const { node, index } of this.#parts.peers()) {
-      const dirty = this.#shared(node).reduce((sum, range) => sum + tree.dirtyCountIn(range), 0);
+      const shared = isClean ? nothing : this.#shared(node);
+      const dirty = shared.reduce((sum, range) => sum + tree.dirtyCountIn(range), 0);
       this.#parts.metrics.setDirtySegments(index, dirty);
     }
   }

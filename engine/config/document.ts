@@ -7,6 +7,7 @@ import { LineCounter, Parser, isMap, isScalar, parseDocument } from 'yaml';
 import type { CST } from 'yaml';
 
 import type { FaultList } from './faults.ts';
+import { readPlainJson } from './plain-json.ts';
 import { showGiven, showKey } from './values.ts';
 
 export const fileBytesMax = 256 * 1024;
@@ -38,6 +39,9 @@ export function readDocument(
     fault(`the file has ${Buffer.byteLength(yamlText)} bytes; allowed: at most ${fileBytesMax}`);
     return undefined;
   }
+  const json = readPlainJson(yamlText, nestingMax);
+  // It has one line.
+  if (json !== undefined) return rootOf(json.value, fault, () => 1);
   if (nestingOf(yamlText) > nestingMax) {
     fault(`the file nests more than ${nestingMax} levels deep`);
     return undefined;
@@ -86,7 +90,15 @@ function readRoot(
     fault(`aliases repeat more than ${aliasCountMax} times or name themselves`);
     return undefined;
   }
-  const root: unknown = expanded.value;
+  const lineOf = linesOfKeys(document, lines);
+  return rootOf(expanded.value, fault, (key) => lineOf.get(key) ?? 1);
+}
+
+function rootOf(
+  root: unknown,
+  fault: (problem: string, line?: number) => void,
+  lineOf: (key: unknown) => number,
+): ConfigDocument | undefined {
   if (!(root instanceof Map) || root.size !== 1) {
     fault(`${showGiven(root)} given; the file holds one root key, the pool's name, with the keys below it`);
     return undefined;
@@ -96,10 +108,9 @@ function readRoot(
     fault(`${showGiven(body)} given below ${showKey(pool)}; allowed: the keys of a pool`);
     return undefined;
   }
-  const lineOf = linesOfKeys(document, lines);
   const entries = new Map<string, ConfigEntry>();
   for (const [key, value] of (body ?? new Map()) as ReadonlyMap<unknown, unknown>) {
-    entries.set(showKey(key), { value, line: lineOf.get(key) ?? 1 });
+    entries.set(showKey(key), { value, line: lineOf(key) });
   }
   return { pool: showKey(pool), entries };
 }

@@ -7,12 +7,10 @@ import type { Reply } from '../dispatch/peer-service.ts';
 import type { DispatchParts } from '../dispatch/parts.ts';
 import type { Io } from '../io/io.ts';
 import type { Membership } from '../membership/membership.ts';
-import type { Member } from '../ring/ring.ts';
 import type { FamilySource } from '../stats/family.ts';
 import { noLabels } from '../stats/family.ts';
 import type { StoreDriver } from '../store/driver.ts';
 import type { Store } from '../store/store.ts';
-import { arcsOf } from '../transfer/arcs.ts';
 import { Estate } from '../transfer/estate.ts';
 import type { Mover } from '../transfer/mover.ts';
 import { RangeSource } from '../transfer/range-source.ts';
@@ -105,22 +103,17 @@ export function clusterControl(membership: Membership, mover: Mover, transfer: T
       const { ranges, rangesLeft } = mover.progress;
       const { keysIn, bytesIn, keysOut, bytesOut } = transfer.counts;
       const members = membership.members().map(({ node, datacenter, rack, address, state, move, tokens }) => {
-        const owner = ring.member(node);
-        const share =
-          owner === undefined ? 0 : Math.floor((ownedTokens(ring.members, owner) * 100_000) / 2 ** 32);
+        const span = ring.spanOf(node);
+        const share = Math.floor((span * 100_000) / 2 ** 32);
         const opinion = node === self.node ? state : membership.state(node);
         const place = { node, datacenter, rack, address };
-        return { ...place, state: opinion, move, owns: owner !== undefined, share, tokens: tokens.length };
+        return { ...place, state: opinion, move, owns: span > 0, share, tokens: tokens.length };
       });
       const counted = { keys_in: keysIn, bytes_in: bytesIn, keys_out: keysOut, bytes_out: bytesOut };
       const progress = { ranges, ranges_left: rangesLeft, ...counted, waits_for: mover.waitsFor };
       return { node: self.node, view, members, transfer: progress, held: { seconds, transactions } };
     },
   };
-}
-
-function ownedTokens(members: readonly Member[], owner: Member): number {
-  return arcsOf(members, owner).reduce((sum, { from, to }) => sum + ((to - from) >>> 0 || 2 ** 32), 0);
 }
 
 /** What moves between nodes, and how far the present move is. */

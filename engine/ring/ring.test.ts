@@ -82,6 +82,16 @@ describe('a ring', () => {
     expect(counts.size).toBe(3);
   });
 
+  it('says how much of a rack is whose', () => {
+    const ring = new Ring([
+      member('a', 'd', 'r', [10, 30]),
+      member('b', 'd', 'r', [15]),
+      member('c', 'd', 's', [7]),
+    ]);
+    const spans = ['a', 'b', 'c', 'x'].map((name) => ring.spanOf(name as NodeId));
+    expect(spans).toEqual([2 ** 32 - 5, 5, 2 ** 32, 0]);
+  });
+
   it('refuses two owners of one token in a rack, and allows them in two racks', () => {
     expect(() => new Ring([member('a', 'd', 'r', [5]), member('b', 'd', 'r', [5])])).toThrow(
       /a and b .* token 5/,

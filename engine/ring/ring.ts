@@ -38,6 +38,8 @@ export class Ring {
   /** Placements by (bound, rotation), filled as they are asked for. */
   readonly #placements: (Placement | undefined)[] = [];
   readonly #rackCounts = new Map<string, number>();
+  /** Made when it is first asked for. */
+  #spans: ReadonlyMap<NodeId, number> | undefined;
 
   /** Throws `ConfigInvalid` when there are no members, a name or a rack's token appears twice, or tokens are missing. */
   constructor(members: readonly Member[]) {
@@ -64,6 +66,12 @@ export class Ring {
     const rotation = token % this.#racks.length;
     const slot = bound * this.#racks.length + rotation;
     return (this.#placements[slot] ??= this.#place(present(this.#bounds[bound], 'a ring bound'), rotation));
+  }
+
+  /** How many of the 2^32 tokens are the member's in its rack; 0 for a stranger. */
+  spanOf(node: NodeId): number {
+    this.#spans ??= spansOf(this.#racks);
+    return this.#spans.get(node) ?? 0;
   }
 
   /** The first token after `token` at which a placement may change; itself when the ring has only that one. */
@@ -103,6 +111,20 @@ function firstAtLeast(tokens: readonly Token[], token: Token): number {
     else high = middle;
   }
   return low === tokens.length ? 0 : low;
+}
+
+function spansOf(racks: readonly RackRing[]): ReadonlyMap<NodeId, number> {
+  const spans = new Map<NodeId, number>();
+  for (const { tokens, owners } of racks) {
+    let before = tokens.at(-1) ?? 0;
+    tokens.forEach((token, index) => {
+      const { node } = present(owners[index], 'an owner');
+      // A rack's only token owns the whole ring.
+      spans.set(node, (spans.get(node) ?? 0) + ((token - before) >>> 0 || 2 ** 32));
+      before = token;
+    });
+  }
+  return spans;
 }
 
 function rackRings(members: readonly Member[]): readonly RackRing[] {

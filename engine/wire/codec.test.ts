@@ -236,6 +236,8 @@ describe('the codec', () => {
         expect(hex(batch.body)).toBe(hex(encodeBody(schemaType('MergeBatch'), { words: object })));
         expect(hex(order.body)).toBe(hex(encodeBody(schemaType('Transact'), { words: object })));
         expect(hex(vote.body)).toBe(hex(order.body));
+        const gossip = frameOf(encodeRequest(arena, 1, { kind: 'gossip', words: object }));
+        expect(hex(gossip.body)).toBe(hex(encodeBody(schemaType('Gossip'), { words: object })));
       }),
     );
   });

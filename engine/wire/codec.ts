@@ -1,6 +1,6 @@
 /**
  * Messages to frames and back. The bodies follow schema.ts; those of every read and write are written and read by hand
- * (object-bodies.ts), the others by reflection (bodies.ts).
+ * (object-bodies.ts), and so are those of which another room reads the words; the others by reflection (bodies.ts).
  *
  * Encoding copies what the message holds. Decoding does not: `object`, `context`, `content` and `words` of a decoded
  * message are views of the bytes received (frames.ts says who copies). A frame that is no message throws `FrameError`.
@@ -21,15 +21,6 @@ import { schemaType } from './schema.ts';
 
 const coordinateWriteType = schemaType('CoordinateWrite');
 const failedType = schemaType('Failed');
-const gossipType = schemaType('Gossip');
-const antiEntropyType = schemaType('AntiEntropy');
-const transferRangeType = schemaType('TransferRange');
-const wasmModulesType = schemaType('WasmModules');
-const listNamesType = schemaType('ListNames');
-const propertiesType = schemaType('Properties');
-const mapPhaseType = schemaType('MapPhase');
-const reapType = schemaType('Reap');
-const keepHintType = schemaType('KeepHint');
 const noBytes = Buffer.alloc(0);
 
 type Failed = Extract<PeerReply, { kind: 'failed' }>;
@@ -50,27 +41,27 @@ export function encodeRequest(arena: FrameArena, id: number, request: PeerReques
     case 'coordinateWrite':
       return arena.frame(kind, id, coordinateWriteBody(request));
     case 'gossip':
-      return arena.frame(kind, id, encodeBody(gossipType, { words: request.words }));
+      return encodeObjectBody(arena, kind, id, request.words);
     case 'mergeBatch':
       return encodeObjectBody(arena, kind, id, request.words);
     case 'transact':
       return encodeObjectBody(arena, kind, id, request.words);
     case 'antiEntropy':
-      return arena.frame(kind, id, encodeBody(antiEntropyType, { words: request.words }));
+      return encodeObjectBody(arena, kind, id, request.words);
     case 'transferRange':
-      return arena.frame(kind, id, encodeBody(transferRangeType, { words: request.words }));
+      return encodeObjectBody(arena, kind, id, request.words);
     case 'wasmModules':
-      return arena.frame(kind, id, encodeBody(wasmModulesType, { words: request.words }));
+      return encodeObjectBody(arena, kind, id, request.words);
     case 'listNames':
-      return arena.frame(kind, id, encodeBody(listNamesType, { words: request.words }));
+      return encodeObjectBody(arena, kind, id, request.words);
     case 'reap':
-      return arena.frame(kind, id, encodeBody(reapType, { words: request.words }));
+      return encodeObjectBody(arena, kind, id, request.words);
     case 'keepHint':
-      return arena.frame(kind, id, encodeBody(keepHintType, { words: request.words }));
+      return encodeObjectBody(arena, kind, id, request.words);
     case 'properties':
-      return arena.frame(kind, id, encodeBody(propertiesType, { words: request.words }));
+      return encodeObjectBody(arena, kind, id, request.words);
     case 'mapPhase':
-      return arena.frame(kind, id, encodeBody(mapPhaseType, { words: request.words }));
+      return encodeObjectBody(arena, kind, id, request.words);
     default:
       return unreachable(request);
   }
@@ -93,27 +84,27 @@ export function decodeRequest(frame: Frame): PeerRequest {
     case requestKinds.coordinateWrite:
       return decodeCoordinateWrite(frame.body);
     case requestKinds.gossip:
-      return { kind: 'gossip', words: decodeBody(gossipType, frame.body).bytes('words') };
+      return { kind: 'gossip', words: wordsOf(frame.body) };
     case requestKinds.mergeBatch:
       return { kind: 'mergeBatch', words: wordsOf(frame.body) };
     case requestKinds.transact:
       return { kind: 'transact', words: wordsOf(frame.body) };
     case requestKinds.antiEntropy:
-      return { kind: 'antiEntropy', words: decodeBody(antiEntropyType, frame.body).bytes('words') };
+      return { kind: 'antiEntropy', words: wordsOf(frame.body) };
     case requestKinds.transferRange:
-      return { kind: 'transferRange', words: decodeBody(transferRangeType, frame.body).bytes('words') };
+      return { kind: 'transferRange', words: wordsOf(frame.body) };
     case requestKinds.wasmModules:
-      return { kind: 'wasmModules', words: decodeBody(wasmModulesType, frame.body).bytes('words') };
+      return { kind: 'wasmModules', words: wordsOf(frame.body) };
     case requestKinds.listNames:
-      return { kind: 'listNames', words: decodeBody(listNamesType, frame.body).bytes('words') };
+      return { kind: 'listNames', words: wordsOf(frame.body) };
     case requestKinds.reap:
-      return { kind: 'reap', words: decodeBody(reapType, frame.body).bytes('words') };
+      return { kind: 'reap', words: wordsOf(frame.body) };
     case requestKinds.keepHint:
-      return { kind: 'keepHint', words: decodeBody(keepHintType, frame.body).bytes('words') };
+      return { kind: 'keepHint', words: wordsOf(frame.body) };
     case requestKinds.properties:
-      return { kind: 'properties', words: decodeBody(propertiesType, frame.body).bytes('words') };
+      return { kind: 'properties', words: wordsOf(frame.body) };
     case requestKinds.mapPhase:
-      return { kind: 'mapPhase', words: decodeBody(mapPhaseType, frame.body).bytes('words') };
+      return { kind: 'mapPhase', words: wordsOf(frame.body) };
     default:
       throw new FrameError('type', `a frame of kind ${frame.kind} where a request was expected`);
   }
@@ -130,23 +121,23 @@ export function encodeReply(arena: FrameArena, id: number, reply: PeerReply): Bu
     case 'coordinated':
       return encodeObjectBody(arena, kind, id, reply.object);
     case 'gossiped':
-      return arena.frame(kind, id, encodeBody(gossipType, { words: reply.words }));
+      return encodeObjectBody(arena, kind, id, reply.words);
     case 'transacted':
       return encodeObjectBody(arena, kind, id, reply.words);
     case 'antiEntropyAnswered':
-      return arena.frame(kind, id, encodeBody(antiEntropyType, { words: reply.words }));
+      return encodeObjectBody(arena, kind, id, reply.words);
     case 'rangeTransferred':
-      return arena.frame(kind, id, encodeBody(transferRangeType, { words: reply.words }));
+      return encodeObjectBody(arena, kind, id, reply.words);
     case 'wasmModulesAnswered':
-      return arena.frame(kind, id, encodeBody(wasmModulesType, { words: reply.words }));
+      return encodeObjectBody(arena, kind, id, reply.words);
     case 'namesListed':
-      return arena.frame(kind, id, encodeBody(listNamesType, { words: reply.words }));
+      return encodeObjectBody(arena, kind, id, reply.words);
     case 'reapAnswered':
-      return arena.frame(kind, id, encodeBody(reapType, { words: reply.words }));
+      return encodeObjectBody(arena, kind, id, reply.words);
     case 'propertiesAnswered':
-      return arena.frame(kind, id, encodeBody(propertiesType, { words: reply.words }));
+      return encodeObjectBody(arena, kind, id, reply.words);
     case 'phaseMapped':
-      return arena.frame(kind, id, encodeBody(mapPhaseType, { words: reply.words }));
+      return encodeObjectBody(arena, kind, id, reply.words);
     case 'failed':
       return arena.frame(kind, id, failedBody(reply));
     default:
@@ -169,23 +160,23 @@ export function decodeReply(frame: Frame): PeerReply {
       return { kind: 'coordinated', object };
     }
     case replyKinds.gossiped:
-      return { kind: 'gossiped', words: decodeBody(gossipType, frame.body).bytes('words') };
+      return { kind: 'gossiped', words: wordsOf(frame.body) };
     case replyKinds.transacted:
       return { kind: 'transacted', words: wordsOf(frame.body) };
     case replyKinds.antiEntropyAnswered:
-      return { kind: 'antiEntropyAnswered', words: decodeBody(antiEntropyType, frame.body).bytes('words') };
+      return { kind: 'antiEntropyAnswered', words: wordsOf(frame.body) };
     case replyKinds.rangeTransferred:
-      return { kind: 'rangeTransferred', words: decodeBody(transferRangeType, frame.body).bytes('words') };
+      return { kind: 'rangeTransferred', words: wordsOf(frame.body) };
     case replyKinds.wasmModulesAnswered:
-      return { kind: 'wasmModulesAnswered', words: decodeBody(wasmModulesType, frame.body).bytes('words') };
+      return { kind: 'wasmModulesAnswered', words: wordsOf(frame.body) };
     case replyKinds.namesListed:
-      return { kind: 'namesListed', words: decodeBody(listNamesType, frame.body).bytes('words') };
+      return { kind: 'namesListed', words: wordsOf(frame.body) };
     case replyKinds.reapAnswered:
-      return { kind: 'reapAnswered', words: decodeBody(reapType, frame.body).bytes('words') };
+      return { kind: 'reapAnswered', words: wordsOf(frame.body) };
     case replyKinds.propertiesAnswered:
-      return { kind: 'propertiesAnswered', words: decodeBody(propertiesType, frame.body).bytes('words') };
+      return { kind: 'propertiesAnswered', words: wordsOf(frame.body) };
     case replyKinds.phaseMapped:
-      return { kind: 'phaseMapped', words: decodeBody(mapPhaseType, frame.body).bytes('words') };
+      return { kind: 'phaseMapped', words: wordsOf(frame.body) };
     case replyKinds.failed:
       return decodeFailed(frame.body);
     default:
@@ -193,7 +184,7 @@ export function decodeReply(frame: Frame): PeerReply {
   }
 }
 
-/** Of a MergeBatch or a Transact, whose one field lies as an Object's does. */
+/** Of a message whose one field is another room's words, which lie as an Object's bytes do. */
 function wordsOf(body: Buffer): Buffer {
   const words = decodeObjectBody(body);
   if (words === undefined) throw missing('words');
