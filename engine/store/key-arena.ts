@@ -8,6 +8,7 @@
  * A key's bytes never straddle two chunks.
  */
 import { assert } from '../base/assert.ts';
+import { u16At } from '../base/big-endian.ts';
 import { LockstepError } from '../base/errors.ts';
 import { copyBytes, viewOf } from '../base/views.ts';
 import { keyBytesMax } from './record.ts';
@@ -50,7 +51,7 @@ export class KeyArena {
   remove(address: number): void {
     const chunk = this.#chunkOf(address);
     const at = placeIn(address);
-    const units = Math.ceil((chunk.readUInt16BE(at) + 2) / unitBytes);
+    const units = Math.ceil((u16At(chunk, at) + 2) / unitBytes);
     chunk.writeUInt32BE(this.#free.get(units) ?? 0, at);
     this.#free.set(units, address);
   }
@@ -73,7 +74,7 @@ export class KeyArena {
   view(address: number): Buffer {
     const chunk = this.#chunkOf(address);
     const at = placeIn(address) + 2;
-    return chunk.subarray(at, at + chunk.readUInt16BE(at - 2));
+    return chunk.subarray(at, at + u16At(chunk, at - 2));
   }
 
   #takeFree(units: number): number | undefined {

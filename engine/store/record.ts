@@ -19,6 +19,7 @@
  * before` tells a torn tail (never answered) from rot (answered once); the two xors name the key and token of the one
  * record of a group that cannot be read. A record is checked on its own when it is read on its own.
  */
+import { u16At, u32At } from '../base/big-endian.ts';
 import { crc32, crc32Between, crc32OfView } from '../base/checksum.ts';
 import type { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
@@ -197,20 +198,20 @@ export function sealGroup(
 
 /** The fields of a record whose head is sound. */
 export function recordSeq(bytes: Buffer, at: number): number {
-  return bytes.readUInt32BE(at + 8) * 0x100000000 + bytes.readUInt32BE(at + 12);
+  return u32At(bytes, at + 8) * 0x100000000 + u32At(bytes, at + 12);
 }
 
 export function recordToken(bytes: Buffer, at: number): number {
-  return bytes.readUInt32BE(at + 16);
+  return u32At(bytes, at + 16);
 }
 
 /** The value's length, or `removalMark`. */
 export function recordValueBytes(bytes: Buffer, at: number): number {
-  return bytes.readUInt32BE(at + 20);
+  return u32At(bytes, at + 20);
 }
 
 export function recordKeyBytes(bytes: Buffer, at: number): number {
-  return bytes.readUInt16BE(at + 24);
+  return u16At(bytes, at + 24);
 }
 
 /** The same by a view; the token as a signed integer, which is never an object in memory. */
@@ -249,8 +250,8 @@ export function recordSpan(bytes: Buffer, at: number, end: number): number {
 export function recordHeadIsSound(bytes: Buffer, at: number, end: number, salt: number): boolean {
   if (at + recordHeadBytes > end) return false;
   const keyEnd = at + recordHeadBytes + recordKeyBytes(bytes, at);
-  if (keyEnd > end || bytes.readUInt16BE(at + 26) !== 0) return false;
-  return crc32Between(bytes, at + 4, keyEnd, salt) === bytes.readUInt32BE(at);
+  if (keyEnd > end || u16At(bytes, at + 26) !== 0) return false;
+  return crc32Between(bytes, at + 4, keyEnd, salt) === u32At(bytes, at);
 }
 
 /** The value of a record with a sound head is there before `end` and matches its checksum. */
@@ -259,38 +260,36 @@ export function recordValueIsSound(bytes: Buffer, at: number, end: number, salt:
   if (span === 0) return false;
   const valueAt = at + recordHeadBytes + recordKeyBytes(bytes, at);
   const expected = valueAt === at + span ? 0 : crc32Between(bytes, valueAt, at + span, salt);
-  return expected === bytes.readUInt32BE(at + 4);
+  return expected === u32At(bytes, at + 4);
 }
 
 /** The group head at `position` of `bytes`, which lies at offset `at` of its file, is sound. */
 export function groupHeadIsSound(bytes: Buffer, position: number, at: number, salt: number): boolean {
   if (position + groupHeadBytes > bytes.length) return false;
-  if (bytes.readUInt32BE(position) !== groupMagic || bytes.readUInt32BE(position + 8) !== at) return false;
-  return (
-    crc32Between(bytes, position + 8, position + groupHeadBytes, salt) === bytes.readUInt32BE(position + 4)
-  );
+  if (u32At(bytes, position) !== groupMagic || u32At(bytes, position + 8) !== at) return false;
+  return crc32Between(bytes, position + 8, position + groupHeadBytes, salt) === u32At(bytes, position + 4);
 }
 
 export function groupBodyBytes(bytes: Buffer, position: number): number {
-  return bytes.readUInt32BE(position + 12);
+  return u32At(bytes, position + 12);
 }
 
 export function groupCount(bytes: Buffer, position: number): number {
-  return bytes.readUInt32BE(position + 16);
+  return u32At(bytes, position + 16);
 }
 
 export function groupFirstSeq(bytes: Buffer, position: number): number {
-  return bytes.readUInt32BE(position + 20) * 0x100000000 + bytes.readUInt32BE(position + 24);
+  return u32At(bytes, position + 20) * 0x100000000 + u32At(bytes, position + 24);
 }
 
 export function groupDurableBefore(bytes: Buffer, position: number): number {
-  return bytes.readUInt32BE(position + 28);
+  return u32At(bytes, position + 28);
 }
 
 export function groupHashXor(bytes: Buffer, position: number): number {
-  return bytes.readUInt32BE(position + 32);
+  return u32At(bytes, position + 32);
 }
 
 export function groupTokenXor(bytes: Buffer, position: number): number {
-  return bytes.readUInt32BE(position + 36);
+  return u32At(bytes, position + 36);
 }

@@ -16,6 +16,7 @@
  * whoever keeps one for longer than the handling of its frame copies it.
  */
 import { assert } from '../base/assert.ts';
+import { putU32, u32At } from '../base/big-endian.ts';
 import { crc32Between } from '../base/checksum.ts';
 import { LockstepError } from '../base/errors.ts';
 import { bufferOf } from '../base/ids.ts';
@@ -59,12 +60,12 @@ export function sealFrame(buffer: Buffer, at: number, kind: number, id: number, 
   const bodyAt = at + headerBytes;
   const crc = crc32Between(buffer, bodyAt, bodyAt + bodyBytes);
   const second = (kind << 24) >>> 0;
-  buffer.writeUInt32BE(firstWord, at);
-  buffer.writeUInt32BE(second, at + 4);
-  buffer.writeUInt32BE(id, at + 8);
-  buffer.writeUInt32BE(bodyBytes, at + 12);
-  buffer.writeUInt32BE(crc, at + 16);
-  buffer.writeUInt32BE(headerCheck(firstWord, second, id, bodyBytes, crc), at + 20);
+  putU32(buffer, at, firstWord);
+  putU32(buffer, at + 4, second);
+  putU32(buffer, at + 8, id);
+  putU32(buffer, at + 12, bodyBytes);
+  putU32(buffer, at + 16, crc);
+  putU32(buffer, at + 20, headerCheck(firstWord, second, id, bodyBytes, crc));
 }
 
 /** A frame in memory of its own, for one that is sent again and again. */
@@ -153,15 +154,14 @@ export class FrameDecoder {
   }
 
   #parseHeader(bytes: Buffer, at: number): void {
-    const first = bytes.readUInt32BE(at);
+    const first = u32At(bytes, at);
     if (first !== firstWord) throw this.#fail('version', describeFirstWord(first));
-    const second = bytes.readUInt32BE(at + 4);
-    this.#id = bytes.readUInt32BE(at + 8);
-    this.#bodyBytes = bytes.readUInt32BE(at + 12);
-    this.#bodyCrc = bytes.readUInt32BE(at + 16);
+    const second = u32At(bytes, at + 4);
+    this.#id = u32At(bytes, at + 8);
+    this.#bodyBytes = u32At(bytes, at + 12);
+    this.#bodyCrc = u32At(bytes, at + 16);
     const check = headerCheck(first, second, this.#id, this.#bodyBytes, this.#bodyCrc);
-    if (check !== bytes.readUInt32BE(at + 20))
-      throw this.#fail('crc', "a frame's header does not match its check");
+    if (check !== u32At(bytes, at + 20)) throw this.#fail('crc', "a frame's header does not match its check");
     this.#kind = second >>> 24;
     if ((second & 0xffffff) !== 0) throw this.#fail('type', 'the reserved bytes of a header are not zero');
     if (!isKnownKind(this.#kind)) throw this.#fail('type', `frames of kind ${this.#kind} are not known`);

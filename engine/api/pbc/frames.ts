@@ -6,6 +6,7 @@
  * spread over several is gathered in a buffer that grows with what has arrived, never with what was announced, so a
  * length field alone costs no memory. Messages inside the body are schema.ts.
  */
+import { putU32, u32At } from '../../base/big-endian.ts';
 import protobuf from 'protobufjs';
 import type { Writer } from 'protobufjs';
 import { LockstepError } from '../../base/errors.ts';
@@ -115,7 +116,7 @@ export class FrameReader {
 
   /** Length of the whole frame whose length field stands at `at`. */
   #frameBytes(bytes: Buffer, at: number): number {
-    const length = bytes.readUInt32BE(at);
+    const length = u32At(bytes, at);
     if (length === 0) throw new LockstepError('FrameInvalid', 'a frame of length 0 has no message code');
     if (length > this.#frameBytesMax) {
       const detail = `a frame of ${length} bytes exceeds the limit of ${this.#frameBytesMax} bytes`;
@@ -134,7 +135,7 @@ export function beginFrame(): Writer {
 export function finishFrame(writer: Writer, code: number): Buffer {
   const bytes = writer.finish();
   const frame = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  frame.writeUInt32BE(frame.length - lengthBytes, 0);
+  putU32(frame, 0, frame.length - lengthBytes);
   frame.writeUInt8(code, lengthBytes);
   return frame;
 }
