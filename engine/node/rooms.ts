@@ -20,6 +20,7 @@ import { ClusterDispatcher } from '../dispatch/cluster-dispatcher.ts';
 import type { DispatchParts, DispatchSettings } from '../dispatch/parts.ts';
 import { LiveParts } from '../dispatch/parts.ts';
 import type { PeerLinks } from '../dispatch/peer-links.ts';
+import { tellingLinks } from '../dispatch/peer-links.ts';
 import type { Dispatcher } from '../dispatch/requests.ts';
 import type { Reaper } from '../dispatch/reaper.ts';
 import { PeerService } from '../dispatch/peer-service.ts';
@@ -224,7 +225,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     pending: (token) => membership.pending(token),
     handedOver: (token) => membership.handedOver(token),
     member: (node) => membership.member(node),
-    plane: links,
+    plane: tellingLinks(io.log, links),
     replica,
     stats,
     clock: io.clock,
@@ -286,7 +287,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
   const left = new Deferred<void>();
   const estate = estateOf(io, config, transactions, handoff?.hints);
   const mover = new Mover(io, membership, transfer, estate, self, () => left.resolve());
-  const surplus = surplusOf(io, config, parts, membership, store);
+  const surplus = surplusOf(io, config, { self, replica, links }, membership, store);
   for (const family of transferFamilies(transfer, mover, surplus, membership)) stats.register(family);
   const moving = { mover, surplus, transfer, left: left.promise };
   return {

@@ -4,6 +4,7 @@ import { asLockstepError } from '../base/errors.ts';
 import type { NodeConfig } from '../config/config.ts';
 import type { Hints } from '../dispatch/hints.ts';
 import type { Reply } from '../dispatch/peer-service.ts';
+import type { PeerLinks } from '../dispatch/peer-links.ts';
 import type { DispatchParts } from '../dispatch/parts.ts';
 import type { Io } from '../io/io.ts';
 import type { Membership } from '../membership/membership.ts';
@@ -58,7 +59,7 @@ export function estateOf(
 export function surplusOf(
   io: Io,
   config: NodeConfig,
-  { self, plane, replica }: Pick<DispatchParts, 'self' | 'plane' | 'replica'>,
+  { self, replica, links }: Pick<DispatchParts, 'self' | 'replica'> & { readonly links: PeerLinks },
   membership: Membership,
   store: Store,
 ): Surplus {
@@ -67,7 +68,7 @@ export function surplusOf(
       io,
       self,
       membership,
-      links: plane,
+      links,
       replica,
       ...clientKeysOf(store),
     },

@@ -138,11 +138,11 @@ export class Plane {
     const link = this.#links.get(peer);
     if (link === undefined) {
       const left = this.#left.get(peer);
-      if (left !== undefined) this.#context.observer.requestDropped(left, 'closed');
+      if (left !== undefined) this.#drop(left, request, 'closed');
       return 'closed';
     }
     const outcome = link.request(request, timeoutUs, onReply);
-    if (outcome !== 'ok') this.#context.observer.requestDropped(link.target, outcome);
+    if (outcome !== 'ok') this.#drop(link.target, request, outcome);
     return outcome;
   }
 
@@ -216,6 +216,15 @@ export class Plane {
 
   #isStopped(): boolean {
     return this.#stopped !== undefined;
+  }
+
+  #drop(target: PeerTarget, { kind }: PeerRequest, outcome: Exclude<SendOutcome, 'ok'>): void {
+    const { io, observer } = this.#context;
+    observer.requestDropped(target, outcome);
+    // While they rain, only who listens pays for words.
+    if (io.log.enabled('debug')) {
+      io.log.event('debug', 'peer.request.dropped', { peer: target.node, kind, outcome });
+    }
   }
 
   #retire(node: NodeId, detail: string): void {

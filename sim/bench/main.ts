@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 /** `npm run bench -- <name>`: the benchmarks. Each is loaded only when asked for; some need development packages. */
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
+
+import type { Formats } from './scraping.ts';
 
 interface CommonFlags {
   readonly rounds: number;
@@ -26,6 +28,7 @@ interface StoreFlags extends CommonFlags {
 interface ScrapingFlags extends CommonFlags {
   readonly connections: number;
   readonly times: number;
+  readonly formats: Formats;
 }
 
 interface AaeFlags extends CommonFlags {
@@ -66,7 +69,7 @@ benchmark('stats', 'what counting and publishing cost', 5).action(
 benchmark(
   'scraping',
   'what being scraped twice a second costs a cluster under load; rounds: stretches with scrapes',
-  150,
+  300,
 )
   .option('--connections <n>', 'client connections', positive, 64)
   .option(
@@ -74,6 +77,9 @@ benchmark(
     'how many times as often everything happens, and is divided by (1 to 10)',
     positive,
     10,
+  )
+  .addOption(
+    new Option('--formats <which>', 'what a scrape asks for').choices(['text', 'both']).default('text'),
   )
   .action(async ({ json = false, ...flags }: ScrapingFlags) =>
     (await import('./scraping.ts')).run({ ...flags, json }),

@@ -2,8 +2,7 @@
  * `npm run bench scraping`: what it costs a cluster under load that every node is scraped twice a second.
  *
  * That is less than runs differ by, or seconds, or tenths of them. So one load goes on without a pause, in it short
- * stretches with scrapes (of the text; of the text and the JSON) stand between stretches without, and each is compared
- * with the two beside it: by puts answered, and by processor time of the nodes for each put. The figures are medians with
+ * stretches with scrapes stand between stretches without, and each is compared with one beside it: by puts answered, and by processor time of the nodes for each put. The figures are medians with
  * the interval that holds the true median with 95 % (order statistics); stretches without scrapes, compared in the same
  * way, tell what it makes of nothing. The idle cluster says the same in processor time that nothing else moves.
  *
@@ -26,13 +25,18 @@ import { childrenOf, threadNanoseconds } from './processor-time.ts';
 import { Scraper } from './scraper.ts';
 
 export interface ScrapingBenchOptions {
-  /** Stretches of each kind with scrapes. */
+  /** Stretches with scrapes. */
   readonly rounds: number;
   readonly connections: number;
   /** How many times as often as usual everything happens: 1 to 10. */
   readonly times: number;
+  /** What a scrape asks for. */
+  readonly formats: Formats;
   readonly json: boolean;
 }
+
+const pathsOf = { text: ['/metrics'], both: ['/metrics', '/'] } as const;
+export type Formats = keyof typeof pathsOf;
 
 const basePort = 16_398;
 const nodeCount = 3;
@@ -54,14 +58,9 @@ const endpoints: readonly Endpoint[] = [0, 1, 2].map((node) => ({
   port: clusterPort(basePort, node, 11),
 }));
 
-const kinds = {
-  text: ['/metrics'],
-  both: ['/metrics', '/'],
-  nothing: [],
-} as const;
-type Kind = keyof typeof kinds;
+type Kind = 'scraped' | 'alone';
 
-/** What comes of scrapes twice a second, as shares of what there is without: 0.01 is one in a hundred. */
+/** What comes of scrapes twice a second, as shares of what there is without (as logarithms): 0.01 is one in a hundred. */
 interface Cost {
   readonly puts: Estimate;
   readonly processorPerPut: Estimate;
@@ -72,8 +71,11 @@ interface Cost {
 interface Figures {
   readonly rounds: number;
   readonly times: number;
+  readonly formats: Formats;
   readonly putsPerSecond: number;
-  readonly costs: Readonly<Record<Kind, Cost>>;
+  readonly scraped: Cost;
+  /** The same of stretches without scrapes, compared with one another: noise. */
+  readonly alone: Cost;
 }
 
 export async function run(options: ScrapingBenchOptions): Promise<void> {
@@ -116,7 +118,7 @@ interface Stretch {
 async function measure(
   pids: readonly number[],
   scraper: Scraper,
-  { rounds, times, connections }: ScrapingBenchOptions,
+  { rounds, times, connections, formats }: ScrapingBenchOptions,
 ): Promise<Figures> {
   const load: Load = { puts: 0, over: false };
   const loop = closedLoop(endpoints, connections, loadSecondsMax, (index) =>
@@ -124,26 +126,30 @@ async function measure(
   );
   await sleep(warmUpMs);
   for (let count = 0; count < firstScrapes; count++) {
-    await scraper.scrape({ ports: statsPorts, paths: kinds.both });
+    await scraper.scrape({ ports: statsPorts, paths: pathsOf.both });
   }
   const one = (kind: Kind, leastMs: number): Promise<Stretch> =>
-    stretch(kind, leastMs, { pids, scraper, times, load });
+    stretch(kind, leastMs, { pids, scraper, times, paths: pathsOf[formats], load });
   const loaded = await alternate(rounds, (kind) => one(kind, stretchMsMin));
   load.over = true;
   const { errors } = await loop;
   if (errors.size > 0) throw new Error(`the load met errors: ${[...errors.keys()].join('; ')}`);
   await sleep(warmUpMs);
-  const idle = await alternate(Math.ceil(rounds / 16), (kind) => one(kind, idleStretchMs));
+  const idle = await alternate(Math.ceil(rounds / 20), (kind) => one(kind, idleStretchMs));
   const costOf = (kind: Kind): Cost => ({
-    puts: differences(loaded, kind, times, (now, beside) => rateOf(now) / rateOf(beside) - 1),
-    processorPerPut: differences(loaded, kind, times, (now, beside) => perPut(now) / perPut(beside) - 1),
+    puts: differences(loaded, kind, times, (now, beside) => Math.log(rateOf(now) / rateOf(beside))),
+    processorPerPut: differences(loaded, kind, times, (now, beside) =>
+      Math.log(perPut(now) / perPut(beside)),
+    ),
     idleShare: differences(idle, kind, times, (now, beside) => shareOf(now) - shareOf(beside)),
   });
   return {
     rounds,
     times,
-    putsPerSecond: median(loaded.filter(({ kind }) => kind === 'nothing').map(rateOf)),
-    costs: { text: costOf('text'), both: costOf('both'), nothing: costOf('nothing') },
+    formats,
+    putsPerSecond: median(loaded.filter(({ kind }) => kind === 'alone').map(rateOf)),
+    scraped: costOf('scraped'),
+    alone: costOf('alone'),
   };
 }
 
@@ -151,41 +157,34 @@ const rateOf = ({ puts, seconds }: Stretch): number => puts / seconds;
 const perPut = ({ puts, nanoseconds }: Stretch): number => nanoseconds / puts;
 const shareOf = ({ nanoseconds, seconds }: Stretch): number => nanoseconds / 1e9 / seconds / nodeCount;
 
-/** Of every stretch of a kind and the two without scrapes beside it: what makes the difference between them, per time. */
+/**
+ * Of every stretch of a kind and one without scrapes beside it: what makes the difference between them, per time. The one
+ * before it and the one after it in turns, and never their mean: it would have more of the rare long pauses than most
+ * stretches have, and the median would tell of that.
+ */
 function differences(
   stretches: readonly Stretch[],
   kind: Kind,
   times: number,
   difference: (now: Stretch, beside: Stretch) => number,
 ): Estimate {
-  // Every second stretch is one without scrapes: of those the next two are two away.
-  const away = kind === 'nothing' ? 2 : 1;
+  // Every second stretch is one without scrapes: of those the next one is two away.
+  const away = kind === 'alone' ? 2 : 1;
   const found: number[] = [];
-  stretches.forEach((now, at) => {
-    const before = stretches[at - away];
-    const after = stretches[at + away];
-    if (now.kind !== kind || before === undefined || after === undefined) return;
-    found.push(difference(now, together(before, after)) / times);
+  const all = stretches.flatMap((one, at) => (one.kind === kind ? [at] : []));
+  all.forEach((at, index) => {
+    const now = stretches[at];
+    const beside = stretches[index % 2 === 0 ? at - away : at + away];
+    if (now !== undefined && beside !== undefined) found.push(difference(now, beside) / times);
   });
   return estimate(found);
 }
 
-function together(one: Stretch, other: Stretch): Stretch {
-  return {
-    kind: one.kind,
-    seconds: one.seconds + other.seconds,
-    puts: one.puts + other.puts,
-    nanoseconds: one.nanoseconds + other.nanoseconds,
-  };
-}
-
-/** Stretches of each kind with scrapes, in turns, and one without before each and after the last. */
+/** Stretches with scrapes, and one without before each and after the last. */
 async function alternate(rounds: number, one: (kind: Kind) => Promise<Stretch>): Promise<readonly Stretch[]> {
   const stretches: Stretch[] = [];
-  for (let round = 0; round < rounds; round++) {
-    for (const kind of ['text', 'both'] as const) stretches.push(await one('nothing'), await one(kind));
-  }
-  stretches.push(await one('nothing'));
+  for (let round = 0; round < rounds; round++) stretches.push(await one('alone'), await one('scraped'));
+  stretches.push(await one('alone'));
   return stretches;
 }
 
@@ -193,21 +192,21 @@ interface Surroundings {
   readonly pids: readonly number[];
   readonly scraper: Scraper;
   readonly times: number;
+  readonly paths: readonly string[];
   readonly load: Readonly<Load>;
 }
 
 async function stretch(
   kind: Kind,
   leastMs: number,
-  { pids, scraper, times, load }: Surroundings,
+  { pids, scraper, times, paths, load }: Surroundings,
 ): Promise<Stretch> {
   const periodMs = 1000 / scrapesPerSecond / times;
-  const paths = kinds[kind];
   const startMs = performance.now();
   const puts = load.puts;
   const nanoseconds = nanosecondsOf(pids);
   for (let at = periodMs; at < leastMs + periodMs; at += periodMs) {
-    if (paths.length > 0) await scraper.scrape({ ports: statsPorts, paths });
+    if (kind === 'scraped') await scraper.scrape({ ports: statsPorts, paths });
     await sleep(Math.max(0, startMs + at - performance.now()));
   }
   return {
@@ -234,23 +233,24 @@ function counting(conversation: Conversation, load: Load): Conversation {
   };
 }
 
-function describe({ rounds, times, putsPerSecond, costs }: Figures): string {
+function describe({ rounds, times, formats, putsPerSecond, scraped, alone }: Figures): string {
   const percent = (share: number): string => `${(100 * share).toFixed(2)} %`;
   const row = (name: string, { median: middle, low, high }: Estimate): string[] => {
     return [name, percent(middle), percent(low), percent(high)];
   };
-  const rows = (Object.keys(kinds) as Kind[]).flatMap((kind) => {
-    const { puts, processorPerPut, idleShare } = costs[kind];
-    const what = { text: 'text', both: 'text and JSON', nothing: 'neither (what noise looks like)' }[kind];
-    return [
-      row(`${what}: puts`, puts),
-      row(`${what}: processor time per put`, processorPerPut),
-      row(`${what}: of a core, idle, per node`, idleShare),
-    ];
-  });
+  const rows = (what: string, { puts, processorPerPut, idleShare }: Cost): string[][] => [
+    row(`${what}: puts`, puts),
+    row(`${what}: processor time per put`, processorPerPut),
+    row(`${what}: of a core, idle, per node`, idleShare),
+  ];
+  const what = formats === 'text' ? 'text' : 'text and JSON';
   return [
-    `every node scraped twice a second: ${rounds} stretches each, ${figure(putsPerSecond)} puts/s`,
+    `every node scraped twice a second (${what}): ${rounds} stretches, ${figure(putsPerSecond)} puts/s`,
     ...(times === 1 ? [] : [`(all of it ${times} times as often, and 1/${times} of the difference)`]),
-    table([['', 'median', '95 % from', 'to'], ...rows]),
+    table([
+      ['', 'median', '95 % from', 'to'],
+      ...rows('scraped', scraped),
+      ...rows('not (what noise looks like)', alone),
+    ]),
   ].join('\n');
 }

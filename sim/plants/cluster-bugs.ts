@@ -141,6 +141,42 @@ export const clusterBugs: readonly PlantedBug[] = [
     oracles: ['INV29', 'INV31'],
     seedsMax: 50,
   },
+  {
+    id: 'M58',
+    title: 'what a full channel refused is counted as refused by a closed one',
+    file: 'engine/dispatch/parts.js',
+    find: `if (outcome === 'full')
+        failures.peerSendFull(`,
+    replace: `if (outcome === 'fully')
+        failures.peerSendFull(`,
+    scenario: 'slow-peer-fills-channel',
+    oracles: ['INV24'],
+    seedsMax: 10,
+  },
+  {
+    id: 'M59',
+    title: 'a full channel says that it is closed',
+    file: 'engine/peer/link-session.js',
+    find: `pool.give(pending);
+        }
+        return outcome;`,
+    replace: `pool.give(pending);
+        }
+        return outcome === 'ok' ? 'ok' : 'closed';`,
+    scenario: 'slow-peer-fills-channel',
+    oracles: ['INV24'],
+    seedsMax: 10,
+  },
+  {
+    id: 'M60',
+    title: "a peer's return is not counted, and neither was its fall",
+    file: 'engine/node/membership-observer.js',
+    find: 'failures.peerStateTransition(index, from, to);',
+    replace: "if (![from, to].includes('DOWN')) failures.peerStateTransition(index, from, to);",
+    scenario: 'partition-minority',
+    oracles: ['INV24'],
+    seedsMax: 10,
+  },
 ];
 
 /** Edits that break no promise: nothing may be reported of them. */

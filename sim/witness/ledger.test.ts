@@ -36,7 +36,6 @@ const unequated: readonly RegExp[] = [
 /** Families whose equations leave room: one more, or one less, may be the truth as well. */
 const bounded: readonly RegExp[] = [
   /^svc_(alloc|free)_mbufs$/,
-  /^svc_pool_(remote_)?peer_dropped_requests_total$/,
   /^svc_pool_peer_forward_error$/,
   /^svc_server_read_(request|response)_bytes_total$/,
   /^svc_server_(in|out)_queue_bytes$/,

@@ -4,13 +4,22 @@ import type { Frame } from '../../engine/wire/frames.ts';
 import { FrameDecoder, FrameError, headerBytes } from '../../engine/wire/frames.ts';
 import { decodeReply } from '../../engine/wire/codec.ts';
 import { decodeWorkDone } from '../../engine/mapred/peer-words.ts';
-import { isReplyKind, isRequestKind, replyKinds, requestKinds } from '../../engine/wire/kinds.ts';
+import {
+  greetingKinds,
+  isReplyKind,
+  isRequestKind,
+  replyKinds,
+  requestKinds,
+} from '../../engine/wire/kinds.ts';
 import type { AskedTruth, AskingTruth, LinkTruth } from '../check/ledger/account.ts';
 import { Tallies } from './tallies.ts';
 
 const limits = { frameBytesMax: 64 * 1024 * 1024 };
 
 class Talk {
+  readonly peer: string;
+  /** The other side has greeted. */
+  greeted = false;
   readonly heard = new FrameDecoder(limits);
   readonly wrote = new FrameDecoder(limits);
   /** Frame bytes of requests without an answer. */
@@ -20,14 +29,23 @@ class Talk {
   left = false;
   toldEnd = false;
   cut = false;
+
+  constructor(peer: string) {
+    this.peer = peer;
+  }
+
+  /** Greeted, and nobody has ended it, as far as this side knows. */
+  get up(): boolean {
+    return this.greeted && !this.left && !this.toldEnd && !this.cut;
+  }
 }
 
 abstract class PeerWitness {
   protected readonly sums = new Tallies();
   protected readonly open = new Map<number, Talk>();
 
-  opened(id: number): void {
-    this.open.set(id, new Talk());
+  opened(id: number, _http: boolean, peer: string): void {
+    this.open.set(id, new Talk(peer));
   }
 
   heard(id: number, bytes: Uint8Array): void {
@@ -121,6 +139,12 @@ export class AskingWitness extends PeerWitness {
     };
   }
 
+  /** There is a connection to the peer that has been greeted. */
+  isUp(peer: string): boolean {
+    for (const talk of this.open.values()) if (talk.peer === peer && talk.up) return true;
+    return false;
+  }
+
   connectFailed(failure: string): void {
     this.sums.add(`connect.${failure}`);
   }
@@ -139,6 +163,7 @@ export class AskingWitness extends PeerWitness {
   }
 
   protected hears(talk: Talk, { kind, id, body }: Frame): void {
+    if (kind === greetingKinds.hello) talk.greeted = true;
     if (!isReplyKind(kind) || kind === replyKinds.pong) return;
     if (talk.unanswered.delete(id)) {
       this.sums.add('answers');

@@ -4,6 +4,7 @@
  */
 import type { NodeConfig } from '../../engine/config/config.ts';
 import { configKeys } from '../../engine/config/keys.ts';
+import type { LogFields } from '../../engine/io/log.ts';
 import type { CloseReason } from '../../engine/io/network.ts';
 import { requestBytesMax } from '../../engine/node/topology.ts';
 import { familiesOf } from '../../engine/stats/snapshot-families.ts';
@@ -22,6 +23,7 @@ import type { ExchangeWitness } from './exchange-witness.ts';
 import { ListenerWitness } from './listener-witness.ts';
 import { AskedWitness, AskingWitness } from './peer-witness.ts';
 import { RedisWitness } from './redis-witness.ts';
+import { RefusalWitness } from './refusal-witness.ts';
 import { sizesOf } from './store-sizes.ts';
 import { KnownBatches, StoreWitness } from './store-witness.ts';
 import { Tallies } from './tallies.ts';
@@ -39,6 +41,9 @@ class LifeBook {
   readonly asked = new AskedWitness();
   readonly listener = new ListenerWitness();
   readonly wasm = new WasmWitness();
+  readonly refusals = new RefusalWitness();
+  readonly moves = new Tallies();
+  readonly indexes: Record<string, { readonly peer: string; readonly datacenter: string }> = {};
   readonly store: StoreWitness;
   readonly transactions: TransactionWitness;
   failedOperations = 0;
@@ -53,7 +58,7 @@ class LifeBook {
 
 /** Who keeps the book of one connection. */
 interface ConnectionBook {
-  opened(id: number, http: boolean): void;
+  opened(id: number, http: boolean, peer: string): void;
   wrote(id: number, bytes: Uint8Array): void;
   heard(id: number, bytes: Uint8Array): void;
   toldEnd(id: number): void;
@@ -109,6 +114,7 @@ export class Witness {
       });
     }
     this.#followTransactions();
+    this.#followPeers();
     // Peers are told before the life is over.
     world.trace.on('node.stopping', () => (this.#ended = true));
     cluster.onLifeEnding((name, how) => {
@@ -146,6 +152,8 @@ export class Witness {
     const { ledger } = this.#world;
     return {
       transactions: book.transactions.truth(this.#world.nowUs, this.#cluster.host(node).clock),
+      refusals: book.refusals.truth({ ...book.indexes }),
+      moves: book.moves.under(''),
       wasm: book.wasm.truth([...this.#books.values()].map(({ wasm }) => wasm)),
       clients: book.clients.truth,
       redis: book.redis.truth([...this.#books.values()].some(({ redis }) => redis.mortal)),
@@ -216,6 +224,39 @@ export class Witness {
     });
   }
 
+  /** What each life thinks of its peers, and what it could not ask of them. */
+  #followPeers(): void {
+    const { trace } = this.#world;
+    trace.on('membership.peer.state.changed', ({ host, fields }) => {
+      if (!this.#nodes.has(host)) return;
+      const { peer, index, from, to } = fields;
+      const { moves, indexes } = this.#bookOf(host, this.#cluster.host(host).lives);
+      moves.add(`${String(index)} ${String(from)} ${String(to)}`);
+      const datacenter = this.#nodes.get(String(peer))?.datacenter ?? '';
+      indexes[String(index)] = { peer: String(peer), datacenter };
+    });
+    const drop = (fields: LogFields): { peer: string; kind: string; outcome: string } => {
+      return {
+        peer: String(fields['peer']),
+        kind: String(fields['kind']),
+        outcome: String(fields['outcome']),
+      };
+    };
+    trace.on('peer.request.dropped', ({ host, fields }) => {
+      const here = this.#nodes.get(host);
+      if (here === undefined) return;
+      const { lives } = this.#cluster.host(host);
+      const told = drop(fields);
+      const local = this.#nodes.get(told.peer)?.datacenter === here.datacenter;
+      const up = this.#askingBook(host, lives, told.peer)?.isUp(told.peer) === true;
+      this.#bookOf(host, lives).refusals.dropped(told, local, up);
+    });
+    trace.on('dispatch.peer.refused', ({ host, fields }) => {
+      if (this.#nodes.has(host))
+        this.#bookOf(host, this.#cluster.host(host).lives).refusals.refused(drop(fields));
+    });
+  }
+
   #followTransactions(): void {
     const { trace } = this.#world;
     // A store that opens makes sure of what it has found.
@@ -241,7 +282,7 @@ export class Witness {
   #connections(): ConnectionWatcher {
     const book = (end: ConnectionEnd): ConnectionBook | undefined => this.#connectionBook(end);
     return {
-      opened: (end) => book(end)?.opened(end.id, end.port === clusterPorts.http),
+      opened: (end) => book(end)?.opened(end.id, end.port === clusterPorts.http, end.peer),
       wrote: (end, bytes) => book(end)?.wrote(end.id, bytes),
       heard: (end, bytes) => book(end)?.heard(end.id, bytes),
       toldEnd: (end) => book(end)?.toldEnd(end.id),

@@ -263,7 +263,23 @@ export interface TransactionTruth {
   readonly amidst: boolean;
 }
 
+/** Requests to peers that were never sent, as told and weighed against the wire. */
+export interface RefusalTruth {
+  /** Of everybody's: to peers of this datacenter, of others. */
+  readonly local: number;
+  readonly remote: number;
+  /** Of the dispatcher's, and what stands on it, by outcome and peer: `full n2`. */
+  readonly byPeer: Readonly<Record<string, number>>;
+  /** The peers that the life has told the numbers of, by those numbers (`peer_idx`), and their datacenters. */
+  readonly indexes: Readonly<Record<string, { readonly peer: string; readonly datacenter: string }>>;
+  /** Told by one and not by the other, or not as the wire shows it. */
+  readonly contradicted: number;
+}
+
 export interface LifeTruth {
+  readonly refusals: RefusalTruth;
+  /** Changes of peers' states that it told of, by number, from and to: `2 NORMAL DOWN`. */
+  readonly moves: Readonly<Record<string, number>>;
   readonly transactions: TransactionTruth;
   readonly wasm: WasmTruth;
   readonly clients: ClientTruth;

@@ -24,6 +24,7 @@ export function memberEquations(numbers: Numbers, account: LifeAccount): readonl
       current.length,
     ),
     ...current.flatMap(({ labels, value }) => pathOf(numbers, labels['peer_idx'] ?? '', value)),
+    ...moveEquations(numbers, account.truth.moves),
     ...(settled ? calmEquations(current, account.truth.peersDead) : []),
     equal('ring_changes_total', numbers.sum('ring_changes_total'), account.truth.ringChanges),
     // A later life may have found the last ring on its disk.
@@ -44,6 +45,19 @@ function calmEquations(current: readonly CountedSample[], dead: number): readonl
     equal('peers in NORMAL after the calm', normal, current.length - dead),
     equal('peers away after the calm', away, dead),
   ];
+}
+
+/** Each change as often as it was told of, and no other. */
+function moveEquations(numbers: Numbers, moves: LifeAccount['truth']['moves']): readonly Claim[] {
+  const family = 'peer_state_transitions_total';
+  const told = Object.entries(moves);
+  const each = told.map(([move, count]) => {
+    const [index, from, to] = move.split(' ');
+    const labels = { peer_idx: Number(index), from_state: from ?? '', to_state: to ?? '' };
+    return equal(`${family} of peer ${move}`, numbers.sum(family, labels), count);
+  });
+  const all = told.reduce((sum, [, count]) => sum + count, 0);
+  return [equal(family, numbers.sum(family), all), ...each];
 }
 
 /** For each state: entered less left is whether it is the present one, less whether it was the first (UNKNOWN). */

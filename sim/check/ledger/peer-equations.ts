@@ -2,7 +2,7 @@
  * The peer plane against the wire, and against itself where only the node can know: which of its requests timed out
  * shows on the wire only as silence, and why it ended a connection itself does not show at all.
  */
-import type { AskedTruth, AskingTruth, LifeAccount, LinkTruth } from './account.ts';
+import type { AskedTruth, AskingTruth, LifeAccount, LinkTruth, RefusalTruth } from './account.ts';
 import type { Claim } from './claims.ts';
 import { between, equal, upTo } from './claims.ts';
 import type { Numbers } from './numbers.ts';
@@ -21,6 +21,7 @@ export function peerEquations(numbers: Numbers, account: LifeAccount): readonly 
     ...poolEquations(numbers),
     ...histogramEquations(numbers, account, local),
     ...gossipEquations(numbers, account, all),
+    ...refusalEquations(numbers, account.truth.refusals),
   ];
 }
 
@@ -76,8 +77,6 @@ function requestEquations(
   const farTimeouts = numbers.pool('remote_peer_timedout_requests');
   const responses = numbers.pool('peer_responses');
   const bytes = numbers.pool('peer_response_bytes');
-  const sent = numbers.sum('dispatch_peer_send_full_total') + numbers.sum('dispatch_peer_send_closed_total');
-  const dropped = numbers.pool('peer_dropped_requests') + numbers.pool('remote_peer_dropped_requests');
   return [
     equal('peer_requests', numbers.pool('peer_requests'), all.requests),
     equal('peer_request_bytes', numbers.pool('peer_request_bytes'), all.requestBytes),
@@ -92,9 +91,34 @@ function requestEquations(
     // What peers asked is handled, or its answer waits; a stream that holds its input has not seen all of it.
     between('dnode_client_in_queue + dnode_client_out_queue', handled, 0, asked.underWay),
     ...queueBytes(numbers),
-    // Gossip, hints and repairs are turned away too, and only requests of clients have a cause counted.
-    between('peer_dropped_requests', dropped, sent, Infinity),
   ];
+}
+
+/** Never sent: everybody's by datacenter; by cause and peer those of the dispatcher, since gossip and hints come again. */
+function refusalEquations(numbers: Numbers, truth: RefusalTruth): readonly Claim[] {
+  const { local, remote, contradicted } = truth;
+  return [
+    equal('peer_dropped_requests', numbers.pool('peer_dropped_requests'), local),
+    equal('remote_peer_dropped_requests', numbers.pool('remote_peer_dropped_requests'), remote),
+    equal('requests turned away against what the wire shows', contradicted, 0),
+    ...causeEquations(numbers, 'full', truth),
+    ...causeEquations(numbers, 'closed', truth),
+  ];
+}
+
+function causeEquations(
+  numbers: Numbers,
+  outcome: 'full' | 'closed',
+  { byPeer, indexes }: RefusalTruth,
+): readonly Claim[] {
+  const family = `dispatch_peer_send_${outcome}_total`;
+  const told = Object.entries(byPeer).filter(([name]) => name.startsWith(`${outcome} `));
+  const all = sum(told.map(([, count]) => count));
+  const known = Object.entries(indexes).map(([index, { peer, datacenter }]) => {
+    const counted = numbers.sum(family, { peer_idx: Number(index), peer_dc: datacenter });
+    return equal(`${family} of ${peer}`, counted, byPeer[`${outcome} ${peer}`] ?? 0);
+  });
+  return [equal(family, numbers.sum(family), all), ...known];
 }
 
 /** Sent and not answered: what the wire shows, without those that the node has given up. */
