@@ -86,7 +86,7 @@ export class Ownership {
     const view = fingerprint([...readers.map(describeOwner), ...moving.map(describeMove)]);
     if (view === this.#view) return false;
     this.#view = view;
-    this.#ring = new Ring(readers);
+    if (!isRingOf(this.#ring, readers)) this.#ring = new Ring(readers);
     this.#others = moving.flatMap((record) => this.#otherSide(readers, record));
     const switching = moving.filter(({ move }) => move === 'switching');
     this.#former = switching.flatMap((record) => this.#otherSide(readers, record));
@@ -115,13 +115,21 @@ export class Ownership {
   #memberOf(record: MemberRecord): Member {
     const { node, datacenter, rack, tokens } = record;
     const known = this.#members.get(node);
-    const same =
-      known?.datacenter === datacenter && known.rack === rack && known.tokens.join() === tokens.join();
-    if (known !== undefined && same) return known;
+    if (known?.datacenter === datacenter && known.rack === rack && isSame(known.tokens, tokens)) return known;
     const member = { node, datacenter, rack, tokens };
     this.#members.set(node, member);
     return member;
   }
+}
+
+/** It has these very members: a ring never changes, and a member whose place has not changed is the same object. */
+function isRingOf(ring: Ring, members: readonly Member[]): boolean {
+  return ring.members.length === members.length && members.every((member) => ring.members.includes(member));
+}
+
+function isSame<T>(left: readonly T[], right: readonly T[]): boolean {
+  if (left === right) return true;
+  return left.length === right.length && left.every((item, index) => item === right[index]);
 }
 
 /** It is one of those between whom the ring is changing. */

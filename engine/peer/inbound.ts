@@ -47,7 +47,8 @@ export class Inbound implements Rival {
   readonly #owner: InboundOwner;
   readonly #stream: FrameStream<Buffer>;
   #pulse: Pulse | undefined;
-  #hello: Hello | undefined;
+  /** Of the peer's greeting, what is asked for later. */
+  #hello: Pick<Hello, 'node' | 'epoch'> | undefined;
   #handshake: Timer | undefined;
   #requestCount = 0;
   #requestBytes = 0;
@@ -141,7 +142,7 @@ export class Inbound implements Rival {
       this.#stream.finish('error', refusal.detail);
       return;
     }
-    this.#hello = hello;
+    this.#hello = { node: hello.node, epoch: hello.epoch };
     this.#handshake?.cancel();
     this.#pulse = this.#context.pulses.begin({
       onSilent: () => undefined,

@@ -42,7 +42,8 @@ export class LinkSession implements Rival {
   readonly #pending = new Map<number, Pending>();
   readonly #over = new Deferred<void>();
   #state: 'greeting' | 'up' | 'over' = 'greeting';
-  #hello: Hello | undefined;
+  /** Of the peer's greeting, what is asked for later. */
+  #hello: Pick<Hello, 'node' | 'epoch'> | undefined;
   #stopping = false;
   #handshake: Timer | undefined;
   #sentCount = 0;
@@ -240,7 +241,7 @@ export class LinkSession implements Rival {
     const { io, observer } = this.#context;
     this.#handshake?.cancel();
     this.#state = 'up';
-    this.#hello = hello;
+    this.#hello = { node: hello.node, epoch: hello.epoch };
     this.#pulse = this.#context.pulses.begin({
       onSilent: () => this.#ping(),
       onDead: () => this.#stream.close('timedOut', 'nothing was heard of the peer'),

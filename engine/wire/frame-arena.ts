@@ -19,14 +19,16 @@ export interface ArenaLimits extends FrameLimits {
   readonly chunkBytes: number;
 }
 
+const noBytes = Buffer.alloc(0);
+
 export class FrameArena implements BytesOwner {
   readonly #limits: ArenaLimits;
   readonly #pool: ChunkPool;
   /** The chunk that is written into. */
   #chunk: Chunk | undefined;
   /** Chunks that are full and not yet let go, by the memory that views of them lead to. */
-  readonly #full = new Map<ArrayBufferLike, Chunk>();
-  #buffer: Buffer = Buffer.alloc(0);
+  #full: Map<ArrayBufferLike, Chunk> | undefined;
+  #buffer: Buffer = noBytes;
   #start = 0;
 
   /** Chunks of `pool` have `limits.chunkBytes`; left out, the arena has a pool of its own. */
@@ -71,13 +73,13 @@ export class FrameArena implements BytesOwner {
   released(bytes: Uint8Array): void {
     const current = this.#chunk;
     const isCurrent = current !== undefined && bytes.buffer === current.bytes.buffer;
-    const chunk = isCurrent ? current : this.#full.get(bytes.buffer);
+    const chunk = isCurrent ? current : this.#full?.get(bytes.buffer);
     if (chunk === undefined) return;
     chunk.held -= bytes.length;
     assert(chunk.held >= 0, 'bytes are released once');
     if (chunk.held > 0) return;
     if (isCurrent) this.#chunk = undefined;
-    else this.#full.delete(bytes.buffer);
+    else this.#full?.delete(bytes.buffer);
     this.#pool.give(chunk);
   }
 
@@ -85,8 +87,8 @@ export class FrameArena implements BytesOwner {
   close(): void {
     if (this.#chunk !== undefined) this.#pool.give(this.#chunk);
     this.#chunk = undefined;
-    for (const chunk of this.#full.values()) this.#pool.give(chunk);
-    this.#full.clear();
+    for (const chunk of this.#full?.values() ?? []) this.#pool.give(chunk);
+    this.#full = undefined;
   }
 
   #reserve(bytes: number): void {
@@ -106,6 +108,7 @@ export class FrameArena implements BytesOwner {
     const current = this.#chunk;
     if (current !== undefined) {
       if (current.used + bytes <= current.bytes.length) return current;
+      this.#full ??= new Map();
       this.#full.set(current.bytes.buffer, current);
     }
     this.#chunk = this.#pool.take();

@@ -83,7 +83,8 @@ export function lastingFrame(kind: number, id: number, body: Uint8Array): Buffer
  */
 export class FrameDecoder {
   readonly #bodyBytesMax: number;
-  readonly #header = Buffer.alloc(headerBytes);
+  /** A header that straddles chunks; made when the first one does. */
+  #header: Buffer | undefined;
   #headerFilled = 0;
   #inBody = false;
   #kind = 0;
@@ -137,19 +138,24 @@ export class FrameDecoder {
 
   #readHeader(): boolean {
     const left = this.#chunk.length - this.#at;
-    // Most chunks end with a frame.
-    if (left === 0) return false;
+    // Most chunks end with a frame; of a silent connection nothing is kept.
+    if (left === 0) {
+      this.#chunk = noBytes;
+      this.#at = 0;
+      return false;
+    }
     if (this.#headerFilled === 0 && left >= headerBytes) {
       this.#parseHeader(this.#chunk, this.#at);
       this.#at += headerBytes;
       return true;
     }
-    const count = this.#chunk.copy(this.#header, this.#headerFilled, this.#at);
+    const header = (this.#header ??= Buffer.alloc(headerBytes));
+    const count = this.#chunk.copy(header, this.#headerFilled, this.#at);
     this.#at += count;
     this.#headerFilled += count;
     if (this.#headerFilled < headerBytes) return false;
     this.#headerFilled = 0;
-    this.#parseHeader(this.#header, 0);
+    this.#parseHeader(header, 0);
     return true;
   }
 

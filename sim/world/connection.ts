@@ -286,6 +286,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
       owner: this.#life,
       happen: () => {
         if (!this.#life.mayRun(accepting)) return false;
+        this.#accept = undefined;
         this.#life.connections.add(this);
         this.#watched((watcher, end) => watcher.opened(end));
         return accept(this);

@@ -6,6 +6,7 @@
 import { Deferred } from '../../engine/base/deferred.ts';
 import type { Address, Connection, ConnectFailure } from '../../engine/io/network.ts';
 import { ConnectError } from '../../engine/io/network.ts';
+import type { Ticket } from './agenda.ts';
 import type { FaultId } from './ledger.ts';
 import type { Life } from './life.ts';
 import { placeOf } from './links.ts';
@@ -31,6 +32,7 @@ export class Dial {
   #retryUs = firstRetryUs;
   #stalledBy: FaultId | undefined;
   #over = false;
+  #limit: Ticket | undefined;
 
   constructor(
     shared: PipeGround,
@@ -48,7 +50,7 @@ export class Dial {
   }
 
   start(timeoutUs: number): Promise<Connection> {
-    this.#in(Math.max(1, Math.ceil(timeoutUs)), () => this.#timeOut());
+    this.#limit = this.#in(Math.max(1, Math.ceil(timeoutUs)), () => this.#timeOut());
     this.#knock();
     return this.#outcome.promise;
   }
@@ -85,7 +87,7 @@ export class Dial {
   }
 
   #connect(serverLife: Life): void {
-    this.#over = true;
+    this.#end();
     this.#outcome.resolve(this.#establish(serverLife));
   }
 
@@ -111,8 +113,13 @@ export class Dial {
     return timingOut.happen();
   }
 
-  #fail(failure: ConnectFailure): void {
+  #end(): void {
     this.#over = true;
+    if (this.#limit !== undefined) this.#shared.ground.timeline.cancel(this.#limit);
+  }
+
+  #fail(failure: ConnectFailure): void {
+    this.#end();
     const { ledger, trace } = this.#shared.ground;
     const place = placeOf(this.#from, this.#to);
     if (failure === 'timedOut' && this.#stalledBy !== undefined) {
@@ -126,8 +133,8 @@ export class Dial {
     if (this.#life.alive) this.#outcome.reject(new ConnectError(failure, this.#address));
   }
 
-  #in(delayUs: number, happen: () => boolean): void {
+  #in(delayUs: number, happen: () => boolean): Ticket {
     const { timeline } = this.#shared.ground;
-    timeline.schedule(timeline.nowUs + delayUs, { owner: this.#life, happen });
+    return timeline.schedule(timeline.nowUs + delayUs, { owner: this.#life, happen });
   }
 }

@@ -178,6 +178,8 @@ export class Pipe implements Carrier {
 
   /** A segment comes due at the receiver's machine. */
   arrive(segment: Segment): boolean {
+    // Its bytes are kept no longer than they are under way.
+    if (this.#joinable === segment) this.#joinable = undefined;
     this.#sender?.departed();
     const open = this.#shared.links.passable(this.#from, this.#to);
     if (segment.reset) return open && this.#deliver(segment);
