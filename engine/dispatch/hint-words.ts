@@ -82,3 +82,13 @@ export function decodeHandedHint(words: Uint8Array): HandedHint {
   reader.end();
   return { peer, key, token, ageMs, object };
 }
+
+/** Those for whom the hints under these keys are kept. */
+export function peersOf(hintKeys: Iterable<PackedKey>): Set<NodeId> {
+  const peers = new Set<NodeId>();
+  for (const hintKey of hintKeys) {
+    const peer = peerOfHint(hintKey);
+    if (peer !== undefined) peers.add(peer);
+  }
+  return peers;
+}

@@ -25,7 +25,7 @@ import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import { decodeObject, encodeObject, mergeObjects } from '../object/object.ts';
 import type { HandedHint, Hint } from './hint-words.ts';
-import { decodeHint, encodeHint, hintKeyOf, hintPrefix, peerOfHint } from './hint-words.ts';
+import { decodeHint, encodeHint, hintKeyOf, hintPrefix, peersOf } from './hint-words.ts';
 import type { HintPeers, HintWay } from './hint-ways.ts';
 import { HintWays } from './hint-ways.ts';
 import type { PeerLinks } from './peer-links.ts';
@@ -104,6 +104,8 @@ export class Hints {
   readonly #options: HintOptions;
   readonly #peers: HintPeers;
   readonly #draining = new Set<NodeId>();
+  /** Those that came while hints for them were being written. */
+  readonly #wanted = new Set<NodeId>();
   readonly #changes = new Map<PackedKey, Change>();
   readonly #deliveries = new Map<PackedKey, Delivery>();
   /** For whom anything may be kept; undefined until the store was looked through. */
@@ -177,8 +179,9 @@ export class Hints {
     });
   }
 
-  /** Delivers a peer's hints now, unless that is under way. */
+  /** Delivers a peer's hints now, unless that is under way; once more when those are kept that are being written now. */
   drain(peer: NodeId): void {
+    if (this.#isWritingFor(peer)) this.#wanted.add(peer);
     this.#drain(peer, () => this.#peers.isRoutable(peer), this.#ways.toPeer);
   }
 
@@ -199,8 +202,16 @@ export class Hints {
         await this.#deliverAll(peer, goOn, way);
       } finally {
         this.#draining.delete(peer);
+        this.#drainWritten(peer);
       }
     });
+  }
+
+  /** What was on its way to the disk when the peer came is there now. */
+  #drainWritten(peer: NodeId): void {
+    if (!this.#wanted.has(peer) || this.#draining.has(peer) || this.#isWritingFor(peer)) return;
+    this.#wanted.delete(peer);
+    this.drain(peer);
   }
 
   #tick(): void {
@@ -226,6 +237,12 @@ export class Hints {
   #isKeptFor(peer: NodeId): boolean {
     const prefix = hintPrefix(peer);
     for (const _ of this.#store.keysOfBucket(prefix)) return true;
+    return this.#isWritingFor(peer);
+  }
+
+  #isWritingFor(peer: NodeId): boolean {
+    if (this.#changes.size === 0) return false;
+    const prefix = hintPrefix(peer);
     return [...this.#changes.keys()].some((hintKey) => hintKey.startsWith(prefix));
   }
 
@@ -307,7 +324,9 @@ export class Hints {
   }
 
   #retire(hintKey: PackedKey, change: Change): void {
-    if (change.writing === 0 && this.#changes.get(hintKey) === change) this.#changes.delete(hintKey);
+    if (change.writing > 0 || this.#changes.get(hintKey) !== change) return;
+    this.#changes.delete(hintKey);
+    for (const peer of this.#wanted) this.#drainWritten(peer);
   }
 
   /** False: nobody took it; the rest waits for the next time. */
@@ -362,15 +381,6 @@ export class Hints {
     if (outcome !== 'ok') done.resolve(false);
     return done.promise;
   }
-}
-
-function peersOf(hintKeys: Iterable<PackedKey>): Set<NodeId> {
-  const peers = new Set<NodeId>();
-  for (const hintKey of hintKeys) {
-    const peer = peerOfHint(hintKey);
-    if (peer !== undefined) peers.add(peer);
-  }
-  return peers;
 }
 
 function unreadable(): LockstepError {
