@@ -83,6 +83,8 @@ export class Witness {
   readonly #bornCount: number;
   /** Members come and go. */
   readonly #moving: boolean;
+  /** From here on clients may leave before they are answered (FK1, FK2), which no ledger tells of at once. */
+  readonly #impatientUs: number;
   #missed = 0;
   /** A life has ended, or is about to. */
   #ended = false;
@@ -99,6 +101,7 @@ export class Witness {
     this.#nodes = new Map(nodes.map((node) => [node.name, node]));
     this.#records = new Map(nodes.map(({ name }) => [name, new TransactionRecords()]));
     this.#bornCount = nodes.filter(({ spare }) => spare !== true).length;
+    this.#impatientUs = impatientUs(faults);
     this.#moving = faults.some(({ kind }) => kind === 'FM1');
     if (this.#moving) this.#followMembers();
     world.trace.on('membership.ring.changed', ({ host }) => {
@@ -169,7 +172,8 @@ export class Witness {
       diskErrors: book.diskErrors.under(''),
       alteredPlaces: this.#alteredPlaces.get(node) ?? 0,
       failedTasks: this.#cluster.host(node).io.failedTasks(),
-      undisturbed: !this.#ended && ledger.total({ effect: 'injected' }) === 0,
+      undisturbed:
+        !this.#ended && this.#world.nowUs < this.#impatientUs && ledger.total({ effect: 'injected' }) === 0,
       ringChanges: this.#ringChanges.get(`${node}/${life}`) ?? 0,
       ...this.#peersOf(node, life, moment),
     };
@@ -349,6 +353,12 @@ export class Witness {
     this.#books.set(name, book);
     return book;
   }
+}
+
+/** When the first client may be made impatient; never is infinity. */
+function impatientUs(faults: Plan['faults']): number {
+  const impatient = faults.filter(({ kind }) => kind === 'FK1' || kind === 'FK2');
+  return Math.min(Infinity, ...impatient.map(({ when }) => ('atUs' in when ? when.atUs : 0)));
 }
 
 /** Of every node's hash tree; 0 where anti-entropy is off. */
