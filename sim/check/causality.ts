@@ -62,9 +62,14 @@ function readBehind(
   return write.contextFrom === undefined ? undefined : reads.get(write.contextFrom);
 }
 
-/** Could `later` have seen it? Only when it was invoked before `later` was over (which an unheard answer never is). */
+/**
+ * Could `later` have seen it? Only when it was invoked before `later` was over, which one of unknown outcome never is:
+ * its client has given up, and the cluster may still carry it out.
+ */
 function beganBefore(write: Operation, later: Operation): boolean {
-  return write.id !== later.id && (later.completedUs === undefined || write.invokedUs <= later.completedUs);
+  if (write.id === later.id) return false;
+  const endUs = later.outcome === 'unknown' ? Infinity : (later.completedUs ?? Infinity);
+  return write.invokedUs <= endUs;
 }
 
 /** All writes reachable by `next`, as ids, remembered per write. */

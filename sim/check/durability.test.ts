@@ -62,6 +62,12 @@ describe('INV4, a bucket with siblings', () => {
     expect(broken(tooEarly)).toContain('an acknowledged write is lost');
   });
 
+  it('accepts what a deletion hides that its client has given up, however late', () => {
+    const after = [putAt(20, 'a'), readAt(30, [], final)];
+    expect(checkDurability([deleteAt(10, { outcome: 'unknown' }), ...after]).ok).toBe(true);
+    expect(broken([deleteAt(10), ...after])).toContain('an acknowledged write is lost');
+  });
+
   it('skips pairs whose quorums need not meet', () => {
     const report = checkDurability([
       putAt(10, 'a', { need: 1 }),
