@@ -48,6 +48,7 @@ import { runawayModule } from './runaway-module.ts';
 import { seedsDownAtBoot } from './seeds-down-at-boot.ts';
 import { siblingsAfterPartition } from './siblings-after-partition.ts';
 import { sleptThroughAChange } from './slept-through-a-change.ts';
+import { slowDiskFillsQueue } from './slow-disk-fills-queue.ts';
 import { slowPeerFillsChannel } from './slow-peer-fills-channel.ts';
 import { snapshotCorruption } from './snapshot-corruption.ts';
 import { swizzleClog } from './swizzle-clog.ts';
@@ -111,6 +112,7 @@ export const scenarios: readonly Scenario[] = [
   rackLoss,
   dcLoss,
   slowPeerFillsChannel,
+  slowDiskFillsQueue,
   swizzleClog,
   lostAndDoubledMessages,
   clockJumps,

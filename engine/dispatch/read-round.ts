@@ -112,7 +112,7 @@ export class ReadRound {
     const { member } = present(this.#plan.targets[index], 'a target');
     if (member === this.#parts.self) {
       const outcome = this.#parts.replica.read(this.#key, (error, bytes) => this.#hear(index, error, bytes));
-      if (outcome !== 'ok') this.#refuseLocal(index, outcome);
+      if (outcome !== 'ok') this.#hear(index, refusal(outcome), undefined);
       return;
     }
     const request = { kind: 'readObject', key: this.#key, token: this.#token } as const;
@@ -121,13 +121,6 @@ export class ReadRound {
       else this.#hear(index, replyTrouble(reply), undefined);
     });
     if (error !== undefined) this.#hear(index, error, undefined);
-  }
-
-  #refuseLocal(index: number, outcome: 'full' | 'closed'): void {
-    const { failures } = this.#parts.stats;
-    if (outcome === 'full') failures.backendSendFull();
-    else failures.backendSendClosed();
-    this.#hear(index, refusal(outcome), undefined);
   }
 
   #hear(index: number, error: Trouble | undefined, bytes: Uint8Array | undefined): void {

@@ -47,12 +47,7 @@ export class WriteRound implements WriteListener {
     this.#timeoutUs = timeoutUs;
     this.#deadline = this.#parts.clock.after(timeoutUs, () => this.#expire());
     const outcome = this.#parts.replica.coordinate(this.#write, this);
-    if (outcome !== 'ok') {
-      const { failures } = this.#parts.stats;
-      if (outcome === 'full') failures.backendSendFull();
-      else failures.backendSendClosed();
-      this.failed(refusal(outcome));
-    }
+    if (outcome !== 'ok') this.failed(refusal(outcome));
     return this.#result.promise;
   }
 

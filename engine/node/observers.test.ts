@@ -76,7 +76,7 @@ describe('the counts of the store driver', () => {
     observer.writeRequested(20, 2);
     observer.writeAnswered(21, 200);
     observer.queueWaited(9, 3);
-    observer.requestDropped();
+    observer.requestDropped('full');
     observer.operationFailed();
     observer.requestTimedOut();
     observer.driverTimedOut();

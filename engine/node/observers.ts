@@ -46,7 +46,7 @@ export function countClients(stats: NodeStats): ClientObserver {
 
 /** The store driver's counts. */
 export function countStore(stats: NodeStats, io: Pick<Io, 'clock'>): StoreObserver {
-  const { pool, server } = stats;
+  const { pool, server, failures } = stats;
   return {
     readRequested: (bytes, inQueue) => {
       stats.serverInQueue.record(inQueue);
@@ -72,8 +72,10 @@ export function countStore(stats: NodeStats, io: Pick<Io, 'clock'>): StoreObserv
       stats.serverQueueWaitUs.record(waitUs);
       stats.serverOutQueue.record(outQueue);
     },
-    requestDropped: () => {
+    requestDropped: (outcome) => {
       server.server_dropped_requests += 1;
+      if (outcome === 'full') failures.backendSendFull();
+      else failures.backendSendClosed();
     },
     operationFailed: () => {
       server.server_err += 1;

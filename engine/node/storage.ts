@@ -23,11 +23,17 @@ export function storeOptions(config: NodeConfig): StoreOptions {
   };
 }
 
+/** What may wait bounds what is under way, too: a small queue is meant to keep little in memory. */
 export function driverLimits(config: NodeConfig): DriverLimits {
+  const { storeQueueCountMax: queueCountMax, storeQueueBytesMax: queueBytesMax } = config;
+  const { storeWritesMax, storeWriteBytesMax, diskReadsMax } = driverDefaults;
   return {
     ...driverDefaults,
-    queueCountMax: config.storeQueueCountMax,
-    queueBytesMax: config.storeQueueBytesMax,
+    queueCountMax,
+    queueBytesMax,
+    storeWritesMax: Math.min(storeWritesMax, queueCountMax),
+    storeWriteBytesMax: Math.min(storeWriteBytesMax, queueBytesMax),
+    diskReadsMax: Math.min(diskReadsMax, queueCountMax),
   };
 }
 

@@ -103,7 +103,7 @@ export class StoreDriver {
 
   /** Reads a key. See above for when `done` is called. */
   tryRead(key: PackedKey, done: ReadDone): SendOutcome {
-    if (this.#closed) return this.#dropped('closed');
+    if (this.#closed) return this.#dropped('read', 'closed');
     if (this.#reads.length > 0 || this.#storeReads >= this.#limits.diskReadsMax)
       return this.#queueRead(key, done);
     const acceptedUs = this.#io.clock.nowUs();
@@ -130,7 +130,7 @@ export class StoreDriver {
 
   /** Writes a batch, whole or not at all. `done` is called later, once. The batch must not change until then. */
   tryWrite(batch: readonly StoreWrite[], done: WriteDone): SendOutcome {
-    if (this.#closed || this.#store.state === 'closed') return this.#dropped('closed');
+    if (this.#closed || this.#store.state === 'closed') return this.#dropped('write', 'closed');
     const bytes = batchBytes(batch);
     const request: Request = {
       bytes,
@@ -142,7 +142,7 @@ export class StoreDriver {
     };
     if (this.#writes.length > 0 || !this.#writeFits(bytes)) {
       const outcome = this.#writes.trySend(request, bytes);
-      if (outcome !== 'ok') return this.#dropped(outcome);
+      if (outcome !== 'ok') return this.#dropped('write', outcome);
       this.#observer.writeRequested(bytes, this.inQueue);
       this.#expect(request);
       return 'ok';
@@ -163,8 +163,13 @@ export class StoreDriver {
     this.#observer.closed();
   }
 
-  #dropped(outcome: 'full' | 'closed'): SendOutcome {
-    this.#observer.requestDropped();
+  #dropped(kind: 'read' | 'write', outcome: 'full' | 'closed'): SendOutcome {
+    this.#observer.requestDropped(outcome);
+    // While they rain, only who listens pays for words.
+    if (this.#io.log.enabled('debug')) {
+      const { directory } = this.#store;
+      this.#io.log.event('debug', 'store.request.refused', { directory, kind, outcome });
+    }
     return outcome;
   }
 
@@ -178,7 +183,7 @@ export class StoreDriver {
       batch: undefined,
     };
     const outcome = this.#reads.trySend(request, key.length);
-    if (outcome !== 'ok') return this.#dropped(outcome);
+    if (outcome !== 'ok') return this.#dropped('read', outcome);
     this.#observer.readRequested(key.length, this.inQueue);
     this.#expect(request);
     return 'ok';

@@ -11,8 +11,8 @@ export interface StoreObserver {
   writeAnswered(bytes: number, latencyUs: number): void;
   /** A request waited this long at the driver before the store took it; `outQueue` requests, it included, are in the store. */
   queueWaited(waitUs: number, outQueue: number): void;
-  /** A request was refused: the driver is full, or closed. */
-  requestDropped(): void;
+  /** A request was refused, whoever asked: the driver is full, or closed. */
+  requestDropped(outcome: 'full' | 'closed'): void;
   /** An operation was answered with an error (a timeout is counted apart). */
   operationFailed(): void;
   /** A request was answered `Timeout`. */

@@ -59,6 +59,8 @@ export class Store {
   readonly #commit: GroupCommit;
   readonly #housekeeping: Housekeeping;
   readonly #onFailed: ((error: LockstepError) => void)[] = [];
+  /** By its path at the disk's door. */
+  readonly directory: string;
   /** What the start found. */
   readonly recovery: RecoveryReport;
   /** What anti-entropy knows of the values. */
@@ -74,6 +76,7 @@ export class Store {
   ) {
     this.#io = io;
     this.#lock = lock;
+    this.directory = directory;
     this.#options = options;
     this.#catalog = recovered.catalog;
     this.#keys = recovered.keys;

@@ -168,6 +168,18 @@ export const clusterBugs: readonly PlantedBug[] = [
     seedsMax: 10,
   },
   {
+    id: 'M61',
+    title: "what the store's full queue refused is counted as refused by a closed one",
+    file: 'engine/node/observers.js',
+    find: `if (outcome === 'full')
+                failures.backendSendFull(`,
+    replace: `if (outcome === 'fully')
+                failures.backendSendFull(`,
+    scenario: 'slow-disk-fills-queue',
+    oracles: ['INV24'],
+    seedsMax: 10,
+  },
+  {
     id: 'M60',
     title: "a peer's return is not counted, and neither was its fall",
     file: 'engine/node/membership-observer.js',

@@ -1,7 +1,7 @@
 /**
  * Requests between nodes that were never sent: a life's plane tells of each that it turned away, and its dispatcher of
  * those that it asked for. The two are held to one another, and both to the wire: a link that was up is not `closed`, and
- * only one that was up can be `full`.
+ * only one that was up can be `full`. So does its store's driver, which is closed only once the life stops.
  */
 import type { RefusalTruth } from '../check/ledger/account.ts';
 import { Tallies } from './tallies.ts';
@@ -26,6 +26,9 @@ interface Drop {
 
 export class RefusalWitness {
   readonly #asked = new Tallies();
+  #stopping = false;
+  #storeFull = 0;
+  #storeClosed = 0;
   #local = 0;
   #remote = 0;
   /** The newest one that the plane told of, until the dispatcher says that it was its own. */
@@ -38,6 +41,8 @@ export class RefusalWitness {
       remote: this.#remote,
       byPeer: this.#asked.under(''),
       indexes,
+      storeFull: this.#storeFull,
+      storeClosed: this.#storeClosed,
       contradicted: this.#contradicted + (this.#isOwed() ? 1 : 0),
     };
   }
@@ -57,6 +62,18 @@ export class RefusalWitness {
     if (drop?.peer !== peer || drop.kind !== kind || drop.outcome !== outcome) this.#contradicted += 1;
     this.#dropped = undefined;
     this.#asked.add(`${outcome} ${peer}`);
+  }
+
+  /** The life begins to stop in order. */
+  stopping(): void {
+    this.#stopping = true;
+  }
+
+  /** The store's driver turned a request away. */
+  refusedByStore(outcome: string): void {
+    if (outcome === 'full') this.#storeFull += 1;
+    else this.#storeClosed += 1;
+    if (outcome === 'closed' && !this.#stopping) this.#contradicted += 1;
   }
 
   /** A request that only the dispatcher makes was turned away, and it has not said so. */

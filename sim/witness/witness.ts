@@ -119,7 +119,10 @@ export class Witness {
     this.#followTransactions();
     this.#followPeers();
     // Peers are told before the life is over.
-    world.trace.on('node.stopping', () => (this.#ended = true));
+    world.trace.on('node.stopping', ({ host }) => {
+      this.#ended = true;
+      if (this.#nodes.has(host)) this.#refusalsOf(host).stopping();
+    });
     cluster.onLifeEnding((name, how) => {
       this.look(name, how);
       this.#ended = true;
@@ -256,9 +259,16 @@ export class Witness {
       this.#bookOf(host, lives).refusals.dropped(told, local, up);
     });
     trace.on('dispatch.peer.refused', ({ host, fields }) => {
-      if (this.#nodes.has(host))
-        this.#bookOf(host, this.#cluster.host(host).lives).refusals.refused(drop(fields));
+      if (this.#nodes.has(host)) this.#refusalsOf(host).refused(drop(fields));
     });
+    trace.on('store.request.refused', ({ host, fields }) => {
+      if (!this.#nodes.has(host) || fields['directory'] !== 'store') return;
+      this.#refusalsOf(host).refusedByStore(String(fields['outcome']));
+    });
+  }
+
+  #refusalsOf(host: string): RefusalWitness {
+    return this.#bookOf(host, this.#cluster.host(host).lives).refusals;
   }
 
   #followTransactions(): void {

@@ -272,7 +272,10 @@ export interface RefusalTruth {
   readonly byPeer: Readonly<Record<string, number>>;
   /** The peers that the life has told the numbers of, by those numbers (`peer_idx`), and their datacenters. */
   readonly indexes: Readonly<Record<string, { readonly peer: string; readonly datacenter: string }>>;
-  /** Told by one and not by the other, or not as the wire shows it. */
+  /** Requests that the store's driver refused, whoever asked. */
+  readonly storeFull: number;
+  readonly storeClosed: number;
+  /** Told by one and not by the other, or not as the wire shows it; a store closed before the node said that it stops. */
   readonly contradicted: number;
 }
 

@@ -34,15 +34,24 @@ export function storeEquations(numbers: Numbers, account: LifeAccount): readonly
       0,
       numbers.server('server_timedout_requests'),
     ),
-    between(
-      'server_dropped_requests',
-      numbers.server('server_dropped_requests'),
-      numbers.sum('dispatch_backend_send_full_total') + numbers.sum('dispatch_backend_send_closed_total'),
-      Infinity,
-    ),
+    ...refusalEquations(numbers, account),
     repairs(numbers, moment === 'stopped'),
     ...sizeEquations(numbers, account),
     ...(moment === 'stopped' ? emptiness(numbers) : []),
+  ];
+}
+
+/** By cause, whoever asked: a client's request, a peer's, or the node itself. */
+function refusalEquations(numbers: Numbers, { truth: { refusals } }: LifeAccount): readonly Claim[] {
+  const { storeFull, storeClosed } = refusals;
+  return [
+    equal('server_dropped_requests', numbers.server('server_dropped_requests'), storeFull + storeClosed),
+    equal('dispatch_backend_send_full_total', numbers.sum('dispatch_backend_send_full_total'), storeFull),
+    equal(
+      'dispatch_backend_send_closed_total',
+      numbers.sum('dispatch_backend_send_closed_total'),
+      storeClosed,
+    ),
   ];
 }
 
