@@ -25,10 +25,15 @@ class SlowStore implements LocalStore {
   readonly pending: (() => void)[] = [];
   full = false;
   failing = false;
+  /** Keys whose values cannot be read, until they are written anew. */
+  readonly rotten = new Set<PackedKey>();
 
   tryRead(key: PackedKey, done: ReadDone): SendOutcome {
     if (this.full) return 'full';
-    this.pending.push(() => done(undefined, this.durable.get(key)));
+    this.pending.push(() => {
+      if (this.rotten.has(key)) done(new LockstepError('Corrupted'), undefined);
+      else done(undefined, this.durable.get(key));
+    });
     return 'ok';
   }
 
@@ -40,6 +45,7 @@ class SlowStore implements LocalStore {
         return;
       }
       for (const { key, value } of batch) {
+        this.rotten.delete(key);
         if (value === undefined) this.durable.delete(key);
         else this.durable.set(key, value);
       }
@@ -256,6 +262,76 @@ describe('a replica', () => {
     store.release();
     expect(outcome.failed?.code).toBe('StorageFailed');
     expect(replica.busyKeys).toBe(0);
+  });
+
+  it('writes over a copy that cannot be read, or was healed by less, beside what the others hold of it', () => {
+    for (const healed of [false, true]) {
+      const [store, other] = [new SlowStore(), new SlowStore()];
+      const [replica, peer] = [replicaOver(store, siblings), replicaOver(other, siblings, 'n2.bb')];
+      const key = keyOf('k');
+      const send = (bytes: Uint8Array): void => {
+        peer.merge(key, 7 as Token, bytes, () => undefined);
+        other.release();
+      };
+      const theirs = coordinate(peer, writeOf(key, 'zero'));
+      other.release();
+      for (const text of ['one', 'two']) {
+        const outcome = coordinate(replica, writeOf(key, text));
+        store.release();
+        send(present(outcome.bytes, 'bytes'));
+      }
+      store.rotten.add(key);
+      if (healed) replica.merge(key, 7 as Token, present(theirs.bytes, 'bytes'), () => undefined);
+      store.release();
+      const third = coordinate(replica, writeOf(key, 'three'));
+      store.release();
+      send(present(third.bytes, 'bytes'));
+      const held = decodeObject(present(other.durable.get(key), 'an object'));
+      expect(values(held)).toEqual(['one', 'two', 'three', 'zero']);
+      // Who has seen all of them replaces them, and the name stays as it is.
+      const last = coordinate(replica, writeOf(key, 'all', { seen: held.context }));
+      store.release();
+      send(present(last.bytes, 'bytes'));
+      const whole = decodeObject(present(other.durable.get(key), 'an object'));
+      expect([values(whole), whole.context.length]).toEqual([['all'], 3]);
+      const untouched = coordinate(replica, writeOf(keyOf('l'), 'x'));
+      store.release();
+      expect(untouched.applied?.context.map((entry) => entry.actor)).toEqual([actor]);
+    }
+  });
+
+  it('names no write as if it knew of one that failed here and may be elsewhere', () => {
+    const store = new SlowStore();
+    const replica = replicaOver(store, siblings);
+    const key = keyOf('k');
+    store.failing = true;
+    const failed = coordinate(replica, writeOf(key, 'one'));
+    store.release();
+    store.failing = false;
+    const next = coordinate(replica, writeOf(key, 'two'));
+    store.release();
+    const both = mergeObjects(present(failed.applied, 'one'), present(next.applied, 'two'));
+    expect(values(both)).toEqual(['one', 'two']);
+  });
+
+  it('says that a condition on what cannot be read is neither met nor unmet', () => {
+    const store = new SlowStore();
+    const replica = replicaOver(store, newest);
+    const [key, sound] = [keyOf('k'), keyOf('l')];
+    for (const one of [key, sound]) coordinate(replica, writeOf(one, 'one'));
+    store.release();
+    store.rotten.add(key);
+    for (const more of [{ ifNoneMatch: true }, { ifContext: emptyVector }]) {
+      const outcome = coordinate(replica, writeOf(key, 'two', more));
+      store.release();
+      expect(outcome.failed).toMatchObject({ code: 'Corrupted', definite: true });
+      expect(outcome.applied).toBeUndefined();
+    }
+    const found: unknown[] = [];
+    const places = [key, sound].map((one) => ({ key: one, token: 7 as Token }));
+    replica.newest(places, (error, objects) => found.push(error?.code, ...objects.map(values)));
+    store.release();
+    expect(found).toEqual(['Corrupted', [], ['one']]);
   });
 
   it('says that bytes which are no object are a bad request', () => {

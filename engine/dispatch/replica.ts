@@ -2,7 +2,8 @@
  * This node as a replica: reads, merges and coordinates writes of objects over the store, with causality.
  *
  * Reads see durable objects only. Writes to one key are applied one after the other, each on top of the one before it
- * although that one may not be durable yet (slots.ts), and no two writes of this life carry one dot.
+ * although that one may not be durable yet (slots.ts), and no two writes of this life carry one dot. Over a copy that cannot
+ * be read a write stands beside whatever the others hold (dot-names.ts); one with a condition is refused (`Corrupted`).
  *
  * Left to others: which replicas take part (plan.ts) and how many must succeed (tally.ts).
  */
@@ -14,16 +15,8 @@ import type { Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import type { Clock } from '../io/clock.ts';
 import type { Content } from '../object/content.ts';
-import type { Actor, Dot, VersionVector } from '../object/dots.ts';
-import {
-  compareVectors,
-  counterOf,
-  emptyVector,
-  highestCounter,
-  instantMsOf,
-  nextCounter,
-  seenCounterMax,
-} from '../object/dots.ts';
+import type { Actor, VersionVector } from '../object/dots.ts';
+import { compareVectors, emptyVector, highestCounter, instantMsOf, seenCounterMax } from '../object/dots.ts';
 import type { StoredObject } from '../object/object.ts';
 import {
   applyWrite,
@@ -38,6 +31,7 @@ import {
 import type { ContextLimits } from '../object/prune.ts';
 import { pruneContext } from '../object/prune.ts';
 import type { StoreWrite } from '../store/store.ts';
+import { DotNames } from './dot-names.ts';
 import { ForgottenKeys } from './forgotten-keys.ts';
 import type { Change, LocalStore, Place, ReadDone, WriteDone } from './slots.ts';
 import { Slots, refusal } from './slots.ts';
@@ -97,20 +91,18 @@ export interface ReadGate {
 export class Replica {
   readonly #store: LocalStore;
   readonly #clock: Clock;
-  readonly #actor: Actor;
+  readonly #names: DotNames;
   readonly #rules: (key: PackedKey) => ConflictRules;
   readonly #slots: Slots;
   readonly #forgotten = new ForgottenKeys();
   #gate: ReadGate | undefined;
-  /** The counter of the newest dot minted in this life. */
-  #counter = 0;
 
   constructor(store: LocalStore, clock: Clock, actor: Actor, rules: (key: PackedKey) => ConflictRules) {
     this.#store = store;
     this.#clock = clock;
-    this.#actor = actor;
+    this.#names = new DotNames(clock, actor);
     this.#rules = rules;
-    this.#slots = new Slots(store);
+    this.#slots = new Slots(store, (key) => this.#names.renounce(key));
   }
 
   /** Keys with writes under way. */
@@ -194,19 +186,24 @@ export class Replica {
     return 'ok';
   }
 
-  /** The newest objects of some distinct keys at one instant, durable or not. */
+  /**
+   * The newest objects of some distinct keys at one instant, durable or not; `Corrupted`, and the others, when one of
+   * them cannot be read.
+   */
   newest(
     places: readonly Place[],
     done: (error: LockstepError | undefined, objects: readonly (StoredObject | undefined)[]) => void,
   ): void {
     let seen: readonly (StoredObject | undefined)[] = [];
+    let unread = false;
     this.#slots.batch(places, {
-      next: (current) => {
+      next: (current, lost) => {
         seen = current;
+        unread = lost.includes(true);
         return undefined;
       },
       applied: () => undefined,
-      done: (error) => done(error, seen),
+      done: (error) => done(error ?? (unread ? unreadable() : undefined), seen),
     });
   }
 
@@ -239,7 +236,7 @@ export class Replica {
   #coordinate(write: LocalWrite, listener: WriteListener): SendOutcome {
     return this.#slots.submit(write.key, {
       token: write.token,
-      next: (current) => ({ object: this.#written(write, current), bytes: undefined }),
+      next: (current, lost) => ({ object: this.#written(write, current, lost), bytes: undefined }),
       applied: (object, bytes) => listener.applied(object, bytes),
       done: (error) => (error === undefined ? listener.durable() : listener.failed(error)),
     });
@@ -279,9 +276,9 @@ export class Replica {
   ): void {
     this.#slots.batch(writes, {
       tentative: listener.tentative === true,
-      next: (current) => ({
+      next: (current, lost) => ({
         changes: writes.map((write, index) => {
-          checkConditions(write, current[index]);
+          checkConditions(write, current[index], lost[index] === true);
           return { object: this.#made(write, current[index]), bytes: undefined };
         }),
         records,
@@ -293,7 +290,7 @@ export class Replica {
 
   /** Throws what `coordinate` would throw for a write on top of `current`: for whoever promises to write later. */
   vet(write: LocalWrite, current: StoredObject | undefined): void {
-    checkConditions(write, current);
+    checkConditions(write, current, false);
     this.#checkSeen(write, current);
     const { allowMult, lastWriteWins } = this.#rules(write.key);
     if (!allowMult || lastWriteWins || current === undefined) return;
@@ -309,8 +306,8 @@ export class Replica {
     return sameObject(object, incoming.object) ? incoming : { object, bytes: undefined };
   }
 
-  #written(write: LocalWrite, current: StoredObject | undefined): StoredObject {
-    checkConditions(write, current);
+  #written(write: LocalWrite, current: StoredObject | undefined, lost: boolean): StoredObject {
+    checkConditions(write, current, lost);
     this.#checkSeen(write, current);
     const object = this.#made(write, current);
     if (object.siblings.length > siblingsMax) throw tooManySiblings();
@@ -323,8 +320,8 @@ export class Replica {
    */
   #checkSeen(write: LocalWrite, current: StoredObject | undefined): void {
     if (write.seen.length === 0) return;
-    const known = Math.max(this.#counter, highestCounter(current?.context ?? emptyVector));
-    const forged = counterOf(write.seen, this.#actor) > this.#counter;
+    const known = Math.max(this.#names.counter, highestCounter(current?.context ?? emptyVector));
+    const forged = this.#names.isForged(write.seen);
     if (forged || highestCounter(write.seen) > seenCounterMax(known, this.#clock.wallMs())) {
       throw new LockstepError('BadRequest', 'the causal context names writes that never happened');
     }
@@ -333,16 +330,10 @@ export class Replica {
   #made(write: LocalWrite, current: StoredObject | undefined): StoredObject {
     const rules = this.#rules(write.key);
     const seen = rules.lastWriteWins && current !== undefined ? current.context : write.seen;
-    const dot = this.#mint(current?.context ?? emptyVector, write.seen);
+    const dot = this.#names.next(write.key, current?.context ?? emptyVector, write.seen);
     const written = applyWrite(current, seen, write.content, dot, instantMsOf(dot));
     const object = rules.allowMult ? written : resolveToNewest(written);
     return hasLimits(rules) ? pruneContext(object, rules, this.#clock.wallMs()) : object;
-  }
-
-  #mint(known: VersionVector, seen: VersionVector): Dot {
-    const highest = Math.max(this.#counter, highestCounter(known), highestCounter(seen));
-    this.#counter = nextCounter(highest, this.#clock.wallMs());
-    return { actor: this.#actor, counter: this.#counter };
   }
 }
 
@@ -357,7 +348,16 @@ function tooManySiblings(): LockstepError {
   );
 }
 
-function checkConditions(write: LocalWrite, current: StoredObject | undefined): void {
+/** What was written on top of a copy that nobody can read would be written on a guess. */
+function unreadable(): LockstepError {
+  return new LockstepError(
+    'Corrupted',
+    "this node's copy of the key cannot be read, and no condition on it is checked until it has been fetched anew",
+  );
+}
+
+function checkConditions(write: LocalWrite, current: StoredObject | undefined, lost: boolean): void {
+  if (lost && (write.ifNoneMatch || write.ifContext !== undefined)) throw unreadable();
   if (write.ifNoneMatch && current !== undefined && liveSiblings(current).length > 0) {
     throw new LockstepError('PreconditionFailed', 'match_found');
   }

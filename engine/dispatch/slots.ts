@@ -34,10 +34,13 @@ export interface Change {
   readonly bytes: Uint8Array | undefined;
 }
 
-/** The next change to a key: from what is there to what shall be, or undefined when nothing changes. */
+/**
+ * The next change to a key: from what is there to what shall be, or undefined when nothing changes. What is `lost` was
+ * there and cannot be read.
+ */
 export interface Step {
   readonly token: Token;
-  next(current: StoredObject | undefined): Change | undefined;
+  next(current: StoredObject | undefined, lost: boolean): Change | undefined;
   /** The new object has been handed to the store, and others may hear of it. */
   applied(object: StoredObject, bytes: Uint8Array): void;
   done(error: LockstepError | undefined): void;
@@ -59,8 +62,11 @@ export interface BatchChange {
 export interface BatchStep {
   /** Nobody else may hear of it before it is durable. */
   readonly tentative?: boolean;
-  /** Decides, with the newest objects of all places; undefined changes nothing. May throw a `LockstepError`. */
-  next(current: readonly (StoredObject | undefined)[]): BatchChange | undefined;
+  /**
+   * Decides, with the newest objects of all places and which of them are lost; undefined changes nothing. May throw a
+   * `LockstepError`.
+   */
+  next(current: readonly (StoredObject | undefined)[], lost: readonly boolean[]): BatchChange | undefined;
   /** The batch has been handed to the store: per place the bytes it has now, undefined where nothing changed. */
   applied(bytes: readonly (Uint8Array | undefined)[]): void;
   done(error: LockstepError | undefined): void;
@@ -71,9 +77,15 @@ interface Holder {
   reached(error: LockstepError | undefined): void;
 }
 
+/** A key's newest object; lost: there is one, and it cannot be read. */
+interface Newest {
+  readonly object: StoredObject | undefined;
+  readonly lost: boolean;
+}
+
 interface Slot {
   /** Undefined until the store was asked. */
-  current: { readonly object: StoredObject | undefined } | undefined;
+  current: Newest | undefined;
   /** Who waits for the store's answer. */
   waiting: (Step | Holder)[];
   /** Writes handed to the store and not yet answered. */
@@ -94,11 +106,14 @@ interface Written {
 
 export class Slots {
   readonly #store: LocalStore;
+  readonly #estranged: (key: PackedKey) => void;
   #stored: (key: PackedKey, token: Token, object: StoredObject) => void = () => undefined;
   readonly #slots = new Map<PackedKey, Slot>();
 
-  constructor(store: LocalStore) {
+  /** Calls `estranged` when what was last to be stored under a key is not, or no longer, known to be there. */
+  constructor(store: LocalStore, estranged: (key: PackedKey) => void) {
     this.#store = store;
+    this.#estranged = estranged;
   }
 
   /** Calls `stored` with every object that is handed to the store. */
@@ -171,8 +186,11 @@ export class Slots {
   }
 
   #loaded(key: PackedKey, slot: Slot, error: LockstepError | undefined, bytes: Uint8Array | undefined): void {
-    // What is lost here is not lost elsewhere: a new value heals the key, and the other replicas keep what they have.
-    const current = error?.code === 'Corrupted' ? { object: undefined } : (error ?? decodeStored(bytes));
+    // What is lost here is not lost elsewhere: a new value heals the key, and the other replicas keep what they have,
+    // for its name claims to know nothing of that.
+    const lost = error?.code === 'Corrupted';
+    if (lost) this.#estranged(key);
+    const current = lost ? { object: undefined, lost } : (error ?? decodeStored(bytes));
     const { waiting } = slot;
     slot.waiting = [];
     if (current instanceof LockstepError) {
@@ -201,7 +219,7 @@ export class Slots {
     assert(slot.current !== undefined, 'a step is taken on a loaded slot');
     let change: Change | undefined;
     try {
-      change = step.next(slot.current.object);
+      change = step.next(slot.current.object, slot.current.lost);
     } catch (error) {
       if (!(error instanceof LockstepError)) throw error;
       step.done(error);
@@ -218,6 +236,7 @@ export class Slots {
     slot.writing += 1;
     const outcome = this.#store.tryWrite([{ key, token: step.token, value: bytes }], (error) => {
       slot.writing -= 1;
+      if (error !== undefined) this.#estranged(key);
       this.#retire(key, slot);
       if (secret && error === undefined) step.applied(object, bytes);
       step.done(error);
@@ -228,7 +247,7 @@ export class Slots {
       step.done(refusal(outcome));
       return;
     }
-    slot.current = { object };
+    slot.current = { object, lost: false };
     this.#stored(key, step.token, object);
     if (!secret) step.applied(object, bytes);
   }
@@ -237,7 +256,11 @@ export class Slots {
     const slots = places.map(({ key }) => present(this.#slots.get(key), 'a held slot'));
     let next: BatchChange | undefined;
     try {
-      next = step.next(slots.map((slot) => present(slot.current, 'a loaded slot').object));
+      const newest = slots.map((slot) => present(slot.current, 'a loaded slot'));
+      next = step.next(
+        newest.map(({ object }) => object),
+        newest.map(({ lost }) => lost),
+      );
     } catch (error) {
       if (!(error instanceof LockstepError)) throw error;
       step.done(error);
@@ -277,6 +300,7 @@ export class Slots {
       }
     };
     const outcome = this.#store.tryWrite(batch, (error) => {
+      if (error !== undefined) for (const { key } of written) this.#estranged(key);
       settle();
       step.done(error);
     });
@@ -286,7 +310,7 @@ export class Slots {
       return;
     }
     for (const { key, token, slot, object } of written) {
-      slot.current = { object };
+      slot.current = { object, lost: false };
       this.#stored(key, token, object);
     }
     step.applied(bytes);
@@ -310,12 +334,10 @@ function unsettled(slot: Slot): Change | undefined {
   return slot.writing > 0 && object !== undefined ? { object, bytes: undefined } : undefined;
 }
 
-function decodeStored(
-  bytes: Uint8Array | undefined,
-): { readonly object: StoredObject | undefined } | LockstepError {
-  if (bytes === undefined) return { object: undefined };
+function decodeStored(bytes: Uint8Array | undefined): Newest | LockstepError {
+  if (bytes === undefined) return { object: undefined, lost: false };
   try {
-    return { object: decodeObject(bytes) };
+    return { object: decodeObject(bytes), lost: false };
   } catch (error) {
     if (!(error instanceof BytesError)) throw error;
     return new LockstepError('Corrupted', `a stored object does not decode: ${error.message}`);

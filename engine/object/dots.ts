@@ -5,7 +5,8 @@
  * A dot names one write: the actor that coordinated it and that actor's counter. A version vector says, per actor,
  * up to which counter every write to its key is known. An actor is one life of one node (its name and the random
  * epoch of its start) and its counter runs over all keys, so no dot is minted twice: not by a node that returns with
- * a wiped or rolled-back disk, and not for a key that was deleted and forgotten.
+ * a wiped or rolled-back disk, and not for a key that was deleted and forgotten. A key whose copy a life has lost gets
+ * another actor in it (dispatch/dot-names.ts).
  *
  * Counters are hybrid logical clocks (Kulkarni et al., "Logical Physical Clocks", 2014): an actor's next one is beyond
  * every counter that it knows under the key or that the writer has seen, and follows the wall clock. So a write that

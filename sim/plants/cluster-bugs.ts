@@ -59,13 +59,24 @@ export const clusterBugs: readonly PlantedBug[] = [
   {
     id: 'M31',
     title: 'a node without its disk names its writes as it did before',
-    file: 'engine/dispatch/replica.js',
+    file: 'engine/dispatch/dot-names.js',
     find: `this.#counter = nextCounter(highest, this.#clock.wallMs());
-        return { actor: this.#actor, counter: this.#counter };`,
+        return { actor: this.#actorOf(key), counter: this.#counter };`,
     replace: `this.#counter += 1;
-        return { actor: this.#actor.split('.')[0], counter: this.#counter };`,
+        return { actor: this.#actorOf(key).split('.')[0], counter: this.#counter };`,
     scenario: 'wiped-disk-returns',
     oracles: ['INV9'],
+    seedsMax: 50,
+  },
+  {
+    id: 'M61',
+    title: 'a write over a copy that cannot be read is named as if all before it were known',
+    file: 'engine/dispatch/slots.js',
+    find: `if (lost)
+            this.#estranged(key);`,
+    replace: '',
+    scenario: 'bit-rot-heals',
+    oracles: ['INV4'],
     seedsMax: 50,
   },
   {
