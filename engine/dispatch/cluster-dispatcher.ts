@@ -129,18 +129,26 @@ export class ClusterDispatcher implements Dispatcher {
     if (need === 'primary' && !this.#parts.handedOver(token)) throw changingHands();
     let plan = this.#admit(planRead(this.#parts.view, placement, level, need), level, 'read');
     for (;;) {
-      const round = new ReadRound(this.#parts, request.key.packed, token, plan, level);
+      const round = new ReadRound(this.#parts, request.key.packed, token, plan);
       try {
         return await round.run(deadlineUs - clock.nowUs());
       } catch (error) {
         // A single target that failed is not the last word: the next nearest replica is asked.
-        if (plan.targets.length > 1 || round.failed.length === 0 || clock.nowUs() >= deadlineUs) throw error;
+        const last = plan.targets.length > 1 || round.failed.length === 0 || clock.nowUs() >= deadlineUs;
+        if (last) throw this.#givenUp(error, level);
         away.push(...round.failed);
         const next = planRead(without(this.#parts.view, away), placement, level, need);
-        if (next.kind === 'refused') throw error;
+        if (next.kind === 'refused') throw this.#givenUp(error, level);
         plan = next;
       }
     }
+  }
+
+  /** The cause is counted once, however many replicas were asked one after another. */
+  #givenUp(error: unknown, level: ConsistencyLevel): unknown {
+    const isTimeout = error instanceof LockstepError && error.code === 'Timeout';
+    if (isTimeout) this.#parts.stats.failures.responseTimeout(level);
+    return error;
   }
 
   /** What the bucket's properties ask for where the request does not say. */

@@ -80,7 +80,7 @@ class Far {
       rules,
       peerIndex: () => 1,
     } as const;
-    const round = new ReadRound(parts, key, token, plan, 'DC_EACH_SAFE_QUORUM');
+    const round = new ReadRound(parts, key, token, plan);
     this.outcome = round.run(timeoutUs).then(
       (object) => (object === undefined ? 'nothing' : 'an object'),
       (error: unknown) => (error instanceof LockstepError ? error.code : String(error)),

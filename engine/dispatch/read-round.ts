@@ -19,7 +19,6 @@ import type { Asking, DispatchParts, Trouble } from './parts.ts';
 import { askPeer, replyTrouble, roundError } from './parts.ts';
 import type { DispatchPlan } from './plan.ts';
 import { refusal } from './slots.ts';
-import type { ConsistencyLevel } from './requests.ts';
 import { Tally } from './tally.ts';
 
 /** A target's successful answer: its object's bytes, or undefined when it has none. */
@@ -38,7 +37,6 @@ export class ReadRound {
   readonly #key: PackedKey;
   readonly #token: Token;
   readonly #plan: DispatchPlan;
-  readonly #level: ConsistencyLevel;
   readonly #tally: Tally;
   readonly #answers: (Answer | undefined)[];
   readonly #failures: Trouble[] = [];
@@ -52,12 +50,11 @@ export class ReadRound {
   #untilUs = 0;
   #repaired = false;
 
-  constructor(parts: ReadParts, key: PackedKey, token: Token, plan: DispatchPlan, level: ConsistencyLevel) {
+  constructor(parts: ReadParts, key: PackedKey, token: Token, plan: DispatchPlan) {
     this.#parts = parts;
     this.#key = key;
     this.#token = token;
     this.#plan = plan;
-    this.#level = level;
     this.#tally = new Tally(plan);
     this.#answers = plan.targets.map(() => undefined);
   }
@@ -168,17 +165,15 @@ export class ReadRound {
   }
 
   #fail(error: LockstepError): void {
-    // Past the deadline the client has its answer, and the cause has been counted.
+    // Past the deadline the client has its answer.
     if (this.#result.settled) return;
     this.#deadline?.cancel();
     this.#patience?.cancel();
-    if (error.code === 'Timeout') this.#parts.stats.failures.responseTimeout(this.#level);
     this.#result.reject(error);
   }
 
   #expire(): void {
     if (this.#tally.decided || this.#result.settled) return;
-    this.#parts.stats.failures.responseTimeout(this.#level);
     this.#result.reject(new LockstepError('Timeout', `the deadline passed with ${this.#tally.describe()}`));
   }
 
