@@ -40,6 +40,8 @@ class Conversation {
   broken = false;
   toldEnd = false;
   left: 'afterEnd' | 'first' | undefined;
+  /** The node stops: it takes nothing more, and what the client does from here on it has not caused. */
+  letGo = false;
 
   constructor(frameBytesMax: number) {
     this.heard = new FrameReader(frameBytesMax);
@@ -51,6 +53,7 @@ interface HttpExchange {
   refused: boolean;
   left: boolean;
   toldEnd: boolean;
+  letGo: boolean;
 }
 
 export class ClientWitness {
@@ -108,14 +111,14 @@ export class ClientWitness {
   }
 
   opened(id: number, http: boolean): void {
-    if (http) this.#http.set(id, { refused: false, left: false, toldEnd: false });
+    if (http) this.#http.set(id, { refused: false, left: false, toldEnd: false, letGo: false });
     else this.#open.set(id, new Conversation(this.#frameBytesMax));
   }
 
   heard(id: number, bytes: Uint8Array): void {
     if (this.#http.has(id)) this.#guesses.heard(id, bytes);
     const conversation = this.#open.get(id);
-    if (conversation === undefined || conversation.broken || conversation.left !== undefined) return;
+    if (conversation === undefined || !listens(conversation)) return;
     conversation.heard.push(bytes);
     try {
       for (let frame = conversation.heard.next(); frame !== undefined; frame = conversation.heard.next()) {
@@ -147,9 +150,17 @@ export class ClientWitness {
     const conversation = this.#open.get(id);
     if (conversation === undefined) return;
     conversation.toldEnd = true;
-    if (conversation.heard.pendingBytes === 0 || conversation.left !== undefined || conversation.broken)
-      return;
-    this.#break(conversation);
+    if (conversation.heard.pendingBytes > 0 && listens(conversation)) this.#break(conversation);
+  }
+
+  /** The listener of the binary protocol is closed: from here on the node takes no request, and ends what is open. */
+  letGo(): void {
+    for (const conversation of this.#open.values()) conversation.letGo ||= listens(conversation);
+  }
+
+  /** So is the HTTP listener. */
+  letGoOfHttp(): void {
+    for (const exchange of this.#http.values()) exchange.letGo = true;
   }
 
   left(id: number): void {
@@ -239,18 +250,24 @@ export class ClientWitness {
   }
 }
 
-function causeOf({ broken, left }: Conversation): 'eof' | 'broken' | 'closedHere' {
+/** The node takes what the client says. */
+function listens({ broken, left, letGo }: Conversation): boolean {
+  return !broken && left === undefined && !letGo;
+}
+
+function causeOf({ broken, left, letGo }: Conversation): 'eof' | 'broken' | 'closedHere' {
   if (broken) return 'broken';
+  if (letGo) return 'closedHere';
   if (left === undefined) return 'broken';
   return left === 'afterEnd' ? 'eof' : 'closedHere';
 }
 
 function causeOfHttp(
-  { refused, left, toldEnd }: HttpExchange,
+  { refused, left, toldEnd, letGo }: HttpExchange,
   reason: CloseReason,
 ): 'eof' | 'broken' | 'closedHere' {
   if (refused || (reason !== 'ended' && reason !== 'closedHere')) return 'broken';
-  return toldEnd || !left ? 'eof' : 'closedHere';
+  return !letGo && (toldEnd || !left) ? 'eof' : 'closedHere';
 }
 
 /** What a frame asks for; `other` for what is no request for an object, or a malformed one. */

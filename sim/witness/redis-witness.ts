@@ -73,6 +73,8 @@ class Conversation {
   broken = false;
   toldEnd = false;
   left: 'afterEnd' | 'first' | undefined;
+  /** The node stops: it takes nothing more, and what the client does from here on it has not caused. */
+  letGo = false;
 }
 
 export class RedisWitness {
@@ -120,7 +122,7 @@ export class RedisWitness {
 
   heard(id: number, bytes: Uint8Array): void {
     const conversation = this.#open.get(id);
-    if (conversation === undefined || conversation.broken || conversation.left !== undefined) return;
+    if (conversation === undefined || !listens(conversation)) return;
     conversation.heard.push(bytes);
     try {
       for (let next = conversation.heard.next(); next !== undefined; next = conversation.heard.next()) {
@@ -148,7 +150,12 @@ export class RedisWitness {
     const conversation = this.#open.get(id);
     if (conversation === undefined) return;
     conversation.toldEnd = true;
-    if (conversation.left === undefined && conversation.heard.within) conversation.broken = true;
+    if (conversation.heard.within && listens(conversation)) conversation.broken = true;
+  }
+
+  /** The listener is closed: from here on the node takes no command, and ends what is open. */
+  letGo(): void {
+    for (const conversation of this.#open.values()) conversation.letGo ||= listens(conversation);
   }
 
   left(id: number): void {
@@ -160,9 +167,9 @@ export class RedisWitness {
     const conversation = this.#open.get(id);
     if (conversation === undefined) return;
     this.#open.delete(id);
-    const { broken, left, owed } = conversation;
-    if (broken || left === undefined) this.#sums.add('broken');
-    else if (left === 'afterEnd') this.#sums.add('eof');
+    const { broken, left, letGo, owed } = conversation;
+    if (broken || (left === undefined && !letGo)) this.#sums.add('broken');
+    else if (left === 'afterEnd' && !letGo) this.#sums.add('eof');
     for (const { purpose } of owed) if (purpose !== undefined) this.#sums.add('abandoned');
   }
 
@@ -224,6 +231,11 @@ export class RedisWitness {
 
 const commandAlone: readonly (readonly [string, number])[] = [['commands', 1]];
 const alone: readonly string[] = ['exec', 'watch', 'unwatch'];
+
+/** The node takes what the client says. */
+function listens({ broken, left, letGo }: Conversation): boolean {
+  return !broken && left === undefined && !letGo;
+}
 
 /** The later one must not be begun while the earlier one is under way. */
 function meets(earlier: Pick<Asked, 'order' | 'key'>, later: Pick<Asked, 'order' | 'key'>): boolean {

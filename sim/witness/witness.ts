@@ -302,6 +302,7 @@ export class Witness {
       toldEnd: (end) => book(end)?.toldEnd(end.id),
       left: (end) => book(end)?.left(end.id),
       closed: (end, reason) => book(end)?.closed(end.id, reason),
+      listenerClosed: (host, life, port) => this.#listenerClosed(host, life, port),
       connectFailed: (host, life, peer, port, failure) => {
         if (port === clusterPorts.peer) this.#askingBook(host, life, peer)?.connectFailed(failure);
       },
@@ -327,6 +328,14 @@ export class Witness {
         if (path === '' && kind === 'FD13') this.#batchesOf(host).rolledBack = true;
       },
     };
+  }
+
+  #listenerClosed(host: string, life: number, port: number): void {
+    if (!this.#nodes.has(host)) return;
+    const { redis, clients } = this.#bookOf(host, life);
+    if (port === clusterPorts.redis) redis.letGo();
+    else if (port === clusterPorts.http) clients.letGoOfHttp();
+    else if (port === clusterPorts.pb) clients.letGo();
   }
 
   /** Undefined for the connections of those who are no nodes. */

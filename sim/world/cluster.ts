@@ -166,19 +166,23 @@ export class Cluster {
     const { life } = seat;
     if (life?.node === undefined) return false;
     const { node } = life;
-    try {
-      node.leave();
-    } catch (error) {
-      // It is on its way already.
-      if (error instanceof LockstepError) return false;
-      throw error;
-    }
-    life.io.spawn('leave', async () => {
-      await node.left;
-      seat.standing = 'gone';
-      this.beginStop(seat.host.name, () => undefined);
+    let leaving = true;
+    seat.host.ask(() => {
+      try {
+        node.leave();
+      } catch (error) {
+        if (!(error instanceof LockstepError)) throw error;
+        // It is on its way already.
+        leaving = false;
+        return;
+      }
+      life.io.spawn('leave', async () => {
+        await node.left;
+        seat.standing = 'gone';
+        this.beginStop(seat.host.name, () => undefined);
+      });
     });
-    return true;
+    return leaving;
   }
 
   /** FN16. A process of a host of its own claims to be a member, or to be one beside `victim`. */
@@ -317,7 +321,7 @@ export class Cluster {
     const { life } = seat;
     if (life?.node === undefined) return false;
     const { node } = life;
-    life.io.spawn('stop', async () => {
+    const stop = async (): Promise<void> => {
       await node.stop();
       // In an event of its own, when this task is over: it is nothing that the node left behind.
       this.#world.after(0, `stopped ${name}`, () => {
@@ -325,7 +329,8 @@ export class Cluster {
         this.#endLife(seat);
         onStopped(seat.host.stop());
       });
-    });
+    };
+    seat.host.ask(() => life.io.spawn('stop', stop));
     return true;
   }
 

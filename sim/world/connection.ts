@@ -26,7 +26,7 @@ import type { ConnectionEnd, ConnectionWatcher } from './watchers.ts';
 
 const closeReasons: readonly CloseReason[] = ['ended', 'reset', 'timedOut', 'closedHere'];
 
-/** Hands the server's side to whoever listens. */
+/** Hands the server's side to whoever listens (`accepted`), or refuses it. */
 export type Accept = (connection: WorldConnection) => boolean;
 
 /** Where a side is, whose it is, and what it calls the other. */
@@ -284,22 +284,21 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
     }
     const accepting: Happening = {
       owner: this.#life,
-      happen: () => {
-        if (!this.#life.mayRun(accepting)) return false;
-        this.#accept = undefined;
-        this.#life.connections.add(this);
-        this.#watched((watcher, end) => watcher.opened(end));
-        return accept(this);
-      },
+      happen: () => this.#life.mayRun(accepting) && accept(this),
     };
     return accepting.happen();
   }
 
-  /** Nobody accepts: the listener has gone since the client's first packet. */
+  /** The server's process has it from here on. */
+  accepted(): void {
+    this.#accept = undefined;
+    this.#life.connections.add(this);
+    this.#watched((watcher, end) => watcher.opened(end));
+  }
+
+  /** Nobody accepts: the listener has gone since the client's first packet, and no process ever hears of it. */
   refuse(): void {
     this.#over = true;
-    this.#life.connections.delete(this);
-    this.#watched((watcher, end) => watcher.closed(end, 'closedHere'));
     this.#out.sendReset(undefined);
   }
 

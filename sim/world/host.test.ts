@@ -128,6 +128,30 @@ describe('a pause', () => {
     expect(told).toHaveLength(4);
   });
 
+  it('holds what the process is asked to do, behind what happened before, and a crash forgets it', async () => {
+    const { world, a, b, pass } = await talkers('asked');
+    const host = world.mustGetHost('a');
+    const told: string[] = [];
+    host.ask(() => told.push('at once'));
+    expect(told).toEqual(['at once']);
+    host.pause();
+    a.io.clock.after(1000, () => told.push('timer'));
+    await pass(10);
+    host.ask(() => told.push('asked'));
+    a.io.clock.after(1000, () => told.push('later'));
+    b.connection.write(Buffer.from('x'));
+    await pass(10);
+    expect(told).toHaveLength(1);
+    host.resume();
+    await pass(10);
+    expect(told).toEqual(['at once', 'timer', 'asked', 'later']);
+    host.pause();
+    host.ask(() => expect.unreachable());
+    host.crash('keepAll');
+    await pass(10);
+    expect(world.failures).toEqual([]);
+  });
+
   it('keeps bytes in order when more arrive at the instant of its end', async () => {
     const { world, a, b, pass } = await talkers('instant');
     const host = world.mustGetHost('a');
@@ -138,6 +162,34 @@ describe('a pause', () => {
     world.after(2500, 'resume', () => host.resume());
     await pass(100);
     expect([...a.heard.received()]).toEqual(Array.from({ length: 50 }, (_, index) => index));
+  });
+
+  it('in which a listener goes: whoever connected meanwhile is refused, and the process never had them', async () => {
+    const { world, a, b, pass } = await talkers('listener gone');
+    const host = world.mustGetHost('b');
+    const listening = b.io.network.listen('b:2', () => expect.unreachable());
+    await world.runUntil(listening, 1_000_000);
+    const listener = await listening;
+    const told: string[] = [];
+    world.network.watch({
+      opened: ({ side }) => told.push(`${side} opened`),
+      wrote: () => undefined,
+      heard: () => undefined,
+      toldEnd: () => undefined,
+      left: () => undefined,
+      closed: ({ side }, reason) => told.push(`${side} closed: ${reason}`),
+      listenerClosed: (name, life, port) => told.push(`${name}/${life} closed ${port}`),
+      connectFailed: () => undefined,
+    });
+    host.pause();
+    host.ask(() => b.io.spawn('close', () => listener.close()));
+    const dial = a.io.network.connect('b:2', 1_000_000);
+    await pass(10);
+    ConnectionRecorder.start(await dial);
+    expect(told).toEqual(['client opened']);
+    host.resume();
+    await pass(10);
+    expect(told).toEqual(['client opened', 'b/1 closed 2', 'client closed: reset']);
   });
 
   it('can be ended by a crash', async () => {

@@ -137,6 +137,11 @@ export class Host {
     this.#ground.trace.happened(worldEvents.hostPaused, this.#machine.index, life.number);
   }
 
+  /** What somebody outside wants of the process (a signal, an operator's word): it hears of it when it runs. */
+  ask(act: () => void): void {
+    present(this.#machine.life, `a life on ${this.name}`).whenRunning(act);
+  }
+
   /** Nothing when it was not paused. */
   resume(): void {
     const life = present(this.#machine.life, `a life on ${this.name}`);

@@ -115,6 +115,20 @@ export class Life {
     timeline.schedule(timeline.nowUs + delayUs, happening);
   }
 
+  /** Calls `act` now; while the life stands still, in its turn when it goes on. What asks a process waits for it to run. */
+  whenRunning(act: () => void): void {
+    const happening: Happening = {
+      owner: this,
+      happen: () => {
+        if (!this.mayRun(happening)) return false;
+        act();
+        return true;
+      },
+    };
+    if (this.runnable) act();
+    else if (this.#alive) this.#held.push(happening);
+  }
+
   end(): void {
     this.#alive = false;
     this.#held = [];

@@ -49,6 +49,11 @@ export class WorldNetwork {
     this.#watchers.push(watcher);
   }
 
+  /** A life hears that its listener is closed. */
+  tellClosed({ host, number }: Life, port: number): void {
+    for (const watcher of this.#watchers) watcher.listenerClosed?.(host, number, port);
+  }
+
   /** FN8. Nothing passes between the two sides, in either direction; nobody is told. */
   partition(left: readonly string[], right: readonly string[]): Lasting {
     return this.#block('FN8', false, [...this.#directions(left, right), ...this.#directions(right, left)]);
@@ -194,6 +199,7 @@ export class WorldNetwork {
         connection.refuse();
         return false;
       }
+      connection.accepted();
       trace.happened(worldEvents.accepted, serverLife.hostIndex, id, target.port);
       if (serverLife.alive) entry.onConnection(connection);
       return true;
@@ -283,7 +289,7 @@ class LifeNetwork implements Network {
     try {
       const entry: Listening = { life, onConnection };
       const own = this.#network.listen(life, this.#machine, address, entry);
-      const listener = new LifeListener(life, this.#machine, own);
+      const listener = new LifeListener(life, this.#machine, own, this.#network);
       life.later(1, () => outcome.resolve(listener));
     } catch (error) {
       life.later(1, () => outcome.reject(error));
@@ -301,11 +307,13 @@ class LifeListener implements Listener, Holding {
   readonly address: Address;
   readonly #life: Life;
   readonly #machine: Machine;
+  readonly #network: WorldNetwork;
 
-  constructor(life: Life, machine: Machine, address: Address) {
+  constructor(life: Life, machine: Machine, address: Address, network: WorldNetwork) {
     this.address = address;
     this.#life = life;
     this.#machine = machine;
+    this.#network = network;
     life.listeners.add(this);
   }
 
@@ -315,9 +323,14 @@ class LifeListener implements Listener, Holding {
 
   close(): Promise<void> {
     if (!this.#life.awake()) return this.#life.silence();
-    if (this.#life.listeners.delete(this)) this.#machine.listeners.delete(splitAddress(this.address).port);
+    const life = this.#life;
+    const { port } = splitAddress(this.address);
+    if (life.listeners.delete(this)) this.#machine.listeners.delete(port);
     const closed = new Deferred<void>();
-    this.#life.later(1, () => closed.resolve());
+    life.later(1, () => {
+      this.#network.tellClosed(life, port);
+      closed.resolve();
+    });
     return closed.promise;
   }
 }

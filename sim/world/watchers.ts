@@ -32,6 +32,8 @@ export interface ConnectionWatcher {
   left(end: ConnectionEnd): void;
   /** The process is told that the connection is over. */
   closed(end: ConnectionEnd, reason: CloseReason): void;
+  /** The process is told that its listener is closed: it is about to let go of the connections of that port. */
+  listenerClosed?(host: string, life: number, port: number): void;
   /** The process is told that it could not connect. */
   connectFailed(host: string, life: number, peer: string, port: number, failure: ConnectFailure): void;
 }
