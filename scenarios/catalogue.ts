@@ -62,6 +62,7 @@ import { transactionsOnTheMove } from './transactions-on-the-move.ts';
 import { transactions } from './transactions.ts';
 import { zombieCoordinator } from './zombie-coordinator.ts';
 import { bitRotHeals } from './bit-rot-heals.ts';
+import { writtenOverRot } from './written-over-rot.ts';
 import { deletesRaceRepair } from './deletes-race-repair.ts';
 import { everythingAtOnce } from './everything-at-once.ts';
 import { exchangeCutMidway } from './exchange-cut-midway.ts';
@@ -100,6 +101,7 @@ export const scenarios: readonly Scenario[] = [
   staleSnapshot,
   versionSkew,
   bitRotHeals,
+  writtenOverRot,
   wipedReplicaRefills,
   exchangeCutMidway,
   deletesRaceRepair,

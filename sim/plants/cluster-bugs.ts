@@ -75,9 +75,9 @@ export const clusterBugs: readonly PlantedBug[] = [
     find: `if (lost)
             this.#estranged(key);`,
     replace: '',
-    scenario: 'bit-rot-heals',
+    scenario: 'written-over-rot',
     oracles: ['INV4'],
-    seedsMax: 50,
+    seedsMax: 20,
   },
   {
     id: 'M33',

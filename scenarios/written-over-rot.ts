@@ -1,0 +1,26 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariantsOfLoss } from './shared.ts';
+
+export const writtenOverRot: Scenario = {
+  name: 'written-over-rot',
+  story: 'clients write keys, unread, whose copies rot away on one node: every value is there, as siblings',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: {
+    ...everyday,
+    operations: [200, 300],
+    keys: 24,
+    siblingKeys: 24,
+    thinkUs: [5_000, 100_000],
+    valueBytes: [200, 3_000],
+    kinds: { get: 4, put: 94, delete: 2 },
+    // One copy may rot away: whoever is to read back at a quorum must have written to all.
+    needs: { all: 100 },
+  },
+  faults: [{ kind: 'FD9', count: [20, 40], targets: ['n3'], words: { role: ['log'] }, always: true }],
+  stormMs: 5_000,
+  calmMs: 1_500,
+  settleMsMax: 30_000,
+  // Merges of the log find what has rotted; nothing heals it but what is written, and at the end what is read.
+  settings: { hinted_handoff: false, aae_enabled: false, store_segment_bytes_max: 65_536 },
+  invariants: { ...invariantsOfLoss, INV9: 1_500, INV18: 50, INV20: 0, INV22: 10 },
+};
