@@ -19,6 +19,11 @@ describe('planted bugs', () => {
     expect(edited).toContain(bug.replace);
   });
 
+  it('have an id each', () => {
+    const ids = plantedBugs.map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
   it.each(plantedBugs)('$id names a scenario that checks its oracles', ({ scenario, oracles }) => {
     const checked = Object.keys(findScenario(scenario)?.invariants ?? {});
     expect(checked).toEqual(expect.arrayContaining([...oracles]));

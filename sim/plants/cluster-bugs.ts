@@ -179,7 +179,17 @@ export const clusterBugs: readonly PlantedBug[] = [
     seedsMax: 10,
   },
   {
-    id: 'M61',
+    id: 'M60',
+    title: "a peer's return is not counted, and neither was its fall",
+    file: 'engine/node/membership-observer.js',
+    find: 'failures.peerStateTransition(index, from, to);',
+    replace: "if (![from, to].includes('DOWN')) failures.peerStateTransition(index, from, to);",
+    scenario: 'partition-minority',
+    oracles: ['INV24'],
+    seedsMax: 10,
+  },
+  {
+    id: 'M62',
     title: "what the store's full queue refused is counted as refused by a closed one",
     file: 'engine/node/observers.js',
     find: `if (outcome === 'full')
@@ -187,16 +197,6 @@ export const clusterBugs: readonly PlantedBug[] = [
     replace: `if (outcome === 'fully')
                 failures.backendSendFull(`,
     scenario: 'slow-disk-fills-queue',
-    oracles: ['INV24'],
-    seedsMax: 10,
-  },
-  {
-    id: 'M60',
-    title: "a peer's return is not counted, and neither was its fall",
-    file: 'engine/node/membership-observer.js',
-    find: 'failures.peerStateTransition(index, from, to);',
-    replace: "if (![from, to].includes('DOWN')) failures.peerStateTransition(index, from, to);",
-    scenario: 'partition-minority',
     oracles: ['INV24'],
     seedsMax: 10,
   },
