@@ -222,7 +222,7 @@ function cluster(names: readonly string[]): {
     };
     const parts = {
       self,
-      ring,
+      ring: () => ring,
       view,
       clock,
       plane: { request },

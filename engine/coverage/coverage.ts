@@ -123,7 +123,7 @@ export class Coverage {
   ): AsyncGenerator<ListedPage, void, undefined> {
     let at: ListingCursor | undefined = { from, skip: undefined };
     while (at !== undefined) {
-      const bound = this.#parts.ring.boundAfter(at.from);
+      const bound = this.#parts.ring().boundAfter(at.from);
       const end: Token = distance(at.from, bound) < distance(at.from, to) ? bound : to;
       const request: ListingRequest = { ...listing, ...at, to: end };
       const answer: ListingAnswer = await this.#ask(request, deadlineUs);
@@ -135,7 +135,7 @@ export class Coverage {
   /** A page as enough replicas know it. */
   async #ask(request: ListingRequest, deadlineUs: number): Promise<ListingAnswer> {
     const { clock, ring, self } = this.#parts;
-    const wanted = Math.floor(ring.rackCount(self.datacenter) / 2) + 1;
+    const wanted = Math.floor(ring().rackCount(self.datacenter) / 2) + 1;
     const failures: LockstepError[] = [];
     let answers: readonly ListingAnswer[] = [];
     for (let round = 0; round < roundsMax; round++) {
@@ -178,7 +178,9 @@ export class Coverage {
   /** Who can be asked now: this node, then its datacenter, then the others. */
   #replicas(token: Token): readonly Member[] {
     const { ring, self, view } = this.#parts;
-    const there = ring.placement(token).filter((member) => view.isRoutable(member));
+    const there = ring()
+      .placement(token)
+      .filter((member) => view.isRoutable(member));
     const rank = (member: Member): number =>
       member === self ? 0 : member.datacenter === self.datacenter ? 1 : 2;
     return there.sort((left, right) => rank(left) - rank(right));
@@ -200,9 +202,9 @@ export class Coverage {
   /** This node's own page. Rejects with `NoTargets` when it does not own the tokens: the ring has changed. */
   #page(request: ListingRequest): Promise<ListingAnswer> {
     const { ring, self } = this.#parts;
-    const bound = ring.boundAfter(request.from);
+    const bound = ring().boundAfter(request.from);
     const whole = distance(request.from, request.to) <= distance(request.from, bound);
-    if (!whole || !ring.placement(request.to).includes(self)) {
+    if (!whole || !ring().placement(request.to).includes(self)) {
       const detail = `${self.node} does not own all tokens up to ${request.to}`;
       return Promise.reject(new LockstepError('NoTargets', detail));
     }

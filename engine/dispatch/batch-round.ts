@@ -45,7 +45,7 @@ export class BatchRound {
     this.#parts = parts;
     this.#items = items;
     this.#votes = items.map((item) => voteOf(parts, item, level));
-    const holders = items.map(({ token }) => [...parts.ring.placement(token), ...parts.pending(token)]);
+    const holders = items.map(({ token }) => [...parts.ring().placement(token), ...parts.pending(token)]);
     this.#shares = sharesOf(holders, parts.self);
     this.#unmet = items.length;
     this.#silent = this.#shares.length;
@@ -123,7 +123,7 @@ function voteOf(
   { key, token }: IncomingObject,
   level: ConsistencyLevel,
 ): Vote | undefined {
-  const placement = parts.ring.placement(token);
+  const placement = parts.ring().placement(token);
   const need = raisedNeed(parts, parts.rules(key), level);
   const plan = planWrite(parts.view, placement, level, need, parts.pending(token));
   return plan.kind === 'plan' ? { plan, tally: new Tally(plan) } : undefined;

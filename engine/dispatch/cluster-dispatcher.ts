@@ -55,7 +55,13 @@ export class ClusterDispatcher implements Dispatcher {
   /** Where a key lives now: its token and its replicas, the primary first. Throws what the router throws. */
   locate(key: ObjectKey): { readonly token: Token; readonly nodes: readonly NodeId[] } {
     const token = this.#parts.router.tokenOf(key);
-    return { token, nodes: this.#parts.ring.placement(token).map(({ node }) => node) };
+    return {
+      token,
+      nodes: this.#parts
+        .ring()
+        .placement(token)
+        .map(({ node }) => node),
+    };
   }
 
   /**
@@ -79,7 +85,7 @@ export class ClusterDispatcher implements Dispatcher {
 
   async put(request: PutRequest): Promise<PutResult> {
     const token = this.#parts.router.tokenOf(request.key);
-    const placement = this.#parts.ring.placement(token);
+    const placement = this.#parts.ring().placement(token);
     const timeoutUs = (request.timeoutMs ?? this.#parts.settings.timeoutMs) * 1000;
     const level = this.#parts.settings.writeLevel;
     try {
@@ -101,7 +107,7 @@ export class ClusterDispatcher implements Dispatcher {
     need: Need,
     timeoutUs: number,
   ): Promise<StoredObject> {
-    const placement = this.#parts.ring.placement(write.token);
+    const placement = this.#parts.ring().placement(write.token);
     const { self, view } = this.#parts;
     // The ring may have changed since a peer chose this node.
     if (!placement.includes(self)) {
@@ -120,7 +126,7 @@ export class ClusterDispatcher implements Dispatcher {
   async #read(request: GetRequest): Promise<StoredObject | undefined> {
     const { ring, clock, router, settings } = this.#parts;
     const token = router.tokenOf(request.key);
-    const placement = ring.placement(token);
+    const placement = ring().placement(token);
     const deadlineUs = clock.nowUs() + (request.timeoutMs ?? settings.timeoutMs) * 1000;
     const level = settings.readLevel;
     const away: Member[] = [];

@@ -29,7 +29,7 @@ export interface DispatchSettings {
 export interface DispatchParts {
   readonly self: Member;
   /** The ring of now: another one after membership has changed. */
-  readonly ring: Ring;
+  readonly ring: () => Ring;
   /** Who is written to beside the token's placement, while its owners change. */
   readonly pending: (token: Token) => readonly Member[];
   /** Whoever was the token's primary before the ring changed acts as such no more. */
@@ -50,50 +50,6 @@ export interface DispatchParts {
   readonly hints: Pick<Hints, 'keep'> | undefined;
   /** A peer's number in metrics, the label `peer_idx`. */
   readonly peerIndex: (node: NodeId) => number;
-}
-
-/**
- * The parts of a node in one shape for all nodes of a process. In a literal with a getter, which every round would go
- * through, each field is found by its name in a dictionary, and nothing behind it is compiled together with the round.
- */
-export class LiveParts implements DispatchParts {
-  readonly self: Member;
-  readonly pending: DispatchParts['pending'];
-  readonly handedOver: DispatchParts['handedOver'];
-  readonly member: DispatchParts['member'];
-  readonly plane: PeerLinks;
-  readonly replica: Replica;
-  readonly stats: NodeStats;
-  readonly clock: Clock;
-  readonly settings: DispatchSettings;
-  readonly view: Viewpoint;
-  readonly rules: DispatchParts['rules'];
-  readonly router: Router;
-  readonly hints: DispatchParts['hints'];
-  readonly peerIndex: DispatchParts['peerIndex'];
-  readonly #ringOfNow: () => Ring;
-
-  constructor(parts: Omit<DispatchParts, 'ring'>, ringOfNow: () => Ring) {
-    this.self = parts.self;
-    this.pending = parts.pending;
-    this.handedOver = parts.handedOver;
-    this.member = parts.member;
-    this.plane = parts.plane;
-    this.replica = parts.replica;
-    this.stats = parts.stats;
-    this.clock = parts.clock;
-    this.settings = parts.settings;
-    this.view = parts.view;
-    this.rules = parts.rules;
-    this.router = parts.router;
-    this.hints = parts.hints;
-    this.peerIndex = parts.peerIndex;
-    this.#ringOfNow = ringOfNow;
-  }
-
-  get ring(): Ring {
-    return this.#ringOfNow();
-  }
 }
 
 /** What it takes to ask a peer. */

@@ -180,7 +180,7 @@ export class Reaper {
     const due: PackedKey[] = [];
     for (const [key, { token, sinceMs }] of this.#known) {
       if (nowMs - sinceMs <= this.#options.graceMs) continue;
-      const turn = Math.max(0, ring.placement(token).indexOf(self));
+      const turn = Math.max(0, ring().placement(token).indexOf(self));
       if (nowMs - sinceMs > this.#options.graceMs + turn * turnMs) due.push(key);
     }
     return due;
@@ -204,7 +204,7 @@ export class Reaper {
   /** All other members; undefined while one of them cannot be asked, or owners change. */
   #everybody(): readonly Member[] | undefined {
     const { ring, self, view } = this.#parts;
-    const others = ring.members.filter((member) => member.node !== self.node);
+    const others = ring().members.filter((member) => member.node !== self.node);
     return others.every((member) => view.isRoutable(member)) ? others : undefined;
   }
 
@@ -225,7 +225,7 @@ export class Reaper {
   /** What the member holds does not stand against forgetting. */
   #agrees(member: Member, { token }: ReapItem, holding: Holding | undefined): boolean {
     if (holding === 'same' || holding === 'forgotten') return true;
-    return holding === 'nothing' && !this.#parts.ring.placement(token).includes(member);
+    return holding === 'nothing' && !this.#parts.ring().placement(token).includes(member);
   }
 
   async #check({ key, mark }: ReapItem): Promise<Holding> {

@@ -2,8 +2,9 @@
  * This node as a replica: reads, merges and coordinates writes of objects over the store, with causality.
  *
  * Reads see durable objects only. Writes to one key are applied one after the other, each on top of the one before it
- * although that one may not be durable yet (slots.ts), and no two writes of this life carry one dot. Over a copy that cannot
- * be read a write stands beside whatever the others hold (dot-names.ts); one with a condition is refused (`Corrupted`).
+ * although that one may not be durable yet (slots.ts), and no two writes of this life carry one dot. Over a copy that
+ * cannot be read a write stands beside whatever the others hold (dot-names.ts); one with a condition is refused
+ * (`Corrupted`).
  *
  * Left to others: which replicas take part (plan.ts) and how many must succeed (tally.ts).
  */

@@ -93,7 +93,7 @@ export class WriteRound implements WriteListener {
   #hintUnreachable(): void {
     const { ring, pending } = this.#parts;
     const { token } = this.#write;
-    for (const member of ring.placement(token)) this.#missUnlessAsked(member);
+    for (const member of ring().placement(token)) this.#missUnlessAsked(member);
     for (const member of pending(token)) this.#missUnlessAsked(member);
   }
 
@@ -123,7 +123,7 @@ export class WriteRound implements WriteListener {
     const { ring, pending } = this.#parts;
     const { token } = this.#write;
     const late: Member[] = [];
-    for (const member of ring.placement(token)) if (this.#isLate(member)) late.push(member);
+    for (const member of ring().placement(token)) if (this.#isLate(member)) late.push(member);
     for (const member of pending(token)) if (this.#isLate(member)) late.push(member);
     let missing = late.length;
     if (missing === 0) this.#succeed();

@@ -129,7 +129,9 @@ export class MapStage {
 
   #replicas({ token, tried }: Pending): readonly Member[] {
     const { ring, view, self } = this.#context.parts;
-    const there = ring.placement(token).filter((one) => view.isRoutable(one) && !tried.has(one.node));
+    const there = ring()
+      .placement(token)
+      .filter((one) => view.isRoutable(one) && !tried.has(one.node));
     const far = (member: Member): number => (member.datacenter === self.datacenter ? 0 : 1);
     return there.some((one) => far(one) !== 0) ? there.toSorted((one, two) => far(one) - far(two)) : there;
   }

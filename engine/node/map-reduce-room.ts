@@ -22,28 +22,14 @@ export interface MapReduceGround {
 
 export function buildMapReduce(io: Io, config: NodeConfig, ground: MapReduceGround): MapReduce {
   const { parts, dispatcher, coverage, modules, knowsType } = ground;
-  const { self, view, clock, router, plane, stats, peerIndex } = parts;
-  const cluster: MapReduceParts = {
-    self,
-    view,
-    clock,
-    router,
-    plane,
-    stats,
-    peerIndex,
-    coverage,
-    dispatcher,
-    get ring() {
-      return parts.ring;
-    },
-  };
+  const cluster: MapReduceParts = { ...parts, coverage, dispatcher };
   const store = { tryRead: parts.replica.read.bind(parts.replica) };
   const mapReduce = new MapReduce(io, cluster, store, modules, knowsType, {
     timeoutMs: config.mapredTimeoutMs,
     jobCountMax: config.mapredJobsMax,
     bytesMax: config.mapredBytesMax,
   });
-  for (const family of mapReduce.counts.families()) stats.register(family);
+  for (const family of mapReduce.counts.families()) parts.stats.register(family);
   return mapReduce;
 }
 

@@ -25,19 +25,10 @@ export function buildReaper(
   const graceMs = config.tombstoneGraceSeconds * 1000;
   const reaper = new Reaper(
     {
-      io,
-      self: parts.self,
-      get ring() {
-        return parts.ring;
-      },
-      pending: parts.pending,
-      plane: parts.plane,
-      stats: parts.stats,
-      peerIndex: parts.peerIndex,
-      replica: parts.replica,
-      view: parts.view,
-      hints,
+      ...parts,
       ...clientKeysOf(store),
+      io,
+      hints,
     },
     {
       graceMs,

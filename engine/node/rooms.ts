@@ -18,7 +18,6 @@ import type { NodeConfig } from '../config/config.ts';
 import type { Coverage } from '../coverage/coverage.ts';
 import { ClusterDispatcher } from '../dispatch/cluster-dispatcher.ts';
 import type { DispatchParts, DispatchSettings } from '../dispatch/parts.ts';
-import { LiveParts } from '../dispatch/parts.ts';
 import type { PeerLinks } from '../dispatch/peer-links.ts';
 import { tellingLinks } from '../dispatch/peer-links.ts';
 import type { Dispatcher } from '../dispatch/requests.ts';
@@ -220,8 +219,9 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     hintStore === undefined ? undefined : buildHandoff(io, config, links, membership, replica, hintStore);
   if (handoff !== undefined) for (const family of hintFamilies(handoff.hints)) stats.register(family);
   const wasm = buildWasm({ io, config, stats, store, driver, links, membership, buckets });
-  const fixed: Omit<DispatchParts, 'ring'> = {
+  const parts: DispatchParts = {
     self,
+    ring: () => membership.ring,
     pending: (token) => membership.pending(token),
     handedOver: (token) => membership.handedOver(token),
     member: (node) => membership.member(node),
@@ -240,7 +240,6 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     hints: handoff?.hints,
     peerIndex: (node) => membership.indexOf(node),
   };
-  const parts = new LiveParts(fixed, () => membership.ring);
   const dispatcher = new ClusterDispatcher(parts);
   const transactions = buildTransactions(io, config, parts, stats, store, driver, epoch, membership);
   membership.publication.holdWhile(transactions.givenAway(() => membership.publication.refresh()));

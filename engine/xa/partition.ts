@@ -28,7 +28,7 @@ export function ordersOf(
   const byNode = new Map<NodeId, BranchOperation[]>();
   for (const { key, content, context, ifMatch, ifAbsent, check = false } of request.operations) {
     const token = router.tokenOf(key);
-    const primary = present(ring.placement(token)[0], 'a primary').node;
+    const primary = present(ring().placement(token)[0], 'a primary').node;
     const operation = { key: key.packed, token, content, context, ifMatch, ifAbsent, check };
     const known = byNode.get(primary);
     if (known === undefined) byNode.set(primary, [operation]);
@@ -53,7 +53,7 @@ export function hasOneCopyEach(
   { ring, pending }: Pick<DispatchParts, 'ring' | 'pending'>,
   { operations }: BranchOrder,
 ): boolean {
-  return operations.every(({ token }) => ring.placement(token).length === 1 && pending(token).length === 0);
+  return operations.every(({ token }) => ring().placement(token).length === 1 && pending(token).length === 0);
 }
 
 /** Prepared at the primaries and decided is all that the order's level asks for. */
@@ -70,7 +70,7 @@ export function hindranceOf(
   { key, token }: Place,
   level: ConsistencyLevel,
 ): string | undefined {
-  const placement = ring.placement(token);
+  const placement = ring().placement(token);
   if (placement[0]?.node !== self.node) return `${self.node} is not the primary of ${describeKey(key)}`;
   if (!handedOver(token)) return `${describeKey(key)} is changing hands; try again later`;
   const plan = planWrite(view, placement, level, 'default', pending(token));

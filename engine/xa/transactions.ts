@@ -312,7 +312,7 @@ export class Transactions implements TransactionService {
   /** This node is the primary of the key as the ring is now. */
   #leads({ token }: Place): boolean {
     const { ring, self } = this.#context.parts;
-    return ring.placement(token)[0]?.node === self.node;
+    return ring().placement(token)[0]?.node === self.node;
   }
 
   /** Clients' names are remembered for as long as outcomes are. */

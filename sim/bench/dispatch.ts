@@ -113,7 +113,7 @@ function makeMachines(wires: Wires): Ring {
     const replica = new Replica(memoryStore(), clock, byteStringOf(self.node) as Actor, rules);
     const parts: DispatchParts = {
       self,
-      ring,
+      ring: () => ring,
       pending: () => [],
       handedOver: () => true,
       member: (node) => ring.member(node),
