@@ -13,11 +13,6 @@ export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new AssertionError(message);
 }
 
-/** For the `default` of an exhaustive switch: the type system proves it is never reached. */
-export function unreachable(value: never): never {
-  throw new AssertionError(`unreachable case: ${JSON.stringify(value)}`);
-}
-
 /** The value, or an `AssertionError` naming `what` when it is absent. For "it is there by construction". */
 export function present<T>(value: T | undefined, what: string): T {
   if (value === undefined) throw new AssertionError(`${what} is absent`);

@@ -5,16 +5,16 @@
  * Encoding copies what the message holds. Decoding does not: `object`, `context`, `content` and `words` of a decoded
  * message are views of the bytes received (frames.ts says who copies). A frame that is no message throws `FrameError`.
  *
- * Adding a message: its type in schema.ts, its number in kinds.ts, a case to encode and one to decode here.
+ * Adding a message: its type in schema.ts, its number in kinds.ts; a case to encode and one to decode here, unless all it
+ * holds is `words`.
  */
-import { unreachable } from '../base/assert.ts';
 import { errorCodes } from '../base/errors.ts';
 import { bytesOf } from '../base/ids.ts';
 import { decodeBody, encodeBody } from './bodies.ts';
 import type { FrameArena } from './frame-arena.ts';
 import type { Frame } from './frames.ts';
 import { FrameError } from './frames.ts';
-import { replyKinds, requestKinds } from './kinds.ts';
+import { replyKinds, replyOfKind, requestKinds, requestOfKind } from './kinds.ts';
 import type { PeerReply, PeerRequest } from './messages.ts';
 import { decodeKeyed, decodeObjectBody, encodeKeyed, encodeObjectBody, missing } from './object-bodies.ts';
 import { schemaType } from './schema.ts';
@@ -40,73 +40,32 @@ export function encodeRequest(arena: FrameArena, id: number, request: PeerReques
       return encodeKeyed(arena, kind, id, request.key, request.token, request.object);
     case 'coordinateWrite':
       return arena.frame(kind, id, coordinateWriteBody(request));
-    case 'gossip':
-      return encodeObjectBody(arena, kind, id, request.words);
-    case 'mergeBatch':
-      return encodeObjectBody(arena, kind, id, request.words);
-    case 'transact':
-      return encodeObjectBody(arena, kind, id, request.words);
-    case 'antiEntropy':
-      return encodeObjectBody(arena, kind, id, request.words);
-    case 'transferRange':
-      return encodeObjectBody(arena, kind, id, request.words);
-    case 'wasmModules':
-      return encodeObjectBody(arena, kind, id, request.words);
-    case 'listNames':
-      return encodeObjectBody(arena, kind, id, request.words);
-    case 'reap':
-      return encodeObjectBody(arena, kind, id, request.words);
-    case 'keepHint':
-      return encodeObjectBody(arena, kind, id, request.words);
-    case 'properties':
-      return encodeObjectBody(arena, kind, id, request.words);
-    case 'mapPhase':
-      return encodeObjectBody(arena, kind, id, request.words);
     default:
-      return unreachable(request);
+      return encodeObjectBody(arena, kind, id, request.words);
   }
 }
 
 /** The request in a frame. Throws `FrameError` when it holds none. */
 export function decodeRequest(frame: Frame): PeerRequest {
-  switch (frame.kind) {
-    case requestKinds.ping:
-      return { kind: 'ping' };
-    case requestKinds.readObject: {
+  const kind = requestOfKind(frame.kind);
+  switch (kind) {
+    case undefined:
+      throw new FrameError('type', `a frame of kind ${frame.kind} where a request was expected`);
+    case 'ping':
+      return { kind };
+    case 'readObject': {
       const { key, token } = decodeKeyed(frame.body);
-      return { kind: 'readObject', key, token };
+      return { kind, key, token };
     }
-    case requestKinds.mergeObject: {
+    case 'mergeObject': {
       const { key, token, object } = decodeKeyed(frame.body);
       if (object === undefined) throw missing('object');
-      return { kind: 'mergeObject', key, token, object };
+      return { kind, key, token, object };
     }
-    case requestKinds.coordinateWrite:
+    case 'coordinateWrite':
       return decodeCoordinateWrite(frame.body);
-    case requestKinds.gossip:
-      return { kind: 'gossip', words: wordsOf(frame.body) };
-    case requestKinds.mergeBatch:
-      return { kind: 'mergeBatch', words: wordsOf(frame.body) };
-    case requestKinds.transact:
-      return { kind: 'transact', words: wordsOf(frame.body) };
-    case requestKinds.antiEntropy:
-      return { kind: 'antiEntropy', words: wordsOf(frame.body) };
-    case requestKinds.transferRange:
-      return { kind: 'transferRange', words: wordsOf(frame.body) };
-    case requestKinds.wasmModules:
-      return { kind: 'wasmModules', words: wordsOf(frame.body) };
-    case requestKinds.listNames:
-      return { kind: 'listNames', words: wordsOf(frame.body) };
-    case requestKinds.reap:
-      return { kind: 'reap', words: wordsOf(frame.body) };
-    case requestKinds.keepHint:
-      return { kind: 'keepHint', words: wordsOf(frame.body) };
-    case requestKinds.properties:
-      return { kind: 'properties', words: wordsOf(frame.body) };
-    case requestKinds.mapPhase:
-      return { kind: 'mapPhase', words: wordsOf(frame.body) };
     default:
-      throw new FrameError('type', `a frame of kind ${frame.kind} where a request was expected`);
+      return { kind, words: wordsOf(frame.body) };
   }
 }
 
@@ -120,67 +79,33 @@ export function encodeReply(arena: FrameArena, id: number, reply: PeerReply): Bu
     case 'object':
     case 'coordinated':
       return encodeObjectBody(arena, kind, id, reply.object);
-    case 'gossiped':
-      return encodeObjectBody(arena, kind, id, reply.words);
-    case 'transacted':
-      return encodeObjectBody(arena, kind, id, reply.words);
-    case 'antiEntropyAnswered':
-      return encodeObjectBody(arena, kind, id, reply.words);
-    case 'rangeTransferred':
-      return encodeObjectBody(arena, kind, id, reply.words);
-    case 'wasmModulesAnswered':
-      return encodeObjectBody(arena, kind, id, reply.words);
-    case 'namesListed':
-      return encodeObjectBody(arena, kind, id, reply.words);
-    case 'reapAnswered':
-      return encodeObjectBody(arena, kind, id, reply.words);
-    case 'propertiesAnswered':
-      return encodeObjectBody(arena, kind, id, reply.words);
-    case 'phaseMapped':
-      return encodeObjectBody(arena, kind, id, reply.words);
     case 'failed':
       return arena.frame(kind, id, failedBody(reply));
     default:
-      return unreachable(reply);
+      return encodeObjectBody(arena, kind, id, reply.words);
   }
 }
 
 /** The reply in a frame. Throws `FrameError` when it holds none. */
 export function decodeReply(frame: Frame): PeerReply {
-  switch (frame.kind) {
-    case replyKinds.pong:
-      return { kind: 'pong' };
-    case replyKinds.written:
-      return { kind: 'written' };
-    case replyKinds.object:
-      return { kind: 'object', object: decodeObjectBody(frame.body) };
-    case replyKinds.coordinated: {
+  const kind = replyOfKind(frame.kind);
+  switch (kind) {
+    case undefined:
+      throw new FrameError('type', `a frame of kind ${frame.kind} where a reply was expected`);
+    case 'pong':
+    case 'written':
+      return { kind };
+    case 'object':
+      return { kind, object: decodeObjectBody(frame.body) };
+    case 'coordinated': {
       const object = decodeObjectBody(frame.body);
       if (object === undefined) throw missing('object');
-      return { kind: 'coordinated', object };
+      return { kind, object };
     }
-    case replyKinds.gossiped:
-      return { kind: 'gossiped', words: wordsOf(frame.body) };
-    case replyKinds.transacted:
-      return { kind: 'transacted', words: wordsOf(frame.body) };
-    case replyKinds.antiEntropyAnswered:
-      return { kind: 'antiEntropyAnswered', words: wordsOf(frame.body) };
-    case replyKinds.rangeTransferred:
-      return { kind: 'rangeTransferred', words: wordsOf(frame.body) };
-    case replyKinds.wasmModulesAnswered:
-      return { kind: 'wasmModulesAnswered', words: wordsOf(frame.body) };
-    case replyKinds.namesListed:
-      return { kind: 'namesListed', words: wordsOf(frame.body) };
-    case replyKinds.reapAnswered:
-      return { kind: 'reapAnswered', words: wordsOf(frame.body) };
-    case replyKinds.propertiesAnswered:
-      return { kind: 'propertiesAnswered', words: wordsOf(frame.body) };
-    case replyKinds.phaseMapped:
-      return { kind: 'phaseMapped', words: wordsOf(frame.body) };
-    case replyKinds.failed:
+    case 'failed':
       return decodeFailed(frame.body);
     default:
-      throw new FrameError('type', `a frame of kind ${frame.kind} where a reply was expected`);
+      return { kind, words: wordsOf(frame.body) };
   }
 }
 

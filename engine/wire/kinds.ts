@@ -65,6 +65,26 @@ export function isAnswer(request: PeerRequest['kind'], reply: PeerReply['kind'])
   return reply === 'failed' || answers[request] === reply;
 }
 
+const requestNames = namesOf(requestKinds);
+const replyNames = namesOf(replyKinds);
+
+/** The request of that number; undefined for any other number. */
+export function requestOfKind(kind: number): PeerRequest['kind'] | undefined {
+  return requestNames[kind];
+}
+
+/** The reply of that number; undefined for any other number. */
+export function replyOfKind(kind: number): PeerReply['kind'] | undefined {
+  return replyNames[kind];
+}
+
+/** The names by their numbers. */
+function namesOf<Name extends string>(kinds: Readonly<Record<Name, number>>): readonly (Name | undefined)[] {
+  const names: (Name | undefined)[] = [];
+  for (const name of Object.keys(kinds) as Name[]) names[kinds[name]] = name;
+  return names;
+}
+
 const known: ReadonlySet<number> = new Set([
   ...Object.values(greetingKinds),
   ...Object.values(requestKinds),
