@@ -163,7 +163,7 @@ export class Coordinator {
   ): Promise<TransactionOutcome> {
     const { parts, io } = this.#context;
     for (const node of orders.keys()) {
-      const member = parts.ring.member(node);
+      const member = parts.ring().member(node);
       if (member !== undefined && parts.view.isRoutable(member)) continue;
       const detail = `the primary ${node} cannot be reached`;
       return Promise.resolve({ kind: 'aborted', xid, reason: 'no_targets', detail });
@@ -278,7 +278,7 @@ export class Coordinator {
 
   #hearAcknowledgement(active: Active, node: NodeId, reply: BranchReply | NoAnswer): void {
     if (reply.kind !== 'ended') return;
-    if (!reply.met) active.unmet.push(node);
+    if (!reply.met && !active.unmet.includes(node)) active.unmet.push(node);
     mark(this.#context.io, 'c.ack.recv', active.xid, { from: node });
     this.#post(active, { kind: 'acknowledged', node });
   }
@@ -290,8 +290,9 @@ export class Coordinator {
   #redo(active: Active, node: NodeId): void {
     const { xid, orders, lost } = active;
     const order = orders.get(node);
-    if (order !== undefined || !lost.includes(node))
-      this.#context.io.log.event('error', 'xa.branch.lost', { xid, node, redone: order !== undefined });
+    // Without an order there is nothing more to be done; it was told of when that came out.
+    if (lost.includes(node)) return;
+    this.#context.io.log.event('error', 'xa.branch.lost', { xid, node, redone: order !== undefined });
     if (order === undefined) lost.push(node);
     else
       this.#ask(node, { kind: 'redo', xid, order }, (reply) =>

@@ -1,8 +1,9 @@
 /**
  * Which keys of this node belong to a transaction now. Who finds a lock votes abort, and waits for none but those of a
- * decided transaction, which the disk alone holds up: so there is no deadlock. Readers of a key wait, bounded, from the moment its branch has promised to follow the coordinator
- * until it has: they never see one half of a committed batch and miss the other. Where a client may hear of the commit
- * before it is carried out here, plain writes wait as well, and are made all the same when that takes too long.
+ * decided transaction, which the disk alone holds up: so there is no deadlock. Readers of a key wait, bounded, from the
+ * moment its branch has promised to follow the coordinator until it has: they never see one half of a committed batch
+ * and miss the other. Where a client may hear of the commit before it is carried out here, plain writes wait as well,
+ * and are made all the same when that takes too long.
  */
 import { assert } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
@@ -86,7 +87,7 @@ export class Locks implements ReadGate {
     this.#released();
   }
 
-  /** Resolves when the first key whose holder `willLetGo` is free, or has been waited for too long; undefined: there is none. */
+  /** Resolves when the first key whose holder `willLetGo` is free, or was waited for too long; undefined: there is none. */
   freed(places: readonly Place[], willLetGo: (holder: Xid) => boolean): Promise<void> | undefined {
     if (this.#locks.size === 0) return undefined;
     for (const { key } of places) {
