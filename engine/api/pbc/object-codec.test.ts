@@ -10,69 +10,20 @@ import {
   encodePutReq,
   encodePutResp,
 } from './object-codec.ts';
-import type { RpbContent, RpbGetReq, RpbGetResp, RpbPutReq } from './schema.ts';
+import { bytes, getReq, maybe, plainFields, putReqWith } from './object-messages.contract.ts';
+import type { RpbContent, RpbGetResp } from './schema.ts';
 import { schemaText } from './schema-text.ts';
 
 const root = protobuf.parse(schemaText, { keepCase: true }).root.resolveAll();
 
-const bytes = fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array));
-const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
-  fc.option(arbitrary, { nil: undefined });
-const u32 = fc.oneof(fc.nat(300), fc.integer({ min: 0, max: 0xffffffff }));
-const flag = fc.boolean();
+const content: fc.Arbitrary<RpbContent> = fc.record(plainFields);
 
-const content: fc.Arbitrary<RpbContent> = fc.record({
-  value: bytes,
-  content_type: maybe(bytes),
-  charset: maybe(bytes),
-  content_encoding: maybe(bytes),
-  vtag: maybe(bytes),
-  last_mod: maybe(u32),
-  last_mod_usecs: maybe(u32),
-  deleted: maybe(flag),
-});
-
-const getReq: fc.Arbitrary<RpbGetReq> = fc.record({
-  bucket: bytes,
-  key: bytes,
-  r: maybe(u32),
-  pr: maybe(u32),
-  basic_quorum: maybe(flag),
-  notfound_ok: maybe(flag),
-  if_modified: maybe(bytes),
-  head: maybe(flag),
-  deletedvclock: maybe(flag),
-  timeout: maybe(u32),
-  sloppy_quorum: maybe(flag),
-  n_val: maybe(u32),
-  type: maybe(bytes),
-  node_confirms: maybe(u32),
-});
-
-const putReq: fc.Arbitrary<RpbPutReq> = fc.record({
-  bucket: bytes,
-  key: maybe(bytes),
-  vclock: maybe(bytes),
-  content,
-  w: maybe(u32),
-  dw: maybe(u32),
-  return_body: maybe(flag),
-  pw: maybe(u32),
-  if_not_modified: maybe(flag),
-  if_none_match: maybe(flag),
-  return_head: maybe(flag),
-  timeout: maybe(u32),
-  asis: maybe(flag),
-  sloppy_quorum: maybe(flag),
-  n_val: maybe(u32),
-  type: maybe(bytes),
-  node_confirms: maybe(u32),
-});
+const putReq = putReqWith(content);
 
 const getResp: fc.Arbitrary<RpbGetResp> = fc.record({
   content: fc.array(content, { maxLength: 3 }),
   vclock: maybe(bytes),
-  unchanged: maybe(flag),
+  unchanged: maybe(fc.boolean()),
 });
 
 const putResp = fc.record({ vclock: maybe(bytes), key: maybe(bytes) });

@@ -4,67 +4,22 @@ import { LockstepError, errorCodes, errorTable } from '../../base/errors.ts';
 import { decodeReply, encodeRequest } from './client-codec.ts';
 import { errorCodeOf, errorNumberOf, isDefinite } from './error-numbers.ts';
 import { FrameReader } from './frames.ts';
-import type { RpbContent, RpbDelReq, RpbGetReq, RpbPutReq } from './schema.ts';
+import { bytes, getReq, maybe, plainFields, putReqWith, u32 } from './object-messages.contract.ts';
+import type { RpbContent, RpbDelReq } from './schema.ts';
 import { messages } from './schema.ts';
 
-const bytes = fc.uint8Array({ maxLength: 40 }).map((array) => Buffer.from(array));
-const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
-  fc.option(arbitrary, { nil: undefined });
-const u32 = fc.integer({ min: 0, max: 0xffffffff });
 const pair = fc.record({ key: bytes, value: maybe(bytes) });
 
 const content: fc.Arbitrary<RpbContent> = fc.record({
-  value: bytes,
-  content_type: maybe(bytes),
-  charset: maybe(bytes),
-  content_encoding: maybe(bytes),
-  vtag: maybe(bytes),
+  ...plainFields,
   links: fc.array(fc.record({ bucket: maybe(bytes), key: maybe(bytes), tag: maybe(bytes) }), {
     maxLength: 3,
   }),
-  last_mod: maybe(u32),
-  last_mod_usecs: maybe(u32),
   usermeta: fc.array(pair, { maxLength: 3 }),
   indexes: fc.array(pair, { maxLength: 3 }),
-  deleted: maybe(fc.boolean()),
 });
 
-const getReq: fc.Arbitrary<RpbGetReq> = fc.record({
-  bucket: bytes,
-  key: bytes,
-  r: maybe(u32),
-  pr: maybe(u32),
-  basic_quorum: maybe(fc.boolean()),
-  notfound_ok: maybe(fc.boolean()),
-  if_modified: maybe(bytes),
-  head: maybe(fc.boolean()),
-  deletedvclock: maybe(fc.boolean()),
-  timeout: maybe(u32),
-  sloppy_quorum: maybe(fc.boolean()),
-  n_val: maybe(u32),
-  type: maybe(bytes),
-  node_confirms: maybe(u32),
-});
-
-const putReq: fc.Arbitrary<RpbPutReq> = fc.record({
-  bucket: bytes,
-  key: maybe(bytes),
-  vclock: maybe(bytes),
-  content,
-  w: maybe(u32),
-  dw: maybe(u32),
-  return_body: maybe(fc.boolean()),
-  pw: maybe(u32),
-  if_not_modified: maybe(fc.boolean()),
-  if_none_match: maybe(fc.boolean()),
-  return_head: maybe(fc.boolean()),
-  timeout: maybe(u32),
-  asis: maybe(fc.boolean()),
-  sloppy_quorum: maybe(fc.boolean()),
-  n_val: maybe(u32),
-  type: maybe(bytes),
-  node_confirms: maybe(u32),
-});
+const putReq = putReqWith(content);
 
 const delReq: fc.Arbitrary<RpbDelReq> = fc.record({
   bucket: bytes,
