@@ -286,12 +286,12 @@ export const configKeys: ConfigTable = {
   storeQueueCountMax: {
     kind: wholeNumber(1, 1_000_000, 'operations'),
     fallback: 10_000,
-    help: 'Operations that may wait for the store; further ones are refused.',
+    help: 'Operations that may wait for the store (and at most so many are with it); further ones are refused.',
   },
   storeQueueBytesMax: {
     kind: wholeNumber(1024, 4 * gibibyte, 'bytes'),
     fallback: 64 * mebibyte,
-    help: 'Bytes that may wait for the store; further ones are refused.',
+    help: 'Bytes that may wait for the store (and at most so many are with it); further ones are refused.',
   },
   hintedHandoff: {
     kind: flag,
