@@ -2,9 +2,10 @@
  * `npm run bench scraping`: what it costs a cluster under load that every node is scraped twice a second.
  *
  * That is less than runs differ by, or seconds, or tenths of them. So one load goes on without a pause, in it short
- * stretches with scrapes stand between stretches without, and each is compared with one beside it: by puts answered, and by processor time of the nodes for each put. The figures are medians with
- * the interval that holds the true median with 95 % (order statistics); stretches without scrapes, compared in the same
- * way, tell what it makes of nothing. The idle cluster says the same in processor time that nothing else moves.
+ * stretches with scrapes stand between stretches without, and each is compared with one beside it: by puts answered, and
+ * by processor time of the nodes for each put. The figures are medians with the interval that holds the true median with
+ * 95 % (order statistics); stretches without scrapes, compared in the same way, tell what it makes of nothing. The idle
+ * cluster says the same in processor time that nothing else moves.
  *
  * With `--times 10` all happens ten times as often, publications too (in all stretches), and a tenth of the difference is
  * told: what a scrape costs does not depend on when the next one comes, and the noise is the same for ten as for one.

@@ -1,6 +1,6 @@
 /**
- * A small cluster for one transaction at a time: three nodes with a copy of everything each, or one of each key, keys by the node that is
- * their primary, a client that speaks HTTP, and the named steps of the engine as they happen.
+ * A small cluster for one transaction at a time: three nodes with a copy of everything each, or one of each key, keys by
+ * the node that is their primary, a client that speaks HTTP, and the named steps of the engine as they happen.
  */
 import { present } from '../../engine/base/assert.ts';
 import { Deferred } from '../../engine/base/deferred.ts';
