@@ -17,6 +17,6 @@ export async function compileRoom(file: string, directory: string): Promise<void
   await writeFile(join(directory, 'package.json'), '{ "type": "module" }');
   await writeFile(join(directory, 'tsconfig.json'), JSON.stringify(config));
   await symlink(join(root, 'node_modules'), join(directory, 'node_modules'));
-  const compiler = join(root, 'node_modules/typescript/bin/tsc');
+  const compiler = join(root, 'node_modules/typescript7/bin/tsc');
   await promisify(execFile)(process.execPath, [compiler, '-p', join(directory, 'tsconfig.json')]);
 }
