@@ -10,11 +10,15 @@
  * Invariants: phi is 0 until the second heartbeat, never negative, and never falls while no heartbeat comes (unless the
  * observer itself has slept: `pardon`). The mean is that of the last `samplesMax` intervals, at least `meanUsMin`, so
  * quick heartbeats don't make it jumpy; an interval counts as `intervalUsMax` at most, so one long silence does not make
- * it slow. A peer that was heard only once is judged as if its mean were `meanUsMin`.
+ * it slow. Until `assumedIntervals` have been seen, those that are missing count as `meanUsMin` each: the first of a
+ * starting cluster are few and long, and a mean of them alone would call who dies then down late.
  */
 
 /** 1 / ln 10, in millionths. */
 const millionthsPerLn10 = 434_294;
+
+/** Intervals that a peer is taken to have kept before it was first heard. */
+const assumedIntervals = 10;
 
 /** The gauge's ceiling: a phi of about two million, after weeks of silence. */
 const milliPhiMax = 0x7fffffff;
@@ -88,9 +92,14 @@ export class Detector {
   #score(nowUs: number): number {
     if (this.#lastUs === undefined) return 0;
     const elapsedUs = Math.max(0, nowUs - this.#lastUs);
-    const count = Math.max(1, this.#intervalsUs.length);
-    const meanUs = Math.max(this.#options.meanUsMin, Math.floor(this.#sumUs / count));
-    return Math.min(milliPhiMax, Math.floor((elapsedUs * millionthsPerLn10) / (meanUs * 1000)));
+    return Math.min(milliPhiMax, Math.floor((elapsedUs * millionthsPerLn10) / (this.#meanUs() * 1000)));
+  }
+
+  #meanUs(): number {
+    const { samplesMax, meanUsMin } = this.#options;
+    const seen = this.#intervalsUs.length;
+    const assumed = Math.max(0, Math.min(assumedIntervals, samplesMax) - seen);
+    return Math.max(meanUsMin, Math.floor((this.#sumUs + assumed * meanUsMin) / (seen + assumed)));
   }
 
   #remember(silenceUs: number, beats: number): void {

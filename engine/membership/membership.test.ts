@@ -51,10 +51,17 @@ describe('the failure detector', () => {
   it('counts no interval for more than its limit, and none for a silence that was judged', () => {
     const detector = new Detector(detectorDefaults);
     for (const second of [0, 1, 2, 100]) detector.heartbeat(second * 1_000_000);
-    const mean = (1 + 1 + 5) / 3;
+    const mean = (1 + 1 + 5 + 7 * 1) / 10; // seven of ten have not been seen
     expect(detector.milliPhi(110_000_000)).toBe(Math.floor(10_000 / mean / Math.LN10));
     detector.resume(200_000_000);
     expect(detector.milliPhi(210_000_000)).toBe(Math.floor(10_000 / mean / Math.LN10));
+  });
+
+  it('judges who dies early by a mean that few long intervals do not make', () => {
+    const detector = new Detector(detectorDefaults);
+    for (const second of [0, 5, 9]) detector.heartbeat(second * 1_000_000);
+    expect(detector.suspects((9 + 31) * 1_000_000)).toBe(false);
+    expect(detector.suspects((9 + 32) * 1_000_000)).toBe(true); // 83 s by the mean of the two
   });
 
   it('never falls in silence, is near 0 after a heartbeat, and follows the formula over the window', () => {
@@ -70,7 +77,9 @@ describe('the failure detector', () => {
           detector.milliPhi(now + silence),
         );
         const window = gaps.slice(-100).map((gap) => Math.min(gap, 5_000_000));
-        const mean = Math.max(1_000_000, window.reduce((sum, gap) => sum + gap, 0) / window.length);
+        const assumed = Math.max(0, 10 - window.length);
+        const sum = window.reduce((total, gap) => total + gap, assumed * 1_000_000);
+        const mean = Math.max(1_000_000, sum / (window.length + assumed));
         const phi = (silence / mean / Math.LN10) * 1000;
         expect(Math.abs(detector.milliPhi(now + silence) - phi)).toBeLessThan(1.5);
       }),
