@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Failure } from '../sim/run/result.ts';
 import { summarize, summarizeAll } from '../sim/run/result.ts';
 import { brokenReport, reportOf, resultOf } from '../sim/run/result-fixture.ts';
-import { renderRun, renderSummary } from './terminal.ts';
+import { renderFailureLine, renderRun, renderSummary } from './terminal.ts';
 
 const plain = new Chalk({ level: 0 });
 const colours = new Chalk({ level: 1 });
@@ -29,6 +29,14 @@ describe('the terminal report', () => {
     expect(lines).toContain('crash-and-restart, seed 7 broke INV4.');
     expect(lines).toContain('  first bad event, at 1.235 s: #3 c0 put k: lost');
     expect(lines.at(-1)).toBe('replay: lockstep-sim replay lockstep-sim-out/crash-and-restart-7.min.json');
+  });
+
+  it('tells a failure in one line of bounded length', () => {
+    expect(renderFailureLine(result)).toBe('crash-and-restart, seed 7 broke INV4. #3 c0 put k: lost');
+    const wordy = { ...result, reports: [brokenReport(5, `two\nlines ${'and more '.repeat(50)}`)] };
+    expect(renderFailureLine(wordy)).toMatch(
+      /^crash-and-restart, seed 7 broke INV4\. two lines and more .{140}…$/,
+    );
   });
 
   it('calls a vacuous run what it is', () => {

@@ -11,6 +11,9 @@ import type { CheckReport } from '../sim/check/report.ts';
 import type { Failure, RunResult, ScenarioSummary, Summary } from '../sim/run/result.ts';
 import { brokenInvariant } from '../sim/run/result.ts';
 
+/** Characters of a first bad event that are told in a single line. */
+const lineMax = 160;
+
 /** The whole outcome of `run`. */
 export function renderSummary(summary: Summary, paint: ChalkInstance): string {
   const rows = summary.scenarios.map((one) => renderScenario(one, paint));
@@ -34,6 +37,13 @@ export function renderRun(result: RunResult, paint: ChalkInstance): string {
   ];
   if (result.because !== '') lines.push(`  ${result.because}`);
   return lines.join('\n');
+}
+
+/** One line that says what broke where, for a log or above a progress bar. */
+export function renderFailureLine(result: RunResult): string {
+  const broken = brokenInvariant(result);
+  const first = broken?.firstBad === undefined ? '' : ` ${oneLine(broken.firstBad.text)}`;
+  return `${failureSentence(result, broken)}${first}`;
 }
 
 function renderVerdict({ passed, unknownBeyondCap, scenarios }: Summary, paint: ChalkInstance): string {
@@ -107,6 +117,11 @@ function renderCounts(counts: Readonly<Partial<Record<string, number>>>): string
 function paintVerdict(verdict: RunResult['verdict'], paint: ChalkInstance): string {
   if (verdict === 'passed') return paint.green('passed');
   return verdict === 'failed' ? paint.red('FAILED') : paint.yellow('unknown');
+}
+
+function oneLine(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ');
+  return line.length <= lineMax ? line : `${line.slice(0, lineMax - 1)}…`;
 }
 
 /** The command as it is typed: words with spaces are quoted. */

@@ -75,7 +75,11 @@ export async function enumerateTransactions(options: EnumerateOptions): Promise<
       );
       const wrong = [...(reached ? [] : ['the step was never reached']), ...broken, ...faults];
       const name = describeAll(struckPoints);
-      if (wrong.length > 0) failures.set(name, `${name}: ${wrong.join('; ')}`);
+      if (wrong.length > 0) {
+        const line = `${name}: ${wrong.join('; ')}`;
+        failures.set(name, line);
+        progress.failed(line);
+      }
       progress.ran(failures.size, name);
     });
   } finally {

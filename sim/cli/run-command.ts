@@ -5,6 +5,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
+import { renderFailureLine } from '../../reports/terminal.ts';
 import { scenarios } from '../../scenarios/catalogue.ts';
 import type { InvariantId } from '../check/report.ts';
 import { formatPlan } from '../plan/plan.ts';
@@ -77,6 +78,7 @@ async function runSeeds(
       if (answer.result.verdict === 'failed') {
         failures += 1;
         failed.add(task.scenario);
+        progress.failed(renderFailureLine(answer.result));
       }
       progress.ran(failures, task.scenario);
     });
