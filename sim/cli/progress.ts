@@ -19,16 +19,15 @@ export interface Progress {
 
 /** `total` is undefined when the number of runs is not known beforehand. */
 export function startProgress(total: number | undefined): Progress {
-  const { show, say, stop } =
-    process.stderr.isTTY && total !== undefined ? startBar(total) : startLines(total);
+  const display = process.stderr.isTTY && total !== undefined ? startBar(total) : startLines(total);
   let told = 0;
   return {
-    ran: show,
+    ran: (failures, scenario) => display.show(failures, scenario),
     failed(line) {
       told += 1;
-      if (told <= toldMax) say(line);
+      if (told <= toldMax) display.say(line);
     },
-    stop,
+    stop: () => display.stop(),
   };
 }
 

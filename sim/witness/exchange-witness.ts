@@ -64,7 +64,10 @@ export class ExchangeWitness {
       this.#ended(host, 'finished', Number(fields['listed'])),
     );
     on('aae.exchange.aborted', ({ host }) => this.#ended(host, 'aborted', 0));
-    cluster.onLifeEnding((name) => this.#ended(name, 'cut', 0));
+    cluster.onLifeEnding((name) => {
+      this.#ended(name, 'cut', 0);
+      this.#shadows.get(name)?.closed();
+    });
   }
 
   /** What is to be said about them, by invariant. */

@@ -41,6 +41,7 @@ export class ReplicaShadow {
   /** The newest record when the store was opened; ever, the engine's own included. */
   seqAtOpen = 0;
   seqSeen = 0;
+  #isOpen = false;
   /** 32 hexadecimal digits; undefined until something was written. */
   storeId: string | undefined;
 
@@ -59,6 +60,7 @@ export class ReplicaShadow {
 
   /** The store was opened over these files. */
   opened(files: ReadonlyMap<string, Buffer>): void {
+    this.#isOpen = true;
     this.#keys.clear();
     this.#tails.clear();
     this.seqSeen = 0;
@@ -69,9 +71,17 @@ export class ReplicaShadow {
     this.seqAtOpen = this.seqSeen;
   }
 
+  /**
+   * The life of the node is over. What the next one writes before its store is open copies what it found, and the disk
+   * may have been exchanged in between: nothing of that follows what was held here.
+   */
+  closed(): void {
+    this.#isOpen = false;
+  }
+
   /** The node has written to its log, from `from` on; `content` is the whole file. */
   wrote(path: string, content: Buffer, from: number): void {
-    if (logFile.test(path)) this.#read(path, content, from, (record) => this.#follow(record));
+    if (this.#isOpen && logFile.test(path)) this.#read(path, content, from, (record) => this.#follow(record));
   }
 
   /** The newest version of every key that is there. */
