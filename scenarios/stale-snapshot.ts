@@ -1,6 +1,9 @@
 import type { Scenario } from '../sim/scenario/scenario.ts';
 import { mendingAlone, mendingInvariants, seldomRead } from './shared.ts';
 
+/** Every node has saved a tree by then; who dies earlier has none to return with. */
+const hasSnapshot: [number, number] = [3_500_000, 8_500_000];
+
 export const staleSnapshot: Scenario = {
   name: 'stale-snapshot',
   story:
@@ -10,14 +13,14 @@ export const staleSnapshot: Scenario = {
   faults: [
     {
       kind: 'FS4',
-      count: [1, 3],
+      count: [2, 4],
       forUs: [10_000, 500_000],
       params: { ageMs: [600, 2_500] },
-      atUs: [2_500_000, 6_000_000],
+      atUs: [4_000_000, 6_500_000],
       always: true,
     },
-    { kind: 'FP1', count: [1, 3], forUs: [10_000, 800_000], always: true },
-    { kind: 'FD6', count: [0, 2], forUs: [10_000, 800_000] },
+    { kind: 'FP1', count: [1, 3], forUs: [10_000, 800_000], atUs: hasSnapshot, always: true },
+    { kind: 'FD6', count: [0, 2], forUs: [10_000, 800_000], atUs: hasSnapshot },
     { kind: 'FN8', count: [1, 3], forUs: [300_000, 2_000_000], sideMax: 1, always: true },
   ],
   stormMs: 9_000,

@@ -74,6 +74,11 @@ export class Truth {
         if (!cluster.names.includes(host)) return;
         this.#objects.relearn(host, cluster.host(host).disk.durableFiles());
       });
+      world.trace.on('store.tail.cut', ({ host, fields }) => {
+        if (!cluster.names.includes(host)) return;
+        const files = cluster.host(host).disk.durableFiles();
+        this.#objects.cut(host, String(fields['path']), Number(fields['offset']), files);
+      });
       world.trace.on('membership.left', ({ host }) => this.#objects.departed(host));
     }
     if (this.#wants('INV18', 'INV19')) world.network.watch(this.#routes.watcher);

@@ -11,6 +11,7 @@ import type { Actor } from '../../engine/object/dots.ts';
 import { emptyVector } from '../../engine/object/dots.ts';
 import { applyWrite, encodeObject } from '../../engine/object/object.ts';
 import { HashList } from '../../engine/store/key-hash.ts';
+import { encodeManifest } from '../../engine/store/manifest.ts';
 import {
   encodeGroup,
   encodeSegmentHead,
@@ -21,6 +22,7 @@ import {
 import type { StoreWrite } from '../../engine/store/record.ts';
 import { ObjectWitness } from './object-witness.ts';
 
+const path = 'hints/00000001.log';
 const token = 7 as Token;
 const storeId = Buffer.alloc(16, 5);
 const identity = segmentIdentity(storeId, 1, 'log');
@@ -69,9 +71,25 @@ class HintFile {
     return { from, to: this.#at };
   }
 
+  /** The disk as it is now. */
+  get files(): ReadonlyMap<string, Buffer> {
+    const number = 1;
+    const manifest = encodeManifest({
+      storeId,
+      nodeName: 'n1',
+      createdMs: 5,
+      nextNumber: number + 1,
+      segments: [{ number, kind: 'log', sealed: false, length: 0, seqMin: 0, seqMax: 0 }],
+    });
+    return new Map([
+      [path, this.#content],
+      ['hints/MANIFEST', manifest],
+    ]);
+  }
+
   reaches(from: number, to: number, host = 'n1'): void {
     this.#planned.copy(this.#content, from, from, to);
-    this.witness.watcher.wrote(host, 1, 'hints/00000001.log', this.#content, from, this.#content);
+    this.witness.watcher.wrote(host, 1, path, this.#content, from, this.#content);
   }
 }
 
@@ -105,6 +123,19 @@ describe('the witness of the disks', () => {
     expect(file.witness.hints.forgotten.map(({ text }) => text)).toEqual([
       expect.stringContaining('n3 left with its hint'),
     ]);
+  });
+
+  it('forgets what lies behind the place where a recovery cuts the log', () => {
+    const file = new HintFile();
+    const [missing, kept] = [
+      file.plan(hintOf('a', Buffer.from('hint'))),
+      file.plan(hintOf('b', Buffer.from('hint'))),
+    ];
+    file.reaches(kept.from, kept.to);
+    file.witness.relearn('n1', file.files);
+    expect(file.witness.hintsOnDisk('n1')).toBe(1);
+    file.witness.cut('n1', path, missing.from, file.files);
+    expect(file.witness.hintsOnDisk('n1')).toBe(0);
   });
 
   it('sees batches that land in another order as they lie', () => {

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 
+import { present } from '../../engine/base/assert.ts';
 import { ByteReader, BytesError } from '../../engine/base/bytes.ts';
 import { textOf } from '../../engine/base/ids.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
@@ -110,6 +111,15 @@ export class ObjectWitness {
       for (const [path, content] of logsInUse(files, room))
         this.#tailOf(`${host}:${path}`, content)?.read(content, 0, () => undefined);
     }
+  }
+
+  /**
+   * A recovery cuts a log where a batch is missing. What lies behind was never acknowledged, and its numbers are given
+   * out again.
+   */
+  cut(host: string, path: string, offset: number, files: ReadonlyMap<string, Buffer>): void {
+    const left = present(files.get(path), 'the log that is cut').subarray(0, offset);
+    this.relearn(host, new Map([...files, [path, left]]));
   }
 
   #wrote(host: string, path: string, content: Buffer, from: number): void {
