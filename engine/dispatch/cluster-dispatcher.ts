@@ -94,7 +94,13 @@ export class ClusterDispatcher implements Dispatcher {
       if (!placement.includes(self) || !view.isRoutable(self)) {
         return { object: await this.#forward({ ...request, need }, token, placement, timeoutUs) };
       }
-      return { object: await this.coordinate(localWrite(request, token), level, need, timeoutUs) };
+      try {
+        return { object: await this.coordinate(localWrite(request, token), level, need, timeoutUs) };
+      } catch (error) {
+        // A condition can be held against another replica's copy; nothing has been written here.
+        if (!isUnreadable(error) || placement.length === 1) throw error;
+        return { object: await this.#forward({ ...request, need }, token, placement, timeoutUs) };
+      }
     } catch (error) {
       throw this.#counted(error, 'write');
     }
@@ -199,10 +205,18 @@ export class ClusterDispatcher implements Dispatcher {
       ifNoneMatch: request.ifNoneMatch ?? false,
       ifContext: request.ifContext === undefined ? noBytes : encodeContext(request.ifContext),
     };
+    let unreadable: LockstepError | undefined;
     for (const member of targets) {
       const asked = this.#ask(member, message, timeoutUs);
-      if (asked !== undefined) return asked;
+      if (asked === undefined) continue;
+      try {
+        return await asked;
+      } catch (error) {
+        if (!isUnreadable(error)) throw error;
+        unreadable = error;
+      }
     }
+    if (unreadable !== undefined) throw unreadable;
     this.#parts.stats.pool.forward_error += 1;
     const { datacenter, rack } = this.#parts.self;
     this.#parts.stats.failures.noTargets(datacenter, rack, this.#parts.settings.writeLevel);
@@ -237,6 +251,11 @@ export class ClusterDispatcher implements Dispatcher {
   }
 }
 
+/** The coordinator's own copy cannot be read, and a condition was to be held against it. Nothing was written. */
+function isUnreadable(error: unknown): error is LockstepError {
+  return error instanceof LockstepError && error.code === 'Corrupted';
+}
+
 function changingHands(): LockstepError {
   const detail = 'the key is changing hands; try again later';
   return new LockstepError('Overloaded', detail, { definite: true });
@@ -257,8 +276,9 @@ function settleForward(by: NodeId, reply: PeerReply, result: Deferred<StoredObje
     result.resolve(decodeObject(reply.object));
   } catch (error) {
     if (!(error instanceof BytesError)) throw error;
+    // Its write was done: whatever that is, it is not definite.
     result.reject(
-      new LockstepError('Corrupted', `a peer answered an object that does not decode: ${error.message}`),
+      new LockstepError('Internal', `${by} answered an object that does not decode: ${error.message}`),
     );
   }
 }

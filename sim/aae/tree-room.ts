@@ -81,13 +81,24 @@ export class TreeRoom {
     path: string,
     body = '',
     port: 'http' | 'stats' = 'http',
+    more: Readonly<Record<string, string>> = {},
   ): Promise<{ readonly status: number; readonly body: string }> {
-    const headers = { 'Content-Type': 'text/plain' };
+    const headers = { 'Content-Type': 'text/plain', ...more };
     const request = { method, path, headers, ...(method === 'GET' ? {} : { body }) };
     const asking = this.#client.request(this.cluster.address(node, port), request, 10 * second);
     await this.world.runUntil(asking, 20 * second);
     const answer = await asking;
     return { status: answer.status, body: answer.body.toString() };
+  }
+
+  /** Flips a bit of a value that is on a node's disk; once the node has forgotten it, that copy cannot be read. */
+  rot(name: string, value: string): boolean {
+    const { disk } = this.cluster.host(name);
+    for (const [path, content] of disk.durableFiles()) {
+      const at = /^store\/\d+\.log$/.test(path) ? content.indexOf(value) : -1;
+      if (at >= 0) return disk.rot(path, at, 3);
+    }
+    return false;
   }
 
   /** The sum over a family's children on one node, as published at least a second from now. */
