@@ -13,7 +13,7 @@ import { Deferred } from '../base/deferred.ts';
 import { LockstepError, asLockstepError } from '../base/errors.ts';
 import type { ByteString, Token } from '../base/ids.ts';
 import type { Asking, DispatchParts } from '../dispatch/parts.ts';
-import { askPeer, replyError, roundError } from '../dispatch/parts.ts';
+import { askPeer, replyError, roundError, troubleError } from '../dispatch/parts.ts';
 import { sleep } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { Member } from '../ring/ring.ts';
@@ -195,7 +195,7 @@ export class Coverage {
       if (reply.kind === 'namesListed') settle(answer, () => decodeListingAnswer(reply.words));
       else answer.reject(replyError(reply));
     });
-    if (error !== undefined) answer.reject(error);
+    if (error !== undefined) answer.reject(troubleError(error));
     return answer.promise;
   }
 

@@ -61,14 +61,14 @@ export function termsOf({ settings, view }: DispatchParts): ReplicaTerms {
   return { readLevel, writeLevel, replicaCount: () => view.rackCount(view.self.datacenter) };
 }
 
-/** Hands a request to a peer's outbox; the error when it took nothing (counted by its cause). */
+/** Hands a request to a peer's outbox; the trouble when it took nothing (counted by its cause). */
 export function askPeer(
   parts: Asking,
   peer: Member,
   request: PeerRequest,
   timeoutUs: number,
   onReply: ReplyHandler,
-): LockstepError | undefined {
+): Trouble | undefined {
   const outcome = parts.plane.request(peer.node, request, timeoutUs, onReply);
   if (outcome === 'ok') return undefined;
   const { failures } = parts.stats;
@@ -76,15 +76,20 @@ export function askPeer(
   if (outcome === 'full') failures.peerSendFull(index, peer.datacenter);
   else failures.peerSendClosed(index, peer.datacenter);
   return outcome === 'full'
-    ? new LockstepError('Overloaded', `the queue toward ${peer.node} is full; try again later`)
-    : new LockstepError('NoTargets', `the link to ${peer.node} is down`);
+    ? { code: 'Overloaded', message: `the queue toward ${peer.node} is full; try again later` }
+    : { code: 'NoTargets', message: `the link to ${peer.node} is down` };
 }
 
 /**
  * Why one replica did not do its part. No error yet: a round mostly ends well without that replica, and the stack of the
- * place where a peer's answer was read costs nine times as much as the words and says nothing.
+ * place where it was asked, or where its answer was read, costs nine times as much as the words and says nothing.
  */
 export type Trouble = Pick<LockstepError, 'code' | 'message'>;
+
+/** The trouble as the error that ends what asked. */
+export function troubleError({ code, message }: Trouble): LockstepError {
+  return new LockstepError(code, message);
+}
 
 /** What a reply tells that is not of the kind that was asked for. */
 export function replyTrouble(reply: PeerReply): Trouble {

@@ -13,7 +13,7 @@ import { LockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
 import { textOf } from '../base/ids.ts';
 import { objectKey, unpackKey } from '../base/object-key.ts';
-import { askPeer, replyError, roundError } from '../dispatch/parts.ts';
+import { askPeer, replyError, roundError, troubleError } from '../dispatch/parts.ts';
 import { sleep } from '../io/clock.ts';
 import { encodeObject } from '../object/object.ts';
 import type { Member } from '../ring/ring.ts';
@@ -196,7 +196,7 @@ export class MapStage {
         answer.reject(malformed);
       }
     });
-    if (error !== undefined) return Promise.reject(error);
+    if (error !== undefined) return Promise.reject(troubleError(error));
     counts.batchesSent += 1;
     return this.#context.orEnd(answer.promise);
   }

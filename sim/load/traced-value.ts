@@ -10,6 +10,7 @@ const close = '»';
 /** What every tag begins with, as bytes: disks are searched for it. */
 const tagOpening = Buffer.from(open);
 const tagClosing = Buffer.from(close);
+const firstByte = tagOpening[0];
 
 /** Longest tag in bytes. */
 export const tagBytesMax = 64;
@@ -64,7 +65,7 @@ export function nextTag(bytes: Buffer, from: number, until: number): number {
     return at < until ? at : -1;
   }
   // Short runs byte by byte, which is faster than a call out of JavaScript.
-  for (let at = from; at < until; at++) if (opensAt(bytes, at)) return at;
+  for (let at = from; at < until; at++) if (bytes[at] === firstByte && opensAt(bytes, at)) return at;
   return -1;
 }
 

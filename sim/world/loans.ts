@@ -75,4 +75,4 @@ function sameBytes(left: Buffer, right: Uint8Array): boolean {
   return true;
 }
 
-const shortBytesMax = 256;
+const shortBytesMax = 48;
