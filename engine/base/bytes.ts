@@ -5,6 +5,7 @@
  */
 import type { ByteString } from './ids.ts';
 import { bufferOf } from './ids.ts';
+import type { NameTable } from './name-table.ts';
 
 /** The bytes do not hold what the format says. */
 export class BytesError extends Error {
@@ -13,6 +14,11 @@ export class BytesError extends Error {
 
 /** Beyond this, leaving JavaScript pays. */
 const shortCharsMax = 32;
+
+/** The largest number that integer arithmetic holds. */
+const intMax = 0x7fffffff;
+/** Of a varint: those of four of its bytes, eight at most. */
+const halfBits = 28;
 
 /** A growing byte buffer. `finish` hands out a copy-free view; the writer must not be used after it. */
 export class ByteWriter {
@@ -55,10 +61,8 @@ export class ByteWriter {
   varint(value: number): this {
     this.#reserve(8);
     let rest = value;
-    while (rest >= 0x80) {
-      this.#buffer[this.#length++] = (rest % 0x80) | 0x80;
-      rest = Math.floor(rest / 0x80);
-    }
+    for (; rest > intMax; rest = Math.floor(rest / 0x80)) this.#buffer[this.#length++] = (rest % 0x80) | 0x80;
+    for (; rest >= 0x80; rest >>>= 7) this.#buffer[this.#length++] = (rest & 0x7f) | 0x80;
     this.#buffer[this.#length++] = rest;
     return this;
   }
@@ -142,18 +146,19 @@ export class ByteReader {
       this.#at += 1;
       return only;
     }
-    let value = 0;
-    let scale = 1;
-    for (let count = 0; count < 8; count++) {
+    // In two halves, each of which integer arithmetic can hold.
+    let low = 0;
+    let high = 0;
+    for (let bits = 0; bits < 2 * halfBits; bits += 7) {
       const byte = this.u8();
-      value += (byte & 0x7f) * scale;
+      if (bits < halfBits) low |= (byte & 0x7f) << bits;
+      else high |= (byte & 0x7f) << (bits - halfBits);
+      if (byte >= 0x80) continue;
+      // One value has one form, so that equal objects have equal bytes.
+      if (byte === 0 && bits > 0) throw new BytesError('a varint is not in its shortest form');
+      const value = high * 2 ** halfBits + low;
       if (value > Number.MAX_SAFE_INTEGER) break;
-      if (byte < 0x80) {
-        // One value has one form, so that equal objects have equal bytes.
-        if (byte === 0 && count > 0) throw new BytesError('a varint is not in its shortest form');
-        return value;
-      }
-      scale *= 0x80;
+      return value;
     }
     throw new BytesError('a varint exceeds 2^53-1');
   }
@@ -174,6 +179,13 @@ export class ByteReader {
     if (length === 0) return '' as ByteString;
     const at = this.#take(length);
     return this.#buffer.toString('latin1', at, at + length) as ByteString;
+  }
+
+  /** The same for one of the names that come again and again. */
+  name(names: NameTable): ByteString {
+    const length = this.varint();
+    const at = this.#take(length);
+    return names.get(this.#buffer, at, at + length);
   }
 
   /** Throws unless everything was read. */

@@ -13,6 +13,7 @@ import { BytesError } from '../base/bytes.ts';
 import type { SendOutcome } from '../base/channel.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
+import { NameTable } from '../base/name-table.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import type { Clock } from '../io/clock.ts';
 import type { Content } from '../object/content.ts';
@@ -93,6 +94,8 @@ export class Replica {
   readonly #store: LocalStore;
   readonly #clock: Clock;
   readonly #names: DotNames;
+  /** Those of the objects that are read here. */
+  readonly #actors = new NameTable();
   readonly #rules: (key: PackedKey) => ConflictRules;
   readonly #slots: Slots;
   readonly #forgotten = new ForgottenKeys();
@@ -103,7 +106,7 @@ export class Replica {
     this.#clock = clock;
     this.#names = new DotNames(clock, actor);
     this.#rules = rules;
-    this.#slots = new Slots(store, (key) => this.#names.renounce(key));
+    this.#slots = new Slots(store, this.#actors, (key) => this.#names.renounce(key));
   }
 
   /** Keys with writes under way. */
@@ -210,7 +213,7 @@ export class Replica {
 
   /** Merges another replica's object into this one's; `done` when the result is durable here. */
   merge(key: PackedKey, token: Token, bytes: Uint8Array, done: WriteDone): SendOutcome {
-    const incoming = decodeIncoming(bytes);
+    const incoming = decodeIncoming(bytes, this.#actors);
     if (incoming instanceof LockstepError) {
       done(incoming);
       return 'ok';
@@ -247,7 +250,7 @@ export class Replica {
   mergeAll(incoming: readonly IncomingObject[], done: WriteDone): void {
     const decoded: Change[] = [];
     for (const { bytes } of incoming) {
-      const object = decodeIncoming(bytes);
+      const object = decodeIncoming(bytes, this.#actors);
       if (object instanceof LockstepError) {
         done(object);
         return;
@@ -368,9 +371,9 @@ function checkConditions(write: LocalWrite, current: StoredObject | undefined, l
   }
 }
 
-function decodeIncoming(bytes: Uint8Array): StoredObject | LockstepError {
+function decodeIncoming(bytes: Uint8Array, actors: NameTable): StoredObject | LockstepError {
   try {
-    return decodeObject(bytes);
+    return decodeObject(bytes, actors);
   } catch (error) {
     if (!(error instanceof BytesError)) throw error;
     return new LockstepError('BadRequest', `an object that does not decode: ${error.message}`);

@@ -14,6 +14,7 @@ import { BytesError } from '../base/bytes.ts';
 import type { SendOutcome } from '../base/channel.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
+import type { NameTable } from '../base/name-table.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import type { StoredObject } from '../object/object.ts';
 import { decodeObject, encodeObject } from '../object/object.ts';
@@ -106,13 +107,18 @@ interface Written {
 
 export class Slots {
   readonly #store: LocalStore;
+  readonly #actors: NameTable;
   readonly #estranged: (key: PackedKey) => void;
   #stored: (key: PackedKey, token: Token, object: StoredObject) => void = () => undefined;
   readonly #slots = new Map<PackedKey, Slot>();
 
-  /** Calls `estranged` when what was last to be stored under a key is not, or no longer, known to be there. */
-  constructor(store: LocalStore, estranged: (key: PackedKey) => void) {
+  /**
+   * Reads objects with `actors`. Calls `estranged` when what was last to be stored under a key is not, or no longer,
+   * known to be there.
+   */
+  constructor(store: LocalStore, actors: NameTable, estranged: (key: PackedKey) => void) {
     this.#store = store;
+    this.#actors = actors;
     this.#estranged = estranged;
   }
 
@@ -190,7 +196,7 @@ export class Slots {
     // for its name claims to know nothing of that.
     const lost = error?.code === 'Corrupted';
     if (lost) this.#estranged(key);
-    const current = lost ? { object: undefined, lost } : (error ?? decodeStored(bytes));
+    const current = lost ? { object: undefined, lost } : (error ?? decodeStored(bytes, this.#actors));
     const { waiting } = slot;
     slot.waiting = [];
     if (current instanceof LockstepError) {
@@ -334,10 +340,10 @@ function unsettled(slot: Slot): Change | undefined {
   return slot.writing > 0 && object !== undefined ? { object, bytes: undefined } : undefined;
 }
 
-function decodeStored(bytes: Uint8Array | undefined): Newest | LockstepError {
+function decodeStored(bytes: Uint8Array | undefined, actors: NameTable): Newest | LockstepError {
   if (bytes === undefined) return { object: undefined, lost: false };
   try {
-    return { object: decodeObject(bytes), lost: false };
+    return { object: decodeObject(bytes, actors), lost: false };
   } catch (error) {
     if (!(error instanceof BytesError)) throw error;
     return new LockstepError('Corrupted', `a stored object does not decode: ${error.message}`);

@@ -19,6 +19,7 @@
 import type { ByteReader, ByteWriter } from '../base/bytes.ts';
 import { BytesError } from '../base/bytes.ts';
 import type { ByteString } from '../base/ids.ts';
+import type { NameTable } from '../base/name-table.ts';
 
 /** One life of one node: `name.epoch`. */
 export type Actor = ByteString & { readonly actor: true };
@@ -102,7 +103,8 @@ export function mergeVectors(left: VersionVector, right: VersionVector): Version
   let at = 0;
   for (const entry of left) {
     let other = right[at];
-    while (other !== undefined && other.actor < entry.actor) {
+    // Mostly they are of one actor, and often the same string.
+    while (other !== undefined && other.actor !== entry.actor && other.actor < entry.actor) {
       merged.push(other);
       other = right[++at];
     }
@@ -132,13 +134,13 @@ export function writeVector(writer: ByteWriter, vector: VersionVector): void {
 }
 
 /** Reads what `writeVector` wrote. Throws `BytesError` unless entries are sorted, distinct and positive. */
-export function readVector(reader: ByteReader): VersionVector {
+export function readVector(reader: ByteReader, actors?: NameTable): VersionVector {
   const count = reader.varint();
   if (count > reader.left / dotBytesMin)
     throw new BytesError(`a version vector of ${count} entries in ${reader.left} bytes`);
   const vector: Dot[] = [];
   for (let index = 0; index < count; index++) {
-    const entry = readDot(reader);
+    const entry = readDot(reader, actors);
     const last = vector.at(-1);
     if (last !== undefined && last.actor >= entry.actor)
       throw new BytesError('a version vector out of order');
@@ -151,8 +153,8 @@ export function writeDot(writer: ByteWriter, dot: Dot): void {
   writer.string(dot.actor).varint(dot.counter);
 }
 
-export function readDot(reader: ByteReader): Dot {
-  const actor = reader.string() as Actor;
+export function readDot(reader: ByteReader, actors?: NameTable): Dot {
+  const actor = (actors === undefined ? reader.string() : reader.name(actors)) as Actor;
   const counter = reader.varint();
   if (actor.length === 0 || counter === 0) throw new BytesError('a dot without an actor or counter');
   return { actor, counter };

@@ -7,6 +7,7 @@
  */
 import { assert } from '../base/assert.ts';
 import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
+import type { NameTable } from '../base/name-table.ts';
 import type { Content } from './content.ts';
 import { readContent, writeContent } from './content.ts';
 import type { Dot, VersionVector } from './dots.ts';
@@ -135,18 +136,21 @@ export function encodeObject(object: StoredObject): Buffer {
   return writer.finish();
 }
 
-/** Reads `encodeObject`'s bytes; values are views of them. Throws `BytesError` on anything else. */
-export function decodeObject(bytes: Uint8Array): StoredObject {
+/**
+ * Reads `encodeObject`'s bytes; values are views of them. Throws `BytesError` on anything else. `actors`: for who reads
+ * many objects, which the same few actors have written.
+ */
+export function decodeObject(bytes: Uint8Array, actors?: NameTable): StoredObject {
   const reader = new ByteReader(bytes);
   const version = reader.u8();
   if (version !== formatVersion)
     throw new BytesError(`object format ${version}; this version reads ${formatVersion}`);
-  const context = readVector(reader);
+  const context = readVector(reader, actors);
   const count = reader.varint();
   if (count === 0 || count > reader.left) throw new BytesError(`${count} siblings in ${reader.left} bytes`);
   const siblings: Sibling[] = [];
   for (let index = 0; index < count; index++) {
-    const sibling = readSibling(reader);
+    const sibling = readSibling(reader, actors);
     const last = siblings.at(-1);
     if (last !== undefined && compareDots(last.dot, sibling.dot) >= 0)
       throw new BytesError('siblings out of order');
@@ -192,8 +196,8 @@ function writeSibling(writer: ByteWriter, sibling: Sibling): void {
   writeContent(writer, sibling);
 }
 
-function readSibling(reader: ByteReader): Sibling {
-  const dot = readDot(reader);
+function readSibling(reader: ByteReader, actors: NameTable | undefined): Sibling {
+  const dot = readDot(reader, actors);
   const lastModifiedMs = reader.varint();
   return siblingOf(readContent(reader), dot, lastModifiedMs);
 }

@@ -1,0 +1,17 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+
+import { NameTable } from './name-table.ts';
+
+it('a name is what its bytes say, whatever was asked for before', () => {
+  const names = fc.array(fc.uint8Array({ maxLength: 6 }), { maxLength: 600 });
+  fc.assert(
+    fc.property(names, (runs) => {
+      const table = new NameTable();
+      for (const run of runs) {
+        const bytes = Buffer.concat([Buffer.from('<'), run, Buffer.from('>')]);
+        expect(table.get(bytes, 1, 1 + run.length)).toBe(Buffer.from(run).toString('latin1'));
+      }
+    }),
+  );
+});
