@@ -15,7 +15,7 @@ export class BytesError extends Error {
 /** Beyond this, leaving JavaScript pays. */
 const shortCharsMax = 32;
 
-/** The largest number that integer arithmetic holds. */
+/** The largest number that integer arithmetic holds: a remainder of a larger one is a call out of JavaScript. */
 const intMax = 0x7fffffff;
 /** Of a varint: those of four of its bytes, eight at most. */
 const halfBits = 28;
@@ -60,10 +60,17 @@ export class ByteWriter {
   /** A whole number 0..2^53-1, seven bits a byte, least significant first. */
   varint(value: number): this {
     this.#reserve(8);
+    const buffer = this.#buffer;
+    let at = this.#length;
     let rest = value;
-    for (; rest > intMax; rest = Math.floor(rest / 0x80)) this.#buffer[this.#length++] = (rest % 0x80) | 0x80;
-    for (; rest >= 0x80; rest >>>= 7) this.#buffer[this.#length++] = (rest & 0x7f) | 0x80;
-    this.#buffer[this.#length++] = rest;
+    if (value > intMax) {
+      rest = Math.floor(value / 2 ** halfBits);
+      const low = value - rest * 2 ** halfBits;
+      for (let bits = 0; bits < halfBits; bits += 7) buffer[at++] = ((low >>> bits) & 0x7f) | 0x80;
+    }
+    for (; rest >= 0x80; rest >>>= 7) buffer[at++] = (rest & 0x7f) | 0x80;
+    buffer[at++] = rest;
+    this.#length = at;
     return this;
   }
 
@@ -88,7 +95,10 @@ export class ByteWriter {
       this.#length += this.#buffer.write(value, this.#length, 'latin1');
       return this;
     }
-    for (let at = 0; at < value.length; at++) this.#buffer[this.#length++] = value.charCodeAt(at);
+    const buffer = this.#buffer;
+    const start = this.#length;
+    for (let at = 0; at < value.length; at++) buffer[start + at] = value.charCodeAt(at);
+    this.#length = start + value.length;
     return this;
   }
 

@@ -37,6 +37,9 @@ export const emptyVector: VersionVector = [];
 /** An actor's length, one letter of it, its counter. */
 const dotBytesMin = 3;
 
+/** Entries that room is made for on the word of a length. */
+const roomMax = 64;
+
 /** Counters in a millisecond; 2^53 of them last beyond the year 2200. */
 const countersPerMs = 1024;
 
@@ -95,10 +98,22 @@ export function compareVectors(left: VersionVector, right: VersionVector): Order
   return rightBehind ? 'before' : 'equal';
 }
 
-/** What either knows: the maximum per actor. */
+/** `left` knows all that `right` knows. */
+export function includesVector(left: VersionVector, right: VersionVector): boolean {
+  let at = 0;
+  for (const entry of right) {
+    // Both are sorted by actor; mostly they name the same ones.
+    while (at < left.length && left[at]?.actor !== entry.actor) at += 1;
+    const known = left[at];
+    if (known === undefined || known.counter < entry.counter) return false;
+  }
+  return true;
+}
+
+/** What either knows: the maximum per actor. One of the two, where it knows all that the other one knows. */
 export function mergeVectors(left: VersionVector, right: VersionVector): VersionVector {
-  if (left === right || right.length === 0) return left;
-  if (left.length === 0) return right;
+  if (includesVector(left, right)) return left;
+  if (includesVector(right, left)) return right;
   const merged: Dot[] = [];
   let at = 0;
   for (const entry of left) {
@@ -138,13 +153,16 @@ export function readVector(reader: ByteReader, actors?: NameTable): VersionVecto
   const count = reader.varint();
   if (count > reader.left / dotBytesMin)
     throw new BytesError(`a version vector of ${count} entries in ${reader.left} bytes`);
-  const vector: Dot[] = [];
+  if (count === 0) return emptyVector;
+  // Room for as many as there are, not for the seventeen that a first push would make room for.
+  const vector = new Array<Dot>(Math.min(count, roomMax));
+  let last: Dot | undefined;
   for (let index = 0; index < count; index++) {
     const entry = readDot(reader, actors);
-    const last = vector.at(-1);
     if (last !== undefined && last.actor >= entry.actor)
       throw new BytesError('a version vector out of order');
-    vector.push(entry);
+    vector[index] = entry;
+    last = entry;
   }
   return vector;
 }

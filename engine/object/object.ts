@@ -16,6 +16,7 @@ import {
   covers,
   describeVector,
   emptyVector,
+  includesVector,
   isNewerDot,
   mergeVectors,
   readDot,
@@ -65,6 +66,9 @@ export function applyWrite(
 
 /** What two replicas know together: siblings that neither has seen replaced. Commutative, associative, idempotent. */
 export function mergeObjects(left: StoredObject, right: StoredObject): StoredObject {
+  // Mostly one is the other with a write more.
+  if (isBeyond(right, left)) return right;
+  if (isBeyond(left, right)) return left;
   const siblings: Sibling[] = [];
   let at = 0;
   // Both lists are sorted by dot: one walk over the two keeps the order.
@@ -76,6 +80,19 @@ export function mergeObjects(left: StoredObject, right: StoredObject): StoredObj
   }
   keepBefore(right.siblings, at, undefined, left.context, siblings);
   return { context: mergeVectors(left.context, right.context), siblings };
+}
+
+/** `newer` knows all that `older` knows, and holds nothing that `older` has seen replaced. */
+function isBeyond(newer: StoredObject, older: StoredObject): boolean {
+  return (
+    includesVector(newer.context, older.context) &&
+    newer.siblings.every(({ dot }) => !covers(older.context, dot) || holds(older, dot))
+  );
+}
+
+function holds(object: StoredObject, dot: Dot): boolean {
+  for (const sibling of object.siblings) if (sameDot(sibling.dot, dot)) return true;
+  return false;
 }
 
 /** Keeps, from `at` on, the siblings before `end` that `context` does not know; answers where it stopped. */
@@ -117,6 +134,7 @@ export function liveSiblings(object: StoredObject): readonly Sibling[] {
 
 /** Same context and same dots: the same knowledge. */
 export function sameObject(left: StoredObject, right: StoredObject): boolean {
+  if (left === right) return true;
   return (
     left.siblings.length === right.siblings.length &&
     left.context.length === right.context.length &&
@@ -148,17 +166,23 @@ export function decodeObject(bytes: Uint8Array, actors?: NameTable): StoredObjec
   const context = readVector(reader, actors);
   const count = reader.varint();
   if (count === 0 || count > reader.left) throw new BytesError(`${count} siblings in ${reader.left} bytes`);
-  const siblings: Sibling[] = [];
-  for (let index = 0; index < count; index++) {
-    const sibling = readSibling(reader, actors);
+  // Mostly there is one, and room for one.
+  const siblings = [readCovered(reader, context, actors)];
+  for (let index = 1; index < count; index++) {
+    const sibling = readCovered(reader, context, actors);
     const last = siblings.at(-1);
     if (last !== undefined && compareDots(last.dot, sibling.dot) >= 0)
       throw new BytesError('siblings out of order');
-    if (!covers(context, sibling.dot)) throw new BytesError('a sibling that its context does not cover');
     siblings.push(sibling);
   }
   reader.end();
   return { context, siblings };
+}
+
+function readCovered(reader: ByteReader, context: VersionVector, actors: NameTable | undefined): Sibling {
+  const sibling = readSibling(reader, actors);
+  if (!covers(context, sibling.dot)) throw new BytesError('a sibling that its context does not cover');
+  return sibling;
 }
 
 /** The causal context as clients carry it: opaque bytes. */
