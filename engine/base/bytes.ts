@@ -19,6 +19,7 @@ const shortCharsMax = 32;
 const intMax = 0x7fffffff;
 /** Of a varint: those of four of its bytes, eight at most. */
 const halfBits = 28;
+const halfUnit = 0x10000000;
 
 /** A growing byte buffer. `finish` hands out a copy-free view; the writer must not be used after it. */
 export class ByteWriter {
@@ -64,8 +65,8 @@ export class ByteWriter {
     let at = this.#length;
     let rest = value;
     if (value > intMax) {
-      rest = Math.floor(value / 2 ** halfBits);
-      const low = value - rest * 2 ** halfBits;
+      rest = Math.floor(value / halfUnit);
+      const low = value - rest * halfUnit;
       for (let bits = 0; bits < halfBits; bits += 7) buffer[at++] = ((low >>> bits) & 0x7f) | 0x80;
     }
     for (; rest >= 0x80; rest >>>= 7) buffer[at++] = (rest & 0x7f) | 0x80;
@@ -166,7 +167,7 @@ export class ByteReader {
       if (byte >= 0x80) continue;
       // One value has one form, so that equal objects have equal bytes.
       if (byte === 0 && bits > 0) throw new BytesError('a varint is not in its shortest form');
-      const value = high * 2 ** halfBits + low;
+      const value = high * halfUnit + low;
       if (value > Number.MAX_SAFE_INTEGER) break;
       return value;
     }
