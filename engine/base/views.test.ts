@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 
-import { copyBytes, viewOf } from './views.ts';
+import { copyBytes, sameBytes, viewOf } from './views.ts';
 
 it('a copy by views is the copy, whatever its length and places, and touches nothing else', () => {
   const bytes = fc.uint8Array({ minLength: 1, maxLength: 600 });
@@ -14,6 +14,20 @@ it('a copy by views is the copy, whatever its length and places, and touches not
       const into = Buffer.alloc(place + length + 8, 7);
       copyBytes(viewOf(from), at, length, viewOf(into), place);
       expect(into.equals(expected)).toBe(true);
+    }),
+  );
+});
+
+it('runs of bytes are the same when none of their bytes differs', () => {
+  const bytes = fc.uint8Array({ maxLength: 40 });
+  fc.assert(
+    fc.property(bytes, fc.nat(20), fc.nat(60), (run, place, changed) => {
+      const other = Buffer.alloc(place + run.length, 7);
+      other.set(run, place);
+      expect(sameBytes(viewOf(run), 0, viewOf(other), place, run.length)).toBe(true);
+      if (changed >= run.length) return;
+      other[place + changed] = (run[changed] ?? 0) ^ 1;
+      expect(sameBytes(viewOf(run), 0, viewOf(other), place, run.length)).toBe(false);
     }),
   );
 });

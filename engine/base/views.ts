@@ -23,3 +23,22 @@ export function copyBytes(from: DataView, at: number, length: number, into: Data
   for (; index < words; index += 4) into.setInt32(place + index, from.getInt32(at + index, true), true);
   for (; index < length; index++) into.setUint8(place + index, from.getUint8(at + index));
 }
+
+/** The `length` bytes at `at` of one view are those at `place` of the other. */
+export function sameBytes(
+  one: DataView,
+  at: number,
+  other: DataView,
+  place: number,
+  length: number,
+): boolean {
+  const words = length & -4;
+  let index = 0;
+  for (; index < words; index += 4) {
+    if (one.getInt32(at + index, true) !== other.getInt32(place + index, true)) return false;
+  }
+  for (; index < length; index++) {
+    if (one.getUint8(at + index) !== other.getUint8(place + index)) return false;
+  }
+  return true;
+}

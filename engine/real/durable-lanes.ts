@@ -50,10 +50,13 @@ export class DurableLanes {
   }
 
   #writeIn(lane: number, chunks: readonly Uint8Array[], offset: number, done: Written): void {
-    fs.writev(lane, chunks, offset, (error, bytes) => {
+    const finish: Written = (error, bytes) => {
       this.#idle.push(lane);
       done(error, bytes);
-    });
+    };
+    const [first] = chunks;
+    if (chunks.length === 1 && first !== undefined) fs.write(lane, first, 0, first.length, offset, finish);
+    else fs.writev(lane, chunks, offset, finish);
   }
 
   #openLane(then: (lane: number | undefined) => void): void {

@@ -14,35 +14,27 @@
  * neither calls the other durable, recovery cuts both.
  */
 import { assert } from '../base/assert.ts';
-import { viewOf } from '../base/views.ts';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { Timer } from '../io/clock.ts';
 import type { StoreIo } from './store-io.ts';
 import { writeFully, writeFullyDurably } from '../io/disk.ts';
 import type { Catalog } from './catalog.ts';
-import { HashList } from './key-hash.ts';
+import type { Chunk } from './chunks.ts';
+import { bytesOf, Chunks } from './chunks.ts';
 import { encodeGroup, segmentHeadBytes, segmentIdentity } from './record.ts';
 import type { SegmentIdentity, StoreWrite, WriteDone } from './record.ts';
 import type { StoreOptions } from './options.ts';
 import type { Segment } from './segment.ts';
 
-const chunkBytesMin = 256 * 1024;
 /** Flushes under way at most, and how many of any size. */
 const flightsMax = 3;
 const busyFlightsMax = 2;
 /** A flush of fewer writers is answered at once; beyond `busyFlightsMax` all under way carry fewer together. */
 const splitWritersMin = 8;
 
-/** Whole groups back to back, and where they lie in the file. */
-export interface Chunk {
-  readonly buffer: Buffer;
-  readonly view: DataView;
-  used: number;
-  readonly fileAt: number;
-  /** Of its records' keys, in order. */
-  readonly hashes: HashList;
-}
+/** What has come to pass: to wait for it is to let what is due in this turn of the event loop happen first. */
+const thisTurn: Promise<void> = Promise.resolve();
 
 /** What gathers for one flush. */
 interface Gathering {
@@ -93,12 +85,13 @@ export class GroupCommit {
   readonly #flights: Flight[] = [];
   #running = false;
   #launching = false;
+  /** Writers have just been answered: what they write in this turn leaves with the launch that follows. */
+  #landing = false;
   #failure: LockstepError | undefined;
   /** A flush has failed: those behind it have, whatever their own write says. */
   #broken = false;
-  /** Chunks' buffers, and their lists of hashes, to be used again: of those that fly, and of the one that gathers. */
-  readonly #spares: Buffer[] = [];
-  readonly #spareLists: HashList[] = [];
+  /** As many are kept as those that fly and the one that gathers need. */
+  readonly #chunks = new Chunks(flightsMax + 1);
   #syncTimer: Timer | undefined;
   #syncing: Promise<void> = Promise.resolve();
   #idle: Deferred<void> | undefined;
@@ -147,7 +140,8 @@ export class GroupCommit {
     this.#nextSeq += batch.length;
     this.#pendingBytes += bytes;
     if (!this.#running) this.#start();
-    else if (!this.#launching && this.#flights.length > 0 && this.#mayLaunch(gathering)) this.#launchSoon();
+    else if (!this.#launching && !this.#landing && this.#flights.length > 0 && this.#mayLaunch(gathering))
+      this.#launchSoon();
   }
 
   /** Resolves when nothing is under way any more. */
@@ -191,15 +185,16 @@ export class GroupCommit {
   /** Writers of this turn of the event loop join it. */
   #launchSoon(): void {
     this.#launching = true;
-    this.#io.spawn('store.launch', async () => {
-      await Promise.resolve();
-      this.#launching = false;
-      this.#launch();
-    });
+    this.#io.spawn('store.launch', () =>
+      thisTurn.then(() => {
+        this.#launching = false;
+        this.#launch();
+      }),
+    );
   }
 
   async #run(): Promise<void> {
-    await Promise.resolve();
+    await thisTurn;
     for (;;) {
       this.#launch();
       const [flight] = this.#flights;
@@ -207,8 +202,26 @@ export class GroupCommit {
       const error = await flight.written;
       this.#flights.shift();
       if (error !== undefined) this.#break(error);
-      if (this.#broken) this.#answerBroken(flight.gathering);
-      else await this.#land(flight.gathering);
+      if (this.#broken) {
+        this.#answerBroken(flight.gathering);
+        continue;
+      }
+      const { dones } = flight.gathering;
+      const alone = this.#flights.length === 0 && dones.length >= splitWritersMin;
+      const first = alone ? dones.length >>> 1 : dones.length;
+      this.#land(flight.gathering);
+      // Those answered may have more to write: let them before the next flush leaves.
+      this.#landing = true;
+      answer(dones, 0, first);
+      await thisTurn;
+      await thisTurn;
+      if (first < dones.length) {
+        this.#launch();
+        answer(dones, first, dones.length);
+        await thisTurn;
+        await thisTurn;
+      }
+      this.#landing = false;
     }
     this.#running = false;
     this.#idle?.resolve();
@@ -221,7 +234,7 @@ export class GroupCommit {
       this.#plannedNumber = next.end >= this.#options.segmentBytes ? undefined : next.identity.number;
       this.#plannedAt = next.end;
       const alone = this.#segment?.number !== next.identity.number || this.#growsFile(next);
-      this.#flights.push({ gathering: next, alone, written: this.#fly(next) });
+      this.#flights.push({ gathering: next, alone, written: this.#fly(next, alone) });
     }
   }
 
@@ -237,43 +250,34 @@ export class GroupCommit {
     return writers < splitWritersMin;
   }
 
-  async #fly(gathering: Gathering): Promise<unknown> {
-    try {
-      await this.#flush(gathering);
-      return undefined;
-    } catch (error) {
-      return error;
-    }
+  /** Resolves with what went wrong, or undefined. */
+  #fly(gathering: Gathering, alone: boolean): Promise<unknown> {
+    const file = this.#segment?.file;
+    const usual = !alone && file !== undefined && this.#options.sync.kind === 'always';
+    const written = usual
+      ? writeFullyDurably(file, gathering.chunks.map(bytesOf), gathering.at)
+      : this.#flush(gathering);
+    return written.then(nothingWrong, wrong);
   }
 
-  /** The flush, and every one before it, is durable: it counts, and its writers are answered. */
-  async #land({ at, end, chunks, dones }: Gathering): Promise<void> {
+  /** The flush, and every one before it, is durable: it counts from now on. */
+  #land({ at, end, chunks }: Gathering): void {
     const segment = this.#segment;
     assert(segment !== undefined, 'a flush has a segment');
     segment.length = end;
     if (this.#options.sync.kind === 'always') this.#durableBefore = end;
     this.#flushCount += 1;
     this.#sink.committed(segment, chunks);
-    this.#recycle(chunks);
+    for (const chunk of chunks) this.#chunks.giveBack(chunk);
     this.#pendingBytes = Math.max(0, this.#pendingBytes - (end - at));
-    const alone = this.#flights.length === 0 && dones.length >= splitWritersMin;
-    const first = alone ? dones.length >>> 1 : dones.length;
-    for (let index = 0; index < first; index++) dones[index]?.(undefined);
-    // Those just answered may have more to write: let them before the next flush leaves.
-    await Promise.resolve();
-    await Promise.resolve();
-    if (first === dones.length) return;
-    this.#launch();
-    for (let index = first; index < dones.length; index++) dones[index]?.(undefined);
-    await Promise.resolve();
-    await Promise.resolve();
   }
 
+  /** A flush that begins a segment, makes the file longer, or is not durable at once. */
   async #flush(gathering: Gathering): Promise<void> {
     if (this.#segment?.number !== gathering.identity.number) await this.#rotate(gathering.identity.number);
     const file = this.#segment?.file;
     assert(file !== undefined, 'the open segment has a file');
-    const views = gathering.chunks.map((chunk) => chunk.buffer.subarray(0, chunk.used));
+    const views = gathering.chunks.map(bytesOf);
     if (this.#options.sync.kind === 'interval') {
       await writeFully(file, views, gathering.at);
       this.#syncSoon(this.#options.sync.intervalUs);
@@ -374,20 +378,21 @@ export class GroupCommit {
   #chunkFor(gathering: Gathering, bytes: number): Chunk {
     const last = gathering.chunks.at(-1);
     if (last !== undefined && last.used + bytes <= last.buffer.length) return last;
-    const spare = bytes <= chunkBytesMin ? this.#spares.pop() : undefined;
-    const buffer = spare ?? Buffer.allocUnsafeSlow(Math.max(chunkBytesMin, bytes));
-    const hashes = this.#spareLists.pop() ?? new HashList();
-    const chunk = { buffer, view: viewOf(buffer), used: 0, fileAt: gathering.end, hashes };
+    const chunk = this.#chunks.take(bytes, gathering.end);
     gathering.chunks.push(chunk);
     return chunk;
   }
+}
 
-  #recycle(chunks: readonly Chunk[]): void {
-    for (const chunk of chunks) {
-      chunk.hashes.clear();
-      if (this.#spareLists.length <= flightsMax) this.#spareLists.push(chunk.hashes);
-      const fits = chunk.buffer.length === chunkBytesMin && this.#spares.length <= flightsMax;
-      if (fits) this.#spares.push(chunk.buffer);
-    }
-  }
+function answer(dones: readonly WriteDone[], from: number, to: number): void {
+  for (let index = from; index < to; index++) dones[index]?.(undefined);
+}
+
+function nothingWrong(): undefined {
+  return undefined;
+}
+
+/** An error that the disk has no words for is one all the same. */
+function wrong(error: unknown): unknown {
+  return error ?? new Error('a flush was rejected without a reason');
 }

@@ -108,6 +108,19 @@ export class KeyDirectory {
     }
   }
 
+  /** As `findHashed`, by a view of the bytes. */
+  findHashedInView(hash: number, view: DataView, from: number, length: number): number {
+    const { places } = this.#shard(hash);
+    const mask = places.length - 2;
+    if (mask < 0) return 0;
+    for (let at = placeOfHash(places, hash); ; at = (at + 2) & mask) {
+      const id = places[at] ?? 0;
+      if (id === 0) return 0;
+      if (((places[at + 1] ?? 0) | 0) !== hash) continue;
+      if (this.#arena.equalsInView(this.#field(id, fieldKey), view, from, length)) return id;
+    }
+  }
+
   hashOf(key: PackedKey): number {
     return this.#stage(key);
   }

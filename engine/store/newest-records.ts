@@ -4,8 +4,8 @@
  */
 import { isSystemAt } from '../base/object-key.ts';
 import type { Catalog } from './catalog.ts';
+import type { Chunk } from './chunks.ts';
 import type { Fingerprints } from './fingerprints.ts';
-import type { Chunk } from './group-commit.ts';
 import type { KeyDirectory } from './key-directory.ts';
 import {
   groupBodyBytes,
@@ -68,15 +68,18 @@ export class NewestRecords {
     segment.noteSeq(seq);
     const token = tokenBitsInView(view, at);
     this.#fingerprints.applied(seq);
-    let id = keys.findHashed(hash, buffer, keyAt, keyBytes);
+    let id = keys.findHashedInView(hash, view, keyAt, keyBytes);
     if (!isSystemAt(buffer, keyAt)) {
       this.#fingerprints.changed(token);
       // The key may have hung at another token.
       if (id !== 0) this.#fingerprints.changed(keys.tokenOf(id));
     }
-    if (id !== 0) this.#bury(id);
+    if (id !== 0) this.#bury(id, keyBytes, segment);
     if (valueBytes === removalMark) {
-      if (id !== 0) keys.remove(id);
+      if (id !== 0) {
+        this.#cache.forget(id);
+        keys.remove(id);
+      }
       segment.removalBytes += span;
       return at + span;
     }
@@ -85,13 +88,15 @@ export class NewestRecords {
     keys.place(id, segment.number, fileAt + at, valueBytes, seq, 'live');
     segment.liveBytes += span;
     if (cached) this.#cache.put(id, view, keyAt + keyBytes, valueBytes);
+    else this.#cache.forget(id);
     return at + span;
   }
 
-  /** The record that the key's row points at is dead. */
-  #bury(id: number): void {
-    const span = recordBytes(this.#keys.keyBytesOf(id), this.#keys.valueBytesOf(id));
-    this.#catalog.mustFind(this.#keys.segmentOf(id)).liveBytes -= span;
-    this.#cache.forget(id);
+  /** The record that the key's row points at is dead; the one that follows it lies in `next`. */
+  #bury(id: number, keyBytes: number, next: Segment): void {
+    const span = recordBytes(keyBytes, this.#keys.valueBytesOf(id));
+    const number = this.#keys.segmentOf(id);
+    const segment = number === next.number ? next : this.#catalog.mustFind(number);
+    segment.liveBytes -= span;
   }
 }

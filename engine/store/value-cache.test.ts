@@ -26,19 +26,21 @@ function keysIn(directory: KeyDirectory, count: number): readonly number[] {
 
 describe('the value cache', () => {
   it('answers with the last value put, or not at all', () => {
-    const step = fc.tuple(fc.nat(29), fc.nat(1500), fc.nat(255));
+    // Chunks of which nothing was read are filled anew in place: not every put is followed by a look.
+    const look = fc.integer({ min: 0, max: 9 }).map((draw) => draw === 0);
+    const step = fc.tuple(fc.nat(29), fc.nat(1500), fc.nat(255), look);
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
         const directory = new KeyDirectory(1);
         const cache = new ValueCache(directory, cacheBytes);
         const ids = keysIn(directory, 30);
         const twin = new Map<number, Buffer>();
-        for (const [index, length, fill] of steps) {
+        for (const [index, length, fill, looks] of steps) {
           const id = ids[index] ?? 0;
           const value = Buffer.alloc(length, fill);
           cache.put(id, viewOf(value), 0, length);
           twin.set(id, value);
-          for (const [other, expected] of twin) {
+          for (const [other, expected] of looks ? twin : []) {
             const found = cache.get(other);
             if (found !== undefined) expect(found.equals(expected)).toBe(true);
           }

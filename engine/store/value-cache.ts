@@ -5,8 +5,9 @@
  *
  *     entry     u32 id | u32 length, upper bit: read since it was put here | value | padding to 8 bytes
  *
- * A chunk that is let go is never written again, so a view handed out stays good for as long as it is held. The key
- * directory's row holds the place of the key's value; places are exact: a row never points at another key's entry.
+ * A chunk of which a view was handed out is never written again once it is let go, so a view stays good for as long as
+ * it is held. One of which none was is filled anew: memory outside the heap that comes and goes makes the garbage
+ * collector walk the whole heap for it. The key directory's row holds the place of the key's value; places are exact: a row never points at another key's entry.
  */
 import { assert } from '../base/assert.ts';
 import { copyBytes, viewOf } from '../base/views.ts';
@@ -28,6 +29,8 @@ export class ValueCache {
   readonly #chunks: Buffer[] = [];
   /** Of each chunk. */
   readonly #views: DataView[] = [];
+  /** Whether a view of the chunk was handed out. */
+  readonly #handedOut: boolean[] = [];
   /** The chunk being filled, and how far. */
   #current = -1;
   #end = 0;
@@ -58,6 +61,7 @@ export class ValueCache {
     const head = at - number * this.#chunkBytes;
     const length = view.getUint32(head + 4, true);
     if (length < hitBit) view.setUint32(head + 4, length | hitBit, true);
+    this.#handedOut[number] = true;
     return chunk.subarray(head + headBytes, head + headBytes + (length & 0x7fffffff));
   }
 
@@ -98,12 +102,18 @@ export class ValueCache {
     if (turned >= 0 && endOfTurned + headBytes <= this.#chunkBytes) {
       this.#views[turned]?.setUint32(endOfTurned, 0);
     }
-    const chunk = Buffer.allocUnsafeSlow(this.#chunkBytes);
-    this.#chunks[next] = chunk;
-    this.#views[next] = viewOf(chunk);
+    // Of one that nobody has a view of nothing was read, so nothing of it moves to the next.
+    if (oldest === undefined || this.#handedOut[next] === true) this.#renew(next);
     this.#current = next;
     this.#end = 0;
     if (oldest !== undefined) this.#release(oldest, next);
+  }
+
+  #renew(number: number): void {
+    const chunk = Buffer.allocUnsafeSlow(this.#chunkBytes);
+    this.#chunks[number] = chunk;
+    this.#views[number] = viewOf(chunk);
+    this.#handedOut[number] = false;
   }
 
   #release(oldest: DataView, number: number): void {

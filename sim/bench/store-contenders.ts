@@ -50,8 +50,12 @@ export function keyOf(index: number): PackedKey {
 
 export type Value = Uint8Array | undefined;
 
+/** Called once, later: without an error when what was written is durable as was asked. */
+export type PutDone = (error: unknown) => void;
+
 export interface Opened {
-  put(entry: Entry): Promise<unknown>;
+  /** One pair, by the store's own way of answering: ours calls back, the others' are promises. */
+  put(entry: Entry, done: PutDone): void;
   batch(entries: readonly Entry[]): Promise<unknown>;
   /** The fastest way to read what is in memory. */
   getHot(key: PackedKey): Value | Promise<Value>;
@@ -91,13 +95,17 @@ export function writeBatch(store: Store, batch: readonly Entry[]): Promise<void>
   });
 }
 
+function tell(written: Promise<unknown>, done: PutDone): void {
+  written.then(() => done(undefined), done);
+}
+
 async function openOurs(directory: string, { synced, cold }: OpenOptions): Promise<Opened> {
   const sync = synced
     ? { kind: 'always' as const }
     : { kind: 'interval' as const, intervalUs: 1_000_000_000 };
   const store = await openStore(directory, { sync, ...(cold ? { cacheBytes: 0 } : {}) });
   return {
-    put: (entry) => writeBatch(store, [entry]),
+    put: (entry, done) => store.write([entry], done),
     batch: (entries) => writeBatch(store, entries),
     getHot: (key) => store.get(key),
     getCold: (key) => store.get(key),
@@ -116,7 +124,7 @@ async function openLmdb(directory: string, { synced }: OpenOptions): Promise<Ope
     mapSize: 4 * 1024 ** 3,
   });
   return {
-    put: ({ key, value }) => db.put(key, value),
+    put: ({ key, value }, done) => tell(db.put(key, value), done),
     batch: (entries) => {
       return db.transaction(() => {
         for (const { key, value } of entries) db.putSync(key, value);
@@ -139,7 +147,7 @@ async function openLevel(directory: string, { synced, cold }: OpenOptions): Prom
   });
   await db.open();
   return {
-    put: ({ key, value }) => db.put(key, value, { sync: synced }),
+    put: ({ key, value }, done) => tell(db.put(key, value, { sync: synced }), done),
     batch: (entries) =>
       db.batch(
         entries.map(({ key, value }) => ({ type: 'put' as const, key, value })),

@@ -8,8 +8,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { present } from '../../engine/base/assert.ts';
 import { figure, quantile } from './figures.ts';
-import type { Contender, Entry, Opened } from './store-contenders.ts';
+import type { Contender, Entry, Opened, PutDone } from './store-contenders.ts';
 
 export interface SliceFigures {
   readonly name: string;
@@ -71,18 +72,9 @@ async function runSlice(
   const from = runner.next;
   const syncsBefore = opened.syncs?.() ?? 0;
   const startedMs = performance.now();
-  let over = false;
-  const timer = setTimeout(() => {
-    over = true;
-  }, sliceMs);
-  const writer = async (): Promise<void> => {
-    while (!over) {
-      const entry = entries[runner.next++ % entries.length];
-      if (entry !== undefined) await opened.put(entry);
-    }
-  };
-  await Promise.all(Array.from({ length: writers }, writer));
-  clearTimeout(timer);
+  await writeFor(sliceMs, writers, (done) => {
+    opened.put(present(entries[runner.next++ % entries.length], 'an entry'), done);
+  });
   if (!counts) return;
   const ms = performance.now() - startedMs;
   const puts = runner.next - from;
@@ -90,6 +82,27 @@ async function runSlice(
   runner.puts += puts;
   runner.ms += ms;
   runner.syncs += (opened.syncs?.() ?? 0) - syncsBefore;
+}
+
+/** Writers that wait for each answer, for so long and until the last is answered; without a promise of their own. */
+function writeFor(forMs: number, writers: number, write: (done: PutDone) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let over = false;
+    let writing = writers;
+    const done: PutDone = (error) => {
+      if (error !== undefined) reject(asError(error));
+      else if (!over) write(done);
+      else if (--writing === 0) resolve();
+    };
+    setTimeout(() => {
+      over = true;
+    }, forMs);
+    for (let writer = 0; writer < writers; writer++) write(done);
+  });
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }
 
 function figuresOf({ name, rates, puts, syncs, ms }: Runner, ours: readonly number[]): SliceFigures {

@@ -7,8 +7,12 @@ export const storeBugs: readonly PlantedBug[] = [
     title:
       'a loop over the flushes under way takes those that were begun while it awaited the first for written too',
     file: 'engine/store/group-commit.js',
-    find: 'await this.#land(flight.gathering);',
-    replace: 'for (const one of [flight, ...this.#flights.splice(0)]) await this.#land(one.gathering);',
+    find: 'this.#land(flight.gathering);',
+    replace: `this.#land(flight.gathering);
+            for (const one of this.#flights.splice(0)) {
+                this.#land(one.gathering);
+                answer(one.gathering.dones, 0, one.gathering.dones.length);
+            }`,
     scenario: 'crash-and-restart',
     oracles: ['INV4', 'INV5'],
     seedsMax: 50,
