@@ -3,6 +3,7 @@
  * a deadline. Whatever ends it early (a reset, the node's end, bytes that are no answer, the deadline) ends it for good.
  */
 import { Deferred } from '../../engine/base/deferred.ts';
+import type { Timer } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type { Connection } from '../../engine/io/network.ts';
 
@@ -15,6 +16,7 @@ export class AskingConnection<Answer> {
   readonly #connection: Connection;
   readonly #take: (chunk: Uint8Array) => Answer | undefined;
   #waiting: Deferred<Exchange<Answer>> | undefined;
+  #deadline: Timer | undefined;
   #over: string | undefined;
 
   /** `take` hears the bytes that come and gives the answer once it is whole; what it throws calls them malformed. */
@@ -38,15 +40,13 @@ export class AskingConnection<Answer> {
   }
 
   /** Sends a request and waits for its answer, `timeoutUs` at most. */
-  async ask(request: Buffer, timeoutUs: number): Promise<Exchange<Answer>> {
-    if (this.#over !== undefined) return { kind: 'lost', reason: this.#over };
+  ask(request: Buffer, timeoutUs: number): Promise<Exchange<Answer>> {
+    if (this.#over !== undefined) return Promise.resolve({ kind: 'lost', reason: this.#over });
     const waiting = new Deferred<Exchange<Answer>>();
     this.#waiting = waiting;
-    const deadline = this.#io.clock.after(timeoutUs, () => this.#fail('no answer within the deadline'));
+    this.#deadline = this.#io.clock.after(timeoutUs, () => this.#fail('no answer within the deadline'));
     this.#connection.write(request);
-    const exchange = await waiting.promise;
-    deadline.cancel();
-    return exchange;
+    return waiting.promise;
   }
 
   /** Closes it; an unanswered request is lost. */
@@ -73,6 +73,7 @@ export class AskingConnection<Answer> {
   #settle(exchange: Exchange<Answer>): void {
     const waiting = this.#waiting;
     this.#waiting = undefined;
+    this.#deadline?.cancel();
     waiting?.resolve(exchange);
   }
 }

@@ -95,7 +95,7 @@ export class Client {
     this.#connection?.close();
   }
 
-  async perform(operation: PlanOperation): Promise<Outcome> {
+  perform(operation: PlanOperation): Promise<Outcome> {
     if (operation.kind === 'get') return this.read(operation.key, operation.need, false);
     return this.#write(operation);
   }
@@ -104,19 +104,9 @@ export class Client {
   async read(key: number, need: NeedWord, final: boolean): Promise<Outcome> {
     const where = this.#key(key);
     const { recorder } = this.#setup;
-    const connection = await this.#connect();
+    const connection = this.#openConnection() ?? (await this.#connect());
     const id = recorder.beginRead(this.#invocation(where, need), final);
-    const exchange = await this.#ask(connection, {
-      kind: 'get',
-      message: {
-        type: where.place.type,
-        bucket: where.place.bucket,
-        key: where.place.key,
-        r: quorumWords[need],
-        deletedvclock: true,
-        timeout: this.#serverTimeoutMs(),
-      },
-    });
+    const exchange = this.#heard(await this.#ask(connection, this.#readRequest(where, need)));
     if (exchange.kind === 'answered' && exchange.answer.kind === 'got') {
       const { message } = exchange.answer;
       this.#remember(key, id, message);
@@ -139,18 +129,33 @@ export class Client {
     const where = this.#key(operation.key);
     const seen = operation.context === 'last' ? this.#seen.get(operation.key) : undefined;
     const tag = operation.kind === 'put' ? tagOf(this.#setup.name, this.#writeCount++) : '';
-    const connection = await this.#connect();
+    const connection = this.#openConnection() ?? (await this.#connect());
     const id = this.#setup.recorder.beginWrite(this.#invocation(where, operation.need), {
       kind: operation.kind === 'put' ? 'put' : 'delete',
       tag,
       contextFrom: seen?.read,
     });
-    const exchange = await this.#ask(connection, this.#writeRequest(operation, where, tag, seen?.bytes));
+    const request = this.#writeRequest(operation, where, tag, seen?.bytes);
+    const exchange = this.#heard(await this.#ask(connection, request));
     const outcome = connection === undefined ? 'fail' : writeOutcome(exchange);
     const copies = outcome === 'ok' ? this.#setup.durable.copies(tag, where.holders) : 0;
     const reason = outcome === 'ok' ? '' : reasonOf(exchange);
     this.#setup.recorder.endWrite(id, this.#completion(outcome, reason), copies);
     return outcome;
+  }
+
+  #readRequest({ place }: ClientKey, need: NeedWord): ClientRequest {
+    return {
+      kind: 'get',
+      message: {
+        type: place.type,
+        bucket: place.bucket,
+        key: place.key,
+        r: quorumWords[need],
+        deletedvclock: true,
+        timeout: this.#serverTimeoutMs(),
+      },
+    };
   }
 
   #writeRequest(
@@ -169,9 +174,13 @@ export class Client {
     return { kind: 'put', message: { type, bucket, key, w, timeout, vclock: context, content } };
   }
 
-  /** The connection to the present node, or a new one to it or to another; undefined when none can be made. */
+  /** The connection to the present node. */
+  #openConnection(): PbConnection | undefined {
+    return this.#connection?.open === true ? this.#connection : undefined;
+  }
+
+  /** A new connection, to the present node; undefined when none can be made. */
   async #connect(): Promise<PbConnection | undefined> {
-    if (this.#connection?.open === true) return this.#connection;
     const { io, connectTimeoutUs } = this.#setup;
     try {
       this.#connection = await PbConnection.open(io, this.#target, connectTimeoutUs);
@@ -182,13 +191,14 @@ export class Client {
     return this.#connection;
   }
 
-  async #ask(connection: PbConnection | undefined, request: ClientRequest): Promise<PbExchange> {
-    const { io, targets, answerTimeoutUs } = this.#setup;
-    const exchange =
-      connection === undefined
-        ? neverSent
-        : await this.impatience.over(connection, connection.ask(request, answerTimeoutUs), false);
-    if (exchange.kind === 'lost') this.#target = pick(io.random, targets);
+  #ask(connection: PbConnection | undefined, request: ClientRequest): Promise<PbExchange> {
+    if (connection === undefined) return Promise.resolve(neverSent);
+    return this.impatience.over(connection, connection.ask(request, this.#setup.answerTimeoutUs), false);
+  }
+
+  /** Without an answer the client turns to another node. */
+  #heard(exchange: PbExchange): PbExchange {
+    if (exchange.kind === 'lost') this.#target = pick(this.#setup.io.random, this.#setup.targets);
     return exchange;
   }
 

@@ -38,10 +38,17 @@ export class Impatience {
   }
 
   /** The exchange, cut short by closing the connection when a wish says so. `mayRepeat`: it can be asked again. */
-  async over<Result>(connection: Asked, exchange: Promise<Result>, mayRepeat: boolean): Promise<Result> {
+  over<Result>(connection: Asked, exchange: Promise<Result>, mayRepeat: boolean): Promise<Result> {
+    const wish = this.#wishes.length === 0 ? undefined : this.#takeWish(mayRepeat);
+    return wish === undefined ? exchange : this.#cutShort(connection, exchange, wish);
+  }
+
+  #takeWish(mayRepeat: boolean): Wish | undefined {
     const at = this.#wishes.findIndex(({ hurried }) => !hurried || mayRepeat);
-    const [wish] = at < 0 ? [] : this.#wishes.splice(at, 1);
-    if (wish === undefined) return exchange;
+    return at < 0 ? undefined : this.#wishes.splice(at, 1)[0];
+  }
+
+  async #cutShort<Result>(connection: Asked, exchange: Promise<Result>, wish: Wish): Promise<Result> {
     const timer = this.#clock.after(wish.afterUs, () => {
       this.givenUp[wish.hurried ? 'FK1' : 'FK2'] += 1;
       this.#hurried = wish.hurried;
