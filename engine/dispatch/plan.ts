@@ -68,7 +68,7 @@ export function planRead(
   const groups = groupsOf(view, placement, level, need);
   if ('kind' in groups) return groups;
   const one = groups.length === 1 && groups[0]?.needed === 1 && level === 'DC_ONE';
-  const candidates = targetsOf(view, placement, groups).filter((target) => target.group >= 0);
+  const candidates = thoseOf(targetsOf(view, placement, groups), (target) => target.group >= 0);
   const targets = one ? nearest(view.self, candidates).slice(0, 1) : heldBack(view, candidates, groups);
   const failovers = one ? 0 : standIns(view, placement, targets, groups);
   return checked(view, placement, { kind: 'plan', targets, groups, agree: agrees(level), failovers });
@@ -208,12 +208,13 @@ function datacentersOf(placement: Placement): readonly string[] {
 }
 
 function targetsOf(view: Viewpoint, placement: Placement, groups: readonly Group[]): readonly Target[] {
-  const targets: Target[] = [];
-  for (const member of placement) {
-    if (!view.isRoutable(member)) continue;
-    targets.push({ member, group: groupOf(groups, member.datacenter) });
-  }
-  return targets;
+  const routable = thoseOf(placement, (member) => view.isRoutable(member));
+  return routable.map((member) => ({ member, group: groupOf(groups, member.datacenter) }));
+}
+
+/** Those that `are` so; mostly all, and then no list is made. */
+function thoseOf<T>(all: readonly T[], are: (one: T) => boolean): readonly T[] {
+  return all.every(are) ? all : all.filter(are);
 }
 
 function groupOf(groups: readonly Group[], datacenter: string): number {

@@ -84,10 +84,9 @@ export function mergeObjects(left: StoredObject, right: StoredObject): StoredObj
 
 /** `newer` knows all that `older` knows, and holds nothing that `older` has seen replaced. */
 function isBeyond(newer: StoredObject, older: StoredObject): boolean {
-  return (
-    includesVector(newer.context, older.context) &&
-    newer.siblings.every(({ dot }) => !covers(older.context, dot) || holds(older, dot))
-  );
+  if (!includesVector(newer.context, older.context)) return false;
+  for (const { dot } of newer.siblings) if (covers(older.context, dot) && !holds(older, dot)) return false;
+  return true;
 }
 
 function holds(object: StoredObject, dot: Dot): boolean {

@@ -42,14 +42,19 @@ export class Loans {
   release(departed: number): void {
     for (let loan = this.#loans[this.#first]; loan !== undefined; loan = this.#loans[this.#first]) {
       if (loan.end > departed) return;
-      this.#first += 1;
-      this.#compact();
+      this.#takeOff();
       if (!sameBytes(loan.copy, loan.view)) this.#fail();
       loan.owner.released(loan.view);
     }
   }
 
-  #compact(): void {
+  #takeOff(): void {
+    // Mostly there is one. To empty an array by its length would give its memory away, to be made again.
+    if (this.#loans.length === 1) {
+      this.#loans.pop();
+      return;
+    }
+    this.#first += 1;
     if (this.#first === this.#loans.length) this.#loans.length = 0;
     else if (this.#first >= compactFrom) this.#loans.splice(0, this.#first);
     else return;

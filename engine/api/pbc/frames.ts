@@ -10,6 +10,7 @@ import { putU32, u32At } from '../../base/big-endian.ts';
 import protobuf from 'protobufjs';
 import type { Writer } from 'protobufjs';
 import { LockstepError } from '../../base/errors.ts';
+import { bufferOf } from '../../base/ids.ts';
 
 const lengthBytes = 4;
 
@@ -42,7 +43,7 @@ export class FrameReader {
   /** Takes the next bytes of the stream; keeps the view. */
   push(chunk: Uint8Array): void {
     if (chunk.length === 0) return;
-    this.#chunks.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+    this.#chunks.push(bufferOf(chunk));
     this.#unparsedBytes += chunk.length;
   }
 
@@ -67,7 +68,7 @@ export class FrameReader {
     if (left >= lengthBytes && left >= frameBytes) {
       const at = this.#at;
       this.#consume(chunk, frameBytes);
-      return frameOf(chunk.subarray(at, at + frameBytes));
+      return frameAt(chunk, at, frameBytes);
     }
     this.#partialBytes = 0;
     this.#gather(chunk, left, frameBytes);
@@ -87,7 +88,7 @@ export class FrameReader {
     if (this.#partialBytes < frameBytes) return undefined;
     this.#partial = undefined;
     this.#partialBytes = 0;
-    return frameOf(gathered.subarray(0, frameBytes));
+    return frameAt(gathered, 0, frameBytes);
   }
 
   /** Moves bytes into the partial frame, which doubles as it fills but never beyond `frameBytes`, where known. */
@@ -140,6 +141,7 @@ export function finishFrame(writer: Writer, code: number): Buffer {
   return frame;
 }
 
-function frameOf(whole: Buffer): Frame {
-  return { code: whole.readUInt8(lengthBytes), body: whole.subarray(lengthBytes + 1) };
+function frameAt(bytes: Buffer, at: number, frameBytes: number): Frame {
+  const code = bytes.readUInt8(at + lengthBytes);
+  return { code, body: bytes.subarray(at + lengthBytes + 1, at + frameBytes) };
 }
