@@ -7,7 +7,7 @@ import type { Coordination } from './coordinator-protocol.ts';
 import { unacknowledged } from './coordinator-protocol.ts';
 import type { Voted } from './orders.ts';
 import type { TransactionOutcome } from './outcomes.ts';
-import type { DecisionRecord } from './records.ts';
+import type { DecisionRecord, OwnBranch } from './records.ts';
 import type { BranchOrder } from './words.ts';
 import type { Xid } from './xid.ts';
 
@@ -71,13 +71,14 @@ export function lostBranches(
   return unacknowledged(state).filter((node) => lost.includes(node) || member(node) === undefined);
 }
 
-/** The record of its decision. */
+/** The record of its decision; `own`: what is written here with it. */
 export function decisionOf(
   { state, sinceMs, operationCount }: Active,
   to: DecisionRecord['state'],
+  own: OwnBranch | undefined,
 ): DecisionRecord {
   const branches = state.branches.map(({ node, vote }) => ({ node, readOnly: vote === 'readOnly' }));
-  return { state: to, sinceMs, operationCount, branches };
+  return { state: to, sinceMs, operationCount, branches, own };
 }
 
 export function committedOf({

@@ -9,7 +9,7 @@ import type { BranchPhase } from './branch-protocol.ts';
 import type { TransactionContext } from './context.ts';
 import type { Followed } from './log.ts';
 import type { Ended, Voted } from './orders.ts';
-import { conditionalWritesOf, describeKey, itemsOf, placesOf, writesOf } from './orders.ts';
+import { conditionalWritesOf, describeKey, itemsOf, placesOf, withOperations, writesOf } from './orders.ts';
 import type { BranchState } from './records.ts';
 import { writeBranch, writeClient } from './records.ts';
 import { mark } from './steps.ts';
@@ -24,6 +24,8 @@ export interface Branch {
   order: BranchOrder;
   readonly places: readonly Place[];
   readonly sinceMs: number;
+  /** The coordinator's own: it has no record beside the decision. */
+  own: boolean;
   /** When the outcome was last asked for, or the vote was given. */
   askedUs: number;
   /** The vote, while it is being prepared. */
@@ -49,6 +51,7 @@ export function newBranch(
     order,
     places,
     sinceMs,
+    own: false,
     askedUs: nowUs,
     voted: new Deferred(),
     applying: undefined,
@@ -59,7 +62,7 @@ export function newBranch(
 /** The branch's record in that state. */
 export function recordOf({ xid, sinceMs, order }: Branch, state: BranchState): StoreWrite {
   if (state === 'prepared') return writeBranch(xid, { state, sinceMs, order, places: [] });
-  return writeBranch(xid, { state, sinceMs, order: { ...order, operations: [] }, places: placesOf(order) });
+  return writeBranch(xid, { state, sinceMs, order: withOperations(order, []), places: placesOf(order) });
 }
 
 /** Marks a step with the keys that the branch holds. */
@@ -82,10 +85,15 @@ export function reportMixed(
   io.log.event('error', 'xa.branch.mixed', { xid, here: phase, decision });
 }
 
-/** What lies beside the branch's writes in their batch. */
-export function appliedRecords(branch: Branch, state: BranchState): readonly StoreWrite[] {
+/** What lies beside the branch's writes in their batch: its record in that state, or the decision `instead` of it. */
+export function appliedRecords(
+  branch: Branch,
+  state: BranchState | undefined,
+  instead: StoreWrite | undefined,
+): readonly StoreWrite[] {
+  if (state === undefined) return [];
   const { xid, sinceMs, order } = branch;
-  const record = recordOf(branch, state);
+  const record = instead ?? recordOf(branch, state);
   return order.clientId === ''
     ? [record]
     : [record, writeClient(order.clientId, { xid, digest: order.clientDigest, sinceMs })];
@@ -97,6 +105,8 @@ export interface Application extends Followed {
   readonly alone: boolean;
   /** A durable decision brings the batch about whatever a crash leaves of this attempt. */
   readonly decided: boolean;
+  /** What takes the place of the branch's record. */
+  readonly instead: StoreWrite | undefined;
 }
 
 /**

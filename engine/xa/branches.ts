@@ -7,7 +7,6 @@
  */
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
-import { RecentMap } from '../base/recent-map.ts';
 import type { BatchRound } from '../dispatch/batch-round.ts';
 import type { StoreWrite } from '../store/store.ts';
 import type { Application, Branch } from './branch.ts';
@@ -17,34 +16,27 @@ import { isUnderWay, knownOf, stepBranch } from './branch-protocol.ts';
 import { ClientNames } from './client-names.ts';
 import { checkConditions, isUnconditional } from './conditions.ts';
 import type { TransactionContext } from './context.ts';
+import { Endings } from './endings.ts';
 import { Locks } from './locks.ts';
 import type { Followed } from './log.ts';
 import { placeObjection, tellRefusal } from './objections.ts';
 import type { CommitReply, Ended, Voted } from './orders.ts';
-import { placesOf, redone, votedAbort, votedCommit, votedFailure } from './orders.ts';
+import { placesOf, redone, votedAbort, votedCommit, votedFailure, withOperations } from './orders.ts';
 import { hasOneCopyEach } from './partition.ts';
-import type { BranchRecord, BranchState } from './records.ts';
+import type { BranchRecord, BranchState, OwnBranch } from './records.ts';
 import { dropBranch } from './records.ts';
 import { mark } from './steps.ts';
 import { isStillWanted } from './spread.ts';
 import type { BranchOrder, SaidState } from './words.ts';
 import type { Xid } from './xid.ts';
 
-/** Transactions that ended here without a record, remembered for as long as their messages may still be under way. */
-const refusedMax = 32_768;
-
-type Ending = 'readOnly' | 'refused' | 'rolledBack' | 'doubtful';
 type Applied = boolean | LockstepError;
 
 export class Branches {
   readonly locks: Locks;
   readonly #context: TransactionContext;
   readonly #table = new Map<Xid, Branch>();
-  /**
-   * `refused`: over, or asked about before it was heard of. `readOnly`, `doubtful`: voted so; what there is of a doubtful
-   * one only a restart can tell. None begins any more.
-   */
-  readonly #ended = new RecentMap<Xid, Ending>(refusedMax);
+  readonly #ended = new Endings();
   /** Clients' own names and who carried them out. */
   readonly clients = new ClientNames();
 
@@ -86,18 +78,24 @@ export class Branches {
   }
 
   /**
-   * Carries out the branch of this node's own transaction in one atomic step with `decision`. Resolves when both are
-   * durable, or with the error: a definite one says that neither is, or will be.
+   * Carries out the branch of this node's own transaction in one atomic step with the decision, which speaks for it.
+   * Resolves when both are durable, or with the error: a definite one says that neither is, or will be.
    */
-  async commitWith(xid: Xid, decision: StoreWrite, then: Followed): Promise<LockstepError | undefined> {
+  async commitWith(
+    xid: Xid,
+    decide: (own: OwnBranch) => StoreWrite,
+    { handedOver, durable: followed }: Followed,
+  ): Promise<LockstepError | undefined> {
     const branch = this.#table.get(xid);
     if (branch?.phase !== 'ready') return new LockstepError('Conflict', 'the branch here is gone');
     this.#step(branch, { kind: 'commitHeard' });
+    branch.own = true;
     const durable = (): void => {
-      then.durable?.();
+      followed?.();
       this.#tellVote(branch, votedCommit());
     };
-    const how = { ...then, alone: false, decided: false, beside: [decision], durable };
+    const decision = decide({ level: branch.order.level, places: placesOf(branch.order) });
+    const how = { alone: false, decided: false, instead: decision, handedOver, durable };
     const round = await this.#write(branch, 'applied', how);
     if (round instanceof LockstepError) return round;
     branch.applying = round.met;
@@ -129,7 +127,7 @@ export class Branches {
     metrics.voted(said);
     if (vote.kind === 'voted') this.#release(branch);
     if (io.log.enabled('trace')) io.log.event('trace', 'xa.branch.concluded', { xid, vote: said });
-    if (said === 'abort' || said === 'doubtful') this.#refuse(xid, said === 'abort' ? 'refused' : said);
+    if (said === 'abort' || said === 'doubtful') this.#ended.enter(xid, said === 'abort' ? 'refused' : said);
     return vote;
   }
 
@@ -139,8 +137,7 @@ export class Branches {
    */
   async redo(xid: Xid, order: BranchOrder): Promise<CommitReply> {
     // Nothing was lost: somebody has told this life to roll back what is decided, and others have used the keys since.
-    if (this.#ended.get(xid) === 'rolledBack')
-      return new LockstepError('Conflict', 'it was rolled back here');
+    if (this.#ended.of(xid) === 'rolledBack') return new LockstepError('Conflict', 'it was rolled back here');
     // Messages arrive twice, and late: only a coordinator that still waits for this branch has lost anything here.
     if (!this.#table.has(xid) && !(await isStillWanted(this.#context, xid, order)))
       return { kind: 'told', state: 'none' };
@@ -177,7 +174,7 @@ export class Branches {
   rollback(xid: Xid): void {
     mark(this.#context.io, 'p.decision.recv', xid, { decision: 'rollback' });
     const branch = this.#table.get(xid);
-    this.#refuse(xid, 'rolledBack');
+    this.#ended.enter(xid, 'rolledBack');
     if (branch === undefined) return;
     const { phase, commands } = this.#step(branch, { kind: 'rollbackHeard' });
     if (phase === 'gone') this.#table.delete(xid);
@@ -193,9 +190,9 @@ export class Branches {
   inquire(xid: Xid): SaidState {
     const branch = this.#table.get(xid);
     if (branch !== undefined) return knownOf(branch.phase);
-    const ending = this.#ended.get(xid);
+    const ending = this.#ended.of(xid);
     if (ending === 'readOnly' || ending === 'doubtful') return 'undecided';
-    this.#refuse(xid, 'refused');
+    this.#ended.enter(xid, 'refused');
     return 'none';
   }
 
@@ -206,8 +203,13 @@ export class Branches {
       if (branch === undefined) continue;
       const { commands } = this.#step(branch, { kind: 'forgetHeard' });
       if (!commands.some(({ kind }) => kind === 'dropRecord')) continue;
+      if (branch.own) {
+        // Nobody else has heard of it, and it has no record.
+        this.#table.delete(xid);
+        continue;
+      }
       // A prepare that comes once more, late, must not begin it anew.
-      this.#refuse(xid, 'refused');
+      this.#ended.enter(xid, 'refused');
       this.#drop(branch);
     }
   }
@@ -235,10 +237,10 @@ export class Branches {
   }
 
   /** Takes up a branch that a start has found in the log: its locks are held again at once. */
-  restore(xid: Xid, record: BranchRecord): Branch {
-    const places = record.state === 'prepared' ? placesOf(record.order) : record.places;
-    const nowUs = this.#context.io.clock.nowUs();
-    const branch = newBranch(xid, record.order, places, record.sinceMs, record.state, nowUs);
+  restore(xid: Xid, { state, order, places, sinceMs }: BranchRecord, own = false): Branch {
+    const held = state === 'prepared' ? placesOf(order) : places;
+    const branch = newBranch(xid, order, held, sinceMs, state, this.#context.io.clock.nowUs());
+    branch.own = own;
     return this.#keep(branch, 'p.recovery.scan');
   }
 
@@ -253,7 +255,7 @@ export class Branches {
       this.#table.delete(xid);
       branch.phase = 'gone';
       const vote = refused ?? { ...votedCommit(), vote: 'readOnly' as const };
-      if (refused === undefined) this.#refuse(xid, 'readOnly');
+      if (refused === undefined) this.#ended.enter(xid, 'readOnly');
       this.#vote(branch, vote);
       return;
     }
@@ -311,20 +313,21 @@ export class Branches {
   /** Writes the batch, with `recordState` in its record; true when the level was met. */
   async #apply(branch: Branch, recordState: BranchState | undefined, alone = false): Promise<Applied> {
     const decided = recordState === 'applied' && !alone;
-    const round = await this.#write(branch, recordState, { alone, decided, beside: [] });
+    const how = { alone, decided, instead: undefined, handedOver: undefined, durable: undefined };
+    const round = await this.#write(branch, recordState, how);
     return round instanceof LockstepError ? round : round.met;
   }
 
-  /** Writes the batch, with `recordState` in its record and the records `beside` it, and lets the keys go. */
+  /** Writes the batch, with `recordState` in its record or what is said instead of it, and lets the keys go. */
   #write(
     branch: Branch,
     recordState: BranchState | undefined,
-    how: Application & { readonly beside: readonly StoreWrite[] },
+    how: Application,
   ): Promise<BatchRound | LockstepError> {
     const { xid, order } = branch;
-    const own = recordState === undefined ? [] : appliedRecords(branch, recordState);
+    const records = appliedRecords(branch, recordState, how.instead);
     const written = new Deferred<BatchRound | LockstepError>();
-    applyBatch(this.#context, xid, order, [...own, ...how.beside], how, (round) => {
+    applyBatch(this.#context, xid, order, records, how, (round) => {
       this.#written(branch, recordState, round);
       written.resolve(round);
     });
@@ -343,7 +346,7 @@ export class Branches {
     this.#step(branch, { kind: 'applyForced' });
     this.#release(branch);
     // What it wrote is in the store now.
-    branch.order = { ...order, operations: [] };
+    branch.order = withOperations(order, []);
   }
 
   /** Why the order is not even tried; undefined when nothing stands against it. Counted and told. */
@@ -356,7 +359,8 @@ export class Branches {
 
   #objection(xid: Xid, order: BranchOrder): Voted | undefined {
     if (this.#table.has(xid)) return votedAbort('prepare_failed', 'the transaction is known already');
-    if (this.#ended.has(xid)) return votedAbort('prepare_failed', 'the transaction has ended here already');
+    if (this.#ended.of(xid) !== undefined)
+      return votedAbort('prepare_failed', 'the transaction has ended here already');
     const earlier = this.clients.standsAgainst(order, this.#table.values());
     return earlier ?? placeObjection(this.#context, this.locks, order, xid);
   }
@@ -392,9 +396,5 @@ export class Branches {
   #drop(branch: Branch): void {
     this.#table.delete(branch.xid);
     this.#context.log.later(dropBranch(branch.xid));
-  }
-
-  #refuse(xid: Xid, how: Ending): void {
-    if (how === 'rolledBack' || !this.#ended.has(xid)) this.#ended.set(xid, how);
   }
 }

@@ -5,7 +5,7 @@ import type { StoredObject } from '../object/object.ts';
 import type { Branch } from './branch.ts';
 import type { TransactionContext } from './context.ts';
 import type { Voted } from './orders.ts';
-import { describeKey, resolved, vettedWrite, votedAbort } from './orders.ts';
+import { describeKey, resolved, vettedWrite, votedAbort, withOperations } from './orders.ts';
 import type { BranchOperation, BranchOrder } from './words.ts';
 
 /**
@@ -44,6 +44,6 @@ export async function checkConditions(
     const written = resolved(operation, current);
     if (written !== undefined) operations.push(written);
   }
-  branch.order = { ...branch.order, operations };
+  branch.order = withOperations(branch.order, operations);
   return undefined;
 }

@@ -7,9 +7,10 @@
  *     prepare     branch           before it votes commit             it may be asked for the outcome for ever
  *     decision    coordinator      before the first commit is sent    names the branches to commit again and again
  *     applied     branch           with its writes, before it acks    the coordinator forgets whom it need not ask
- *     (its own)   coordinator      with the decision, one batch       its own branch has no prepare record: nobody else
- *                                                                     hears that vote, and a crash leaves the decision
- *                                                                     and what it does here, or neither
+ *     (its own)   coordinator      with the decision, one batch       its own branch has no record, neither a prepare
+ *                                                                     record, since nobody else hears that vote, nor an
+ *                                                                     applied one: the decision names its keys, and a
+ *                                                                     crash leaves it and what it does here, or neither
  *     abort       nobody           never                              no record means abort
  *     end         coordinator      never                              only after every branch has acknowledged; once it
  *                                                                     is durable all the same, the branches may forget

@@ -24,13 +24,14 @@ import {
 } from './coordinator-protocol.ts';
 import type { TransactionOutcome, TransactionRequest } from './outcomes.ts';
 import { isDurableOnceDecided, ordersOf } from './partition.ts';
-import type { DecisionRecord } from './records.ts';
+import type { DecisionRecord, OwnBranch } from './records.ts';
 import { writeDecision } from './records.ts';
 import { Remembered } from './remembered.ts';
 import { SingleCommits } from './single-commits.ts';
 import { carryOut } from './spread.ts';
 import { mark } from './steps.ts';
 import type { BranchOrder, BranchReply, BranchRequest, SaidState } from './words.ts';
+import type { StoreWrite } from '../store/store.ts';
 import type { Xid } from './xid.ts';
 
 export class Coordinator {
@@ -246,13 +247,14 @@ export class Coordinator {
     metrics.took('prepare', io.clock.nowUs() - active.phaseUs);
     active.phaseUs = io.clock.nowUs();
     mark(io, 'c.decision.beforeLog', xid);
-    const record = writeDecision(xid, decisionOf(active, 'committing'));
+    const decide = (here: OwnBranch | undefined): StoreWrite =>
+      writeDecision(xid, decisionOf(active, 'committing', here));
     const then = {
       handedOver: () => mark(io, 'c.decision.written', xid),
       durable: () => mark(io, 'c.decision.synced', xid),
     };
     const own = committers(active.state).includes(parts.self.node);
-    const forced = own ? this.#branches.commitWith(xid, record, then) : log.force([record], then);
+    const forced = own ? this.#branches.commitWith(xid, decide, then) : log.force([decide(undefined)], then);
     // What nobody waits for shares its sync.
     log.flush();
     const error = await forced;
@@ -319,7 +321,7 @@ export class Coordinator {
     metrics.took('commit', io.clock.nowUs() - active.phaseUs);
     const outcome = committedOf(active);
     this.#settle(active, outcome);
-    const record = decisionOf(active, 'ended');
+    const record = decisionOf(active, 'ended', undefined);
     this.#active.delete(xid);
     this.remembered.end(outcome);
     log.later(writeDecision(xid, record), {

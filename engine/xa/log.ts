@@ -28,8 +28,8 @@ export interface FoundRecord {
 
 /** What follows a write, at once. */
 export interface Followed {
-  readonly handedOver?: () => void;
-  readonly durable?: () => void;
+  readonly handedOver?: (() => void) | undefined;
+  readonly durable?: (() => void) | undefined;
 }
 
 /** Records that wait for a forced one at most. */

@@ -51,6 +51,14 @@ export function votedCommit(): Voted {
   return { kind: 'voted', vote: 'commit', reason: 'prepare_failed', detail: '', earlier: undefined };
 }
 
+/** The same order of other operations. Field by field: all orders have one shape. */
+export function withOperations(
+  { coordinator, level, clientId, clientDigest, branches }: BranchOrder,
+  operations: BranchOrder['operations'],
+): BranchOrder {
+  return { coordinator, level, clientId, clientDigest, branches, operations };
+}
+
 export function placesOf(order: BranchOrder): readonly Place[] {
   return order.operations.map(({ key, token }) => ({ key, token }));
 }
@@ -95,7 +103,7 @@ export function redone(order: BranchOrder): BranchOrder {
     if (check || ifMatch === undefined) return operation;
     return { ...operation, context: mergeVectors(context ?? [], ifMatch) };
   });
-  return { ...order, operations };
+  return withOperations(order, operations);
 }
 
 export function describeKey(key: PackedKey): string {

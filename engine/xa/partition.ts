@@ -41,8 +41,10 @@ export function ordersOf(
   }));
   const { clientId = '' } = request;
   const clientDigest = clientId === '' ? noDigest : digestOf([...byNode.values()].flat());
-  const common = { coordinator: self.node, level, clientId, clientDigest, branches };
-  return new Map([...byNode].map(([node, operations]) => [node, { ...common, operations }]));
+  const orders = new Map<NodeId, BranchOrder>();
+  for (const [node, operations] of byNode)
+    orders.set(node, { coordinator: self.node, level, clientId, clientDigest, branches, operations });
+  return orders;
 }
 
 /**

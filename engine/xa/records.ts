@@ -3,7 +3,8 @@
  * record that says they were made are one atomic batch, and a transaction's syncs are shared with all other writes.
  *
  *     branch/<xid>    prepared: the order; applied, heuristic: what was done, until the coordinator lets it be forgotten
- *     decision/<xid>  the coordinator's commit, until every branch has acknowledged; then `ended`, for who asks later
+ *     decision/<xid>  the coordinator's commit, with the keys that were written here in one step with it, until every
+ *                     branch has acknowledged; then `ended`, for who asks later
  *     client/<id>     which transaction carried out a client's own name
  *     memory/since    the life of the node in which these records began: of what was before them it can tell nothing
  */
@@ -12,15 +13,19 @@ import type { ByteString, NodeId, Token } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { systemKey } from '../base/object-key.ts';
+import type { ConsistencyLevel } from '../dispatch/requests.ts';
+import { consistencyLevels } from '../dispatch/requests.ts';
 import type { Place } from '../dispatch/slots.ts';
 import type { StoreWrite } from '../store/store.ts';
 import type { BranchOrder } from './words.ts';
 import { among, readList, readNode, readOrder, readXid, writeOrder } from './words.ts';
 import type { Xid } from './xid.ts';
 
-const version = 3;
-/** Its orders name no lives; otherwise it is the same. */
-const earlierVersion = 2;
+const version = 4;
+/** Its decisions do not say what was written with them: the coordinator's own branch has a record. */
+const ownlessVersion = 3;
+/** Nor do its orders name lives. */
+const lifelessVersion = 2;
 
 /** The token of all records: they belong to the node, not to the ring. */
 const recordToken = 0 as Token;
@@ -43,12 +48,21 @@ export interface BranchRecord {
   readonly places: readonly Place[];
 }
 
+/** The coordinator's own branch: its writes are durable if its decision is. */
+export interface OwnBranch {
+  readonly level: ConsistencyLevel;
+  /** At least one. */
+  readonly places: readonly Place[];
+}
+
 export interface DecisionRecord {
   readonly state: 'committing' | 'ended';
   readonly sinceMs: number;
   readonly operationCount: number;
   /** With their votes. */
   readonly branches: readonly { readonly node: NodeId; readonly readOnly: boolean }[];
+  /** Undefined: it has none, or all is over. */
+  readonly own: OwnBranch | undefined;
 }
 
 export interface ClientRecord {
@@ -63,8 +77,7 @@ export function writeBranch(xid: Xid, record: BranchRecord): StoreWrite {
   const writer = new ByteWriter(valueBytes).u8(version).u8(branchStates.indexOf(record.state));
   writer.u64(record.sinceMs);
   writeOrder(writer, record.order);
-  writer.varint(record.places.length);
-  for (const { key, token } of record.places) writer.string(key).u32(token);
+  writePlaces(writer, record.places);
   return recordOf(systemKey(branchBucket, xid), writer.finish());
 }
 
@@ -73,11 +86,8 @@ export function readBranch(bytes: Uint8Array): BranchRecord {
   const { reader, found } = opened(bytes);
   const state = among(branchStates, reader.u8());
   const sinceMs = reader.u64();
-  const order = readOrder(reader, found === version);
-  const places = readList(reader, () => ({
-    key: reader.string() as PackedKey,
-    token: reader.u32() as Token,
-  }));
+  const order = readOrder(reader, found > lifelessVersion);
+  const places = readPlaces(reader);
   reader.end();
   return { state, sinceMs, order, places };
 }
@@ -86,18 +96,22 @@ export function writeDecision(xid: Xid, record: DecisionRecord): StoreWrite {
   const writer = new ByteWriter(128).u8(version).u8(record.state === 'ended' ? 1 : 0);
   writer.u64(record.sinceMs).varint(record.operationCount).varint(record.branches.length);
   for (const { node, readOnly } of record.branches) writer.string(byteStringOf(node)).u8(readOnly ? 1 : 0);
+  writePlaces(writer, record.own?.places ?? []);
+  if (record.own !== undefined) writer.u8(consistencyLevels.indexOf(record.own.level));
   return recordOf(systemKey(decisionBucket, xid), writer.finish());
 }
 
 /** Throws `BytesError`. */
 export function readDecision(bytes: Uint8Array): DecisionRecord {
-  const { reader } = opened(bytes);
+  const { reader, found } = opened(bytes);
   const state = reader.u8() === 1 ? 'ended' : 'committing';
   const sinceMs = reader.u64();
   const operationCount = reader.varint();
   const branches = readList(reader, () => ({ node: readNode(reader), readOnly: reader.u8() === 1 }));
+  const places = found > ownlessVersion ? readPlaces(reader) : [];
+  const own = places.length === 0 ? undefined : { places, level: among(consistencyLevels, reader.u8()) };
   reader.end();
-  return { state, sinceMs, operationCount, branches };
+  return { state, sinceMs, operationCount, branches, own };
 }
 
 export function writeClient(clientId: string, record: ClientRecord): StoreWrite {
@@ -146,7 +160,16 @@ export function readMemory(bytes: Uint8Array): number {
 function opened(bytes: Uint8Array): { readonly reader: ByteReader; readonly found: number } {
   const reader = new ByteReader(bytes);
   const found = reader.u8();
-  if (found !== version && found !== earlierVersion)
-    throw new BytesError(`a record of version ${found}; this node reads ${earlierVersion} and ${version}`);
+  if (found < lifelessVersion || found > version)
+    throw new BytesError(`a record of version ${found}; this node reads ${lifelessVersion} to ${version}`);
   return { reader, found };
+}
+
+function writePlaces(writer: ByteWriter, places: readonly Place[]): void {
+  writer.varint(places.length);
+  for (const { key, token } of places) writer.string(key).u32(token);
+}
+
+function readPlaces(reader: ByteReader): readonly Place[] {
+  return readList(reader, () => ({ key: reader.string() as PackedKey, token: reader.u32() as Token }));
 }

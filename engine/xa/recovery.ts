@@ -7,11 +7,12 @@ import { BytesError } from '../base/bytes.ts';
 import type { ByteString } from '../base/ids.ts';
 import { textOf } from '../base/ids.ts';
 import { endedOf } from './active.ts';
+import type { Branch } from './branch.ts';
 import type { Branches } from './branches.ts';
 import type { TransactionContext } from './context.ts';
 import type { Coordinator } from './coordinator.ts';
 import type { FoundRecord } from './log.ts';
-import type { DecisionRecord } from './records.ts';
+import type { BranchRecord, DecisionRecord, OwnBranch } from './records.ts';
 import {
   branchBucket,
   clientBucket,
@@ -22,6 +23,8 @@ import {
 } from './records.ts';
 import type { Xid } from './xid.ts';
 import { parseXid } from './xid.ts';
+
+const noDigest = '' as ByteString;
 
 export async function recoverTransactions(
   context: TransactionContext,
@@ -42,13 +45,13 @@ export async function recoverTransactions(
     coordinator.restore(xid, record);
     metrics.recovered('recommitted');
     io.log.event('info', 'xa.decision.recovered', { xid });
+    if (record.own !== undefined)
+      takeUp(context, branches.restore(xid, ownRecord(context, record, record.own), true));
   });
   await eachRecord(context, branchBucket, (name, bytes) => {
     const xid = parseXid(name);
     if (xid === undefined) throw new BytesError('a branch without a name');
-    const branch = branches.restore(xid, readBranch(Buffer.from(bytes)));
-    metrics.recovered(branch.phase === 'prepared' ? 'reprepared' : 'respread');
-    io.log.event('info', 'xa.branch.recovered', { xid, phase: branch.phase });
+    takeUp(context, branches.restore(xid, readBranch(Buffer.from(bytes))));
   });
   for (const [xid, record] of ended) {
     coordinator.remembered.end(endedOf(xid, record));
@@ -58,6 +61,28 @@ export async function recoverTransactions(
   for (const { name, bytes } of found) {
     if (bytes !== undefined) branches.clients.enter(textOf(name), readClient(bytes));
   }
+}
+
+function takeUp({ io, metrics }: TransactionContext, { xid, phase }: Branch): void {
+  metrics.recovered(phase === 'prepared' ? 'reprepared' : 'respread');
+  io.log.event('info', 'xa.branch.recovered', { xid, phase });
+}
+
+/** What a branch's record would say of the coordinator's own one. */
+function ownRecord(
+  { parts }: TransactionContext,
+  { sinceMs, branches }: DecisionRecord,
+  { level, places }: OwnBranch,
+): BranchRecord {
+  const names = branches.map(({ node, readOnly }) => ({ node, writes: !readOnly, life: 0 }));
+  const order = {
+    coordinator: parts.self.node,
+    level,
+    clientId: '',
+    clientDigest: noDigest,
+    branches: names,
+  };
+  return { state: 'applied', sinceMs, order: { ...order, operations: [] }, places };
 }
 
 async function eachRecord(

@@ -16,6 +16,8 @@ import type { Xid } from './xid.ts';
 const outcomesMax = 131_072;
 /** Names in one message. */
 const forgetCountMax = 1000;
+/** With so many names a node is told at once, not at the next tick: what it remembers is bounded under any load. */
+const forgetSoonCount = 256;
 /** Branches' votes that outcomes to come may share. */
 const votesMax = 8;
 
@@ -77,9 +79,10 @@ export class Remembered {
         this.#forgetLocally([xid]);
         continue;
       }
-      const waiting = this.#forgets.get(node);
-      if (waiting === undefined) this.#forgets.set(node, new Set([xid]));
-      else waiting.add(xid);
+      let waiting = this.#forgets.get(node);
+      if (waiting === undefined) this.#forgets.set(node, (waiting = new Set()));
+      waiting.add(xid);
+      if (waiting.size >= forgetSoonCount) this.#tellSoon(node, waiting);
     }
   }
 
@@ -93,11 +96,14 @@ export class Remembered {
   }
 
   tick(): void {
-    for (const [node, xids] of this.#forgets) {
-      if (xids.size > 0 && !this.#asking.has(node))
-        this.#context.io.spawn('xa.forget', () => this.#tell(node, xids));
-    }
+    for (const [node, xids] of this.#forgets) if (xids.size > 0) this.#tellSoon(node, xids);
     this.#sweep();
+  }
+
+  #tellSoon(node: NodeId, xids: Set<Xid>): void {
+    if (this.#asking.has(node)) return;
+    this.#asking.add(node);
+    this.#context.io.spawn('xa.forget', () => this.#tell(node, xids));
   }
 
   /** With the branches of an earlier outcome where they are the same: as many are kept, few differ. */
@@ -110,14 +116,18 @@ export class Remembered {
     return outcome;
   }
 
+  /** Until few names are left; after a failure no more until the next tick. */
   async #tell(node: NodeId, xids: Set<Xid>): Promise<void> {
     const { settings } = this.#context.parts;
-    const told = [...xids].slice(0, forgetCountMax);
-    this.#asking.add(node);
-    const request = { kind: 'forget', xids: told } as const;
-    const reply = await askNode(this.#context, node, request, settings.timeoutMs * 1000);
+    let heard: boolean;
+    do {
+      const told = [...xids].slice(0, forgetCountMax);
+      const request = { kind: 'forget', xids: told } as const;
+      const reply = await askNode(this.#context, node, request, settings.timeoutMs * 1000);
+      heard = reply.kind === 'told';
+      if (heard) for (const xid of told) xids.delete(xid);
+    } while (heard && xids.size >= forgetSoonCount);
     this.#asking.delete(node);
-    if (reply.kind === 'told') for (const xid of told) xids.delete(xid);
   }
 
   #sweep(): void {

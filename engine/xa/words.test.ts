@@ -124,8 +124,9 @@ describe('the records of transactions', () => {
         const places = its.operations.map(({ key, token }) => ({ key, token }));
         const record = { state: was, sinceMs, order: its, places };
         expect(readBranch(writeBranch(one, record).value ?? Buffer.alloc(0))).toEqual(record);
+        const own = places.length === 0 ? undefined : { level: its.level, places };
         const branches = its.branches.map((branch) => ({ node: branch.node, readOnly: branch.writes }));
-        const decision = { state: 'committing' as const, sinceMs, operationCount: 3, branches };
+        const decision = { state: 'committing' as const, sinceMs, operationCount: 3, branches, own };
         expect(readDecision(writeDecision(one, decision).value ?? Buffer.alloc(0))).toEqual(decision);
         const client = { xid: one, digest: its.clientDigest, sinceMs };
         expect(readClient(writeClient('order-17', client).value ?? Buffer.alloc(0))).toEqual(client);

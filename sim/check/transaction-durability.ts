@@ -1,6 +1,6 @@
 /**
- * The transactions' half of INV5: no branch votes commit before its prepare record is durable, no coordinator sends a
- * commit before its decision is, and when a client hears `committed` every key's new value lies durably at as many
+ * The transactions' half of INV5: no branch votes commit before its prepare record is durable (the coordinator's own: the
+ * decision), no coordinator sends a commit before its decision is, and when a client hears `committed` every key's new value lies durably at as many
  * replicas as the level names (in a branch's record at least), by the world's own knowledge of the disks. Skipped: keys
  * of branches that the answer itself calls pending, answers to repetitions, which name no branch, and deletions, which
  * leave no tag.

@@ -23,6 +23,8 @@ export interface RecordHeld {
   readonly sinceMs: number;
   /** Of a decision: the nodes that are to commit. */
   readonly committers: readonly string[];
+  /** A decision that its coordinator's own branch was carried out with. */
+  readonly own: boolean;
 }
 
 const logFile = /^store\/\d+\.log$/;
@@ -59,11 +61,11 @@ export class TransactionRecords {
   }
 
   get found(): TransactionRecordsFound {
-    const count = (...states: readonly RecordState[]): number =>
-      [...this.#held.values()].filter(({ state }) => state !== undefined && states.includes(state)).length;
+    const held = [...this.#held.values()];
+    const count = (wanted: RecordState): number => held.filter(({ state }) => state === wanted).length;
     return {
       prepared: count('prepared'),
-      done: count('done'),
+      done: count('done') + held.filter(({ own }) => own).length,
       committing: count('committing'),
       damaged: count('damaged'),
     };
@@ -91,10 +93,7 @@ export class TransactionRecords {
     if (!isBranch && !key.startsWith(decisionPrefix)) return;
     const held = { seq, ...(value === undefined ? removed : said(isBranch, value)) };
     if (held.state === 'prepared') this.#preparedOnce.add(key);
-    if (held.state === 'committing') {
-      const own = branchPrefix + key.slice(decisionPrefix.length);
-      if (this.#held.get(own)?.state === 'done') this.#preparedOnce.add(own);
-    }
+    if (held.own) this.#preparedOnce.add(branchPrefix + key.slice(decisionPrefix.length));
     const known = this.#held.get(key);
     // What a disk wrote in parts was damaged before its rest came.
     const isWhole = known?.seq === seq && known.state === 'damaged';
@@ -102,19 +101,19 @@ export class TransactionRecords {
   }
 }
 
-const removed = { state: undefined, sinceMs: 0, committers: [] };
+const removed = { state: undefined, sinceMs: 0, committers: [], own: false };
 
 function said(isBranch: boolean, value: Uint8Array | 'damaged'): Omit<RecordHeld, 'seq'> {
-  const damaged = { state: 'damaged', sinceMs: 0, committers: [] } as const;
+  const damaged = { state: 'damaged', sinceMs: 0, committers: [], own: false } as const;
   if (value === 'damaged') return damaged;
   try {
     if (isBranch) {
       const { state, sinceMs } = readBranch(value);
-      return { state: state === 'prepared' ? state : 'done', sinceMs, committers: [] };
+      return { state: state === 'prepared' ? state : 'done', sinceMs, committers: [], own: false };
     }
-    const { state, sinceMs, branches } = readDecision(value);
+    const { state, sinceMs, branches, own } = readDecision(value);
     const committers = branches.filter(({ readOnly }) => !readOnly).map(({ node }): string => node);
-    return { state, sinceMs, committers };
+    return { state, sinceMs, committers, own: own !== undefined };
   } catch (error) {
     if (error instanceof BytesError) return damaged;
     throw error;

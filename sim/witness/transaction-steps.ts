@@ -3,6 +3,7 @@
  * the record that the step relies on is certainly there. It looks for names in durable bytes, not into their form.
  */
 import { branchSteps, coordinatorSteps } from '../../engine/xa/steps.ts';
+import { coordinatorOf } from '../../engine/xa/xid.ts';
 import type { TransactionStep } from '../check/transactions.ts';
 import type { Cluster } from '../world/cluster.ts';
 import type { TraceEvent } from '../world/trace.ts';
@@ -14,12 +15,9 @@ import type { World } from '../world/world.ts';
  */
 const beside = ['branch.decided', 'branch.mixed', 'decision.abandoned', 'decision.recovered'];
 
-/** What a step relies on: the record of a branch before its vote, of the decision before the first commit. */
-const reliance: Readonly<Record<string, string>> = {
-  'p.vote.sent': 'xa.branch',
-  'c.commit.sent': 'xa.decision',
-};
-const buckets = Object.values(reliance);
+const branchRecord = 'xa.branch';
+const decisionRecord = 'xa.decision';
+const buckets = [branchRecord, decisionRecord];
 const xidBytesMax = 100;
 const xidForm = /^[A-Za-z0-9_.-]{1,64}-[0-9a-f]{12}-[0-9]{1,16}/;
 
@@ -39,7 +37,7 @@ export class TransactionSteps {
 
   #happened(step: string, { atUs, host, fields }: TraceEvent): void {
     const xid = String(fields['xid']);
-    const bucket = reliance[step];
+    const bucket = reliedOn(step, host, xid);
     const durable = bucket === undefined ? {} : { durable: this.#durable.has(`${host} ${bucket} ${xid}`) };
     this.steps.push({ atUs, node: host, step, xid, fields: { ...fields, ...durable } });
   }
@@ -55,4 +53,14 @@ export class TransactionSteps {
       }
     }
   }
+}
+
+/**
+ * What a step relies on: the decision's record before the first commit, a branch's before its vote. The coordinator's own
+ * branch has none: it is written, and said to have voted, with the decision.
+ */
+function reliedOn(step: string, host: string, xid: string): string | undefined {
+  if (step === 'c.commit.sent') return decisionRecord;
+  if (step !== 'p.vote.sent') return undefined;
+  return coordinatorOf(xid) === host ? decisionRecord : branchRecord;
 }

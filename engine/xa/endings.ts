@@ -1,0 +1,27 @@
+/**
+ * Transactions that ended on this node without a record, remembered for as long as their messages may still be under
+ * way: none of them begins any more.
+ */
+import { RecentMap } from '../base/recent-map.ts';
+import type { Xid } from './xid.ts';
+
+const countMax = 32_768;
+
+/**
+ * `refused`: over, or asked about before it was heard of. `readOnly`, `doubtful`: voted so; what there is of a doubtful
+ * one only a restart can tell.
+ */
+export type Ending = 'readOnly' | 'refused' | 'rolledBack' | 'doubtful';
+
+export class Endings {
+  readonly #endings = new RecentMap<Xid, Ending>(countMax);
+
+  of(xid: Xid): Ending | undefined {
+    return this.#endings.get(xid);
+  }
+
+  /** The first ending stands, but for a rollback. */
+  enter(xid: Xid, how: Ending): void {
+    if (how === 'rolledBack' || this.#endings.get(xid) === undefined) this.#endings.set(xid, how);
+  }
+}
