@@ -223,5 +223,6 @@ function isDamaged(segment: Segment): boolean {
 }
 
 function isMergeable(segment: Segment): boolean {
-  return segment.sealed && !segment.damaged && !segment.retired && segment.file !== undefined;
+  const { sealed, damaged, retired, unsettled, file } = segment;
+  return sealed && !damaged && !retired && !unsettled && file !== undefined;
 }

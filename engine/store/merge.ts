@@ -84,7 +84,7 @@ export async function mergeSegments(
     for (const input of inputs) input.leave();
   }
   await publish(room, inputs, output.segments);
-  await relocate(room, work, output.segments);
+  await relocate(room, work, inputs, output.segments);
   dropInputs(room, inputs);
   return reportOf(inputs, output.segments);
 }
@@ -212,29 +212,72 @@ async function publish(
   }
 }
 
-/** Points the key directory at the copies. */
-async function relocate(room: MergeRoom, work: MergeWork, outputs: readonly Segment[]): Promise<void> {
-  const { keys, catalog } = room;
+/**
+ * Points the key directory at the copies: by their hint file, or where that cannot be read back, by the copies
+ * themselves. A copy that keys could not be pointed at is `unsettled`: it looks dead, and is all that the next start has.
+ */
+async function relocate(
+  room: MergeRoom,
+  work: MergeWork,
+  inputs: readonly Segment[],
+  outputs: readonly Segment[],
+): Promise<void> {
+  for (const output of outputs) output.unsettled = true;
   for (const output of outputs) {
-    await readHint(
+    const { identity, length } = output;
+    const reading = await readHint(
       work.disk,
       work.directory,
-      output.identity,
-      output.length,
-      (bytes, keyAt, keyBytes, seq, _token, offset, valueBytes) => {
-        const id = keys.findBytes(bytes, keyAt, keyBytes);
-        if (id === 0 || valueBytes === removalMark || keys.seqOf(id) !== seq) return;
-        const span = recordBytes(keyBytes, valueBytes);
-        catalog.mustFind(keys.segmentOf(id)).liveBytes -= span;
-        output.liveBytes += span;
-        keys.move(id, output.number, offset);
-      },
+      identity,
+      length,
+      (bytes, keyAt, keyBytes, seq, _token, offset, valueBytes) =>
+        move(room, output, bytes, keyAt, keyBytes, seq, offset, valueBytes),
       () => work.rest(),
     );
+    if (reading !== 'sound') await relocateByScan(room, work, output);
   }
+  const isWhole = inputs.every(({ liveBytes }) => liveBytes === 0);
+  if (isWhole) for (const output of outputs) output.unsettled = false;
 }
 
-/** Inputs that keys still point into (a copy's hint could not be read back) stay until the next start. */
+async function relocateByScan(room: MergeRoom, work: MergeWork, output: Segment): Promise<void> {
+  const { file, identity, length } = output;
+  if (file === undefined) return;
+  await scanSegment(
+    file,
+    identity,
+    {
+      record: (bytes, at, offset) => {
+        const keyBytes = recordKeyBytes(bytes, at);
+        const valueBytes = recordValueBytes(bytes, at);
+        move(room, output, bytes, at + recordHeadBytes, keyBytes, recordSeq(bytes, at), offset, valueBytes);
+      },
+      ...damageVisitor(room, output),
+    },
+    { sealedLength: length, windowBytes: work.sliceBytes, rest: () => work.rest() },
+  );
+}
+
+/** The key's newest record is read from its copy from now on. */
+function move(
+  { keys, catalog }: Pick<MergeRoom, 'keys' | 'catalog'>,
+  output: Segment,
+  bytes: Buffer,
+  keyAt: number,
+  keyBytes: number,
+  seq: number,
+  offset: number,
+  valueBytes: number,
+): void {
+  const id = keys.findBytes(bytes, keyAt, keyBytes);
+  if (id === 0 || valueBytes === removalMark || keys.seqOf(id) !== seq) return;
+  const span = recordBytes(keyBytes, valueBytes);
+  catalog.mustFind(keys.segmentOf(id)).liveBytes -= span;
+  output.liveBytes += span;
+  keys.move(id, output.number, offset);
+}
+
+/** Inputs that keys still point into (not all of the copies could be read back) stay until the next start. */
 function dropInputs(room: MergeRoom, inputs: readonly Segment[]): void {
   for (const input of inputs) {
     if (input.liveBytes === 0) room.catalog.drop(input);

@@ -69,6 +69,10 @@ export interface Recovered {
   readonly report: RecoveryReport;
 }
 
+/** What a breach may have cost. */
+const anyRecords = { lost: undefined, seqMax: undefined } as const;
+const noRecord = { lost: 'none', seqMax: undefined } as const;
+
 /** The lock is held already. Throws `StoreForeign`, `FormatUnsupported`, `Corrupted` or a `DiskError`. */
 export async function recover(io: StoreIo, directory: string, nodeName: string): Promise<Recovered> {
   await io.disk.syncDirectory(directory);
@@ -77,10 +81,15 @@ export async function recover(io: StoreIo, directory: string, nodeName: string):
   refuseForeign(manifest, nodeName, directory);
   await refuseYounger(manifest, io.disk, directory, waysOut);
   const recovery = new Recovery(io, directory, manifest, found === undefined);
-  await recovery.removeStrays(await io.disk.list(directory));
-  await recovery.readSegments();
-  await recovery.finish(found?.whole ?? true);
-  return recovery.result();
+  try {
+    await recovery.removeStrays(await io.disk.list(directory));
+    await recovery.readSegments();
+    await recovery.finish(found?.whole ?? true);
+    return recovery.result();
+  } catch (error) {
+    await recovery.abandon();
+    throw error;
+  }
 }
 
 class Recovery {
@@ -182,13 +191,7 @@ class Recovery {
     if (listed.sealed && (await this.#readByHint(segment))) {
       await this.#checkExtent(segment);
     } else if (segment.file === undefined) {
-      this.#breach(segment, {
-        kind: 'missing',
-        offset: 0,
-        bytes: segment.length,
-        lost: undefined,
-        seqMax: undefined,
-      });
+      this.#breach(segment, { kind: 'missing', offset: 0, bytes: segment.length, ...anyRecords });
       this.#changed ||= !segment.sealed;
       segment.sealed = true;
     } else {
@@ -225,13 +228,7 @@ class Recovery {
     const size = (await segment.file?.size()) ?? 0;
     if (size >= segment.length) return;
     const kind = segment.file === undefined ? 'missing' : 'truncated';
-    this.#breach(segment, {
-      kind,
-      offset: size,
-      bytes: segment.length - size,
-      lost: 'none',
-      seqMax: undefined,
-    });
+    this.#breach(segment, { kind, offset: size, bytes: segment.length - size, ...noRecord });
   }
 
   async #checkHead(segment: Segment, file: DiskFile): Promise<void> {
@@ -244,16 +241,10 @@ class Recovery {
     if (count < segmentHeadBytes && !segment.sealed) {
       // The head was durable before the segment counted: a shorter file has lost whatever came after it.
       const bytes = segmentHeadBytes - count;
-      this.#breach(segment, { kind: 'truncated', offset: count, bytes, lost: undefined, seqMax: undefined });
+      this.#breach(segment, { kind: 'truncated', offset: count, bytes, ...anyRecords });
       return;
     }
-    this.#breach(segment, {
-      kind: 'head',
-      offset: 0,
-      bytes: segmentHeadBytes,
-      lost: 'none',
-      seqMax: undefined,
-    });
+    this.#breach(segment, { kind: 'head', offset: 0, bytes: segmentHeadBytes, ...noRecord });
   }
 
   async #scan(segment: Segment, file: DiskFile): Promise<ScanResult> {
@@ -376,6 +367,11 @@ class Recovery {
     if (!manifestWhole) this.#io.log.event('warn', 'store.manifest.mended', { path });
     if (this.#changed || !manifestWhole) await this.#catalog.publish([], empty);
     for (const segment of empty) this.#catalog.drop(segment);
+  }
+
+  /** After a failure: nothing stays open, whoever goes on after it in this process. */
+  async abandon(): Promise<void> {
+    await this.#catalog.closeFiles();
   }
 
   /** What was lost is told apart now that everything else is known. */

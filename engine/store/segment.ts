@@ -25,6 +25,8 @@ export class Segment {
   damaged = false;
   /** Merged away: the manifest names it no more. */
   retired = false;
+  /** A merge's output that not all of its keys point at yet: its live bytes say nothing, and it is not merged. */
+  unsettled = false;
   /** A hint file describes it. */
   hinted = false;
   #readers = 0;
