@@ -1,5 +1,5 @@
 /**
- * Two PostgreSQL servers beside ours, where the program is installed: started on loopback with data directories of their
+ * PostgreSQL servers beside ours, where the program is installed: started on loopback with data directories of their
  * own, synced commits, and loaded with two-phase commits (`PREPARE TRANSACTION`, then `COMMIT PREPARED`) over the wire
  * protocol 3.0 (simple queries; PostgreSQL documentation, chapter 55). The client is the coordinator and keeps no log
  * of its decisions, which a real one would have to sync: the comparison leans toward PostgreSQL.
@@ -20,10 +20,10 @@ import { familySeconds } from './processor-time.ts';
 const silenceMsMax = 15_000;
 const debianDirectory = '/usr/lib/postgresql';
 
-export interface PostgresPair {
+export interface PostgresServers {
   readonly version: string;
   readonly ports: readonly number[];
-  /** Seconds of processor time that both servers have taken so far. */
+  /** Seconds of processor time that all of them have taken so far. */
   processorSeconds(): number;
 }
 
@@ -44,7 +44,7 @@ export async function startPostgres(
   directory: string,
   ports: readonly number[],
   began: (child: ChildProcess) => void,
-): Promise<PostgresPair> {
+): Promise<PostgresServers> {
   const owner = ownerOfServers();
   mkdirSync(directory, { recursive: true });
   if (owner !== undefined) chownSync(directory, owner.uid, owner.gid);
@@ -61,12 +61,12 @@ export async function startPostgres(
 }
 
 /**
- * `connections` coordinators, each with a session on both servers and keys of its own, for `seconds`. No two of them
- * write one key: each would get its lock on one of the servers and wait for the other's for ever, which neither server
- * can see (who finds a lock at ours is refused instead).
+ * `connections` coordinators, each with a session on all of the servers and keys of its own, for `seconds`: a transaction
+ * writes one row on each server. No two of them write one key: each would get its lock on one of the servers and wait
+ * for the other's for ever, which neither server can see (who finds a lock at ours is refused instead).
  */
 export async function postgresLoop(
-  { ports }: PostgresPair,
+  { ports }: Pick<PostgresServers, 'ports'>,
   connections: number,
   seconds: number,
   keys: number,
@@ -102,7 +102,7 @@ export async function postgresLoop(
   return { operations: latenciesUs.length, errors, seconds: took, latenciesUs };
 }
 
-/** Takes back what may be left of a transaction on either server; false when a session is over. */
+/** Takes back what may be left of a transaction on any server; false when a session is over. */
 async function recovered(pair: readonly Session[], name: string): Promise<boolean> {
   for (const session of pair) {
     for (const undo of ['rollback', `rollback prepared ${name}`]) {

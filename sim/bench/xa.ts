@@ -1,9 +1,9 @@
 /**
  * `npm run bench xa`: cross-node transactions of clusters of real processes, every one synced, beside two-phase commits
- * over two PostgreSQL servers where that is installed, in turn; and one-node batches beside puts of the same bytes.
- * Medians of alternated rounds. A cluster of two nodes with one copy of each key does what the two servers do, and
+ * over two and over three PostgreSQL servers where that is installed, in turn; and one-node batches beside puts of the
+ * same bytes. Medians of alternated rounds. A cluster with one copy of each key does what as many servers do, and
  * answers once the decision is synced, as it does where a level asks for one copy; one of three nodes with three copies
- * answers when two of them have synced.
+ * does three times as much, and answers when two copies have synced: no server beside it keeps more than one.
  *
  * Per operation the processor time of all servers is told too: where others use the machine it is what can be compared,
  * since the scheduler gives a server of 128 processes more of it than one of three.
@@ -19,7 +19,7 @@ import { closedLoop } from './closed-loop.ts';
 import { pbPut } from './conversations.ts';
 import { figure, median, quantile, table } from './figures.ts';
 import { LocalCluster } from './local-cluster.ts';
-import type { PostgresPair } from './postgres.ts';
+import type { PostgresServers } from './postgres.ts';
 import { postgresLoop, postgresPrograms, startPostgres } from './postgres.ts';
 import { Undertaking, freePort, progress } from './undertaking.ts';
 
@@ -33,6 +33,8 @@ export interface TransactionBenchOptions {
 interface Contender {
   readonly name: string;
   readonly connections: number;
+  /** Nodes, or servers, that a transaction writes on. */
+  readonly branches: number;
   run(seconds: number): Promise<LoopResult>;
   /** Of its servers. */
   processorSeconds(): number;
@@ -47,7 +49,11 @@ interface Contestant {
 // Statistics listen 14,124 higher, which is to stay below the ports that systems give away.
 const basePort = 17_098;
 const pairBasePort = 17_298;
-const theirName = 'PostgreSQL, 2 servers';
+const singleCopyBasePort = 17_398;
+const serverCounts = [2, 3];
+/** What the issue compares with, whatever stands beside it. */
+const theirBranches = 2;
+const theirName = (servers: number): string => `PostgreSQL, ${servers} servers`;
 const putName = 'lockstep, put, 3 copies';
 /** Of a cluster; every connection has some of each primary to itself. */
 const keyCount = 1500;
@@ -62,14 +68,18 @@ export function run(options: TransactionBenchOptions): Promise<void> {
 async function measure(undertaking: Undertaking, options: TransactionBenchOptions): Promise<void> {
   const directory = undertaking.directory();
   const began = (child: ChildProcess): void => undertaking.add(child, 'SIGTERM');
-  progress('starting three nodes, and two with one copy of each key');
+  progress('starting three nodes, and two and three with one copy of each key');
   const three = await LocalCluster.start(join(directory, 'three'), basePort, began);
   const two = await LocalCluster.start(join(directory, 'two'), pairBasePort, began, { nodes: 2, racks: 1 });
+  const singles = await LocalCluster.start(join(directory, 'singles'), singleCopyBasePort, began, {
+    nodes: 3,
+    racks: 1,
+  });
   const programs = postgresPrograms();
-  let postgres: PostgresPair | undefined;
+  let postgres: PostgresServers | undefined;
   if (programs !== undefined) {
-    progress('starting two PostgreSQL servers');
-    const ports = [await freePort(), await freePort()];
+    progress('starting three PostgreSQL servers');
+    const ports = [await freePort(), await freePort(), await freePort()];
     postgres = await startPostgres(programs, join(directory, 'postgres'), ports, (child) =>
       undertaking.add(child, 'SIGINT'),
     );
@@ -77,8 +87,9 @@ async function measure(undertaking: Undertaking, options: TransactionBenchOption
   progress(`learning the primaries of ${keyCount} keys`);
   const triple = { cluster: three, primaries: await learnPrimaries(three, options) };
   const pair = { cluster: two, primaries: await learnPrimaries(two, options) };
+  const single = { cluster: singles, primaries: await learnPrimaries(singles, options) };
   const contenders = connectionCounts.flatMap((connections) =>
-    contendersOf(connections, triple, pair, postgres, options),
+    contendersOf(connections, triple, pair, single, postgres, options),
   );
   const note = postgres?.version ?? "PostgreSQL is not installed (Debian's postgresql): our own figures only";
   await report(contenders, options, note);
@@ -88,41 +99,48 @@ function contendersOf(
   connections: number,
   triple: Contestant,
   pair: Contestant,
-  postgres: PostgresPair | undefined,
+  single: Contestant,
+  postgres: PostgresServers | undefined,
   options: TransactionBenchOptions,
 ): readonly Contender[] {
   const { valueBytes } = options;
-  const ours = (name: string, cluster: LocalCluster, make: (index: number) => Conversation): Contender => ({
+  const ours = (
+    name: string,
+    cluster: LocalCluster,
+    branches: number,
+    make: (index: number) => Conversation,
+  ): Contender => ({
     name: `lockstep, ${name}`,
     connections,
+    branches,
     run: (seconds) => closedLoop(cluster.endpoints, connections, seconds, make),
     processorSeconds: () => cluster.processorSeconds(),
   });
   const over = (name: string, { cluster, primaries }: Contestant, count: number): Contender =>
-    ours(name, cluster, (index) => transactions(primaries.slice(0, count), index, connections, options));
-  const theirs: Contender[] =
-    postgres === undefined
-      ? []
-      : [
-          {
-            name: theirName,
-            connections,
-            run: (seconds) => postgresLoop(postgres, connections, seconds, keyCount, valueBytes),
-            processorSeconds: () => postgres.processorSeconds(),
-          },
-        ];
+    ours(name, cluster, count, (index) =>
+      transactions(primaries.slice(0, count), index, connections, options),
+    );
+  const theirs = (branches: number): readonly Contender[] => {
+    if (postgres === undefined) return [];
+    const servers = { ports: postgres.ports.slice(0, branches) };
+    const run = (seconds: number): Promise<LoopResult> =>
+      postgresLoop(servers, connections, seconds, keyCount, valueBytes);
+    const processorSeconds = (): number => postgres.processorSeconds();
+    return [{ name: theirName(branches), connections, branches, run, processorSeconds }];
+  };
   const space = { prefix: 'p', keys: keyCount, valueBytes };
   return [
     over('2 primaries, 1 copy', pair, 2),
-    ...theirs,
+    ...serverCounts.flatMap(theirs),
+    over('3 primaries, 1 copy', single, 3),
     over('2 primaries, 3 copies', triple, 2),
     over('3 primaries, 3 copies', triple, 3),
     over('1 primary, 3 copies', triple, 1),
-    ours('1 primary, sent to it', triple.cluster, (index) => {
+    ours('1 primary, sent to it', triple.cluster, 1, (index) => {
       const own = triple.primaries[index % triple.primaries.length] ?? [];
       return transactions([own], index, connections, options);
     }),
-    ours('put, 3 copies', triple.cluster, (index) => pbPut(space, index)),
+    ours('put, 3 copies', triple.cluster, 1, (index) => pbPut(space, index)),
   ];
 }
 
@@ -241,8 +259,9 @@ async function report(
   }
   const measurementOf = (name: string, connections: number): Measured | undefined =>
     [...measured].find(([one]) => one.name === name && one.connections === connections)?.[1];
-  const results = [...measured].map(([{ name, connections }, own]) => {
-    const theirs = measurementOf(theirName, connections);
+  const results = [...measured].map(([{ name, connections, branches }, own]) => {
+    const theirs = measurementOf(theirName(theirBranches), connections);
+    const peers = measurementOf(theirName(branches), connections);
     return {
       name,
       connections,
@@ -251,6 +270,7 @@ async function report(
       p99Ms: median(own.p99),
       processorUs: median(own.processorUs),
       ofPostgres: median(own.rates) / median(theirs?.rates ?? []),
+      ofAsManyServers: median(own.rates) / median(peers?.rates ?? []),
       processorOfPostgres: median(own.processorUs) / median(theirs?.processorUs ?? []),
       ofPut: median(own.rates) / median(measurementOf(putName, connections)?.rates ?? []),
     };
@@ -271,15 +291,18 @@ async function report(
     figure(one.p99Ms),
     shown(one.processorUs),
     shown(one.ofPostgres),
+    shown(one.ofAsManyServers),
     shown(one.processorOfPostgres),
     shown(one.ofPut),
   ]);
   const head = [
     ...['', 'clients', 'per second', 'p50 ms', 'p99 ms'],
-    ...['CPU µs', 'of PostgreSQL', 'of its CPU', 'of a put'],
+    ...['CPU µs', 'of 2 servers', 'of as many', 'CPU of 2 servers', 'of a put'],
   ];
   const text = [
     `${options.valueBytes}-byte values, synced, median of ${options.rounds} rounds of ${options.seconds} s; one warm-up round not counted`,
+    'of 2 servers, of as many: per second, beside PostgreSQL with a row on each of two servers, or of as many as there are primaries;',
+    'it keeps one copy of each, and its coordinator is the client, which logs no decision',
     `${note}; load average before each round ${loads.map(figure).join(', ')}`,
     table([head, ...rows]),
     errors.size === 0
