@@ -65,7 +65,7 @@ export class FrameArena implements BytesOwner {
   /** A frame around bytes that lie elsewhere (copied). Throws `TooLarge`. */
   frame(kind: number, id: number, body: Uint8Array): Buffer {
     const at = this.begin(body.length);
-    this.#buffer.set(body, at);
+    if (body.length > 0) this.#buffer.set(body, at);
     return this.finish(kind, id, at + body.length);
   }
 

@@ -187,6 +187,7 @@ export class FrameDecoder {
   }
 
   #readBody(): Buffer | undefined {
+    if (this.#bodyBytes === 0) return noBytes;
     const start = this.#at;
     const left = this.#chunk.length - start;
     if (this.#assembly === undefined && left >= this.#bodyBytes) {

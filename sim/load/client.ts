@@ -263,7 +263,6 @@ function describeReply(reply: ClientReply): string {
 
 /** Tags of the values in an answer; deletions have none. */
 function tagsOf({ content = [] }: RpbGetResp): readonly string[] {
-  const tags: string[] = [];
-  for (const one of content) if (one.deleted !== true) tags.push(readTag(one.value));
-  return tags;
+  // The history keeps the list: it has room for what is in it.
+  return content.filter((one) => one.deleted !== true).map((one) => readTag(one.value));
 }

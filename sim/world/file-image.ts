@@ -137,7 +137,14 @@ export class FileImage {
 
   /** A durable write fails, or lies: its bytes are clean for the system and not on the disk, for ever. */
   dropRange(from: number, to: number): void {
-    this.#dirty = withoutRange(this.#dirty, from, to);
+    const dirty = this.#dirty;
+    if (dirty.length === 2 && dirty[0] === from && dirty[1] === to) {
+      // Mostly it is all there is, and the next write is noted in the same list.
+      dirty.pop();
+      dirty.pop();
+      return;
+    }
+    this.#dirty = withoutRange(dirty, from, to);
   }
 
   /** The sync fails, or lies: what it covered is clean for the system and not on the disk, for ever. */
