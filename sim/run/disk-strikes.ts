@@ -61,6 +61,8 @@ export class DiskStrikes {
   readonly #givenUp = new Set<string>();
   /** The own disks of nodes that another one's is mounted on. */
   readonly #ownDisks = new Map<string, DiskCopy>();
+  /** Nodes whose disk's syncs lie, or lied since the power last went. */
+  readonly #liars = new Set<string>();
   #subscriptions: Subscription[] = [];
 
   constructor(stage: Stage, strength: Strength) {
@@ -87,8 +89,10 @@ export class DiskStrikes {
       case 'FD1':
       case 'FD2':
       case 'FD4':
-      case 'FD8':
         return this.#last(fault, name, { ...rule, kind: fault.kind });
+      case 'FD8':
+        this.#liars.add(name);
+        return this.#last(fault, name, { ...rule, kind: 'FD8' });
       case 'FD5':
         return this.#last(fault, name, { kind: 'FD5', delay: delayOf(fault) });
       case 'FD10': {
@@ -130,6 +134,7 @@ export class DiskStrikes {
     for (const name of [...this.#ownDisks.keys()]) this.#remount(name);
     for (const name of cluster.members) {
       cluster.host(name).disk.heal();
+      this.#exposeLies(name);
       this.#restartGivenUp(name);
     }
   }
@@ -139,9 +144,18 @@ export class DiskStrikes {
     const lasting = this.#stage.cluster.host(name).disk.inject(rule);
     this.#stage.later(fault.forUs, `heal ${fault.id}`, () => {
       lasting.lift();
+      this.#exposeLies(name);
       this.#restartGivenUp(name);
     });
     return true;
+  }
+
+  /** The power goes. While it does not, nothing shows what a lying sync has lost, and nobody can mend it. */
+  #exposeLies(name: string): void {
+    const { cluster } = this.#stage;
+    if (!this.#liars.delete(name) || this.isForeign(name) || !cluster.isUp(name)) return;
+    cluster.crash(name, 'dropAll', 'silent');
+    cluster.start(name);
   }
 
   #fill(fault: PlanFault, name: string): boolean {
