@@ -55,6 +55,8 @@ export class ObjectWitness {
   readonly #held = new Map<string, Held>();
   /** Hints kept and removed, per host: by their keys. */
   readonly #hints = new Map<string, Map<string, HeldHint>>();
+  /** Hosts whose logs a fault has changed: not all that they have written can still be read. */
+  readonly #altered = new Set<string>();
   readonly #reused: BadEvent[] = [];
   readonly #lost: BadEvent[] = [];
   readonly #forgotten: BadEvent[] = [];
@@ -72,6 +74,9 @@ export class ObjectWitness {
     return {
       writes: () => undefined,
       wrote: (host, _life, path, _content, from, whole) => this.#wrote(host, path, whole, from),
+      altered: (host, path) => {
+        if (path === '' || segmentPath.test(path)) this.#altered.add(host);
+      },
     };
   }
 
@@ -178,6 +183,11 @@ export class ObjectWitness {
   }
 
   #replaces(host: string, key: PackedKey, old: StoredObject, now: StoredObject): void {
+    // Of a copy that it has lost a node knows nothing; it writes under a name that it has never used for the key.
+    if (this.#altered.has(host) && isUnderNewName(host, old, now)) {
+      this.#skipped += old.siblings.length;
+      return;
+    }
     for (const { dot } of old.siblings) {
       const kept = now.siblings.some((sibling) => nameOfDot(sibling.dot) === nameOfDot(dot));
       if (!kept && now.context.every(({ actor }) => actor !== dot.actor)) {
@@ -264,6 +274,13 @@ function newestRecords(
     }
   }
   return [...newest.values()];
+}
+
+/** The host's own write, under an actor that the old object has not heard of. */
+function isUnderNewName(host: string, old: StoredObject, now: StoredObject): boolean {
+  return now.siblings.some(({ dot: { actor } }) => {
+    return textOf(actor).startsWith(`${host}.`) && old.context.every((known) => known.actor !== actor);
+  });
 }
 
 function nameOfDot({ actor, counter }: Dot): string {
