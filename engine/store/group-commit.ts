@@ -26,6 +26,7 @@ import { encodeGroup, segmentHeadBytes, segmentIdentity } from './record.ts';
 import type { SegmentIdentity, StoreWrite, WriteDone } from './record.ts';
 import type { StoreOptions } from './options.ts';
 import type { Segment } from './segment.ts';
+import { ZerosAhead } from './zeros-ahead.ts';
 
 /** Flushes under way at most, and how many of any size. */
 const flightsMax = 3;
@@ -73,8 +74,7 @@ export class GroupCommit {
   #segment: Segment | undefined;
   /** Everything of the open segment under this offset is durable. */
   #durableBefore = segmentHeadBytes;
-  /** The open segment's file has this many bytes: zeros behind the log. */
-  #allocated = 0;
+  readonly #zeros: ZerosAhead;
   #gathering: Gathering | undefined;
   /** Of the segment that the last gathering goes to. */
   #identity: SegmentIdentity | undefined;
@@ -104,6 +104,8 @@ export class GroupCommit {
     this.#options = options;
     this.#sink = sink;
     this.#nextSeq = nextSeq;
+    const { preallocateBytes, segmentBytes } = options;
+    this.#zeros = new ZerosAhead(io, preallocateBytes, segmentBytes, (error) => this.#fail(error));
   }
 
   /** The highest sequence number given out. */
@@ -150,6 +152,7 @@ export class GroupCommit {
       this.#idle ??= new Deferred<void>();
       await this.#idle.promise;
     }
+    await this.#zeros.settle();
   }
 
   /** Everything that reads can see is durable when this resolves (with `always` it is anyway). */
@@ -253,10 +256,10 @@ export class GroupCommit {
   /** Resolves with what went wrong, or undefined. */
   #fly(gathering: Gathering, alone: boolean): Promise<unknown> {
     const file = this.#segment?.file;
-    const usual = !alone && file !== undefined && this.#options.sync.kind === 'always';
-    const written = usual
-      ? writeFullyDurably(file, gathering.chunks.map(bytesOf), gathering.at)
-      : this.#flush(gathering);
+    if (alone || file === undefined || this.#options.sync.kind !== 'always')
+      return this.#flush(gathering).then(nothingWrong, wrong);
+    const written = writeFullyDurably(file, gathering.chunks.map(bytesOf), gathering.at);
+    this.#zeros.advance(file, gathering.end);
     return written.then(nothingWrong, wrong);
   }
 
@@ -275,6 +278,8 @@ export class GroupCommit {
   /** A flush that begins a segment, makes the file longer, or is not durable at once. */
   async #flush(gathering: Gathering): Promise<void> {
     if (this.#segment?.number !== gathering.identity.number) await this.#rotate(gathering.identity.number);
+    await this.#zeros.settle();
+    if (this.#failure !== undefined) throw this.#failure;
     const file = this.#segment?.file;
     assert(file !== undefined, 'the open segment has a file');
     const views = gathering.chunks.map(bytesOf);
@@ -283,17 +288,13 @@ export class GroupCommit {
       this.#syncSoon(this.#options.sync.intervalUs);
       return;
     }
-    if (this.#growsFile(gathering)) {
-      const zeros = Buffer.alloc(Math.min(this.#options.preallocateBytes, gathering.end));
-      views.push(zeros);
-      this.#allocated = gathering.end + zeros.length;
-    }
+    if (this.#growsFile(gathering)) views.push(...this.#zeros.behind(gathering.end));
     await writeFullyDurably(file, views, gathering.at);
   }
 
   /** The flush must make the file longer, and writes zeros ahead then. */
   #growsFile({ end }: Gathering): boolean {
-    return this.#options.sync.kind === 'always' && end > this.#allocated;
+    return this.#options.sync.kind === 'always' && end > this.#zeros.end;
   }
 
   /** Seals the open segment and opens the next: the old one's bytes are durable before the new one counts. */
@@ -305,7 +306,7 @@ export class GroupCommit {
     await this.#catalog.publish([segment], []);
     this.#segment = segment;
     this.#durableBefore = segmentHeadBytes;
-    this.#allocated = 0;
+    this.#zeros.restart();
     this.#io.log.event('info', 'store.segment.rotated', { segment: number });
     if (old !== undefined) this.#sink.rotated(old);
   }
@@ -313,7 +314,8 @@ export class GroupCommit {
   /** Takes the zeros off and makes what is left durable; the manifest says so next. */
   async #seal(segment: Segment): Promise<void> {
     const { file } = segment;
-    if (this.#allocated > segment.length) await file?.truncate(segment.length);
+    await this.#zeros.settle();
+    if (this.#zeros.end > segment.length) await file?.truncate(segment.length);
     await file?.sync();
     segment.sealed = true;
   }

@@ -12,10 +12,10 @@ export const plantedBugs: readonly PlantedBug[] = [
     id: 'M01',
     title: 'writes are acknowledged before the sync that covers them has come back',
     file: 'engine/store/group-commit.js',
-    find: '? writeFullyDurably(file, gathering.chunks.map(bytesOf), gathering.at)',
-    replace: `? writeFully(file, gathering.chunks.map(bytesOf), gathering.at).then(() => {
-                this.#io.spawn('store.sync', () => file.sync());
-            })`,
+    find: 'const written = writeFullyDurably(file, gathering.chunks.map(bytesOf), gathering.at);',
+    replace: `const written = writeFully(file, gathering.chunks.map(bytesOf), gathering.at).then(() => {
+            this.#io.spawn('store.sync', () => file.sync());
+        });`,
     scenario: 'crash-and-restart',
     oracles: ['INV4', 'INV5'],
     seedsMax: 50,
