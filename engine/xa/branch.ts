@@ -62,7 +62,9 @@ export function newBranch(
 /** The branch's record in that state. */
 export function recordOf({ xid, sinceMs, order }: Branch, state: BranchState): StoreWrite {
   if (state === 'prepared') return writeBranch(xid, { state, sinceMs, order, places: [] });
-  return writeBranch(xid, { state, sinceMs, order: withOperations(order, []), places: placesOf(order) });
+  // Who was carried out asks nobody any more; what an operator decided is compared with what others say.
+  const rest = withOperations(order, [], state === 'applied' ? [] : order.branches);
+  return writeBranch(xid, { state, sinceMs, order: rest, places: placesOf(order) });
 }
 
 /** Marks a step with the keys that the branch holds. */

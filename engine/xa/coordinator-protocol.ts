@@ -125,7 +125,9 @@ export function answerToBranch(state: Coordination): 'committed' | 'aborted' | '
 
 /** The commit is decided, and the node has not acknowledged it. */
 export function waitsFor(state: Coordination, node: NodeId): boolean {
-  return state.phase === 'committing' && unacknowledged(state).includes(node);
+  return (
+    state.phase === 'committing' && state.branches.some((one) => one.node === node && isUnacknowledged(one))
+  );
 }
 
 /** `preparing n1:commit n2:? n3:readOnly` */
@@ -144,8 +146,10 @@ function hearVote(state: Coordination, node: NodeId, vote: Vote, reason: AbortRe
   const branch = state.branches.find((one) => one.node === node);
   if (state.phase !== 'preparing' || branch?.vote !== undefined || branch === undefined)
     return unmoved(state);
-  const branches = state.branches.map((one) => (one.node === node ? { ...one, vote } : one));
-  const heard: Coordination = { ...state, branches };
+  const branches = state.branches.map((one) =>
+    one.node === node ? { node, vote, acknowledged: one.acknowledged } : one,
+  );
+  const heard = moved(state, state.phase, branches);
   if (vote === 'abort') return abort(heard, reason);
   if (branches.some((one) => one.vote === undefined)) return unmoved(heard);
   return heard.forceAbort ? abort(heard, 'force_abort') : decide(heard);
@@ -154,7 +158,7 @@ function hearVote(state: Coordination, node: NodeId, vote: Vote, reason: AbortRe
 function decide(state: Coordination): CoordinatorStep {
   const nodes = committers(state);
   if (nodes.length > 0) {
-    return { state: { ...state, phase: 'deciding' }, commands: [{ kind: 'forceDecision', nodes }] };
+    return { state: moved(state, 'deciding'), commands: [{ kind: 'forceDecision', nodes }] };
   }
   // All have voted read-only: nothing is to be written, not here either.
   return { state: { ...state, phase: 'ended' }, commands: [{ kind: 'conclude', outcome: 'committed' }] };
@@ -162,10 +166,8 @@ function decide(state: Coordination): CoordinatorStep {
 
 function beginCommit(state: Coordination): CoordinatorStep {
   const commands: CoordinatorCommand[] = committers(state).map((node) => ({ kind: 'sendCommit', node }));
-  return {
-    state: { ...state, phase: 'committing' },
-    commands: [...commands, { kind: 'conclude', outcome: 'committed' }],
-  };
+  commands.push({ kind: 'conclude', outcome: 'committed' });
+  return { state: moved(state, 'committing'), commands };
 }
 
 function abort(state: Coordination, because: AbortReason): CoordinatorStep {
@@ -182,17 +184,29 @@ function abort(state: Coordination, because: AbortReason): CoordinatorStep {
 
 function hearAcknowledgement(state: Coordination, node: NodeId): CoordinatorStep {
   if (state.phase !== 'committing') return unmoved(state);
-  const branches = state.branches.map((one) => (one.node === node ? { ...one, acknowledged: true } : one));
-  const heard: Coordination = { ...state, branches };
-  if (unacknowledged(heard).length > 0) return unmoved(heard);
-  return { state: { ...heard, phase: 'ended' }, commands: [{ kind: 'end' }] };
+  const branches = state.branches.map((one) =>
+    one.node === node ? { node, vote: one.vote, acknowledged: true } : one,
+  );
+  if (branches.some(isUnacknowledged)) return unmoved(moved(state, state.phase, branches));
+  return { state: moved(state, 'ended', branches), commands: [{ kind: 'end' }] };
 }
 
 /** Branches that have voted commit and have not acknowledged. */
 export function unacknowledged(state: Coordination): readonly NodeId[] {
-  return state.branches
-    .filter(({ vote, acknowledged }) => vote === 'commit' && !acknowledged)
-    .map(({ node }) => node);
+  return state.branches.filter(isUnacknowledged).map(({ node }) => node);
+}
+
+function isUnacknowledged({ vote, acknowledged }: CoordinatedBranch): boolean {
+  return vote === 'commit' && !acknowledged;
+}
+
+/** Field by field: states of one shape are read and copied at once, and there are several for every transaction. */
+function moved(
+  { xid, phase: before, forceAbort, branches: same, reason }: Coordination,
+  phase: CoordinatorPhase = before,
+  branches: Coordination['branches'] = same,
+): Coordination {
+  return { xid, phase, forceAbort, branches, reason };
 }
 
 function unmoved(state: Coordination): CoordinatorStep {

@@ -1,7 +1,6 @@
 /** A branch's order seen from its several sides: its keys, its conditions, its writes, and the votes over it. */
 import { present } from '../base/assert.ts';
 import type { LockstepError } from '../base/errors.ts';
-import type { NodeId } from '../base/ids.ts';
 import { textOf } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { unpackKey } from '../base/object-key.ts';
@@ -53,8 +52,9 @@ export function votedCommit(): Voted {
 
 /** The same order of other operations. Field by field: all orders have one shape. */
 export function withOperations(
-  { coordinator, level, clientId, clientDigest, branches }: BranchOrder,
+  { coordinator, level, clientId, clientDigest, branches: all }: BranchOrder,
   operations: BranchOrder['operations'],
+  branches: BranchOrder['branches'] = all,
 ): BranchOrder {
   return { coordinator, level, clientId, clientDigest, branches, operations };
 }
@@ -109,9 +109,4 @@ export function redone(order: BranchOrder): BranchOrder {
 export function describeKey(key: PackedKey): string {
   const name = unpackKey(key);
   return name === undefined ? 'a key' : `${textOf(name.bucket)}/${textOf(name.key)}`;
-}
-
-/** The nodes of a transaction's other branches that surely write. */
-export function surelyWriting(order: BranchOrder, self: NodeId): readonly NodeId[] {
-  return order.branches.filter(({ node, writes }) => writes && node !== self).map(({ node }) => node);
 }

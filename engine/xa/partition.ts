@@ -12,7 +12,7 @@ import type { Place } from '../dispatch/slots.ts';
 import type { Lives } from './memory.ts';
 import { describeKey } from './orders.ts';
 import type { TransactionRequest } from './outcomes.ts';
-import type { BranchOperation, BranchOrder } from './words.ts';
+import type { BranchName, BranchOperation, BranchOrder } from './words.ts';
 import { writeOperation } from './words.ts';
 
 const noDigest = '' as ByteString;
@@ -34,11 +34,11 @@ export function ordersOf(
     if (known === undefined) byNode.set(primary, [operation]);
     else known.push(operation);
   }
-  const branches = [...byNode].map(([node, operations]) => ({
-    node,
-    writes: operations.some(({ content, check }) => check || !content.tombstone),
-    life: node === self.node ? lives.own() : lives.of(node),
-  }));
+  const branches: BranchName[] = [];
+  for (const [node, operations] of byNode) {
+    const writes = operations.some(({ content, check }) => check || !content.tombstone);
+    branches.push({ node, writes, life: node === self.node ? lives.own() : lives.of(node) });
+  }
   const { clientId = '' } = request;
   const clientDigest = clientId === '' ? noDigest : digestOf([...byNode.values()].flat());
   const orders = new Map<NodeId, BranchOrder>();

@@ -34,7 +34,7 @@ import { dropClient } from './records.ts';
 import { recoverTransactions } from './recovery.ts';
 import { carryOut, spreadBranch } from './spread.ts';
 import type { BranchReply, BranchRequest, SaidState } from './words.ts';
-import { decodeRequest, encodeReply } from './words.ts';
+import { decodeRequest, encodeReply, holdsOrder } from './words.ts';
 import type { Xid } from './xid.ts';
 import { coordinatorOf, makeXid } from './xid.ts';
 
@@ -188,8 +188,8 @@ export class Transactions implements TransactionService {
   handle(words: Uint8Array, reply: (reply: PeerReply) => void): void {
     let request: BranchRequest;
     try {
-      // A branch keeps what it is told for longer than the frame lives.
-      request = decodeRequest(Buffer.from(words));
+      // A branch keeps its order, whose values are views of the bytes, for longer than the frame lives.
+      request = decodeRequest(holdsOrder(words) ? Buffer.from(words) : words);
     } catch (error) {
       if (!(error instanceof BytesError)) throw error;
       reply({ kind: 'failed', code: 'BadRequest', detail: error.message });

@@ -163,6 +163,11 @@ export function isOrder(bytes: Uint8Array): boolean {
   return kind === 'prepare' || kind === 'commitAlone';
 }
 
+/** What is read of the bytes has views of them. */
+export function holdsOrder(bytes: Uint8Array): boolean {
+  return isOrder(bytes) || requestKinds[bytes[1] ?? requestKinds.length] === 'redo';
+}
+
 export function encodeReply(reply: BranchReply): Buffer {
   const writer = begin(replyKinds.indexOf(reply.kind), shortBytes);
   switch (reply.kind) {
