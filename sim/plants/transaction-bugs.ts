@@ -25,9 +25,9 @@ export const transactionBugs: readonly EnumeratedBug[] = [
     title: 'the coordinator’s own branch is carried out after its decision, not in one step with it',
     file: 'engine/xa/branches.js',
     find: "const round = await this.#write(branch, 'applied', how);",
-    replace: `then.handedOver?.();
+    replace: `handedOver?.();
         const failure = await this.#context.log.force([decision]);
-        if (failure === undefined) then.durable?.();
+        if (failure === undefined) followed?.();
         const round = await this.#write(branch, 'applied', how);`,
     exposedBy: 'c.decision.synced syncLoss',
     oracles: ['INV3', 'values'],
