@@ -17,7 +17,7 @@ export const transactionBugs: readonly EnumeratedBug[] = [
     file: 'engine/xa/coordinator.js',
     find: 'const error = await forced;',
     replace: 'const error = void forced;',
-    exposedBy: 'c.commit.sent syncLoss',
+    exposedBy: 'c.decision.synced syncLoss',
     oracles: ['INV1'],
   },
   {
