@@ -9,7 +9,7 @@ import type { Task, TaskAnswer } from '../run/task.ts';
 import type { WorkerReply } from './worker.ts';
 
 /**
- * Memory for what is young, in each thread. A run makes 65 KB of garbage per operation that dies within its event: with
+ * Memory for what is young, in each thread. A run makes 50 KB of garbage per operation that dies within its event: with
  * room for more of it, less is alive at each collection. Twice Node.js's own 48 MB is where it stops to pay.
  */
 const youngMbMax = 96;
