@@ -183,6 +183,8 @@ export class DiskStrikes {
 
   /** Takes the image now; the node dies `ageMs` later. */
   #rollBack(fault: PlanFault, name: string): boolean {
+    // The image would be another node's.
+    if (this.isForeign(name)) return false;
     const copy = this.#stage.cluster.host(name).disk.durableCopy();
     if (copy.files.size === 0) return false;
     this.#stage.later(Number(fault.params['ageMs']) * 1000, `roll back ${fault.id}`, () => {
