@@ -7,7 +7,8 @@
  *
  * A chunk of which a view was handed out is never written again once it is let go, so a view stays good for as long as
  * it is held. One of which none was is filled anew: memory outside the heap that comes and goes makes the garbage
- * collector walk the whole heap for it. The key directory's row holds the place of the key's value; places are exact: a row never points at another key's entry.
+ * collector walk the whole heap for it. The key directory's row holds the place of the key's value; places are exact: a
+ * row never points at another key's entry.
  */
 import { assert } from '../base/assert.ts';
 import { copyBytes, viewOf } from '../base/views.ts';
