@@ -104,29 +104,13 @@ export class Life {
   /** Calls `act` in an event of its own, `delayUs` from now, unless the life is over by then. */
   later(delayUs: number, act: () => void): void {
     const { timeline } = this.ground;
-    const happening: Happening = {
-      owner: this,
-      happen: () => {
-        if (!this.mayRun(happening)) return false;
-        act();
-        return true;
-      },
-    };
-    timeline.schedule(timeline.nowUs + delayUs, happening);
+    timeline.schedule(timeline.nowUs + delayUs, this.#turnOf(act));
   }
 
   /** Calls `act` now; while the life stands still, in its turn when it goes on. What asks a process waits for it to run. */
   whenRunning(act: () => void): void {
-    const happening: Happening = {
-      owner: this,
-      happen: () => {
-        if (!this.mayRun(happening)) return false;
-        act();
-        return true;
-      },
-    };
     if (this.runnable) act();
-    else if (this.#alive) this.#held.push(happening);
+    else if (this.#alive) this.#held.push(this.#turnOf(act));
   }
 
   end(): void {
@@ -144,6 +128,19 @@ export class Life {
     this.#paused = false;
     if (this.#held.length > 0) this.#scheduleRelease();
     return this.#held.length;
+  }
+
+  /** An event that runs `act` when the life may run, and nothing once it is over. */
+  #turnOf(act: () => void): Happening {
+    const happening: Happening = {
+      owner: this,
+      happen: () => {
+        if (!this.mayRun(happening)) return false;
+        act();
+        return true;
+      },
+    };
+    return happening;
   }
 
   #scheduleRelease(): void {
