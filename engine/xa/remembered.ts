@@ -32,6 +32,8 @@ export class Remembered {
   readonly #records = new Map<Xid, number>();
   readonly #forgets = new Map<NodeId, Set<Xid>>();
   readonly #asking = new Set<NodeId>();
+  /** Those that did not hear it since the last tick. */
+  readonly #silent = new Set<NodeId>();
   #forgetLocally: (xids: readonly Xid[]) => void = () => undefined;
 
   constructor(context: TransactionContext) {
@@ -82,7 +84,7 @@ export class Remembered {
       let waiting = this.#forgets.get(node);
       if (waiting === undefined) this.#forgets.set(node, (waiting = new Set()));
       waiting.add(xid);
-      if (waiting.size >= forgetSoonCount) this.#tellSoon(node, waiting);
+      if (waiting.size >= forgetSoonCount && !this.#silent.has(node)) this.#tellSoon(node, waiting);
     }
   }
 
@@ -96,6 +98,7 @@ export class Remembered {
   }
 
   tick(): void {
+    this.#silent.clear();
     for (const [node, xids] of this.#forgets) if (xids.size > 0) this.#tellSoon(node, xids);
     this.#sweep();
   }
@@ -128,6 +131,7 @@ export class Remembered {
       if (heard) for (const xid of told) xids.delete(xid);
     } while (heard && xids.size >= forgetSoonCount);
     this.#asking.delete(node);
+    if (!heard) this.#silent.add(node);
   }
 
   #sweep(): void {
