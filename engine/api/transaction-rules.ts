@@ -162,6 +162,7 @@ function keyOf({ type, bucket, key }: GivenOperation, index: number, knowsType: 
 }
 
 function checkDistinct(operations: readonly Operation[]): void {
+  if (operations.length === 1) return;
   const first = new Map<string, number>();
   operations.forEach(({ key }, index) => {
     const earlier = first.get(key.packed);

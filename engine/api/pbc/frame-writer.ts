@@ -18,6 +18,11 @@ export function bytesSize(field: number, bytes: Uint8Array | undefined): number 
   return bytes === undefined ? 0 : runSize(field, bytes.length);
 }
 
+/** Of a byte string. */
+export function textSize(field: number, text: string): number {
+  return runSize(field, text.length);
+}
+
 export function numberSize(field: number, value: number | undefined): number {
   return value === undefined ? 0 : tagSize(field) + varintBytes(value >>> 0);
 }
@@ -53,6 +58,12 @@ export class FrameWriter {
     if (bytes.length > shortBytesMax) this.frame.set(bytes, this.#at);
     else for (let index = 0; index < bytes.length; index++) this.frame[this.#at + index] = bytes[index] ?? 0;
     this.#at += bytes.length;
+  }
+
+  /** A byte string: names and words, which are short. */
+  text(field: number, text: string): void {
+    this.begin(field, text.length);
+    for (let index = 0; index < text.length; index++) this.frame[this.#at++] = text.charCodeAt(index);
   }
 
   number(field: number, value: number | undefined): void {

@@ -36,6 +36,12 @@ import {
   encodePutResp,
 } from './object-codec.ts';
 import { schemaText } from './schema-text.ts';
+import {
+  decodeTransactionReq,
+  decodeTransactionResp,
+  encodeTransactionReq,
+  encodeTransactionResp,
+} from './transaction-codec.ts';
 import type {
   LockTransactionGetReq,
   LockTransactionListResp,
@@ -144,8 +150,14 @@ export const messages = {
   setBucketTypeReq: kindOf<RpbSetBucketTypeReq>(32, 'RpbSetBucketTypeReq'),
   preflistReq: kindOf<RpbPreflistReq>(33, 'RpbGetBucketKeyPreflistReq'),
   preflistResp: kindOf<RpbPreflistResp>(34, 'RpbGetBucketKeyPreflistResp'),
-  transactionReq: kindOf<LockTransactionReq>(210, 'LockTransactionReq'),
-  transactionResp: kindOf<LockTransactionResp>(211, 'LockTransactionResp'),
+  transactionReq: byHand<LockTransactionReq>(210, 'LockTransactionReq', {
+    encode: encodeTransactionReq,
+    decode: decodeTransactionReq,
+  }),
+  transactionResp: byHand<LockTransactionResp>(211, 'LockTransactionResp', {
+    encode: encodeTransactionResp,
+    decode: decodeTransactionResp,
+  }),
   transactionGetReq: kindOf<LockTransactionGetReq>(212, 'LockTransactionGetReq'),
   transactionGetResp: kindOf<LockTransactionResp>(213, 'LockTransactionResp'),
   transactionListReq: emptyKind(214, 'LockTransactionListReq'),

@@ -12,6 +12,7 @@ import type {
   Knowledge,
   Operation,
   OperatorDecision,
+  TransactionOutcome,
   TransactionRequest,
 } from '../../xa/outcomes.ts';
 import type { TransactionService } from '../../xa/transactions.ts';
@@ -35,6 +36,7 @@ import {
 import { contentOf, stringOf } from './contents.ts';
 import type { Frame } from './frames.ts';
 import { messages } from './schema.ts';
+import { encodeCommitted } from './transaction-codec.ts';
 import type {
   LockInDoubt,
   LockOperation,
@@ -87,7 +89,7 @@ export async function answerTransactionCall(desk: TransactionDesk, call: Transac
   switch (call.kind) {
     case 'transaction':
       for (const { content } of call.request.operations) observer.payload(content.value.length);
-      return messages.transactionResp.encode(answerOf(await transactions.run(call.request)));
+      return frameOf(await transactions.run(call.request));
     case 'transactionGet': {
       const known = await transactions.find(call.xid);
       if (known === undefined) throw noRecordOf(call.xid);
@@ -103,6 +105,12 @@ export async function answerTransactionCall(desk: TransactionDesk, call: Transac
         heuristic: bytes(call.decision),
       });
   }
+}
+
+function frameOf(outcome: TransactionOutcome): Buffer {
+  const { transactionResp } = messages;
+  if (outcome.kind === 'committed') return encodeCommitted(outcome, transactionResp.code);
+  return transactionResp.encode(answerOf(outcome));
 }
 
 function requestOf(message: LockTransactionReq, limits: TransactionLimits): TransactionRequest {
