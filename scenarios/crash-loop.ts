@@ -23,5 +23,5 @@ export const crashLoop: Scenario = {
   settleMsMax: 30_000,
   mendedBy: 'sweeps',
   settings: smallStore,
-  invariants,
+  invariants: { ...invariants, INV20: 5 },
 };

@@ -4,6 +4,7 @@
  */
 import { crc32 } from '../../engine/base/checksum.ts';
 import { snapshotPath } from '../../engine/aae/snapshot.ts';
+import { snapshotVersion } from '../../engine/aae/snapshot-file.ts';
 import type { SnapshotTamper } from '../check/snapshot-rejection.ts';
 import type { FaultKind } from '../plan/fault-kinds.ts';
 import type { PlanFault } from '../plan/plan.ts';
@@ -63,14 +64,15 @@ export class SnapshotFaults {
         return this.#put(node, ofVersion(bytes, Number(params['by'])), 'VersionSkew');
       case 'FS4':
         // A store that was lost in between has another identity, and its old snapshot no meaning.
-        if (kept?.subarray(storeIdAt, nameAt).equals(bytes.subarray(storeIdAt, nameAt)) === true) {
+        if (kept === undefined || !isOwn(kept, node)) return;
+        if (kept.subarray(storeIdAt, nameAt).equals(bytes.subarray(storeIdAt, nameAt))) {
           this.#put(node, kept, 'sound');
         }
         return;
       case 'FS5': {
         const [other = node] = this.#stage.others(fault);
         const foreign = this.#diskOf(other).durableFiles().get(snapshotPath);
-        if (foreign !== undefined) this.#put(node, foreign, 'BadShape');
+        if (foreign !== undefined && isOwn(foreign, other)) this.#put(node, foreign, 'BadShape');
         return;
       }
       case 'FS10': {
@@ -96,6 +98,14 @@ export class SnapshotFaults {
   #diskOf(node: string): HostDisk {
     return this.#stage.cluster.host(node).disk;
   }
+}
+
+/** What `node` itself saved: it may be down too, and its snapshot another node's or another version's by now. */
+function isOwn(bytes: Buffer, node: string): boolean {
+  const nameEnd = nameAt + 1 + (bytes[nameAt] ?? 0);
+  if (bytes.length < nameEnd + crcBytes || bytes.readUInt32BE(versionAt) !== snapshotVersion) return false;
+  const sealed = crc32(bytes.subarray(0, -crcBytes)) === bytes.readUInt32BE(bytes.length - crcBytes);
+  return sealed && bytes.subarray(nameAt + 1, nameEnd).toString() === node;
 }
 
 function resized(bytes: Buffer, params: PlanFault['params']): Buffer {
