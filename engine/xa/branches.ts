@@ -37,11 +37,11 @@ export class Branches {
   readonly #context: TransactionContext;
   readonly #table = new Map<Xid, Branch>();
   readonly #ended = new Endings();
-  /** Clients' own names and who carried them out. */
-  readonly clients = new ClientNames();
+  readonly clients: ClientNames;
 
   constructor(context: TransactionContext) {
     this.#context = context;
+    this.clients = new ClientNames(context.options.rememberedMax);
     this.locks = new Locks(context.io.clock, context.options.readWaitUs);
     context.parts.replica.guard(this.locks);
   }

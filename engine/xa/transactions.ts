@@ -58,6 +58,7 @@ export class Transactions implements TransactionService {
   readonly #memory: Memory;
   #counter = 0;
   #timer: Timer | undefined;
+  #sweeping = false;
   #stopped = false;
   #closed = false;
   /** Clients' transactions that are not answered. */
@@ -318,11 +319,16 @@ export class Transactions implements TransactionService {
   /** Clients' names are remembered for as long as outcomes are. */
   #sweepClients(): void {
     const { io, log, options } = this.#context;
-    const until = io.clock.wallMs() - options.retentionMs;
-    const old = this.#branches.clients.forgetOlder(until, 1000);
-    if (old.length === 0) return;
+    const { clients } = this.#branches;
+    if (this.#sweeping || !clients.hasOlder(io.clock.wallMs() - options.retentionMs)) return;
+    this.#sweeping = true;
     io.spawn('xa.sweep', async () => {
-      await log.force(old.map(dropClient));
+      for (;;) {
+        const old = clients.forgetOlder(io.clock.wallMs() - options.retentionMs, 1000);
+        if (old.length === 0) break;
+        await log.force(old.map(dropClient));
+      }
+      this.#sweeping = false;
     });
   }
 }
