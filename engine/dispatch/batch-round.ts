@@ -13,10 +13,11 @@ import { encodeBatch } from './batch-words.ts';
 import { writeNeed } from './needs.ts';
 import type { DispatchParts } from './parts.ts';
 import { askPeer, termsOf } from './parts.ts';
-import type { DispatchPlan } from './plan.ts';
+import type { DispatchPlan, Refusal } from './plan.ts';
 import { planWrite } from './plan.ts';
 import type { IncomingObject } from './replica.ts';
 import type { ConsistencyLevel, Need } from './requests.ts';
+import type { Place } from './slots.ts';
 import { Tally } from './tally.ts';
 
 /** One object's vote. */
@@ -118,15 +119,20 @@ export class BatchRound {
 }
 
 /** Undefined: the level cannot be met now. */
-function voteOf(
+function voteOf(parts: DispatchParts, place: Place, level: ConsistencyLevel): Vote | undefined {
+  const plan = batchPlan(parts, place, level);
+  return plan.kind === 'plan' ? { plan, tally: new Tally(plan) } : undefined;
+}
+
+/** Whose durability a batch waits for, of one of its keys. */
+export function batchPlan(
   parts: DispatchParts,
-  { key, token }: IncomingObject,
+  { key, token }: Place,
   level: ConsistencyLevel,
-): Vote | undefined {
+): DispatchPlan | Refusal {
   const placement = parts.ring().placement(token);
   const need = raisedNeed(parts, parts.rules(key), level);
-  const plan = planWrite(parts.view, placement, level, need, parts.pending(token));
-  return plan.kind === 'plan' ? { plan, tally: new Tally(plan) } : undefined;
+  return planWrite(parts.view, placement, level, need, parts.pending(token));
 }
 
 /** A batch waits for its own level, and for what the bucket's `w`, `dw` and `pw` ask beyond it. */

@@ -153,7 +153,7 @@ export function applyBatch(
 }
 
 /** The store has taken nothing, and will not. */
-function certainly(error: LockstepError): LockstepError {
+export function certainly(error: LockstepError): LockstepError {
   return error.definite
     ? error
     : new LockstepError(error.code, error.message, { definite: true, cause: error });

@@ -12,7 +12,6 @@ import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { PeerReply } from '../wire/messages.ts';
 import { lostBranches } from './active.ts';
-import type { Branch } from './branch.ts';
 import { Branches } from './branches.ts';
 import type { TransactionContext, TransactionOptions } from './context.ts';
 import { askNode } from './context.ts';
@@ -101,9 +100,7 @@ export class Transactions implements TransactionService {
   givenAway(released: () => void): () => readonly Xid[] {
     const { locks } = this.#branches;
     locks.onRelease(released);
-    const isGivenAway = ({ xid, places }: Branch): boolean =>
-      places.some((place) => locks.holder(place.key) === xid && !this.#leads(place));
-    return () => this.#branches.all.filter(isGivenAway).map(({ xid }) => xid);
+    return () => locks.holdersOf((place) => !this.#leads(place));
   }
 
   /** No timer is left and nobody waits; what is in doubt is in the log. */
