@@ -5,7 +5,6 @@
  */
 import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
-import type { NodeId } from '../base/ids.ts';
 import type { BucketProperties } from '../props/properties.ts';
 import type { Member } from '../ring/ring.ts';
 import type { PeerRequest } from '../wire/messages.ts';
@@ -38,7 +37,8 @@ export class BatchRound {
   readonly #votes: readonly (Vote | undefined)[];
   readonly #shares: readonly Share[];
   readonly #met = new Deferred<boolean>();
-  readonly #spread = new Deferred<void>();
+  /** Undefined: nobody has asked. */
+  #spread: Deferred<void> | undefined;
   #unmet: number;
   #silent: number;
 
@@ -46,8 +46,7 @@ export class BatchRound {
     this.#parts = parts;
     this.#items = items;
     this.#votes = items.map((item) => voteOf(parts, item, level));
-    const holders = items.map(({ token }) => [...parts.ring().placement(token), ...parts.pending(token)]);
-    this.#shares = sharesOf(holders, parts.self);
+    this.#shares = sharesOf(parts, items);
     this.#unmet = items.length;
     this.#silent = this.#shares.length;
   }
@@ -59,13 +58,14 @@ export class BatchRound {
 
   /** Resolves when every other replica has the batch or a hint for it. */
   get spread(): Promise<void> {
+    this.#spread ??= new Deferred();
+    if (this.#silent === 0) this.#spread.resolve();
     return this.#spread.promise;
   }
 
   /** Sends the batch. `timeoutUs` bounds the wait for each replica. */
   send(timeoutUs: number): void {
     if (this.#votes.includes(undefined)) this.#met.resolve(false);
-    if (this.#silent === 0) this.#spread.resolve();
     for (const share of this.#shares) this.#sendShare(share, timeoutUs);
   }
 
@@ -91,7 +91,7 @@ export class BatchRound {
     if (!success) this.#hint(share);
     this.#answer(share.member, share.indexes, success);
     this.#silent -= 1;
-    if (this.#silent === 0) this.#spread.resolve();
+    if (this.#silent === 0) this.#spread?.resolve();
   }
 
   #hint({ member, indexes }: Share): void {
@@ -143,17 +143,20 @@ function raisedNeed(parts: DispatchParts, bucket: BucketProperties, level: Consi
   return writeNeed({ ...termsOf(parts), writeLevel: level }, 'default', w, dw, pw);
 }
 
-function sharesOf(holders: readonly (readonly Member[])[], self: Member): readonly Share[] {
-  const shares = new Map<NodeId, Share>();
-  holders.forEach((members, index) => {
-    for (const member of members) {
-      if (member.node === self.node) continue;
-      const share = shares.get(member.node);
-      if (share === undefined) shares.set(member.node, { member, indexes: [index] });
-      else share.indexes.push(index);
-    }
+function sharesOf(parts: DispatchParts, items: readonly IncomingObject[]): readonly Share[] {
+  const { self, ring, pending } = parts;
+  const shares: Share[] = [];
+  items.forEach(({ token }, index) => {
+    for (const member of ring().placement(token)) if (member.node !== self.node) enter(shares, member, index);
+    for (const member of pending(token)) if (member.node !== self.node) enter(shares, member, index);
   });
-  return [...shares.values()];
+  return shares;
+}
+
+function enter(shares: Share[], member: Member, index: number): void {
+  const known = shares.find((share) => share.member.node === member.node);
+  if (known === undefined) shares.push({ member, indexes: [index] });
+  else known.indexes.push(index);
 }
 
 function requestOf(items: readonly IncomingObject[]): PeerRequest {

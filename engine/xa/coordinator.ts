@@ -379,7 +379,7 @@ export class Coordinator {
   async #askHere(request: BranchRequest): Promise<BranchReply | NoAnswer> {
     switch (request.kind) {
       case 'prepare':
-        return this.#branches.prepare(request.xid, request.order, true);
+        return this.#branches.prepare(request.xid, request.order);
       case 'commit':
       case 'redo': {
         const ended = await carryOut(this.#branches, request);

@@ -33,7 +33,7 @@ import { dropClient } from './records.ts';
 import { recoverTransactions } from './recovery.ts';
 import { carryOut, spreadBranch } from './spread.ts';
 import type { BranchReply, BranchRequest, SaidState } from './words.ts';
-import { decodeRequest, encodeReply, holdsOrder } from './words.ts';
+import { decodeRequest, encodeReply, holdsOrder, orderBytesOf } from './words.ts';
 import type { Xid } from './xid.ts';
 import { coordinatorOf, makeXid } from './xid.ts';
 
@@ -185,9 +185,10 @@ export class Transactions implements TransactionService {
   /** A peer's words; `reply` is called once. */
   handle(words: Uint8Array, reply: (reply: PeerReply) => void): void {
     let request: BranchRequest;
+    // A branch keeps its order, whose values are views of the bytes, for longer than the frame lives.
+    const kept = holdsOrder(words) ? Buffer.from(words) : words;
     try {
-      // A branch keeps its order, whose values are views of the bytes, for longer than the frame lives.
-      request = decodeRequest(holdsOrder(words) ? Buffer.from(words) : words);
+      request = decodeRequest(kept);
     } catch (error) {
       if (!(error instanceof BytesError)) throw error;
       reply({ kind: 'failed', code: 'BadRequest', detail: error.message });
@@ -195,7 +196,7 @@ export class Transactions implements TransactionService {
     }
     this.#context.io.spawn('xa.handle', async () => {
       try {
-        reply({ kind: 'transacted', words: encodeReply(await this.#answer(request)) });
+        reply({ kind: 'transacted', words: encodeReply(await this.#answer(request, kept)) });
       } catch (caught) {
         const error = asLockstepError(caught);
         reply({ kind: 'failed', code: error.code, detail: error.message });
@@ -213,10 +214,10 @@ export class Transactions implements TransactionService {
     });
   }
 
-  #answer(request: BranchRequest): BranchReply | Promise<BranchReply> {
+  #answer(request: BranchRequest, words: Uint8Array): BranchReply | Promise<BranchReply> {
     switch (request.kind) {
       case 'prepare':
-        return this.#branches.prepare(request.xid, request.order);
+        return this.#branches.prepare(request.xid, request.order, orderBytesOf(words, request.xid));
       case 'commitAlone':
         return this.#branches.commitAlone(request.xid, request.order, true);
       case 'commit':
