@@ -21,6 +21,7 @@ import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
+import { TransientMap } from '../base/transient-map.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import { decodeObject, encodeObject, mergeObjects } from '../object/object.ts';
@@ -106,8 +107,8 @@ export class Hints {
   readonly #draining = new Set<NodeId>();
   /** Those that came while hints for them were being written. */
   readonly #wanted = new Set<NodeId>();
-  readonly #changes = new Map<PackedKey, Change>();
-  readonly #deliveries = new Map<PackedKey, Delivery>();
+  readonly #changes = new TransientMap<PackedKey, Change>();
+  readonly #deliveries = new TransientMap<PackedKey, Delivery>();
   /** For whom anything may be kept; undefined until the store was looked through. */
   #known: Set<NodeId> | undefined;
   #timer: Timer | undefined;
@@ -243,7 +244,7 @@ export class Hints {
   #isWritingFor(peer: NodeId): boolean {
     if (this.#changes.size === 0) return false;
     const prefix = hintPrefix(peer);
-    return [...this.#changes.keys()].some((hintKey) => hintKey.startsWith(prefix));
+    return this.#changes.keys().some((hintKey) => hintKey.startsWith(prefix));
   }
 
   get #keptFor(): Set<NodeId> {

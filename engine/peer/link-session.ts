@@ -10,6 +10,7 @@
 import type { SendOutcome } from '../base/channel.ts';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
+import { TransientMap } from '../base/transient-map.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Connection } from '../io/network.ts';
 import { decodeReply, encodeRequest } from '../wire/codec.ts';
@@ -39,7 +40,7 @@ export class LinkSession implements Rival {
   readonly #ids: RequestIds;
   readonly #stream: FrameStream<Pending>;
   #pulse: Pulse | undefined;
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending = new TransientMap<number, Pending>();
   readonly #over = new Deferred<void>();
   #state: 'greeting' | 'up' | 'over' = 'greeting';
   /** Of the peer's greeting, what is asked for later. */
@@ -348,7 +349,7 @@ export class LinkSession implements Rival {
   /** Answers for every request that is still under way. */
   #abandon(detail: string): void {
     const { pool, wheel } = this.#context;
-    const abandoned = [...this.#pending.values()];
+    const abandoned = this.#pending.values();
     this.#pending.clear();
     for (const pending of abandoned) {
       wheel.remove(pending);
