@@ -25,8 +25,11 @@ export function makeValue(tag: string, bytes: number): Buffer {
   const head = Buffer.from(tag);
   const value = Buffer.allocUnsafe(Math.max(bytes, head.length));
   head.copy(value);
-  const padding = new Padding(tag);
-  for (let at = head.length; at < value.length; at++) value[at] = padding.next();
+  let state = paddingOf(tag);
+  for (let at = head.length; at < value.length; at++) {
+    state = nextState(state);
+    value[at] = state & 0xff;
+  }
   return value;
 }
 
@@ -35,9 +38,10 @@ export function readTag(value: Uint8Array): string {
   const bytes = bufferOf(value);
   const tag = tagAt(bytes, 0);
   if (tag === undefined) return `(no tag: ${bytes.subarray(0, 16).toString('hex')})`;
-  const padding = new Padding(tag);
+  let state = paddingOf(tag);
   for (let at = Buffer.byteLength(tag); at < bytes.length; at++) {
-    if (bytes[at] !== padding.next()) return `(changed: ${tag})`;
+    state = nextState(state);
+    if (bytes[at] !== (state & 0xff)) return `(changed: ${tag})`;
   }
   return tag;
 }
@@ -78,24 +82,17 @@ function opensAt(bytes: Buffer, at: number): boolean {
 
 const shortBytesMax = 512;
 
-/** The bytes that follow a tag: Marsaglia's xorshift ("Xorshift RNGs", 2003), begun with the tag's FNV-1a hash. */
-class Padding {
-  #state = 0x811c9dc5;
+/** What the bytes that follow a tag begin with: its FNV-1a hash. */
+function paddingOf(tag: string): number {
+  let state = 0x811c9dc5;
+  for (let at = 0; at < tag.length; at++) state = Math.imul(state ^ tag.charCodeAt(at), 0x01000193);
+  // Zero would stay zero for ever.
+  return state === 0 ? 1 : state;
+}
 
-  constructor(tag: string) {
-    for (let at = 0; at < tag.length; at++) {
-      this.#state = Math.imul(this.#state ^ tag.charCodeAt(at), 0x01000193);
-    }
-    // Zero would stay zero for ever.
-    this.#state = this.#state === 0 ? 1 : this.#state;
-  }
-
-  next(): number {
-    let state = this.#state;
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    this.#state = state;
-    return state & 0xff;
-  }
+/** Marsaglia's xorshift ("Xorshift RNGs", 2003); its lowest byte is the next one of the padding. */
+function nextState(state: number): number {
+  let next = state ^ (state << 13);
+  next ^= next >>> 17;
+  return next ^ (next << 5);
 }

@@ -42,18 +42,22 @@ export class LifeHttp implements Http {
 
 class Edge implements HttpEdge {
   readonly service: HttpService;
-  readonly router: HttpRouter;
   readonly clock: Clock;
   readonly handlerFailed: (error: unknown) => void;
   readonly #open = new Set<HttpConnection>();
   readonly #emptied = new Deferred<void>();
+  #router: HttpRouter | undefined;
   stopping = false;
 
   constructor(service: HttpService, clock: Clock, handlerFailed: (error: unknown) => void) {
     this.service = service;
-    this.router = new HttpRouter(service);
     this.clock = clock;
     this.handlerFailed = handlerFailed;
+  }
+
+  /** Made when it is first needed: most listeners of most runs are never asked anything, and it compiles its routes. */
+  get router(): HttpRouter {
+    return (this.#router ??= new HttpRouter(this.service));
   }
 
   accept(connection: Connection): void {

@@ -32,11 +32,12 @@ export class WorldRandom implements Random {
 
   below(bound: number): number {
     assert(Number.isInteger(bound) && bound >= 1 && bound <= wordCount, 'a bound is 1..2^32');
-    // Words above the last whole multiple of the bound would favour the small remainders: draw again.
-    const limit = wordCount - (wordCount % bound);
+    if (bound === wordCount) return this.u32();
+    // Words above the last whole multiple of the bound would favour the small remainders: draw again. Those are the
+    // last few, fewer than the bound: a word before them is taken without a division of numbers beyond 32 bits.
     for (;;) {
       const word = this.u32();
-      if (word < limit) return word % bound;
+      if (word < wordCount - bound || word < wordCount - (wordCount % bound)) return word % (bound >>> 0);
     }
   }
 

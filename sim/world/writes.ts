@@ -17,18 +17,23 @@ export interface Write {
 }
 
 export class WritesUnderWay {
-  readonly #writes = new Set<Write>();
+  /** In the order of their calls. */
+  readonly #writes: Write[] = [];
 
   /** Enters a write. False: it overlaps another one that is under way, which the door forbids. */
   begin(write: Write): boolean {
     let clear = true;
     for (const other of this.#writes) if (overlap(other, write)) clear = false;
-    this.#writes.add(write);
+    this.#writes.push(write);
     return clear;
   }
 
   end(write: Write): void {
-    this.#writes.delete(write);
+    const place = this.#writes.indexOf(write);
+    if (place < 0) return;
+    // Mostly it is the only one.
+    if (place === this.#writes.length - 1) this.#writes.pop();
+    else this.#writes.splice(place, 1);
   }
 
   /** The process that waits for them is dead: of each, a drawn part has been written. */
@@ -37,7 +42,7 @@ export class WritesUnderWay {
       const count = random.below(bytes + 1);
       if (count > 0) file.image.write(chunks, offset, count);
     }
-    this.#writes.clear();
+    this.#writes.length = 0;
   }
 }
 
