@@ -17,6 +17,8 @@ export interface ParsedSample {
   /** In the order of the text. */
   readonly labels: ReadonlyMap<string, string>;
   readonly value: number;
+  /** `seriesName` of it. */
+  readonly series: string;
 }
 
 export class ExpositionError extends Error {
@@ -59,10 +61,22 @@ export function parseExposition(text: string): readonly ParsedFamily[] {
   return [...families.values()].map((family) => closeFamily(family, lines.length));
 }
 
+/** `parseExposition` for several checks of the same texts: each is read once. */
+export function expositionReader(): typeof parseExposition {
+  const known = new Map<string, readonly ParsedFamily[]>();
+  return (text) => {
+    const families = known.get(text) ?? parseExposition(text);
+    known.set(text, families);
+    return families;
+  };
+}
+
 /** `name{a="b"}` with the labels sorted by name: one text for one time series. */
-export function seriesName(sample: ParsedSample): string {
-  const pairs = [...sample.labels].map(([label, value]) => `${label}=${JSON.stringify(value)}`);
-  return pairs.length === 0 ? sample.name : `${sample.name}{${pairs.toSorted().join(',')}}`;
+export function seriesName({ name, labels }: Pick<ParsedSample, 'name' | 'labels'>): string {
+  if (labels.size === 0) return name;
+  const pairs: string[] = [];
+  for (const [label, value] of labels) pairs.push(`${label}=${JSON.stringify(value)}`);
+  return `${name}{${pairs.length === 1 ? pairs[0] : pairs.toSorted().join(',')}}`;
 }
 
 type Fail = (why: string) => never;
@@ -94,11 +108,11 @@ function readSample(line: string, open: OpenFamily | undefined, seen: Set<string
   if (!numberPattern.test(valueText)) fail('the value is no finite number');
   const value = Number(valueText);
   if (open.type === 'counter' && value < 0) fail('a counter is negative');
-  const sample: ParsedSample = { name, labels: readLabels(labelText, fail), value };
-  const series = seriesName(sample);
+  const labels = readLabels(labelText, fail);
+  const series = seriesName({ name, labels });
   if (seen.has(series)) fail('the sample is there twice');
   seen.add(series);
-  open.samples.push(sample);
+  open.samples.push({ name, labels, value, series });
 }
 
 function readLabels(text: string, fail: Fail): ReadonlyMap<string, string> {
@@ -122,10 +136,13 @@ function closeFamily({ name, help, type, samples }: OpenFamily, line: number): P
 }
 
 function commentParts(line: string): { name: string; rest: string } {
-  const [, , name = '', ...words] = line.split(' ');
-  return { name, rest: words.join(' ') };
+  const nameAt = '# HELP '.length;
+  const end = line.indexOf(' ', nameAt);
+  if (end < 0) return { name: line.slice(nameAt), rest: '' };
+  return { name: line.slice(nameAt, end), rest: line.slice(end + 1) };
 }
 
 function unescape(text: string): string {
+  if (!text.includes('\\')) return text;
   return text.replace(/\\(["\\n])/g, (_, escaped: string) => (escaped === 'n' ? '\n' : escaped));
 }

@@ -22,12 +22,17 @@ type Counters = ReadonlyMap<string, number>;
 const samplesMax = 400;
 const samplesPerPeerMax = 80;
 
-export function checkExposition(looks: readonly LivingLook[], accounts: readonly LifeAccount[]): CheckReport {
+/** `parse`: `parseExposition`, or what remembers its answers. */
+export function checkExposition(
+  looks: readonly LivingLook[],
+  accounts: readonly LifeAccount[],
+  parse = parseExposition,
+): CheckReport {
   const tally = new Tally('INV26');
   const last = new Map<string, Counters>();
   for (const look of looks.toSorted((left, right) => left.atUs - right.atUs)) {
     if (look.seen === undefined) tally.skip();
-    else checkLook(tally, look, look.seen.metrics, accounts, last);
+    else checkLook(tally, look, parsed(look.seen.metrics, parse), accounts, last);
   }
   checkAccounts(tally, accounts);
   return tally.report();
@@ -36,11 +41,10 @@ export function checkExposition(looks: readonly LivingLook[], accounts: readonly
 function checkLook(
   tally: Tally,
   { id, node, life, atUs }: LivingLook,
-  text: string,
+  families: readonly ParsedFamily[] | string,
   accounts: readonly LifeAccount[],
   last: Map<string, Counters>,
 ): void {
-  const families = parsed(text);
   if (typeof families === 'string') {
     tally.compare(false, atUs, () => `${id} of ${node}: ${families}`);
     return;
@@ -82,9 +86,9 @@ function firstFall(earlier: Counters, later: Counters): string | undefined {
   return undefined;
 }
 
-function parsed(text: string): readonly ParsedFamily[] | string {
+function parsed(text: string, parse: typeof parseExposition): readonly ParsedFamily[] | string {
   try {
-    return parseExposition(text);
+    return parse(text);
   } catch (error) {
     if (!(error instanceof ExpositionError)) throw error;
     return error.message;
@@ -93,7 +97,7 @@ function parsed(text: string): readonly ParsedFamily[] | string {
 
 function countersIn(families: readonly ParsedFamily[]): Counters {
   const counters = families.filter(({ type }) => type === 'counter');
-  return new Map(counters.flatMap(({ samples }) => samples.map((one) => [seriesName(one), one.value])));
+  return new Map(counters.flatMap(({ samples }) => samples.map(({ series, value }) => [series, value])));
 }
 
 function countersOf({ counted }: LifeAccount): Counters {
@@ -101,7 +105,7 @@ function countersOf({ counted }: LifeAccount): Counters {
   return new Map(
     counters.map(({ family, labels, value }) => {
       const texts = Object.entries(labels).map(([name, label]): [string, string] => [name, String(label)]);
-      return [seriesName({ name: family, labels: new Map(texts), value }), value];
+      return [seriesName({ name: family, labels: new Map(texts) }), value];
     }),
   );
 }

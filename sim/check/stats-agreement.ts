@@ -5,7 +5,7 @@
  * Each scrape is one comparison. Skipped: scrapes that saw no snapshot (node away), or two different ones.
  */
 import type { ParsedFamily, ParsedSample } from './exposition-text.ts';
-import { ExpositionError, parseExposition, seriesName } from './exposition-text.ts';
+import { ExpositionError, parseExposition } from './exposition-text.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -24,14 +24,15 @@ export interface StatsAgreement {
   readonly differences: readonly string[];
 }
 
-export function checkStatsAgreement(looks: readonly StatsLook[]): CheckReport {
+/** `parse`: `parseExposition`, or what remembers its answers. */
+export function checkStatsAgreement(looks: readonly StatsLook[], parse = parseExposition): CheckReport {
   const tally = new Tally('INV25');
   for (const { id, node, atUs, seen } of looks) {
     if (seen === undefined) {
       tally.skip();
       continue;
     }
-    const { differences } = compareStats(seen.stats, seen.metrics);
+    const { differences } = compareStats(seen.stats, seen.metrics, parse);
     tally.compare(differences.length === 0, atUs, () => {
       const more = differences.length > 3 ? ` and ${differences.length - 3} more` : '';
       return `${id} of ${node}: ${differences.slice(0, 3).join('; ')}${more}`;
@@ -41,9 +42,9 @@ export function checkStatsAgreement(looks: readonly StatsLook[]): CheckReport {
 }
 
 /** Compares the legacy JSON and the text exposition of one snapshot. Malformed texts are differences too. */
-export function compareStats(json: string, exposition: string): StatsAgreement {
+export function compareStats(json: string, exposition: string, parse = parseExposition): StatsAgreement {
   const comparison = new Comparison();
-  const families = readFamilies(exposition, comparison);
+  const families = readFamilies(exposition, comparison, parse);
   const legacy = readJson(json, comparison);
   if (families !== undefined && legacy !== undefined) comparison.run(legacy, families);
   return comparison;
@@ -150,9 +151,13 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function readFamilies(text: string, comparison: Comparison): readonly ParsedFamily[] | undefined {
+function readFamilies(
+  text: string,
+  comparison: Comparison,
+  parse: typeof parseExposition,
+): readonly ParsedFamily[] | undefined {
   try {
-    return parseExposition(text);
+    return parse(text);
   } catch (error) {
     if (!(error instanceof ExpositionError)) throw error;
     comparison.differ(`/metrics is malformed, ${error.message}`);
@@ -182,7 +187,7 @@ class Comparison implements StatsAgreement {
 
   run(legacy: JsonObject, families: readonly ParsedFamily[]): void {
     for (const sample of families.flatMap(({ samples }) => samples)) {
-      this.#unmatched.set(seriesName(sample), sample);
+      this.#unmatched.set(sample.series, sample);
     }
     this.#compareIdentity(legacy);
     for (const [key, series] of plainSeries) this.#compareNumber(key, legacy[key], series);
@@ -254,6 +259,6 @@ class Comparison implements StatsAgreement {
       labels.has('pool') ||
       labels.has('server') ||
       plainSeries.some(([, series]) => series === name || series.startsWith(`${name}{`));
-    if (hasPlace) this.differ(`${seriesName(sample)} is in the text, but not in the JSON`);
+    if (hasPlace) this.differ(`${sample.series} is in the text, but not in the JSON`);
   }
 }

@@ -8,6 +8,7 @@ import type { ReplicaDump } from '../check/convergence.ts';
 import { checkConvergence, keysInFlight } from '../check/convergence.ts';
 import { checkDurability } from '../check/durability.ts';
 import { checkExposition } from '../check/exposition.ts';
+import { expositionReader } from '../check/exposition-text.ts';
 import { checkFailures } from '../check/failures.ts';
 import type { StopRecord } from '../check/leaks.ts';
 import { checkSnapshotRejection } from '../check/snapshot-rejection.ts';
@@ -300,6 +301,7 @@ class Run {
     const { floors, mendedBy } = this.#plan;
     const atlas = atlasOf(this.#disks.losses, mendedBy === 'sweeps' && floors.INV10 !== undefined);
     const accounts = this.#witness?.accounts ?? [];
+    const parse = expositionReader();
     const failures = this.#world.failures.map(({ atUs, host, what, error }) => ({
       atUs,
       text: `${host === '' ? 'the world' : host}: ${what}: ${error instanceof Error ? error.message : String(error)}`,
@@ -329,8 +331,8 @@ class Run {
       ['INV23', () => this.#resources()],
       ['INV23', () => checkSlowReaders(this.#load.slowReadings, bytesHeldMax())],
       ['INV24', () => checkLedger(accounts, this.#witness?.missed ?? 0)],
-      ['INV25', () => checkStatsAgreement(this.#load.scrapes)],
-      ['INV26', () => checkExposition(this.#load.scrapes, accounts)],
+      ['INV25', () => checkStatsAgreement(this.#load.scrapes, parse)],
+      ['INV26', () => checkExposition(this.#load.scrapes, accounts, parse)],
       ['INV28', () => this.#modules.purity()],
       ['INV28', () => checkJobs(history, this.#load.jobs)],
       ['INV31', () => checkClockUse(this.#clockUses())],

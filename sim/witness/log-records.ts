@@ -30,9 +30,12 @@ export interface LogRecord {
 const storeIdAt = 12;
 const numberAt = 28;
 const kindAt = 32;
+const headEnd = 36;
 
 /** What a segment's head says. */
 export interface SegmentHead {
+  /** The bytes that say it. */
+  readonly bytes: Buffer;
   /** 32 hexadecimal digits. */
   readonly storeId: string;
   readonly salt: number;
@@ -46,7 +49,19 @@ export function segmentHeadOf(content: Buffer): SegmentHead | undefined {
   const storeId = content.subarray(storeIdAt, numberAt);
   const merge = content.readUInt32BE(kindAt) !== 0;
   const { salt } = segmentIdentity(storeId, content.readUInt32BE(numberAt), merge ? 'merge' : 'log');
-  return { storeId: storeId.toString('hex'), salt, merge };
+  const bytes = Buffer.from(content.subarray(storeIdAt, headEnd));
+  return { bytes, storeId: storeId.toString('hex'), salt, merge };
+}
+
+/** The reader of a file that is read again and again: the one known, or another one when the file's head is another. */
+export function tailOf(content: Buffer, known: SegmentTail | undefined): SegmentTail | undefined {
+  if (known !== undefined && content.length >= segmentHeadBytes) {
+    const { bytes } = known.head;
+    if (content.compare(bytes, 0, bytes.length, storeIdAt, headEnd) === 0) return known;
+  }
+  const head = segmentHeadOf(content);
+  if (head === undefined || head.salt === known?.head.salt) return known;
+  return new SegmentTail(head);
 }
 
 /**

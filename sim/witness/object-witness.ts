@@ -2,7 +2,7 @@
  * What nodes write to their disks, object by object: which dots they name, what they replace (INV9), and which hints
  * they keep and remove (INV27). It is told of every write when it has reached the disk.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 import { present } from '../../engine/base/assert.ts';
 import { ByteReader, BytesError } from '../../engine/base/bytes.ts';
@@ -19,7 +19,7 @@ import type { HintRecords } from '../check/hints.ts';
 import type { BadEvent } from '../check/report.ts';
 import type { DiskWatcher } from '../world/watchers.ts';
 import type { LogRecord } from './log-records.ts';
-import { SegmentTail, segmentHeadOf } from './log-records.ts';
+import { SegmentTail, segmentHeadOf, tailOf } from './log-records.ts';
 import { logsInUse } from './segments-in-use.ts';
 import { nameOf } from './store-dump.ts';
 
@@ -138,11 +138,9 @@ export class ObjectWitness {
   }
 
   #tailOf(name: string, content: Buffer): SegmentTail | undefined {
-    const head = segmentHeadOf(content);
     const known = this.#segments.get(name);
-    if (head === undefined || known?.head.salt === head.salt) return known;
-    const tail = new SegmentTail(head);
-    this.#segments.set(name, tail);
+    const tail = tailOf(content, known);
+    if (tail !== undefined && tail !== known) this.#segments.set(name, tail);
     return tail;
   }
 
@@ -168,8 +166,7 @@ export class ObjectWitness {
 
   #name(host: string, key: PackedKey, sibling: StoredObject['siblings'][number]): void {
     const dot = nameOfDot(sibling.dot);
-    const hash = createHash('sha256').update(encodeContent(sibling)).digest('hex');
-    const what = `${nameOf(key)} ${hash}`;
+    const what = `${nameOf(key)} ${hash('sha256', encodeContent(sibling))}`;
     const known = this.#named.get(dot);
     if (known === undefined) {
       this.#named.set(dot, what);

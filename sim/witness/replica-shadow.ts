@@ -3,12 +3,13 @@
  * node writes to its log. A record counts here from the instant at which it has been written, a little before the node
  * itself lets anybody see it (it syncs first).
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 import type { PackedKey } from '../../engine/base/object-key.ts';
 import { isSystemKey } from '../../engine/base/object-key.ts';
-import type { LogRecord } from './log-records.ts';
-import { SegmentTail, segmentHeadOf } from './log-records.ts';
+import { segmentHeadBytes } from '../../engine/store/record.ts';
+import type { LogRecord, SegmentTail } from './log-records.ts';
+import { tailOf } from './log-records.ts';
 import { logsInUse } from './segments-in-use.ts';
 
 export interface HeldVersion {
@@ -108,12 +109,12 @@ export class ReplicaShadow {
   }
 
   #read(path: string, content: Buffer, from: number, take: (record: LogRecord) => void): void {
-    const head = segmentHeadOf(content);
-    if (head === undefined) return;
-    this.storeId = head.storeId;
-    let tail = this.#tails.get(path);
-    if (tail?.head.salt !== head.salt) tail = new SegmentTail(head);
-    this.#tails.set(path, tail);
+    if (content.length < segmentHeadBytes) return;
+    const known = this.#tails.get(path);
+    const tail = tailOf(content, known);
+    if (tail === undefined) return;
+    this.storeId = tail.head.storeId;
+    if (tail !== known) this.#tails.set(path, tail);
     tail.read(content, from, take);
   }
 
@@ -145,8 +146,10 @@ export class ReplicaShadow {
 
 /** A key's hash in the tree, by the format's own words (engine/aae/entry-hash.ts), as two unsigned lanes. */
 export function entryHash(key: PackedKey, value: Buffer): readonly [high: number, low: number] {
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(key.length);
-  const digest = createHash('sha256').update(length).update(key, 'latin1').update(value).digest();
+  const bytes = Buffer.allocUnsafe(4 + key.length + value.length);
+  bytes.writeUInt32BE(key.length);
+  bytes.write(key, 4, 'latin1');
+  value.copy(bytes, 4 + key.length);
+  const digest = hash('sha256', bytes, 'buffer');
   return [digest.readUInt32BE(0), digest.readUInt32BE(4)];
 }

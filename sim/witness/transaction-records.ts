@@ -8,8 +8,9 @@ import type { ByteString } from '../../engine/base/ids.ts';
 import { bucketPrefix } from '../../engine/base/object-key.ts';
 import { branchBucket, decisionBucket, readBranch, readDecision } from '../../engine/xa/records.ts';
 import type { TransactionRecordsFound } from '../check/ledger/account.ts';
-import type { LogRecord } from './log-records.ts';
-import { SegmentTail, segmentHeadOf } from './log-records.ts';
+import { segmentHeadBytes } from '../../engine/store/record.ts';
+import type { LogRecord, SegmentTail } from './log-records.ts';
+import { tailOf } from './log-records.ts';
 import { logsInUse } from './segments-in-use.ts';
 
 /** What a record says; `damaged`: it cannot be read. */
@@ -80,11 +81,11 @@ export class TransactionRecords {
   }
 
   #read(path: string, content: Buffer, from: number): void {
-    const head = segmentHeadOf(content);
-    if (head === undefined) return;
-    let tail = this.#tails.get(path);
-    if (tail?.head.salt !== head.salt) tail = new SegmentTail(head);
-    this.#tails.set(path, tail);
+    if (content.length < segmentHeadBytes) return;
+    const known = this.#tails.get(path);
+    const tail = tailOf(content, known);
+    if (tail === undefined) return;
+    if (tail !== known) this.#tails.set(path, tail);
     tail.read(content, from, (record) => this.#take(record));
   }
 
