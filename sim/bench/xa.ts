@@ -136,6 +136,11 @@ function contendersOf(
     over('2 primaries, 3 copies', triple, 2),
     over('3 primaries, 3 copies', triple, 3),
     over('1 primary, 3 copies', triple, 1),
+    ours('1 of 3 primaries, sent to any', triple.cluster, 1, (index) => {
+      // Keys of every primary through every node, as puts are sent.
+      const turn = Math.floor(index / triple.primaries.length) % triple.primaries.length;
+      return transactions([triple.primaries[turn] ?? []], index, connections, options);
+    }),
     ours('1 primary, sent to it', triple.cluster, 1, (index) => {
       const own = triple.primaries[index % triple.primaries.length] ?? [];
       return transactions([own], index, connections, options);
