@@ -145,7 +145,7 @@ export const transfers: TransactionLoad = {
   clients: 4,
   count: [60, 120],
   thinkUs: [0, 60_000],
-  kinds: { transfer: 25, append: 25, twin: 15, stamp: 12, erase: 3, look: 20 },
+  kinds: { transfer: 25, append: 25, twin: 15, stamp: 12, erase: 3, put: 15, look: 20 },
   structures: { accounts: 5, lists: 5, twins: 3, triples: 2 },
   placesMax: 4,
   forcedPercent: 5,
@@ -159,7 +159,7 @@ export const hotly: TransactionLoad = {
   clients: 8,
   count: [120, 200],
   thinkUs: [0, 20_000],
-  kinds: { transfer: 35, append: 35, twin: 15, stamp: 15 },
+  kinds: { transfer: 35, append: 35, twin: 15, stamp: 15, put: 10 },
   structures: { accounts: 3, lists: 4, twins: 1, triples: 1 },
 };
 

@@ -104,6 +104,7 @@ export interface ConfigFields
   readonly transactionInquiryMs: number;
   readonly transactionReadWaitMs: number;
   readonly transactionRetentionSeconds: number;
+  readonly transactionRememberedMax: number;
   readonly logLevel: LogLevel;
   readonly statsIntervalMs: number;
 }
@@ -367,6 +368,11 @@ export const configKeys: ConfigTable = {
     kind: wholeNumber(1, 31_536_000, 'seconds'),
     fallback: 600,
     help: 'How long outcomes, and ids that clients chose, are remembered.',
+  },
+  transactionRememberedMax: {
+    kind: wholeNumber(1, 100_000_000),
+    fallback: 500_000,
+    help: 'How many outcomes are remembered at most: the oldest make room. As many ids of clients: with so many, transactions with new ones are refused.',
   },
   ...transferKeys,
   ...wasmKeys,

@@ -5,7 +5,6 @@
  */
 import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
-import type { NodeId } from '../base/ids.ts';
 import type { BucketProperties } from '../props/properties.ts';
 import type { Member } from '../ring/ring.ts';
 import type { PeerRequest } from '../wire/messages.ts';
@@ -13,10 +12,11 @@ import { encodeBatch } from './batch-words.ts';
 import { writeNeed } from './needs.ts';
 import type { DispatchParts } from './parts.ts';
 import { askPeer, termsOf } from './parts.ts';
-import type { DispatchPlan } from './plan.ts';
+import type { DispatchPlan, Refusal } from './plan.ts';
 import { planWrite } from './plan.ts';
 import type { IncomingObject } from './replica.ts';
 import type { ConsistencyLevel, Need } from './requests.ts';
+import type { Place } from './slots.ts';
 import { Tally } from './tally.ts';
 
 /** One object's vote. */
@@ -37,7 +37,8 @@ export class BatchRound {
   readonly #votes: readonly (Vote | undefined)[];
   readonly #shares: readonly Share[];
   readonly #met = new Deferred<boolean>();
-  readonly #spread = new Deferred<void>();
+  /** Undefined: nobody has asked. */
+  #spread: Deferred<void> | undefined;
   #unmet: number;
   #silent: number;
 
@@ -45,8 +46,7 @@ export class BatchRound {
     this.#parts = parts;
     this.#items = items;
     this.#votes = items.map((item) => voteOf(parts, item, level));
-    const holders = items.map(({ token }) => [...parts.ring().placement(token), ...parts.pending(token)]);
-    this.#shares = sharesOf(holders, parts.self);
+    this.#shares = sharesOf(parts, items);
     this.#unmet = items.length;
     this.#silent = this.#shares.length;
   }
@@ -58,13 +58,14 @@ export class BatchRound {
 
   /** Resolves when every other replica has the batch or a hint for it. */
   get spread(): Promise<void> {
+    this.#spread ??= new Deferred();
+    if (this.#silent === 0) this.#spread.resolve();
     return this.#spread.promise;
   }
 
   /** Sends the batch. `timeoutUs` bounds the wait for each replica. */
   send(timeoutUs: number): void {
     if (this.#votes.includes(undefined)) this.#met.resolve(false);
-    if (this.#silent === 0) this.#spread.resolve();
     for (const share of this.#shares) this.#sendShare(share, timeoutUs);
   }
 
@@ -90,7 +91,7 @@ export class BatchRound {
     if (!success) this.#hint(share);
     this.#answer(share.member, share.indexes, success);
     this.#silent -= 1;
-    if (this.#silent === 0) this.#spread.resolve();
+    if (this.#silent === 0) this.#spread?.resolve();
   }
 
   #hint({ member, indexes }: Share): void {
@@ -118,15 +119,20 @@ export class BatchRound {
 }
 
 /** Undefined: the level cannot be met now. */
-function voteOf(
+function voteOf(parts: DispatchParts, place: Place, level: ConsistencyLevel): Vote | undefined {
+  const plan = batchPlan(parts, place, level);
+  return plan.kind === 'plan' ? { plan, tally: new Tally(plan) } : undefined;
+}
+
+/** Whose durability a batch waits for, of one of its keys. */
+export function batchPlan(
   parts: DispatchParts,
-  { key, token }: IncomingObject,
+  { key, token }: Place,
   level: ConsistencyLevel,
-): Vote | undefined {
+): DispatchPlan | Refusal {
   const placement = parts.ring().placement(token);
   const need = raisedNeed(parts, parts.rules(key), level);
-  const plan = planWrite(parts.view, placement, level, need, parts.pending(token));
-  return plan.kind === 'plan' ? { plan, tally: new Tally(plan) } : undefined;
+  return planWrite(parts.view, placement, level, need, parts.pending(token));
 }
 
 /** A batch waits for its own level, and for what the bucket's `w`, `dw` and `pw` ask beyond it. */
@@ -137,17 +143,20 @@ function raisedNeed(parts: DispatchParts, bucket: BucketProperties, level: Consi
   return writeNeed({ ...termsOf(parts), writeLevel: level }, 'default', w, dw, pw);
 }
 
-function sharesOf(holders: readonly (readonly Member[])[], self: Member): readonly Share[] {
-  const shares = new Map<NodeId, Share>();
-  holders.forEach((members, index) => {
-    for (const member of members) {
-      if (member.node === self.node) continue;
-      const share = shares.get(member.node);
-      if (share === undefined) shares.set(member.node, { member, indexes: [index] });
-      else share.indexes.push(index);
-    }
+function sharesOf(parts: DispatchParts, items: readonly IncomingObject[]): readonly Share[] {
+  const { self, ring, pending } = parts;
+  const shares: Share[] = [];
+  items.forEach(({ token }, index) => {
+    for (const member of ring().placement(token)) if (member.node !== self.node) enter(shares, member, index);
+    for (const member of pending(token)) if (member.node !== self.node) enter(shares, member, index);
   });
-  return [...shares.values()];
+  return shares;
+}
+
+function enter(shares: Share[], member: Member, index: number): void {
+  const known = shares.find((share) => share.member.node === member.node);
+  if (known === undefined) shares.push({ member, indexes: [index] });
+  else known.indexes.push(index);
 }
 
 function requestOf(items: readonly IncomingObject[]): PeerRequest {

@@ -57,6 +57,8 @@ export interface LocalWrite {
 
 /** Hears how a coordinated write goes; each method is called at most once, perhaps before `coordinate` returns. */
 export interface WriteListener {
+  /** A crash may take the write back for good: nobody hears of it before it is durable, not by later writes either. */
+  readonly tentative?: boolean;
   /** The write has its place: this object is on its way to the local disk and may be sent to the other replicas. */
   applied(object: StoredObject, bytes: Uint8Array): void;
   /** The object is durable here. */
@@ -240,6 +242,7 @@ export class Replica {
   #coordinate(write: LocalWrite, listener: WriteListener): SendOutcome {
     return this.#slots.submit(write.key, {
       token: write.token,
+      tentative: listener.tentative === true,
       next: (current, lost) => ({ object: this.#written(write, current, lost), bytes: undefined }),
       applied: (object, bytes) => listener.applied(object, bytes),
       done: (error) => (error === undefined ? listener.durable() : listener.failed(error)),

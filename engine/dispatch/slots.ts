@@ -6,8 +6,8 @@
  * A batch changes several keys in one step: it waits until all their slots are loaded, decides with all of them in
  * sight, and hands the store one atomic batch. Between the decision and the hand-over nothing else runs.
  *
- * A batch may be tentative: if a crash takes it back nobody may have heard of it. What is written on top of such a batch
- * may hold a part of it, so `applied` is called for that one only when it is durable, and the batch with it.
+ * A change may be tentative: if a crash takes it back nobody may have heard of it. What is written on top of such a one
+ * may hold a part of it, so `applied` is called for that one only when it is durable, and the first with it.
  */
 import { assert, present } from '../base/assert.ts';
 import { BytesError } from '../base/bytes.ts';
@@ -42,6 +42,8 @@ export interface Change {
  */
 export interface Step {
   readonly token: Token;
+  /** Nobody else may hear of it before it is durable. */
+  readonly tentative?: boolean;
   next(current: StoredObject | undefined, lost: boolean): Change | undefined;
   /** The new object has been handed to the store, and others may hear of it. */
   applied(object: StoredObject, bytes: Uint8Array): void;
@@ -92,7 +94,7 @@ interface Slot {
   waiting: (Step | Holder)[];
   /** Writes handed to the store and not yet answered. */
   writing: number;
-  /** Of them, those of tentative batches. */
+  /** Of them, the tentative ones. */
   tentative: number;
   /** Reasons for it to stay although nothing is written at this instant. */
   holds: number;
@@ -240,9 +242,12 @@ export class Slots {
   #write(key: PackedKey, slot: Slot, step: Step, { object, bytes: known }: Change): void {
     const bytes = known ?? encodeObject(object);
     const secret = slot.tentative > 0;
+    const tentative = step.tentative === true ? 1 : 0;
     slot.writing += 1;
+    slot.tentative += tentative;
     const outcome = this.#store.tryWrite([{ key, token: step.token, value: bytes }], (error) => {
       slot.writing -= 1;
+      slot.tentative -= tentative;
       if (error !== undefined) this.#estranged(key);
       this.#retire(key, slot);
       if (secret && error === undefined) step.applied(object, bytes);
@@ -250,6 +255,7 @@ export class Slots {
     });
     if (outcome !== 'ok') {
       slot.writing -= 1;
+      slot.tentative -= tentative;
       this.#retire(key, slot);
       step.done(refusal(outcome));
       return;

@@ -51,5 +51,6 @@ function optionsOf(config: NodeConfig): TransactionOptions {
     inquiryIntervalUs: config.transactionInquiryMs * 1000,
     readWaitUs: config.transactionReadWaitMs * 1000,
     retentionMs: config.transactionRetentionSeconds * 1000,
+    rememberedMax: config.transactionRememberedMax,
   };
 }

@@ -28,17 +28,29 @@ export class Fingerprints {
    */
   readonly rescan: (visit: ValueVisitor, rest: (values: number) => Promise<void>) => Promise<void>;
   readonly #keys: KeyDirectory;
+  /** What has been answered is in the key directory when it returns. */
+  readonly #catchUp: () => void;
   #listener: ChangeListener | undefined;
   #lastSeq: number;
 
-  constructor(keys: KeyDirectory, lastSeq: number, rescan: Fingerprints['rescan']) {
-    this.rescan = rescan;
+  constructor(
+    keys: KeyDirectory,
+    lastSeq: number,
+    catchUp: () => void,
+    rescan: (visit: ValueVisitor, rest: (values: number) => Promise<void>) => Promise<void>,
+  ) {
+    this.rescan = (visit, rest) => {
+      catchUp();
+      return rescan(visit, rest);
+    };
     this.#keys = keys;
+    this.#catchUp = catchUp;
     this.#lastSeq = lastSeq;
   }
 
   /** The store's position: the sequence number of the newest record that reads can see. */
   get lastSeq(): number {
+    this.#catchUp();
     return this.#lastSeq;
   }
 
@@ -60,6 +72,7 @@ export class Fingerprints {
 
   /** Shows every key of the tokens `first` to `last` (both included, `first` <= `last`), in no order. */
   visit(first: number, last: number, visitor: FingerprintVisitor): void {
+    this.#catchUp();
     const keys = this.#keys;
     let id = 0;
     const key = (): PackedKey => keys.keyOf(id);
@@ -71,6 +84,7 @@ export class Fingerprints {
 
   /** Remembers the fingerprint of the value that the key has had since `seq`; nothing when it has a newer one. */
   remember(key: PackedKey, seq: number, high: number, low: number): void {
+    this.#catchUp();
     const id = this.#keys.find(key);
     if (id !== 0 && this.#keys.seqOf(id) === seq) this.#keys.setMark(id, high, low);
   }
@@ -82,11 +96,13 @@ export class Fingerprints {
 
   /** Keys held, those of the engine included. */
   get keyCount(): number {
+    this.#catchUp();
     return this.#keys.size;
   }
 
   /** Forgets the fingerprints of the tokens `first` to `last`: the values will be read again. */
   forget(first: number, last: number): void {
+    this.#catchUp();
     for (const id of this.#keys.idsOfTokens((first - 1) >>> 0, last)) this.#keys.setMark(id, 0, 0);
   }
 }

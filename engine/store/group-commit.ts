@@ -6,6 +6,8 @@
  * applied and answered: a second one leaves once it is half as large as the first, and when a flush lands alone, one
  * half of its writers is answered, and may write again, before the other. A third one leaves only while all of them
  * carry a handful of writers: then nothing is gained by gathering more, and who comes third would wait for two.
+ * What has landed is applied (to the key directory, the caches) once its writers are answered and what they write next
+ * has left, so that the disk has something to do meanwhile; or before, by the first who reads (`applyLanded`).
  *
  * Invariants: bytes are written at places in the order of sequence numbers, and no two writes under way overlap;
  * flushes are applied and answered in that order, so nothing is answered before its write, and every one before it, has
@@ -22,37 +24,21 @@ import { writeFully, writeFullyDurably } from '../io/disk.ts';
 import type { Catalog } from './catalog.ts';
 import type { Chunk } from './chunks.ts';
 import { bytesOf, Chunks } from './chunks.ts';
+import type { Flight, Gathering } from './flights.ts';
+import { flightsMax, mayLeave, splitWritersMin } from './flights.ts';
 import { encodeGroup, segmentHeadBytes, segmentIdentity } from './record.ts';
 import type { SegmentIdentity, StoreWrite, WriteDone } from './record.ts';
 import type { StoreOptions } from './options.ts';
 import type { Segment } from './segment.ts';
 import { ZerosAhead } from './zeros-ahead.ts';
 
-/** Flushes under way at most, and how many of any size. */
-const flightsMax = 3;
-const busyFlightsMax = 2;
-/** A flush of fewer writers is answered at once; beyond `busyFlightsMax` all under way carry fewer together. */
-const splitWritersMin = 8;
-
 /** What has come to pass: to wait for it is to let what is due in this turn of the event loop happen first. */
 const thisTurn: Promise<void> = Promise.resolve();
 
-/** What gathers for one flush. */
-interface Gathering {
-  readonly identity: SegmentIdentity;
-  readonly at: number;
-  end: number;
-  readonly chunks: Chunk[];
-  readonly dones: WriteDone[];
-}
-
-/** A flush under way. */
-interface Flight {
-  readonly gathering: Gathering;
-  /** No other may leave before it has landed: it begins a segment, or writes zeros ahead. */
-  readonly alone: boolean;
-  /** Settles without rejecting; what went wrong, or undefined. */
-  readonly written: Promise<unknown>;
+/** The groups of a flush, and the segment in which they are durable. */
+interface Landed {
+  readonly segment: Segment;
+  readonly chunks: readonly Chunk[];
 }
 
 /** Told what became of the groups. */
@@ -87,11 +73,13 @@ export class GroupCommit {
   #launching = false;
   /** Writers have just been answered: what they write in this turn leaves with the launch that follows. */
   #landing = false;
+  /** What is durable and answered, or being answered, and not applied yet. */
+  #landed: Landed | undefined;
   #failure: LockstepError | undefined;
   /** A flush has failed: those behind it have, whatever their own write says. */
   #broken = false;
-  /** As many are kept as those that fly and the one that gathers need. */
-  readonly #chunks = new Chunks(flightsMax + 1);
+  /** As many are kept as those that fly, the one that gathers and the one that has landed need. */
+  readonly #chunks = new Chunks(flightsMax + 2);
   #syncTimer: Timer | undefined;
   #syncing: Promise<void> = Promise.resolve();
   #idle: Deferred<void> | undefined;
@@ -144,6 +132,18 @@ export class GroupCommit {
     if (!this.#running) this.#start();
     else if (!this.#launching && !this.#landing && this.#flights.length > 0 && this.#mayLaunch(gathering))
       this.#launchSoon();
+  }
+
+  /**
+   * What has landed counts from now on. Whoever reads calls it first: writers are answered, and what they write next
+   * leaves, before it is called here.
+   */
+  applyLanded(): void {
+    const landed = this.#landed;
+    if (landed === undefined) return;
+    this.#landed = undefined;
+    this.#sink.committed(landed.segment, landed.chunks);
+    for (const chunk of landed.chunks) this.#chunks.giveBack(chunk);
   }
 
   /** Resolves when nothing is under way any more. */
@@ -200,6 +200,7 @@ export class GroupCommit {
     await thisTurn;
     for (;;) {
       this.#launch();
+      this.applyLanded();
       const [flight] = this.#flights;
       if (flight === undefined) break;
       const error = await flight.written;
@@ -236,21 +237,16 @@ export class GroupCommit {
       this.#gathering = undefined;
       this.#plannedNumber = next.end >= this.#options.segmentBytes ? undefined : next.identity.number;
       this.#plannedAt = next.end;
-      const alone = this.#segment?.number !== next.identity.number || this.#growsFile(next);
+      const begins = this.#segment?.number !== next.identity.number;
+      // The segment that it ends is sealed with all that was written to it.
+      if (begins) this.applyLanded();
+      const alone = begins || this.#growsFile(next);
       this.#flights.push({ gathering: next, alone, written: this.#fly(next, alone) });
     }
   }
 
-  #mayLaunch({ identity, dones }: Gathering): boolean {
-    if (this.#failure !== undefined) return false;
-    const [ahead] = this.#flights;
-    if (ahead === undefined) return true;
-    if (this.#flights.length >= flightsMax || this.#flights.some(({ alone }) => alone)) return false;
-    const { gathering } = ahead;
-    if (gathering.identity.number !== identity.number) return false;
-    if (this.#flights.length < busyFlightsMax) return dones.length * 2 >= gathering.dones.length;
-    const writers = this.#flights.reduce((sum, flight) => sum + flight.gathering.dones.length, dones.length);
-    return writers < splitWritersMin;
+  #mayLaunch(next: Gathering): boolean {
+    return this.#failure === undefined && mayLeave(this.#flights, next);
   }
 
   /** Resolves with what went wrong, or undefined. */
@@ -263,15 +259,15 @@ export class GroupCommit {
     return written.then(nothingWrong, wrong);
   }
 
-  /** The flush, and every one before it, is durable: it counts from now on. */
+  /** The flush, and every one before it, is durable. */
   #land({ at, end, chunks }: Gathering): void {
     const segment = this.#segment;
     assert(segment !== undefined, 'a flush has a segment');
     segment.length = end;
     if (this.#options.sync.kind === 'always') this.#durableBefore = end;
     this.#flushCount += 1;
-    this.#sink.committed(segment, chunks);
-    for (const chunk of chunks) this.#chunks.giveBack(chunk);
+    this.applyLanded();
+    this.#landed = { segment, chunks };
     this.#pendingBytes = Math.max(0, this.#pendingBytes - (end - at));
   }
 

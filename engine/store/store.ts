@@ -85,7 +85,12 @@ export class Store {
     this.recovery = recovered.report;
     const lost: RescanRoom['lost'] = (id, segment, foundBy) => this.#lost(id, segment, foundBy);
     const room = { catalog: this.#catalog, keys: this.#keys, book: this.#book, lost };
-    this.fingerprints = new Fingerprints(this.#keys, recovered.lastSeq, rescanValues.bind(undefined, room));
+    this.fingerprints = new Fingerprints(
+      this.#keys,
+      recovered.lastSeq,
+      () => this.#commit.applyLanded(),
+      rescanValues.bind(undefined, room),
+    );
     this.#cache = new ValueCache(this.#keys, options.cacheBytes);
     const newest = new NewestRecords(this.#catalog, this.#keys, this.#cache, this.fingerprints);
     this.#commit = new GroupCommit(
@@ -130,6 +135,7 @@ export class Store {
 
   /** Keys held. */
   get keyCount(): number {
+    this.#commit.applyLanded();
     return this.#keys.size;
   }
 
@@ -145,10 +151,12 @@ export class Store {
 
   /** Bytes of records that are their keys' newest; cheap, unlike all figures. */
   get liveBytes(): number {
+    this.#commit.applyLanded();
     return this.#catalog.figures().liveBytes;
   }
 
   get figures(): StoreFigures {
+    this.#commit.applyLanded();
     return {
       ...this.#catalog.figures(),
       keyCount: this.#keys.size,
@@ -172,6 +180,7 @@ export class Store {
    */
   get(key: PackedKey): Uint8Array | undefined | Promise<Uint8Array | undefined> {
     if (this.#state === 'closed') throw new LockstepError('ShuttingDown', 'the store is closed');
+    this.#commit.applyLanded();
     const id = this.#keys.find(key);
     if (id === 0) {
       if (this.#book.suspicious && this.#book.doubts(this.#keys.hashOf(key), 0)) throw lostKey();
@@ -198,6 +207,7 @@ export class Store {
 
   /** Keys whose packed form begins with a whole bucket prefix (`bucketPrefix`), in no order. */
   keysOfBucket(prefix: string): Iterable<PackedKey> {
+    this.#commit.applyLanded();
     return this.#keysOf(this.#keys.idsOfBucket(prefix));
   }
 
@@ -207,16 +217,19 @@ export class Store {
    * are met once.
    */
   keysOfTokens(from: Token, to: Token): Iterable<PackedKey> {
+    this.#commit.applyLanded();
     return this.#keysOf(this.#keys.idsOfTokens(from, to));
   }
 
   /** All keys, in no order. */
   keys(): Iterable<PackedKey> {
+    this.#commit.applyLanded();
     return this.#keysOf(this.#keys.ids());
   }
 
   /** The token that a key was last written with. */
   tokenOf(key: PackedKey): Token | undefined {
+    this.#commit.applyLanded();
     const id = this.#keys.find(key);
     return id === 0 ? undefined : this.#keys.tokenOf(id);
   }

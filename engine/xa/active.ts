@@ -1,5 +1,6 @@
 /** A transaction under way at its coordinator, and what it comes to in words and records. */
 import { Deferred } from '../base/deferred.ts';
+import type { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { Timer } from '../io/clock.ts';
 import type { DispatchParts } from '../dispatch/parts.ts';
@@ -114,4 +115,12 @@ export function endedOf(
 
 export function nameOf(outcome: TransactionOutcome): string {
   return outcome.kind === 'inDoubt' ? 'in_doubt' : outcome.kind;
+}
+
+/** What became of a decision that was to be forced. */
+export function fateOf(
+  error: LockstepError | undefined,
+): 'decisionForced' | 'decisionRefused' | 'decisionDoubted' {
+  if (error === undefined) return 'decisionForced';
+  return error.definite ? 'decisionRefused' : 'decisionDoubted';
 }

@@ -22,6 +22,8 @@ export interface Branch {
   phase: BranchPhase;
   /** With the contexts that its writes will have seen. */
   order: BranchOrder;
+  /** The order in the form of its message, as long as it is the one that came. */
+  orderBytes: Uint8Array | undefined;
   readonly places: readonly Place[];
   readonly sinceMs: number;
   /** The coordinator's own: it has no record beside the decision. */
@@ -49,6 +51,7 @@ export function newBranch(
     xid,
     phase,
     order,
+    orderBytes: undefined,
     places,
     sinceMs,
     own: false,
@@ -60,8 +63,8 @@ export function newBranch(
 }
 
 /** The branch's record in that state. */
-export function recordOf({ xid, sinceMs, order }: Branch, state: BranchState): StoreWrite {
-  if (state === 'prepared') return writeBranch(xid, { state, sinceMs, order, places: [] });
+export function recordOf({ xid, sinceMs, order, orderBytes }: Branch, state: BranchState): StoreWrite {
+  if (state === 'prepared') return writeBranch(xid, { state, sinceMs, order, places: [] }, orderBytes);
   // Who was carried out asks nobody any more; what an operator decided is compared with what others say.
   const rest = withOperations(order, [], state === 'applied' ? [] : order.branches);
   return writeBranch(xid, { state, sinceMs, order: rest, places: placesOf(order) });
@@ -153,7 +156,7 @@ export function applyBatch(
 }
 
 /** The store has taken nothing, and will not. */
-function certainly(error: LockstepError): LockstepError {
+export function certainly(error: LockstepError): LockstepError {
   return error.definite
     ? error
     : new LockstepError(error.code, error.message, { definite: true, cause: error });

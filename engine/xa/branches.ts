@@ -30,18 +30,16 @@ import { isStillWanted } from './spread.ts';
 import type { BranchOrder, SaidState } from './words.ts';
 import type { Xid } from './xid.ts';
 
-type Applied = boolean | LockstepError;
-
 export class Branches {
   readonly locks: Locks;
   readonly #context: TransactionContext;
   readonly #table = new Map<Xid, Branch>();
   readonly #ended = new Endings();
-  /** Clients' own names and who carried them out. */
-  readonly clients = new ClientNames();
+  readonly clients: ClientNames;
 
   constructor(context: TransactionContext) {
     this.#context = context;
+    this.clients = new ClientNames(context.options.rememberedMax);
     this.locks = new Locks(context.io.clock, context.options.readWaitUs);
     context.parts.replica.guard(this.locks);
   }
@@ -56,19 +54,20 @@ export class Branches {
   }
 
   /**
-   * Prepares a branch and votes. `here`: for the coordinator of this node, who carries it out with its decision
-   * (`commitWith`); it writes nothing before.
+   * Prepares a branch and votes. `orderBytes`: the order in the form of its message; undefined: for the coordinator of
+   * this node, who carries it out with its decision (`commitWith`), so that it writes nothing before.
    */
-  prepare(xid: Xid, order: BranchOrder, here = false, waited = false): Promise<Voted> {
+  prepare(xid: Xid, order: BranchOrder, orderBytes?: Uint8Array, waited = false): Promise<Voted> {
     const known = this.#table.get(xid);
     if (known !== undefined) return known.voted.promise;
     if (!waited) mark(this.#context.io, 'p.prepare.recv', xid, { from: order.coordinator });
     const freed = waited ? undefined : this.#freed(order);
-    if (freed !== undefined) return freed.then(() => this.prepare(xid, order, here, true));
+    if (freed !== undefined) return freed.then(() => this.prepare(xid, order, orderBytes, true));
     const refused = this.#refusal(xid, order);
     if (refused !== undefined) return Promise.resolve(refused);
     const branch = this.#enter(xid, order, 'preparing');
-    this.#context.io.spawn('xa.prepare', () => this.#prepare(branch, here));
+    branch.orderBytes = orderBytes;
+    this.#context.io.spawn('xa.prepare', () => this.#prepare(branch, orderBytes === undefined));
     return branch.voted.promise;
   }
 
@@ -203,11 +202,9 @@ export class Branches {
       if (branch === undefined) continue;
       const { commands } = this.#step(branch, { kind: 'forgetHeard' });
       if (!commands.some(({ kind }) => kind === 'dropRecord')) continue;
-      if (branch.own) {
-        // Nobody else has heard of it, and it has no record.
-        this.#table.delete(xid);
-        continue;
-      }
+      // Of the coordinator's own nobody else has heard, and it has no record.
+      if (branch.own) this.#table.delete(xid);
+      if (branch.own) continue;
       // A prepare that comes once more, late, must not begin it anew.
       this.#ended.enter(xid, 'refused');
       this.#drop(branch);
@@ -223,8 +220,7 @@ export class Branches {
     this.#context.io.log.event('warn', 'xa.branch.decided', { xid, decision });
     for (const { kind } of commands) {
       if (kind === 'apply') {
-        branch.applying = this.#apply(branch, 'heuristicCommitted');
-        const met = await branch.applying;
+        const met = await (branch.applying = this.#apply(branch, 'heuristicCommitted'));
         if (met instanceof LockstepError) throw met;
       }
       if (kind === 'forceHeuristic') {
@@ -267,6 +263,7 @@ export class Branches {
     }
     const handedOver = (): void => mark(io, 'p.prepareRec.written', xid);
     const forced = log.force([recordOf(branch, 'prepared')], { handedOver });
+    branch.orderBytes = undefined;
     const error = await forced;
     if (error === undefined) mark(io, 'p.prepareRec.synced', xid);
     const { commands } = this.#step(branch, { kind: error === undefined ? 'prepareForced' : 'prepareLost' });
@@ -311,7 +308,11 @@ export class Branches {
   }
 
   /** Writes the batch, with `recordState` in its record; true when the level was met. */
-  async #apply(branch: Branch, recordState: BranchState | undefined, alone = false): Promise<Applied> {
+  async #apply(
+    branch: Branch,
+    recordState: BranchState | undefined,
+    alone = false,
+  ): Promise<boolean | LockstepError> {
     const decided = recordState === 'applied' && !alone;
     const how = { alone, decided, instead: undefined, handedOver: undefined, durable: undefined };
     const round = await this.#write(branch, recordState, how);
@@ -352,8 +353,7 @@ export class Branches {
   /** Why the order is not even tried; undefined when nothing stands against it. Counted and told. */
   #refusal(xid: Xid, order: BranchOrder): Voted | undefined {
     const refused = this.#objection(xid, order);
-    if (refused === undefined) return undefined;
-    tellRefusal(this.#context, xid, refused);
+    if (refused !== undefined) tellRefusal(this.#context, xid, refused);
     return refused;
   }
 

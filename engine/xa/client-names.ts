@@ -17,6 +17,12 @@ interface Waiting {
 
 export class ClientNames {
   readonly #records = new Map<string, ClientRecord>();
+  readonly #countMax: number;
+
+  /** With `countMax` names, new ones are refused until the oldest are forgotten: an early loss would carry out a retry. */
+  constructor(countMax: number) {
+    this.#countMax = countMax;
+  }
 
   /** What stands against the order's name: it was carried out, or may yet be (one of `waiting`). */
   standsAgainst({ clientId, clientDigest }: BranchOrder, waiting: Iterable<Waiting>): Voted | undefined {
@@ -27,12 +33,23 @@ export class ClientNames {
       if (order.clientId === clientId)
         return refusal(clientId, xid, 'undecided', order.clientDigest === clientDigest);
     }
+    if (this.#records.size >= this.#countMax)
+      return votedAbort(
+        'prepare_failed',
+        `${this.#countMax} ids of clients are remembered, as many as may be`,
+      );
     return undefined;
   }
 
-  /** The order was carried out. */
+  /** The order was carried out; later than all that were entered before. */
   enter(clientId: string, record: ClientRecord): void {
     this.#records.set(clientId, record);
+  }
+
+  /** The oldest name is older than `untilMs`. */
+  hasOlder(untilMs: number): boolean {
+    for (const { sinceMs } of this.#records.values()) return sinceMs <= untilMs;
+    return false;
   }
 
   /** Forgets names older than `untilMs`, oldest first and `countMax` at most; which they were. */

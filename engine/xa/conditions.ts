@@ -45,5 +45,6 @@ export async function checkConditions(
     if (written !== undefined) operations.push(written);
   }
   branch.order = withOperations(branch.order, operations);
+  branch.orderBytes = undefined;
   return undefined;
 }

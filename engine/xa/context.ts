@@ -19,6 +19,8 @@ export interface TransactionOptions {
   readonly readWaitUs: number;
   /** How long outcomes are remembered for who asks by name. Milliseconds of the wall clock. */
   readonly retentionMs: number;
+  /** How many outcomes are remembered at most, and how many names of clients. */
+  readonly rememberedMax: number;
 }
 
 export interface TransactionContext {

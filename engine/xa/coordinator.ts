@@ -7,11 +7,12 @@
 import { present } from '../base/assert.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
+import type { ConsistencyLevel } from '../dispatch/requests.ts';
 import type { Branches } from './branches.ts';
 import type { NoAnswer, TransactionContext } from './context.ts';
 import { silenceOf, tryAskNode } from './context.ts';
 import type { Active } from './active.ts';
-import { committedOf, decisionOf, lostBranches, nameOf, newActive } from './active.ts';
+import { committedOf, decisionOf, fateOf, lostBranches, nameOf, newActive } from './active.ts';
 import type { CoordinatorCommand, CoordinatorEvent } from './coordinator-protocol.ts';
 import {
   answerToBranch,
@@ -23,14 +24,15 @@ import {
   waitsFor,
 } from './coordinator-protocol.ts';
 import type { TransactionOutcome, TransactionRequest } from './outcomes.ts';
+import { OwnPuts } from './own-puts.ts';
 import { isDurableOnceDecided, ordersOf } from './partition.ts';
 import type { DecisionRecord, OwnBranch } from './records.ts';
 import { writeDecision } from './records.ts';
 import { Remembered } from './remembered.ts';
 import { SingleCommits } from './single-commits.ts';
 import { carryOut } from './spread.ts';
-import { mark } from './steps.ts';
-import type { BranchOrder, BranchReply, BranchRequest, SaidState } from './words.ts';
+import { mark, markBegin } from './steps.ts';
+import type { BranchReply, BranchRequest, SaidState } from './words.ts';
 import type { StoreWrite } from '../store/store.ts';
 import type { Xid } from './xid.ts';
 
@@ -39,6 +41,7 @@ export class Coordinator {
   readonly singles: SingleCommits;
   readonly #context: TransactionContext;
   readonly #branches: Branches;
+  readonly #ownPuts: OwnPuts;
   readonly #makeXid: () => Xid;
   readonly #active = new Map<Xid, Active>();
 
@@ -48,6 +51,7 @@ export class Coordinator {
     this.#makeXid = makeXid;
     this.remembered = new Remembered(context);
     this.singles = new SingleCommits(context, branches, this.remembered);
+    this.#ownPuts = new OwnPuts(context, branches.locks);
   }
 
   /** Transactions that are decided and not yet acknowledged, or whose decision is not known. */
@@ -61,18 +65,14 @@ export class Coordinator {
 
   /** Runs a transaction; resolves with its outcome by the end of the client's patience. Rejects with nothing. */
   async run(request: TransactionRequest): Promise<TransactionOutcome> {
-    const { io, parts, metrics, lives } = this.#context;
+    const { io, parts, metrics } = this.#context;
     const xid = this.#makeXid();
     const startUs = io.clock.nowUs();
     const level = request.level ?? parts.settings.writeLevel;
-    const timeoutUs = (request.timeoutMs ?? parts.settings.timeoutMs) * 1000;
-    const orders = ordersOf(parts, lives, request, level);
-    if (io.log.enabled('trace')) {
-      const branches = [...orders.keys()].join(' ');
-      const { clientId: client } = request;
-      mark(io, 'c.begin', xid, client === undefined ? { branches } : { branches, client });
-    }
-    const outcome = await this.#run(xid, request, orders, startUs, timeoutUs);
+    const own = this.#ownPuts.take(request, level);
+    const outcome = await (own === undefined
+      ? this.#run(xid, request, level, startUs)
+      : this.#ownPuts.run(xid, own, level));
     metrics.concluded(outcome.kind === 'aborted' ? outcome.reason : nameOf(outcome));
     metrics.took('total', io.clock.nowUs() - startUs);
     if (!this.remembered.hasEnded(xid)) this.remembered.keep(outcome);
@@ -158,11 +158,13 @@ export class Coordinator {
   #run(
     xid: Xid,
     request: TransactionRequest,
-    orders: ReadonlyMap<NodeId, BranchOrder>,
+    level: ConsistencyLevel,
     startUs: number,
-    timeoutUs: number,
   ): Promise<TransactionOutcome> {
-    const { parts, io } = this.#context;
+    const { parts, io, lives } = this.#context;
+    const timeoutUs = (request.timeoutMs ?? parts.settings.timeoutMs) * 1000;
+    const orders = ordersOf(parts, lives, request, level);
+    markBegin(io, xid, [...orders.keys()].join(' '), request.clientId);
     for (const node of orders.keys()) {
       const member = parts.ring().member(node);
       if (member !== undefined && parts.view.isRoutable(member)) continue;
@@ -377,7 +379,7 @@ export class Coordinator {
   async #askHere(request: BranchRequest): Promise<BranchReply | NoAnswer> {
     switch (request.kind) {
       case 'prepare':
-        return this.#branches.prepare(request.xid, request.order, true);
+        return this.#branches.prepare(request.xid, request.order);
       case 'commit':
       case 'redo': {
         const ended = await carryOut(this.#branches, request);
@@ -389,9 +391,4 @@ export class Coordinator {
         return { kind: 'told', state: 'aborted' };
     }
   }
-}
-
-function fateOf(error: LockstepError | undefined): 'decisionForced' | 'decisionRefused' | 'decisionDoubted' {
-  if (error === undefined) return 'decisionForced';
-  return error.definite ? 'decisionRefused' : 'decisionDoubted';
 }

@@ -16,6 +16,9 @@ import type { Xid } from './xid.ts';
 
 interface Lock {
   readonly xid: Xid;
+  readonly place: Place;
+  /** It is let go as soon as the disk has answered. */
+  readonly shortly: boolean;
   /** Readers wait. */
   promised: boolean;
   /** So do writers: the client may have heard the outcome before it is carried out here. */
@@ -49,6 +52,13 @@ export class Locks implements ReadGate {
     return this.#locks.get(key)?.xid;
   }
 
+  /** Those who hold a key that `isSo`. */
+  holdersOf(isSo: (place: Place) => boolean): readonly Xid[] {
+    const holders = new Set<Xid>();
+    for (const { xid, place } of this.#locks.values()) if (isSo(place)) holders.add(xid);
+    return [...holders];
+  }
+
   /** Calls `released` whenever a transaction has given its keys back. */
   onRelease(released: () => void): void {
     this.#released = released;
@@ -56,10 +66,18 @@ export class Locks implements ReadGate {
 
   /** Takes all of the keys, which must be free. */
   take(xid: Xid, places: readonly Place[]): void {
-    for (const { key } of places) {
-      assert(!this.#locks.has(key), 'a lock has one holder');
-      this.#locks.set(key, { xid, promised: false, heardEarly: false, readers: undefined });
-    }
+    for (const place of places) this.#take(xid, place, false);
+  }
+
+  /** Takes a key, which must be free, for a write that is handed to the disk next. */
+  takeShortly(xid: Xid, place: Place): void {
+    this.#take(xid, place, true);
+  }
+
+  #take(xid: Xid, place: Place, shortly: boolean): void {
+    assert(!this.#locks.has(place.key), 'a lock has one holder');
+    const lock = { xid, place, shortly, promised: false, heardEarly: false, readers: undefined };
+    this.#locks.set(place.key, lock);
   }
 
   /** From now on readers wait, writers where the outcome may be `heardEarly`: the branch is about to vote. */
@@ -91,8 +109,8 @@ export class Locks implements ReadGate {
   freed(places: readonly Place[], willLetGo: (holder: Xid) => boolean): Promise<void> | undefined {
     if (this.#locks.size === 0) return undefined;
     for (const { key } of places) {
-      const holder = this.holder(key);
-      if (holder === undefined || !willLetGo(holder)) continue;
+      const lock = this.#locks.get(key);
+      if (lock === undefined || !(lock.shortly || willLetGo(lock.xid))) continue;
       const over = new Deferred<void>();
       this.wait(key, () => over.resolve());
       return over.promise;

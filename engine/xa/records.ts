@@ -27,6 +27,9 @@ const ownlessVersion = 3;
 /** Nor do its orders name lives. */
 const lifelessVersion = 2;
 
+/** Of a record: what stands before and behind the order of a prepared branch. */
+const headBytesMax = 16;
+
 /** The token of all records: they belong to the node, not to the ring. */
 const recordToken = 0 as Token;
 
@@ -72,11 +75,16 @@ export interface ClientRecord {
   readonly sinceMs: number;
 }
 
-export function writeBranch(xid: Xid, record: BranchRecord): StoreWrite {
-  const valueBytes = record.order.operations.reduce((sum, one) => sum + one.content.value.length + 128, 256);
+/** `orderBytes`: those of the record's order, where they are known. */
+export function writeBranch(xid: Xid, record: BranchRecord, orderBytes?: Uint8Array): StoreWrite {
+  const valueBytes =
+    orderBytes === undefined
+      ? record.order.operations.reduce((sum, one) => sum + one.content.value.length + 128, 256)
+      : orderBytes.length + headBytesMax;
   const writer = new ByteWriter(valueBytes).u8(version).u8(branchStates.indexOf(record.state));
   writer.u64(record.sinceMs);
-  writeOrder(writer, record.order);
+  if (orderBytes === undefined) writeOrder(writer, record.order);
+  else writer.raw(orderBytes);
   writePlaces(writer, record.places);
   return recordOf(systemKey(branchBucket, xid), writer.finish());
 }

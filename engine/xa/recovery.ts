@@ -12,7 +12,7 @@ import type { Branches } from './branches.ts';
 import type { TransactionContext } from './context.ts';
 import type { Coordinator } from './coordinator.ts';
 import type { FoundRecord } from './log.ts';
-import type { BranchRecord, DecisionRecord, OwnBranch } from './records.ts';
+import type { BranchRecord, ClientRecord, DecisionRecord, OwnBranch } from './records.ts';
 import {
   branchBucket,
   clientBucket,
@@ -57,10 +57,12 @@ export async function recoverTransactions(
     coordinator.remembered.end(endedOf(xid, record));
     coordinator.remembered.releaseAll(xid, record);
   }
-  const found = await log.scan(clientBucket);
-  for (const { name, bytes } of found) {
-    if (bytes !== undefined) branches.clients.enter(textOf(name), readClient(bytes));
+  const named: [string, ClientRecord][] = [];
+  for (const { name, bytes } of await log.scan(clientBucket)) {
+    if (bytes !== undefined) named.push([textOf(name), readClient(bytes)]);
   }
+  for (const [name, record] of named.toSorted(([, left], [, right]) => left.sinceMs - right.sinceMs))
+    branches.clients.enter(name, record);
 }
 
 function takeUp({ io, metrics }: TransactionContext, { xid, phase }: Branch): void {

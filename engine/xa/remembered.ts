@@ -16,6 +16,8 @@ import type { Xid } from './xid.ts';
 const outcomesMax = 131_072;
 /** Names in one message. */
 const forgetCountMax = 1000;
+/** Records dropped in one write. */
+const sweptCountMax = 1000;
 /** With so many names a node is told at once, not at the next tick: what it remembers is bounded under any load. */
 const forgetSoonCount = 256;
 /** Branches' votes that outcomes to come may share. */
@@ -32,6 +34,7 @@ export class Remembered {
   readonly #records = new Map<Xid, number>();
   readonly #forgets = new Map<NodeId, Set<Xid>>();
   readonly #asking = new Set<NodeId>();
+  #sweeping = false;
   /** Those that did not hear it since the last tick. */
   readonly #silent = new Set<NodeId>();
   #forgetLocally: (xids: readonly Xid[]) => void = () => undefined;
@@ -134,22 +137,33 @@ export class Remembered {
     if (!heard) this.#silent.add(node);
   }
 
+  /** Drops every record that is due, a part at a time: as fast as the disk takes it, whatever the load was. */
   #sweep(): void {
-    const { io, log, options } = this.#context;
-    const until = io.clock.wallMs() - options.retentionMs;
-    const old: Xid[] = [];
-    for (const [xid, sinceMs] of this.#records) {
-      if (sinceMs > until || old.length === forgetCountMax) break;
-      old.push(xid);
-    }
-    if (old.length === 0) return;
-    for (const xid of old) {
-      this.#records.delete(xid);
-      this.#outcomes.delete(xid);
-    }
-    io.spawn('xa.sweep', async () => {
-      await log.force(old.map(dropDecision));
+    if (this.#sweeping || this.#due().length === 0) return;
+    this.#sweeping = true;
+    this.#context.io.spawn('xa.sweep', async () => {
+      for (let due = this.#due(); due.length > 0; due = this.#due()) {
+        for (const xid of due) {
+          this.#records.delete(xid);
+          this.#outcomes.delete(xid);
+        }
+        await this.#context.log.force(due.map(dropDecision));
+      }
+      this.#sweeping = false;
     });
+  }
+
+  /** The oldest records that are older than outcomes are kept, or more than are kept; one part of them. */
+  #due(): readonly Xid[] {
+    const { io, options } = this.#context;
+    const until = io.clock.wallMs() - options.retentionMs;
+    const surplus = this.#records.size - options.rememberedMax;
+    const due: Xid[] = [];
+    for (const [xid, sinceMs] of this.#records) {
+      if ((sinceMs > until && due.length >= surplus) || due.length === sweptCountMax) break;
+      due.push(xid);
+    }
+    return due;
   }
 }
 

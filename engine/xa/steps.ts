@@ -41,3 +41,8 @@ export type StepName = (typeof coordinatorSteps)[number] | (typeof branchSteps)[
 export function mark(io: Pick<Io, 'log'>, step: StepName, xid: Xid, more?: LogFields): void {
   if (io.log.enabled('trace')) io.log.event('trace', `xa.${step}`, { xid, ...more });
 }
+
+/** Marks a transaction's begin; `branches`: the nodes of its branches, `client`: the name that the client gave it. */
+export function markBegin(io: Pick<Io, 'log'>, xid: Xid, branches: string, client: string | undefined): void {
+  mark(io, 'c.begin', xid, client === undefined ? { branches } : { branches, client });
+}

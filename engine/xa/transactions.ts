@@ -12,7 +12,6 @@ import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { PeerReply } from '../wire/messages.ts';
 import { lostBranches } from './active.ts';
-import type { Branch } from './branch.ts';
 import { Branches } from './branches.ts';
 import type { TransactionContext, TransactionOptions } from './context.ts';
 import { askNode } from './context.ts';
@@ -34,7 +33,7 @@ import { dropClient } from './records.ts';
 import { recoverTransactions } from './recovery.ts';
 import { carryOut, spreadBranch } from './spread.ts';
 import type { BranchReply, BranchRequest, SaidState } from './words.ts';
-import { decodeRequest, encodeReply, holdsOrder } from './words.ts';
+import { decodeRequest, encodeReply, holdsOrder, orderBytesOf } from './words.ts';
 import type { Xid } from './xid.ts';
 import { coordinatorOf, makeXid } from './xid.ts';
 
@@ -58,6 +57,7 @@ export class Transactions implements TransactionService {
   readonly #memory: Memory;
   #counter = 0;
   #timer: Timer | undefined;
+  #sweeping = false;
   #stopped = false;
   #closed = false;
   /** Clients' transactions that are not answered. */
@@ -100,9 +100,7 @@ export class Transactions implements TransactionService {
   givenAway(released: () => void): () => readonly Xid[] {
     const { locks } = this.#branches;
     locks.onRelease(released);
-    const isGivenAway = ({ xid, places }: Branch): boolean =>
-      places.some((place) => locks.holder(place.key) === xid && !this.#leads(place));
-    return () => this.#branches.all.filter(isGivenAway).map(({ xid }) => xid);
+    return () => locks.holdersOf((place) => !this.#leads(place));
   }
 
   /** No timer is left and nobody waits; what is in doubt is in the log. */
@@ -187,9 +185,10 @@ export class Transactions implements TransactionService {
   /** A peer's words; `reply` is called once. */
   handle(words: Uint8Array, reply: (reply: PeerReply) => void): void {
     let request: BranchRequest;
+    // A branch keeps its order, whose values are views of the bytes, for longer than the frame lives.
+    const kept = holdsOrder(words) ? Buffer.from(words) : words;
     try {
-      // A branch keeps its order, whose values are views of the bytes, for longer than the frame lives.
-      request = decodeRequest(holdsOrder(words) ? Buffer.from(words) : words);
+      request = decodeRequest(kept);
     } catch (error) {
       if (!(error instanceof BytesError)) throw error;
       reply({ kind: 'failed', code: 'BadRequest', detail: error.message });
@@ -197,7 +196,7 @@ export class Transactions implements TransactionService {
     }
     this.#context.io.spawn('xa.handle', async () => {
       try {
-        reply({ kind: 'transacted', words: encodeReply(await this.#answer(request)) });
+        reply({ kind: 'transacted', words: encodeReply(await this.#answer(request, kept)) });
       } catch (caught) {
         const error = asLockstepError(caught);
         reply({ kind: 'failed', code: error.code, detail: error.message });
@@ -215,10 +214,10 @@ export class Transactions implements TransactionService {
     });
   }
 
-  #answer(request: BranchRequest): BranchReply | Promise<BranchReply> {
+  #answer(request: BranchRequest, words: Uint8Array): BranchReply | Promise<BranchReply> {
     switch (request.kind) {
       case 'prepare':
-        return this.#branches.prepare(request.xid, request.order);
+        return this.#branches.prepare(request.xid, request.order, orderBytesOf(words, request.xid));
       case 'commitAlone':
         return this.#branches.commitAlone(request.xid, request.order, true);
       case 'commit':
@@ -318,11 +317,16 @@ export class Transactions implements TransactionService {
   /** Clients' names are remembered for as long as outcomes are. */
   #sweepClients(): void {
     const { io, log, options } = this.#context;
-    const until = io.clock.wallMs() - options.retentionMs;
-    const old = this.#branches.clients.forgetOlder(until, 1000);
-    if (old.length === 0) return;
+    const { clients } = this.#branches;
+    if (this.#sweeping || !clients.hasOlder(io.clock.wallMs() - options.retentionMs)) return;
+    this.#sweeping = true;
     io.spawn('xa.sweep', async () => {
-      await log.force(old.map(dropClient));
+      for (;;) {
+        const old = clients.forgetOlder(io.clock.wallMs() - options.retentionMs, 1000);
+        if (old.length === 0) break;
+        await log.force(old.map(dropClient));
+      }
+      this.#sweeping = false;
     });
   }
 }

@@ -11,7 +11,7 @@ import { tombstone } from '../object/content.ts';
 import type { Actor } from '../object/dots.ts';
 import { readBranch, readClient, readDecision, writeBranch, writeClient, writeDecision } from './records.ts';
 import type { BranchOrder, BranchReply, BranchRequest } from './words.ts';
-import { decodeReply, decodeRequest, encodeReply, encodeRequest } from './words.ts';
+import { decodeReply, decodeRequest, encodeReply, encodeRequest, orderBytesOf } from './words.ts';
 import type { Xid } from './xid.ts';
 import { coordinatorOf, makeXid, parseXid } from './xid.ts';
 
@@ -90,6 +90,17 @@ function refusesOrReads(read: (bytes: Uint8Array) => unknown): (bytes: Uint8Arra
 }
 
 describe('the words of transactions', () => {
+  it('hold an order as its record does', () => {
+    fc.assert(
+      fc.property(xid, order, fc.nat(), (name, asked, sinceMs) => {
+        const words = encodeRequest({ kind: 'prepare', xid: name, order: asked });
+        const record = { state: 'prepared' as const, sinceMs, order: asked, places: [] };
+        expect(writeBranch(name, record, orderBytesOf(words, name))).toEqual(writeBranch(name, record));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
   it('arrive as they were said', () => {
     fc.assert(
       fc.property(request, reply, (asked, answered) => {

@@ -128,7 +128,7 @@ export function decodeRequest(bytes: Uint8Array): BranchRequest {
   const reader = new ByteReader(bytes);
   const kind = among(requestKinds, opening(reader));
   if (kind === 'forget') {
-    const xids = readList(reader, () => readXid(reader));
+    const xids = readList(reader, readXid);
     reader.end();
     return { kind, xids };
   }
@@ -166,6 +166,12 @@ export function isOrder(bytes: Uint8Array): boolean {
 /** What is read of the bytes has views of them. */
 export function holdsOrder(bytes: Uint8Array): boolean {
   return isOrder(bytes) || requestKinds[bytes[1] ?? requestKinds.length] === 'redo';
+}
+
+/** The order within the bytes of a request that has one: a record holds it in the same form. */
+export function orderBytesOf(bytes: Uint8Array, xid: Xid): Uint8Array {
+  // Version, kind, and a name whose length is one byte.
+  return bytes.subarray(3 + xid.length);
 }
 
 export function encodeReply(reply: BranchReply): Buffer {
@@ -232,11 +238,8 @@ export function readOrder(reader: ByteReader, namesLives = true): BranchOrder {
   const level = among(consistencyLevels, reader.u8());
   const clientId = textOf(reader.string());
   const clientDigest = reader.string();
-  const branches = readList(reader, () => {
-    const name = { node: readNode(reader), writes: reader.u8() === 1 };
-    return { ...name, life: namesLives ? reader.varint() : 0 };
-  });
-  const operations = readList(reader, () => readOperation(reader));
+  const branches = readList(reader, namesLives ? readLivingBranch : readLifelessBranch);
+  const operations = readList(reader, readOperation);
   return { coordinator, level, clientId, clientDigest, branches, operations };
 }
 
@@ -248,6 +251,14 @@ export function writeOperation(writer: ByteWriter, operation: BranchOperation): 
   if (context !== undefined) writeVector(writer, context);
   if (ifMatch !== undefined) writeVector(writer, ifMatch);
   writeContent(writer, operation.content);
+}
+
+function readLivingBranch(reader: ByteReader): BranchName {
+  return { node: readNode(reader), writes: reader.u8() === 1, life: reader.varint() };
+}
+
+function readLifelessBranch(reader: ByteReader): BranchName {
+  return { node: readNode(reader), writes: reader.u8() === 1, life: 0 };
 }
 
 function readOperation(reader: ByteReader): BranchOperation {
@@ -284,11 +295,11 @@ export function readNode(reader: ByteReader): NodeId {
   return node;
 }
 
-export function readList<T>(reader: ByteReader, readItem: () => T): readonly T[] {
+export function readList<T>(reader: ByteReader, readItem: (reader: ByteReader) => T): readonly T[] {
   const count = reader.varint();
   if (count > reader.left) throw new BytesError(`a list of ${count} items in ${reader.left} bytes`);
   const items: T[] = [];
-  for (let index = 0; index < count; index++) items.push(readItem());
+  for (let index = 0; index < count; index++) items.push(readItem(reader));
   return items;
 }
 

@@ -8,7 +8,7 @@
  * batches of 1000 that are waited for one by one; an fdatasync (or O_DSYNC write) before a synced answer. Loads are
  * timed twice: with keys in ascending order, which is the best case of a B+tree and of an LSM tree, and in an order that
  * is none, as keys come that a ring has spread. For cold gets the stores are opened anew; once with their files in the
- * page cache of the kernel and once in slices, with the files dropped from it before each (page-cache.ts).
+ * page cache of the kernel and once with the files dropped from it (page-cache.ts).
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ export interface StoreBenchOptions {
   /** Keys of the start and memory measurements; a million by the issue. */
   readonly keys: number;
   readonly json: boolean;
-  /** Only the tables and races whose names hold this. */
+  /** Only the races whose names hold this, and nothing of our store alone. */
   readonly race?: string;
 }
 
@@ -38,10 +38,10 @@ interface Race {
   readonly name: string;
   readonly target: string;
   readonly options: OpenOptions;
-  /** Runs so often; before each the store is closed, its files dropped from the page cache, and opened. The first only warms. */
-  readonly slices?: number;
+  /** What `prepare` wrote is dropped from the kernel's page cache before `run`. */
+  readonly pageCacheEmpty?: boolean;
   prepare(opened: Opened): Promise<void>;
-  run(opened: Opened, slice: number): Promise<number>;
+  run(opened: Opened): Promise<number>;
 }
 
 interface RaceResult {
@@ -61,9 +61,8 @@ const hotKeys = 20_000;
 const hotReads = 400_000;
 const coldKeys = 100_000;
 const coldReads = 40_000;
-/** With the page cache empty: slices of reads, few enough that most of a slice find their page not there yet. */
+/** With the page cache empty: few enough that most of them find their page not there yet. */
 const emptyReads = 2_000;
-const emptySlices = 8;
 const coldReaders = 64;
 
 /** What is written, made beforehand so that only the stores are timed. */
@@ -76,8 +75,6 @@ const spreadPairs = spread(pairs);
 const spreadBatches = batches.map((_, index) =>
   spreadPairs.slice(index * batchCount, (index + 1) * batchCount),
 );
-
-const aloneName = 'lockstep alone';
 
 /** Its target: at least twice the better of the two. */
 const syncedPuts = 'synced puts, 64 writers';
@@ -109,16 +106,15 @@ const races: readonly Race[] = [
     target: '> classic-level',
     options: { synced: false, cold: true },
     prepare: loadCold,
-    run: (opened) => timed(coldReads, () => readCold(opened, 0, coldReads, coldKeys)),
+    run: (opened) => timed(coldReads, () => readCold(opened, coldReads)),
   },
   {
     name: 'cold gets, 64 readers, page cache empty',
     target: '> classic-level',
     options: { synced: false, cold: true },
-    slices: emptySlices + 1,
-    prepare: (opened) => load(opened, spreadBatches),
-    run: (opened, slice) =>
-      timed(emptyReads, () => readCold(opened, slice * emptyReads, emptyReads, loadCount)),
+    pageCacheEmpty: true,
+    prepare: loadCold,
+    run: (opened) => timed(emptyReads, () => readCold(opened, emptyReads)),
   },
 ];
 
@@ -130,9 +126,10 @@ export async function run(options: StoreBenchOptions): Promise<void> {
     ? await measureSlices(contenders, pairs, writers, options.rounds * slicesPerRound)
     : [];
   for (const race of chosen) results.push(await measureRace(race, options.rounds));
-  const alone = aloneName.includes(options.race ?? '')
-    ? await inDirectory((directory) => measureAlone(directory, options.keys))
-    : undefined;
+  const alone =
+    options.race === undefined
+      ? await inDirectory((directory) => measureAlone(directory, options.keys))
+      : undefined;
   const text = options.json
     ? JSON.stringify({ slices, races: results, alone })
     : describe(slices, results, alone);
@@ -153,21 +150,16 @@ async function measureRace(race: Race, rounds: number): Promise<RaceResult> {
 }
 
 async function measureOnce(contender: Contender, race: Race, directory: string): Promise<number> {
-  const rates: number[] = [];
-  const { slices = 1 } = race;
   let opened = await contender.open(directory, race.options);
+  await race.prepare(opened);
+  if (race.options.cold) {
+    // A store that was just opened has nothing of its own in memory; what the kernel keeps, it keeps for all.
+    await opened.close();
+    if (race.pageCacheEmpty === true) dropFromPageCache(directory);
+    opened = await contender.open(directory, race.options);
+  }
   try {
-    await race.prepare(opened);
-    for (let slice = 0; slice < slices; slice++) {
-      if (race.options.cold) {
-        // A store that was just opened has nothing of its own in memory; what the kernel keeps, it keeps for all.
-        await opened.close();
-        if (slices > 1) dropFromPageCache(directory);
-        opened = await contender.open(directory, race.options);
-      }
-      rates.push(await race.run(opened, slice));
-    }
-    return median(slices > 1 ? rates.slice(1) : rates);
+    return await race.run(opened);
   } finally {
     await opened.close();
   }
@@ -216,12 +208,12 @@ async function readHot(opened: Opened): Promise<void> {
   }
 }
 
-/** `reads` of the first `keys` keys, from the `from`th on of an order that is no order of theirs; each key at most once. */
-async function readCold(opened: Opened, from: number, reads: number, keys: number): Promise<void> {
-  let next = from;
+async function readCold(opened: Opened, reads: number): Promise<void> {
+  let next = 0;
   const reader = async (): Promise<void> => {
-    while (next < from + reads) {
-      const value = await opened.getCold(keyAt((next++ * 7919) % keys));
+    while (next < reads) {
+      // Every key at most once, in an order that is no order of theirs.
+      const value = await opened.getCold(keyAt((next++ * 7919) % coldKeys));
       if (value?.length !== valueBytes) throw new Error('a cold get found no value');
     }
   };
@@ -276,15 +268,14 @@ function describe(
 
 function describeAlone(alone: AloneFigures): readonly (readonly string[])[] {
   return [
-    [aloneName, 'measured', 'target'],
+    ['lockstep alone', 'measured', 'target'],
     ['keys', figure(alone.keys), ''],
     ['memory per key beyond the key, bytes', figure(alone.bytesPerKey), '<= 150'],
     ['the same by the process (heap and buffers)', figure(alone.processBytesPerKey), '<= 150'],
-    ['open from hint files, page cache empty, s', figure(alone.openFromHintsS), '< 2'],
-    ['open without hint files, the same, s', figure(alone.openByScanS), ''],
+    ['open from hint files, s', figure(alone.openFromHintsS), '< 2'],
+    ['open without hint files, s', figure(alone.openByScanS), ''],
     ['write p99, quiet, ms', figure(alone.quietP99Ms), ''],
-    ['write p99 while a merge copies, ms', figure(alone.mergingP99Ms), ''],
-    ['ratio of the two, windows by turns', figure(alone.mergingRatio), '<= 3'],
-    ['copied by merges meanwhile, MB', figure(alone.mergedBytes / 1e6), '> 0'],
+    ['write p99, merging, ms', figure(alone.mergingP99Ms), `<= ${figure(alone.quietP99Ms * 3)}`],
+    ['merges meanwhile', figure(alone.merges), '> 0'],
   ];
 }

@@ -130,6 +130,10 @@ export class TransactionClient {
       case 'stamp':
       case 'erase':
         return this.#write(planned, present(keys.triples[places[0] ?? 0], 'a triple'));
+      case 'put': {
+        const loner = present(keys.loners[places[0] ?? 0], 'a single key');
+        return this.#write(planned, [loner], loner.primary);
+      }
     }
   }
 
@@ -170,14 +174,14 @@ export class TransactionClient {
     await this.#run(record, wanted, planned);
   }
 
-  async #write(planned: PlanTransaction, triple: readonly TransactionKey[]): Promise<void> {
+  async #write(planned: PlanTransaction, keys: readonly TransactionKey[], node?: string): Promise<void> {
     const record = this.#open(planned);
-    const wanted = triple.map((where, index) =>
-      planned.kind === 'stamp'
-        ? this.#stamp(record, where, index)
-        : { where, seen: undefined, value: undefined },
+    const wanted = keys.map((where, index) =>
+      planned.kind === 'erase'
+        ? { where, seen: undefined, value: undefined }
+        : this.#stamp(record, where, index),
     );
-    await this.#run(record, wanted, planned);
+    await this.#run(record, wanted, planned, node);
   }
 
   #stamp(record: OpenTransaction, where: TransactionKey, index: number): Wanted {

@@ -1,5 +1,5 @@
 /**
- * The keys that transactions work on: accounts, lists, pairs and triples, and one key for each node's probe. The keys of
+ * The keys that transactions work on: accounts, lists, pairs, triples, single ones, and one key for each node's probe. The keys of
  * a pair or triple have different primaries where the cluster has enough nodes, so that its transactions have branches.
  */
 import { present } from '../../engine/base/assert.ts';
@@ -29,6 +29,8 @@ export class TransactionKeys {
   readonly lists: readonly TransactionKey[];
   readonly twins: readonly (readonly TransactionKey[])[];
   readonly triples: readonly (readonly TransactionKey[])[];
+  /** One beside each triple. */
+  readonly loners: readonly TransactionKey[];
   /** One per primary. */
   readonly probes: readonly TransactionKey[];
   readonly #ring: Ring;
@@ -47,12 +49,13 @@ export class TransactionKeys {
     this.lists = numbered(lists, (index) => this.#key('lists', `l${index}`));
     this.twins = numbered(twins, (index) => this.#apart('twins', `w${index}`, 2));
     this.triples = numbered(triples, (index) => this.#apart('triples', `s${index}`, 3));
+    this.loners = numbered(triples, (index) => this.#key('loners', `o${index}`));
     this.probes = this.#apart('probes', 'p', nodes.length);
   }
 
   /** Every key that holds something in the end, the probes apart. */
   get all(): readonly TransactionKey[] {
-    return [...this.accounts, ...this.lists, ...this.twins.flat(), ...this.triples.flat()];
+    return [...this.accounts, ...this.lists, ...this.twins.flat(), ...this.triples.flat(), ...this.loners];
   }
 
   /** Keys with different primaries, for as long as there are any. */

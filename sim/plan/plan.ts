@@ -53,9 +53,10 @@ export interface PlanOperation {
  * - `append`: reads some lists and appends its number to each, on condition that none has changed;
  * - `twin`: the same over both lists of a pair, which must be equal for ever;
  * - `stamp`, `erase`: writes one value to the three keys of a triple, or deletes them, whatever they hold;
+ * - `put`: writes a value to one key (each triple has such a one beside it), whatever it holds, through its primary;
  * - `look`: reads the keys of some lists one after the other; no transaction.
  */
-export const transactionKinds = ['transfer', 'append', 'twin', 'stamp', 'erase', 'look'] as const;
+export const transactionKinds = ['transfer', 'append', 'twin', 'stamp', 'erase', 'put', 'look'] as const;
 
 export interface PlanTransaction {
   /** Stable through shrinking: `t17`. */

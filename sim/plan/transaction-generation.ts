@@ -42,6 +42,7 @@ function placesOf(
       return distinctBelow(structures.twins, 1, 1);
     case 'stamp':
     case 'erase':
+    case 'put':
       return distinctBelow(structures.triples, 1, 1);
   }
 }

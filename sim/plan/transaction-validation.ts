@@ -45,6 +45,7 @@ function readPlaces(
     twin: twins,
     stamp: triples,
     erase: triples,
+    put: triples,
   };
   const count = counts[kind];
   const places = readList(field, count, (item) => readInteger(item, 0, count - 1));

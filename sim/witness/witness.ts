@@ -194,7 +194,7 @@ export class Witness {
     node: string,
     life: number,
     moment: Moment,
-  ): Pick<LifeTruth, 'peersMin' | 'peersMax' | 'peersDead' | 'moving'> {
+  ): Pick<LifeTruth, 'peersMin' | 'peersMax' | 'peersDead' | 'moving' | 'moved'> {
     const all = this.#nodes.size - 1;
     const { members } = this.#cluster;
     if (!this.#moving) {
@@ -204,14 +204,18 @@ export class Witness {
         peersMax: born - 1,
         peersDead: born - members.length,
         moving: false,
+        moved: false,
       };
     }
+    const moved =
+      members.some((name) => this.#nodes.get(name)?.spare === true) || members.length !== this.#bornCount;
     // Who has left the cluster is on its way out, and learns no more of it.
     if (moment === 'settled' && members.includes(node)) {
-      return { peersMin: members.length - 1, peersMax: members.length - 1, peersDead: 0, moving: true };
+      const peers = members.length - 1;
+      return { peersMin: peers, peersMax: peers, peersDead: 0, moving: true, moved };
     }
     const known = this.#known.get(`${node}/${life}`)?.size ?? 0;
-    return { peersMin: known, peersMax: all, peersDead: 0, moving: true };
+    return { peersMin: known, peersMax: all, peersDead: 0, moving: true, moved };
   }
 
   /** Whom each life of each node has heard of. */

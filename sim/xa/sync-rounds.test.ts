@@ -51,4 +51,9 @@ describe('a commit waits for', () => {
     expect(await roundsOf('DC_QUORUM', one)).toBe(2);
     expect(await roundsOf('DC_ONE', one)).toBe(1);
   });
+
+  it('one for a single put at the node that is asked, beside those of the replicas: as for a put', async () => {
+    expect(await roundsOf('DC_QUORUM', (lab) => [lab.key('n1')])).toBe(1);
+    expect(await roundsOf('DC_ONE', (lab) => [lab.key('n1')])).toBe(1);
+  });
 });

@@ -321,6 +321,8 @@ export interface LifeTruth {
   readonly ringChanges: number;
   /** Members come and go in this run. */
   readonly moving: boolean;
+  /** They are others by now than they were at first. */
+  readonly moved: boolean;
 }
 
 /** `settled`: after the calm, when nobody asks anything any more. `stopped`: in order, at any time. */

@@ -11,7 +11,6 @@ import type { Numbers } from './numbers.ts';
 const keysAtOnceMax = 16;
 /** Counters that stay at 0 while nothing goes wrong. */
 const silentPool: readonly string[] = [
-  'client_dropped_requests',
   'client_non_quorum_w_responses',
   'client_non_quorum_r_responses',
   'server_ejects',
@@ -79,9 +78,14 @@ export function causeEquations(numbers: Numbers, { truth }: LifeAccount): readon
     equal('svc_tls_handshake_failures_total', numbers.sum('svc_tls_handshake_failures_total'), 0),
     ...neverCounted.map((family) => equal(family, numbers.sum(family), 0)),
     ...(truth.undisturbed ? silence(numbers) : []),
-    // A member that leaves is called LEAVING, and then DOWN; that is no fault. What it counts as is equated elsewhere.
+    // A member that leaves is called LEAVING, and then DOWN, and refuses transactions at the end; that is no fault. What
+    // it counts as is equated elsewhere.
     ...(truth.undisturbed && !truth.moving
-      ? [quiet('ring_changes_total', numbers), isNone('peer_ejects', numbers.pool('peer_ejects'))]
+      ? [
+          quiet('ring_changes_total', numbers),
+          isNone('peer_ejects', numbers.pool('peer_ejects')),
+          isNone('client_dropped_requests', numbers.pool('client_dropped_requests')),
+        ]
       : []),
     ...(truth.undisturbed && truth.ringChanges === 0
       ? unmovedFamilies.map((family) => quiet(family, numbers))

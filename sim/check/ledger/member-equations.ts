@@ -28,7 +28,7 @@ export function memberEquations(numbers: Numbers, account: LifeAccount): readonl
     ...(settled ? calmEquations(current, account.truth.peersDead) : []),
     equal('ring_changes_total', numbers.sum('ring_changes_total'), account.truth.ringChanges),
     // A later life may have found the last ring on its disk.
-    ...(settled && account.truth.moving && account.life === 1
+    ...(settled && account.truth.moved && account.life === 1
       ? [between('ring_changes_total of a ring that changed', numbers.sum('ring_changes_total'), 1, Infinity)]
       : []),
     equal('peer_ejects', numbers.pool('peer_ejects'), ejects),

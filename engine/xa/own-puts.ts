@@ -1,0 +1,207 @@
+/**
+ * Batches of one put whose primary is the node that the client asks: written like any put, under the key's lock, without
+ * a record: nobody but this life of this node knows the transaction's name, and its client has lost the connection when
+ * that life ends. Whatever else may be asked of a batch is done elsewhere (single-commits.ts): a client's own name, by
+ * which it would ask again, deletions, several keys.
+ *
+ * The other replicas get the put while it is on its way to the disk here: one round of syncs. Several keys would wait
+ * until they are durable, lest a crash leave others with what this node has forgotten a part of (branch.ts); with one key
+ * there are no parts. But a put on condition waits too: after such a crash another one would find the condition met
+ * again, and of the two the first might win.
+ */
+import { Deferred } from '../base/deferred.ts';
+import type { LockstepError } from '../base/errors.ts';
+import { batchPlan } from '../dispatch/batch-round.ts';
+import { ObjectRound } from '../dispatch/object-round.ts';
+import type { DispatchPlan } from '../dispatch/plan.ts';
+import type { LocalWrite, WriteListener } from '../dispatch/replica.ts';
+import type { ConsistencyLevel } from '../dispatch/requests.ts';
+import { refusal } from '../dispatch/slots.ts';
+import { mergeVectors } from '../object/dots.ts';
+import type { StoredObject } from '../object/object.ts';
+import { certainly } from './branch.ts';
+import type { TransactionContext } from './context.ts';
+import type { Locks } from './locks.ts';
+import { describeKey, votedFailure } from './orders.ts';
+import type { BranchVote, TransactionOutcome, TransactionRequest } from './outcomes.ts';
+import { mark, markBegin } from './steps.ts';
+import type { Xid } from './xid.ts';
+
+/** A put with all that lets it be written at once. */
+export interface OwnPut {
+  readonly write: LocalWrite;
+  readonly plan: DispatchPlan;
+}
+
+export class OwnPuts {
+  readonly #context: TransactionContext;
+  readonly #locks: Locks;
+  /** What most of them end with. */
+  readonly #branches: { readonly met: readonly BranchVote[]; readonly pending: readonly BranchVote[] };
+
+  constructor(context: TransactionContext, locks: Locks) {
+    const { node } = context.parts.self;
+    this.#context = context;
+    this.#locks = locks;
+    this.#branches = {
+      met: [{ node, vote: 'commit', pending: false }],
+      pending: [{ node, vote: 'commit', pending: true }],
+    };
+  }
+
+  /**
+   * The request as such a put; undefined: it is none, or something stands against it now, which is said elsewhere.
+   * Throws what the router throws.
+   */
+  take(
+    { operations, forceAbort, clientId }: TransactionRequest,
+    level: ConsistencyLevel,
+  ): OwnPut | undefined {
+    const [operation] = operations;
+    if (operations.length !== 1 || operation === undefined || forceAbort || clientId !== undefined)
+      return undefined;
+    const { key, content, context, ifMatch, ifAbsent, check = false } = operation;
+    if (check || content.tombstone || ifAbsent) return undefined;
+    const { router, ring, self, view, handedOver } = this.#context.parts;
+    const token = router.tokenOf(key);
+    if (ring().placement(token)[0]?.node !== self.node || !view.isRoutable(self)) return undefined;
+    if (!handedOver(token) || this.#locks.holder(key.packed) !== undefined) return undefined;
+    const write = {
+      key: key.packed,
+      token,
+      content,
+      // Whoever states what the key holds has seen it.
+      seen: ifMatch === undefined ? (context ?? []) : mergeVectors(context ?? [], ifMatch),
+      ifNoneMatch: false,
+      ifContext: ifMatch,
+    };
+    const plan = batchPlan(this.#context.parts, write, level);
+    return plan.kind === 'plan' ? { write, plan } : undefined;
+  }
+
+  /** Writes it; resolves with its outcome. */
+  run(xid: Xid, { write, plan }: OwnPut, level: ConsistencyLevel): Promise<TransactionOutcome> {
+    const { io, metrics, parts } = this.#context;
+    const outcome = new Deferred<TransactionOutcome>();
+    markBegin(io, xid, parts.self.node, undefined);
+    const conclude = (said: 'alone' | 'abort' | 'doubtful', how: TransactionOutcome): void => {
+      metrics.voted(said);
+      if (io.log.enabled('trace')) io.log.event('trace', 'xa.branch.concluded', { xid, vote: said });
+      outcome.resolve(how);
+    };
+    const writing = new Writing(this.#context, this.#locks, xid, write, plan, level, (met) => {
+      if (typeof met === 'boolean') {
+        const branches = met ? this.#branches.met : this.#branches.pending;
+        conclude('alone', { kind: 'committed', xid, operationCount: 1, branches });
+        return;
+      }
+      const { vote, reason, detail } = votedFailure(met);
+      const key = describeKey(write.key);
+      if (vote === 'doubtful') conclude(vote, { kind: 'inDoubt', xid });
+      else
+        conclude('abort', {
+          kind: 'aborted',
+          xid,
+          reason,
+          detail: `${parts.self.node}: operation on ${key}: ${detail}`,
+        });
+    });
+    writing.begin();
+    return outcome.promise;
+  }
+}
+
+class Writing implements WriteListener {
+  readonly tentative: boolean;
+  readonly #context: TransactionContext;
+  readonly #locks: Locks;
+  readonly #xid: Xid;
+  readonly #write: LocalWrite;
+  readonly #plan: DispatchPlan;
+  readonly #level: ConsistencyLevel;
+  readonly #done: (met: boolean | LockstepError) => void;
+  /** The plan is of this instant. */
+  #fresh = true;
+  #round: ObjectRound | undefined;
+  #durable = false;
+  #met: boolean | undefined;
+
+  /** Calls `done` once: when the put is durable here and the level is met, or (false) not; or with why it is not. */
+  constructor(
+    context: TransactionContext,
+    locks: Locks,
+    xid: Xid,
+    write: LocalWrite,
+    plan: DispatchPlan,
+    level: ConsistencyLevel,
+    done: (met: boolean | LockstepError) => void,
+  ) {
+    this.#context = context;
+    this.#locks = locks;
+    this.#xid = xid;
+    this.#write = write;
+    this.#plan = plan;
+    this.#level = level;
+    this.#done = done;
+    this.tentative = write.ifContext !== undefined;
+  }
+
+  begin(): void {
+    const { io, parts } = this.#context;
+    const { key } = this.#write;
+    this.#locks.takeShortly(this.#xid, this.#write);
+    if (io.log.enabled('trace'))
+      mark(io, 'p.locks.taken', this.#xid, { phase: 'committing', keys: describeKey(key) });
+    const outcome = parts.replica.coordinate(this.#write, this);
+    this.#fresh = false;
+    if (outcome !== 'ok') this.failed(refusal(outcome));
+  }
+
+  applied(_object: StoredObject, bytes: Uint8Array): void {
+    const { io, parts } = this.#context;
+    const { key, token } = this.#write;
+    mark(io, 'p.apply.partial', this.#xid);
+    this.#round = new ObjectRound(parts, { key, token, bytes }, this.#planNow(), (met) => {
+      this.#met ??= met;
+      this.#conclude();
+    });
+    if (!this.tentative) this.#send();
+    mark(io, 'p.applied', this.#xid);
+  }
+
+  durable(): void {
+    mark(this.#context.io, 'p.applied.synced', this.#xid);
+    this.#release();
+    this.#durable = true;
+    if (this.tentative) this.#send();
+    this.#round?.durableHere();
+    this.#conclude();
+  }
+
+  failed(error: LockstepError): void {
+    this.#release();
+    this.#done(this.#round === undefined ? certainly(error) : error);
+  }
+
+  #send(): void {
+    this.#round?.send(this.#context.parts.settings.timeoutMs * 1000);
+  }
+
+  #conclude(): void {
+    if (this.#met === undefined || !this.#durable) return;
+    this.#durable = false;
+    this.#done(this.#met);
+  }
+
+  #release(): void {
+    this.#locks.release(this.#xid, [this.#write]);
+    mark(this.#context.io, 'p.locks.released', this.#xid);
+  }
+
+  /** The ring may have changed while the key was read from the disk. */
+  #planNow(): DispatchPlan | undefined {
+    if (this.#fresh) return this.#plan;
+    const plan = batchPlan(this.#context.parts, this.#write, this.#level);
+    return plan.kind === 'plan' ? plan : undefined;
+  }
+}
