@@ -26,8 +26,8 @@ import type { Segment } from './segment.ts';
 
 /** Records that share a group head. */
 const groupBodyBytesMax = 32 * 1024;
-/** Synced this often, so that no sync takes long. */
-const syncBytes = 4 * 1024 * 1024;
+/** Synced this often, so that no sync takes long: a flush of the log would wait for it, and so would the merge's next slice. */
+const syncBytes = 256 * 1024;
 const bufferBytesMin = 128 * 1024;
 
 /** The group that records are being added to. */

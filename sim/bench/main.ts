@@ -57,7 +57,7 @@ benchmark('node', 'a three-node cluster on this machine, beside etcd where it is
 
 benchmark('store', 'the storage engine alone, beside LMDB and LevelDB', 3)
   .option('--keys <n>', 'keys of the start and memory measurements', positive, 1_000_000)
-  .option('--race <words>', 'only the races whose names hold these words')
+  .option('--race <words>', 'only the tables and races whose names hold these words')
   .action(async ({ json = false, ...flags }: StoreFlags) =>
     (await import('./store.ts')).run({ ...flags, json }),
   );

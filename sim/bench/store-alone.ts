@@ -1,12 +1,16 @@
 /**
  * What `npm run bench store` measures of our store alone: memory per key, starts, and writes while a merge runs.
  */
-import { readdirSync, rmSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { present } from '../../engine/base/assert.ts';
 import { mergeDefaults } from '../../engine/store/options.ts';
 import type { Store } from '../../engine/store/store.ts';
-import { quantile } from './figures.ts';
+import { decodeSegmentHead, segmentHeadBytes } from '../../engine/store/record.ts';
+import { median, quantile } from './figures.ts';
+import { dropFromPageCache } from './page-cache.ts';
+import type { Entry } from './store-contenders.ts';
 import { entriesFrom, openStore, writeBatch } from './store-contenders.ts';
 
 export interface AloneFigures {
@@ -19,23 +23,31 @@ export interface AloneFigures {
   readonly openByScanS: number;
   readonly quietP99Ms: number;
   readonly mergingP99Ms: number;
-  readonly merges: number;
+  /** Median of the ratios of windows that followed one another. */
+  readonly mergingRatio: number;
+  /** What merges had copied at the ends of their windows, together. */
+  readonly mergedBytes: number;
 }
 
 const keyBytes = 24;
 const valueBytes = 100;
 const batchCount = 1000;
 const writers = 64;
-const mergingMsMax = 20_000;
+/** Opens of each kind. */
+const startRounds = 3;
+/** Keys that are overwritten, in no order, so that old segments are neither alive nor wholly dead. */
+const mergedKeys = 300_000;
+/** Windows of each kind, by turns; in those with merges one is copying all the time. */
+const mergingRounds = 4;
+const windowMs = 1500;
+const warmMs = 300;
 const unsynced = { kind: 'interval', intervalUs: 1_000_000_000 } as const;
 
 export async function measureAlone(directory: string, keys: number): Promise<AloneFigures> {
   await loadKeys(directory, keys);
-  const start = await measureStart(directory, keys);
-  removeHints(join(directory, 'store'));
-  const [openByScanS, scanned] = await timedOpen(directory);
-  await scanned.close();
-  return { keys, ...start, openByScanS, ...(await measureMerging(join(directory, 'merging'))) };
+  const memory = await measureMemory(directory, keys);
+  const starts = await measureStarts(directory, keys);
+  return { keys, ...memory, ...starts, ...(await measureMerging(join(directory, 'merging'))) };
 }
 
 async function loadKeys(directory: string, keys: number): Promise<void> {
@@ -51,28 +63,53 @@ async function loadKeys(directory: string, keys: number): Promise<void> {
   await store.close();
 }
 
-async function measureStart(
+/** The first open of the process: it warms the code, and is not timed. */
+async function measureMemory(
   directory: string,
   keys: number,
-): Promise<Pick<AloneFigures, 'bytesPerKey' | 'processBytesPerKey' | 'openFromHintsS'>> {
+): Promise<Pick<AloneFigures, 'bytesPerKey' | 'processBytesPerKey'>> {
   const before = await processBytes();
-  const [openFromHintsS, store] = await timedOpen(directory);
+  const store = await openAlone(directory);
   const after = await processBytes();
-  if (store.recovery.hintsAbsent + store.recovery.hintsBad > 0) throw new Error('a hint file was not used');
   const { directoryBytes, keyCount } = store.figures;
   if (keyCount !== keys) throw new Error(`${keyCount} keys instead of ${keys}`);
   await store.close();
   return {
-    openFromHintsS,
     bytesPerKey: directoryBytes / keys - keyBytes,
     processBytesPerKey: (after - before) / keys - keyBytes,
   };
 }
 
-async function timedOpen(directory: string): Promise<[number, Store]> {
+/** Opens with the hint files and without, by turns, each with the files dropped from the kernel's page cache; medians. */
+async function measureStarts(
+  directory: string,
+  keys: number,
+): Promise<Pick<AloneFigures, 'openFromHintsS' | 'openByScanS'>> {
+  const withHints: number[] = [];
+  const withoutHints: number[] = [];
+  for (let round = 0; round < startRounds; round++) {
+    withHints.push(await timedOpen(directory, keys, true));
+    const hints = hideHints(join(directory, 'store'));
+    withoutHints.push(await timedOpen(directory, keys, false));
+    for (const hint of hints) renameSync(`${hint}.hidden`, hint);
+  }
+  return { openFromHintsS: median(withHints), openByScanS: median(withoutHints) };
+}
+
+async function timedOpen(directory: string, keys: number, hinted: boolean): Promise<number> {
+  dropFromPageCache(directory);
   const startedMs = performance.now();
-  const store = await openStore(directory, { cacheBytes: 0, merge: { ...mergeDefaults, enabled: false } });
-  return [(performance.now() - startedMs) / 1000, store];
+  const store = await openAlone(directory);
+  const tookS = (performance.now() - startedMs) / 1000;
+  const { hintsUsed, hintsAbsent, hintsBad } = store.recovery;
+  const asWanted = hinted ? hintsAbsent + hintsBad === 0 : hintsUsed === 0;
+  if (!asWanted || store.keyCount !== keys) throw new Error('a start did not read what it should');
+  await store.close();
+  return tookS;
+}
+
+function openAlone(directory: string): Promise<Store> {
+  return openStore(directory, { cacheBytes: 0, merge: { ...mergeDefaults, enabled: false } });
 }
 
 /** Buffers and heap in use, once what is no longer needed is gone (with `--expose-gc`; else as they are). */
@@ -85,37 +122,62 @@ async function processBytes(): Promise<number> {
   return heapUsed + arrayBuffers;
 }
 
-/** Writes of 64 closed-loop writers: first with merges off, then while merges work through the garbage that is there. */
+/**
+ * Writes of 64 closed-loop writers that overwrite keys in no order: windows with merges off and on by turns, each on a
+ * store with as much garbage, after a moment that warms. Medians of the windows' 99th percentiles.
+ */
 async function measureMerging(
   directory: string,
-): Promise<Pick<AloneFigures, 'quietP99Ms' | 'mergingP99Ms' | 'merges'>> {
-  const segmentBytes = 8 * 1024 * 1024;
-  const options = { segmentBytes, cacheBytes: 8 * 1024 * 1024 };
-  const quiet = await openStore(directory, { ...options, merge: { ...mergeDefaults, enabled: false } });
-  // Garbage: every key many times over.
-  for (let round = 0; round < 4; round++) {
-    for (let from = 0; from < 100_000; from += batchCount)
-      await writeBatch(quiet, entriesFrom(from, batchCount, valueBytes));
+): Promise<Pick<AloneFigures, 'quietP99Ms' | 'mergingP99Ms' | 'mergingRatio' | 'mergedBytes'>> {
+  const entries = entriesFrom(0, mergedKeys, valueBytes);
+  const quiet: number[] = [];
+  const merging: number[] = [];
+  let mergedBytes = 0;
+  for (let round = 0; round < mergingRounds; round++) {
+    const where = join(directory, `${round}`);
+    const calm = await openWorn(join(where, 'calm'), entries, false);
+    quiet.push(quantile(await writeFor(calm, entries, windowMs), 0.99));
+    await calm.close();
+    const busy = await openWorn(join(where, 'busy'), entries, true);
+    merging.push(quantile(await writeFor(busy, entries, windowMs), 0.99));
+    mergedBytes += bytesOfMerges(join(where, 'busy', 'store'));
+    await busy.close();
+    rmSync(where, { recursive: true });
   }
-  await quiet.settle();
-  const quietP99Ms = quantile(await writeFor(quiet, 2000, () => false), 0.99);
-  await quiet.close();
-  const merging = await openStore(directory, options);
-  const latencies = await writeFor(merging, mergingMsMax, () => merging.figures.mergeCount > 0);
-  const { mergeCount } = merging.figures;
-  await merging.settle();
-  await merging.close();
-  return { quietP99Ms, mergingP99Ms: quantile(latencies, 0.99), merges: mergeCount };
+  const ratios = merging.map((p99, round) => p99 / (quiet[round] ?? NaN));
+  return {
+    quietP99Ms: median(quiet),
+    mergingP99Ms: median(merging),
+    mergingRatio: median(ratios),
+    mergedBytes,
+  };
 }
 
-/** Latencies in milliseconds of 64 writers that overwrite keys, for so long or until `over`. */
-async function writeFor(store: Store, forMs: number, over: () => boolean): Promise<readonly number[]> {
+/** A store of whose keys about two in three were overwritten, with merges or without. */
+async function openWorn(directory: string, entries: readonly Entry[], merges: boolean): Promise<Store> {
+  const options = { segmentBytes: 8 * 1024 * 1024, cacheBytes: 8 * 1024 * 1024 };
+  const worn = await openStore(directory, { ...options, merge: { ...mergeDefaults, enabled: false } });
+  for (let from = 0; from < mergedKeys; from += batchCount)
+    await writeBatch(worn, entries.slice(from, from + batchCount));
+  for (let from = 0; from < mergedKeys; from += batchCount) {
+    await writeBatch(
+      worn,
+      Array.from({ length: batchCount }, () => anyOf(entries)),
+    );
+  }
+  await worn.close();
+  const store = await openStore(directory, { ...options, merge: { ...mergeDefaults, enabled: merges } });
+  await writeFor(store, entries, warmMs);
+  return store;
+}
+
+/** Latencies in milliseconds of 64 writers that overwrite keys for so long. */
+async function writeFor(store: Store, entries: readonly Entry[], forMs: number): Promise<readonly number[]> {
   const latencies: number[] = [];
   const untilMs = performance.now() + forMs;
-  let next = 0;
   const writer = async (): Promise<void> => {
-    for (let nowMs = performance.now(); nowMs < untilMs && !over();) {
-      await writeBatch(store, entriesFrom(next++ % 100_000, 1, valueBytes));
+    for (let nowMs = performance.now(); nowMs < untilMs;) {
+      await writeBatch(store, [anyOf(entries)]);
       const answeredMs = performance.now();
       latencies.push(answeredMs - nowMs);
       nowMs = answeredMs;
@@ -125,6 +187,34 @@ async function writeFor(store: Store, forMs: number, over: () => boolean): Promi
   return latencies;
 }
 
-function removeHints(directory: string): void {
-  for (const name of readdirSync(directory)) if (name.endsWith('.hint')) rmSync(join(directory, name));
+let place = 1;
+
+/** The next of a full-period congruential generator's choices. */
+function anyOf(entries: readonly Entry[]): Entry {
+  place = (Math.imul(place, 1_664_525) + 1_013_904_223) >>> 0;
+  return present(entries[Math.floor((place / 0x100000000) * entries.length)], 'an entry');
+}
+
+/** Bytes of segments that merges have written, whole or not. */
+function bytesOfMerges(directory: string): number {
+  let bytes = 0;
+  for (const name of readdirSync(directory)) {
+    if (!name.endsWith('.log')) continue;
+    const head = Buffer.alloc(segmentHeadBytes);
+    const path = join(directory, name);
+    const fd = openSync(path, 'r');
+    readSync(fd, head, 0, head.length, 0);
+    closeSync(fd);
+    if (decodeSegmentHead(head)?.kind === 'merge') bytes += statSync(path).size;
+  }
+  return bytes;
+}
+
+/** Renames the hint files; answers what they were called. */
+function hideHints(directory: string): readonly string[] {
+  const paths = readdirSync(directory)
+    .filter((name) => name.endsWith('.hint'))
+    .map((name) => join(directory, name));
+  for (const path of paths) renameSync(path, `${path}.hidden`);
+  return paths;
 }
