@@ -78,6 +78,30 @@ describe('transactions', () => {
     }
   });
 
+  it('of one put on condition are nowhere when the primary dies before it is durable there', async () => {
+    const key = room.key('n2');
+    await room.call('n2', 'POST', '/transactions', { operations: [put(key, '1')] });
+    const response = room.send('n2', 'GET', `/buckets/${bucket}/keys/${key}?r=primary`);
+    await room.world.runUntil(response, 20_000_000);
+    const seen = (await response).headers['x-riak-vclock'];
+    const delay = { minUs: 20_000, meanUs: 1, tailOneIn: 1_000_000, tailUs: 1 };
+    room.cluster.host('n2').disk.inject({ kind: 'FD5', operations: ['sync'], delay });
+    const swap = (value: string): object => ({ operations: [put(key, value, { if_match: seen })] });
+    const cut = room.ask('n2', 'POST', '/transactions', swap('2'));
+    await room.pass(10_000);
+    expect(room.steps.filter(({ name }) => name === 'xa.p.applied')).toHaveLength(2);
+    for (const node of ['n1', 'n3'] as const) expect(await room.read(node, key, 1)).toBe('1');
+    room.cluster.crash('n2', 'dropAll', 'silent');
+    await room.pass(2_000_000);
+    room.cluster.start('n2');
+    await room.world.runUntil(cut, 20_000_000);
+    await room.pass(2_000_000);
+    // The condition holds still, and what it lets happen is all there is.
+    expect((await room.call('n2', 'POST', '/transactions', swap('3')))?.status).toBe(200);
+    await room.pass(2_000_000);
+    for (const node of labNodes) expect(await room.read(node, key)).toBe('3');
+  });
+
   it('whose coordinator dies before its decision is durable are nowhere, its own part neither', async () => {
     const pair = [keys.a, keys.b];
     const operations = (value: string): object => ({ operations: pair.map((key) => put(key, value)) });
