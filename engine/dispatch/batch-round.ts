@@ -5,6 +5,7 @@
  */
 import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
+import type { NodeId } from '../base/ids.ts';
 import type { BucketProperties } from '../props/properties.ts';
 import type { Member } from '../ring/ring.ts';
 import type { PeerRequest } from '../wire/messages.ts';
@@ -41,6 +42,8 @@ export class BatchRound {
   #spread: Deferred<void> | undefined;
   #unmet: number;
   #silent: number;
+  /** Who may be read as the primary before long, and has not answered: nobody hears of the batch before. */
+  readonly #heirs: Set<NodeId> | undefined;
 
   constructor(parts: DispatchParts, items: readonly IncomingObject[], level: ConsistencyLevel) {
     this.#parts = parts;
@@ -49,6 +52,7 @@ export class BatchRound {
     this.#shares = sharesOf(parts, items);
     this.#unmet = items.length;
     this.#silent = this.#shares.length;
+    this.#heirs = heirsOf(parts, items);
   }
 
   /** True once the level is met for every object; false once it cannot be any more. */
@@ -89,6 +93,7 @@ export class BatchRound {
 
   #heard(share: Share, success: boolean): void {
     if (!success) this.#hint(share);
+    this.#heirs?.delete(share.member.node);
     this.#answer(share.member, share.indexes, success);
     this.#silent -= 1;
     if (this.#silent === 0) this.#spread?.resolve();
@@ -110,12 +115,31 @@ export class BatchRound {
       if (verdict === 'impossible') this.#met.resolve(false);
       if (verdict === 'met') this.#unmet -= 1;
     }
-    if (this.#unmet === 0) this.#met.resolve(true);
+    if (this.#unmet === 0 && (this.#heirs?.size ?? 0) === 0) this.#met.resolve(true);
   }
 
   #item(index: number): IncomingObject {
     return present(this.#items[index], 'an object of the batch');
   }
+}
+
+/**
+ * While owners change: the primary of the ring as it is here, and who is written to besides. One of them is read as the
+ * primary by nodes that are a step ahead, and a majority without it is no help to them. (Who cannot be reached answers
+ * too: with a failure.)
+ */
+function heirsOf(parts: DispatchParts, items: readonly IncomingObject[]): Set<NodeId> | undefined {
+  let heirs: Set<NodeId> | undefined;
+  for (const { token } of items) {
+    const pending = parts.pending(token);
+    if (pending.length === 0) continue;
+    heirs ??= new Set();
+    const [primary] = parts.ring().placement(token);
+    if (primary !== undefined) heirs.add(primary.node);
+    for (const { node } of pending) heirs.add(node);
+  }
+  heirs?.delete(parts.self.node);
+  return heirs;
 }
 
 /** Undefined: the level cannot be met now. */

@@ -62,10 +62,12 @@ export class OwnPuts {
       return undefined;
     const { key, content, context, ifMatch, ifAbsent, check = false } = operation;
     if (check || content.tombstone || ifAbsent) return undefined;
-    const { router, ring, self, view, handedOver } = this.#context.parts;
+    const { router, ring, self, view, handedOver, pending } = this.#context.parts;
     const token = router.tokenOf(key);
     if (ring().placement(token)[0]?.node !== self.node || !view.isRoutable(self)) return undefined;
-    if (!handedOver(token) || this.#locks.holder(key.packed) !== undefined) return undefined;
+    // While owners change, the next primary must have the put before anybody hears of it (batch-round.ts).
+    if (pending(token).length > 0 || !handedOver(token) || this.#locks.holder(key.packed) !== undefined)
+      return undefined;
     const write = {
       key: key.packed,
       token,
