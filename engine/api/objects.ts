@@ -75,13 +75,10 @@ export class Patience {
     this.#endUs = timeoutMs === undefined ? undefined : clock.nowUs() + timeoutMs * 1000;
   }
 
-  /** For a request's `timeoutMs`. Throws `Timeout` when nothing remains. */
+  /** For a request's `timeoutMs`; 0 when nothing remains, which the dispatcher answers `Timeout`, and counts. */
   remaining(): { readonly timeoutMs?: number } {
     if (this.#endUs === undefined) return {};
-    const leftMs = Math.floor((this.#endUs - this.#clock.nowUs()) / 1000);
-    if (leftMs <= 0)
-      throw new LockstepError('Timeout', 'the timeout of the request passed between two steps');
-    return { timeoutMs: leftMs };
+    return { timeoutMs: Math.max(0, Math.floor((this.#endUs - this.#clock.nowUs()) / 1000)) };
   }
 }
 

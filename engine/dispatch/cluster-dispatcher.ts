@@ -89,6 +89,7 @@ export class ClusterDispatcher implements Dispatcher {
     const timeoutUs = (request.timeoutMs ?? this.#parts.settings.timeoutMs) * 1000;
     const level = this.#parts.settings.writeLevel;
     try {
+      this.#checkTime(timeoutUs, level);
       const { self, view } = this.#parts;
       const need = this.#writeNeed(request);
       if (!placement.includes(self) || !view.isRoutable(self)) {
@@ -135,6 +136,7 @@ export class ClusterDispatcher implements Dispatcher {
     const placement = ring().placement(token);
     const deadlineUs = clock.nowUs() + (request.timeoutMs ?? settings.timeoutMs) * 1000;
     const level = settings.readLevel;
+    this.#checkTime(deadlineUs - clock.nowUs(), level);
     const away: Member[] = [];
     const need = this.#readNeed(request);
     // Whoever was the primary a moment ago may be carrying out a transaction on the key.
@@ -237,6 +239,14 @@ export class ClusterDispatcher implements Dispatcher {
     });
     if (error !== undefined) this.#failingForwards.add(member.node);
     return error === undefined ? result.promise : undefined;
+  }
+
+  /** Throws `Timeout` for the later step of a request whose earlier ones used up its time. Nothing has been sent. */
+  #checkTime(leftUs: number, level: ConsistencyLevel): void {
+    if (leftUs > 0) return;
+    this.#parts.stats.failures.responseTimeout(level);
+    const detail = 'the timeout of the request passed between two steps';
+    throw new LockstepError('Timeout', detail, { definite: true });
   }
 
   /** Counts a request whose level could not be met. */
