@@ -24,9 +24,9 @@ import { hintStoreOptions, storeOptions } from './node/storage.ts';
 import { PropertyFile } from './props/property-file.ts';
 import type { StatsSnapshot } from './stats/snapshot.ts';
 import type { StoreOptions } from './store/options.ts';
+import { storeDirectory } from './store/file-names.ts';
 import { Store } from './store/store.ts';
 
-const storeDirectory = 'store';
 const hintDirectory = 'hints';
 const identityPath = 'identity';
 const membersPath = 'members';
@@ -86,7 +86,7 @@ export class Node {
       await node.stop();
       throw error;
     }
-    io.log.event('info', 'node.started', { node: config.name, version, store: opened.store.storeId });
+    io.log.event('info', 'node.started', { version, store: opened.store.storeId });
     return node;
   }
 
@@ -169,7 +169,7 @@ export class Node {
     const { wasm, mapReduce } = this.#rooms;
     const { pbc, redis, driver, store, handoff, reaper } = this.#rooms;
     const drainMs = this.#config.drainTimeoutMs;
-    this.#io.log.event('info', 'node.stopping', { node: this.#config.name });
+    this.#io.log.event('info', 'node.stopping');
     await Promise.all([
       pbc.stop(drainMs),
       redis.stop(drainMs),
@@ -190,7 +190,7 @@ export class Node {
     driver.close();
     await handoff?.store.close();
     await store.close();
-    this.#io.log.event('info', 'node.stopped', { node: this.#config.name });
+    this.#io.log.event('info', 'node.stopped');
   }
 }
 

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 
 import { keyOf, variableOf } from '../config/key-names.ts';
-import { configFileOf, prepareFiles } from './cluster-files.ts';
+import { configFileOf, prepareFiles, runningNodes } from './cluster-files.ts';
 import { announce, deathNotice } from './cluster-notices.ts';
 import { hasEnded, startNode, stopNodes, takenPorts, waitUntilServing } from './cluster-processes.ts';
 import type { ClusterNode } from './cluster-shape.ts';
@@ -76,7 +76,16 @@ async function runCluster(options: ClusterCommandOptions): Promise<ExitCode> {
       `these ports are taken: ${taken.join(', ')}; stop what holds them or give another --base-port`,
     );
   }
-  prepareFiles(options.data, nodes);
+  const running = await runningNodes(options.data, nodes);
+  if (running.length > 0) {
+    throw new Error(
+      `${running.join(', ')} of ${options.data} already ${running.length === 1 ? 'runs' : 'run'}; stop what runs, or give another --data`,
+    );
+  }
+  const moved = prepareFiles(options.data, nodes);
+  if (moved.length > 0) {
+    console.error(`other ports than --base-port says stood in ${moved.join(', ')}; they are written again`);
+  }
   return superviseCluster(nodes, options);
 }
 

@@ -5,7 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { present } from '../base/assert.ts';
 import { membersOf } from '../config/misfits.ts';
-import { configFileOf, prepareFiles } from './cluster-files.ts';
+import { configFileOf, prepareFiles, runningNodes } from './cluster-files.ts';
+import { createRealDisk } from '../real/disk.ts';
 import { clusterShape } from './cluster-shape.ts';
 import { dataDirectoryOf, readConfigFile } from './config-file.ts';
 
@@ -51,6 +52,32 @@ describe('the files of a local cluster', () => {
     prepareFiles(directory, nodes);
     const first = present(nodes[0], 'a first node');
     expect(readConfigFile(configFileOf(directory, first), {}).listen).toBe('127.0.0.1:9098');
+  });
+
+  it('other ports are written into a file whose owner changed something else, which stays', () => {
+    prepareFiles(directory, shape(3));
+    const file = configFileOf(directory, present(shape(3)[0], 'a first node'));
+    writeFileSync(file, `${readFileSync(file, 'utf8')}  # not too much\n  sync: 50\n`);
+    const moved = prepareFiles(directory, shape(3, 9098));
+    expect(moved).toHaveLength(3);
+    const config = readConfigFile(file, {});
+    expect(config).toMatchObject({ listen: '127.0.0.1:9098', sync: { kind: 'interval' } });
+    expect(config.seeds.map((seed) => seed.address)).toEqual(['127.0.0.1:9111', '127.0.0.1:9121']);
+    expect(readFileSync(file, 'utf8')).toContain('# not too much');
+    expect(prepareFiles(directory, shape(3, 9098))).toEqual([]);
+  });
+
+  it('a node that runs is seen by the lock of its store', async () => {
+    const nodes = shape(3);
+    expect(await runningNodes(directory, nodes)).toEqual([]);
+    prepareFiles(directory, nodes);
+    const disk = createRealDisk(join(directory, 'n2', 'data'));
+    await disk.makeDirectory('store');
+    expect(await runningNodes(directory, nodes)).toEqual([]);
+    const lock = await disk.lock('store/LOCK');
+    expect(await runningNodes(directory, nodes)).toEqual(['n2']);
+    await lock.release();
+    expect(await runningNodes(directory, nodes)).toEqual([]);
   });
 
   it('a directory that holds a cluster of another shape is refused, larger or smaller', () => {

@@ -1,16 +1,19 @@
 /**
- * The files of a local cluster: `<data>/<node>/lockstep.yaml` and beside it the node's data. A file that says the
- * same as is asked for stays as it is, with what its owner changed in it; one of another shape is refused, since keys
- * would be looked for on nodes that do not have them.
+ * The files of a local cluster: `<data>/<node>/lockstep.yaml` and beside it the node's data. What a file's owner changed
+ * in it stays: only addresses are written again, and only where they are not those that are asked for. One of another
+ * shape is refused, since keys would be looked for on nodes that do not have them.
  */
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { stringify } from 'yaml';
+import { parseDocument, stringify } from 'yaml';
 
 import type { NodeConfig } from '../config/config.ts';
 import { membersOf } from '../config/misfits.ts';
+import { DiskError } from '../io/disk.ts';
+import { createRealDisk } from '../real/disk.ts';
+import { lockName, storeDirectory } from '../store/file-names.ts';
 import type { ClusterNode } from './cluster-shape.ts';
-import { readConfigFile } from './config-file.ts';
+import { dataDirectoryOf, readConfigFile } from './config-file.ts';
 import { UsageError } from './exit-codes.ts';
 
 export const configFileName = 'lockstep.yaml';
@@ -22,16 +25,50 @@ export function configFileOf(dataDirectory: string, node: ClusterNode): string {
   return join(dataDirectory, node.name, configFileName);
 }
 
-/** Writes what is missing. Throws `UsageError` when the directory holds a cluster of another shape. */
-export function prepareFiles(dataDirectory: string, nodes: readonly ClusterNode[]): void {
+/**
+ * Writes what is missing, and the addresses that are others than in a file that is there; returns the files of which
+ * that is so. Throws `UsageError` when the directory holds a cluster of another shape.
+ */
+export function prepareFiles(dataDirectory: string, nodes: readonly ClusterNode[]): readonly string[] {
   const foreign = existingNodes(dataDirectory).filter((name) => !nodes.some((node) => node.name === name));
   if (foreign.length > 0) throw otherShape(dataDirectory, `it has files of ${foreign.join(', ')}`);
+  const moved: string[] = [];
   for (const node of nodes) {
     const file = configFileOf(dataDirectory, node);
-    const wanted = configText(node, nodes);
-    if (existsSync(file) && staysAsItIs(file, node, nodes, dataDirectory)) continue;
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, wanted);
+    if (!existsSync(file)) {
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, configText(node, nodes));
+    } else if (!staysAsItIs(file, node, nodes, dataDirectory)) {
+      writeFileSync(file, withAddresses(file, node, nodes));
+      moved.push(file);
+    }
+  }
+  return moved;
+}
+
+/** Nodes of the directory that run already, by the lock of their store: nothing of theirs may be changed. */
+export async function runningNodes(
+  dataDirectory: string,
+  nodes: readonly ClusterNode[],
+): Promise<readonly string[]> {
+  const running: string[] = [];
+  for (const node of nodes) {
+    const file = configFileOf(dataDirectory, node);
+    if (!existsSync(file)) continue;
+    const directory = dataDirectoryOf(file, readConfigFile(file, process.env));
+    if (existsSync(join(directory, storeDirectory)) && (await isHeld(directory))) running.push(node.name);
+  }
+  return running;
+}
+
+async function isHeld(directory: string): Promise<boolean> {
+  try {
+    const lock = await createRealDisk(directory).lock(`${storeDirectory}/${lockName}`);
+    await lock.release();
+    return false;
+  } catch (error) {
+    if (error instanceof DiskError && error.failure === 'locked') return true;
+    throw error;
   }
 }
 
@@ -43,16 +80,36 @@ export function configText(node: ClusterNode, nodes: readonly ClusterNode[]): st
     datacenter: node.datacenter,
     rack: node.rack,
     data_dir: 'data',
-    listen: node.http,
-    pb_listen: node.pb,
-    redis_listen: node.redis,
-    peer_listen: node.peer,
-    stats_listen: node.stats,
+    ...listenersIn(node),
     log_level: 'warn',
     seeds: seeds.map(({ name, peer, datacenter, rack }) => ({ name, address: peer, datacenter, rack })),
   };
   const heading = '# Written by `lockstep cluster`; all keys: `lockstep check-config --keys`.\n';
   return heading + stringify({ [poolName]: keys });
+}
+
+/** The keys of a node's file that say where it listens. */
+function listenersIn(node: ClusterNode): Readonly<Record<string, string>> {
+  return {
+    listen: node.http,
+    pb_listen: node.pb,
+    redis_listen: node.redis,
+    peer_listen: node.peer,
+    stats_listen: node.stats,
+  };
+}
+
+/** The file with the addresses of this shape, and everything else, remarks too, as it was. */
+function withAddresses(file: string, node: ClusterNode, nodes: readonly ClusterNode[]): string {
+  const { pool } = readConfigFile(file, {});
+  const document = parseDocument(readFileSync(file, 'utf8'));
+  for (const [key, address] of Object.entries(listenersIn(node))) document.setIn([pool, key], address);
+  for (let index = 0; document.hasIn([pool, 'seeds', index]); index += 1) {
+    const name = document.getIn([pool, 'seeds', index, 'name']);
+    const seed = nodes.find((other) => other.name === name);
+    if (seed !== undefined) document.setIn([pool, 'seeds', index, 'address'], seed.peer);
+  }
+  return document.toString();
 }
 
 function existingNodes(dataDirectory: string): readonly string[] {

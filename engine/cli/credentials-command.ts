@@ -1,6 +1,6 @@
 /** `lockstep credentials add|list|remove`: who may come in. */
 import { randomBytes } from 'node:crypto';
-import { Command } from 'commander';
+import type { Command } from 'commander';
 
 import { digestOf, isCredentialName, tokenBytesMax, tokenBytesMin } from '../auth/credentials.ts';
 import type { Role } from '../auth/role.ts';
@@ -22,14 +22,15 @@ Roles: read; write (and read); admin (and all the rest: bucket properties, modul
 A token is shown once, when it is made; the file keeps its SHA-256. To change one, add it under another name, give it
 to the clients, then remove the old one.`;
 
-/** The subcommand; `finish` hears how it ended. */
-export function credentialsCommand(finish: (code: ExitCode) => void): Command {
-  const command = new Command('credentials')
+/** Adds the command `credentials` with its subcommands; `finish` hears how it ended. */
+export function addCredentialsCommand(program: Command, finish: (code: ExitCode) => void): void {
+  const command = program
+    .command('credentials')
     .description('who may come in: the file that a configuration names by credentials')
     .addHelpText('after', helpAfter);
   command
     .command('add')
-    .argument('<file>', 'the credentials file; made where there is none')
+    .argument('<file>', 'the credentials file; made where there is none, with its directory')
     .argument('<name>', 'a name: 1 to 64 of A-Z a-z 0-9 _ . -')
     .requiredOption('--role <role>', `one of ${roles.join(', ')}`)
     .option('--token-file <file>', 'take the token from this file instead of making one')
@@ -57,7 +58,6 @@ export function credentialsCommand(finish: (code: ExitCode) => void): Command {
       console.error(`${name} is removed; a running node knows it after SIGHUP`);
       finish(exitCodes.done);
     });
-  return command;
 }
 
 function add(

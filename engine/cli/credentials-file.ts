@@ -2,7 +2,7 @@
  * The credentials file as the commands read and change it (its form: auth/credentials.ts). A change keeps what people
  * wrote between the lines, and is whole or not at all: a new file, synced, takes the place of the old one.
  */
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
 import type { Credential } from '../auth/credentials.ts';
@@ -54,6 +54,7 @@ function textOf(file: string): string {
 }
 
 function replaceFile(file: string, text: string): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const fresh = `${file}.new`;
   const handle = openSync(fresh, 'w', 0o600);
   try {

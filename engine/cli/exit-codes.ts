@@ -23,12 +23,33 @@ export function exitCodeOf(error: unknown): ExitCode {
   return error instanceof ConfigError || error instanceof UsageError ? exitCodes.usage : exitCodes.failed;
 }
 
+/** The error with the file or directory that it is about in front, as the person named it. */
+export function named(place: string, error: unknown, hint = ''): Error {
+  return new Error(`${place}: ${messageOf(error)}${hint}`, { cause: error });
+}
+
 /** `lockstep: what went wrong`; one line for each fault of a configuration. */
 export function describeFailure(error: unknown, painter: Painter): string {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error) + systemsWord(error);
   const prefix = painter.bad('lockstep:');
   return message
     .split('\n')
     .map((line) => `${prefix} ${line}`)
     .join('\n');
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** What the operating system said, where that is why: ` (EACCES: permission denied, mkdir '/data')`. */
+function systemsWord(error: unknown): string {
+  for (let cause = causeOf(error); cause instanceof Error; cause = causeOf(cause)) {
+    if ('syscall' in cause && !messageOf(error).includes(cause.message)) return ` (${cause.message})`;
+  }
+  return '';
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Error ? error.cause : undefined;
 }

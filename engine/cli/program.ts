@@ -5,14 +5,14 @@ import { Command, CommanderError } from 'commander';
 
 import { version } from '../base/version.ts';
 import { addCertificatesCommand } from './certificates-command.ts';
-import { credentialsCommand } from './credentials-command.ts';
+import { addCredentialsCommand } from './credentials-command.ts';
 import { addCheckConfigCommand } from './check-config-command.ts';
 import { addClusterCommand } from './cluster-command.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { describeFailure, exitCodeOf, exitCodes } from './exit-codes.ts';
 import { addLeaveCommand } from './leave-command.ts';
 import { addStartCommand } from './start-command.ts';
-import { storeCommand } from './store-command.ts';
+import { addStoreCommand } from './store-command.ts';
 import { painterFor } from './terminal.ts';
 import { addTransactionsCommand } from './transactions-command.ts';
 import { addWasmCommand } from './wasm-command.ts';
@@ -28,7 +28,7 @@ Examples:
   lockstep check-config --keys                 every key: variable, default, allowed range, meaning
   lockstep certificates secrets n1 n2 n3       a throw-away CA, to try TLS on this machine
   lockstep credentials --help                  who may come in, with which role
-  lockstep store verify data/n1/store           is every stored byte sound?
+  lockstep store verify data/n1/data/store     is every stored byte sound?
   lockstep wasm check words.wat                would a node take this Wasm module?
 
 Exit codes:
@@ -67,8 +67,8 @@ function buildProgram(finish: (code: ExitCode) => void): Command {
   addTransactionsCommand(program, finish);
   addCheckConfigCommand(program, finish);
   addCertificatesCommand(program, finish);
-  program.addCommand(credentialsCommand(finish));
-  program.addCommand(storeCommand(finish));
+  addCredentialsCommand(program, finish);
+  addStoreCommand(program, finish);
   addWasmCommand(program, finish);
   return program;
 }

@@ -1,8 +1,10 @@
 /** One node, from its configuration file to its orderly stop. */
 import { dirname } from 'node:path';
 
+import type { ErrorCode } from '../base/errors.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeConfig } from '../config/config.ts';
+import { DiskError } from '../io/disk.ts';
 import type { Io } from '../io/io.ts';
 import type { NodeAddresses, NodeSecrets } from '../node.ts';
 import { Node } from '../node.ts';
@@ -12,7 +14,7 @@ import { credentialsOf } from './credentials-file.ts';
 import type { NodeTls } from './tls-files.ts';
 import { renewTls, tlsOf } from './tls-files.ts';
 import type { ExitCode } from './exit-codes.ts';
-import { exitCodes } from './exit-codes.ts';
+import { exitCodes, named } from './exit-codes.ts';
 import { onReloadRequest } from './reload-requests.ts';
 import { stopRequests } from './stop-requests.ts';
 
@@ -20,15 +22,16 @@ import { stopRequests } from './stop-requests.ts';
 export async function start(file: string): Promise<ExitCode> {
   const config = readConfigFile(file, process.env);
   const tls = tlsOf(file, config);
+  const dataDirectory = dataDirectoryOf(file, config);
   const io = createRealIo({
     tls,
-    dataDirectory: dataDirectoryOf(file, config),
+    dataDirectory,
     configDirectory: dirname(file),
     logLevel: config.logLevel,
     node: config.name,
   });
   const stopRequested = stopRequests();
-  const node = await Node.start(io, config, secretsOf(file, config));
+  const node = await startIn(dataDirectory, () => Node.start(io, config, secretsOf(file, config)));
   onReloadRequest(() => reload({ node, io, tls }, file, config));
   console.log(describeAddresses(config.name, node.addresses));
   await Promise.race([stopRequested, node.left]);
@@ -37,6 +40,28 @@ export async function start(file: string): Promise<ExitCode> {
   throw new Error(
     `${io.failedTasks()} tasks failed while the node ran, which is a bug; the log has each as task.failed`,
   );
+}
+
+/** Why a node's files cannot be used is told with the place where they are: the engine knows only names below it. */
+async function startIn(dataDirectory: string, starting: () => Promise<Node>): Promise<Node> {
+  try {
+    return await starting();
+  } catch (error) {
+    if (isOfFiles(error)) throw named(`data_dir ${dataDirectory}`, error);
+    throw error;
+  }
+}
+
+const codesOfFiles: readonly ErrorCode[] = [
+  'Corrupted',
+  'DirectoryLocked',
+  'FormatUnsupported',
+  'StorageFailed',
+  'StoreForeign',
+];
+
+function isOfFiles(error: unknown): boolean {
+  return error instanceof DiskError || (error instanceof LockstepError && codesOfFiles.includes(error.code));
 }
 
 interface Running {

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 
 import { Presets, SingleBar } from 'cli-progress';
-import { Command } from 'commander';
+import type { Command } from 'commander';
 
 import { LockstepError } from '../base/errors.ts';
 import type { Disk } from '../io/disk.ts';
@@ -21,8 +21,10 @@ import { Store } from '../store/store.ts';
 import type { StoreReport } from '../store/verify.ts';
 import { verifyStore } from '../store/verify.ts';
 import type { ExitCode } from './exit-codes.ts';
-import { exitCodes, UsageError } from './exit-codes.ts';
+import { exitCodes, named, UsageError } from './exit-codes.ts';
 import { painterFor, table } from './terminal.ts';
+
+const whereStoresAre = '; the store of a node is the directory store below its data_dir';
 
 interface Flags {
   readonly json?: boolean;
@@ -38,35 +40,40 @@ interface Place {
   readonly directory: string;
 }
 
-/** The subcommand; `finish` hears how it ended. */
-export function storeCommand(finish: (code: ExitCode) => void): Command {
-  const command = new Command('store').description('look after the files of a node that is not running');
+/** Adds the command `store` with its subcommands; `finish` hears how it ended. */
+export function addStoreCommand(program: Command, finish: (code: ExitCode) => void): void {
+  const command = program.command('store').description('look after the files of a node that is not running');
   command
     .command('inspect')
     .argument('<dir>', "the store's directory")
     .option('--json', 'print one line of JSON')
     .description('whose store it is, and what its segments hold')
-    .action(async (dir: string, flags: Flags) => finish(await inspect(placeOf(dir), flags)));
+    .action(async (dir: string, flags: Flags) =>
+      finish(await inPlace(dir, (place) => inspect(place, flags))),
+    );
   command
     .command('verify')
     .argument('<dir>', "the store's directory")
     .option('--json', 'print one line of JSON')
     .description('read every byte; exit code 1, with file and offset, when something is wrong')
-    .action(async (dir: string, flags: Flags) => finish(await verify(placeOf(dir), flags)));
+    .action(async (dir: string, flags: Flags) => finish(await inPlace(dir, (place) => verify(place, flags))));
   command
     .command('compact')
     .argument('<dir>', "the store's directory")
     .option('--json', 'print one line of JSON')
     .description('merge all sound segments; damaged ones are left as they are')
-    .action(async (dir: string, flags: Flags) => finish(await compact(placeOf(dir), flags)));
+    .action(async (dir: string, flags: Flags) =>
+      finish(await inPlace(dir, (place) => compact(place, flags))),
+    );
   command
     .command('rebuild')
     .argument('<dir>', "the store's directory")
     .requiredOption('--node <name>', 'the name of the node that the store belongs to')
     .option('--json', 'print one line of JSON')
     .description('make a lost manifest again from the segments; removed keys may be back')
-    .action(async (dir: string, flags: RebuildFlags) => finish(await rebuild(placeOf(dir), flags)));
-  return command;
+    .action(async (dir: string, flags: RebuildFlags) =>
+      finish(await inPlace(dir, (place) => rebuild(place, flags))),
+    );
 }
 
 async function inspect(place: Place, { json = false }: Flags): Promise<ExitCode> {
@@ -154,6 +161,17 @@ async function lockOf(disk: Disk, directory: string): ReturnType<Disk['lock']> {
     throw new LockstepError('DirectoryLocked', 'a running node holds the store; stop it first', {
       cause: error,
     });
+  }
+}
+
+/** What goes wrong is told with the directory as it was given: the rooms below know only its last name. */
+async function inPlace(dir: string, work: (place: Place) => Promise<ExitCode>): Promise<ExitCode> {
+  const place = placeOf(dir);
+  try {
+    return await work(place);
+  } catch (error) {
+    const hint = error instanceof LockstepError && error.code === 'NotFound' ? whereStoresAre : '';
+    throw named(dir, error, hint);
   }
 }
 

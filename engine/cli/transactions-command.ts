@@ -1,5 +1,6 @@
 /** `lockstep transactions`: what is in doubt on a node, and an operator's decision over it. */
 import type { Command } from 'commander';
+import { Argument } from 'commander';
 
 import type { ExitCode } from './exit-codes.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -20,7 +21,7 @@ export function addTransactionsCommand(program: Command, finish: (code: ExitCode
     .action(async (options: NodeOptions) => finish(await list(options)));
   onNode(transactions.command('resolve'))
     .argument('<id>', 'the transaction')
-    .argument('<decision>', 'commit, rollback or abandon')
+    .addArgument(new Argument('<decision>', 'what becomes of it').choices(['commit', 'rollback', 'abandon']))
     .description(
       'commit or roll back a branch that is prepared on this node and whose coordinator is gone; or abandon, at its coordinator, the lost branches of a transaction that is decided',
     )

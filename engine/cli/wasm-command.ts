@@ -7,7 +7,7 @@ import { prepareModule } from '../wasm/prepare.ts';
 import { binaryOf } from '../wasm/wat.ts';
 import { createRealWasmTools } from '../real/wasm-tools.ts';
 import type { ExitCode } from './exit-codes.ts';
-import { exitCodes } from './exit-codes.ts';
+import { exitCodes, named } from './exit-codes.ts';
 
 const textTimeoutUs = 10_000_000;
 
@@ -20,23 +20,31 @@ export function addWasmCommand(program: Command, finish: (code: ExitCode) => voi
     .argument('<file>', 'the module')
     .option('--json', 'print one line of JSON')
     .action(async (file: string, { json = false }: { readonly json?: boolean }) => {
-      const tools = createRealWasmTools(dirname('.'));
-      const bytes = await tools.readFile(file, wasmLimitDefaults.moduleBytesMax);
-      const binary = await binaryOf(bytes, tools, wasmLimitDefaults.moduleBytesMax, textTimeoutUs);
-      const { roles, resettable, bytes: metered } = prepareModule(binary, wasmLimitDefaults);
-      const report = { file, roles, bytes: binary.length, metered_bytes: metered.length, reused: resettable };
+      const report = await check(file).catch((error: unknown) => {
+        throw named(file, error);
+      });
       console.log(json ? JSON.stringify(report) : describe(report));
       finish(exitCodes.done);
     });
 }
 
-function describe(report: {
+interface Report {
   readonly file: string;
   readonly roles: readonly string[];
   readonly bytes: number;
   readonly metered_bytes: number;
   readonly reused: boolean;
-}): string {
+}
+
+async function check(file: string): Promise<Report> {
+  const tools = createRealWasmTools(dirname('.'));
+  const bytes = await tools.readFile(file, wasmLimitDefaults.moduleBytesMax);
+  const binary = await binaryOf(bytes, tools, wasmLimitDefaults.moduleBytesMax, textTimeoutUs);
+  const { roles, resettable, bytes: metered } = prepareModule(binary, wasmLimitDefaults);
+  return { file, roles, bytes: binary.length, metered_bytes: metered.length, reused: resettable };
+}
+
+function describe(report: Report): string {
   const { file, roles, bytes, metered_bytes: metered, reused } = report;
   const instances = reused
     ? 'put back after each call'

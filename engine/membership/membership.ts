@@ -325,7 +325,9 @@ export class Membership {
     const peer = this.#meet(record);
     if (!known) this.#links.addPeer(peer);
     this.#observer.moved(peer, from, to);
-    this.#io.log.event('info', 'membership.peer.state.changed', { peer: node, index: peer.index, from, to });
+    // Who goes and who comes back is what an operator wants to see at the quieter level.
+    const level = from === 'DOWN' || to === 'DOWN' ? 'warn' : 'info';
+    this.#io.log.event(level, 'membership.peer.state.changed', { peer: node, index: peer.index, from, to });
     if (known && isServingState(to)) this.#links.updatePeer(peer, record.epoch);
     if (this.#isAcquainted()) this.#acquaintance?.resolve();
   }

@@ -1,5 +1,5 @@
 /**
- * Names in a store's directory.
+ * Names in a store's directory, and that directory's own.
  *
  *     LOCK            held while the store is open
  *     MANIFEST        identity, and which segments count (manifest.ts)
@@ -7,6 +7,9 @@
  *     00000007.hint   where segment 7's records lie (hint-file.ts)
  *     *.new           a file being replaced; worthless after a crash
  */
+
+/** The directory of a node's objects, in its data directory. */
+export const storeDirectory = 'store';
 
 export const lockName = 'LOCK';
 export const manifestName = 'MANIFEST';

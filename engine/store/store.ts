@@ -120,7 +120,7 @@ export class Store {
     try {
       const recovered = await recover(io, directory, options.nodeName);
       const store = new Store(io, lock, directory, options, recovered);
-      io.log.event('info', 'store.opened', { ...recovered.report });
+      io.log.event('info', 'store.opened', { directory, ...recovered.report });
       store.#housekeeping.poke();
       return store;
     } catch (error) {

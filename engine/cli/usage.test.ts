@@ -1,0 +1,76 @@
+/** Every command that is called in a wrong way ends with 2 and says where help is; what is wrong says where. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+
+import { runLockstep } from './program.ts';
+
+let directory = '';
+let said = '';
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'lockstep-usage-'));
+  said = '';
+  const keep = (words: unknown): boolean => {
+    said += `${String(words)}\n`;
+    return true;
+  };
+  vi.spyOn(process.stdout, 'write').mockImplementation(keep);
+  vi.spyOn(process.stderr, 'write').mockImplementation(keep);
+  vi.spyOn(console, 'error').mockImplementation(keep);
+  vi.spyOn(console, 'log').mockImplementation(keep);
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+function lockstep(...words: readonly string[]): Promise<number> {
+  return runLockstep(['node', 'lockstep', ...words]);
+}
+
+const wrong = [
+  'start',
+  'start --config',
+  'strat',
+  'cluster --nodes none',
+  'cluster --unknown',
+  'leave',
+  'check-config',
+  'certificates',
+  'credentials',
+  'credentials add',
+  'credentials list',
+  'credentials remove file',
+  'store',
+  'store verify',
+  'store rebuild .',
+  'transactions',
+  'transactions list',
+  'transactions resolve n1-0-1 perhaps --node 127.0.0.1:1',
+  'wasm',
+  'wasm check',
+];
+
+test.each(wrong)('a wrong command line, `%s`, ends with 2', async (line) => {
+  expect(await lockstep(...line.split(' '))).toBe(2);
+  expect(said).toMatch(/--help|Usage|wants a FILE|name the node/);
+});
+
+test('what is wrong with a file is told with the path that was given', async () => {
+  expect(await lockstep('store', 'verify', directory)).toBe(1);
+  expect(said).toContain(`lockstep: ${directory}: `);
+  expect(said).toContain('below its data_dir');
+  const file = join(directory, 'none.wat');
+  expect(await lockstep('wasm', 'check', file)).toBe(1);
+  expect(said).toContain(`lockstep: ${file}: there is no such file`);
+});
+
+test('the credentials file is made with its directory', async () => {
+  const file = join(directory, 'secrets', 'credentials');
+  expect(await lockstep('credentials', 'add', file, 'shop', '--role', 'write')).toBe(0);
+  expect(await lockstep('credentials', 'list', file)).toBe(0);
+  expect(said).toContain('shop  write');
+});
