@@ -12,7 +12,7 @@ import { defaultType, objectKey } from '../base/object-key.ts';
 import { consistencyLevels } from '../dispatch/requests.ts';
 import type { Content } from '../object/content.ts';
 import type { VersionVector } from '../object/dots.ts';
-import type { Operation, OperatorDecision, TransactionRequest } from '../xa/outcomes.ts';
+import type { Operation, OperatorDecision, TransactionOutcome, TransactionRequest } from '../xa/outcomes.ts';
 import { operatorDecisions } from '../xa/outcomes.ts';
 import type { Xid } from '../xa/xid.ts';
 import { parseXid } from '../xa/xid.ts';
@@ -115,11 +115,22 @@ export function clientIdOf(given: unknown): string | undefined {
   throw refused('id', `id is a text of 1 to ${clientIdCharsMax} characters`);
 }
 
+/**
+ * The outcome as the sender of `request` is told it. A transaction that was sent again may be answered by a branch, which
+ * knows its own part only, or nothing of how many operations there were: its sender knows them all.
+ */
+export function asSent(outcome: TransactionOutcome, { operations }: TransactionRequest): TransactionOutcome {
+  if (outcome.kind !== 'committed' || outcome.operationCount === operations.length) return outcome;
+  return { ...outcome, operationCount: operations.length };
+}
+
 /** The name of a transaction that a client asks about. */
 export function xidOf(text: string): Xid {
   const xid = parseXid(text);
   if (xid !== undefined) return xid;
-  throw new LockstepError('BadRequest', `${JSON.stringify(text)} is no transaction's name`);
+  const hint =
+    'names are those that transaction_id says; one sent under an id of your own is found by sending it again';
+  throw new LockstepError('BadRequest', `${JSON.stringify(text)} is no transaction's name: ${hint}`);
 }
 
 export function noRecordOf(xid: Xid): LockstepError {

@@ -32,7 +32,7 @@ import { Publication } from './publication.ts';
 import type { MembershipSettings } from './settings.ts';
 import { expectedRecord, numbered, ownRecord } from './settings.ts';
 import type { DeclaredState, MoveStage, PeerState } from './states.ts';
-import { isServingState } from './states.ts';
+import { isServingState, newsLevel } from './states.ts';
 import type { Applied, MemberRecord, RefusalReason } from './table.ts';
 import { MemberTable } from './table.ts';
 import { Topics } from './topics.ts';
@@ -325,9 +325,8 @@ export class Membership {
     const peer = this.#meet(record);
     if (!known) this.#links.addPeer(peer);
     this.#observer.moved(peer, from, to);
-    // Who goes and who comes back is what an operator wants to see at the quieter level.
-    const level = from === 'DOWN' || to === 'DOWN' ? 'warn' : 'info';
-    this.#io.log.event(level, 'membership.peer.state.changed', { peer: node, index: peer.index, from, to });
+    const fields = { peer: node, index: peer.index, from, to };
+    this.#io.log.event(newsLevel(from, to), 'membership.peer.state.changed', fields);
     if (known && isServingState(to)) this.#links.updatePeer(peer, record.epoch);
     if (this.#isAcquainted()) this.#acquaintance?.resolve();
   }
@@ -351,8 +350,7 @@ export class Membership {
     }
     if (!this.#ownership.refresh()) return;
     const members = this.ring.members.map((member) => member.node).join(' ');
-    const { view } = this.#ownership;
-    this.#io.log.event('info', 'membership.ring.changed', { members, view });
+    this.#io.log.event('info', 'membership.ring.changed', { members, view: this.#ownership.view });
     this.#observer.ringChanged();
     this.#agreement.changed();
     this.#publication.refresh();

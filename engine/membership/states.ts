@@ -4,6 +4,8 @@
  * A node declares JOINING, NORMAL, STANDBY or LEAVING of itself; UNKNOWN, DOWN and RESET are an observer's opinion.
  * A peer is RESET between the arrival of a new life of it (a restart, another address) and its first heartbeat.
  */
+import type { LogLevel } from '../io/log.ts';
+
 export type PeerState = 'UNKNOWN' | 'JOINING' | 'NORMAL' | 'STANDBY' | 'DOWN' | 'RESET' | 'LEAVING';
 
 /** In the order of their codes. */
@@ -69,4 +71,9 @@ export function describeMoves(): string {
       return `${stateCode(state)} ${state}${routable} -> ${moves[state].join(', ')}`;
     })
     .join('\n');
+}
+
+/** How loud a peer's change of state is in the log: who goes and who comes back is seen at the quieter level too. */
+export function newsLevel(from: PeerState, to: PeerState): LogLevel {
+  return from === 'DOWN' || to === 'DOWN' ? 'warn' : 'info';
 }

@@ -160,7 +160,7 @@ const outcomeBody: BodyDescription = {
     outcome: { enum: ['committed', 'aborted', 'in_doubt', 'heuristic'] },
   }),
   example: {
-    transaction_id: 'n1.0123456789ab.1',
+    transaction_id: 'n1-0123456789ab-1',
     outcome: 'committed',
     operations: 1,
     branches: [{ node: 'n1', vote: 'commit' }],

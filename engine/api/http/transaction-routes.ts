@@ -12,7 +12,7 @@ import type { Xid } from '../../xa/xid.ts';
 import type { ClientObserver, Purpose } from '../client-observer.ts';
 import { observeError } from '../client-observer.ts';
 import type { TransactionLimits } from '../transaction-rules.ts';
-import { BatchError, decisionOf, noBranchOf, noRecordOf, xidOf } from '../transaction-rules.ts';
+import { asSent, BatchError, decisionOf, noBranchOf, noRecordOf, xidOf } from '../transaction-rules.ts';
 import { percentDecode } from './percent.ts';
 import { jsonAnswer, problemAnswer } from './problems.ts';
 import { parseTransaction } from './transaction-body.ts';
@@ -73,7 +73,7 @@ async function runBatch(parts: TransactionParts, request: HttpRequest): Promise<
   const batch = parseTransaction(request.body, pathBucket, parts.limits);
   for (const { content } of batch.operations) parts.observer.payload(content.value.length);
   const outcome = await parts.transactions.run(batch);
-  return jsonAnswer(statusOf(outcome), outcomeBody(outcome));
+  return jsonAnswer(statusOf(outcome), outcomeBody(asSent(outcome, batch)));
 }
 
 async function listInDoubt(parts: TransactionParts, request: HttpRequest): Promise<HttpResponse> {
@@ -148,6 +148,9 @@ function outcomeBody(outcome: TransactionOutcome): Readonly<Record<string, unkno
 function knowledgeBody(known: Knowledge): Readonly<Record<string, unknown>> {
   switch (known.kind) {
     case 'committed':
+      // Without branches it is the word of one branch, which knows its own operations only.
+      if (known.branches.length === 0) return { transaction_id: known.xid, outcome: 'committed' };
+      return outcomeBody(known);
     case 'aborted':
     case 'inDoubt':
       return outcomeBody(known);

@@ -20,6 +20,7 @@ import type { ClientObserver } from '../client-observer.ts';
 import type { Xid } from '../../xa/xid.ts';
 import type { TransactionLimits } from '../transaction-rules.ts';
 import {
+  asSent,
   decisionOf,
   checkCount,
   checkOperation,
@@ -89,7 +90,7 @@ export async function answerTransactionCall(desk: TransactionDesk, call: Transac
   switch (call.kind) {
     case 'transaction':
       for (const { content } of call.request.operations) observer.payload(content.value.length);
-      return frameOf(await transactions.run(call.request));
+      return frameOf(asSent(await transactions.run(call.request), call.request));
     case 'transactionGet': {
       const known = await transactions.find(call.xid);
       if (known === undefined) throw noRecordOf(call.xid);
@@ -173,7 +174,9 @@ function answerOf(known: Knowledge): LockTransactionResp {
         vote: bytes(vote),
         pending: pending ? true : undefined,
       }));
-      return { transaction_id: xid, outcome: bytes('committed'), operations: known.operationCount, branches };
+      // Without branches it is the word of one branch, which knows its own operations only.
+      const operations = branches.length === 0 ? undefined : known.operationCount;
+      return { transaction_id: xid, outcome: bytes('committed'), operations, branches };
     }
     case 'aborted': {
       const detail = known.detail === '' ? undefined : Buffer.from(known.detail);

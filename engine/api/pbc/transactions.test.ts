@@ -67,6 +67,18 @@ test('a transaction carries what its JSON form carries', async () => {
   ]);
 });
 
+test('who sends a transaction again hears of all its operations, whoever remembers it', async () => {
+  const testing = await TestingServer.start();
+  const peer = testing.join();
+  const remembered = { kind: 'committed', xid: scriptedXid, operationCount: 0, branches: [] } as const;
+  testing.transactions.outcomes.push(remembered);
+  const sent = transaction([put('k1', 'v'), put('k2', 'v')], { id: utf8('mine') });
+  expect(wordsOf(await ask(peer, sent))).toMatchObject({ outcome: 'committed', operations: 2 });
+  testing.transactions.known.set(scriptedXid, remembered);
+  const named: ClientRequest = { kind: 'transactionGet', message: { transaction_id: utf8(scriptedXid) } };
+  expect(wordsOf(await ask(peer, named))).not.toHaveProperty('operations');
+});
+
 test('every outcome, and what is known by name, has its words', async () => {
   const testing = await TestingServer.start();
   const peer = testing.join();
