@@ -100,6 +100,30 @@ describe('the file', () => {
     ]);
   });
 
+  it('a key may be spelled with points, or in a map of what begins alike', () => {
+    const modules = [{ id: 'words', path: 'words.wat' }];
+    const wanted = configOf({
+      name: 'n1',
+      store_wasm_modules: modules,
+      aae_throttle: 0,
+      features_wasm: false,
+    });
+    const points = { 'store.wasm_modules': modules, 'aae.throttle': 0, 'features.wasm': false };
+    expect(configOf({ name: 'n1', ...points })).toEqual(wanted);
+    const maps = { store: { wasm_modules: modules }, aae: { throttle: 0 }, features: { wasm: false } };
+    expect(configOf({ name: 'n1', ...maps })).toEqual(wanted);
+  });
+
+  it('one key spelled in two ways, or a group with a key that is none, is a fault', () => {
+    expect(faultLines({ name: 'n1', aae_throttle: 0, aae: { throttle: 1, throtle: 2 } })).toEqual([
+      'lockstep.yaml:4: aae.throttle: aae_throttle is given twice',
+      'lockstep.yaml:4: aae.throtle: unknown key; the nearest known key is aae_throttle',
+    ]);
+    expect(faultLines({ name: 'n1', aae: { enabled: { a: 1 } } })).toEqual([
+      'lockstep.yaml:3: aae_enabled: a map of 1 given; allowed: true or false',
+    ]);
+  });
+
   it('a key inside a seed is checked like any other', () => {
     const seed = { name: 'n2', adress: 'h:1', datacenter: 'dc1', rack: 'r2' };
     expect(faultLines({ name: 'n1', seeds: [seed] })).toEqual([

@@ -11,6 +11,7 @@ import type { ConfigField, ConfigFields } from './keys.ts';
 import { environmentPrefix, keyOf, tokenVariable, variableOf } from './key-names.ts';
 import { configFields, configKeys } from './keys.ts';
 import { nodeName, resolveTokens } from './members.ts';
+import { spelledOut } from './spellings.ts';
 import { findMisfits } from './misfits.ts';
 import { showGiven } from './values.ts';
 
@@ -73,10 +74,11 @@ function gatherFromFile(
     const problem = `the root key ${JSON.stringify(document.pool)} is the pool's name; allowed: ${nodeName.allowed}`;
     faults.add({ source, key: '', problem });
   }
-  for (const [key, { value, line }] of document.entries) {
+  const known = configFields.map(keyOf);
+  for (const { spelled, key, value, line } of spelledOut(document.entries, known)) {
     const field = configFields.find((candidate) => keyOf(candidate) === key);
-    if (field === undefined)
-      faults.add({ source, line, key, problem: unknownKey(configFields.map(keyOf), key) });
+    if (field === undefined) faults.add({ source, line, key: spelled, problem: unknownKey(known, key) });
+    else if (given.has(field)) faults.add({ source, line, key: spelled, problem: `${key} is given twice` });
     else given.set(field, { value, source, line });
   }
 }
