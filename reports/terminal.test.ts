@@ -31,6 +31,12 @@ describe('the terminal report', () => {
     expect(lines.at(-1)).toBe('replay: lockstep-sim replay lockstep-sim-out/crash-and-restart-7.min.json');
   });
 
+  it('names what was planted in every line that runs it again', () => {
+    const planted = { ...failure, replay: [...failure.replay, '--plant', 'M01'] };
+    const lines = renderSummary(summarizeAll([summarize('calm', [result], planted)]), plain).split('\n');
+    expect(lines).toContain('  this seed: lockstep-sim replay crash-and-restart --seed 7 --plant M01');
+  });
+
   it('tells a failure in one line of bounded length', () => {
     expect(renderFailureLine(result)).toBe('crash-and-restart, seed 7 broke INV4. #3 c0 put k: lost');
     const wordy = { ...result, reports: [brokenReport(5, `two\nlines ${'and more '.repeat(50)}`)] };

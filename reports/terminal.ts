@@ -48,7 +48,7 @@ export function renderFailureLine(result: RunResult): string {
 
 function renderVerdict({ passed, unknownBeyondCap, scenarios }: Summary, paint: ChalkInstance): string {
   const seeds = scenarios.reduce((sum, one) => sum + one.seeds, 0);
-  if (passed) return paint.green(`All ${count(seeds)} runs passed.`);
+  if (passed) return paint.green(seeds === 1 ? 'The run passed.' : `All ${count(seeds)} runs passed.`);
   const failed = scenarios.reduce((sum, one) => sum + one.failed, 0);
   if (failed > 0) return paint.red(`${count(failed)} of ${count(seeds)} runs failed.`);
   return paint.yellow(unknownBeyondCap ? 'Too many runs ended without a verdict.' : 'No run was made.');
@@ -84,10 +84,16 @@ function renderFailure({ result, shrunk, replay }: Failure, paint: ChalkInstance
   }
   if (shrunk !== undefined) lines.push(renderShrunk(shrunk));
   lines.push(
-    `  this seed: lockstep-sim replay ${result.scenario} --seed ${result.seed}`,
+    `  this seed: ${commandLine(['replay', result.scenario, '--seed', String(result.seed), ...plantOf(replay)])}`,
     `replay: ${commandLine(replay)}`,
   );
   return lines.join('\n');
+}
+
+/** What was planted for the run that failed must be planted for its seed too. */
+function plantOf(replay: readonly string[]): readonly string[] {
+  const at = replay.indexOf('--plant');
+  return at < 0 ? [] : replay.slice(at, at + 2);
 }
 
 function failureSentence(result: RunResult, broken: CheckReport | undefined): string {
