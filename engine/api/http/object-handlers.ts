@@ -2,8 +2,10 @@
  * Riak's HTTP requests for single objects, over the dispatcher: GET (HEAD), PUT and POST, DELETE.
  *
  * A conditional write reads first and then writes on the condition that the coordinating replica still has the
- * context that was read: between the two nothing can slip in unseen (Riak checks and writes in two steps). A replica
- * that lags behind the read refuses such a write (412) though the tag was right; nothing happened then.
+ * context that was read: of writes that one replica coordinates, nothing slips in between (Riak checks and writes in
+ * two steps). Two replicas do not ask each other: writes that they coordinate at once may both pass. What must happen
+ * once is a transaction with a precondition. A replica that lags behind the read refuses such a write (412) though the
+ * tag was right; nothing happened then.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
