@@ -76,6 +76,16 @@ describe('a greeting', () => {
     expect(judgeGreeting(table(), thief, false)?.reason).toBe('duplicateToken');
   });
 
+  it('of a replacement that comes too early says what it waits for', () => {
+    const heir = { ...stranger, joining: true, tokens: [20 as Token], replaces: hello.node };
+    expect(judgeGreeting(table(), heir, false)).toMatchObject({
+      reason: 'duplicateToken',
+      detail: expect.stringMatching(
+        /^node n9 replaces n2, which is \w+ here; it is let in once n2/,
+      ) as string,
+    });
+  });
+
   it('of an earlier life, or of another process of the same one, is refused and told the life that was seen', () => {
     for (const change of [{ generation: 4 }, { generation: 5 }]) {
       expect(judgeGreeting(table(), { ...hello, epoch: 'other', ...change }, false)).toMatchObject({

@@ -6,7 +6,7 @@
  */
 import type { Refusal, RefusalReason } from '../wire/greetings.ts';
 import type { Hello } from '../wire/messages.ts';
-import type { MemberRecord, MemberTable } from './table.ts';
+import type { MemberTable } from './table.ts';
 
 /** Why the node is refused, or undefined. `rival`: another living process of its name is connected. */
 export function judgeGreeting(table: MemberTable, hello: Hello, rival: boolean): Refusal | undefined {
@@ -16,7 +16,7 @@ export function judgeGreeting(table: MemberTable, hello: Hello, rival: boolean):
     return refusal('unknown', detail);
   }
   const fault = table.placeFault(hello);
-  if (fault !== undefined) return refusal(fault, placeDetail(fault, hello, known));
+  if (fault !== undefined) return refusal(fault, placeDetail(fault, hello, table));
   if (rival) return refusal('sameName', `another process has the name ${hello.node} and is connected`);
   if (known === undefined || known.epoch === hello.epoch || hello.generation > known.generation)
     return undefined;
@@ -27,8 +27,9 @@ export function judgeGreeting(table: MemberTable, hello: Hello, rival: boolean):
 function placeDetail(
   fault: 'location' | 'tokens' | 'duplicateToken',
   hello: Hello,
-  known: MemberRecord | undefined,
+  table: MemberTable,
 ): string {
+  const known = table.record(hello.node);
   const there = `${hello.datacenter}/${hello.rack}`;
   switch (fault) {
     case 'location':
@@ -36,8 +37,19 @@ function placeDetail(
     case 'tokens':
       return `node ${hello.node} has other tokens than the cluster knows it by; tokens move by leaving and joining`;
     case 'duplicateToken':
-      return `node ${hello.node} has a token that another node of ${there} has; tokens must be distinct in a rack`;
+      return (
+        lingering(hello, table) ??
+        `node ${hello.node} has a token that another node of ${there} has; tokens must be distinct in a rack`
+      );
   }
+}
+
+/** A replacement that is too early: nobody is replaced while he may be alive. Undefined: it is no replacement. */
+function lingering({ node, replaces }: Hello, table: MemberTable): string | undefined {
+  if (replaces === undefined || table.record(replaces) === undefined) return undefined;
+  const opinion = table.opinion(replaces);
+  if (opinion === 'DOWN') return undefined;
+  return `node ${node} replaces ${replaces}, which is ${opinion} here; it is let in once ${replaces} has been silent long enough to be DOWN`;
 }
 
 function refusal(reason: RefusalReason, detail: string): Refusal {
