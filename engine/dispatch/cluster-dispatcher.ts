@@ -122,7 +122,7 @@ export class ClusterDispatcher implements Dispatcher {
       return Promise.reject(new LockstepError('NoTargets', detail));
     }
     if (!view.isRoutable(self)) {
-      const detail = `${self.node} takes no writes: its store has failed`;
+      const detail = `${self.node} takes no writes: its store has failed, or its peers know no such member`;
       return Promise.reject(new LockstepError('NoTargets', detail));
     }
     const pending = this.#parts.pending(write.token);

@@ -34,7 +34,9 @@ import type { Io } from '../io/io.ts';
 import type { Identity } from '../membership/identity.ts';
 import type { MemberFile } from '../membership/member-file.ts';
 import { Membership } from '../membership/membership.ts';
+import { Standing } from '../membership/standing.ts';
 import type { Actor } from '../object/dots.ts';
+import type { Admission } from '../peer/admission.ts';
 import { Plane } from '../peer/plane.ts';
 import { Buckets } from '../props/buckets.ts';
 import type { PropertyFile } from '../props/property-file.ts';
@@ -215,6 +217,9 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     membershipLinks(config, epoch, () => plane),
     countMembership(stats, io, (node) => handoff?.hints.drain(node)),
   );
+  const standing = new Standing(io.log, () =>
+    membership.peers.some(({ node }) => membership.isRoutable(node)),
+  );
   const handoff =
     hintStore === undefined ? undefined : buildHandoff(io, config, links, membership, replica, hintStore);
   if (handoff !== undefined) for (const family of hintFamilies(handoff.hints)) stats.register(family);
@@ -233,7 +238,8 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     view: {
       self,
       rackCount: (datacenter) => membership.ring.rackCount(datacenter),
-      isRoutable: (member) => (member === self ? store.state === 'open' : membership.isRoutable(member.node)),
+      isRoutable: (member) =>
+        member === self ? store.state === 'open' && standing.isMember : membership.isRoutable(member.node),
     },
     rules: (key) => buckets.ofKey(key),
     router: new Router((type, bucket) => buckets.of(type, bucket), wasm.route),
@@ -254,6 +260,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
   const service = new PeerService(io, replica, dispatcher, settings);
   const observer = countPeers(stats, self, (node) => {
     membership.linked(node);
+    standing.accepted(node);
     handoff?.hints.drain(node);
   });
   const reaper = buildReaper(io, config, parts, handoff?.hints, store);
@@ -279,7 +286,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     { ...io, network: io.peerNetwork },
     planeOptions(config, membership.peers, hello),
     observer,
-    membership,
+    admissionOf(membership, standing),
     handle,
   );
   const transfer = new Transfer({ clock: io.clock, links, replica, source }, transferOptions(config));
@@ -365,6 +372,14 @@ function clientRooms(
   const keys = { ...local, membership };
   const redis = buildRedis({ ...shared, dispatcher, transactions, observer }, config, stats, coverage, keys);
   return { http, pbc, redis };
+}
+
+function admissionOf(membership: Membership, standing: Standing): Admission {
+  return {
+    admit: (hello, rival) => membership.admit(hello, rival),
+    outlived: (by, generation) => membership.outlived(by, generation),
+    disowned: (by) => standing.disowned(by),
+  };
 }
 
 function identityOf(config: NodeConfig): ConstructorParameters<typeof StatsPublisher>[2] {

@@ -15,6 +15,8 @@ export interface Admission {
   admit(hello: Hello, rival: boolean): Refusal | undefined;
   /** A peer has refused this node, for it has seen a later life of it. */
   outlived(by: NodeId, generation: number): void;
+  /** A peer has refused this node: it knows no such member. */
+  disowned(by: NodeId): void;
 }
 
 /** A connection to another process, open as far as is known here. */

@@ -165,6 +165,7 @@ export class Inbound implements Rival {
     if (reason === 'oldLife' && generation !== undefined) {
       this.#context.admission.outlived(from, generation);
     }
+    if (reason === 'unknown') this.#context.admission.disowned(from);
     this.#stream.close('error', `refused by the peer: ${detail}`);
   }
 

@@ -225,6 +225,7 @@ export class LinkSession implements Rival {
       if (reason === 'oldLife' && generation !== undefined) {
         this.#context.admission.outlived(this.#target.node, generation);
       }
+      if (reason === 'unknown') this.#context.admission.disowned(this.#target.node);
       this.#stream.close('error', `refused by the peer: ${greeting.detail}`);
       return;
     }

@@ -50,6 +50,7 @@ export class PlaneRoom {
   readonly #listed: Admission = {
     admit: (hello) => refusalOf(hello, this.#targets),
     outlived: () => undefined,
+    disowned: () => undefined,
   };
 
   /** Hosts for `names`; the last of them is in another datacenter. None is started. */

@@ -1,0 +1,40 @@
+/** A node that nobody knows for a member answers no client, whatever its own configuration has it own. */
+import { expect, test } from 'vitest';
+
+import { MemberRoom, second } from './member-room.ts';
+
+async function statusOf(
+  room: MemberRoom,
+  name: string,
+  method: 'PUT' | 'GET',
+  query: string,
+): Promise<number> {
+  const path = `/buckets/b/keys/k${query}`;
+  const request = { method, path, headers: { 'content-type': 'text/plain' } };
+  const sent = method === 'PUT' ? { ...request, body: 'v' } : request;
+  const answer = room.client().request(room.cluster.address(name, 'http'), sent, 5 * second);
+  await room.world.runUntil(answer, 10 * second);
+  return (await answer).status;
+}
+
+test('a node that claims to be a member and is none answers nobody, at the lowest level either', async () => {
+  const room = new MemberRoom('claims', 3);
+  await room.startAll();
+  expect(await statusOf(room, 'n1', 'PUT', '?w=1')).toBe(204);
+  room.cluster.add({ name: 'n4', datacenter: 'dc1', rack: 'r4' }, {});
+  await room.start('n4');
+  await room.pass(2 * second);
+  for (const query of ['?w=1', '?w=1&pw=1']) expect(await statusOf(room, 'n4', 'PUT', query)).toBe(503);
+  expect(await statusOf(room, 'n4', 'GET', '?r=1')).toBe(503);
+  expect(await statusOf(room, 'n1', 'GET', '?r=all')).toBe(200);
+  expect(room.world.failures).toEqual([]);
+});
+
+test('a member whose peers are away goes on at the lowest level: nobody has disowned it', async () => {
+  const room = new MemberRoom('alone', 3);
+  await room.startAll();
+  for (const name of ['n2', 'n3']) room.cluster.crash(name, 'keepAll', 'silent');
+  await room.pass(40 * second);
+  expect(await statusOf(room, 'n1', 'PUT', '?w=1')).toBe(204);
+  expect(await statusOf(room, 'n1', 'GET', '?r=1')).toBe(200);
+});
