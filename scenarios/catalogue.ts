@@ -37,6 +37,7 @@ import { otherDisks } from './other-disks.ts';
 import { participantCrashLoop } from './participant-crash-loop.ts';
 import { partitionDuringCommit } from './partition-during-commit.ts';
 import { partitionMinority } from './partition-minority.ts';
+import { putsCutShort } from './puts-cut-short.ts';
 import { rackLoss } from './rack-loss.ts';
 import { redisCounters } from './redis-counters.ts';
 import { redisExpiry } from './redis-expiry.ts';
@@ -83,6 +84,7 @@ export const scenarios: readonly Scenario[] = [
   transactionsOnTheMove,
   oneCopyEach,
   crashDuringPrepare,
+  putsCutShort,
   crashAfterDecision,
   coordinatorNeverReturns,
   participantCrashLoop,

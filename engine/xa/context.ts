@@ -4,6 +4,7 @@ import { Deferred } from '../base/deferred.ts';
 import type { ErrorCode } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { DispatchParts } from '../dispatch/parts.ts';
+import type { Asking } from '../dispatch/parts.ts';
 import { askPeer } from '../dispatch/parts.ts';
 import type { Io } from '../io/io.ts';
 import type { TransactionLog } from './log.ts';
@@ -40,9 +41,14 @@ export interface NoAnswer {
   readonly detail: string;
 }
 
+/** What it takes to ask another node. */
+export interface Asker {
+  readonly parts: Asking & Pick<DispatchParts, 'member'>;
+}
+
 /** Asks another node. Never rejects. */
 export function askNode(
-  context: TransactionContext,
+  context: Asker,
   node: NodeId,
   request: BranchRequest,
   timeoutUs: number,
@@ -55,7 +61,7 @@ export function askNode(
 
 /** Asks another node: `heard` is called once, later; never when the question was not sent, which is said at once. */
 export function tryAskNode(
-  { parts }: TransactionContext,
+  { parts }: Asker,
   node: NodeId,
   request: BranchRequest,
   timeoutUs: number,

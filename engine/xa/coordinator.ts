@@ -24,7 +24,7 @@ import {
   waitsFor,
 } from './coordinator-protocol.ts';
 import type { TransactionOutcome, TransactionRequest } from './outcomes.ts';
-import { OwnPuts } from './own-puts.ts';
+import type { OwnPuts } from './own-puts.ts';
 import { isDurableOnceDecided, ordersOf } from './partition.ts';
 import type { DecisionRecord, OwnBranch } from './records.ts';
 import { writeDecision } from './records.ts';
@@ -41,17 +41,18 @@ export class Coordinator {
   readonly singles: SingleCommits;
   readonly #context: TransactionContext;
   readonly #branches: Branches;
-  readonly #ownPuts: OwnPuts;
   readonly #makeXid: () => Xid;
   readonly #active = new Map<Xid, Active>();
 
-  constructor(context: TransactionContext, branches: Branches, makeXid: () => Xid) {
+  readonly #ownPuts: OwnPuts;
+
+  constructor(context: TransactionContext, branches: Branches, ownPuts: OwnPuts, makeXid: () => Xid) {
     this.#context = context;
     this.#branches = branches;
     this.#makeXid = makeXid;
     this.remembered = new Remembered(context);
     this.singles = new SingleCommits(context, branches, this.remembered);
-    this.#ownPuts = new OwnPuts(context, branches.locks);
+    this.#ownPuts = ownPuts;
   }
 
   /** Transactions that are decided and not yet acknowledged, or whose decision is not known. */

@@ -91,5 +91,5 @@ export class Inquiries {
 }
 
 function certain(state: SaidState): 'committed' | 'aborted' | 'undecided' {
-  return state === 'none' ? 'undecided' : state;
+  return state === 'none' || state === 'forgotten' ? 'undecided' : state;
 }

@@ -1,8 +1,9 @@
 /**
- * Batches of one put whose primary is the node that the client asks: written like any put, under the key's lock, without
- * a record: nobody but this life of this node knows the transaction's name, and its client has lost the connection when
- * that life ends. Whatever else may be asked of a batch is done elsewhere (single-commits.ts): a client's own name, by
- * which it would ask again, deletions, several keys.
+ * Batches of one put, at their primary: written like any put, under the key's lock, without a record. When the client has
+ * asked this node nobody but this life of it knows the transaction's name, and the client has lost the connection when
+ * that life ends; when it has asked another one, that one hears from this life or nobody does (asked-puts.ts). Whatever
+ * else may be asked of a batch is done elsewhere (single-commits.ts): a client's own name, by which it would ask again,
+ * deletions, several keys.
  *
  * The other replicas get the put while it is on its way to the disk here: one round of syncs. Several keys would wait
  * until they are durable, lest a crash leave others with what this node has forgotten a part of (branch.ts); with one key
@@ -22,15 +23,31 @@ import type { StoredObject } from '../object/object.ts';
 import { certainly } from './branch.ts';
 import type { TransactionContext } from './context.ts';
 import type { Locks } from './locks.ts';
+import type { Ended, Voted } from './orders.ts';
 import { describeKey, votedFailure } from './orders.ts';
 import type { BranchVote, TransactionOutcome, TransactionRequest } from './outcomes.ts';
 import { mark, markBegin } from './steps.ts';
+import type { BranchOperation, BranchOrder } from './words.ts';
 import type { Xid } from './xid.ts';
 
 /** A put with all that lets it be written at once. */
 export interface OwnPut {
   readonly write: LocalWrite;
   readonly plan: DispatchPlan;
+}
+
+/** The order asks for such a put, wherever its primary is. */
+export function isSinglePut({ operations, clientId }: Pick<BranchOrder, 'operations' | 'clientId'>): boolean {
+  const [operation] = operations;
+  return operations.length === 1 && clientId === '' && operation !== undefined && isPut(operation);
+}
+
+function isPut({
+  check,
+  content,
+  ifAbsent,
+}: Pick<BranchOperation, 'content' | 'ifAbsent'> & { check?: boolean }): boolean {
+  return check !== true && !content.tombstone && !ifAbsent;
 }
 
 export class OwnPuts {
@@ -60,16 +77,35 @@ export class OwnPuts {
     const [operation] = operations;
     if (operations.length !== 1 || operation === undefined || forceAbort || clientId !== undefined)
       return undefined;
-    const { key, content, context, ifMatch, ifAbsent, check = false } = operation;
-    if (check || content.tombstone || ifAbsent) return undefined;
-    const { router, ring, self, view, handedOver, pending } = this.#context.parts;
-    const token = router.tokenOf(key);
+    if (!isPut(operation)) return undefined;
+    const { key, content, context, ifMatch } = operation;
+    const token = this.#context.parts.router.tokenOf(key);
+    return this.#taken({ key: key.packed, token, content, context, ifMatch }, level);
+  }
+
+  /** The same of another node's order. */
+  takeOrder(order: BranchOrder): OwnPut | undefined {
+    const [operation] = order.operations;
+    return operation !== undefined && isSinglePut(order) ? this.#taken(operation, order.level) : undefined;
+  }
+
+  #taken(
+    {
+      key,
+      token,
+      content,
+      context,
+      ifMatch,
+    }: Pick<BranchOperation, 'key' | 'token' | 'content' | 'context' | 'ifMatch'>,
+    level: ConsistencyLevel,
+  ): OwnPut | undefined {
+    const { ring, self, view, handedOver, pending } = this.#context.parts;
     if (ring().placement(token)[0]?.node !== self.node || !view.isRoutable(self)) return undefined;
     // While owners change, the next primary must have the put before anybody hears of it (batch-round.ts).
-    if (pending(token).length > 0 || !handedOver(token) || this.#locks.holder(key.packed) !== undefined)
+    if (pending(token).length > 0 || !handedOver(token) || this.#locks.holder(key) !== undefined)
       return undefined;
     const write = {
-      key: key.packed,
+      key,
       token,
       content,
       // Whoever states what the key holds has seen it.
@@ -82,34 +118,44 @@ export class OwnPuts {
   }
 
   /** Writes it; resolves with its outcome. */
-  run(xid: Xid, { write, plan }: OwnPut, level: ConsistencyLevel): Promise<TransactionOutcome> {
-    const { io, metrics, parts } = this.#context;
+  run(xid: Xid, put: OwnPut, level: ConsistencyLevel): Promise<TransactionOutcome> {
+    const { io, parts } = this.#context;
+    const { node } = parts.self;
     const outcome = new Deferred<TransactionOutcome>();
-    markBegin(io, xid, parts.self.node, undefined);
-    const conclude = (said: 'alone' | 'abort' | 'doubtful', how: TransactionOutcome): void => {
+    markBegin(io, xid, node, undefined);
+    this.write(xid, put, level, (how) => {
+      if (how.kind === 'ended') {
+        const branches = how.met ? this.#branches.met : this.#branches.pending;
+        outcome.resolve({ kind: 'committed', xid, operationCount: 1, branches });
+      } else if (how.vote === 'doubtful') outcome.resolve({ kind: 'inDoubt', xid });
+      else outcome.resolve({ kind: 'aborted', xid, reason: how.reason, detail: `${node}: ${how.detail}` });
+    });
+    return outcome.promise;
+  }
+
+  /** Writes it; calls `done` once, with what a branch says of a one-step commit. */
+  write(
+    xid: Xid,
+    { write, plan }: OwnPut,
+    level: ConsistencyLevel,
+    done: (how: Voted | Ended) => void,
+  ): void {
+    const { io, metrics } = this.#context;
+    const conclude = (said: 'alone' | Voted['vote'], how: Voted | Ended): void => {
       metrics.voted(said);
       if (io.log.enabled('trace')) io.log.event('trace', 'xa.branch.concluded', { xid, vote: said });
-      outcome.resolve(how);
+      done(how);
     };
     const writing = new Writing(this.#context, this.#locks, xid, write, plan, level, (met) => {
       if (typeof met === 'boolean') {
-        const branches = met ? this.#branches.met : this.#branches.pending;
-        conclude('alone', { kind: 'committed', xid, operationCount: 1, branches });
+        conclude('alone', { kind: 'ended', met });
         return;
       }
-      const { vote, reason, detail } = votedFailure(met);
-      const key = describeKey(write.key);
-      if (vote === 'doubtful') conclude(vote, { kind: 'inDoubt', xid });
-      else
-        conclude('abort', {
-          kind: 'aborted',
-          xid,
-          reason,
-          detail: `${parts.self.node}: operation on ${key}: ${detail}`,
-        });
+      const voted = votedFailure(met);
+      const detail = `operation on ${describeKey(write.key)}: ${voted.detail}`;
+      conclude(voted.vote, { ...voted, detail });
     });
     writing.begin();
-    return outcome.promise;
   }
 }
 

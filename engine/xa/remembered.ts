@@ -63,6 +63,11 @@ export class Remembered {
     this.#outcomes.set(outcome.xid, outcome.kind === 'committed' ? this.#shared(outcome) : outcome);
   }
 
+  /** Nobody will ever know what became of it. */
+  keepUnknown(xid: Xid): void {
+    this.#outcomes.set(xid, { kind: 'inDoubt', xid });
+  }
+
   /** Every branch has committed: the outcome stays. */
   end(outcome: Committed): void {
     this.keep(outcome);

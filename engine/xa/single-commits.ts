@@ -1,16 +1,21 @@
 /**
  * Transactions whose keys have one primary: one atomic batch there, in one message. When the answer stays out, the
  * outcome is asked for until it is known; a primary that has no record of it by then will not carry it out any more.
+ *
+ * Of a single put there is no record at any time (asked-puts.ts): its primary's present life knows of it, and when that
+ * one is over while the answer stays out nobody will ever know. It stays in doubt then, and is listed no longer.
  */
 import { Deferred } from '../base/deferred.ts';
 import type { NodeId } from '../base/ids.ts';
+import type { DispatchParts } from '../dispatch/parts.ts';
 import type { Branches } from './branches.ts';
-import type { NoAnswer, TransactionContext } from './context.ts';
+import type { Asker, NoAnswer, TransactionContext } from './context.ts';
 import { askNode } from './context.ts';
 import type { TransactionOutcome } from './outcomes.ts';
 import type { Ended, Voted } from './orders.ts';
+import { isSinglePut } from './own-puts.ts';
 import type { Remembered } from './remembered.ts';
-import type { BranchOrder, BranchReply } from './words.ts';
+import type { BranchOrder, BranchReply, SaidState } from './words.ts';
 import type { Xid } from './xid.ts';
 
 interface Lost {
@@ -18,20 +23,31 @@ interface Lost {
   readonly node: NodeId;
   /** The node's, when it was asked. */
   readonly life: number;
+  /** It was asked for as a put, which has no record. */
+  readonly put: boolean;
   readonly operationCount: number;
   readonly sinceMs: number;
   readonly outcome: Deferred<TransactionOutcome>;
   asking: boolean;
 }
 
+/** What it takes of a node. */
+export interface SingleContext extends Asker, Pick<TransactionContext, 'io' | 'lives'> {
+  readonly parts: Asker['parts'] & Pick<DispatchParts, 'self' | 'settings'>;
+}
+
+type Outcomes = Pick<Remembered, 'keep' | 'keepUnknown' | 'release' | 'repeated'>;
+
 export class SingleCommits {
-  readonly #context: TransactionContext;
-  readonly #branches: Branches;
-  readonly #remembered: Remembered;
+  readonly #context: SingleContext;
+  readonly #branches: Pick<Branches, 'commitAlone'>;
+  readonly #remembered: Outcomes;
   /** Those whose answer has not come. */
   readonly #lost = new Map<Xid, Lost>();
+  /** Nodes that knew of no such puts, and in which of their lives: of an older version. */
+  readonly #putless = new Map<NodeId, number>();
 
-  constructor(context: TransactionContext, branches: Branches, remembered: Remembered) {
+  constructor(context: SingleContext, branches: Pick<Branches, 'commitAlone'>, remembered: Outcomes) {
     this.#context = context;
     this.#branches = branches;
     this.#remembered = remembered;
@@ -48,14 +64,24 @@ export class SingleCommits {
       const ended = await this.#branches.commitAlone(xid, order, false);
       return this.#outcomeOf(xid, node, count, ended) ?? { kind: 'inDoubt', xid };
     }
-    const request = { kind: 'commitAlone', xid, order } as const;
+    const put = isSinglePut(order) && this.#putless.get(node) !== this.#context.lives.of(node);
+    const request = { kind: put ? 'put' : 'commitAlone', xid, order } as const;
     const reply = await askNode(this.#context, node, request, Math.floor(timeoutUs * 0.75));
+    if (put && reply.kind === 'noAnswer' && reply.code === 'BadRequest') {
+      this.#putless.set(node, this.#context.lives.of(node));
+      return this.run(xid, node, order, timeoutUs);
+    }
     const outcome = this.#outcomeOf(xid, node, count, reply);
     if (outcome !== undefined) {
-      this.#remembered.release(xid, outcome.kind === 'committed' ? [node] : []);
+      if (!put) this.#remembered.release(xid, outcome.kind === 'committed' ? [node] : []);
       return outcome;
     }
-    return this.#pursue(xid, node, order, Math.floor(timeoutUs / 4));
+    return this.#pursue(xid, node, order, put, Math.floor(timeoutUs / 4));
+  }
+
+  /** Its answer has not come. */
+  has(xid: Xid): boolean {
+    return this.#lost.has(xid);
   }
 
   tick(): void {
@@ -69,13 +95,20 @@ export class SingleCommits {
   }
 
   /** Asks until the outcome is known; the client waits for it no longer than its patience. */
-  async #pursue(xid: Xid, node: NodeId, order: BranchOrder, leftUs: number): Promise<TransactionOutcome> {
+  async #pursue(
+    xid: Xid,
+    node: NodeId,
+    order: BranchOrder,
+    put: boolean,
+    leftUs: number,
+  ): Promise<TransactionOutcome> {
     const { io } = this.#context;
     const outcome = new Deferred<TransactionOutcome>();
     const lost: Lost = {
       xid,
       node,
       life: order.branches[0]?.life ?? 0,
+      put,
       operationCount: order.operations.length,
       sinceMs: io.clock.wallMs(),
       outcome,
@@ -91,22 +124,26 @@ export class SingleCommits {
   }
 
   async #ask(lost: Lost): Promise<void> {
-    const { xid, node, life, operationCount } = lost;
     lost.asking = true;
-    const timeoutUs = this.#context.parts.settings.timeoutMs * 1000;
-    const reply = await askNode(this.#context, node, { kind: 'inquire', xid, life }, timeoutUs);
+    const state = await this.#stateOf(lost);
     lost.asking = false;
-    if (reply.kind !== 'told' || reply.state === 'undecided') return;
+    if (state === 'undecided') return;
+    const { xid, node, put } = lost;
     this.#lost.delete(xid);
-    this.#context.io.log.event('debug', 'xa.single.learned', { xid, state: reply.state });
-    // The primary says that it has it, and may still be spreading it.
-    const outcome: TransactionOutcome =
-      reply.state === 'committed'
-        ? { kind: 'committed', xid, operationCount, branches: [{ node, vote: 'commit', pending: true }] }
-        : { kind: 'aborted', xid, reason: 'prepare_failed', detail: `${node} did not carry it out` };
-    if (outcome.kind === 'committed') this.#remembered.release(xid, [node]);
-    this.#remembered.keep(outcome);
+    this.#context.io.log.event('debug', 'xa.single.learned', { xid, state });
+    const outcome = learned(lost, state);
+    if (outcome.kind === 'committed' && !put) this.#remembered.release(xid, [node]);
+    if (outcome.kind === 'inDoubt') this.#remembered.keepUnknown(xid);
+    else this.#remembered.keep(outcome);
     lost.outcome.resolve(outcome);
+  }
+
+  async #stateOf({ xid, node, life, put }: Lost): Promise<SaidState> {
+    const { parts } = this.#context;
+    if (put && parts.member(node) === undefined) return 'forgotten';
+    const request = { kind: put ? 'inquirePut' : 'inquire', xid, life } as const;
+    const reply = await askNode(this.#context, node, request, parts.settings.timeoutMs * 1000);
+    return reply.kind === 'told' ? reply.state : 'undecided';
   }
 
   /** Undefined: nobody knows. */
@@ -138,5 +175,21 @@ export class SingleCommits {
       case 'told':
         return undefined;
     }
+  }
+}
+
+function learned(
+  { xid, node, operationCount }: Lost,
+  state: Exclude<SaidState, 'undecided'>,
+): TransactionOutcome {
+  switch (state) {
+    case 'committed':
+      // The primary says that it has it, and may still be spreading it.
+      return { kind: 'committed', xid, operationCount, branches: [{ node, vote: 'commit', pending: true }] };
+    case 'aborted':
+    case 'none':
+      return { kind: 'aborted', xid, reason: 'prepare_failed', detail: `${node} did not carry it out` };
+    case 'forgotten':
+      return { kind: 'inDoubt', xid };
   }
 }

@@ -12,6 +12,7 @@ import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { PeerReply } from '../wire/messages.ts';
 import { lostBranches } from './active.ts';
+import { AskedPuts } from './asked-puts.ts';
 import { Branches } from './branches.ts';
 import type { TransactionContext, TransactionOptions } from './context.ts';
 import { askNode } from './context.ts';
@@ -29,6 +30,7 @@ import type {
   TransactionOutcome,
   TransactionRequest,
 } from './outcomes.ts';
+import { OwnPuts } from './own-puts.ts';
 import { dropClient } from './records.ts';
 import { recoverTransactions } from './recovery.ts';
 import { carryOut, spreadBranch } from './spread.ts';
@@ -54,6 +56,7 @@ export class Transactions implements TransactionService {
   readonly #branches: Branches;
   readonly #coordinator: Coordinator;
   readonly #inquiries: Inquiries;
+  readonly #askedPuts: AskedPuts;
   readonly #memory: Memory;
   #counter = 0;
   #timer: Timer | undefined;
@@ -76,7 +79,9 @@ export class Transactions implements TransactionService {
     this.#memory = new Memory(this.#context.log, lives);
     this.#branches = new Branches(this.#context);
     const nextXid = (): Xid => makeXid(parts.self.node, epoch, ++this.#counter);
-    this.#coordinator = new Coordinator(this.#context, this.#branches, nextXid);
+    const ownPuts = new OwnPuts(this.#context, this.#branches.locks);
+    this.#coordinator = new Coordinator(this.#context, this.#branches, ownPuts, nextXid);
+    this.#askedPuts = new AskedPuts(this.#context, this.#branches, ownPuts);
     this.#coordinator.remembered.onForget((xids) => this.#branches.forget(xids));
     this.#inquiries = new Inquiries(this.#context, this.#branches, this.#coordinator);
   }
@@ -126,6 +131,7 @@ export class Transactions implements TransactionService {
     });
     return (
       this.#running +
+      this.#askedPuts.running +
       this.#coordinator.unsettled.length +
       this.#coordinator.singles.lost.length +
       branches.length
@@ -220,6 +226,10 @@ export class Transactions implements TransactionService {
         return this.#branches.prepare(request.xid, request.order, orderBytesOf(words, request.xid));
       case 'commitAlone':
         return this.#branches.commitAlone(request.xid, request.order, true);
+      case 'put':
+        return this.#askedPuts.run(request.xid, request.order);
+      case 'inquirePut':
+        return { kind: 'told', state: this.#askedPuts.inquire(request.xid, request.life) };
       case 'commit':
       case 'redo':
         return this.#carryOut(request);
@@ -260,6 +270,7 @@ export class Transactions implements TransactionService {
     const remembered = this.#coordinator.remembered.outcome(xid);
     if (remembered !== undefined && active === undefined) return remembered;
     if (active !== undefined) return this.#coordinator.outcomeOf(active);
+    if (this.#coordinator.singles.has(xid)) return { kind: 'inDoubt', xid };
     const branch = this.#branches.find(xid);
     const { self } = this.#context.parts;
     switch (branch?.phase) {
@@ -342,6 +353,7 @@ function outcomeOf(xid: Xid, state: SaidState): Knowledge | undefined {
     case 'aborted':
       return { kind: 'aborted', xid, reason: 'prepare_failed', detail: '' };
     case 'undecided':
+    case 'forgotten':
       return { kind: 'inDoubt', xid };
     case 'none':
       return undefined;

@@ -47,7 +47,7 @@ const order: fc.Arbitrary<BranchOrder> = fc.record({
 });
 const request: fc.Arbitrary<BranchRequest> = fc.oneof(
   fc.record({
-    kind: fc.constantFrom('prepare' as const, 'commitAlone' as const, 'redo' as const),
+    kind: fc.constantFrom('prepare' as const, 'commitAlone' as const, 'redo' as const, 'put' as const),
     xid,
     order,
   }),
@@ -55,7 +55,7 @@ const request: fc.Arbitrary<BranchRequest> = fc.oneof(
     kind: fc.constantFrom('commit' as const, 'rollback' as const, 'status' as const),
     xid,
   }),
-  fc.record({ kind: fc.constant('inquire' as const), xid, life: fc.nat() }),
+  fc.record({ kind: fc.constantFrom('inquire' as const, 'inquirePut' as const), xid, life: fc.nat() }),
   fc.record({ kind: fc.constant('forget' as const), xids: fc.array(xid, { maxLength: 5 }) }),
 );
 const reply: fc.Arbitrary<BranchReply> = fc.oneof(
@@ -74,7 +74,7 @@ const reply: fc.Arbitrary<BranchReply> = fc.oneof(
   fc.record({ kind: fc.constant('ended' as const), met: fc.boolean() }),
   fc.record({
     kind: fc.constant('told' as const),
-    state: fc.constantFrom('none' as const, 'aborted' as const),
+    state: fc.constantFrom('none' as const, 'aborted' as const, 'forgotten' as const),
   }),
 );
 
@@ -121,7 +121,7 @@ describe('the words of transactions', () => {
 
   it('of a stranger are refused, or make sense', () => {
     const bytes = fc.uint8Array({ maxLength: 80 });
-    const likely = bytes.map((rest) => Uint8Array.from([1, (rest[0] ?? 0) % 8, ...rest]));
+    const likely = bytes.map((rest) => Uint8Array.from([3, (rest[0] ?? 0) % 11, ...rest]));
     const readers = [decodeRequest, decodeReply, readBranch, readDecision, readClient];
     for (const read of readers) fc.assert(fc.property(fc.oneof(bytes, likely), refusesOrReads(read)));
   });

@@ -56,6 +56,10 @@ export type BranchRequest =
   | { readonly kind: 'prepare'; readonly xid: Xid; readonly order: BranchOrder }
   /** Prepare and commit in one step: it is the only branch. */
   | { readonly kind: 'commitAlone'; readonly xid: Xid; readonly order: BranchOrder }
+  /** A single put, to be written as the asked node's own are: without a record (asked-puts.ts). */
+  | { readonly kind: 'put'; readonly xid: Xid; readonly order: BranchOrder }
+  /** What became of it? `life`: of the asked, as the order names it: no other one knows. Having none, it takes none. */
+  | { readonly kind: 'inquirePut'; readonly xid: Xid; readonly life: number }
   | { readonly kind: 'commit'; readonly xid: Xid }
   /** Commit what you have prepared and lost: the order once more. */
   | { readonly kind: 'redo'; readonly xid: Xid; readonly order: BranchOrder }
@@ -68,8 +72,11 @@ export type BranchRequest =
 
 /** `doubtful`: the store failed in the middle of a one-step commit. */
 export type SaidVote = 'commit' | 'readOnly' | 'abort' | 'doubtful';
-/** `none`: it has no record, and will take none of this transaction any more. */
-export type SaidState = 'committed' | 'aborted' | 'undecided' | 'none';
+/**
+ * `none`: it has no record, and will take none of this transaction any more. `forgotten`: it cannot tell, nor can anybody
+ * ever.
+ */
+export type SaidState = 'committed' | 'aborted' | 'undecided' | 'none' | 'forgotten';
 
 export type BranchReply =
   | {
@@ -84,6 +91,7 @@ export type BranchReply =
   | { readonly kind: 'ended'; readonly met: boolean }
   | { readonly kind: 'told'; readonly state: SaidState };
 
+/** The last two are younger than the version: a node that does not know them says so, and is asked otherwise. */
 const requestKinds = [
   'prepare',
   'commitAlone',
@@ -93,10 +101,12 @@ const requestKinds = [
   'forget',
   'status',
   'redo',
+  'put',
+  'inquirePut',
 ] as const;
 const replyKinds = ['voted', 'ended', 'told'] as const;
 const votes: readonly SaidVote[] = ['commit', 'readOnly', 'abort', 'doubtful'];
-const states: readonly SaidState[] = ['committed', 'aborted', 'undecided', 'none'];
+const states: readonly SaidState[] = ['committed', 'aborted', 'undecided', 'none', 'forgotten'];
 const reasons: readonly AbortReason[] = [
   'force_abort',
   'conflict',
@@ -119,7 +129,7 @@ export function encodeRequest(request: BranchRequest): Buffer {
   }
   writer.string(request.xid);
   if ('order' in request) writeOrder(writer, request.order);
-  if (request.kind === 'inquire') writer.varint(request.life);
+  if ('life' in request) writer.varint(request.life);
   return writer.finish();
 }
 
@@ -146,9 +156,11 @@ function readRequest(
   switch (kind) {
     case 'prepare':
     case 'commitAlone':
+    case 'put':
     case 'redo':
       return { kind, xid, order: readOrder(reader) };
     case 'inquire':
+    case 'inquirePut':
       return { kind, xid, life: reader.varint() };
     case 'commit':
     case 'rollback':
@@ -160,7 +172,7 @@ function readRequest(
 /** The asker has chosen the node by its ring: as the primary of the order's keys. */
 export function isOrder(bytes: Uint8Array): boolean {
   const kind = requestKinds[bytes[1] ?? requestKinds.length];
-  return kind === 'prepare' || kind === 'commitAlone';
+  return kind === 'prepare' || kind === 'commitAlone' || kind === 'put';
 }
 
 /** What is read of the bytes has views of them. */

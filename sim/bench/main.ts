@@ -17,6 +17,7 @@ interface NodeFlags extends CommonFlags {
 
 interface TransactionFlags extends CommonFlags {
   readonly seconds: number;
+  readonly only?: string;
   readonly valueBytes: number;
 }
 
@@ -97,6 +98,7 @@ benchmark(
 )
   .option('--seconds <n>', 'length of a measurement', positive, 4)
   .option('--value-bytes <n>', 'length of values', positive, 100)
+  .option('--only <words>', 'only the rows whose names hold one of these, separated by semicolons')
   .action(async ({ json = false, ...flags }: TransactionFlags) =>
     (await import('./xa.ts')).run({ ...flags, json }),
   );

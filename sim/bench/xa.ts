@@ -18,6 +18,7 @@ import type { Conversation, ErrorCounts, LoopResult } from './closed-loop.ts';
 import { closedLoop } from './closed-loop.ts';
 import { pbPut } from './conversations.ts';
 import { figure, median, quantile, table } from './figures.ts';
+import type { ClusterForm } from './local-cluster.ts';
 import { LocalCluster } from './local-cluster.ts';
 import type { PostgresServers } from './postgres.ts';
 import { postgresLoop, postgresPrograms, startPostgres } from './postgres.ts';
@@ -28,6 +29,8 @@ export interface TransactionBenchOptions {
   readonly seconds: number;
   readonly valueBytes: number;
   readonly json: boolean;
+  /** Only the contenders whose names hold one of these, separated by semicolons. */
+  readonly only?: string;
 }
 
 interface Contender {
@@ -54,7 +57,11 @@ const serverCounts = [2, 3];
 /** What the issue compares with, whatever stands beside it. */
 const theirBranches = 2;
 const theirName = (servers: number): string => `PostgreSQL, ${servers} servers`;
+const pairName = '2 primaries, 1 copy';
+const singleName = '3 primaries, 1 copy';
 const putName = 'lockstep, put, 3 copies';
+/** Puts of a batch of several whose bytes together are those of one value. */
+const partCount = 4;
 /** Of a cluster; every connection has some of each primary to itself. */
 const keyCount = 1500;
 const connectionCounts = [1, 64];
@@ -68,38 +75,43 @@ export function run(options: TransactionBenchOptions): Promise<void> {
 async function measure(undertaking: Undertaking, options: TransactionBenchOptions): Promise<void> {
   const directory = undertaking.directory();
   const began = (child: ChildProcess): void => undertaking.add(child, 'SIGTERM');
-  progress('starting three nodes, and two and three with one copy of each key');
-  const three = await LocalCluster.start(join(directory, 'three'), basePort, began);
-  const two = await LocalCluster.start(join(directory, 'two'), pairBasePort, began, { nodes: 2, racks: 1 });
-  const singles = await LocalCluster.start(join(directory, 'singles'), singleCopyBasePort, began, {
-    nodes: 3,
-    racks: 1,
-  });
+  const words = (options.only ?? '').split(';');
+  const isWanted = (name: string): boolean => words.some((word) => name.includes(word));
+  const start = async (name: string, port: number, form?: ClusterForm): Promise<Contestant> => {
+    progress(`starting ${name}, and learning the primaries of ${keyCount} keys`);
+    const cluster = await LocalCluster.start(join(directory, name.replaceAll(' ', '-')), port, began, form);
+    return { cluster, primaries: await learnPrimaries(cluster, options) };
+  };
+  const triple = await start('three nodes', basePort);
+  const pair = isWanted(pairName)
+    ? await start('two nodes, one copy', pairBasePort, { nodes: 2, racks: 1 })
+    : undefined;
+  const single = isWanted(singleName)
+    ? await start('three nodes, one copy', singleCopyBasePort, { nodes: 3, racks: 1 })
+    : undefined;
   const programs = postgresPrograms();
   let postgres: PostgresServers | undefined;
-  if (programs !== undefined) {
+  if (programs !== undefined && serverCounts.some((count) => isWanted(theirName(count)))) {
     progress('starting three PostgreSQL servers');
     const ports = [await freePort(), await freePort(), await freePort()];
     postgres = await startPostgres(programs, join(directory, 'postgres'), ports, (child) =>
       undertaking.add(child, 'SIGINT'),
     );
   }
-  progress(`learning the primaries of ${keyCount} keys`);
-  const triple = { cluster: three, primaries: await learnPrimaries(three, options) };
-  const pair = { cluster: two, primaries: await learnPrimaries(two, options) };
-  const single = { cluster: singles, primaries: await learnPrimaries(singles, options) };
-  const contenders = connectionCounts.flatMap((connections) =>
-    contendersOf(connections, triple, pair, single, postgres, options),
-  );
-  const note = postgres?.version ?? "PostgreSQL is not installed (Debian's postgresql): our own figures only";
+  const contenders = connectionCounts
+    .flatMap((connections) => contendersOf(connections, triple, pair, single, postgres, options))
+    .filter(({ name }) => isWanted(name));
+  const missing =
+    programs === undefined ? "PostgreSQL is not installed (Debian's postgresql)" : 'no PostgreSQL';
+  const note = postgres?.version ?? `${missing}: our own figures only`;
   await report(contenders, options, note);
 }
 
 function contendersOf(
   connections: number,
   triple: Contestant,
-  pair: Contestant,
-  single: Contestant,
+  pair: Contestant | undefined,
+  single: Contestant | undefined,
   postgres: PostgresServers | undefined,
   options: TransactionBenchOptions,
 ): readonly Contender[] {
@@ -116,10 +128,13 @@ function contendersOf(
     run: (seconds) => closedLoop(cluster.endpoints, connections, seconds, make),
     processorSeconds: () => cluster.processorSeconds(),
   });
-  const over = (name: string, { cluster, primaries }: Contestant, count: number): Contender =>
-    ours(name, cluster, count, (index) =>
-      transactions(primaries.slice(0, count), index, connections, options),
-    );
+  const over = (name: string, contestant: Contestant | undefined, count: number): readonly Contender[] => {
+    if (contestant === undefined) return [];
+    const { cluster, primaries } = contestant;
+    const make = (index: number): Conversation =>
+      transactions(primaries.slice(0, count), index, connections, options);
+    return [ours(name, cluster, count, make)];
+  };
   const theirs = (branches: number): readonly Contender[] => {
     if (postgres === undefined) return [];
     const servers = { ports: postgres.ports.slice(0, branches) };
@@ -129,22 +144,31 @@ function contendersOf(
     return [{ name: theirName(branches), connections, branches, run, processorSeconds }];
   };
   const space = { prefix: 'p', keys: keyCount, valueBytes };
+  /** Keys of every primary through every node, as puts are sent. */
+  const turnOf = (index: number): readonly string[] => {
+    const { primaries } = triple;
+    return primaries[Math.floor(index / primaries.length) % primaries.length] ?? [];
+  };
   return [
-    over('2 primaries, 1 copy', pair, 2),
+    ...over(pairName, pair, 2),
     ...serverCounts.flatMap(theirs),
-    over('3 primaries, 1 copy', single, 3),
-    over('2 primaries, 3 copies', triple, 2),
-    over('3 primaries, 3 copies', triple, 3),
-    over('1 primary, 3 copies', triple, 1),
+    ...over(singleName, single, 3),
+    ...over('2 primaries, 3 copies', triple, 2),
+    ...over('3 primaries, 3 copies', triple, 3),
+    ...over('1 primary, 3 copies', triple, 1),
     ours('1 of 3 primaries, sent to any', triple.cluster, 1, (index) => {
-      // Keys of every primary through every node, as puts are sent.
-      const turn = Math.floor(index / triple.primaries.length) % triple.primaries.length;
-      return transactions([triple.primaries[turn] ?? []], index, connections, options);
+      return transactions([turnOf(index)], index, connections, options);
     }),
     ours('1 primary, sent to it', triple.cluster, 1, (index) => {
       const own = triple.primaries[index % triple.primaries.length] ?? [];
       return transactions([own], index, connections, options);
     }),
+    ours(`${partCount} puts of 1 primary, sent to any`, triple.cluster, 1, (index) =>
+      parts(turnOf(index), index, connections, options),
+    ),
+    ours(`${partCount} puts of 1 primary, sent to it`, triple.cluster, 1, (index) =>
+      parts(triple.primaries[index % triple.primaries.length] ?? [], index, connections, options),
+    ),
     ours('put, 3 copies', triple.cluster, 1, (index) => pbPut(space, index)),
   ];
 }
@@ -190,6 +214,26 @@ function transactions(
         return list[index + connections * (count % own)] ?? '';
       });
       return transactionFrame(keys, valueBytes);
+    },
+    answerBytes: (received) => answer(received, committed),
+  };
+}
+
+/** Transactions with several keys of one list, whose values together are as long as one value of the others. */
+function parts(
+  list: readonly string[],
+  index: number,
+  connections: number,
+  { valueBytes }: TransactionBenchOptions,
+): Conversation {
+  const own = Math.max(1, Math.floor(list.length / (connections * partCount)));
+  let count = 0;
+  return {
+    request: () => {
+      count += 1;
+      const first = (index + connections * (count % own)) * partCount;
+      const keys = Array.from({ length: partCount }, (_, part) => list[first + part] ?? '');
+      return transactionFrame(keys, Math.ceil(valueBytes / partCount));
     },
     answerBytes: (received) => answer(received, committed),
   };

@@ -132,7 +132,8 @@ export class TransactionClient {
         return this.#write(planned, present(keys.triples[places[0] ?? 0], 'a triple'));
       case 'put': {
         const loner = present(keys.loners[places[0] ?? 0], 'a single key');
-        return this.#write(planned, [loner], loner.primary);
+        // Half of them through whichever node, which asks the primary.
+        return this.#write(planned, [loner], planned.amount === 1 ? loner.primary : undefined);
       }
     }
   }
