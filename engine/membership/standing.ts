@@ -15,7 +15,7 @@ export class Standing {
   /** Who said last that this node is no member. */
   #by: NodeId | undefined;
 
-  /** `isHeard`: some peer is there and talks to this node. */
+  /** `isHeard`: a link to some peer is open. What is thought of peers does not count: it outlasts a pause. */
   constructor(log: Io['log'], isHeard: () => boolean) {
     this.#log = log;
     this.#isHeard = isHeard;

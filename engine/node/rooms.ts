@@ -217,9 +217,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     membershipLinks(config, epoch, () => plane),
     countMembership(stats, io, (node) => handoff?.hints.drain(node)),
   );
-  const standing = new Standing(io.log, () =>
-    membership.peers.some(({ node }) => membership.isRoutable(node)),
-  );
+  const standing = new Standing(io.log, () => membership.peers.some(({ node }) => plane.isConnected(node)));
   const handoff =
     hintStore === undefined ? undefined : buildHandoff(io, config, links, membership, replica, hintStore);
   if (handoff !== undefined) for (const family of hintFamilies(handoff.hints)) stats.register(family);

@@ -30,6 +30,25 @@ test('a node that claims to be a member and is none answers nobody, at the lowes
   expect(room.world.failures).toEqual([]);
 });
 
+test('a node that was replaced while it stood still answers nobody once it goes on', async () => {
+  const room = new MemberRoom('replaced', 3);
+  await room.startAll();
+  const host = room.cluster.host('n3');
+  host.pause();
+  await room.pass(25 * second);
+  room.cluster.add(
+    { name: 'n4', datacenter: 'dc1', rack: 'r3', replaces: 'n3' },
+    { join: 'joining', replace: 'n3' },
+  );
+  await room.start('n4');
+  expect(await room.until(() => room.allAre('NORMAL', ['n4'], ['n1', 'n2']), 60 * second)).toBe(true);
+  host.resume();
+  await room.pass(2 * second);
+  expect(await statusOf(room, 'n3', 'PUT', '?w=1')).toBe(503);
+  expect(await statusOf(room, 'n4', 'PUT', '?w=1')).toBe(204);
+  expect(room.world.failures).toEqual([]);
+});
+
 test('a member whose peers are away goes on at the lowest level: nobody has disowned it', async () => {
   const room = new MemberRoom('alone', 3);
   await room.startAll();
