@@ -27,11 +27,11 @@ export function crc32OfView(view: DataView, from: number, to: number, seed = 0):
 const shortBytesMax = 256;
 const polynomial = 0xedb88320;
 
-/** Eight tables of 256 entries: what a byte does to the checksum, 0 to 7 bytes before the end of a step of eight. */
+/** Sixteen tables of 256 entries: what a byte does to the checksum, 0 to 15 bytes before the end of a step. */
 const steps = makeSteps();
 
 function makeSteps(): Uint32Array {
-  const table = new Uint32Array(8 * 256);
+  const table = new Uint32Array(16 * 256);
   for (let byte = 0; byte < 256; byte++) {
     let crc = byte;
     for (let bit = 0; bit < 8; bit++) crc = (crc & 1) === 0 ? crc >>> 1 : polynomial ^ (crc >>> 1);
@@ -69,10 +69,33 @@ function shortCrc32(bytes: Uint8Array, from: number, to: number, seed: number): 
   return ~crc >>> 0;
 }
 
-/** As `shortCrc32`. */
+/** As `shortCrc32`, sixteen bytes a step while there are as many. */
 function shortCrc32OfView(view: DataView, from: number, to: number, seed: number): number {
   let crc = ~seed;
   let at = from;
+  for (; at + 16 <= to; at += 16) {
+    const first = crc ^ view.getInt32(at, true);
+    const second = view.getInt32(at + 4, true);
+    const third = view.getInt32(at + 8, true);
+    const fourth = view.getInt32(at + 12, true);
+    crc =
+      (steps[0xf00 | (first & 0xff)] ?? 0) ^
+      (steps[0xe00 | ((first >>> 8) & 0xff)] ?? 0) ^
+      (steps[0xd00 | ((first >>> 16) & 0xff)] ?? 0) ^
+      (steps[0xc00 | (first >>> 24)] ?? 0) ^
+      (steps[0xb00 | (second & 0xff)] ?? 0) ^
+      (steps[0xa00 | ((second >>> 8) & 0xff)] ?? 0) ^
+      (steps[0x900 | ((second >>> 16) & 0xff)] ?? 0) ^
+      (steps[0x800 | (second >>> 24)] ?? 0) ^
+      (steps[0x700 | (third & 0xff)] ?? 0) ^
+      (steps[0x600 | ((third >>> 8) & 0xff)] ?? 0) ^
+      (steps[0x500 | ((third >>> 16) & 0xff)] ?? 0) ^
+      (steps[0x400 | (third >>> 24)] ?? 0) ^
+      (steps[0x300 | (fourth & 0xff)] ?? 0) ^
+      (steps[0x200 | ((fourth >>> 8) & 0xff)] ?? 0) ^
+      (steps[0x100 | ((fourth >>> 16) & 0xff)] ?? 0) ^
+      (steps[fourth >>> 24] ?? 0);
+  }
   for (; at + 8 <= to; at += 8) {
     const word = crc ^ view.getInt32(at, true);
     const next = view.getInt32(at + 4, true);
@@ -85,6 +108,15 @@ function shortCrc32OfView(view: DataView, from: number, to: number, seed: number
       (steps[0x200 | ((next >>> 8) & 0xff)] ?? 0) ^
       (steps[0x100 | ((next >>> 16) & 0xff)] ?? 0) ^
       (steps[next >>> 24] ?? 0);
+  }
+  if (at + 4 <= to) {
+    const word = crc ^ view.getInt32(at, true);
+    crc =
+      (steps[0x300 | (word & 0xff)] ?? 0) ^
+      (steps[0x200 | ((word >>> 8) & 0xff)] ?? 0) ^
+      (steps[0x100 | ((word >>> 16) & 0xff)] ?? 0) ^
+      (steps[word >>> 24] ?? 0);
+    at += 4;
   }
   for (; at < to; at++) crc = (steps[(crc ^ view.getUint8(at)) & 0xff] ?? 0) ^ (crc >>> 8);
   return ~crc >>> 0;
