@@ -56,18 +56,8 @@ export class KeyArena {
     this.#free.set(units, address);
   }
 
-  equals(address: number, bytes: Uint8Array, from: number, length: number): boolean {
-    const chunk = this.#chunkOf(address);
-    const at = placeIn(address);
-    if ((((chunk[at] ?? 0) << 8) | (chunk[at + 1] ?? 0)) !== length) return false;
-    for (let index = 0; index < length; index++) {
-      if (chunk[at + 2 + index] !== bytes[from + index]) return false;
-    }
-    return true;
-  }
-
-  /** As `equals`, four bytes at a time. */
-  equalsInView(address: number, bytes: DataView, from: number, length: number): boolean {
+  /** The key is the `length` bytes at `from`. */
+  equals(address: number, bytes: DataView, from: number, length: number): boolean {
     const view = this.#views[address >>> chunkBits];
     assert(view !== undefined, 'a key address lies in its arena');
     const at = placeIn(address);

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { ByteString, Token } from '../base/ids.ts';
 import { bucketPrefix } from '../base/object-key.ts';
+import type { PackedKey } from '../base/object-key.ts';
 import { viewOf } from '../base/views.ts';
 import { KeyDirectory } from './key-directory.ts';
 
@@ -20,8 +21,9 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.record({
 function put(directory: KeyDirectory, key: string, token: number, seq: number): void {
   const bytes = Buffer.from(key, 'latin1');
   const hash = directory.hashBytes(bytes, 0, bytes.length);
-  let id = directory.findHashed(hash, bytes, 0, bytes.length);
-  if (id === 0) id = directory.add(hash, bytes, viewOf(bytes), 0, bytes.length, token);
+  const view = viewOf(bytes);
+  let id = directory.findHashed(hash, view, 0, bytes.length);
+  if (id === 0) id = directory.add(hash, bytes, view, 0, bytes.length, token);
   else directory.setToken(id, token);
   directory.place(id, 7, seq * 10, seq % 50, seq, 'live');
 }
@@ -113,6 +115,21 @@ describe('the key directory', () => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  it('finds keys of every length, those that differ in their last byte told apart', () => {
+    const directory = new KeyDirectory(7);
+    const lengths = [1, 3, 4, 5, 255, 256, 257, 600, 5000];
+    const keys = lengths.flatMap((length) => ['x', 'y'].map((last) => 'k'.repeat(length - 1) + last));
+    for (const [index, key] of keys.entries()) put(directory, key, index, index + 1);
+    const found = keys.map((key) => directory.seqOf(directory.find(key as PackedKey)));
+    const foundByBytes = keys.map((key) => {
+      const bytes = Buffer.from(`-${key}-`, 'latin1');
+      return directory.seqOf(directory.findBytes(bytes, 1, key.length));
+    });
+    expect(found).toEqual(keys.map((_, index) => index + 1));
+    expect(foundByBytes).toEqual(found);
+    expect(directory.find('k' as PackedKey)).toBe(0);
   });
 
   it('keeps place, size, number and token of a key', () => {

@@ -14,8 +14,9 @@ import { assert } from '../base/assert.ts';
 import type { Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { isSystemAt } from '../base/object-key.ts';
+import { viewOf } from '../base/views.ts';
 import { KeyArena } from './key-arena.ts';
-import { hashKey, putKey } from './key-hash.ts';
+import { copyKey, hashKey, putKey } from './key-hash.ts';
 import { fieldLink, KeyRows, placeOf } from './key-rows.ts';
 import { addPlace, placeOfHash, removePlace, Shard } from './key-shard.ts';
 
@@ -66,7 +67,9 @@ export class KeyDirectory {
   readonly #arcs = new Uint32Array(listCount);
   readonly #buckets = new Uint32Array(listCount);
   readonly #walks = new Set<Walk>();
+  /** A key on its way to being found, and a view of it. */
   #scratch = Buffer.alloc(256);
+  #scratchView = viewOf(this.#scratch);
   #size = 0;
 
   constructor(hashSeed: number) {
@@ -88,15 +91,17 @@ export class KeyDirectory {
   /** The key's id, or 0. */
   find(key: PackedKey): number {
     const hash = this.#stage(key);
-    return this.findHashed(hash, this.#scratch, 0, key.length);
+    return this.findHashed(hash, this.#scratchView, 0, key.length);
   }
 
   findBytes(bytes: Uint8Array, from: number, length: number): number {
-    return this.findHashed(hashKey(bytes, from, length, this.#hashSeed), bytes, from, length);
+    if (length > this.#scratch.length) this.#growScratch(length);
+    const hash = copyKey(bytes, from, length, this.#scratch, this.#hashSeed);
+    return this.findHashed(hash, this.#scratchView, 0, length);
   }
 
-  /** As `findBytes`, with the key's hash at hand. */
-  findHashed(hash: number, bytes: Uint8Array, from: number, length: number): number {
+  /** As `findBytes`, with the key's hash at hand, by a view of the bytes. */
+  findHashed(hash: number, view: DataView, from: number, length: number): number {
     const { places } = this.#shard(hash);
     const mask = places.length - 2;
     if (mask < 0) return 0;
@@ -104,20 +109,7 @@ export class KeyDirectory {
       const id = places[at] ?? 0;
       if (id === 0) return 0;
       if (((places[at + 1] ?? 0) | 0) !== hash) continue;
-      if (this.#arena.equals(this.#field(id, fieldKey), bytes, from, length)) return id;
-    }
-  }
-
-  /** As `findHashed`, by a view of the bytes. */
-  findHashedInView(hash: number, view: DataView, from: number, length: number): number {
-    const { places } = this.#shard(hash);
-    const mask = places.length - 2;
-    if (mask < 0) return 0;
-    for (let at = placeOfHash(places, hash); ; at = (at + 2) & mask) {
-      const id = places[at] ?? 0;
-      if (id === 0) return 0;
-      if (((places[at + 1] ?? 0) | 0) !== hash) continue;
-      if (this.#arena.equalsInView(this.#field(id, fieldKey), view, from, length)) return id;
+      if (this.#arena.equals(this.#field(id, fieldKey), view, from, length)) return id;
     }
   }
 
@@ -218,10 +210,6 @@ export class KeyDirectory {
 
   keyBytesOf(id: number): number {
     return this.#arena.length(this.#field(id, fieldKey));
-  }
-
-  keyEquals(id: number, bytes: Uint8Array, from: number, length: number): boolean {
-    return this.#arena.equals(this.#field(id, fieldKey), bytes, from, length);
   }
 
   tokenOf(id: number): Token {
@@ -351,8 +339,13 @@ export class KeyDirectory {
 
   /** Lays the key's bytes into the scratch; its hash. */
   #stage(key: PackedKey): number {
-    if (key.length > this.#scratch.length) this.#scratch = Buffer.alloc(key.length * 2);
+    if (key.length > this.#scratch.length) this.#growScratch(key.length);
     return putKey(key, this.#scratch, 0, this.#hashSeed);
+  }
+
+  #growScratch(length: number): void {
+    this.#scratch = Buffer.alloc(length * 2);
+    this.#scratchView = viewOf(this.#scratch);
   }
 }
 

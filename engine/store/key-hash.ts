@@ -26,6 +26,23 @@ export function hashKey(bytes: Uint8Array, from: number, length: number, seed: n
   return finish(hash);
 }
 
+/** Copies a key of `length` bytes at `from` to the front of `into` and answers its hash, in one walk. */
+export function copyKey(
+  bytes: Uint8Array,
+  from: number,
+  length: number,
+  into: Uint8Array,
+  seed: number,
+): number {
+  let hash = seed ^ length;
+  for (let index = 0; index < length; index++) {
+    const byte = bytes[from + index] ?? 0;
+    into[index] = byte;
+    hash = Math.imul(hash ^ byte, 0x01000193);
+  }
+  return finish(hash);
+}
+
 function finish(unfinished: number): number {
   let hash = unfinished;
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

@@ -68,7 +68,7 @@ export class NewestRecords {
     segment.noteSeq(seq);
     const token = tokenBitsInView(view, at);
     this.#fingerprints.applied(seq);
-    let id = keys.findHashedInView(hash, view, keyAt, keyBytes);
+    let id = keys.findHashed(hash, view, keyAt, keyBytes);
     if (!isSystemAt(buffer, keyAt)) {
       this.#fingerprints.changed(token);
       // The key may have hung at another token.

@@ -298,11 +298,12 @@ class Recovery {
   ): void {
     if (seq > this.#lastSeq) this.#lastSeq = seq;
     const hash = this.#keys.hashBytes(bytes, keyAt, keyBytes);
-    let id = this.#keys.findHashed(hash, bytes, keyAt, keyBytes);
+    const view = this.#viewOf(bytes);
+    let id = this.#keys.findHashed(hash, view, keyAt, keyBytes);
     if (valueBytes === removalMark) {
       this.#catalog.mustFind(segment).removalBytes += recordBytes(keyBytes, valueBytes);
     }
-    if (id === 0) id = this.#keys.add(hash, bytes, this.#viewOf(bytes), keyAt, keyBytes, token);
+    if (id === 0) id = this.#keys.add(hash, bytes, view, keyAt, keyBytes, token);
     else if (this.#keys.seqOf(id) >= seq) return;
     else this.#bury(id);
     this.#keys.setToken(id, token);
