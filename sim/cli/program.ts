@@ -10,6 +10,7 @@ import type { ChalkInstance } from 'chalk';
 import { Command, InvalidArgumentError } from 'commander';
 
 import { LockstepError } from '../../engine/base/errors.ts';
+import { version } from '../../engine/base/version.ts';
 import { renderRun, renderSummary } from '../../reports/terminal.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { Summary } from '../run/result.ts';
@@ -84,6 +85,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
     .description(
       'Runs Lockstep clusters in a seeded world under faults, and checks what clients were promised.',
     )
+    .version(version, '--version', 'print the version')
     .addHelpText('after', examples)
     .showHelpAfterError('(lockstep-sim --help tells more)');
 
