@@ -33,7 +33,7 @@ export const putsCutShort: Scenario = {
       forUs: [50_000, 400_000],
       after: { event: 'xa.p.applied', nth: [1, 60], delayUs: [0, 600] },
     },
-    { kind: 'FC2', count: [1, 4], params: { byMs: [-60_000, 60_000] } },
+    { kind: 'FC2', count: [2, 6], params: { byMs: [-60_000, -1_000] }, always: true },
     {
       kind: 'FN3',
       count: [2, 4],
