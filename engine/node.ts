@@ -226,10 +226,21 @@ async function open(io: Io, config: NodeConfig, disk: CountedDisk): Promise<Open
     const hints = config.hintedHandoff ? await openStore(hintDirectory, hintStoreOptions(config)) : undefined;
     const identity = await Identity.open(io, identityPath, config.name);
     const members = await MemberFile.open(io, membersPath);
+    refuseLeaver(config.name, members);
     const properties = await PropertyFile.open(io, propertiesPath);
     return { disk, store, hintStore: hints, identity, members, properties };
   } catch (error) {
     for (const store of stores.reverse()) await store.close();
     throw error;
   }
+}
+
+/**
+ * What a node held when it left is older than what was deleted and forgotten since, by everybody who was a member: it
+ * would bring that back. Throws `StoreForeign`.
+ */
+function refuseLeaver(name: NodeConfig['name'], { remembered }: MemberFile): void {
+  if (!remembered.some(({ node, left }) => node === name && left)) return;
+  const detail = `${name} has left its cluster, and deletions since then are not known here; move the directory away, and let the node join with an empty one (join: joining)`;
+  throw new LockstepError('StoreForeign', detail);
 }

@@ -49,6 +49,23 @@ test('a node that was replaced while it stood still answers nobody once it goes 
   expect(room.world.failures).toEqual([]);
 });
 
+test('a node that has left does not start again on what it held then', async () => {
+  const room = new MemberRoom('left', 3);
+  await room.startAll();
+  const refused: string[] = [];
+  room.cluster.onStartRefused(({ node, code }) => refused.push(`${node} ${code}`));
+  room.cluster.add({ name: 'n4', datacenter: 'dc1', rack: 'r1' }, { join: 'joining' });
+  await room.start('n4');
+  // Until its move is over.
+  await room.pass(10 * second);
+  expect(room.cluster.change('n4')).toBe(true);
+  expect(await room.until(() => !room.cluster.isUp('n4'), 60 * second)).toBe(true);
+  room.cluster.start('n4');
+  await room.pass(5 * second);
+  expect(refused).toEqual(['n4 StoreForeign']);
+  expect(room.cluster.serves('n4')).toBe(false);
+});
+
 test('a member whose peers are away goes on at the lowest level: nobody has disowned it', async () => {
   const room = new MemberRoom('alone', 3);
   await room.startAll();
