@@ -24,6 +24,7 @@ import type { CloseCause } from './observer.ts';
 import type { PlaneContext } from './plane-context.ts';
 import { pingId } from './plane-context.ts';
 import type { Pulse } from './pulse.ts';
+import type { Refused } from './refusals.ts';
 
 /** Handles a peer's request: calls `reply` once, now or later. */
 export type RequestHandler = (from: NodeId, request: PeerRequest, reply: (reply: PeerReply) => void) => void;
@@ -50,6 +51,7 @@ export class Inbound implements Rival {
   /** Of the peer's greeting, what is asked for later. */
   #hello: Pick<Hello, 'node' | 'epoch'> | undefined;
   #handshake: Timer | undefined;
+  #refusedByPeer = false;
   #requestCount = 0;
   #requestBytes = 0;
 
@@ -131,17 +133,18 @@ export class Inbound implements Rival {
   }
 
   #onGreeting(frame: Frame): void {
-    const { io } = this.#context;
+    const { io, refusals } = this.#context;
     const greeting = decodeGreeting(frame);
     if (greeting.kind === 'refusal') throw new FrameError('type', 'a refusal where a greeting was expected');
     const { hello } = greeting;
     const refusal = this.#owner.admit(this, hello);
     if (refusal !== undefined) {
-      this.#logRefusal(refusal, hello.node, 'refused here');
+      refusals.tell(this.#refused(hello.node, 'refused here'), refusal);
       this.#stream.control(encodeRefusal(this.#stream.arena, refusal));
       this.#stream.finish('error', refusal.detail);
       return;
     }
+    refusals.over(this.#refused(hello.node, 'refused here'));
     this.#hello = { node: hello.node, epoch: hello.epoch };
     this.#handshake?.cancel();
     this.#pulse = this.#context.pulses.begin({
@@ -161,7 +164,8 @@ export class Inbound implements Rival {
     const greeting = decodeGreeting(frame);
     if (greeting.kind !== 'refusal') return;
     const { reason, generation, detail } = greeting;
-    this.#logRefusal(greeting, from, 'refused by the peer');
+    this.#refusedByPeer = true;
+    this.#context.refusals.tell(this.#refused(from, 'refused by the peer'), greeting);
     if (reason === 'oldLife' && generation !== undefined) {
       this.#context.admission.outlived(from, generation);
     }
@@ -248,38 +252,31 @@ export class Inbound implements Rival {
   }
 
   #onRejected({ fault, message }: FrameError): void {
-    const { io, observer } = this.#context;
+    const { io, observer, refusals } = this.#context;
     observer.frameRejected('inbound', fault);
-    io.log.event('warn', 'peer.frame.rejected', {
+    const refused = this.#hello === undefined && fault === 'version';
+    io.log.event(refused ? 'debug' : 'warn', 'peer.frame.rejected', {
       peer: this.#hello?.node ?? '',
       remote: this.#stream.remote,
       direction: 'inbound',
       fault,
       detail: message,
     });
-    if (this.#hello !== undefined || fault !== 'version') return;
-    this.#logRefusal({ kind: 'refusal', reason: 'version', detail: message }, '', 'refused here');
+    if (refused) refusals.tell(this.#refused('', 'refused here'), { reason: 'version', detail: message });
   }
 
-  #logRefusal({ reason, detail }: Refusal, peer: string, by: string): void {
-    const { io, observer } = this.#context;
-    observer.peerRefused('inbound', reason);
-    const remote = this.#stream.remote;
-    io.log.event('warn', 'peer.link.refused', {
-      peer,
-      remote,
-      direction: 'inbound',
-      by,
-      reason,
-      detail,
-    });
+  #refused(peer: string, by: Refused['by']): Refused {
+    return { peer, direction: 'inbound', by, remote: this.#stream.remote };
   }
 
   #onClosed(cause: CloseCause, detail: string): void {
-    const { io, observer } = this.#context;
+    const { io, observer, refusals } = this.#context;
     this.#handshake?.cancel();
     this.#pulse?.stop();
     observer.inboundClosed(cause);
+    if (this.#hello !== undefined && !this.#refusedByPeer) {
+      refusals.over(this.#refused(this.#hello.node, 'refused by the peer'));
+    }
     io.log.event('debug', 'peer.inbound.lost', {
       peer: this.#hello?.node ?? '',
       remote: this.#stream.remote,

@@ -17,7 +17,6 @@ import { decodeReply, encodeRequest } from '../wire/codec.ts';
 import type { Frame } from '../wire/frames.ts';
 import { FrameError, headerBytes } from '../wire/frames.ts';
 import { decodeGreeting, encodeRefusal } from '../wire/greetings.ts';
-import type { Refusal } from '../wire/greetings.ts';
 import { isAnswer, isReplyKind, replyKinds } from '../wire/kinds.ts';
 import type { Hello, PeerReply, PeerRequest } from '../wire/messages.ts';
 import type { Rival } from './admission.ts';
@@ -28,6 +27,7 @@ import type { Pending, ReplyHandler } from './pending.ts';
 import type { PlaneContext } from './plane-context.ts';
 import { pingId } from './plane-context.ts';
 import type { Pulse } from './pulse.ts';
+import type { Refused } from './refusals.ts';
 
 /** Numbers the requests of one link over all its connections; 0 is for the plane's own pings. */
 export interface RequestIds {
@@ -220,7 +220,7 @@ export class LinkSession implements Rival {
   #onGreeting(frame: Frame): void {
     const greeting = decodeGreeting(frame);
     if (greeting.kind === 'refusal') {
-      this.#logRefusal(greeting, 'refused by the peer');
+      this.#context.refusals.tell(this.#refused('refused by the peer'), greeting);
       const { reason, generation } = greeting;
       if (reason === 'oldLife' && generation !== undefined) {
         this.#context.admission.outlived(this.#target.node, generation);
@@ -234,14 +234,16 @@ export class LinkSession implements Rival {
       this.#rise(greeting.hello);
       return;
     }
-    this.#logRefusal(refusal, 'refused here');
+    this.#context.refusals.tell(this.#refused('refused here'), refusal);
     this.#stream.control(encodeRefusal(this.#stream.arena, refusal));
     this.#stream.finish('error', refusal.detail);
   }
 
   #rise(hello: Hello): void {
-    const { io, observer } = this.#context;
+    const { io, observer, refusals } = this.#context;
     this.#handshake?.cancel();
+    refusals.over(this.#refused('refused here'));
+    refusals.over(this.#refused('refused by the peer'));
     this.#state = 'up';
     this.#hello = { node: hello.node, epoch: hello.epoch };
     this.#pulse = this.#context.pulses.begin({
@@ -307,24 +309,17 @@ export class LinkSession implements Rival {
   }
 
   #onRejected({ fault, message }: FrameError): void {
-    const { io, observer } = this.#context;
+    const { io, observer, refusals } = this.#context;
     const peer = this.#target.node;
     observer.frameRejected('outbound', fault);
-    io.log.event('warn', 'peer.frame.rejected', { peer, direction: 'outbound', fault, detail: message });
-    if (this.#state !== 'greeting' || fault !== 'version') return;
-    this.#logRefusal({ kind: 'refusal', reason: 'version', detail: message }, 'refused here');
+    const refused = this.#state === 'greeting' && fault === 'version';
+    const fields = { peer, direction: 'outbound', fault, detail: message };
+    io.log.event(refused ? 'debug' : 'warn', 'peer.frame.rejected', fields);
+    if (refused) refusals.tell(this.#refused('refused here'), { reason: 'version', detail: message });
   }
 
-  #logRefusal({ reason, detail }: Refusal, by: string): void {
-    const { io, observer } = this.#context;
-    observer.peerRefused('outbound', reason);
-    io.log.event('warn', 'peer.link.refused', {
-      peer: this.#target.node,
-      direction: 'outbound',
-      by,
-      reason,
-      detail,
-    });
+  #refused(by: Refused['by']): Refused {
+    return { peer: this.#target.node, direction: 'outbound', by };
   }
 
   #onClosed(cause: CloseCause, detail: string): void {

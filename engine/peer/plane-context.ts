@@ -9,6 +9,7 @@ import type { PeerObserver } from './observer.ts';
 import type { PeerTarget, PlaneOptions } from './options.ts';
 import type { Pending, PendingPool } from './pending.ts';
 import type { Pulses } from './pulse.ts';
+import type { Refusals } from './refusals.ts';
 
 /** The id of the plane's own pings; no request has it. */
 export const pingId = 0;
@@ -18,6 +19,7 @@ export interface PlaneContext {
   readonly options: PlaneOptions;
   readonly observer: PeerObserver;
   readonly admission: Admission;
+  readonly refusals: Refusals;
   readonly wheel: DeadlineWheel<Pending>;
   readonly pool: PendingPool;
   readonly chunks: ChunkPool;

@@ -32,6 +32,7 @@ import type { PlaneContext } from './plane-context.ts';
 import { pingId } from './plane-context.ts';
 import { Pulses } from './pulse.ts';
 import { Reception } from './reception.ts';
+import { Refusals } from './refusals.ts';
 
 const noBytes = Buffer.alloc(0);
 
@@ -68,6 +69,7 @@ export class Plane {
       options,
       observer,
       admission,
+      refusals: new Refusals(io, observer),
       wheel,
       pool: new PendingPool(),
       chunks: new ChunkPool(options.limits.chunkBytes),

@@ -104,19 +104,19 @@ export class Reception implements InboundOwner {
   }
 
   #accept(connection: Connection): void {
-    const { io, options, observer } = this.#context;
+    const { options, refusals } = this.#context;
     const { inboundConnectionCountMax } = options.limits;
     if (this.#stopping || this.#inbounds.size >= inboundConnectionCountMax) {
       connection.destroy();
       if (this.#stopping) return;
-      observer.peerRefused('inbound', 'busy');
       const detail = `${this.#inbounds.size} connections are open; at most ${inboundConnectionCountMax} are allowed`;
-      io.log.event('warn', 'peer.link.refused', {
-        remote: connection.remote,
+      const refused = {
+        peer: '',
         direction: 'inbound',
-        reason: 'busy',
-        detail,
-      });
+        by: 'refused here',
+        remote: connection.remote,
+      } as const;
+      refusals.tell(refused, { reason: 'busy', detail });
       return;
     }
     const inbound = new Inbound(this.#context, this, connection);

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { NodeId } from '../../engine/base/ids.ts';
+import type { Admission } from '../../engine/peer/admission.ts';
 import { defaultPeerLimits, defaultPeerTimeouts } from '../../engine/peer/options.ts';
 import { encodeReply, encodeRequest } from '../../engine/wire/codec.ts';
 import { decodeGreeting, encodeHello } from '../../engine/wire/greetings.ts';
@@ -144,6 +145,31 @@ describe('a connection of a stranger', () => {
     expect(strangers.filter((stranger) => stranger.connected)).toHaveLength(2);
     expect(room.seat('n1').counts.of('peerRefused.inbound.busy')).toBe(2);
   });
+});
+
+test('nodes that refuse each other for ever say so once on each side, and count every time', async () => {
+  const room = new PlaneRoom('outcast', ['n1', 'n2']);
+  const told: string[] = [];
+  room.world.trace.on('peer.link.refused', ({ host, level, fields }) => {
+    if (level !== 'debug')
+      told.push(`${host} ${level} ${fields['direction']} ${fields['by']}: ${fields['reason']}`);
+  });
+  const admission: Admission = {
+    admit: () => ({ kind: 'refusal', reason: 'unknown', detail: 'not in the list' }),
+    outlived: () => undefined,
+    disowned: () => undefined,
+  };
+  room.start('n1', { admission });
+  room.start('n2');
+  await room.pass(120 * second);
+  expect(room.seat('n1').counts.of('peerRefused.inbound.unknown')).toBeGreaterThan(20);
+  expect(room.seat('n2').counts.of('peerRefused.outbound.unknown')).toBeGreaterThan(20);
+  expect(told.sort()).toEqual([
+    'n1 warn inbound refused here: unknown',
+    'n1 warn outbound refused here: unknown',
+    'n2 warn inbound refused by the peer: unknown',
+    'n2 warn outbound refused by the peer: unknown',
+  ]);
 });
 
 describe('a link to a stranger', () => {
