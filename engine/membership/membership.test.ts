@@ -3,8 +3,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
+import type { NodeId } from '../base/ids.ts';
 import { Detector, detectorDefaults } from './detector.ts';
-import { describeMoves, isLegalMove, peerStates, stateCode } from './states.ts';
+import { describeMoves, isLegalMove, PeerNews, peerStates, stateCode } from './states.ts';
 
 describe('peer states', () => {
   it('move as the golden says, and never from a state to itself', () => {
@@ -18,6 +19,16 @@ describe('peer states', () => {
   it('have the codes of the service document', () => {
     expect(peerStates.map(stateCode)).toEqual([0, 1, 2, 3, 4, 5, 6]);
     expect(stateCode('DOWN')).toBe(4);
+  });
+
+  it('are news where a peer goes without a word, and where such a one returns', () => {
+    const news = new PeerNews();
+    const node = 'n2' as NodeId;
+    expect(news.level(node, 'NORMAL', 'DOWN', true)).toBe('info');
+    expect(news.level(node, 'DOWN', 'RESET', false)).toBe('info');
+    expect(news.level(node, 'NORMAL', 'DOWN', false)).toBe('warn');
+    expect(news.level(node, 'DOWN', 'RESET', false)).toBe('warn');
+    expect(news.level(node, 'RESET', 'NORMAL', false)).toBe('info');
   });
 });
 

@@ -32,7 +32,7 @@ import { Publication } from './publication.ts';
 import type { MembershipSettings } from './settings.ts';
 import { expectedRecord, numbered, ownRecord } from './settings.ts';
 import type { DeclaredState, MoveStage, PeerState } from './states.ts';
-import { isServingState, newsLevel } from './states.ts';
+import { isServingState, PeerNews } from './states.ts';
 import type { Applied, MemberRecord, RefusalReason } from './table.ts';
 import { MemberTable } from './table.ts';
 import { Topics } from './topics.ts';
@@ -65,6 +65,7 @@ export class Membership {
   readonly #publication: Publication;
   readonly #indexes: Map<NodeId, number>;
   readonly #peers = new Map<NodeId, KnownPeer>();
+  readonly #news = new PeerNews();
   /** Refusals that were logged, so that a node that keeps trying does not fill the log. */
   readonly #logged = new Set<string>();
   #raising = false;
@@ -236,9 +237,8 @@ export class Membership {
     const { state, generation, epoch } = this.#table.self;
     this.#io.log.event('info', 'membership.started', { state, generation, epoch, address });
     if (state === 'JOINING') {
-      this.#io.log.event('warn', 'membership.join.waiting', {
-        detail: 'this node owns nothing until its part of the ring has been moved to it',
-      });
+      const detail = 'this node owns nothing until its part of the ring has been moved to it';
+      this.#io.log.event('warn', 'membership.join.waiting', { detail });
     }
     this.#gossip.start();
   }
@@ -325,8 +325,8 @@ export class Membership {
     const peer = this.#meet(record);
     if (!known) this.#links.addPeer(peer);
     this.#observer.moved(peer, from, to);
-    const fields = { peer: node, index: peer.index, from, to };
-    this.#io.log.event(newsLevel(from, to), 'membership.peer.state.changed', fields);
+    const level = this.#news.level(node, from, to, record.away || record.left);
+    this.#io.log.event(level, 'membership.peer.state.changed', { peer: node, index: peer.index, from, to });
     if (known && isServingState(to)) this.#links.updatePeer(peer, record.epoch);
     if (this.#isAcquainted()) this.#acquaintance?.resolve();
   }

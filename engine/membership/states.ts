@@ -4,6 +4,7 @@
  * A node declares JOINING, NORMAL, STANDBY or LEAVING of itself; UNKNOWN, DOWN and RESET are an observer's opinion.
  * A peer is RESET between the arrival of a new life of it (a restart, another address) and its first heartbeat.
  */
+import type { NodeId } from '../base/ids.ts';
 import type { LogLevel } from '../io/log.ts';
 
 export type PeerState = 'UNKNOWN' | 'JOINING' | 'NORMAL' | 'STANDBY' | 'DOWN' | 'RESET' | 'LEAVING';
@@ -73,7 +74,19 @@ export function describeMoves(): string {
     .join('\n');
 }
 
-/** How loud a peer's change of state is in the log: who goes and who comes back is seen at the quieter level too. */
-export function newsLevel(from: PeerState, to: PeerState): LogLevel {
-  return from === 'DOWN' || to === 'DOWN' ? 'warn' : 'info';
+/**
+ * How loud a peer's change of state is in the log: who goes without a word, and the return of such a one, is seen at the
+ * quieter level too.
+ */
+export class PeerNews {
+  readonly #missed = new Set<NodeId>();
+
+  /** `away`: the peer has said that it goes. */
+  level(node: NodeId, from: PeerState, to: PeerState, away: boolean): LogLevel {
+    if (to === 'DOWN' && !away) {
+      this.#missed.add(node);
+      return 'warn';
+    }
+    return from === 'DOWN' && this.#missed.delete(node) ? 'warn' : 'info';
+  }
 }
