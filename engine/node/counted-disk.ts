@@ -6,6 +6,7 @@
 import type { Disk, DiskFile, DiskLock, DiskOperation, OpenMode } from '../io/disk.ts';
 import { DiskError } from '../io/disk.ts';
 import type { FamilySource } from '../stats/family.ts';
+import { LabelledFamily } from '../stats/labelled-family.ts';
 
 const roles: readonly (readonly [role: string, pattern: RegExp])[] = [
   ['log', /^(store|hints)\/\d+\.log$/],
@@ -21,28 +22,37 @@ function roleOf(path: string): string {
   return roles.find(([, pattern]) => pattern.test(path))?.[0] ?? 'other';
 }
 
-interface ErrorCount {
-  readonly labels: Readonly<Record<'operation' | 'role' | 'failure', string>>;
-  value: number;
+/** What is asked of files, and of directories, whose role is `other`; and what of it needs room. */
+const ofFiles = ['open', 'read', 'write', 'sync', 'truncate', 'rename', 'remove', 'size'] as const;
+const ofDirectories = ['list', 'makeDirectory', 'syncDirectory', 'lock'] as const;
+const needsRoom = ['open', 'write', 'sync', 'rename', 'makeDirectory'] as const;
+
+/** Begins at 0 for everything that a disk may be expected to refuse, so that a first error shows as a rate. */
+function errorFamily(): LabelledFamily {
+  const family = new LabelledFamily({
+    name: 'svc_disk_errors_total',
+    help: "Operations that the disk refused, by operation, the file's role, and how: fault, noSpace.",
+    type: 'counter',
+    labels: ['operation', 'role', 'failure'],
+  });
+  const begin = (operation: DiskOperation, role: string): void => {
+    family.child(operation, role, 'fault');
+    if (needsRoom.some((one) => one === operation)) family.child(operation, role, 'noSpace');
+  };
+  for (const operation of ofFiles) for (const [role] of roles) begin(operation, role);
+  for (const operation of [...ofFiles, ...ofDirectories]) begin(operation, 'other');
+  return family;
 }
 
 export class CountedDisk implements Disk {
   readonly #disk: Disk;
-  readonly #counts = new Map<string, ErrorCount>();
+  /** What is published. */
+  readonly family: FamilySource;
+  readonly #errors = errorFamily();
 
   constructor(disk: Disk) {
     this.#disk = disk;
-  }
-
-  /** The family that the counts are published as. */
-  family(): FamilySource {
-    return {
-      name: 'svc_disk_errors_total',
-      help: "Operations that the disk refused, by operation, the file's role, and how: fault, noSpace.",
-      type: 'counter',
-      labels: ['operation', 'role', 'failure'],
-      collect: () => [...this.#counts.values()].map(({ labels, value }) => ({ labels, value })),
-    };
+    this.family = this.#errors;
   }
 
   async open(path: string, mode: OpenMode): Promise<DiskFile> {
@@ -83,17 +93,10 @@ export class CountedDisk implements Disk {
 
   readonly #count = (error: unknown): never => {
     if (error instanceof DiskError && (error.failure === 'fault' || error.failure === 'noSpace')) {
-      this.#add(error.operation, roleOf(error.path), error.failure);
+      this.#errors.child(error.operation, roleOf(error.path), error.failure).value += 1;
     }
     throw error;
   };
-
-  #add(operation: DiskOperation, role: string, failure: string): void {
-    const key = `${operation} ${role} ${failure}`;
-    const known = this.#counts.get(key);
-    if (known === undefined) this.#counts.set(key, { labels: { operation, role, failure }, value: 1 });
-    else known.value += 1;
-  }
 }
 
 class CountedFile implements DiskFile {

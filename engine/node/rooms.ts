@@ -128,7 +128,7 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened, gate: Gat
   const { store } = opened;
   const stats = new NodeStats();
   stats.failures.startAt(config.datacenter, config.rack);
-  for (const family of [...storeFamilies(store, io), opened.disk.family(), gate.family, handshakeFamily(io)])
+  for (const family of [...storeFamilies(store, io), opened.disk.family, gate.family, handshakeFamily(io)])
     stats.register(family);
   const driver = new StoreDriver(io, store, countStore(stats, io), driverLimits(config));
   const epoch = io.random.fork('epoch').bytes(6).toString('hex');

@@ -12,7 +12,8 @@ const peerLabels = ['peer_idx', 'dc', 'rack'];
  * their parts, keys are listed, keys are repaired, the peer is told that it is over. `busy` is no step: the peer was in
  * another exchange.
  */
-export type ExchangeStep = 'settle' | 'hashes' | 'parts' | 'list' | 'repair' | 'close' | 'busy';
+export type ExchangeStep = (typeof exchangeSteps)[number];
+const exchangeSteps = ['settle', 'hashes', 'parts', 'list', 'repair', 'close', 'busy'] as const;
 
 export class AntiEntropyMetrics {
   readonly #attempts = new LabelledFamily({
@@ -116,6 +117,7 @@ export class AntiEntropyMetrics {
     }
     this.#dirtySegments.child(peerIdx);
     this.#lastSweep.child(peerIdx);
+    for (const step of exchangeSteps) this.#aborted.child(peerIdx, step);
   }
 
   /** A sweep tick selected the peer. */

@@ -4,12 +4,21 @@ import { noLabels } from '../stats/family.ts';
 import { LabelledFamily } from '../stats/labelled-family.ts';
 import { RollingHistogram } from '../stats/rolling-histogram.ts';
 import type { OperatorDecision } from './outcomes.ts';
+import { abortReasons, operatorDecisions } from './outcomes.ts';
 import type { SaidVote } from './words.ts';
 
 export type PhaseName = 'prepare' | 'decision' | 'commit' | 'total';
-export type RecoveryOutcome = 'recommitted' | 'reprepared' | 'respread' | 'committed' | 'aborted' | 'damaged';
+export type RecoveryOutcome = (typeof recoveryOutcomes)[number];
 
 const phaseNames: readonly PhaseName[] = ['prepare', 'decision', 'commit', 'total'];
+const recoveryOutcomes = [
+  'recommitted',
+  'reprepared',
+  'respread',
+  'committed',
+  'aborted',
+  'damaged',
+] as const;
 /** Measurements between two turns of the histograms. */
 const turnCount = 16_384;
 
@@ -55,6 +64,14 @@ export class TransactionMetrics {
   #recorded = 0;
   /** Prepares that were refused because a key belonged to another transaction. */
   lockConflicts = 0;
+
+  /** Every counter begins at 0, so that its first event shows as a rate. */
+  constructor() {
+    for (const outcome of ['committed', 'in_doubt', ...abortReasons]) this.#outcomes.child(outcome);
+    for (const vote of ['commit', 'read_only', 'abort', 'alone']) this.#votes.child(vote);
+    for (const outcome of recoveryOutcomes) this.#recoveries.child(outcome);
+    for (const decision of [...operatorDecisions, 'mixed']) this.#heuristics.child(decision);
+  }
 
   concluded(outcome: string): void {
     this.#outcomes.child(outcome).value += 1;

@@ -32,8 +32,15 @@ export interface TransactionRequest {
   readonly clientId: string | undefined;
 }
 
-export type AbortReason =
-  'force_abort' | 'conflict' | 'precondition_failed' | 'prepare_failed' | 'prepare_timeout' | 'no_targets';
+export const abortReasons = [
+  'force_abort',
+  'conflict',
+  'precondition_failed',
+  'prepare_failed',
+  'prepare_timeout',
+  'no_targets',
+] as const;
+export type AbortReason = (typeof abortReasons)[number];
 
 export interface BranchVote {
   readonly node: NodeId;

@@ -78,6 +78,11 @@ describe('the ledger', () => {
     expect([...families].filter((family) => oneOf(unequated, family))).toEqual([]);
   });
 
+  it('finds a number of every family before its first event: a rate misses nothing', () => {
+    const shown = new Set(settled.counted.map(({ family }) => family));
+    expect([...claimsOf(settled).families].filter((family) => !shown.has(family))).toEqual([]);
+  });
+
   it('notices one too many and one too few of every number that the world knows', () => {
     const missed = settled.counted.filter((sample, index) => {
       const { family, value } = sample;
