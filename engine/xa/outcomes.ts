@@ -53,7 +53,8 @@ export type TransactionOutcome =
   | {
       readonly kind: 'committed';
       readonly xid: Xid;
-      readonly operationCount: number;
+      /** Absent where it is one branch's word, which knows its own operations only. */
+      readonly operationCount?: number;
       readonly branches: readonly BranchVote[];
     }
   | {

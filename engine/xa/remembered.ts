@@ -100,9 +100,7 @@ export class Remembered {
   repeated({ xid, state }: { readonly xid: Xid; readonly state: SaidState }): TransactionOutcome {
     const known = this.#outcomes.get(xid);
     if (known !== undefined) return known;
-    return state === 'committed'
-      ? { kind: 'committed', xid, operationCount: 0, branches: [] }
-      : { kind: 'inDoubt', xid };
+    return state === 'committed' ? { kind: 'committed', xid, branches: [] } : { kind: 'inDoubt', xid };
   }
 
   tick(): void {
@@ -119,9 +117,9 @@ export class Remembered {
 
   /** With the branches of an earlier outcome where they are the same: as many are kept, few differ. */
   #shared(outcome: Committed): Committed {
-    const { xid, operationCount, branches } = outcome;
+    const { branches } = outcome;
     const known = this.#votes.find((votes) => areAlike(votes, branches));
-    if (known !== undefined) return { kind: 'committed', xid, operationCount, branches: known };
+    if (known !== undefined) return { ...outcome, branches: known };
     this.#votes.unshift(branches);
     if (this.#votes.length > votesMax) this.#votes.pop();
     return outcome;

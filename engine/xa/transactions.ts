@@ -287,7 +287,7 @@ export class Transactions implements TransactionService {
       case 'heuristicRolledBack':
         return { kind: 'heuristic', xid, node: self.node, decided: 'rollback' };
       case 'applied':
-        return { kind: 'committed', xid, operationCount: branch.places.length, branches: [] };
+        return { kind: 'committed', xid, branches: [] };
       default:
         return undefined;
     }
@@ -349,7 +349,7 @@ async function toldOf(state: Promise<SaidState>): Promise<BranchReply> {
 function outcomeOf(xid: Xid, state: SaidState): Knowledge | undefined {
   switch (state) {
     case 'committed':
-      return { kind: 'committed', xid, operationCount: 0, branches: [] };
+      return { kind: 'committed', xid, branches: [] };
     case 'aborted':
       return { kind: 'aborted', xid, reason: 'prepare_failed', detail: '' };
     case 'undecided':

@@ -126,7 +126,7 @@ function outcomeBody(outcome: TransactionOutcome): Readonly<Record<string, unkno
       return {
         transaction_id: outcome.xid,
         outcome: 'committed',
-        operations: outcome.operationCount,
+        ...(outcome.operationCount === undefined ? {} : { operations: outcome.operationCount }),
         branches: outcome.branches.map(({ node, vote, pending }) => ({
           node,
           vote,
@@ -148,8 +148,8 @@ function outcomeBody(outcome: TransactionOutcome): Readonly<Record<string, unkno
 function knowledgeBody(known: Knowledge): Readonly<Record<string, unknown>> {
   switch (known.kind) {
     case 'committed':
-      // Without branches it is the word of one branch, which knows its own operations only.
-      if (known.branches.length === 0) return { transaction_id: known.xid, outcome: 'committed' };
+      // The word of one branch, which knows of no others.
+      if (known.operationCount === undefined) return { transaction_id: known.xid, outcome: 'committed' };
       return outcomeBody(known);
     case 'aborted':
     case 'inDoubt':

@@ -174,9 +174,7 @@ function answerOf(known: Knowledge): LockTransactionResp {
         vote: bytes(vote),
         pending: pending ? true : undefined,
       }));
-      // Without branches it is the word of one branch, which knows its own operations only.
-      const operations = branches.length === 0 ? undefined : known.operationCount;
-      return { transaction_id: xid, outcome: bytes('committed'), operations, branches };
+      return { transaction_id: xid, outcome: bytes('committed'), operations: known.operationCount, branches };
     }
     case 'aborted': {
       const detail = known.detail === '' ? undefined : Buffer.from(known.detail);

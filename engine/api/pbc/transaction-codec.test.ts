@@ -52,19 +52,22 @@ const answer: fc.Arbitrary<LockTransactionResp> = fc.record({
   heuristic: maybe(bytes),
 });
 
-const outcome = fc.record({
-  kind: fc.constant('committed' as const),
-  xid: fc.nat().map((count) => makeXid('n1' as NodeId, '0123456789ab', count)),
-  operationCount: u32,
-  branches: fc.array(
-    fc.record({
-      node: fc.stringMatching(/^[A-Za-z0-9_.-]{1,64}$/).map((name) => name as NodeId),
-      vote: fc.constantFrom('commit' as const, 'read_only' as const),
-      pending: fc.boolean(),
-    }),
-    { maxLength: 3 },
-  ),
-});
+const outcome = fc.record(
+  {
+    kind: fc.constant('committed' as const),
+    xid: fc.nat().map((count) => makeXid('n1' as NodeId, '0123456789ab', count)),
+    operationCount: u32,
+    branches: fc.array(
+      fc.record({
+        node: fc.stringMatching(/^[A-Za-z0-9_.-]{1,64}$/).map((name) => name as NodeId),
+        vote: fc.constantFrom('commit' as const, 'read_only' as const),
+        pending: fc.boolean(),
+      }),
+      { maxLength: 3 },
+    ),
+  },
+  { requiredKeys: ['kind', 'xid', 'branches'] },
+);
 
 /** What reflection makes of a message, without what stands before it in a frame. */
 function reflected(name: string, message: object): Buffer {
