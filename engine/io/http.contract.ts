@@ -355,6 +355,24 @@ function refusalLaws(book: LawBook<HttpHarness>): void {
     expect(await answer('HEAD', '/only')).toEqual([405, 'POST']);
   });
 
+  book.law('an expectation that is not known is refused; to go on is one that is', async (harness) => {
+    const listener = await serve(harness, [route('PUT', '/k', ({ body }) => ok(body))]);
+    for (const [expectation, status] of [
+      ['more', 417],
+      ['100-Continue', 200],
+    ] as const) {
+      const headers = [['Expect', expectation]] as const;
+      const reply = await harness.exchange(listener.address, {
+        method: 'PUT',
+        target: '/k',
+        headers,
+        body: Buffer.from('abc'),
+      });
+      expect([expectation, reply.status]).toEqual([expectation, status]);
+      expect(reply.headers['x-refused'] ?? reply.body.toString()).toBe(status === 417 ? '417' : 'abc');
+    }
+  });
+
   book.law('a body over the limit is refused, at the limit it passes', async (harness) => {
     let calls = 0;
     const listener = await serve(harness, [

@@ -68,8 +68,9 @@ export interface HttpService {
   /** The answer when a path has no route for the method; `allow` lists those it has (HEAD with GET), sorted. */
   methodNotAllowed(request: HttpRequest, allow: readonly string[]): HttpResponse;
   /**
-   * The answer when the door itself refuses a request: 413 body too large, 400 malformed, 408 too slow, 431 header too
-   * large; 500 when a handler failed, which is logged as `http.handler.failed`.
+   * The answer when the door itself refuses a request: 413 body too large, 400 malformed, 408 too slow, 417 an
+   * expectation that is not known, 431 header too large; 500 when a handler failed, which is logged as
+   * `http.handler.failed`.
    */
   refused(status: number, reason: string): HttpResponse;
   readonly observer: ConnectionObserver;

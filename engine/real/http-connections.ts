@@ -2,7 +2,7 @@
  * The connections of one HTTP listener: counted by the service's observer with the cause of their end, answered when
  * what they send is no HTTP, and closed when the listener stops.
  */
-import { STATUS_CODES } from 'node:http';
+import { ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TlsIdentity } from './tls.ts';
 import { Deferred } from '../base/deferred.ts';
@@ -17,6 +17,8 @@ export class HttpConnections {
   readonly #carriers = new Set<Socket>();
   /** Open connections, and why each would be said to close if it did now. */
   readonly #open = new Map<Socket, Cause>();
+  /** Those whose last answer is a refusal: what else comes of them is not looked at. */
+  readonly #refused = new WeakSet<Socket>();
   #stopping = false;
   readonly #empty = new Deferred<void>();
 
@@ -49,6 +51,11 @@ export class HttpConnections {
     });
   }
 
+  /** It is going to be closed for what came of it. */
+  condemn(socket: Socket): void {
+    this.#blame(socket, 'error');
+  }
+
   /** Answers what the HTTP parser or the request's time limit refused, and closes. */
   refuse(error: NodeJS.ErrnoException, socket: Socket): void {
     if (!this.#open.has(socket)) {
@@ -57,15 +64,23 @@ export class HttpConnections {
       socket.destroy();
       return;
     }
+    if (this.#refused.has(socket)) return;
     this.#blame(socket, 'error');
-    // An answer that is under way belongs to the request before; a second one in the middle of it would garble it.
-    const answering = '_httpMessage' in socket && socket._httpMessage !== null;
+    const response = responseOn(socket);
+    // An answer to a request before, or one that has begun: a second one in the middle of it would garble it.
+    const answering = response !== undefined && (response.headersSent || response.req.complete);
     if (!socket.writable || answering) {
       socket.destroy();
       return;
     }
-    socket.write(rawAnswer(statusOf(error), this.#service.refused(statusOf(error), error.message)));
-    socket.destroySoon();
+    this.#refused.add(socket);
+    const status = statusOf(error);
+    const answer = this.#service.refused(status, error.message);
+    if (response !== undefined) answerLast(response, answer);
+    else {
+      socket.write(rawAnswer(status, answer));
+      socket.destroySoon();
+    }
   }
 
   /**
@@ -111,6 +126,24 @@ function statusOf(error: NodeJS.ErrnoException): number {
 function wholeBody(body: HttpBody): Uint8Array {
   if (typeof body === 'string') return Buffer.from(body);
   return body instanceof Uint8Array ? body : Buffer.alloc(0);
+}
+
+/** The answer that has its turn on the connection, begun or to come. */
+function responseOn(socket: Socket): ServerResponse | undefined {
+  const holder: unknown = '_httpMessage' in socket ? socket._httpMessage : undefined;
+  return isResponse(holder) ? holder : undefined;
+}
+
+function isResponse(holder: unknown): holder is ServerResponse {
+  return holder instanceof ServerResponse;
+}
+
+/** The answer to a request whose body turns out to be none. Node closes the connection behind it. */
+function answerLast(response: ServerResponse, answer: HttpResponse): void {
+  const body = wholeBody(answer.body);
+  const headers = { ...answer.headers, 'Content-Length': body.length, Connection: 'close' };
+  response.writeHead(answer.status, headers);
+  response.end(body);
 }
 
 function rawAnswer(status: number, answer: HttpResponse): Buffer {

@@ -54,6 +54,84 @@ describe('the HTTP edge of the machine', () => {
     );
   });
 
+  it('a request that stops within its body is answered 408', async () => {
+    await serving([route('PUT', '/k', () => ok(''))], { requestTimeoutMs: 200 }, async ({ address }) => {
+      const asked = 'PUT /k HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nabc';
+      expect((await rawExchange(address, asked)).startsWith('HTTP/1.1 408 ')).toBe(true);
+    });
+  });
+
+  it('a request without a host, or that expects what is not known, is refused in the words of the service', async () => {
+    await serving([route('GET', '/k', () => ok('found'))], {}, async ({ address, counted }) => {
+      for (const expect100 of ['', 'Expect: 100-continue\r\n', 'Expect: more\r\n']) {
+        const answer = await rawExchange(address, `GET /k HTTP/1.1\r\n${expect100}\r\n`);
+        expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\nX-Refused: 400\r\n/);
+        expect(answer).toContain('\r\nConnection: close\r\n');
+        expect(answer.endsWith('the header Host is missing')).toBe(true);
+      }
+      await eventually(() => counted.length === 6);
+      expect(counted.filter((cause) => cause === 'error')).toHaveLength(3);
+      const old = await rawExchange(address, 'GET /k HTTP/1.0\r\n\r\n');
+      expect(old.endsWith('found')).toBe(true);
+      const odd = await rawExchange(
+        address,
+        'GET /k HTTP/1.1\r\nHost: h\r\nExpect: more\r\nConnection: close\r\n\r\n',
+      );
+      expect(odd).toMatch(/^HTTP\/1\.1 417 Expectation Failed\r\nX-Refused: 417\r\n/);
+    });
+  });
+
+  it('a body is asked for where it is expected, but not one that is refused for its length', async () => {
+    await serving([route('PUT', '/k', ({ body }) => ok(`${body.length} bytes`))], {}, async ({ address }) => {
+      const put = (bytes: number): string =>
+        `PUT /k HTTP/1.1\r\nHost: h\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: ${bytes}\r\n\r\n`;
+      const refused = await rawExchange(address, put(5_000_000));
+      expect(refused).toMatch(/^HTTP\/1\.1 413 Payload Too Large\r\nX-Refused: 413\r\n/);
+      const client = await open(address);
+      const heard: Buffer[] = [];
+      client.on('data', (chunk: Buffer) => heard.push(chunk));
+      client.write(put(3));
+      await once(client, 'data');
+      client.write('abc');
+      await once(client, 'close');
+      const told = Buffer.concat(heard).toString();
+      expect(told.startsWith('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n')).toBe(true);
+      expect(told.endsWith('3 bytes')).toBe(true);
+    });
+  });
+
+  it('a malformed chunk is answered 400, unless an answer to a request before is to come', async () => {
+    const gate = new Deferred<void>();
+    let late = 0;
+    const routes = [
+      route('PUT', '/k', () => ok('stored')),
+      route('GET', '/late', async () => {
+        await gate.promise;
+        late += 1;
+        return ok('late');
+      }),
+    ];
+    const head = 'HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n';
+    await serving(routes, {}, async ({ address, counted, logged }) => {
+      for (const broken of ['zz\r\nabc\r\n0\r\n\r\n', '3\r\nabcno end of it\r\n', '3\r\nabcd\r\n0\r\n\r\n']) {
+        const answer = await rawExchange(address, `PUT /k ${head}${broken}${'more '.repeat(10_000)}`);
+        expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\nX-Refused: 400\r\n/);
+        expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1);
+      }
+      // A GET's body is not waited for: its handler is at work by then, and its answer comes to nothing.
+      const asked = await rawExchange(address, `GET /late ${head}zz\r\n`);
+      expect(asked.startsWith('HTTP/1.1 400 ')).toBe(true);
+      const pipelined = rawExchange(address, `GET /late HTTP/1.1\r\nHost: h\r\n\r\nPUT /k ${head}zz\r\n`);
+      expect(await pipelined).toBe('');
+      gate.resolve();
+      await eventually(() => late === 2);
+      expect((await exchange(address, { method: 'PUT', target: '/k' })).status).toBe(200);
+      await eventually(() => counted.length === 12);
+      expect(counted.filter((cause) => cause === 'error')).toHaveLength(5);
+      expect(logged).toEqual([]);
+    });
+  });
+
   it('a client that ends in order is counted as eof, one that breaks off as an error', async () => {
     await serving([route('GET', '/', () => ok(''))], {}, async ({ address, counted }) => {
       const orderly = await open(address);

@@ -71,7 +71,8 @@ class HttpEdge {
       logger: false,
       serverFactory: (handler) =>
         (server = serverFor(service, tls, (request, response) => {
-          if (!this.#servePlain(request, response)) handler(request, response);
+          if (lacksHost(request)) this.#refuseNameless(response);
+          else if (!this.#servePlain(request, response)) handler(request, response);
         })),
       clientErrorHandler: (error, socket) => this.#connections.refuse(error, socket),
       rewriteUrl: (request) => escapedTarget(request.url ?? '/'),
@@ -80,6 +81,15 @@ class HttpEdge {
     });
     this.#server = present(server, 'the server');
     this.#server.maxConnections = service.connectionCountMax;
+    this.#server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+      // What is refused anyway is not asked for; the answer is the one that it gets without being expected.
+      if (!lacksHost(request) && !this.#tellsTooMuch(request)) response.writeContinue();
+      this.#server.emit('request', request, response);
+    });
+    this.#server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+      if (lacksHost(request)) this.#refuseNameless(response);
+      else this.#send(response, service.refused(417, 'no expectation but 100-continue is known'));
+    });
     if (tls === undefined) this.#server.on('connection', (socket: Socket) => this.#connections.add(socket));
     else {
       this.#server.on('connection', (socket: Socket) => this.#connections.greet(socket));
@@ -127,8 +137,20 @@ class HttpEdge {
       // Fastify would close now, and the client, still sending, would see a broken connection and not the answer. Its
       // headers are not sent: node reads the rest of the body away, for no longer than a request may take.
       if (!reply.sent) reply.hijack();
-      this.#send(reply.raw, this.#service.refused(status, error.message));
+      // What broke off a body that is no HTTP has been answered by then.
+      if (!reply.raw.headersSent) this.#send(reply.raw, this.#service.refused(status, error.message));
     });
+  }
+
+  /** RFC 9112, 3.2. Node's own answer would have no body. */
+  #refuseNameless(response: ServerResponse): void {
+    this.#connections.condemn(response.req.socket);
+    this.#send(response, this.#service.refused(400, 'the header Host is missing'), true);
+  }
+
+  /** The head alone says that the body is over the limit. */
+  #tellsTooMuch({ headers }: IncomingMessage): boolean {
+    return Number(headers['content-length'] ?? 0) > this.#service.bodyBytesMax;
   }
 
   #notFound(request: HttpRequest): HttpResponse {
@@ -192,17 +214,20 @@ class HttpEdge {
     this.#log.event('error', 'http.handler.failed', { error: story });
   }
 
-  #send(response: ServerResponse, answer: HttpResponse): void {
+  /** `last`: the connection closes after it. */
+  #send(response: ServerResponse, answer: HttpResponse, last = this.#connections.stopping): void {
+    // The rest of its request was no HTTP, and was answered (`HttpConnections.refuse`) while this answer was made.
+    if (response.headersSent) return;
     const headers: Record<string, string | number> = { ...answer.headers };
     const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
     if (!(body instanceof Uint8Array)) {
-      if (this.#connections.stopping) headers['Connection'] = 'close';
+      if (last) headers['Connection'] = 'close';
       response.writeHead(answer.status, headers);
       sendStream(response, body, (error) => this.#tellFailure(error));
       return;
     }
     if (answer.status !== 204 && answer.status !== 304) headers['Content-Length'] = body.length;
-    if (this.#connections.stopping) headers['Connection'] = 'close';
+    if (last) headers['Connection'] = 'close';
     response.writeHead(answer.status, headers);
     response.end(body);
   }
@@ -225,12 +250,18 @@ function serverOptions(service: HttpService): Parameters<typeof createServer>[0]
   return {
     maxHeaderSize: headerBytesMax,
     joinDuplicateHeaders: true,
+    requireHostHeader: false,
     requestTimeout: service.requestTimeoutMs,
     headersTimeout: service.requestTimeoutMs,
     connectionsCheckingInterval: Math.max(50, Math.min(1000, Math.floor(service.requestTimeoutMs / 4))),
     keepAliveTimeout: keepAliveMs,
     noDelay: true,
   };
+}
+
+/** Every request of HTTP/1.1 has one. */
+function lacksHost({ headers, httpVersionMajor, httpVersionMinor }: IncomingMessage): boolean {
+  return headers.host === undefined && httpVersionMajor === 1 && httpVersionMinor === 1;
 }
 
 /** In the router's syntax, parameters begin with a colon, wildcards are stars, and both may have patterns in parentheses. */

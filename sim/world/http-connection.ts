@@ -105,15 +105,22 @@ export class HttpConnection implements ConnectionHandler {
     } catch (error) {
       if (!(error instanceof HttpRefusal)) throw error;
       // A body that is too long is read away, so that the client, still sending, sees the answer.
-      if (error.status !== 413) this.#refuseAndEnd(error.status, error.message);
-      else this.#send(this.#edge.service.refused(413, error.message), false);
+      if (error.status !== 413 && error.status !== 417) this.#refuseAndEnd(error.status, error.message);
+      else this.#send(this.#edge.service.refused(error.status, error.message), false);
     }
   }
 
   #serve(message: HttpMessage): void {
     const [, method = '', target = ''] = requestLine.exec(message.start) ?? [];
     if (method === '') throw new HttpRefusal(400, 'the request line is malformed');
-    if (message.headers['connection']?.toLowerCase() === 'close') this.#last = true;
+    const { host, expect, connection } = message.headers;
+    if (host === undefined && message.start.endsWith('1.1')) {
+      throw new HttpRefusal(400, 'the header Host is missing');
+    }
+    if (connection?.toLowerCase() === 'close') this.#last = true;
+    if (expect !== undefined && !/(^|\W)100-continue($|\W)/i.test(expect)) {
+      throw new HttpRefusal(417, 'no expectation but 100-continue is known');
+    }
     this.#answering = true;
     this.#answer(method, originOf(target), message);
   }

@@ -36,6 +36,8 @@ describe('the HTTP edge in the world', () => {
     for (const [bytes, status] of [
       ['what is this\r\n\r\n', '400'],
       ['GET / HTTP/1.1\r\nno colon\r\n\r\n', '400'],
+      ['GET / HTTP/1.1\r\n\r\n', '400'],
+      ['PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n', '400'],
       ['PUT / HTTP/1.1\r\nContent-Length: much\r\n\r\n', '400'],
       [`GET /${'x'.repeat(300_000)}`, '431'],
       ['GET / HT', '408'],
@@ -60,7 +62,7 @@ describe('the HTTP edge in the world', () => {
     const dial = visitor.network.connect('server:80', 1_000_000);
     await world.runUntil(dial, 1_000_000);
     const heard = ConnectionRecorder.start(await dial);
-    const requests = ['1', '2', '3'].map((name) => `GET /${name} HTTP/1.1\r\n\r\n`);
+    const requests = ['1', '2', '3'].map((name) => `GET /${name} HTTP/1.1\r\nHost: h\r\n\r\n`);
     (await dial).write(Buffer.from(requests.join('')));
     await world.run({ untilUs: world.nowUs + 1_000_000 });
     expect(
