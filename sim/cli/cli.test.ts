@@ -61,8 +61,17 @@ describe('lockstep-sim', () => {
     const file = join(directory, 'plan.json');
     writeFileSync(file, formatPlan(planOfSeed('calm', 3)));
     const digest = call('digest', 'calm', '--seed', '3').out;
-    const { status, out } = call('replay', 'plan.json', '--trace', '--until', '1s');
+    const { status, out, err } = call(
+      'replay',
+      'plan.json',
+      '--trace',
+      '--until',
+      '1s',
+      '--history',
+      'h.edn',
+    );
     expect(status).toBe(0);
+    expect(err).toContain('This run of calm has no transactions: the history in h.edn is empty.');
     expect(out).toContain(`digest: ${digest}`);
     const trace = out.split('\n').filter((line) => /^\d+\.\d{6} /.test(line));
     expect(trace.length).toBeGreaterThan(100);
@@ -75,6 +84,8 @@ describe('lockstep-sim', () => {
     [['replay', 'missing.json'], 'the plan file cannot be read'],
     [['run', '--seeds', 'many'], 'A whole number'],
     [['run', '--for', 'long'], 'is no duration'],
+    [['run', 'calm', '--seed', '3', '--seeds', '5'], "'--seed <s>' cannot be used with option '--seeds <n>'"],
+    [['run', 'calm', '--first-seed', '4', '--seed', '3'], "cannot be used with option '--first-seed <s>'"],
     [['run', 'transactions', '--history', 'h.edn'], 'a history is of one run'],
     [['run', '--plant', 'M99'], 'there is no planted bug "M99"'],
     [['walk'], 'unknown command'],

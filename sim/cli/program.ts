@@ -7,7 +7,7 @@ import { join } from 'node:path';
 
 import chalk, { Chalk } from 'chalk';
 import type { ChalkInstance } from 'chalk';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { version } from '../../engine/base/version.ts';
@@ -98,7 +98,9 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
       `seeds per scenario (default: ${defaultSeedCount}, or no limit with --for)`,
       positive,
     )
-    .option('--seed <s>', 'this seed only', wholeNumber)
+    .addOption(
+      new Option('--seed <s>', 'this seed only').argParser(wholeNumber).conflicts(['seeds', 'firstSeed']),
+    )
     .option('--first-seed <s>', 'the first of the seeds', wholeNumber, 1)
     .option('--jobs <j>', 'worker threads', positive, availableParallelism())
     .option('--for <duration>', 'begin no run after this time (90s, 5m, 1h)', durationMs)
@@ -119,7 +121,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
         plant: flags.plant,
         untilFailure: flags.untilFailure === true,
       });
-      if (told !== undefined && flags.history !== undefined) await writeHistory(told, flags.history);
+      if (told !== undefined && flags.history !== undefined) await tellHistory(told, flags.history);
       print(flags.json === true ? summaryJson(summary) : renderSummary(summary, paint()));
       setExitCode(exitCodeOf(summary));
     });
@@ -144,7 +146,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
         const lines = await traceOf(plan, (flags.until ?? Number.MAX_SAFE_INTEGER) * 1000);
         print(lines.join('\n'));
       }
-      if (flags.history !== undefined) await writeHistory(plan, flags.history);
+      if (flags.history !== undefined) await tellHistory(plan, flags.history);
       const result = await replayPlan(plan);
       print(flags.json === true ? JSON.stringify(result) : renderRun(result, paint()));
       setExitCode(exitCodes[result.verdict]);
@@ -229,6 +231,14 @@ function mustGetSeedToTell(names: readonly string[], { seed, plant: bug }: RunFl
     throw new LockstepError('BadRequest', detail);
   }
   return planOfSeed(name, seed);
+}
+
+/** Writes the history; that there was nothing to write is said, or an empty file would pass for a clean one. */
+async function tellHistory(plan: Plan, file: string): Promise<void> {
+  if ((await writeHistory(plan, file)) > 0) return;
+  process.stderr.write(
+    `This run of ${plan.scenario} has no transactions: the history in ${file} is empty.\n`,
+  );
 }
 
 function seedCountOf(flags: RunFlags): number | undefined {

@@ -48,9 +48,10 @@ export async function traceOf(plan: Plan, untilUs: number): Promise<readonly str
 }
 
 /** Writes what the transactions' clients did and saw, for other checkers. */
-export async function writeHistory(plan: Plan, file: string): Promise<void> {
+export async function writeHistory(plan: Plan, file: string): Promise<number> {
   const { transactions } = await runPlan(plan);
   await writeFile(file, file.endsWith('.edn') ? historyEdn(transactions) : historyJsonLines(transactions));
+  return transactions.length;
 }
 
 /** SHA-256 of the run's trace, 64 hex digits. */
