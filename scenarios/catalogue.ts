@@ -42,6 +42,8 @@ import { rackLoss } from './rack-loss.ts';
 import { redisCounters } from './redis-counters.ts';
 import { redisExpiry } from './redis-expiry.ts';
 import { redisMulti } from './redis-multi.ts';
+import { leaverStartsAgain } from './leaver-starts-again.ts';
+import { replacedOneReturns } from './replaced-one-returns.ts';
 import { replaceDeadNode } from './replace-dead-node.ts';
 import { ringDisagreement } from './ring-disagreement.ts';
 import { rollingRestart } from './rolling-restart.ts';
@@ -112,6 +114,8 @@ export const scenarios: readonly Scenario[] = [
   joinUnderLoad,
   leaveUnderLoad,
   replaceDeadNode,
+  leaverStartsAgain,
+  replacedOneReturns,
   partitionBetweenDcs,
   rackLoss,
   dcLoss,

@@ -1,10 +1,11 @@
 /**
  * INV16, malformed input never harms a node: whatever bytes a stranger sends to a listener, the node stays up, still
  * answers a well-formed request, and its memory stays bounded. Each burst of garbage is one comparison. Nor does a disk
- * that is not the node's own, or not sound: a start on another node's disk is refused as `StoreForeign`, a start is
- * refused as `StorageFailed` or `Corrupted` only when its disk failed or handed out what nobody wrote, and a refused
- * start leaves nothing behind. Each such start is one comparison. Skipped: bursts that never reached their node (it was
- * down, or the network lost them), ends that a fault explains, and starts that did not come to their end.
+ * that is not the node's own any more, or not sound: a start on another node's disk, or on one's own of before one left,
+ * is refused as `StoreForeign`, a start is refused as `StorageFailed` or `Corrupted` only when its disk failed or handed
+ * out what nobody wrote, and a refused start leaves nothing behind. Each such start is one comparison. Skipped: bursts
+ * that never reached their node (it was down, or the network lost them), ends that a fault explains, and starts that did
+ * not come to their end.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -33,7 +34,7 @@ export interface NodeRecord {
   readonly answers: boolean;
 }
 
-/** A start that the node refused, or one on another node's disk. */
+/** A start that the node refused, or one that it must refuse. */
 export interface StartRecord {
   readonly node: string;
   readonly life: number;
@@ -41,7 +42,7 @@ export interface StartRecord {
   /** The error's code; undefined: it was not refused. */
   readonly refused: string | undefined;
   readonly served: boolean;
-  /** The disk was another node's. */
+  /** The disk was another node's, or its own of before it left. */
   readonly foreign: boolean;
   /** The disk failed, or handed out bytes that nobody wrote, in this life. */
   readonly troubled: boolean;
@@ -84,7 +85,7 @@ function checkStart(start: StartRecord, tally: Tally): void {
 }
 
 function describeStart({ node, life, refused, foreign, left }: StartRecord): string {
-  const what = `${node}, life ${life}, ${foreign ? "on another node's disk, " : ''}`;
+  const what = `${node}, life ${life}, ${foreign ? 'on a disk that is not its own (any more), ' : ''}`;
   if (refused === undefined) return `${what}served`;
   if (left.length > 0) return `${what}refused its start and left behind: ${left.join(', ')}`;
   return `${what}refused its start as ${refused}, without a cause`;

@@ -30,6 +30,28 @@ export function clientKey(plan: Plan, ring: Ring, number: number, datacenter: st
   };
 }
 
+/** The keys of a plan as clients of each datacenter see them; all clients of one share a list. */
+export class ClientKeys {
+  readonly #plan: Plan;
+  readonly #ring: Ring;
+  readonly #lists = new Map<string, readonly ClientKey[]>();
+
+  constructor(plan: Plan, ring: Ring) {
+    this.#plan = plan;
+    this.#ring = ring;
+  }
+
+  of(datacenter: string): readonly ClientKey[] {
+    const known = this.#lists.get(datacenter);
+    if (known !== undefined) return known;
+    const keys = Array.from({ length: this.#plan.keys }, (_, key) =>
+      clientKey(this.#plan, this.#ring, key, datacenter),
+    );
+    this.#lists.set(datacenter, keys);
+    return keys;
+  }
+}
+
 /** Nodes that may hold copies besides, since they come, go or die. */
 export function moversIn({ nodes, faults }: Plan): readonly string[] {
   const spares = nodes.filter((node) => node.spare === true).map((node) => node.name);

@@ -92,6 +92,11 @@ export class Client {
       if (stopped()) break;
       await this.perform(operation);
     }
+    this.leave();
+  }
+
+  /** Closes the connection. */
+  leave(): void {
     this.#connection?.close();
   }
 

@@ -8,6 +8,12 @@ import { endOfTag, nextTag, tagBytesMax } from './traced-value.ts';
 export class DurableTags {
   /** Node -> the tags that it holds, a character for each byte: there is one for every copy of every write of a run. */
   readonly #tags = new Map<string, Set<string>>();
+  readonly #isOutside: (node: string) => boolean;
+
+  /** `isOutside`: the node is no replica of anything any more, whatever it holds. */
+  constructor(isOutside: (node: string) => boolean = () => false) {
+    this.#isOutside = isOutside;
+  }
 
   /** Bytes `from..to - 1` of a file of `node` will survive any crash from now on; `image` is all of the file that will. */
   becameDurable(node: string, image: Buffer, from: number, to: number): void {
@@ -24,7 +30,7 @@ export class DurableTags {
   /** How many of `replicas` hold the tag. */
   copies(tag: string, replicas: readonly string[]): number {
     const bytes = byteStringOf(tag);
-    return replicas.filter((node) => this.#tagsOf(node).has(bytes)).length;
+    return replicas.filter((node) => !this.#isOutside(node) && this.#tagsOf(node).has(bytes)).length;
   }
 
   #tagsOf(node: string): Set<string> {

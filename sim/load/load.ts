@@ -3,7 +3,6 @@
  * reader who comes after the calm. Each is a host of the world and speaks over its network.
  */
 import { present } from '../../engine/base/assert.ts';
-import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type { RedisRecord } from '../history/redis.ts';
 import type { GarbageRecord, NodeRecord } from '../check/malformed-input.ts';
@@ -13,8 +12,8 @@ import type { Cluster } from '../world/cluster.ts';
 import type { ClusterPort } from '../world/node-config.ts';
 import { worldTokens } from '../world/world-credentials.ts';
 import type { HttpClient, World } from '../world/world.ts';
-import type { ClientKey, ClientTarget } from './client.ts';
-import { clientKey, moversIn } from './client-keys.ts';
+import type { ClientTarget } from './client.ts';
+import { ClientKeys, moversIn } from './client-keys.ts';
 import { Client } from './client.ts';
 import type { DurableTags } from './durable-tags.ts';
 import { askRing, pingNode, readAll } from './final-reads.ts';
@@ -25,9 +24,10 @@ import { sumGivenUp } from './impatience.ts';
 import type { JobRecord } from '../history/jobs.ts';
 import type { JobLoadRoom } from './job-load.ts';
 import { JobLoad } from './job-load.ts';
+import { stayLoyal } from './loyal-clients.ts';
 import { RedisLoad } from './redis-load.ts';
 import type { ScrapeRecord } from './scrape.ts';
-import { scrapeNode } from './scrape.ts';
+import { scrapeNode, untilSeen } from './scrape.ts';
 import type { SlowReading } from '../history/slow-reading.ts';
 import { readSlowly } from './slow-reader.ts';
 import { Strangers } from './strangers.ts';
@@ -42,8 +42,6 @@ const connectTimeoutUs = 500_000;
 export const answerTimeoutUs = 2_000_000;
 /** A job asks a replica that does not answer for some seconds before it turns to the next. */
 const jobTimeoutUs = 12_000_000;
-/** How long the operator waits before looking again. */
-const retryUs = 200_000;
 
 type RoomOfClients = Pick<JobLoadRoom, 'nowUs' | 'connectTimeoutUs' | 'answerTimeoutUs' | 'spawn'>;
 
@@ -63,7 +61,7 @@ export class Load {
   readonly #recorder: HistoryRecorder;
   readonly #durable: DurableTags;
   readonly #onScraped: (node: string) => void;
-  readonly #keys = new Map<string, readonly ClientKey[]>();
+  readonly #keys: ClientKeys;
   readonly #transactionKeys: TransactionKeys;
   readonly #impatience = new Map<string, Impatience>();
   /** By which clients come in, where nodes ask for credentials. */
@@ -87,6 +85,7 @@ export class Load {
     this.#plan = plan;
     this.#recorder = recorder;
     this.#durable = durable;
+    this.#keys = new ClientKeys(plan, cluster.ring);
     this.#token = plan.settings['credentials'] === undefined ? undefined : worldTokens.admin;
     this.#strangers = new Strangers(world, cluster, this.#token);
     this.#redis = this.#redisLoad();
@@ -168,6 +167,19 @@ export class Load {
     return true;
   }
 
+  /** FK6. So many clients that keep to `node` for `forUs`. */
+  keepTo(id: string, node: string, clients: number, forUs: number): void {
+    const { datacenter } = this.#cluster.configOf(node);
+    const endUs = this.#world.nowUs + forUs;
+    const stopped = (): boolean => this.#ended || this.#world.nowUs >= endUs;
+    for (let index = 0; index < clients; index++) {
+      const name = `${id}.c${index}`;
+      this.#hosted(name, (io) =>
+        stayLoyal(this.#client(name, io, datacenter, node), this.#plan.keys, io, stopped),
+      );
+    }
+  }
+
   /** Who may not asks for something. False: nobody asks for credentials there. */
   strange(id: string, node: string, params: PlanFault['params']): boolean {
     return this.#strangers.ask(id, node, params, (io, task) => this.#spawn(io, id, task));
@@ -204,12 +216,9 @@ export class Load {
           this.rings.push(await askRing(target.node, http, address, io, () => this.#world.nowUs, stopped));
         });
         this.#spawn(io, `scrape ${target.node}`, async () => {
-          let record = await this.#scrape({ id: 'after the calm', node: target.node }, http);
-          while (record.seen === undefined && !stopped()) {
-            await sleep(io.clock, retryUs);
-            record = await this.#scrape({ id: 'after the calm', node: target.node }, http);
-          }
-          this.scrapes.push(record);
+          const look = (): Promise<ScrapeRecord> =>
+            this.#scrape({ id: 'after the calm', node: target.node }, http);
+          this.scrapes.push(await untilSeen(look, io.clock, stopped));
         });
       }
     }
@@ -281,7 +290,7 @@ export class Load {
     return new JobLoad({
       jobs: this.#plan.jobs ?? [],
       targets: () => this.#targetsAt('pb'),
-      keys: () => this.#keysIn(datacenter),
+      keys: () => this.#keys.of(datacenter),
       ...this.#roomOfClients(jobTimeoutUs),
     });
   }
@@ -338,12 +347,13 @@ export class Load {
     return record;
   }
 
-  #client(name: string, io: Io, datacenter: string): Client {
+  /** `only`: the node that it keeps to. */
+  #client(name: string, io: Io, datacenter: string, only?: string): Client {
     return new Client({
       name,
       io,
-      targets: this.#targetsIn(datacenter),
-      keys: this.#keysIn(datacenter),
+      targets: only === undefined ? this.#targetsIn(datacenter) : [this.#targetAt(only, datacenter)],
+      keys: this.#keys.of(datacenter),
       recorder: this.#recorder,
       durable: this.#durable,
       nowUs: () => this.#world.nowUs,
@@ -357,21 +367,11 @@ export class Load {
     const nodes = this.#plan.nodes.filter(
       (node) => node.datacenter === datacenter && members.includes(node.name),
     );
-    const token = this.#token;
-    return nodes.map(({ name }) => {
-      return { node: name, datacenter, address: this.#cluster.address(name, 'pb'), token };
-    });
+    return nodes.map(({ name }) => this.#targetAt(name, datacenter));
   }
 
-  /** The keys of the plan as clients of a datacenter see them; all of them share one list. */
-  #keysIn(datacenter: string): readonly ClientKey[] {
-    const known = this.#keys.get(datacenter);
-    if (known !== undefined) return known;
-    const keys = Array.from({ length: this.#plan.keys }, (_, key) =>
-      clientKey(this.#plan, this.#cluster.ring, key, datacenter),
-    );
-    this.#keys.set(datacenter, keys);
-    return keys;
+  #targetAt(node: string, datacenter: string): ClientTarget {
+    return { node, datacenter, address: this.#cluster.address(node, 'pb'), token: this.#token };
   }
 
   #lifeOf(node: string): string {

@@ -3,10 +3,14 @@
  * snapshot that is published once a second, so `/stats` is asked before and after: when both say the same, `/metrics`
  * came from the same snapshot.
  */
+import type { Clock } from '../../engine/io/clock.ts';
+import { sleep } from '../../engine/io/clock.ts';
 import type { Address } from '../../engine/io/network.ts';
 import type { PlanScrape } from '../plan/plan.ts';
 import type { HttpClient } from '../world/world.ts';
 
+/** How long the operator waits before looking again. */
+const retryUs = 200_000;
 const timeoutUs = 2_000_000;
 
 export interface ScrapeRecord {
@@ -29,6 +33,19 @@ export async function scrapeNode(
   const life = lifeOf();
   const seen = await look(http, address);
   return { id, node, life: life === lifeOf() ? life : '', atUs: nowUs(), seen };
+}
+
+/** Scrapes by `scrape` until it has seen something whole, or `stopped` says so. */
+export async function untilSeen(
+  scrape: () => Promise<ScrapeRecord>,
+  clock: Clock,
+  stopped: () => boolean,
+): Promise<ScrapeRecord> {
+  for (;;) {
+    const record = await scrape();
+    if (record.seen !== undefined || stopped()) return record;
+    await sleep(clock, retryUs);
+  }
 }
 
 async function look(http: HttpClient, address: Address): Promise<ScrapeRecord['seen']> {

@@ -2,7 +2,7 @@
 import { strangerGuises, strangerListeners } from '../history/strangers.ts';
 import type { FaultKindRow } from './fault-kind-row.ts';
 
-export const clientFaultIds = ['FK1', 'FK2', 'FK3', 'FK4', 'FK5'] as const;
+export const clientFaultIds = ['FK1', 'FK2', 'FK3', 'FK4', 'FK5', 'FK6'] as const;
 
 export type ClientFault = (typeof clientFaultIds)[number];
 
@@ -54,5 +54,12 @@ export const clientFaultKinds: Readonly<Record<ClientFault, FaultKindRow>> = {
       guise: { kind: 'choice', of: strangerGuises },
       what: { kind: 'integer', min: 0, max: 11 },
     },
+  },
+  FK6: {
+    title: 'loyal clients',
+    story: 'clients keep to one node, whatever it answers, and ask it for single copies',
+    aim: 'node',
+    lasting: true,
+    params: { clients: { kind: 'integer', min: 1, max: 3 } },
   },
 };

@@ -3,6 +3,7 @@
  * their ranges. Generation, validation, the list command and the documentation read this table; `run/faults.ts` acts
  * it out. Numbers are the catalogue's (sim/README.md).
  */
+import { joinModes } from '../../engine/config/keys.ts';
 import { diskFaultIds, diskFaultKinds } from './disk-fault-kinds.ts';
 import { clientFaultIds, clientFaultKinds } from './client-fault-kinds.ts';
 import type { FaultKindRow } from './fault-kind-row.ts';
@@ -27,7 +28,7 @@ export const faultKindIds = [
     'FN16',
   ] as const),
   ...(['FP1', 'FP4', 'FP6', 'FP7', 'FP8', 'FP9', 'FP10'] as const),
-  ...(['FM1', 'FM3', 'FM4', 'FM5'] as const),
+  ...(['FM1', 'FM3', 'FM4', 'FM5', 'FM6'] as const),
   ...(['FC1', 'FC2', 'FC3', 'FC4', 'FC5'] as const),
   ...(['FD6', 'FD7'] as const),
   ...diskFaultIds,
@@ -261,6 +262,13 @@ export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
       awayMs: { kind: 'integer', min: 50, max: 20_000 },
       hereMs: { kind: 'integer', min: 20, max: 5_000 },
     },
+  },
+  FM6: {
+    title: 'return of one that is gone',
+    story: 'a node that left, or was replaced, is started again on its old disk, and stays',
+    aim: 'node',
+    lasting: false,
+    params: { join: { kind: 'choice', of: joinModes } },
   },
   FC1: {
     title: 'offset and drift',

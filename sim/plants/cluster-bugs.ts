@@ -200,6 +200,26 @@ export const clusterBugs: readonly PlantedBug[] = [
     oracles: ['INV24'],
     seedsMax: 10,
   },
+  {
+    id: 'M66',
+    title: 'a node that its peers know for no member serves what it believes to own',
+    file: 'engine/membership/standing.js',
+    find: 'return this.#by === undefined || this.#isHeard();',
+    replace: 'return this.#by !== null || this.#isHeard();',
+    scenario: 'replaced-one-returns',
+    oracles: ['INV5', 'INV18', 'INV4'],
+    seedsMax: 10,
+  },
+  {
+    id: 'M67',
+    title: 'a node that has left starts again on what it held then',
+    file: 'engine/node.js',
+    find: '        refuseLeaver(config.name, members);\n',
+    replace: '',
+    scenario: 'leaver-starts-again',
+    oracles: ['INV16', 'INV4', 'INV10'],
+    seedsMax: 10,
+  },
 ];
 
 /** Edits that break no promise: nothing may be reported of them. */

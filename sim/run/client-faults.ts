@@ -1,4 +1,4 @@
-/** Acts out what clients do by their own behaviour (FK1 to FK5). */
+/** Acts out what clients do by their own behaviour (FK1 to FK6). */
 import { present } from '../../engine/base/assert.ts';
 import type { Load } from '../load/load.ts';
 import type { ClientFault } from '../plan/client-fault-kinds.ts';
@@ -28,6 +28,9 @@ export function injectClientFault(
       return load.crowd(id, Number(params['clients']));
     case 'FK5':
       return load.strange(id, target, params);
+    case 'FK6':
+      load.keepTo(id, target, Number(params['clients']), forUs);
+      return true;
     case 'FK4':
       return load.readSlowly(id, target, Number(params['requests']), Number(params['bytes']), forUs);
   }

@@ -45,7 +45,7 @@ const diskSteps: readonly string[] = [
   'disk.name.removed',
 ];
 
-/** A start on another node's disk. */
+/** A start on a disk that is another node's, or not the node's own any more (FM6). */
 export interface ForeignStart {
   readonly node: string;
   readonly life: number;

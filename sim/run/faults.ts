@@ -3,6 +3,7 @@
  * A fault that finds nothing to strike (a crash of a node that is down) is passed over and not counted.
  */
 import { present } from '../../engine/base/assert.ts';
+import type { JoinMode } from '../../engine/config/keys.ts';
 import type { Trouble } from '../check/failure-detector.ts';
 import type { SnapshotTamper } from '../check/snapshot-rejection.ts';
 import type { DiskFaultKind } from '../plan/disk-fault-kinds.ts';
@@ -19,6 +20,7 @@ import type { ClockFault } from './clock-faults.ts';
 import { injectClockFault, isClockFault } from './clock-faults.ts';
 import type { ForeignStart } from './disk-strikes.ts';
 import { DiskStrikes, isDiskFault } from './disk-strikes.ts';
+import { Returns } from './returns.ts';
 import type { NetworkFault } from './network-faults.ts';
 import { injectNetworkFault, isNetworkFault } from './network-faults.ts';
 import type { ModuleWork } from './module-work.ts';
@@ -50,6 +52,7 @@ export class Faults {
   readonly #troubles: Trouble[] = [];
   readonly #stage: Stage;
   readonly #disks: DiskStrikes;
+  readonly #returns: Returns;
   /** Clocks that were tampered with. */
   readonly #clocks = new Set<HostClock>();
   #calm = false;
@@ -79,6 +82,7 @@ export class Faults {
       },
       others: ({ targets }) => cluster.names.filter((name) => !targets.includes(name)),
     };
+    this.#returns = new Returns(world, cluster);
     this.#disks = new DiskStrikes(this.#stage, {
       calm: () => this.#calm,
       crash: (fault, survival, meanwhile) => this.#crash(fault, survival, 'silent', meanwhile),
@@ -102,9 +106,9 @@ export class Faults {
     return this.#snapshots.tampers;
   }
 
-  /** Starts on another node's disk (FD14). */
+  /** Starts that must be refused: on another node's disk (FD14), and on one's own of before one left (FM6). */
   get foreignStarts(): readonly ForeignStart[] {
-    return this.#disks.foreignStarts;
+    return [...this.#disks.foreignStarts, ...this.#returns.starts];
   }
 
   /** Arranges the faults; their instants count from `startUs`. */
@@ -189,6 +193,8 @@ export class Faults {
         return this.#cluster.lose(name);
       case 'FM1':
         return this.#cluster.change(name);
+      case 'FM6':
+        return this.#returns.strike(name, fault.params['join'] as JoinMode);
       case 'FM3':
         return this.#bootWithoutSeeds(fault);
       case 'FM4':
@@ -297,6 +303,8 @@ function troublesOf({ kind, targets, forUs, params }: PlanFault, fromUs: number)
   if (kind === 'FN1' || kind === 'FN11' || kind === 'FN12') {
     return targets.map((node) => ({ node, fromUs, toUs, away: false }));
   }
+  // Nobody talks to it.
+  if (kind === 'FM6') return targets.map((node) => ({ node, fromUs, toUs: Infinity, away: false }));
   if (kind === 'FC5') return targets.map((node) => ({ node, fromUs, toUs, away: false }));
   if (kind === 'FN16' || !(kind.startsWith('FN') || kind === 'FP9')) return [];
   const steps = targets.length * Number(params['stepMs'] ?? 0) * 1000;

@@ -35,7 +35,10 @@ export class Looks {
   }
 
   atAll(moment: Moment): void {
-    for (const name of this.#cluster.names) this.at(name, moment);
+    for (const name of this.#cluster.names) {
+      // One that is gone and was started again never settles.
+      this.at(name, this.#cluster.hasReturned(name) ? 'running' : moment);
+    }
   }
 
   /** At all nodes, at so many instants of the storm that begins now. */

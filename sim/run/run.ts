@@ -166,7 +166,7 @@ class Run {
     this.#world.trace.on('aae.snapshot.rejected', ({ host, atUs, fields }) => {
       this.#rejections.push({ node: host, atUs, reason: String(fields['reason']) });
     });
-    const durable = new DurableTags();
+    const durable = new DurableTags((node) => this.#cluster.hasReturned(node));
     for (const name of this.#observed ? this.#cluster.names : []) {
       const { disk } = this.#cluster.host(name);
       disk.onDurable(({ image, from, to }) => durable.becameDurable(name, image, from, to));

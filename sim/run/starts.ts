@@ -1,4 +1,4 @@
-/** What became of starts that nodes refused, and of those on another node's disk, for INV16. */
+/** What became of starts that nodes refused, and of those on a disk that is not the node's own, for INV16. */
 import type { StartRecord } from '../check/malformed-input.ts';
 import type { Cluster } from '../world/cluster.ts';
 import type { Leaks } from '../world/host.ts';

@@ -5,6 +5,7 @@
 import { present } from '../../engine/base/assert.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
 import type { NodeConfig } from '../../engine/config/config.ts';
+import type { JoinMode } from '../../engine/config/keys.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type { Address } from '../../engine/io/network.ts';
 import type { Random } from '../../engine/io/random.ts';
@@ -53,8 +54,8 @@ interface Seat {
   readonly host: Host;
   readonly node: PlanNode;
   life: Life | undefined;
-  /** `spare`: not a member yet. `gone`: it has left, or was replaced; `lost`: it died for good. Neither starts again. */
-  standing: 'member' | 'spare' | 'gone' | 'lost';
+  /** `spare`: not a member yet. `left` and `replaced` start again by FM6 only; `lost`, who died for good, never. */
+  standing: 'member' | 'spare' | 'left' | 'replaced' | 'lost';
 }
 
 /** A second start on a directory in use, and the code of the error that it ended with. */
@@ -76,6 +77,7 @@ export class Cluster {
   readonly #endings: LifeEndListener[] = [];
   readonly #doubleStarts: DoubleStart[] = [];
   readonly #refused: RefusedStart[] = [];
+  readonly #returned = new Set<string>();
   readonly #onRefused: ((refused: RefusedStart) => void)[] = [];
 
   /** Puts a host for every node into the world; none is started. Throws `ConfigInvalid` for settings that are. */
@@ -141,16 +143,40 @@ export class Cluster {
    */
   change(name: string): boolean {
     const seat = this.#seat(name);
-    if (seat.standing === 'gone' || seat.standing === 'lost') return false;
     if (seat.standing === 'member') return this.#leave(seat);
+    if (seat.standing !== 'spare') return false;
     const { replaces } = seat.node;
     if (replaces !== undefined) {
-      this.#seat(replaces).standing = 'gone';
+      this.#seat(replaces).standing = 'replaced';
       this.crash(replaces, 'keepAll', 'silent');
     }
     seat.standing = 'member';
     this.start(name);
     return true;
+  }
+
+  /**
+   * FM6. One that is gone starts again on its old disk, as a `member` or as one who is `joining`; it is none of the
+   * members for that. How it had gone; undefined: it is not gone, or has not ended yet.
+   */
+  returns(name: string, join: JoinMode): 'left' | 'replaced' | undefined {
+    const seat = this.#seat(name);
+    const { standing } = seat;
+    if ((standing !== 'left' && standing !== 'replaced') || seat.life !== undefined) return undefined;
+    this.reconfigure(seat.node, { join });
+    this.#returned.add(name);
+    this.start(name);
+    return standing;
+  }
+
+  /** The spare that is to take its place. */
+  heirOf(name: string): string | undefined {
+    return [...this.#seats.values()].find(({ node }) => node.replaces === name)?.host.name;
+  }
+
+  /** It was gone, and was started again: what it holds is no copy of anything. */
+  hasReturned(name: string): boolean {
+    return this.#returned.has(name);
   }
 
   /** FP10. A member dies for good. False: it is gone already. */
@@ -178,7 +204,7 @@ export class Cluster {
       }
       life.io.spawn('leave', async () => {
         await node.left;
-        seat.standing = 'gone';
+        seat.standing = 'left';
         this.beginStop(seat.host.name, () => undefined);
       });
     });

@@ -1,0 +1,29 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
+
+export const leaverStartsAgain: Scenario = {
+  name: 'leaver-starts-again',
+  story:
+    'a node that has left is started again on its old disk, once deletions since then are forgotten: it refuses to',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
+  load: { ...slowly, keys: 40, kinds: { get: 25, put: 45, delete: 30 } },
+  faults: [
+    { kind: 'FM1', count: [1, 1], targets: ['n4', 'n5'], atUs: [500_000, 1_000_000], always: true },
+    { kind: 'FM6', count: [1, 1], targets: ['n4'], atUs: [6_000_000, 7_500_000], always: true },
+    { kind: 'FM6', count: [1, 1], targets: ['n5'], atUs: [6_000_000, 7_500_000], always: true },
+    {
+      kind: 'FK6',
+      count: [0, 1],
+      targets: ['n4', 'n5'],
+      atUs: [6_000_000, 7_000_000],
+      forUs: [500_000, 2_000_000],
+    },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
+    { kind: 'FN11', count: [0, 4] },
+  ],
+  stormMs: 9_000,
+  calmMs: 5_000,
+  settleMsMax: 40_000,
+  settings: { ...onTheMove, tombstone_grace_seconds: 1 },
+  invariants: { ...invariantsOnTheMove, INV10: 20, INV17: 5 },
+};

@@ -1,0 +1,36 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
+
+export const replacedOneReturns: Scenario = {
+  name: 'replaced-one-returns',
+  story:
+    'a node that was replaced starts again on its old disk, and clients keep to it: it answers none of them',
+  cluster: {
+    datacenters: 1,
+    racks: 3,
+    nodesPerRack: 1,
+    spares: [{ name: 'n4', datacenter: 'dc1', rack: 'r2', replaces: 'n2' }],
+  },
+  // What was written to all is not to be missed by whoever reads one copy.
+  load: { ...slowly, needs: { all: 50, quorum: 50 } },
+  faults: [
+    { kind: 'FM1', count: [1, 1], targets: ['n4'], atUs: [500_000, 1_000_000], always: true },
+    { kind: 'FM6', count: [1, 1], targets: ['n2'], atUs: [4_000_000, 5_000_000], always: true },
+    {
+      kind: 'FK6',
+      count: [1, 2],
+      targets: ['n2'],
+      // It waits for its peers for two seconds before it serves.
+      atUs: [4_500_000, 6_500_000],
+      forUs: [3_000_000, 4_000_000],
+      always: true,
+    },
+    { kind: 'FN1', count: [0, 2], forUs: [100_000, 1_500_000] },
+    { kind: 'FN11', count: [0, 4] },
+  ],
+  stormMs: 8_000,
+  calmMs: 6_000,
+  settleMsMax: 40_000,
+  settings: { ...onTheMove, phi_threshold_milli: 3_000, transfer_bytes_per_second: 2_097_152 },
+  invariants: { ...invariantsOnTheMove, INV17: 3 },
+};
