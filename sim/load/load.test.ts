@@ -39,6 +39,9 @@ describe('durable tags', () => {
     expect(tags.copies(tag, ['n1', 'n3'])).toBe(1);
     expect(tags.copies(tag, ['n1', 'n2', 'n3'])).toBe(2);
     expect(tags.copies(tagOf('c0', 13), ['n1'])).toBe(0);
+    const without = new DurableTags((node) => node === 'n1');
+    for (const node of ['n1', 'n2']) without.becameDurable(node, image, 0, image.length);
+    expect(without.copies(tag, ['n1', 'n2'])).toBe(1);
   });
 
   it('find a tag that became durable in two runs, and not before the second', () => {
