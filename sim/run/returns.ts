@@ -39,6 +39,7 @@ export class Returns {
 
   #served(name: string): void {
     const start = this.starts.findLast(({ node }) => node === name);
-    if (start?.life === this.#cluster.host(name).lives) start.served = true;
+    // Impostors, of whom the cluster knows nothing, start too.
+    if (start !== undefined && start.life === this.#cluster.host(name).lives) start.served = true;
   }
 }
