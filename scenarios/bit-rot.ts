@@ -19,5 +19,5 @@ export const bitRot: Scenario = {
   settleMsMax: 30_000,
   // What has rotted unread is found by a sweep, and comes back from the others.
   settings: { ...smallStore, aae_full_sweep_interval_seconds: 3 },
-  invariants: { ...invariantsOfLoss, INV10: 5, INV15: 15 },
+  invariants: { ...invariantsOfLoss, INV10: 5, INV15: 8 },
 };

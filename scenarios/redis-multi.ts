@@ -25,5 +25,5 @@ export const redisMulti: Scenario = {
   calmMs: 3_000,
   settleMsMax: 30_000,
   settings: { ...mending, transaction_inquiry_ms: 250 },
-  invariants: { ...invariantsBesideRedis, INV8: 15, INV20: 100 },
+  invariants: { ...invariantsBesideRedis, INV8: 8, INV20: 100 },
 };

@@ -18,11 +18,11 @@ export const redisLoad: RedisLoad = {
 
 export const invariantsBesideRedis: Scenario['invariants'] = {
   ...invariants,
-  INV4: 20,
-  INV5: 3,
+  INV4: 10,
+  INV5: 2,
   INV10: 5,
   INV16: 3,
-  INV18: 15,
+  INV18: 8,
   // The plain operations beside are few.
   INV20: 0,
 };

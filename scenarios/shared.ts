@@ -27,14 +27,14 @@ export const jobLoad: JobLoad = {
 };
 
 export const invariants: Scenario['invariants'] = {
-  INV4: 60,
+  INV4: 30,
   INV5: 10,
-  INV9: 300,
+  INV9: 150,
   INV10: 15,
   INV16: 3,
-  INV18: 50,
+  INV18: 25,
   INV19: 100,
-  INV20: 20,
+  INV20: 10,
   INV21: 30,
   INV22: 10,
   INV27: 3,
@@ -49,12 +49,12 @@ export const invariants: Scenario['invariants'] = {
 
 /** Where members come and go. */
 export const invariantsOnTheMove: Scenario['invariants'] = {
-  INV4: 60,
+  INV4: 30,
   INV5: 10,
-  INV9: 300,
+  INV9: 150,
   INV10: 60,
   INV16: 3,
-  INV18: 50,
+  INV18: 25,
   INV19: 300,
   INV20: 2,
   INV21: 12,
@@ -176,7 +176,7 @@ export const transactionInvariants: Scenario['invariants'] = {
   INV3: 3,
   INV5: 10,
   INV6: 20,
-  INV7: 20,
+  INV7: 10,
   INV8: 10,
   INV22: 20,
   INV23: 3,

@@ -20,5 +20,5 @@ export const strangersAtTheDoor: Scenario = {
   calmMs: 2_000,
   settleMsMax: 30_000,
   settings: { credentials: 'world' },
-  invariants: { ...invariants, INV8: 20, INV33: 25 },
+  invariants: { ...invariants, INV8: 20, INV33: 10 },
 };
