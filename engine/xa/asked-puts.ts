@@ -59,6 +59,7 @@ export class AskedPuts {
     if (life !== this.#context.lives.own()) return 'forgotten';
     const known = this.#memory.state(xid);
     if (known !== undefined) return saidOf(known);
+    if (this.#memory.mayHaveBeen(xid)) return 'forgotten';
     // It may still be under way, and comes too late.
     this.#memory.set(xid, 'refused');
     return 'none';

@@ -41,10 +41,9 @@ export class Coordinator {
   readonly singles: SingleCommits;
   readonly #context: TransactionContext;
   readonly #branches: Branches;
+  readonly #ownPuts: OwnPuts;
   readonly #makeXid: () => Xid;
   readonly #active = new Map<Xid, Active>();
-
-  readonly #ownPuts: OwnPuts;
 
   constructor(context: TransactionContext, branches: Branches, ownPuts: OwnPuts, makeXid: () => Xid) {
     this.#context = context;

@@ -67,12 +67,19 @@ describe('the memory of puts', () => {
     expect(memory.state(makeXid(nodes[1] as NodeId, epochs[0] as string, 1))).toBe(undefined);
   });
 
-  it('takes askers that it has no room for as forgotten', () => {
+  it('forgets whoever asked least lately, and takes a new asker for what it is', () => {
     const memory = new PutMemory(4096);
-    for (let asker = 0; asker < 300; asker++)
-      memory.set(makeXid(`m${asker}` as NodeId, '0123456789ab', 7), 'aborted');
-    expect(memory.state(makeXid('m0' as NodeId, '0123456789ab', 7))).toBe('aborted');
-    expect(memory.state(makeXid('m0' as NodeId, '0123456789ab', 8))).toBe('forgotten');
-    expect(memory.state(makeXid('m299' as NodeId, '0123456789ab', 8))).toBe(undefined);
+    const name = (asker: number, counter: number): Xid =>
+      makeXid(`m${asker}` as NodeId, '0123456789ab', counter);
+    for (let asker = 0; asker < 300; asker++) {
+      memory.set(name(asker, 7), 'aborted');
+      memory.set(name(0, 7 + asker), 'committed');
+    }
+    expect(memory.state(name(1, 7))).toBe('aborted');
+    expect(memory.mayHaveBeen(name(1, 8))).toBe(true);
+    expect(memory.mayHaveBeen(name(0, 1000))).toBe(false);
+    expect(memory.mayHaveBeen(name(299, 8))).toBe(false);
+    // Its first put must be carried out, however many askers there have been.
+    expect(memory.state(name(300, 1))).toBe(undefined);
   });
 });

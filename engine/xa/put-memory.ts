@@ -12,8 +12,6 @@ export type PutState = 'running' | 'committed' | 'aborted' | 'doubtful' | 'refus
 
 /** One life of a node that asks. The numbers: the greatest of a name in the younger half, in the older one, of all gone. */
 interface Asker {
-  /** What its names begin with. */
-  readonly life: string;
   young: number;
   old: number;
   gone: number;
@@ -25,8 +23,8 @@ export class PutMemory {
   readonly #halfCount: number;
   #young = new Map<Xid, PutState>();
   #old = new Map<Xid, PutState>();
-  /** Newest last. */
-  readonly #askers: Asker[] = [];
+  /** By what their names begin with; who asked last is last. */
+  readonly #askers = new Map<string, Asker>();
   #askersGone = false;
 
   /** Remembers the newest `countMax / 2` at least, and `countMax` at most. */
@@ -35,13 +33,17 @@ export class PutMemory {
     this.#halfCount = Math.floor(countMax / 2);
   }
 
-  /** Undefined: there never was such a put. */
+  /** Undefined: there is none, and none that was is forgotten, unless all of its asker's are (`mayHaveBeen`). */
   state(xid: Xid): PutState | 'forgotten' | undefined {
     const known = this.#young.get(xid) ?? this.#old.get(xid);
     if (known !== undefined) return known;
-    const asker = this.#asker(xid);
-    if (asker === undefined) return this.#askersGone ? 'forgotten' : undefined;
-    return numberOf(xid, asker) <= asker.gone ? 'forgotten' : undefined;
+    const asker = this.#askers.get(lifeOf(xid));
+    return asker !== undefined && numberOf(xid) <= asker.gone ? 'forgotten' : undefined;
+  }
+
+  /** A put that has no state may have been one of an asker that was forgotten as a whole, long since: others came after it. */
+  mayHaveBeen(xid: Xid): boolean {
+    return this.#askersGone && !this.#askers.has(lifeOf(xid));
   }
 
   set(xid: Xid, state: PutState): void {
@@ -51,44 +53,36 @@ export class PutMemory {
     }
     if (this.#young.size >= this.#halfCount) this.#turn();
     this.#young.set(xid, state);
-    const asker = this.#asker(xid) ?? this.#newAsker(xid);
-    asker.young = Math.max(asker.young, numberOf(xid, asker));
+    const asker = this.#askerOf(lifeOf(xid));
+    asker.young = Math.max(asker.young, numberOf(xid));
   }
 
   /** The older half goes. */
   #turn(): void {
     this.#old = this.#young;
     this.#young = new Map();
-    for (const asker of this.#askers) {
+    for (const asker of this.#askers.values()) {
       asker.gone = Math.max(asker.gone, asker.old);
       asker.old = asker.young;
       asker.young = 0;
     }
   }
 
-  #asker(xid: Xid): Asker | undefined {
-    const length = lifeLength(xid);
-    for (const asker of this.#askers) {
-      if (asker.life.length === length && xid.startsWith(asker.life)) return asker;
-    }
-    return undefined;
-  }
-
-  #newAsker(xid: Xid): Asker {
-    if (this.#askers.length >= askersMax) {
-      this.#askers.shift();
-      this.#askersGone = true;
-    }
-    const asker = { life: xid.slice(0, lifeLength(xid)), young: 0, old: 0, gone: 0 };
-    this.#askers.push(asker);
+  /** Whoever has asked least lately makes room for a new one. */
+  #askerOf(life: string): Asker {
+    const asker = this.#askers.get(life) ?? { young: 0, old: 0, gone: 0 };
+    this.#askers.delete(life);
+    this.#askers.set(life, asker);
+    const [oldest] = this.#askers.size > askersMax ? this.#askers.keys() : [];
+    if (oldest !== undefined) this.#askersGone = this.#askers.delete(oldest);
     return asker;
   }
 }
 
-function lifeLength(xid: Xid): number {
-  return xid.lastIndexOf('-') + 1;
+function lifeOf(xid: Xid): string {
+  return xid.slice(0, xid.lastIndexOf('-'));
 }
 
-function numberOf(xid: Xid, { life }: Asker): number {
-  return Number(xid.slice(life.length));
+function numberOf(xid: Xid): number {
+  return Number(xid.slice(xid.lastIndexOf('-') + 1));
 }
