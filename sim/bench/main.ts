@@ -18,6 +18,7 @@ interface NodeFlags extends CommonFlags {
 interface TransactionFlags extends CommonFlags {
   readonly seconds: number;
   readonly only?: string;
+  readonly clients?: number;
   readonly valueBytes: number;
 }
 
@@ -99,6 +100,7 @@ benchmark(
   .option('--seconds <n>', 'length of a measurement', positive, 4)
   .option('--value-bytes <n>', 'length of values', positive, 100)
   .option('--only <words>', 'only the rows whose names hold one of these, separated by semicolons')
+  .option('--clients <n>', 'only with so many clients, instead of with 1 and with 64', positive)
   .action(async ({ json = false, ...flags }: TransactionFlags) =>
     (await import('./xa.ts')).run({ ...flags, json }),
   );

@@ -12,8 +12,6 @@ import type { ChildProcess } from 'node:child_process';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 
-import { decodeReply, encodeRequest } from '../../engine/api/pbc/client-codec.ts';
-import type { ClientReply } from '../../engine/api/pbc/client-codec.ts';
 import type { Conversation, ErrorCounts, LoopResult } from './closed-loop.ts';
 import { closedLoop } from './closed-loop.ts';
 import { pbPut } from './conversations.ts';
@@ -22,6 +20,7 @@ import type { ClusterForm } from './local-cluster.ts';
 import { LocalCluster } from './local-cluster.ts';
 import type { PostgresServers } from './postgres.ts';
 import { postgresLoop, postgresPrograms, startPostgres } from './postgres.ts';
+import { keyCount, learnPrimaries, partCount, parts, transactions } from './transaction-conversations.ts';
 import { Undertaking, freePort, progress } from './undertaking.ts';
 
 export interface TransactionBenchOptions {
@@ -31,6 +30,8 @@ export interface TransactionBenchOptions {
   readonly json: boolean;
   /** Only the contenders whose names hold one of these, separated by semicolons. */
   readonly only?: string;
+  /** Only with so many; undefined: with 1, then with 64. */
+  readonly clients?: number;
 }
 
 interface Contender {
@@ -38,6 +39,8 @@ interface Contender {
   readonly connections: number;
   /** Nodes, or servers, that a transaction writes on. */
   readonly branches: number;
+  /** The contender whose puts it stands beside. */
+  readonly put: string;
   run(seconds: number): Promise<LoopResult>;
   /** Of its servers. */
   processorSeconds(): number;
@@ -53,17 +56,11 @@ interface Contestant {
 const basePort = 17_098;
 const pairBasePort = 17_298;
 const singleCopyBasePort = 17_398;
+const loneBasePort = 17_498;
 const serverCounts = [2, 3];
 /** What the issue compares with, whatever stands beside it. */
 const theirBranches = 2;
 const theirName = (servers: number): string => `PostgreSQL, ${servers} servers`;
-const pairName = '2 primaries, 1 copy';
-const singleName = '3 primaries, 1 copy';
-const putName = 'lockstep, put, 3 copies';
-/** Puts of a batch of several whose bytes together are those of one value. */
-const partCount = 4;
-/** Of a cluster; every connection has some of each primary to itself. */
-const keyCount = 1500;
 const connectionCounts = [1, 64];
 /** How much longer the round is that is not counted: code is compiled for speed after some ten thousand turns. */
 const warmUpFactor = 2;
@@ -77,18 +74,21 @@ async function measure(undertaking: Undertaking, options: TransactionBenchOption
   const began = (child: ChildProcess): void => undertaking.add(child, 'SIGTERM');
   const words = (options.only ?? '').split(';');
   const isWanted = (name: string): boolean => words.some((word) => name.includes(word));
-  const start = async (name: string, port: number, form?: ClusterForm): Promise<Contestant> => {
+  const start = async (
+    name: string,
+    port: number,
+    rows: readonly Row[],
+    form?: ClusterForm,
+  ): Promise<Contestant | undefined> => {
+    if (!rows.some((row) => isWanted(nameOf(row)))) return undefined;
     progress(`starting ${name}, and learning the primaries of ${keyCount} keys`);
     const cluster = await LocalCluster.start(join(directory, name.replaceAll(' ', '-')), port, began, form);
-    return { cluster, primaries: await learnPrimaries(cluster, options) };
+    return { cluster, primaries: await learnPrimaries(cluster, options.valueBytes) };
   };
-  const triple = await start('three nodes', basePort);
-  const pair = isWanted(pairName)
-    ? await start('two nodes, one copy', pairBasePort, { nodes: 2, racks: 1 })
-    : undefined;
-  const single = isWanted(singleName)
-    ? await start('three nodes, one copy', singleCopyBasePort, { nodes: 3, racks: 1 })
-    : undefined;
+  const triple = await start('three nodes', basePort, tripleRows);
+  const pair = await start('two nodes, one copy', pairBasePort, pairRows, { nodes: 2, racks: 1 });
+  const single = await start('three nodes, one copy', singleCopyBasePort, singleRows, { nodes: 3, racks: 1 });
+  const lone = await start('one node', loneBasePort, loneRows, { nodes: 1, racks: 1 });
   const programs = postgresPrograms();
   let postgres: PostgresServers | undefined;
   if (programs !== undefined && serverCounts.some((count) => isWanted(theirName(count)))) {
@@ -98,8 +98,8 @@ async function measure(undertaking: Undertaking, options: TransactionBenchOption
       undertaking.add(child, 'SIGINT'),
     );
   }
-  const contenders = connectionCounts
-    .flatMap((connections) => contendersOf(connections, triple, pair, single, postgres, options))
+  const contenders = (options.clients === undefined ? connectionCounts : [options.clients])
+    .flatMap((connections) => contendersOf(connections, { triple, pair, single, lone, postgres }, options))
     .filter(({ name }) => isWanted(name));
   const missing =
     programs === undefined ? "PostgreSQL is not installed (Debian's postgresql)" : 'no PostgreSQL';
@@ -107,33 +107,82 @@ async function measure(undertaking: Undertaking, options: TransactionBenchOption
   await report(contenders, options, note);
 }
 
+/** The clusters that are wanted. */
+interface Field {
+  readonly triple: Contestant | undefined;
+  readonly pair: Contestant | undefined;
+  readonly single: Contestant | undefined;
+  readonly lone: Contestant | undefined;
+  readonly postgres: PostgresServers | undefined;
+}
+
+/** What a connection says to the nodes of a contestant. */
+type Talk = (contestant: Contestant, index: number, connections: number, valueBytes: number) => Conversation;
+
+const ownOf = ({ primaries }: Contestant, index: number): readonly string[] =>
+  primaries[index % primaries.length] ?? [];
+/** Keys of every primary through every node, as puts are sent. */
+const anyOf = ({ primaries }: Contestant, index: number): readonly string[] =>
+  primaries[Math.floor(index / primaries.length) % primaries.length] ?? [];
+const overFirst =
+  (count: number): Talk =>
+  (contestant, index, connections, valueBytes) =>
+    transactions(contestant.primaries.slice(0, count), index, connections, valueBytes);
+const whole =
+  (listOf: typeof ownOf): Talk =>
+  (contestant, index, connections, valueBytes) =>
+    transactions([listOf(contestant, index)], index, connections, valueBytes);
+const inParts =
+  (listOf: typeof ownOf): Talk =>
+  (contestant, index, connections, valueBytes) =>
+    parts(listOf(contestant, index), index, connections, valueBytes);
+const puts: Talk = (_, index, __, valueBytes) => pbPut({ prefix: 'p', keys: keyCount, valueBytes }, index);
+
+/** A row: its name, how many branches its transactions have, and what is said. */
+type Row = readonly [name: string, branches: number, talk: Talk];
+
+const pairRows: readonly Row[] = [['2 primaries, 1 copy', 2, overFirst(2)]];
+const singleRows: readonly Row[] = [['3 primaries, 1 copy', 3, overFirst(3)]];
+const tripleRows: readonly Row[] = [
+  ['2 primaries, 3 copies', 2, overFirst(2)],
+  ['3 primaries, 3 copies', 3, overFirst(3)],
+  ['1 primary, 3 copies', 1, overFirst(1)],
+  ['1 of 3 primaries, sent to any', 1, whole(anyOf)],
+  ['1 primary, sent to it', 1, whole(ownOf)],
+  [`${partCount} puts of 1 primary, sent to any`, 1, inParts(anyOf)],
+  [`${partCount} puts of 1 primary, sent to it`, 1, inParts(ownOf)],
+  ['put, 3 copies', 1, puts],
+];
+const loneRows: readonly Row[] = [
+  ['1 put as a batch, 1 node', 1, whole(ownOf)],
+  [`${partCount} puts as a batch, 1 node`, 1, inParts(ownOf)],
+  ['put, 1 node', 1, puts],
+];
+
+const nameOf = ([name]: Row): string => `lockstep, ${name}`;
+
 function contendersOf(
   connections: number,
-  triple: Contestant,
-  pair: Contestant | undefined,
-  single: Contestant | undefined,
-  postgres: PostgresServers | undefined,
-  options: TransactionBenchOptions,
+  { triple, pair, single, lone, postgres }: Field,
+  { valueBytes }: TransactionBenchOptions,
 ): readonly Contender[] {
-  const { valueBytes } = options;
-  const ours = (
-    name: string,
-    cluster: LocalCluster,
-    branches: number,
-    make: (index: number) => Conversation,
-  ): Contender => ({
-    name: `lockstep, ${name}`,
-    connections,
-    branches,
-    run: (seconds) => closedLoop(cluster.endpoints, connections, seconds, make),
-    processorSeconds: () => cluster.processorSeconds(),
-  });
-  const over = (name: string, contestant: Contestant | undefined, count: number): readonly Contender[] => {
+  const ours = (contestant: Contestant | undefined, rows: readonly Row[]): readonly Contender[] => {
     if (contestant === undefined) return [];
-    const { cluster, primaries } = contestant;
-    const make = (index: number): Conversation =>
-      transactions(primaries.slice(0, count), index, connections, options);
-    return [ours(name, cluster, count, make)];
+    const { cluster } = contestant;
+    return rows.map((row): Contender => {
+      const [, branches, talk] = row;
+      return {
+        name: nameOf(row),
+        connections,
+        branches,
+        put: rows.filter(([, , one]) => one === puts).map(nameOf)[0] ?? '',
+        run: (seconds) =>
+          closedLoop(cluster.endpoints, connections, seconds, (index) =>
+            talk(contestant, index, connections, valueBytes),
+          ),
+        processorSeconds: () => cluster.processorSeconds(),
+      };
+    });
   };
   const theirs = (branches: number): readonly Contender[] => {
     if (postgres === undefined) return [];
@@ -141,130 +190,15 @@ function contendersOf(
     const run = (seconds: number): Promise<LoopResult> =>
       postgresLoop(servers, connections, seconds, keyCount, valueBytes);
     const processorSeconds = (): number => postgres.processorSeconds();
-    return [{ name: theirName(branches), connections, branches, run, processorSeconds }];
-  };
-  const space = { prefix: 'p', keys: keyCount, valueBytes };
-  /** Keys of every primary through every node, as puts are sent. */
-  const turnOf = (index: number): readonly string[] => {
-    const { primaries } = triple;
-    return primaries[Math.floor(index / primaries.length) % primaries.length] ?? [];
+    return [{ name: theirName(branches), connections, branches, put: '', run, processorSeconds }];
   };
   return [
-    ...over(pairName, pair, 2),
+    ...ours(pair, pairRows),
     ...serverCounts.flatMap(theirs),
-    ...over(singleName, single, 3),
-    ...over('2 primaries, 3 copies', triple, 2),
-    ...over('3 primaries, 3 copies', triple, 3),
-    ...over('1 primary, 3 copies', triple, 1),
-    ours('1 of 3 primaries, sent to any', triple.cluster, 1, (index) => {
-      return transactions([turnOf(index)], index, connections, options);
-    }),
-    ours('1 primary, sent to it', triple.cluster, 1, (index) => {
-      const own = triple.primaries[index % triple.primaries.length] ?? [];
-      return transactions([own], index, connections, options);
-    }),
-    ours(`${partCount} puts of 1 primary, sent to any`, triple.cluster, 1, (index) =>
-      parts(turnOf(index), index, connections, options),
-    ),
-    ours(`${partCount} puts of 1 primary, sent to it`, triple.cluster, 1, (index) =>
-      parts(triple.primaries[index % triple.primaries.length] ?? [], index, connections, options),
-    ),
-    ours('put, 3 copies', triple.cluster, 1, (index) => pbPut(space, index)),
+    ...ours(single, singleRows),
+    ...ours(triple, tripleRows),
+    ...ours(lone, loneRows),
   ];
-}
-
-/** Writes every key in a transaction of its own, whose answer names its primary; the keys of each primary by its name. */
-async function learnPrimaries(
-  { endpoints }: LocalCluster,
-  { valueBytes }: TransactionBenchOptions,
-): Promise<readonly (readonly string[])[]> {
-  const byPrimary = new Map<string, string[]>();
-  const connections = 32;
-  await closedLoop(endpoints, connections, 60, (index) => {
-    let next = index - connections;
-    return {
-      request: () => {
-        next += connections;
-        return next < keyCount ? transactionFrame([`k${next}`], valueBytes) : undefined;
-      },
-      answerBytes: (received) =>
-        answer(received, (reply) => {
-          const node = Buffer.from(committed(reply)[0]?.node ?? []).toString();
-          byPrimary.set(node, [...(byPrimary.get(node) ?? []), `k${next}`]);
-        }),
-    };
-  });
-  if (byPrimary.size < endpoints.length) throw new Error('not every node is the primary of some key');
-  return [...byPrimary].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, keys]) => keys);
-}
-
-/** Transactions with one key of each list; connections keep apart: conflicts are not what is measured. */
-function transactions(
-  lists: readonly (readonly string[])[],
-  index: number,
-  connections: number,
-  { valueBytes }: TransactionBenchOptions,
-): Conversation {
-  let count = 0;
-  return {
-    request: () => {
-      count += 1;
-      const keys = lists.map((list) => {
-        const own = Math.max(1, Math.floor(list.length / connections));
-        return list[index + connections * (count % own)] ?? '';
-      });
-      return transactionFrame(keys, valueBytes);
-    },
-    answerBytes: (received) => answer(received, committed),
-  };
-}
-
-/** Transactions with several keys of one list, whose values together are as long as one value of the others. */
-function parts(
-  list: readonly string[],
-  index: number,
-  connections: number,
-  { valueBytes }: TransactionBenchOptions,
-): Conversation {
-  const own = Math.max(1, Math.floor(list.length / (connections * partCount)));
-  let count = 0;
-  return {
-    request: () => {
-      count += 1;
-      const first = (index + connections * (count % own)) * partCount;
-      const keys = Array.from({ length: partCount }, (_, part) => list[first + part] ?? '');
-      return transactionFrame(keys, Math.ceil(valueBytes / partCount));
-    },
-    answerBytes: (received) => answer(received, committed),
-  };
-}
-
-function transactionFrame(keys: readonly string[], valueBytes: number): Buffer {
-  const value = Buffer.alloc(valueBytes, 'v');
-  const operations = keys.map((key) => ({
-    bucket: Buffer.from('bench'),
-    key: Buffer.from(key),
-    content: { value },
-  }));
-  return encodeRequest({ kind: 'transaction', message: { operations } });
-}
-
-/** The branches of a committed transaction. Throws how it ended otherwise. */
-function committed(reply: ClientReply): readonly { readonly node: Uint8Array }[] {
-  if (reply.kind !== 'transacted')
-    throw new Error(reply.kind === 'failed' ? reply.text : `answered ${reply.kind}`);
-  const { outcome, reason, branches = [] } = reply.message;
-  const word = Buffer.from(outcome).toString();
-  if (word !== 'committed') throw new Error(`${word} ${Buffer.from(reason ?? []).toString()}`);
-  return branches;
-}
-
-function answer(received: Buffer, take: (reply: ClientReply) => unknown): number {
-  if (received.length < 4) return 0;
-  const whole = 4 + received.readUInt32BE(0);
-  if (received.length < whole) return 0;
-  take(decodeReply({ code: received.readUInt8(4), body: received.subarray(5, whole) }));
-  return whole;
 }
 
 interface Measured {
@@ -308,9 +242,10 @@ async function report(
   }
   const measurementOf = (name: string, connections: number): Measured | undefined =>
     [...measured].find(([one]) => one.name === name && one.connections === connections)?.[1];
-  const results = [...measured].map(([{ name, connections, branches }, own]) => {
+  const results = [...measured].map(([{ name, connections, branches, put }, own]) => {
     const theirs = measurementOf(theirName(theirBranches), connections);
     const peers = measurementOf(theirName(branches), connections);
+    const beside = measurementOf(put, connections);
     return {
       name,
       connections,
@@ -321,7 +256,8 @@ async function report(
       ofPostgres: median(own.rates) / median(theirs?.rates ?? []),
       ofAsManyServers: median(own.rates) / median(peers?.rates ?? []),
       processorOfPostgres: median(own.processorUs) / median(theirs?.processorUs ?? []),
-      ofPut: median(own.rates) / median(measurementOf(putName, connections)?.rates ?? []),
+      ofPut: median(own.rates) / median(beside?.rates ?? []),
+      processorOfPut: median(own.processorUs) / median(beside?.processorUs ?? []),
     };
   });
   if (options.json) {
@@ -343,10 +279,11 @@ async function report(
     shown(one.ofAsManyServers),
     shown(one.processorOfPostgres),
     shown(one.ofPut),
+    shown(one.processorOfPut),
   ]);
   const head = [
     ...['', 'clients', 'per second', 'p50 ms', 'p99 ms'],
-    ...['CPU µs', 'of 2 servers', 'of as many', 'CPU of 2 servers', 'of a put'],
+    ...['CPU µs', 'of 2 servers', 'of as many', 'CPU of 2 servers', 'of a put', 'CPU of a put'],
   ];
   const text = [
     `${options.valueBytes}-byte values, synced, median of ${options.rounds} rounds of ${options.seconds} s; one warm-up round not counted`,

@@ -1,0 +1,105 @@
+/** How the load talks of transactions to a node, in the binary protocol. */
+import { decodeReply, encodeRequest } from '../../engine/api/pbc/client-codec.ts';
+import type { ClientReply } from '../../engine/api/pbc/client-codec.ts';
+import type { Conversation } from './closed-loop.ts';
+import { closedLoop } from './closed-loop.ts';
+import type { LocalCluster } from './local-cluster.ts';
+
+/** Keys of a cluster; every connection has some of each primary to itself. */
+export const keyCount = 1500;
+/** Puts of a batch of several whose bytes together are those of one value. */
+export const partCount = 4;
+
+/** Writes every key in a transaction of its own, whose answer names its primary; the keys of each primary by its name. */
+export async function learnPrimaries(
+  { endpoints }: LocalCluster,
+  valueBytes: number,
+): Promise<readonly (readonly string[])[]> {
+  const byPrimary = new Map<string, string[]>();
+  const connections = 32;
+  await closedLoop(endpoints, connections, 60, (index) => {
+    let next = index - connections;
+    return {
+      request: () => {
+        next += connections;
+        return next < keyCount ? transactionFrame([`k${next}`], valueBytes) : undefined;
+      },
+      answerBytes: (received) =>
+        answer(received, (reply) => {
+          const node = Buffer.from(committed(reply)[0]?.node ?? []).toString();
+          byPrimary.set(node, [...(byPrimary.get(node) ?? []), `k${next}`]);
+        }),
+    };
+  });
+  if (byPrimary.size < endpoints.length) throw new Error('not every node is the primary of some key');
+  return [...byPrimary].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, keys]) => keys);
+}
+
+/** Transactions with one key of each list; connections keep apart: conflicts are not what is measured. */
+export function transactions(
+  lists: readonly (readonly string[])[],
+  index: number,
+  connections: number,
+  valueBytes: number,
+): Conversation {
+  let count = 0;
+  return {
+    request: () => {
+      count += 1;
+      const keys = lists.map((list) => {
+        const own = Math.max(1, Math.floor(list.length / connections));
+        return list[index + connections * (count % own)] ?? '';
+      });
+      return transactionFrame(keys, valueBytes);
+    },
+    answerBytes: (received) => answer(received, committed),
+  };
+}
+
+/** Transactions with several keys of one list, whose values together are as long as one value of the others. */
+export function parts(
+  list: readonly string[],
+  index: number,
+  connections: number,
+  valueBytes: number,
+): Conversation {
+  const own = Math.max(1, Math.floor(list.length / (connections * partCount)));
+  let count = 0;
+  return {
+    request: () => {
+      count += 1;
+      const first = (index + connections * (count % own)) * partCount;
+      const keys = Array.from({ length: partCount }, (_, part) => list[first + part] ?? '');
+      return transactionFrame(keys, Math.ceil(valueBytes / partCount));
+    },
+    answerBytes: (received) => answer(received, committed),
+  };
+}
+
+function transactionFrame(keys: readonly string[], valueBytes: number): Buffer {
+  const value = Buffer.alloc(valueBytes, 'v');
+  const operations = keys.map((key) => ({
+    bucket: Buffer.from('bench'),
+    key: Buffer.from(key),
+    content: { value },
+  }));
+  return encodeRequest({ kind: 'transaction', message: { operations } });
+}
+
+/** The branches of a committed transaction. Throws how it ended otherwise. */
+function committed(reply: ClientReply): readonly { readonly node: Uint8Array }[] {
+  if (reply.kind !== 'transacted')
+    throw new Error(reply.kind === 'failed' ? reply.text : `answered ${reply.kind}`);
+  const { outcome, reason, branches = [] } = reply.message;
+  const word = Buffer.from(outcome).toString();
+  if (word !== 'committed') throw new Error(`${word} ${Buffer.from(reason ?? []).toString()}`);
+  return branches;
+}
+
+function answer(received: Buffer, take: (reply: ClientReply) => unknown): number {
+  if (received.length < 4) return 0;
+  const whole = 4 + received.readUInt32BE(0);
+  if (received.length < whole) return 0;
+  take(decodeReply({ code: received.readUInt8(4), body: received.subarray(5, whole) }));
+  return whole;
+}
