@@ -108,6 +108,8 @@ export class Branches {
     const freed = waited ? undefined : this.#freed(order);
     if (freed !== undefined) return freed.then(() => this.commitAlone(xid, order, remembered, true));
     const refused = this.#refusal(xid, order);
+    // It stands, though the same message may come once more when nothing is against it any longer.
+    if (refused !== undefined && remembered) this.#ended.enter(xid, 'refused');
     if (refused !== undefined) return Promise.resolve(refused);
     const branch = this.#enter(xid, order, 'preparing');
     branch.alone = this.#commitAlone(branch, remembered);
@@ -359,10 +361,8 @@ export class Branches {
 
   #objection(xid: Xid, order: BranchOrder): Voted | undefined {
     if (this.#table.has(xid)) return votedAbort('prepare_failed', 'the transaction is known already');
-    if (this.#ended.of(xid) !== undefined)
-      return votedAbort('prepare_failed', 'the transaction has ended here already');
-    const earlier = this.clients.standsAgainst(order, this.#table.values());
-    return earlier ?? placeObjection(this.#context, this.locks, order, xid);
+    const before = this.#ended.objection(xid) ?? this.clients.standsAgainst(order, this.#table.values());
+    return before ?? placeObjection(this.#context, this.locks, order, xid);
   }
 
   #enter(xid: Xid, order: BranchOrder, phase: 'preparing' | 'prepared'): Branch {

@@ -3,6 +3,8 @@
  * way: none of them begins any more.
  */
 import { RecentMap } from '../base/recent-map.ts';
+import type { Voted } from './orders.ts';
+import { votedAbort } from './orders.ts';
 import type { Xid } from './xid.ts';
 
 const countMax = 32_768;
@@ -18,6 +20,14 @@ export class Endings {
 
   of(xid: Xid): Ending | undefined {
     return this.#endings.get(xid);
+  }
+
+  /** Why its message does nothing any more; what nobody knows of it is not said either. Undefined: it has not ended. */
+  objection(xid: Xid): Voted | undefined {
+    const ending = this.#endings.get(xid);
+    if (ending === undefined) return undefined;
+    const vote = votedAbort('prepare_failed', 'the transaction has ended here already');
+    return ending === 'doubtful' ? { ...vote, vote: 'doubtful' } : vote;
   }
 
   /** The first ending stands, but for a rollback. */

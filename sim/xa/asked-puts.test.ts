@@ -111,4 +111,20 @@ describe('a single put through a node that is not its primary', () => {
     await expectKnown(answer, 'aborted');
     expect(await room.read('n2', key)).toBe('b');
   });
+
+  it('with an id stays refused, though its message comes once more when its key is free', async () => {
+    slowDisk();
+    const both = { operations: [put(key, 'b'), put(room.key('n3'), 'b')] };
+    const first = room.ask('n3', 'POST', '/transactions', both);
+    await room.pass(syncUs / 2);
+    const doubling = { kind: 'FN3', oneIn: 1, delayUsMax: 3_000_000 } as const;
+    const twice = room.world.network.meddle(['n1'], ['n2'], doubling);
+    const answer = await answered(ask('1', { id: 'mine' }));
+    twice.lift();
+    expect(answer).toMatchObject({ status: 409, body: { reason: 'conflict' } });
+    expect((await answered(first))?.status).toBe(200);
+    await room.pass(4_000_000);
+    await expectKnown(answer, 'aborted');
+    expect(await room.read('n2', key)).toBe('b');
+  });
 });
