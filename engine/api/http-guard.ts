@@ -1,17 +1,18 @@
 /**
  * Stands before the routes of an HTTP listener and lets in who may: a request's credentials are looked at before its
  * handler is called, so that who is turned away has done nothing. The answer to wrong credentials waits a moment, so
- * that guessing over one connection is slow; those who gave none are told at once.
+ * that guessing over one connection is slow; those who gave none are told at once. Pages of other sites change nothing
+ * here, with credentials or without (other-sites.ts).
  */
 import { assert, present } from '../base/assert.ts';
-import type { LockstepError } from '../base/errors.ts';
-import { asLockstepError } from '../base/errors.ts';
+import { asLockstepError, LockstepError } from '../base/errors.ts';
 import type { ClientListener, Gate, Identity } from '../auth/gate.ts';
 import type { Access } from '../auth/role.ts';
 import type { Clock } from '../io/clock.ts';
 import { sleep } from '../io/clock.ts';
 import type { HttpRequest, HttpResponse, HttpRoute, HttpService } from '../io/http.ts';
 import { readAuthorization } from './authorization.ts';
+import { otherSiteOf } from './other-sites.ts';
 
 /** What each route asks for, by `METHOD /path` as the routes have them. */
 export type RouteAccess = ReadonlyMap<string, Access>;
@@ -31,7 +32,7 @@ export const wrongDelayUs = 250_000;
 export function guardService(service: HttpService, terms: HttpGuardTerms): HttpService {
   return {
     ...service,
-    routes: service.routes.map((route) => guardRoute(route, terms)),
+    routes: service.routes.map((route) => refuseOtherSites(guardRoute(route, terms), terms)),
     notFound: (request) => guardMiss(request, terms, () => service.notFound(request)),
     methodNotAllowed: (request, allow) =>
       guardMiss(request, terms, () => service.methodNotAllowed(request, allow)),
@@ -51,6 +52,20 @@ function guardRoute(route: HttpRoute, terms: HttpGuardTerms): HttpRoute {
       if (turned === undefined) return route.handle(request);
       const answer = withChallenge(turned, terms.answer(turned.error, route), needed);
       return turned.wrong ? later(terms.clock, answer) : answer;
+    },
+  };
+}
+
+/** A page of another site can send simple requests, but not read answers: reading is left to the browser's rules. */
+function refuseOtherSites(route: HttpRoute, terms: HttpGuardTerms): HttpRoute {
+  if (route.method === 'GET') return route;
+  return {
+    ...route,
+    handle: (request) => {
+      const site = otherSiteOf(request.headers);
+      if (site === undefined) return route.handle(request);
+      const text = `pages of another site (${site}) change nothing here`;
+      return terms.answer(new LockstepError('Forbidden', text), route);
     },
   };
 }

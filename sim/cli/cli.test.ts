@@ -95,6 +95,12 @@ describe('lockstep-sim', () => {
     expect(status).toBe(2);
   });
 
+  it('runs each scenario once however short the time, so that nothing passes without a run', () => {
+    const { status, out } = call('run', 'calm', '--for', '0s', '--json');
+    expect(status).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ scenarios: [{ name: 'calm', seeds: 1, passed: 1 }] });
+  });
+
   it('refuses a damaged plan file with the place and the cause', () => {
     writeFileSync(join(directory, 'damaged.json'), '{"format": 1, "sed": 7}');
     expect(call('replay', 'damaged.json')).toMatchObject({

@@ -103,7 +103,11 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
     )
     .option('--first-seed <s>', 'the first of the seeds', wholeNumber, 1)
     .option('--jobs <j>', 'worker threads', positive, availableParallelism())
-    .option('--for <duration>', 'begin no run after this time (90s, 5m, 1h)', durationMs)
+    .option(
+      '--for <duration>',
+      'begin no run after this time (90s, 5m, 1h), but one of each scenario',
+      durationMs,
+    )
     .option('--out <dir>', 'where failing plans are written', defaultOut)
     .option('--json', 'print one line of JSON')
     .option('--until-failure', 'begin no further seed of a scenario that has failed')

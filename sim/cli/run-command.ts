@@ -23,7 +23,7 @@ export interface RunOptions {
   readonly firstSeed: number;
   /** Seeds per scenario; undefined for as many as `forMs` allows. */
   readonly seedCount: number | undefined;
-  /** Begin no run after so many milliseconds. */
+  /** Begin no run after so many milliseconds, except the first of each scenario: what never ran has not passed. */
   readonly forMs: number | undefined;
   readonly jobs: number;
   /** Where failing plans go. */
@@ -102,7 +102,7 @@ function* seedTasks(
   for (const together of rounds) {
     for (let index = 0; index < seeds; index++) {
       for (const scenario of together) {
-        if (performance.now() >= endMs) return;
+        if (index > 0 && performance.now() >= endMs) return;
         if (wanted(scenario)) yield { kind: 'seed', scenario, seed: firstSeed + index };
       }
       if (!together.some(wanted)) break;

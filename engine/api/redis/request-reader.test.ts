@@ -107,3 +107,14 @@ test('inline words are split and unquoted', () => {
   expect(words('"a"b')).toBeUndefined();
   expect(words('')).toEqual([]);
 });
+
+test('an HTTP request ends the conversation before its body is read as commands', () => {
+  const body = 'SET stolen 1\r\n';
+  const reader = new RequestReader(limits);
+  reader.push(Buffer.from(`PUT /x HTTP/1.1\r\nhOst: 127.0.0.1:8099\r\n\r\n${body}`));
+  expect(reader.next()?.length).toBe(3);
+  expect(() => reader.next()).toThrow('this is the Redis protocol, not HTTP');
+  expect(failureOf(`POST / HTTP/1.1\r\n\r\n${body}`)).toContain('not HTTP');
+  // As an argument of a client's own request the words mean nothing.
+  expect(failureOf(encodeRequest([Buffer.from('POST')]))).toBe('[["POST"]]');
+});

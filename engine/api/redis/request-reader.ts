@@ -185,9 +185,19 @@ export class RequestReader {
     const last = end > this.#at && this.#buffer[end - 1] === carriageReturn ? end - 1 : end;
     const words = splitWords(this.#buffer.subarray(this.#at, last));
     if (words === undefined) throw new ProtocolError('unbalanced quotes in request');
+    if (isHttp(words)) throw new ProtocolError('this is the Redis protocol, not HTTP');
     this.#at = end + 1;
     return words;
   }
+}
+
+/**
+ * A page in a browser can have it send an HTTP request here, whose body would then be commands of that page's choice.
+ * A POST says so in its first line, any other request by its Host header, and both before the body. Redis does the same.
+ */
+function isHttp(words: Request): boolean {
+  const name = words[0]?.toString('latin1').toLowerCase();
+  return name === 'post' || name === 'host:';
 }
 
 /** Digits, perhaps after a minus, without leading zeros; undefined for anything else or beyond 15 digits. */
