@@ -138,6 +138,7 @@ export class Node {
     await wasm.start();
     await antiEntropy?.start();
     await transactions.recover();
+    await membership.enroll();
     await plane.start();
     const peerAddress = present(plane.address, 'the peer address');
     membership.start(peerAdvertise ?? peerAddress);
@@ -227,6 +228,7 @@ async function open(io: Io, config: NodeConfig, disk: CountedDisk): Promise<Open
     const identity = await Identity.open(io, identityPath, config.name);
     const members = await MemberFile.open(io, membersPath);
     refuseLeaver(config.name, members);
+    refuseLeftovers(config, members, store.keyCount);
     const properties = await PropertyFile.open(io, propertiesPath);
     return { disk, store, hintStore: hints, identity, members, properties };
   } catch (error) {
@@ -242,5 +244,15 @@ async function open(io: Io, config: NodeConfig, disk: CountedDisk): Promise<Open
 function refuseLeaver(name: NodeConfig['name'], { remembered }: MemberFile): void {
   if (!remembered.some(({ node, left }) => node === name && left)) return;
   const detail = `${name} has left its cluster, and deletions since then are not known here; move the directory away, and let the node join with an empty one (join: joining)`;
+  throw new LockstepError('StoreForeign', detail);
+}
+
+/**
+ * A node that begins to join holds nothing. One that does was a member of this name in a life that it knows nothing
+ * of, and may have been replaced since, or have left: see `refuseLeaver`. Throws `StoreForeign`.
+ */
+function refuseLeftovers({ name, join }: NodeConfig, members: MemberFile, keyCount: number): void {
+  if (join !== 'joining' || keyCount === 0 || members.names(name)) return;
+  const detail = `${name} is to join, and the directory holds ${keyCount} keys of an earlier time in a cluster; move the directory away, and let the node join with an empty one, or, if it is a member still, start it with join: member`;
   throw new LockstepError('StoreForeign', detail);
 }

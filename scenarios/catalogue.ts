@@ -20,6 +20,7 @@ import { crashDuringPrepare } from './crash-during-prepare.ts';
 import { diskFullAtPrepare } from './disk-full-at-prepare.ts';
 import { flappingPeer } from './flapping-peer.ts';
 import { forceAbort } from './force-abort.ts';
+import { heirLeaves } from './heir-leaves.ts';
 import { hintHolderLeaves } from './hint-holder-leaves.ts';
 import { hintsAlone } from './hints-alone.ts';
 import { hintsOfTheDead } from './hints-of-the-dead.ts';
@@ -50,6 +51,7 @@ import { rollingRestart } from './rolling-restart.ts';
 import { runawayModule } from './runaway-module.ts';
 import { seedsDownAtBoot } from './seeds-down-at-boot.ts';
 import { siblingsAfterPartition } from './siblings-after-partition.ts';
+import { sameNamesAgain } from './same-names-again.ts';
 import { sleptThroughAChange } from './slept-through-a-change.ts';
 import { slowDiskFillsQueue } from './slow-disk-fills-queue.ts';
 import { slowPeerFillsChannel } from './slow-peer-fills-channel.ts';
@@ -138,6 +140,8 @@ export const scenarios: readonly Scenario[] = [
   versionMix,
   ringDisagreement,
   sleptThroughAChange,
+  heirLeaves,
+  sameNamesAgain,
   runawayModule,
   trapInKeyfun,
   redisCounters,

@@ -9,8 +9,22 @@ export const leaverStartsAgain: Scenario = {
   load: { ...slowly, keys: 40, kinds: { get: 25, put: 45, delete: 30 } },
   faults: [
     { kind: 'FM1', count: [1, 1], targets: ['n4', 'n5'], atUs: [500_000, 1_000_000], always: true },
-    { kind: 'FM6', count: [1, 1], targets: ['n4'], atUs: [6_000_000, 7_500_000], always: true },
-    { kind: 'FM6', count: [1, 1], targets: ['n5'], atUs: [6_000_000, 7_500_000], always: true },
+    {
+      kind: 'FM6',
+      count: [1, 1],
+      targets: ['n4'],
+      atUs: [6_000_000, 7_500_000],
+      words: { join: ['member', 'joining'] },
+      always: true,
+    },
+    {
+      kind: 'FM6',
+      count: [1, 1],
+      targets: ['n5'],
+      atUs: [6_000_000, 7_500_000],
+      words: { join: ['member', 'joining'] },
+      always: true,
+    },
     {
       kind: 'FK6',
       count: [0, 1],

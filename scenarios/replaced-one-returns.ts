@@ -15,7 +15,14 @@ export const replacedOneReturns: Scenario = {
   load: { ...slowly, needs: { all: 50, quorum: 50 } },
   faults: [
     { kind: 'FM1', count: [1, 1], targets: ['n4'], atUs: [500_000, 1_000_000], always: true },
-    { kind: 'FM6', count: [1, 1], targets: ['n2'], atUs: [4_000_000, 5_000_000], always: true },
+    {
+      kind: 'FM6',
+      count: [1, 1],
+      targets: ['n2'],
+      atUs: [4_000_000, 5_000_000],
+      words: { join: ['member', 'joining'] },
+      always: true,
+    },
     {
       kind: 'FK6',
       count: [1, 2],

@@ -29,6 +29,8 @@ const schema = protobuf.parse(
     optional bool away = 11;
     optional string move = 12;
     optional string replaces = 13;
+    optional double joined = 14;
+    optional double supersedes = 15;
   }
 
   message News {

@@ -9,6 +9,7 @@
  */
 import { crc32 } from '../base/checksum.ts';
 import { LockstepError } from '../base/errors.ts';
+import type { NodeId } from '../base/ids.ts';
 import { DiskError, readFile, replaceFile } from '../io/disk.ts';
 import type { Io } from '../io/io.ts';
 import { decodeWords, encodeWords } from './gossip-codec.ts';
@@ -23,6 +24,8 @@ export class MemberFile {
   readonly #path: string;
   /** What the last life knew, this node's own record included; empty in the first. */
   readonly remembered: readonly MemberRecord[];
+  /** Settled once the last save is over. */
+  #last = Promise.resolve();
 
   private constructor(io: Pick<Io, 'disk'>, path: string, remembered: readonly MemberRecord[]) {
     this.#io = io;
@@ -38,8 +41,20 @@ export class MemberFile {
     return new MemberFile(io, path, records ?? []);
   }
 
-  /** Durable when this resolves. Rejects with `StorageFailed`. */
-  async save(records: readonly MemberRecord[]): Promise<void> {
+  /** The last life knew of the node, and of it as one that has not left. */
+  names(node: NodeId): boolean {
+    return this.remembered.some((record) => record.node === node && !record.left);
+  }
+
+  /** Durable when this resolves. Rejects with `StorageFailed`. What is saved later is what stays. */
+  save(records: readonly MemberRecord[]): Promise<void> {
+    // One after the other: they write the same file.
+    const saved = this.#last.then(() => this.#write(records));
+    this.#last = saved.catch(() => undefined);
+    return saved;
+  }
+
+  async #write(records: readonly MemberRecord[]): Promise<void> {
     const known = records.filter(({ generation }) => generation > 0);
     const body = encodeWords({ digest: [], records: known, view: '-' });
     const file = Buffer.alloc(headBytes + body.length);

@@ -10,7 +10,6 @@
  */
 import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
-import type { LockstepError } from '../base/errors.ts';
 import { asLockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
 import type { Io } from '../io/io.ts';
@@ -29,11 +28,12 @@ import type { MemberFile } from './member-file.ts';
 import type { KnownPeer, MembershipObserver } from './observer.ts';
 import { isMoving, Ownership } from './ownership.ts';
 import { Publication } from './publication.ts';
+import { Rejections } from './rejections.ts';
 import type { MembershipSettings } from './settings.ts';
 import { expectedRecord, numbered, ownRecord } from './settings.ts';
 import type { DeclaredState, MoveStage, PeerState } from './states.ts';
 import { isServingState, PeerNews } from './states.ts';
-import type { Applied, MemberRecord, RefusalReason } from './table.ts';
+import type { Applied, MemberRecord } from './table.ts';
 import { MemberTable } from './table.ts';
 import { Topics } from './topics.ts';
 
@@ -66,8 +66,6 @@ export class Membership {
   readonly #indexes: Map<NodeId, number>;
   readonly #peers = new Map<NodeId, KnownPeer>();
   readonly #news = new PeerNews();
-  /** Refusals that were logged, so that a node that keeps trying does not fill the log. */
-  readonly #logged = new Set<string>();
   #raising = false;
   /** Settled once every peer has been heard of; present while somebody waits for that. */
   #acquaintance: Deferred<void> | undefined;
@@ -113,15 +111,16 @@ export class Membership {
       () => this.#ownership.view,
       (peer) => this.#gossip.reconcile(peer),
     );
+    const rejections = new Rejections(io.log, observer);
     this.#gossip = new Gossip(io, this.#table, links, settings.gossip, {
       changed: (record, applied) => this.#onChange(record, applied),
-      refused: (record, reason) => this.#onRefusal(record, reason),
+      refused: (record, reason) => rejections.refused(record, reason),
       sent: (bytes) => observer.sent(bytes),
       said: (from, view) => this.#agreement.said(from, view),
       view: () => this.view,
       told: (from, news) => this.topics.told(from, news),
       news: () => this.topics.news(),
-      malformed: (from, error) => this.#onMalformed(from, error),
+      malformed: (from, error) => rejections.malformed(from, error),
       judged: (nowUs) => this.#score(nowUs),
     });
   }
@@ -186,7 +185,7 @@ export class Membership {
 
   /** This node is so far on its way in or out. */
   declareMove(state: DeclaredState, move: MoveStage): void {
-    this.#table.declare({ state, move });
+    this.#table.declareMove(state, move);
     this.#io.log.event('info', 'membership.move.declared', { state, move });
     this.#refresh();
   }
@@ -229,6 +228,11 @@ export class Membership {
   /** The peer's number in metrics; -1 for a stranger. This node has one too. */
   indexOf(node: NodeId): number {
     return this.#indexes.get(node) ?? -1;
+  }
+
+  /** In this node's first life, makes durable that it is a member, or begins to join; later ones go on from there. */
+  async enroll(): Promise<void> {
+    if (!this.#file.names(this.#table.self.node)) await this.#save();
   }
 
   /** Begins to beat. `address` is where other nodes reach this one. */
@@ -298,7 +302,7 @@ export class Membership {
       this.#io.log.event('error', 'membership.identity.stuck', { generation, code, detail });
       return;
     }
-    this.#table.declare({ generation });
+    this.#table.raise(generation);
     this.#introduce();
     this.#io.log.event('warn', 'membership.identity.raised', { by, generation });
   }
@@ -345,8 +349,8 @@ export class Membership {
   }
 
   #refresh(): void {
-    for (const { node } of this.members()) {
-      if (this.#table.isSuperseded(node) && this.#table.evict(node)) this.#forget(node);
+    for (const record of this.members()) {
+      if (this.#table.isSuperseded(record) && this.#table.evict(record.node)) this.#forget(record.node);
     }
     if (!this.#ownership.refresh()) return;
     const members = this.ring.members.map((member) => member.node).join(' ');
@@ -376,25 +380,9 @@ export class Membership {
     this.#io.log.event('info', 'membership.peer.left', { peer: node });
   }
 
-  #onRefusal({ node, generation, epoch }: MemberRecord, reason: RefusalReason): void {
-    this.#observer.refused(reason);
-    const name = `${node} ${generation} ${epoch} ${reason}`;
-    if (this.#logged.has(name)) return;
-    if (this.#logged.size >= loggedMax) this.#logged.clear();
-    this.#logged.add(name);
-    this.#io.log.event('warn', 'membership.record.refused', { peer: node, generation, epoch, reason });
-  }
-
-  #onMalformed(from: NodeId, { message: detail }: LockstepError): void {
-    this.#observer.refused('malformed');
-    this.#io.log.event('warn', 'membership.gossip.rejected', { peer: from, detail });
-  }
-
   #score(nowUs: number): void {
     for (const peer of this.#peers.values()) {
       this.#observer.scored(peer, this.#table.milliPhi(peer.node, nowUs));
     }
   }
 }
-
-const loggedMax = 1000;

@@ -17,7 +17,9 @@ function recordOf(node: string, rack: string, token: number, more: Partial<Membe
     ...place,
     state: 'NORMAL',
     move: 'none',
+    joined: undefined,
     replaces: undefined,
+    supersedes: undefined,
     ...more,
   };
 }

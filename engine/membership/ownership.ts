@@ -98,17 +98,19 @@ export class Ownership {
   }
 
   #readers(): readonly Member[] {
-    const owners = this.#records().filter((record) => owns(record) && !this.#table.isSuperseded(record.node));
+    const owners = this.#records().filter((record) => owns(record) && !this.#table.isSuperseded(record));
     return owners.map((record) => this.#memberOf(record));
   }
 
   /** The readers as they are before, or will be after, this member's move. */
   #otherSide(readers: readonly Member[], record: MemberRecord): readonly Ring[] {
     const member = this.#memberOf(record);
-    const others = readers.filter((one) => one !== member && one.node !== record.replaces);
+    // One that leaves has long taken over what it once came for.
+    const replaces = record.state === 'LEAVING' ? undefined : record.replaces;
+    const others = readers.filter((one) => one !== member && one.node !== replaces);
     if (!readers.includes(member)) return [new Ring([...others, member])];
     // Once a replacement is read, the dead node that it replaced is written to no more.
-    const alone = others.length === 0 || record.replaces !== undefined;
+    const alone = others.length === 0 || replaces !== undefined;
     return alone ? [] : [new Ring(others)];
   }
 

@@ -75,7 +75,9 @@ function recordOf(plain: Plain): MemberRecord {
     epoch: textOf(plain, 'epoch'),
     state: stateOf(plain),
     move: moveOf(plain),
+    joined: lifeOf(plain, 'joined'),
     replaces: isGiven(plain, 'replaces') ? nodeOf(plain, 'replaces') : undefined,
+    supersedes: lifeOf(plain, 'supersedes'),
     left: plain['left'] === true,
     away: plain['away'] === true,
     address: textOf(plain, 'address'),
@@ -147,6 +149,12 @@ function textOf(plain: Plain, field: string): string {
   const value = plain[field];
   if (typeof value === 'string' && value.length > 0 && value.length <= textCharsMax) return value;
   throw malformed(`${field} must have 1 to ${textCharsMax} characters`);
+}
+
+/** Lives are counted from 1; what is not there reads as 0. */
+function lifeOf(plain: Plain, field: string): number | undefined {
+  const life = isGiven(plain, field) ? wholeOf(plain, field) : 0;
+  return life === 0 ? undefined : life;
 }
 
 /** An optional text that is not there reads as empty. */

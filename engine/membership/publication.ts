@@ -25,6 +25,8 @@ export interface Held {
 /** How often it is said what holds up a new ring. */
 const remindUs = 10_000_000;
 const holdersToldMax = 10;
+/** How long a disk rests that did not take it. */
+const retryUs = 1_000_000;
 
 export class Publication {
   readonly #parts: PublicationParts;
@@ -35,6 +37,7 @@ export class Publication {
   /** Since when something holds it up, while that is so. */
   #heldUs: number | undefined;
   #reminder: Timer | undefined;
+  #retry: Timer | undefined;
 
   /** What is seen now is durable. */
   constructor(parts: PublicationParts) {
@@ -69,10 +72,12 @@ export class Publication {
   stop(): void {
     this.#stopped = true;
     this.#reminder?.cancel();
+    this.#retry?.cancel();
   }
 
   async #publish(): Promise<void> {
     this.#saving = true;
+    this.#retry?.cancel();
     try {
       while (this.#view !== this.#parts.view() && !this.#stopped) {
         if (this.#isHeld()) {
@@ -80,7 +85,10 @@ export class Publication {
           return;
         }
         const view = this.#parts.view();
-        if (!(await this.#parts.save())) return;
+        if (!(await this.#parts.save())) {
+          this.#tryLater();
+          return;
+        }
         this.#view = view;
         this.#release();
         this.#parts.tell();
@@ -88,6 +96,10 @@ export class Publication {
     } finally {
       this.#saving = false;
     }
+  }
+
+  #tryLater(): void {
+    if (!this.#stopped) this.#retry = this.#parts.io.clock.after(retryUs, () => this.refresh());
   }
 
   #isHeld(): boolean {

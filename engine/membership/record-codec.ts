@@ -89,7 +89,9 @@ function isHeartbeat(left: MemberRecord, right: MemberRecord): boolean {
     left.epoch === right.epoch &&
     left.state === right.state &&
     left.move === right.move &&
+    left.joined === right.joined &&
     left.replaces === right.replaces &&
+    left.supersedes === right.supersedes &&
     left.left === right.left &&
     left.away === right.away &&
     left.address === right.address &&

@@ -37,7 +37,8 @@ export function ownRecord(
   const fresh: MoveStage = state === 'JOINING' ? 'queued' : 'none';
   const move = member ? before.move : fresh;
   const life = { generation, version: 1, epoch, left: false, away: false, address };
-  return { ...self, ...life, state, move, replaces };
+  const joined = before?.joined ?? (state === 'JOINING' ? generation : undefined);
+  return { ...self, ...life, state, move, joined, replaces, supersedes: before?.supersedes };
 }
 
 /** What the configuration says of a node that has said nothing yet. */
@@ -45,7 +46,8 @@ export function expectedRecord(seed: Member & { readonly address: Address }): Me
   const { node, datacenter, rack, tokens, address } = seed;
   const place = { node, datacenter, rack, tokens, address };
   const unheard = { generation: 0, version: 0, epoch: '', left: false, away: false } as const;
-  return { ...place, ...unheard, state: 'NORMAL', move: 'none', replaces: undefined };
+  const member = { joined: undefined, replaces: undefined, supersedes: undefined };
+  return { ...place, ...unheard, state: 'NORMAL', move: 'none', ...member };
 }
 
 /** Numbers the configured members by their names in order, the same on every node that is configured alike. */

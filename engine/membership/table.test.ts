@@ -21,7 +21,9 @@ function recordOf(name: string, more: Partial<MemberRecord> = {}): MemberRecord 
     epoch: `e-${name}`,
     state: 'NORMAL',
     move: 'none',
+    joined: undefined,
     replaces: undefined,
+    supersedes: undefined,
     left: false,
     away: false,
     address: `${name}:8101`,
@@ -203,12 +205,72 @@ describe('a member table', () => {
   });
 });
 
+describe('a name that is used again', () => {
+  const dead = recordOf('n2', { generation: 5 });
+  const heir = recordOf('n3', { replaces: node('n2'), tokens: dead.tokens });
+  const anew = recordOf('n2', {
+    generation: 9,
+    epoch: 'e-new',
+    joined: 9,
+    rack: 'r2',
+    tokens: [77 as Token],
+  });
+
+  it('is another membership than the one that was replaced, and that one stays replaced when its heir has left', () => {
+    for (const left of [false, true]) {
+      const { table } = tableOf('n1');
+      table.apply(dead, dead.node, 0);
+      table.apply({ ...heir, left, state: left ? 'LEAVING' : 'NORMAL' }, heir.node, 0);
+      expect(table.isSuperseded(dead)).toBe(true);
+      expect(table.isSuperseded({ ...dead, joined: undefined })).toBe(true);
+      expect(table.isSuperseded(anew)).toBe(false);
+    }
+  });
+
+  it('may stand elsewhere, which one who has slept hears from others and not from itself', () => {
+    const { table } = tableOf('n1');
+    table.apply(dead, dead.node, 0);
+    const { joined: _, ...claim } = anew;
+    expect(table.placeFault(claim)).toBe('location');
+    expect(table.apply(anew, node('n3'), 0)).toMatchObject({ kind: 'applied', ringChanged: true });
+    expect(table.placeFault(claim)).toBeUndefined();
+    // What the earlier one is still said to be is only late.
+    expect(table.apply({ ...dead, version: 100 }, node('n3'), 0)).toEqual({ kind: 'old' });
+  });
+
+  it('is not moved by a new life of the same membership', () => {
+    const { table } = tableOf('n1');
+    table.apply(anew, node('n3'), 0);
+    const moved = { ...anew, generation: 10, epoch: 'e-next', tokens: [78 as Token] };
+    expect(table.apply(moved, node('n3'), 0)).toEqual(refused('tokens'));
+  });
+
+  it('tells, of a replacement, whose membership it ends: the one that it knows when it begins to copy', () => {
+    const { table } = tableOf('n3', { state: 'JOINING', joined: 4, replaces: node('n2') });
+    table.apply({ ...anew, away: true }, node('n1'), 0);
+    table.declareMove('JOINING', 'copying');
+    table.declareMove('NORMAL', 'switching');
+    expect(table.self.supersedes).toBe(9);
+    expect(table.isSuperseded(anew)).toBe(true);
+    expect(table.isSuperseded({ ...anew, joined: 10 })).toBe(false);
+  });
+
+  it('begins in the life that outbids an earlier one of its name', () => {
+    const { table } = tableOf('n3', { state: 'JOINING', generation: 4, joined: 4 });
+    table.raise(12);
+    expect(table.self).toMatchObject({ generation: 12, joined: 12 });
+    table.declareMove('NORMAL', 'none');
+    table.raise(15);
+    expect(table.self).toMatchObject({ generation: 15, joined: 12 });
+  });
+});
+
 describe('the words of gossip', () => {
   it('come back as they were said', () => {
     const words = {
       digest: tableOf('n1').table.digest(),
       records: [
-        recordOf('n2', { left: true, replaces: 'n1' as NodeId }),
+        recordOf('n2', { left: true, joined: 7, replaces: 'n1' as NodeId, supersedes: 3 }),
         recordOf('n3', { away: true, state: 'LEAVING', move: 'copying' }),
       ],
       view: '0123',
@@ -218,7 +280,12 @@ describe('the words of gossip', () => {
 
   it('are read by a codec that remembers as by one that does not, in lent bytes too', () => {
     const record = fc
-      .record({ node: fc.constantFrom('n1', 'n2', 'n3'), version: fc.nat(3), away: fc.boolean() })
+      .record({
+        node: fc.constantFrom('n1', 'n2', 'n3'),
+        version: fc.nat(3),
+        away: fc.boolean(),
+        joined: fc.constantFrom(undefined, 1, 2),
+      })
       .map(({ node, ...more }) => recordOf(node, more));
     fc.assert(
       fc.property(fc.array(fc.array(record, { maxLength: 4 }), { maxLength: 8 }), (messages) => {

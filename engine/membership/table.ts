@@ -28,8 +28,15 @@ export interface MemberRecord {
   readonly state: DeclaredState;
   /** How far its joining or leaving is (engine/membership/ownership.ts). */
   readonly move: MoveStage;
+  /**
+   * The life (generation) in which it began to join, which tells its membership from earlier ones of the same name;
+   * undefined: it is one of the first members.
+   */
+  readonly joined: number | undefined;
   /** The dead node of its rack whose tokens it takes over; undefined for none. */
   readonly replaces: NodeId | undefined;
+  /** `joined` of the membership that ends with that: of a later one of that name nothing is taken over. */
+  readonly supersedes: number | undefined;
   /** It has left for good: remembered so that old gossip cannot bring it back. */
   readonly left: boolean;
   /** It has announced that it stops: it is DOWN until its next life. */
@@ -44,6 +51,7 @@ export interface MemberRecord {
 /** Where a node stands and what it owns there, as it says. */
 export type Place = Pick<MemberRecord, 'node' | 'datacenter' | 'rack' | 'tokens'> & {
   readonly left?: boolean;
+  readonly joined?: number | undefined;
   readonly replaces?: NodeId | undefined;
   readonly state?: DeclaredState;
 };
@@ -51,7 +59,7 @@ export type Place = Pick<MemberRecord, 'node' | 'datacenter' | 'rack' | 'tokens'
 /**
  * Why a record is not taken in. `oldLife`: a later life of the node is known. `sameName`: another process has its name
  * and generation. `duplicateToken`: another node of its rack has one of its tokens. `location`, `tokens`: it stands
- * elsewhere, or owns others, than before, and has not left in between.
+ * elsewhere, or owns others, than before, and it is still the same membership.
  */
 export type RefusalReason = 'oldLife' | 'sameName' | 'duplicateToken' | 'location' | 'tokens';
 
@@ -137,9 +145,24 @@ export class MemberTable {
   }
 
   /** Says something new of itself. */
-  declare(
-    change: Partial<Pick<MemberRecord, 'generation' | 'state' | 'move' | 'left' | 'away' | 'address'>>,
-  ): void {
+  declare(change: Partial<Pick<MemberRecord, 'state' | 'move' | 'left' | 'away' | 'address'>>): void {
+    this.#say(change);
+  }
+
+  /** It is so far on its way. A replacement says whose membership it ends: the one known when it begins to copy. */
+  declareMove(state: DeclaredState, move: MoveStage): void {
+    const { replaces, supersedes } = this.#self;
+    const dead = state === 'JOINING' && replaces !== undefined ? this.record(replaces) : undefined;
+    this.#say({ state, move, supersedes: dead === undefined ? supersedes : dead.joined });
+  }
+
+  /** Outbids an earlier life of its name, which a membership that only begins has nothing to do with. */
+  raise(generation: number): void {
+    const { state, joined } = this.#self;
+    this.#say({ generation, joined: state === 'JOINING' ? generation : joined });
+  }
+
+  #say(change: Partial<MemberRecord>): void {
     this.#self = { ...this.#self, ...change, version: this.#self.version + 1 };
     this.#takers = undefined;
   }
@@ -150,10 +173,10 @@ export class MemberTable {
     if (!this.#peers.has(record.node)) this.#add(record);
   }
 
-  /** A member owns what this node owned: it has replaced it. */
-  isSuperseded(node: NodeId): boolean {
+  /** Another one has taken over what the member owned, whatever has become of that one since. */
+  isSuperseded({ node, joined }: Pick<MemberRecord, 'node' | 'joined'>): boolean {
     const replaces = (other: MemberRecord): boolean =>
-      other.replaces === node && !other.left && other.state !== 'JOINING';
+      other.replaces === node && other.state !== 'JOINING' && !isLater(joined, other.supersedes);
     return replaces(this.#self) || this.#order.some(({ record }) => replaces(record));
   }
 
@@ -206,7 +229,7 @@ export class MemberTable {
       if (!isNewer(record, known)) return { kind: 'old' };
       // The last words of a node that was replaced.
       const replaced = known.left && !record.left && record.epoch === known.epoch;
-      if (replaced && this.isSuperseded(record.node)) return { kind: 'old' };
+      if (replaced && this.isSuperseded(record)) return { kind: 'old' };
     }
     const sameAsBefore = known !== undefined && known.generation > 0 && samePlace(known, record);
     const fault = sameAsBefore ? undefined : this.placeFault(record);
@@ -216,7 +239,7 @@ export class MemberTable {
   /** Why the node cannot stand where it says and own what it says; undefined when it can. */
   placeFault(claim: Place): Extract<RefusalReason, 'location' | 'tokens' | 'duplicateToken'> | undefined {
     const known = this.#peers.get(claim.node)?.record;
-    if (known !== undefined && !known.left) {
+    if (known !== undefined && !known.left && !isLater(claim.joined, known.joined)) {
       if (known.datacenter !== claim.datacenter || known.rack !== claim.rack) return 'location';
       // The configuration's word of a peer's tokens gives way to the peer's own.
       const bound = known.generation > 0 && known.state !== 'JOINING';
@@ -330,6 +353,11 @@ function isNewer(left: DigestEntry, right: DigestEntry): boolean {
   return left.version > right.version;
 }
 
+/** A membership that began in the one life of a name began after the one of the other. */
+function isLater(joined: number | undefined, other: number | undefined): boolean {
+  return (joined ?? 0) > (other ?? 0);
+}
+
 /** Two processes that claim one life. */
 function isTwin(left: MemberRecord, right: MemberRecord): boolean {
   return left.generation === right.generation && left.epoch !== right.epoch;
@@ -342,7 +370,9 @@ function samePlace(left: MemberRecord, right: MemberRecord): boolean {
     left.left === right.left &&
     left.state === right.state &&
     left.move === right.move &&
+    left.joined === right.joined &&
     left.replaces === right.replaces &&
+    left.supersedes === right.supersedes &&
     sameTokens(left.tokens, right.tokens)
   );
 }

@@ -66,6 +66,34 @@ test('a node that has left does not start again on what it held then', async () 
   expect(room.cluster.serves('n4')).toBe(false);
 });
 
+test('a node that is to join holds nothing: one with keys of a time that it has forgotten refuses to start', async () => {
+  const room = new MemberRoom('leftovers', 3);
+  await room.startAll();
+  const refused: string[] = [];
+  room.cluster.onStartRefused(({ node, code }) => refused.push(`${node} ${code}`));
+  expect(await statusOf(room, 'n1', 'PUT', '')).toBe(204);
+  room.cluster.crash('n3', 'keepAll', 'silent');
+  const { disk } = room.cluster.host('n3');
+  expect(disk.rot('members', 0, 0)).toBe(true);
+  room.cluster.reconfigure({ name: 'n3', datacenter: 'dc1', rack: 'r3' }, { join: 'joining' });
+  room.cluster.start('n3');
+  await room.pass(5 * second);
+  expect(refused).toEqual(['n3 StoreForeign']);
+  room.cluster.reconfigure({ name: 'n3', datacenter: 'dc1', rack: 'r3' }, {});
+  room.cluster.start('n3');
+  await room.pass(5 * second);
+  expect(room.cluster.serves('n3')).toBe(true);
+});
+
+test('a first member stays one, whatever its file says in its next life', async () => {
+  const room = new MemberRoom('founders', 3);
+  await room.startAll();
+  room.cluster.crash('n3', 'keepAll', 'silent');
+  room.cluster.reconfigure({ name: 'n3', datacenter: 'dc1', rack: 'r3' }, { join: 'joining' });
+  room.cluster.start('n3');
+  expect(await room.until(() => room.allAre('NORMAL', ['n3'], ['n1', 'n2']), 10 * second)).toBe(true);
+});
+
 test('a member whose peers are away goes on at the lowest level: nobody has disowned it', async () => {
   const room = new MemberRoom('alone', 3);
   await room.startAll();

@@ -39,6 +39,10 @@ export const faultKindIds = [
 
 export type FaultKind = (typeof faultKindIds)[number];
 
+/** How one that is gone starts again: `anew` as a newcomer of its name, otherwise on its old disk. */
+export const returnModes = [...joinModes, 'anew'] as const;
+export type ReturnMode = (typeof returnModes)[number];
+
 const ms = 1000;
 
 export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
@@ -265,10 +269,11 @@ export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
   },
   FM6: {
     title: 'return of one that is gone',
-    story: 'a node that left, or was replaced, is started again on its old disk, and stays',
+    story:
+      'a node that left, or was replaced, is started again on its old disk, and stays; or joins anew: an empty disk, other tokens',
     aim: 'node',
     lasting: false,
-    params: { join: { kind: 'choice', of: joinModes } },
+    params: { join: { kind: 'choice', of: returnModes } },
   },
   FC1: {
     title: 'offset and drift',

@@ -220,6 +220,36 @@ export const clusterBugs: readonly PlantedBug[] = [
     oracles: ['INV16', 'INV4', 'INV10'],
     seedsMax: 10,
   },
+  {
+    id: 'M68',
+    title: 'what is written while a former replacement hands over is not written to who comes after it',
+    file: 'engine/membership/ownership.js',
+    find: "record.state === 'LEAVING' ? undefined : record.replaces;",
+    replace: '[record.replaces][0];',
+    scenario: 'heir-leaves',
+    oracles: ['INV4', 'INV20'],
+    seedsMax: 20,
+  },
+  {
+    id: 'M69',
+    title: 'who has replaced a node stands for every later one of that name too',
+    file: 'engine/membership/table.js',
+    find: " && other.state !== 'JOINING' && !isLater(joined, other.supersedes);",
+    replace: " && !(other.state === 'JOINING');",
+    scenario: 'same-names-again',
+    oracles: ['INV17'],
+    seedsMax: 5,
+  },
+  {
+    id: 'M70',
+    title: 'a name that joins again is held to the tokens that it had before',
+    file: 'engine/membership/table.js',
+    find: '!known.left && !isLater(claim.joined, known.joined)',
+    replace: 'known.left === false',
+    scenario: 'same-names-again',
+    oracles: ['INV17', 'INV22'],
+    seedsMax: 5,
+  },
 ];
 
 /** Edits that break no promise: nothing may be reported of them. */

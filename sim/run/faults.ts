@@ -3,12 +3,11 @@
  * A fault that finds nothing to strike (a crash of a node that is down) is passed over and not counted.
  */
 import { present } from '../../engine/base/assert.ts';
-import type { JoinMode } from '../../engine/config/keys.ts';
 import type { Trouble } from '../check/failure-detector.ts';
 import type { SnapshotTamper } from '../check/snapshot-rejection.ts';
 import type { DiskFaultKind } from '../plan/disk-fault-kinds.ts';
 import type { SnapshotFaultKind } from '../plan/snapshot-fault-kinds.ts';
-import type { FaultKind } from '../plan/fault-kinds.ts';
+import type { FaultKind, ReturnMode } from '../plan/fault-kinds.ts';
 import type { PlanFault } from '../plan/plan.ts';
 import type { WasmFault } from '../plan/wasm-fault-kinds.ts';
 import type { HostClock } from '../world/clock.ts';
@@ -194,7 +193,7 @@ export class Faults {
       case 'FM1':
         return this.#cluster.change(name);
       case 'FM6':
-        return this.#returns.strike(name, fault.params['join'] as JoinMode);
+        return this.#returns.strike(name, fault.params['join'] as ReturnMode);
       case 'FM3':
         return this.#bootWithoutSeeds(fault);
       case 'FM4':
@@ -304,7 +303,8 @@ function troublesOf({ kind, targets, forUs, params }: PlanFault, fromUs: number)
     return targets.map((node) => ({ node, fromUs, toUs, away: false }));
   }
   // Nobody talks to it.
-  if (kind === 'FM6') return targets.map((node) => ({ node, fromUs, toUs: Infinity, away: false }));
+  if (kind === 'FM6' && params['join'] !== 'anew')
+    return targets.map((node) => ({ node, fromUs, toUs: Infinity, away: false }));
   if (kind === 'FC5') return targets.map((node) => ({ node, fromUs, toUs, away: false }));
   if (kind === 'FN16' || !(kind.startsWith('FN') || kind === 'FP9')) return [];
   const steps = targets.length * Number(params['stepMs'] ?? 0) * 1000;

@@ -1,9 +1,10 @@
 /**
  * FM6: nodes that are gone start again on their old disk, as a supervisor, or somebody who knows no better, starts them.
  * One that has left must be refused as `StoreForeign` by itself, for INV16: of deletions since then its disk knows
- * nothing. One that was replaced may start, since it cannot know; it must answer nobody (INV5, INV18).
+ * nothing. One that was replaced may start, since it cannot know; it must answer nobody (INV5, INV18). One that joins anew,
+ * with an empty disk, is a member like any other.
  */
-import type { JoinMode } from '../../engine/config/keys.ts';
+import type { ReturnMode } from '../plan/fault-kinds.ts';
 import type { Cluster } from '../world/cluster.ts';
 import type { World } from '../world/world.ts';
 import type { ForeignStart } from './disk-strikes.ts';
@@ -26,12 +27,12 @@ export class Returns {
   }
 
   /** False: the node is not gone. Until its heir has arrived, one that is to be replaced is a member that was away. */
-  strike(name: string, join: JoinMode): boolean {
+  strike(name: string, join: ReturnMode): boolean {
     const heir = this.#cluster.heirOf(name);
     if (heir !== undefined && !this.#arrived.has(heir)) return false;
     const gone = this.#cluster.returns(name, join);
     if (gone === undefined) return false;
-    if (gone === 'replaced') return true;
+    if (gone === 'replaced' || join === 'anew') return true;
     const { lives: life } = this.#cluster.host(name);
     this.starts.push({ node: name, life, atUs: this.#world.nowUs, served: false });
     return true;

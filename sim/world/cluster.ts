@@ -5,7 +5,6 @@
 import { present } from '../../engine/base/assert.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
 import type { NodeConfig } from '../../engine/config/config.ts';
-import type { JoinMode } from '../../engine/config/keys.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type { Address } from '../../engine/io/network.ts';
 import type { Random } from '../../engine/io/random.ts';
@@ -14,11 +13,12 @@ import type { Member } from '../../engine/ring/ring.ts';
 import { Ring } from '../../engine/ring/ring.ts';
 import type { StatsSnapshot } from '../../engine/stats/snapshot.ts';
 import type { LifeRecord } from '../check/failures.ts';
+import type { ReturnMode } from '../plan/fault-kinds.ts';
 import type { PlanNode } from '../plan/plan.ts';
 import type { Host, Leaks, Survival } from './host.ts';
 import type { Claim } from './impostors.ts';
 import { codeOf, Impostors } from './impostors.ts';
-import { clusterPorts, configOf, spareSettings } from './node-config.ts';
+import { clusterPorts, configOf, newcomerSettings, spareSettings } from './node-config.ts';
 import type { ClusterPort } from './node-config.ts';
 import { worldCredentials } from './world-credentials.ts';
 import type { World } from './world.ts';
@@ -126,15 +126,10 @@ export class Cluster {
     return [...this.#seats.values()].filter(({ standing }) => standing === 'lost').length;
   }
 
-  /** The ring of those who are to be there: an heir has the tokens of the one that it replaced. */
+  /** The ring of those who are to be there. */
   owners(): Ring {
     const seats = [...this.#seats.values()].filter(({ standing }) => standing === 'member');
-    return new Ring(seats.map(({ config, node }) => this.#ownerOf(config, node.replaces)));
-  }
-
-  #ownerOf(config: NodeConfig, replaced: string | undefined): Member {
-    if (replaced === undefined) return memberOf(config);
-    return { ...memberOf(config), tokens: this.#seat(replaced).config.tokens };
+    return new Ring(seats.map(({ config }) => memberOf(config)));
   }
 
   /**
@@ -156,15 +151,22 @@ export class Cluster {
   }
 
   /**
-   * FM6. One that is gone starts again on its old disk, as a `member` or as one who is `joining`; it is none of the
-   * members for that. How it had gone; undefined: it is not gone, or has not ended yet.
+   * FM6. One that is gone starts again on its old disk, as a `member` or as one who is `joining`, and is none of the
+   * members for that; or it joins `anew`, with an empty disk and other tokens. How it had gone; undefined: it is not
+   * gone, or has not ended yet.
    */
-  returns(name: string, join: JoinMode): 'left' | 'replaced' | undefined {
+  returns(name: string, join: ReturnMode): 'left' | 'replaced' | undefined {
     const seat = this.#seat(name);
     const { standing } = seat;
     if ((standing !== 'left' && standing !== 'replaced') || seat.life !== undefined) return undefined;
-    this.reconfigure(seat.node, { join });
-    this.#returned.add(name);
+    if (join === 'anew') {
+      seat.host.disk.wipe();
+      seat.standing = 'member';
+      this.reconfigure(seat.node, newcomerSettings(seat.config));
+    } else {
+      this.#returned.add(name);
+      this.reconfigure(seat.node, { join });
+    }
     this.start(name);
     return standing;
   }

@@ -37,6 +37,8 @@ export function configOf(
       datacenter,
       rack,
       address: `${name}:${clusterPorts.peer}`,
+      // A file that gives its own node tokens says the same of it among the seeds.
+      ...(name === node.name && settings['tokens'] !== undefined ? { tokens: settings['tokens'] } : {}),
     })),
     ...settings,
   };
@@ -45,6 +47,11 @@ export function configOf(
 
 export function spareSettings({ replaces }: PlanNode): Readonly<Record<string, unknown>> {
   return { join: 'joining', ...(replaces === undefined ? {} : { replace: replaces }) };
+}
+
+/** For a node that was a member under this name before: its tokens may be somebody else's by now. */
+export function newcomerSettings({ tokens }: NodeConfig): Readonly<Record<string, unknown>> {
+  return { join: 'joining', tokens: tokens.map((token) => (token + 2 ** 31) % 2 ** 32) };
 }
 
 const routedTypes = {

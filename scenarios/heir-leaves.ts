@@ -1,0 +1,56 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
+
+export const heirLeaves: Scenario = {
+  name: 'heir-leaves',
+  story:
+    'a node is replaced, its heir leaves while clients write, and the dead one starts again: nothing is lost or returns',
+  cluster: {
+    datacenters: 1,
+    racks: 3,
+    nodesPerRack: 2,
+    spares: [{ name: 'n7', datacenter: 'dc1', rack: 'r2', replaces: 'n2' }],
+  },
+  // Much is written while the heir hands over, and half of what is read of one copy was written to all.
+  load: {
+    ...slowly,
+    clients: 8,
+    operations: [1_200, 1_500],
+    thinkUs: [10_000, 100_000],
+    kinds: { get: 40, put: 50, delete: 10 },
+    needs: { quorum: 60, one: 20, all: 20 },
+  },
+  faults: [
+    { kind: 'FM1', count: [1, 1], targets: ['n7'], atUs: [200_000, 400_000], always: true },
+    // By then it has what n2 owned.
+    { kind: 'FM1', count: [1, 1], targets: ['n7'], atUs: [6_000_000, 7_000_000], always: true },
+    {
+      kind: 'FN8',
+      count: [2, 4],
+      forUs: [300_000, 1_500_000],
+      sideMax: 1,
+      atUs: [5_500_000, 9_500_000],
+      always: true,
+    },
+    {
+      kind: 'FM6',
+      count: [1, 1],
+      targets: ['n2'],
+      atUs: [13_000_000, 14_000_000],
+      words: { join: ['member', 'joining'] },
+      always: true,
+    },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
+    { kind: 'FN11', count: [0, 4] },
+  ],
+  stormMs: 15_000,
+  calmMs: 6_000,
+  settleMsMax: 40_000,
+  settings: {
+    ...onTheMove,
+    phi_threshold_milli: 3_000,
+    transfer_bytes_per_second: 24_576,
+    tombstone_grace_seconds: 1,
+  },
+  invariants: { ...invariantsOnTheMove, INV17: 3 },
+};
