@@ -1,6 +1,7 @@
 /**
- * The deletions that this replica has forgotten lately, with their contexts: a late message about what such a deletion
- * had replaced changes nothing. Bounded, and gone with the process: connections of an earlier life carry no messages.
+ * The deletions that this replica has forgotten lately, the last one of each key, with their contexts: a late message
+ * about what such a deletion had replaced changes nothing. It says nothing of what replaced or deleted the key later,
+ * elsewhere. Bounded, and gone with the process: connections of an earlier life carry no messages.
  */
 import type { PackedKey } from '../base/object-key.ts';
 import { RecentMap } from '../base/recent-map.ts';
@@ -8,22 +9,33 @@ import type { VersionVector } from '../object/dots.ts';
 import { covers } from '../object/dots.ts';
 import type { StoredObject } from '../object/object.ts';
 
+interface Forgotten {
+  readonly mark: string;
+  readonly context: VersionVector;
+}
+
 const keptMax = 131_072;
 
 export class ForgottenKeys {
-  readonly #contexts = new RecentMap<PackedKey, VersionVector>(keptMax);
+  readonly #last = new RecentMap<PackedKey, Forgotten>(keptMax);
 
-  keep(key: PackedKey, context: VersionVector): void {
-    this.#contexts.set(key, context);
+  /** `mark`: names the tombstone (reap-words.ts). */
+  keep(key: PackedKey, mark: string, context: VersionVector): void {
+    this.#last.set(key, { mark, context });
   }
 
-  contextOf(key: PackedKey): VersionVector | undefined {
-    return this.#contexts.size === 0 ? undefined : this.#contexts.get(key);
+  /** The last one of the key is the tombstone of that mark. */
+  has(key: PackedKey, mark: string): boolean {
+    return this.#of(key)?.mark === mark;
   }
 
   /** Everything in the object was known when the key was forgotten. */
   covers(key: PackedKey, object: StoredObject): boolean {
-    const context = this.contextOf(key);
-    return context !== undefined && object.siblings.every(({ dot }) => covers(context, dot));
+    const last = this.#of(key);
+    return last !== undefined && object.siblings.every(({ dot }) => covers(last.context, dot));
+  }
+
+  #of(key: PackedKey): Forgotten | undefined {
+    return this.#last.size === 0 ? undefined : this.#last.get(key);
   }
 }

@@ -228,25 +228,21 @@ export class Reaper {
     return holding === 'nothing' && !this.#parts.ring().placement(token).includes(member);
   }
 
-  async #check({ key, mark }: ReapItem): Promise<Holding> {
-    if (this.#keepsHints(key)) return 'other';
-    const bytes = await this.#read(key);
-    if (bytes === undefined) return this.#parts.replica.hasForgotten(key) ? 'forgotten' : 'nothing';
-    return markOf(bytes) === mark ? 'same' : 'other';
+  async #check(item: ReapItem): Promise<Holding> {
+    if (this.#keepsHints(item.key)) return 'other';
+    const bytes = await this.#read(item.key);
+    if (bytes !== undefined) return markOf(bytes) === item.mark ? 'same' : 'other';
+    // Of an earlier deletion of the key that would say nothing: what came between may still be on its way here.
+    return this.#parts.replica.hasForgotten(item) ? 'forgotten' : 'nothing';
   }
 
-  async #forget({ key, token, mark }: ReapItem): Promise<Holding> {
+  async #forget(item: ReapItem): Promise<Holding> {
     const done = new Deferred<boolean>();
-    this.#parts.replica.forget(
-      key,
-      token,
-      (bytes) => markOf(bytes) === mark,
-      (gone) => done.resolve(gone),
-    );
+    this.#parts.replica.forget(item, (gone) => done.resolve(gone));
     if (!(await done.promise)) return 'other';
     this.reaped += 1;
-    this.#known.delete(key);
-    this.#parts.io.log.event('debug', 'dispatch.tombstone.reaped', { token });
+    this.#known.delete(item.key);
+    this.#parts.io.log.event('debug', 'dispatch.tombstone.reaped', { token: item.token });
     return 'forgotten';
   }
 

@@ -16,6 +16,7 @@ import type { StoredObject } from '../object/object.ts';
 import { applyWrite, decodeObject, encodeObject, mergeObjects, siblingsMax } from '../object/object.ts';
 import type { StoreWrite } from '../store/store.ts';
 import type { ConflictRules, LocalWrite } from './replica.ts';
+import { markOf } from './reap-words.ts';
 import { Replica } from './replica.ts';
 import type { LocalStore, ReadDone, WriteDone } from './slots.ts';
 
@@ -179,21 +180,20 @@ describe('a replica', () => {
     const deleted = present(store.durable.get(key), 'the tombstone');
     const forget = (that: Uint8Array): boolean[] => {
       const gone: boolean[] = [];
-      replica.forget(
-        key,
-        7 as Token,
-        (bytes) => Buffer.compare(bytes, that) === 0,
-        (done) => gone.push(done),
-      );
+      replica.forget({ key, token: 7 as Token, mark: markOf(that) }, (done) => gone.push(done));
       store.release();
       return gone;
     };
     expect(forget(Buffer.from('something else'))).toEqual([false]);
     expect(store.durable.has(key)).toBe(true);
-    expect(replica.hasForgotten(key)).toBe(false);
+    const hasForgotten = (that: Uint8Array): boolean =>
+      replica.hasForgotten({ key, token: 7 as Token, mark: markOf(that) });
+    expect(hasForgotten(deleted)).toBe(false);
     expect(forget(deleted)).toEqual([true]);
     expect(store.durable.has(key)).toBe(false);
-    expect(replica.hasForgotten(key)).toBe(true);
+    expect(hasForgotten(deleted)).toBe(true);
+    // It never held, and may yet be sent, what a later deletion replaced.
+    expect(hasForgotten(Buffer.from('a later deletion'))).toBe(false);
     for (const late of [present(written.bytes, 'the old value'), deleted]) {
       let error: LockstepError | undefined | 'no answer' = 'no answer';
       replica.merge(key, 7 as Token, late, (failure) => (error = failure));

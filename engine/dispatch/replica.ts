@@ -35,6 +35,8 @@ import { pruneContext } from '../object/prune.ts';
 import type { StoreWrite } from '../store/store.ts';
 import { DotNames } from './dot-names.ts';
 import { ForgottenKeys } from './forgotten-keys.ts';
+import type { ReapItem } from './reap-words.ts';
+import { markOf } from './reap-words.ts';
 import type { Change, LocalStore, Place, ReadDone, WriteDone } from './slots.ts';
 import { Slots, refusal } from './slots.ts';
 
@@ -127,16 +129,12 @@ export class Replica {
   }
 
   /**
-   * Removes what is under a key when `isThat` says so of its bytes and nothing is changing it. What was removed is
+   * Removes what is under the item's key when it is that tombstone and nothing is changing it. What was removed is
    * remembered for a while: a message that was on its way meanwhile does not bring back what it had replaced.
    */
-  forget(
-    key: PackedKey,
-    token: Token,
-    isThat: (bytes: Uint8Array) => boolean,
-    done: (gone: boolean) => void,
-  ): void {
-    this.#remove(key, token, isThat, (context) => this.#forgotten.keep(key, context), done);
+  forget({ key, token, mark }: ReapItem, done: (gone: boolean) => void): void {
+    const isThat = (bytes: Uint8Array): boolean => markOf(bytes) === mark;
+    this.#remove(key, token, isThat, (context) => this.#forgotten.keep(key, mark, context), done);
   }
 
   /**
@@ -173,9 +171,9 @@ export class Replica {
     });
   }
 
-  /** A tombstone was removed here a moment ago, and nothing has been written since. */
-  hasForgotten(key: PackedKey): boolean {
-    return this.#forgotten.contextOf(key) !== undefined;
+  /** Just that tombstone was removed here a moment ago, and no other one of its key since. */
+  hasForgotten({ key, mark }: ReapItem): boolean {
+    return this.#forgotten.has(key, mark);
   }
 
   /** The durable bytes under a key. `done` may be called before this returns. */
