@@ -13,6 +13,7 @@ import type { Manifest } from './manifest.ts';
 import { encodeSegmentHead, segmentHeadBytes, segmentIdentity } from './record.ts';
 import type { SegmentKind } from './record.ts';
 import { Segment } from './segment.ts';
+import type { SpareFile } from './spare-file.ts';
 
 /** Who the store is; never changes. */
 export type StoreIdentity = Pick<Manifest, 'storeId' | 'nodeName' | 'createdMs'>;
@@ -27,6 +28,8 @@ export class Catalog {
   /** Numbers given to segments of the log that no manifest has named yet. */
   readonly #unnamed = new Set<number>();
   #publishing: Promise<void> = Promise.resolve();
+  #spare: SpareFile | undefined;
+  readonly #removals = new Set<Promise<void>>();
 
   constructor(io: StoreIo, directory: string, identity: StoreIdentity, nextNumber: number) {
     this.#disk = io.disk;
@@ -91,12 +94,20 @@ export class Catalog {
     this.#segments.set(segment.number, segment);
   }
 
+  /** From now on the file of a dropped segment may be the next segment of the log. */
+  reuseFiles(spare: SpareFile): void {
+    this.#spare = spare;
+  }
+
   /** An empty segment file with a durable head. It counts once it is published. */
   async create(number: number, kind: SegmentKind): Promise<Segment> {
-    const file = await this.#disk.open(this.pathOf(segmentName(number)), 'create');
+    const path = this.pathOf(segmentName(number));
+    const reusedBytes = kind === 'log' ? await this.#spare?.giveAs(path) : undefined;
+    const file = await this.#disk.open(path, reusedBytes === undefined ? 'create' : 'readWrite');
     await writeFully(file, [encodeSegmentHead(this.identity.storeId, number, kind)], 0);
     await file.sync();
-    return new Segment(segmentIdentity(this.identity.storeId, number, kind), file, segmentHeadBytes, false);
+    const identity = segmentIdentity(this.identity.storeId, number, kind);
+    return new Segment(identity, file, segmentHeadBytes, false, reusedBytes ?? segmentHeadBytes);
   }
 
   /**
@@ -129,27 +140,56 @@ export class Catalog {
   /** Forgets a segment that no key points into; its files go once its last reader has left. */
   drop(segment: Segment): void {
     this.#segments.delete(segment.number);
-    segment.whenIdle(() => this.#io.spawn('store.segment.remove', () => this.#removeQuietly(segment)));
+    segment.whenIdle(() => {
+      const removal = this.#removeQuietly(segment);
+      this.#removals.add(removal);
+      this.#io.spawn('store.segment.remove', () => removal.finally(() => this.#removals.delete(removal)));
+    });
   }
 
   /** Closes and removes the files of a dropped segment. A crash in between leaves files that no manifest names. */
   async removeFiles(segment: Segment): Promise<void> {
+    await this.#removeHint(segment);
     await segment.file?.close();
     await this.#disk.remove(this.pathOf(segmentName(segment.number)));
+  }
+
+  async #removeHint(segment: Segment): Promise<void> {
     if (segment.hinted) await this.#disk.remove(this.pathOf(hintName(segment.number)));
+    segment.hinted = false;
   }
 
   /** Files that cannot be removed now are strays: the next start removes them. */
   async #removeQuietly(segment: Segment): Promise<void> {
+    const { number, file } = segment;
     try {
-      await this.removeFiles(segment);
+      await this.#removeHint(segment);
+      const kept = file !== undefined && (await this.#spare?.keep(file, this.pathOf(segmentName(number))));
+      if (kept !== true) await this.removeFiles(segment);
     } catch (error) {
       if (!(error instanceof DiskError)) throw error;
-      this.#io.log.event('warn', 'store.segment.left', { segment: segment.number, detail: error.message });
+      this.#io.log.event('warn', 'store.segment.left', { segment: number, detail: error.message });
+    }
+  }
+
+  /** Resolves when no file is being removed. */
+  async settle(): Promise<void> {
+    await Promise.all(this.#removals);
+  }
+
+  async #removeSpare(path: string): Promise<void> {
+    try {
+      await this.#disk.remove(path);
+    } catch (error) {
+      if (!(error instanceof DiskError)) throw error;
+      this.#io.log.event('warn', 'store.segment.left', { path, detail: error.message });
     }
   }
 
   async closeFiles(): Promise<void> {
+    const spare = this.#spare?.close();
+    await this.settle();
+    if (spare !== undefined) await this.#removeSpare(spare);
     for (const segment of this.#segments.values()) await segment.file?.close();
   }
 }

@@ -302,7 +302,7 @@ export class GroupCommit {
     await this.#catalog.publish([segment], []);
     this.#segment = segment;
     this.#durableBefore = segmentHeadBytes;
-    this.#zeros.restart();
+    this.#zeros.restart(segment.madeBytes);
     this.#io.log.event('info', 'store.segment.rotated', { segment: number });
     if (old !== undefined) this.#sink.rotated(old);
   }

@@ -12,6 +12,8 @@ export class Segment {
   /** Absent when the file is lost. */
   readonly file: DiskFile | undefined;
   sealed: boolean;
+  /** Bytes of the file when it was made, zeros behind the head; 0 when it was found. */
+  readonly madeBytes: number;
   /** Bytes that count: all that was ever answered lies below. */
   length: number;
   /** Lowest and highest sequence number; `seqMin` > `seqMax` while there is none. */
@@ -32,8 +34,15 @@ export class Segment {
   #readers = 0;
   #onIdle: (() => void) | undefined;
 
-  constructor(identity: SegmentIdentity, file: DiskFile | undefined, length: number, sealed: boolean) {
+  constructor(
+    identity: SegmentIdentity,
+    file: DiskFile | undefined,
+    length: number,
+    sealed: boolean,
+    madeBytes = 0,
+  ) {
     this.identity = identity;
+    this.madeBytes = madeBytes;
     this.file = file;
     this.length = length;
     this.sealed = sealed;

@@ -44,6 +44,7 @@ import type { RescanRoom } from './rescan.ts';
 import { rescanValues } from './rescan.ts';
 import type { Recovered, RecoveryReport } from './recovery.ts';
 import type { Segment } from './segment.ts';
+import { SpareFile } from './spare-file.ts';
 import { ValueCache } from './value-cache.ts';
 
 export type { StoreWrite, WriteDone } from './record.ts';
@@ -80,6 +81,7 @@ export class Store {
     this.directory = directory;
     this.#options = options;
     this.#catalog = recovered.catalog;
+    if (options.sync.kind === 'always') this.#catalog.reuseFiles(new SpareFile(io, options));
     this.#keys = recovered.keys;
     this.#book = recovered.book;
     this.recovery = recovered.report;
@@ -248,6 +250,7 @@ export class Store {
   async settle(): Promise<void> {
     await this.#commit.settle();
     await this.#housekeeping.settle();
+    await this.#catalog.settle();
   }
 
   /** Finishes what was accepted, seals the log, and gives up the directory. */

@@ -39,9 +39,9 @@ export class ZerosAhead {
     await this.#growing;
   }
 
-  /** Another segment is the open one. Called when nothing is being written. */
-  restart(): void {
-    this.#end = 0;
+  /** Another segment is the open one, whose file has so many bytes. Called when nothing is being written. */
+  restart(fileBytes: number): void {
+    this.#end = fileBytes;
   }
 
   /** What a flush that ends at `end`, beyond all zeros, writes behind its own bytes. */
@@ -79,7 +79,7 @@ export class ZerosAhead {
 const zeros = new Uint8Array(64 * 1024);
 
 /** So many zeros, as views. */
-function zerosOf(bytes: number): Uint8Array[] {
+export function zerosOf(bytes: number): Uint8Array[] {
   const views: Uint8Array[] = [];
   for (let left = bytes; left > 0; left -= zeros.length)
     views.push(left >= zeros.length ? zeros : zeros.subarray(0, left));
