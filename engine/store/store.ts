@@ -10,10 +10,10 @@
  *
  * Not promised: room for more keys than fit into memory (about 78 bytes each beyond the key); order of keys.
  *
- * The parts: options, file-names, record (the bytes), manifest, catalog and segment (the files), group-commit, chunks
- * and zeros-ahead (writes), scan, hint-file and recovery (starts), key-directory, key-arena and value-cache (memory),
- * cold-read, damage, housekeeping and merge (the background), newest-records (from the log into memory). driver.ts is
- * the bounded way in.
+ * The parts: options, file-names, record (the bytes), manifest, catalog, segment and spare-file (the files),
+ * group-commit, chunks and zeros-ahead (writes), scan, hint-file and recovery (starts), key-directory, key-arena and
+ * value-cache (memory), cold-read, damage, housekeeping and merge (the background), newest-records (from the log into
+ * memory). driver.ts is the bounded way in.
  */
 import { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';

@@ -44,9 +44,9 @@ export class ZerosAhead {
     this.#end = fileBytes;
   }
 
-  /** What a flush that ends at `end`, beyond all zeros, writes behind its own bytes. */
+  /** What a flush that ends at `end`, beyond all zeros, writes behind its own bytes: nothing where the segment ends. */
   behind(end: number): readonly Uint8Array[] {
-    const bytes = Math.min(this.#bytesMax, end);
+    const bytes = end < this.#fileBytesMax ? Math.min(this.#bytesMax, end) : 0;
     this.#end = end + bytes;
     return zerosOf(bytes);
   }
