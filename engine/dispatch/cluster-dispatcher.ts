@@ -122,8 +122,7 @@ export class ClusterDispatcher implements Dispatcher {
       return Promise.reject(new LockstepError('NoTargets', detail));
     }
     if (!view.isRoutable(self)) {
-      const detail = `${self.node} takes no writes: its store has failed, or its peers know no such member`;
-      return Promise.reject(new LockstepError('NoTargets', detail));
+      return Promise.reject(new LockstepError('NoTargets', notServing(self)));
     }
     const pending = this.#parts.pending(write.token);
     const plan = this.#admit(planWrite(view, placement, level, need, pending), level, 'write');
@@ -220,13 +219,11 @@ export class ClusterDispatcher implements Dispatcher {
     }
     if (unreadable !== undefined) throw unreadable;
     this.#parts.stats.pool.forward_error += 1;
-    const { datacenter, rack } = this.#parts.self;
-    this.#parts.stats.failures.noTargets(datacenter, rack, this.#parts.settings.writeLevel);
+    const { self } = this.#parts;
+    this.#parts.stats.failures.noTargets(self.datacenter, self.rack, this.#parts.settings.writeLevel);
     const names = placement.map((member) => member.node).join(', ');
-    throw new LockstepError(
-      'NoTargets',
-      `no replica of the key (${names}) can take the write from ${this.#parts.self.node}`,
-    );
+    const why = this.#parts.view.isRoutable(self) ? '' : `; ${notServing(self)}`;
+    throw new LockstepError('NoTargets', `no replica of the key (${names}) can take the write${why}`);
   }
 
   #ask(member: Member, message: PeerRequest, timeoutUs: number): Promise<StoredObject> | undefined {
@@ -264,6 +261,11 @@ export class ClusterDispatcher implements Dispatcher {
 /** The coordinator's own copy cannot be read, and a condition was to be held against it. Nothing was written. */
 function isUnreadable(error: unknown): error is LockstepError {
   return error instanceof LockstepError && error.code === 'Corrupted';
+}
+
+/** What its log has told, for the client too. */
+function notServing({ node }: Member): string {
+  return `${node} takes no writes: its store has failed and it must be started again, or its peers know no such member`;
 }
 
 function changingHands(): LockstepError {

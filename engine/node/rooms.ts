@@ -75,7 +75,7 @@ import { buildReaper } from './reaper-room.ts';
 import { answerProperties, bucketDesk, buildProperties } from './property-rooms.ts';
 import { contentLimits, planeOptions, requestBytesMax } from './topology.ts';
 import { whenAgreed } from './agreed-requests.ts';
-import type { LocalKeys, RedisRoom } from './redis-room.ts';
+import type { RedisRoom } from './redis-room.ts';
 import { buildRedis } from './redis-room.ts';
 import { buildMapReduce, jobLimits } from './map-reduce-room.ts';
 import { handshakeFamily } from './handshake-family.ts';
@@ -317,7 +317,7 @@ function clientRooms(
   buckets: Buckets,
   rooms: Dispatch,
   gate: Gate,
-  local: Pick<LocalKeys, 'store' | 'driver'>,
+  local: Pick<Rooms, 'store' | 'driver'>,
 ): Pick<Rooms, 'pbc' | 'redis' | 'http'> {
   const { dispatcher, membership, mover, transfer, transactions, keeper, antiEntropy } = rooms;
   const { coverage, wasm, mapReduce } = rooms;
@@ -341,7 +341,7 @@ function clientRooms(
     connectionCountMax: config.clientConnectionsMax,
     requestTimeoutMs: config.clientReadTimeoutMs,
     ownRoutes: [
-      ...clusterRoutes(clusterControl(membership, mover, transfer)),
+      ...clusterRoutes(clusterControl(membership, mover, transfer, local.store)),
       ...transactionRoutes({ io, transactions, observer, limits }),
       ...mapReduceRoutes({ io, mapReduce, limits: jobLimits(config), observer }),
       ...antiEntropyRoutes(antiEntropy === undefined ? undefined : antiEntropyDesk(antiEntropy)),

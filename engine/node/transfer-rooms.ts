@@ -95,7 +95,12 @@ export function answerTransfer(io: Io, source: RangeSource, words: Uint8Array, r
 }
 
 /** The cluster and this node's move as an operator sees them. */
-export function clusterControl(membership: Membership, mover: Mover, transfer: Transfer): ClusterControl {
+export function clusterControl(
+  membership: Membership,
+  mover: Mover,
+  transfer: Transfer,
+  store: Pick<Store, 'state'>,
+): ClusterControl {
   return {
     leave: (force) => mover.leave(force),
     describe: () => {
@@ -112,7 +117,8 @@ export function clusterControl(membership: Membership, mover: Mover, transfer: T
       });
       const counted = { keys_in: keysIn, bytes_in: bytesIn, keys_out: keysOut, bytes_out: bytesOut };
       const progress = { ranges, ranges_left: rangesLeft, ...counted, waits_for: mover.waitsFor };
-      return { node: self.node, view, members, transfer: progress, held: { seconds, transactions } };
+      const held = { seconds, transactions };
+      return { node: self.node, store: store.state, view, members, transfer: progress, held };
     },
   };
 }

@@ -264,6 +264,10 @@ export const routeDescriptions: ReadonlyMap<string, RouteDescription> = new Map<
   ['POST /transactions', runTransaction],
   ['POST /buckets/:bucket/transactions', { ...runTransaction, summary: 'The same, in one bucket' }],
   [
+    'POST /types/:type/buckets/:bucket/transactions',
+    { ...runTransaction, summary: 'The same, in one bucket of a type' },
+  ],
+  [
     'GET /transactions',
     {
       summary: 'Transactions in doubt on this node (state=in_doubt)',

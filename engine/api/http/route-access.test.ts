@@ -130,6 +130,7 @@ test('Riak’s endpoints refuse in plain text, the product’s with problem deta
     '/transactions',
     '/transactions/:id',
     '/transactions/:id/resolve',
+    '/types/:type/buckets/:bucket/transactions',
     '/wasm/modules',
     '/wasm/modules/:id',
   ]);

@@ -12,6 +12,11 @@ const objects = [
   '/riak/:bucket/:key',
 ];
 const keys = ['/buckets/:bucket/keys', '/types/:type/buckets/:bucket/keys'];
+const batches = [
+  '/transactions',
+  '/buckets/:bucket/transactions',
+  '/types/:type/buckets/:bucket/transactions',
+];
 const properties = ['/buckets/:bucket/props', '/types/:type/buckets/:bucket/props'];
 
 function rows(access: Access, methods: string, paths: readonly string[]): readonly [string, Access][] {
@@ -28,7 +33,7 @@ export const routeAccess: RouteAccess = new Map([
   ...rows('read', 'GET POST', ['/mapred']),
   ...rows('read', 'GET', ['/transactions', '/transactions/:id', '/wasm/modules', '/wasm/modules/:id']),
   ...rows('write', 'PUT POST DELETE', objects),
-  ...rows('write', 'POST', [...keys, '/riak/:bucket', '/transactions', '/buckets/:bucket/transactions']),
+  ...rows('write', 'POST', [...keys, '/riak/:bucket', ...batches]),
   ...rows('admin', 'PUT DELETE', [...properties, '/wasm/modules/:id']),
   ...rows('admin', 'PUT', ['/riak/:bucket', '/types/:type/props']),
   ...rows('admin', 'GET', ['/aae']),

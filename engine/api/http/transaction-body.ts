@@ -20,7 +20,9 @@ import {
   show,
   timeoutOf,
 } from '../transaction-rules.ts';
+import type { Place } from './place.ts';
 
+export type BucketOfPath = Pick<Place, 'type' | 'bucket'>;
 type Json = Readonly<Record<string, unknown>>;
 
 const batchFields = ['operations', 'force_abort', 'consistency', 'timeout_ms', 'id'];
@@ -31,10 +33,10 @@ const putFields = [
 const deleteFields = ['op', 'type', 'bucket', 'key', 'context', 'if_match', 'if_absent'];
 const base64Form = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** Reads a body; `bucket` is the path's, which operations may leave out. Throws `BatchError`. */
+/** Reads a body; `place` is the path's bucket, which operations may leave out. Throws `BatchError`. */
 export function parseTransaction(
   body: Uint8Array,
-  bucket: ByteString | undefined,
+  place: BucketOfPath | undefined,
   limits: TransactionLimits,
 ): TransactionRequest {
   const batch = parseJson(body);
@@ -42,7 +44,7 @@ export function parseTransaction(
   const { operations: given } = batch;
   if (!Array.isArray(given)) throw refused('operations', 'operations is a list of puts and deletes');
   checkCount(given.length, limits);
-  const operations = given.map((one: unknown, index) => parseOperation(one, index, bucket, limits));
+  const operations = given.map((one: unknown, index) => parseOperation(one, index, place, limits));
   checkTogether(operations, limits);
   return {
     operations,
@@ -67,19 +69,16 @@ function parseJson(body: Uint8Array): Json {
 function parseOperation(
   given: unknown,
   index: number,
-  pathBucket: ByteString | undefined,
+  place: BucketOfPath | undefined,
   limits: TransactionLimits,
 ): Operation {
   if (!isObject(given)) throw refused('operation', 'an operation is a JSON object', index);
   const { op } = given;
   if (op !== 'put' && op !== 'delete') throw refused('op', `op is put or delete, not ${show(op)}`, index);
   knownFields(given, op === 'put' ? putFields : deleteFields, index);
-  const bucketText = optionalText(given, 'bucket', index);
-  if (pathBucket !== undefined && bucketText !== undefined && byteStringOf(bucketText) !== pathBucket)
-    throw refused('bucket', `bucket ${show(bucketText)} differs from the path's`, index);
   const operation = {
-    type: bytesIn(given, 'type', index),
-    bucket: bytesIn(given, 'bucket', index) ?? pathBucket,
+    type: asInPath(given, 'type', place?.type, index),
+    bucket: asInPath(given, 'bucket', place?.bucket, index),
     key: bytesIn(given, 'key', index),
     content: op === 'put' ? contentOf(given, index) : tombstone,
     context: contextIn(given, 'context', index),
@@ -87,6 +86,19 @@ function parseOperation(
     ifAbsent: optionalFlag(given, 'if_absent', index) ?? false,
   };
   return checkOperation(operation, index, limits);
+}
+
+/** What the operation says, or the path, which it must not contradict. */
+function asInPath(
+  given: Json,
+  name: 'type' | 'bucket',
+  ofPath: ByteString | undefined,
+  index: number,
+): ByteString | undefined {
+  const said = bytesIn(given, name, index);
+  if (said !== undefined && ofPath !== undefined && said !== ofPath)
+    throw refused(name, `${name} ${show(given[name])} differs from the path's`, index);
+  return said ?? ofPath;
 }
 
 function contentOf(given: Json, index: number): Content {

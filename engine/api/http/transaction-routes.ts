@@ -14,6 +14,7 @@ import { observeError } from '../client-observer.ts';
 import type { TransactionLimits } from '../transaction-rules.ts';
 import { asSent, BatchError, decisionOf, noBranchOf, noRecordOf, xidOf } from '../transaction-rules.ts';
 import { percentDecode } from './percent.ts';
+import { placeOf } from './place.ts';
 import { jsonAnswer, problemAnswer } from './problems.ts';
 import { parseTransaction } from './transaction-body.ts';
 
@@ -30,6 +31,7 @@ export function transactionRoutes(parts: TransactionParts): readonly HttpRoute[]
   return [
     route(parts, 'POST', '/transactions', 'write', runBatch),
     route(parts, 'POST', '/buckets/:bucket/transactions', 'write', runBatch),
+    route(parts, 'POST', '/types/:type/buckets/:bucket/transactions', 'write', runBatch),
     route(parts, 'GET', '/transactions', 'read', listInDoubt),
     route(parts, 'GET', '/transactions/:id', 'read', findOne),
     route(parts, 'POST', '/transactions/:id/resolve', 'write', resolveOne),
@@ -68,9 +70,8 @@ async function serve(
 }
 
 async function runBatch(parts: TransactionParts, request: HttpRequest): Promise<HttpResponse> {
-  const { bucket } = request.params;
-  const pathBucket = bucket === undefined ? undefined : percentDecode(bucket, 'the bucket');
-  const batch = parseTransaction(request.body, pathBucket, parts.limits);
+  const place = request.params['bucket'] === undefined ? undefined : placeOf(request, 'types');
+  const batch = parseTransaction(request.body, place, parts.limits);
   for (const { content } of batch.operations) parts.observer.payload(content.value.length);
   const outcome = await parts.transactions.run(batch);
   return jsonAnswer(statusOf(outcome), outcomeBody(asSent(outcome, batch)));
