@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { connect as secureConnect } from 'node:tls';
 import { Deferred } from '../base/deferred.ts';
-import type { HttpCall, HttpHarness, HttpReply } from '../io/http.contract.ts';
+import type { HttpCall, HttpHarness, HttpReply } from '../io/http-serving.contract.ts';
 import type { Log } from '../io/log.ts';
 import type { Address } from '../io/network.ts';
 import { hostPortOf } from './address.ts';

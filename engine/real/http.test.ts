@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { Deferred } from '../base/deferred.ts';
-import { httpContract, ok, route, serviceOf } from '../io/http.contract.ts';
+import { httpContract } from '../io/http.contract.ts';
+import { ok, route, serviceOf } from '../io/http-serving.contract.ts';
 import type { HttpListener, HttpRoute, HttpService } from '../io/http.ts';
 import type { Address } from '../io/network.ts';
 import { exchange, logInto, machineHttpHarness, open } from './http-harness.contract.ts';

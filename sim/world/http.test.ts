@@ -2,8 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { present } from '../../engine/base/assert.ts';
 import { ConnectionRecorder } from '../../engine/io/connection-recorder.contract.ts';
-import { httpContract, ok, route, serviceOf } from '../../engine/io/http.contract.ts';
-import type { HttpHarness } from '../../engine/io/http.contract.ts';
+import { httpContract } from '../../engine/io/http.contract.ts';
+import type { HttpHarness } from '../../engine/io/http-serving.contract.ts';
+import { ok, route, serviceOf } from '../../engine/io/http-serving.contract.ts';
 import { worldHarness } from './world-harness.contract.ts';
 import { World } from './world.ts';
 
