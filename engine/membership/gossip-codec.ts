@@ -13,7 +13,7 @@ import type { GossipWords, News } from './gossip-words.ts';
 import { gossipMembersMax, newsMax, readPlainWords, textCharsMax } from './plain-words.ts';
 import { RecordReader, RecordWriter } from './record-codec.ts';
 import type { DigestEntry } from './progress.ts';
-import type { MemberRecord } from './table.ts';
+import type { MemberRecord } from './member-record.ts';
 
 /** Tags: a field's number * 8, and 2 for a run of bytes or 1 for a double. */
 const tags = { digest: 0x0a, records: 0x12, view: 0x1a, news: 0x22 } as const;

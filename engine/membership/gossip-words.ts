@@ -1,6 +1,6 @@
 /** What one node says to another in a round of gossip. */
 import type { DigestEntry } from './progress.ts';
-import type { MemberRecord } from './table.ts';
+import type { MemberRecord } from './member-record.ts';
 
 /** What a node tells of something that all nodes shall know: those that show one digest know the same of it. */
 export interface News {

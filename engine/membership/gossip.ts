@@ -23,7 +23,8 @@ import type { Random } from '../io/random.ts';
 import { pick, shuffled } from '../io/random.ts';
 import type { GossipWords, News } from './gossip-words.ts';
 import { GossipCodec } from './gossip-codec.ts';
-import type { Applied, MemberRecord, MemberTable, RefusalReason } from './table.ts';
+import type { MemberRecord } from './member-record.ts';
+import type { Applied, MemberTable, RefusalReason } from './table.ts';
 
 export interface GossipOptions {
   readonly intervalUs: number;

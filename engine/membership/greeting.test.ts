@@ -4,7 +4,7 @@ import type { NodeId, Token } from '../base/ids.ts';
 import type { Hello } from '../wire/messages.ts';
 import { Detector, detectorDefaults } from './detector.ts';
 import { judgeGreeting } from './greeting.ts';
-import type { MemberRecord } from './table.ts';
+import type { MemberRecord } from './member-record.ts';
 import { MemberTable } from './table.ts';
 
 const record: MemberRecord = {
@@ -86,6 +86,25 @@ describe('a greeting', () => {
         /^node n9 replaces n2, which is \w+ here; it is let in once n2/,
       ) as string,
     });
+  });
+
+  it('of a replacement that does not stand where the dead one stood, or has not its tokens, is refused', () => {
+    const { rack } = hello;
+    const heir = { ...stranger, rack, joining: true, tokens: hello.tokens, replaces: hello.node };
+    expect(judgeGreeting(table(), { ...heir, rack: 'r7' }, false)).toMatchObject({
+      reason: 'location',
+      detail: 'node n9 replaces n2 and is in dc1/r7; a replacement stands where that one stood, in dc1/r2',
+    });
+    expect(judgeGreeting(table(), { ...heir, tokens: [21 as Token] }, false)).toMatchObject({
+      reason: 'tokens',
+      detail: expect.stringContaining('name n2 among its seeds') as string,
+    });
+    expect(judgeGreeting(table(), { ...heir, replaces: 'n8' as NodeId }, false)).toMatchObject({
+      reason: 'tokens',
+      detail: 'node n9 replaces n8, which is no member of this cluster',
+    });
+    // What it has taken over is its own.
+    expect(judgeGreeting(table({ left: true }), heir, false)).toBeUndefined();
   });
 
   it('of an earlier life, or of another process of the same one, is refused and told the life that was seen', () => {

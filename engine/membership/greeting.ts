@@ -6,6 +6,7 @@
  */
 import type { Refusal, RefusalReason } from '../wire/greetings.ts';
 import type { Hello } from '../wire/messages.ts';
+import type { MemberRecord } from './member-record.ts';
 import type { MemberTable } from './table.ts';
 
 /** Why the node is refused, or undefined. `rival`: another living process of its name is connected. */
@@ -15,6 +16,8 @@ export function judgeGreeting(table: MemberTable, hello: Hello, rival: boolean):
     const detail = `node ${hello.node} is no member of this cluster; a new node starts with join: joining`;
     return refusal('unknown', detail);
   }
+  const stray = strayHeir(table, hello);
+  if (stray !== undefined) return stray;
   const fault = table.placeFault(hello);
   if (fault !== undefined) return refusal(fault, placeDetail(fault, hello, table));
   if (rival) return refusal('sameName', `another process has the name ${hello.node} and is connected`);
@@ -29,8 +32,10 @@ function placeDetail(
   hello: Hello,
   table: MemberTable,
 ): string {
-  const known = table.record(hello.node);
   const there = `${hello.datacenter}/${hello.rack}`;
+  const dead = hello.joining && hello.replaces !== undefined ? table.record(hello.replaces) : undefined;
+  if (dead !== undefined && fault !== 'duplicateToken') return heirDetail(fault, hello, dead);
+  const known = table.record(hello.node);
   switch (fault) {
     case 'location':
       return `node ${hello.node} is in ${there}; expected in ${known?.datacenter ?? ''}/${known?.rack ?? ''}`;
@@ -42,6 +47,24 @@ function placeDetail(
         `node ${hello.node} has a token that another node of ${there} has; tokens must be distinct in a rack`
       );
   }
+}
+
+function heirDetail(
+  fault: 'location' | 'tokens',
+  { node, datacenter, rack }: Hello,
+  dead: MemberRecord,
+): string {
+  const what = `node ${node} replaces ${dead.node}`;
+  return fault === 'location'
+    ? `${what} and is in ${datacenter}/${rack}; a replacement stands where that one stood, in ${dead.datacenter}/${dead.rack}`
+    : `${what} and has other tokens; name ${dead.node} among its seeds, with its tokens where they do not follow from its name`;
+}
+
+/** Who replaces somebody that nobody knows would wait for ever. */
+function strayHeir(table: MemberTable, { node, joining, replaces }: Hello): Refusal | undefined {
+  if (replaces === undefined || !joining) return undefined;
+  if (replaces === table.self.node || table.record(replaces) !== undefined) return undefined;
+  return refusal('tokens', `node ${node} replaces ${replaces}, which is no member of this cluster`);
 }
 
 /** A replacement that is too early: nobody is replaced while he may be alive. Undefined: it is no replacement. */

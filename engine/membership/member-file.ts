@@ -13,7 +13,7 @@ import type { NodeId } from '../base/ids.ts';
 import { DiskError, readFile, replaceFile } from '../io/disk.ts';
 import type { Io } from '../io/io.ts';
 import { decodeWords, encodeWords } from './gossip-codec.ts';
-import type { MemberRecord } from './table.ts';
+import type { MemberRecord } from './member-record.ts';
 
 const magic = Buffer.from('LKMEMBER', 'latin1');
 const headBytes = magic.length + 4;

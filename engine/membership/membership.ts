@@ -33,7 +33,8 @@ import type { MembershipSettings } from './settings.ts';
 import { expectedRecord, numbered, ownRecord } from './settings.ts';
 import type { DeclaredState, MoveStage, PeerState } from './states.ts';
 import { isServingState, PeerNews } from './states.ts';
-import type { Applied, MemberRecord } from './table.ts';
+import type { MemberRecord } from './member-record.ts';
+import type { Applied } from './table.ts';
 import { MemberTable } from './table.ts';
 import { Topics } from './topics.ts';
 
@@ -223,6 +224,12 @@ export class Membership {
   /** Requests may be sent to it. */
   isRoutable(node: NodeId): boolean {
     return this.#table.isRoutable(node);
+  }
+
+  /** Another one has taken over what the node owned. */
+  isReplaced(node: NodeId): boolean {
+    const record = this.#table.record(node);
+    return record !== undefined && this.#table.isSuperseded(record);
   }
 
   /** The peer's number in metrics; -1 for a stranger. This node has one too. */

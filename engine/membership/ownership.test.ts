@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { NodeId, Token } from '../base/ids.ts';
 import { Detector, detectorDefaults } from './detector.ts';
 import { Ownership } from './ownership.ts';
-import type { MemberRecord } from './table.ts';
+import type { MemberRecord } from './member-record.ts';
 import { MemberTable } from './table.ts';
 
 const at = 15 as Token;

@@ -20,7 +20,8 @@ import type { NodeId, Token } from '../base/ids.ts';
 import type { Member } from '../ring/ring.ts';
 import { Ring } from '../ring/ring.ts';
 import { tokenOf } from '../ring/token.ts';
-import type { MemberRecord, MemberTable } from './table.ts';
+import type { MemberRecord } from './member-record.ts';
+import type { MemberTable } from './table.ts';
 
 const nobody: readonly Member[] = [];
 

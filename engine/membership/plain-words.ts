@@ -12,7 +12,7 @@ import { recordType, wordsType } from './gossip-schema.ts';
 import type { DeclaredState, MoveStage } from './states.ts';
 import { declaredStates, moveStages } from './states.ts';
 import type { DigestEntry } from './progress.ts';
-import type { MemberRecord } from './table.ts';
+import type { MemberRecord } from './member-record.ts';
 
 /** Members in one message at most; a cluster is smaller. */
 export const gossipMembersMax = 1024;

@@ -6,7 +6,7 @@
 import type { NodeId } from '../base/ids.ts';
 import { recordType } from './gossip-schema.ts';
 import { gossipMembersMax, readPlainRecord } from './plain-words.ts';
-import type { MemberRecord } from './table.ts';
+import type { MemberRecord } from './member-record.ts';
 
 /** The tag of the first field, a run of bytes. */
 const nodeTag = 0x0a;

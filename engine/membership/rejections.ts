@@ -6,7 +6,8 @@ import type { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { Io } from '../io/io.ts';
 import type { MembershipObserver } from './observer.ts';
-import type { MemberRecord, RefusalReason } from './table.ts';
+import type { MemberRecord } from './member-record.ts';
+import type { RefusalReason } from './table.ts';
 
 const loggedMax = 1000;
 

@@ -6,7 +6,7 @@ import type { DetectorOptions } from './detector.ts';
 import type { GossipOptions } from './gossip.ts';
 import type { MemberFile } from './member-file.ts';
 import type { MoveStage } from './states.ts';
-import type { MemberRecord } from './table.ts';
+import type { MemberRecord } from './member-record.ts';
 
 export interface MembershipSettings {
   readonly self: Member;

@@ -11,50 +11,22 @@
  */
 import { assert, present } from '../base/assert.ts';
 import type { NodeId, Token } from '../base/ids.ts';
-import type { Address } from '../io/network.ts';
 import type { Detector } from './detector.ts';
+import type { MemberRecord, Place } from './member-record.ts';
+import {
+  hasOusted,
+  isLater,
+  isNewer,
+  isTwin,
+  placeName,
+  samePlace,
+  sameTokens,
+  takersOf,
+} from './member-record.ts';
 import type { DigestEntry, PeerIndex } from './progress.ts';
 import { Progress } from './progress.ts';
 import type { DeclaredState, MoveStage, PeerState } from './states.ts';
 import { isLegalMove, isServingState } from './states.ts';
-
-/** A node's word of itself. */
-export interface MemberRecord {
-  readonly node: NodeId;
-  readonly generation: number;
-  readonly version: number;
-  /** The random epoch of this life, in hex: tells two processes that claim one name and generation apart. */
-  readonly epoch: string;
-  readonly state: DeclaredState;
-  /** How far its joining or leaving is (engine/membership/ownership.ts). */
-  readonly move: MoveStage;
-  /**
-   * The life (generation) in which it began to join, which tells its membership from earlier ones of the same name;
-   * undefined: it is one of the first members.
-   */
-  readonly joined: number | undefined;
-  /** The dead node of its rack whose tokens it takes over; undefined for none. */
-  readonly replaces: NodeId | undefined;
-  /** `joined` of the membership that ends with that: of a later one of that name nothing is taken over. */
-  readonly supersedes: number | undefined;
-  /** It has left for good: remembered so that old gossip cannot bring it back. */
-  readonly left: boolean;
-  /** It has announced that it stops: it is DOWN until its next life. */
-  readonly away: boolean;
-  readonly address: Address;
-  readonly datacenter: string;
-  readonly rack: string;
-  /** Ascending and distinct. */
-  readonly tokens: readonly Token[];
-}
-
-/** Where a node stands and what it owns there, as it says. */
-export type Place = Pick<MemberRecord, 'node' | 'datacenter' | 'rack' | 'tokens'> & {
-  readonly left?: boolean;
-  readonly joined?: number | undefined;
-  readonly replaces?: NodeId | undefined;
-  readonly state?: DeclaredState;
-};
 
 /**
  * Why a record is not taken in. `oldLife`: a later life of the node is known. `sameName`: another process has its name
@@ -173,11 +145,9 @@ export class MemberTable {
     if (!this.#peers.has(record.node)) this.#add(record);
   }
 
-  /** Another one has taken over what the member owned, whatever has become of that one since. */
-  isSuperseded({ node, joined }: Pick<MemberRecord, 'node' | 'joined'>): boolean {
-    const replaces = (other: MemberRecord): boolean =>
-      other.replaces === node && other.state !== 'JOINING' && !isLater(joined, other.supersedes);
-    return replaces(this.#self) || this.#order.some(({ record }) => replaces(record));
+  /** Another one has taken over what the member owned, or was to take over, whatever has become of that one since. */
+  isSuperseded(member: MemberRecord): boolean {
+    return hasOusted(this.#self, member) || this.#order.some(({ record }) => hasOusted(record, member));
   }
 
   /** Calls a peer that was replaced one that has left; whether it was not called so before. */
@@ -245,7 +215,8 @@ export class MemberTable {
       const bound = known.generation > 0 && known.state !== 'JOINING';
       if (bound && !sameTokens(known.tokens, claim.tokens)) return 'tokens';
     }
-    return claim.left !== true && this.#tokenTaken(claim) ? 'duplicateToken' : undefined;
+    if (claim.left === true) return undefined;
+    return this.#heirFault(claim) ?? (this.#tokenTaken(claim) ? 'duplicateToken' : undefined);
   }
 
   /** Judges silence: a peer whose phi exceeds the threshold is DOWN. */
@@ -301,6 +272,15 @@ export class MemberTable {
     this.#onTransition(peer.record.node, from, to);
   }
 
+  /** A replacement stands where the dead one stood and takes over all its tokens: of nothing else it gets the keys. */
+  #heirFault(claim: Place): 'location' | 'tokens' | undefined {
+    const { replaces, joining = claim.state === 'JOINING' } = claim;
+    const dead = replaces === undefined || !joining ? undefined : this.record(replaces);
+    if (dead === undefined || dead.left) return undefined;
+    if (dead.datacenter !== claim.datacenter || dead.rack !== claim.rack) return 'location';
+    return sameTokens(dead.tokens, claim.tokens) ? undefined : 'tokens';
+  }
+
   /** It takes over, or has taken over, the tokens of the other one, which is dead. */
   #inherits(claim: Place, dead: MemberRecord): boolean {
     if (claim.replaces !== dead.node || dead.node === this.#self.node) return false;
@@ -322,7 +302,8 @@ export class MemberTable {
   #standsAgainst(claim: Place, node: NodeId): boolean {
     if (node === claim.node) return false;
     const other = node === this.#self.node ? this.#self : this.#peers.get(node)?.record;
-    return other !== undefined && !this.#inherits(claim, other) && !this.#bequeaths(claim, other);
+    if (other === undefined || isFellowHeir(claim, other)) return false;
+    return !this.#inherits(claim, other) && !this.#bequeaths(claim, other);
   }
 
   #takersAt({ datacenter, rack }: Place): ReadonlyMap<Token, readonly NodeId[]> | undefined {
@@ -331,57 +312,11 @@ export class MemberTable {
   }
 }
 
-/** Who has which token, by place, without those that have left. */
-function takersOf(records: readonly MemberRecord[]): Map<string, Map<Token, NodeId[]>> {
-  const places = new Map<string, Map<Token, NodeId[]>>();
-  for (const { node, datacenter, rack, tokens, left } of records) {
-    if (left) continue;
-    const name = placeName(datacenter, rack);
-    const takers = places.get(name) ?? new Map<Token, NodeId[]>();
-    places.set(name, takers);
-    for (const token of tokens) takers.set(token, [...(takers.get(token) ?? []), node]);
-  }
-  return places;
-}
-
-function placeName(datacenter: string, rack: string): string {
-  return JSON.stringify([datacenter, rack]);
-}
-
-function isNewer(left: DigestEntry, right: DigestEntry): boolean {
-  if (left.generation !== right.generation) return left.generation > right.generation;
-  return left.version > right.version;
-}
-
-/** A membership that began in the one life of a name began after the one of the other. */
-function isLater(joined: number | undefined, other: number | undefined): boolean {
-  return (joined ?? 0) > (other ?? 0);
-}
-
-/** Two processes that claim one life. */
-function isTwin(left: MemberRecord, right: MemberRecord): boolean {
-  return left.generation === right.generation && left.epoch !== right.epoch;
-}
-
-function samePlace(left: MemberRecord, right: MemberRecord): boolean {
-  return (
-    left.datacenter === right.datacenter &&
-    left.rack === right.rack &&
-    left.left === right.left &&
-    left.state === right.state &&
-    left.move === right.move &&
-    left.joined === right.joined &&
-    left.replaces === right.replaces &&
-    left.supersedes === right.supersedes &&
-    sameTokens(left.tokens, right.tokens)
-  );
-}
-
-function sameTokens(left: readonly Token[], right: readonly Token[]): boolean {
-  if (left === right) return true;
-  return left.length === right.length && left.every((token, index) => token === right[index]);
-}
-
 function refused(reason: RefusalReason): Applied {
   return { kind: 'refused', reason };
+}
+
+/** Both are to replace the same node; who has done so first has its tokens. */
+function isFellowHeir(claim: Place, { state, replaces }: MemberRecord): boolean {
+  return replaces !== undefined && replaces === claim.replaces && state === 'JOINING';
 }

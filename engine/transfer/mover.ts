@@ -17,6 +17,7 @@ import { Deferred } from '../base/deferred.ts';
 import type { NodeId } from '../base/ids.ts';
 import { sleep } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
+import type { MemberRecord } from '../membership/member-record.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { Member, Ring } from '../ring/ring.ts';
 import { arcsOf, inOneRack, sourcesOf, splitByPlacement } from './arcs.ts';
@@ -167,9 +168,7 @@ export class Mover {
 
   /** Waits until nobody else moves and the cluster is as this node sees it. False: stopped. */
   #turn(): Promise<boolean> {
-    return this.#wait(
-      () => this.#membership.movers.length === 0 && this.#isAgreed() && !this.#isRivalAlive(),
-    );
+    return this.#wait(() => this.#rivals().length === 0 && this.#isAgreed() && !this.#isTaken());
   }
 
   /** Waits until all follow this node's step. False: stopped, or it has to step back. */
@@ -179,23 +178,36 @@ export class Mover {
   }
 
   #goesOn(): boolean {
-    return !this.#stopped && !this.#yields() && !this.#isRivalAlive();
+    return !this.#stopped && !this.#yields() && !this.#isTaken();
   }
 
   #isAlone(): boolean {
-    return this.#membership.movers.every(({ node }) => node === this.#self.node);
+    return this.#rivals().length === 0;
   }
 
   #yields(): boolean {
-    return this.#membership.movers.some(
-      ({ node, move }) => node !== this.#self.node && (move === 'switching' || node < this.#self.node),
-    );
+    return this.#rivals().some(({ node, move }) => move === 'switching' || node < this.#self.node);
   }
 
-  /** The node that this one replaces is there after all. */
-  #isRivalAlive(): boolean {
+  /**
+   * Others who are on a move; without the one that this node comes in the place of, and whoever came in its place
+   * before: they died over it.
+   */
+  #rivals(): readonly MemberRecord[] {
     const { replaces, state } = this.#membership.self;
-    return replaces !== undefined && state === 'JOINING' && this.#membership.isRoutable(replaces);
+    return this.#membership.movers.filter((mover) => {
+      if (mover.node === this.#self.node) return false;
+      const isHeir = state === 'JOINING' && replaces !== undefined;
+      const isOfItsPlace = isHeir && (mover.node === replaces || mover.replaces === replaces);
+      return !isOfItsPlace || this.#membership.isRoutable(mover.node);
+    });
+  }
+
+  /** The node that this one replaces is there after all, or another has replaced it. */
+  #isTaken(): boolean {
+    const { replaces, state } = this.#membership.self;
+    if (replaces === undefined || state !== 'JOINING') return false;
+    return this.#membership.isRoutable(replaces) || this.#membership.isReplaced(replaces);
   }
 
   #isAgreed(): boolean {

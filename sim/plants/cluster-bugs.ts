@@ -233,9 +233,9 @@ export const clusterBugs: readonly PlantedBug[] = [
   {
     id: 'M69',
     title: 'who has replaced a node stands for every later one of that name too',
-    file: 'engine/membership/table.js',
-    find: " && other.state !== 'JOINING' && !isLater(joined, other.supersedes);",
-    replace: " && !(other.state === 'JOINING');",
+    file: 'engine/membership/member-record.js',
+    find: 'return !isLater(other.joined, heir.supersedes);',
+    replace: 'return heir.replaces.length > 0;',
     scenario: 'same-names-again',
     oracles: ['INV17'],
     seedsMax: 5,

@@ -1,0 +1,132 @@
+/** Nodes that die for good in the middle of a move, and others that come in their place: no move waits for the dead. */
+import { expect, test } from 'vitest';
+
+import { tokensOfNode } from '../../engine/ring/token.ts';
+import type { NodeId } from '../../engine/base/ids.ts';
+import { MemberRoom, second } from './member-room.ts';
+
+/** A move lasts until somebody ends it. */
+const crawling = { transfer_bytes_per_second: 1_024, transfer_batch_bytes: 1_024, gossip_interval_ms: 200 };
+
+async function roomWithKeys(seed: string): Promise<MemberRoom> {
+  const room = new MemberRoom(seed, 6, crawling, 3);
+  await room.startAll();
+  const client = room.client();
+  for (let key = 0; key < 60; key++) {
+    const path = `/buckets/b/keys/k${key}`;
+    const request = {
+      method: 'PUT' as const,
+      path,
+      headers: { 'content-type': 'text/plain' },
+      body: 'v'.repeat(400),
+    };
+    const answer = client.request(room.cluster.address('n1', 'http'), request, 5 * second);
+    await room.world.runUntil(answer, 10 * second);
+    expect((await answer).status).toBe(204);
+  }
+  return room;
+}
+
+/** The member's record as a node shows it. */
+async function shown(
+  room: MemberRoom,
+  by: string,
+  name: string,
+): Promise<Record<string, unknown> | undefined> {
+  const request = { method: 'GET' as const, path: '/cluster' };
+  const answer = room.client().request(room.cluster.address(by, 'http'), request, 5 * second);
+  await room.world.runUntil(answer, 10 * second);
+  const { members } = JSON.parse((await answer).body.toString()) as { members: Record<string, unknown>[] };
+  return members.find((member) => member['node'] === name || member['name'] === name);
+}
+
+async function comesInto(
+  room: MemberRoom,
+  name: string,
+  rack: string,
+  replaces: string | undefined,
+  tokensOf: string = name,
+): Promise<void> {
+  const heir = replaces === undefined ? {} : { replace: replaces };
+  const tokens = tokensOfNode(tokensOf as NodeId, 16);
+  room.cluster.add({ name, datacenter: 'dc1', rack }, { join: 'joining', ...heir, tokens });
+  await room.start(name);
+}
+
+async function diesCopying(room: MemberRoom, name: string): Promise<void> {
+  const copying = async (): Promise<boolean> => (await shown(room, 'n1', name))?.['move'] === 'copying';
+  for (let tries = 0; tries < 100 && !(await copying()); tries++) await room.pass(second / 4);
+  expect(await copying()).toBe(true);
+  await room.pass(second);
+  room.cluster.lose(name);
+  const others = room.cluster.names.filter((one) => room.cluster.serves(one));
+  expect(await room.until(() => room.allAre('DOWN', [name], others), 60 * second)).toBe(true);
+}
+
+async function isIn(room: MemberRoom, name: string): Promise<boolean> {
+  const others = room.cluster.names.filter((one) => room.cluster.serves(one));
+  return room.until(() => room.allAre('NORMAL', [name], others), 600 * second);
+}
+
+test('one that dies while it joins is replaced, and the next one joins', async () => {
+  const room = await roomWithKeys('joiner');
+  await comesInto(room, 'n7', 'r1', undefined);
+  await diesCopying(room, 'n7');
+  await comesInto(room, 'n8', 'r1', 'n7', 'n7');
+  expect(await isIn(room, 'n8')).toBe(true);
+  expect(await shown(room, 'n1', 'n7')).toBeUndefined();
+  await comesInto(room, 'n9', 'r2', undefined);
+  expect(await isIn(room, 'n9')).toBe(true);
+  expect(room.world.failures).toEqual([]);
+});
+
+test('one that dies while it leaves is replaced', async () => {
+  const room = await roomWithKeys('leaver');
+  expect(room.cluster.change('n4')).toBe(true);
+  await diesCopying(room, 'n4');
+  await comesInto(room, 'n8', 'r1', 'n4', 'n4');
+  expect(await isIn(room, 'n8')).toBe(true);
+  expect(await shown(room, 'n1', 'n4')).toBeUndefined();
+  expect(room.world.failures).toEqual([]);
+});
+
+test('a replacement that dies before it has taken over gives way to the next one', async () => {
+  const room = await roomWithKeys('heirs');
+  room.cluster.lose('n5');
+  const others = room.cluster.names.filter((one) => room.cluster.serves(one));
+  expect(await room.until(() => room.allAre('DOWN', ['n5'], others), 60 * second)).toBe(true);
+  await comesInto(room, 'n7', 'r2', 'n5', 'n5');
+  await diesCopying(room, 'n7');
+  await comesInto(room, 'n8', 'r2', 'n5', 'n5');
+  expect(await isIn(room, 'n8')).toBe(true);
+  for (const gone of ['n5', 'n7']) expect(await shown(room, 'n1', gone)).toBeUndefined();
+  // The first one comes back after all: its place is taken.
+  room.cluster.start('n7');
+  await room.pass(10 * second);
+  expect((await shown(room, 'n1', 'n8'))?.['state']).toBe('NORMAL');
+  expect(await shown(room, 'n1', 'n7')).toBeUndefined();
+  expect(room.world.failures).toEqual([]);
+});
+
+test('of two that would replace one node the first takes its place, and the other stays outside', async () => {
+  const room = await roomWithKeys('rivals');
+  room.cluster.lose('n5');
+  const others = room.cluster.names.filter((one) => room.cluster.serves(one));
+  expect(await room.until(() => room.allAre('DOWN', ['n5'], others), 60 * second)).toBe(true);
+  await comesInto(room, 'n7', 'r2', 'n5', 'n5');
+  await comesInto(room, 'n8', 'r2', 'n5', 'n5');
+  const states = async (): Promise<readonly unknown[]> => {
+    const records = [await shown(room, 'n1', 'n7'), await shown(room, 'n1', 'n8')];
+    return records.map((record) => record?.['state']);
+  };
+  for (let tries = 0; tries < 600 && !(await states()).includes('NORMAL'); tries++) await room.pass(second);
+  await room.pass(30 * second);
+  const ended = await states();
+  expect(ended.filter((state) => state === 'NORMAL')).toHaveLength(1);
+  const client = room.client();
+  const request = { method: 'GET' as const, path: '/buckets/b/keys/k1?r=all' };
+  const answer = client.request(room.cluster.address('n1', 'http'), request, 5 * second);
+  await room.world.runUntil(answer, 10 * second);
+  expect((await answer).status).toBe(200);
+  expect(room.world.failures).toEqual([]);
+});
