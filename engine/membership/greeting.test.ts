@@ -65,7 +65,11 @@ describe('a greeting', () => {
       reason: 'unknown',
       detail: 'node n9 is no member of this cluster; a new node starts with join: joining',
     });
-    expect(judgeGreeting(table({ left: true }), nextLife, false)?.reason).toBe('unknown');
+    expect(judgeGreeting(table({ left: true }), nextLife, false)).toMatchObject({
+      reason: 'unknown',
+      detail:
+        'node n2 has left this cluster, or was replaced; it joins again with join: joining and an empty data_dir',
+    });
   });
 
   it('of another place or of other tokens than known is refused, and says what was expected', () => {

@@ -13,7 +13,10 @@ import type { MemberTable } from './table.ts';
 export function judgeGreeting(table: MemberTable, hello: Hello, rival: boolean): Refusal | undefined {
   const known = table.record(hello.node);
   if ((known === undefined || known.left) && !hello.joining) {
-    const detail = `node ${hello.node} is no member of this cluster; a new node starts with join: joining`;
+    const detail =
+      known === undefined
+        ? `node ${hello.node} is no member of this cluster; a new node starts with join: joining`
+        : `node ${hello.node} has left this cluster, or was replaced; it joins again with join: joining and an empty data_dir`;
     return refusal('unknown', detail);
   }
   const stray = strayHeir(table, hello);

@@ -29,7 +29,7 @@ export class Standing {
   disowned(by: NodeId): void {
     if (this.#by === undefined) {
       const detail =
-        'no member of the cluster, says a peer: this node serves nothing until one talks to it. A new node starts with join: joining; one that was replaced stays off';
+        'no member of the cluster, says a peer: this node serves nothing until one talks to it. A new node starts with join: joining; one that has left or was replaced does so with an empty data_dir';
       this.#log.event('error', 'membership.disowned', { by, detail });
     }
     this.#by = by;
