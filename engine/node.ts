@@ -18,6 +18,7 @@ import type { Address } from './io/network.ts';
 import { Identity } from './membership/identity.ts';
 import { MemberFile } from './membership/member-file.ts';
 import { CountedDisk } from './node/counted-disk.ts';
+import { isEmpty } from './node/reaper-room.ts';
 import type { Opened, Rooms } from './node/rooms.ts';
 import { buildRooms } from './node/rooms.ts';
 import { hintStoreOptions, storeOptions } from './node/storage.ts';
@@ -228,7 +229,7 @@ async function open(io: Io, config: NodeConfig, disk: CountedDisk): Promise<Open
     const identity = await Identity.open(io, identityPath, config.name);
     const members = await MemberFile.open(io, membersPath);
     refuseLeaver(config.name, members);
-    refuseLeftovers(config, members, store.keyCount);
+    refuseLeftovers(config, members, store);
     const properties = await PropertyFile.open(io, propertiesPath);
     return { disk, store, hintStore: hints, identity, members, properties };
   } catch (error) {
@@ -251,8 +252,8 @@ function refuseLeaver(name: NodeConfig['name'], { remembered }: MemberFile): voi
  * A node that begins to join holds nothing. One that does was a member of this name in a life that it knows nothing
  * of, and may have been replaced since, or have left: see `refuseLeaver`. Throws `StoreForeign`.
  */
-function refuseLeftovers({ name, join }: NodeConfig, members: MemberFile, keyCount: number): void {
-  if (join !== 'joining' || keyCount === 0 || members.names(name)) return;
-  const detail = `${name} is to join, and the directory holds ${keyCount} keys of an earlier time in a cluster; move the directory away, and let the node join with an empty one, or, if it is a member still, start it with join: member`;
+function refuseLeftovers({ name, join }: NodeConfig, members: MemberFile, store: Store): void {
+  if (join !== 'joining' || members.names(name) || isEmpty(store)) return;
+  const detail = `${name} is to join, and the directory holds keys of an earlier time in a cluster; move the directory away, and let the node join with an empty one, or, if it is a member still, start it with join: member`;
   throw new LockstepError('StoreForeign', detail);
 }

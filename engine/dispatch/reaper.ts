@@ -50,6 +50,11 @@ export interface ReaperParts
   extends
     ClientKeys,
     Pick<DispatchParts, 'self' | 'ring' | 'pending' | 'plane' | 'stats' | 'peerIndex' | 'replica' | 'view'> {
+  /**
+   * Who is in the cluster, on the way in or on the way out. A node that waits to join again may hold what it copied
+   * before, and one that leaves keeps hints.
+   */
+  readonly members: () => readonly Member[];
   readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
   readonly hints: Pick<Hints, 'keepsFor'> | undefined;
 }
@@ -201,10 +206,10 @@ export class Reaper {
     await Promise.all(agreed.map((item) => this.#forget(item)));
   }
 
-  /** All other members; undefined while one of them cannot be asked, or owners change. */
+  /** All other members; undefined while one of them cannot be asked. */
   #everybody(): readonly Member[] | undefined {
-    const { ring, self, view } = this.#parts;
-    const others = ring().members.filter((member) => member.node !== self.node);
+    const { members, self, view } = this.#parts;
+    const others = members().filter((member) => member.node !== self.node);
     return others.every((member) => view.isRoutable(member)) ? others : undefined;
   }
 

@@ -5,6 +5,7 @@ import type { Hints } from '../dispatch/hints.ts';
 import type { DispatchParts } from '../dispatch/parts.ts';
 import { Reaper } from '../dispatch/reaper.ts';
 import type { Io } from '../io/io.ts';
+import type { Membership } from '../membership/membership.ts';
 import type { FamilySource } from '../stats/family.ts';
 import { noLabels } from '../stats/family.ts';
 import type { Store } from '../store/store.ts';
@@ -21,6 +22,7 @@ export function buildReaper(
   parts: DispatchParts,
   hints: Hints | undefined,
   store: Store,
+  membership: Pick<Membership, 'members' | 'member'>,
 ): Reaper {
   const graceMs = config.tombstoneGraceSeconds * 1000;
   const reaper = new Reaper(
@@ -29,6 +31,8 @@ export function buildReaper(
       ...clientKeysOf(store),
       io,
       hints,
+      // One that waits to join is in no ring.
+      members: () => membership.members().map((record) => membership.member(record.node) ?? record),
     },
     {
       graceMs,
@@ -46,6 +50,11 @@ export function clientKeysOf(store: Store): ClientKeys {
     tokenOf: (key) => store.tokenOf(key),
     bytesOf: (key) => store.get(key),
   };
+}
+
+/** Nothing but the engine's own records lies in it. */
+export function isEmpty(store: Store): boolean {
+  return objectKeys(store).next().done === true;
 }
 
 function* objectKeys(store: Store): Generator<PackedKey, void, undefined> {
