@@ -2,13 +2,15 @@
  * Single puts that other nodes have been asked for as batches, and this node, their primary, carries out for them: as it
  * does its own (own-puts.ts), without a record. What became of one is known for as long as this life lasts (put-memory.ts):
  * a message that comes twice does nothing, and whoever has lost the answer is told, or told that nobody can know any more,
- * as the client of a plain put that is forwarded.
+ * as the client of a plain put that is forwarded. An order that was made for an earlier life is refused: that one may
+ * have carried it out.
  */
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { Branches } from './branches.ts';
 import type { TransactionContext } from './context.ts';
 import type { Ended, Voted } from './orders.ts';
+import { lifeObjection, tellRefusal } from './objections.ts';
 import type { OwnPuts } from './own-puts.ts';
 import type { PutState } from './put-memory.ts';
 import { PutMemory } from './put-memory.ts';
@@ -66,6 +68,11 @@ export class AskedPuts {
   }
 
   #carryOut(xid: Xid, order: BranchOrder): Promise<Voted | Ended> {
+    const stale = lifeObjection(this.#context, order);
+    if (stale !== undefined) {
+      tellRefusal(this.#context, xid, stale);
+      return Promise.resolve(stale);
+    }
     const own = this.#ownPuts.takeOrder(order);
     if (own === undefined) return this.#branches.commitAlone(xid, order, false);
     const ended = new Deferred<Voted | Ended>();

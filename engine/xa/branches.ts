@@ -19,7 +19,7 @@ import type { TransactionContext } from './context.ts';
 import { Endings } from './endings.ts';
 import { Locks } from './locks.ts';
 import type { Followed } from './log.ts';
-import { placeObjection, tellRefusal } from './objections.ts';
+import { lifeObjection, placeObjection, tellRefusal } from './objections.ts';
 import type { CommitReply, Ended, Voted } from './orders.ts';
 import { placesOf, redone, votedAbort, votedCommit, votedFailure, withOperations } from './orders.ts';
 import { hasOneCopyEach } from './partition.ts';
@@ -107,7 +107,7 @@ export class Branches {
     if (known !== undefined) return known;
     const freed = waited ? undefined : this.#freed(order);
     if (freed !== undefined) return freed.then(() => this.commitAlone(xid, order, remembered, true));
-    const refused = this.#refusal(xid, order);
+    const refused = this.#refusal(xid, order, lifeObjection(this.#context, order));
     // It stands, though the same message may come once more when nothing is against it any longer.
     if (refused !== undefined && remembered) this.#ended.enter(xid, 'refused');
     if (refused !== undefined) return Promise.resolve(refused);
@@ -353,16 +353,16 @@ export class Branches {
   }
 
   /** Why the order is not even tried; undefined when nothing stands against it. Counted and told. */
-  #refusal(xid: Xid, order: BranchOrder): Voted | undefined {
-    const refused = this.#objection(xid, order);
+  #refusal(xid: Xid, order: BranchOrder, stale?: Voted): Voted | undefined {
+    const refused = this.#objection(xid, order, stale);
     if (refused !== undefined) tellRefusal(this.#context, xid, refused);
     return refused;
   }
 
-  #objection(xid: Xid, order: BranchOrder): Voted | undefined {
+  #objection(xid: Xid, order: BranchOrder, stale?: Voted): Voted | undefined {
     if (this.#table.has(xid)) return votedAbort('prepare_failed', 'the transaction is known already');
     const before = this.#ended.objection(xid) ?? this.clients.standsAgainst(order, this.#table.values());
-    return before ?? placeObjection(this.#context, this.locks, order, xid);
+    return before ?? stale ?? placeObjection(this.#context, this.locks, order, xid);
   }
 
   #enter(xid: Xid, order: BranchOrder, phase: 'preparing' | 'prepared'): Branch {

@@ -8,6 +8,20 @@ import type { BranchOrder } from './words.ts';
 import type { Xid } from './xid.ts';
 
 /**
+ * The order, to be committed in one step, was made for an earlier life of this node: that one may have carried it out,
+ * and nobody may know here. Undefined: it was not, or its maker did not know of this node's lives. A prepare needs no
+ * such objection, since its coordinator is asked.
+ */
+export function lifeObjection(
+  { parts: { self }, lives }: Pick<TransactionContext, 'parts' | 'lives'>,
+  { branches }: BranchOrder,
+): Voted | undefined {
+  const life = branches.find(({ node }) => node === self.node)?.life ?? 0;
+  if (life === 0 || life >= lives.own()) return undefined;
+  return votedAbort('no_targets', 'it was asked of an earlier life of this node');
+}
+
+/**
  * A key of the order is locked, or belongs to another primary, or cannot be written at its level; undefined: none.
  * A conflict is counted for the transaction `counted`.
  */

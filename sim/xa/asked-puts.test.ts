@@ -127,4 +127,21 @@ describe('a single put through a node that is not its primary', () => {
     await expectKnown(answer, 'aborted');
     expect(await room.read('n2', key)).toBe('b');
   });
+
+  it('replayed in the next life of its primary does nothing', async () => {
+    // What passes is remembered while it is meddled with.
+    const listening = room.world.network.meddle(['n1'], ['n2'], { kind: 'FN4', oneIn: 1_000_000 });
+    expect(await answered(ask('a'))).toMatchObject({ status: 200 });
+    room.cluster.crash('n2', 'dropAll', 'reset');
+    room.cluster.start('n2');
+    await room.pass(1_500_000);
+    listening.lift();
+    const next = await answered(room.ask('n3', 'POST', '/transactions', { operations: [put(key, 'b')] }));
+    expect(next).toMatchObject({ status: 200 });
+    const replaying = room.world.network.meddle(['n1'], ['n2'], { kind: 'FN4', oneIn: 1, delayUsMax: 1000 });
+    await room.pass(4_000_000);
+    replaying.lift();
+    expect(applied()).toBe(2);
+    expect(await room.read('n1', key)).toBe('b');
+  });
 });
