@@ -90,7 +90,7 @@ function readPlan(field: Field): Plan {
     clients,
     keys,
     siblingKeys: readInteger(fields.siblingKeys, 0, keys),
-    stormUs: readDuration(fields.stormUs),
+    stormUs: readInteger(fields.stormUs, 1, planLimits.durationUsMax),
     calmUs: readDuration(fields.calmUs),
     settleUsMax: readDuration(fields.settleUsMax),
     ...(fields.mendedBy === undefined ? {} : { mendedBy: readChoice(fields.mendedBy, ['sweeps']) }),

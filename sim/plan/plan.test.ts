@@ -76,6 +76,7 @@ describe('a damaged plan is refused with the place and the cause', () => {
       'plan.clients: a whole number 1..256 is expected, not the string "four"',
     ],
     ['a number out of range', (json) => (json['clients'] = 1000), 'plan.clients: 1000 is outside 1..256'],
+    ['a storm of no length', (json) => (json['stormUs'] = 0), 'plan.stormUs: 0 is outside 1..86400000000'],
     ['no nodes', (json) => (json['nodes'] = []), 'plan.nodes: at least one node is needed'],
     ['a foreign invariant', (json) => (json['floors'] = { INV99: 1 }), 'plan.floors.INV99: one of INV1,'],
     [
