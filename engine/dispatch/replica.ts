@@ -26,6 +26,7 @@ import {
   encodeObject,
   liveSiblings,
   mergeObjects,
+  replaceWith,
   resolveToNewest,
   sameObject,
   siblingsMax,
@@ -336,8 +337,8 @@ export class Replica {
     const rules = this.#rules(write.key);
     const seen = rules.lastWriteWins && current !== undefined ? current.context : write.seen;
     const dot = this.#names.next(write.key, current?.context ?? emptyVector, write.seen);
-    const written = applyWrite(current, seen, write.content, dot, instantMsOf(dot));
-    const object = rules.allowMult ? written : resolveToNewest(written);
+    const apply = rules.allowMult ? applyWrite : replaceWith;
+    const object = apply(current, seen, write.content, dot, instantMsOf(dot));
     return hasLimits(rules) ? pruneContext(object, rules, this.#clock.wallMs()) : object;
   }
 }

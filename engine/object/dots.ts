@@ -16,6 +16,7 @@
  *
  * Invariants: entries are sorted by actor (code units), counters are 1..2^53-1; equal vectors have equal bytes.
  */
+import { present } from '../base/assert.ts';
 import type { ByteReader, ByteWriter } from '../base/bytes.ts';
 import { BytesError } from '../base/bytes.ts';
 import type { ByteString } from '../base/ids.ts';
@@ -134,6 +135,21 @@ export function mergeVectors(left: VersionVector, right: VersionVector): Version
     const other = right[at];
     if (other !== undefined) merged.push(other);
   }
+  return merged;
+}
+
+/** What the vector knows and the dot, which is new to it. */
+export function withDot(vector: VersionVector, dot: Dot): VersionVector {
+  let at = 0;
+  let entry = vector[0];
+  while (entry !== undefined && entry.actor !== dot.actor && entry.actor < dot.actor) entry = vector[++at];
+  const known = entry?.actor === dot.actor;
+  const merged = new Array<Dot>(known ? vector.length : vector.length + 1);
+  for (let index = 0; index < at; index++) merged[index] = present(vector[index], 'an entry');
+  merged[at] = dot;
+  const left = known ? 1 : 0;
+  for (let index = at + left; index < vector.length; index++)
+    merged[index + 1 - left] = present(vector[index], 'an entry');
   return merged;
 }
 

@@ -7,7 +7,7 @@ import { byteStringFrom } from '../base/ids.ts';
 import type { Content } from './content.ts';
 import { decodeContent, encodeContent, tombstone } from './content.ts';
 import type { Actor, VersionVector } from './dots.ts';
-import { covers, emptyVector, isNewerDot } from './dots.ts';
+import { covers, emptyVector, highestCounter, isNewerDot } from './dots.ts';
 import type { StoredObject } from './object.ts';
 import {
   applyWrite,
@@ -18,6 +18,7 @@ import {
   encodeObject,
   liveSiblings,
   mergeObjects,
+  replaceWith,
   resolveToNewest,
   sameObject,
 } from './object.ts';
@@ -96,6 +97,28 @@ describe('writes and merges', () => {
     expect(describeObject(seeing)).toBe('[a:1 b:2] {b:1 "text/plain" 1 bytes} {b:2 "text/plain" 1 bytes}');
     const all = applyWrite(seeing, seeing.context, tombstone, dotOf('a', 2), 5);
     expect(describeObject(all)).toBe('[a:2 b:2] {a:2 tombstone}');
+  });
+
+  it('a write that replaces leaves what the newest of all siblings leaves', () => {
+    fc.assert(
+      fc.property(
+        objects,
+        objects,
+        contents,
+        fc.constantFrom('a.00', 'b', 'é', 'z'),
+        (object, other, content, actor) => {
+          for (const current of [object, undefined])
+            for (const seen of [emptyVector, object.context, other.context]) {
+              const counter = Math.max(highestCounter(object.context), highestCounter(seen)) + 1;
+              const dot = { actor: actor as Actor, counter };
+              const replaced = replaceWith(current, seen, content, dot, 7);
+              expect(replaced).toEqual(resolveToNewest(applyWrite(current, seen, content, dot, 7)));
+            }
+        },
+      ),
+    );
+    const object = applyWrite(undefined, emptyVector, tombstone, dotOf('a', 3), 5);
+    expect(() => replaceWith(object, emptyVector, tombstone, dotOf('b', 3), 5)).toThrow(AssertionError);
   });
 
   it('a dot that is known already is a bug', () => {

@@ -16,11 +16,13 @@ import {
   covers,
   describeVector,
   emptyVector,
+  highestCounter,
   includesVector,
   isNewerDot,
   mergeVectors,
   readDot,
   readVector,
+  withDot,
   writeDot,
   writeVector,
 } from './dots.ts';
@@ -61,7 +63,23 @@ export function applyWrite(
   assert(!covers(known, dot), 'a dot is minted once');
   const siblings = current?.siblings.filter((sibling) => !covers(seen, sibling.dot)) ?? [];
   siblings.push(siblingOf(content, dot, nowMs));
-  return { context: mergeVectors(known, [dot]), siblings: sortSiblings(siblings) };
+  return { context: withDot(known, dot), siblings: sortSiblings(siblings) };
+}
+
+/**
+ * The same where only one sibling may stay: the write's own, whose counter must be beyond every one that the object and
+ * `seen` know, so it wins over all (`resolveToNewest` of `applyWrite`, without the siblings that lose).
+ */
+export function replaceWith(
+  current: StoredObject | undefined,
+  seen: VersionVector,
+  content: Content,
+  dot: Dot,
+  nowMs: number,
+): StoredObject {
+  const known = mergeVectors(current?.context ?? emptyVector, seen);
+  assert(highestCounter(known) < dot.counter, 'a dot that replaces is beyond all that is known');
+  return { context: withDot(known, dot), siblings: [siblingOf(content, dot, nowMs)] };
 }
 
 /** What two replicas know together: siblings that neither has seen replaced. Commutative, associative, idempotent. */
