@@ -7,7 +7,7 @@ import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { BucketProperties } from '../props/properties.ts';
-import type { Member } from '../ring/ring.ts';
+import type { Member, Placement } from '../ring/ring.ts';
 import type { PeerRequest } from '../wire/messages.ts';
 import { encodeBatch } from './batch-words.ts';
 import { writeNeed } from './needs.ts';
@@ -20,13 +20,25 @@ import type { ConsistencyLevel, Need } from './requests.ts';
 import type { Place } from './slots.ts';
 import { Tally } from './tally.ts';
 
-/** One object's vote. */
-interface Vote {
-  readonly plan: DispatchPlan;
-  readonly tally: Tally;
+/** Objects of a batch that the same members hold, and whose durability is counted alike. */
+export interface Kin {
+  readonly placement: Placement;
+  readonly rules: BucketProperties;
+  /** Nobody is about to become an owner. */
+  readonly calm: boolean;
+  /** A refusal: the level cannot be met now. */
+  readonly plan: DispatchPlan | Refusal;
+  /** Their places in the batch. */
+  readonly indexes: number[];
 }
 
-/** What one member gets, by place in the batch. */
+/** Kin, and their one vote: whoever holds one of them holds all. */
+interface Vote {
+  readonly kin: Kin;
+  readonly tally: Tally | undefined;
+}
+
+/** What one member gets: objects by place in the batch. */
 interface Share {
   readonly member: Member;
   readonly indexes: number[];
@@ -35,9 +47,10 @@ interface Share {
 export class BatchRound {
   readonly #parts: DispatchParts;
   readonly #items: readonly IncomingObject[];
-  readonly #votes: readonly (Vote | undefined)[];
+  readonly #votes: readonly Vote[];
   readonly #shares: readonly Share[];
-  readonly #met = new Deferred<boolean>();
+  #verdict: boolean | undefined;
+  #heardMet: ((met: boolean) => void) | undefined;
   /** Undefined: nobody has asked. */
   #spread: Deferred<void> | undefined;
   #unmet: number;
@@ -45,19 +58,33 @@ export class BatchRound {
   /** Who may be read as the primary before long, and has not answered: nobody hears of the batch before. */
   readonly #heirs: Set<NodeId> | undefined;
 
-  constructor(parts: DispatchParts, items: readonly IncomingObject[], level: ConsistencyLevel) {
+  /** `kin`: the items' as of this instant, where they are known. */
+  constructor(
+    parts: DispatchParts,
+    items: readonly IncomingObject[],
+    level: ConsistencyLevel,
+    kin = kinOf(parts, items, level),
+  ) {
     this.#parts = parts;
     this.#items = items;
-    this.#votes = items.map((item) => voteOf(parts, item, level));
-    this.#shares = sharesOf(parts, items);
-    this.#unmet = items.length;
+    this.#votes = kin.map(voteOf);
+    this.#shares = sharesOf(parts, items, kin);
+    this.#unmet = kin.length;
     this.#silent = this.#shares.length;
     this.#heirs = heirsOf(parts, items);
   }
 
-  /** True once the level is met for every object; false once it cannot be any more. */
+  /** Calls `heard` once: with true once the level is met for every object, with false once it cannot be any more. */
+  whenMet(heard: (met: boolean) => void): void {
+    if (this.#verdict === undefined) this.#heardMet = heard;
+    else heard(this.#verdict);
+  }
+
+  /** The same as a promise. */
   get met(): Promise<boolean> {
-    return this.#met.promise;
+    const met = new Deferred<boolean>();
+    this.whenMet((verdict) => met.resolve(verdict));
+    return met.promise;
   }
 
   /** Resolves when every other replica has the batch or a hint for it. */
@@ -69,13 +96,13 @@ export class BatchRound {
 
   /** Sends the batch. `timeoutUs` bounds the wait for each replica. */
   send(timeoutUs: number): void {
-    if (this.#votes.includes(undefined)) this.#met.resolve(false);
+    if (this.#votes.some(({ tally }) => tally === undefined)) this.#settle(false);
     for (const share of this.#shares) this.#sendShare(share, timeoutUs);
   }
 
   /** The batch is durable on this node. */
   durableHere(): void {
-    this.#answer(this.#parts.self, this.#items.keys(), true);
+    this.#answer(this.#parts.self, true);
   }
 
   #sendShare(share: Share, timeoutUs: number): void {
@@ -94,7 +121,7 @@ export class BatchRound {
   #heard(share: Share, success: boolean): void {
     if (!success) this.#hint(share);
     this.#heirs?.delete(share.member.node);
-    this.#answer(share.member, share.indexes, success);
+    this.#answer(share.member, success);
     this.#silent -= 1;
     if (this.#silent === 0) this.#spread?.resolve();
   }
@@ -106,16 +133,22 @@ export class BatchRound {
     }
   }
 
-  #answer(member: Member, indexes: Iterable<number>, success: boolean): void {
-    for (const index of indexes) {
-      const vote = this.#votes[index];
-      const target = vote?.plan.targets.findIndex((one) => one.member.node === member.node) ?? -1;
-      if (vote === undefined || target < 0) continue;
-      const verdict = vote.tally.answer(target, success);
-      if (verdict === 'impossible') this.#met.resolve(false);
+  #answer(member: Member, success: boolean): void {
+    for (const { kin, tally } of this.#votes) {
+      if (tally === undefined || kin.plan.kind !== 'plan') continue;
+      const target = kin.plan.targets.findIndex((one) => one.member.node === member.node);
+      if (target < 0) continue;
+      const verdict = tally.answer(target, success);
+      if (verdict === 'impossible') this.#settle(false);
       if (verdict === 'met') this.#unmet -= 1;
     }
-    if (this.#unmet === 0 && (this.#heirs?.size ?? 0) === 0) this.#met.resolve(true);
+    if (this.#unmet === 0 && (this.#heirs?.size ?? 0) === 0) this.#settle(true);
+  }
+
+  #settle(met: boolean): void {
+    if (this.#verdict !== undefined) return;
+    this.#verdict = met;
+    this.#heardMet?.(met);
   }
 
   #item(index: number): IncomingObject {
@@ -142,10 +175,43 @@ function heirsOf(parts: DispatchParts, items: readonly IncomingObject[]): Set<No
   return heirs;
 }
 
-/** Undefined: the level cannot be met now. */
-function voteOf(parts: DispatchParts, place: Place, level: ConsistencyLevel): Vote | undefined {
-  const plan = batchPlan(parts, place, level);
-  return plan.kind === 'plan' ? { plan, tally: new Tally(plan) } : undefined;
+function voteOf(kin: Kin): Vote {
+  return { kin, tally: kin.plan.kind === 'plan' ? new Tally(kin.plan) : undefined };
+}
+
+/** The places of a batch by who holds them: mostly all of them are kin. */
+export function kinOf(
+  parts: DispatchParts,
+  places: readonly Place[],
+  level: ConsistencyLevel,
+): readonly Kin[] {
+  const all: Kin[] = [];
+  const ring = parts.ring();
+  for (let index = 0; index < places.length; index++) {
+    const place = present(places[index], 'a place of the batch');
+    const placement = ring.placement(place.token);
+    const rules = parts.rules(place.key);
+    // While owners change, each is counted by itself.
+    const calm = parts.pending(place.token).length === 0;
+    const known = calm ? kinAmong(all, placement, rules) : undefined;
+    if (known === undefined)
+      all.push({ placement, rules, calm, plan: batchPlan(parts, place, level), indexes: [index] });
+    else known.indexes.push(index);
+  }
+  return all;
+}
+
+function kinAmong(all: readonly Kin[], placement: Placement, rules: BucketProperties): Kin | undefined {
+  for (const one of all)
+    if (one.calm && one.rules === rules && areAlike(one.placement, placement)) return one;
+  return undefined;
+}
+
+function areAlike(left: Placement, right: Placement): boolean {
+  if (left === right) return true;
+  if (left.length !== right.length) return false;
+  for (let index = 0; index < left.length; index++) if (left[index] !== right[index]) return false;
+  return true;
 }
 
 /** Whose durability a batch waits for, of one of its keys. */
@@ -167,20 +233,25 @@ function raisedNeed(parts: DispatchParts, bucket: BucketProperties, level: Consi
   return writeNeed({ ...termsOf(parts), writeLevel: level }, 'default', w, dw, pw);
 }
 
-function sharesOf(parts: DispatchParts, items: readonly IncomingObject[]): readonly Share[] {
-  const { self, ring, pending } = parts;
+function sharesOf(
+  { self, pending }: DispatchParts,
+  items: readonly IncomingObject[],
+  kin: readonly Kin[],
+): readonly Share[] {
   const shares: Share[] = [];
-  items.forEach(({ token }, index) => {
-    for (const member of ring().placement(token)) if (member.node !== self.node) enter(shares, member, index);
-    for (const member of pending(token)) if (member.node !== self.node) enter(shares, member, index);
-  });
+  for (const { placement, indexes } of kin) {
+    for (const member of placement) if (member.node !== self.node) enter(shares, member, indexes);
+    for (const index of indexes)
+      for (const member of pending(present(items[index], 'an object of the batch').token))
+        if (member.node !== self.node) enter(shares, member, [index]);
+  }
   return shares;
 }
 
-function enter(shares: Share[], member: Member, index: number): void {
+function enter(shares: Share[], member: Member, indexes: readonly number[]): void {
   const known = shares.find((share) => share.member.node === member.node);
-  if (known === undefined) shares.push({ member, indexes: [index] });
-  else known.indexes.push(index);
+  if (known === undefined) shares.push({ member, indexes: [...indexes] });
+  else known.indexes.push(...indexes);
 }
 
 function requestOf(items: readonly IncomingObject[]): PeerRequest {

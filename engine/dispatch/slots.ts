@@ -76,9 +76,9 @@ export interface BatchStep {
   done(error: LockstepError | undefined): void;
 }
 
-/** A batch waiting for one of its slots. */
+/** A batch waiting for its slots: told of each, held for it now, or why there is none. */
 interface Holder {
-  reached(error: LockstepError | undefined): void;
+  reached(slot: Slot | undefined, error: LockstepError | undefined): void;
 }
 
 /** A key's newest object; lost: there is one, and it cannot be read. */
@@ -88,24 +88,17 @@ interface Newest {
 }
 
 interface Slot {
+  readonly key: PackedKey;
   /** Undefined until the store was asked. */
   current: Newest | undefined;
-  /** Who waits for the store's answer. */
-  waiting: (Step | Holder)[];
+  /** Who waits for the store's answer; undefined once it is there. */
+  waiting: (Step | Holder)[] | undefined;
   /** Writes handed to the store and not yet answered. */
   writing: number;
   /** Of them, the tentative ones. */
   tentative: number;
   /** Reasons for it to stay although nothing is written at this instant. */
   holds: number;
-}
-
-/** One changed key of a batch. */
-interface Written {
-  readonly key: PackedKey;
-  readonly token: Token;
-  readonly slot: Slot;
-  readonly object: StoredObject;
 }
 
 export class Slots {
@@ -147,47 +140,59 @@ export class Slots {
 
   /** Takes a step of several keys, each named once (of none: its records alone). */
   batch(places: readonly Place[], step: BatchStep): void {
+    if (places.length === 0) {
+      this.#takeBatch(places, [], step);
+      return;
+    }
+    const held: Slot[] = [];
     let left = places.length;
     let failure: LockstepError | undefined;
-    const held: PackedKey[] = [];
-    const reached = (key: PackedKey, error: LockstepError | undefined): void => {
-      if (error === undefined) held.push(key);
-      else failure ??= error;
-      left -= 1;
-      if (left > 0) return;
-      if (failure === undefined) this.#takeBatch(places, step);
-      else step.done(failure);
-      for (const one of held) this.#release(one);
+    const holder: Holder = {
+      reached: (slot, error) => {
+        if (slot !== undefined) held.push(slot);
+        else failure ??= error;
+        left -= 1;
+        if (left > 0) return;
+        if (failure === undefined) this.#takeBatch(places, this.#inOrder(places, held), step);
+        else step.done(failure);
+        for (const one of held) this.#release(one);
+      },
     };
-    if (places.length === 0) this.#takeBatch(places, step);
-    for (const { key } of places) this.#hold(key, (error) => reached(key, error));
+    for (const { key } of places) this.#hold(key, holder);
   }
 
-  #hold(key: PackedKey, reached: (error: LockstepError | undefined) => void): void {
+  #hold(key: PackedKey, holder: Holder): void {
     const slot = this.#slots.get(key);
     if (slot?.current !== undefined) {
       slot.holds += 1;
-      reached(undefined);
+      holder.reached(slot, undefined);
       return;
     }
-    const outcome = this.#wait(key, slot, { reached });
-    if (outcome !== 'ok') reached(refusal(outcome));
+    const outcome = this.#wait(key, slot, holder);
+    if (outcome !== 'ok') holder.reached(undefined, refusal(outcome));
   }
 
-  #release(key: PackedKey): void {
-    const slot = present(this.#slots.get(key), 'a held slot');
+  #release(slot: Slot): void {
     slot.holds -= 1;
-    this.#retire(key, slot);
+    this.#retire(slot);
+  }
+
+  /** The held slots as their keys are named; those that came from the disk came later than the others. */
+  #inOrder(places: readonly Place[], held: readonly Slot[]): readonly Slot[] {
+    for (let index = 0; index < places.length; index++)
+      if (held[index]?.key !== places[index]?.key)
+        return places.map(({ key }) => present(this.#slots.get(key), 'a held slot'));
+    return held;
   }
 
   #wait(key: PackedKey, slot: Slot | undefined, one: Step | Holder): SendOutcome {
     if (slot === undefined) return this.#load(key, one);
-    slot.waiting.push(one);
+    present(slot.waiting, 'a slot that waits for the store').push(one);
     return 'ok';
   }
 
   #load(key: PackedKey, one: Step | Holder): SendOutcome {
-    const slot: Slot = { current: undefined, waiting: [one], writing: 0, tentative: 0, holds: 0 };
+    const slot: Slot = { key, current: undefined, waiting: [one], writing: 0, tentative: 0, holds: 0 };
     this.#slots.set(key, slot);
     const outcome = this.#store.tryRead(key, (error, bytes) => this.#loaded(key, slot, error, bytes));
     if (outcome !== 'ok') this.#slots.delete(key);
@@ -200,13 +205,13 @@ export class Slots {
     const lost = error?.code === 'Corrupted';
     if (lost) this.#estranged(key);
     const current = lost ? { object: undefined, lost } : (error ?? decodeStored(bytes, this.#actors));
-    const { waiting } = slot;
-    slot.waiting = [];
+    const { waiting = [] } = slot;
+    slot.waiting = undefined;
     if (current instanceof LockstepError) {
       this.#slots.delete(key);
       for (const one of waiting) {
         if ('next' in one) one.done(current);
-        else one.reached(current);
+        else one.reached(undefined, current);
       }
       return;
     }
@@ -217,11 +222,11 @@ export class Slots {
         this.#take(key, slot, one);
       } else {
         slot.holds += 1;
-        one.reached(undefined);
+        one.reached(slot, undefined);
       }
     }
     slot.holds -= 1;
-    this.#retire(key, slot);
+    this.#retire(slot);
   }
 
   #take(key: PackedKey, slot: Slot, step: Step): void {
@@ -249,14 +254,14 @@ export class Slots {
       slot.writing -= 1;
       slot.tentative -= tentative;
       if (error !== undefined) this.#estranged(key);
-      this.#retire(key, slot);
+      this.#retire(slot);
       if (secret && error === undefined) step.applied(object, bytes);
       step.done(error);
     });
     if (outcome !== 'ok') {
       slot.writing -= 1;
       slot.tentative -= tentative;
-      this.#retire(key, slot);
+      this.#retire(slot);
       step.done(refusal(outcome));
       return;
     }
@@ -265,8 +270,7 @@ export class Slots {
     if (!secret) step.applied(object, bytes);
   }
 
-  #takeBatch(places: readonly Place[], step: BatchStep): void {
-    const slots = places.map(({ key }) => present(this.#slots.get(key), 'a held slot'));
+  #takeBatch(places: readonly Place[], slots: readonly Slot[], step: BatchStep): void {
     let next: BatchChange | undefined;
     try {
       const newest = slots.map((slot) => present(slot.current, 'a loaded slot'));
@@ -285,31 +289,33 @@ export class Slots {
 
   #writeBatch(places: readonly Place[], slots: readonly Slot[], step: BatchStep, next: BatchChange): void {
     const batch: StoreWrite[] = [];
-    const written: Written[] = [];
+    const written: Slot[] = [];
+    const objects: StoredObject[] = [];
     const bytes = places.map(({ key, token }, index) => {
       const slot = present(slots[index], 'the slot of a place');
       const change = next.changes[index] ?? unsettled(slot);
       if (change === undefined) return undefined;
       const value = change.bytes ?? encodeObject(change.object);
       batch.push({ key, token, value });
-      written.push({ key, token, slot, object: change.object });
+      written.push(slot);
+      objects.push(change.object);
       return value;
     });
-    batch.push(...next.records);
+    for (const record of next.records) batch.push(record);
     if (batch.length === 0) {
       step.done(undefined);
       return;
     }
     const tentative = step.tentative === true ? 1 : 0;
-    for (const { slot } of written) {
+    for (const slot of written) {
       slot.writing += 1;
       slot.tentative += tentative;
     }
     const settle = (): void => {
-      for (const { key, slot } of written) {
+      for (const slot of written) {
         slot.writing -= 1;
         slot.tentative -= tentative;
-        this.#retire(key, slot);
+        this.#retire(slot);
       }
     };
     const outcome = this.#store.tryWrite(batch, (error) => {
@@ -322,15 +328,17 @@ export class Slots {
       step.done(refusal(outcome));
       return;
     }
-    for (const { key, token, slot, object } of written) {
+    for (let index = 0; index < written.length; index++) {
+      const slot = present(written[index], 'a written slot');
+      const object = present(objects[index], 'its object');
       slot.current = { object, lost: false };
-      this.#stored(key, token, object);
+      this.#stored(slot.key, present(batch[index], 'its write').token, object);
     }
     step.applied(bytes);
   }
 
-  #retire(key: PackedKey, slot: Slot): void {
-    if (slot.writing === 0 && slot.holds === 0) this.#slots.delete(key);
+  #retire(slot: Slot): void {
+    if (slot.writing === 0 && slot.holds === 0) this.#slots.delete(slot.key);
   }
 }
 

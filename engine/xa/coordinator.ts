@@ -7,6 +7,7 @@
 import { present } from '../base/assert.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
+import { TransientMap } from '../base/transient-map.ts';
 import type { ConsistencyLevel } from '../dispatch/requests.ts';
 import type { Branches } from './branches.ts';
 import type { NoAnswer, TransactionContext } from './context.ts';
@@ -34,7 +35,7 @@ import { carryOut } from './spread.ts';
 import { mark, markBegin } from './steps.ts';
 import type { BranchReply, BranchRequest, SaidState } from './words.ts';
 import type { StoreWrite } from '../store/store.ts';
-import type { Xid } from './xid.ts';
+import type { Xid, XidSource } from './xid.ts';
 
 export class Coordinator {
   readonly remembered: Remembered;
@@ -42,21 +43,21 @@ export class Coordinator {
   readonly #context: TransactionContext;
   readonly #branches: Branches;
   readonly #ownPuts: OwnPuts;
-  readonly #makeXid: () => Xid;
-  readonly #active = new Map<Xid, Active>();
+  readonly #xids: XidSource;
+  readonly #active = new TransientMap<Xid, Active>();
 
-  constructor(context: TransactionContext, branches: Branches, ownPuts: OwnPuts, makeXid: () => Xid) {
+  constructor(context: TransactionContext, branches: Branches, ownPuts: OwnPuts, xids: XidSource) {
     this.#context = context;
     this.#branches = branches;
-    this.#makeXid = makeXid;
-    this.remembered = new Remembered(context);
+    this.#xids = xids;
+    this.remembered = new Remembered(context, xids.prefix);
     this.singles = new SingleCommits(context, branches, this.remembered);
     this.#ownPuts = ownPuts;
   }
 
   /** Transactions that are decided and not yet acknowledged, or whose decision is not known. */
   get unsettled(): readonly Active[] {
-    return [...this.#active.values()].filter(({ state }) => state.phase !== 'preparing');
+    return this.#active.values().filter(({ state }) => state.phase !== 'preparing');
   }
 
   find(xid: Xid): Active | undefined {
@@ -66,7 +67,7 @@ export class Coordinator {
   /** Runs a transaction; resolves with its outcome by the end of the client's patience. Rejects with nothing. */
   async run(request: TransactionRequest): Promise<TransactionOutcome> {
     const { io, parts, metrics } = this.#context;
-    const xid = this.#makeXid();
+    const xid = this.#xids.next();
     const startUs = io.clock.nowUs();
     const level = request.level ?? parts.settings.writeLevel;
     const own = this.#ownPuts.take(request, level);

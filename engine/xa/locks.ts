@@ -9,6 +9,7 @@ import { assert } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { PackedKey } from '../base/object-key.ts';
+import { TransientMap } from '../base/transient-map.ts';
 import type { ReadGate } from '../dispatch/replica.ts';
 import type { Place } from '../dispatch/slots.ts';
 import type { Clock, Timer } from '../io/clock.ts';
@@ -35,7 +36,7 @@ interface Reader {
 export class Locks implements ReadGate {
   readonly #clock: Clock;
   readonly #readWaitUs: number;
-  readonly #locks = new Map<PackedKey, Lock>();
+  readonly #locks = new TransientMap<PackedKey, Lock>();
   #released: () => void = () => undefined;
 
   constructor(clock: Clock, readWaitUs: number) {

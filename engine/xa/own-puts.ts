@@ -25,6 +25,8 @@ import type { TransactionContext } from './context.ts';
 import type { Locks } from './locks.ts';
 import type { Ended, Voted } from './orders.ts';
 import { describeKey, votedFailure } from './orders.ts';
+import type { OwnBatch } from './own-batches.ts';
+import { BatchWriting, takeBatch } from './own-batches.ts';
 import type { BranchVote, TransactionOutcome, TransactionRequest } from './outcomes.ts';
 import { mark, markBegin } from './steps.ts';
 import type { BranchOperation, BranchOrder } from './words.ts';
@@ -67,16 +69,16 @@ export class OwnPuts {
   }
 
   /**
-   * The request as such a put; undefined: it is none, or something stands against it now, which is said elsewhere.
-   * Throws what the router throws.
+   * The request as such a put, or as a batch of several (own-batches.ts); undefined: it is neither, or something stands
+   * against it now, which is said elsewhere. Throws what the router throws.
    */
   take(
     { operations, forceAbort, clientId }: TransactionRequest,
     level: ConsistencyLevel,
-  ): OwnPut | undefined {
+  ): OwnPut | OwnBatch | undefined {
     const [operation] = operations;
-    if (operations.length !== 1 || operation === undefined || forceAbort || clientId !== undefined)
-      return undefined;
+    if (operation === undefined || forceAbort || clientId !== undefined) return undefined;
+    if (operations.length > 1) return takeBatch(this.#context, this.#locks, operations, level);
     if (!isPut(operation)) return undefined;
     const { key, content, context, ifMatch } = operation;
     const token = this.#context.parts.router.tokenOf(key);
@@ -118,18 +120,21 @@ export class OwnPuts {
   }
 
   /** Writes it; resolves with its outcome. */
-  run(xid: Xid, put: OwnPut, level: ConsistencyLevel): Promise<TransactionOutcome> {
+  run(xid: Xid, own: OwnPut | OwnBatch, level: ConsistencyLevel): Promise<TransactionOutcome> {
     const { io, parts } = this.#context;
     const { node } = parts.self;
     const outcome = new Deferred<TransactionOutcome>();
+    const operationCount = 'writes' in own ? own.writes.length : 1;
     markBegin(io, xid, node, undefined);
-    this.write(xid, put, level, (how) => {
+    const heard = (how: Voted | Ended): void => {
       if (how.kind === 'ended') {
         const branches = how.met ? this.#branches.met : this.#branches.pending;
-        outcome.resolve({ kind: 'committed', xid, operationCount: 1, branches });
+        outcome.resolve({ kind: 'committed', xid, operationCount, branches });
       } else if (how.vote === 'doubtful') outcome.resolve({ kind: 'inDoubt', xid });
       else outcome.resolve({ kind: 'aborted', xid, reason: how.reason, detail: `${node}: ${how.detail}` });
-    });
+    };
+    if ('writes' in own) this.#writeBatch(xid, own, heard);
+    else this.write(xid, own, level, heard);
     return outcome.promise;
   }
 
@@ -140,22 +145,33 @@ export class OwnPuts {
     level: ConsistencyLevel,
     done: (how: Voted | Ended) => void,
   ): void {
-    const { io, metrics } = this.#context;
-    const conclude = (said: 'alone' | Voted['vote'], how: Voted | Ended): void => {
-      metrics.voted(said);
-      if (io.log.enabled('trace')) io.log.event('trace', 'xa.branch.concluded', { xid, vote: said });
-      done(how);
-    };
     const writing = new Writing(this.#context, this.#locks, xid, write, plan, level, (met) => {
       if (typeof met === 'boolean') {
-        conclude('alone', { kind: 'ended', met });
+        done(this.#concluded(xid, { kind: 'ended', met }));
         return;
       }
       const voted = votedFailure(met);
       const detail = `operation on ${describeKey(write.key)}: ${voted.detail}`;
-      conclude(voted.vote, { ...voted, detail });
+      done(this.#concluded(xid, { ...voted, detail }));
     });
     writing.begin();
+  }
+
+  #writeBatch(xid: Xid, batch: OwnBatch, done: (how: Voted | Ended) => void): void {
+    const writing = new BatchWriting(this.#context, this.#locks, xid, batch, (met) => {
+      const how = typeof met === 'boolean' ? ({ kind: 'ended', met } as const) : votedFailure(met);
+      done(this.#concluded(xid, how));
+    });
+    writing.begin();
+  }
+
+  /** Counted and told. */
+  #concluded(xid: Xid, how: Voted | Ended): Voted | Ended {
+    const { io, metrics } = this.#context;
+    const vote = how.kind === 'ended' ? 'alone' : how.vote;
+    metrics.voted(vote);
+    if (io.log.enabled('trace')) io.log.event('trace', 'xa.branch.concluded', { xid, vote });
+    return how;
   }
 }
 

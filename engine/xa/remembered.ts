@@ -7,7 +7,9 @@ import type { NodeId } from '../base/ids.ts';
 import { RecentMap } from '../base/recent-map.ts';
 import type { TransactionContext } from './context.ts';
 import { askNode } from './context.ts';
-import type { BranchVote, TransactionOutcome } from './outcomes.ts';
+import type { CommittedOutcome } from './committed.ts';
+import { CommittedOutcomes } from './committed.ts';
+import type { TransactionOutcome } from './outcomes.ts';
 import type { DecisionRecord } from './records.ts';
 import { dropDecision } from './records.ts';
 import type { SaidState } from './words.ts';
@@ -20,16 +22,12 @@ const forgetCountMax = 1000;
 const sweptCountMax = 1000;
 /** With so many names a node is told at once, not at the next tick: what it remembers is bounded under any load. */
 const forgetSoonCount = 256;
-/** Branches' votes that outcomes to come may share. */
-const votesMax = 8;
-
-type Committed = Extract<TransactionOutcome, { kind: 'committed' }>;
 
 export class Remembered {
   readonly #context: TransactionContext;
+  readonly #committed: CommittedOutcomes;
+  /** All others. */
   readonly #outcomes = new RecentMap<Xid, TransactionOutcome>(outcomesMax);
-  /** Of the newest different outcomes. */
-  readonly #votes: (readonly BranchVote[])[] = [];
   /** Ended decisions whose records are kept, oldest first, and since when. */
   readonly #records = new Map<Xid, number>();
   readonly #forgets = new Map<NodeId, Set<Xid>>();
@@ -39,8 +37,10 @@ export class Remembered {
   readonly #silent = new Set<NodeId>();
   #forgetLocally: (xids: readonly Xid[]) => void = () => undefined;
 
-  constructor(context: TransactionContext) {
+  /** `prefix`: what the names of this life's transactions begin with. */
+  constructor(context: TransactionContext, prefix: string) {
     this.#context = context;
+    this.#committed = new CommittedOutcomes(prefix);
   }
 
   /** How this node's own branches forget. */
@@ -49,7 +49,7 @@ export class Remembered {
   }
 
   outcome(xid: Xid): TransactionOutcome | undefined {
-    return this.#outcomes.get(xid);
+    return this.#committed.get(xid) ?? this.#outcomes.get(xid);
   }
 
   /** Every branch has committed and said so. */
@@ -60,7 +60,9 @@ export class Remembered {
   /** Remembers an outcome. */
   keep(outcome: TransactionOutcome): void {
     if (outcome.kind === 'inDoubt') return;
-    this.#outcomes.set(outcome.xid, outcome.kind === 'committed' ? this.#shared(outcome) : outcome);
+    if (outcome.kind === 'committed' && this.#committed.keep(outcome)) return;
+    this.#committed.delete(outcome.xid);
+    this.#outcomes.set(outcome.xid, outcome);
   }
 
   /** Nobody will ever know what became of it. */
@@ -69,7 +71,7 @@ export class Remembered {
   }
 
   /** Every branch has committed: the outcome stays. */
-  end(outcome: Committed): void {
+  end(outcome: CommittedOutcome): void {
     this.keep(outcome);
     this.#records.set(outcome.xid, this.#context.io.clock.wallMs());
   }
@@ -98,7 +100,7 @@ export class Remembered {
 
   /** The outcome of the transaction that carried out, or may carry out, the same client's name. */
   repeated({ xid, state }: { readonly xid: Xid; readonly state: SaidState }): TransactionOutcome {
-    const known = this.#outcomes.get(xid);
+    const known = this.outcome(xid);
     if (known !== undefined) return known;
     return state === 'committed' ? { kind: 'committed', xid, branches: [] } : { kind: 'inDoubt', xid };
   }
@@ -113,16 +115,6 @@ export class Remembered {
     if (this.#asking.has(node)) return;
     this.#asking.add(node);
     this.#context.io.spawn('xa.forget', () => this.#tell(node, xids));
-  }
-
-  /** With the branches of an earlier outcome where they are the same: as many are kept, few differ. */
-  #shared(outcome: Committed): Committed {
-    const { branches } = outcome;
-    const known = this.#votes.find((votes) => areAlike(votes, branches));
-    if (known !== undefined) return { ...outcome, branches: known };
-    this.#votes.unshift(branches);
-    if (this.#votes.length > votesMax) this.#votes.pop();
-    return outcome;
   }
 
   /** Until few names are left; after a failure no more until the next tick. */
@@ -148,6 +140,7 @@ export class Remembered {
       for (let due = this.#due(); due.length > 0; due = this.#due()) {
         for (const xid of due) {
           this.#records.delete(xid);
+          this.#committed.delete(xid);
           this.#outcomes.delete(xid);
         }
         await this.#context.log.force(due.map(dropDecision));
@@ -168,12 +161,4 @@ export class Remembered {
     }
     return due;
   }
-}
-
-function areAlike(left: readonly BranchVote[], right: readonly BranchVote[]): boolean {
-  if (left.length !== right.length) return false;
-  return left.every((one, index) => {
-    const other = right[index];
-    return one.node === other?.node && one.vote === other.vote && one.pending === other.pending;
-  });
 }

@@ -37,7 +37,7 @@ import { carryOut, spreadBranch } from './spread.ts';
 import type { BranchReply, BranchRequest, SaidState } from './words.ts';
 import { decodeRequest, encodeReply, holdsOrder, orderBytesOf } from './words.ts';
 import type { Xid } from './xid.ts';
-import { coordinatorOf, makeXid } from './xid.ts';
+import { XidSource, coordinatorOf } from './xid.ts';
 
 /** What the listeners need. */
 export interface TransactionService {
@@ -58,7 +58,6 @@ export class Transactions implements TransactionService {
   readonly #inquiries: Inquiries;
   readonly #askedPuts: AskedPuts;
   readonly #memory: Memory;
-  #counter = 0;
   #timer: Timer | undefined;
   #sweeping = false;
   #stopped = false;
@@ -78,9 +77,13 @@ export class Transactions implements TransactionService {
     this.#context = { io, parts, log: new TransactionLog(store), metrics: this.metrics, options, lives };
     this.#memory = new Memory(this.#context.log, lives);
     this.#branches = new Branches(this.#context);
-    const nextXid = (): Xid => makeXid(parts.self.node, epoch, ++this.#counter);
     const ownPuts = new OwnPuts(this.#context, this.#branches.locks);
-    this.#coordinator = new Coordinator(this.#context, this.#branches, ownPuts, nextXid);
+    this.#coordinator = new Coordinator(
+      this.#context,
+      this.#branches,
+      ownPuts,
+      new XidSource(parts.self.node, epoch),
+    );
     this.#askedPuts = new AskedPuts(this.#context, this.#branches, ownPuts);
     this.#coordinator.remembered.onForget((xids) => this.#branches.forget(xids));
     this.#inquiries = new Inquiries(this.#context, this.#branches, this.#coordinator);

@@ -17,6 +17,22 @@ export function makeXid(node: NodeId, epoch: string, counter: number): Xid {
   return byteStringOf(`${node}-${epoch}-${counter}`) as Xid;
 }
 
+/** Names the transactions of one life of a node: their counter goes up by one. */
+export class XidSource {
+  /** What all of them begin with, before the counter. */
+  readonly prefix: string;
+  #counter = 0;
+
+  constructor(node: NodeId, epoch: string) {
+    this.prefix = `${node}-${epoch}-`;
+  }
+
+  next(): Xid {
+    this.#counter += 1;
+    return `${this.prefix}${this.#counter}` as Xid;
+  }
+}
+
 /** `text` as a transaction's name, or undefined when it is none. */
 export function parseXid(text: string): Xid | undefined {
   return nameForm.test(text) ? (text as Xid) : undefined;

@@ -306,7 +306,8 @@ function coordinatorFor(points: readonly CrashPoint[]): LabNode {
   return labNodes.find((node) => !recorded.includes(node)) ?? 'n1';
 }
 
-function stepOf({ atUs, host, name, fields }: TraceEvent): Parameters<typeof checkOnce>[0][number] {
+/** A step as the checks read it. */
+export function stepOf({ atUs, host, name, fields }: TraceEvent): Parameters<typeof checkOnce>[0][number] {
   return { atUs, node: host, step: name.slice('xa.'.length), xid: String(fields['xid']), fields };
 }
 

@@ -52,6 +52,10 @@ describe('a commit waits for', () => {
     expect(await roundsOf('DC_ONE', one)).toBe(1);
   });
 
+  it('one where that is the node that is asked, and each key has one copy', async () => {
+    expect(await roundsOf('DC_QUORUM', (lab) => [lab.key('n1', 0), lab.key('n1', 1)], 1)).toBe(1);
+  });
+
   it('one for a single put, beside those of the replicas, whichever node is asked: as for a put', async () => {
     for (const node of ['n1', 'n2'] as const) {
       expect(await roundsOf('DC_QUORUM', (lab) => [lab.key(node)])).toBe(1);
