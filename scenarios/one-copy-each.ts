@@ -6,7 +6,10 @@ export const oneCopyEach: Scenario = {
   story:
     'keys have one copy: clients hear of commits once they are decided, and crashes and cuts come before the rest',
   cluster: { datacenters: 1, racks: 1, nodesPerRack: 3 },
-  load: { ...quietly, transactions: transfers },
+  load: {
+    ...quietly,
+    transactions: { ...transfers, kinds: { ...transfers.kinds, bunch: 20 } },
+  },
   faults: [
     {
       kind: 'FD6',

@@ -1,12 +1,11 @@
 /**
  * The branches of this node: drives branch-protocol.ts with the locks, the log and the replica. A branch prepares at
  * the primary of its keys, applies as one atomic batch with the record that says so, and is remembered until its
- * coordinator lets it go.
- *
- * Left to others: who asks for a missing outcome (inquiries.ts), what a start finds (recovery.ts).
+ * coordinator lets it go. Left to others: who asks for a missing outcome (inquiries.ts), what a start finds (recovery.ts).
  */
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
+import { TransientMap } from '../base/transient-map.ts';
 import type { BatchRound } from '../dispatch/batch-round.ts';
 import type { StoreWrite } from '../store/store.ts';
 import type { Application, Branch } from './branch.ts';
@@ -33,7 +32,7 @@ import type { Xid } from './xid.ts';
 export class Branches {
   readonly locks: Locks;
   readonly #context: TransactionContext;
-  readonly #table = new Map<Xid, Branch>();
+  readonly #table = new TransientMap<Xid, Branch>();
   readonly #ended = new Endings();
   readonly clients: ClientNames;
 
@@ -46,7 +45,7 @@ export class Branches {
 
   /** Every branch with a record, oldest first. */
   get all(): readonly Branch[] {
-    return [...this.#table.values()];
+    return this.#table.values();
   }
 
   find(xid: Xid): Branch | undefined {
@@ -361,7 +360,7 @@ export class Branches {
 
   #objection(xid: Xid, order: BranchOrder, stale?: Voted): Voted | undefined {
     if (this.#table.has(xid)) return votedAbort('prepare_failed', 'the transaction is known already');
-    const before = this.#ended.objection(xid) ?? this.clients.standsAgainst(order, this.#table.values());
+    const before = this.#ended.objection(xid) ?? this.clients.standsAgainst(order, () => this.all);
     return before ?? stale ?? placeObjection(this.#context, this.locks, order, xid);
   }
 

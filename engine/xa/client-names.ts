@@ -25,11 +25,14 @@ export class ClientNames {
   }
 
   /** What stands against the order's name: it was carried out, or may yet be (one of `waiting`). */
-  standsAgainst({ clientId, clientDigest }: BranchOrder, waiting: Iterable<Waiting>): Voted | undefined {
+  standsAgainst(
+    { clientId, clientDigest }: BranchOrder,
+    waiting: () => Iterable<Waiting>,
+  ): Voted | undefined {
     if (clientId === '') return undefined;
     const done = this.#records.get(clientId);
     if (done !== undefined) return refusal(clientId, done.xid, 'committed', done.digest === clientDigest);
-    for (const { xid, order } of waiting) {
+    for (const { xid, order } of waiting()) {
       if (order.clientId === clientId)
         return refusal(clientId, xid, 'undecided', order.clientDigest === clientDigest);
     }

@@ -38,7 +38,7 @@ export interface TransactionRecord {
   /** `t17` of the plan; '' for what is done after the calm. */
   readonly planned: string;
   readonly client: string;
-  readonly kind: 'transfer' | 'append' | 'twin' | 'stamp' | 'erase' | 'put' | 'look' | 'probe';
+  readonly kind: 'transfer' | 'append' | 'twin' | 'stamp' | 'erase' | 'put' | 'bunch' | 'look' | 'probe';
   /** Told to abort. */
   readonly forced: boolean;
   /** Its reads held when it was carried out: they are preconditions of its writes (or it is a single read). */

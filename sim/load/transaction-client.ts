@@ -130,6 +130,10 @@ export class TransactionClient {
       case 'stamp':
       case 'erase':
         return this.#write(planned, present(keys.triples[places[0] ?? 0], 'a triple'));
+      case 'bunch': {
+        const bunch = present(keys.bunches[places[0] ?? 0], 'a bunch');
+        return this.#write(planned, bunch, planned.amount === 1 ? bunch[0]?.primary : undefined);
+      }
       case 'put': {
         const loner = present(keys.loners[places[0] ?? 0], 'a single key');
         // Half of them through whichever node, which asks the primary.

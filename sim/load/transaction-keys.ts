@@ -1,5 +1,5 @@
 /**
- * The keys that transactions work on: accounts, lists, pairs, triples, single ones, and one key for each node's probe. The keys of
+ * The keys that transactions work on: accounts, lists, pairs, triples, single ones, bunches of one primary, and one key for each node's probe. The keys of
  * a pair or triple have different primaries where the cluster has enough nodes, so that its transactions have branches.
  */
 import { present } from '../../engine/base/assert.ts';
@@ -31,6 +31,8 @@ export class TransactionKeys {
   readonly triples: readonly (readonly TransactionKey[])[];
   /** One beside each triple. */
   readonly loners: readonly TransactionKey[];
+  /** Three of one primary beside each triple. */
+  readonly bunches: readonly (readonly TransactionKey[])[];
   /** One per primary. */
   readonly probes: readonly TransactionKey[];
   readonly #ring: Ring;
@@ -50,12 +52,20 @@ export class TransactionKeys {
     this.twins = numbered(twins, (index) => this.#apart('twins', `w${index}`, 2));
     this.triples = numbered(triples, (index) => this.#apart('triples', `s${index}`, 3));
     this.loners = numbered(triples, (index) => this.#key('loners', `o${index}`));
+    this.bunches = numbered(triples, (index) => this.#together('bunches', `u${index}`, 3));
     this.probes = this.#apart('probes', 'p', nodes.length);
   }
 
   /** Every key that holds something in the end, the probes apart. */
   get all(): readonly TransactionKey[] {
-    return [...this.accounts, ...this.lists, ...this.twins.flat(), ...this.triples.flat(), ...this.loners];
+    return [
+      ...this.accounts,
+      ...this.lists,
+      ...this.twins.flat(),
+      ...this.triples.flat(),
+      ...this.loners,
+      ...this.bunches.flat(),
+    ];
   }
 
   /** Keys with different primaries, for as long as there are any. */
@@ -65,6 +75,17 @@ export class TransactionKeys {
       const key = this.#key(bucket, `${stem}.${salt}`);
       const taken = keys.some(({ primary }) => primary === key.primary);
       if (!taken || salt > saltMax) keys.push(key);
+    }
+    return keys;
+  }
+
+  /** Keys with the primary of the first, for as long as there are any. */
+  #together(bucket: string, stem: string, count: number): readonly TransactionKey[] {
+    const keys: TransactionKey[] = [];
+    for (let salt = 0; keys.length < count; salt++) {
+      const key = this.#key(bucket, `${stem}.${salt}`);
+      const primary = keys[0]?.primary ?? key.primary;
+      if (key.primary === primary || salt > saltMax) keys.push(key);
     }
     return keys;
   }

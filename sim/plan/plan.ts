@@ -54,9 +54,19 @@ export interface PlanOperation {
  * - `twin`: the same over both lists of a pair, which must be equal for ever;
  * - `stamp`, `erase`: writes one value to the three keys of a triple, or deletes them, whatever they hold;
  * - `put`: writes a value to one key (each triple has such a one beside it), whatever it holds, through its primary;
+ * - `bunch`: writes one value to three keys that have one primary (each triple has such ones beside it), whatever they hold;
  * - `look`: reads the keys of some lists one after the other; no transaction.
  */
-export const transactionKinds = ['transfer', 'append', 'twin', 'stamp', 'erase', 'put', 'look'] as const;
+export const transactionKinds = [
+  'transfer',
+  'append',
+  'twin',
+  'stamp',
+  'erase',
+  'put',
+  'bunch',
+  'look',
+] as const;
 
 export interface PlanTransaction {
   /** Stable through shrinking: `t17`. */

@@ -43,6 +43,7 @@ function placesOf(
     case 'stamp':
     case 'erase':
     case 'put':
+    case 'bunch':
       return distinctBelow(structures.triples, 1, 1);
   }
 }

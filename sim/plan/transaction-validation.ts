@@ -46,6 +46,7 @@ function readPlaces(
     stamp: triples,
     erase: triples,
     put: triples,
+    bunch: triples,
   };
   const count = counts[kind];
   const places = readList(field, count, (item) => readInteger(item, 0, count - 1));
