@@ -159,6 +159,23 @@ function pressureLaws(book: LawBook<NetworkHarness>): void {
     expect(client.pendingBytes).toBe(0);
   });
 
+  book.law(
+    'a writer that is asked to wait is told when to go on, whatever it wrote in one piece',
+    async (harness) => {
+      const { client, server } = await openPair(harness);
+      const atServer = ConnectionRecorder.start(server);
+      const atClient = ConnectionRecorder.start(client);
+      let written = 0;
+      for (const bytes of [300_000, 1_000_000, 2_000_000]) {
+        const drainsBefore = atClient.drains;
+        written += bytes;
+        // Nothing before it, and nothing behind it: the system may take it all at once.
+        if (!client.write(Buffer.alloc(bytes))) await atClient.until(() => atClient.drains > drainsBefore);
+        await atServer.until(() => atServer.bytesReceived === written);
+      }
+    },
+  );
+
   book.law('what a writer that heeds the answer leaves pending is bounded', async (harness) => {
     const { client, server } = await openPair(harness);
     ConnectionRecorder.start(client);

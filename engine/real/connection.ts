@@ -44,6 +44,7 @@ export class RealConnection implements Connection {
   #queue: Piece[] = [];
   #queuedBytes = 0;
   #drainOwed = false;
+  readonly #payDrainLater = (): void => this.#payDrain();
   #state: 'open' | 'ended' | 'destroyed' | 'closed' = 'open';
   #failure: CloseReason = 'ended';
 
@@ -75,7 +76,7 @@ export class RealConnection implements Connection {
     this.#socket.on('end', () => {
       if (this.#live()) handler.onEnd();
     });
-    if (this.#drainOwed) setImmediate(() => this.#payDrain());
+    if (this.#drainOwed) setImmediate(this.#payDrainLater);
     // TLS tells of an end that nobody has waited for; once is all that a stream does.
     if (this.#socket.readableEnded) {
       setImmediate(() => {
@@ -131,6 +132,8 @@ export class RealConnection implements Connection {
     if (queue.length === 1) this.#writeWhole(first);
     else if (bytes <= joinBytes) this.#writeRun(queue, bytes);
     else this.#writeJoined(queue);
+    // A stream whose only write the system took at once asks for no patience, and tells of no end to it.
+    if (this.#drainOwed) setImmediate(this.#payDrainLater);
   }
 
   #writeJoined(queue: readonly Piece[]): void {
