@@ -1,15 +1,5 @@
-/** What flies to the disk and what gathers for the next flight, and when one more may leave (group-commit.ts says why). */
-import type { Chunk } from './chunks.ts';
-import type { SegmentIdentity, WriteDone } from './record.ts';
-
-/** What gathers for one flush. */
-export interface Gathering {
-  readonly identity: SegmentIdentity;
-  readonly at: number;
-  end: number;
-  readonly chunks: Chunk[];
-  readonly dones: WriteDone[];
-}
+/** What flies to the disk, and when one more flight may leave (group-commit.ts says why). */
+import type { Gathering } from './gathering.ts';
 
 /** A flush under way. */
 export interface Flight {

@@ -24,9 +24,11 @@ import { writeFully, writeFullyDurably } from '../io/disk.ts';
 import type { Catalog } from './catalog.ts';
 import type { Chunk } from './chunks.ts';
 import { bytesOf, Chunks } from './chunks.ts';
-import type { Flight, Gathering } from './flights.ts';
+import type { Flight } from './flights.ts';
 import { flightsMax, mayLeave, splitWritersMin } from './flights.ts';
-import { encodeGroup, segmentHeadBytes, segmentIdentity } from './record.ts';
+import type { Gathering } from './gathering.ts';
+import { gather, sealLastGroup } from './gathering.ts';
+import { segmentHeadBytes, segmentIdentity } from './record.ts';
 import type { SegmentIdentity, StoreWrite, WriteDone } from './record.ts';
 import type { StoreOptions } from './options.ts';
 import type { Segment } from './segment.ts';
@@ -120,15 +122,11 @@ export class GroupCommit {
   write(batch: readonly StoreWrite[], bytes: number, done: WriteDone): void {
     assert(this.#failure === undefined && batch.length > 0, 'a failed store takes no writes');
     const gathering = (this.#gathering ??= this.#gather());
-    const chunk = this.#chunkFor(gathering, bytes);
-    const durableBefore = this.#knownDurable(gathering);
-    const { identity, end } = gathering;
-    const { buffer, view, used, hashes } = chunk;
-    chunk.used = encodeGroup(buffer, view, used, batch, identity, end, this.#nextSeq, durableBefore, hashes);
-    gathering.end += bytes;
+    const before = gathering.end;
+    gather(gathering, batch, bytes, this.#nextSeq, this.#knownDurable(gathering), this.#chunks);
     gathering.dones.push(done);
     this.#nextSeq += batch.length;
-    this.#pendingBytes += bytes;
+    this.#pendingBytes += gathering.end - before;
     if (!this.#running) this.#start();
     else if (!this.#launching && !this.#landing && this.#flights.length > 0 && this.#mayLaunch(gathering))
       this.#launchSoon();
@@ -235,6 +233,7 @@ export class GroupCommit {
   #launch(): void {
     for (let next = this.#gathering; next !== undefined && this.#mayLaunch(next); next = this.#gathering) {
       this.#gathering = undefined;
+      sealLastGroup(next, this.#knownDurable(next));
       this.#plannedNumber = next.end >= this.#options.segmentBytes ? undefined : next.identity.number;
       this.#plannedAt = next.end;
       const begins = this.#segment?.number !== next.identity.number;
@@ -365,20 +364,12 @@ export class GroupCommit {
     const at = this.#plannedNumber === undefined ? segmentHeadBytes : this.#plannedAt;
     if (this.#identity?.number !== number)
       this.#identity = segmentIdentity(this.#catalog.identity.storeId, number, 'log');
-    return { identity: this.#identity, at, end: at, chunks: [], dones: [] };
+    return { identity: this.#identity, at, end: at, chunks: [], dones: [], group: undefined };
   }
 
   /** What is known to be durable of the segment that the gathering goes to. */
   #knownDurable(gathering: Gathering): number {
     return this.#segment?.number === gathering.identity.number ? this.#durableBefore : segmentHeadBytes;
-  }
-
-  #chunkFor(gathering: Gathering, bytes: number): Chunk {
-    const last = gathering.chunks.at(-1);
-    if (last !== undefined && last.used + bytes <= last.buffer.length) return last;
-    const chunk = this.#chunks.take(bytes, gathering.end);
-    gathering.chunks.push(chunk);
-    return chunk;
   }
 }
 

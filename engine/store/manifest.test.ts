@@ -53,8 +53,8 @@ describe('the manifest', () => {
 
   it('refuses another format version by its name', () => {
     const bytes = encodeManifest(manifest);
-    bytes.writeUInt32BE(2, 8);
-    bytes.writeUInt32BE(2, 4096 + 8);
+    bytes.writeUInt32BE(3, 8);
+    bytes.writeUInt32BE(3, 4096 + 8);
     expect(codeOf(bytes)).toBe('FormatUnsupported');
   });
 });

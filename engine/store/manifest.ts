@@ -13,8 +13,11 @@ import type { ByteString } from '../base/ids.ts';
 import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
 import { crc32 } from '../base/checksum.ts';
 import { LockstepError } from '../base/errors.ts';
-import { formatVersion } from './record.ts';
 import type { SegmentKind } from './record.ts';
+
+/** 2: a group may hold several batches, and records say where one begins. What 1 wrote reads the same. */
+const storeVersion = 2;
+const storeVersionMin = 1;
 
 export interface ManifestSegment {
   readonly number: number;
@@ -99,7 +102,7 @@ export function decodeManifest(bytes: Buffer): ManifestReading {
 
 function writeCopy(into: Buffer, at: number, body: Buffer): void {
   into.write(magic, at, 'latin1');
-  into.writeUInt32BE(formatVersion, at + 8);
+  into.writeUInt32BE(storeVersion, at + 8);
   into.writeUInt32BE(body.length, at + 12);
   into.writeUInt32BE(crc32(body, crc32(into.subarray(at, at + 16))), at + 16);
   body.copy(into, at + headBytes);
@@ -116,10 +119,10 @@ function readCopy(bytes: Buffer, at: number): { manifest: Manifest; bytes: numbe
 }
 
 function refuseVersion(version: number): void {
-  if (version === formatVersion) return;
+  if (version >= storeVersionMin && version <= storeVersion) return;
   throw new LockstepError(
     'FormatUnsupported',
-    `the store is in format ${version}; this version of the program reads format ${formatVersion} only`,
+    `the store is in format ${version}; this version of the program reads formats ${storeVersionMin} to ${storeVersion}`,
   );
 }
 

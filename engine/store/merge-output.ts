@@ -77,7 +77,7 @@ export class MergeOutput {
     bytes.copy(this.#buffer, place + recordHeadBytes, at + recordHeadBytes, at + span);
     const { salt, hashSeed } = segment.identity;
     const seq = recordSeq(bytes, at);
-    this.#used = sealRecord(this.#view, place, seq, recordToken(bytes, at), keyBytes, valueBytes, salt);
+    this.#used = sealRecord(this.#view, place, seq, recordToken(bytes, at), keyBytes, valueBytes, salt, 0);
     group.count += 1;
     group.hashXor ^= hashKey(this.#buffer, place + recordHeadBytes, keyBytes, hashSeed);
     group.tokenXor ^= recordToken(bytes, at);

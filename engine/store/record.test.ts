@@ -6,7 +6,6 @@ import { viewOf } from '../base/views.ts';
 import { HashList, hashKey } from './key-hash.ts';
 import type { StoreWrite } from './record.ts';
 import {
-  encodeGroup,
   groupBodyBytes,
   groupBytes,
   groupCount,
@@ -27,6 +26,7 @@ import {
   removalMark,
   segmentIdentity,
 } from './record.ts';
+import { encodeGroup } from './testing-group.contract.ts';
 
 const identity = segmentIdentity(Buffer.alloc(16, 5), 7, 'log');
 const at = 4096;

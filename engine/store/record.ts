@@ -13,11 +13,12 @@
  *               32 u32 xor of the records' key hashes | 36 u32 xor of their tokens
  *
  *     record    0 u32 crc of 4..28+key | 4 u32 crc of the value | 8 u64 sequence number | 16 u32 token
- *     28 bytes  20 u32 value bytes (0xffffffff: a removal) | 24 u16 key bytes | 26 u16 zero | 28 key | value
+ *     28 bytes  20 u32 value bytes (0xffffffff: a removal) | 24 u16 key bytes | 26 u16 place | 28 key | value
  *
- * A group is one atomic batch: after a crash it counts only when it is whole. `at` finds misdirected writes; `durable
- * before` tells a torn tail (never answered) from rot (answered once); the two xors name the key and token of the one
- * record of a group that cannot be read. A record is checked on its own when it is read on its own.
+ * A group is one atomic batch, or several that one flush makes durable: after a crash it counts only when it is whole.
+ * `at` finds misdirected writes; `durable before` tells a torn tail (never answered) from rot (answered once); the two
+ * xors name the key and token of the one record of a group that cannot be read. A record is checked on its own when it
+ * is read on its own; its place is 1 when it belongs to the batch of the one before it, otherwise 0.
  */
 import { u16At, u32At } from '../base/big-endian.ts';
 import { crc32, crc32Between, crc32OfView } from '../base/checksum.ts';
@@ -37,6 +38,7 @@ export interface StoreWrite {
 
 export type WriteDone = (error: LockstepError | undefined) => void;
 
+/** Of segments and hint files; the manifest has the store's. */
 export const formatVersion = 1;
 export const segmentHeadBytes = 64;
 export const groupHeadBytes = 40;
@@ -97,55 +99,50 @@ export function decodeSegmentHead(head: Buffer): SegmentHead | undefined {
   return head.equals(encodeSegmentHead(storeId, number, kind)) ? { storeId, number, kind } : undefined;
 }
 
-/** Bytes that `encodeGroup` will write for a batch. */
+/** Bytes of a batch that is a group of its own. */
 export function groupBytes(batch: readonly StoreWrite[]): number {
   let bytes = groupHeadBytes;
   for (const write of batch) bytes += recordHeadBytes + write.key.length + (write.value?.length ?? 0);
   return bytes;
 }
 
+/** What a group's head says of its records, while they are being written. */
+export interface GroupSums {
+  count: number;
+  /** Of the records' key hashes, and of their tokens. */
+  hashXor: number;
+  tokenXor: number;
+}
+
 /**
- * Writes a whole batch at `position` of `into`, of which `view` is a view; returns the position after it. Adds the keys'
- * hashes to `hashes`.
+ * Writes a batch's records at `position` of `into`, of which `view` is a view; returns the position after them. Adds the
+ * keys' hashes to `hashes`, and the records to `sums`.
  */
-export function encodeGroup(
+export function encodeRecords(
   into: Buffer,
   view: DataView,
   position: number,
   batch: readonly StoreWrite[],
   identity: SegmentIdentity,
-  at: number,
   firstSeq: number,
-  durableBefore: number,
   hashes: HashList,
+  sums: GroupSums,
 ): number {
-  let next = position + groupHeadBytes;
+  let next = position;
   let seq = firstSeq;
-  let hashXor = 0;
-  let tokenXor = 0;
   for (const write of batch) {
     const keyAt = next + recordHeadBytes;
     const hash = putKey(write.key, into, keyAt, identity.hashSeed);
     hashes.push(hash);
-    hashXor ^= hash;
-    tokenXor ^= write.token;
+    sums.hashXor ^= hash;
+    sums.tokenXor ^= write.token;
     if (write.value !== undefined) into.set(write.value, keyAt + write.key.length);
     const valueBytes = write.value === undefined ? removalMark : write.value.length;
-    next = sealRecord(view, next, seq, write.token, write.key.length, valueBytes, identity.salt);
+    const place = seq === firstSeq ? 0 : 1;
+    next = sealRecord(view, next, seq, write.token, write.key.length, valueBytes, identity.salt, place);
     seq += 1;
   }
-  sealGroup(
-    view,
-    position,
-    next,
-    identity.salt,
-    at,
-    batch.length,
-    firstSeq,
-    durableBefore,
-    hashXor,
-    tokenXor,
-  );
+  sums.count += batch.length;
   return next;
 }
 
@@ -158,6 +155,7 @@ export function sealRecord(
   keyBytes: number,
   valueBytes: number,
   salt: number,
+  place: number,
 ): number {
   const valueAt = position + recordHeadBytes + keyBytes;
   const end = valueBytes === removalMark ? valueAt : valueAt + valueBytes;
@@ -166,7 +164,7 @@ export function sealRecord(
   into.setUint32(position + 12, seq);
   into.setUint32(position + 16, token);
   into.setUint32(position + 20, valueBytes);
-  into.setUint32(position + 24, keyBytes << 16);
+  into.setUint32(position + 24, (keyBytes << 16) | place);
   into.setUint32(position, crc32OfView(into, position + 4, valueAt, salt));
   return end;
 }
@@ -203,6 +201,11 @@ export function recordSeq(bytes: Buffer, at: number): number {
 
 export function recordToken(bytes: Buffer, at: number): number {
   return u32At(bytes, at + 16);
+}
+
+/** It belongs to the same batch as the record before it. */
+export function recordContinues(bytes: Buffer, at: number): boolean {
+  return u16At(bytes, at + 26) === 1;
 }
 
 /** The value's length, or `removalMark`. */
@@ -250,7 +253,7 @@ export function recordSpan(bytes: Buffer, at: number, end: number): number {
 export function recordHeadIsSound(bytes: Buffer, at: number, end: number, salt: number): boolean {
   if (at + recordHeadBytes > end) return false;
   const keyEnd = at + recordHeadBytes + recordKeyBytes(bytes, at);
-  if (keyEnd > end || u16At(bytes, at + 26) !== 0) return false;
+  if (keyEnd > end || u16At(bytes, at + 26) > 1) return false;
   return crc32Between(bytes, at + 4, keyEnd, salt) === u32At(bytes, at);
 }
 

@@ -4,14 +4,8 @@ import type { PackedKey } from '../base/object-key.ts';
 import type { DiskFile } from '../io/disk.ts';
 import { viewOf } from '../base/views.ts';
 import { HashList } from './key-hash.ts';
-import {
-  encodeGroup,
-  encodeSegmentHead,
-  groupBytes,
-  recordSeq,
-  segmentHeadBytes,
-  segmentIdentity,
-} from './record.ts';
+import { encodeSegmentHead, groupBytes, recordSeq, segmentHeadBytes, segmentIdentity } from './record.ts';
+import { encodeGroup } from './testing-group.contract.ts';
 import type { Breach, ScanResult } from './scan-visitor.ts';
 import { scanSegment } from './scan.ts';
 

@@ -13,12 +13,12 @@ import { applyWrite, encodeObject } from '../../engine/object/object.ts';
 import { HashList } from '../../engine/store/key-hash.ts';
 import { encodeManifest } from '../../engine/store/manifest.ts';
 import {
-  encodeGroup,
   encodeSegmentHead,
   groupBytes,
   segmentHeadBytes,
   segmentIdentity,
 } from '../../engine/store/record.ts';
+import { encodeGroup } from '../../engine/store/testing-group.contract.ts';
 import type { StoreWrite } from '../../engine/store/record.ts';
 import { ObjectWitness } from './object-witness.ts';
 

@@ -3,6 +3,7 @@
  * engine/store/record.ts). Several writes may be under way at once, and each may take several calls of the disk: a batch
  * counts when all of it has been written.
  */
+import { recordContinues, recordSpan } from '../../engine/store/record.ts';
 import type { StoreTruth } from '../check/ledger/account.ts';
 
 const logFile = /^store\/\d+\.log$/;
@@ -80,7 +81,7 @@ export class StoreWitness {
       if (at + bytes > content.length) break;
       if (this.#isOurs(content, at)) this.#count(content, at);
       else if (this.#known.rolledBack) {
-        this.#repeated += 1;
+        this.#repeated += batchesIn(content, at);
         this.#repeatedBytes += contentBytesOf(content, at);
       }
       at += bytes;
@@ -101,7 +102,7 @@ export class StoreWitness {
   }
 
   #count(content: Buffer, at: number): void {
-    this.#batches += 1;
+    this.#batches += batchesIn(content, at);
     this.#contentBytes += contentBytesOf(content, at);
   }
 }
@@ -109,6 +110,19 @@ export class StoreWitness {
 /** Keys and values of the batch that lies there. */
 function contentBytesOf(content: Buffer, at: number): number {
   return content.readUInt32BE(at + 12) - content.readUInt32BE(at + 16) * recordHeadBytes;
+}
+
+/** One flush's batches may share a group's head: each begins with a record that does not continue the one before. */
+function batchesIn(content: Buffer, at: number): number {
+  const end = at + bytesAt(content, at);
+  let batches = 0;
+  for (let place = at + groupHeadBytes; place < end;) {
+    if (!recordContinues(content, place)) batches += 1;
+    const span = recordSpan(content, place, end);
+    if (span === 0) break;
+    place += span;
+  }
+  return batches;
 }
 
 /** The head names the batch's place and number, its first record the content. */

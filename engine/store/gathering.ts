@@ -1,0 +1,91 @@
+/**
+ * What gathers for one flush: batches are encoded as they come, and share the head of a group, which is written when no
+ * further batch joins it. Whoever waits for one flush is answered together or not at all, so nothing is lost by a crash
+ * that takes the group whole; a head and its checksum less is a fifth of the bytes of a small write.
+ */
+import type { Chunk, Chunks } from './chunks.ts';
+import type { GroupSums, SegmentIdentity, StoreWrite, WriteDone } from './record.ts';
+import { encodeRecords, groupHeadBytes, sealGroup } from './record.ts';
+
+/** A longer group takes no further batch: what rots away with a head stays in proportion. */
+const groupBytesMax = 32 * 1024;
+
+export interface Gathering {
+  readonly identity: SegmentIdentity;
+  readonly at: number;
+  end: number;
+  readonly chunks: Chunk[];
+  readonly dones: WriteDone[];
+  /** The last group, whose head is not written yet. */
+  group: OpenGroup | undefined;
+}
+
+/** A group that further batches may join: the last in its chunk. */
+interface OpenGroup extends GroupSums {
+  readonly chunk: Chunk;
+  /** In the chunk, and in the file. */
+  readonly position: number;
+  readonly at: number;
+  readonly firstSeq: number;
+}
+
+/**
+ * Encodes a batch, which would be `bytes` long as a group of its own. Everything under `durableBefore` of the segment is
+ * known to be durable.
+ */
+export function gather(
+  gathering: Gathering,
+  batch: readonly StoreWrite[],
+  bytes: number,
+  firstSeq: number,
+  durableBefore: number,
+  chunks: Chunks,
+): void {
+  const group = joinable(gathering, bytes) ?? beginGroup(gathering, bytes, firstSeq, durableBefore, chunks);
+  const { chunk } = group;
+  const { buffer, view, used, hashes } = chunk;
+  chunk.used = encodeRecords(buffer, view, used, batch, gathering.identity, firstSeq, hashes, group);
+  gathering.end += chunk.used - used;
+}
+
+/** Writes the head of the last group; no batch joins it any more. */
+export function sealLastGroup(gathering: Gathering, durableBefore: number): void {
+  const { group, identity } = gathering;
+  if (group === undefined) return;
+  const { chunk, position, at, firstSeq, count, hashXor, tokenXor } = group;
+  const { view, used } = chunk;
+  sealGroup(view, position, used, identity.salt, at, count, firstSeq, durableBefore, hashXor, tokenXor);
+  gathering.group = undefined;
+}
+
+function joinable({ group }: Gathering, bytes: number): OpenGroup | undefined {
+  if (group === undefined) return undefined;
+  const { chunk, position } = group;
+  const end = chunk.used + bytes - groupHeadBytes;
+  return end - position <= groupBytesMax && end <= chunk.buffer.length ? group : undefined;
+}
+
+function beginGroup(
+  gathering: Gathering,
+  bytes: number,
+  firstSeq: number,
+  durableBefore: number,
+  chunks: Chunks,
+): OpenGroup {
+  sealLastGroup(gathering, durableBefore);
+  const chunk = chunkFor(gathering, bytes, chunks);
+  const sums: GroupSums = { count: 0, hashXor: 0, tokenXor: 0 };
+  const group = { chunk, position: chunk.used, at: gathering.end, firstSeq, ...sums };
+  chunk.used += groupHeadBytes;
+  gathering.end += groupHeadBytes;
+  gathering.group = group;
+  return group;
+}
+
+function chunkFor({ chunks, end }: Gathering, bytes: number, spares: Chunks): Chunk {
+  const last = chunks.at(-1);
+  if (last !== undefined && last.used + bytes <= last.buffer.length) return last;
+  const chunk = spares.take(bytes, end);
+  chunks.push(chunk);
+  return chunk;
+}
