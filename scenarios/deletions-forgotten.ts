@@ -2,8 +2,8 @@ import type { Scenario } from '../sim/scenario/scenario.ts';
 import { everyday, invariants, mending } from './shared.ts';
 
 /**
- * No hints: what a replica missed while it was away it learns by comparison. A grace of one second in a world where nodes are away for longer: whether a deletion may be forgotten is never a matter
- * of time alone.
+ * No hints: what a replica missed while it was away it learns by comparison. A grace of one second in a world where
+ * nodes are away for longer: whether a deletion may be forgotten is never a matter of time alone.
  */
 export const deletionsForgotten: Scenario = {
   name: 'deletions-forgotten',

@@ -11,7 +11,7 @@ import {
   recoveredCoordination,
   stepCoordination,
 } from './coordinator-protocol.ts';
-import { makeXid } from './xid.ts';
+import { makeXid } from './testing-xid.contract.ts';
 
 const [n1, n2, n3] = ['n1', 'n2', 'n3'] as NodeId[] as [NodeId, NodeId, NodeId];
 const xid = makeXid(n1, '0123456789ab', 1);

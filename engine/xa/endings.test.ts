@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { NodeId } from '../base/ids.ts';
 import { Endings } from './endings.ts';
-import { makeXid } from './xid.ts';
+import { makeXid } from './testing-xid.contract.ts';
 
 describe('a transaction that has ended', () => {
   const xid = makeXid('n1' as NodeId, '0123456789ab', 1);

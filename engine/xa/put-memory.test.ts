@@ -5,7 +5,7 @@ import type { NodeId } from '../base/ids.ts';
 import type { PutState } from './put-memory.ts';
 import { PutMemory } from './put-memory.ts';
 import type { Xid } from './xid.ts';
-import { makeXid } from './xid.ts';
+import { makeXid } from './testing-xid.contract.ts';
 
 const epochs = ['0123456789ab', 'ba9876543210'];
 /** One begins as another one's names do. */

@@ -13,7 +13,7 @@ import { SingleCommits } from './single-commits.ts';
 import type { BranchOrder } from './words.ts';
 import { decodeRequest, encodeReply } from './words.ts';
 import type { Xid } from './xid.ts';
-import { makeXid } from './xid.ts';
+import { makeXid } from './testing-xid.contract.ts';
 
 const n1 = 'n1' as NodeId;
 const n2 = 'n2' as NodeId;

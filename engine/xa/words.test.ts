@@ -13,7 +13,8 @@ import { readBranch, readClient, readDecision, writeBranch, writeClient, writeDe
 import type { BranchOrder, BranchReply, BranchRequest } from './words.ts';
 import { decodeReply, decodeRequest, encodeReply, encodeRequest, orderBytesOf } from './words.ts';
 import type { Xid } from './xid.ts';
-import { coordinatorOf, makeXid, parseXid } from './xid.ts';
+import { makeXid } from './testing-xid.contract.ts';
+import { coordinatorOf, parseXid } from './xid.ts';
 
 const name = fc.uint8Array({ minLength: 1, maxLength: 12 }).map(byteStringFrom);
 const node = fc.constantFrom('n1', 'n2', 'a.b-c_d') as fc.Arbitrary<NodeId>;

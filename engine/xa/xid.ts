@@ -3,7 +3,7 @@
  * coordinates. So no two transactions have one name, on any nodes and over any restarts.
  */
 import type { NodeId } from '../base/ids.ts';
-import { byteStringOf, parseNodeId } from '../base/ids.ts';
+import { parseNodeId } from '../base/ids.ts';
 import type { ByteString } from '../base/ids.ts';
 
 declare const xidBrand: unique symbol;
@@ -12,10 +12,6 @@ export type Xid = ByteString & { readonly [xidBrand]: true };
 const form = /^(.{1,64})-([0-9a-f]{12})-([0-9]{1,16})$/;
 /** The same, of nodes only: a test allocates nothing. */
 const nameForm = /^[A-Za-z0-9_.-]{1,64}-[0-9a-f]{12}-[0-9]{1,16}$/;
-
-export function makeXid(node: NodeId, epoch: string, counter: number): Xid {
-  return byteStringOf(`${node}-${epoch}-${counter}`) as Xid;
-}
 
 /** Names the transactions of one life of a node: their counter goes up by one. */
 export class XidSource {

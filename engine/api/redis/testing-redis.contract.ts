@@ -7,7 +7,7 @@ import { LockstepError } from '../../base/errors.ts';
 import { compareVectors } from '../../object/dots.ts';
 import { liveSiblings } from '../../object/object.ts';
 import type { AbortReason, Operation, TransactionOutcome, TransactionRequest } from '../../xa/outcomes.ts';
-import { makeXid } from '../../xa/xid.ts';
+import { makeXid } from '../../xa/testing-xid.contract.ts';
 import { parseNodeId } from '../../base/ids.ts';
 import { present } from '../../base/assert.ts';
 import { defaultContentLimits } from '../content-limits.ts';
