@@ -11,18 +11,9 @@ const crawling = { transfer_bytes_per_second: 1_024, transfer_batch_bytes: 1_024
 async function roomWithKeys(seed: string): Promise<MemberRoom> {
   const room = new MemberRoom(seed, 6, crawling, 3);
   await room.startAll();
-  const client = room.client();
   for (let key = 0; key < 60; key++) {
-    const path = `/buckets/b/keys/k${key}`;
-    const request = {
-      method: 'PUT' as const,
-      path,
-      headers: { 'content-type': 'text/plain' },
-      body: 'v'.repeat(400),
-    };
-    const answer = client.request(room.cluster.address('n1', 'http'), request, 5 * second);
-    await room.world.runUntil(answer, 10 * second);
-    expect((await answer).status).toBe(204);
+    const { status } = await room.ask('n1', 'PUT', `/buckets/b/keys/k${key}`, 'v'.repeat(400));
+    expect(status).toBe(204);
   }
   return room;
 }
@@ -33,11 +24,9 @@ async function shown(
   by: string,
   name: string,
 ): Promise<Record<string, unknown> | undefined> {
-  const request = { method: 'GET' as const, path: '/cluster' };
-  const answer = room.client().request(room.cluster.address(by, 'http'), request, 5 * second);
-  await room.world.runUntil(answer, 10 * second);
-  const { members } = JSON.parse((await answer).body.toString()) as { members: Record<string, unknown>[] };
-  return members.find((member) => member['node'] === name || member['name'] === name);
+  const { body } = await room.ask(by, 'GET', '/cluster');
+  const { members } = JSON.parse(body.toString()) as { members: Record<string, unknown>[] };
+  return members.find((member) => member['node'] === name);
 }
 
 async function comesInto(
@@ -58,6 +47,10 @@ async function diesCopying(room: MemberRoom, name: string): Promise<void> {
   for (let tries = 0; tries < 100 && !(await copying()); tries++) await room.pass(second / 4);
   expect(await copying()).toBe(true);
   await room.pass(second);
+  await dies(room, name);
+}
+
+async function dies(room: MemberRoom, name: string): Promise<void> {
   room.cluster.lose(name);
   const others = room.cluster.names.filter((one) => room.cluster.serves(one));
   expect(await room.until(() => room.allAre('DOWN', [name], others), 60 * second)).toBe(true);
@@ -92,9 +85,7 @@ test('one that dies while it leaves is replaced', async () => {
 
 test('a replacement that dies before it has taken over gives way to the next one', async () => {
   const room = await roomWithKeys('heirs');
-  room.cluster.lose('n5');
-  const others = room.cluster.names.filter((one) => room.cluster.serves(one));
-  expect(await room.until(() => room.allAre('DOWN', ['n5'], others), 60 * second)).toBe(true);
+  await dies(room, 'n5');
   await comesInto(room, 'n7', 'r2', 'n5', 'n5');
   await diesCopying(room, 'n7');
   await comesInto(room, 'n8', 'r2', 'n5', 'n5');
@@ -110,9 +101,7 @@ test('a replacement that dies before it has taken over gives way to the next one
 
 test('of two that would replace one node the first takes its place, and the other stays outside', async () => {
   const room = await roomWithKeys('rivals');
-  room.cluster.lose('n5');
-  const others = room.cluster.names.filter((one) => room.cluster.serves(one));
-  expect(await room.until(() => room.allAre('DOWN', ['n5'], others), 60 * second)).toBe(true);
+  await dies(room, 'n5');
   await comesInto(room, 'n7', 'r2', 'n5', 'n5');
   await comesInto(room, 'n8', 'r2', 'n5', 'n5');
   const states = async (): Promise<readonly unknown[]> => {
@@ -123,10 +112,6 @@ test('of two that would replace one node the first takes its place, and the othe
   await room.pass(30 * second);
   const ended = await states();
   expect(ended.filter((state) => state === 'NORMAL')).toHaveLength(1);
-  const client = room.client();
-  const request = { method: 'GET' as const, path: '/buckets/b/keys/k1?r=all' };
-  const answer = client.request(room.cluster.address('n1', 'http'), request, 5 * second);
-  await room.world.runUntil(answer, 10 * second);
-  expect((await answer).status).toBe(200);
+  expect((await room.ask('n1', 'GET', '/buckets/b/keys/k1?r=all')).status).toBe(200);
   expect(room.world.failures).toEqual([]);
 });

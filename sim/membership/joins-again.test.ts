@@ -15,11 +15,7 @@ test('what a joining node copied in an earlier life is not back once it is a mem
   });
   const ask = async (method: 'PUT' | 'GET' | 'DELETE', key: string): Promise<number> => {
     const path = `/buckets/b/keys/${key}${method === 'GET' ? '?r=all' : ''}`;
-    const request = { method, path, headers: { 'content-type': 'text/plain' } };
-    const sent = method === 'PUT' ? { ...request, body: 'v'.repeat(500) } : request;
-    const answer = room.client().request(room.cluster.address('n1', 'http'), sent, 5 * second);
-    await room.world.runUntil(answer, 10 * second);
-    return (await answer).status;
+    return (await room.ask('n1', method, path, method === 'PUT' ? 'v'.repeat(500) : undefined)).status;
   };
   await room.startAll();
   for (const key of keys) expect(await ask('PUT', key)).toBe(204);

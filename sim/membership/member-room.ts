@@ -5,12 +5,17 @@
 import { assert, present } from '../../engine/base/assert.ts';
 import type { PeerState } from '../../engine/membership/states.ts';
 import { parseExposition } from '../check/exposition-text.ts';
+import type { Address } from '../../engine/io/network.ts';
 import type { PlanNode } from '../plan/plan.ts';
 import { Cluster } from '../world/cluster.ts';
 import type { HttpClient } from '../world/world.ts';
 import { World } from '../world/world.ts';
 
 export const second = 1_000_000;
+
+type Request = Parameters<HttpClient['request']>[1];
+type Method = Request['method'];
+type Answer = Awaited<ReturnType<HttpClient['request']>>;
 
 /** A change of a peer's state as one life of a node saw it. */
 export interface Move {
@@ -95,12 +100,21 @@ export class MemberRoom {
     return this.moves.filter((move) => move.by === by && move.peer === peer).map((move) => move.text);
   }
 
+  /** A node's answer to a client; with a body the request is one of plain text. */
+  ask(name: string, method: Method, path: string, body?: string): Promise<Answer> {
+    const text = body === undefined ? {} : { headers: { 'content-type': 'text/plain' }, body };
+    return this.#answer(this.cluster.address(name, 'http'), { method, path, ...text });
+  }
+
   /** The body of a GET of a node's statistics listener. */
   async look(name: string, path: string): Promise<string> {
-    const client = this.client();
-    const answer = client.request(this.cluster.address(name, 'stats'), { method: 'GET', path }, 5 * second);
+    return (await this.#answer(this.cluster.address(name, 'stats'), { method: 'GET', path })).body.toString();
+  }
+
+  async #answer(address: Address, request: Request): Promise<Answer> {
+    const answer = this.#client().request(address, request, 5 * second);
     await this.world.runUntil(answer, 10 * second);
-    return (await answer).body.toString();
+    return answer;
   }
 
   /** The sum of a family's samples whose labels have all these values, in the next snapshot of a node. */
@@ -118,7 +132,7 @@ export class MemberRoom {
   }
 
   /** Of a host that is no node. */
-  client(): HttpClient {
+  #client(): HttpClient {
     const known = this.world.hosts.find((host) => host.name === 'observer');
     const host = known ?? this.world.addHost('observer');
     if (!host.alive) host.boot();

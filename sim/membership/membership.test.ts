@@ -226,15 +226,8 @@ describe('a node that joins', () => {
   test('owns nothing while it is JOINING, and holds all of its part from the moment it is NORMAL', async () => {
     const room = new MemberRoom('join', 3);
     await room.startAll();
-    const client = room.client();
-    const ask = async (name: string, method: 'PUT' | 'GET', key: number) => {
-      const path = `/buckets/b/keys/k${key}`;
-      const headers = { 'content-type': 'text/plain' };
-      const request = method === 'PUT' ? { method, path, headers, body: `v${key}` } : { method, path };
-      const answer = client.request(room.cluster.address(name, 'http'), request, 5 * second);
-      await room.world.runUntil(answer, 10 * second);
-      return answer;
-    };
+    const ask = (name: string, method: 'PUT' | 'GET', key: number) =>
+      room.ask(name, method, `/buckets/b/keys/k${key}`, method === 'PUT' ? `v${key}` : undefined);
     const keys = Array.from({ length: 40 }, (_, key) => key);
     for (const key of keys) expect((await ask('n2', 'PUT', key)).status).toBe(204);
     room.cluster.add({ name: 'n4', datacenter: 'dc1', rack: 'r1' }, { join: 'joining' });

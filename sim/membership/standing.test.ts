@@ -10,11 +10,7 @@ async function statusOf(
   query: string,
 ): Promise<number> {
   const path = `/buckets/b/keys/k${query}`;
-  const request = { method, path, headers: { 'content-type': 'text/plain' } };
-  const sent = method === 'PUT' ? { ...request, body: 'v' } : request;
-  const answer = room.client().request(room.cluster.address(name, 'http'), sent, 5 * second);
-  await room.world.runUntil(answer, 10 * second);
-  return (await answer).status;
+  return (await room.ask(name, method, path, method === 'PUT' ? 'v' : undefined)).status;
 }
 
 test('a node that claims to be a member and is none answers nobody, at the lowest level either', async () => {

@@ -36,11 +36,13 @@ describe('keys that a node has given away', () => {
   });
 
   async function ask(name: string, method: 'PUT' | 'GET', key: string, body = ''): Promise<number | string> {
-    const request = { method, path: `/buckets/b/keys/${key}`, headers: { 'content-type': 'text/plain' } };
-    const sent = method === 'PUT' ? { ...request, body } : request;
-    const answer = room.client().request(room.cluster.address(name, 'http'), sent, 5 * second);
-    await room.world.runUntil(answer, 10 * second);
-    const { status, body: got } = await answer;
+    const isPut = method === 'PUT';
+    const { status, body: got } = await room.ask(
+      name,
+      method,
+      `/buckets/b/keys/${key}`,
+      isPut ? body : undefined,
+    );
     return method === 'PUT' ? status : got.toString();
   }
 
