@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Failure } from '../sim/run/result.ts';
 import { summarize, summarizeAll } from '../sim/run/result.ts';
 import { brokenReport, reportOf, resultOf } from '../sim/run/result-fixture.ts';
-import { renderFailureLine, renderRun, renderSummary } from './terminal.ts';
+import { renderFailureLine, renderMissed, renderRun, renderSummary } from './terminal.ts';
 
 const plain = new Chalk({ level: 0 });
 const colours = new Chalk({ level: 1 });
@@ -53,6 +53,18 @@ describe('the terminal report', () => {
       plain,
     );
     expect(text).toContain('proves nothing about INV4: it compared 3.');
+  });
+
+  it('names the faults that did not strike, and why', () => {
+    const late = { id: 'f1', kind: 'FN1', targets: ['n1', 'c2'], why: 'its moment did not come' } as const;
+    const idle = { id: 'f4', kind: 'FP1', targets: ['n3'], why: 'there was nothing to strike' } as const;
+    expect(renderMissed(resultOf())).toBe('');
+    expect(renderMissed(resultOf({ missed: [late] }))).toBe(
+      '1 fault of the plan did not strike: f1 FN1 n1 c2 (its moment did not come)',
+    );
+    expect(renderMissed(resultOf({ missed: [late, idle] }))).toContain(
+      '2 faults of the plan did not strike: f1 FN1 n1 c2 (its moment did not come), f4 FP1 n3 (there was nothing to strike)',
+    );
   });
 
   it('is the same text with and without colours', () => {

@@ -46,6 +46,14 @@ export function renderFailureLine(result: RunResult): string {
   return `${failureSentence(result, broken)}${first}`;
 }
 
+/** One line that says which faults of the plan did not strike, and why; empty when all did. */
+export function renderMissed({ missed }: RunResult): string {
+  if (missed.length === 0) return '';
+  const each = missed.map(({ id, kind, targets, why }) => `${id} ${kind} ${targets.join(' ')} (${why})`);
+  const many = missed.length === 1 ? '1 fault of the plan' : `${missed.length} faults of the plan`;
+  return `${many} did not strike: ${each.join(', ')}`;
+}
+
 function renderVerdict({ passed, unknownBeyondCap, scenarios }: Summary, paint: ChalkInstance): string {
   const seeds = scenarios.reduce((sum, one) => sum + one.seeds, 0);
   if (passed) return paint.green(seeds === 1 ? 'The run passed.' : `All ${count(seeds)} runs passed.`);

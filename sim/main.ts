@@ -1,9 +1,7 @@
 #!/usr/bin/env node
 /** `lockstep-sim`, the command line of the simulator. */
-import { CommanderError } from 'commander';
-
-import { LockstepError } from '../engine/base/errors.ts';
-import { exitCodes, makeProgram } from './cli/program.ts';
+import { complaintAbout } from './cli/complaints.ts';
+import { makeProgram } from './cli/program.ts';
 
 const program = makeProgram(
   (text) => process.stdout.write(`${text}\n`),
@@ -18,19 +16,19 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit();
 });
 
+process.once('uncaughtException', (error) => {
+  process.exit(complain(error));
+});
+
 for (const command of [program, ...program.commands]) command.exitOverride();
 try {
   await program.parseAsync();
 } catch (error) {
-  process.exitCode = report(error);
+  process.exitCode = complain(error);
 }
 
-/** What the caller did wrong is usage; anything else is a bug of the simulator and keeps its stack. */
-function report(error: unknown): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.passed : exitCodes.usage;
-  if (error instanceof LockstepError) {
-    process.stderr.write(`lockstep-sim: ${error.message} (${error.code})\n`);
-    return exitCodes.usage;
-  }
-  throw error;
+function complain(error: unknown): number {
+  const { code, text } = complaintAbout(error, process.argv.slice(2));
+  process.stderr.write(text);
+  return code;
 }

@@ -7,12 +7,16 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { timeOfLine } from '../check/determinism.ts';
+import type { Plan } from '../plan/plan.ts';
 import { formatPlan } from '../plan/plan.ts';
 import { parsePlan } from '../plan/plan-validation.ts';
 import { runPlan } from '../run/run.ts';
 import { planOfSeed } from '../run/task.ts';
+import { plant } from './planting.ts';
+import { planToReplay } from './replay-command.ts';
 
-const program = fileURLToPath(new URL('../../dist/sim/main.js', import.meta.url));
+const build = fileURLToPath(new URL('../../dist/', import.meta.url));
+const program = join(build, 'sim/main.js');
 let directory = '';
 
 beforeAll(() => {
@@ -107,6 +111,45 @@ describe('lockstep-sim', () => {
       status: 2,
       err: expect.stringContaining('plan: unknown key "sed"; did you mean "seed"? (PlanInvalid)') as string,
     });
+  });
+
+  it('refuses a plan of a scenario that it does not know, and names the nearest', async () => {
+    const file = join(directory, 'strange.json');
+    writeFileSync(file, formatPlan({ ...planOfSeed('calm', 3), scenario: 'clam' }));
+    await expect(planToReplay(file, undefined)).rejects.toMatchObject({
+      code: 'NotFound',
+      message: expect.stringContaining('there is no scenario "clam"; the nearest is calm') as string,
+    });
+  });
+
+  it('says which faults of a plan did not strike, and why', () => {
+    const whole = planOfSeed('calm', 3);
+    const crash = { kind: 'FP1', targets: ['n1'], forUs: 50_000, params: {} } as const;
+    const faults: Plan['faults'] = [
+      { id: 'f0', ...crash, when: { atUs: 10_000 } },
+      { id: 'f1', ...crash, when: { atUs: 20_000 } },
+      { id: 'f2', ...crash, when: { atUs: 9_000_000 } },
+    ];
+    const plan = { ...whole, stormUs: 300_000, operations: [], faults, floors: { INV32: 0 } };
+    writeFileSync(join(directory, 'late.json'), formatPlan(plan));
+    const { status, out, err } = call('replay', 'late.json', '--json');
+    expect(status).toBe(0);
+    expect(err).toBe(
+      '2 faults of the plan did not strike: f1 FP1 n1 (there was nothing to strike), f2 FP1 n1 (its moment did not come)\n',
+    );
+    expect(JSON.parse(out)).toMatchObject({ missed: [{ id: 'f1' }, { id: 'f2' }] });
+  });
+
+  it('does not pass off a fault of its own as a broken invariant', async () => {
+    const find = 'async storm() {';
+    const edit = { id: 'fault', title: 'throws', file: 'sim/run/run.js', find, replace: `${find} null.x;` };
+    const broken = join(await plant(edit, build), 'sim/main.js');
+    const words = ['run', 'calm', '--seed', '3', '--jobs', '1'];
+    const { status, stderr } = spawnSync(process.execPath, [broken, ...words], { encoding: 'utf8' });
+    expect(status).toBe(70);
+    expect(stderr).toContain('lockstep-sim: the simulator itself failed at calm, seed 3: Cannot read');
+    // Where it happened, though that was in a worker.
+    expect(stderr).toMatch(/at Run\.storm .*run\.js:/);
   });
 
   it('notices the planted bug M01 within 50 seeds, and its last line replays the smallest plan', () => {

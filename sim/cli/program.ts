@@ -11,11 +11,12 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { version } from '../../engine/base/version.ts';
-import { renderRun, renderSummary } from '../../reports/terminal.ts';
+import { renderMissed, renderRun, renderSummary } from '../../reports/terminal.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { Summary } from '../run/result.ts';
 import { summaryJson } from '../run/result.ts';
 import { planOfSeed } from '../run/task.ts';
+import { exitCodes } from './complaints.ts';
 import { parseDurationMs } from './durations.ts';
 import { enumerateTransactions, enumerationText } from './enumerate-command.ts';
 import { enumerateStoreBatches, storeBatchText } from './enumerate-store-command.ts';
@@ -23,8 +24,6 @@ import { listJson, listText } from './list-command.ts';
 import { mustGetEnumeratedBug, mustGetPlant, plant } from './planting.ts';
 import { digestOf, planToReplay, replayPlan, traceOf, writeHistory } from './replay-command.ts';
 import { runScenarios } from './run-command.ts';
-
-export const exitCodes = { passed: 0, failed: 1, usage: 2, unknown: 3 } as const;
 
 const defaultSeedCount = 100;
 const defaultOut = 'lockstep-sim-out';
@@ -45,7 +44,8 @@ Examples:
   lockstep-sim enumerate store-batch                  the store crashed at every disk operation
   lockstep-sim run --plant M01                        does the testbed notice a planted bug?
 
-Exit codes: 0 all passed, 1 an invariant failed, 2 usage, 3 more unknown verdicts than the cap allows.`;
+Exit codes: 0 all passed, 1 an invariant failed, 2 usage, 3 more unknown verdicts than the cap allows,
+70 the simulator itself failed (which says nothing about any invariant).`;
 
 interface RunFlags {
   readonly seeds?: number;
@@ -152,6 +152,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
       }
       if (flags.history !== undefined) await tellHistory(plan, flags.history);
       const result = await replayPlan(plan);
+      if (result.missed.length > 0) process.stderr.write(`${renderMissed(result)}\n`);
       print(flags.json === true ? JSON.stringify(result) : renderRun(result, paint()));
       setExitCode(exitCodes[result.verdict]);
     });
@@ -223,7 +224,8 @@ async function replayPlanted(what: string, flags: ReplayFlags, id: string): Prom
   const { status } = spawnSync(process.execPath, [join(build, 'sim/main.js'), ...words], {
     stdio: 'inherit',
   });
-  return status ?? exitCodes.failed;
+  // Without one it was ended by a signal.
+  return status ?? exitCodes.fault;
 }
 
 /** The one run that a history can be of. Throws `BadRequest`. */

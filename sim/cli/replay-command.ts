@@ -18,7 +18,9 @@ export async function planToReplay(what: string, seed: number | undefined): Prom
   if (what.endsWith('.json')) {
     if (seed !== undefined)
       throw new LockstepError('BadRequest', 'a plan file has its own seed; leave --seed out');
-    return readPlanFile(what);
+    const plan = await readPlanFile(what);
+    mustFindScenario(plan.scenario);
+    return plan;
   }
   mustFindScenario(what);
   if (seed === undefined) throw new LockstepError('BadRequest', `which seed of ${what}? Add --seed S`);

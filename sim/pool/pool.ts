@@ -5,8 +5,11 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 
+import { LockstepError } from '../../engine/base/errors.ts';
+import { SimulatorFault } from '../run/simulator-fault.ts';
 import type { Task, TaskAnswer } from '../run/task.ts';
-import type { WorkerReply } from './worker.ts';
+import { describePoint } from '../xa/crash-points.ts';
+import type { WorkerFailure, WorkerReply } from './worker.ts';
 
 /**
  * Memory for what is young, in each thread. A run makes 50 KB of garbage per operation that dies within its event: with
@@ -48,15 +51,33 @@ async function drain<T extends Task>(
   onAnswer: (task: T, answer: TaskAnswer) => void,
 ): Promise<void> {
   for (let next = tasks.next(); next.done !== true; next = tasks.next()) {
-    worker.postMessage(next.value);
-    // A worker that dies emits `error`, which makes `once` reject.
-    const [reply] = (await once(worker, 'message')) as [WorkerReply];
-    if (!reply.ok)
-      throw new Error(`a worker failed at ${JSON.stringify(describeTask(next.value))}: ${reply.message}`);
-    onAnswer(next.value, reply.answer);
+    onAnswer(next.value, await answerTo(worker, next.value));
   }
 }
 
-function describeTask(task: Task): object {
-  return task.kind === 'plan' ? { kind: 'plan', scenario: task.plan.scenario, seed: task.plan.seed } : task;
+async function answerTo(worker: Worker, task: Task): Promise<TaskAnswer> {
+  worker.postMessage(task);
+  let reply: WorkerReply;
+  try {
+    // A worker that dies emits `error`, which makes `once` reject.
+    [reply] = (await once(worker, 'message')) as [WorkerReply];
+  } catch (error) {
+    throw new SimulatorFault(describeTask(task), error);
+  }
+  if (!reply.ok) throw errorOf(reply.failure, task);
+  return reply.answer;
+}
+
+/** The error as it was thrown in the worker. */
+function errorOf({ code, message, stack }: WorkerFailure, task: Task): Error {
+  if (code !== undefined) return new LockstepError(code, message);
+  const cause = new Error(message);
+  cause.stack = stack;
+  return new SimulatorFault(describeTask(task), cause);
+}
+
+function describeTask(task: Task): string {
+  if (task.kind === 'crashPoints') return task.points.map(describePoint).join(' and ');
+  const { scenario, seed } = task.kind === 'plan' ? task.plan : task;
+  return `${scenario}, seed ${seed}`;
 }

@@ -2,11 +2,23 @@
 import { parentPort } from 'node:worker_threads';
 
 import { assert } from '../../engine/base/assert.ts';
+import type { ErrorCode } from '../../engine/base/errors.ts';
+import { LockstepError } from '../../engine/base/errors.ts';
 import type { Task, TaskAnswer } from '../run/task.ts';
 import { performTask } from '../run/task.ts';
 
 export type WorkerReply =
-  { readonly ok: true; readonly answer: TaskAnswer } | { readonly ok: false; readonly message: string };
+  | { readonly ok: true; readonly answer: TaskAnswer }
+  | { readonly ok: false; readonly failure: WorkerFailure };
+
+/** What an error is across threads: its class and its cause are lost on the way. */
+export interface WorkerFailure {
+  /** Of a `LockstepError`. */
+  readonly code: ErrorCode | undefined;
+  readonly message: string;
+  /** Where it began. */
+  readonly stack: string;
+}
 
 assert(parentPort !== null, 'worker.ts runs as a worker thread');
 const port = parentPort;
@@ -14,7 +26,7 @@ const port = parentPort;
 port.on('message', (task: Task) => {
   performTask(task, () => performance.now()).then(
     (answer) => reply({ ok: true, answer }),
-    (error: unknown) => reply({ ok: false, message: describe(error) }),
+    (error: unknown) => reply({ ok: false, failure: failureOf(error) }),
   );
 });
 
@@ -22,6 +34,9 @@ function reply(words: WorkerReply): void {
   port.postMessage(words);
 }
 
-function describe(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+function failureOf(error: unknown): WorkerFailure {
+  if (!(error instanceof Error)) return { code: undefined, message: String(error), stack: '' };
+  const first = error.cause instanceof Error ? error.cause : error;
+  const code = error instanceof LockstepError ? error.code : undefined;
+  return { code, message: first.message, stack: first.stack ?? first.message };
 }

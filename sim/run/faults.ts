@@ -1,6 +1,7 @@
 /**
  * Acts out a plan's faults: arranges each for its moment, counts those that struck, and at the calm undoes everything.
- * A fault that finds nothing to strike (a crash of a node that is down) is passed over and not counted.
+ * A fault that finds nothing to strike (a crash of a node that is down) is passed over and not counted; which did not
+ * strike, and why, is told (`missed`).
  */
 import { present } from '../../engine/base/assert.ts';
 import type { Trouble } from '../check/failure-detector.ts';
@@ -22,6 +23,7 @@ import { DiskStrikes, isDiskFault } from './disk-strikes.ts';
 import { Returns } from './returns.ts';
 import type { NetworkFault } from './network-faults.ts';
 import { injectNetworkFault, isNetworkFault } from './network-faults.ts';
+import type { MissedFault } from './result.ts';
 import type { ModuleWork } from './module-work.ts';
 import { isWasmFault } from './module-work.ts';
 import type { ClientFault } from '../plan/client-fault-kinds.ts';
@@ -47,6 +49,8 @@ export class Faults {
   readonly #byClients: (fault: ClientPlanFault) => boolean;
   readonly #appointments: Appointment[] = [];
   readonly #struck = new Map<FaultKind, number>();
+  /** Those that have not struck, in the plan's order. */
+  readonly #missed = new Map<PlanFault, MissedFault['why']>();
   readonly #snapshots: SnapshotFaults;
   readonly #troubles: Trouble[] = [];
   readonly #stage: Stage;
@@ -95,6 +99,11 @@ export class Faults {
     return Object.fromEntries(this.#struck);
   }
 
+  /** The plan's faults that did not take place. */
+  get missed(): readonly MissedFault[] {
+    return [...this.#missed].map(([{ id, kind, targets }, why]) => ({ id, kind, targets, why }));
+  }
+
   /** What was wrong with whom, crashes and pauses apart: those are in the trace. */
   get troubles(): readonly Trouble[] {
     return this.#troubles;
@@ -114,6 +123,7 @@ export class Faults {
   arrange(faults: readonly PlanFault[], startUs: number): void {
     for (const fault of faults) {
       const { when } = fault;
+      this.#missed.set(fault, 'its moment did not come');
       const strike = (): void => this.#strike(fault);
       if ('atUs' in when) {
         this.#appointments.push(this.#world.at(startUs + when.atUs, `fault ${fault.id}`, strike));
@@ -151,7 +161,12 @@ export class Faults {
   }
 
   #strike(fault: PlanFault): void {
-    if (this.#calm || !this.#inject(fault)) return;
+    if (this.#calm) return;
+    if (!this.#inject(fault)) {
+      this.#missed.set(fault, 'there was nothing to strike');
+      return;
+    }
+    this.#missed.delete(fault);
     // What a client gives up counts when it does (Load.givenUp).
     if (fault.kind === 'FK1' || fault.kind === 'FK2') return;
     this.#struck.set(fault.kind, (this.#struck.get(fault.kind) ?? 0) + 1);

@@ -31,6 +31,7 @@ export function resultOf(over: Partial<RunResult> = {}): RunResult {
     outcomes: { ok: 90, fail: 6, unknown: 4 },
     virtualUs: 3_500_000,
     wallMs: 50,
+    missed: [],
     struck: { FP1: 2 },
     because: '',
     ...over,

@@ -14,6 +14,15 @@ export interface OutcomeCounts {
   readonly unknown: number;
 }
 
+/** A fault of the plan that did not take place. */
+export interface MissedFault {
+  readonly id: string;
+  readonly kind: FaultKind;
+  readonly targets: readonly string[];
+  /** The storm ended before its instant or its event came, or whom it aims at was down, gone or idle just then. */
+  readonly why: 'its moment did not come' | 'there was nothing to strike';
+}
+
 export interface RunResult {
   readonly scenario: string;
   readonly seed: number;
@@ -30,6 +39,8 @@ export interface RunResult {
   readonly wallMs: number;
   /** Faults that were injected, by kind. */
   readonly struck: Readonly<Partial<Record<FaultKind, number>>>;
+  /** Faults that were not, in the plan's order. Of those that a seed draws, some always are: two may want one node. */
+  readonly missed: readonly MissedFault[];
   /** Why the verdict is `unknown`; empty otherwise. */
   readonly because: string;
 }

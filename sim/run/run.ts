@@ -15,7 +15,6 @@ import { checkSnapshotRejection } from '../check/snapshot-rejection.ts';
 import type { SnapshotRejectionRecord } from '../check/snapshot-rejection.ts';
 import { checkResources } from '../check/resources.ts';
 import { checkClockUse } from '../check/clock-use.ts';
-import type { LifeAccount } from '../check/ledger/account.ts';
 import { checkLedger } from '../check/ledger/ledger.ts';
 import { atlasOf } from '../check/atlas.ts';
 import { checkCorruption } from '../check/corruption.ts';
@@ -31,10 +30,7 @@ import { checkSlowReaders } from '../check/slow-readers.ts';
 import { checkSessions } from '../check/sessions.ts';
 import { checkStrangers } from '../check/strangers.ts';
 import { checkStatsAgreement } from '../check/stats-agreement.ts';
-import type { FaultKind } from '../plan/fault-kinds.ts';
 import type { Plan } from '../plan/plan.ts';
-import type { History } from '../history.ts';
-import type { TransactionHistory } from '../history/transactions.ts';
 import { DurableTags } from '../load/durable-tags.ts';
 import { HistoryRecorder } from '../load/history-recorder.ts';
 import { Load } from '../load/load.ts';
@@ -55,40 +51,13 @@ import { ModuleWork } from './module-work.ts';
 import { grownFloors } from './floors.ts';
 import { Looks } from './looks.ts';
 import { makeCluster } from './make-cluster.ts';
+import { blameFor } from './simulator-fault.ts';
 import { Truth } from './truth.ts';
 import { keepsBooks, watchesExchanges } from './wanted-books.ts';
-import type { OutcomeCounts } from './result.ts';
 import { countOutcomes } from './outcome-counts.ts';
+import type { RunOutcome, RunSettings } from './run-outcome.ts';
 import type { NamedCheck } from './transaction-reports.ts';
 import { tracesSteps, transactionChecks } from './transaction-reports.ts';
-
-export interface RunOutcome {
-  /** Of the invariants that the plan asks for, except INV29, which takes two runs. */
-  readonly reports: readonly CheckReport[];
-  readonly digest: string;
-  readonly events: number;
-  /** Of them, those that ran code of a node. */
-  readonly nodeEvents: number;
-  readonly virtualUs: number;
-  readonly outcomes: OutcomeCounts;
-  readonly history: History;
-  readonly transactions: TransactionHistory;
-  /** What the nodes counted, beside what the world knows; empty when the plan asks for neither INV24 nor INV26. */
-  readonly accounts: readonly LifeAccount[];
-  /** Comparisons below which this run proves nothing: what the plan says, and what the run's length asks for. */
-  readonly floors: Plan['floors'];
-  readonly struck: Readonly<Partial<Record<FaultKind, number>>>;
-  /** Why the run was broken off; empty when it came to its end. */
-  readonly unfinished: string;
-  /** Readable lines, when asked for. */
-  readonly trace: readonly string[];
-}
-
-export interface RunSettings {
-  readonly trace?: boolean;
-  /** Keeps no books and judges nothing: there are no reports. The run and its digest are the same. Default: false. */
-  readonly unobserved?: boolean;
-}
 
 /** A run that takes more events than this is broken off, and its verdict is `unknown`. */
 const eventsMax = 20_000_000;
@@ -109,8 +78,16 @@ const quietUsMax = 60_000_000;
 /** What is under way when the settling ends still gets its answer or its deadline. */
 const lastWordsUs = 5_000_000;
 
-/** Runs the plan. Throws `PlanInvalid` when its settings are no configuration. */
+/** Runs the plan. Throws `PlanInvalid` when its settings are no configuration, `SimulatorFault` when a run cannot go on. */
 export async function runPlan(plan: Plan, settings: RunSettings = {}): Promise<RunOutcome> {
+  try {
+    return await performRun(plan, settings);
+  } catch (error) {
+    throw blameFor(plan, error);
+  }
+}
+
+async function performRun(plan: Plan, settings: RunSettings): Promise<RunOutcome> {
   const run = new Run(plan, settings);
   await run.begin();
   await run.storm();
@@ -291,6 +268,7 @@ class Run {
       accounts: this.#witness?.accounts ?? [],
       floors: grownFloors(this.#plan.floors, this.#looks.perLife, this.#load.scrapes),
       struck: { ...this.#faults.struck, ...this.#load.givenUp },
+      missed: this.#faults.missed,
       unfinished: this.#unfinished,
       trace: this.#trace,
     };

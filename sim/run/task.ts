@@ -15,7 +15,7 @@ import { shrinkPlan, withoutFloors } from '../plan/shrink.ts';
 import type { Scenario } from '../scenario/scenario.ts';
 import type { RunResult, Shrunk, Verdict } from './result.ts';
 import { brokenInvariant } from './result.ts';
-import type { RunOutcome } from './run.ts';
+import type { RunOutcome } from './run-outcome.ts';
 import { runPlan } from './run.ts';
 import type { CrashPoint, CrashPointResult } from '../xa/crash-points.ts';
 import { runCrashPoints } from '../xa/crash-points.ts';
@@ -95,6 +95,7 @@ export async function judgePlan(plan: Plan, stopwatch: Stopwatch): Promise<RunRe
     virtualUs: outcome.virtualUs,
     wallMs: stopwatch() - startMs,
     struck: outcome.struck,
+    missed: outcome.missed,
     because: outcome.unfinished,
   };
 }

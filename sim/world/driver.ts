@@ -21,18 +21,27 @@ export interface Driven {
 const batchMin = 8;
 const batchMax = 256;
 
-/** Takes steps until one says that the run is over; resolves then. */
+/** Takes steps until one says that the run is over; resolves then. Rejects when a step throws, which ends the run too. */
 export function drive(driven: Driven): Promise<void> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     let over = false;
     let batch = batchMin;
     const unhandled = (reason: unknown): void => driven.unhandled(reason);
+    const end = (): void => {
+      over = true;
+      process.removeListener('unhandledRejection', unhandled);
+    };
     const step = (): void => {
       if (over) return;
       driven.outside(false);
-      if (driven.step()) return;
-      over = true;
-      process.removeListener('unhandledRejection', unhandled);
+      try {
+        if (driven.step()) return;
+      } catch (error) {
+        end();
+        reject(error instanceof Error ? error : new Error(String(error)));
+        return;
+      }
+      end();
       resolve();
     };
     const endBatch = (): void => {

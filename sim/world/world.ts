@@ -182,15 +182,18 @@ export class World {
     assert(!this.#running, 'a world runs once at a time');
     this.#running = true;
     const calm = setAlarm((name) => this.#machineCalled(name));
-    await drive({
-      step: () => !reached() && this.#step(untilUs),
-      outside: (is) => (this.#ground.outside = is),
-      unhandled: (reason) => this.#unhandled(reason),
-    });
-    calm();
-    this.#ground.outside = false;
-    this.#ground.leave();
-    this.#running = false;
+    try {
+      await drive({
+        step: () => !reached() && this.#step(untilUs),
+        outside: (is) => (this.#ground.outside = is),
+        unhandled: (reason) => this.#unhandled(reason),
+      });
+    } finally {
+      calm();
+      this.#ground.outside = false;
+      this.#ground.leave();
+      this.#running = false;
+    }
   }
 
   /** Every life so far, and how it used clocks. */
