@@ -1,16 +1,22 @@
 /** The keys of the Redis protocol's listener, for the table of keys.ts. */
 import type { Address } from '../io/network.ts';
 import { optionalAddress } from './addresses.ts';
-import { text } from './values.ts';
+import { text, wholeNumber } from './values.ts';
 
 export interface RedisFields {
   /** Undefined: off. */
   readonly redisListen: Address | undefined;
   /** Of the bucket type `default`. */
   readonly redisBucket: string;
+  readonly redisAnswerBytesMax: number;
 }
 
 export const redisKeys = {
   redisListen: { kind: optionalAddress, fallback: 'off', help: 'Redis protocol listener for clients.' },
   redisBucket: { kind: text(64), fallback: 'redis', help: 'Bucket that the keys of Redis clients live in.' },
+  redisAnswerBytesMax: {
+    kind: wholeNumber(1024, 4 * 1024 ** 3 - 1, 'bytes'),
+    fallback: 64 * 1024 ** 2,
+    help: 'Bytes that one command on several keys (MGET, KEYS), or one transaction, may hold and answer; one value always may.',
+  },
 };

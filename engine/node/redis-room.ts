@@ -74,6 +74,8 @@ export function buildRedis(
     bucket: byteStringOf(config.redisBucket),
     isAlone: () => local.membership.ring.members.length === 1,
     timeoutMs: config.requestTimeoutMs,
+    // One value is always answered.
+    answerBytesMax: Math.max(config.redisAnswerBytesMax, bytesMax),
     keyCountMax: config.transactionOperationsMax,
     serverInfo: { node: config.name, version },
   };
@@ -86,7 +88,7 @@ export function buildRedis(
       messageUsMax: config.clientReadTimeoutMs * 1000,
       connectionCountMax: config.clientConnectionsMax,
     },
-    new Keyspace(shared.io, listKeys(coverage, parts), config.requestTimeoutMs),
+    new Keyspace(shared.io, listKeys(coverage, parts), config.requestTimeoutMs, parts.answerBytesMax),
   );
   return new RedisRoom(server, new Reaper(reaperParts(parts, server.turns, config.name, local)));
 }

@@ -15,14 +15,17 @@ import { compareVectors } from '../../object/dots.ts';
 import type { StoredObject } from '../../object/object.ts';
 import { mergeObjects } from '../../object/object.ts';
 import type { Operation } from '../../xa/outcomes.ts';
+import { AnswerSize } from './answer-size.ts';
 import { Attempts } from './attempts.ts';
 import type { Ending } from './changes.ts';
 import { changeOf, checkOf, endingOf } from './changes.ts';
 import type { Command } from './commands.ts';
-import { keysOf } from './commands.ts';
+import { keysOf, looksAtValues } from './commands.ts';
 import { entryOf } from './entries.ts';
+import type { WantedKey } from './loading.ts';
+import { loadKeys } from './loading.ts';
 import type { RedisParts } from './parts.ts';
-import { editNeed, keyOf } from './parts.ts';
+import { keyOf } from './parts.ts';
 import { texts } from './refusals.ts';
 import type { RespVersion } from './replies.ts';
 import type { Request } from './request-reader.ts';
@@ -66,7 +69,9 @@ export class Batches {
   /** What WATCH remembers. Rejects as reads do. */
   async watch(keys: readonly ObjectKey[]): Promise<readonly Watched[]> {
     if (keys.length > 1) this.#parts.observer.fragmented(keys.length);
-    const objects = await this.#load(keys, this.#parts.timeoutMs);
+    // Its value is what a read within the watch may not be older than.
+    const wanted = keys.map((key) => ({ key, value: true }));
+    const objects = await loadKeys(this.#parts, wanted, this.#parts.timeoutMs);
     const nowMs = this.#parts.io.clock.wallMs();
     return objects.map((object, index) => ({
       key: present(keys[index], 'a key'),
@@ -77,8 +82,8 @@ export class Batches {
 
   /**
    * `isolated`: what is only read is of one instant too, and a watched key that has changed ends it; `loose`: neither, but
-   * watched keys are read as no older than they were. Rejects with a `LockstepError` when keys cannot be read, or are no
-   * keys; nothing has been done then.
+   * watched keys are read as no older than they were. Rejects with a `LockstepError` when keys cannot be read, are no keys,
+   * or hold too much; nothing has been done then.
    */
   async run(
     steps: readonly Step[],
@@ -116,15 +121,18 @@ export class Batches {
     return endingOf(outcome);
   }
 
-  #namesOf(steps: readonly Step[], watched: readonly Watched[]): ReadonlyMap<ByteString, ObjectKey> {
-    const names = new Map<ByteString, ObjectKey>();
+  #namesOf(steps: readonly Step[], watched: readonly Watched[]): ReadonlyMap<ByteString, WantedKey> {
+    const names = new Map<ByteString, WantedKey>();
     for (const { command, request } of steps) {
+      const value = looksAtValues(command, request);
       for (const key of keysOf(command, request)) {
         const name = byteStringFrom(key);
-        if (!names.has(name)) names.set(name, keyOf(this.#parts, key));
+        const known = names.get(name);
+        if (known === undefined) names.set(name, { key: keyOf(this.#parts, key), value });
+        else if (value && !known.value) names.set(name, { key: known.key, value });
       }
     }
-    for (const { key } of watched) names.set(key.key, key);
+    for (const { key } of watched) if (!names.has(key.key)) names.set(key.key, { key, value: false });
     const { keyCountMax } = this.#parts;
     if (names.size <= keyCountMax) return names;
     throw new LockstepError('TooLarge', `${names.size} keys in one step; at most ${keyCountMax} are allowed`);
@@ -132,23 +140,15 @@ export class Batches {
 
   /** The keys as they are now, those under WATCH no older than they were. */
   async #loadAll(
-    names: ReadonlyMap<ByteString, ObjectKey>,
+    names: ReadonlyMap<ByteString, WantedKey>,
     watched: readonly Watched[],
     timeoutMs: number,
   ): Promise<readonly Loaded[]> {
-    const objects = await this.#load([...names.values()], timeoutMs);
-    return [...names].map(([name, key], index) => {
+    const objects = await loadKeys(this.#parts, [...names.values()], timeoutMs);
+    return [...names].map(([name, { key }], index) => {
       const before = watched.find((one) => one.key.packed === key.packed);
       return { name, key, object: mergedWith(before?.object, objects[index]) };
     });
-  }
-
-  async #load(keys: readonly ObjectKey[], timeoutMs: number): Promise<readonly (StoredObject | undefined)[]> {
-    const need = editNeed(this.#parts);
-    const results = await Promise.all(
-      keys.map((key) => this.#parts.dispatcher.get({ key, need, timeoutMs })),
-    );
-    return results.map(({ object }) => object);
   }
 
   /** A watched key was written, or its value has expired. */
@@ -168,12 +168,19 @@ export class Batches {
     return working;
   }
 
+  /** Throws `TooLarge`, before anything of it was committed. */
   #apply(steps: readonly Step[], working: WorkingKeys, version: RespVersion): readonly Buffer[] {
-    const { io, limits } = this.#parts;
-    const context = { nowMs: io.clock.wallMs(), version, valueBytesMax: limits.valueBytesMax };
-    return steps.map(
-      ({ command, request, immediate }) => immediate ?? applyCommand(command, request, working, context),
-    );
+    const { io, limits, answerBytesMax } = this.#parts;
+    const nowMs = io.clock.wallMs();
+    const context = { nowMs, version, valueBytesMax: limits.valueBytesMax, answerBytesMax };
+    const size = new AnswerSize(answerBytesMax);
+    let written = 0;
+    return steps.map(({ command, request, immediate }) => {
+      const reply = immediate ?? applyCommand(command, request, working, context);
+      size.add(reply.length + working.writtenBytes - written);
+      written = working.writtenBytes;
+      return reply;
+    });
   }
 
   #operationsOf(loaded: readonly Loaded[], working: WorkingKeys): readonly Operation[] {

@@ -168,6 +168,16 @@ export function fieldOf(name: string): RedisField {
   return commands.get(name)?.field ?? fieldsOfRefused.get(name) ?? 'other';
 }
 
+/** Commands on keys that ask whether there is a value, and until when, but not what it is. */
+const valueless: ReadonlySet<string> = new Set(
+  'exists type ttl pttl expiretime pexpiretime mset msetnx setnx setex psetex del unlink'.split(' '),
+);
+
+export function looksAtValues({ name }: Command, request: readonly Buffer[]): boolean {
+  if (name === 'set') return request.slice(3).some((word) => word.toString('latin1').toUpperCase() === 'GET');
+  return !valueless.has(name);
+}
+
 export function hasArity({ arity }: Command, count: number): boolean {
   return arity >= 0 ? count === arity : count >= -arity;
 }

@@ -4,6 +4,7 @@
  */
 import type { ByteString, Token } from '../../base/ids.ts';
 import type { Io } from '../../io/io.ts';
+import { refuseAnswerBeyond } from './answer-size.ts';
 import type { Command } from './commands.ts';
 import { compileGlob } from './glob.ts';
 import { mustReadInteger } from './numbers.ts';
@@ -34,11 +35,14 @@ export class Keyspace {
   readonly #io: Pick<Io, 'clock' | 'random'>;
   readonly #list: ListKeys;
   readonly #timeoutMs: number;
+  /** Bytes that an answer may have. */
+  readonly #bytesMax: number;
 
-  constructor(io: Pick<Io, 'clock' | 'random'>, list: ListKeys, timeoutMs: number) {
+  constructor(io: Pick<Io, 'clock' | 'random'>, list: ListKeys, timeoutMs: number, bytesMax: number) {
     this.#io = io;
     this.#list = list;
     this.#timeoutMs = timeoutMs;
+    this.#bytesMax = bytesMax;
   }
 
   /** Rejects with `Refusal`, or with the `LockstepError` of a listing. */
@@ -58,8 +62,13 @@ export class Keyspace {
   async #keys(pattern: Buffer): Promise<Buffer> {
     const matches = compileGlob(pattern);
     const found: Buffer[] = [];
+    let bytes = 0;
     for await (const page of this.#pages(firstToken)) {
-      for (const { name } of page) if (matches(name)) found.push(nameReply(name));
+      for (const { name } of page) {
+        if (!matches(name)) continue;
+        refuseAnswerBeyond(this.#bytesMax, (bytes += name.length));
+        found.push(nameReply(name));
+      }
     }
     return arrayReply(found);
   }
@@ -72,21 +81,24 @@ export class Keyspace {
 
   /**
    * The cursor is the token where to go on, so it stays good whatever happens between two calls and whichever node is
-   * asked. Keys of one token come together: a call may return more than COUNT.
+   * asked. Keys of one token come together: a call may return more than COUNT. Long names end it sooner.
    */
   async #scan(request: Request): Promise<Buffer> {
     const from = cursorOf(argument(request, 1));
     const { matches, count } = scanOptions(request);
     const found: Buffer[] = [];
     let seen = 0;
+    let bytes = 0;
     let last: Token | undefined;
     for await (const page of this.#pages(from)) {
       for (const { name, token } of page) {
         // Beyond `count`, up to the end of the token that is being listed.
-        if (seen >= count && token !== last) return scanReply(token, found);
+        if ((seen >= count || bytes >= this.#bytesMax) && token !== last) return scanReply(token, found);
         seen += 1;
         last = token;
-        if (matches(name)) found.push(nameReply(name));
+        if (!matches(name)) continue;
+        bytes += name.length;
+        found.push(nameReply(name));
       }
     }
     return scanReply(0, found);

@@ -29,6 +29,8 @@ export interface RedisParts {
   readonly bucket: ByteString;
   /** How long a command may take, milliseconds. */
   readonly timeoutMs: number;
+  /** Bytes that one command on several keys, or one transaction, may hold and answer. */
+  readonly answerBytesMax: number;
   /** Keys that one command or transaction may name. */
   readonly keyCountMax: number;
   readonly serverInfo: { readonly node: string; readonly version: string };

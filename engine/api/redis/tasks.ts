@@ -1,6 +1,7 @@
 /** Commands that ask the cluster, each from its exchange to its reply. They never reject. */
 import { LockstepError, asLockstepError } from '../../base/errors.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
+import { AnswerSize, valueBytesOf } from './answer-size.ts';
 import type { BatchResult } from './batches.ts';
 import { mergedWith } from './batches.ts';
 import { keysOf } from './commands.ts';
@@ -24,7 +25,7 @@ export async function readKey(
   exchange: Exchange,
   key: ObjectKey,
 ): Promise<void> {
-  const { dispatcher, timeoutMs, io, limits } = parts;
+  const { dispatcher, timeoutMs, io, limits, answerBytesMax } = parts;
   try {
     const { object } = await dispatcher.get({ key, need: 'default', timeoutMs });
     const nowMs = io.clock.wallMs();
@@ -33,7 +34,8 @@ export async function readKey(
     const { command, request, version } = exchange;
     if (command.name === 'get') exchange.payloadBytes = working.entry?.value.length;
     const { valueBytesMax } = limits;
-    exchange.settle(applyCommand(command, request, working, { nowMs, version, valueBytesMax }));
+    const context = { nowMs, version, valueBytesMax, answerBytesMax };
+    exchange.settle(applyCommand(command, request, working, context));
   } catch (caught) {
     failWith(exchange, caught);
   }
@@ -112,7 +114,10 @@ async function watch(
   if (known.size > parts.keyCountMax) {
     throw new LockstepError('TooLarge', `at most ${parts.keyCountMax} keys can be watched`);
   }
-  conversation.watched = [...conversation.watched, ...(await batches.watch(keys))];
+  const size = new AnswerSize(parts.answerBytesMax);
+  const watched = [...conversation.watched, ...(await batches.watch(keys))];
+  for (const { object } of watched) size.add(valueBytesOf(object));
+  conversation.watched = watched;
 }
 
 function failWith(exchange: Exchange, caught: unknown): void {

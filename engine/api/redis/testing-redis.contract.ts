@@ -115,6 +115,7 @@ export class TestingRedis {
       type: defaultType,
       bucket: byteStringOf('redis'),
       timeoutMs: 5000,
+      answerBytesMax: 30_000,
       keyCountMax: 100,
       serverInfo: { node: 'n1', version: '0.1.0' },
     };
@@ -130,7 +131,7 @@ export class TestingRedis {
         connectionCountMax: 3,
         ...limits,
       },
-      new Keyspace(io, list, 5000),
+      new Keyspace(io, list, 5000, parts.answerBytesMax),
     );
   }
 

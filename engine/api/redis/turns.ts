@@ -149,10 +149,16 @@ export class KeyTurns {
 
   #apply(edits: readonly Edit[], working: WorkingKey): Buffer[] {
     const nowMs = this.#parts.io.clock.wallMs();
-    const { valueBytesMax } = this.#parts.limits;
+    const { limits, answerBytesMax } = this.#parts;
+    const { valueBytesMax } = limits;
     return edits.map((edit) => {
       const { version } = edit;
-      return applyCommand(edit.command, edit.request, working, { nowMs, version, valueBytesMax });
+      return applyCommand(edit.command, edit.request, working, {
+        nowMs,
+        version,
+        valueBytesMax,
+        answerBytesMax,
+      });
     });
   }
 }

@@ -1,5 +1,6 @@
 /** Commands on values, as pure functions over a working set (source: the Redis command reference). */
 import { bufferOf } from '../../base/ids.ts';
+import { refuseAnswerBeyond } from './answer-size.ts';
 import type { Entry } from './entries.ts';
 import type { ExpiryUnit } from './expiry-options.ts';
 import { expiryUnitOf, futureInstantOf } from './expiry-options.ts';
@@ -17,6 +18,8 @@ export interface CommandContext {
   readonly version: RespVersion;
   /** Largest value that is accepted. */
   readonly valueBytesMax: number;
+  /** Bytes that an answer of several values may have. */
+  readonly answerBytesMax: number;
 }
 
 /** Does the command to the set and answers the reply. Throws `Refusal`; then nothing has changed. */
@@ -195,8 +198,13 @@ export const setrange: Apply = (keys, request, { valueBytesMax }) => {
   return integerReply(value.length);
 };
 
-export const mget: Apply = (keys, request, { version }) =>
-  arrayReply(request.slice(1).map((key) => valueReply(keys.get(key), version)));
+export const mget: Apply = (keys, request, { version, answerBytesMax }) => {
+  const entries = request.slice(1).map((key) => keys.get(key));
+  let bytes = 0;
+  for (const entry of entries) bytes += entry?.value.length ?? 0;
+  refuseAnswerBeyond(answerBytesMax, bytes);
+  return arrayReply(entries.map((entry) => valueReply(entry, version)));
+};
 
 export const mset: Apply = (keys, request) => {
   setAll(keys, request, 'mset');

@@ -51,6 +51,8 @@ export class WorkingKey implements WorkingSet {
 /** Several keys. */
 export class WorkingKeys implements WorkingSet {
   readonly #keys = new Map<ByteString, WorkingKey>();
+  /** Of all values that were set, those that were replaced again too. */
+  writtenBytes = 0;
 
   add(key: ByteString, entry: Entry | undefined): void {
     this.#keys.set(key, new WorkingKey(entry));
@@ -65,6 +67,7 @@ export class WorkingKeys implements WorkingSet {
   }
 
   set(key: Buffer, entry: Entry): void {
+    this.writtenBytes += entry.value.length;
     this.find(byteStringFrom(key)).set(key, entry);
   }
 

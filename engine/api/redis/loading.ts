@@ -1,0 +1,50 @@
+/**
+ * Reads the keys of one step, some at a time, and ends as soon as their values are more than one step may hold. Values
+ * that no command of the step looks at are let go at once: EXISTS and DEL take keys of any size.
+ */
+import { present } from '../../base/assert.ts';
+import type { ObjectKey } from '../../base/object-key.ts';
+import type { StoredObject } from '../../object/object.ts';
+import { AnswerSize, valueBytesOf, withoutValues } from './answer-size.ts';
+import type { RedisParts } from './parts.ts';
+import { editNeed } from './parts.ts';
+
+export interface WantedKey {
+  readonly key: ObjectKey;
+  /** A command looks at its value. */
+  readonly value: boolean;
+}
+
+/** Reads under way for one step: what they bring is counted when it is there. */
+const readsMax = 64;
+
+/** In the order of `wanted`. Rejects with the error of a read, or `TooLarge`. */
+export async function loadKeys(
+  parts: Pick<RedisParts, 'io' | 'dispatcher' | 'terms' | 'answerBytesMax'>,
+  wanted: readonly WantedKey[],
+  timeoutMs: number,
+): Promise<readonly (StoredObject | undefined)[]> {
+  const need = editNeed(parts);
+  const { clock } = parts.io;
+  const endUs = clock.nowUs() + timeoutMs * 1000;
+  const size = new AnswerSize(parts.answerBytesMax);
+  const objects: (StoredObject | undefined)[] = wanted.map(() => undefined);
+  let next = 0;
+  const readOn = async (): Promise<void> => {
+    while (next < wanted.length) {
+      const at = next++;
+      const { key, value } = present(wanted[at], 'a key that is wanted');
+      const leftMs = Math.max(1, Math.floor((endUs - clock.nowUs()) / 1000));
+      try {
+        const { object } = await parts.dispatcher.get({ key, need, timeoutMs: leftMs });
+        if (value) size.add(valueBytesOf(object));
+        objects[at] = object === undefined || value ? object : withoutValues(object);
+      } catch (caught) {
+        next = wanted.length;
+        throw caught;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(readsMax, wanted.length) }, readOn));
+  return objects;
+}
