@@ -60,3 +60,23 @@ test('names that together are too long: KEYS is refused, SCAN ends its page soon
   expect([cursor, count]).toEqual(['30', '30']);
   expect(await peer.ask('SCAN', cursor, 'COUNT', '60')).toMatch(/^\*2\r\n\$1\r\n0\r\n\*30/);
 });
+
+test('large replies make fewer commands be under way, small ones more again', async () => {
+  const redis = await TestingRedis.start({ owedBytesMax: 10_000, inFlightMax: 500 });
+  const peer = redis.join();
+  await peer.ask('SET', 'large', large);
+  await peer.ask('SET', 'small', '1');
+  /** How many are under way while none is answered. */
+  const under = async (name: string): Promise<number> => {
+    redis.dispatcher.holding = true;
+    await peer.send(`GET ${name}\r\n`.repeat(300));
+    const { underWay } = redis.dispatcher;
+    redis.dispatcher.holding = false;
+    while (redis.dispatcher.release() || (await peer.turn()) !== '');
+    return underWay;
+  };
+  expect(await under('large')).toBeLessThan(70);
+  expect(await under('large')).toBe(3);
+  await under('small');
+  expect(await under('small')).toBe(300);
+});

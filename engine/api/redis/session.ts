@@ -5,7 +5,8 @@
  * Several commands of a client may be under way (pipelining), at most `inFlightMax`. One that would be out of order
  * waits: a read behind a write of the same key and the other way round, and any command on several keys behind all.
  * Writes of one key go on together (turns.ts). While too much is under way or owed, or while the client does not read,
- * the session takes no command and stops reading.
+ * the session takes no command and stops reading. Large replies make fewer be under way: what they will bring is not
+ * known before they are there.
  *
  * Bytes that are no command, and a command that is not whole in time, end the conversation: what came before is
  * answered, then the error, then it closes.
@@ -31,6 +32,8 @@ import { readKey, runTask } from './tasks.ts';
 
 /** Microseconds that a connection being closed waits for the client to take the last bytes and close its side. */
 const lingerUs = 1_000_000;
+/** Commands under way before their replies' size is known; one more with each reply that is not too large. */
+const windowAtFirst = 64;
 /** What an error's line begins with. */
 const minus = 0x2d;
 /** Errors of commands that no replica has heard of. */
@@ -46,6 +49,8 @@ export class Session implements ConnectionHandler, ExchangeOwner {
   readonly #exchanges: Exchange[] = [];
   /** Exchanges without a reply. */
   #underWay = 0;
+  /** So many may be, by the size of the replies so far. */
+  #window = windowAtFirst;
   /** Taken from the reader, but must wait for those under way. */
   #held: Request | undefined;
   #owedBytes = 0;
@@ -138,6 +143,8 @@ export class Session implements ConnectionHandler, ExchangeOwner {
     if (this.#over) return;
     exchange.reply = reply;
     this.#underWay -= 1;
+    const fitting = Math.floor((this.#rooms.limits.owedBytesMax * 4) / reply.length);
+    this.#window = Math.max(1, Math.min(this.#window + 1, fitting));
     this.#owedBytes += reply.length;
     if (this.#exchanges[0] === exchange) this.#gather();
     this.#pump();
@@ -174,6 +181,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
       this.#closing === undefined &&
       this.#writable &&
       this.#exchanges.length < inFlightMax &&
+      this.#underWay < this.#window &&
       this.#owedBytes < owedBytesMax
     );
   }
