@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Failure } from '../sim/run/result.ts';
 import { summarize, summarizeAll } from '../sim/run/result.ts';
 import { brokenReport, reportOf, resultOf } from '../sim/run/result-fixture.ts';
+import { planOfSeed } from '../sim/run/task.ts';
 import { renderFailureLine, renderMissed, renderRun, renderSummary } from './terminal.ts';
 
 const plain = new Chalk({ level: 0 });
@@ -28,13 +29,22 @@ describe('the terminal report', () => {
     expect(lines).toContain('  broken, in which seeds: INV4 in 7');
     expect(lines).toContain('crash-and-restart, seed 7 broke INV4.');
     expect(lines).toContain('  first bad event, at 1.235 s: #3 c0 put k: lost');
-    expect(lines.at(-1)).toBe('replay: lockstep-sim replay lockstep-sim-out/crash-and-restart-7.min.json');
+    expect(lines.at(-1)).toBe(
+      'replay: npx lockstep-sim replay lockstep-sim-out/crash-and-restart-7.min.json',
+    );
   });
 
   it('names what was planted in every line that runs it again', () => {
-    const planted = { ...failure, replay: [...failure.replay, '--plant', 'M01'] };
+    const shrunk = {
+      plan: planOfSeed('calm', 1),
+      result,
+      runs: 40,
+      operations: [9, 3],
+      faults: [2, 1],
+    } as const;
+    const planted = { ...failure, shrunk, replay: [...failure.replay, '--plant', 'M01'] };
     const lines = renderSummary(summarizeAll([summarize('calm', [result], planted)]), plain).split('\n');
-    expect(lines).toContain('  this seed: lockstep-sim replay crash-and-restart --seed 7 --plant M01');
+    expect(lines).toContain('  this seed: npx lockstep-sim replay crash-and-restart --seed 7 --plant M01');
   });
 
   it('tells a failure in one line of bounded length', () => {

@@ -18,7 +18,7 @@ const lineMax = 160;
 export function renderSummary(summary: Summary, paint: ChalkInstance): string {
   const rows = summary.scenarios.map((one) => renderScenario(one, paint));
   const failures = summary.scenarios.flatMap((one) =>
-    one.failure === undefined ? [] : [renderFailure(one.failure, paint)],
+    one.failure === undefined ? [] : ['', renderFailure(one.failure, paint)],
   );
   return [renderVerdict(summary, paint), ...rows, ...failures].join('\n');
 }
@@ -65,7 +65,7 @@ function renderVerdict({ passed, unknownBeyondCap, scenarios }: Summary, paint: 
 function renderScenario(one: ScenarioSummary, paint: ChalkInstance): string {
   const verdict = one.failed > 0 ? 'failed' : one.unknown > 0 ? 'unknown' : 'passed';
   const checks = Object.entries(one.checks).map(
-    ([invariant, { checked }]) => `${invariant} ${count(checked)}`,
+    ([invariant, made]) => `${invariant} ${count(made?.checked ?? 0)}`,
   );
   return [
     `${paintVerdict(verdict, paint)} ${paint.bold(one.name)}: ${one.passed} passed, ${one.failed} failed, ${one.unknown} unknown`,
@@ -77,35 +77,39 @@ function renderScenario(one: ScenarioSummary, paint: ChalkInstance): string {
 }
 
 function renderBroken(broken: ScenarioSummary['broken']): readonly string[] {
-  const parts = Object.entries(broken).map(([invariant, seeds]) => `${invariant} in ${seeds.join(' ')}`);
+  const parts = Object.entries(broken).map(([invariant, seeds = []]) => `${invariant} in ${seeds.join(' ')}`);
   return parts.length === 0 ? [] : [`  broken, in which seeds: ${parts.join(', ')}`];
 }
 
-function renderFailure({ result, shrunk, replay }: Failure, paint: ChalkInstance): string {
+/** A failure's first screen; its last line replays it. */
+export function renderFailure({ result, shrunk, replay }: Failure, paint: ChalkInstance): string {
   const broken = brokenInvariant(shrunk?.result ?? result) ?? brokenInvariant(result);
-  const lines = ['', paint.red.bold(failureSentence(result, broken))];
+  const lines = [paint.red.bold(failureSentence(result, broken))];
   if (broken?.firstBad !== undefined) {
     lines.push(`  first bad event, at ${seconds(broken.firstBad.atUs)}: ${broken.firstBad.text}`);
   }
   for (const reason of (broken?.reasons ?? []).slice(broken?.firstBad === undefined ? 0 : 1, 4)) {
     lines.push(paint.dim(`  then: ${reason}`));
   }
-  if (shrunk !== undefined) lines.push(renderShrunk(shrunk));
-  lines.push(
-    `  this seed: ${commandLine(['replay', result.scenario, '--seed', String(result.seed), ...plantOf(replay)])}`,
-    `replay: ${commandLine(replay)}`,
-  );
+  if (shrunk !== undefined) {
+    const seed = ['replay', result.scenario, '--seed', String(result.seed), ...addedTo(replay)];
+    lines.push(renderShrunk(shrunk), `  this seed: ${commandLine(seed)}`);
+  }
+  lines.push(`replay: ${commandLine(replay)}`);
   return lines.join('\n');
 }
 
-/** What was planted for the run that failed must be planted for its seed too. */
-function plantOf(replay: readonly string[]): readonly string[] {
-  const at = replay.indexOf('--plant');
-  return at < 0 ? [] : replay.slice(at, at + 2);
+/** What was planted for the run that failed, or added to it, must be there for its seed too. */
+function addedTo(replay: readonly string[]): readonly string[] {
+  return ['--plant', '--scenarios'].flatMap((flag) => {
+    const at = replay.indexOf(flag);
+    return at < 0 ? [] : replay.slice(at, at + 2);
+  });
 }
 
 function failureSentence(result: RunResult, broken: CheckReport | undefined): string {
   const where = `${result.scenario}, seed ${result.seed}`;
+  if (result.verdict === 'unknown') return `${where} ended without a verdict: ${result.because}.`;
   if (broken === undefined) return `${where} failed.`;
   return broken.vacuous
     ? `${where} proves nothing about ${broken.invariant}: it compared ${broken.checked}.`
@@ -140,7 +144,9 @@ function oneLine(text: string): string {
 
 /** The command as it is typed: words with spaces are quoted. */
 export function commandLine(words: readonly string[]): string {
-  return ['lockstep-sim', ...words].map((word) => (/^[\w./:=-]+$/.test(word) ? word : `'${word}'`)).join(' ');
+  return ['npx', 'lockstep-sim', ...words]
+    .map((word) => (/^[\w./:=-]+$/.test(word) ? word : `'${word}'`))
+    .join(' ');
 }
 
 function seconds(us: number): string {

@@ -158,7 +158,7 @@ describe('lockstep-sim', () => {
     expect(run.status).toBe(1);
     expect(run.out).toMatch(/crash-and-restart, seed \d+ broke INV[45]\./);
     const last = run.out.split('\n').at(-1) ?? '';
-    const words = /^replay: lockstep-sim (.*)$/.exec(last)?.[1]?.split(' ') ?? [];
+    const words = /^replay: npx lockstep-sim (.*)$/.exec(last)?.[1]?.split(' ') ?? [];
     expect(words).toContain('--plant');
     const small = parsePlan(readFileSync(words[1] ?? '', 'utf8'));
     expect(small.operations.length).toBeLessThan(20);

@@ -4,10 +4,11 @@ import type { ChalkInstance } from 'chalk';
 import { scenarios } from '../../scenarios/catalogue.ts';
 import { faultKinds } from '../plan/fault-kinds.ts';
 import { plantedBugs } from '../plants/catalogue.ts';
+import type { Own } from '../run/own.ts';
 
 /** For people: a paragraph per scenario, then the planted bugs. */
-export function listText(paint: ChalkInstance): string {
-  const paragraphs = scenarios.map((scenario) => {
+export function listText(own: Own, paint: ChalkInstance): string {
+  const paragraphs = [...scenarios, ...own.scenarios].map((scenario) => {
     const faults = scenario.faults.map(({ kind }) => `${kind} ${faultKinds[kind].title}`);
     return [
       paint.bold(scenario.name),
@@ -23,9 +24,9 @@ export function listText(paint: ChalkInstance): string {
 }
 
 /** For programs: one line. */
-export function listJson(): string {
+export function listJson(own: Own): string {
   return JSON.stringify({
-    scenarios: scenarios.map(({ name, story, cluster, faults, invariants }) => ({
+    scenarios: [...scenarios, ...own.scenarios].map(({ name, story, cluster, faults, invariants }) => ({
       name,
       story,
       cluster,

@@ -12,6 +12,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { LockstepError } from '../../engine/base/errors.ts';
 import { version } from '../../engine/base/version.ts';
 import { renderMissed, renderRun, renderSummary } from '../../reports/terminal.ts';
+import { loadOwn } from '../embedding/own-file.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { Summary } from '../run/result.ts';
 import { summaryJson } from '../run/result.ts';
@@ -31,6 +32,9 @@ const defaultOut = 'lockstep-sim-out';
 const historyFlag = '--history <file>';
 const historyHelp = 'write the transactions: Jepsen EDN for Elle (*.edn), JSON lines otherwise';
 
+const scenariosFlag = '--scenarios <file>';
+const scenariosHelp = 'a module of yours that exports scenarios, invariants or both';
+
 const examples = `
 Examples:
   lockstep-sim list                                   the scenarios and what they promise
@@ -47,7 +51,12 @@ Examples:
 Exit codes: 0 all passed, 1 an invariant failed, 2 usage, 3 more unknown verdicts than the cap allows,
 70 the simulator itself failed (which says nothing about any invariant).`;
 
-interface RunFlags {
+/** Of every command that runs plans. */
+interface OwnFlags {
+  readonly scenarios?: string;
+}
+
+interface RunFlags extends OwnFlags {
   readonly seeds?: number;
   readonly seed?: number;
   readonly firstSeed: number;
@@ -60,7 +69,7 @@ interface RunFlags {
   readonly history?: string;
 }
 
-interface ReplayFlags {
+interface ReplayFlags extends OwnFlags {
   readonly seed?: number;
   readonly trace?: boolean;
   readonly until?: number;
@@ -112,9 +121,10 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
     .option('--json', 'print one line of JSON')
     .option('--until-failure', 'begin no further seed of a scenario that has failed')
     .option(historyFlag, `with one scenario and --seed: ${historyHelp}`)
+    .option(scenariosFlag, `${scenariosHelp}: runs its scenarios unless others are named`)
     .option('--plant <id>', 'run a copy of the engine with this planted bug')
     .action(async (names: readonly string[], flags: RunFlags) => {
-      const told = flags.history === undefined ? undefined : mustGetSeedToTell(names, flags);
+      const told = flags.history === undefined ? undefined : await mustGetSeedToTell(names, flags);
       const summary = await runScenarios({
         scenarios: names,
         firstSeed: flags.seed ?? flags.firstSeed,
@@ -123,6 +133,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
         jobs: flags.jobs,
         out: flags.out,
         plant: flags.plant,
+        ownFile: flags.scenarios,
         untilFailure: flags.untilFailure === true,
       });
       if (told !== undefined && flags.history !== undefined) await tellHistory(told, flags.history);
@@ -139,19 +150,21 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
     .option('--until <duration>', 'cut the trace at this virtual time (500ms, 2s)', durationMs)
     .option(historyFlag, historyHelp)
     .option('--json', 'print one line of JSON')
+    .option(scenariosFlag, scenariosHelp)
     .option('--plant <id>', 'run a copy of the engine with this planted bug')
     .action(async (what: string, flags: ReplayFlags) => {
       if (flags.plant !== undefined) {
         setExitCode(await replayPlanted(what, flags, flags.plant));
         return;
       }
-      const plan = await planToReplay(what, flags.seed);
+      const own = await loadOwn(flags.scenarios);
+      const plan = await planToReplay(what, flags.seed, own);
       if (flags.trace === true) {
         const lines = await traceOf(plan, (flags.until ?? Number.MAX_SAFE_INTEGER) * 1000);
         print(lines.join('\n'));
       }
       if (flags.history !== undefined) await tellHistory(plan, flags.history);
-      const result = await replayPlan(plan);
+      const result = await replayPlan(plan, own);
       if (result.missed.length > 0) process.stderr.write(`${renderMissed(result)}\n`);
       print(flags.json === true ? JSON.stringify(result) : renderRun(result, paint()));
       setExitCode(exitCodes[result.verdict]);
@@ -162,8 +175,9 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
     .description('print the digest of a run: 64 hex digits, the same wherever it is made')
     .argument('<scenario|plan.json>', 'a scenario with --seed, or a plan file')
     .option('--seed <s>', 'the seed', wholeNumber)
+    .option(scenariosFlag, scenariosHelp)
     .action(async (what: string, flags: ReplayFlags) => {
-      print(await digestOf(await planToReplay(what, flags.seed)));
+      print(await digestOf(await planToReplay(what, flags.seed, await loadOwn(flags.scenarios))));
     });
 
   program
@@ -205,8 +219,10 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
     .command('list')
     .description('the scenarios and the planted bugs')
     .option('--json', 'print one line of JSON')
-    .action((flags: ReplayFlags) => {
-      print(flags.json === true ? listJson() : listText(paint()));
+    .option(scenariosFlag, scenariosHelp)
+    .action(async (flags: ReplayFlags) => {
+      const own = await loadOwn(flags.scenarios);
+      print(flags.json === true ? listJson(own) : listText(own, paint()));
     });
 
   return program;
@@ -221,6 +237,7 @@ async function replayPlanted(what: string, flags: ReplayFlags, id: string): Prom
   if (flags.until !== undefined) words.push('--until', `${flags.until}ms`);
   if (flags.history !== undefined) words.push('--history', flags.history);
   if (flags.json === true) words.push('--json');
+  if (flags.scenarios !== undefined) words.push('--scenarios', flags.scenarios);
   const { status } = spawnSync(process.execPath, [join(build, 'sim/main.js'), ...words], {
     stdio: 'inherit',
   });
@@ -229,14 +246,17 @@ async function replayPlanted(what: string, flags: ReplayFlags, id: string): Prom
 }
 
 /** The one run that a history can be of. Throws `BadRequest`. */
-function mustGetSeedToTell(names: readonly string[], { seed, plant: bug }: RunFlags): Plan {
+async function mustGetSeedToTell(
+  names: readonly string[],
+  { seed, plant: bug, scenarios }: RunFlags,
+): Promise<Plan> {
   const [name] = names;
   if (name === undefined || names.length > 1 || seed === undefined || bug !== undefined) {
     const detail =
       'a history is of one run: name one scenario and --seed S, without --plant (replay --plant has it too)';
     throw new LockstepError('BadRequest', detail);
   }
-  return planOfSeed(name, seed);
+  return planOfSeed(name, seed, await loadOwn(scenarios));
 }
 
 /** Writes the history; that there was nothing to write is said, or an empty file would pass for a clean one. */

@@ -6,6 +6,8 @@ import { historyEdn, historyJsonLines } from '../history/export.ts';
 import { timeOfLine } from '../check/determinism.ts';
 import type { Plan } from '../plan/plan.ts';
 import { parsePlan } from '../plan/plan-validation.ts';
+import type { Own } from '../run/own.ts';
+import { nothingOwn } from '../run/own.ts';
 import type { RunResult } from '../run/result.ts';
 import { runPlan } from '../run/run.ts';
 import { judgePlan, mustFindScenario, planOfSeed } from '../run/task.ts';
@@ -14,17 +16,21 @@ import { judgePlan, mustFindScenario, planOfSeed } from '../run/task.ts';
  * The plan of a scenario's seed, or of a file (a name that ends in `.json`). Throws `BadRequest`, `NotFound`,
  * `PlanInvalid`.
  */
-export async function planToReplay(what: string, seed: number | undefined): Promise<Plan> {
+export async function planToReplay(
+  what: string,
+  seed: number | undefined,
+  own: Own = nothingOwn,
+): Promise<Plan> {
   if (what.endsWith('.json')) {
     if (seed !== undefined)
       throw new LockstepError('BadRequest', 'a plan file has its own seed; leave --seed out');
     const plan = await readPlanFile(what);
-    mustFindScenario(plan.scenario);
+    mustFindScenario(plan.scenario, own);
     return plan;
   }
-  mustFindScenario(what);
+  mustFindScenario(what, own);
   if (seed === undefined) throw new LockstepError('BadRequest', `which seed of ${what}? Add --seed S`);
-  return planOfSeed(what, seed);
+  return planOfSeed(what, seed, own);
 }
 
 async function readPlanFile(path: string): Promise<Plan> {
@@ -38,9 +44,9 @@ async function readPlanFile(path: string): Promise<Plan> {
   return parsePlan(text);
 }
 
-/** Runs the plan and judges it. */
-export function replayPlan(plan: Plan): Promise<RunResult> {
-  return judgePlan(plan, () => performance.now());
+/** Runs the plan and judges it, by the user's own invariants too. */
+export function replayPlan(plan: Plan, own: Own): Promise<RunResult> {
+  return judgePlan(plan, () => performance.now(), own.invariants);
 }
 
 /** The trace of a run, line by line: every event up to `untilUs` of virtual time. */

@@ -7,9 +7,11 @@ import { pathToFileURL } from 'node:url';
 
 import { renderFailureLine } from '../../reports/terminal.ts';
 import { scenarios } from '../../scenarios/catalogue.ts';
-import type { InvariantId } from '../check/report.ts';
+import type { InvariantName } from '../check/report.ts';
 import { formatPlan } from '../plan/plan.ts';
 import { Pool } from '../pool/pool.ts';
+import { loadOwn } from '../embedding/own-file.ts';
+import type { Own } from '../run/own.ts';
 import type { Failure, RunResult, Shrunk, Summary } from '../run/result.ts';
 import { brokenInvariant, summarize, summarizeAll } from '../run/result.ts';
 import type { Task } from '../run/task.ts';
@@ -29,6 +31,8 @@ export interface RunOptions {
   /** Where failing plans go. */
   readonly out: string;
   readonly plant: string | undefined;
+  /** The module of the user's own scenarios and invariants. */
+  readonly ownFile: string | undefined;
   /** Begin no run of a scenario that has failed. */
   readonly untilFailure: boolean;
 }
@@ -37,14 +41,15 @@ type SeedTask = Task & { readonly kind: 'seed' };
 
 /** Runs, shrinks, writes failing plans, and sums up. */
 export async function runScenarios(options: RunOptions): Promise<Summary> {
-  const names = namesToRun(options);
+  const own = await loadOwn(options.ownFile);
+  const names = namesToRun(options, own);
   const build = options.plant === undefined ? buildDirectory : await plant(mustGetPlant(options.plant));
-  const pool = new Pool(pathToFileURL(join(build, 'sim/pool/worker.js')), options.jobs);
+  const pool = new Pool(pathToFileURL(join(build, 'sim/pool/worker.js')), options.jobs, options.ownFile);
   try {
     const results = await runSeeds(pool, names, options);
     const summaries = [];
     for (const [name, ofScenario] of results) {
-      summaries.push(summarize(name, ofScenario, await explain(pool, ofScenario, options)));
+      summaries.push(summarize(name, ofScenario, await explain(pool, ofScenario, options, own)));
     }
     return summarizeAll(summaries);
   } finally {
@@ -52,11 +57,11 @@ export async function runScenarios(options: RunOptions): Promise<Summary> {
   }
 }
 
-function namesToRun(options: RunOptions): readonly string[] {
-  for (const name of options.scenarios) mustFindScenario(name);
+function namesToRun(options: RunOptions, own: Own): readonly string[] {
+  for (const name of options.scenarios) mustFindScenario(name, own);
   if (options.scenarios.length > 0) return options.scenarios;
   if (options.plant !== undefined) return [mustGetPlant(options.plant).scenario];
-  return scenarios.map((scenario) => scenario.name);
+  return (own.scenarios.length > 0 ? own.scenarios : scenarios).map((scenario) => scenario.name);
 }
 
 async function runSeeds(
@@ -115,27 +120,31 @@ async function explain(
   pool: Pool,
   results: readonly RunResult[],
   options: RunOptions,
+  own: Own,
 ): Promise<Failure | undefined> {
   const result = results.find((one) => one.verdict === 'failed');
   if (result === undefined) return undefined;
-  const planted = options.plant === undefined ? [] : ['--plant', options.plant];
+  const added = [
+    ...(options.plant === undefined ? [] : ['--plant', options.plant]),
+    ...(options.ownFile === undefined ? [] : ['--scenarios', options.ownFile]),
+  ];
   const broken = brokenInvariant(result);
   if (broken === undefined || broken.vacuous) {
     return {
       result,
       shrunk: undefined,
-      replay: ['replay', result.scenario, '--seed', String(result.seed), ...planted],
+      replay: ['replay', result.scenario, '--seed', String(result.seed), ...added],
     };
   }
   const shrunk = await shrink(pool, result, broken.invariant);
   await mkdir(options.out, { recursive: true });
   const stem = join(options.out, `${result.scenario}-${result.seed}`);
-  await writeFile(`${stem}.json`, formatPlan(planOfSeed(result.scenario, result.seed)));
+  await writeFile(`${stem}.json`, formatPlan(planOfSeed(result.scenario, result.seed, own)));
   await writeFile(`${stem}.min.json`, formatPlan(shrunk.plan));
-  return { result, shrunk, replay: ['replay', `${stem}.min.json`, ...planted] };
+  return { result, shrunk, replay: ['replay', `${stem}.min.json`, ...added] };
 }
 
-async function shrink(pool: Pool, { scenario, seed }: RunResult, invariant: InvariantId): Promise<Shrunk> {
+async function shrink(pool: Pool, { scenario, seed }: RunResult, invariant: InvariantName): Promise<Shrunk> {
   const found: Shrunk[] = [];
   const tasks: Task[] = [{ kind: 'shrink', scenario, seed, invariant }];
   await pool.performAll(tasks.values(), (_, answer) => {

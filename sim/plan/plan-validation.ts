@@ -291,7 +291,8 @@ function readScrape(field: Field, hosts: Hosts): PlanScrape {
   return { id: readText(fields.id, 32), atUs: readDuration(fields.atUs), node: hosts.readNode(fields.node) };
 }
 
-function readSettings(field: Field): Plan['settings'] {
+/** Engine settings of a plan or a scenario; what the engine makes of them shows when a cluster is made. */
+export function readSettings(field: Field): Plan['settings'] {
   const settings: Record<string, number | string | boolean> = {};
   for (const [name, { path, value }] of readEntries(field, planLimits.settingsMax)) {
     const plain = typeof value === 'number' || typeof value === 'string' || typeof value === 'boolean';

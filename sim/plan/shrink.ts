@@ -10,9 +10,29 @@ import type { Plan } from './plan.ts';
 /** What an operation takes when nothing is wrong. */
 const usualAnswerUs = 1500;
 
+/** Runs that making a plan small may take. */
+export const shrinkRunsMax = 300;
+
 export interface ShrinkOutcome {
   readonly plan: Plan;
   readonly runs: number;
+}
+
+/** Where a search stands: what it takes away next. */
+export interface ShrinkPlace {
+  /** Index of the list in `lists`; their number: the storm is cut. */
+  readonly list: number;
+  /** Items that are taken away at once, and the index of the first of them. */
+  readonly size: number;
+  readonly at: number;
+  /** Size of the plan when this round over all lists began; a round in which nothing was taken away is the last. */
+  readonly before: number;
+}
+
+/** A plan with something less, and where the search goes on when that is kept. */
+export interface SmallerPlan {
+  readonly plan: Plan;
+  readonly place: ShrinkPlace;
 }
 
 /** `fails`: the plan, run, breaks the invariant in question. `runsMax` bounds how often it is asked. */
@@ -21,19 +41,29 @@ export async function shrinkPlan(
   runsMax: number,
   fails: (candidate: Plan) => Promise<boolean>,
 ): Promise<ShrinkOutcome> {
-  const search = new Search(withoutFloors(plan), runsMax, fails);
-  for (let before = -1; before !== sizeOf(search.plan) && !search.spent;) {
-    before = sizeOf(search.plan);
-    await search.reduce('faults');
-    await search.reduce('operations');
-    await search.reduce('transactions');
-    await search.reduce('redisOperations');
-    await search.reduce('jobs');
-    await search.reduce('garbage');
-    await search.reduce('scrapes');
-    await search.shorten();
+  let small = withoutFloors(plan);
+  let candidates = smallerPlans(small);
+  let runs = 0;
+  while (runs < runsMax) {
+    const { value: candidate } = candidates.next();
+    if (candidate === undefined) break;
+    runs += 1;
+    if (!(await fails(candidate.plan))) continue;
+    small = candidate.plan;
+    candidates = smallerPlans(small, candidate.place);
   }
-  return { plan: search.plan, runs: search.runs };
+  return { plan: small, runs };
+}
+
+/**
+ * What is smaller than the plan, in the order in which it is to be tried, from a place on. Whoever keeps one goes on
+ * with those that are smaller than it, from its place.
+ */
+export function* smallerPlans(plan: Plan, from = beginning(plan)): Generator<SmallerPlan, undefined> {
+  for (let place = from; ; place = beginning(plan)) {
+    yield* smallerInRound(plan, place);
+    if (sizeOf(plan) === place.before) return;
+  }
 }
 
 /** A small plan compares little; what it is kept for is the invariant that it breaks. */
@@ -42,58 +72,48 @@ export function withoutFloors(plan: Plan): Plan {
   return { ...plan, floors };
 }
 
-type ListName = 'faults' | 'operations' | 'transactions' | 'redisOperations' | 'jobs' | 'garbage' | 'scrapes';
+const lists = [
+  ...(['faults', 'operations', 'transactions', 'redisOperations', 'jobs'] as const),
+  ...(['garbage', 'scrapes'] as const),
+] as const;
 
-class Search {
-  plan: Plan;
-  runs = 0;
-  readonly #runsMax: number;
-  readonly #fails: (candidate: Plan) => Promise<boolean>;
+type ListName = (typeof lists)[number];
 
-  constructor(plan: Plan, runsMax: number, fails: (candidate: Plan) => Promise<boolean>) {
-    this.plan = plan;
-    this.#runsMax = runsMax;
-    this.#fails = fails;
-  }
+function beginning(plan: Plan): ShrinkPlace {
+  return { list: 0, size: lengthOf(plan, lists[0]), at: 0, before: sizeOf(plan) };
+}
 
-  get spent(): boolean {
-    return this.runs >= this.#runsMax;
-  }
-
-  /** Takes runs of items out of a list: all, halves, quarters, … single ones. */
-  async reduce(list: ListName): Promise<void> {
-    for (let size = lengthOf(this.plan, list); size >= 1; size = Math.floor(size / 2)) {
-      for (let at = 0; at < lengthOf(this.plan, list);) {
-        if (!(await this.#accept(without(this.plan, list, at, size)))) at += size;
-        if (this.spent) return;
+/** Runs of items out of one list after the other: all, halves, quarters, … single ones; then half of the storm. */
+function* smallerInRound(plan: Plan, from: ShrinkPlace): Generator<SmallerPlan> {
+  const { before } = from;
+  for (const [list, name] of lists.entries()) {
+    if (list < from.list) continue;
+    const length = lengthOf(plan, name);
+    const begun = list === from.list;
+    for (let size = begun ? from.size : length; size >= 1; size = Math.floor(size / 2)) {
+      for (let at = begun && size === from.size ? from.at : 0; at < length; at += size) {
+        yield { plan: without(plan, name, at, size), place: { list, size, at, before } };
       }
     }
   }
-
-  /** Halves the storm while the failure stays. Faults and garbage that lie behind its end are left out. */
-  async shorten(): Promise<void> {
-    for (;;) {
-      const stormUs = Math.floor(this.plan.stormUs / 2);
-      if (stormUs < 1000 || this.spent) return;
-      const inside = (item: { readonly atUs: number }): boolean => item.atUs <= stormUs;
-      const candidate: Plan = {
-        ...this.plan,
-        stormUs,
-        faults: this.plan.faults.filter(({ when }) => !('atUs' in when) || inside(when)),
-        garbage: this.plan.garbage.filter(inside),
-        scrapes: this.plan.scrapes.filter(inside),
-      };
-      if (!(await this.#accept(candidate))) return;
-    }
+  const shorter = shortened(plan);
+  if (shorter !== undefined) {
+    yield { plan: shorter, place: { list: lists.length, size: 0, at: 0, before } };
   }
+}
 
-  async #accept(candidate: Plan): Promise<boolean> {
-    if (this.spent) return false;
-    this.runs += 1;
-    if (!(await this.#fails(candidate))) return false;
-    this.plan = candidate;
-    return true;
-  }
+/** Half the storm, without the faults and garbage that lie behind its end; undefined when it is short enough. */
+function shortened(plan: Plan): Plan | undefined {
+  const stormUs = Math.floor(plan.stormUs / 2);
+  if (stormUs < 1000) return undefined;
+  const inside = (item: { readonly atUs: number }): boolean => item.atUs <= stormUs;
+  return {
+    ...plan,
+    stormUs,
+    faults: plan.faults.filter(({ when }) => !('atUs' in when) || inside(when)),
+    garbage: plan.garbage.filter(inside),
+    scrapes: plan.scrapes.filter(inside),
+  };
 }
 
 /** The plan without `size` items of a list. */
@@ -132,16 +152,5 @@ function lengthOf(plan: Plan, list: ListName): number {
 }
 
 function sizeOf(plan: Plan): number {
-  const {
-    faults,
-    operations,
-    transactions,
-    redisOperations = [],
-    jobs = [],
-    garbage,
-    scrapes,
-    stormUs,
-  } = plan;
-  const lists = [faults, operations, transactions, redisOperations, jobs, garbage, scrapes];
-  return lists.reduce((sum, list) => sum + list.length, stormUs);
+  return lists.reduce((sum, list) => sum + lengthOf(plan, list), plan.stormUs);
 }

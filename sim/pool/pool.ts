@@ -9,7 +9,7 @@ import { LockstepError } from '../../engine/base/errors.ts';
 import { SimulatorFault } from '../run/simulator-fault.ts';
 import type { Task, TaskAnswer } from '../run/task.ts';
 import { describePoint } from '../xa/crash-points.ts';
-import type { WorkerFailure, WorkerReply } from './worker.ts';
+import type { WorkerFailure, WorkerReply, WorkerSetup } from './worker.ts';
 
 /**
  * Memory for what is young, in each thread. A run makes 50 KB of garbage per operation that dies within its event: with
@@ -20,10 +20,16 @@ const youngMbMax = 96;
 export class Pool {
   readonly #all: Worker[] = [];
 
-  /** `workerFile`: the built `sim/pool/worker.js` of the engine to run (a planted copy has its own). */
-  constructor(workerFile: URL, workerCount: number) {
+  /**
+   * `workerFile`: the built `sim/pool/worker.js` of the engine to run (a planted copy has its own). `ownFile`: the module
+   * of the user's scenarios and invariants, which each thread loads.
+   */
+  constructor(workerFile: URL, workerCount: number, ownFile?: string) {
     for (let index = 0; index < workerCount; index++) {
-      const worker = new Worker(workerFile, { resourceLimits: { maxYoungGenerationSizeMb: youngMbMax } });
+      const worker = new Worker(workerFile, {
+        resourceLimits: { maxYoungGenerationSizeMb: youngMbMax },
+        workerData: { ownFile } satisfies WorkerSetup,
+      });
       this.#all.push(worker);
     }
   }

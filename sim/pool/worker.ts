@@ -1,11 +1,16 @@
 /** The thread of a worker: takes a task, performs it, answers, and waits for the next one. */
-import { parentPort } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
 
 import { assert } from '../../engine/base/assert.ts';
 import type { ErrorCode } from '../../engine/base/errors.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
+import { loadOwn } from '../embedding/own-file.ts';
 import type { Task, TaskAnswer } from '../run/task.ts';
 import { performTask } from '../run/task.ts';
+
+export interface WorkerSetup {
+  readonly ownFile: string | undefined;
+}
 
 export type WorkerReply =
   | { readonly ok: true; readonly answer: TaskAnswer }
@@ -22,9 +27,12 @@ export interface WorkerFailure {
 
 assert(parentPort !== null, 'worker.ts runs as a worker thread');
 const port = parentPort;
+const { ownFile } = workerData as WorkerSetup;
+// What is asked meanwhile waits until somebody listens.
+const own = await loadOwn(ownFile);
 
 port.on('message', (task: Task) => {
-  performTask(task, () => performance.now()).then(
+  performTask(task, () => performance.now(), own).then(
     (answer) => reply({ ok: true, answer }),
     (error: unknown) => reply({ ok: false, failure: failureOf(error) }),
   );

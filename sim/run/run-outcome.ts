@@ -2,6 +2,8 @@
 import type { LifeAccount } from '../check/ledger/account.ts';
 import type { CheckReport } from '../check/report.ts';
 import type { History } from '../history.ts';
+import type { JobRecord } from '../history/jobs.ts';
+import type { RedisRecord } from '../history/redis.ts';
 import type { TransactionHistory } from '../history/transactions.ts';
 import type { FaultKind } from '../plan/fault-kinds.ts';
 import type { Plan } from '../plan/plan.ts';
@@ -18,6 +20,8 @@ export interface RunOutcome {
   readonly outcomes: OutcomeCounts;
   readonly history: History;
   readonly transactions: TransactionHistory;
+  readonly redis: readonly RedisRecord[];
+  readonly jobs: readonly JobRecord[];
   /** What the nodes counted, beside what the world knows; empty when the plan asks for neither INV24 nor INV26. */
   readonly accounts: readonly LifeAccount[];
   /** Comparisons below which this run proves nothing: what the plan says, and what the run's length asks for. */

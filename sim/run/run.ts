@@ -265,6 +265,8 @@ class Run {
       outcomes: countOutcomes([...history, ...this.#load.transactions.history]),
       history,
       transactions: this.#load.transactions.history,
+      redis: this.#load.redis,
+      jobs: this.#load.jobs,
       accounts: this.#witness?.accounts ?? [],
       floors: grownFloors(this.#plan.floors, this.#looks.perLife, this.#load.scrapes),
       struck: { ...this.#faults.struck, ...this.#load.givenUp },

@@ -7,14 +7,18 @@ import { LockstepError } from '../../engine/base/errors.ts';
 import { nearestName } from '../../engine/config/faults.ts';
 import { findScenario, scenarios } from '../../scenarios/catalogue.ts';
 import { checkDeterminism, firstDifference } from '../check/determinism.ts';
-import type { InvariantId } from '../check/report.ts';
+import type { Evidence, Invariant } from '../check/own-invariants.ts';
+import { checkOwn, evidenceOf, mustBeInvariants } from '../check/own-invariants.ts';
+import type { CheckReport, InvariantName } from '../check/report.ts';
 import { withFloor } from '../check/report.ts';
 import { generatePlan } from '../plan/plan-generation.ts';
 import type { Plan } from '../plan/plan.ts';
-import { shrinkPlan, withoutFloors } from '../plan/shrink.ts';
+import { shrinkPlan, shrinkRunsMax, withoutFloors } from '../plan/shrink.ts';
 import type { Scenario } from '../scenario/scenario.ts';
 import type { RunResult, Shrunk, Verdict } from './result.ts';
 import { brokenInvariant } from './result.ts';
+import type { Own } from './own.ts';
+import { nothingOwn } from './own.ts';
 import type { RunOutcome } from './run-outcome.ts';
 import { runPlan } from './run.ts';
 import type { CrashPoint, CrashPointResult } from '../xa/crash-points.ts';
@@ -28,61 +32,73 @@ export type Task =
       readonly kind: 'shrink';
       readonly scenario: string;
       readonly seed: number;
-      readonly invariant: InvariantId;
+      readonly invariant: InvariantName;
     };
-
-/** Runs that shrinking may take. */
-export const shrinkRunsMax = 300;
 
 export type TaskAnswer =
   | { readonly kind: 'ran'; readonly result: RunResult }
   | { readonly kind: 'struck'; readonly result: CrashPointResult }
   | { readonly kind: 'shrunk'; readonly shrunk: Shrunk };
 
+type ShrinkTask = Task & { readonly kind: 'shrink' };
+
 /** Milliseconds of real time, for reports only. */
 export type Stopwatch = () => number;
 
-export async function performTask(task: Task, stopwatch: Stopwatch): Promise<TaskAnswer> {
+export async function performTask(
+  task: Task,
+  stopwatch: Stopwatch,
+  own: Own = nothingOwn,
+): Promise<TaskAnswer> {
   switch (task.kind) {
     case 'seed':
-      return { kind: 'ran', result: await judgePlan(planOfSeed(task.scenario, task.seed), stopwatch) };
+      return {
+        kind: 'ran',
+        result: await judgePlan(planOfSeed(task.scenario, task.seed, own), stopwatch, own.invariants),
+      };
     case 'plan':
-      return { kind: 'ran', result: await judgePlan(task.plan, stopwatch) };
+      return { kind: 'ran', result: await judgePlan(task.plan, stopwatch, own.invariants) };
     case 'crashPoints':
       return { kind: 'struck', result: await runCrashPoints(task.points) };
     case 'shrink':
-      return {
-        kind: 'shrunk',
-        shrunk: await shrinkSeed(task.scenario, task.seed, task.invariant, stopwatch),
-      };
+      return { kind: 'shrunk', shrunk: await shrinkSeed(task, stopwatch, own) };
   }
 }
 
 /** The plan of a scenario's seed. Throws `NotFound` for a name that no scenario has. */
-export function planOfSeed(name: string, seed: number): Plan {
-  return generatePlan(mustFindScenario(name), seed);
+export function planOfSeed(name: string, seed: number, own: Own = nothingOwn): Plan {
+  return generatePlan(mustFindScenario(name, own), seed);
 }
 
 /** Throws `NotFound`, with the nearest name, for one that no scenario has. */
-export function mustFindScenario(name: string): Scenario {
-  const scenario = findScenario(name);
+export function mustFindScenario(name: string, own: Own = nothingOwn): Scenario {
+  const scenario = own.scenarios.find((one) => one.name === name) ?? findScenario(name);
   if (scenario !== undefined) return scenario;
   const nearest = nearestName(
-    scenarios.map((known) => known.name),
+    [...own.scenarios, ...scenarios].map((known) => known.name),
     name,
   );
-  const detail = `there is no scenario "${name}"; the nearest is ${nearest ?? 'none'}, lockstep-sim list shows all, and plan files end in .json`;
+  const detail = `there is no scenario "${name}"; the nearest is ${nearest ?? 'none'}, lockstep-sim list shows all, plan files end in .json, and --scenarios FILE adds your own`;
   throw new LockstepError('NotFound', detail);
 }
 
-/** Runs a plan and says whether its invariants held; where the plan asks for INV29, it is run twice. */
-export async function judgePlan(plan: Plan, stopwatch: Stopwatch): Promise<RunResult> {
+/**
+ * Runs a plan and says whether its invariants held, and the caller's `invariants`; where the plan asks for INV29, it is
+ * run twice.
+ */
+export async function judgePlan(
+  plan: Plan,
+  stopwatch: Stopwatch,
+  invariants: readonly Invariant[] = [],
+): Promise<RunResult> {
+  mustBeInvariants(invariants);
   const startMs = stopwatch();
   const outcome = await runPlan(plan);
   const determinism = plan.floors.INV29 === undefined ? [] : [await checkTwice(plan, outcome)];
-  const reports = [...outcome.reports, ...determinism].map((report) =>
-    withFloor(report, outcome.floors[report.invariant] ?? 0),
+  const asked = [...outcome.reports, ...determinism].map((report) =>
+    withFloor(report, floorOf(report, outcome.floors)),
   );
+  const reports = [...asked, ...checkOwn(invariants, evidenceIn(outcome), asksForFloors(plan))];
   return {
     scenario: plan.scenario,
     seed: plan.seed,
@@ -98,6 +114,19 @@ export async function judgePlan(plan: Plan, stopwatch: Stopwatch): Promise<RunRe
     missed: outcome.missed,
     because: outcome.unfinished,
   };
+}
+
+function floorOf({ invariant }: CheckReport, floors: Plan['floors']): number {
+  return new Map<string, number>(Object.entries(floors)).get(invariant) ?? 0;
+}
+
+/** One that was made small asks for none. */
+function asksForFloors({ floors }: Plan): boolean {
+  return Object.values(floors).some((floor) => floor > 0);
+}
+
+function evidenceIn({ history, transactions, redis, jobs }: RunOutcome): Evidence {
+  return evidenceOf({ operations: history, transactions, redis, jobs });
 }
 
 function verdictOf(outcome: RunOutcome, reports: RunResult['reports']): Verdict {
@@ -120,17 +149,17 @@ async function checkTwice(plan: Plan, first: RunOutcome): Promise<RunResult['rep
 }
 
 async function shrinkSeed(
-  scenario: string,
-  seed: number,
-  invariant: InvariantId,
+  { scenario, seed, invariant }: ShrinkTask,
   stopwatch: Stopwatch,
+  own: Own,
 ): Promise<Shrunk> {
-  const whole = planOfSeed(scenario, seed);
+  const whole = planOfSeed(scenario, seed, own);
   // Only what broke is asked for again; a second run of each candidate would say nothing about it.
-  const plan: Plan = { ...whole, floors: { [invariant]: 0 } };
+  const plan: Plan = { ...whole, floors: onlyFloor(whole.floors, invariant) };
+  const ofOwn = own.invariants.filter(({ name }) => name === invariant);
   let last: RunResult | undefined;
   const fails = async (candidate: Plan): Promise<boolean> => {
-    const result = await judgePlan(candidate, stopwatch);
+    const result = await judgePlan(candidate, stopwatch, ofOwn);
     if (brokenInvariant(result)?.invariant !== invariant) return false;
     last = result;
     return true;
@@ -138,9 +167,14 @@ async function shrinkSeed(
   const { plan: small, runs } = await shrinkPlan(plan, shrinkRunsMax, fails);
   return {
     plan: withoutFloors({ ...small, floors: whole.floors }),
-    result: present(last ?? (await judgePlan(plan, stopwatch)), 'a result'),
+    result: present(last ?? (await judgePlan(plan, stopwatch, ofOwn)), 'a result'),
     runs,
     operations: [whole.operations.length, small.operations.length],
     faults: [whole.faults.length, small.faults.length],
   };
+}
+
+/** The floor of one of them, without its number; none for an invariant of the caller's. */
+function onlyFloor(floors: Plan['floors'], invariant: InvariantName): Plan['floors'] {
+  return Object.fromEntries(Object.keys(floors).flatMap((id) => (id === invariant ? [[id, 0]] : [])));
 }

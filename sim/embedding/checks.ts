@@ -1,0 +1,141 @@
+/**
+ * The simulator as other projects' tests call it: plans of scenarios, built in or their own, runs of them, and checks
+ * that throw when a run did not pass. Lives outside the world: it writes a failure's plan to a file for its replay.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import type fc from 'fast-check';
+
+import { LockstepError } from '../../engine/base/errors.ts';
+import { findScenario, scenarios } from '../../scenarios/catalogue.ts';
+import type { Invariant } from '../check/own-invariants.ts';
+import type { Plan } from '../plan/plan.ts';
+import { formatPlan } from '../plan/plan.ts';
+import { generatePlan } from '../plan/plan-generation.ts';
+import { plansOf } from '../plan/plans.ts';
+import type { RunResult } from '../run/result.ts';
+import { judgePlan, mustFindScenario } from '../run/task.ts';
+import type { Scenario } from '../scenario/scenario.ts';
+import { mustBeScenario } from '../scenario/scenario-validation.ts';
+import { SimulationFailed, unnamedFile } from './simulation-failed.ts';
+
+export interface RunOptions {
+  /** Invariants of your own, judged beside those that the plan asks for. */
+  readonly invariants?: readonly Invariant[];
+}
+
+export interface CheckOptions extends RunOptions {
+  /** Where the plan of a failure goes when no seed tells it (one that was made small). Default: `lockstep-sim-out`. */
+  readonly out?: string;
+  /** The module that exports your scenarios and invariants, as the replay line names it for `--scenarios`. */
+  readonly file?: string;
+}
+
+export interface SeedOptions extends CheckOptions {
+  /** How many seeds are run. Default: 10. */
+  readonly seeds?: number;
+  /** The first of them. Default: 1. */
+  readonly firstSeed?: number;
+}
+
+export interface PlansOptions {
+  /** Smaller plans that are tried at most when one fails. Default: 300, as by the command line. */
+  readonly shrinkRuns?: number;
+}
+
+/** The built-in scenario of that name, to begin one of your own from. Throws `NotFound` with the nearest name. */
+export function scenarioNamed(name: string): Scenario {
+  return mustFindScenario(name);
+}
+
+/** The plan of a seed: the one that `lockstep-sim replay NAME --seed S` runs. Throws `NotFound`, `PlanInvalid`. */
+export function planOfSeed(scenario: string | Scenario, seed: number): Plan {
+  return generatePlan(scenarioOf(scenario), mustBeSeed(seed));
+}
+
+function mustBeSeed(seed: number): number {
+  if (Number.isSafeInteger(seed) && seed >= 0) return seed;
+  throw new LockstepError('BadRequest', `a seed is a whole number 0..2^53-1, not ${seed}`);
+}
+
+/**
+ * A fast-check arbitrary of the scenario's plans. A failing one shrinks as by the command line, to fewer faults, less
+ * work and a shorter storm, and is shown as its file. Throws `NotFound`, `PlanInvalid`.
+ */
+export function plans(scenario: string | Scenario, options: PlansOptions = {}): fc.Arbitrary<Plan> {
+  return plansOf(scenarioOf(scenario), options.shrinkRuns);
+}
+
+/**
+ * Runs a plan and judges it; whatever the verdict, the promise resolves. Runs take turns: one asked for while another one
+ * is under way waits. Rejects with `PlanInvalid` when its settings are no configuration, with `BadRequest` when one of
+ * your invariants throws, with `SimulatorFault` when the simulator itself fails.
+ */
+export function runPlan(plan: Plan, options: RunOptions = {}): Promise<RunResult> {
+  return inTurn(() => judgePlan(plan, () => performance.now(), options.invariants));
+}
+
+/** Runs a plan. Rejects with `SimulationFailed` unless it passes. */
+export async function checkPlan(plan: Plan, options: CheckOptions = {}): Promise<RunResult> {
+  const result = await runPlan(plan, options);
+  if (result.verdict === 'passed') return result;
+  throw new SimulationFailed(plan, result, replayOf(plan, isOfItsSeed(plan), options));
+}
+
+/** Runs seeds of a scenario, one after the other. Rejects with `SimulationFailed` at the first that does not pass. */
+export async function checkSeeds(
+  scenario: string | Scenario,
+  options: SeedOptions = {},
+): Promise<readonly RunResult[]> {
+  const story = scenarioOf(scenario);
+  const { seeds = 10, firstSeed = 1 } = options;
+  if (!Number.isSafeInteger(seeds) || seeds < 1)
+    throw new LockstepError(
+      'BadRequest',
+      `seeds is how many are run, a whole number of at least 1, not ${seeds}`,
+    );
+  const results: RunResult[] = [];
+  for (let seed = firstSeed; seed < firstSeed + seeds; seed++) {
+    const plan = generatePlan(story, mustBeSeed(seed));
+    const result = await runPlan(plan, options);
+    if (result.verdict !== 'passed') throw new SimulationFailed(plan, result, replayOf(plan, true, options));
+    results.push(result);
+  }
+  return results;
+}
+
+function scenarioOf(given: string | Scenario): Scenario {
+  if (typeof given === 'string') return mustFindScenario(given);
+  if (scenarios.includes(given)) return given;
+  return mustBeScenario(
+    given,
+    scenarios.map(({ name }) => name),
+  );
+}
+
+/** Arguments of `lockstep-sim`; writes the plan when no seed tells it. */
+function replayOf(plan: Plan, ofItsSeed: boolean, options: CheckOptions): readonly string[] {
+  const { invariants = [], out = 'lockstep-sim-out', file = unnamedFile } = options;
+  const added =
+    invariants.length > 0 || findScenario(plan.scenario) === undefined ? ['--scenarios', file] : [];
+  if (ofItsSeed) return ['replay', plan.scenario, '--seed', String(plan.seed), ...added];
+  const path = join(out, `${plan.scenario}-${plan.seed}.min.json`);
+  mkdirSync(out, { recursive: true });
+  writeFileSync(path, formatPlan(plan));
+  return ['replay', path, ...added];
+}
+
+function isOfItsSeed(plan: Plan): boolean {
+  const scenario = findScenario(plan.scenario);
+  return scenario !== undefined && formatPlan(generatePlan(scenario, plan.seed)) === formatPlan(plan);
+}
+
+/** The run that was asked for last. Two at once would hear of each other's failures: the process has one of each alarm. */
+const turns: { last: Promise<unknown> } = { last: Promise.resolve() };
+
+function inTurn<T>(run: () => Promise<T>): Promise<T> {
+  const turn = turns.last.then(run);
+  turns.last = turn.catch(() => undefined);
+  return turn;
+}

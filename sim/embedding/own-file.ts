@@ -1,0 +1,46 @@
+/**
+ * A module of the user's with scenarios and invariants of their own (`--scenarios FILE`): it exports `scenarios`, a list,
+ * or `invariants`, a list, or both. Worker threads load it for themselves, since functions do not cross threads.
+ */
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+import { LockstepError } from '../../engine/base/errors.ts';
+import { scenarios as builtIn } from '../../scenarios/catalogue.ts';
+import type { Invariant } from '../check/own-invariants.ts';
+import { mustBeInvariants } from '../check/own-invariants.ts';
+import type { Own } from '../run/own.ts';
+import { nothingOwn } from '../run/own.ts';
+import type { Scenario } from '../scenario/scenario.ts';
+import { mustBeScenario } from '../scenario/scenario-validation.ts';
+
+/** What the file exports; nothing without one. Throws `NotFound`, `BadRequest`, `PlanInvalid`. */
+export async function loadOwn(file: string | undefined): Promise<Own> {
+  if (file === undefined) return nothingOwn;
+  const module = await importFile(file);
+  const scenarios = listIn<Scenario>(module, 'scenarios', file);
+  const invariants = listIn<Invariant>(module, 'invariants', file);
+  if (scenarios.length + invariants.length === 0) {
+    const detail = `${file} exports no scenarios: "export const scenarios = […]", "export const invariants = […]" or both are expected`;
+    throw new LockstepError('BadRequest', detail);
+  }
+  const taken = builtIn.map(({ name }) => name);
+  for (const scenario of scenarios) taken.push(mustBeScenario(scenario, taken).name);
+  mustBeInvariants(invariants);
+  return { scenarios, invariants };
+}
+
+async function importFile(file: string): Promise<object> {
+  try {
+    return (await import(pathToFileURL(resolve(file)).href)) as object;
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new LockstepError('NotFound', `the scenarios file cannot be loaded: ${why}`, { cause });
+  }
+}
+
+function listIn<T>(module: object, name: string, file: string): readonly T[] {
+  const value: unknown = Reflect.get(module, name) ?? [];
+  if (!Array.isArray(value)) throw new LockstepError('BadRequest', `${file}: "${name}" is no list`);
+  return value as readonly T[];
+}

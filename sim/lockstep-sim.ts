@@ -1,0 +1,28 @@
+/**
+ * The simulator as a library, for tests: `import { checkSeeds, plans, checkPlan } from 'lockstep/sim'`.
+ *
+ * `checkSeeds` runs seeds of a scenario and throws at the first that fails, with what broke and how to replay it.
+ * `plans` is a fast-check arbitrary of a scenario's plans, `checkPlan` and `runPlan` run one. A scenario is the name of a
+ * built-in one, or a `Scenario` of your own; an `Invariant` of your own is judged beside the built-in ones. The same plan
+ * gives the same run, and the same digest, here and by the command line.
+ */
+export { checkPlan, checkSeeds, planOfSeed, plans, runPlan, scenarioNamed } from './embedding/checks.ts';
+export type { CheckOptions, PlansOptions, RunOptions, SeedOptions } from './embedding/checks.ts';
+export { SimulationFailed } from './embedding/simulation-failed.ts';
+export { SimulatorFault } from './run/simulator-fault.ts';
+export { LockstepError } from '../engine/base/errors.ts';
+
+export { formatPlan } from './plan/plan.ts';
+export type { Plan, PlanFault, PlanOperation, PlanTransaction } from './plan/plan.ts';
+export { parsePlan } from './plan/plan-validation.ts';
+export type { ClusterShape, FaultDraw, LoadShape, Scenario } from './scenario/scenario.ts';
+
+export type { MissedFault, RunResult, Verdict } from './run/result.ts';
+export type { BadEvent, CheckReport, Tally } from './check/report.ts';
+export type { Evidence, Invariant } from './check/own-invariants.ts';
+export { describeOperation, isRead, isWrite } from './history.ts';
+export type { Operation, ReadOperation, WriteOperation } from './history.ts';
+export { describeTransaction } from './history/transactions.ts';
+export type { TransactionRecord } from './history/transactions.ts';
+export type { RedisRecord } from './history/redis.ts';
+export type { JobRecord } from './history/jobs.ts';

@@ -1,0 +1,74 @@
+/**
+ * The plans of a scenario as one fast-check arbitrary, for properties over plans. Each value is the plan of a seed, the
+ * very one that `lockstep-sim` makes of that seed; what it shrinks to is what `shrink.ts` tries, in its order, so a
+ * property finds the same small plan as the command line does. A plan prints as its file.
+ */
+import fc from 'fast-check';
+
+import type { Scenario } from '../scenario/scenario.ts';
+import { generatePlan } from './plan-generation.ts';
+import type { Plan } from './plan.ts';
+import { formatPlan } from './plan.ts';
+import type { ShrinkPlace } from './shrink.ts';
+import { shrinkRunsMax, smallerPlans, withoutFloors } from './shrink.ts';
+
+/** Seeds that are drawn: `0..seedMax`. */
+const seedMax = 0x7fff_ffff;
+
+/** Plans of seeds. At most `runsMax` smaller ones are tried when one fails. */
+export function plansOf(scenario: Scenario, runsMax = shrinkRunsMax): fc.Arbitrary<Plan> {
+  return new Plans(scenario, runsMax);
+}
+
+/** How far the search for a smaller plan is. */
+interface Progress {
+  readonly place: ShrinkPlace;
+  readonly runs: number;
+}
+
+class Plans extends fc.Arbitrary<Plan> {
+  readonly #scenario: Scenario;
+  readonly #runsMax: number;
+
+  constructor(scenario: Scenario, runsMax: number) {
+    super();
+    this.#scenario = scenario;
+    this.#runsMax = runsMax;
+  }
+
+  generate(random: fc.Random): fc.Value<Plan> {
+    return new fc.Value(printable(generatePlan(this.#scenario, random.nextInt(0, seedMax))), undefined);
+  }
+
+  /** An example that the caller gave. */
+  canShrinkWithoutContext(value: unknown): value is Plan {
+    return typeof value === 'object' && value !== null && 'scenario' in value && 'operations' in value;
+  }
+
+  shrink(plan: Plan, context: unknown): fc.Stream<fc.Value<Plan>> {
+    return fc.stream(this.#smaller(plan, context as Progress | undefined));
+  }
+
+  *#smaller(plan: Plan, from: Progress | undefined): Generator<fc.Value<Plan>> {
+    let runs = from?.runs ?? 0;
+    for (const smaller of smallerPlans(searched(plan), from?.place)) {
+      if (runs >= this.#runsMax) return;
+      runs += 1;
+      const progress: Progress = { place: smaller.place, runs };
+      yield new fc.Value(printable(smaller.plan), progress);
+    }
+  }
+}
+
+/** A small plan compares little, which is no failure; and who searches among many does not run each of them twice. */
+function searched(plan: Plan): Plan {
+  const { INV29: _, ...floors } = withoutFloors(plan).floors;
+  return { ...plan, floors };
+}
+
+/** The plan, which fast-check shows as its file: a line per operation and fault. Still plain data to everybody else. */
+function printable(plan: Plan): Plan {
+  const shown = { ...plan };
+  Object.defineProperty(shown, fc.toStringMethod, { value: () => formatPlan(plan), enumerable: false });
+  return shown;
+}
