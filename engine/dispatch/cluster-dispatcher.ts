@@ -140,7 +140,7 @@ export class ClusterDispatcher implements Dispatcher {
     const need = this.#readNeed(request);
     // Whoever was the primary a moment ago may be carrying out a transaction on the key.
     if (need === 'primary' && !this.#parts.handedOver(token)) throw changingHands();
-    let plan = this.#admit(planRead(this.#parts.view, placement, level, need), level, 'read');
+    let plan = this.#admit(planRead(this.#parts.readView, placement, level, need), level, 'read');
     for (;;) {
       const round = new ReadRound(this.#parts, request.key.packed, token, plan);
       try {
@@ -150,7 +150,7 @@ export class ClusterDispatcher implements Dispatcher {
         const last = plan.targets.length > 1 || round.failed.length === 0 || clock.nowUs() >= deadlineUs;
         if (last) throw this.#givenUp(error, level);
         away.push(...round.failed);
-        const next = planRead(without(this.#parts.view, away), placement, level, need);
+        const next = planRead(without(this.#parts.readView, away), placement, level, need);
         if (next.kind === 'refused') throw this.#givenUp(error, level);
         plan = next;
       }

@@ -41,7 +41,10 @@ export interface DispatchParts {
   readonly stats: NodeStats;
   readonly clock: Clock;
   readonly settings: DispatchSettings;
+  /** Who can be written to. */
   readonly view: Viewpoint;
+  /** Who can be read: this node too while its store has failed, for what it holds is no worse for that. */
+  readonly readView: Viewpoint;
   /** The properties of a key's bucket. */
   readonly rules: (key: PackedKey) => BucketProperties;
   /** Where keys live: the only source of their tokens. */

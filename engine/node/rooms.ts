@@ -18,6 +18,7 @@ import type { NodeConfig } from '../config/config.ts';
 import type { Coverage } from '../coverage/coverage.ts';
 import { ClusterDispatcher } from '../dispatch/cluster-dispatcher.ts';
 import type { DispatchParts, DispatchSettings } from '../dispatch/parts.ts';
+import type { Viewpoint } from '../dispatch/plan.ts';
 import type { PeerLinks } from '../dispatch/peer-links.ts';
 import { tellingLinks } from '../dispatch/peer-links.ts';
 import type { Dispatcher } from '../dispatch/requests.ts';
@@ -222,6 +223,12 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     hintStore === undefined ? undefined : buildHandoff(io, config, links, membership, replica, hintStore);
   if (handoff !== undefined) for (const family of hintFamilies(handoff.hints)) stats.register(family);
   const wasm = buildWasm({ io, config, stats, store, driver, links, membership, buckets });
+  const viewOf = (isThisNodeThere: () => boolean): Viewpoint => ({
+    self,
+    rackCount: (datacenter) => membership.ring.rackCount(datacenter),
+    isRoutable: (member) =>
+      member === self ? standing.isMember && isThisNodeThere() : membership.isRoutable(member.node),
+  });
   const parts: DispatchParts = {
     self,
     ring: () => membership.ring,
@@ -233,12 +240,8 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     stats,
     clock: io.clock,
     settings,
-    view: {
-      self,
-      rackCount: (datacenter) => membership.ring.rackCount(datacenter),
-      isRoutable: (member) =>
-        member === self ? store.state === 'open' && standing.isMember : membership.isRoutable(member.node),
-    },
+    view: viewOf(() => store.state === 'open'),
+    readView: viewOf(() => store.state !== 'closed'),
     rules: (key) => buckets.ofKey(key),
     router: new Router((type, bucket) => buckets.of(type, bucket), wasm.route),
     hints: handoff?.hints,
@@ -247,9 +250,10 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
   const dispatcher = new ClusterDispatcher(parts);
   const transactions = buildTransactions(io, config, parts, stats, store, driver, epoch, membership);
   membership.publication.holdWhile(transactions.givenAway(() => membership.publication.refresh()));
-  const coverage = coverageOf(io, parts, store, driver);
+  const reading = { ...parts, view: parts.readView };
+  const coverage = coverageOf(io, reading, store, driver);
   const mapReduce = buildMapReduce(io, config, {
-    parts,
+    parts: reading,
     dispatcher,
     coverage,
     modules: wasm.phases,

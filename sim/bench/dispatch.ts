@@ -111,6 +111,11 @@ function makeMachines(wires: Wires): Ring {
   const rules = (): typeof defaultProperties => defaultProperties;
   for (const self of ring.members) {
     const replica = new Replica(memoryStore(), clock, byteStringOf(self.node) as Actor, rules);
+    const view = {
+      self,
+      rackCount: (datacenter: string) => ring.rackCount(datacenter),
+      isRoutable: () => true,
+    };
     const parts: DispatchParts = {
       self,
       ring: () => ring,
@@ -122,7 +127,8 @@ function makeMachines(wires: Wires): Ring {
       stats: new NodeStats(),
       clock,
       settings,
-      view: { self, rackCount: (datacenter) => ring.rackCount(datacenter), isRoutable: () => true },
+      view,
+      readView: view,
       rules,
       router: new Router(rules, noCustomRoute),
       hints: undefined,
