@@ -106,6 +106,18 @@ describe('MapReduce over a cluster', () => {
     expect(data).toEqual(await room.run('n1', { ...all, query: [json] }));
   });
 
+  it('runs no job whose chunked is neither true nor false', async () => {
+    for (const [query, status] of [
+      ['?chunked=maybe', 400],
+      ['?chunked=', 400],
+      ['?chunked=FALSE', 200],
+    ] as const) {
+      const answer = room.begin('n1', { ...all, query: [json] }, query);
+      await room.world.runUntil(answer, 10_000_000);
+      expect([query, (await answer).status]).toEqual([query, status]);
+    }
+  });
+
   it('fails by phase and input where a function cannot do its work', async () => {
     await room.call('n1', 'PUT', '/buckets/bad/keys/k', {
       headers: { 'Content-Type': 'text/plain' },

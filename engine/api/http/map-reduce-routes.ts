@@ -14,6 +14,7 @@ import { observeError } from '../client-observer.ts';
 import type { MapReduceDesk } from '../map-reduce-answers.ts';
 import { failureJson, gatherResults } from '../map-reduce-answers.ts';
 import { errorAnswer, textAnswer } from './answers.ts';
+import { boolean } from './quorum-query.ts';
 
 export interface MapReduceHttpParts {
   readonly io: Pick<Io, 'random' | 'log'>;
@@ -42,7 +43,9 @@ async function serve(parts: MapReduceHttpParts, request: HttpRequest): Promise<H
     return errorAnswer('UnsupportedMediaType', 'a job is application/json');
   }
   let job: ReturnType<typeof parseJob>;
+  let inChunks: boolean;
   try {
+    inChunks = boolean(request.query, 'chunked') ?? false;
     job = parseJob(request.body, limits);
   } catch (caught) {
     mapReduce.refused();
@@ -55,7 +58,7 @@ async function serve(parts: MapReduceHttpParts, request: HttpRequest): Promise<H
     return refusal(parts, asLockstepError(caught));
   }
   request.onGone(() => running.end());
-  if (request.query.get('chunked') === 'true') return chunked(parts, running);
+  if (inChunks) return chunked(parts, running);
   try {
     const results = await gatherResults(job, running, mapReduce.bytesMax);
     return jsonAnswer(200, JSON.stringify(results));

@@ -95,7 +95,8 @@ function refuseUnsupported(query: URLSearchParams): void {
   }
 }
 
-function boolean(query: URLSearchParams, name: string): boolean | undefined {
+/** Undefined when it is not given, or `default`. Throws `BadRequest`. */
+export function boolean(query: URLSearchParams, name: string): boolean | undefined {
   const text = query.get(name)?.toLowerCase();
   if (text === undefined || text === 'default') return undefined;
   if (text === 'true' || text === 'false') return text === 'true';
