@@ -1,6 +1,9 @@
 /** `lockstep check-config`: says whether a configuration is valid, and lists every key there is. */
+import { dirname, resolve } from 'node:path';
+
 import type { Command } from 'commander';
 
+import { LockstepError } from '../base/errors.ts';
 import type { NodeConfig } from '../config/config.ts';
 import { ConfigError } from '../config/faults.ts';
 import { membersOf } from '../config/misfits.ts';
@@ -8,7 +11,8 @@ import { describeKeys, keyReferences } from '../config/reference.ts';
 import { credentialsOf } from './credentials-file.ts';
 import { readConfigFile } from './config-file.ts';
 import type { ExitCode } from './exit-codes.ts';
-import { exitCodes, UsageError } from './exit-codes.ts';
+import { exitCodeOf, exitCodes, UsageError } from './exit-codes.ts';
+import { readOpenFile } from './secret-files.ts';
 import { tlsOf } from './tls-files.ts';
 import { painterFor } from './terminal.ts';
 
@@ -42,9 +46,7 @@ function checkConfig(
 
 function checkAsText(file: string, environment: NodeJS.ProcessEnv): ExitCode {
   const config = readConfigFile(file, environment);
-  // What it names is to be there too.
-  credentialsOf(file, config);
-  tlsOf(file, config);
+  readNamedFiles(file, config);
   const count = membersOf(config).length;
   const place = `pool ${config.pool}, node ${config.name} in ${config.datacenter}/${config.rack}`;
   const valid = painterFor(process.stdout).good('valid');
@@ -54,18 +56,32 @@ function checkAsText(file: string, environment: NodeJS.ProcessEnv): ExitCode {
 
 function checkAsJson(file: string, environment: NodeJS.ProcessEnv): ExitCode {
   try {
-    console.log(JSON.stringify({ valid: true, config: plainConfig(readConfigFile(file, environment)) }));
+    const config = readConfigFile(file, environment);
+    readNamedFiles(file, config);
+    console.log(JSON.stringify({ valid: true, config: plainConfig(config) }));
     return exitCodes.done;
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    console.log(JSON.stringify({ valid: false, faults: error.faults }));
-    return exitCodes.usage;
+    if (!(error instanceof LockstepError) || error.code !== 'ConfigInvalid') throw error;
+    const faults =
+      error instanceof ConfigError ? error.faults : [{ source: file, key: '', problem: error.message }];
+    console.log(JSON.stringify({ valid: false, faults }));
+    return exitCodeOf(error);
+  }
+}
+
+/** What it names is to be there too. Throws `ConfigInvalid`. */
+function readNamedFiles(file: string, config: NodeConfig): void {
+  credentialsOf(file, config);
+  tlsOf(file, config);
+  if (!config.featuresWasm) return;
+  for (const { id, path } of config.storeWasmModules) {
+    readOpenFile(resolve(dirname(file), path), config.wasmModuleBytesMax, `the Wasm module ${id}`);
   }
 }
 
 /** JSON has no maps, and no undefined for a listener that is off. */
 function plainConfig(config: NodeConfig): object {
-  const off = { listen: 'off', pbListen: 'off', statsListen: 'off' };
+  const off = { listen: 'off', pbListen: 'off', redisListen: 'off', statsListen: 'off' };
   const given = Object.entries(config).filter(([, value]) => value !== undefined);
   return { ...off, ...Object.fromEntries(given), bucketTypes: Object.fromEntries(config.bucketTypes) };
 }

@@ -102,6 +102,14 @@ test('the configuration is checked with the file that it names', async () => {
   writeFileSync(config, 'shop:\n  name: n1\n  credentials: secret\n');
   expect(await runLockstep(['node', 'lockstep', 'check-config', config])).toBe(1);
   expect(grumbled.join()).toContain('there is no such file');
+  expect(await runLockstep(['node', 'lockstep', 'check-config', config, '--json'])).toBe(1);
+  expect(JSON.parse(said.at(-1) ?? '')).toMatchObject({
+    valid: false,
+    faults: [{ source: config, problem: expect.stringContaining('there is no such file') as string }],
+  });
   await credentials('add', join(directory, 'secret'), 'a', '--role', 'read');
   expect(await runLockstep(['node', 'lockstep', 'check-config', config])).toBe(0);
+  writeFileSync(config, 'shop:\n  name: n1\n  store_wasm_modules: [{ id: words, path: words.wasm }]\n');
+  expect(await runLockstep(['node', 'lockstep', 'check-config', config])).toBe(1);
+  expect(grumbled.join()).toContain('words.wasm (the Wasm module words): there is no such file');
 });

@@ -133,13 +133,14 @@ describe('the file', () => {
   });
 
   it.each([
-    ['two documents', 'a:\n  name: n\n---\nb:\n', /multiple documents/],
+    ['two documents', 'a:\n  name: n\n---\nb:\n', /multiple documents; one is wanted$/],
     ['two pools', 'a:\n  name: n\nb:\n  name: n\n', /one root key/],
     ['a pool without keys', 'a: 5\n', /the keys of a pool/],
     ['an empty file', '', /one root key/],
     ['a key given twice', 'a:\n  name: n\n  name: m\n', /unique/],
     ['a tag', 'a:\n  name: !secret n\n', /tag/i],
     ['an alias of itself', 'a:\n  name: n\n  tokens: &a [*a]\n', /a list of 1 given/],
+    ['an alias of nothing', 'a:\n  name: *n\n', /no anchor above/],
     ['an alias bomb', bomb(), /aliases/],
     ['deep nesting', `a: ${'['.repeat(100_000)}`, /nests more than 16/],
     ['deep blocks', `a:\n  ${'- '.repeat(50_000)}`, /nests more than 16/],

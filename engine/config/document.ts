@@ -49,7 +49,7 @@ export function readDocument(
   const lines = new LineCounter();
   const document = parse(yamlText, lines);
   for (const { message, pos } of [...document.errors, ...document.warnings]) {
-    fault(`not valid YAML: ${message}`, lines.linePos(pos[0]).line);
+    fault(`not valid YAML: ${inOwnWords(message)}`, lines.linePos(pos[0]).line);
   }
   if (!faults.empty) return undefined;
   return readRoot(document, lines, fault);
@@ -63,18 +63,23 @@ export function readValue(yamlText: string): { readonly value: unknown } | undef
   return expand(document);
 }
 
+/** Without what only its programmer can do. */
+function inOwnWords(message: string): string {
+  return message.replace(/; please use YAML\.\w+\(\)$/, '; one is wanted');
+}
+
 type ParsedDocument = ReturnType<typeof parse>;
 
 function parse(yamlText: string, lineCounter: LineCounter) {
   return parseDocument(yamlText, { lineCounter, prettyErrors: false, logLevel: 'error', schema: 'core' });
 }
 
-/** Plain values of a document; undefined when its aliases expand beyond the bound. */
+/** Plain values of a document; undefined when its aliases expand beyond the bound, or name nothing. */
 function expand(document: ParsedDocument): { readonly value: unknown } | undefined {
   try {
     return { value: document.toJS({ mapAsMap: true, maxAliasCount: aliasCountMax }) as unknown };
   } catch (error) {
-    // The library's word for too many aliases, and for an alias of itself.
+    // The library's word for too many aliases, for one of itself and for one of nothing.
     if (error instanceof ReferenceError || error instanceof RangeError) return undefined;
     throw error;
   }
@@ -87,7 +92,7 @@ function readRoot(
 ): ConfigDocument | undefined {
   const expanded = expand(document);
   if (expanded === undefined) {
-    fault(`aliases repeat more than ${aliasCountMax} times or name themselves`);
+    fault(`aliases repeat more than ${aliasCountMax} times, or name themselves or no anchor above them`);
     return undefined;
   }
   const lineOf = linesOfKeys(document, lines);
