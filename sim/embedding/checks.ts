@@ -3,7 +3,7 @@
  * that throw when a run did not pass. Lives outside the world: it writes a failure's plan to a file for its replay.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import type fc from 'fast-check';
 
@@ -18,7 +18,7 @@ import type { RunResult } from '../run/result.ts';
 import { judgePlan, mustFindScenario } from '../run/task.ts';
 import type { Scenario } from '../scenario/scenario.ts';
 import { mustBeScenario } from '../scenario/scenario-validation.ts';
-import { SimulationFailed, unnamedFile } from './simulation-failed.ts';
+import { SimulationFailed } from './simulation-failed.ts';
 
 export interface RunOptions {
   /** Invariants of your own, judged beside those that the plan asks for. */
@@ -80,7 +80,7 @@ export function runPlan(plan: Plan, options: RunOptions = {}): Promise<RunResult
 export async function checkPlan(plan: Plan, options: CheckOptions = {}): Promise<RunResult> {
   const result = await runPlan(plan, options);
   if (result.verdict === 'passed') return result;
-  throw new SimulationFailed(plan, result, replayOf(plan, isOfItsSeed(plan), options));
+  throw failureOf(plan, result, isOfItsSeed(plan), options);
 }
 
 /** Runs seeds of a scenario, one after the other. Rejects with `SimulationFailed` at the first that does not pass. */
@@ -99,7 +99,7 @@ export async function checkSeeds(
   for (let seed = firstSeed; seed < firstSeed + seeds; seed++) {
     const plan = generatePlan(story, mustBeSeed(seed));
     const result = await runPlan(plan, options);
-    if (result.verdict !== 'passed') throw new SimulationFailed(plan, result, replayOf(plan, true, options));
+    if (result.verdict !== 'passed') throw failureOf(plan, result, true, options);
     results.push(result);
   }
   return results;
@@ -114,16 +114,41 @@ function scenarioOf(given: string | Scenario): Scenario {
   );
 }
 
-/** Arguments of `lockstep-sim`; writes the plan when no seed tells it. */
-function replayOf(plan: Plan, ofItsSeed: boolean, options: CheckOptions): readonly string[] {
-  const { invariants = [], out = 'lockstep-sim-out', file = unnamedFile } = options;
-  const added =
-    invariants.length > 0 || findScenario(plan.scenario) === undefined ? ['--scenarios', file] : [];
-  if (ofItsSeed) return ['replay', plan.scenario, '--seed', String(plan.seed), ...added];
+/** With the line that replays it: by its seed, or by its file, which is written for that. */
+function failureOf(
+  plan: Plan,
+  result: RunResult,
+  ofItsSeed: boolean,
+  options: CheckOptions,
+): SimulationFailed {
+  const { invariants = [], out = 'lockstep-sim-out', file = 'FILE' } = options;
+  const own = invariants.length > 0 || findScenario(plan.scenario) === undefined;
+  const notes =
+    own && options.file === undefined
+      ? ['FILE: your module that exports these scenarios and invariants (the option "file" names it here)']
+      : [];
+  const added = own ? ['--scenarios', file] : [];
+  if (ofItsSeed) {
+    return new SimulationFailed(
+      plan,
+      result,
+      ['replay', plan.scenario, '--seed', String(plan.seed), ...added],
+      notes,
+    );
+  }
   const path = join(out, `${plan.scenario}-${plan.seed}.min.json`);
-  mkdirSync(out, { recursive: true });
-  writeFileSync(path, formatPlan(plan));
-  return ['replay', path, ...added];
+  return new SimulationFailed(plan, result, ['replay', path, ...added], [...notes, ...keep(plan, path)]);
+}
+
+/** Writes the plan; says why not where that cannot be done, for what broke is more important. */
+function keep(plan: Plan, path: string): readonly string[] {
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, formatPlan(plan));
+    return [];
+  } catch (error) {
+    return [`the plan could not be written: ${error instanceof Error ? error.message : String(error)}`];
+  }
 }
 
 function isOfItsSeed(plan: Plan): boolean {

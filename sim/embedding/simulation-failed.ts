@@ -5,36 +5,26 @@ import { renderFailure } from '../../reports/terminal.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { RunResult } from '../run/result.ts';
 
-/** Stands for a module of the user's whose name is not known. */
-export const unnamedFile = 'FILE';
-
-const whatFile = 'your module that exports these scenarios and invariants (the option "file" names it here)';
-
 /**
  * A run did not pass. The message says which scenario and seed broke which invariant, the first bad event with its virtual
  * time, and as its last line how to replay the run.
  */
 export class SimulationFailed extends Error {
   override readonly name = 'SimulationFailed';
-  // Test runners print an error's own properties; whoever wants these asks for them.
-  readonly #result: RunResult;
-  readonly #plan: Plan;
+  readonly result: RunResult;
+  readonly plan: Plan;
 
-  /** `replay`: the arguments of `lockstep-sim`. */
-  constructor(plan: Plan, result: RunResult, replay: readonly string[]) {
+  /** `replay`: the arguments of `lockstep-sim`; `notes` are said before them. */
+  constructor(plan: Plan, result: RunResult, replay: readonly string[], notes: readonly string[] = []) {
     const screen = renderFailure({ result, shrunk: undefined, replay }, new Chalk({ level: 0 })).split('\n');
-    // The last line stays the one that replays.
-    if (replay.at(-1) === unnamedFile) screen.splice(-1, 0, `  ${unnamedFile}: ${whatFile}`);
-    super(screen.join('\n'));
-    this.#plan = plan;
-    this.#result = result;
+    super([...screen.slice(0, -1), ...notes.map((note) => `  ${note}`), ...screen.slice(-1)].join('\n'));
+    this.plan = plan;
+    this.result = result;
   }
 
-  get result(): RunResult {
-    return this.#result;
-  }
-
-  get plan(): Plan {
-    return this.#plan;
+  /** What test runners print beside the message: not all of the plan and the reports. */
+  toJSON(): object {
+    const { scenario, seed, verdict, digest } = this.result;
+    return { message: this.message, scenario, seed, verdict, digest };
   }
 }
