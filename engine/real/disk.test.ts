@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readdir, stat, symlink } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readlink, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DiskHarness } from '../io/disk-harness.contract.ts';
 import { bytesAt, expectFailure, makeFile } from '../io/disk-harness.contract.ts';
 import { diskContract } from '../io/disk.contract.ts';
-import { writeFully } from '../io/disk.ts';
+import { writeFullyDurably, readFile, writeFully } from '../io/disk.ts';
 import { compileRoom } from './compiled-room.contract.ts';
 import { HeldElsewhere, substituteOf, takeLockAt } from './disk-lock.ts';
 import { createRealDisk } from './disk.ts';
@@ -49,6 +50,32 @@ diskContract('machine', makeHarness, {
 });
 
 describe('the disk of the machine', () => {
+  it.skipIf(!existsSync('/proc/self/fd'))(
+    'keeps one descriptor of a file that is written no more',
+    async () => {
+      await inDirectory(async (directory) => {
+        const disk = createRealDisk(directory);
+        const links = async (): Promise<number> => {
+          const own = await readdir('/proc/self/fd');
+          const targets = await Promise.all(own.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')));
+          return targets.filter((target) => target.startsWith(directory)).length;
+        };
+        const files = [];
+        for (let index = 0; index < 50; index++) {
+          const file = await disk.open(`f${index}`, 'create');
+          files.push(file);
+          await Promise.all([0, 1, 2].map((at) => writeFullyDurably(file, [Buffer.from('x')], at)));
+        }
+        expect(await links()).toBeLessThanOrEqual(50 + 16);
+        // Whoever lost its own gets one again.
+        for (const file of files) expect(await writeFullyDurably(file, [Buffer.from('yz')], 3)).toBe(2);
+        expect((await readFile(disk, 'f0', 100))?.toString()).toBe('xxxyz');
+        for (const file of files) await file.close();
+        await expect.poll(links).toBe(0);
+      });
+    },
+  );
+
   it('makes its data directory, with those above it, for its owner only', async () => {
     await inDirectory(async (directory) => {
       const disk = createRealDisk(join(directory, 'a/b/c'));

@@ -14,7 +14,7 @@ import { Deferred } from '../base/deferred.ts';
 import type { Disk, DiskFailure, DiskFile, DiskOperation, OpenMode } from '../io/disk.ts';
 import { DiskError, parentOf } from '../io/disk.ts';
 import { HeldElsewhere, takeLock } from './disk-lock.ts';
-import { DurableLanes } from './durable-lanes.ts';
+import { DurableLanes, IdleLanes } from './durable-lanes.ts';
 import { ReadBursts } from './read-bursts.ts';
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_RDONLY, O_RDWR } = fs.constants;
@@ -36,6 +36,7 @@ export function createRealDisk(dataDirectory: string): Disk {
 class RealDisk implements Disk {
   readonly #root: string;
   readonly #reads = new ReadBursts();
+  readonly #idleLanes = new IdleLanes();
 
   constructor(root: string) {
     this.#root = root;
@@ -44,7 +45,8 @@ class RealDisk implements Disk {
   async open(path: string, mode: OpenMode): Promise<DiskFile> {
     const absolute = this.#resolve('open', path);
     const fd = await call<number>('open', path, (done) => fs.open(absolute, openFlags[mode], fileMode, done));
-    return new RealFile(path, fd, this.#reads, mode === 'read' ? undefined : new DurableLanes(absolute, fd));
+    const lanes = mode === 'read' ? undefined : new DurableLanes(absolute, fd, this.#idleLanes);
+    return new RealFile(path, fd, this.#reads, lanes);
   }
 
   async rename(from: string, to: string): Promise<void> {
