@@ -50,6 +50,13 @@ describe('the bundle of the machine', () => {
     expect(String(line['error'])).toContain('RangeError: a bug');
   });
 
+  it('the memory is what it was last while it cannot be asked for', async () => {
+    const { stdout } = await runProgram(`
+      process.memoryUsage.rss = () => { throw new Error('EMFILE: too many open files, uv_resident_set_memory'); };
+      console.log(io.residentBytes() > 1e6);`);
+    expect(stdout).toBe('true\n');
+  });
+
   it('the last words before a crash are written', async () => {
     const { stderr } = await runProgram(`
       for (let n = 0; n < 500; n++) io.log.event('warn', 'late.words', { n });

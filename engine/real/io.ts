@@ -27,6 +27,7 @@ export function createRealIo(options: RealIoOptions): Io {
   const log = createRealLog({ level: options.logLevel, node: options.node });
   const { clients, peers } = options.tls ?? {};
   let failedTasks = 0;
+  let residentBytes = process.memoryUsage.rss();
   return {
     clock: realClock,
     network: new RealNetwork(clients),
@@ -48,7 +49,14 @@ export function createRealIo(options: RealIoOptions): Io {
       clients: clients?.failedHandshakes ?? 0,
       peers: peers?.failedHandshakes ?? 0,
     }),
-    residentBytes: () => process.memoryUsage.rss(),
+    residentBytes: () => {
+      try {
+        residentBytes = process.memoryUsage.rss();
+      } catch {
+        // It is read from a file, and there is no descriptor left for it: what it was a moment ago.
+      }
+      return residentBytes;
+    },
   };
 }
 
