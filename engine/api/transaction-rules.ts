@@ -6,8 +6,9 @@
 import { LockstepError } from '../base/errors.ts';
 import type { ErrorCode } from '../base/errors.ts';
 import type { ByteString } from '../base/ids.ts';
-import { textOf } from '../base/ids.ts';
+import { byteStringFrom, textOf } from '../base/ids.ts';
 import type { ObjectKey } from '../base/object-key.ts';
+import { KeyReader } from '../base/key-reader.ts';
 import { defaultType, objectKey } from '../base/object-key.ts';
 import { consistencyLevels } from '../dispatch/requests.ts';
 import type { Content } from '../object/content.ts';
@@ -43,12 +44,15 @@ export class BatchError extends LockstepError {
 
 const clientIdCharsMax = 128;
 
+/** Of a bucket or of a key, as a listener has it. */
+export type Name = ByteString | Uint8Array;
+
 /** An operation as a listener has read it: nothing but its form is known to be right. */
 export interface GivenOperation {
   /** Undefined: the default type. */
   readonly type: ByteString | undefined;
-  readonly bucket: ByteString | undefined;
-  readonly key: ByteString | undefined;
+  readonly bucket: Name | undefined;
+  readonly key: Name | undefined;
   readonly content: Content;
   readonly context: VersionVector | undefined;
   readonly ifMatch: VersionVector | undefined;
@@ -159,28 +163,50 @@ export function show(value: unknown): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
+/** It remembers nothing that shows. */
+const keys = new KeyReader();
+
 function keyOf({ type, bucket, key }: GivenOperation, index: number, knowsType: KnowsType): ObjectKey {
   if (type !== undefined && type !== defaultType && !knowsType(type))
     throw refused('type', `unknown bucket type ${show(textOf(type))}`, index);
   if (bucket === undefined) throw refused('bucket', 'bucket is missing', index);
   if (key === undefined) throw refused('key', 'key is missing', index);
   try {
-    return objectKey(type ?? defaultType, bucket, key);
+    if (typeof bucket === 'string' || typeof key === 'string')
+      return objectKey(type ?? defaultType, stringOf(bucket), stringOf(key));
+    return keys.read(type ?? defaultType, bucket, key);
   } catch (error) {
     if (!(error instanceof LockstepError)) throw error;
     throw new BatchError(error.code, 'key', error.message, index);
   }
 }
 
+function stringOf(name: Name): ByteString {
+  return typeof name === 'string' ? name : byteStringFrom(name);
+}
+
+/** Of few operations each is held against those before it: that is done before a map is made. */
+const fewOperations = 8;
+
 function checkDistinct(operations: readonly Operation[]): void {
-  if (operations.length === 1) return;
+  if (operations.length <= fewOperations) {
+    for (let index = 1; index < operations.length; index++) {
+      const packed = operations[index]?.key.packed;
+      for (let earlier = 0; earlier < index; earlier++)
+        if (operations[earlier]?.key.packed === packed) throw duplicate(earlier, index);
+    }
+    return;
+  }
   const first = new Map<string, number>();
   operations.forEach(({ key }, index) => {
     const earlier = first.get(key.packed);
-    if (earlier !== undefined)
-      throw refused('duplicate_key', `its key is that of operation ${earlier} too`, index);
+    if (earlier !== undefined) throw duplicate(earlier, index);
     first.set(key.packed, index);
   });
+}
+
+function duplicate(earlier: number, index: number): BatchError {
+  return refused('duplicate_key', `its key is that of operation ${earlier} too`, index);
 }
 
 function checkBytes(operations: readonly Operation[], bytesMax: number): void {

@@ -3,11 +3,12 @@ import { expect, it } from 'vitest';
 
 import { TransientMap } from './transient-map.ts';
 
-type Step = { readonly set: number } | { readonly drop: number } | 'clear';
+type Step = { readonly set: number } | { readonly add: number } | { readonly drop: number } | 'clear';
 
 const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   fc.oneof(
-    { weight: 20, arbitrary: fc.record({ set: fc.nat(30) }) },
+    { weight: 10, arbitrary: fc.record({ set: fc.nat(30) }) },
+    { weight: 10, arbitrary: fc.record({ add: fc.nat(30) }) },
     { weight: 20, arbitrary: fc.record({ drop: fc.nat(30) }) },
     { weight: 1, arbitrary: fc.constant<Step>('clear') },
   ),
@@ -23,6 +24,9 @@ it('holds what a Map holds', () => {
         if (step === 'clear') {
           map.clear();
           twin.clear();
+        } else if ('add' in step) {
+          expect(map.add(step.add, step)).toBe(!twin.has(step.add));
+          if (!twin.has(step.add)) twin.set(step.add, step);
         } else if ('set' in step) {
           map.set(step.set, step);
           twin.set(step.set, step);

@@ -24,6 +24,15 @@ export class TransientMap<K, V extends object> {
     return this.#entries.get(key) !== undefined;
   }
 
+  /** False, and nothing is done, when there is one already. */
+  add(key: K, value: V): boolean {
+    const entries = this.#entries;
+    if (entries.get(key) !== undefined) return false;
+    this.#size += 1;
+    entries.set(key, value);
+    return true;
+  }
+
   set(key: K, value: V): void {
     const entries = this.#entries;
     if (entries.get(key) === undefined) this.#size += 1;

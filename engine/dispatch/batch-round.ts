@@ -189,16 +189,27 @@ export function kinOf(
   const ring = parts.ring();
   for (let index = 0; index < places.length; index++) {
     const place = present(places[index], 'a place of the batch');
-    const placement = ring.placement(place.token);
-    const rules = parts.rules(place.key);
-    // While owners change, each is counted by itself.
     const calm = parts.pending(place.token).length === 0;
-    const known = calm ? kinAmong(all, placement, rules) : undefined;
-    if (known === undefined)
-      all.push({ placement, rules, calm, plan: batchPlan(parts, place, level), indexes: [index] });
-    else known.indexes.push(index);
+    enterKin(parts, all, place, index, ring.placement(place.token), calm, level);
   }
   return all;
+}
+
+/** Adds the place at `index` of a batch to the kin of those before it; `calm`: nobody is about to become an owner. */
+export function enterKin(
+  parts: DispatchParts,
+  all: Kin[],
+  place: Place,
+  index: number,
+  placement: Placement,
+  calm: boolean,
+  level: ConsistencyLevel,
+): void {
+  const rules = parts.rules(place.key);
+  // While owners change, each is counted by itself.
+  const known = calm ? kinAmong(all, placement, rules) : undefined;
+  if (known !== undefined) known.indexes.push(index);
+  else all.push({ placement, rules, calm, plan: batchPlan(parts, place, level), indexes: [index] });
 }
 
 function kinAmong(all: readonly Kin[], placement: Placement, rules: BucketProperties): Kin | undefined {

@@ -273,11 +273,14 @@ export class Slots {
   #takeBatch(places: readonly Place[], slots: readonly Slot[], step: BatchStep): void {
     let next: BatchChange | undefined;
     try {
-      const newest = slots.map((slot) => present(slot.current, 'a loaded slot'));
-      next = step.next(
-        newest.map(({ object }) => object),
-        newest.map(({ lost }) => lost),
-      );
+      const objects: (StoredObject | undefined)[] = [];
+      const lost: boolean[] = [];
+      for (const slot of slots) {
+        const newest = present(slot.current, 'a loaded slot');
+        objects.push(newest.object);
+        lost.push(newest.lost);
+      }
+      next = step.next(objects, lost);
     } catch (error) {
       if (!(error instanceof LockstepError)) throw error;
       step.done(error);

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { LockstepError } from '../base/errors.ts';
-import type { NodeId, Token } from '../base/ids.ts';
-import { byteStringOf, tokenMax } from '../base/ids.ts';
+import type { ByteString, NodeId, Token } from '../base/ids.ts';
+import { byteStringFrom, byteStringOf, tokenMax } from '../base/ids.ts';
 import type { Member } from './ring.ts';
 import { Ring } from './ring.ts';
 import { routeToken, tokenOf, tokensOfNode } from './token.ts';
@@ -33,6 +33,17 @@ describe('tokens', () => {
     const [bucket, key] = [byteStringOf('büro'), byteStringOf('k')];
     expect(routeToken('STD', bucket, key)).toBe(tokenOf(Buffer.from('büro/k')));
     expect(routeToken('BUCKETONLY', bucket, key)).toBe(tokenOf(Buffer.from('büro')));
+  });
+
+  it('of a route are those of its bytes, however long', () => {
+    const part = (lengthMax: number): fc.Arbitrary<ByteString> =>
+      fc.uint8Array({ minLength: 1, maxLength: lengthMax }).map((bytes) => byteStringFrom(bytes));
+    fc.assert(
+      fc.property(part(12), fc.oneof(part(20), part(300)), (bucket, key) => {
+        const route = Buffer.from(`${bucket}/${key}`, 'latin1');
+        expect(routeToken('STD', bucket, key)).toBe(tokenOf(route));
+      }),
+    );
   });
 
   it('of a node are distinct, ascending and its own', () => {

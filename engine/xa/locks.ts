@@ -50,7 +50,7 @@ export class Locks implements ReadGate {
 
   /** Who holds the key. */
   holder(key: PackedKey): Xid | undefined {
-    return this.#locks.get(key)?.xid;
+    return this.#locks.size === 0 ? undefined : this.#locks.get(key)?.xid;
   }
 
   /** Those who hold a key that `isSo`. */
@@ -76,9 +76,9 @@ export class Locks implements ReadGate {
   }
 
   #take(xid: Xid, place: Place, shortly: boolean): void {
-    assert(!this.#locks.has(place.key), 'a lock has one holder');
     const lock = { xid, place, shortly, promised: false, heardEarly: false, readers: undefined };
-    this.#locks.set(place.key, lock);
+    const wasFree = this.#locks.add(place.key, lock);
+    assert(wasFree, 'a lock has one holder');
   }
 
   /** From now on readers wait, writers where the outcome may be `heardEarly`: the branch is about to vote. */

@@ -8,7 +8,7 @@
  */
 import type { LockstepError } from '../base/errors.ts';
 import type { Kin } from '../dispatch/batch-round.ts';
-import { BatchRound, kinOf } from '../dispatch/batch-round.ts';
+import { BatchRound, enterKin } from '../dispatch/batch-round.ts';
 import type { BatchListener, LocalWrite } from '../dispatch/replica.ts';
 import type { ConsistencyLevel } from '../dispatch/requests.ts';
 import { emptyVector } from '../object/dots.ts';
@@ -35,19 +35,22 @@ export function takeBatch(
   operations: readonly Operation[],
   level: ConsistencyLevel,
 ): OwnBatch | undefined {
-  const { ring, self, view, handedOver, pending, router } = parts;
+  const { self, view, handedOver, pending, router } = parts;
   if (!operations.every(statesNothing) || !view.isRoutable(self)) return undefined;
+  const ring = parts.ring();
   const writes: LocalWrite[] = [];
+  const kin: Kin[] = [];
   for (const { key, content } of operations) {
     const token = router.tokenOf(key);
-    if (ring().placement(token)[0]?.node !== self.node || locks.holder(key.packed) !== undefined)
-      return undefined;
+    const placement = ring.placement(token);
+    if (placement[0]?.node !== self.node || locks.holder(key.packed) !== undefined) return undefined;
     // While owners change, the next primary must have the batch before anybody hears of it (batch-round.ts).
     if (pending(token).length > 0 || !handedOver(token)) return undefined;
     const ifContext = undefined;
-    writes.push({ key: key.packed, token, content, seen: emptyVector, ifNoneMatch: false, ifContext });
+    const write = { key: key.packed, token, content, seen: emptyVector, ifNoneMatch: false, ifContext };
+    enterKin(parts, kin, write, writes.length, placement, true, level);
+    writes.push(write);
   }
-  const kin = kinOf(parts, writes, level);
   return kin.every(isPlain) ? { writes, kin, level } : undefined;
 }
 

@@ -3,8 +3,7 @@
  * that was aborted is an answer, not an error: only what was refused before it began is.
  */
 import { LockstepError } from '../../base/errors.ts';
-import { byteStringFrom, textOf } from '../../base/ids.ts';
-import type { ByteString } from '../../base/ids.ts';
+import { textOf } from '../../base/ids.ts';
 import { tombstone } from '../../object/content.ts';
 import type { Content } from '../../object/content.ts';
 import type {
@@ -157,8 +156,8 @@ function written({ content, delete: deletes }: LockOperation, index: number): Co
 }
 
 /** In Protocol Buffers a name is always there; an empty one is none. */
-function nameOf(name: Uint8Array): ByteString | undefined {
-  return name.length === 0 ? undefined : byteStringFrom(name);
+function nameOf(name: Uint8Array): Uint8Array | undefined {
+  return name.length === 0 ? undefined : name;
 }
 
 function namedBy({ transaction_id: name }: { readonly transaction_id: Uint8Array }): Xid {
