@@ -104,8 +104,13 @@ export class Catalog {
     const path = this.pathOf(segmentName(number));
     const reusedBytes = kind === 'log' ? await this.#spare?.giveAs(path) : undefined;
     const file = await this.#disk.open(path, reusedBytes === undefined ? 'create' : 'readWrite');
-    await writeFully(file, [encodeSegmentHead(this.identity.storeId, number, kind)], 0);
-    await file.sync();
+    try {
+      await writeFully(file, [encodeSegmentHead(this.identity.storeId, number, kind)], 0);
+      await file.sync();
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
     const identity = segmentIdentity(this.identity.storeId, number, kind);
     return new Segment(identity, file, segmentHeadBytes, false, reusedBytes ?? segmentHeadBytes);
   }
