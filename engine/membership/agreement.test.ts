@@ -56,7 +56,7 @@ describe('an agreement', () => {
   it('lets what waits for it go on, whichever side catches up, and asks the peer once meanwhile', () => {
     const { agreement, heard, asked, see, armed } = ground();
     const wait = (peer: NodeId): void => {
-      agreement.await(peer, (error) => void heard.push(`${peer} ${error?.code ?? 'ok'}`));
+      agreement.await(peer, false, (error) => void heard.push(`${peer} ${error?.code ?? 'ok'}`));
     };
     agreement.said(n2, 'v2');
     agreement.said(n3, 'v0');
@@ -72,9 +72,9 @@ describe('an agreement', () => {
 
   it('refuses what waited in vain, and everything at the end', () => {
     const { agreement, heard, expire, armed } = ground();
-    agreement.await(n2, (error) => void heard.push(error?.code ?? 'ok'));
+    agreement.await(n2, false, (error) => void heard.push(error?.code ?? 'ok'));
     expire();
-    agreement.await(n2, (error) => void heard.push(error?.code ?? 'ok'));
+    agreement.await(n2, false, (error) => void heard.push(error?.code ?? 'ok'));
     agreement.stop();
     expect([heard, armed()]).toEqual([['Overloaded', 'ShuttingDown'], 0]);
   });

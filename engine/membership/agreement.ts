@@ -14,6 +14,7 @@ export type AgreementListener = (error: LockstepError | undefined) => void;
 
 interface Waiting {
   readonly listener: AgreementListener;
+  readonly haste: boolean;
   readonly timer: Timer;
 }
 
@@ -54,8 +55,11 @@ export class Agreement {
     return this.#views.get(peer) === this.#view();
   }
 
-  /** Calls the listener as soon as the peer agrees, at once if it does; with `Overloaded` when it does not in a second. */
-  await(peer: NodeId, listener: AgreementListener): void {
+  /**
+   * Calls the listener as soon as the peer agrees, at once if it does; with `Overloaded` when it does not in a second.
+   * Those in a `haste` hear it first.
+   */
+  await(peer: NodeId, haste: boolean, listener: AgreementListener): void {
     const waiting = this.#waiting.get(peer) ?? new Set<Waiting>();
     if (waiting.size >= waitingMax) {
       listener(disagreement(peer));
@@ -65,7 +69,7 @@ export class Agreement {
       waiting.delete(one);
       listener(disagreement(peer));
     });
-    const one: Waiting = { listener, timer };
+    const one: Waiting = { listener, haste, timer };
     waiting.add(one);
     this.#waiting.set(peer, waiting);
     this.#ask(peer);
@@ -95,9 +99,12 @@ export class Agreement {
     const waiting = this.#waiting.get(peer);
     if (waiting === undefined || !this.agrees(peer)) return;
     this.#waiting.delete(peer);
-    for (const { listener, timer } of waiting) {
-      timer.cancel();
-      listener(undefined);
+    for (const inHaste of [true, false]) {
+      for (const { listener, haste, timer } of waiting) {
+        if (haste !== inHaste) continue;
+        timer.cancel();
+        listener(undefined);
+      }
     }
   }
 }

@@ -22,6 +22,7 @@ import type { AgreementListener } from './agreement.ts';
 import { Detector } from './detector.ts';
 import type { GossipLinks } from './gossip.ts';
 import { Gossip } from './gossip.ts';
+import { Handover } from './handover.ts';
 import { judgeGreeting } from './greeting.ts';
 import type { Identity } from './identity.ts';
 import type { MemberFile } from './member-file.ts';
@@ -64,6 +65,7 @@ export class Membership {
   readonly #agreement: Agreement;
   readonly #file: MemberFile;
   readonly #publication: Publication;
+  readonly handover: Handover;
   readonly #indexes: Map<NodeId, number>;
   readonly #peers = new Map<NodeId, KnownPeer>();
   readonly #news = new PeerNews();
@@ -112,6 +114,13 @@ export class Membership {
       () => this.#ownership.view,
       (peer) => this.#gossip.reconcile(peer),
     );
+    this.handover = new Handover({
+      self: settings.self.node,
+      ownership: this.#ownership,
+      hasPublished: () => this.view === this.#ownership.view,
+      agrees: (peer) => this.agrees(peer),
+      isRoutable: (peer) => this.isRoutable(peer),
+    });
     const rejections = new Rejections(io.log, observer);
     this.#gossip = new Gossip(io, this.#table, links, settings.gossip, {
       changed: (record, applied) => this.#onChange(record, applied),
@@ -141,16 +150,6 @@ export class Membership {
     return this.#ownership.member(node);
   }
 
-  /**
-   * Whoever was the token's primary before the ring changed knows that it is not any more, and has nothing under way
-   * there. False for a while when a member joins or leaves.
-   */
-  handedOver(token: Token): boolean {
-    const { self } = this.#table;
-    const former = this.#ownership.formerPrimaries(token);
-    return former.every(({ node }) => node === self.node || this.agrees(node));
-  }
-
   /** When this node tells that it knows of a changed ring. */
   get publication(): Pick<Publication, 'holdWhile' | 'refresh' | 'held'> {
     return this.#publication;
@@ -166,9 +165,9 @@ export class Membership {
     return this.#agreement.agrees(node);
   }
 
-  /** Calls the listener once the peer sees it likewise; with `Overloaded` when it does not in a second. */
-  awaitAgreement(node: NodeId, listener: AgreementListener): void {
-    this.#agreement.await(node, listener);
+  /** Calls the listener once the peer sees it likewise, or with why it does not (`Agreement.await`). */
+  awaitAgreement(node: NodeId, haste: boolean, listener: AgreementListener): void {
+    this.#agreement.await(node, haste, listener);
   }
 
   /** This node's own view is durable, and no live member sees it otherwise. */

@@ -2,7 +2,13 @@
  * Requests of peers that see the ring otherwise than this node: whatever was planned by who owns what waits until both
  * agree, and is refused when they do not in time (engine/membership/agreement.ts). So a node that has given a range
  * away serves nobody any more who thinks that it still owns it, and one that slept through a change misleads nobody.
+ *
+ * A former primary tells that it knows the new ring when nothing is under way there by the one before, behind all that it
+ * has written (engine/membership/publication.ts). So what waits to be written goes before what waits to be read, and
+ * whoever has become a primary answers no reads, whosever they are, before it has heard that, or has waited for it:
+ * a reader would miss there what a transaction has committed.
  */
+import type { LockstepError } from '../base/errors.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { RequestHandler } from '../peer/inbound.ts';
 import type { PeerRequest } from '../wire/messages.ts';
@@ -10,20 +16,37 @@ import { isOrder } from '../xa/words.ts';
 
 /** `handle`, held back while the peer that asks sees the ring otherwise. */
 export function whenAgreed(
-  membership: Pick<Membership, 'agrees' | 'awaitAgreement'>,
+  membership: Pick<Membership, 'agrees' | 'awaitAgreement' | 'handover'>,
   handle: RequestHandler,
 ): RequestHandler {
-  return (from, request, reply) => {
-    if (!isPlannedByRing(request) || membership.agrees(from)) {
+  const inTurn: RequestHandler = (from, request, reply) => {
+    const former = request.kind === 'readObject' ? membership.handover.awaited(request.token) : undefined;
+    if (former === undefined) {
       handle(from, request, reply);
       return;
     }
-    const kept = keptForLater(request);
-    membership.awaitAgreement(from, (error) => {
-      if (error === undefined) handle(from, kept, reply);
-      else reply({ kind: 'failed', code: error.code, detail: error.message });
+    membership.awaitAgreement(former, false, (error) => {
+      if (error?.code === 'ShuttingDown') refuse(reply, error);
+      // Waited for long enough: who must have what the primary knows has made sure of it (`Handover.isOver`).
+      else handle(from, request, reply);
     });
   };
+  return (from, request, reply) => {
+    if (!isPlannedByRing(request) || membership.agrees(from)) {
+      inTurn(from, request, reply);
+      return;
+    }
+    const kept = keptForLater(request);
+    const writes = request.kind === 'mergeObject' || request.kind === 'mergeBatch';
+    membership.awaitAgreement(from, writes, (error) => {
+      if (error === undefined) inTurn(from, kept, reply);
+      else refuse(reply, error);
+    });
+  };
+}
+
+function refuse(reply: Parameters<RequestHandler>[2], { code, message }: LockstepError): void {
+  reply({ kind: 'failed', code, detail: message });
 }
 
 /**

@@ -233,7 +233,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     self,
     ring: () => membership.ring,
     pending: (token) => membership.pending(token),
-    handedOver: (token) => membership.handedOver(token),
+    handedOver: (token) => membership.handover.isOver(token),
     member: (node) => membership.member(node),
     plane: tellingLinks(io.log, links),
     replica,

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import type { NodeId, Token } from '../base/ids.ts';
+import type { Member } from '../ring/ring.ts';
+import { Handover } from './handover.ts';
+
+const token = 7 as Token;
+
+function handover(former: readonly string[], agreeing: readonly string[], silent: readonly string[] = []) {
+  return new Handover({
+    self: 'n1' as NodeId,
+    ownership: { formerPrimaries: () => former.map((node) => ({ node }) as Member) },
+    hasPublished: () => agreeing.includes('n1'),
+    agrees: (node) => agreeing.includes(node),
+    isRoutable: (node) => !silent.includes(node),
+  });
+}
+
+test('nobody had the key before: nothing is waited for', () => {
+  expect(handover([], []).isOver(token)).toBe(true);
+  expect(handover([], []).awaited(token)).toBe(undefined);
+});
+
+test('the former primary has to say that it knows', () => {
+  expect(handover(['n2'], []).isOver(token)).toBe(false);
+  expect(handover(['n2'], []).awaited(token)).toBe('n2');
+  expect(handover(['n2', 'n3'], ['n2']).awaited(token)).toBe('n3');
+  expect(handover(['n2'], ['n2']).isOver(token)).toBe(true);
+});
+
+test('so has this node where it was that itself, but it does not wait for itself', () => {
+  expect(handover(['n1'], []).isOver(token)).toBe(false);
+  expect(handover(['n1'], []).awaited(token)).toBe(undefined);
+  expect(handover(['n1'], ['n1']).isOver(token)).toBe(true);
+});
+
+test('who cannot be reached is not waited for, and has not handed over', () => {
+  expect(handover(['n2'], [], ['n2']).awaited(token)).toBe(undefined);
+  expect(handover(['n2'], [], ['n2']).isOver(token)).toBe(false);
+});
