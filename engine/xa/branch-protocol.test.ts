@@ -6,8 +6,10 @@ import type { BranchEvent, BranchPhase } from './branch-protocol.ts';
 import { describeBranchCommand, stepBranch } from './branch-protocol.ts';
 
 const heard = {
-  readied: { kind: 'readied' },
-  prepared: { kind: 'prepareForced' },
+  readied: { kind: 'readied', writes: true },
+  seen: { kind: 'readied', writes: false },
+  prepared: { kind: 'prepareForced', writes: true },
+  checked: { kind: 'prepareForced', writes: false },
   lost: { kind: 'prepareLost' },
   commit: { kind: 'commitHeard' },
   rollback: { kind: 'rollbackHeard' },
@@ -47,6 +49,12 @@ const plays: readonly [title: string, start: BranchPhase, events: readonly (keyo
     'preparing',
     ['readied', 'commit', 'failed', 'waited', 'silent', 'operatorRollsBack', 'rollback', 'commit'],
   ],
+  [
+    'It has nothing to write: it votes read-only, and keeps its keys until it hears that it may forget.',
+    'preparing',
+    ['checked', 'waited', 'silent', 'forget', 'forget'],
+  ],
+  ['There, with nothing to write.', 'preparing', ['seen', 'forget', 'rollback']],
   ['Commit said twice is done once.', 'prepared', ['commit', 'commit', 'applied', 'commit']],
   ['It rolls back, and does so once.', 'prepared', ['rollback', 'rollback']],
   ['A record of which nobody knows whether it is there is no vote.', 'preparing', ['lost', 'commit']],

@@ -6,7 +6,8 @@
  * Invariants: a branch votes commit only after its prepare record is durable (at the coordinator's own node it needs none:
  * it is carried out in one atomic step with the decision, so a crash leaves both or neither); from then on it changes its
  * mind for nobody but the coordinator's decision, another branch that knows it, or an operator (a heuristic decision, which
- * is remembered until the coordinator lets it be forgotten); its locks are held from before the vote until the outcome.
+ * is remembered until the coordinator lets it be forgotten); its locks are held from before the vote until the outcome, also
+ * those of a branch that has nothing to write and votes read-only: until then another branch may not hold its own yet.
  */
 
 export type BranchPhase =
@@ -25,10 +26,10 @@ export type BranchPhase =
   | 'gone';
 
 export type BranchEvent =
-  /** Its coordinator is this node. */
-  | { readonly kind: 'readied' }
+  /** Its coordinator is this node. `writes`: there is something to carry out. */
+  | { readonly kind: 'readied'; readonly writes: boolean }
   /** The prepare record is durable. */
-  | { readonly kind: 'prepareForced' }
+  | { readonly kind: 'prepareForced'; readonly writes: boolean }
   /** The prepare record could not be written, or nobody knows whether it was. */
   | { readonly kind: 'prepareLost' }
   | { readonly kind: 'commitHeard' }
@@ -47,6 +48,7 @@ export type BranchEvent =
 
 export type BranchCommand =
   | { readonly kind: 'voteCommit' }
+  | { readonly kind: 'voteReadOnly' }
   | { readonly kind: 'voteAbort' }
   /** Write the batch and the `applied` record in one atomic step. */
   | { readonly kind: 'apply' }
@@ -70,12 +72,14 @@ const stay = (phase: BranchPhase, ...kinds: readonly BranchCommand[]): BranchSte
   commands: kinds,
 });
 
+const votedFor = (writes: boolean): BranchCommand => ({ kind: writes ? 'voteCommit' : 'voteReadOnly' });
+
 export function stepBranch(phase: BranchPhase, event: BranchEvent): BranchStep {
   switch (event.kind) {
     case 'readied':
-      return phase === 'preparing' ? stay('ready', { kind: 'voteCommit' }) : stay(phase);
+      return phase === 'preparing' ? stay('ready', votedFor(event.writes)) : stay(phase);
     case 'prepareForced':
-      return phase === 'preparing' ? stay('prepared', { kind: 'voteCommit' }) : stay(phase);
+      return phase === 'preparing' ? stay('prepared', votedFor(event.writes)) : stay(phase);
     case 'prepareLost':
       return phase === 'preparing'
         ? stay('gone', { kind: 'release' }, { kind: 'voteAbort' }, { kind: 'dropRecord' })
@@ -104,6 +108,11 @@ export function stepBranch(phase: BranchPhase, event: BranchEvent): BranchStep {
 /** Prepared, or decided by an operator and not yet compared with the coordinator's decision. */
 export function waits(phase: BranchPhase): boolean {
   return phase === 'prepared' || phase === 'heuristicCommitted' || phase === 'heuristicRolledBack';
+}
+
+/** It may be told to commit, or to roll back. */
+export function isUndecided(phase: BranchPhase): boolean {
+  return phase === 'prepared' || phase === 'ready';
 }
 
 /** Decided, or about to be by what lies with the disk: its keys are let go soon, whatever others do. */
@@ -180,6 +189,9 @@ function hearOperator(decision: 'commit' | 'rollback'): BranchStep {
 }
 
 function hearForget(phase: BranchPhase): BranchStep {
+  // Only who has nothing to write is told so before it has heard the outcome.
+  if (phase === 'prepared') return stay('gone', { kind: 'release' }, { kind: 'dropRecord' });
+  if (phase === 'ready') return stay('gone', { kind: 'release' });
   const forgettable = ['applied', 'heuristicCommitted', 'heuristicRolledBack'].includes(phase);
   return forgettable ? stay('gone', { kind: 'dropRecord' }) : stay(phase);
 }

@@ -6,10 +6,12 @@ import { BatchRound } from '../dispatch/batch-round.ts';
 import type { Place } from '../dispatch/slots.ts';
 import type { StoreWrite } from '../store/store.ts';
 import type { BranchPhase } from './branch-protocol.ts';
+import { isUndecided } from './branch-protocol.ts';
 import type { TransactionContext } from './context.ts';
 import type { Followed } from './log.ts';
 import type { Ended, Voted } from './orders.ts';
-import { conditionalWritesOf, describeKey, itemsOf, placesOf, withOperations, writesOf } from './orders.ts';
+import { conditionalWritesOf, describeKey, isReadOnly, itemsOf } from './orders.ts';
+import { placesOf, withOperations, writesOf } from './orders.ts';
 import type { BranchState } from './records.ts';
 import { writeBranch, writeClient } from './records.ts';
 import { mark } from './steps.ts';
@@ -62,6 +64,11 @@ export function newBranch(
   };
 }
 
+/** It waits for an outcome that changes nothing here but that its keys are free. */
+export function waitsToForget({ phase, order }: Pick<Branch, 'phase' | 'order'>): boolean {
+  return isUndecided(phase) && isReadOnly(order);
+}
+
 /** The branch's record in that state. */
 export function recordOf({ xid, sinceMs, order, orderBytes }: Branch, state: BranchState): StoreWrite {
   if (state === 'prepared') return writeBranch(xid, { state, sinceMs, order, places: [] }, orderBytes);
@@ -78,6 +85,12 @@ export function markPlaces(
 ): void {
   if (!io.log.enabled('trace')) return;
   mark(io, step, xid, { phase, keys: places.map(({ key }) => describeKey(key)).join(' ') });
+}
+
+/** Counts and marks a vote. */
+export function tellVote({ io, metrics }: TransactionContext, { xid }: Branch, { vote }: Voted): void {
+  metrics.voted(vote);
+  mark(io, 'p.vote.sent', xid, { vote });
 }
 
 /** An operator's decision and the coordinator's differ. */

@@ -9,9 +9,10 @@ import { TransientMap } from '../base/transient-map.ts';
 import type { BatchRound } from '../dispatch/batch-round.ts';
 import type { StoreWrite } from '../store/store.ts';
 import type { Application, Branch } from './branch.ts';
-import { appliedRecords, applyBatch, markPlaces, newBranch, recordOf, reportMixed } from './branch.ts';
+import { appliedRecords, applyBatch, markPlaces, newBranch, recordOf } from './branch.ts';
+import { reportMixed, tellVote, waitsToForget } from './branch.ts';
 import type { BranchEvent } from './branch-protocol.ts';
-import { isUnderWay, knownOf, stepBranch } from './branch-protocol.ts';
+import { isUndecided, isUnderWay, knownOf, stepBranch } from './branch-protocol.ts';
 import { ClientNames } from './client-names.ts';
 import { checkConditions, isUnconditional } from './conditions.ts';
 import type { TransactionContext } from './context.ts';
@@ -20,7 +21,8 @@ import { Locks } from './locks.ts';
 import type { Followed } from './log.ts';
 import { lifeObjection, placeObjection, tellRefusal } from './objections.ts';
 import type { CommitReply, Ended, Voted } from './orders.ts';
-import { placesOf, redone, votedAbort, votedCommit, votedFailure, withOperations } from './orders.ts';
+import { isReadOnly, placesOf, redone } from './orders.ts';
+import { votedAbort, votedCommit, votedFailure, votedReadOnly, withOperations } from './orders.ts';
 import { hasOneCopyEach } from './partition.ts';
 import type { BranchRecord, BranchState, OwnBranch } from './records.ts';
 import { dropBranch } from './records.ts';
@@ -90,7 +92,7 @@ export class Branches {
     branch.own = true;
     const durable = (): void => {
       followed?.();
-      this.#tellVote(branch, votedCommit());
+      tellVote(this.#context, branch, votedCommit());
     };
     const decision = decide({ level: branch.order.level, places: placesOf(branch.order) });
     const how = { alone: false, decided: false, instead: decision, handedOver, durable };
@@ -201,14 +203,18 @@ export class Branches {
     for (const xid of xids) {
       const branch = this.#table.get(xid);
       if (branch === undefined) continue;
-      const { commands } = this.#step(branch, { kind: 'forgetHeard' });
-      if (!commands.some(({ kind }) => kind === 'dropRecord')) continue;
-      // Of the coordinator's own nobody else has heard, and it has no record.
-      if (branch.own) this.#table.delete(xid);
-      if (branch.own) continue;
-      // A prepare that comes once more, late, must not begin it anew.
-      this.#ended.enter(xid, 'refused');
-      this.#drop(branch);
+      const checked = waitsToForget(branch);
+      if (!checked && isUndecided(branch.phase)) continue;
+      const { phase, commands } = this.#step(branch, { kind: 'forgetHeard' });
+      if (phase !== 'gone') continue;
+      this.#table.delete(xid);
+      // A prepare that comes once more, late, must not begin it anew; of what it only checked it knows no outcome. (Of
+      // the coordinator's own nobody else has heard, and it has no record.)
+      if (!branch.own) this.#ended.enter(xid, checked ? 'readOnly' : 'refused');
+      for (const { kind } of commands) {
+        if (kind === 'release') this.#release(branch);
+        if (kind === 'dropRecord' && !branch.own) this.#drop(branch);
+      }
     }
   }
 
@@ -247,19 +253,20 @@ export class Branches {
     const free = isUnconditional(this.#context, branch.order);
     const refused = free ? undefined : await checkConditions(this.#context, branch);
     if (branch.phase !== 'preparing') return;
-    if (refused !== undefined || branch.order.operations.length === 0) {
+    if (refused !== undefined) {
       this.#release(branch);
       this.#table.delete(xid);
       branch.phase = 'gone';
-      const vote = refused ?? { ...votedCommit(), vote: 'readOnly' as const };
-      if (refused === undefined) this.#ended.enter(xid, 'readOnly');
-      this.#vote(branch, vote);
+      this.#vote(branch, refused);
       return;
     }
+    const writes = !isReadOnly(branch.order);
     if (here) {
-      this.#step(branch, { kind: 'readied' });
+      this.#step(branch, { kind: 'readied', writes });
       this.#promise(branch);
-      branch.voted.resolve(votedCommit());
+      // For what it writes it votes with the decision.
+      if (!writes) tellVote(this.#context, branch, votedReadOnly());
+      branch.voted.resolve(writes ? votedCommit() : votedReadOnly());
       return;
     }
     const handedOver = (): void => mark(io, 'p.prepareRec.written', xid);
@@ -267,11 +274,13 @@ export class Branches {
     branch.orderBytes = undefined;
     const error = await forced;
     if (error === undefined) mark(io, 'p.prepareRec.synced', xid);
-    const { commands } = this.#step(branch, { kind: error === undefined ? 'prepareForced' : 'prepareLost' });
+    const event: BranchEvent =
+      error === undefined ? { kind: 'prepareForced', writes } : { kind: 'prepareLost' };
+    const { commands } = this.#step(branch, event);
     for (const { kind } of commands) {
-      if (kind === 'voteCommit') {
+      if (kind === 'voteCommit' || kind === 'voteReadOnly') {
         this.#promise(branch);
-        this.#vote(branch, votedCommit());
+        this.#vote(branch, kind === 'voteCommit' ? votedCommit() : votedReadOnly());
       }
       if (kind === 'release') this.#release(branch);
       if (kind === 'voteAbort') this.#vote(branch, votedAbort('prepare_failed', error?.message ?? ''));
@@ -286,18 +295,13 @@ export class Branches {
   }
 
   #vote(branch: Branch, vote: Voted): void {
-    this.#tellVote(branch, vote);
+    tellVote(this.#context, branch, vote);
     branch.voted.resolve(vote);
-  }
-
-  #tellVote({ xid }: Branch, vote: Voted): void {
-    this.#context.metrics.voted(vote.vote);
-    mark(this.#context.io, 'p.vote.sent', xid, { vote: vote.vote });
   }
 
   async #applyAlone(branch: Branch, remembered: boolean): Promise<Voted | Ended> {
     // Checked under locks that nobody else's branch waits behind: that was all.
-    if (branch.order.operations.every(({ check }) => check)) return { ...votedCommit(), vote: 'readOnly' };
+    if (isReadOnly(branch.order)) return votedReadOnly();
     branch.phase = 'committing';
     const keep = remembered || branch.order.clientId !== '';
     // Plain writes take no locks: the conditions hold when the batch is written, not only when they were looked at.
@@ -353,15 +357,11 @@ export class Branches {
 
   /** Why the order is not even tried; undefined when nothing stands against it. Counted and told. */
   #refusal(xid: Xid, order: BranchOrder, stale?: Voted): Voted | undefined {
-    const refused = this.#objection(xid, order, stale);
+    const known = this.#table.has(xid) ? votedAbort('prepare_failed', 'it is known already') : undefined;
+    const before = known ?? this.#ended.objection(xid) ?? this.clients.standsAgainst(order, () => this.all);
+    const refused = before ?? stale ?? placeObjection(this.#context, this.locks, order, xid);
     if (refused !== undefined) tellRefusal(this.#context, xid, refused);
     return refused;
-  }
-
-  #objection(xid: Xid, order: BranchOrder, stale?: Voted): Voted | undefined {
-    if (this.#table.has(xid)) return votedAbort('prepare_failed', 'the transaction is known already');
-    const before = this.#ended.objection(xid) ?? this.clients.standsAgainst(order, () => this.all);
-    return before ?? stale ?? placeObjection(this.#context, this.locks, order, xid);
   }
 
   #enter(xid: Xid, order: BranchOrder, phase: 'preparing' | 'prepared'): Branch {
@@ -373,7 +373,7 @@ export class Branches {
   #keep(branch: Branch, step: 'p.locks.taken' | 'p.recovery.scan'): Branch {
     const { xid, phase, places } = branch;
     this.#table.set(xid, branch);
-    if (phase !== 'preparing') branch.voted.resolve(votedCommit());
+    if (phase !== 'preparing') branch.voted.resolve(waitsToForget(branch) ? votedReadOnly() : votedCommit());
     if (phase === 'preparing' || phase === 'prepared') this.locks.take(xid, places);
     if (phase === 'prepared') this.#promise(branch);
     markPlaces(this.#context.io, step, branch);

@@ -41,8 +41,7 @@ export async function checkConditions(
       const reason = error.code === 'PreconditionFailed' ? 'precondition_failed' : 'prepare_failed';
       return votedAbort(reason, `operation on ${describeKey(operation.key)}: ${error.message}`);
     }
-    const written = resolved(operation, current);
-    if (written !== undefined) operations.push(written);
+    operations.push(resolved(operation, current));
   }
   branch.order = withOperations(branch.order, operations);
   branch.orderBytes = undefined;

@@ -14,7 +14,8 @@
  *     abort       nobody           never                              no record means abort
  *     end         coordinator      never                              only after every branch has acknowledged; once it
  *                                                                     is durable all the same, the branches may forget
- *     (read-only) branch           writes nothing, is left out of the rest
+ *     (read-only) branch           a prepare record like the others', since its conditions hold until the outcome: it keeps
+ *                                  its keys, is left out of the decision, and is told to forget once that is made
  *
  * Invariants: a decision is made once; once the disk has taken it no event leads to an abort; after `aborted` none leads to a
  * commit, and whoever votes commit then is told to roll back. A branch that is told to commit and has no record has lost
@@ -64,6 +65,8 @@ export type CoordinatorCommand =
   | { readonly kind: 'forceDecision'; readonly nodes: readonly NodeId[] }
   | { readonly kind: 'sendCommit'; readonly node: NodeId }
   | { readonly kind: 'sendRollback'; readonly node: NodeId }
+  /** To who has nothing to write: it may let its keys go. Not sent again: who has not heard it asks. */
+  | { readonly kind: 'sendForget'; readonly node: NodeId }
   /** The outcome is certain: the client may be told. */
   | { readonly kind: 'conclude'; readonly outcome: 'committed' | 'aborted' }
   /** Every branch has acknowledged: the decision need not be remembered for them. */
@@ -141,7 +144,7 @@ export function describeCoordination({ phase, branches }: Coordination): string 
 function hearVote(state: Coordination, node: NodeId, vote: Vote, reason: AbortReason): CoordinatorStep {
   if (state.phase === 'aborted') {
     // A late vote never turns the outcome; its branch must not wait for an answer that was given already.
-    return { state, commands: vote === 'commit' ? [{ kind: 'sendRollback', node }] : [] };
+    return { state, commands: vote === 'abort' ? [] : [undoing(node, vote)] };
   }
   const branch = state.branches.find((one) => one.node === node);
   if (state.phase !== 'preparing' || branch?.vote !== undefined || branch === undefined)
@@ -161,22 +164,35 @@ function decide(state: Coordination): CoordinatorStep {
     return { state: moved(state, 'deciding'), commands: [{ kind: 'forceDecision', nodes }] };
   }
   // All have voted read-only: nothing is to be written, not here either.
-  return { state: { ...state, phase: 'ended' }, commands: [{ kind: 'conclude', outcome: 'committed' }] };
+  const commands: CoordinatorCommand[] = [{ kind: 'conclude', outcome: 'committed' }, ...forgets(state)];
+  return { state: { ...state, phase: 'ended' }, commands };
 }
 
 function beginCommit(state: Coordination): CoordinatorStep {
   const commands: CoordinatorCommand[] = committers(state).map((node) => ({ kind: 'sendCommit', node }));
-  commands.push({ kind: 'conclude', outcome: 'committed' });
+  commands.push(...forgets(state), { kind: 'conclude', outcome: 'committed' });
   return { state: moved(state, 'committing'), commands };
+}
+
+/** Read-only voters need not wait any more: everybody's keys are locked, and the outcome is certain. */
+function forgets(state: Coordination): readonly CoordinatorCommand[] {
+  return state.branches
+    .filter(({ vote }) => vote === 'readOnly')
+    .map(({ node }) => ({ kind: 'sendForget' as const, node }));
+}
+
+/** What ends the branch of an aborted transaction. */
+function undoing(node: NodeId, vote: Vote | undefined): CoordinatorCommand {
+  return { kind: vote === 'readOnly' ? 'sendForget' : 'sendRollback', node };
 }
 
 function abort(state: Coordination, because: AbortReason): CoordinatorStep {
   const reason = state.forceAbort ? 'force_abort' : because;
-  const told = state.branches.filter(({ vote }) => vote === undefined || vote === 'commit');
+  const told = state.branches.filter(({ vote }) => vote !== 'abort');
   return {
     state: { ...state, phase: 'aborted', reason },
     commands: [
-      ...told.map(({ node }) => ({ kind: 'sendRollback' as const, node })),
+      ...told.map(({ node, vote }) => undoing(node, vote)),
       { kind: 'conclude', outcome: 'aborted' },
     ],
   };
@@ -225,6 +241,7 @@ export function describeCommand(command: CoordinatorCommand): string {
     case 'sendPrepare':
     case 'sendCommit':
     case 'sendRollback':
+    case 'sendForget':
       return `${command.kind} ${command.node}`;
   }
 }

@@ -211,6 +211,9 @@ export class Coordinator {
       case 'sendRollback':
         this.#ask(command.node, { kind: 'rollback', xid }, () => undefined);
         return;
+      case 'sendForget':
+        this.#ask(command.node, { kind: 'forget', xids: [xid] }, () => undefined);
+        return;
       case 'conclude':
         this.#conclude(active, command.outcome);
         return;
@@ -389,6 +392,7 @@ export class Coordinator {
       }
       default:
         if (request.kind === 'rollback') this.#branches.rollback(request.xid);
+        if (request.kind === 'forget') this.#branches.forget(request.xids);
         return { kind: 'told', state: 'aborted' };
     }
   }

@@ -5,6 +5,7 @@
  * back that far (memory.ts): then it never voted, never will, and nobody can have decided to commit.
  */
 import type { Branch } from './branch.ts';
+import { waitsToForget } from './branch.ts';
 import type { Branches } from './branches.ts';
 import { stepBranch, waits } from './branch-protocol.ts';
 import type { TransactionContext } from './context.ts';
@@ -49,14 +50,16 @@ export class Inquiries {
     await this.#follow(branch, state);
   }
 
-  async #follow({ xid, phase }: Branch, state: 'committed' | 'aborted' | 'undecided'): Promise<void> {
+  async #follow(branch: Branch, state: 'committed' | 'aborted' | 'undecided'): Promise<void> {
     const { metrics, io } = this.#context;
+    const { xid, phase } = branch;
     if (state === 'undecided') return;
     if (phase === 'prepared') {
       metrics.recovered(state);
       io.log.event('info', 'xa.branch.learned', { xid, outcome: state });
     }
-    if (state === 'committed') await this.#branches.commit(xid);
+    if (waitsToForget(branch)) this.#branches.forget([xid]);
+    else if (state === 'committed') await this.#branches.commit(xid);
     else this.#branches.rollback(xid);
   }
 

@@ -50,6 +50,10 @@ export function votedCommit(): Voted {
   return { kind: 'voted', vote: 'commit', reason: 'prepare_failed', detail: '', earlier: undefined };
 }
 
+export function votedReadOnly(): Voted {
+  return { ...votedCommit(), vote: 'readOnly' };
+}
+
 /** The same order of other operations. Field by field: all orders have one shape. */
 export function withOperations(
   { coordinator, level, clientId, clientDigest, branches: all }: BranchOrder,
@@ -57,6 +61,14 @@ export function withOperations(
   branches: BranchOrder['branches'] = all,
 ): BranchOrder {
   return { coordinator, level, clientId, clientDigest, branches, operations };
+}
+
+/**
+ * Nothing is to be written for it, not even under which name of a client it was done. (Of an order whose conditions were
+ * checked, or of one that holds nothing but conditions.)
+ */
+export function isReadOnly({ operations, clientId }: Pick<BranchOrder, 'operations' | 'clientId'>): boolean {
+  return clientId === '' && operations.every(({ check }) => check);
 }
 
 export function placesOf(order: BranchOrder): readonly Place[] {
@@ -82,14 +94,16 @@ export function vettedWrite({
   return { key, token, content, seen: context ?? [], ifNoneMatch: ifAbsent, ifContext: ifMatch };
 }
 
-/** What is to be written or checked, with all that it has seen; undefined for a deletion of nothing. */
-export function resolved(
-  operation: BranchOperation,
-  current: StoredObject | undefined,
-): BranchOperation | undefined {
+/**
+ * What is to be written or checked, with all that it has seen. A deletion of nothing states that there is nothing, which
+ * holds until the outcome as any condition does: with its key let go at the vote, another transaction might write here
+ * before this one has the keys of its other branches, and be undone there.
+ */
+export function resolved(operation: BranchOperation, current: StoredObject | undefined): BranchOperation {
   const { content, context, ifMatch, ifAbsent, check } = operation;
   if (check) return operation;
-  if (content.tombstone && (current === undefined || liveSiblings(current).length === 0)) return undefined;
+  if (content.tombstone && (current === undefined || liveSiblings(current).length === 0))
+    return { ...operation, check: true };
   // Whoever states what the key holds, or deletes what it holds, has seen it.
   const saw = ifMatch !== undefined || ifAbsent || (content.tombstone && context === undefined);
   if (current === undefined || !saw) return operation;

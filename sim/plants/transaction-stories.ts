@@ -53,7 +53,7 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     id: 'M11',
     title: 'a vote that comes too late turns the abort into a commit',
     file: 'engine/xa/coordinator-protocol.js',
-    find: "return { state, commands: vote === 'commit' ? [{ kind: 'sendRollback', node }] : [] };",
+    find: "return { state, commands: vote === 'abort' ? [] : [undoing(node, vote)] };",
     replace: `const late = state.branches.map((one) => (one.node === node ? { ...one, vote } : one));
         return late.every((one) => one.vote === 'commit')
             ? decide({ ...state, branches: late })
@@ -76,9 +76,8 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     id: 'M17',
     title: 'a prepare that comes once more when its transaction is over begins it anew',
     file: 'engine/xa/branches.js',
-    find: `// A prepare that comes once more, late, must not begin it anew.
-            this.#ended.enter(xid, 'refused');`,
-    replace: '/* it is forgotten whole */',
+    find: "this.#ended.enter(xid, checked ? 'readOnly' : 'refused');",
+    replace: "this.#ended.of(checked ? 'readOnly' : 'refused');",
     scenario: 'doubled-commits',
     oracles: ['INV1', 'INV6', 'INV8'],
     seedsMax: 50,
@@ -86,12 +85,24 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
   {
     id: 'M18',
     title: 'a branch with one write is taken for one that only reads',
-    file: 'engine/xa/branches.js',
-    find: 'if (refused !== undefined || branch.order.operations.length === 0) {',
-    replace: 'if (refused !== undefined || branch.order.operations.length <= 1) {',
+    file: 'engine/xa/orders.js',
+    find: "return clientId === '' && operations.every(({ check }) => check);",
+    replace: "return clientId === '' && operations.filter(({ check }) => !check).length <= 1;",
     scenario: 'transactions',
     oracles: ['INV1', 'INV6'],
     seedsMax: 10,
+  },
+  {
+    id: 'M71',
+    title: 'a branch that has nothing to write lets its keys go with its vote, before the others have theirs',
+    file: 'engine/xa/branches.js',
+    find: "this.#vote(branch, kind === 'voteCommit' ? votedCommit() : votedReadOnly());",
+    replace: `this.#vote(branch, kind === 'voteCommit' ? votedCommit() : votedReadOnly());
+                if (kind === 'voteReadOnly')
+                    this.#release(branch);`,
+    scenario: 'partition-during-commit',
+    oracles: ['INV1', 'INV6'],
+    seedsMax: 200,
   },
   {
     id: 'M39x',

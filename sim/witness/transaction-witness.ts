@@ -207,7 +207,11 @@ export class TransactionWitness {
         return;
       case 'xa.p.vote.sent':
         this.#voted(String(fields['vote']));
-        if (fields['vote'] === 'commit')
+        // A vote for nothing to write is of a prepared branch too, but for the coordinator's own, which has no record.
+        if (
+          fields['vote'] === 'commit' ||
+          (fields['vote'] === 'readOnly' && this.#records.branch(xid) !== undefined)
+        )
           this.#prepared.set(xid, { sinceMs: this.#takenMs.get(xid) ?? 0, told: false });
         return;
       case 'xa.p.decision.recv':
@@ -221,6 +225,8 @@ export class TransactionWitness {
         return;
       case 'xa.p.locks.released':
         this.#locks.delete(xid);
+        // That is all that becomes of one with nothing to write.
+        this.#prepared.delete(xid);
         return;
       case 'xa.branch.refused':
         return this.#voted('abort');
