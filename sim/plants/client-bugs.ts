@@ -69,6 +69,8 @@ export const clientBugs: readonly PlantedBug[] = [
     file: 'engine/api/redis/session.js',
     find: `exchange.reply = reply;
         this.#underWay -= 1;
+        const fitting = Math.floor((this.#rooms.limits.owedBytesMax * 4) / reply.length);
+        this.#window = Math.max(1, Math.min(this.#window + 1, fitting));
         this.#owedBytes += reply.length;
         if (this.#exchanges[0] === exchange)
             this.#gather();`,
