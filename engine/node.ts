@@ -13,9 +13,10 @@ import { version } from './base/version.ts';
 import type { NodeConfig } from './config/config.ts';
 import type { Dispatcher } from './dispatch/requests.ts';
 import type { HttpListener, HttpService } from './io/http.ts';
+import type { Disk } from './io/disk.ts';
 import type { Io } from './io/io.ts';
 import type { Address } from './io/network.ts';
-import { Identity } from './membership/identity.ts';
+import { Identity, nodeOfIdentity } from './membership/identity.ts';
 import { MemberFile } from './membership/member-file.ts';
 import { CountedDisk } from './node/counted-disk.ts';
 import { isEmpty } from './node/reaper-room.ts';
@@ -30,6 +31,11 @@ import { Store } from './store/store.ts';
 
 const hintDirectory = 'hints';
 const identityPath = 'identity';
+
+/** Whose data directory it is; undefined when nothing in it says so. */
+export function nodeOfDirectory(disk: Disk): Promise<string | undefined> {
+  return nodeOfIdentity(disk, identityPath);
+}
 const membersPath = 'members';
 const propertiesPath = 'properties';
 

@@ -8,6 +8,7 @@ import type { Command } from 'commander';
 import { LockstepError } from '../base/errors.ts';
 import type { Disk } from '../io/disk.ts';
 import { DiskError } from '../io/disk.ts';
+import { nodeOfDirectory } from '../node.ts';
 import { realClock } from '../real/clock.ts';
 import { createRealDisk } from '../real/disk.ts';
 import { createRealLog } from '../real/log.ts';
@@ -116,7 +117,13 @@ async function compact(place: Place, { json = false }: Flags): Promise<ExitCode>
   return exitCodes.done;
 }
 
+/** A store that was given a wrong name opens for nobody, and its manifest is sound from then on. */
 async function rebuild({ disk, directory }: Place, { node, json = false }: RebuildFlags): Promise<ExitCode> {
+  const owner = await nodeOfDirectory(disk);
+  if (owner !== undefined && owner !== node) {
+    const detail = `--node ${node}: the file identity beside ${directory} says that it is ${owner}'s`;
+    throw new LockstepError('StoreForeign', detail);
+  }
   const lock = await lockOf(disk, directory);
   try {
     const report = await rebuildManifest(disk, directory, node, realClock.wallMs());

@@ -4,6 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 
+import type { NodeId } from '../base/ids.ts';
+import { Identity } from '../membership/identity.ts';
+import { realClock } from '../real/clock.ts';
+import { createRealDisk } from '../real/disk.ts';
+import { createRealLog } from '../real/log.ts';
 import { runLockstep } from './program.ts';
 
 let directory = '';
@@ -66,6 +71,21 @@ test('what is wrong with a file is told with the path that was given', async () 
   const file = join(directory, 'none.wat');
   expect(await lockstep('wasm', 'check', file)).toBe(1);
   expect(said).toContain(`lockstep: ${file}: there is no such file`);
+});
+
+test('a store is rebuilt for nobody but the node whose directory it lies in', async () => {
+  const io = {
+    clock: realClock,
+    disk: createRealDisk(directory),
+    log: createRealLog({ level: 'error', node: '' }),
+  };
+  await Identity.open(io, 'identity', 'n1' as NodeId);
+  await io.disk.makeDirectory('store');
+  const store = join(directory, 'store');
+  expect(await lockstep('store', 'rebuild', store, '--node', 'n2')).toBe(1);
+  expect(said).toContain("--node n2: the file identity beside store says that it is n1's");
+  expect(await lockstep('store', 'rebuild', store, '--node', 'n1')).toBe(1);
+  expect(said).toContain('store holds no segment with a sound head');
 });
 
 test('the credentials file is made with its directory', async () => {

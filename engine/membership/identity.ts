@@ -13,6 +13,7 @@ import { crc32 } from '../base/checksum.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
 import { byteStringOf, textOf } from '../base/ids.ts';
+import type { Disk } from '../io/disk.ts';
 import { DiskError, readFile, replaceFile } from '../io/disk.ts';
 import type { Io } from '../io/io.ts';
 
@@ -68,6 +69,12 @@ export class Identity {
     await mapped(replaceFile(this.#io.disk, this.#path, encode({ node: this.node, generation })));
     this.#generation = generation;
   }
+}
+
+/** The name in an identity file; undefined when there is none that can be read. Rejects with a `DiskError`. */
+export async function nodeOfIdentity(disk: Disk, path: string): Promise<string | undefined> {
+  const bytes = await readFile(disk, path, fileBytesMax);
+  return bytes === undefined ? undefined : decode(bytes)?.node;
 }
 
 async function readWritten(io: IdentityIo, path: string): Promise<Written | undefined> {
