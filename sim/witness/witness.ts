@@ -178,6 +178,7 @@ export class Witness {
       undisturbed:
         !this.#ended && this.#world.nowUs < this.#impatientUs && ledger.total({ effect: 'injected' }) === 0,
       ringChanges: this.#ringChanges.get(`${node}/${life}`) ?? 0,
+      joins: this.#nodes.get(node)?.spare === true,
       ...this.#peersOf(node, life, moment),
     };
   }

@@ -319,6 +319,8 @@ export interface LifeTruth {
   readonly peersDead: number;
   /** Changes of the ring that this life has told of. */
   readonly ringChanges: number;
+  /** A node that is no member from the beginning: before it changes the ring it waits for members to know it. */
+  readonly joins: boolean;
   /** Members come and go in this run. */
   readonly moving: boolean;
   /** They are others by now than they were at first. */

@@ -42,7 +42,6 @@ const unmovedFamilies: readonly string[] = [
   'svc_transfer_keys_total',
   'svc_transfer_bytes_total',
   'svc_transfer_ranges_left',
-  'svc_transfer_waits_for',
   'svc_ring_change_held_seconds',
   'svc_transfer_keys_dropped_total',
 ];
@@ -88,9 +87,16 @@ export function causeEquations(numbers: Numbers, { truth }: LifeAccount): readon
         ]
       : []),
     ...(truth.undisturbed && truth.ringChanges === 0
-      ? unmovedFamilies.map((family) => quiet(family, numbers))
+      ? [...unmovedFamilies.map((family) => quiet(family, numbers)), waitsOf(numbers, truth)]
       : []),
   ];
+}
+
+/** Nobody moves; but who is on its way in waits for members to know it. */
+function waitsOf(numbers: Numbers, { joins, peersMax }: LifeAccount['truth']): Claim {
+  const waits = numbers.sum('svc_transfer_waits_for');
+  if (!joins) return isNone('svc_transfer_waits_for', waits);
+  return between('svc_transfer_waits_for, of a node that joins', waits, 0, peersMax);
 }
 
 /** Redis commands whose failures may each stand for failures on many keys; the reaper's nobody hears of. */
