@@ -1,5 +1,6 @@
 /** What every part of the world stands on: time, chance, the trace, the ledger, and the list of failures. */
 import type { LogLevel } from '../../engine/io/log.ts';
+import type { HttpWays } from './http-router.ts';
 import type { Ledger } from './ledger.ts';
 import type { WorldRandom } from './random.ts';
 import type { Timeline } from './timeline.ts';
@@ -50,6 +51,7 @@ export interface Ground {
   readonly random: WorldRandom;
   readonly logLevel: LogLevel;
   readonly wasm: WasmSupplies;
+  readonly httpWays: HttpWays;
   /** Notes whose code runs from now on (until the next event), so that a failure in it has a name. */
   enter(actor: Actor): void;
   /** Between two batches of events: code of the engine that runs now was woken by no door. */

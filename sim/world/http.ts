@@ -9,6 +9,7 @@ import type { Log } from '../../engine/io/log.ts';
 import type { Address, Connection, Listener, Network } from '../../engine/io/network.ts';
 import type { HttpEdge } from './http-connection.ts';
 import { HttpConnection } from './http-connection.ts';
+import type { HttpWays } from './http-router.ts';
 import { HttpRouter } from './http-router.ts';
 import type { Life } from './life.ts';
 
@@ -26,7 +27,8 @@ export class LifeHttp implements Http {
   }
 
   async serve(address: Address, service: HttpService): Promise<HttpListener> {
-    const edge = new Edge(service, this.#clock, (error) => this.#handlerFailed(error));
+    const { httpWays } = this.#life.ground;
+    const edge = new Edge(service, httpWays, this.#clock, (error) => this.#handlerFailed(error));
     const listener = await this.#network.listen(address, (connection) => edge.accept(connection));
     return { address: listener.address, close: (drainMs) => edge.close(listener, drainMs) };
   }
@@ -44,20 +46,22 @@ class Edge implements HttpEdge {
   readonly service: HttpService;
   readonly clock: Clock;
   readonly handlerFailed: (error: unknown) => void;
+  readonly #ways: HttpWays;
   readonly #open = new Set<HttpConnection>();
   readonly #emptied = new Deferred<void>();
   #router: HttpRouter | undefined;
   stopping = false;
 
-  constructor(service: HttpService, clock: Clock, handlerFailed: (error: unknown) => void) {
+  constructor(service: HttpService, ways: HttpWays, clock: Clock, handlerFailed: (error: unknown) => void) {
     this.service = service;
+    this.#ways = ways;
     this.clock = clock;
     this.handlerFailed = handlerFailed;
   }
 
   /** Made when it is first needed: most listeners of most runs are never asked anything, and it compiles its routes. */
   get router(): HttpRouter {
-    return (this.#router ??= new HttpRouter(this.service));
+    return (this.#router ??= new HttpRouter(this.service, this.#ways));
   }
 
   accept(connection: Connection): void {

@@ -26,6 +26,7 @@ import type { Actor, ClockUser, Ground, WorldFailure } from './ground.ts';
 import type { HostOptions } from './host.ts';
 import { Host } from './host.ts';
 import { HttpClient } from './http-client.ts';
+import { HttpWays } from './http-router.ts';
 import { Ledger } from './ledger.ts';
 import { Machines } from './machine.ts';
 import type { Lasting } from './network.ts';
@@ -247,6 +248,7 @@ class WorldGround implements Ground {
   readonly tuning: Ground['tuning'];
   readonly logLevel: LogLevel;
   readonly wasm: WasmSupplies;
+  readonly httpWays = new HttpWays();
   readonly fail: Ground['fail'];
   outside = false;
   readonly lives: ClockUser[] = [];
