@@ -130,16 +130,23 @@ function collect(source: FamilySource, before: CollectedFamily | undefined): Col
   const family: Family = source;
   const known = before?.family === family ? before : undefined;
   const samples = source.collect();
-  if (
-    known?.samples.length === samples.length &&
-    samples.every((sample, at) => isSame(sample, known.samples[at]))
-  )
-    return known;
-  const copies = samples.map((sample, at) => {
-    const last = known?.samples[at];
-    return last !== undefined && isSame(sample, last) ? last : freezeSample(family, sample);
-  });
+  if (known !== undefined && areSame(samples, known.samples)) return known;
+  const copies: Sample[] = [];
+  // Loops, not closures: there are hundreds of families a second, and what is compiled for a closure dies with it.
+  for (const sample of samples) {
+    const last = known?.samples[copies.length];
+    copies.push(last !== undefined && isSame(sample, last) ? last : freezeSample(family, sample));
+  }
   return Object.freeze({ family, samples: Object.freeze(copies) });
+}
+
+function areSame(samples: readonly Sample[], others: readonly Sample[]): boolean {
+  if (samples.length !== others.length) return false;
+  for (let at = 0; at < samples.length; at++) {
+    const sample = samples[at];
+    if (sample === undefined || !isSame(sample, others[at])) return false;
+  }
+  return true;
 }
 
 function isSame({ labels, value }: Sample, other: Sample | undefined): boolean {

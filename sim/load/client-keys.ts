@@ -1,4 +1,5 @@
 /** The keys of a plan as its clients name them, and as the cluster places them. */
+import type { Token } from '../../engine/base/ids.ts';
 import { byteStringOf } from '../../engine/base/ids.ts';
 import type { Ring } from '../../engine/ring/ring.ts';
 import { routeToken, tokenOf } from '../../engine/ring/token.ts';
@@ -8,15 +9,20 @@ import { routeBytesOf } from '../wasm/work-modules.ts';
 import { hasModules, routedType, siblingsType } from '../world/node-config.ts';
 import type { ClientKey } from './client.ts';
 
-/** A key by its number, for clients of a datacenter. */
-export function clientKey(plan: Plan, ring: Ring, number: number, datacenter: string): ClientKey {
+/** A key by its number, for clients of a datacenter; `movers`: who may hold copies besides its replicas. */
+function clientKey(
+  plan: Plan,
+  ring: Ring,
+  number: number,
+  datacenter: string,
+  movers: readonly string[],
+): ClientKey {
   const { bucket, key, siblings } = keyOf(plan, number);
   const routed = !siblings && hasModules(plan.settings);
   const token = routed
     ? tokenOf(routeBytesOf(Buffer.from(key)))
     : routeToken('STD', byteStringOf(bucket), byteStringOf(key));
-  const placement = ring.placement(token).filter((member) => member.datacenter === datacenter);
-  const replicas = placement.map((member) => member.node);
+  const replicas = replicasIn(ring, token, datacenter);
   return {
     name: `${bucket}/${key}`,
     siblings,
@@ -26,8 +32,17 @@ export function clientKey(plan: Plan, ring: Ring, number: number, datacenter: st
       key: Buffer.from(key),
     },
     replicas,
-    holders: [...new Set([...replicas, ...moversIn(plan)])],
+    holders: movers.length === 0 ? replicas : [...new Set([...replicas, ...movers])],
   };
+}
+
+/** A loop, not closures: code that is optimised for those is gone with them at the end of a run, and made again in the next. */
+function replicasIn(ring: Ring, token: Token, datacenter: string): readonly string[] {
+  const replicas: string[] = [];
+  for (const member of ring.placement(token)) {
+    if (member.datacenter === datacenter) replicas.push(member.node);
+  }
+  return replicas;
 }
 
 /** The keys of a plan as clients of each datacenter see them; all clients of one share a list. */
@@ -44,8 +59,9 @@ export class ClientKeys {
   of(datacenter: string): readonly ClientKey[] {
     const known = this.#lists.get(datacenter);
     if (known !== undefined) return known;
+    const movers = moversIn(this.#plan);
     const keys = Array.from({ length: this.#plan.keys }, (_, key) =>
-      clientKey(this.#plan, this.#ring, key, datacenter),
+      clientKey(this.#plan, this.#ring, key, datacenter, movers),
     );
     this.#lists.set(datacenter, keys);
     return keys;
