@@ -101,7 +101,7 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
                 if (kind === 'voteReadOnly')
                     this.#release(branch);`,
     scenario: 'partition-during-commit',
-    oracles: ['INV1', 'INV6'],
+    oracles: ['INV24', 'INV1', 'INV6'],
     seedsMax: 200,
   },
   {
