@@ -54,12 +54,16 @@ export class Inquiries {
     const { metrics, io } = this.#context;
     const { xid, phase } = branch;
     if (state === 'undecided') return;
+    if (waitsToForget(branch)) {
+      // What became of the transaction is not said by who has forgotten it, and changes nothing here.
+      this.#branches.forget([xid]);
+      return;
+    }
     if (phase === 'prepared') {
       metrics.recovered(state);
       io.log.event('info', 'xa.branch.learned', { xid, outcome: state });
     }
-    if (waitsToForget(branch)) this.#branches.forget([xid]);
-    else if (state === 'committed') await this.#branches.commit(xid);
+    if (state === 'committed') await this.#branches.commit(xid);
     else this.#branches.rollback(xid);
   }
 
