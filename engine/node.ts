@@ -31,13 +31,13 @@ import { Store } from './store/store.ts';
 
 const hintDirectory = 'hints';
 const identityPath = 'identity';
+const membersPath = 'members';
+const propertiesPath = 'properties';
 
 /** Whose data directory it is; undefined when nothing in it says so. */
 export function nodeOfDirectory(disk: Disk): Promise<string | undefined> {
   return nodeOfIdentity(disk, identityPath);
 }
-const membersPath = 'members';
-const propertiesPath = 'properties';
 
 /**
  * How long a starting node waits to hear of all its peers before it takes clients: one that serves before it knows
