@@ -52,8 +52,10 @@ export function createRealIo(options: RealIoOptions): Io {
     residentBytes: () => {
       try {
         residentBytes = process.memoryUsage.rss();
-      } catch {
-        // It is read from a file, and there is no descriptor left for it: what it was a moment ago.
+      } catch (error) {
+        // It is read from a file, and there may be no descriptor left for it: what it was a moment ago.
+        const code = error instanceof Error && 'code' in error ? error.code : undefined;
+        if (code !== 'EMFILE' && code !== 'ENFILE') throw error;
       }
       return residentBytes;
     },
