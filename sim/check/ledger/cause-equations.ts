@@ -87,16 +87,19 @@ export function causeEquations(numbers: Numbers, { truth }: LifeAccount): readon
         ]
       : []),
     ...(truth.undisturbed && truth.ringChanges === 0
-      ? [...unmovedFamilies.map((family) => quiet(family, numbers)), waitsOf(numbers, truth)]
+      ? [...unmovedFamilies.map((family) => quiet(family, numbers)), ...waitsOf(numbers, truth)]
       : []),
   ];
 }
 
-/** Nobody moves; but who is on its way in waits for members to know it. */
-function waitsOf(numbers: Numbers, { joins, peersMax }: LifeAccount['truth']): Claim {
-  const waits = numbers.sum('svc_transfer_waits_for');
-  if (!joins) return isNone('svc_transfer_waits_for', waits);
-  return between('svc_transfer_waits_for, of a node that joins', waits, 0, peersMax);
+/** Nobody moves; but who is on its way in waits for members to know it, and for nothing else. */
+function waitsOf(numbers: Numbers, { joins, peersMax }: LifeAccount['truth']): readonly Claim[] {
+  const family = 'svc_transfer_waits_for';
+  const members = numbers.sum(family, { what: 'members' });
+  return [
+    between(`${family} members, while nobody moves`, members, 0, joins ? peersMax : 0),
+    isNone(`${family} anything else`, numbers.sum(family) - members),
+  ];
 }
 
 /** Redis commands whose failures may each stand for failures on many keys; the reaper's nobody hears of. */
