@@ -107,10 +107,16 @@ export class ObjectWitness {
     for (const key of this.#segments.keys()) if (key.startsWith(`${host}:`)) this.#segments.delete(key);
     this.#hints.set(host, new Map());
     for (const [room, key, { seq, value }] of newestRecords(files)) {
-      if (!(value instanceof Uint8Array) || isSystemKey(key)) continue;
-      const object = room === 'store' ? objectOf(value) : undefined;
-      if (object !== undefined) this.#held.set(`${host} ${key}`, { seq, object });
-      if (room === 'hints') this.#hints.get(host)?.set(key, { seq, hint: new Uint8Array(value) });
+      if (value === 'damaged' || isSystemKey(key)) continue;
+      if (room === 'hints') {
+        // Removals too: a file that the store has given up is written over, and shows older records once more meanwhile.
+        this.#hints
+          .get(host)
+          ?.set(key, { seq, hint: value === undefined ? undefined : new Uint8Array(value) });
+        continue;
+      }
+      const object = value === undefined ? undefined : objectOf(value);
+      if (value === undefined || object !== undefined) this.#held.set(`${host} ${key}`, { seq, object });
     }
     for (const room of rooms) {
       for (const [path, content] of logsInUse(files, room))
