@@ -37,13 +37,19 @@ interface OpenFamily {
 }
 
 const namePattern = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
-const samplePattern = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$/;
+/** A sample's line up to the space before its value. */
+const seriesPattern = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})?$/;
+const valuePattern = /^\S+$/;
 const numberPattern = /^[+-]?\d+(\.\d+)?([eE][+-]?\d+)?$/;
 /** A label's name, its value with escapes, and a comma or the end. */
 const labelPattern = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\["\\n])*)"(,|$)/y;
 
-/** The families in the text's order. Throws `ExpositionError`. */
-export function parseExposition(text: string): readonly ParsedFamily[] {
+/** What stands before a sample's value says the same in every text. */
+type Series = Omit<ParsedSample, 'value'>;
+type KnownSeries = Map<string, Series>;
+
+/** The families in the text's order. Throws `ExpositionError`. `known`: what was read of earlier texts. */
+export function parseExposition(text: string, known: KnownSeries = new Map()): readonly ParsedFamily[] {
   const families = new Map<string, OpenFamily>();
   const seen = new Set<string>();
   let open: OpenFamily | undefined;
@@ -56,16 +62,19 @@ export function parseExposition(text: string): readonly ParsedFamily[] {
     if (line === '') return;
     if (line.startsWith('# HELP ')) open = readHelp(line, families, fail);
     else if (line.startsWith('# TYPE ')) readType(line, open, fail);
-    else readSample(line, open, seen, fail);
+    else readSample(line, open, { known, seen }, fail);
   });
   return [...families.values()].map((family) => closeFamily(family, lines.length));
 }
 
-/** `parseExposition` for several checks of the same texts: each is read once. */
-export function expositionReader(): typeof parseExposition {
+export type ExpositionReader = (text: string) => readonly ParsedFamily[];
+
+/** `parseExposition` for several checks of many texts: each is read once, and so is what they have in common. */
+export function expositionReader(): ExpositionReader {
   const known = new Map<string, readonly ParsedFamily[]>();
+  const knownSeries: KnownSeries = new Map();
   return (text) => {
-    const families = known.get(text) ?? parseExposition(text);
+    const families = known.get(text) ?? parseExposition(text, knownSeries);
     known.set(text, families);
     return families;
   };
@@ -100,19 +109,35 @@ function readType(line: string, open: OpenFamily | undefined, fail: Fail): void 
   open.type = rest;
 }
 
-function readSample(line: string, open: OpenFamily | undefined, seen: Set<string>, fail: Fail): void {
-  const match = samplePattern.exec(line);
-  if (match === null) return fail('this is no sample');
-  const [, name = '', labelText = '', valueText = ''] = match;
+function readSample(
+  line: string,
+  open: OpenFamily | undefined,
+  { known, seen }: { readonly known: KnownSeries; readonly seen: Set<string> },
+  fail: Fail,
+): void {
+  const space = line.lastIndexOf(' ');
+  const head = line.slice(0, Math.max(space, 0));
+  const valueText = line.slice(space + 1);
+  const of = known.get(head) ?? readSeries(head, fail);
+  known.set(head, of);
+  const { name, labels, series } = of;
+  if (!numberPattern.test(valueText)) {
+    fail(valuePattern.test(valueText) ? 'the value is no finite number' : 'this is no sample');
+  }
   if (open?.type === undefined || open.name !== name) return fail('a sample outside its family');
-  if (!numberPattern.test(valueText)) fail('the value is no finite number');
   const value = Number(valueText);
   if (open.type === 'counter' && value < 0) fail('a counter is negative');
-  const labels = readLabels(labelText, fail);
-  const series = seriesName({ name, labels });
   if (seen.has(series)) fail('the sample is there twice');
   seen.add(series);
   open.samples.push({ name, labels, value, series });
+}
+
+function readSeries(head: string, fail: Fail): Series {
+  const match = seriesPattern.exec(head);
+  if (match === null) return fail('this is no sample');
+  const [, name = '', labelText = ''] = match;
+  const labels = readLabels(labelText, fail);
+  return { name, labels, series: seriesName({ name, labels }) };
 }
 
 function readLabels(text: string, fail: Fail): ReadonlyMap<string, string> {

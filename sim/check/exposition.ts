@@ -4,8 +4,9 @@
  * scrape to scrape and from account to account; nor does a scrape show more than the node has counted by then. Each
  * text and each account after the first of its life is one comparison. Skipped: scrapes that saw nothing whole.
  */
-import type { ParsedFamily } from './exposition-text.ts';
-import { ExpositionError, parseExposition, seriesName } from './exposition-text.ts';
+import { CountedSeries } from './counted-series.ts';
+import type { ExpositionReader, ParsedFamily } from './exposition-text.ts';
+import { ExpositionError, expositionReader } from './exposition-text.ts';
 import type { LifeAccount } from './ledger/account.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -22,28 +23,34 @@ type Counters = ReadonlyMap<string, number>;
 const samplesMax = 400;
 const samplesPerPeerMax = 80;
 
-/** `parse`: `parseExposition`, or what remembers its answers. */
 export function checkExposition(
   looks: readonly LivingLook[],
   accounts: readonly LifeAccount[],
-  parse = parseExposition,
+  parse = expositionReader(),
 ): CheckReport {
   const tally = new Tally('INV26');
+  const counted = new CountedSeries();
   const last = new Map<string, Counters>();
   for (const look of looks.toSorted((left, right) => left.atUs - right.atUs)) {
     if (look.seen === undefined) tally.skip();
-    else checkLook(tally, look, parsed(look.seen.metrics, parse), accounts, last);
+    else checkLook(tally, look, parsed(look.seen.metrics, parse), { accounts, counted, last });
   }
-  checkAccounts(tally, accounts);
+  checkAccounts(tally, accounts, counted);
   return tally.report();
+}
+
+interface Known {
+  readonly accounts: readonly LifeAccount[];
+  readonly counted: CountedSeries;
+  /** Of the scrape before, by node and life. */
+  readonly last: Map<string, Counters>;
 }
 
 function checkLook(
   tally: Tally,
   { id, node, life, atUs }: LivingLook,
   families: readonly ParsedFamily[] | string,
-  accounts: readonly LifeAccount[],
-  last: Map<string, Counters>,
+  { accounts, counted, last }: Known,
 ): void {
   if (typeof families === 'string') {
     tally.compare(false, atUs, () => `${id} of ${node}: ${families}`);
@@ -55,7 +62,7 @@ function checkLook(
   const counters = countersIn(families);
   const before = last.get(`${node} ${life}`);
   const fallen = life === '' || before === undefined ? undefined : firstFall(before, counters);
-  const ahead = account === undefined ? undefined : firstFall(counters, countersOf(account));
+  const ahead = account === undefined ? undefined : firstFall(counters, counted.of(account));
   if (life !== '') last.set(`${node} ${life}`, counters);
   tally.compare(samples <= most && fallen === undefined && ahead === undefined, atUs, () => {
     if (samples > most) return `${id} of ${node}: ${samples} samples, at most ${most} are expected`;
@@ -63,12 +70,12 @@ function checkLook(
   });
 }
 
-function checkAccounts(tally: Tally, accounts: readonly LifeAccount[]): void {
+function checkAccounts(tally: Tally, accounts: readonly LifeAccount[], counted: CountedSeries): void {
   const last = new Map<string, Counters>();
   for (const account of accounts) {
     const name = `${account.node} ${lifeName(account)}`;
     const before = last.get(name);
-    const counters = countersOf(account);
+    const counters = counted.of(account);
     last.set(name, counters);
     if (before === undefined) continue;
     const fallen = firstFall(before, counters);
@@ -86,7 +93,7 @@ function firstFall(earlier: Counters, later: Counters): string | undefined {
   return undefined;
 }
 
-function parsed(text: string, parse: typeof parseExposition): readonly ParsedFamily[] | string {
+function parsed(text: string, parse: ExpositionReader): readonly ParsedFamily[] | string {
   try {
     return parse(text);
   } catch (error) {
@@ -96,18 +103,12 @@ function parsed(text: string, parse: typeof parseExposition): readonly ParsedFam
 }
 
 function countersIn(families: readonly ParsedFamily[]): Counters {
-  const counters = families.filter(({ type }) => type === 'counter');
-  return new Map(counters.flatMap(({ samples }) => samples.map(({ series, value }) => [series, value])));
-}
-
-function countersOf({ counted }: LifeAccount): Counters {
-  const counters = counted.filter(({ type }) => type === 'counter');
-  return new Map(
-    counters.map(({ family, labels, value }) => {
-      const texts = Object.entries(labels).map(([name, label]): [string, string] => [name, String(label)]);
-      return [seriesName({ name: family, labels: new Map(texts) }), value];
-    }),
-  );
+  const counters = new Map<string, number>();
+  for (const { type, samples } of families) {
+    if (type !== 'counter') continue;
+    for (const { series, value } of samples) counters.set(series, value);
+  }
+  return counters;
 }
 
 function lifeName({ life }: LifeAccount): string {

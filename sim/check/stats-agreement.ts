@@ -4,8 +4,8 @@
  * The tables below are read off the interface (spec/stats-codecs.md and the service document), not off the product.
  * Each scrape is one comparison. Skipped: scrapes that saw no snapshot (node away), or two different ones.
  */
-import type { ParsedFamily, ParsedSample } from './exposition-text.ts';
-import { ExpositionError, parseExposition } from './exposition-text.ts';
+import type { ExpositionReader, ParsedFamily, ParsedSample } from './exposition-text.ts';
+import { ExpositionError, expositionReader } from './exposition-text.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -24,8 +24,7 @@ export interface StatsAgreement {
   readonly differences: readonly string[];
 }
 
-/** `parse`: `parseExposition`, or what remembers its answers. */
-export function checkStatsAgreement(looks: readonly StatsLook[], parse = parseExposition): CheckReport {
+export function checkStatsAgreement(looks: readonly StatsLook[], parse = expositionReader()): CheckReport {
   const tally = new Tally('INV25');
   for (const { id, node, atUs, seen } of looks) {
     if (seen === undefined) {
@@ -42,7 +41,7 @@ export function checkStatsAgreement(looks: readonly StatsLook[], parse = parseEx
 }
 
 /** Compares the legacy JSON and the text exposition of one snapshot. Malformed texts are differences too. */
-export function compareStats(json: string, exposition: string, parse = parseExposition): StatsAgreement {
+export function compareStats(json: string, exposition: string, parse = expositionReader()): StatsAgreement {
   const comparison = new Comparison();
   const families = readFamilies(exposition, comparison, parse);
   const legacy = readJson(json, comparison);
@@ -77,6 +76,8 @@ const plainSeries: readonly (readonly [key: string, series: string])[] = [
   ['dyn_memory', 'svc_memory_bytes'],
 ];
 
+const plainFamilies = new Set(plainSeries.map(([, series]) => series.replace(/\{.*/, '')));
+
 /** The JSON has the mean and the 99th percentile of these families, the text five quantiles. */
 const waitFamilies: readonly string[] = [
   'svc_cross_region_latency_microseconds',
@@ -90,6 +91,8 @@ const textOnlyQuantiles: readonly string[] = ['0.95', '0.999', 'max'];
 
 /** JSON keys whose texts are labels of `svc_build_info`. */
 const identityKeys: readonly string[] = ['version', 'source', 'rack', 'dc'];
+
+const plainKeys = new Set(['service', ...identityKeys, ...plainSeries.map(([key]) => key)]);
 
 /** How many fields a group has, and which of them are no counters. */
 interface FieldGroup {
@@ -154,7 +157,7 @@ function isObject(value: unknown): value is JsonObject {
 function readFamilies(
   text: string,
   comparison: Comparison,
-  parse: typeof parseExposition,
+  parse: ExpositionReader,
 ): readonly ParsedFamily[] | undefined {
   try {
     return parse(text);
@@ -186,21 +189,19 @@ class Comparison implements StatsAgreement {
   }
 
   run(legacy: JsonObject, families: readonly ParsedFamily[]): void {
-    for (const sample of families.flatMap(({ samples }) => samples)) {
-      this.#unmatched.set(sample.series, sample);
+    for (const { samples } of families) {
+      for (const sample of samples) this.#unmatched.set(sample.series, sample);
     }
-    this.#compareIdentity(legacy);
+    this.#compareIdentity(legacy, families.find(({ name }) => name === 'svc_build_info')?.samples ?? []);
     for (const [key, series] of plainSeries) this.#compareNumber(key, legacy[key], series);
-    const names = new Set(['service', ...identityKeys, ...plainSeries.map(([key]) => key)]);
-    const [poolName = '', ...more] = Object.keys(legacy).filter((key) => !names.has(key));
+    const [poolName = '', ...more] = Object.keys(legacy).filter((key) => !plainKeys.has(key));
     if (more.length > 0) this.differ(`the JSON has keys that nobody knows: ${more.join(', ')}`);
     this.#comparePool(poolName, legacy[poolName]);
     for (const sample of this.#unmatched.values()) this.#mayBeTextOnly(sample);
   }
 
   /** `svc_build_info` has one sample, and its labels say what the JSON says. */
-  #compareIdentity(legacy: JsonObject): void {
-    const infos = [...this.#unmatched.values()].filter(({ name }) => name === 'svc_build_info');
+  #compareIdentity(legacy: JsonObject, infos: readonly ParsedSample[]): void {
     if (infos.length !== 1) this.differ(`svc_build_info has ${infos.length} samples`);
     for (const key of identityKeys) {
       this.compared += 1;
@@ -231,9 +232,10 @@ class Comparison implements StatsAgreement {
     fields: readonly (readonly [string, unknown])[],
   ): void {
     if (fields.length !== count) this.differ(`the ${label} has ${fields.length} fields, not ${count}`);
+    const labels = `{${label}=${JSON.stringify(name)}}`;
     for (const [field, value] of fields) {
       const suffix = gauges.includes(field) ? '' : '_total';
-      const series = `svc_${label}_${field}${suffix}{${label}=${JSON.stringify(name)}}`;
+      const series = `svc_${label}_${field}${suffix}${labels}`;
       this.#compareNumber(`${label}.${field}`, value, series);
     }
   }
@@ -255,10 +257,7 @@ class Comparison implements StatsAgreement {
     const { name, labels } = sample;
     const quantile = labels.get('quantile');
     if (waitFamilies.includes(name) && quantile !== undefined && textOnlyQuantiles.includes(quantile)) return;
-    const hasPlace =
-      labels.has('pool') ||
-      labels.has('server') ||
-      plainSeries.some(([, series]) => series === name || series.startsWith(`${name}{`));
+    const hasPlace = labels.has('pool') || labels.has('server') || plainFamilies.has(name);
     if (hasPlace) this.differ(`${sample.series} is in the text, but not in the JSON`);
   }
 }

@@ -31,10 +31,11 @@ export class DiskBook {
   readonly #troubled = new Set<string>();
   readonly #world: World;
 
-  constructor(world: World, cluster: Cluster) {
+  /** Of the disks of `names`. */
+  constructor(world: World, cluster: Cluster, names: readonly string[] = cluster.names) {
     this.#world = world;
     this.#cluster = cluster;
-    for (const name of cluster.names) this.#watch(name);
+    for (const name of names) this.#watch(name);
     for (const event of reportEvents) {
       world.trace.on(event, ({ host: node, atUs, fields }) => {
         const from = Number(fields['offset']);

@@ -139,12 +139,13 @@ class Run {
     this.#modules = new ModuleWork(this.#world, this.#cluster);
     this.#exchanges =
       this.#observed && watchesExchanges(plan) ? new ExchangeWitness(this.#world, this.#cluster) : undefined;
-    this.#disks = new DiskBook(this.#world, this.#cluster);
+    const watched = this.#observed ? this.#cluster.names : [];
+    this.#disks = new DiskBook(this.#world, this.#cluster, watched);
     this.#world.trace.on('aae.snapshot.rejected', ({ host, atUs, fields }) => {
       this.#rejections.push({ node: host, atUs, reason: String(fields['reason']) });
     });
     const durable = new DurableTags((node) => this.#cluster.hasReturned(node));
-    for (const name of this.#observed ? this.#cluster.names : []) {
+    for (const name of watched) {
       const { disk } = this.#cluster.host(name);
       disk.onDurable(({ image, from, to }) => durable.becameDurable(name, image, from, to));
     }
@@ -162,7 +163,7 @@ class Run {
     const byClients = (fault: ClientPlanFault): boolean => injectClientFault(fault, this.#load);
     this.#faults = new Faults(this.#world, this.#cluster, this.#modules, onAltered, byClients);
     if (plan.faults.some(({ kind }) => kind === 'FM1')) exchanges?.ringMoves();
-    this.#truth = new Truth(this.#world, this.#cluster, plan, this.#faults);
+    this.#truth = new Truth(this.#world, this.#cluster, plan, this.#faults, this.#observed);
     const onScraped = (node: string): void => this.#looks.at(node, 'running');
     const transacts = this.#observed && plan.transactionClients > 0;
     this.#steps = transacts ? new TransactionSteps(this.#world, this.#cluster) : undefined;
@@ -232,7 +233,7 @@ class Run {
     }
     this.#world.after(1, 'look', () => this.#looks.atAll('settled'));
     await this.#pass(1);
-    this.#truth.weighHints();
+    if (this.#observed) this.#truth.weighHints();
   }
 
   #convergence(): CheckReport {

@@ -156,6 +156,8 @@ export function readSealedRecords(content: Buffer, salt: number, visit: (record:
 }
 
 function nextGroup(content: Buffer, from: number, salt: number): number | undefined {
+  // Most readings end with the file.
+  if (from + groupHeadBytes > content.length) return undefined;
   let at = content.indexOf(groupMagicBytes, from);
   while (at >= 0 && !groupHeadIsSound(content, at, at, salt)) at = content.indexOf(groupMagicBytes, at + 1);
   return at < 0 ? undefined : at;

@@ -42,6 +42,16 @@ interface ReadHint {
   readonly object: StoredObject;
 }
 
+/** What a dot names. */
+interface NamedWrite {
+  readonly key: PackedKey;
+  /** `tellingOf` its content. */
+  readonly content: string;
+}
+
+/** Contents longer than this are known by their hashes. */
+const contentBytesMax = 1024;
+
 /** Who stands in for a peer that is no member any more: the owners of the token; undefined for a member. */
 export type HeirsOf = (peer: string, token: number) => readonly string[] | undefined;
 
@@ -50,7 +60,7 @@ export class ObjectWitness {
   readonly #heirs: HeirsOf;
   readonly #segments = new Map<string, SegmentTail>();
   /** Under each dot: which key and content. */
-  readonly #named = new Map<string, string>();
+  readonly #named = new Map<string, NamedWrite>();
   /** Newest per host and key. */
   readonly #held = new Map<string, Held>();
   /** Hints kept and removed, per host: by their keys. */
@@ -171,17 +181,17 @@ export class ObjectWitness {
   }
 
   #name(host: string, key: PackedKey, sibling: StoredObject['siblings'][number]): void {
-    const dot = nameOfDot(sibling.dot);
-    const what = `${nameOf(key)} ${hash('sha256', encodeContent(sibling))}`;
+    const dot = placeOfDot(sibling.dot);
+    const content = tellingOf(encodeContent(sibling));
     const known = this.#named.get(dot);
     if (known === undefined) {
-      this.#named.set(dot, what);
+      this.#named.set(dot, { key, content });
       return;
     }
     this.#compared += 1;
-    if (known === what) return;
-    const [before, now] = [known, what].map((one) => one.slice(0, -48));
-    const text = `${host} writes ${now} under the dot ${dot}, which names ${before}`;
+    if (known.key === key && known.content === content) return;
+    const [before, now] = [known, { key, content }].map(describeWrite);
+    const text = `${host} writes ${now} under the dot ${nameOfDot(sibling.dot)}, which names ${before}`;
     this.#reused.push({ atUs: this.#nowUs(), text });
   }
 
@@ -192,7 +202,7 @@ export class ObjectWitness {
       return;
     }
     for (const { dot } of old.siblings) {
-      const kept = now.siblings.some((sibling) => nameOfDot(sibling.dot) === nameOfDot(dot));
+      const kept = now.siblings.some((sibling) => sameDot(sibling.dot, dot));
       if (!kept && now.context.every(({ actor }) => actor !== dot.actor)) {
         this.#skipped += 1;
         continue;
@@ -288,6 +298,24 @@ function isUnderNewName(host: string, old: StoredObject, now: StoredObject): boo
 
 function nameOfDot({ actor, counter }: Dot): string {
   return `${textOf(actor)}:${counter}`;
+}
+
+/** For a map. */
+function placeOfDot({ actor, counter }: Dot): string {
+  return `${actor}:${counter}`;
+}
+
+function sameDot(one: Dot, other: Dot): boolean {
+  return one.counter === other.counter && one.actor === other.actor;
+}
+
+/** Differs where the bytes do. A hash costs ten times what these few bytes do. */
+function tellingOf(bytes: Buffer): string {
+  return bytes.length > contentBytesMax ? `#${hash('sha256', bytes)}` : bytes.toString('latin1');
+}
+
+function describeWrite({ key, content }: NamedWrite): string {
+  return `${nameOf(key)} ${hash('sha256', content).slice(0, 16)}`;
 }
 
 function objectOf(bytes: Uint8Array): StoredObject | undefined {

@@ -32,7 +32,7 @@ export class RouteWitness {
   readonly identities: AnswerRecord[] = [];
   readonly #nowUs: () => number;
   readonly #isNode: (host: string) => boolean;
-  readonly #sides = new Map<string, Side>();
+  readonly #sides = new Map<number, Side>();
   /** Per life of a node and name of a peer: the life of the peer that was greeted last. */
   readonly #newest = new Map<string, string>();
 
@@ -45,19 +45,19 @@ export class RouteWitness {
     return {
       opened: (end) => {
         if (end.port === clusterPorts.peer && this.#isNode(end.host))
-          this.#sides.set(nameOfEnd(end), new Side());
+          this.#sides.set(numberOf(end), new Side());
       },
       wrote: (end, bytes) => this.#read(end, 'wrote', bytes),
       heard: (end, bytes) => this.#read(end, 'heard', bytes),
       toldEnd: () => undefined,
       left: () => undefined,
-      closed: (end) => void this.#sides.delete(nameOfEnd(end)),
+      closed: (end) => void this.#sides.delete(numberOf(end)),
       connectFailed: () => undefined,
     };
   }
 
   #read(end: ConnectionEnd, way: 'wrote' | 'heard', bytes: Uint8Array): void {
-    const side = this.#sides.get(nameOfEnd(end));
+    const side = this.#sides.get(numberOf(end));
     if (side === undefined || side.cut) return;
     const decoder = side[way];
     try {
@@ -106,6 +106,7 @@ function claimOf(frame: Frame): Side['claim'] {
   return greeting.kind === 'hello' ? { name: greeting.hello.node, epoch: greeting.hello.epoch } : undefined;
 }
 
-function nameOfEnd({ id, side }: ConnectionEnd): string {
-  return `${id} ${side}`;
+/** Of one side of a connection. */
+function numberOf({ id, side }: ConnectionEnd): number {
+  return side === 'client' ? id * 2 : id * 2 + 1;
 }

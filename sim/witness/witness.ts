@@ -7,10 +7,8 @@ import { configKeys } from '../../engine/config/keys.ts';
 import type { LogFields } from '../../engine/io/log.ts';
 import type { CloseReason } from '../../engine/io/network.ts';
 import { requestBytesMax } from '../../engine/node/topology.ts';
-import { familiesOf } from '../../engine/stats/snapshot-families.ts';
-import type { StatsSnapshot } from '../../engine/stats/snapshot.ts';
 import { branchSteps, coordinatorSteps } from '../../engine/xa/steps.ts';
-import type { CountedSample, LifeAccount, LifeTruth, Moment } from '../check/ledger/account.ts';
+import type { LifeAccount, LifeTruth, Moment } from '../check/ledger/account.ts';
 import { roleOf } from '../plan/file-roles.ts';
 import type { Plan, PlanNode } from '../plan/plan.ts';
 import type { Cluster } from '../world/cluster.ts';
@@ -19,6 +17,7 @@ import type { ConnectionEnd, ConnectionWatcher, DiskWatcher } from '../world/wat
 import type { World } from '../world/world.ts';
 import { AntiEntropyWitness } from './anti-entropy-witness.ts';
 import { ClientWitness } from './client-witness.ts';
+import { CountedSamples } from './counted-samples.ts';
 import type { ExchangeWitness } from './exchange-witness.ts';
 import { ListenerWitness } from './listener-witness.ts';
 import { AskedWitness, AskingWitness } from './peer-witness.ts';
@@ -77,6 +76,7 @@ export class Witness {
   readonly #records: ReadonlyMap<string, TransactionRecords>;
   readonly #alteredPlaces = new Map<string, number>();
   readonly #known = new Map<string, Set<string>>();
+  readonly #counted = new CountedSamples();
   /** By node and life. */
   readonly #ringChanges = new Map<string, number>();
   /** Members from the beginning. */
@@ -147,7 +147,7 @@ export class Witness {
       life,
       atUs: this.#world.nowUs,
       moment,
-      counted: samplesOf(snapshot),
+      counted: this.#counted.of(snapshot),
       recorded: snapshot.recorded,
       truth: this.#truthOf(node, life, moment),
     });
@@ -389,10 +389,4 @@ function impatientUs(faults: Plan['faults']): number {
 function segmentsOf(settings: Plan['settings']): number {
   if (settings['aae_enabled'] === false) return 0;
   return Number(settings['aae_segments'] ?? configKeys.aaeSegments.fallback);
-}
-
-function samplesOf(snapshot: StatsSnapshot): readonly CountedSample[] {
-  return familiesOf(snapshot).flatMap(({ family, samples }) =>
-    samples.map(({ labels, value }) => ({ family: family.name, type: family.type, labels, value })),
-  );
 }
