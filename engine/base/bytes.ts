@@ -21,6 +21,23 @@ const intMax = 0x7fffffff;
 const halfBits = 28;
 const halfUnit = 0x10000000;
 
+/** Bytes of a varint. */
+export function varintBytes(value: number): number {
+  let bytes = 1;
+  let rest = value;
+  if (value > intMax) {
+    rest = Math.floor(value / halfUnit);
+    bytes += 4;
+  }
+  for (; rest >= 0x80; rest >>>= 7) bytes += 1;
+  return bytes;
+}
+
+/** Bytes of a run of `length` bytes, with its length before it. */
+export function runBytes(length: number): number {
+  return varintBytes(length) + length;
+}
+
 /** A growing byte buffer. `finish` hands out a copy-free view; the writer must not be used after it. */
 export class ByteWriter {
   #buffer: Buffer;
@@ -60,6 +77,7 @@ export class ByteWriter {
 
   /** A whole number 0..2^53-1, seven bits a byte, least significant first. */
   varint(value: number): this {
+    if (value < 0x80) return this.u8(value);
     this.#reserve(8);
     const buffer = this.#buffer;
     let at = this.#length;
@@ -104,7 +122,8 @@ export class ByteWriter {
   }
 
   finish(): Buffer {
-    return this.#buffer.subarray(0, this.#length);
+    const { length } = this.#buffer;
+    return this.#length === length ? this.#buffer : this.#buffer.subarray(0, this.#length);
   }
 
   #reserve(bytes: number): void {

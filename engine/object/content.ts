@@ -2,7 +2,7 @@
  * What a client writes under a key: bytes and what describes them, and its canonical form inside stored objects and
  * peer messages.
  */
-import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
+import { ByteReader, ByteWriter, BytesError, runBytes, varintBytes } from '../base/bytes.ts';
 import type { ByteString } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
 
@@ -36,6 +36,16 @@ export function writeContent(writer: ByteWriter, content: Content): void {
   writer.bytes(content.value);
 }
 
+/** Bytes that `writeContent` writes. */
+export function contentBytes({ value, contentType, charset, contentEncoding, meta, links }: Content): number {
+  let bytes = 1 + runBytes(value.length) + varintBytes(meta.length) + varintBytes(links.length);
+  bytes += runBytes(contentType.length) + runBytes(charset.length) + runBytes(contentEncoding.length);
+  for (const [name, said] of meta) bytes += runBytes(name.length) + runBytes(said.length);
+  for (const { bucket, key, tag } of links)
+    bytes += runBytes(bucket.length) + runBytes(key.length) + runBytes(tag.length);
+  return bytes;
+}
+
 /** Reads what `writeContent` wrote; the value is a view. Throws `BytesError` on anything else. */
 export function readContent(reader: ByteReader): Content {
   const flags = reader.u8();
@@ -50,7 +60,7 @@ export function readContent(reader: ByteReader): Content {
 }
 
 export function encodeContent(content: Content): Buffer {
-  const writer = new ByteWriter(128 + content.value.length);
+  const writer = new ByteWriter(contentBytes(content));
   writeContent(writer, content);
   return writer.finish();
 }

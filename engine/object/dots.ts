@@ -18,7 +18,7 @@
  */
 import { present } from '../base/assert.ts';
 import type { ByteReader, ByteWriter } from '../base/bytes.ts';
-import { BytesError } from '../base/bytes.ts';
+import { BytesError, runBytes, varintBytes } from '../base/bytes.ts';
 import type { ByteString } from '../base/ids.ts';
 import type { NameTable } from '../base/name-table.ts';
 
@@ -181,6 +181,11 @@ export function readVector(reader: ByteReader, actors?: NameTable): VersionVecto
     last = entry;
   }
   return vector;
+}
+
+/** Bytes that `writeDot` writes. */
+export function dotBytes({ actor, counter }: Dot): number {
+  return runBytes(actor.length) + varintBytes(counter);
 }
 
 export function writeDot(writer: ByteWriter, dot: Dot): void {

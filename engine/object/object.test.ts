@@ -18,6 +18,7 @@ import {
   encodeObject,
   liveSiblings,
   mergeObjects,
+  objectBytes,
   replaceWith,
   resolveToNewest,
   sameObject,
@@ -199,6 +200,14 @@ describe('bytes of objects', () => {
       fc.property(objects, (object) => {
         const decoded = decodeObject(encodeObject(object));
         expect(decoded).toEqual(object);
+      }),
+    );
+  });
+
+  it('objects are measured right: a byte short or too many would cost a second buffer', () => {
+    fc.assert(
+      fc.property(objects, (object) => {
+        expect(objectBytes(object)).toBe(encodeObject(object).length);
       }),
     );
   });

@@ -6,15 +6,16 @@
  * (a tombstone is a sibling too); nothing here is mutated.
  */
 import { assert } from '../base/assert.ts';
-import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
+import { ByteReader, ByteWriter, BytesError, varintBytes } from '../base/bytes.ts';
 import type { NameTable } from '../base/name-table.ts';
 import type { Content } from './content.ts';
-import { readContent, writeContent } from './content.ts';
+import { contentBytes, readContent, writeContent } from './content.ts';
 import type { Dot, VersionVector } from './dots.ts';
 import {
   compareDots,
   covers,
   describeVector,
+  dotBytes,
   emptyVector,
   highestCounter,
   includesVector,
@@ -162,13 +163,21 @@ export function sameObject(left: StoredObject, right: StoredObject): boolean {
 
 /** Canonical bytes: equal objects have equal bytes. Format version 1. */
 export function encodeObject(object: StoredObject): Buffer {
-  const valueBytes = object.siblings.reduce((sum, sibling) => sum + sibling.value.length, 0);
-  const writer = new ByteWriter(192 + valueBytes);
+  const writer = new ByteWriter(objectBytes(object));
   writer.u8(formatVersion);
   writeVector(writer, object.context);
   writer.varint(object.siblings.length);
   for (const sibling of object.siblings) writeSibling(writer, sibling);
   return writer.finish();
+}
+
+/** Bytes that `encodeObject` takes: room for more, of small objects, would be a good part of all garbage. */
+export function objectBytes({ context, siblings }: StoredObject): number {
+  let bytes = 1 + varintBytes(context.length) + varintBytes(siblings.length);
+  for (const entry of context) bytes += dotBytes(entry);
+  for (const sibling of siblings)
+    bytes += dotBytes(sibling.dot) + varintBytes(sibling.lastModifiedMs) + contentBytes(sibling);
+  return bytes;
 }
 
 /**
