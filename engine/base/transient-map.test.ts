@@ -3,12 +3,18 @@ import { expect, it } from 'vitest';
 
 import { TransientMap } from './transient-map.ts';
 
-type Step = { readonly set: number } | { readonly add: number } | { readonly drop: number } | 'clear';
+type Step =
+  | { readonly set: number }
+  | { readonly add: number }
+  | { readonly insert: number }
+  | { readonly drop: number }
+  | 'clear';
 
 const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   fc.oneof(
     { weight: 10, arbitrary: fc.record({ set: fc.nat(30) }) },
     { weight: 10, arbitrary: fc.record({ add: fc.nat(30) }) },
+    { weight: 10, arbitrary: fc.record({ insert: fc.nat(30) }) },
     { weight: 20, arbitrary: fc.record({ drop: fc.nat(30) }) },
     { weight: 1, arbitrary: fc.constant<Step>('clear') },
   ),
@@ -30,8 +36,11 @@ it('holds what a Map holds', () => {
         } else if ('set' in step) {
           map.set(step.set, step);
           twin.set(step.set, step);
+        } else if ('insert' in step) {
+          if (!twin.has(step.insert)) map.insert(step.insert, step);
+          if (!twin.has(step.insert)) twin.set(step.insert, step);
         } else {
-          map.delete(step.drop);
+          expect(map.delete(step.drop)).toBe(twin.get(step.drop));
           twin.delete(step.drop);
         }
         expect(map.size).toBe(twin.size);

@@ -39,13 +39,21 @@ export class TransientMap<K, V extends object> {
     entries.set(key, value);
   }
 
-  /** Nothing when it is not there. */
-  delete(key: K): void {
+  /** The same of a key that has no entry now. */
+  insert(key: K, value: V): void {
+    this.#size += 1;
+    this.#entries.set(key, value);
+  }
+
+  /** What was there; nothing is done when nothing was. */
+  delete(key: K): V | undefined {
     const entries = this.#entries;
-    if (entries.get(key) === undefined) return;
+    const gone = entries.get(key);
+    if (gone === undefined) return undefined;
     entries.set(key, undefined);
     this.#size -= 1;
     if (entries.size >= this.#size * 2 + goneKeysMax) this.#sweep();
+    return gone;
   }
 
   clear(): void {

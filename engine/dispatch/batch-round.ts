@@ -46,7 +46,8 @@ interface Share {
 
 export class BatchRound {
   readonly #parts: DispatchParts;
-  readonly #items: readonly IncomingObject[];
+  readonly #places: readonly Place[];
+  readonly #objects: readonly Uint8Array[];
   readonly #votes: readonly Vote[];
   readonly #shares: readonly Share[];
   #verdict: boolean | undefined;
@@ -58,20 +59,22 @@ export class BatchRound {
   /** Who may be read as the primary before long, and has not answered: nobody hears of the batch before. */
   readonly #heirs: Set<NodeId> | undefined;
 
-  /** `kin`: the items' as of this instant, where they are known. */
+  /** `objects`: the bytes of each place. `kin`: the places' as of this instant, where they are known. */
   constructor(
     parts: DispatchParts,
-    items: readonly IncomingObject[],
+    places: readonly Place[],
+    objects: readonly Uint8Array[],
     level: ConsistencyLevel,
-    kin = kinOf(parts, items, level),
+    kin = kinOf(parts, places, level),
   ) {
     this.#parts = parts;
-    this.#items = items;
+    this.#places = places;
+    this.#objects = objects;
     this.#votes = kin.map(voteOf);
-    this.#shares = sharesOf(parts, items, kin);
+    this.#shares = sharesOf(parts, places, kin);
     this.#unmet = kin.length;
     this.#silent = this.#shares.length;
-    this.#heirs = heirsOf(parts, items);
+    this.#heirs = kin.every(({ calm }) => calm) ? undefined : heirsOf(parts, places);
   }
 
   /** Calls `heard` once: with true once the level is met for every object, with false once it cannot be any more. */
@@ -152,7 +155,8 @@ export class BatchRound {
   }
 
   #item(index: number): IncomingObject {
-    return present(this.#items[index], 'an object of the batch');
+    const { key, token } = present(this.#places[index], 'a place of the batch');
+    return { key, token, bytes: present(this.#objects[index], 'an object of the batch') };
   }
 }
 
@@ -161,9 +165,9 @@ export class BatchRound {
  * primary by nodes that are a step ahead, and a majority without it is no help to them. (Who cannot be reached answers
  * too: with a failure.)
  */
-function heirsOf(parts: DispatchParts, items: readonly IncomingObject[]): Set<NodeId> | undefined {
+function heirsOf(parts: DispatchParts, places: readonly Place[]): Set<NodeId> | undefined {
   let heirs: Set<NodeId> | undefined;
-  for (const { token } of items) {
+  for (const { token } of places) {
     const pending = parts.pending(token);
     if (pending.length === 0) continue;
     heirs ??= new Set();
@@ -246,14 +250,15 @@ function raisedNeed(parts: DispatchParts, bucket: BucketProperties, level: Consi
 
 function sharesOf(
   { self, pending }: DispatchParts,
-  items: readonly IncomingObject[],
+  places: readonly Place[],
   kin: readonly Kin[],
 ): readonly Share[] {
   const shares: Share[] = [];
-  for (const { placement, indexes } of kin) {
+  for (const { placement, indexes, calm } of kin) {
     for (const member of placement) if (member.node !== self.node) enter(shares, member, indexes);
+    if (calm) continue;
     for (const index of indexes)
-      for (const member of pending(present(items[index], 'an object of the batch').token))
+      for (const member of pending(present(places[index], 'a place of the batch').token))
         if (member.node !== self.node) enter(shares, member, [index]);
   }
   return shares;

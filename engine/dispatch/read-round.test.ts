@@ -19,7 +19,7 @@ import type { PeerLinks, ReplyHandler } from './peer-links.ts';
 import { planRead } from './plan.ts';
 import { ReadRound } from './read-round.ts';
 import { Replica } from './replica.ts';
-import type { LocalStore } from './slots.ts';
+import type { MemoryStore } from './slots.ts';
 
 const token = 0 as Token;
 const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('k')).packed;
@@ -69,7 +69,11 @@ class Far {
     const plan = planRead(view, ring.placement(token), 'DC_EACH_SAFE_QUORUM', 'default');
     if (plan.kind === 'refused') throw new Error(plan.detail);
     const rules = () => ({ ...defaultProperties, allowMult: true });
-    const refusing: LocalStore = { tryRead: () => 'closed', tryWrite: () => 'closed' };
+    const refusing: MemoryStore = {
+      inMemory: () => 'elsewhere',
+      tryRead: () => 'closed',
+      tryWrite: () => 'closed',
+    };
     const parts = {
       self: reader,
       plane: this.peers,

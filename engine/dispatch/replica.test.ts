@@ -18,16 +18,20 @@ import type { StoreWrite } from '../store/store.ts';
 import type { ConflictRules, LocalWrite } from './replica.ts';
 import { markOf } from './reap-words.ts';
 import { Replica } from './replica.ts';
-import type { LocalStore, ReadDone, WriteDone } from './slots.ts';
+import type { MemoryStore, ReadDone, WriteDone } from './slots.ts';
 
 /** A store whose every answer waits until the test lets it out; what is written shows only then. */
-class SlowStore implements LocalStore {
+class SlowStore implements MemoryStore {
   readonly durable = new Map<PackedKey, Uint8Array>();
   readonly pending: (() => void)[] = [];
   full = false;
   failing = false;
   /** Keys whose values cannot be read, until they are written anew. */
   readonly rotten = new Set<PackedKey>();
+
+  inMemory(): 'elsewhere' {
+    return 'elsewhere';
+  }
 
   tryRead(key: PackedKey, done: ReadDone): SendOutcome {
     if (this.full) return 'full';
@@ -95,7 +99,7 @@ function writeOf(key: PackedKey, text: string, more: Partial<LocalWrite> = {}): 
   return { ...base, content: contentOf(text), ...more };
 }
 
-function replicaOver(store: LocalStore, rules: ConflictRules, name = 'n1.aa'): Replica {
+function replicaOver(store: MemoryStore, rules: ConflictRules, name = 'n1.aa'): Replica {
   return new Replica(store, clock, byteStringOf(name) as Actor, () => rules);
 }
 

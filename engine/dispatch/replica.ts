@@ -38,7 +38,7 @@ import { DotNames } from './dot-names.ts';
 import { ForgottenKeys } from './forgotten-keys.ts';
 import type { ReapItem } from './reap-words.ts';
 import { markOf } from './reap-words.ts';
-import type { Change, LocalStore, Place, ReadDone, WriteDone } from './slots.ts';
+import type { Change, MemoryStore, Newest, Place, ReadDone, WriteDone } from './slots.ts';
 import { Slots, refusal } from './slots.ts';
 
 /** The bucket properties that decide what a write leaves behind; without limits contexts are left as they are. */
@@ -96,7 +96,7 @@ export interface ReadGate {
 }
 
 export class Replica {
-  readonly #store: LocalStore;
+  readonly #store: MemoryStore;
   readonly #clock: Clock;
   readonly #names: DotNames;
   /** Those of the objects that are read here. */
@@ -106,7 +106,7 @@ export class Replica {
   readonly #forgotten = new ForgottenKeys();
   #gate: ReadGate | undefined;
 
-  constructor(store: LocalStore, clock: Clock, actor: Actor, rules: (key: PackedKey) => ConflictRules) {
+  constructor(store: MemoryStore, clock: Clock, actor: Actor, rules: (key: PackedKey) => ConflictRules) {
     this.#store = store;
     this.#clock = clock;
     this.#names = new DotNames(clock, actor);
@@ -160,7 +160,8 @@ export class Replica {
   ): void {
     let found = false;
     this.#slots.batch([{ key, token }], {
-      next: ([current]) => {
+      next: ([newest]) => {
+        const current = newest?.object;
         if (current === undefined || this.#gate?.closed(key) === true || !isThat(encodeObject(current)))
           return undefined;
         found = true;
@@ -199,16 +200,20 @@ export class Replica {
     places: readonly Place[],
     done: (error: LockstepError | undefined, objects: readonly (StoredObject | undefined)[]) => void,
   ): void {
-    let seen: readonly (StoredObject | undefined)[] = [];
-    let unread = false;
+    let seen: readonly Newest[] = [];
     this.#slots.batch(places, {
-      next: (current, lost) => {
-        seen = current;
-        unread = lost.includes(true);
+      next: (newest) => {
+        seen = newest;
         return undefined;
       },
       applied: () => undefined,
-      done: (error) => done(error ?? (unread ? unreadable() : undefined), seen),
+      done: (error) => {
+        const unread = seen.some(({ lost }) => lost) ? unreadable() : undefined;
+        done(
+          error ?? unread,
+          seen.map(({ object }) => object),
+        );
+      },
     });
   }
 
@@ -260,9 +265,9 @@ export class Replica {
       decoded.push({ object, bytes });
     }
     this.#slots.batch(incoming, {
-      next: (current) => ({
+      next: (newest) => ({
         changes: incoming.map(({ key }, index) =>
-          this.#merged(key, current[index], present(decoded[index], 'a decoded object')),
+          this.#merged(key, newest[index]?.object, present(decoded[index], 'a decoded object')),
         ),
         records: [],
       }),
@@ -282,10 +287,11 @@ export class Replica {
   ): void {
     this.#slots.batch(writes, {
       tentative: listener.tentative === true,
-      next: (current, lost) => ({
+      next: (newest) => ({
         changes: writes.map((write, index) => {
-          checkConditions(write, current[index], lost[index] === true);
-          return { object: this.#made(write, current[index]), bytes: undefined };
+          const { object: current, lost } = present(newest[index], 'what the key of a write holds');
+          checkConditions(write, current, lost);
+          return { object: this.#made(write, current), bytes: undefined };
         }),
         records,
       }),

@@ -30,6 +30,12 @@ export interface LocalStore {
   tryWrite(batch: readonly StoreWrite[], done: WriteDone): SendOutcome;
 }
 
+/** The same for whoever is to read many keys quickly. */
+export interface MemoryStore extends LocalStore {
+  /** What `tryRead` would answer at once, counted as a read; `elsewhere`: the disk has it, or something is wrong. */
+  inMemory(key: PackedKey): Uint8Array | undefined | 'elsewhere';
+}
+
 /** What a key shall hold, with its bytes where they are known already. */
 export interface Change {
   readonly object: StoredObject;
@@ -66,11 +72,8 @@ export interface BatchChange {
 export interface BatchStep {
   /** Nobody else may hear of it before it is durable. */
   readonly tentative?: boolean;
-  /**
-   * Decides, with the newest objects of all places and which of them are lost; undefined changes nothing. May throw a
-   * `LockstepError`.
-   */
-  next(current: readonly (StoredObject | undefined)[], lost: readonly boolean[]): BatchChange | undefined;
+  /** Decides, with the newest objects of all places; undefined changes nothing. May throw a `LockstepError`. */
+  next(newest: readonly Newest[]): BatchChange | undefined;
   /** The batch has been handed to the store: per place the bytes it has now, undefined where nothing changed. */
   applied(bytes: readonly (Uint8Array | undefined)[]): void;
   done(error: LockstepError | undefined): void;
@@ -82,7 +85,7 @@ interface Holder {
 }
 
 /** A key's newest object; lost: there is one, and it cannot be read. */
-interface Newest {
+export interface Newest {
   readonly object: StoredObject | undefined;
   readonly lost: boolean;
 }
@@ -102,7 +105,7 @@ interface Slot {
 }
 
 export class Slots {
-  readonly #store: LocalStore;
+  readonly #store: MemoryStore;
   readonly #actors: NameTable;
   readonly #estranged: (key: PackedKey) => void;
   #stored: (key: PackedKey, token: Token, object: StoredObject) => void = () => undefined;
@@ -112,7 +115,7 @@ export class Slots {
    * Reads objects with `actors`. Calls `estranged` when what was last to be stored under a key is not, or no longer,
    * known to be there.
    */
-  constructor(store: LocalStore, actors: NameTable, estranged: (key: PackedKey) => void) {
+  constructor(store: MemoryStore, actors: NameTable, estranged: (key: PackedKey) => void) {
     this.#store = store;
     this.#actors = actors;
     this.#estranged = estranged;
@@ -130,22 +133,35 @@ export class Slots {
 
   /** Takes the step as soon as the key's newest object is known. */
   submit(key: PackedKey, step: Step): SendOutcome {
-    const slot = this.#slots.get(key);
-    if (slot?.current !== undefined) {
-      this.#take(key, slot, step);
-      return 'ok';
-    }
-    return this.#wait(key, slot, step);
+    const slot = this.#known(key);
+    if (slot?.current === undefined) return this.#wait(key, slot, step);
+    slot.holds += 1;
+    this.#take(key, slot, step);
+    this.#release(slot);
+    return 'ok';
   }
 
   /** Takes a step of several keys, each named once (of none: its records alone). */
   batch(places: readonly Place[], step: BatchStep): void {
-    if (places.length === 0) {
-      this.#takeBatch(places, [], step);
-      return;
-    }
     const held: Slot[] = [];
-    let left = places.length;
+    for (const { key } of places) {
+      const slot = this.#known(key);
+      if (slot?.current === undefined) break;
+      slot.holds += 1;
+      held.push(slot);
+    }
+    if (held.length === places.length) {
+      this.#takeBatch(places, held, step);
+      for (const slot of held) this.#release(slot);
+    } else {
+      this.#gather(places, held, step);
+    }
+  }
+
+  /** Takes the step once the slots of all places are held; those of the first ones are. */
+  #gather(places: readonly Place[], held: Slot[], step: BatchStep): void {
+    const missing = places.slice(held.length);
+    let left = missing.length;
     let failure: LockstepError | undefined;
     const holder: Holder = {
       reached: (slot, error) => {
@@ -158,7 +174,20 @@ export class Slots {
         for (const one of held) this.#release(one);
       },
     };
-    for (const { key } of places) this.#hold(key, holder);
+    for (const { key } of missing) this.#hold(key, holder);
+  }
+
+  /** The key's slot; undefined: there is none, and the disk is to be asked what the key holds. */
+  #known(key: PackedKey): Slot | undefined {
+    const known = this.#slots.get(key);
+    if (known !== undefined) return known;
+    const bytes = this.#store.inMemory(key);
+    const current = bytes === 'elsewhere' ? undefined : decodeStored(bytes, this.#actors);
+    // What does not decode is read once more, and told as what it is.
+    if (current === undefined || current instanceof LockstepError) return undefined;
+    const slot = { key, current, waiting: undefined, writing: 0, tentative: 0, holds: 0 };
+    this.#slots.insert(key, slot);
+    return slot;
   }
 
   #hold(key: PackedKey, holder: Holder): void {
@@ -273,14 +302,7 @@ export class Slots {
   #takeBatch(places: readonly Place[], slots: readonly Slot[], step: BatchStep): void {
     let next: BatchChange | undefined;
     try {
-      const objects: (StoredObject | undefined)[] = [];
-      const lost: boolean[] = [];
-      for (const slot of slots) {
-        const newest = present(slot.current, 'a loaded slot');
-        objects.push(newest.object);
-        lost.push(newest.lost);
-      }
-      next = step.next(objects, lost);
+      next = step.next(slots.map(({ current }) => present(current, 'a loaded slot')));
     } catch (error) {
       if (!(error instanceof LockstepError)) throw error;
       step.done(error);
@@ -293,17 +315,19 @@ export class Slots {
   #writeBatch(places: readonly Place[], slots: readonly Slot[], step: BatchStep, next: BatchChange): void {
     const batch: StoreWrite[] = [];
     const written: Slot[] = [];
-    const objects: StoredObject[] = [];
-    const bytes = places.map(({ key, token }, index) => {
+    const changes: Change[] = [];
+    const bytes = new Array<Uint8Array | undefined>(places.length);
+    for (let index = 0; index < places.length; index++) {
+      const { key, token } = present(places[index], 'a place');
       const slot = present(slots[index], 'the slot of a place');
       const change = next.changes[index] ?? unsettled(slot);
-      if (change === undefined) return undefined;
+      if (change === undefined) continue;
       const value = change.bytes ?? encodeObject(change.object);
+      bytes[index] = value;
       batch.push({ key, token, value });
       written.push(slot);
-      objects.push(change.object);
-      return value;
-    });
+      changes.push(change);
+    }
     for (const record of next.records) batch.push(record);
     if (batch.length === 0) {
       step.done(undefined);
@@ -333,7 +357,7 @@ export class Slots {
     }
     for (let index = 0; index < written.length; index++) {
       const slot = present(written[index], 'a written slot');
-      const object = present(objects[index], 'its object');
+      const { object } = present(changes[index], 'its change');
       slot.current = { object, lost: false };
       this.#stored(slot.key, present(batch[index], 'its write').token, object);
     }

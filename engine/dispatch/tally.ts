@@ -12,7 +12,8 @@ export type Verdict = 'pending' | 'met' | 'impossible' | 'late';
 
 export class Tally {
   readonly #plan: DispatchPlan;
-  readonly #answered: Uint8Array;
+  /** Per target. */
+  readonly #answered: boolean[];
   /** Per group: the successes that count; under `agree` the size of the largest class of equal answers. */
   readonly #counted: number[];
   /** Per group: targets that have not answered. */
@@ -24,7 +25,7 @@ export class Tally {
 
   constructor(plan: DispatchPlan) {
     this.#plan = plan;
-    this.#answered = new Uint8Array(plan.targets.length);
+    this.#answered = plan.targets.map(() => false);
     this.#outstanding = plan.targets.length;
     this.#counted = plan.groups.map(() => 0);
     this.#pending = plan.groups.map(() => 0);
@@ -60,8 +61,8 @@ export class Tally {
    */
   answer(index: number, success: boolean, equality = 0): Verdict {
     const target = present(this.#plan.targets[index], 'an answering target');
-    if (this.#answered[index] === 0) {
-      this.#answered[index] = 1;
+    if (this.#answered[index] === false) {
+      this.#answered[index] = true;
       this.#outstanding -= 1;
       if (target.group >= 0) this.#count(target.group, success, equality);
     }

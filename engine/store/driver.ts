@@ -128,6 +128,20 @@ export class StoreDriver {
     return 'ok';
   }
 
+  /** What `tryRead` would answer at once, counted as a read; `elsewhere`: it would answer later, or with an error. */
+  inMemory(key: PackedKey): Uint8Array | undefined | 'elsewhere' {
+    if (this.#closed || this.#reads.length > 0 || this.#storeReads >= this.#limits.diskReadsMax)
+      return 'elsewhere';
+    const acceptedUs = this.#io.clock.nowUs();
+    const value = this.#store.inMemory(key);
+    if (value === 'elsewhere') return value;
+    this.#late = false;
+    this.#observer.readRequested(key.length, this.inQueue);
+    this.#observer.queueWaited(0, this.outQueue + 1);
+    this.#observer.readAnswered(value?.length ?? 0, this.#io.clock.nowUs() - acceptedUs);
+    return value;
+  }
+
   /** Writes a batch, whole or not at all. `done` is called later, once. The batch must not change until then. */
   tryWrite(batch: readonly StoreWrite[], done: WriteDone): SendOutcome {
     if (this.#closed || this.#store.state === 'closed') return this.#dropped('write', 'closed');

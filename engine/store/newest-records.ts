@@ -72,7 +72,8 @@ export class NewestRecords {
     if (!isSystemAt(buffer, keyAt)) {
       this.#fingerprints.changed(token);
       // The key may have hung at another token.
-      if (id !== 0) this.#fingerprints.changed(keys.tokenOf(id));
+      const before = id === 0 ? token : keys.tokenOf(id);
+      if (((before ^ token) | 0) !== 0) this.#fingerprints.changed(before);
     }
     if (id !== 0) this.#bury(id, keyBytes, segment);
     if (valueBytes === removalMark) {

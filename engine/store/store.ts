@@ -196,6 +196,15 @@ export class Store {
     return this.#read(key, id);
   }
 
+  /** What `get` would answer on the spot; `elsewhere`: it would read the disk, or throw. */
+  inMemory(key: PackedKey): Uint8Array | undefined | 'elsewhere' {
+    if (this.#state === 'closed') return 'elsewhere';
+    this.#commit.applyLanded();
+    const id = this.#keys.find(key);
+    if (id !== 0) return this.#cache.get(id) ?? 'elsewhere';
+    return this.#book.suspicious ? 'elsewhere' : undefined;
+  }
+
   /**
    * Writes a batch, whole or not at all. `done` is called once, later: without an error when the batch is durable as
    * the sync mode says; `TooLarge`, `BadRequest`, `ShuttingDown`: nothing happened; `StorageFailed`: it may have.

@@ -73,7 +73,7 @@ export class AskedPuts {
       tellRefusal(this.#context, xid, stale);
       return Promise.resolve(stale);
     }
-    const own = this.#ownPuts.takeOrder(order);
+    const own = this.#ownPuts.takeOrder(xid, order);
     if (own === undefined) return this.#branches.commitAlone(xid, order, false);
     const ended = new Deferred<Voted | Ended>();
     this.#ownPuts.write(xid, own, order.level, (how) => ended.resolve(how));

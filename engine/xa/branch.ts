@@ -10,7 +10,7 @@ import { isUndecided } from './branch-protocol.ts';
 import type { TransactionContext } from './context.ts';
 import type { Followed } from './log.ts';
 import type { Ended, Voted } from './orders.ts';
-import { conditionalWritesOf, describeKey, isReadOnly, itemsOf } from './orders.ts';
+import { conditionalWritesOf, describeKey, isReadOnly } from './orders.ts';
 import { placesOf, withOperations, writesOf } from './orders.ts';
 import type { BranchState } from './records.ts';
 import { writeBranch, writeClient } from './records.ts';
@@ -152,7 +152,7 @@ export function applyBatch(
     applied: (bytes) => {
       handedOver?.();
       mark(io, 'p.apply.partial', xid);
-      round = new BatchRound(parts, itemsOf(writes, bytes), order.level);
+      round = new BatchRound(parts, writes, bytes, order.level);
       if (early) round.send(timeoutUs);
       mark(io, 'p.applied', xid);
     },

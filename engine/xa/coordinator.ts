@@ -31,7 +31,7 @@ import type { DecisionRecord, OwnBranch } from './records.ts';
 import { writeDecision } from './records.ts';
 import { Remembered } from './remembered.ts';
 import { SingleCommits } from './single-commits.ts';
-import { carryOut } from './spread.ts';
+import { askHere } from './spread.ts';
 import { mark, markBegin } from './steps.ts';
 import type { BranchReply, BranchRequest, SaidState } from './words.ts';
 import type { StoreWrite } from '../store/store.ts';
@@ -45,6 +45,7 @@ export class Coordinator {
   readonly #ownPuts: OwnPuts;
   readonly #xids: XidSource;
   readonly #active = new TransientMap<Xid, Active>();
+  #running = 0;
 
   constructor(context: TransactionContext, branches: Branches, ownPuts: OwnPuts, xids: XidSource) {
     this.#context = context;
@@ -64,20 +65,30 @@ export class Coordinator {
     return this.#active.get(xid);
   }
 
-  /** Runs a transaction; resolves with its outcome by the end of the client's patience. Rejects with nothing. */
+  /** Clients' transactions that are not answered. */
+  get running(): number {
+    return this.#running;
+  }
+
+  /** Runs a transaction; resolves with its outcome by the end of the client's patience. Rejects with what the router throws. */
   async run(request: TransactionRequest): Promise<TransactionOutcome> {
     const { io, parts, metrics } = this.#context;
     const xid = this.#xids.next();
     const startUs = io.clock.nowUs();
     const level = request.level ?? parts.settings.writeLevel;
-    const own = this.#ownPuts.take(request, level);
-    const outcome = await (own === undefined
-      ? this.#run(xid, request, level, startUs)
-      : this.#ownPuts.run(xid, own, level));
-    metrics.concluded(outcome.kind === 'aborted' ? outcome.reason : nameOf(outcome));
-    metrics.took('total', io.clock.nowUs() - startUs);
-    if (!this.remembered.hasEnded(xid)) this.remembered.keep(outcome);
-    return outcome;
+    this.#running += 1;
+    try {
+      const own = this.#ownPuts.take(xid, request, level);
+      const outcome = await (own === undefined
+        ? this.#run(xid, request, level, startUs)
+        : this.#ownPuts.run(xid, own, level));
+      metrics.concluded(outcome.kind === 'aborted' ? outcome.reason : nameOf(outcome));
+      metrics.took('total', io.clock.nowUs() - startUs);
+      if (!this.remembered.hasEnded(xid)) this.remembered.keep(outcome);
+      return outcome;
+    } finally {
+      this.#running -= 1;
+    }
   }
 
   /** What is certain of a transaction under way. */
@@ -369,7 +380,7 @@ export class Coordinator {
   #ask(node: NodeId, request: BranchRequest, heard: (reply: BranchReply | NoAnswer) => void): void {
     const { io, parts } = this.#context;
     if (node === parts.self.node) {
-      io.spawn('xa.ask', async () => heard(await this.#askHere(request)));
+      io.spawn('xa.ask', async () => heard(await askHere(this.#branches, request)));
       return;
     }
     const unsent = tryAskNode(this.#context, node, request, parts.settings.timeoutMs * 1000, heard);
@@ -378,22 +389,5 @@ export class Coordinator {
       await Promise.resolve();
       heard(unsent);
     });
-  }
-
-  async #askHere(request: BranchRequest): Promise<BranchReply | NoAnswer> {
-    switch (request.kind) {
-      case 'prepare':
-        return this.#branches.prepare(request.xid, request.order);
-      case 'commit':
-      case 'redo': {
-        const ended = await carryOut(this.#branches, request);
-        if (!(ended instanceof LockstepError)) return ended;
-        return { kind: 'noAnswer', unsent: false, code: ended.code, detail: ended.message };
-      }
-      default:
-        if (request.kind === 'rollback') this.#branches.rollback(request.xid);
-        if (request.kind === 'forget') this.#branches.forget(request.xids);
-        return { kind: 'told', state: 'aborted' };
-    }
   }
 }

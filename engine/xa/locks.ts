@@ -28,6 +28,10 @@ interface Lock {
   readers: Set<Reader> | undefined;
 }
 
+function newLock(xid: Xid, place: Place, shortly: boolean): Lock {
+  return { xid, place, shortly, promised: false, heardEarly: false, readers: undefined };
+}
+
 interface Reader {
   readonly timer: Timer;
   readonly proceed: (error: LockstepError | undefined) => void;
@@ -67,17 +71,23 @@ export class Locks implements ReadGate {
 
   /** Takes all of the keys, which must be free. */
   take(xid: Xid, places: readonly Place[]): void {
-    for (const place of places) this.#take(xid, place, false);
+    for (const place of places) this.#take(xid, place);
   }
 
-  /** Takes a key, which must be free, for a write that is handed to the disk next. */
-  takeShortly(xid: Xid, place: Place): void {
-    this.#take(xid, place, true);
+  /** Takes all of the keys for writes that are handed to the disk next. False: one of them is not free, and none is taken. */
+  takeShortly(xid: Xid, places: readonly Place[]): boolean {
+    let taken = 0;
+    for (const place of places) {
+      if (!this.#locks.add(place.key, newLock(xid, place, true))) break;
+      taken += 1;
+    }
+    if (taken === places.length) return true;
+    for (const { key } of places.slice(0, taken)) this.#locks.delete(key);
+    return false;
   }
 
-  #take(xid: Xid, place: Place, shortly: boolean): void {
-    const lock = { xid, place, shortly, promised: false, heardEarly: false, readers: undefined };
-    const wasFree = this.#locks.add(place.key, lock);
+  #take(xid: Xid, place: Place): void {
+    const wasFree = this.#locks.add(place.key, newLock(xid, place, false));
     assert(wasFree, 'a lock has one holder');
   }
 
@@ -93,17 +103,23 @@ export class Locks implements ReadGate {
 
   /** Gives back what the transaction holds of the keys; readers go on. */
   release(xid: Xid, places: readonly Place[]): void {
-    for (const { key } of places) {
-      const lock = this.#locks.get(key);
-      if (lock?.xid !== xid) continue;
-      this.#locks.delete(key);
-      if (lock.readers === undefined) continue;
-      for (const reader of lock.readers) {
-        reader.timer.cancel();
-        reader.proceed(undefined);
-      }
-    }
+    for (const { key } of places) if (this.#locks.get(key)?.xid === xid) this.#free(key);
     this.#released();
+  }
+
+  /** Gives back keys that were taken for a short while, and are held still. */
+  releaseShort(places: readonly Place[]): void {
+    for (const { key } of places) this.#free(key);
+    this.#released();
+  }
+
+  #free(key: PackedKey): void {
+    const lock = this.#locks.delete(key);
+    if (lock?.readers === undefined) return;
+    for (const reader of lock.readers) {
+      reader.timer.cancel();
+      reader.proceed(undefined);
+    }
   }
 
   /** Resolves when the first key whose holder `willLetGo` is free, or was waited for too long; undefined: there is none. */

@@ -1,10 +1,9 @@
 /** A branch's order seen from its several sides: its keys, its conditions, its writes, and the votes over it. */
-import { present } from '../base/assert.ts';
 import type { LockstepError } from '../base/errors.ts';
 import { textOf } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { unpackKey } from '../base/object-key.ts';
-import type { IncomingObject, LocalWrite } from '../dispatch/replica.ts';
+import type { LocalWrite } from '../dispatch/replica.ts';
 import type { Place } from '../dispatch/slots.ts';
 import { mergeVectors } from '../object/dots.ts';
 import type { StoredObject } from '../object/object.ts';
@@ -73,13 +72,6 @@ export function isReadOnly({ operations, clientId }: Pick<BranchOrder, 'operatio
 
 export function placesOf(order: BranchOrder): readonly Place[] {
   return order.operations.map(({ key, token }) => ({ key, token }));
-}
-
-export function itemsOf(
-  writes: readonly LocalWrite[],
-  bytes: readonly Uint8Array[],
-): readonly IncomingObject[] {
-  return writes.map(({ key, token }, index) => ({ key, token, bytes: present(bytes[index], 'an object') }));
 }
 
 /** The operation with its conditions. */

@@ -15,7 +15,7 @@ import { emptyVector } from '../object/dots.ts';
 import { certainly } from './branch.ts';
 import type { TransactionContext } from './context.ts';
 import type { Locks } from './locks.ts';
-import { describeKey, itemsOf } from './orders.ts';
+import { describeKey } from './orders.ts';
 import type { Operation } from './outcomes.ts';
 import { mark } from './steps.ts';
 import type { Xid } from './xid.ts';
@@ -28,22 +28,28 @@ export interface OwnBatch {
   readonly level: ConsistencyLevel;
 }
 
-/** The operations as such a batch; undefined: they are none, or something stands against it now, which is said elsewhere. */
+/**
+ * The operations as such a batch, whose keys are locked for it: it is written next. Undefined: they are none, or something
+ * stands against it now, which is said elsewhere.
+ */
 export function takeBatch(
   { parts }: TransactionContext,
   locks: Locks,
+  xid: Xid,
   operations: readonly Operation[],
   level: ConsistencyLevel,
 ): OwnBatch | undefined {
   const { self, view, handedOver, pending, router } = parts;
-  if (!operations.every(statesNothing) || !view.isRoutable(self)) return undefined;
+  if (!view.isRoutable(self)) return undefined;
   const ring = parts.ring();
   const writes: LocalWrite[] = [];
   const kin: Kin[] = [];
-  for (const { key, content } of operations) {
+  for (const operation of operations) {
+    if (!statesNothing(operation)) return undefined;
+    const { key, content } = operation;
     const token = router.tokenOf(key);
     const placement = ring.placement(token);
-    if (placement[0]?.node !== self.node || locks.holder(key.packed) !== undefined) return undefined;
+    if (placement[0]?.node !== self.node) return undefined;
     // While owners change, the next primary must have the batch before anybody hears of it (batch-round.ts).
     if (pending(token).length > 0 || !handedOver(token)) return undefined;
     const ifContext = undefined;
@@ -51,7 +57,7 @@ export function takeBatch(
     enterKin(parts, kin, write, writes.length, placement, true, level);
     writes.push(write);
   }
-  return kin.every(isPlain) ? { writes, kin, level } : undefined;
+  return kin.every(isPlain) && locks.takeShortly(xid, writes) ? { writes, kin, level } : undefined;
 }
 
 function statesNothing({ content, context, ifMatch, ifAbsent, check }: Operation): boolean {
@@ -63,7 +69,7 @@ function isPlain({ plan, rules }: Kin): boolean {
   return plan.kind === 'plan' && (!rules.allowMult || rules.lastWriteWins);
 }
 
-/** Writes a batch; what is asked of it is asked through `write`. */
+/** Writes a batch. */
 export class BatchWriting implements BatchListener {
   readonly tentative = true;
   readonly #context: TransactionContext;
@@ -93,7 +99,6 @@ export class BatchWriting implements BatchListener {
   begin(): void {
     const { io, parts } = this.#context;
     const { writes } = this.#batch;
-    for (const write of writes) this.#locks.takeShortly(this.#xid, write);
     if (io.log.enabled('trace')) {
       const keys = writes.map(({ key }) => describeKey(key)).join(' ');
       mark(io, 'p.locks.taken', this.#xid, { phase: 'committing', keys });
@@ -107,7 +112,7 @@ export class BatchWriting implements BatchListener {
     const { writes, kin, level } = this.#batch;
     mark(io, 'p.apply.partial', this.#xid);
     // The ring may have changed while keys were read from the disk.
-    this.#round = new BatchRound(parts, itemsOf(writes, objects), level, this.#fresh ? kin : undefined);
+    this.#round = new BatchRound(parts, writes, objects, level, this.#fresh ? kin : undefined);
     mark(io, 'p.applied', this.#xid);
   }
 
@@ -127,7 +132,7 @@ export class BatchWriting implements BatchListener {
   }
 
   #release(): void {
-    this.#locks.release(this.#xid, this.#batch.writes);
+    this.#locks.releaseShort(this.#batch.writes);
     mark(this.#context.io, 'p.locks.released', this.#xid);
   }
 }

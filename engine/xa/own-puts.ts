@@ -69,29 +69,33 @@ export class OwnPuts {
   }
 
   /**
-   * The request as such a put, or as a batch of several (own-batches.ts); undefined: it is neither, or something stands
-   * against it now, which is said elsewhere. Throws what the router throws.
+   * The request as such a put, or as a batch of several (own-batches.ts), whose keys are locked for it: it is written next.
+   * Undefined: it is neither, or something stands against it now, which is said elsewhere. Throws what the router throws.
    */
   take(
+    xid: Xid,
     { operations, forceAbort, clientId }: TransactionRequest,
     level: ConsistencyLevel,
   ): OwnPut | OwnBatch | undefined {
     const [operation] = operations;
     if (operation === undefined || forceAbort || clientId !== undefined) return undefined;
-    if (operations.length > 1) return takeBatch(this.#context, this.#locks, operations, level);
+    if (operations.length > 1) return takeBatch(this.#context, this.#locks, xid, operations, level);
     if (!isPut(operation)) return undefined;
     const { key, content, context, ifMatch } = operation;
     const token = this.#context.parts.router.tokenOf(key);
-    return this.#taken({ key: key.packed, token, content, context, ifMatch }, level);
+    return this.#taken(xid, { key: key.packed, token, content, context, ifMatch }, level);
   }
 
   /** The same of another node's order. */
-  takeOrder(order: BranchOrder): OwnPut | undefined {
+  takeOrder(xid: Xid, order: BranchOrder): OwnPut | undefined {
     const [operation] = order.operations;
-    return operation !== undefined && isSinglePut(order) ? this.#taken(operation, order.level) : undefined;
+    return operation !== undefined && isSinglePut(order)
+      ? this.#taken(xid, operation, order.level)
+      : undefined;
   }
 
   #taken(
+    xid: Xid,
     {
       key,
       token,
@@ -104,8 +108,7 @@ export class OwnPuts {
     const { ring, self, view, handedOver, pending } = this.#context.parts;
     if (ring().placement(token)[0]?.node !== self.node || !view.isRoutable(self)) return undefined;
     // While owners change, the next primary must have the put before anybody hears of it (batch-round.ts).
-    if (pending(token).length > 0 || !handedOver(token) || this.#locks.holder(key) !== undefined)
-      return undefined;
+    if (pending(token).length > 0 || !handedOver(token)) return undefined;
     const write = {
       key,
       token,
@@ -116,7 +119,7 @@ export class OwnPuts {
       ifContext: ifMatch,
     };
     const plan = batchPlan(this.#context.parts, write, level);
-    return plan.kind === 'plan' ? { write, plan } : undefined;
+    return plan.kind === 'plan' && this.#locks.takeShortly(xid, [write]) ? { write, plan } : undefined;
   }
 
   /** Writes it; resolves with its outcome. */
@@ -213,7 +216,6 @@ class Writing implements WriteListener {
   begin(): void {
     const { io, parts } = this.#context;
     const { key } = this.#write;
-    this.#locks.takeShortly(this.#xid, this.#write);
     if (io.log.enabled('trace'))
       mark(io, 'p.locks.taken', this.#xid, { phase: 'committing', keys: describeKey(key) });
     const outcome = parts.replica.coordinate(this.#write, this);
@@ -258,7 +260,7 @@ class Writing implements WriteListener {
   }
 
   #release(): void {
-    this.#locks.release(this.#xid, [this.#write]);
+    this.#locks.releaseShort([this.#write]);
     mark(this.#context.io, 'p.locks.released', this.#xid);
   }
 

@@ -42,9 +42,17 @@ export function ordersOf(
   const { clientId = '' } = request;
   const clientDigest = clientId === '' ? noDigest : digestOf([...byNode.values()].flat());
   const orders = new Map<NodeId, BranchOrder>();
-  for (const [node, operations] of byNode)
+  for (const [node, told] of byNode) {
+    // What several branches are told may outlive the message that the client's values are views of.
+    const operations = byNode.size > 1 ? told.map(withOwnValue) : told;
     orders.set(node, { coordinator: self.node, level, clientId, clientDigest, branches, operations });
+  }
   return orders;
+}
+
+function withOwnValue(operation: BranchOperation): BranchOperation {
+  const { content } = operation;
+  return { ...operation, content: { ...content, value: Buffer.from(content.value) } };
 }
 
 /**

@@ -1,13 +1,14 @@
-/** What a start, or a loss, leaves to be said once more about a branch that is decided. */
+/** What a branch is told by its own node: by a coordinator here, or once more after a start or a loss. */
 import { Deferred } from '../base/deferred.ts';
+import { LockstepError } from '../base/errors.ts';
 import { BatchRound } from '../dispatch/batch-round.ts';
 import type { StoredObject } from '../object/object.ts';
 import { encodeObject } from '../object/object.ts';
 import type { Branch } from './branch.ts';
-import type { TransactionContext } from './context.ts';
+import type { NoAnswer, TransactionContext } from './context.ts';
 import { askNode } from './context.ts';
-import type { CommitReply } from './orders.ts';
-import type { BranchOrder, BranchRequest } from './words.ts';
+import type { CommitReply, Voted } from './orders.ts';
+import type { BranchOrder, BranchReply, BranchRequest } from './words.ts';
 import type { Xid } from './xid.ts';
 
 /** The writes of an applied branch go to the other replicas once more: a crash may have come before they did. */
@@ -18,15 +19,13 @@ export async function spreadBranch({ parts }: TransactionContext, branch: Branch
   const done = new Deferred<readonly (StoredObject | undefined)[]>();
   parts.replica.newest(branch.places, (_, objects) => done.resolve(objects));
   const objects = await done.promise;
-  const items = branch.places.flatMap(({ key, token }, index) => {
-    const object = objects[index];
-    return object === undefined ? [] : [{ key, token, bytes: encodeObject(object) }];
-  });
-  if (items.length === 0) {
+  const places = branch.places.filter((_, index) => objects[index] !== undefined);
+  const bytes = objects.filter((object) => object !== undefined).map(encodeObject);
+  if (places.length === 0) {
     met.resolve(branch.places.length === 0);
     return;
   }
-  const round = new BatchRound(parts, items, branch.order.level);
+  const round = new BatchRound(parts, places, bytes, branch.order.level);
   round.send(parts.settings.timeoutMs * 1000);
   round.durableHere();
   await Promise.all([round.met.then((value) => met.resolve(value)), round.spread]);
@@ -61,4 +60,29 @@ export async function isStillWanted(
     settings.timeoutMs * 1000,
   );
   return reply.kind === 'told' && reply.state === 'committed';
+}
+
+/** The branches of one node. */
+interface Holder extends Carrier {
+  prepare(xid: Xid, order: BranchOrder): Promise<Voted>;
+  rollback(xid: Xid): void;
+  forget(xids: readonly Xid[]): void;
+}
+
+/** What a coordinator asks of a branch on its own node. */
+export async function askHere(branches: Holder, request: BranchRequest): Promise<BranchReply | NoAnswer> {
+  switch (request.kind) {
+    case 'prepare':
+      return branches.prepare(request.xid, request.order);
+    case 'commit':
+    case 'redo': {
+      const ended = await carryOut(branches, request);
+      if (!(ended instanceof LockstepError)) return ended;
+      return { kind: 'noAnswer', unsent: false, code: ended.code, detail: ended.message };
+    }
+    default:
+      if (request.kind === 'rollback') branches.rollback(request.xid);
+      if (request.kind === 'forget') branches.forget(request.xids);
+      return { kind: 'told', state: 'aborted' };
+  }
 }

@@ -62,8 +62,6 @@ export class Transactions implements TransactionService {
   #sweeping = false;
   #stopped = false;
   #closed = false;
-  /** Clients' transactions that are not answered. */
-  #running = 0;
 
   /** `epoch`: 12 hexadecimal digits of this life, in the names of its transactions. */
   constructor(
@@ -133,7 +131,7 @@ export class Transactions implements TransactionService {
       return phase === 'applied' ? order.coordinator !== self.node : !phase.startsWith('heuristic');
     });
     return (
-      this.#running +
+      this.#coordinator.running +
       this.#askedPuts.running +
       this.#coordinator.unsettled.length +
       this.#coordinator.singles.lost.length +
@@ -141,14 +139,9 @@ export class Transactions implements TransactionService {
     );
   }
 
-  async run(request: TransactionRequest): Promise<TransactionOutcome> {
-    if (this.#stopped || this.#closed) throw new LockstepError('ShuttingDown');
-    this.#running += 1;
-    try {
-      return await this.#coordinator.run(request);
-    } finally {
-      this.#running -= 1;
-    }
+  run(request: TransactionRequest): Promise<TransactionOutcome> {
+    if (this.#stopped || this.#closed) return Promise.reject(new LockstepError('ShuttingDown'));
+    return this.#coordinator.run(request);
   }
 
   async find(xid: Xid): Promise<Knowledge | undefined> {

@@ -16,7 +16,7 @@ import type { DispatchParts, DispatchSettings } from '../../engine/dispatch/part
 import type { PeerLinks } from '../../engine/dispatch/peer-links.ts';
 import { PeerService } from '../../engine/dispatch/peer-service.ts';
 import { Replica } from '../../engine/dispatch/replica.ts';
-import type { LocalStore } from '../../engine/dispatch/slots.ts';
+import type { MemoryStore } from '../../engine/dispatch/slots.ts';
 import type { Io } from '../../engine/io/io.ts';
 import { plainContent } from '../../engine/object/content.ts';
 import type { Actor } from '../../engine/object/dots.ts';
@@ -78,9 +78,10 @@ class Wires {
   }
 }
 
-function memoryStore(): LocalStore {
+function memoryStore(): MemoryStore {
   const values = new Map<PackedKey, Uint8Array>();
   return {
+    inMemory: (key) => values.get(key),
     tryRead: (key, done) => {
       done(undefined, values.get(key));
       return 'ok';

@@ -85,6 +85,22 @@ describe('the driver', () => {
     expect(counts).toMatchObject({ writeRequested: 1, writeAnswered: 1, readRequested: 1, readAnswered: 1 });
   });
 
+  it('counts what it shows of memory as it counts reads, and leaves to them what memory does not hold', async () => {
+    const { driver, counts } = await stage({}, 0);
+    expect(driver.inMemory(keyNumber(1))).toBeUndefined();
+    driver.tryWrite(one, () => undefined);
+    await turns();
+    expect(driver.inMemory(keyNumber(1))).toBe('elsewhere');
+    expect(counts).toMatchObject({ readRequested: 1, readAnswered: 1 });
+    const cached = await stage();
+    cached.driver.tryWrite(one, () => undefined);
+    await turns();
+    expect(cached.driver.inMemory(keyNumber(1))).toEqual(Buffer.from('one'));
+    expect(cached.counts).toMatchObject({ readRequested: 1, readAnswered: 1, queueWaited: 2 });
+    cached.driver.close();
+    expect(cached.driver.inMemory(keyNumber(1))).toBe('elsewhere');
+  });
+
   it('queues what the store should not have yet, refuses what the queue cannot hold, and answers all it took', async () => {
     const { driver, counts } = await stage({ storeWritesMax: 2, queueCountMax: 3 });
     let answered = 0;

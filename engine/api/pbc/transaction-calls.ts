@@ -61,10 +61,9 @@ export interface TransactionDesk {
 export function parseTransactionCall(frame: Frame, limits: TransactionLimits): TransactionCall | undefined {
   switch (frame.code) {
     case messages.transactionReq.code:
-      // What a branch is told outlives the frame.
       return {
         kind: 'transaction',
-        request: requestOf(messages.transactionReq.decode(Buffer.from(frame.body)), limits),
+        request: requestOf(messages.transactionReq.decode(frame.body), limits),
       };
     case messages.transactionGetReq.code:
       return { kind: 'transactionGet', xid: namedBy(messages.transactionGetReq.decode(frame.body)) };
