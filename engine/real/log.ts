@@ -6,6 +6,7 @@
  */
 import { destination, pino, stdTimeFunctions } from 'pino';
 import type { Log, LogLevel } from '../io/log.ts';
+import { logLevels } from '../io/log.ts';
 
 export interface RealLogOptions {
   readonly level: LogLevel;
@@ -26,8 +27,10 @@ export function createRealLog(options: RealLogOptions): Log {
     },
     destination({ fd, sync: true }),
   );
+  // A node asks some ten times a request, and the level is what it was at the start.
+  const enabled = new Map(logLevels.map((level) => [level, logger.isLevelEnabled(level)]));
   return {
-    enabled: (level) => logger.isLevelEnabled(level),
+    enabled: (level) => enabled.get(level) === true,
     event: (level, name, fields = {}) => logger[level](fields, name),
   };
 }
