@@ -206,6 +206,12 @@ export class Refresh {
       const end = tree.segmentOf(range.last);
       let segment = tree.nextDirty(tree.segmentOf(range.first), end);
       while (segment >= 0) {
+        const emptyEnd = this.#emptyFrom(segment, end);
+        if (emptyEnd >= segment) {
+          tree.settleEmpty(segment, emptyEnd, this.#onWrongLeaf);
+          segment = tree.nextDirty(emptyEnd + 1, end);
+          continue;
+        }
         const slice = this.#takeSlice(segment, end);
         // A tree of empty or known segments is derived on the spot: there are thousands of slices.
         if (slice.seen >= seenPerRest || slice.unread.length > 0) await this.#readSlice(slice);
@@ -240,6 +246,14 @@ export class Refresh {
     const tail = this.tree.rangeOf(this.tree.segmentOf(last));
     if (first !== head.first) await this.entriesOf({ first, last: Math.min(head.last, last) });
     if (last !== tail.last) await this.entriesOf({ first: Math.max(tail.first, first), last });
+  }
+
+  /** The last segment, at most `end`, up to which the store has no keys from this one on; the one before it: none such. */
+  #emptyFrom(segment: number, end: number): number {
+    const { tree } = this;
+    const { last } = tree.rangeOf(end);
+    const through = this.#store.fingerprints.emptyThrough(tree.rangeOf(segment).first, last);
+    return through === last ? end : tree.segmentOf(through + 1) - 1;
   }
 
   /** Takes the dirty segments of one slice, and adds up what is known of their keys. */

@@ -50,6 +50,49 @@ describe('a tree', () => {
     );
   });
 
+  test('settles empty segments together as it does one by one', () => {
+    const states = fc.array(fc.constantFrom('clean', 'dirty', 'doubted', 'taken'), {
+      minLength: 64,
+      maxLength: 64,
+    });
+    const segment = fc.integer({ min: 0, max: 63 });
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ token, hash })),
+        states,
+        segment,
+        segment,
+        (items, wanted, one, other) => {
+          const [together, alone] = [new Tree(6), new Tree(6)];
+          for (const tree of [together, alone]) {
+            fill(tree, items);
+            wanted.forEach((state, at) => {
+              if (state === 'doubted') tree.doubt(at);
+              else if (state !== 'clean') tree.dirty(at);
+              if (state === 'taken') tree.take(at);
+            });
+          }
+          const [first, last] = [Math.min(one, other), Math.max(one, other)];
+          const wrong: number[] = [];
+          together.settleEmpty(first, last, (found) => wrong.push(found));
+          const expected: number[] = [];
+          for (let at = first; at <= last; at++) {
+            if (alone.take(at) && !alone.settle(at, 0, nothing)) expected.push(at);
+          }
+          expect(wrong).toEqual(expected);
+          const seen = (tree: Tree): unknown => [
+            wanted.map((_, at) => [tree.isDirty(at), tree.countOf(at), tree.hashOf(at)]),
+            [tree.heldCount, tree.sum(wholeRing, () => nothing)],
+            wanted.map((_, at) => tree.dirtyCountIn(tree.rangeOf(at))),
+            [tree.dirtyCount, tree.dirtyCountIn({ first: 0, last: 0x7fffffff }), tree.nextDirty(0, 63)],
+          ];
+          expect(seen(together)).toEqual(seen(alone));
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+
   test('is not fooled by the same hash twice', () => {
     const tree = new Tree(4);
     const one = { high: 7, low: 9 };

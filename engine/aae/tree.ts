@@ -165,6 +165,31 @@ export class Tree {
     return state === taken || isAsKnown;
   }
 
+  /**
+   * Takes the segments `first` to `last` that are not clean and settles them as empty: in one pass, since a node that
+   * begins has tens of thousands of them. `wrong` is called for each of which `settle` would say false.
+   */
+  settleEmpty(first: number, last: number, wrong: (segment: number) => void): void {
+    const { high, low } = this.#leaves;
+    let cleaned = 0;
+    for (let segment = first; segment <= last; segment++) {
+      if (this.#states[segment] !== clean) {
+        if (this.#counts[segment] !== 0 || high[segment] !== 0 || low[segment] !== 0) {
+          this.take(segment);
+          if (!this.settle(segment, 0, nothing)) wrong(segment);
+        } else {
+          this.#states[segment] = clean;
+          cleaned += 1;
+        }
+      }
+      // Leaves of one parent are counted together.
+      if (segment === last || (segment + 1) % fanout === 0) {
+        if (cleaned > 0) this.#countDirty(segment, -cleaned);
+        cleaned = 0;
+      }
+    }
+  }
+
   countOf(segment: number): number {
     return this.#counts[segment] ?? 0;
   }
@@ -194,7 +219,7 @@ export class Tree {
     return this.#sum(0, 0, range, part);
   }
 
-  #countDirty(segment: number, by: 1 | -1): void {
+  #countDirty(segment: number, by: number): void {
     const token = nodeRange(this.#leaves.shift, segment).first;
     for (const { shift, dirty: counts } of this.#inner) {
       const node = nodeAt(shift, token);

@@ -114,20 +114,20 @@ export function storeFamilies(store: Store, io: Io): readonly FamilySource[] {
   };
   return [
     family('svc_store_keys', 'gauge', 'Keys in the store, tombstones included.', () => store.keyCount),
-    family('svc_store_disk_bytes', 'gauge', "Bytes of the store's segments.", () => store.figures.diskBytes),
+    family('svc_store_disk_bytes', 'gauge', "Bytes of the store's segments.", () => store.diskBytes),
     family('svc_store_live_bytes', 'gauge', 'Of them, bytes of records that are their keys’ newest.', () => {
-      return store.figures.liveBytes;
+      return store.liveBytes;
     }),
     family(
       'svc_store_flushes_total',
       'counter',
       'Groups of writes that were written and synced together.',
       () => {
-        return store.figures.flushCount;
+        return store.flushCount;
       },
     ),
     family('svc_store_merges_total', 'counter', 'Background merges that have finished.', () => {
-      return store.figures.mergeCount;
+      return store.mergeCount;
     }),
     family('svc_store_damages_total', 'counter', 'Places found unreadable since the start.', () => {
       return store.damages.length;

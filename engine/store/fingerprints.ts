@@ -82,6 +82,12 @@ export class Fingerprints {
     }
   }
 
+  /** How far from `first` on, at most to `last`, no key is held: the last such token; `first - 1` when that is not known. */
+  emptyThrough(first: number, last: number): number {
+    this.#catchUp();
+    return this.#keys.emptyThrough(first, last);
+  }
+
   /** Remembers the fingerprint of the value that the key has had since `seq`; nothing when it has a newer one. */
   remember(key: PackedKey, seq: number, high: number, low: number): void {
     this.#catchUp();

@@ -96,6 +96,24 @@ describe('the key directory', () => {
     );
   });
 
+  it('says of no key that it is not there', () => {
+    fc.assert(
+      fc.property(
+        fc.array(stepArbitrary, { maxLength: 60 }),
+        fc.integer({ min: 0, max: 0xffffffff }),
+        (steps, first) => {
+          const { directory, twin } = play(steps);
+          const through = directory.emptyThrough(first, 0xffffffff);
+          const skipped = [...twin.values()].filter((token) => token >= first && token <= through);
+          expect(through).toBeGreaterThanOrEqual(first - 1);
+          expect(skipped).toEqual([]);
+          if (twin.size === 0) expect(through).toBe(0xffffffff);
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+
   it('meets every key that stays exactly once while others are added and removed during a walk', () => {
     fc.assert(
       fc.property(fc.array(stepArbitrary, { minLength: 1, maxLength: 80 }), fc.nat(3), (steps, every) => {

@@ -287,6 +287,15 @@ export class KeyDirectory {
     }
   }
 
+  /** The last token up to which, from `first` to `last`, there is no key for certain; `first - 1`: there may be one. */
+  emptyThrough(first: number, last: number): number {
+    let arc = first >>> (32 - listBits);
+    const lastArc = last >>> (32 - listBits);
+    if (this.#arcs[arc] !== 0) return first - 1;
+    while (arc < lastArc && this.#arcs[arc + 1] === 0) arc++;
+    return Math.min(last, (arc + 1) * arcTokens - 1);
+  }
+
   /** Ids of all keys. */
   *ids(): Generator<number, void, undefined> {
     for (let arc = 0; arc < listCount; arc++) {

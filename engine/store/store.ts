@@ -151,7 +151,21 @@ export class Store {
     return this.#catalog.identity.storeId.toString('hex');
   }
 
-  /** Bytes of records that are their keys' newest; cheap, unlike all figures. */
+  /** Bytes of the segments; this and the next three are cheap, unlike all figures. */
+  get diskBytes(): number {
+    this.#commit.applyLanded();
+    return this.#catalog.figures().diskBytes;
+  }
+
+  get flushCount(): number {
+    return this.#commit.flushCount;
+  }
+
+  get mergeCount(): number {
+    return this.#housekeeping.mergeCount;
+  }
+
+  /** Bytes of records that are their keys' newest. */
   get liveBytes(): number {
     this.#commit.applyLanded();
     return this.#catalog.figures().liveBytes;
