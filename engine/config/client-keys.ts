@@ -4,6 +4,7 @@ import { wholeNumber } from './values.ts';
 export interface ClientFields {
   readonly clientConnectionsMax: number;
   readonly clientReadTimeoutMs: number;
+  readonly clientRequestBytesMax: number;
 }
 
 export const clientKeys = {
@@ -16,5 +17,10 @@ export const clientKeys = {
     kind: wholeNumber(100, 3_600_000, 'ms'),
     fallback: 60_000,
     help: 'How long a client may take to send a request that it has begun, on each listener; then its connection is closed.',
+  },
+  clientRequestBytesMax: {
+    kind: wholeNumber(1024 ** 2, 64 * 1024 ** 3, 'bytes'),
+    fallback: 256 * 1024 ** 2,
+    help: 'Bytes that requests being received may hold, of all clients and listeners together; what goes beyond is refused. A quarter is kept for requests of 64 KiB at most; one larger request is always received.',
   },
 };

@@ -11,6 +11,7 @@
  * before, so a slow client holds back who makes it, and its iteration is ended (`return`) as soon as the client has gone
  * or the listener closes for good; it is never iterated for HEAD, and may wait for as long as it likes.
  */
+import type { LockstepError } from '../base/errors.ts';
 import type { Address } from './network.ts';
 
 export type HttpMethod = 'GET' | 'PUT' | 'POST' | 'DELETE';
@@ -59,6 +60,8 @@ export interface HttpRoute {
 export interface HttpService {
   readonly routes: readonly HttpRoute[];
   readonly bodyBytesMax: number;
+  /** For the bodies of all requests being received; undefined: only each for itself is bounded. */
+  readonly bodyBudget?: BodyBudget;
   /** Connections open at most; further ones are closed at once. */
   readonly connectionCountMax: number;
   /** Milliseconds that a client may take to send its request. */
@@ -69,11 +72,21 @@ export interface HttpService {
   methodNotAllowed(request: HttpRequest, allow: readonly string[]): HttpResponse;
   /**
    * The answer when the door itself refuses a request: 413 body too large, 400 malformed, 408 too slow, 417 an
-   * expectation that is not known, 431 header too large; 500 when a handler failed, which is logged as
-   * `http.handler.failed`.
+   * expectation that is not known, 431 header too large, 503 no room for the body now; 500 when a handler failed, which
+   * is logged as `http.handler.failed`.
    */
   refused(status: number, reason: string): HttpResponse;
   readonly observer: ConnectionObserver;
+}
+
+/** Bytes of requests that are being received and are not whole, over all connections of all listeners that share it. */
+export interface BodyBudget {
+  /** Whether a request that long is worth beginning. Nothing is held by asking. */
+  hasRoomFor(bytes: number): boolean;
+  /** One request held `held` bytes and wants `wanted`; false: it may not, and holds what it held. Less always may. */
+  resize(held: number, wanted: number): boolean;
+  /** Counts a request that is refused; the error to answer. */
+  refuse(): LockstepError;
 }
 
 /** Told about a client listener's connections; feeds the pool's counters. */

@@ -27,7 +27,7 @@ import { requestBytesMax } from './topology.ts';
 
 type Shared = Pick<
   RedisParts,
-  'gate' | 'io' | 'dispatcher' | 'transactions' | 'observer' | 'terms' | 'limits'
+  'gate' | 'io' | 'requests' | 'dispatcher' | 'transactions' | 'observer' | 'terms' | 'limits'
 >;
 
 /** The listener, and beside it the reaper of what has expired. */

@@ -7,6 +7,7 @@ import { clusterRoutes } from '../api/http/cluster-routes.ts';
 import { mapReduceRoutes } from '../api/http/map-reduce-routes.ts';
 import { transactionRoutes } from '../api/http/transaction-routes.ts';
 import { wasmRoutes } from '../api/http/wasm-routes.ts';
+import { RequestBudget } from '../api/request-budget.ts';
 import { PbcServer } from '../api/pbc/server.ts';
 import { defaultSessionLimits } from '../api/pbc/session.ts';
 import { statsService } from '../api/stats/service.ts';
@@ -326,9 +327,12 @@ function clientRooms(
   const { dispatcher, membership, mover, transfer, transactions, keeper, antiEntropy } = rooms;
   const { coverage, wasm, mapReduce } = rooms;
   const observer = countClients(stats);
+  const requests = new RequestBudget(config.clientRequestBytesMax);
+  for (const family of requests.families()) stats.register(family);
   const shared = {
     io,
     gate,
+    requests,
     limits: contentLimits(config),
     terms: {
       readLevel: config.readConsistency,

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { Deferred } from '../base/deferred.ts';
+import { RequestBudget } from '../api/request-budget.ts';
 import { httpContract } from '../io/http.contract.ts';
 import { ok, route, serviceOf } from '../io/http-serving.contract.ts';
 import type { HttpListener, HttpRoute, HttpService } from '../io/http.ts';
@@ -168,6 +169,37 @@ describe('the HTTP edge of the machine', () => {
       const answer = await rawExchange(address, big + small);
       expect(answer.startsWith('HTTP/1.1 413 ')).toBe(true);
       expect(answer.endsWith('stored')).toBe(true);
+    });
+  });
+
+  it('bodies that are not whole hold no more than they may together; who goes beyond is answered, and others are served', async () => {
+    const bodyBudget = new RequestBudget(1024 * 1024);
+    const limits = { bodyBytesMax: 4 * 1024 * 1024, bodyBudget };
+    const put = route('PUT', '/k', ({ body }) => ok(`${body.length} bytes`));
+    await serving([put], limits, async ({ address }) => {
+      const announcing = (bytes: number): string =>
+        `PUT /k HTTP/1.1\r\nHost: h\r\nContent-Length: ${bytes}\r\n\r\n`;
+      const small = 'PUT /k HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx';
+      const stuck = await open(address);
+      stuck.write(announcing(700_000) + 'x'.repeat(600_000));
+      await eventually(() => !bodyBudget.hasRoomFor(300_000));
+      const announced = await rawExchange(address, announcing(300_000) + 'x'.repeat(300_000) + small);
+      expect(announced).toMatch(/^HTTP\/1\.1 503 Service Unavailable\r\nX-Refused: 503\r\n/);
+      expect(announced).toContain('client_request_bytes_max');
+      expect(announced.endsWith('1 bytes')).toBe(true);
+      const chunk = `${(50_000).toString(16)}\r\n${'z'.repeat(50_000)}\r\n`;
+      const head = 'PUT /k HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n';
+      const chunked = await rawExchange(address, `${head}${chunk.repeat(20)}0\r\n\r\n${small}`);
+      expect([chunked.slice(0, 12), chunked.endsWith('1 bytes')]).toEqual(['HTTP/1.1 503', true]);
+      const heard = once(stuck, 'data');
+      stuck.write('x'.repeat(100_000));
+      expect(String(await heard)).toMatch(/700000 bytes$/);
+      const gone = await open(address);
+      gone.write(announcing(700_000) + 'x'.repeat(600_000));
+      await eventually(() => !bodyBudget.hasRoomFor(300_000));
+      gone.destroy();
+      await eventually(() => bodyBudget.hasRoomFor(300_000));
+      stuck.destroy();
     });
   });
 

@@ -1,7 +1,7 @@
 /**
  * The HTTP edge on the machine: fastify over node:http serves the routes of a service.
  *
- * Fastify routes, reads bodies and keeps their limit. Paths reach its router with every `%` escaped once more, so that
+ * Fastify routes; bodies are collected within their limits (http-body.ts). Paths reach its router with every `%` escaped once more, so that
  * parameters arrive as they stand on the wire (a key need not be UTF-8), and bodies arrive as bytes whatever their
  * content type says. Answers are written by `writeHead`, which keeps the names of headers as the service writes them.
  *
@@ -28,6 +28,7 @@ import type {
 } from '../io/http.ts';
 import type { Log } from '../io/log.ts';
 import type { Address } from '../io/network.ts';
+import { announcedBytes, collectBody } from './http-body.ts';
 import { HttpConnections } from './http-connections.ts';
 import { RealHttpRequest } from './http-request.ts';
 import { sendStream } from './http-stream.ts';
@@ -116,7 +117,10 @@ class HttpEdge {
   #route(): void {
     const app = this.#app;
     app.removeAllContentTypeParsers();
-    app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+    const { bodyBytesMax: bytesMax, bodyBudget: budget } = this.#service;
+    app.addContentTypeParser('*', (_request, payload, done) =>
+      collectBody(payload, { bytesMax, budget }, done),
+    );
     app.addHook('onRequest', (request, _reply, done) => {
       // Fastify refuses a content type that it cannot parse; the service sees what the client wrote all the same.
       const type = request.raw.headers['content-type'];
@@ -148,9 +152,11 @@ class HttpEdge {
     this.#send(response, this.#service.refused(400, 'the header Host is missing'), true);
   }
 
-  /** The head alone says that the body is over the limit. */
-  #tellsTooMuch({ headers }: IncomingMessage): boolean {
-    return Number(headers['content-length'] ?? 0) > this.#service.bodyBytesMax;
+  /** The head alone says that the body is over the limit, or that there is no room for it now. */
+  #tellsTooMuch(request: IncomingMessage): boolean {
+    const { bodyBytesMax, bodyBudget } = this.#service;
+    const bytes = announcedBytes(request);
+    return bytes > bodyBytesMax || bodyBudget?.hasRoomFor(bytes) === false;
   }
 
   #notFound(request: HttpRequest): HttpResponse {

@@ -1,7 +1,7 @@
 /** What the HTTP interface is made from: what the node chooses, and what the handlers work with. */
 import type { Gate } from '../../auth/gate.ts';
 import type { Dispatcher } from '../../dispatch/requests.ts';
-import type { HttpRoute } from '../../io/http.ts';
+import type { BodyBudget, HttpRoute } from '../../io/http.ts';
 import type { Io } from '../../io/io.ts';
 import type { BucketDesk } from '../bucket-desk.ts';
 import type { ClientObserver } from '../client-observer.ts';
@@ -20,6 +20,8 @@ export interface HttpOptions {
   readonly lister: NameLister;
   /** Connections open at most. */
   readonly connectionCountMax: number;
+  /** Of the bodies of all requests being received. */
+  readonly requests: BodyBudget;
   /** Milliseconds that a client may take to send its request. */
   readonly requestTimeoutMs: number;
   /** The product's own endpoints, beside Riak's. */

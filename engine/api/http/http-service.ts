@@ -63,6 +63,7 @@ export function httpService(
     routes,
     observer,
     bodyBytesMax: options.limits.valueBytesMax,
+    bodyBudget: options.requests,
     connectionCountMax: options.connectionCountMax,
     requestTimeoutMs: options.requestTimeoutMs,
     notFound: (request) => unknownPath(request, routes),
@@ -159,7 +160,7 @@ function methodNotAllowed(request: HttpRequest, allow: readonly string[]): HttpR
   return errorAnswer('MethodNotAllowed', text, { Allow: methods });
 }
 
-/** A request that never reached a handler: too large, malformed or too slow. */
+/** A request that never reached a handler: too large, malformed, too slow, or no room for it now. */
 function refused(
   observer: ClientObserver,
   status: number,
@@ -170,6 +171,6 @@ function refused(
   if (status === 413) {
     return errorAnswer('TooLarge', `the value is too large; at most ${valueBytesMax} bytes are allowed`);
   }
-  const code = status === 408 ? 'Timeout' : 'BadRequest';
+  const code = status === 408 ? 'Timeout' : status === 503 ? 'Overloaded' : 'BadRequest';
   return errorAnswer(code, reason, {}, status);
 }

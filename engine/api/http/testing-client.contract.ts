@@ -10,6 +10,7 @@ import { defaultContentLimits } from '../content-limits.ts';
 import { MapDispatcher, replicaCount } from '../testing/map-dispatcher.contract.ts';
 import { TallyingObserver } from '../testing/tallying-observer.contract.ts';
 import { CountingRandom, TestClock, TestLog } from '../testing/test-io.contract.ts';
+import { RequestBudget } from '../request-budget.ts';
 import { httpService } from './http-service.ts';
 
 export interface Call {
@@ -42,6 +43,7 @@ export class TestingClient {
       buckets: this.buckets,
       lister: this.lister,
       connectionCountMax: 10,
+      requests: new RequestBudget(100_000),
       requestTimeoutMs: 1000,
     });
     for (const route of this.service.routes) this.#router.on(route.method, route.path, noHandler, route);

@@ -40,6 +40,19 @@ export class FrameReader {
     return this.#partialBytes + this.#unparsedBytes;
   }
 
+  /** Bytes of memory that a frame takes which spans several chunks and is not whole. */
+  get gatheredBytes(): number {
+    return this.#partial?.length ?? 0;
+  }
+
+  /** Lets go of what is not handed out; the reader must not be used any more. */
+  drop(): void {
+    this.#chunks.length = 0;
+    this.#partial = undefined;
+    this.#partialBytes = 0;
+    this.#unparsedBytes = 0;
+  }
+
   /** Takes the next bytes of the stream; keeps the view. */
   push(chunk: Uint8Array): void {
     if (chunk.length === 0) return;

@@ -9,6 +9,7 @@ import type { Gate } from '../../auth/gate.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
 import type { Dispatcher, Need, PutRequest } from '../../dispatch/requests.ts';
+import type { BodyBudget } from '../../io/http.ts';
 import type { Io } from '../../io/io.ts';
 import type { StoredObject } from '../../object/object.ts';
 import { encodeContext } from '../../object/object.ts';
@@ -35,6 +36,8 @@ export interface PbcParts extends TransactionDesk, BucketCallDesk, ListingDesk, 
   readonly dispatcher: Dispatcher;
   readonly limits: ContentLimits;
   readonly gate: Gate;
+  /** Of the requests of all clients being received. */
+  readonly requests: BodyBudget;
   /** What RpbGetServerInfoResp tells. */
   readonly serverInfo: { readonly node: string; readonly version: string };
 }

@@ -10,6 +10,7 @@ import type { Token } from '../../base/ids.ts';
 import { defaultJobLimits } from '../../mapred/job.ts';
 import { MapLister } from '../testing/map-lister.contract.ts';
 import { ScriptedJobs } from '../testing/scripted-jobs.contract.ts';
+import { RequestBudget } from '../request-budget.ts';
 import { MapBuckets } from '../testing/map-buckets.contract.ts';
 import { MapDispatcher, replicaCount } from '../testing/map-dispatcher.contract.ts';
 import { ScriptedTransactions } from '../testing/scripted-transactions.contract.ts';
@@ -93,6 +94,7 @@ async function start(): Promise<Running> {
       observer,
       terms: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => replicaCount },
       gate: new Gate(new TestLog(), undefined),
+      requests: new RequestBudget(16 * 1024 * 1024),
       limits: defaultContentLimits,
       knowsType: () => false,
       buckets: new MapBuckets(['default']),

@@ -180,6 +180,27 @@ test('a message must be whole in time, however its bytes trickle; between messag
   expect(testing.observer.describe()).toBe('opened 1, read 3, failed 1, closed error 1');
 });
 
+test('messages that are not whole hold no more than they may together; small ones go on, and what ends gives back', async () => {
+  const testing = await TestingServer.start({ frameBytesMax: 500_000, connectionCountMax: 9 });
+  const bytes = encodeRequest(put('a', 'x'.repeat(300_000)));
+  const [first, second, third] = [testing.join(), testing.join(), testing.join()];
+  const begin = async (peer: typeof first): Promise<void> => {
+    await peer.send(bytes.subarray(0, 100_000));
+    await peer.send(bytes.subarray(100_000, 250_000));
+  };
+  await begin(first);
+  await begin(second);
+  expect([story(first), story(second), second.serverEnded]).toEqual([[], ['failed Overloaded'], true]);
+  await third.send(encodeRequest(get('a')));
+  expect(story(third)).toEqual(['got']);
+  await begin(third);
+  expect(story(third)).toEqual(['failed Overloaded']);
+  await first.send(bytes.subarray(250_000));
+  const fourth = testing.join();
+  await begin(fourth);
+  expect([story(first).length, story(fourth)]).toEqual([1, []]);
+});
+
 test('a client that goes on reading the last answers is waited for', async () => {
   const testing = await TestingServer.start();
   const peer = testing.join();

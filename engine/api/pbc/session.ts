@@ -7,13 +7,12 @@
  * are under way, while more than `owedBytesMax` bytes of answers wait for their turn, or while the client does not
  * read what was written, the session takes no request and stops reading.
  *
- * A broken frame, and one that is not whole in `messageUsMax`, ends the conversation: what came before is answered,
+ * A broken frame, one that is not whole in `messageUsMax` and one that all clients’ budget has no room for, ends the conversation: what came before is answered,
  * then the error, then the connection closes. So does a wrong password, as in Riak; a request that the client's role
  * does not suffice for is answered so, and no more.
  */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError, asLockstepError } from '../../base/errors.ts';
-import type { Timer } from '../../io/clock.ts';
 import type { CloseReason, Connection, ConnectionHandler } from '../../io/network.ts';
 import { observeError } from '../client-observer.ts';
 import { answerBucketCall } from './bucket-calls.ts';
@@ -30,8 +29,10 @@ import { answerMapReduceCall } from './map-reduce-calls.ts';
 import type { PbcParts } from './object-calls.ts';
 import { answerObjectCall } from './object-calls.ts';
 import { errorFrame, errorFrameOf } from './replies.ts';
+import { Farewell } from '../farewell.ts';
 import { MessageDeadline } from '../message-deadline.ts';
 import { messages } from './schema.ts';
+import { RequestShare } from '../request-budget.ts';
 import { answerTransactionCall } from './transaction-calls.ts';
 
 export interface SessionLimits {
@@ -53,9 +54,6 @@ export const defaultSessionLimits: SessionLimits = {
 };
 
 const noFrame = Buffer.alloc(0);
-
-/** Microseconds that a connection being closed waits for the client to take the last bytes and close its side. */
-const lingerUs = 1_000_000;
 
 /** A request from its beginning to its answer. Reused: `run` is made once. */
 interface Exchange {
@@ -91,8 +89,9 @@ export class Session implements ConnectionHandler {
   /** No further request is taken; the connection ends when the last answer is written. */
   #closing: 'eof' | 'error' | 'closedHere' | undefined;
   #over = false;
-  #linger: Timer | undefined;
+  readonly #farewell: Farewell;
   readonly #deadline: MessageDeadline;
+  readonly #share: RequestShare;
 
   constructor(
     parts: PbcParts,
@@ -110,6 +109,8 @@ export class Session implements ConnectionHandler {
       const detail = `a message was not whole ${limits.messageUsMax / 1000} ms after it began`;
       this.#fail(new LockstepError('FrameInvalid', detail));
     });
+    this.#farewell = new Farewell(parts.io.clock, connection);
+    this.#share = new RequestShare(parts.requests);
     this.#caller = new Caller(parts, connection.remote);
     parts.observer.opened();
   }
@@ -155,8 +156,9 @@ export class Session implements ConnectionHandler {
     this.#over = true;
     this.#job?.gone();
     this.#drained?.resolve();
-    this.#linger?.cancel();
+    this.#farewell.cancel();
     this.#deadline.close();
+    this.#share.hold(0);
     this.#exchanges.length = 0;
     this.#parts.observer.closed(this.#closing ?? (reason === 'ended' ? 'eof' : 'error'));
     this.#onOver(this);
@@ -174,6 +176,7 @@ export class Session implements ConnectionHandler {
     }
     this.#regulate();
     this.#timeMessage();
+    this.#countGathered();
     this.#endWhenDone();
   }
 
@@ -254,6 +257,8 @@ export class Session implements ConnectionHandler {
     });
     this.#closing ??= 'error';
     this.#held = undefined;
+    this.#reader.drop();
+    this.#share.hold(0);
     this.#refuse(error);
     this.#endWhenDone();
   }
@@ -359,9 +364,15 @@ export class Session implements ConnectionHandler {
     else this.#deadline.begin();
   }
 
+  /** A message that is not whole counts with those of all clients. */
+  #countGathered(): void {
+    if (this.#share.hold(this.#closing === undefined ? this.#reader.gatheredBytes : 0)) return;
+    this.#fail(this.#parts.requests.refuse());
+  }
+
   /** Ends the connection once nothing is owed: we are closing, or the client has sent its last request. */
   #endWhenDone(): void {
-    if (this.#exchanges.length > 0 || this.#linger !== undefined) return;
+    if (this.#exchanges.length > 0 || this.#farewell.begun) return;
     if (this.#closing === undefined) {
       // Without room there may be whole requests left in the reader.
       if (!this.#clientEnded || this.#held !== undefined || !this.#hasRoom()) return;
@@ -371,16 +382,6 @@ export class Session implements ConnectionHandler {
       }
       this.#closing = 'eof';
     }
-    this.#connection.end();
-    this.#lingerWhile(this.#connection.pendingBytes);
-  }
-
-  /** Waits for the client to close its side, and longer for as long as it goes on taking what is pending. */
-  #lingerWhile(pendingBytes: number): void {
-    this.#linger = this.#parts.io.clock.after(lingerUs, () => {
-      const left = this.#connection.pendingBytes;
-      if (left > 0 && left < pendingBytes) this.#lingerWhile(left);
-      else this.#connection.destroy();
-    });
+    this.#farewell.begin();
   }
 }

@@ -1,6 +1,7 @@
 /** The binary protocol's server over the twin of the dispatcher and a network by hand. */
 import type { Credential } from '../../auth/credentials.ts';
 import { Gate } from '../../auth/gate.ts';
+import { RequestBudget } from '../request-budget.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
 import { defaultContentLimits } from '../content-limits.ts';
 import { defaultJobLimits } from '../../mapred/job.ts';
@@ -27,6 +28,8 @@ export class TestingServer {
   readonly log = new TestLog();
   readonly network = new TestingNetwork((highWaterBytes) => new PbcPeer(highWaterBytes));
   readonly gate: Gate;
+  /** The least that there can be: large requests take turns. */
+  readonly requests = new RequestBudget(256 * 1024);
   readonly server: PbcServer;
   /** Names of spawned tasks that failed. */
   readonly failed: string[] = [];
@@ -54,6 +57,7 @@ export class TestingServer {
         observer: this.observer,
         terms: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => replicaCount },
         gate: this.gate,
+        requests: this.requests,
         limits: { ...defaultContentLimits, valueBytesMax: 10_000 },
         knowsType: (type) => type === 'maps',
         buckets: this.buckets,

@@ -5,6 +5,7 @@ import { byteStringFrom } from '../../base/ids.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
 import { objectKey } from '../../base/object-key.ts';
 import type { Dispatcher, Need } from '../../dispatch/requests.ts';
+import type { BodyBudget } from '../../io/http.ts';
 import type { Io } from '../../io/io.ts';
 import type { TransactionService } from '../../xa/transactions.ts';
 import type { ClientObserver } from '../client-observer.ts';
@@ -18,6 +19,8 @@ export interface RedisParts {
   readonly transactions: Pick<TransactionService, 'run'>;
   readonly observer: ClientObserver;
   readonly gate: Gate;
+  /** Of the requests of all clients being received. */
+  readonly requests: BodyBudget;
   /** A command was received. */
   readonly count: (field: RedisField) => void;
   readonly terms: ReplicaTerms;

@@ -42,6 +42,25 @@ test('a command that waits for earlier ones is not late, nor is what follows it'
   expect(peer.serverEnded).toBe(false);
 });
 
+test('commands that are not whole hold no more than they may together; small ones go on, and what ends gives back', async () => {
+  const redis = await TestingRedis.start({
+    argumentBytesMax: 500_000,
+    requestBytesMax: 500_000,
+    connectionCountMax: 9,
+  });
+  const command = encodeRequest(['SET', 'a', 'x'.repeat(300_000)]);
+  const most = command.subarray(0, 250_000);
+  const [first, second, third] = [redis.join(), redis.join(), redis.join()];
+  expect(await first.send(most)).toBe('');
+  expect(await second.send(most)).toMatch(/^-OVERLOADED requests of all clients .* client_request_bytes_max/);
+  expect([first.serverEnded, second.serverEnded]).toEqual([false, true]);
+  expect(await third.ask('SET', 'b', 'small')).toBe('+OK\r\n');
+  expect(await first.send(command.subarray(250_000))).toMatch(/^-ERR string exceeds/);
+  expect(await third.send(most)).toBe('');
+  await third.reset();
+  expect(await redis.join().send(most)).toBe('');
+});
+
 /** Commands cut into pieces, and how long the client is silent before each piece. */
 const conversation = fc
   .array(fc.array(fc.stringMatching(/^[a-z]{1,6}$/), { minLength: 0, maxLength: 2 }), {

@@ -34,6 +34,8 @@ const carriageReturn = 0x0d;
 const lineFeed = 0x0a;
 const star = 0x2a;
 const dollar = 0x24;
+/** What a piece of a request costs beside its bytes, about. */
+const pieceBytes = 128;
 const noBytes = Buffer.alloc(0);
 
 export class RequestReader {
@@ -62,6 +64,22 @@ export class RequestReader {
   /** A request has begun and is not whole. */
   get within(): boolean {
     return this.pendingBytes > 0 || this.#missing > 0;
+  }
+
+  /** Bytes of memory that a request takes which is not whole, those of its pieces included. */
+  get gatheredBytes(): number {
+    return this.pendingBytes + (this.#parked.length + this.#arguments.length) * pieceBytes;
+  }
+
+  /** Lets go of what is not handed out; the reader must not be used any more. */
+  drop(): void {
+    this.#buffer = noBytes;
+    this.#at = 0;
+    this.#parked = [];
+    this.#arguments = [];
+    this.#parkedBytes = 0;
+    this.#requestBytes = 0;
+    this.#missing = 0;
   }
 
   push(chunk: Uint8Array): void {

@@ -8,14 +8,15 @@
  * the session takes no command and stops reading. Large replies make fewer be under way: what they will bring is not
  * known before they are there.
  *
- * Bytes that are no command, and a command that is not whole in time, end the conversation: what came before is
+ * Bytes that are no command, and a command that is not whole in time or that all clients’ budget has no room for, end the conversation: what came before is
  * answered, then the error, then it closes.
  */
 import type { LockstepError } from '../../base/errors.ts';
 import type { PackedKey } from '../../base/object-key.ts';
-import type { Timer } from '../../io/clock.ts';
 import type { CloseReason, Connection, ConnectionHandler } from '../../io/network.ts';
+import { Farewell } from '../farewell.ts';
 import { MessageDeadline } from '../message-deadline.ts';
+import { RequestShare } from '../request-budget.ts';
 import type { Command } from './commands.ts';
 import { commands, fieldOf } from './commands.ts';
 import type { ConnectionState } from './connection-commands.ts';
@@ -30,8 +31,6 @@ import { ProtocolError, RequestReader } from './request-reader.ts';
 import type { SessionRooms } from './rooms.ts';
 import { readKey, runTask } from './tasks.ts';
 
-/** Microseconds that a connection being closed waits for the client to take the last bytes and close its side. */
-const lingerUs = 1_000_000;
 /** Commands under way before their replies' size is known; one more with each reply that is not too large. */
 const windowAtFirst = 64;
 /** What an error's line begins with. */
@@ -63,14 +62,17 @@ export class Session implements ConnectionHandler, ExchangeOwner {
   /** No further command is taken; the connection ends when the last reply is written. */
   #closing: 'eof' | 'error' | 'closedHere' | undefined;
   #over = false;
-  #linger: Timer | undefined;
+  readonly #farewell: Farewell;
   readonly #deadline: MessageDeadline;
+  readonly #share: RequestShare;
 
   constructor(rooms: SessionRooms, connection: Connection, id: number, onOver: (session: Session) => void) {
     this.#rooms = rooms;
     this.#connection = connection;
     this.#onOver = onOver;
     this.#reader = new RequestReader(rooms.limits);
+    this.#farewell = new Farewell(rooms.parts.io.clock, connection);
+    this.#share = new RequestShare(rooms.parts.requests);
     const { messageUsMax } = rooms.limits;
     this.#deadline = new MessageDeadline(rooms.parts.io.clock, messageUsMax, () => this.#late());
     this.#conversation = new Conversation(rooms, {
@@ -131,8 +133,9 @@ export class Session implements ConnectionHandler, ExchangeOwner {
 
   onClose(reason: CloseReason): void {
     this.#over = true;
-    this.#linger?.cancel();
+    this.#farewell.cancel();
     this.#deadline.close();
+    this.#share.hold(0);
     this.#exchanges.length = 0;
     this.#rooms.parts.observer.closed(this.#closing ?? (reason === 'ended' ? 'eof' : 'error'));
     this.#onOver(this);
@@ -172,6 +175,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
     this.#flush();
     this.#regulate();
     this.#timeCommand();
+    this.#countGathered();
     this.#endWhenDone();
   }
 
@@ -289,6 +293,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
     this.#rooms.parts.io.log.event('info', 'redis.connection.refused', { remote, detail });
     this.#closing ??= 'error';
     this.#held = undefined;
+    this.#reader.drop();
     this.#answer(unknown, [], errorReply(text));
   }
 
@@ -330,6 +335,14 @@ export class Session implements ConnectionHandler, ExchangeOwner {
     else this.#deadline.begin();
   }
 
+  /** A command that is not whole counts with those of all clients; what waits while nothing is taken does not. */
+  #countGathered(): void {
+    if (this.#closing === undefined && this.#paused) return;
+    if (this.#share.hold(this.#closing === undefined ? this.#reader.gatheredBytes : 0)) return;
+    const { message } = this.#rooms.parts.requests.refuse();
+    this.#breakOff(`OVERLOADED ${message}`, message);
+  }
+
   /** A command that has begun did not become whole in time. */
   #late(): void {
     if (this.#closing !== undefined) return;
@@ -341,23 +354,13 @@ export class Session implements ConnectionHandler, ExchangeOwner {
 
   /** Ends the connection once nothing is owed: we are closing, or the client has sent its last command. */
   #endWhenDone(): void {
-    if (this.#exchanges.length > 0 || this.#linger !== undefined) return;
+    if (this.#exchanges.length > 0 || this.#farewell.begun) return;
     if (this.#closing === undefined) {
       // Without room there may be whole commands left in the reader.
       if (!this.#clientEnded || this.#held !== undefined || !this.#hasRoom()) return;
       this.#closing = this.#reader.within ? 'error' : 'eof';
     }
-    this.#connection.end();
-    this.#lingerWhile(this.#connection.pendingBytes);
-  }
-
-  /** Waits for the client to close its side, and longer for as long as it goes on taking what is pending. */
-  #lingerWhile(pendingBytes: number): void {
-    this.#linger = this.#rooms.parts.io.clock.after(lingerUs, () => {
-      const left = this.#connection.pendingBytes;
-      if (left > 0 && left < pendingBytes) this.#lingerWhile(left);
-      else this.#connection.destroy();
-    });
+    this.#farewell.begin();
   }
 }
 

@@ -1,6 +1,7 @@
 /** The Redis listener over the twins of the dispatcher and of transactions, and a client that writes bytes by hand. */
 import type { Credential } from '../../auth/credentials.ts';
 import { Gate } from '../../auth/gate.ts';
+import { RequestBudget } from '../request-budget.ts';
 import { byteStringOf } from '../../base/ids.ts';
 import { defaultType } from '../../base/object-key.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -87,6 +88,8 @@ export class TestingRedis {
   /** What a listing of the cluster answers. */
   listed: readonly ListedKey[] = [];
   readonly gate: Gate;
+  /** The least that there can be: large requests take turns. */
+  readonly requests = new RequestBudget(256 * 1024);
   readonly server: RedisServer;
   readonly #network = new TestingNetwork((highWaterBytes) => new RedisPeer(highWaterBytes));
 
@@ -108,6 +111,7 @@ export class TestingRedis {
       transactions: this.transactions,
       observer: this.observer,
       gate: this.gate,
+      requests: this.requests,
       count: (field) => this.counts.set(field, (this.counts.get(field) ?? 0) + 1),
       terms: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => replicaCount },
       limits: { ...defaultContentLimits, valueBytesMax: 10_000 },
