@@ -9,6 +9,7 @@ import { crashAndRestart } from './crash-and-restart.ts';
 import { dcLoss } from './dc-loss.ts';
 import { doubleStart } from './double-start.ts';
 import { doubledCommits } from './doubled-commits.ts';
+import { erasedAndStamped } from './erased-and-stamped.ts';
 import { ejectAndReinstate } from './eject-and-reinstate.ts';
 import { crashLoop } from './crash-loop.ts';
 import { deletionsForgotten } from './deletions-forgotten.ts';
@@ -98,6 +99,7 @@ export const scenarios: readonly Scenario[] = [
   zombieCoordinator,
   diskFullAtPrepare,
   doubledCommits,
+  erasedAndStamped,
   snapshotCorruption,
   diskErrors,
   bitRot,

@@ -43,6 +43,26 @@ const reasonsOf = (
   ...excused: string[]
 ): readonly string[] => checkTransactionValues([first, second, look(held)], 3, 100, new Set(excused)).reasons;
 
+describe('triples (INV1)', () => {
+  const restamp = (tags: readonly string[], outcome: TransactionRecord['outcome']): TransactionRecord => {
+    const reads = tags.map((tag, index) => ({
+      key: `triples/s0.${index}`,
+      value: tag === '' ? undefined : holding(tag, 0),
+    }));
+    return { ...blank, id: 2, kind: 'restamp', reads, writes: [], outcome, final: false };
+  };
+  const reasons = (tags: readonly string[], outcome: TransactionRecord['outcome']): readonly string[] =>
+    checkTransactionValues([restamp(tags, outcome)], 0, 100, new Set()).reasons;
+
+  it('are one transaction’s, or nobody’s, to who reads them and commits', () => {
+    expect(reasons(['«w:x1:t5.0»', '«w:x1:t5.1»', '«w:x1:t5.2»'], 'ok')).toEqual([]);
+    expect(reasons(['', '', ''], 'ok')).toEqual([]);
+    const [torn] = reasons(['«w:x1:t5.0»', '', '«w:x1:t5.2»'], 'ok');
+    expect(torn).toContain('saw half of a transaction');
+    expect(reasons(['«w:x1:t5.0»', '', ''], 'fail')).toEqual([]);
+  });
+});
+
 describe('accounts (INV1)', () => {
   it('hold what the transfers between them left', () => {
     expect(reasonsOf(moved)).toEqual([]);

@@ -1,5 +1,6 @@
 /**
- * The other half of INV1: what the keys hold in the end. The sum of all accounts is what it was, both lists of a pair are
+ * The other half of INV1: what committed transactions saw, and what the keys hold in the end. What one read of a triple
+ * on condition that it did not change, and committed, is one transaction's. The sum of all accounts is what it was, both lists of a pair are
  * equal, the three keys of a triple hold one transaction's value (or none does), whatever a committed transaction
  * appended is there, and nothing that was aborted is; nobody was told that a transaction committed which it had told to
  * abort. A transfer between two accounts has moved both or neither: that holds for the others too when the sum cannot be
@@ -49,9 +50,24 @@ export function checkTransactionValues(
         record.completedUs ?? 0,
         () => `${describeTransaction(record)}, told to abort`,
       );
-    if (record.outcome === 'ok') checkKept(record, finals, tally);
+    if (record.outcome !== 'ok') continue;
+    checkKept(record, finals, tally);
+    checkSeen(record, excused, tally);
   }
   return tally.report();
+}
+
+/** All keys of a triple were as its transaction read them while it held them all. */
+function checkSeen(record: TransactionRecord, excused: ReadonlySet<string>, tally: Tally): void {
+  if (record.kind !== 'restamp') return;
+  if (record.reads.some(({ key }) => excused.has(key))) {
+    tally.skip();
+    return;
+  }
+  const held = record.reads.map(({ key, value }) => `${key}=«${transactionIn(value?.tag ?? '')}»`);
+  tally.compare(distinctCount(held) === 1, record.completedUs ?? record.invokedUs, () => {
+    return `${describeTransaction(record)} saw half of a transaction: ${held.join(' ')}`;
+  });
 }
 
 /** Numbers are appended and never taken away. */
@@ -145,9 +161,13 @@ function checkTogether(
     groups.set(group, [...(groups.get(group) ?? []), `${key}=«${shown(value)}»`]);
   }
   for (const [group, held] of groups) {
-    const distinct = new Set(held.map((text) => text.slice(text.indexOf('='))));
-    tally.compare(distinct.size === 1, atUs, () => `${group} is torn: ${held.join(' ')}`);
+    tally.compare(distinctCount(held) === 1, atUs, () => `${group} is torn: ${held.join(' ')}`);
   }
+}
+
+/** Of what stands behind the equals signs. */
+function distinctCount(held: readonly string[]): number {
+  return new Set(held.map((text) => text.slice(text.indexOf('=')))).size;
 }
 
 /** `«w:x1:t12.0»` -> `x1:t12`: all keys of one transaction's stamp have tags that begin alike. */

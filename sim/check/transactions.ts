@@ -6,7 +6,8 @@
  * - INV2, stability: what a client heard (committed, aborted) is what happened, and stays;
  * - INV3, nothing dangles: when all is healed, no transaction is in doubt anywhere;
  * - INV7, locks: between a branch's vote and its outcome no other transaction takes one of its keys on its node, nor
- *   after a restart of that node;
+ *   after a restart of that node; and a transaction that is carried out has let no key go before it had taken its last
+ *   (two-phase locking: Eswaran, Gray, Lorie, Traiger, 1976), whatever a branch had to write;
  * - INV8, once: a branch carries a transaction out once, however often it is told to.
  *
  * One-step commits have no vote and no decision; for them INV2 and INV8 speak. Skipped: transactions that an operator
@@ -118,7 +119,10 @@ export function checkLocks(steps: readonly TransactionStep[]): CheckReport {
   const keysOf = new Map<string, readonly string[]>();
   const places = (node: string, xid: string): readonly string[] =>
     (keysOf.get(`${node} ${xid}`) ?? []).map((key) => `${node} ${key}`);
-  for (const { atUs, node, step, xid, fields } of steps) {
+  const phases = new LockPhases(tally);
+  for (const event of steps) {
+    const { atUs, node, step, xid, fields } = event;
+    phases.hear(event);
     switch (step) {
       case 'p.locks.taken':
       case 'p.recovery.scan': {
@@ -147,6 +151,38 @@ export function checkLocks(steps: readonly TransactionStep[]): CheckReport {
     }
   }
   return tally.report();
+}
+
+/** Which transactions have begun to let keys go, and which branches took theirs afterwards. */
+class LockPhases {
+  readonly #tally: Tally;
+  readonly #shrinking = new Map<string, string>();
+  readonly #late = new Map<string, string>();
+
+  constructor(tally: Tally) {
+    this.#tally = tally;
+  }
+
+  hear({ atUs, node, step, xid, fields }: TransactionStep): void {
+    switch (step) {
+      case 'p.locks.released':
+        if (!this.#shrinking.has(xid)) this.#shrinking.set(xid, node);
+        break;
+      case 'p.locks.taken': {
+        // What is prepared at once is a decided branch, done once more where its disk has lost it.
+        const first = fields['phase'] === 'prepared' ? undefined : this.#shrinking.get(xid);
+        if (first !== undefined) this.#late.set(`${node} ${xid}`, first);
+        break;
+      }
+      case 'p.applied.synced': {
+        const first = this.#late.get(`${node} ${xid}`);
+        this.#tally.compare(first === undefined, atUs, () => {
+          return `${node} took its keys of ${xid} when ${first ?? ''} had let its own go`;
+        });
+        break;
+      }
+    }
+  }
 }
 
 const byOperator: readonly string[] = ['branch.decided', 'decision.abandoned'];

@@ -6,6 +6,7 @@
  * it.
  */
 import type { Outcome } from '../history.ts';
+import type { PlanTransaction } from '../plan/plan.ts';
 
 /** What a key of the transactions holds. */
 export interface TransactionValue {
@@ -38,7 +39,8 @@ export interface TransactionRecord {
   /** `t17` of the plan; '' for what is done after the calm. */
   readonly planned: string;
   readonly client: string;
-  readonly kind: 'transfer' | 'append' | 'twin' | 'stamp' | 'erase' | 'put' | 'bunch' | 'look' | 'probe';
+  /** A probe is no transaction of the plan's. */
+  readonly kind: PlanTransaction['kind'] | 'probe';
   /** Told to abort. */
   readonly forced: boolean;
   /** Its reads held when it was carried out: they are preconditions of its writes (or it is a single read). */

@@ -130,6 +130,13 @@ export class TransactionClient {
       case 'stamp':
       case 'erase':
         return this.#write(planned, present(keys.triples[places[0] ?? 0], 'a triple'));
+      case 'move':
+        return this.#move(
+          planned,
+          places.map((place) => present(keys.loners[place], 'a single key')),
+        );
+      case 'restamp':
+        return this.#restamp(planned, present(keys.triples[places[0] ?? 0], 'a triple'));
       case 'bunch': {
         const bunch = present(keys.bunches[places[0] ?? 0], 'a bunch');
         return this.#write(planned, bunch, planned.amount === 1 ? bunch[0]?.primary : undefined);
@@ -187,6 +194,22 @@ export class TransactionClient {
         : this.#stamp(record, where, index),
     );
     await this.#run(record, wanted, planned, node);
+  }
+
+  async #restamp(planned: PlanTransaction, triple: readonly TransactionKey[]): Promise<void> {
+    const record = this.#open(planned);
+    const seen = await this.#readAll(record, triple);
+    if (seen === undefined) return;
+    const wanted = seen.map((one, index) => ({ ...this.#stamp(record, one.where, index), seen: one }));
+    await this.#run(record, wanted, planned);
+  }
+
+  async #move(planned: PlanTransaction, loners: readonly TransactionKey[]): Promise<void> {
+    const record = this.#open(planned);
+    const wanted = loners.map((where, index) =>
+      index === 0 ? { where, seen: undefined, value: undefined } : this.#stamp(record, where, index),
+    );
+    await this.#run(record, wanted, planned);
   }
 
   #stamp(record: OpenTransaction, where: TransactionKey, index: number): Wanted {

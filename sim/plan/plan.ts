@@ -53,7 +53,9 @@ export interface PlanOperation {
  * - `append`: reads some lists and appends its number to each, on condition that none has changed;
  * - `twin`: the same over both lists of a pair, which must be equal for ever;
  * - `stamp`, `erase`: writes one value to the three keys of a triple, or deletes them, whatever they hold;
+ * - `restamp`: reads the three keys of a triple and writes one value to them, on condition that none has changed;
  * - `put`: writes a value to one key (each triple has such a one beside it), whatever it holds, through its primary;
+ * - `move`: deletes one of these single keys and writes a value to another, whatever they hold;
  * - `bunch`: writes one value to three keys that have one primary (each triple has such ones beside it), whatever they hold;
  * - `look`: reads the keys of some lists one after the other; no transaction.
  */
@@ -63,7 +65,9 @@ export const transactionKinds = [
   'twin',
   'stamp',
   'erase',
+  'restamp',
   'put',
+  'move',
   'bunch',
   'look',
 ] as const;
@@ -75,7 +79,7 @@ export interface PlanTransaction {
   readonly client: number;
   readonly thinkUs: number;
   readonly kind: (typeof transactionKinds)[number];
-  /** Numbers of accounts or lists (distinct), or of one pair or triple. */
+  /** Numbers of accounts or lists (distinct), of two single keys, or of one pair or triple. */
   readonly places: readonly number[];
   /** What is transferred; how many elements are appended (1 or 2) by `append`. */
   readonly amount: number;

@@ -35,6 +35,8 @@ function placesOf(
   switch (kind) {
     case 'transfer':
       return distinctBelow(structures.accounts, 2, 2);
+    case 'move':
+      return distinctBelow(structures.triples, 2, 2);
     case 'append':
     case 'look':
       return distinctBelow(structures.lists, 1, Math.min(placesMax, structures.lists));
@@ -42,6 +44,7 @@ function placesOf(
       return distinctBelow(structures.twins, 1, 1);
     case 'stamp':
     case 'erase':
+    case 'restamp':
     case 'put':
     case 'bunch':
       return distinctBelow(structures.triples, 1, 1);

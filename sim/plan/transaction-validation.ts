@@ -45,12 +45,14 @@ function readPlaces(
     twin: twins,
     stamp: triples,
     erase: triples,
+    restamp: triples,
     put: triples,
+    move: triples,
     bunch: triples,
   };
   const count = counts[kind];
   const places = readList(field, count, (item) => readInteger(item, 0, count - 1));
-  const wanted = kind === 'transfer' ? 2 : 1;
+  const wanted = kind === 'transfer' || kind === 'move' ? 2 : 1;
   const right = kind === 'append' || kind === 'look' ? places.length >= 1 : places.length === wanted;
   if (!right) refuse(field, `${kind} takes ${wanted}, this has ${places.length}`);
   if (new Set(places).size !== places.length) refuse(field, 'a place is named twice');

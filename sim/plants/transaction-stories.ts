@@ -100,9 +100,9 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     replace: `this.#vote(branch, kind === 'voteCommit' ? votedCommit() : votedReadOnly());
                 if (kind === 'voteReadOnly')
                     this.#release(branch);`,
-    scenario: 'partition-during-commit',
-    oracles: ['INV24', 'INV1', 'INV6'],
-    seedsMax: 200,
+    scenario: 'erased-and-stamped',
+    oracles: ['INV7', 'INV6', 'INV1'],
+    seedsMax: 20,
   },
   {
     id: 'M39x',
