@@ -40,7 +40,7 @@ test('certificates are of the CA that is written beside them, and a configuratio
   writeFileSync(config, `shop:\n  name: n1\n  ${tls}\n  ${peerTls}\n`);
   expect(await lockstep('check-config', config)).toBe(0);
   writeFileSync(config, `shop:\n  name: n1\n  ${tls.replace('n1.key', 'n2.key')}\n`);
-  expect(await lockstep('check-config', config)).toBe(1);
+  expect(await lockstep('check-config', config)).toBe(2);
 });
 
 test('what is there is not written over, and a name that is none is refused', async () => {

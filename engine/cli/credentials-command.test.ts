@@ -75,7 +75,7 @@ test.each([
   [['add', 'F', 'a b', '--role', 'read'], 2, 'the name a b: allowed: 1 to 64 of A-Z a-z 0-9 _ . -'],
   [['add', 'F', 'known', '--role', 'read'], 2, 'has a credential known already'],
   [['remove', 'F', 'b'], 2, 'has no credential b; it has: known'],
-  [['list', 'nowhere'], 1, 'there is no such file'],
+  [['list', 'nowhere'], 2, 'there is no such file'],
 ])('%j is refused: %s', async (words, code, problem) => {
   const file = join(directory, 'credentials');
   await credentials('add', file, 'known', '--role', 'read');
@@ -90,7 +90,7 @@ test('a file that others may use is refused, and the remedy named', async () => 
   for (const mode of [0o644, 0o604, 0o620]) {
     chmodSync(file, mode);
     grumbled.length = 0;
-    expect(await credentials('list', file)).toBe(1);
+    expect(await credentials('list', file)).toBe(2);
     expect(grumbled.join()).toContain(`its mode is ${mode.toString(8)}); say: chmod 600 ${file}`);
   }
   chmodSync(file, 0o640);
@@ -100,9 +100,9 @@ test('a file that others may use is refused, and the remedy named', async () => 
 test('the configuration is checked with the file that it names', async () => {
   const config = join(directory, 'lockstep.yaml');
   writeFileSync(config, 'shop:\n  name: n1\n  credentials: secret\n');
-  expect(await runLockstep(['node', 'lockstep', 'check-config', config])).toBe(1);
+  expect(await runLockstep(['node', 'lockstep', 'check-config', config])).toBe(2);
   expect(grumbled.join()).toContain('there is no such file');
-  expect(await runLockstep(['node', 'lockstep', 'check-config', config, '--json'])).toBe(1);
+  expect(await runLockstep(['node', 'lockstep', 'check-config', config, '--json'])).toBe(2);
   expect(JSON.parse(said.at(-1) ?? '')).toMatchObject({
     valid: false,
     faults: [{ source: config, problem: expect.stringContaining('there is no such file') as string }],
@@ -110,6 +110,6 @@ test('the configuration is checked with the file that it names', async () => {
   await credentials('add', join(directory, 'secret'), 'a', '--role', 'read');
   expect(await runLockstep(['node', 'lockstep', 'check-config', config])).toBe(0);
   writeFileSync(config, 'shop:\n  name: n1\n  store_wasm_modules: [{ id: words, path: words.wasm }]\n');
-  expect(await runLockstep(['node', 'lockstep', 'check-config', config])).toBe(1);
+  expect(await runLockstep(['node', 'lockstep', 'check-config', config])).toBe(2);
   expect(grumbled.join()).toContain('words.wasm (the Wasm module words): there is no such file');
 });

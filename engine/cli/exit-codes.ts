@@ -1,7 +1,7 @@
 /**
  * Exit codes of the `lockstep` command, and how an error becomes one readable line.
  */
-import { ConfigError } from '../config/faults.ts';
+import { LockstepError } from '../base/errors.ts';
 import type { Painter } from './terminal.ts';
 
 export const exitCodes = {
@@ -20,7 +20,11 @@ export class UsageError extends Error {
 }
 
 export function exitCodeOf(error: unknown): ExitCode {
-  return error instanceof ConfigError || error instanceof UsageError ? exitCodes.usage : exitCodes.failed;
+  if (error instanceof UsageError) return exitCodes.usage;
+  // Of the file itself (`ConfigError`), or of a file that it names.
+  return error instanceof LockstepError && error.code === 'ConfigInvalid'
+    ? exitCodes.usage
+    : exitCodes.failed;
 }
 
 /** The error with the file or directory that it is about in front, as the person named it. */
