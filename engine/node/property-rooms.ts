@@ -8,6 +8,8 @@ import type { Io } from '../io/io.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { Buckets } from '../props/buckets.ts';
 import type { PropertyFile } from '../props/property-file.ts';
+import type { BucketProperties } from '../props/properties.ts';
+import { defaultProperties, withProperties } from '../props/properties.ts';
 import { PropertyKeeper } from '../props/property-keeper.ts';
 import type { PropertyLinks } from '../props/property-keeper.ts';
 import type { PeerReply } from '../wire/messages.ts';
@@ -69,14 +71,27 @@ function wordsOf(reply: PeerReply): Uint8Array | LockstepError {
 }
 
 /** What the listeners see of it. */
-export function bucketDesk(buckets: Buckets, keeper: PropertyKeeper): BucketDesk {
+export function bucketDesk(
+  buckets: Buckets,
+  keeper: PropertyKeeper,
+  checkRouting: (moduleId: string) => void,
+): BucketDesk {
+  const check = ({ chashKeyfun, wasmKeyfun }: BucketProperties): void => {
+    if (chashKeyfun === 'CUSTOM') checkRouting(wasmKeyfun);
+  };
   return {
     of: (type, bucket) => buckets.of(type, bucket),
     ofType: (type) => buckets.ofType(type),
     typeNames: () => buckets.typeNames(),
-    set: (type, bucket, set) => keeper.set(type, bucket, set),
+    set: async (type, bucket, set) => {
+      check(withProperties(buckets.of(type, bucket), set));
+      await keeper.set(type, bucket, set);
+    },
     reset: (type, bucket) => keeper.reset(type, bucket),
-    createType: (type, set) => keeper.createType(type, set),
+    createType: async (type, set) => {
+      check(withProperties(defaultProperties, set));
+      await keeper.createType(type, set);
+    },
     setType: (type, set) => keeper.setType(type, set),
   };
 }

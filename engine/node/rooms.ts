@@ -340,7 +340,7 @@ function clientRooms(
       replicaCount: () => membership.ring.rackCount(config.datacenter),
     },
     knowsType: (type: ByteString) => buckets.knowsType(type),
-    buckets: bucketDesk(buckets, keeper),
+    buckets: bucketDesk(buckets, keeper, wasm.checkRouting),
     lister: coverage,
   };
   const limits = transactionLimits(config, shared.limits, shared.knowsType);

@@ -31,6 +31,8 @@ import { Spread } from '../wasm/spread.ts';
 /** What the node does with modules; nothing where the feature is off. */
 export interface WasmRoom {
   readonly route: CustomRoute;
+  /** Throws `BadRequest` when the module is there and cannot route keys. */
+  readonly checkRouting: (moduleId: string) => void;
   readonly phases: PhaseModules;
   /** Undefined where the feature is off. */
   readonly desk: ModuleDesk | undefined;
@@ -82,16 +84,34 @@ export function buildWasm(parts: WasmParts): WasmRoom {
   for (const family of metrics.families(() => registry.count)) stats.register(family);
   return {
     route: (id, bucket, key) => modules.route(id, bucket, key),
+    checkRouting: (id) => modules.checkRouting(id),
     phases: modules,
     desk: deskOf(modules),
-    start: () => modules.start(config.storeWasmModules),
+    start: async () => {
+      await modules.start(config.storeWasmModules);
+      checkBucketTypes(config, modules);
+    },
     stop: () => spread.stop(),
     answer: (words, reply) => answer(io, spread, words, reply),
   };
 }
 
+/** Throws `ConfigInvalid` when a configured bucket type routes by a module that cannot. */
+function checkBucketTypes({ bucketTypes }: NodeConfig, modules: Modules): void {
+  for (const [name, { chashKeyfun, wasmKeyfun }] of bucketTypes) {
+    if (chashKeyfun !== 'CUSTOM') continue;
+    try {
+      modules.checkRouting(wasmKeyfun);
+    } catch (cause) {
+      const { message } = asLockstepError(cause);
+      throw new LockstepError('ConfigInvalid', `bucket_types: ${name}: wasm_keyfun: ${message}`, { cause });
+    }
+  }
+}
+
 const withoutWasm: WasmRoom = {
   route: noCustomRoute,
+  checkRouting: () => undefined,
   phases: noPhaseModules,
   desk: undefined,
   start: () => Promise.resolve(),

@@ -12,6 +12,7 @@ import type { ModuleEntry } from './entry.ts';
 import { idsAllowed, isModuleId } from './entry.ts';
 import type { CompiledModule, ModuleCache } from './module-cache.ts';
 import type { PhaseModule, PhaseModules } from './phase-modules.ts';
+import { cannotRoute } from './registry.ts';
 import type { Registered, Registry } from './registry.ts';
 import type { Spread, SpreadReport } from './spread.ts';
 import { binaryOf } from './wat.ts';
@@ -83,6 +84,17 @@ export class Modules implements PhaseModules {
   /** The route bytes of a key in a bucket that routes by a module: props/router.ts says what it throws. */
   route(moduleId: string, bucket: ByteString, key: ByteString): Uint8Array {
     return this.#routingModule(moduleId, bucket).call('keyfun', routeInput(bucket, key));
+  }
+
+  /**
+   * Throws `BadRequest` when a module is registered that cannot route. One that is not registered may come later, and one
+   * that this node cannot load may be known better elsewhere.
+   */
+  checkRouting(moduleId: string): void {
+    const entry = this.#parts.registry.get(moduleId);
+    const module = entry === undefined ? undefined : this.#loaded(entry);
+    if (module?.roles.includes('keyfun') === false)
+      throw new LockstepError('BadRequest', cannotRoute(moduleId));
   }
 
   find(id: string, version?: string): PhaseModule | undefined {

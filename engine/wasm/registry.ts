@@ -165,6 +165,7 @@ export class Registry {
         `${this.count} modules are registered; allowed: at most ${cache.limits.moduleCountMax}`,
       );
     }
+    if (!routes) this.#refuseRouting(id);
     const content = { digest, bytes: Uint8Array.from(bytes), routes };
     const entry = await this.#keep({ id, version: (known?.version ?? 0) + 1, content, disputed: false });
     return { entry, outcome: present ? 'replaced' : 'created' };
@@ -175,6 +176,14 @@ export class Registry {
     if (content?.routes !== true && !routes && !disputed) return;
     const detail = `the module ${id} routes keys, and is not replaced: another content would look for them elsewhere. Register the new one under an id of its own, or delete ${id} first`;
     throw new LockstepError('Conflict', detail);
+  }
+
+  /** Buckets wait for a module of that name, which this one is not. */
+  #refuseRouting(id: string): void {
+    const buckets = this.#parts.routedBy(id);
+    if (buckets.length === 0) return;
+    const named = buckets.slice(0, 5).join(', ');
+    throw new LockstepError('BadRequest', `${cannotRoute(id)}; keys are routed by it, in ${named}`);
   }
 
   #refuseRouted(id: string, what: 'replaced' | 'deleted'): void {
@@ -213,6 +222,10 @@ export class Registry {
     this.#tail = done.catch(() => undefined);
     return done;
   }
+}
+
+export function cannotRoute(id: string): string {
+  return `the module ${id} cannot route keys: it does not export both keyfun_alloc and keyfun_route`;
 }
 
 function decoded(bytes: Uint8Array): ModuleEntry | undefined {

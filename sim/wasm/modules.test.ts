@@ -147,6 +147,42 @@ test('a start that cannot have its modules says which and why', async () => {
   );
 });
 
+test('a module without the exports for it routes nothing: bucket, module and configuration are refused, and say so', async () => {
+  const room = new ModuleRoom('no keyfun', 1, supplies);
+  await room.start('n1');
+  const route = (bucket: string, module: string) => {
+    const props = { chash_keyfun: 'CUSTOM', wasm_keyfun: module };
+    const body = JSON.stringify({ props });
+    return room.ask('n1', 'PUT', `/buckets/${bucket}/props`, body, { 'Content-Type': 'application/json' });
+  };
+  await room.put('n1', 'echo', phase(1));
+  const refused = await route('b', 'echo');
+  expect([refused.status, refused.text]).toEqual([
+    400,
+    'the module echo cannot route keys: it does not export both keyfun_alloc and keyfun_route\n',
+  ]);
+  expect((await room.ask('n1', 'GET', '/buckets/b/props')).text).not.toContain('CUSTOM');
+  expect((await route('b', 'later')).status).toBe(204);
+  const late = await room.put('n1', 'later', phase(2));
+  expect([late.status, late.text]).toEqual([
+    400,
+    expect.stringContaining('keyfun_alloc and keyfun_route; keys are routed by it, in the bucket default/b'),
+  ]);
+  expect((await room.put('n1', 'later', keyfun())).status).toBe(201);
+  expect(room.failures()).toEqual([]);
+  const files = new Map<string, Uint8Array>([['phase.wasm', wasmOf(phase(1))]]);
+  const settings = {
+    store_wasm_modules: [{ id: 'words', path: 'phase.wasm' }],
+    bucket_types: { routed: { chash_keyfun: 'CUSTOM', wasm_keyfun: 'words' } },
+  };
+  const wrong = new ModuleRoom('no keyfun at start', 1, { toolkit, files }, settings);
+  await wrong.start('n1').catch(() => undefined);
+  expect(wrong.cluster.refusedStarts[0]).toMatchObject({
+    code: 'ConfigInvalid',
+    detail: expect.stringContaining('does not export both keyfun_alloc and keyfun_route') as string,
+  });
+});
+
 test('a CUSTOM bucket routes by its module; without it, or when it fails, the request fails and the node lives', async () => {
   const settings = {
     bucket_types: { routed: { chash_keyfun: 'CUSTOM', wasm_keyfun: 'first', allow_mult: false } },
