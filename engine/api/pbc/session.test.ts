@@ -180,6 +180,29 @@ test('a message must be whole in time, however its bytes trickle; between messag
   expect(testing.observer.describe()).toBe('opened 1, read 3, failed 1, closed error 1');
 });
 
+test('large answers make fewer requests be under way, small ones more again', async () => {
+  const testing = await TestingServer.start({ owedBytesMax: 5_000, inFlightMax: 200 });
+  const peer = testing.join();
+  await peer.request(put('large', 'x'.repeat(6_000)), put('small', 'x'));
+  /** How many are under way while none is answered. */
+  const under = async (name: string): Promise<number> => {
+    testing.dispatcher.holding = true;
+    await peer.request(...Array.from({ length: 100 }, () => get(name)));
+    const { underWay } = testing.dispatcher;
+    testing.dispatcher.holding = false;
+    for (let moved = true; moved;) {
+      const before = peer.replies().length;
+      moved = testing.dispatcher.release() || before > 0;
+      await peer.turn();
+    }
+    return underWay;
+  };
+  expect(await under('large')).toBeLessThan(20);
+  expect(await under('large')).toBe(3);
+  await under('small');
+  expect(await under('small')).toBe(100);
+});
+
 test('messages that are not whole hold no more than they may together; small ones go on, and what ends gives back', async () => {
   const testing = await TestingServer.start({ frameBytesMax: 500_000, connectionCountMax: 9 });
   const bytes = encodeRequest(put('a', 'x'.repeat(300_000)));

@@ -5,7 +5,8 @@
  * Several requests of one client may be under way (pipelining), at most `inFlightMax`; two that concern the same
  * object and of which one writes are done one after the other, so a client reads what it wrote before. While as many
  * are under way, while more than `owedBytesMax` bytes of answers wait for their turn, or while the client does not
- * read what was written, the session takes no request and stops reading.
+ * read what was written, the session takes no request and stops reading. Large answers
+ * make fewer be under way: what they will bring is not known before they are there.
  *
  * A broken frame, one that is not whole in `messageUsMax` and one that all clients’ budget has no room for, ends the conversation: what came before is answered,
  * then the error, then the connection closes. So does a wrong password, as in Riak; a request that the client's role
@@ -53,6 +54,8 @@ export const defaultSessionLimits: SessionLimits = {
   messageUsMax: 60_000_000,
 };
 
+/** Requests under way before their answers' size is known; one more with each answer that is not too large. */
+const windowAtFirst = 16;
 const noFrame = Buffer.alloc(0);
 
 /** A request from its beginning to its answer. Reused: `run` is made once. */
@@ -73,6 +76,10 @@ export class Session implements ConnectionHandler {
   /** Under way or waiting for an earlier answer, oldest first. */
   readonly #exchanges: Exchange[] = [];
   readonly #spare: Exchange[] = [];
+  /** Exchanges without an answer. */
+  #underWay = 0;
+  /** So many may be, by the size of the answers so far. */
+  #window = windowAtFirst;
   /** Taken from the reader, but must wait for an earlier request on its object. */
   #held: Call | undefined;
   #owedBytes = 0;
@@ -185,6 +192,7 @@ export class Session implements ConnectionHandler {
       this.#closing === undefined &&
       this.#writable &&
       this.#exchanges.length < this.#limits.inFlightMax &&
+      this.#underWay < this.#window &&
       this.#owedBytes < this.#limits.owedBytesMax
     );
   }
@@ -276,6 +284,7 @@ export class Session implements ConnectionHandler {
     exchange.call = call;
     exchange.startUs = this.#parts.io.clock.nowUs();
     this.#exchanges.push(exchange);
+    this.#underWay += 1;
     this.#parts.observer.outQueue(this.#exchanges.length);
     return exchange;
   }
@@ -341,6 +350,9 @@ export class Session implements ConnectionHandler {
   #settle(exchange: Exchange, reply: Buffer): void {
     exchange.call = undefined;
     exchange.reply = reply;
+    this.#underWay -= 1;
+    const fitting = Math.floor((this.#limits.owedBytesMax * 4) / Math.max(1, reply.length));
+    this.#window = Math.max(1, Math.min(this.#window + 1, fitting));
     this.#owedBytes += reply.length;
     for (let first = this.#exchanges[0]; first?.reply !== undefined; first = this.#exchanges[0]) {
       this.#owedBytes -= first.reply.length;
