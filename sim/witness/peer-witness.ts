@@ -120,7 +120,12 @@ abstract class PeerWitness {
 export class AskingWitness extends PeerWitness {
   get truth(): AskingTruth {
     const { sums } = this;
-    const open = [...this.open.values()].flatMap((talk) => [...talk.unanswered.values()]);
+    let unanswered = 0;
+    let unansweredBytes = 0;
+    for (const talk of this.open.values()) {
+      unanswered += talk.unanswered.size;
+      for (const bytes of talk.unanswered.values()) unansweredBytes += bytes;
+    }
     return {
       ...this.links,
       refusedConnects: sums.get('connect.refused') + sums.get('connect.unreachable'),
@@ -130,8 +135,8 @@ export class AskingWitness extends PeerWitness {
       answers: sums.get('answers'),
       answerBytes: sums.get('answerBytes'),
       strayAnswers: sums.get('strayAnswers'),
-      unanswered: open.length,
-      unansweredBytes: open.reduce((left, right) => left + right, 0),
+      unanswered,
+      unansweredBytes,
       gossip: sums.get('gossip'),
       gossipBytes: sums.get('gossipBytes'),
       forwards: sums.get('forwards'),

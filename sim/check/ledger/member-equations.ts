@@ -63,11 +63,17 @@ function moveEquations(numbers: Numbers, moves: LifeAccount['truth']['moves']): 
 /** For each state: entered less left is whether it is the present one, less whether it was the first (UNKNOWN). */
 function pathOf(numbers: Numbers, peer: string | number, code: number): readonly Claim[] {
   const family = 'peer_state_transitions_total';
+  const net = new Map<string, number>();
+  const move = (state: string, by: number): void => void net.set(state, (net.get(state) ?? 0) + by);
+  // A node has as many of these as pairs of states, for each peer: they are walked over once.
+  for (const { labels, value } of numbers.samples(family)) {
+    if (value === 0 || labels['peer_idx'] !== peer) continue;
+    move(String(labels['to_state']), value);
+    move(String(labels['from_state']), -value);
+  }
   return states.map((state, index) => {
-    const entered = numbers.sum(family, { peer_idx: peer, to_state: state });
-    const left = numbers.sum(family, { peer_idx: peer, from_state: state });
     const truth = (index === code ? 1 : 0) - (index === 0 ? 1 : 0);
-    return equal(`${family} of peer ${peer}: into less out of ${state}`, entered - left, truth);
+    return equal(`${family} of peer ${peer}: into less out of ${state}`, net.get(state) ?? 0, truth);
   });
 }
 

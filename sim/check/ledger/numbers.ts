@@ -26,6 +26,7 @@ const poolGauges = new FamilyNames('svc_pool_', '');
 const serverCounters = new FamilyNames('svc_server_', '_total');
 const serverGauges = new FamilyNames('svc_server_', '');
 const none: readonly CountedSample[] = [];
+const noNames: readonly string[] = [];
 
 export class Numbers {
   readonly #byFamily = new Map<string, CountedSample[]>();
@@ -72,9 +73,10 @@ export class Numbers {
 
   /** The sum of a family's samples that have these labels. */
   sum(family: string, labels?: Readonly<Record<string, string | number>>): number {
+    const names = labels === undefined ? noNames : Object.keys(labels);
     let sum = 0;
     for (const sample of this.samples(family)) {
-      if (labels === undefined || hasLabels(sample, labels)) sum += sample.value;
+      if (labels === undefined || hasLabels(sample, names, labels)) sum += sample.value;
     }
     return sum;
   }
@@ -85,7 +87,11 @@ export class Numbers {
   }
 }
 
-function hasLabels({ labels }: CountedSample, wanted: CountedSample['labels']): boolean {
-  for (const name of Object.keys(wanted)) if (labels[name] !== wanted[name]) return false;
+function hasLabels(
+  { labels }: CountedSample,
+  names: readonly string[],
+  wanted: CountedSample['labels'],
+): boolean {
+  for (const name of names) if (labels[name] !== wanted[name]) return false;
   return true;
 }
