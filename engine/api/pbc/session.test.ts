@@ -197,7 +197,7 @@ test('large answers make fewer requests be under way, small ones more again', as
     }
     return underWay;
   };
-  expect(await under('large')).toBeLessThan(20);
+  expect(await under('large')).toBeLessThan(8);
   expect(await under('large')).toBe(3);
   await under('small');
   expect(await under('small')).toBe(100);

@@ -55,7 +55,7 @@ export const defaultSessionLimits: SessionLimits = {
 };
 
 /** Requests under way before their answers' size is known; one more with each answer that is not too large. */
-const windowAtFirst = 16;
+const windowAtFirst = 4;
 const noFrame = Buffer.alloc(0);
 
 /** A request from its beginning to its answer. Reused: `run` is made once. */
