@@ -25,6 +25,11 @@ export class RequestBudget implements BodyBudget {
     this.#bytesMax = bytesMax;
   }
 
+  /** Bytes held now. */
+  get heldBytes(): number {
+    return this.#smallBytes + this.#largeBytes;
+  }
+
   hasRoomFor(bytes: number): boolean {
     // A small one may come in one piece, and hold nothing while it comes.
     return !isLarge(bytes) || this.#fits(0, bytes);
@@ -47,13 +52,6 @@ export class RequestBudget implements BodyBudget {
 
   families(): readonly FamilySource[] {
     return [
-      {
-        name: 'svc_client_request_bytes',
-        help: 'Bytes of clients’ requests that are being received and are not whole.',
-        type: 'gauge',
-        labels: [],
-        collect: () => [{ labels: {}, value: this.#smallBytes + this.#largeBytes }],
-      },
       {
         name: 'svc_client_requests_refused_total',
         help: 'Requests refused while they were received, because those of all clients held as much as they may.',

@@ -32,7 +32,7 @@ const redisFields: readonly string[] = [
 ];
 const unmet: readonly string[] = ['NoQuorum', 'Timeout'];
 
-export function clientEquations(numbers: Numbers, { truth, moment }: LifeAccount): readonly Claim[] {
+export function clientEquations(numbers: Numbers, { truth }: LifeAccount): readonly Claim[] {
   const { clients, redis, listener } = truth;
   const { puts, others, answers, transactions } = clients;
   const reading = clients.gets + transactions.questions;
@@ -96,12 +96,6 @@ export function clientEquations(numbers: Numbers, { truth, moment }: LifeAccount
     ),
     upTo('stats_count', numbers.pool('stats_count'), listener.answers, listener.guesses),
     equal('svc_stats_connections', numbers.sum('svc_stats_connections'), listener.open),
-    between(
-      'svc_client_request_bytes',
-      numbers.sum('svc_client_request_bytes'),
-      0,
-      moment === 'stopped' ? 0 : Infinity,
-    ),
   ];
 }
 
