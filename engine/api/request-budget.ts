@@ -46,7 +46,7 @@ export class RequestBudget implements BodyBudget {
     this.#refused += 1;
     return new LockstepError(
       'Overloaded',
-      `requests of all clients that are being received hold as much as they may (${this.#bytesMax} bytes, client_request_bytes_max); try again later`,
+      `requests of all clients that are being received hold ${this.heldBytes} bytes, and this one is too much (allowed: ${this.#bytesMax} bytes, client_request_bytes_max); try again later`,
     );
   }
 
