@@ -101,7 +101,7 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
                 if (kind === 'voteReadOnly')
                     this.#release(branch);`,
     scenario: 'erased-and-stamped',
-    oracles: ['INV7', 'INV6', 'INV1'],
+    oracles: ['INV24', 'INV7', 'INV6', 'INV1'],
     seedsMax: 20,
   },
   {
