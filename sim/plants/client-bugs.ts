@@ -68,14 +68,12 @@ export const clientBugs: readonly PlantedBug[] = [
     title: 'replies of a Redis connection leave in the order in which they are ready',
     file: 'engine/api/redis/session.js',
     find: `exchange.reply = reply;
-        this.#underWay -= 1;
-        const fitting = Math.floor((this.#rooms.limits.owedBytesMax * 4) / reply.length);
-        this.#window = Math.max(1, Math.min(this.#window + 1, fitting));
+        this.#window.answered(reply.length);
         this.#owedBytes += reply.length;
         if (this.#exchanges[0] === exchange)
             this.#gather();`,
     replace: `(this.#exchanges.find((one) => one.reply === undefined) ?? exchange).reply = reply;
-        this.#underWay -= 1;
+        this.#window.answered(reply.length);
         this.#owedBytes += reply.length;
         this.#gather();`,
     scenario: 'redis-multi',

@@ -4,13 +4,13 @@
  *
  * Several requests of one client may be under way (pipelining), at most `inFlightMax`; two that concern the same
  * object and of which one writes are done one after the other, so a client reads what it wrote before. While as many
- * are under way, while more than `owedBytesMax` bytes of answers wait for their turn, or while the client does not
- * read what was written, the session takes no request and stops reading. Large answers
- * make fewer be under way: what they will bring is not known before they are there.
+ * are under way, or fewer where answers are large (pipeline-window.ts), while more than `owedBytesMax` bytes of answers
+ * wait for their turn, or while the client does not read what was written, the session takes no request and stops
+ * reading.
  *
- * A broken frame, one that is not whole in `messageUsMax` and one that all clients’ budget has no room for, ends the conversation: what came before is answered,
- * then the error, then the connection closes. So does a wrong password, as in Riak; a request that the client's role
- * does not suffice for is answered so, and no more.
+ * A broken frame, one that is not whole in `messageUsMax`, and one that the budget of all clients has no room for end the
+ * conversation: what came before is answered, then the error, then the connection closes. So does a wrong password, as
+ * in Riak; a request that the client's role does not suffice for is answered so, and no more.
  */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError, asLockstepError } from '../../base/errors.ts';
@@ -33,6 +33,7 @@ import { errorFrame, errorFrameOf } from './replies.ts';
 import { Farewell } from '../farewell.ts';
 import { MessageDeadline } from '../message-deadline.ts';
 import { messages } from './schema.ts';
+import { PipelineWindow } from '../pipeline-window.ts';
 import { RequestShare } from '../request-budget.ts';
 import { answerTransactionCall } from './transaction-calls.ts';
 
@@ -54,8 +55,6 @@ export const defaultSessionLimits: SessionLimits = {
   messageUsMax: 60_000_000,
 };
 
-/** Requests under way before their answers' size is known; one more with each answer that is not too large. */
-const windowAtFirst = 4;
 const noFrame = Buffer.alloc(0);
 
 /** A request from its beginning to its answer. Reused: `run` is made once. */
@@ -76,10 +75,7 @@ export class Session implements ConnectionHandler {
   /** Under way or waiting for an earlier answer, oldest first. */
   readonly #exchanges: Exchange[] = [];
   readonly #spare: Exchange[] = [];
-  /** Exchanges without an answer. */
-  #underWay = 0;
-  /** So many may be, by the size of the answers so far. */
-  #window = windowAtFirst;
+  readonly #window: PipelineWindow;
   /** Taken from the reader, but must wait for an earlier request on its object. */
   #held: Call | undefined;
   #owedBytes = 0;
@@ -111,6 +107,7 @@ export class Session implements ConnectionHandler {
     this.#connection = connection;
     this.#onOver = onOver;
     this.#reader = new FrameReader(limits.frameBytesMax);
+    this.#window = new PipelineWindow(limits.owedBytesMax);
     this.#deadline = new MessageDeadline(parts.io.clock, limits.messageUsMax, () => {
       if (this.#closing !== undefined) return;
       const detail = `a message was not whole ${limits.messageUsMax / 1000} ms after it began`;
@@ -192,7 +189,7 @@ export class Session implements ConnectionHandler {
       this.#closing === undefined &&
       this.#writable &&
       this.#exchanges.length < this.#limits.inFlightMax &&
-      this.#underWay < this.#window &&
+      this.#window.hasRoom &&
       this.#owedBytes < this.#limits.owedBytesMax
     );
   }
@@ -284,7 +281,7 @@ export class Session implements ConnectionHandler {
     exchange.call = call;
     exchange.startUs = this.#parts.io.clock.nowUs();
     this.#exchanges.push(exchange);
-    this.#underWay += 1;
+    this.#window.begun();
     this.#parts.observer.outQueue(this.#exchanges.length);
     return exchange;
   }
@@ -350,9 +347,7 @@ export class Session implements ConnectionHandler {
   #settle(exchange: Exchange, reply: Buffer): void {
     exchange.call = undefined;
     exchange.reply = reply;
-    this.#underWay -= 1;
-    const fitting = Math.floor((this.#limits.owedBytesMax * 4) / Math.max(1, reply.length));
-    this.#window = Math.max(1, Math.min(this.#window + 1, fitting));
+    this.#window.answered(reply.length);
     this.#owedBytes += reply.length;
     for (let first = this.#exchanges[0]; first?.reply !== undefined; first = this.#exchanges[0]) {
       this.#owedBytes -= first.reply.length;

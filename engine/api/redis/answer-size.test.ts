@@ -75,7 +75,7 @@ test('large replies make fewer commands be under way, small ones more again', as
     while (redis.dispatcher.release() || (await peer.turn()) !== '');
     return underWay;
   };
-  expect(await under('large')).toBeLessThan(70);
+  expect(await under('large')).toBeLessThan(8);
   expect(await under('large')).toBe(3);
   await under('small');
   expect(await under('small')).toBe(300);

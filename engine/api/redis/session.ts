@@ -16,6 +16,7 @@ import type { PackedKey } from '../../base/object-key.ts';
 import type { CloseReason, Connection, ConnectionHandler } from '../../io/network.ts';
 import { Farewell } from '../farewell.ts';
 import { MessageDeadline } from '../message-deadline.ts';
+import { PipelineWindow } from '../pipeline-window.ts';
 import { RequestShare } from '../request-budget.ts';
 import type { Command } from './commands.ts';
 import { commands, fieldOf } from './commands.ts';
@@ -31,8 +32,6 @@ import { ProtocolError, RequestReader } from './request-reader.ts';
 import type { SessionRooms } from './rooms.ts';
 import { readKey, runTask } from './tasks.ts';
 
-/** Commands under way before their replies' size is known; one more with each reply that is not too large. */
-const windowAtFirst = 64;
 /** What an error's line begins with. */
 const minus = 0x2d;
 /** Errors of commands that no replica has heard of. */
@@ -46,10 +45,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
   readonly #conversation: Conversation;
   /** Under way or waiting for an earlier reply, oldest first. */
   readonly #exchanges: Exchange[] = [];
-  /** Exchanges without a reply. */
-  #underWay = 0;
-  /** So many may be, by the size of the replies so far. */
-  #window = windowAtFirst;
+  readonly #window: PipelineWindow;
   /** Taken from the reader, but must wait for those under way. */
   #held: Request | undefined;
   #owedBytes = 0;
@@ -71,6 +67,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
     this.#connection = connection;
     this.#onOver = onOver;
     this.#reader = new RequestReader(rooms.limits);
+    this.#window = new PipelineWindow(rooms.limits.owedBytesMax);
     this.#farewell = new Farewell(rooms.parts.io.clock, connection);
     this.#share = new RequestShare(rooms.parts.requests);
     const { messageUsMax } = rooms.limits;
@@ -145,9 +142,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
   settled(exchange: Exchange, reply: Buffer): void {
     if (this.#over) return;
     exchange.reply = reply;
-    this.#underWay -= 1;
-    const fitting = Math.floor((this.#rooms.limits.owedBytesMax * 4) / reply.length);
-    this.#window = Math.max(1, Math.min(this.#window + 1, fitting));
+    this.#window.answered(reply.length);
     this.#owedBytes += reply.length;
     if (this.#exchanges[0] === exchange) this.#gather();
     this.#pump();
@@ -185,7 +180,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
       this.#closing === undefined &&
       this.#writable &&
       this.#exchanges.length < inFlightMax &&
-      this.#underWay < this.#window &&
+      this.#window.hasRoom &&
       this.#owedBytes < owedBytesMax
     );
   }
@@ -236,7 +231,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
         this.#answer(command, request, plan.reply);
         return true;
       case 'alone': {
-        if (this.#underWay > 0) return false;
+        if (this.#window.underWay > 0) return false;
         const exchange = this.#open(command, request, 'alone', undefined, plan.purpose);
         parts.io.spawn('redis.command', () => runTask(this.#rooms, this.#conversation, exchange, plan.task));
         return true;
@@ -255,7 +250,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
   }
 
   #mustWait(kind: 'read' | 'write', key: PackedKey): boolean {
-    if (this.#underWay === 0) return false;
+    if (this.#window.underWay === 0) return false;
     for (const earlier of this.#exchanges) {
       if (earlier.reply !== undefined) continue;
       if (earlier.order === 'alone') return true;
@@ -281,7 +276,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
     const startUs = purpose === undefined ? 0 : io.clock.nowUs();
     const exchange = new Exchange(this, command, request, version, order, key, startUs, purpose);
     this.#exchanges.push(exchange);
-    this.#underWay += 1;
+    this.#window.begun();
     if (purpose !== undefined) observer.received(purpose);
     observer.outQueue(this.#exchanges.length);
     return exchange;
