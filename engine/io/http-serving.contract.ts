@@ -1,5 +1,14 @@
 /** What the laws of the HTTP edge stand on: a harness per implementation, and services of a few routes. */
-import type { Http, HttpListener, HttpResponse, HttpRoute, HttpService, HttpStream } from './http.ts';
+import { LockstepError } from '../base/errors.ts';
+import type {
+  BodyBudget,
+  Http,
+  HttpListener,
+  HttpResponse,
+  HttpRoute,
+  HttpService,
+  HttpStream,
+} from './http.ts';
 import type { Harness } from './law.contract.ts';
 import type { Address } from './network.ts';
 
@@ -59,6 +68,32 @@ export function serviceOf(routes: readonly HttpRoute[], counted: string[]): Http
       closed: (cause) => void counted.push(cause),
     },
   };
+}
+
+/** A budget of so many bytes that tells what was asked of it. */
+export class TestingBudget implements BodyBudget {
+  heldBytes = 0;
+  refusedCount = 0;
+  readonly #bytesMax: number;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  hasRoomFor(bytes: number): boolean {
+    return this.heldBytes + bytes <= this.#bytesMax;
+  }
+
+  resize(held: number, wanted: number): boolean {
+    if (wanted > held && !this.hasRoomFor(wanted - held)) return false;
+    this.heldBytes += wanted - held;
+    return true;
+  }
+
+  refuse(): LockstepError {
+    this.refusedCount += 1;
+    return new LockstepError('Overloaded', 'no room for it');
+  }
 }
 
 /** A route whose handler is `handle`. */

@@ -5,7 +5,7 @@ import { sleep } from './clock.ts';
 import type { HttpResponse } from './http.ts';
 import { exchangeLaws } from './http-exchange.contract.ts';
 import type { HttpHarness, HttpReply } from './http-serving.contract.ts';
-import { bodyBytesMax, ok, route, serve, serviceOf } from './http-serving.contract.ts';
+import { TestingBudget, bodyBytesMax, ok, route, serve, serviceOf } from './http-serving.contract.ts';
 import type { LawBook, MakeHarness, Skips } from './law.contract.ts';
 import { contract } from './law.contract.ts';
 import { ListenError } from './network.ts';
@@ -14,6 +14,7 @@ export function httpContract(name: string, makeHarness: MakeHarness<HttpHarness>
   contract(`http: ${name}`, makeHarness, skips, (book) => {
     exchangeLaws(book);
     refusalLaws(book);
+    budgetLaws(book);
     listenerLaws(book);
   });
 }
@@ -77,6 +78,31 @@ function refusalLaws(book: LawBook<HttpHarness>): void {
     expect([refused.status, refused.headers['x-refused']]).toEqual([413, '413']);
     expect(calls).toBe(1);
   });
+}
+
+function budgetLaws(book: LawBook<HttpHarness>): void {
+  book.law(
+    'a body that all bodies’ budget has no room for is refused, and nothing stays counted',
+    async (harness) => {
+      const bodyBudget = new TestingBudget(50_000);
+      const routes = [route('PUT', '/k', ({ body }) => ok(String(body.length)))];
+      const service = { ...serviceOf(routes, []), bodyBudget };
+      const listener = await harness.http.serve(harness.listenAddress, service);
+      const put = async (bytes: number): Promise<unknown[]> => {
+        const call = { method: 'PUT', target: '/k', body: Buffer.alloc(bytes, 1) };
+        const { status, headers, body } = await harness.exchange(listener.address, call);
+        return [status, headers['x-refused'] ?? body.toString()];
+      };
+      expect(await put(50_001)).toEqual([503, '503']);
+      expect(await put(50_000)).toEqual([200, '50000']);
+      bodyBudget.resize(0, 40_000);
+      expect(await put(20_000)).toEqual([503, '503']);
+      expect(await put(5_000)).toEqual([200, '5000']);
+      bodyBudget.resize(40_000, 0);
+      expect(await put(50_000)).toEqual([200, '50000']);
+      expect([bodyBudget.refusedCount, bodyBudget.heldBytes]).toEqual([2, 0]);
+    },
+  );
 }
 
 function listenerLaws(book: LawBook<HttpHarness>): void {

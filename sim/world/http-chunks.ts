@@ -18,6 +18,11 @@ export class ChunkReader {
     this.#bytesMax = bytesMax;
   }
 
+  /** Of the body, as far as it was read. */
+  get heldBytes(): number {
+    return this.#bytes - this.#left;
+  }
+
   /** The whole body once it has arrived. Throws `HttpRefusal`. */
   read(): Buffer | undefined {
     for (;;) {

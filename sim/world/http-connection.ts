@@ -38,13 +38,15 @@ export class HttpConnection implements ConnectionHandler {
   #last = false;
   #gone = false;
   #blame: 'eof' | 'error' | 'closedHere' = 'eof';
+  /** Counted against the budget of all bodies. */
+  #heldBytes = 0;
 
   /** `surplus`: one connection too many, closed at once and not counted. */
   constructor(edge: HttpEdge, connection: Connection, surplus: boolean) {
     this.#edge = edge;
     this.#connection = connection;
     this.#surplus = surplus;
-    this.#reader = new HttpReader(edge.service.bodyBytesMax);
+    this.#reader = new HttpReader(edge.service.bodyBytesMax, edge.service.bodyBudget);
     if (surplus) {
       connection.destroy();
       return;
@@ -72,6 +74,7 @@ export class HttpConnection implements ConnectionHandler {
   onClose(reason: CloseReason): void {
     this.#timer?.cancel();
     this.#leave();
+    this.#hold(0);
     const inOrder = reason === 'ended' || reason === 'closedHere';
     if (!this.#surplus) this.#edge.service.observer.closed(inOrder ? this.#blame : 'error');
     this.#edge.closed(this);
@@ -99,15 +102,30 @@ export class HttpConnection implements ConnectionHandler {
     if (this.#answering || this.#last) return;
     try {
       const message = this.#reader.next();
+      this.#countBody();
       if (message === undefined) return;
       this.#timer?.cancel();
       this.#serve(message);
     } catch (error) {
       if (!(error instanceof HttpRefusal)) throw error;
-      // A body that is too long is read away, so that the client, still sending, sees the answer.
-      if (error.status !== 413 && error.status !== 417) this.#refuseAndEnd(error.status, error.message);
+      // A body that is too long, or has no room, is read away, so that the client, still sending, sees the answer.
+      if (error.status !== 413 && error.status !== 417 && error.status !== 503)
+        this.#refuseAndEnd(error.status, error.message);
       else this.#send(this.#edge.service.refused(error.status, error.message), false);
     }
+  }
+
+  /** A body that is not whole counts with those of all clients; of one that is, nothing is held any more. */
+  #countBody(): void {
+    if (this.#hold(this.#reader.bodyBytesHeld)) return;
+    const refusal = this.#edge.service.bodyBudget?.refuse();
+    if (refusal !== undefined) this.#refuseAndEnd(refusal.status, refusal.message);
+  }
+
+  #hold(bytes: number): boolean {
+    if (this.#edge.service.bodyBudget?.resize(this.#heldBytes, bytes) === false) return false;
+    this.#heldBytes = bytes;
+    return true;
   }
 
   #serve(message: HttpMessage): void {

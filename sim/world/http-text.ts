@@ -3,6 +3,7 @@
  * chunks. Both the simulated edge and the simulated client read with it. What is not understood (another transfer
  * coding, a malformed head) is a typed refusal.
  */
+import type { BodyBudget } from '../../engine/io/http.ts';
 import { ByteQueue } from './byte-queue.ts';
 import { ChunkReader } from './http-chunks.ts';
 import { HttpRefusal } from './http-refusal.ts';
@@ -22,6 +23,7 @@ const headEnd = Buffer.from('\r\n\r\n');
 /** Reads messages from a stream of bytes. */
 export class HttpReader {
   readonly #bodyBytesMax: number;
+  readonly #budget: BodyBudget | undefined;
   readonly #received = new ByteQueue();
   #head: Buffer = Buffer.alloc(0);
   #message: { readonly start: string; readonly headers: HttpMessage['headers'] } | undefined;
@@ -30,13 +32,21 @@ export class HttpReader {
   /** Of the message whose body comes in chunks. */
   #chunks: ChunkReader | undefined;
 
-  constructor(bodyBytesMax: number) {
+  /** `budget`: what a body must have room in to be begun; who reads asks it for more as the body grows. */
+  constructor(bodyBytesMax: number, budget?: BodyBudget) {
     this.#bodyBytesMax = bodyBytesMax;
+    this.#budget = budget;
   }
 
   /** Something of a message has arrived that is not whole. */
   get begun(): boolean {
     return this.#message !== undefined || this.#head.length > 0 || this.#received.length > 0;
+  }
+
+  /** What has come of a body that is not whole. */
+  get bodyBytesHeld(): number {
+    if (this.#message === undefined) return 0;
+    return this.#received.length + (this.#chunks?.heldBytes ?? 0);
   }
 
   push(chunk: Uint8Array): void {
@@ -45,7 +55,7 @@ export class HttpReader {
 
   /**
    * The next whole message; undefined when more must arrive first. `bodiless` says that no body follows whatever the
-   * headers say. Throws `HttpRefusal`; after a body that is too large the reader goes on behind it.
+   * headers say. Throws `HttpRefusal`; after a body that is too large, or has no room, the reader goes on behind it.
    */
   next(bodiless = false): HttpMessage | undefined {
     this.#skip();
@@ -84,6 +94,11 @@ export class HttpReader {
     if (this.#bodyBytes > this.#bodyBytesMax) {
       this.#skipBytes = this.#bodyBytes;
       throw new HttpRefusal(413, `the body is longer than ${this.#bodyBytesMax} bytes`);
+    }
+    if (this.#budget?.hasRoomFor(this.#bodyBytes) === false) {
+      this.#skipBytes = this.#bodyBytes;
+      const { status, message } = this.#budget.refuse();
+      throw new HttpRefusal(status, message);
     }
     this.#message = { start, headers };
     return true;

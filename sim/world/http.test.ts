@@ -4,7 +4,7 @@ import { present } from '../../engine/base/assert.ts';
 import { ConnectionRecorder } from '../../engine/io/connection-recorder.contract.ts';
 import { httpContract } from '../../engine/io/http.contract.ts';
 import type { HttpHarness } from '../../engine/io/http-serving.contract.ts';
-import { ok, route, serviceOf } from '../../engine/io/http-serving.contract.ts';
+import { TestingBudget, ok, route, serviceOf } from '../../engine/io/http-serving.contract.ts';
 import { worldHarness } from './world-harness.contract.ts';
 import { World } from './world.ts';
 
@@ -56,6 +56,44 @@ describe('the HTTP edge in the world', () => {
       expect(counted).toEqual(['opened', 'error']);
       expect(world.failures).toEqual([]);
     }
+  });
+
+  it('counts what has come of a body until it is whole, refused or its connection gone', async () => {
+    const world = new World({ seed: 5 });
+    const { http } = world.addHost('server').boot();
+    const visitor = world.addHost('visitor').boot();
+    const bodyBudget = new TestingBudget(10_000);
+    const service = {
+      ...serviceOf([route('PUT', '/k', ({ body }) => ok(`${body.length} bytes`))], []),
+      bodyBudget,
+    };
+    const serving = http.serve('server:80', service);
+    await world.runUntil(serving, 1_000_000);
+    const begin = async (head: string, body: string) => {
+      const dial = visitor.network.connect('server:80', 1_000_000);
+      await world.runUntil(dial, 1_000_000);
+      const connection = await dial;
+      const heard = ConnectionRecorder.start(connection);
+      connection.write(Buffer.from(`PUT /k HTTP/1.1\r\nHost: h\r\n${head}\r\n\r\n${body}`));
+      await world.run({ untilUs: world.nowUs + 1_000_000 });
+      return { connection, answer: () => heard.received().toString('latin1') };
+    };
+    const first = await begin('Content-Length: 9000', 'x'.repeat(6_000));
+    expect(bodyBudget.heldBytes).toBe(6_000);
+    const chunk = `${(6_000).toString(16)}\r\n${'y'.repeat(6_000)}\r\n`;
+    const chunked = await begin('Transfer-Encoding: chunked', chunk);
+    expect(chunked.answer()).toMatch(/^HTTP\/1\.1 503\r/);
+    expect(bodyBudget.heldBytes).toBe(6_000);
+    first.connection.write(Buffer.from('x'.repeat(3_000)));
+    await world.run({ untilUs: world.nowUs + 1_000_000 });
+    expect(first.answer()).toMatch(/9000 bytes$/);
+    expect(bodyBudget.heldBytes).toBe(0);
+    const left = await begin('Content-Length: 9000', 'x'.repeat(5_000));
+    expect(bodyBudget.heldBytes).toBe(5_000);
+    left.connection.destroy();
+    await world.run({ untilUs: world.nowUs + 1_000_000 });
+    expect([bodyBudget.heldBytes, bodyBudget.refusedCount]).toEqual([0, 1]);
+    expect(world.failures).toEqual([]);
   });
 
   it('serves the requests of one connection in order', async () => {
