@@ -5,6 +5,7 @@ export interface ClientFields {
   readonly clientConnectionsMax: number;
   readonly clientReadTimeoutMs: number;
   readonly clientRequestBytesMax: number;
+  readonly clientWriteTimeoutMs: number;
 }
 
 export const clientKeys = {
@@ -22,5 +23,10 @@ export const clientKeys = {
     kind: wholeNumber(1024 ** 2, 64 * 1024 ** 3, 'bytes'),
     fallback: 256 * 1024 ** 2,
     help: 'Bytes that requests being received may hold, of all clients and listeners together; what goes beyond is refused. A quarter is kept for requests of 64 KiB at most; one larger request is always received.',
+  },
+  clientWriteTimeoutMs: {
+    kind: wholeNumber(100, 3_600_000, 'ms'),
+    fallback: 60_000,
+    help: 'How long a client of the HTTP listener may take nothing of an answer that waits for it; then its connection is closed.',
   },
 };

@@ -20,6 +20,8 @@ export interface HttpHarness extends Harness {
   exchange(address: Address, call: HttpCall): Promise<HttpReply>;
   /** A client that asks and goes away after a while. Resolves when it has. */
   abandon(address: Address, call: HttpCall): Promise<void>;
+  /** A client that asks, stays and reads nothing. Resolves when it has asked. */
+  ignore(address: Address, call: HttpCall): Promise<void>;
 }
 
 export interface HttpCall {
@@ -56,6 +58,7 @@ export function serviceOf(routes: readonly HttpRoute[], counted: string[]): Http
     bodyBytesMax,
     connectionCountMax: 100,
     requestTimeoutMs: 10_000,
+    answerTimeoutMs: 10_000,
     notFound: (request) => ({ status: 404, headers: { 'X-Path': request.path }, body: 'not found' }),
     methodNotAllowed: (_request, allow) => ({
       status: 405,

@@ -5,7 +5,15 @@ import { sleep } from './clock.ts';
 import type { HttpResponse } from './http.ts';
 import { exchangeLaws } from './http-exchange.contract.ts';
 import type { HttpHarness, HttpReply } from './http-serving.contract.ts';
-import { TestingBudget, bodyBytesMax, ok, route, serve, serviceOf } from './http-serving.contract.ts';
+import {
+  TestingBudget,
+  bodyBytesMax,
+  ok,
+  okStream,
+  route,
+  serve,
+  serviceOf,
+} from './http-serving.contract.ts';
 import type { LawBook, MakeHarness, Skips } from './law.contract.ts';
 import { contract } from './law.contract.ts';
 import { ListenError } from './network.ts';
@@ -15,6 +23,7 @@ export function httpContract(name: string, makeHarness: MakeHarness<HttpHarness>
     exchangeLaws(book);
     refusalLaws(book);
     budgetLaws(book);
+    readingLaws(book);
     listenerLaws(book);
   });
 }
@@ -101,6 +110,45 @@ function budgetLaws(book: LawBook<HttpHarness>): void {
       bodyBudget.resize(40_000, 0);
       expect(await put(50_000)).toEqual([200, '50000']);
       expect([bodyBudget.refusedCount, bodyBudget.heldBytes]).toEqual([2, 0]);
+    },
+  );
+}
+
+function readingLaws(book: LawBook<HttpHarness>): void {
+  book.law(
+    'a client that takes nothing of its answer is cut off, one that waits for it is not',
+    async (harness) => {
+      const counted: string[] = [];
+      const answerMs = 200;
+      const ended = new Deferred<void>();
+      const routes = [
+        route('GET', '/whole', () => ok(Buffer.alloc(16 * 1024 ** 2, 1))),
+        route('GET', '/stream', () =>
+          okStream(
+            (async function* () {
+              try {
+                for (;;) yield Promise.resolve(Buffer.alloc(1024 ** 2, 1));
+              } finally {
+                ended.resolve();
+              }
+            })(),
+          ),
+        ),
+        route('GET', '/late', async () => {
+          await sleep(harness.clock, 3 * answerMs * 1000);
+          return ok('late');
+        }),
+      ];
+      const service = { ...serviceOf(routes, counted), answerTimeoutMs: answerMs };
+      const listener = await harness.http.serve(harness.listenAddress, service);
+      const patient = harness.exchange(listener.address, { method: 'GET', target: '/late' });
+      await harness.ignore(listener.address, { method: 'GET', target: '/whole' });
+      await harness.ignore(listener.address, { method: 'GET', target: '/stream' });
+      await ended.promise;
+      expect((await patient).body.toString()).toBe('late');
+      const cut = (): number => counted.filter((cause) => cause === 'closedHere').length;
+      for (let looks = 0; looks < 200 && cut() < 2; looks++) await sleep(harness.clock, 10_000);
+      expect(cut()).toBe(2);
     },
   );
 }

@@ -66,6 +66,11 @@ export interface HttpService {
   readonly connectionCountMax: number;
   /** Milliseconds that a client may take to send its request. */
   readonly requestTimeoutMs: number;
+  /**
+   * Milliseconds in which a client has to take some of an answer that is larger than what leaves at once; one that takes
+   * nothing for that long is cut off, for what waits for it is memory. How long an answer takes as a whole is not bounded.
+   */
+  readonly answerTimeoutMs: number;
   /** The answer when no route matches. */
   notFound(request: HttpRequest): HttpResponse;
   /** The answer when a path has no route for the method; `allow` lists those it has (HEAD with GET), sorted. */

@@ -348,6 +348,7 @@ function clientRooms(
     ...shared,
     connectionCountMax: config.clientConnectionsMax,
     requestTimeoutMs: config.clientReadTimeoutMs,
+    answerTimeoutMs: config.clientWriteTimeoutMs,
     ownRoutes: [
       ...clusterRoutes(clusterControl(membership, mover, transfer, local.store)),
       ...transactionRoutes({ io, transactions, observer, limits }),

@@ -42,7 +42,6 @@ export class HttpConnections {
     this.#open.set(socket, 'eof');
     this.#service.observer.opened();
     socket.on('error', () => this.#blame(socket, 'error'));
-    socket.on('timeout', () => this.#blame(socket, 'closedHere'));
     socket.on('close', () => {
       const cause = this.#open.get(socket) ?? 'error';
       this.#open.delete(socket);
@@ -54,6 +53,23 @@ export class HttpConnections {
   /** It is going to be closed for what came of it. */
   condemn(socket: Socket): void {
     this.#blame(socket, 'error');
+  }
+
+  /**
+   * Some of an answer did not leave at once: who takes nothing more for `answerTimeoutMs` is cut off (`silent`). Node
+   * starts the time again with whatever the system takes, and sets its own once all answers have left.
+   */
+  expectReading(socket: Socket): void {
+    if (socket.writableLength > 0) socket.setTimeout(this.#service.answerTimeoutMs);
+  }
+
+  /** A socket's time is over: of a client that reads nothing, or that asks nothing. */
+  silent(socket: Socket): void {
+    const answering = responseOn(socket) !== undefined;
+    // All that there is of the answer has left, and the rest is still being made.
+    if (answering && socket.writableLength === 0) return;
+    this.#blame(socket, 'closedHere');
+    socket.destroy();
   }
 
   /** Answers what the HTTP parser or the request's time limit refused, and closes. */

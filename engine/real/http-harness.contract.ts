@@ -39,6 +39,12 @@ export async function machineHttpHarness(tls?: TlsIdentity, ca?: string): Promis
       await realSleep(60);
       socket.destroy();
     },
+    ignore: async (address, { method, target }) => {
+      const socket = await open(address, ca);
+      releases.push(() => socket.destroy());
+      socket.pause();
+      socket.write(`${method} ${target} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    },
   };
 }
 

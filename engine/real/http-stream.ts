@@ -3,23 +3,26 @@ import type { ServerResponse } from 'node:http';
 import { LockstepError } from '../base/errors.ts';
 import type { HttpStream } from '../io/http.ts';
 
-/** Sends the stream at the client's pace. `failed` hears of an end that is a bug. */
-export function sendStream(
-  response: ServerResponse,
-  stream: HttpStream,
-  failed: (error: unknown) => void,
-): void {
+export interface StreamWatch {
+  /** The client is waited for. */
+  pending(): void;
+  /** The stream's end is a bug. */
+  failed(error: unknown): void;
+}
+
+/** Sends the stream at the client's pace. */
+export function sendStream(response: ServerResponse, stream: HttpStream, watch: StreamWatch): void {
   if (response.req.method === 'HEAD') {
     response.end();
     return;
   }
-  pump(response, stream).catch((error: unknown) => {
-    if (!(error instanceof LockstepError)) failed(error);
+  pump(response, stream, watch).catch((error: unknown) => {
+    if (!(error instanceof LockstepError)) watch.failed(error);
     response.destroy();
   });
 }
 
-async function pump(response: ServerResponse, stream: HttpStream): Promise<void> {
+async function pump(response: ServerResponse, stream: HttpStream, watch: StreamWatch): Promise<void> {
   const chunks = stream[Symbol.asyncIterator]();
   const end = new Ending(response, () => chunks.return?.());
   for (;;) {
@@ -29,7 +32,10 @@ async function pump(response: ServerResponse, stream: HttpStream): Promise<void>
       response.end();
       break;
     }
-    if (!response.write(step.value)) await end.drained();
+    if (!response.write(step.value)) {
+      watch.pending();
+      await end.drained();
+    }
     if (end.isGone()) break;
   }
   await end.returned;

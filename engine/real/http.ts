@@ -91,6 +91,7 @@ class HttpEdge {
       if (lacksHost(request)) this.#refuseNameless(response);
       else this.#send(response, service.refused(417, 'no expectation but 100-continue is known'));
     });
+    this.#server.on('timeout', (socket: Socket) => this.#connections.silent(socket));
     if (tls === undefined) this.#server.on('connection', (socket: Socket) => this.#connections.add(socket));
     else {
       this.#server.on('connection', (socket: Socket) => this.#connections.greet(socket));
@@ -229,13 +230,17 @@ class HttpEdge {
     if (!(body instanceof Uint8Array)) {
       if (last) headers['Connection'] = 'close';
       response.writeHead(answer.status, headers);
-      sendStream(response, body, (error) => this.#tellFailure(error));
+      sendStream(response, body, {
+        pending: () => this.#connections.expectReading(response.req.socket),
+        failed: (error) => this.#tellFailure(error),
+      });
       return;
     }
     if (answer.status !== 204 && answer.status !== 304) headers['Content-Length'] = body.length;
     if (last) headers['Connection'] = 'close';
     response.writeHead(answer.status, headers);
     response.end(body);
+    this.#connections.expectReading(response.req.socket);
   }
 }
 

@@ -30,6 +30,8 @@ export class HttpConnection implements ConnectionHandler {
   readonly #reader: HttpReader;
   readonly #surplus: boolean;
   #timer: Timer | undefined;
+  /** Runs while more of an answer is pending than leaves at once. */
+  #takingTimer: Timer | undefined;
   #answering = false;
   /** The answer's body, while it is made and sent. */
   #stream: StreamSending | undefined;
@@ -61,6 +63,7 @@ export class HttpConnection implements ConnectionHandler {
   }
 
   onDrain(): void {
+    this.#takingTimer?.cancel();
     this.#stream?.drained();
   }
 
@@ -73,6 +76,7 @@ export class HttpConnection implements ConnectionHandler {
 
   onClose(reason: CloseReason): void {
     this.#timer?.cancel();
+    this.#takingTimer?.cancel();
     this.#leave();
     this.#hold(0);
     const inOrder = reason === 'ended' || reason === 'closedHere';
@@ -184,9 +188,8 @@ export class HttpConnection implements ConnectionHandler {
     const headers = Object.entries(answer.headers);
     if (last) headers.push(['Connection', 'close']);
     const sent = bodiless || headOnly ? Buffer.alloc(0) : body;
-    this.#connection.write(
-      formatMessage(`HTTP/1.1 ${answer.status}`, headers, sent, bodiless ? undefined : body),
-    );
+    const bytes = formatMessage(`HTTP/1.1 ${answer.status}`, headers, sent, bodiless ? undefined : body);
+    if (!this.#connection.write(bytes)) this.#expectReading();
     this.#answered(last);
   }
 
@@ -199,7 +202,7 @@ export class HttpConnection implements ConnectionHandler {
       this.#answered(last);
       return;
     }
-    const sending = new StreamSending(this.#connection, stream);
+    const sending = new StreamSending(this.#connection, stream, () => this.#expectReading());
     this.#stream = sending;
     const done = sending.run((error) => this.#edge.handlerFailed(error));
     done
@@ -229,6 +232,16 @@ export class HttpConnection implements ConnectionHandler {
     this.#send(this.#edge.service.refused(status, reason), false);
   }
 
+  /** Who takes nothing of what is pending for `answerTimeoutMs` is cut off. */
+  #expectReading(): void {
+    this.#takingTimer?.cancel();
+    const { pendingBytes } = this.#connection;
+    this.#takingTimer = this.#edge.clock.after(this.#edge.service.answerTimeoutMs * 1000, () => {
+      if (this.#connection.pendingBytes < pendingBytes) this.#expectReading();
+      else this.#closeSilent();
+    });
+  }
+
   #waitFor(us: number): void {
     this.#timer?.cancel();
     this.#timer = this.#edge.clock.after(us, () => this.#timeOut());
@@ -237,10 +250,12 @@ export class HttpConnection implements ConnectionHandler {
   #timeOut(): void {
     if (this.#answering) return;
     if (this.#reader.begun) this.#refuseAndEnd(408, 'the request took too long');
-    else {
-      if (this.#blame === 'eof') this.#blame = 'closedHere';
-      this.#connection.destroy();
-    }
+    else this.#closeSilent();
+  }
+
+  #closeSilent(): void {
+    if (this.#blame === 'eof') this.#blame = 'closedHere';
+    this.#connection.destroy();
   }
 }
 

@@ -10,13 +10,16 @@ const lastChunk = Buffer.from('0\r\n\r\n');
 export class StreamSending {
   readonly #connection: Connection;
   readonly #chunks: AsyncIterator<Uint8Array, unknown>;
+  /** Told that the client is waited for. */
+  readonly #pending: () => void;
   #gone = false;
   #returned: Promise<unknown> | undefined;
   #room: Deferred<void> | undefined;
 
-  constructor(connection: Connection, stream: HttpStream) {
+  constructor(connection: Connection, stream: HttpStream, pending: () => void) {
     this.#connection = connection;
     this.#chunks = stream[Symbol.asyncIterator]();
+    this.#pending = pending;
   }
 
   /** Resolves when the last chunk was written, with false when the client has gone or the stream has failed. */
@@ -66,6 +69,7 @@ export class StreamSending {
   #write(chunk: Uint8Array): Promise<void> | undefined {
     const head = Buffer.from(`${chunk.length.toString(16)}\r\n`, 'latin1');
     if (this.#connection.write(Buffer.concat([head, chunk, Buffer.from('\r\n')]))) return undefined;
+    this.#pending();
     this.#room = new Deferred<void>();
     return this.#room.promise;
   }

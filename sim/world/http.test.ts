@@ -14,7 +14,7 @@ async function makeHarness(seed: number): Promise<HttpHarness> {
   const world = new World({ seed });
   const { http } = world.addHost('server').boot();
   const visitor = world.addHost('visitor');
-  const { clock } = visitor.boot();
+  const { clock, network } = visitor.boot();
   return {
     // A handler that throws is a bug wherever it is; one law makes it do so.
     ...worldHarness(world, clock, ['http.handler']),
@@ -28,6 +28,10 @@ async function makeHarness(seed: number): Promise<HttpHarness> {
         .httpClient(visitor)
         .exchange(address, call, 60_000)
         .catch(() => undefined);
+    },
+    ignore: async (address, { method, target }) => {
+      const connection = await network.connect(address, 1_000_000);
+      connection.write(Buffer.from(`${method} ${target} HTTP/1.1\r\nHost: x\r\n\r\n`));
     },
   };
 }

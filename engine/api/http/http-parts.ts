@@ -24,6 +24,8 @@ export interface HttpOptions {
   readonly requests: BodyBudget;
   /** Milliseconds that a client may take to send its request. */
   readonly requestTimeoutMs: number;
+  /** Milliseconds in which a client has to take some of an answer that waits for it. */
+  readonly answerTimeoutMs: number;
   /** The product's own endpoints, beside Riak's. */
   readonly ownRoutes?: readonly HttpRoute[];
 }

@@ -66,6 +66,7 @@ export function httpService(
     bodyBudget: options.requests,
     connectionCountMax: options.connectionCountMax,
     requestTimeoutMs: options.requestTimeoutMs,
+    answerTimeoutMs: options.answerTimeoutMs,
     notFound: (request) => unknownPath(request, routes),
     methodNotAllowed,
     refused: (status, reason) => refused(observer, status, reason, options.limits.valueBytesMax),

@@ -45,6 +45,7 @@ export class TestingClient {
       connectionCountMax: 10,
       requests: new RequestBudget(100_000),
       requestTimeoutMs: 1000,
+      answerTimeoutMs: 1000,
     });
     for (const route of this.service.routes) this.#router.on(route.method, route.path, noHandler, route);
   }

@@ -66,6 +66,7 @@ export function statsService(options: StatsServiceOptions): HttpService {
     bodyBytesMax: 1024,
     connectionCountMax,
     requestTimeoutMs: 10_000,
+    answerTimeoutMs: 10_000,
     notFound: ({ path }) => counted(stats, problem(404, 'NotFound', notFoundDetail(path))),
     methodNotAllowed: ({ method, path }, allow) => {
       const allowed = allow.join(', ');
