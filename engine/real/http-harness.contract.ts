@@ -32,20 +32,24 @@ export async function machineHttpHarness(tls?: TlsIdentity, ca?: string): Promis
     },
     listenAddress: '127.0.0.1:0',
     exchange: (address, call) => exchange(address, call, ca),
-    abandon: async (address, { method, target }) => {
-      const socket = await open(address, ca);
-      socket.pause();
-      socket.write(`${method} ${target} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    abandon: async (address, call) => {
+      const socket = await askOnly(address, call, ca);
       await realSleep(60);
       socket.destroy();
     },
-    ignore: async (address, { method, target }) => {
-      const socket = await open(address, ca);
+    ignore: async (address, call) => {
+      const socket = await askOnly(address, call, ca);
       releases.push(() => socket.destroy());
-      socket.pause();
-      socket.write(`${method} ${target} HTTP/1.1\r\nHost: x\r\n\r\n`);
     },
   };
+}
+
+/** Asks, and reads nothing. */
+async function askOnly(address: Address, { method, target }: HttpCall, ca?: string): Promise<Socket> {
+  const socket = await open(address, ca);
+  socket.pause();
+  socket.write(`${method} ${target} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  return socket;
 }
 
 export function logInto(names: string[]): Log {

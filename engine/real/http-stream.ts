@@ -3,8 +3,9 @@ import type { ServerResponse } from 'node:http';
 import { LockstepError } from '../base/errors.ts';
 import type { HttpStream } from '../io/http.ts';
 
+/** Who is told how the sending goes. */
 export interface StreamWatch {
-  /** The client is waited for. */
+  /** The client is waited for: it has not taken all that was written. */
   pending(): void;
   /** The stream's end is a bug. */
   failed(error: unknown): void;

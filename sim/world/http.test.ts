@@ -100,6 +100,34 @@ describe('the HTTP edge in the world', () => {
     expect(world.failures).toEqual([]);
   });
 
+  it('goes on with a client that takes an answer slowly, and some of it in time', async () => {
+    const world = new World({ seed: 6 });
+    const { http } = world.addHost('server').boot();
+    const { clock, network } = world.addHost('visitor').boot();
+    const counted: string[] = [];
+    const bodyBytes = 4 * 1024 ** 2;
+    const routes = [route('GET', '/k', () => ok(Buffer.alloc(bodyBytes, 1)))];
+    const service = { ...serviceOf(routes, counted), answerTimeoutMs: 200 };
+    await world.runUntil(http.serve('server:80', service), 1_000_000);
+    const dial = network.connect('server:80', 1_000_000);
+    await world.runUntil(dial, 1_000_000);
+    const connection = await dial;
+    const heard = ConnectionRecorder.start(connection);
+    let pauses = 0;
+    heard.onChunk = () => {
+      if (heard.bytesReceived < (pauses + 1) * 200_000) return;
+      pauses += 1;
+      connection.pause();
+      clock.after(150_000, () => connection.resume());
+    };
+    connection.write(Buffer.from('GET /k HTTP/1.1\r\nHost: h\r\n\r\n'));
+    await world.runUntil(() => heard.bytesReceived > bodyBytes || heard.closed !== undefined, 60_000_000);
+    expect([heard.closed, heard.bytesReceived > bodyBytes, pauses]).toEqual([undefined, true, 20]);
+    // In the last of its pauses nothing more is waiting for it.
+    await world.run({ untilUs: world.nowUs + 1_000_000 });
+    expect(counted).toEqual(['opened']);
+  });
+
   it('serves the requests of one connection in order', async () => {
     const { world, visitor } = await room();
     const dial = visitor.network.connect('server:80', 1_000_000);
