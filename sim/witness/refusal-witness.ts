@@ -28,6 +28,7 @@ export class RefusalWitness {
   readonly #asked = new Tallies();
   #stopping = false;
   #storeFull = 0;
+  #linksFull = 0;
   #storeClosed = 0;
   #local = 0;
   #remote = 0;
@@ -47,10 +48,16 @@ export class RefusalWitness {
     };
   }
 
+  /** For want of room, in the store's queue or in a link's. */
+  get full(): number {
+    return this.#storeFull + this.#linksFull;
+  }
+
   /** The plane turned it away. `up`: by the wire, the link to the peer is there and has been greeted. */
   dropped(drop: Drop, local: boolean, up: boolean): void {
     if (local) this.#local += 1;
     else this.#remote += 1;
+    if (drop.outcome === 'full') this.#linksFull += 1;
     if (up === (drop.outcome === 'closed')) this.#contradicted += 1;
     if (this.#isOwed()) this.#contradicted += 1;
     this.#dropped = drop;

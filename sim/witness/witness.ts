@@ -18,6 +18,7 @@ import type { World } from '../world/world.ts';
 import { AntiEntropyWitness } from './anti-entropy-witness.ts';
 import { ClientWitness } from './client-witness.ts';
 import { CountedSamples } from './counted-samples.ts';
+import { Disturbances } from './disturbances.ts';
 import type { ExchangeWitness } from './exchange-witness.ts';
 import { ListenerWitness } from './listener-witness.ts';
 import { AskedWitness, AskingWitness } from './peer-witness.ts';
@@ -83,8 +84,7 @@ export class Witness {
   readonly #bornCount: number;
   /** Members come and go. */
   readonly #moving: boolean;
-  /** From here on clients may leave before they are answered (FK1, FK2), which no ledger tells of at once. */
-  readonly #impatientUs: number;
+  readonly #disturbances: Disturbances;
   #missed = 0;
   /** A life has ended, or is about to. */
   #ended = false;
@@ -101,7 +101,7 @@ export class Witness {
     this.#nodes = new Map(nodes.map((node) => [node.name, node]));
     this.#records = new Map(nodes.map(({ name }) => [name, new TransactionRecords()]));
     this.#bornCount = nodes.filter(({ spare }) => spare !== true).length;
-    this.#impatientUs = impatientUs(faults);
+    this.#disturbances = new Disturbances({ settings, faults });
     this.#moving = faults.some(({ kind }) => kind === 'FM1');
     if (this.#moving) this.#followMembers();
     world.trace.on('membership.ring.changed', ({ host }) => {
@@ -175,8 +175,12 @@ export class Witness {
       diskErrors: book.diskErrors.under(''),
       alteredPlaces: this.#alteredPlaces.get(node) ?? 0,
       failedTasks: this.#cluster.host(node).io.failedTasks(),
-      undisturbed:
-        !this.#ended && this.#world.nowUs < this.#impatientUs && ledger.total({ effect: 'injected' }) === 0,
+      undisturbed: this.#disturbances.areNone({
+        nowUs: this.#world.nowUs,
+        ended: this.#ended,
+        injected: ledger.total({ effect: 'injected' }),
+        full: [...this.#books.values()].some(({ refusals }) => refusals.full > 0),
+      }),
       ringChanges: this.#ringChanges.get(`${node}/${life}`) ?? 0,
       joins: this.#nodes.get(node)?.spare === true,
       ...this.#peersOf(node, life, moment),
@@ -377,12 +381,6 @@ export class Witness {
     this.#books.set(name, book);
     return book;
   }
-}
-
-/** When the first client may be made impatient; never is infinity. */
-function impatientUs(faults: Plan['faults']): number {
-  const impatient = faults.filter(({ kind }) => kind === 'FK1' || kind === 'FK2');
-  return Math.min(Infinity, ...impatient.map(({ when }) => ('atUs' in when ? when.atUs : 0)));
 }
 
 /** Of every node's hash tree; 0 where anti-entropy is off. */

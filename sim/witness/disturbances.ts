@@ -1,0 +1,36 @@
+/**
+ * Whether anything has disturbed a run so far: as long as nothing has, numbers that tell of trouble are 0 exactly (INV24).
+ * Beside the faults of the ledger and the ends of lives there are impatient clients, and queues that a plan makes so short
+ * that its load alone may fill them.
+ */
+import type { Plan } from '../plan/plan.ts';
+
+/** Of these the plan says how many fit; as they are configured otherwise, no scenario's load fills them. */
+const queues: readonly string[] = ['store_queue_count_max', 'peer_outbox_count_max'];
+
+export interface SoFar {
+  readonly nowUs: number;
+  /** A life has ended, or is about to. */
+  readonly ended: boolean;
+  /** Faults that the ledger knows of. */
+  readonly injected: number;
+  /** A node turned a request away because a queue was full. */
+  readonly full: boolean;
+}
+
+export class Disturbances {
+  /** From here on clients may leave before they are answered (FK1, FK2), which no ledger tells of at once. */
+  readonly #impatientUs: number;
+  readonly #shortQueues: boolean;
+
+  constructor({ settings, faults }: Pick<Plan, 'settings' | 'faults'>) {
+    const impatient = faults.filter(({ kind }) => kind === 'FK1' || kind === 'FK2');
+    this.#impatientUs = Math.min(Infinity, ...impatient.map(({ when }) => ('atUs' in when ? when.atUs : 0)));
+    this.#shortQueues = queues.some((queue) => settings[queue] !== undefined);
+  }
+
+  areNone({ nowUs, ended, injected, full }: SoFar): boolean {
+    const overrun = this.#shortQueues && full;
+    return !ended && !overrun && injected === 0 && nowUs < this.#impatientUs;
+  }
+}
