@@ -8,7 +8,7 @@ import type { NodeId, Token } from '../base/ids.ts';
 import type { Member } from '../ring/ring.ts';
 import { Ring } from '../ring/ring.ts';
 import type { Viewpoint } from './plan.ts';
-import { describePlan, planForward, planRead, planWrite } from './plan.ts';
+import { describePlan, planForward, planRead, planWrite, withLate } from './plan.ts';
 import type { ConsistencyLevel, Need } from './requests.ts';
 import { consistencyLevels } from './requests.ts';
 import type { Verdict } from './tally.ts';
@@ -145,6 +145,44 @@ describe('a tally', () => {
         expect(tally.outstanding).toBe(plan.targets.length - first.size);
       }),
     );
+  });
+
+  it('goes on with those who took over meanwhile as if it had begun with them', () => {
+    const late = pending.slice(0, 1);
+    fc.assert(
+      fc.property(plans, answers, answers, (plan, before, after) => {
+        const longer = withLate(plan, late);
+        const whole = new Tally(longer);
+        const begun = new Tally(plan);
+        const known = before.filter(({ index }) => index < plan.targets.length);
+        for (const { index, success, equality } of known) {
+          begun.answer(index, success, equality);
+          whole.answer(index, success, equality);
+        }
+        fc.pre(!plan.agree && !whole.decided);
+        const extended = begun.extended(longer);
+        for (const { index, success, equality } of after) {
+          const target = index % longer.targets.length;
+          expect(extended.answer(target, success, equality)).toBe(whole.answer(target, success, equality));
+          expect(extended.describe()).toBe(whole.describe());
+        }
+        expect(extended.outstanding).toBe(whole.outstanding);
+      }),
+    );
+  });
+
+  it('of a write counts who took over meanwhile beyond what its level named', () => {
+    const plan = planWrite(viewFrom('a1', []), placement, 'DC_QUORUM', 'default');
+    if (plan.kind === 'refused') throw new Error(plan.detail);
+    const longer = withLate(plan, pending.slice(0, 1));
+    expect(longer.groups).toEqual([{ datacenter: 'east', needed: 3 }]);
+    expect(longer.targets.slice(0, 3).map(({ member: { node } }) => node)).toEqual(['a1', 'a2', 'a3']);
+    const tally = new Tally(plan);
+    expect([tally.answer(0, true), tally.answer(1, true)]).toEqual(['pending', 'met']);
+    const extended = tally.extended(longer);
+    // Who is late cannot be reached; every one of before has the write.
+    expect(extended.answer(plan.targets.length, false)).toBe('pending');
+    expect(extended.answer(2, true)).toBe('met');
   });
 
   function recount(

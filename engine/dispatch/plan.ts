@@ -109,6 +109,16 @@ export function planWrite(
   });
 }
 
+/**
+ * A write under way when `late` ones began to take over its key: they count as the pending ones of a write that begins
+ * now. Whoever of them cannot be reached is a target that fails.
+ */
+export function withLate(plan: DispatchPlan, late: readonly Member[]): DispatchPlan {
+  const groups = plan.groups.map((group) => raised(group, late));
+  const added = late.map((member) => ({ member, group: groupOf(groups, member.datacenter) }));
+  return { ...plan, groups, targets: [...plan.targets, ...added] };
+}
+
 /** Replicas that a node which is no replica may hand a write to: routable, of its datacenter, nearest first. */
 export function planForward(view: Viewpoint, placement: Placement): readonly Member[] {
   const local = placement.filter(

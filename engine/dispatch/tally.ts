@@ -35,6 +35,20 @@ export class Tally {
     }
   }
 
+  /** The vote goes on: `plan` is the same one with further targets, and with groups that may need more. */
+  extended(plan: DispatchPlan): Tally {
+    const tally = new Tally(plan);
+    tally.#answered.splice(0, this.#answered.length, ...this.#answered);
+    for (const [index, answered] of this.#answered.entries()) {
+      const { group } = present(plan.targets[index], 'a target of before');
+      if (!answered) continue;
+      tally.#outstanding -= 1;
+      if (group >= 0) tally.#pending[group] = (tally.#pending[group] ?? 0) - 1;
+    }
+    for (const [group, counted] of this.#counted.entries()) tally.#counted[group] = counted;
+    return tally;
+  }
+
   /** The vote has been decided. */
   get decided(): boolean {
     return this.#decided;

@@ -14,6 +14,7 @@ import type { Member } from '../ring/ring.ts';
 import type { DispatchParts, Trouble } from './parts.ts';
 import { askPeer, replyTrouble, roundError } from './parts.ts';
 import type { DispatchPlan } from './plan.ts';
+import { withLate } from './plan.ts';
 import type { LocalWrite, WriteListener } from './replica.ts';
 import { refusal } from './slots.ts';
 import type { ConsistencyLevel } from './requests.ts';
@@ -22,9 +23,9 @@ import { Tally } from './tally.ts';
 export class WriteRound implements WriteListener {
   readonly #parts: DispatchParts;
   readonly #write: LocalWrite;
-  readonly #plan: DispatchPlan;
   readonly #level: ConsistencyLevel;
-  readonly #tally: Tally;
+  #plan: DispatchPlan;
+  #tally: Tally;
   readonly #failures: Trouble[] = [];
   /** Replicas that could not be reached at the beginning. */
   readonly #away: Member[] = [];
@@ -118,22 +119,22 @@ export class WriteRound implements WriteListener {
     return this.#plan.targets.findIndex((target) => target.member === this.#parts.self);
   }
 
-  /** A node that began to take over the key while the round ran has to hold the write too. */
+  /** Who began to take over the key while the round ran is asked too, and raises what is needed (`planWrite`). */
   #settle(): void {
     const { ring, pending } = this.#parts;
     const { token } = this.#write;
     const late: Member[] = [];
     for (const member of ring().placement(token)) if (this.#isLate(member)) late.push(member);
     for (const member of pending(token)) if (this.#isLate(member)) late.push(member);
-    let missing = late.length;
-    if (missing === 0) this.#succeed();
-    for (const member of late) {
-      this.#pass(member, (error) => {
-        missing -= 1;
-        if (error !== undefined) this.#fail(roundError([error], `${member.node} takes over the key`));
-        else if (missing === 0) this.#succeed();
-      });
+    if (late.length === 0) {
+      this.#succeed();
+      return;
     }
+    const first = this.#plan.targets.length;
+    this.#plan = withLate(this.#plan, late);
+    this.#tally = this.#tally.extended(this.#plan);
+    const bytes = present(this.#bytes, 'the bytes of a met write');
+    for (let index = 0; index < late.length; index++) this.#send(first + index, bytes);
   }
 
   #isLate(member: Member): boolean {
@@ -144,16 +145,6 @@ export class WriteRound implements WriteListener {
   #isCounted(member: Member): boolean {
     const { groups } = this.#plan;
     return !this.#away.includes(member) && groups.some((group) => group.datacenter === member.datacenter);
-  }
-
-  #pass(member: Member, done: (error: Trouble | undefined) => void): void {
-    const { key, token } = this.#write;
-    const object = present(this.#bytes, 'the bytes of a met write');
-    const request = { kind: 'mergeObject', key, token, object } as const;
-    const error = askPeer(this.#parts, member, request, this.#timeoutUs, (reply) => {
-      done(reply.kind === 'written' ? undefined : replyTrouble(reply));
-    });
-    if (error !== undefined) done(error);
   }
 
   #succeed(): void {
