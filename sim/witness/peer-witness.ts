@@ -181,6 +181,12 @@ export class AskingWitness extends PeerWitness {
 export class AskedWitness extends PeerWitness {
   get truth(): AskedTruth {
     const { sums } = this;
+    let underWay = 0;
+    let abandoned = sums.get('abandoned');
+    for (const talk of this.open.values()) {
+      underWay += talk.underWay;
+      if (talk.left || talk.cut) abandoned += talk.underWay;
+    }
     return {
       ...this.links,
       reads: sums.get('reads'),
@@ -191,8 +197,14 @@ export class AskedWitness extends PeerWitness {
       answersWritten: sums.get('answersWritten'),
       gossip: sums.get('gossip'),
       gossipBytes: sums.get('gossipBytes'),
-      underWay: [...this.open.values()].reduce((sum, talk) => sum + talk.underWay, 0),
+      underWay,
+      abandoned,
     };
+  }
+
+  override closed(id: number, reason: CloseReason): void {
+    this.sums.add('abandoned', this.open.get(id)?.underWay ?? 0);
+    super.closed(id, reason);
   }
 
   protected hears(talk: Talk, { kind }: Frame): void {

@@ -154,6 +154,8 @@ export interface AskedTruth extends LinkTruth {
   readonly gossipBytes: number;
   /** Requests heard on connections that are open, without the answers written to them. */
   readonly underWay: number;
+  /** Requests heard on connections that were over before the answer: they may wait on, and are in no queue any more. */
+  readonly abandoned: number;
 }
 
 export interface StatsListenerTruth {

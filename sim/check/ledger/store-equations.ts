@@ -146,11 +146,14 @@ function readBytes(numbers: Numbers): readonly Claim[] {
   ];
 }
 
-/** Reads that peers asked for, without those that are still handled or were turned away; the node's own come on top. */
+/**
+ * Reads that peers asked for, without those that are still handled, whose peer has gone (they may wait for a lock, and for
+ * ever), or that were turned away; the node's own come on top.
+ */
 function readsOf(numbers: Numbers, { truth: { asked } }: LifeAccount): number {
   const refused =
     numbers.sum('svc_peer_inbound_overloaded_total') + numbers.server('server_dropped_requests');
-  return asked.reads - refused - numbers.poolGauge('dnode_client_in_queue');
+  return asked.reads - asked.abandoned - refused - numbers.poolGauge('dnode_client_in_queue');
 }
 
 function repairs(numbers: Numbers, over: boolean): Claim {
