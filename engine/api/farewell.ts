@@ -5,7 +5,7 @@
 import type { Clock, Timer } from '../io/clock.ts';
 import type { Connection } from '../io/network.ts';
 
-/** Microseconds in which the client takes some of the last bytes, or closes its side. */
+/** Microseconds between two looks whether a client has taken everything; it may close its side in between. */
 const lingerUs = 1_000_000;
 
 export class Farewell {
@@ -22,9 +22,11 @@ export class Farewell {
     return this.#timer !== undefined;
   }
 
-  begin(): void {
+  /** `hurried`: nobody who takes nothing for a second is waited for any longer than that. */
+  begin(hurried: boolean): void {
     this.#connection.end();
-    this.#lingerWhile(this.#connection.pendingBytes);
+    if (hurried) this.#connection.setPatience(lingerUs);
+    this.#linger();
   }
 
   /** The connection is over. */
@@ -32,10 +34,10 @@ export class Farewell {
     this.#timer?.cancel();
   }
 
-  #lingerWhile(pendingBytes: number): void {
+  /** Until a look finds nothing pending; who takes nothing is the door's to cut off. */
+  #linger(): void {
     this.#timer = this.#clock.after(lingerUs, () => {
-      const left = this.#connection.pendingBytes;
-      if (left > 0 && left < pendingBytes) this.#lingerWhile(left);
+      if (this.#connection.pendingBytes > 0) this.#linger();
       else this.#connection.destroy();
     });
   }

@@ -27,6 +27,6 @@ export const clientKeys = {
   clientWriteTimeoutMs: {
     kind: wholeNumber(100, 3_600_000, 'ms'),
     fallback: 60_000,
-    help: 'How long a client of the HTTP listener may take nothing of an answer that waits for it; then its connection is closed.',
+    help: 'How long a client may take nothing of the answers that wait for it, on each listener; then its connection is closed.',
   },
 };

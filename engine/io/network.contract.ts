@@ -9,6 +9,7 @@ import { ConnectionRecorder, streamBytes, streamMismatch } from './connection-re
 import type { LawBook, MakeHarness, Skips } from './law.contract.ts';
 import { contract } from './law.contract.ts';
 import { connectingLaws, endingLaws, faultLaws } from './network-ending.contract.ts';
+import { patienceLaws } from './network-patience.contract.ts';
 import type { NetworkHarness } from './network-harness.contract.ts';
 import {
   bytesOfScript,
@@ -32,6 +33,7 @@ export function networkContract(
     pressureLaws(book);
     lendingLaws(book);
     endingLaws(book);
+    patienceLaws(book);
     connectingLaws(book);
     faultLaws(book);
   });

@@ -68,6 +68,11 @@ export interface Connection {
    * connection is over, bytes are dropped in silence.
    */
   write(bytes: Uint8Array, owner?: BytesOwner): boolean;
+  /**
+   * From now on the connection is cut (`onClose('timedOut')`) once nothing of what is pending has left this host for `us`
+   * microseconds, or somewhat later; what trickles out is waited for. Until it is called, what is pending may stand for ever.
+   */
+  setPatience(us: number): void;
   /** Stops and resumes delivery (back-pressure: a paused reader makes the other side's writes pend). */
   pause(): void;
   resume(): void;

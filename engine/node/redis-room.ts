@@ -86,6 +86,7 @@ export function buildRedis(
       argumentBytesMax: bytesMax,
       requestBytesMax: Math.max(bytesMax, config.transactionBytesMax),
       messageUsMax: config.clientReadTimeoutMs * 1000,
+      takingUsMax: config.clientWriteTimeoutMs * 1000,
       connectionCountMax: config.clientConnectionsMax,
     },
     new Keyspace(shared.io, listKeys(coverage, parts), config.requestTimeoutMs, parts.answerBytesMax),

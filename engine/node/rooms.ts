@@ -373,6 +373,7 @@ function clientRooms(
       ...defaultSessionLimits,
       frameBytesMax: requestBytesMax(config),
       messageUsMax: config.clientReadTimeoutMs * 1000,
+      takingUsMax: config.clientWriteTimeoutMs * 1000,
       connectionCountMax: config.clientConnectionsMax,
     },
   );

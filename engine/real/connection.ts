@@ -47,6 +47,8 @@ export class RealConnection implements Connection {
   readonly #payDrainLater = (): void => this.#payDrain();
   #state: 'open' | 'ended' | 'destroyed' | 'closed' = 'open';
   #failure: CloseReason = 'ended';
+  /** 0: what is pending may stand for ever. */
+  #patienceMs = 0;
 
   constructor(socket: Socket, remote: Address, turnEnd: TurnEnd) {
     this.#socket = socket;
@@ -97,6 +99,13 @@ export class RealConnection implements Connection {
     return false;
   }
 
+  setPatience(us: number): void {
+    if (!this.#live()) return;
+    if (this.#patienceMs === 0) this.#socket.on('timeout', () => this.#lose());
+    this.#patienceMs = Math.max(1, Math.ceil(us / 1000));
+    this.#expectTaking();
+  }
+
   pause(): void {
     this.#socket.pause();
   }
@@ -132,6 +141,7 @@ export class RealConnection implements Connection {
     if (queue.length === 1) this.#writeWhole(first);
     else if (bytes <= joinBytes) this.#writeRun(queue, bytes);
     else this.#writeJoined(queue);
+    this.#expectTaking();
     // A stream whose only write the system took at once asks for no patience, and tells of no end to it.
     if (this.#drainOwed) setImmediate(this.#payDrainLater);
   }
@@ -179,6 +189,21 @@ export class RealConnection implements Connection {
         if (this.#state !== 'closed') owner.released(bytes);
       });
     }
+  }
+
+  /** Node starts the time again with whatever the system takes, so it is set only while something is left to be taken. */
+  #expectTaking(): void {
+    if (this.#patienceMs > 0 && this.#socket.writableLength > 0) this.#socket.setTimeout(this.#patienceMs);
+  }
+
+  /** The socket's time is over. */
+  #lose(): void {
+    if (!this.#live()) return;
+    this.#socket.setTimeout(0);
+    if (this.pendingBytes === 0) return;
+    this.#state = 'destroyed';
+    this.#failure = 'timedOut';
+    this.#socket.destroy();
   }
 
   #live(): boolean {

@@ -17,27 +17,18 @@ import type { Holding, Life } from './life.ts';
 import { placeOf } from './links.ts';
 import { Loans } from './loans.ts';
 import type { Machine } from './machine.ts';
+import { Patience } from './patience.ts';
 import type { PipeGround, Receiver, Sender } from './pipe.ts';
 import { Pipe } from './pipe.ts';
 import type { Segment } from './segment.ts';
+import type { Side } from './sides.ts';
+import { closeReasons } from './sides.ts';
 import type { Happening } from './timeline.ts';
 import { worldEvents } from './trace.ts';
 import type { ConnectionEnd, ConnectionWatcher } from './watchers.ts';
 
-const closeReasons: readonly CloseReason[] = ['ended', 'reset', 'timedOut', 'closedHere'];
-
 /** Hands the server's side to whoever listens (`accepted`), or refuses it. */
 export type Accept = (connection: WorldConnection) => boolean;
-
-/** Where a side is, whose it is, and what it calls the other. */
-export interface End {
-  readonly machine: Machine;
-  readonly life: Life;
-  readonly remote: Address;
-  readonly side: ConnectionEnd['side'];
-  /** Where the server's side listens. */
-  readonly port: number;
-}
 
 export class WorldConnection implements Connection, Holding, Sender, Receiver {
   readonly id: number;
@@ -56,6 +47,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
   #readScheduled = false;
 
   readonly #loans: Loans;
+  readonly #patience: Patience;
   readonly #end: ConnectionEnd;
   #left = false;
   #written = 0;
@@ -68,7 +60,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
   private constructor(
     shared: PipeGround,
     id: number,
-    { machine, life, remote, side, port }: End,
+    { machine, life, remote, side, port }: Side,
     other: Machine,
     pipes: { readonly out: Pipe; readonly in: Pipe },
   ) {
@@ -82,10 +74,17 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
     this.#in = pipes.in;
     this.#inbox = new Inbox(shared, other, machine);
     this.#loans = new Loans(shared.ground, machine.name, remote);
+    this.#patience = new Patience(shared.ground.timeline, pipes.out, () => this.#abandon('timedOut'));
   }
 
   /** Both sides of a new connection. The server's is announced to `accept` when the news of it arrives there. */
-  static makePair(shared: PipeGround, id: number, client: End, server: End, accept: Accept): WorldConnection {
+  static makePair(
+    shared: PipeGround,
+    id: number,
+    client: Side,
+    server: Side,
+    accept: Accept,
+  ): WorldConnection {
     const up = new Pipe(shared, id, client.machine, server.machine);
     const down = new Pipe(shared, id, server.machine, client.machine);
     const near = new WorldConnection(shared, id, client, server.machine, { out: up, in: down });
@@ -133,7 +132,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
     if (!this.#life.awake()) return;
     assert(this.#handler === undefined, 'a connection is started once');
     this.#handler = handler;
-    if (this.#closed !== undefined) this.#scheduleClosed();
+    if (this.#closed !== undefined) this.#close(this.#closed);
     else this.#scheduleRead();
   }
 
@@ -146,9 +145,14 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
     }
     this.#written += bytes.length;
     this.#out.write(owner === undefined ? bytes : this.#loans.lend(bytes, owner, this.#written));
+    this.#patience.wrote();
     if (this.#out.pendingBytes < this.#shared.ground.tuning.network.highWaterBytes) return true;
     this.#needsDrain = true;
     return false;
+  }
+
+  setPatience(us: number): void {
+    if (this.#life.awake()) this.#patience.set(us);
   }
 
   pause(): void {
@@ -176,9 +180,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
     if (this.#handler === undefined && this.#life.connections.delete(this)) {
       this.#watched((watcher, end) => watcher.closed(end, 'closedHere'));
     }
-    if (this.#over) return;
-    this.#leave(undefined);
-    this.#close('closedHere');
+    this.#abandon('closedHere');
   }
 
   // What faults and ends of lives do.
@@ -237,13 +239,10 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
   }
 
   cutOff(): void {
-    const { timeline } = this.#shared.ground;
-    const happen = (): boolean => {
+    this.#shared.ground.timeline.after(1, () => {
       this.break('reset', 'FN11');
       this.peer.break('reset', 'FN11');
-      return false;
-    };
-    timeline.schedule(timeline.nowUs + 1, { owner: undefined, happen });
+    });
   }
 
   departed(): void {
@@ -304,8 +303,8 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
 
   /** The short way: nothing waits before these bytes, and the process takes them at once. */
   #canHandOver(length: number): boolean {
-    if (this.#handler === undefined || !this.#reading || !this.#life.runnable) return false;
-    return this.#inbox.mayPass(length);
+    const isReady = this.#handler !== undefined && this.#reading && this.#life.runnable;
+    return isReady && this.#inbox.mayPass(length);
   }
 
   #handOver(bytes: Uint8Array): boolean {
@@ -361,6 +360,12 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
     this.#close('ended');
   }
 
+  #abandon(reason: CloseReason): void {
+    if (this.#over) return;
+    this.#leave(undefined);
+    this.#close(reason);
+  }
+
   /** This side goes: what is pending is lost, and the other side hears of an end, or of a reset when bytes were unread. */
   #leave(cause: FaultId | undefined): void {
     this.#over = true;
@@ -375,10 +380,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
   #close(reason: CloseReason): void {
     if (!this.#life.alive) return;
     this.#closed = reason;
-    if (this.#handler !== undefined) this.#scheduleClosed();
-  }
-
-  #scheduleClosed(): void {
+    if (this.#handler === undefined) return;
     const { timeline } = this.#shared.ground;
     const closing: Happening = { owner: this.#life, happen: () => this.#tellClosed(closing) };
     timeline.schedule(timeline.nowUs, closing);

@@ -61,6 +61,7 @@ export class Pipe implements Carrier {
 
   // The sender's side.
   readonly #pending = new ByteQueue();
+  #carriedBytes = 0;
   #windowUsed = 0;
   #opening = false;
   #joinable: Segment | undefined;
@@ -97,6 +98,11 @@ export class Pipe implements Carrier {
     return this.#pending.length;
   }
 
+  /** Bytes that have left it. */
+  get leftBytes(): number {
+    return this.#carriedBytes - this.#pending.length;
+  }
+
   get endSent(): boolean {
     return this.#endSent;
   }
@@ -118,27 +124,17 @@ export class Pipe implements Carrier {
       note: (kind, effect) => ground.ledger.enter(kind, placeOf(this.#from, this.#to), effect),
     });
     // What was lost has left the host all the same.
-    this.#later(0, () => this.#sender?.departed());
+    ground.timeline.after(0, () => this.#sender?.departed());
   }
 
   #carryLater(bytes: Uint8Array, delayUs: number): void {
-    this.#later(delayUs, () => {
+    this.#shared.ground.timeline.after(delayUs, () => {
       if (this.#sender?.alive === true && !this.#endAsked && !this.#endSent) this.#carry(bytes);
     });
   }
 
-  #later(delayUs: number, act: () => void): void {
-    const { timeline } = this.#shared.ground;
-    timeline.schedule(timeline.nowUs + delayUs, {
-      owner: undefined,
-      happen: () => {
-        act();
-        return false;
-      },
-    });
-  }
-
   #carry(bytes: Uint8Array): void {
+    this.#carriedBytes += bytes.length;
     const room = this.#shared.ground.tuning.network.windowBytes - this.#windowUsed;
     if (this.#pending.length > 0 || room <= 0) this.#pending.push(bytes);
     else if (bytes.length <= room) this.#send(bytes);

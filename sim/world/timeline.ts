@@ -49,6 +49,15 @@ export class Timeline {
     return this.#agenda.schedule(atUs > this.#nowUs ? atUs : this.#nowUs, happening);
   }
 
+  /** Schedules what the world itself does in `us` microseconds. */
+  after(us: number, act: () => void): Ticket {
+    const happen = (): boolean => {
+      act();
+      return false;
+    };
+    return this.schedule(this.#nowUs + us, { owner: undefined, happen });
+  }
+
   cancel(ticket: Ticket): void {
     this.#agenda.cancel(ticket);
   }

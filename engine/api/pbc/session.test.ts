@@ -299,6 +299,8 @@ test('a stopping server answers what is under way, takes nothing more, and ends'
   await settle();
   await peer.request(get('late'));
   expect([peer.serverEnded, idle.serverEnded]).toEqual([false, true]);
+  // Who takes nothing of the last answers holds a stop up for a second.
+  expect([peer.patienceUs, idle.patienceUs]).toEqual([30_000_000, 1_000_000]);
   testing.dispatcher.release();
   await peer.turn();
   expect([story(peer), peer.serverEnded, stopped]).toEqual([['got'], true, false]);

@@ -46,6 +46,8 @@ export interface SessionLimits {
   readonly owedBytesMax: number;
   /** Microseconds from a message's first byte to its last; while the session does not read they do not run. */
   readonly messageUsMax: number;
+  /** Microseconds in which a client has to take some of what waits for it. */
+  readonly takingUsMax: number;
 }
 
 export const defaultSessionLimits: SessionLimits = {
@@ -53,6 +55,7 @@ export const defaultSessionLimits: SessionLimits = {
   inFlightMax: 64,
   owedBytesMax: 4 * 1024 * 1024,
   messageUsMax: 60_000_000,
+  takingUsMax: 60_000_000,
 };
 
 const noFrame = Buffer.alloc(0);
@@ -121,6 +124,7 @@ export class Session implements ConnectionHandler {
 
   /** Begins to serve; with a refusal, only to say so. */
   start(refusal?: LockstepError): void {
+    this.#connection.setPatience(this.#limits.takingUsMax);
     this.#connection.start(this);
     if (refusal !== undefined) this.#fail(refusal);
   }
@@ -389,6 +393,6 @@ export class Session implements ConnectionHandler {
       }
       this.#closing = 'eof';
     }
-    this.#farewell.begin();
+    this.#farewell.begin(this.#closing === 'closedHere');
   }
 }

@@ -72,6 +72,7 @@ export class TestingServer {
         inFlightMax: 4,
         owedBytesMax: 50_000,
         messageUsMax: 60_000_000,
+        takingUsMax: 30_000_000,
         connectionCountMax: 3,
         ...limits,
       },

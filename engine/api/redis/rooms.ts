@@ -15,11 +15,13 @@ export interface SessionLimits extends RequestLimits {
   readonly queuedMax: number;
   /** Microseconds that a command may take to become whole once it has begun. */
   readonly messageUsMax: number;
+  /** Microseconds in which a client has to take some of what waits for it. */
+  readonly takingUsMax: number;
 }
 
 export const defaultSessionLimits: Omit<
   SessionLimits,
-  'argumentBytesMax' | 'requestBytesMax' | 'messageUsMax'
+  'argumentBytesMax' | 'requestBytesMax' | 'messageUsMax' | 'takingUsMax'
 > = {
   argumentCountMax: 1024 * 1024,
   inFlightMax: 1024,

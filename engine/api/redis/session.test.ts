@@ -235,8 +235,11 @@ test('a stopping server answers what is under way and nothing more', async () =>
   await peer.ask('GET', 'a');
   const stopped = redis.server.stop(1000);
   await peer.send('PING\r\n');
+  expect(peer.patienceUs).toBe(30_000_000);
   redis.dispatcher.release();
   expect(await peer.turn()).toBe('$-1\r\n');
+  // Who takes nothing of the last replies holds a stop up for a second.
+  expect(peer.patienceUs).toBe(1_000_000);
   await peer.endClient();
   await stopped;
   expect(redis.server.connections).toBe(0);

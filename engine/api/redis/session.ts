@@ -91,6 +91,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
 
   /** Begins to serve; with a refusal, only to say so. */
   start(refusal?: LockstepError): void {
+    this.#connection.setPatience(this.#rooms.limits.takingUsMax);
     this.#connection.start(this);
     if (refusal === undefined) return;
     this.#rooms.parts.observer.dropped();
@@ -355,7 +356,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
       if (!this.#clientEnded || this.#held !== undefined || !this.#hasRoom()) return;
       this.#closing = this.#reader.within ? 'error' : 'eof';
     }
-    this.#farewell.begin();
+    this.#farewell.begin(this.#closing === 'closedHere');
   }
 }
 

@@ -132,6 +132,7 @@ export class TestingRedis {
         requestBytesMax: 40_000,
         inFlightMax: 64,
         messageUsMax: 60_000_000,
+        takingUsMax: 30_000_000,
         connectionCountMax: 3,
         ...limits,
       },

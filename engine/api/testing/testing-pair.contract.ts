@@ -21,6 +21,8 @@ export abstract class TestingPeer<Heard> implements Connection {
   #endTold = false;
   #mustDrain = false;
   paused = false;
+  /** How long the server lets what the client does not read stand. */
+  patienceUs = Infinity;
   /** The server said that it writes no more. */
   serverEnded = false;
   closed: CloseReason | undefined;
@@ -46,6 +48,10 @@ export abstract class TestingPeer<Heard> implements Connection {
     const accepted = this.pendingBytes <= this.#highWaterBytes;
     if (!accepted) this.#mustDrain = true;
     return accepted;
+  }
+
+  setPatience(us: number): void {
+    this.patienceUs = us;
   }
 
   pause(): void {
