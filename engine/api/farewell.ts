@@ -8,6 +8,9 @@ import type { Connection } from '../io/network.ts';
 /** Microseconds between two looks whether a client has taken everything; it may close its side in between. */
 const lingerUs = 1_000_000;
 
+/** Connections of a listener beyond its maximum that are told so; further ones are closed without a word. */
+export const refusedAtOnceMax = 16;
+
 export class Farewell {
   readonly #clock: Clock;
   readonly #connection: Connection;

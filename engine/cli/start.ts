@@ -8,9 +8,11 @@ import { DiskError } from '../io/disk.ts';
 import type { Io } from '../io/io.ts';
 import type { NodeAddresses, NodeSecrets } from '../node.ts';
 import { Node } from '../node.ts';
+import { descriptorsMax } from '../real/descriptors.ts';
 import { createRealIo } from '../real/io.ts';
 import { dataDirectoryOf, readConfigFile } from './config-file.ts';
 import { credentialsOf } from './credentials-file.ts';
+import { fitConnections } from './descriptors.ts';
 import type { NodeTls } from './tls-files.ts';
 import { renewTls, tlsOf } from './tls-files.ts';
 import type { ExitCode } from './exit-codes.ts';
@@ -20,7 +22,7 @@ import { stopRequests } from './stop-requests.ts';
 
 /** Runs the node of a configuration file until it is asked to stop, or has left its cluster. */
 export async function start(file: string): Promise<ExitCode> {
-  const config = readConfigFile(file, process.env);
+  const { config, notice } = fitConnections(readConfigFile(file, process.env), descriptorsMax());
   const tls = tlsOf(file, config);
   const dataDirectory = dataDirectoryOf(file, config);
   const io = createRealIo({
@@ -30,6 +32,7 @@ export async function start(file: string): Promise<ExitCode> {
     logLevel: config.logLevel,
     node: config.name,
   });
+  if (notice !== undefined) io.log.event('warn', 'node.connections.lowered', { detail: notice });
   const stopRequested = stopRequests();
   const node = await startIn(dataDirectory, () => Node.start(io, config, secretsOf(file, config)));
   onReloadRequest(() => reload({ node, io, tls }, file, config));

@@ -4,6 +4,7 @@
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { Address, Connection, Listener } from '../../io/network.ts';
+import { refusedAtOnceMax } from '../farewell.ts';
 import type { PbcParts } from './object-calls.ts';
 import type { SessionLimits } from './session.ts';
 import { Session } from './session.ts';
@@ -58,6 +59,7 @@ export class PbcServer {
     const session = new Session(this.#parts, this.#limits, connection, (over) => this.#forget(over));
     this.#sessions.add(session);
     session.start(this.#refusal());
+    if (this.#sessions.size > this.#limits.connectionCountMax + refusedAtOnceMax) session.destroy();
   }
 
   #refusal(): LockstepError | undefined {

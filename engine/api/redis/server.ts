@@ -5,6 +5,7 @@ import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import { textOf } from '../../base/ids.ts';
 import type { Address, Connection, Listener } from '../../io/network.ts';
+import { refusedAtOnceMax } from '../farewell.ts';
 import { Batches } from './batches.ts';
 import type { ConnectionState, ListenerState } from './connection-commands.ts';
 import type { Keyspace } from './keyspace.ts';
@@ -78,6 +79,7 @@ export class RedisServer {
     const session = new Session(this.#rooms, connection, this.#nextId++, (over) => this.#forget(over));
     this.#sessions.add(session);
     session.start(this.#refusal());
+    if (this.#sessions.size > this.#limits.connectionCountMax + refusedAtOnceMax) session.destroy();
   }
 
   #refusal(): LockstepError | undefined {
