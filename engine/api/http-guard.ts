@@ -2,7 +2,8 @@
  * Stands before the routes of an HTTP listener and lets in who may: a request's credentials are looked at before its
  * handler is called, so that who is turned away has done nothing. The answer to wrong credentials waits a moment, so
  * that guessing over one connection is slow; those who gave none are told at once. Pages of other sites change nothing
- * here, with credentials or without (other-sites.ts).
+ * here, with credentials or without (other-sites.ts), and where a page of the web could have made its own name lead here,
+ * only requests that name this listener are answered (answered-hosts.ts).
  */
 import { assert, present } from '../base/assert.ts';
 import { asLockstepError, LockstepError } from '../base/errors.ts';
@@ -12,6 +13,7 @@ import type { Clock } from '../io/clock.ts';
 import { sleep } from '../io/clock.ts';
 import type { HttpRequest, HttpResponse, HttpRoute, HttpService } from '../io/http.ts';
 import { readAuthorization } from './authorization.ts';
+import type { AnsweredHosts } from './answered-hosts.ts';
 import { otherSiteOf } from './other-sites.ts';
 
 /** What each route asks for, by `METHOD /path` as the routes have them. */
@@ -20,6 +22,7 @@ export type RouteAccess = ReadonlyMap<string, Access>;
 export interface HttpGuardTerms {
   readonly gate: Gate;
   readonly listener: ClientListener;
+  readonly hosts: AnsweredHosts;
   readonly clock: Clock;
   readonly access: RouteAccess;
   /** The answer to a request for that route (undefined: for none) that is turned away; counts it as the listener does. */
@@ -32,7 +35,7 @@ export const wrongDelayUs = 250_000;
 export function guardService(service: HttpService, terms: HttpGuardTerms): HttpService {
   return {
     ...service,
-    routes: service.routes.map((route) => refuseOtherSites(guardRoute(route, terms), terms)),
+    routes: service.routes.map((route) => guardRoute(route, terms)),
     notFound: (request) => guardMiss(request, terms, () => service.notFound(request)),
     methodNotAllowed: (request, allow) =>
       guardMiss(request, terms, () => service.methodNotAllowed(request, allow)),
@@ -47,6 +50,8 @@ function guardRoute(route: HttpRoute, terms: HttpGuardTerms): HttpRoute {
   return {
     ...route,
     handle: (request) => {
+      const refusal = refusalOfPage(request, route.method, terms);
+      if (refusal !== undefined) return terms.answer(refusal, route);
       if (gate.open) return route.handle(request);
       const turned = turnAway(request, terms, needed);
       if (turned === undefined) return route.handle(request);
@@ -56,22 +61,26 @@ function guardRoute(route: HttpRoute, terms: HttpGuardTerms): HttpRoute {
   };
 }
 
-/** A page of another site can send simple requests, but not read answers: reading is left to the browser's rules. */
-function refuseOtherSites(route: HttpRoute, terms: HttpGuardTerms): HttpRoute {
-  if (route.method === 'GET') return route;
-  return {
-    ...route,
-    handle: (request) => {
-      const site = otherSiteOf(request.headers);
-      if (site === undefined) return route.handle(request);
-      const text = `pages of another site (${site}) change nothing here`;
-      return terms.answer(new LockstepError('Forbidden', text), route);
-    },
-  };
+/** Why nobody is answered who asks like that: a browser may have been made to ask by a page. */
+function refusalOfPage(
+  { headers }: HttpRequest,
+  method: HttpRoute['method'],
+  { hosts }: HttpGuardTerms,
+): LockstepError | undefined {
+  if (!hosts.includes(headers.host)) {
+    const text = `this listener is not addressed as ${JSON.stringify(headers.host)}; client_hosts says as whom it is`;
+    return new LockstepError('Forbidden', text);
+  }
+  // A page of another site can send simple requests, but not read answers: reading is left to the browser's rules.
+  const site = method === 'GET' ? undefined : otherSiteOf(headers);
+  if (site === undefined) return undefined;
+  return new LockstepError('Forbidden', `pages of another site (${site}) change nothing here`);
 }
 
 /** What there is, and what there is not, is told to those who may read. */
 function guardMiss(request: HttpRequest, terms: HttpGuardTerms, miss: () => HttpResponse): HttpResponse {
+  const refusal = refusalOfPage(request, 'GET', terms);
+  if (refusal !== undefined) return terms.answer(refusal, undefined);
   if (terms.gate.open) return miss();
   const turned = turnAway(request, terms, 'read');
   if (turned === undefined) return miss();

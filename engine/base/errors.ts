@@ -53,7 +53,7 @@ export const errorTable = {
   PeerGone: { status: 503, definite: false, sentence: 'the connection to the peer was lost' },
   StoreForeign: { status: 500, definite: true, sentence: 'the data directory belongs to another node' },
   PhaseFailed: { status: 500, definite: true, sentence: 'a phase of a MapReduce job failed' },
-  Forbidden: { status: 403, definite: true, sentence: 'the credentials do not allow this' },
+  Forbidden: { status: 403, definite: true, sentence: 'this is not allowed' },
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof errorTable;

@@ -1,18 +1,27 @@
 /** The keys of every client listener, for the table of keys.ts. */
+import type { KeyRows } from './config-key.ts';
+import type { HostNames } from './host-names.ts';
+import { hostNames } from './host-names.ts';
 import { wholeNumber } from './values.ts';
 
 export interface ClientFields {
   readonly clientConnectionsMax: number;
+  readonly clientHosts: HostNames;
   readonly clientReadTimeoutMs: number;
   readonly clientRequestBytesMax: number;
   readonly clientWriteTimeoutMs: number;
 }
 
-export const clientKeys = {
+export const clientKeys: KeyRows<ClientFields> = {
   clientConnectionsMax: {
     kind: wholeNumber(1, 65_535, 'connections'),
     fallback: 10_000,
-    help: 'Client connections open at most, per listener; further ones are closed at once.',
+    help: 'Client connections open at most, per listener; further ones are closed at once. Fewer where the system allows fewer open files.',
+  },
+  clientHosts: {
+    kind: hostNames,
+    fallback: 'auto',
+    help: 'As whom the HTTP and statistics listeners let themselves be addressed (Host header), beside IP addresses and localhost; auto: by any name, but by none on loopback without credentials, where pages of the web could reach them.',
   },
   clientReadTimeoutMs: {
     kind: wholeNumber(100, 3_600_000, 'ms'),

@@ -175,6 +175,17 @@ describe('values', () => {
     },
   );
 
+  it('client_hosts are names without ports, in any case, or a word for all or what is safe', () => {
+    const given = (client_hosts: unknown): unknown => configOf({ name: 'n1', client_hosts }).clientHosts;
+    expect(given(['KV.Example', 'n1', 'a_b-c.d', 7])).toEqual(['kv.example', 'n1', 'a_b-c.d', '7']);
+    expect(configOf({ name: 'n1' }).clientHosts).toBe('auto');
+    expect([given('auto'), given('any'), given([])]).toEqual(['auto', 'any', []]);
+    const wrong = ['kv', 'ANY', true, ['n1:80'], ['a..b'], ['.a'], ['-a'], [''], ['x'.repeat(64)], ['*.a']];
+    for (const client_hosts of wrong) {
+      expect(faultLines({ name: 'n1', client_hosts })).toEqual([expect.stringContaining('or auto, or any')]);
+    }
+  });
+
   it.each(['127.0.0.1:1', '127.9.9.9:0', 'localhost:80', 'LOCALHOST:80', '[::1]:80'])(
     'the loopback address %s needs no leave',
     (listen) => {

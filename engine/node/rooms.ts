@@ -1,18 +1,8 @@
 /** Builds a node's rooms, each handed what it needs of the ones below. Nothing is started here but the store. */
 import type { AntiEntropy } from '../aae/anti-entropy.ts';
-import { antiEntropyRoutes } from '../api/http/anti-entropy-routes.ts';
 import type { Gate } from '../auth/gate.ts';
-import { httpService } from '../api/http/http-service.ts';
-import { clusterRoutes } from '../api/http/cluster-routes.ts';
-import { mapReduceRoutes } from '../api/http/map-reduce-routes.ts';
-import { transactionRoutes } from '../api/http/transaction-routes.ts';
-import { wasmRoutes } from '../api/http/wasm-routes.ts';
-import { RequestBudget } from '../api/request-budget.ts';
-import { PbcServer } from '../api/pbc/server.ts';
-import { defaultSessionLimits } from '../api/pbc/session.ts';
 import { statsService } from '../api/stats/service.ts';
 import { Deferred } from '../base/deferred.ts';
-import type { ByteString } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
 import { version } from '../base/version.ts';
 import type { NodeConfig } from '../config/config.ts';
@@ -49,10 +39,12 @@ import { StatsPublisher } from '../stats/publisher.ts';
 import { StoreDriver } from '../store/driver.ts';
 import type { Store } from '../store/store.ts';
 import type { Transactions } from '../xa/transactions.ts';
-import { answerTree, antiEntropyDesk, buildAntiEntropy } from './anti-entropy-room.ts';
+import type { ClientRooms } from './client-rooms.ts';
+import { answeredHosts, clientRooms } from './client-rooms.ts';
+import { answerTree, buildAntiEntropy } from './anti-entropy-room.ts';
 import { coverageOf } from './coverage-room.ts';
 import type { CountedDisk } from './counted-disk.ts';
-import { countClients, countPeers, countStore, provideGauges } from './observers.ts';
+import { countPeers, countStore, provideGauges } from './observers.ts';
 import { countMembership } from './membership-observer.ts';
 import {
   clusterServers,
@@ -63,7 +55,6 @@ import {
 } from './membership-rooms.ts';
 import {
   answerTransfer,
-  clusterControl,
   estateOf,
   rangeSourceOf,
   surplusOf,
@@ -74,14 +65,12 @@ import { driverLimits, hintFamilies, storeFamilies } from './storage.ts';
 import type { Handoff } from './hint-room.ts';
 import { buildHandoff, takeHint } from './hint-room.ts';
 import { buildReaper } from './reaper-room.ts';
-import { answerProperties, bucketDesk, buildProperties } from './property-rooms.ts';
-import { contentLimits, planeOptions, requestBytesMax } from './topology.ts';
+import { answerProperties, buildProperties } from './property-rooms.ts';
+import { planeOptions } from './topology.ts';
 import { whenAgreed } from './agreed-requests.ts';
-import type { RedisRoom } from './redis-room.ts';
-import { buildRedis } from './redis-room.ts';
-import { buildMapReduce, jobLimits } from './map-reduce-room.ts';
+import { buildMapReduce } from './map-reduce-room.ts';
 import { handshakeFamily } from './handshake-family.ts';
-import { buildTransactions, transactionLimits } from './transaction-rooms.ts';
+import { buildTransactions } from './transaction-rooms.ts';
 import type { WasmRoom } from './wasm-rooms.ts';
 import { buildWasm } from './wasm-rooms.ts';
 
@@ -89,7 +78,7 @@ import { buildWasm } from './wasm-rooms.ts';
 const serverName = 'store_local';
 
 /** The rooms of one node, not yet serving. */
-export interface Rooms {
+export interface Rooms extends ClientRooms {
   readonly store: Store;
   readonly driver: StoreDriver;
   /** The store of hints and what works with it; undefined when hinted handoff is off. */
@@ -108,9 +97,6 @@ export interface Rooms {
   readonly left: Promise<void>;
   readonly objects: Dispatcher;
   readonly publisher: StatsPublisher;
-  readonly pbc: PbcServer;
-  readonly redis: RedisRoom;
-  readonly http: HttpService;
   readonly statistics: HttpService;
 }
 
@@ -146,6 +132,7 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened, gate: Gat
     stats,
     publisher,
     gate,
+    hosts: answeredHosts(config, config.statsListen, gate),
     clock: io.clock,
     servers: () => clusterServers(dispatch.membership),
   });
@@ -166,7 +153,7 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened, gate: Gat
     objects: dispatch.dispatcher,
     publisher,
     statistics,
-    ...clientRooms(io, config, stats, buckets, dispatch, gate, { store, driver }),
+    ...clientRooms({ io, config, gate, stats, buckets, store, driver, ...dispatch }),
   };
 }
 
@@ -313,73 +300,6 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     mapReduce,
     ...moving,
   };
-}
-
-function clientRooms(
-  io: Io,
-  config: NodeConfig,
-  stats: NodeStats,
-  buckets: Buckets,
-  rooms: Dispatch,
-  gate: Gate,
-  local: Pick<Rooms, 'store' | 'driver'>,
-): Pick<Rooms, 'pbc' | 'redis' | 'http'> {
-  const { dispatcher, membership, mover, transfer, transactions, keeper, antiEntropy } = rooms;
-  const { coverage, wasm, mapReduce } = rooms;
-  const observer = countClients(stats);
-  const requests = new RequestBudget(config.clientRequestBytesMax);
-  for (const family of requests.families()) stats.register(family);
-  const shared = {
-    io,
-    gate,
-    requests,
-    limits: contentLimits(config),
-    terms: {
-      readLevel: config.readConsistency,
-      writeLevel: config.writeConsistency,
-      replicaCount: () => membership.ring.rackCount(config.datacenter),
-    },
-    knowsType: (type: ByteString) => buckets.knowsType(type),
-    buckets: bucketDesk(buckets, keeper, wasm.checkRouting),
-    lister: coverage,
-  };
-  const limits = transactionLimits(config, shared.limits, shared.knowsType);
-  const http = httpService(dispatcher, observer, {
-    ...shared,
-    connectionCountMax: config.clientConnectionsMax,
-    requestTimeoutMs: config.clientReadTimeoutMs,
-    answerTimeoutMs: config.clientWriteTimeoutMs,
-    ownRoutes: [
-      ...clusterRoutes(clusterControl(membership, mover, transfer, local.store)),
-      ...transactionRoutes({ io, transactions, observer, limits }),
-      ...mapReduceRoutes({ io, mapReduce, limits: jobLimits(config), observer }),
-      ...antiEntropyRoutes(antiEntropy === undefined ? undefined : antiEntropyDesk(antiEntropy)),
-      ...wasmRoutes(io.log, wasm.desk),
-    ],
-  });
-  const pbc = new PbcServer(
-    {
-      ...shared,
-      dispatcher,
-      transactions,
-      transactionLimits: limits,
-      observer,
-      preflist: (key) => dispatcher.locate(key),
-      mapReduce,
-      jobLimits: jobLimits(config),
-      serverInfo: { node: config.name, version },
-    },
-    {
-      ...defaultSessionLimits,
-      frameBytesMax: requestBytesMax(config),
-      messageUsMax: config.clientReadTimeoutMs * 1000,
-      takingUsMax: config.clientWriteTimeoutMs * 1000,
-      connectionCountMax: config.clientConnectionsMax,
-    },
-  );
-  const keys = { ...local, membership };
-  const redis = buildRedis({ ...shared, dispatcher, transactions, observer }, config, stats, coverage, keys);
-  return { http, pbc, redis };
 }
 
 function admissionOf(membership: Membership, standing: Standing): Admission {

@@ -3,6 +3,7 @@ import type { Gate } from '../../auth/gate.ts';
 import type { Dispatcher } from '../../dispatch/requests.ts';
 import type { BodyBudget, HttpRoute } from '../../io/http.ts';
 import type { Io } from '../../io/io.ts';
+import type { AnsweredHosts } from '../answered-hosts.ts';
 import type { BucketDesk } from '../bucket-desk.ts';
 import type { ClientObserver } from '../client-observer.ts';
 import type { ContentLimits } from '../content-limits.ts';
@@ -13,6 +14,7 @@ import type { KnowsType } from '../objects.ts';
 export interface HttpOptions {
   readonly io: Pick<Io, 'clock' | 'log' | 'random'>;
   readonly gate: Gate;
+  readonly hosts: AnsweredHosts;
   readonly terms: ReplicaTerms;
   readonly limits: ContentLimits;
   readonly knowsType: KnowsType;

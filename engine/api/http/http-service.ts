@@ -74,6 +74,7 @@ export function httpService(
   return guardService(service, {
     gate: options.gate,
     listener: 'http',
+    hosts: options.hosts,
     clock: options.io.clock,
     access: routeAccess,
     answer: (error, asked) => turnedAway(observer, error, asked),

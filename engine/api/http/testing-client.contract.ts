@@ -6,6 +6,7 @@ import { Gate } from '../../auth/gate.ts';
 import type { HttpRequest, HttpResponse, HttpRoute, HttpService } from '../../io/http.ts';
 import { MapLister } from '../testing/map-lister.contract.ts';
 import { MapBuckets } from '../testing/map-buckets.contract.ts';
+import { AnsweredHosts } from '../answered-hosts.ts';
 import { defaultContentLimits } from '../content-limits.ts';
 import { MapDispatcher, replicaCount } from '../testing/map-dispatcher.contract.ts';
 import { TallyingObserver } from '../testing/tallying-observer.contract.ts';
@@ -37,6 +38,7 @@ export class TestingClient {
     this.service = httpService(this.dispatcher, this.observer, {
       io: { clock: this.clock, log: this.log, random: new CountingRandom() },
       gate: this.gate,
+      hosts: new AnsweredHosts('auto', true, this.gate),
       terms: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => replicaCount },
       limits: { ...defaultContentLimits, valueBytesMax: 1000, linkCountMax: 3, metaCountMax: 3 },
       knowsType: (type) => type === 'maps',

@@ -6,6 +6,7 @@ import { Exposition } from '../../stats/exposition.ts';
 import { NodeStats } from '../../stats/node-stats.ts';
 import { Publication } from '../../stats/publisher.ts';
 import { takeSnapshot } from '../../stats/snapshot.ts';
+import { AnsweredHosts } from '../answered-hosts.ts';
 import { textOfAnswer } from '../http/testing-client.contract.ts';
 import { TestClock, TestLog } from '../testing/test-io.contract.ts';
 import { statsService } from './service.ts';
@@ -35,6 +36,7 @@ function setting(): {
     stats,
     publisher: { current: publication },
     gate: new Gate(new TestLog(), undefined),
+    hosts: new AnsweredHosts('any', true, { open: true }),
     clock: new TestClock(),
     servers: () => servers,
   });

@@ -15,6 +15,7 @@ import { expositionContentType } from '../../stats/exposition.ts';
 import { renderPrettyJson } from '../../stats/legacy-json.ts';
 import type { NodeStats } from '../../stats/node-stats.ts';
 import type { Publication, StatsPublisher } from '../../stats/publisher.ts';
+import type { AnsweredHosts } from '../answered-hosts.ts';
 import type { RouteAccess } from '../http-guard.ts';
 import { guardService } from '../http-guard.ts';
 import type { ClusterServer } from './cluster-description.ts';
@@ -25,6 +26,7 @@ export interface StatsServiceOptions {
   /** Started: there is a first publication. */
   readonly publisher: Pick<StatsPublisher, 'current'>;
   readonly gate: Gate;
+  readonly hosts: AnsweredHosts;
   readonly clock: Clock;
   /** All nodes of the cluster as this one knows them, itself included. */
   readonly servers: () => readonly ClusterServer[];
@@ -49,7 +51,7 @@ export const statsAccess: RouteAccess = new Map<string, Access>([
 ]);
 
 export function statsService(options: StatsServiceOptions): HttpService {
-  const { stats, publisher, servers, gate, clock } = options;
+  const { stats, publisher, servers, gate, hosts, clock } = options;
   const legacy = (request: HttpRequest): HttpResponse => legacyJson(publisher.current, request);
   const handlers: readonly (readonly [string, (request: HttpRequest) => Answer])[] = [
     ['/', legacy],
@@ -79,6 +81,7 @@ export function statsService(options: StatsServiceOptions): HttpService {
   return guardService(service, {
     gate,
     listener: 'stats',
+    hosts,
     clock,
     access: statsAccess,
     answer: ({ code, status, message }) => counted(stats, problem(status, code, message)),

@@ -1,0 +1,141 @@
+/** The rooms where clients come in: HTTP, the binary protocol and Redis's, each over the same dispatcher. */
+import type { AntiEntropy } from '../aae/anti-entropy.ts';
+import { AnsweredHosts } from '../api/answered-hosts.ts';
+import { antiEntropyRoutes } from '../api/http/anti-entropy-routes.ts';
+import { clusterRoutes } from '../api/http/cluster-routes.ts';
+import { httpService } from '../api/http/http-service.ts';
+import { mapReduceRoutes } from '../api/http/map-reduce-routes.ts';
+import { transactionRoutes } from '../api/http/transaction-routes.ts';
+import { wasmRoutes } from '../api/http/wasm-routes.ts';
+import { PbcServer } from '../api/pbc/server.ts';
+import { defaultSessionLimits } from '../api/pbc/session.ts';
+import { RequestBudget } from '../api/request-budget.ts';
+import type { Gate } from '../auth/gate.ts';
+import type { ByteString } from '../base/ids.ts';
+import { version } from '../base/version.ts';
+import { isLoopback } from '../config/addresses.ts';
+import type { NodeConfig } from '../config/config.ts';
+import type { Coverage } from '../coverage/coverage.ts';
+import type { ClusterDispatcher } from '../dispatch/cluster-dispatcher.ts';
+import type { HttpService } from '../io/http.ts';
+import type { Io } from '../io/io.ts';
+import type { Address } from '../io/network.ts';
+import type { MapReduce } from '../mapred/mapreduce.ts';
+import type { Membership } from '../membership/membership.ts';
+import type { Buckets } from '../props/buckets.ts';
+import type { PropertyKeeper } from '../props/property-keeper.ts';
+import type { NodeStats } from '../stats/node-stats.ts';
+import type { StoreDriver } from '../store/driver.ts';
+import type { Store } from '../store/store.ts';
+import type { Mover } from '../transfer/mover.ts';
+import type { Transfer } from '../transfer/transfer.ts';
+import type { Transactions } from '../xa/transactions.ts';
+import { antiEntropyDesk } from './anti-entropy-room.ts';
+import { jobLimits } from './map-reduce-room.ts';
+import { countClients } from './observers.ts';
+import { bucketDesk } from './property-rooms.ts';
+import type { RedisRoom } from './redis-room.ts';
+import { buildRedis } from './redis-room.ts';
+import { contentLimits, requestBytesMax } from './topology.ts';
+import { transactionLimits } from './transaction-rooms.ts';
+import { clusterControl } from './transfer-rooms.ts';
+import type { WasmRoom } from './wasm-rooms.ts';
+
+export interface ClientParts {
+  readonly io: Io;
+  readonly config: NodeConfig;
+  readonly gate: Gate;
+  readonly stats: NodeStats;
+  readonly buckets: Buckets;
+  readonly store: Store;
+  readonly driver: StoreDriver;
+  readonly dispatcher: ClusterDispatcher;
+  readonly membership: Membership;
+  readonly mover: Mover;
+  readonly transfer: Transfer;
+  readonly transactions: Transactions;
+  readonly keeper: PropertyKeeper;
+  /** Undefined when it is off. */
+  readonly antiEntropy: AntiEntropy | undefined;
+  /** Listings of what the cluster holds. */
+  readonly coverage: Coverage;
+  readonly wasm: WasmRoom;
+  readonly mapReduce: MapReduce;
+}
+
+export interface ClientRooms {
+  readonly http: HttpService;
+  readonly pbc: PbcServer;
+  readonly redis: RedisRoom;
+}
+
+/** The listeners for clients, and what they count. */
+export function clientRooms(parts: ClientParts): ClientRooms {
+  const { io, config, gate, stats, buckets, store, driver } = parts;
+  const { dispatcher, membership, mover, transfer, transactions, keeper, antiEntropy } = parts;
+  const { coverage, wasm, mapReduce } = parts;
+  const observer = countClients(stats);
+  const requests = new RequestBudget(config.clientRequestBytesMax);
+  for (const family of requests.families()) stats.register(family);
+  const shared = {
+    io,
+    gate,
+    requests,
+    limits: contentLimits(config),
+    terms: {
+      readLevel: config.readConsistency,
+      writeLevel: config.writeConsistency,
+      replicaCount: () => membership.ring.rackCount(config.datacenter),
+    },
+    knowsType: (type: ByteString) => buckets.knowsType(type),
+    buckets: bucketDesk(buckets, keeper, wasm.checkRouting),
+    lister: coverage,
+  };
+  const limits = transactionLimits(config, shared.limits, shared.knowsType);
+  const http = httpService(dispatcher, observer, {
+    ...shared,
+    hosts: answeredHosts(config, config.listen, gate),
+    connectionCountMax: config.clientConnectionsMax,
+    requestTimeoutMs: config.clientReadTimeoutMs,
+    answerTimeoutMs: config.clientWriteTimeoutMs,
+    ownRoutes: [
+      ...clusterRoutes(clusterControl(membership, mover, transfer, store)),
+      ...transactionRoutes({ io, transactions, observer, limits }),
+      ...mapReduceRoutes({ io, mapReduce, limits: jobLimits(config), observer }),
+      ...antiEntropyRoutes(antiEntropy === undefined ? undefined : antiEntropyDesk(antiEntropy)),
+      ...wasmRoutes(io.log, wasm.desk),
+    ],
+  });
+  const pbc = new PbcServer(
+    {
+      ...shared,
+      dispatcher,
+      transactions,
+      transactionLimits: limits,
+      observer,
+      preflist: (key) => dispatcher.locate(key),
+      mapReduce,
+      jobLimits: jobLimits(config),
+      serverInfo: { node: config.name, version },
+    },
+    {
+      ...defaultSessionLimits,
+      frameBytesMax: requestBytesMax(config),
+      messageUsMax: config.clientReadTimeoutMs * 1000,
+      takingUsMax: config.clientWriteTimeoutMs * 1000,
+      connectionCountMax: config.clientConnectionsMax,
+    },
+  );
+  const keys = { store, driver, membership };
+  const redis = buildRedis({ ...shared, dispatcher, transactions, observer }, config, stats, coverage, keys);
+  return { http, pbc, redis };
+}
+
+/** As whom the listener at that address lets itself be addressed. */
+export function answeredHosts(
+  { clientHosts }: NodeConfig,
+  listen: Address | undefined,
+  gate: Gate,
+): AnsweredHosts {
+  return new AnsweredHosts(clientHosts, listen !== undefined && isLoopback(listen), gate);
+}
