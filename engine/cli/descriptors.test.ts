@@ -24,9 +24,16 @@ test('clients have what the stores and the peers leave, and what to do is said',
   const { config: fitted, notice } = fitConnections(config, 1024);
   expect(fitted.clientConnectionsMax * listeners).toBeLessThan(1024 - 200);
   expect(fitted.clientConnectionsMax).toBeGreaterThan(100);
-  expect(notice).toBe(
+  expect(notice?.level).toBe('info');
+  expect(notice?.detail).toBe(
     `client_connections_max is ${fitted.clientConnectionsMax} instead of 10000, since the system lets this process open 1024 files and connections: raise the limit of open files (ulimit -n, LimitNOFILE=) to ${208 + 10_000 * listeners}`,
   );
+});
+
+test('who has asked for a number is warned', () => {
+  const asked = { ...config, clientConnectionsMax: 5000 };
+  expect(fitConnections(asked, 1024).notice?.level).toBe('warn');
+  expect(fitConnections(asked, 65_536).notice).toBeUndefined();
 });
 
 test('a node that could serve nobody does not start', () => {

@@ -4,7 +4,9 @@
  * does with its `maxclients`).
  */
 import { LockstepError } from '../base/errors.ts';
+import { clientConnectionsDefault } from '../config/client-keys.ts';
 import type { NodeConfig } from '../config/config.ts';
+import type { LogLevel } from '../io/log.ts';
 
 /**
  * The process's own, two stores that each keep some segments open and merge others, who reads statistics, and clients
@@ -19,7 +21,7 @@ const connectionsMin = 4;
 export interface Fitted {
   readonly config: NodeConfig;
   /** What to tell, if there are fewer connections than were asked for. */
-  readonly notice: string | undefined;
+  readonly notice: { readonly level: LogLevel; readonly detail: string } | undefined;
 }
 
 /** The configuration with as many client connections as fit. Throws `ConfigInvalid` where too few would be left. */
@@ -36,6 +38,8 @@ export function fitConnections(config: NodeConfig, descriptorsMax: number): Fitt
     const detail = `the system lets this process open ${descriptorsMax} files and connections; a node needs ${reserved + connectionsMin * listeners}: ${advice}`;
     throw new LockstepError('ConfigInvalid', detail);
   }
-  const notice = `client_connections_max is ${fitting} instead of ${wanted}, since the system lets this process open ${descriptorsMax} files and connections: ${advice}`;
-  return { config: { ...config, clientConnectionsMax: fitting }, notice };
+  const detail = `client_connections_max is ${fitting} instead of ${wanted}, since the system lets this process open ${descriptorsMax} files and connections: ${advice}`;
+  // Nobody is warned of not getting what they have not asked for.
+  const level = wanted === clientConnectionsDefault ? 'info' : 'warn';
+  return { config: { ...config, clientConnectionsMax: fitting }, notice: { level, detail } };
 }

@@ -32,7 +32,7 @@ export async function start(file: string): Promise<ExitCode> {
     logLevel: config.logLevel,
     node: config.name,
   });
-  if (notice !== undefined) io.log.event('warn', 'node.connections.lowered', { detail: notice });
+  if (notice !== undefined) io.log.event(notice.level, 'node.connections.lowered', { detail: notice.detail });
   const stopRequested = stopRequests();
   const node = await startIn(dataDirectory, () => Node.start(io, config, secretsOf(file, config)));
   onReloadRequest(() => reload({ node, io, tls }, file, config));

@@ -12,10 +12,13 @@ export interface ClientFields {
   readonly clientWriteTimeoutMs: number;
 }
 
+/** As many as nobody has asked for. */
+export const clientConnectionsDefault = 10_000;
+
 export const clientKeys: KeyRows<ClientFields> = {
   clientConnectionsMax: {
     kind: wholeNumber(1, 65_535, 'connections'),
-    fallback: 10_000,
+    fallback: clientConnectionsDefault,
     help: 'Client connections open at most, per listener; further ones are closed at once. Fewer where the system allows fewer open files.',
   },
   clientHosts: {
