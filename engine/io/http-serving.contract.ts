@@ -22,6 +22,8 @@ export interface HttpHarness extends Harness {
   abandon(address: Address, call: HttpCall): Promise<void>;
   /** A client that asks, stays and reads nothing. Resolves when it has asked. */
   ignore(address: Address, call: HttpCall): Promise<void>;
+  /** A client that says this in one piece: what it hears until the connection is closed. */
+  say(address: Address, text: string): Promise<string>;
 }
 
 export interface HttpCall {

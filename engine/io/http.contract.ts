@@ -4,6 +4,7 @@ import { Deferred } from '../base/deferred.ts';
 import { sleep } from './clock.ts';
 import type { HttpResponse } from './http.ts';
 import { exchangeLaws } from './http-exchange.contract.ts';
+import { turnLaws } from './http-turns.contract.ts';
 import type { HttpHarness, HttpReply } from './http-serving.contract.ts';
 import {
   TestingBudget,
@@ -21,6 +22,7 @@ import { ListenError } from './network.ts';
 export function httpContract(name: string, makeHarness: MakeHarness<HttpHarness>, skips: Skips = {}): void {
   contract(`http: ${name}`, makeHarness, skips, (book) => {
     exchangeLaws(book);
+    turnLaws(book);
     refusalLaws(book);
     budgetLaws(book);
     readingLaws(book);

@@ -5,7 +5,8 @@
  *
  * Promised: a handler is called once per request, with the whole body, at most `bodyBytesMax` long (more is answered
  * 413 by the door); HEAD is served by the GET route, without the body; a path that has routes but not for the method
- * is answered 405 with `Allow`.
+ * is answered 405 with `Allow`. Requests that follow each other on one connection are handled one after another, each
+ * once the answer before it has left.
  *
  * A body may be made while it is sent (`HttpStream`). It is asked for its next chunk once the client has taken the ones
  * before, so a slow client holds back who makes it, and its iteration is ended (`return`) as soon as the client has gone

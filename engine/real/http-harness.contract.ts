@@ -41,7 +41,18 @@ export async function machineHttpHarness(tls?: TlsIdentity, ca?: string): Promis
       const socket = await askOnly(address, call, ca);
       releases.push(() => socket.destroy());
     },
+    say: (address, text) => say(address, text, ca),
   };
+}
+
+/** Says it in one piece; what is heard until the connection closes. */
+export async function say(address: Address, text: string, ca?: string): Promise<string> {
+  const socket = await open(address, ca);
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  socket.write(text, 'latin1');
+  await once(socket, 'close');
+  return Buffer.concat(chunks).toString('latin1');
 }
 
 /** Asks, and reads nothing. */

@@ -6,7 +6,7 @@ import { httpContract } from '../io/http.contract.ts';
 import { ok, route, serviceOf } from '../io/http-serving.contract.ts';
 import type { HttpListener, HttpRoute, HttpService } from '../io/http.ts';
 import type { Address } from '../io/network.ts';
-import { exchange, logInto, machineHttpHarness, open } from './http-harness.contract.ts';
+import { exchange, logInto, machineHttpHarness, open, say } from './http-harness.contract.ts';
 import { createRealHttp } from './http.ts';
 
 httpContract('machine', () => machineHttpHarness());
@@ -17,16 +17,16 @@ describe('the HTTP edge of the machine', () => {
       [route('GET', '/', () => ({ status: 200, headers: { 'X-Riak-Vclock': 'a' }, body: '' }))],
       {},
       async ({ address }) => {
-        expect(
-          await rawExchange(address, 'GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n'),
-        ).toContain('\r\nX-Riak-Vclock: a\r\n');
+        expect(await say(address, 'GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n')).toContain(
+          '\r\nX-Riak-Vclock: a\r\n',
+        );
       },
     );
   });
 
   it('what is no HTTP is answered 400 and counted as an error', async () => {
     await serving([], {}, async ({ address, counted }) => {
-      const answer = await rawExchange(address, '\x16\x03\x01 what is this\r\n\r\n');
+      const answer = await say(address, '\x16\x03\x01 what is this\r\n\r\n');
       expect(answer.startsWith('HTTP/1.1 400 Bad Request\r\nX-Refused: 400\r\n')).toBe(true);
       await eventually(() => counted.length === 2);
       expect(counted).toEqual(['opened', 'error']);
@@ -35,10 +35,7 @@ describe('the HTTP edge of the machine', () => {
 
   it('a header beyond the limit is answered 431', async () => {
     await serving([], {}, async ({ address }) => {
-      const answer = await rawExchange(
-        address,
-        `GET / HTTP/1.1\r\nHost: h\r\nX: ${'y'.repeat(300_000)}\r\n\r\n`,
-      );
+      const answer = await say(address, `GET / HTTP/1.1\r\nHost: h\r\nX: ${'y'.repeat(300_000)}\r\n\r\n`);
       expect(answer.startsWith('HTTP/1.1 431 ')).toBe(true);
     });
   });
@@ -48,7 +45,7 @@ describe('the HTTP edge of the machine', () => {
       [route('PUT', '/k', () => ok(''))],
       { requestTimeoutMs: 200 },
       async ({ address, counted }) => {
-        const answer = await rawExchange(address, 'PUT /k HTTP/1.1\r\nHost: h\r\nContent-Le');
+        const answer = await say(address, 'PUT /k HTTP/1.1\r\nHost: h\r\nContent-Le');
         expect(answer.startsWith('HTTP/1.1 408 ')).toBe(true);
         await eventually(() => counted.length === 2);
         expect(counted).toEqual(['opened', 'error']);
@@ -59,23 +56,23 @@ describe('the HTTP edge of the machine', () => {
   it('a request that stops within its body is answered 408', async () => {
     await serving([route('PUT', '/k', () => ok(''))], { requestTimeoutMs: 200 }, async ({ address }) => {
       const asked = 'PUT /k HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nabc';
-      expect((await rawExchange(address, asked)).startsWith('HTTP/1.1 408 ')).toBe(true);
+      expect((await say(address, asked)).startsWith('HTTP/1.1 408 ')).toBe(true);
     });
   });
 
   it('a request without a host, or that expects what is not known, is refused in the words of the service', async () => {
     await serving([route('GET', '/k', () => ok('found'))], {}, async ({ address, counted }) => {
       for (const expect100 of ['', 'Expect: 100-continue\r\n', 'Expect: more\r\n']) {
-        const answer = await rawExchange(address, `GET /k HTTP/1.1\r\n${expect100}\r\n`);
+        const answer = await say(address, `GET /k HTTP/1.1\r\n${expect100}\r\n`);
         expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\nX-Refused: 400\r\n/);
         expect(answer).toContain('\r\nConnection: close\r\n');
         expect(answer.endsWith('the header Host is missing')).toBe(true);
       }
       await eventually(() => counted.length === 6);
       expect(counted.filter((cause) => cause === 'error')).toHaveLength(3);
-      const old = await rawExchange(address, 'GET /k HTTP/1.0\r\n\r\n');
+      const old = await say(address, 'GET /k HTTP/1.0\r\n\r\n');
       expect(old.endsWith('found')).toBe(true);
-      const odd = await rawExchange(
+      const odd = await say(
         address,
         'GET /k HTTP/1.1\r\nHost: h\r\nExpect: more\r\nConnection: close\r\n\r\n',
       );
@@ -87,7 +84,7 @@ describe('the HTTP edge of the machine', () => {
     await serving([route('PUT', '/k', ({ body }) => ok(`${body.length} bytes`))], {}, async ({ address }) => {
       const put = (bytes: number): string =>
         `PUT /k HTTP/1.1\r\nHost: h\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: ${bytes}\r\n\r\n`;
-      const refused = await rawExchange(address, put(5_000_000));
+      const refused = await say(address, put(5_000_000));
       expect(refused).toMatch(/^HTTP\/1\.1 413 Payload Too Large\r\nX-Refused: 413\r\n/);
       const client = await open(address);
       const heard: Buffer[] = [];
@@ -116,14 +113,14 @@ describe('the HTTP edge of the machine', () => {
     const head = 'HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n';
     await serving(routes, {}, async ({ address, counted, logged }) => {
       for (const broken of ['zz\r\nabc\r\n0\r\n\r\n', '3\r\nabcno end of it\r\n', '3\r\nabcd\r\n0\r\n\r\n']) {
-        const answer = await rawExchange(address, `PUT /k ${head}${broken}${'more '.repeat(10_000)}`);
+        const answer = await say(address, `PUT /k ${head}${broken}${'more '.repeat(10_000)}`);
         expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\nX-Refused: 400\r\n/);
         expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1);
       }
       // A GET's body is not waited for: its handler is at work by then, and its answer comes to nothing.
-      const asked = await rawExchange(address, `GET /late ${head}zz\r\n`);
+      const asked = await say(address, `GET /late ${head}zz\r\n`);
       expect(asked.startsWith('HTTP/1.1 400 ')).toBe(true);
-      const pipelined = rawExchange(address, `GET /late HTTP/1.1\r\nHost: h\r\n\r\nPUT /k ${head}zz\r\n`);
+      const pipelined = say(address, `GET /late HTTP/1.1\r\nHost: h\r\n\r\nPUT /k ${head}zz\r\n`);
       expect(await pipelined).toBe('');
       gate.resolve();
       await eventually(() => late === 2);
@@ -166,7 +163,7 @@ describe('the HTTP edge of the machine', () => {
       const chunk = `${(50_000).toString(16)}\r\n${'z'.repeat(50_000)}\r\n`;
       const big = `PUT /k HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n${chunk.repeat(100)}0\r\n\r\n`;
       const small = 'PUT /k HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx';
-      const answer = await rawExchange(address, big + small);
+      const answer = await say(address, big + small);
       expect(answer.startsWith('HTTP/1.1 413 ')).toBe(true);
       expect(answer.endsWith('stored')).toBe(true);
     });
@@ -183,13 +180,13 @@ describe('the HTTP edge of the machine', () => {
       const stuck = await open(address);
       stuck.write(announcing(700_000) + 'x'.repeat(600_000));
       await eventually(() => !bodyBudget.hasRoomFor(300_000));
-      const announced = await rawExchange(address, announcing(300_000) + 'x'.repeat(300_000) + small);
+      const announced = await say(address, announcing(300_000) + 'x'.repeat(300_000) + small);
       expect(announced).toMatch(/^HTTP\/1\.1 503 Service Unavailable\r\nX-Refused: 503\r\n/);
       expect(announced).toContain('client_request_bytes_max');
       expect(announced.endsWith('1 bytes')).toBe(true);
       const chunk = `${(50_000).toString(16)}\r\n${'z'.repeat(50_000)}\r\n`;
       const head = 'PUT /k HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n';
-      const chunked = await rawExchange(address, `${head}${chunk.repeat(20)}0\r\n\r\n${small}`);
+      const chunked = await say(address, `${head}${chunk.repeat(20)}0\r\n\r\n${small}`);
       expect([chunked.slice(0, 12), chunked.endsWith('1 bytes')]).toEqual(['HTTP/1.1 503', true]);
       const heard = once(stuck, 'data');
       stuck.write('x'.repeat(100_000));
@@ -226,27 +223,6 @@ describe('the HTTP edge of the machine', () => {
         expect(reply.body.toString()).toBe('/a/%20 %20');
       },
     );
-  });
-
-  it('pipelined requests are answered in order', async () => {
-    const gate = new Deferred<void>();
-    const routes = [
-      route('GET', '/first', async () => {
-        await gate.promise;
-        return ok('first');
-      }),
-      route('GET', '/second', () => {
-        gate.resolve();
-        return ok('second');
-      }),
-    ];
-    await serving(routes, {}, async ({ address }) => {
-      const asked =
-        'GET /first HTTP/1.1\r\nHost: h\r\n\r\nGET /second HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n';
-      const answer = await rawExchange(address, asked);
-      expect(answer.indexOf('first')).toBeGreaterThan(0);
-      expect(answer.indexOf('second')).toBeGreaterThan(answer.indexOf('first'));
-    });
   });
 
   it('a client that asks and asks and reads nothing is heard no further than one piece, and others are served', async () => {
@@ -338,15 +314,6 @@ async function serving(
 }
 
 /** Sends bytes on a connection of its own; all that comes back until the server closes. */
-async function rawExchange(address: Address, text: string): Promise<string> {
-  const socket = await open(address);
-  const chunks: Buffer[] = [];
-  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-  socket.write(text, 'latin1');
-  await once(socket, 'close');
-  return Buffer.concat(chunks).toString('latin1');
-}
-
 async function eventually(holds: () => boolean): Promise<void> {
   for (let waited = 0; waited < 200 && !holds(); waited++) await pause(10);
   expect(holds()).toBe(true);

@@ -32,6 +32,7 @@ import { announcedBytes, collectBody } from './http-body.ts';
 import { HttpConnections } from './http-connections.ts';
 import { RealHttpRequest } from './http-request.ts';
 import { sendStream } from './http-stream.ts';
+import { HttpTurns } from './http-turns.ts';
 import { listenOn } from './network.ts';
 import type { TlsIdentity } from './tls.ts';
 
@@ -68,13 +69,15 @@ class HttpEdge {
     this.#allowed = allowedMethods(service);
     this.#plain = plainRoutes(service);
     let server: Server | SecureServer | undefined;
+    const begin =
+      (handler: RequestListener): RequestListener =>
+      (request, response) => {
+        if (lacksHost(request)) this.#refuseNameless(response);
+        else if (!this.#servePlain(request, response)) handler(request, response);
+      };
     this.#app = fastify({
       logger: false,
-      serverFactory: (handler) =>
-        (server = serverFor(service, tls, (request, response) => {
-          if (lacksHost(request)) this.#refuseNameless(response);
-          else if (!this.#servePlain(request, response)) handler(request, response);
-        })),
+      serverFactory: (handler) => (server = serverFor(service, tls, new HttpTurns(begin(handler)).take)),
       clientErrorHandler: (error, socket) => this.#connections.refuse(error, socket),
       rewriteUrl: (request) => escapedTarget(request.url ?? '/'),
       routerOptions: { maxParamLength: headerBytesMax * 2, querystringParser: () => noQuery },

@@ -1,6 +1,7 @@
 /** The HTTP edge's laws in the world. */
 import { describe, expect, it } from 'vitest';
 import { present } from '../../engine/base/assert.ts';
+import { sleep } from '../../engine/io/clock.ts';
 import { ConnectionRecorder } from '../../engine/io/connection-recorder.contract.ts';
 import { httpContract } from '../../engine/io/http.contract.ts';
 import type { HttpHarness } from '../../engine/io/http-serving.contract.ts';
@@ -32,6 +33,14 @@ async function makeHarness(seed: number): Promise<HttpHarness> {
     ignore: async (address, { method, target }) => {
       const connection = await network.connect(address, 1_000_000);
       connection.write(Buffer.from(`${method} ${target} HTTP/1.1\r\nHost: x\r\n\r\n`));
+    },
+    say: async (address, text) => {
+      const connection = await network.connect(address, 1_000_000);
+      const heard = ConnectionRecorder.start(connection);
+      connection.write(Buffer.from(text, 'latin1'));
+      while (!heard.ended) await sleep(clock, 10_000);
+      connection.destroy();
+      return heard.received().toString('latin1');
     },
   };
 }
@@ -126,23 +135,6 @@ describe('the HTTP edge in the world', () => {
     // In the last of its pauses nothing more is waiting for it.
     await world.run({ untilUs: world.nowUs + 1_000_000 });
     expect(counted).toEqual(['opened']);
-  });
-
-  it('serves the requests of one connection in order', async () => {
-    const { world, visitor } = await room();
-    const dial = visitor.network.connect('server:80', 1_000_000);
-    await world.runUntil(dial, 1_000_000);
-    const heard = ConnectionRecorder.start(await dial);
-    const requests = ['1', '2', '3'].map((name) => `GET /${name} HTTP/1.1\r\nHost: h\r\n\r\n`);
-    (await dial).write(Buffer.from(requests.join('')));
-    await world.run({ untilUs: world.nowUs + 1_000_000 });
-    expect(
-      heard
-        .received()
-        .toString('latin1')
-        .match(/it is \d/g),
-    ).toEqual(['it is 1', 'it is 2', 'it is 3']);
-    expect(heard.closed).toBe(undefined);
   });
 
   it('is cut by partitions and crashes as everything else is', async () => {
