@@ -30,6 +30,7 @@ export async function start(file: string): Promise<ExitCode> {
     dataDirectory,
     configDirectory: dirname(file),
     logLevel: config.logLevel,
+    unreadBytesMax: config.clientAnswerBytesMax,
     node: config.name,
   });
   if (notice !== undefined) io.log.event(notice.level, 'node.connections.lowered', { detail: notice.detail });

@@ -5,6 +5,7 @@ import { hostNames } from './host-names.ts';
 import { wholeNumber } from './values.ts';
 
 export interface ClientFields {
+  readonly clientAnswerBytesMax: number;
   readonly clientConnectionsMax: number;
   readonly clientHosts: HostNames;
   readonly clientReadTimeoutMs: number;
@@ -16,6 +17,11 @@ export interface ClientFields {
 export const clientConnectionsDefault = 10_000;
 
 export const clientKeys: KeyRows<ClientFields> = {
+  clientAnswerBytesMax: {
+    kind: wholeNumber(1024 ** 2, 64 * 1024 ** 3, 'bytes'),
+    fallback: 512 * 1024 ** 2,
+    help: 'Bytes of answers that may wait for clients to take them, of all clients and listeners together; beyond it the connection that leaves most unread is closed.',
+  },
   clientConnectionsMax: {
     kind: wholeNumber(1, 65_535, 'connections'),
     fallback: clientConnectionsDefault,

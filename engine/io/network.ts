@@ -71,6 +71,7 @@ export interface Connection {
   /**
    * From now on the connection is cut (`onClose('timedOut')`) once nothing of what is pending has left this host for `us`
    * microseconds, or somewhat later; what trickles out is waited for. Until it is called, what is pending may stand for ever.
+   * A host may bound what is pending on all such connections together, and cuts the one with most in the same way.
    */
   setPatience(us: number): void;
   /** Stops and resumes delivery (back-pressure: a paused reader makes the other side's writes pend). */

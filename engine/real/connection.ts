@@ -9,6 +9,7 @@
  */
 import type { Socket } from 'node:net';
 import { assert } from '../base/assert.ts';
+import type { AnswerHolder, UnreadAnswers } from './unread-answers.ts';
 import type { Address, BytesOwner, CloseReason, Connection, ConnectionHandler } from '../io/network.ts';
 
 /** More than this pending: the writer is asked to wait. */
@@ -36,7 +37,7 @@ export class TurnEnd {
   }
 }
 
-export class RealConnection implements Connection {
+export class RealConnection implements Connection, AnswerHolder {
   readonly remote: Address;
   readonly #socket: Socket;
   readonly #turnEnd: TurnEnd;
@@ -47,17 +48,23 @@ export class RealConnection implements Connection {
   readonly #payDrainLater = (): void => this.#payDrain();
   #state: 'open' | 'ended' | 'destroyed' | 'closed' = 'open';
   #failure: CloseReason = 'ended';
-  /** 0: what is pending may stand for ever. */
+  /** 0: what is pending may stand for ever, and is nobody's answer. */
   #patienceMs = 0;
+  readonly #unread: UnreadAnswers | undefined;
 
-  constructor(socket: Socket, remote: Address, turnEnd: TurnEnd) {
+  /** `unread`: where what is pending counts once there is patience with it. */
+  constructor(socket: Socket, remote: Address, turnEnd: TurnEnd, unread?: UnreadAnswers) {
     this.#socket = socket;
     this.remote = remote;
     this.#turnEnd = turnEnd;
+    this.#unread = unread;
     socket.on('error', (error: NodeJS.ErrnoException) => {
       if (this.#live()) this.#failure = reasonOf(error);
     });
-    socket.on('drain', () => this.#payDrain());
+    socket.on('drain', () => {
+      this.#unread?.forget(this);
+      this.#payDrain();
+    });
     socket.on('close', () => this.#close());
   }
 
@@ -193,14 +200,24 @@ export class RealConnection implements Connection {
 
   /** Node starts the time again with whatever the system takes, so it is set only while something is left to be taken. */
   #expectTaking(): void {
-    if (this.#patienceMs > 0 && this.#socket.writableLength > 0) this.#socket.setTimeout(this.#patienceMs);
+    if (this.#patienceMs === 0 || this.#socket.writableLength === 0) return;
+    this.#socket.setTimeout(this.#patienceMs);
+    this.#unread?.written(this);
   }
 
   /** The socket's time is over. */
   #lose(): void {
     if (!this.#live()) return;
     this.#socket.setTimeout(0);
-    if (this.pendingBytes === 0) return;
+    if (this.pendingBytes > 0) this.cut();
+  }
+
+  get unreadBytes(): number {
+    return this.#socket.writableLength;
+  }
+
+  cut(): void {
+    if (!this.#live()) return;
     this.#state = 'destroyed';
     this.#failure = 'timedOut';
     this.#socket.destroy();
@@ -219,6 +236,7 @@ export class RealConnection implements Connection {
 
   #close(): void {
     this.#state = 'closed';
+    this.#unread?.forget(this);
     this.#queue = [];
     this.#queuedBytes = 0;
     this.#handler?.onClose(this.#failure);

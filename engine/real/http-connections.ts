@@ -4,7 +4,9 @@
  */
 import { ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import { addressOf } from './address.ts';
 import type { TlsIdentity } from './tls.ts';
+import type { AnswerHolder, UnreadAnswers } from './unread-answers.ts';
 import { Deferred } from '../base/deferred.ts';
 import type { HttpBody, HttpResponse, HttpService } from '../io/http.ts';
 
@@ -19,10 +21,14 @@ export class HttpConnections {
   readonly #open = new Map<Socket, Cause>();
   /** Those whose last answer is a refusal: what else comes of them is not looked at. */
   readonly #refused = new WeakSet<Socket>();
+  readonly #unread: UnreadAnswers | undefined;
+  /** Those that have ever left something unread. */
+  readonly #holders = new WeakMap<Socket, AnswerHolder>();
   #stopping = false;
   readonly #empty = new Deferred<void>();
 
-  constructor(service: HttpService, tls: TlsIdentity | undefined) {
+  constructor(service: HttpService, tls: TlsIdentity | undefined, unread: UnreadAnswers | undefined) {
+    this.#unread = unread;
     this.#service = service;
     this.#tls = tls;
   }
@@ -60,7 +66,25 @@ export class HttpConnections {
    * starts the time again with whatever the system takes, and sets its own once all answers have left.
    */
   expectReading(socket: Socket): void {
-    if (socket.writableLength > 0) socket.setTimeout(this.#service.answerTimeoutMs);
+    if (socket.writableLength === 0) return;
+    socket.setTimeout(this.#service.answerTimeoutMs);
+    this.#unread?.written(this.#holders.get(socket) ?? this.#holderOf(socket, this.#unread));
+  }
+
+  #holderOf(socket: Socket, unread: UnreadAnswers): AnswerHolder {
+    const holder: AnswerHolder = {
+      remote: addressOf(socket.remoteAddress, socket.remotePort),
+      get unreadBytes() {
+        return socket.writableLength;
+      },
+      cut: () => {
+        this.#blame(socket, 'closedHere');
+        socket.destroy();
+      },
+    };
+    this.#holders.set(socket, holder);
+    socket.on('drain', () => unread.forget(holder)).on('close', () => unread.forget(holder));
+    return holder;
   }
 
   /** A socket's time is over: of a client that reads nothing, or that asks nothing. */

@@ -35,6 +35,7 @@ import { sendStream } from './http-stream.ts';
 import { HttpTurns } from './http-turns.ts';
 import { listenOn } from './network.ts';
 import type { TlsIdentity } from './tls.ts';
+import type { UnreadAnswers } from './unread-answers.ts';
 
 /** A request line may hold a key of 32 KiB and a bucket of 4 KiB, each byte percent-encoded; and metadata beside it. */
 const headerBytesMax = 256 * 1024;
@@ -42,11 +43,14 @@ const keepAliveMs = 72_000;
 const methods: readonly HttpMethod[] = ['GET', 'PUT', 'POST', 'DELETE'];
 const noQuery = {};
 
-/** Serves HTTP, over TLS where there is a certificate; what goes wrong in a handler is told to `log`. */
-export function createRealHttp(log: Log, tls?: TlsIdentity): Http {
+/**
+ * Serves HTTP, over TLS where there is a certificate; what goes wrong in a handler is told to `log`. What clients leave
+ * unread counts in `unread`.
+ */
+export function createRealHttp(log: Log, tls?: TlsIdentity, unread?: UnreadAnswers): Http {
   return {
     serve: async (address, service) => {
-      const edge = new HttpEdge(service, log, tls);
+      const edge = new HttpEdge(service, log, tls, unread);
       return edge.listen(address);
     },
   };
@@ -62,10 +66,15 @@ class HttpEdge {
   /** The routes of GET whose paths have no parameters, by path. */
   readonly #plain: ReadonlyMap<string, HttpRoute>;
 
-  constructor(service: HttpService, log: Log, tls: TlsIdentity | undefined) {
+  constructor(
+    service: HttpService,
+    log: Log,
+    tls: TlsIdentity | undefined,
+    unread: UnreadAnswers | undefined,
+  ) {
     this.#service = service;
     this.#log = log;
-    this.#connections = new HttpConnections(service, tls);
+    this.#connections = new HttpConnections(service, tls, unread);
     this.#allowed = allowedMethods(service);
     this.#plain = plainRoutes(service);
     let server: Server | SecureServer | undefined;

@@ -8,6 +8,7 @@ import { createRealLog } from './log.ts';
 import { RealNetwork } from './network.ts';
 import { RealRandom } from './random.ts';
 import type { TlsIdentity } from './tls.ts';
+import { UnreadAnswers } from './unread-answers.ts';
 import { createRealWasmTools } from './wasm-tools.ts';
 
 export interface RealIoOptions {
@@ -18,6 +19,8 @@ export interface RealIoOptions {
   readonly logLevel: LogLevel;
   /** What clients and peers are shown; without, what is said is plain. */
   readonly tls?: { readonly clients?: TlsIdentity; readonly peers?: TlsIdentity };
+  /** Bytes of answers that all clients together may leave unread; those that hold most are cut off. No bound when left out. */
+  readonly unreadBytesMax?: number;
   /** The node's name, for the log. */
   readonly node: string;
 }
@@ -26,16 +29,17 @@ export interface RealIoOptions {
 export function createRealIo(options: RealIoOptions): Io {
   const log = createRealLog({ level: options.logLevel, node: options.node });
   const { clients, peers } = options.tls ?? {};
+  const unread = new UnreadAnswers(options.unreadBytesMax ?? Infinity, log);
   let failedTasks = 0;
   let residentBytes = process.memoryUsage.rss();
   return {
     clock: realClock,
-    network: new RealNetwork(clients),
+    network: new RealNetwork(clients, unread),
     peerNetwork: new RealNetwork(peers),
     disk: createRealDisk(options.dataDirectory),
     random: new RealRandom(),
     log,
-    http: createRealHttp(log, clients),
+    http: createRealHttp(log, clients, unread),
     wasm: createRealWasmTools(options.configDirectory ?? '.'),
     spawn: (name, task) => {
       task().catch((error: unknown) => {

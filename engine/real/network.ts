@@ -12,6 +12,7 @@ import { ConnectError, ListenError } from '../io/network.ts';
 import { addressOf, hostPortOf } from './address.ts';
 import { RealConnection, TurnEnd } from './connection.ts';
 import type { TlsIdentity } from './tls.ts';
+import type { UnreadAnswers } from './unread-answers.ts';
 
 const manners = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 };
 
@@ -19,8 +20,11 @@ export class RealNetwork implements Network {
   readonly #turnEnd = new TurnEnd();
   readonly #tls: TlsIdentity | undefined;
 
-  constructor(tls?: TlsIdentity) {
+  readonly #unread: UnreadAnswers | undefined;
+
+  constructor(tls?: TlsIdentity, unread?: UnreadAnswers) {
     this.#tls = tls;
+    this.#unread = unread;
   }
 
   async listen(address: Address, onConnection: (connection: Connection) => void): Promise<Listener> {
@@ -32,7 +36,7 @@ export class RealNetwork implements Network {
         return;
       }
       const remote = addressOf(socket.remoteAddress, socket.remotePort);
-      onConnection(new RealConnection(socket, remote, this.#turnEnd));
+      onConnection(new RealConnection(socket, remote, this.#turnEnd, this.#unread));
     };
     const server = this.#tls === undefined ? createServer(manners, accept) : secureServer(this.#tls, accept);
     const listening = await listenOn(server, address);
