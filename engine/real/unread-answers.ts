@@ -2,7 +2,7 @@
  * What all clients together may leave unread: answers that the system does not take, since their clients do not. Each has
  * its own limits, and a time in which it must take some; without a common bound, many that wait for large answers are as
  * much memory as there are of them. Where there is too much, who holds most is cut off (as Redis does with its
- * `maxmemory-clients`): whoever is cut has lost the least that helps, and those who read are not touched.
+ * `maxmemory-clients`): fewest are cut, and those who read are not touched.
  */
 import type { Log } from '../io/log.ts';
 import type { Address } from '../io/network.ts';
