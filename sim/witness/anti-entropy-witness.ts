@@ -143,6 +143,11 @@ export class AntiEntropyWitness {
     if (racks.size < this.#nodes.size || shadow === undefined || this.#segments === 0)
       return [0, this.#segments];
     if (!book.begun && book.sums.get('loaded') === 0) return [this.#segments, this.#segments];
+    // Whoever has the same name may have been the one that others have compared with.
+    if (
+      this.#cluster.impostors.impositions.some(({ victim, claim }) => victim === node && claim === 'sameName')
+    )
+      return [0, this.#segments];
     // A leaf that is found wrong is dirty until the next exchange.
     if (this.#alteredLeaves.get(node) > 0) return [0, this.#segments];
     const lastUs = shadow.changes.at(-1)?.atUs ?? 0;

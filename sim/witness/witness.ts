@@ -359,11 +359,16 @@ export class Witness {
 
   #askingBook(host: string, life: number, peer: string): AskingWitness | undefined {
     const here = this.#nodes.get(host);
-    const there = this.#nodes.get(peer);
+    const there = this.#nodes.get(peer) ?? this.#nodes.get(this.#posesAs(peer));
     if (here === undefined) return undefined;
     const book = this.#bookOf(host, life);
     if (here.datacenter !== there?.datacenter) return book.far;
     return here.rack === there.rack ? book.beside : book.near;
+  }
+
+  /** An impostor says that it stands where its victim does, and is believed while the victim is not there. */
+  #posesAs(host: string): string {
+    return this.#cluster.impostors.impositions.find(({ name }) => name === host)?.victim ?? '';
   }
 
   #batchesOf(node: string): KnownBatches {
