@@ -29,7 +29,7 @@ export function pbFill(space: KeySpace, connection: number, connections: number)
 export function httpPut(space: KeySpace, connection: number): Conversation {
   const key = nextKey(space, connection);
   const body = 'v'.repeat(space.valueBytes);
-  const head = `Host: bench\r\nContent-Type: text/plain\r\nContent-Length: ${space.valueBytes}\r\n\r\n${body}`;
+  const head = `Host: localhost\r\nContent-Type: text/plain\r\nContent-Length: ${space.valueBytes}\r\n\r\n${body}`;
   return {
     request: () => Buffer.from(`PUT /buckets/bench/keys/${key()} HTTP/1.1\r\n${head}`, 'latin1'),
     answerBytes: (received) => httpAnswer(received, '204'),
@@ -39,7 +39,7 @@ export function httpPut(space: KeySpace, connection: number): Conversation {
 export function httpGet(space: KeySpace, connection: number): Conversation {
   const key = nextKey(space, connection);
   return {
-    request: () => Buffer.from(`GET /buckets/bench/keys/${key()} HTTP/1.1\r\nHost: bench\r\n\r\n`, 'latin1'),
+    request: () => Buffer.from(`GET /buckets/bench/keys/${key()} HTTP/1.1\r\nHost: localhost\r\n\r\n`, 'latin1'),
     answerBytes: (received) => httpAnswer(received, '200'),
   };
 }
