@@ -19,7 +19,7 @@ import type { HttpOptions, HttpParts } from './http-parts.ts';
 import { createObject, deleteObject, getObject, putObject } from './object-handlers.ts';
 import { listingRoutes } from './listing-routes.ts';
 import type { PathForm, Place } from './place.ts';
-import { openApiRoute } from './openapi.ts';
+import { openApiPath, openApiRoute } from './openapi.ts';
 import { keyOf, placeOf } from './place.ts';
 import { problemAnswer } from './problems.ts';
 import { resourceList } from './resource-list.ts';
@@ -57,7 +57,7 @@ export function httpService(
     ...(options.ownRoutes ?? []),
     ping,
   ];
-  routes.push(resourceList(routes));
+  routes.push(resourceList([...routes.map(({ path }) => path), openApiPath]));
   routes.push(openApiRoute([...routes], version));
   const service: HttpService = {
     routes,

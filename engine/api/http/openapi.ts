@@ -10,12 +10,14 @@ import { routeAccess } from './route-access.ts';
 
 type Plain = Readonly<Record<string, unknown>>;
 
+export const openApiPath = '/openapi.json';
+
 /** The route that describes `routes`, and itself. */
 export function openApiRoute(routes: readonly HttpRoute[], version: string): HttpRoute {
   let document: Plain | undefined;
   const route: HttpRoute = {
     method: 'GET',
-    path: '/openapi.json',
+    path: openApiPath,
     handle: () => jsonAnswer(200, (document ??= openApiOf([...routes, route], version))),
   };
   return route;

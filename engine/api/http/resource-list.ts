@@ -15,9 +15,9 @@ const riakResources: readonly (readonly [string, string])[] = [
   ['riak_kv_wm_stats', '/stats'],
 ];
 
-/** Lists those of Riak's resources that a route serves, and the product's own. */
-export function resourceList(routes: readonly HttpRoute[]): HttpRoute {
-  const roots = [...new Set(routes.map(({ path }) => `/${path.split('/')[1] ?? ''}`))];
+/** Lists those of Riak's resources that a route of these paths serves, and the product's own. */
+export function resourceList(paths: readonly string[]): HttpRoute {
+  const roots = [...new Set(paths.map((path) => `/${path.split('/')[1] ?? ''}`))];
   const riak = riakResources.filter(([, path]) => roots.includes(path));
   const known = new Set(riak.map(([, path]) => path));
   const own = roots
@@ -38,5 +38,5 @@ export function resourceList(routes: readonly HttpRoute[]): HttpRoute {
 
 function htmlOf(resources: readonly (readonly [string, string])[]): string {
   const items = resources.map(([name, path]) => `<li><a href="${path}">${name}</a></li>`);
-  return `<html><body><ul>${items.join('')}</ul></body></html>\n`;
+  return `<!DOCTYPE html><html><head><title>Lockstep</title></head><body><ul>${items.join('')}</ul></body></html>\n`;
 }
