@@ -39,7 +39,8 @@ export function httpPut(space: KeySpace, connection: number): Conversation {
 export function httpGet(space: KeySpace, connection: number): Conversation {
   const key = nextKey(space, connection);
   return {
-    request: () => Buffer.from(`GET /buckets/bench/keys/${key()} HTTP/1.1\r\nHost: localhost\r\n\r\n`, 'latin1'),
+    request: () =>
+      Buffer.from(`GET /buckets/bench/keys/${key()} HTTP/1.1\r\nHost: localhost\r\n\r\n`, 'latin1'),
     answerBytes: (received) => httpAnswer(received, '200'),
   };
 }
