@@ -143,11 +143,6 @@ export class AntiEntropyWitness {
     if (racks.size < this.#nodes.size || shadow === undefined || this.#segments === 0)
       return [0, this.#segments];
     if (!book.begun && book.sums.get('loaded') === 0) return [this.#segments, this.#segments];
-    // Whoever has the same name may have been the one that others have compared with.
-    if (
-      this.#cluster.impostors.impositions.some(({ victim, claim }) => victim === node && claim === 'sameName')
-    )
-      return [0, this.#segments];
     // A leaf that is found wrong is dirty until the next exchange.
     if (this.#alteredLeaves.get(node) > 0) return [0, this.#segments];
     const lastUs = shadow.changes.at(-1)?.atUs ?? 0;
@@ -163,9 +158,15 @@ export class AntiEntropyWitness {
 
   #finish(event: TraceEvent): void {
     const beganUs = this.#exchanges.exchanges.at(-1)?.beganUs ?? -1;
-    for (const name of [event.host, String(event.fields['peer'])]) {
-      if (this.#nodes.has(name)) this.#bookOf(name).freshUs = beganUs;
-    }
+    const peer = String(event.fields['peer']);
+    this.#bookOf(event.host).freshUs = beganUs;
+    if (this.#nodes.has(peer) && !this.#hasDouble(peer)) this.#bookOf(peer).freshUs = beganUs;
+  }
+
+  /** Another process has its name: whom others compare with under it may be that one. */
+  #hasDouble(node: string): boolean {
+    const { impositions } = this.#cluster.impostors;
+    return impositions.some(({ victim, claim }) => victim === node && claim === 'sameName');
   }
 
   /** What lies on the disk when the life begins decides what it must make of it. */
