@@ -72,7 +72,9 @@ test('a page whose name leads here reads and writes nothing, and learns nothing 
     expect([method, answer.status, answer.headers['X-Lockstep-Error']]).toEqual([method, 403, 'Forbidden']);
   }
   const said = textOfAnswer(await client.call({ method: 'GET', target, headers }));
-  expect(said).toContain('not addressed as "evil.example:8098"; client_hosts says');
+  expect(said).toContain(
+    'does not answer as "evil.example:8098"; ask it by its address, or add the name to client_hosts',
+  );
   for (const path of ['/nothing', '/buckets']) {
     expect((await client.call({ method: 'GET', target: path, headers })).status).toBe(403);
   }

@@ -68,7 +68,7 @@ function refusalOfPage(
   { hosts }: HttpGuardTerms,
 ): LockstepError | undefined {
   if (!hosts.includes(headers.host)) {
-    const text = `this listener is not addressed as ${JSON.stringify(headers.host)}; client_hosts says as whom it is`;
+    const text = `this listener does not answer as ${JSON.stringify(headers.host)}; ask it by its address, or add the name to client_hosts`;
     return new LockstepError('Forbidden', text);
   }
   // A page of another site can send simple requests, but not read answers: reading is left to the browser's rules.
