@@ -78,15 +78,15 @@ class HttpEdge {
     this.#allowed = allowedMethods(service);
     this.#plain = plainRoutes(service);
     let server: Server | SecureServer | undefined;
-    const begin =
-      (handler: RequestListener): RequestListener =>
-      (request, response) => {
-        if (lacksHost(request)) this.#refuseNameless(response);
-        else if (!this.#servePlain(request, response)) handler(request, response);
-      };
     this.#app = fastify({
       logger: false,
-      serverFactory: (handler) => (server = serverFor(service, tls, new HttpTurns(begin(handler)).take)),
+      serverFactory: (handler) => {
+        const turns = new HttpTurns((request, response) => {
+          if (lacksHost(request)) this.#refuseNameless(response);
+          else if (!this.#servePlain(request, response)) handler(request, response);
+        });
+        return (server = serverFor(service, tls, turns.take));
+      },
       clientErrorHandler: (error, socket) => this.#connections.refuse(error, socket),
       rewriteUrl: (request) => escapedTarget(request.url ?? '/'),
       routerOptions: { maxParamLength: headerBytesMax * 2, querystringParser: () => noQuery },
