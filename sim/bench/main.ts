@@ -45,7 +45,7 @@ interface ClientsFlags extends CommonFlags {
 
 const program = new Command('bench').description('Measures Lockstep; medians of rounds.');
 
-benchmark('sim', 'the simulator: events and operations per second on one core', 5).action(
+benchmark('sim', 'the simulator: events and operations per second on one core', 15).action(
   async ({ rounds, json = false }: CommonFlags) => (await import('./sim.ts')).run({ rounds, json }),
 );
 

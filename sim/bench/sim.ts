@@ -13,6 +13,7 @@ import type { RunResult } from '../run/result.ts';
 import type { Task } from '../run/task.ts';
 import type { Scenario } from '../scenario/scenario.ts';
 import { figure, median, table } from './figures.ts';
+import { progress } from './undertaking.ts';
 
 /** Five nodes in five racks, every fault kind, and a load without pauses. */
 const scenario: Scenario = {
@@ -60,8 +61,11 @@ interface Round {
   readonly virtualOverReal: number;
 }
 
-/** Runs that do not count: the code is still being compiled, and a thread that tries seeds runs hundreds. */
-const warmUpRuns = 3;
+/**
+ * Runs that do not count: code is compiled in the course of some fifteen of them, each a little faster than the one
+ * before, and a thread that tries seeds runs hundreds.
+ */
+const warmUpRuns = 15;
 
 /** Runs the benchmark and prints its table, or one line of JSON. */
 export async function run({ rounds, json }: SimBenchOptions): Promise<void> {
@@ -69,6 +73,11 @@ export async function run({ rounds, json }: SimBenchOptions): Promise<void> {
   const measured: Round[] = [];
   for (let seed = 0; seed < warmUpRuns + rounds; seed++) {
     const round = await measure(pool, seed);
+    const place =
+      seed < warmUpRuns
+        ? `warm-up ${seed + 1} of ${warmUpRuns}`
+        : `round ${seed + 1 - warmUpRuns} of ${rounds}`;
+    progress(`${place}: ${figure(round.engineEventsPerSecond)} engine events/s`);
     if (seed >= warmUpRuns) measured.push(round);
   }
   await pool.close();
