@@ -5,8 +5,8 @@ import { present } from '../base/assert.ts';
 import { ByteWriter } from '../base/bytes.ts';
 import type { ByteString, NodeId } from '../base/ids.ts';
 import { byteStringFrom } from '../base/ids.ts';
+import { batchPlan } from '../dispatch/batch-round.ts';
 import type { DispatchParts } from '../dispatch/parts.ts';
-import { planWrite } from '../dispatch/plan.ts';
 import type { ConsistencyLevel } from '../dispatch/requests.ts';
 import type { Place } from '../dispatch/slots.ts';
 import type { Lives } from './memory.ts';
@@ -74,16 +74,14 @@ export function isDurableOnceDecided(
   return order.level === 'DC_ONE' || hasOneCopyEach(parts, order);
 }
 
-/** Why this node cannot lead a transaction's write of the key now; undefined when it can. */
-export function hindranceOf(
-  { ring, self, view, pending, handedOver }: DispatchParts,
-  { key, token }: Place,
-  level: ConsistencyLevel,
-): string | undefined {
-  const placement = ring().placement(token);
-  if (placement[0]?.node !== self.node) return `${self.node} is not the primary of ${describeKey(key)}`;
+/** Why this node cannot lead a transaction's write of the key now, by the level and by its bucket's quorums; undefined when it can. */
+export function hindranceOf(parts: DispatchParts, place: Place, level: ConsistencyLevel): string | undefined {
+  const { ring, self, handedOver } = parts;
+  const { key, token } = place;
+  if (ring().placement(token)[0]?.node !== self.node)
+    return `${self.node} is not the primary of ${describeKey(key)}`;
   if (!handedOver(token)) return `${describeKey(key)} is changing hands; try again later`;
-  const plan = planWrite(view, placement, level, 'default', pending(token));
+  const plan = batchPlan(parts, place, level);
   return plan.kind === 'refused' ? plan.detail : undefined;
 }
 
