@@ -2,10 +2,8 @@
 import { LockstepError } from '../base/errors.ts';
 import type { ByteString } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
+import { parseFlat } from '../base/json-text.ts';
 import type { Json } from './job.ts';
-
-/** Depth of a request's JSON, which also bounds what its functions give back. */
-export const jsonDepthMax = 64;
 
 export type JsonObject = Readonly<Record<string, Json>>;
 
@@ -14,34 +12,10 @@ export function refuse(where: string, rule: string): never {
   throw new LockstepError('BadRequest', `${where}: ${rule}`);
 }
 
-/** Throws `BadRequest` when the text is no JSON or nests deeper than `jsonDepthMax`. */
+/** Throws `BadRequest` when the text nests deeper than `jsonDepthMax`, and what JSON.parse throws when it is no JSON. */
 export function parseJson(text: string): Json {
-  checkDepth(text);
-  return JSON.parse(text) as Json;
+  return parseFlat(text) as Json;
 }
-
-/** JSON.parse would take any depth, and what walks the value later would run out of stack. */
-function checkDepth(text: string): void {
-  let depth = 0;
-  let inText = false;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (inText) {
-      if (code === backslash) at += 1;
-      else if (code === quote) inText = false;
-    } else if (code === quote) inText = true;
-    else if (code === openBracket || code === openBrace) {
-      depth += 1;
-      if (depth > jsonDepthMax)
-        throw new LockstepError('BadRequest', `JSON nests deeper than ${jsonDepthMax} levels`);
-    } else if (code === openBracket + 2 || code === openBrace + 2) depth -= 1;
-  }
-}
-
-const quote = 0x22;
-const backslash = 0x5c;
-const openBracket = 0x5b;
-const openBrace = 0x7b;
 
 export function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !isArray(value);

@@ -6,7 +6,7 @@
  */
 import { decode, encode } from 'cborg';
 import { LockstepError } from '../base/errors.ts';
-import { jsonDepthMax } from './fields.ts';
+import { jsonDepthMax } from '../base/json-text.ts';
 import type { Json } from './job.ts';
 import type { PhaseModule } from '../wasm/phase-modules.ts';
 import { FunctionError } from './phase-error.ts';

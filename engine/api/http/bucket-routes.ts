@@ -9,6 +9,7 @@
 import { LockstepError, asLockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { byteStringOf, parseNodeId, textOf } from '../../base/ids.ts';
+import { parseFlat } from '../../base/json-text.ts';
 import { defaultType, objectKey } from '../../base/object-key.ts';
 import type { HttpMethod, HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
 import { readProperties, showProperties } from '../property-json.ts';
@@ -178,8 +179,9 @@ function bodyOf(request: HttpRequest): Body {
   }
   let body: unknown;
   try {
-    body = JSON.parse(Buffer.from(request.body).toString('utf8'));
+    body = parseFlat(Buffer.from(request.body).toString('utf8'));
   } catch (error) {
+    if (error instanceof LockstepError) throw error;
     throw new LockstepError('BadRequest', 'the body is not valid JSON', { cause: error });
   }
   return asObject(body, 'the body is {"props": {…}}');

@@ -2,8 +2,10 @@
  * A transaction's body: JSON to a `TransactionRequest`. What is wrong with its form is refused here, the rest by the
  * rules that all listeners share.
  */
+import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { byteStringOf } from '../../base/ids.ts';
+import { parseFlat } from '../../base/json-text.ts';
 import type { Content, Link } from '../../object/content.ts';
 import { tombstone } from '../../object/content.ts';
 import type { VersionVector } from '../../object/dots.ts';
@@ -31,6 +33,7 @@ const putFields = [
   ...['meta', 'links', 'context', 'if_match', 'if_absent'],
 ];
 const deleteFields = ['op', 'type', 'bucket', 'key', 'context', 'if_match', 'if_absent'];
+const loneSurrogate = /\p{Surrogate}/u;
 const base64Form = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /** Reads a body; `place` is the path's bucket, which operations may leave out. Throws `BatchError`. */
@@ -58,8 +61,9 @@ export function parseTransaction(
 function parseJson(body: Uint8Array): Json {
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    value = parseFlat(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch (error) {
+    if (error instanceof LockstepError) throw refused('json', error.message);
     throw refused('json', `the body is no JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
   if (!isObject(value)) throw refused('json', 'the body is a JSON object with the field operations');
@@ -126,7 +130,8 @@ function valueOf(given: Json, index: number): { value: Uint8Array; contentType: 
   }
   if (typeof value !== 'string')
     throw refused('value', 'value is a string, or a JSON object or array', index);
-  if (encoding === 'utf8') return { value: Buffer.from(value), contentType: 'text/plain' };
+  if (encoding === 'utf8')
+    return { value: Buffer.from(wellFormed(value, 'value', index)), contentType: 'text/plain' };
   return { value: base64Of(value, 'value', index), contentType: 'application/octet-stream' };
 }
 
@@ -136,7 +141,7 @@ function metaOf(given: Json, index: number): Content['meta'] {
   if (!isObject(meta)) throw refused('meta', 'meta is an object of texts', index);
   return Object.entries(meta).map(([name, value]) => {
     if (typeof value !== 'string') throw refused('meta', `meta.${name} is a text`, index);
-    return [byteStringOf(name), byteStringOf(value)];
+    return [byteStringOf(wellFormed(name, 'meta', index)), byteStringOf(wellFormed(value, 'meta', index))];
   });
 }
 
@@ -148,7 +153,7 @@ function linksOf(given: Json, index: number): readonly Link[] {
     const part = (name: string): ByteString => {
       const text = isObject(one) ? one[name] : undefined;
       if (typeof text !== 'string') throw refused('links', `a link has a text ${name}`, index);
-      return byteStringOf(text);
+      return byteStringOf(wellFormed(text, 'links', index));
     };
     return { bucket: part('bucket'), key: part('key'), tag: part('tag') };
   });
@@ -171,8 +176,15 @@ function base64Of(text: string, field: string, index: number): Buffer {
 
 function optionalText(given: Json, field: string, index: number): string | undefined {
   const value = given[field];
-  if (value === undefined || typeof value === 'string') return value;
+  if (value === undefined) return undefined;
+  if (typeof value === 'string') return wellFormed(value, field, index);
   throw refused(field, `${field} is a text, not ${show(value)}`, index);
+}
+
+/** JSON can escape half of a character; UTF-8 cannot hold it, and would hold something else in its place. */
+function wellFormed(text: string, field: string, index: number): string {
+  if (!loneSurrogate.test(text)) return text;
+  throw refused(field, `${field} holds half of a surrogate pair, which no text in UTF-8 can`, index);
 }
 
 function optionalFlag(given: Json, field: string, index: number | undefined): boolean | undefined {

@@ -4,6 +4,7 @@
  */
 import { LockstepError, asLockstepError } from '../../base/errors.ts';
 import { textOf } from '../../base/ids.ts';
+import { parseFlat } from '../../base/json-text.ts';
 import type { Io } from '../../io/io.ts';
 import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
 import type { InDoubtEntry, Knowledge, OperatorDecision, TransactionOutcome } from '../../xa/outcomes.ts';
@@ -106,7 +107,7 @@ function namedIn(request: HttpRequest): Xid {
 function decisionIn(body: Uint8Array): OperatorDecision {
   let decision: unknown;
   try {
-    const given: unknown = JSON.parse(Buffer.from(body).toString('utf8'));
+    const given: unknown = parseFlat(Buffer.from(body).toString('utf8'));
     decision = typeof given === 'object' && given !== null ? Reflect.get(given, 'heuristic') : undefined;
   } catch {
     // Refused below, as any other body without a decision.

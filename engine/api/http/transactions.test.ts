@@ -53,3 +53,25 @@ test('a batch in a bucket touches that bucket of that type alone', async () => {
   expect(await post(plain, { type: 'maps' })).toContain('type \\"maps\\" differs from the path');
   expect(await post(plain, { bucket: 'c' })).toContain('bucket \\"c\\" differs from the path');
 });
+
+test('JSON that nests too deep for what walks it is refused by the rule', async () => {
+  const deep = JSON.parse('['.repeat(70) + ']'.repeat(70)) as unknown;
+  for (const operation of [{ op: 'put', value: deep }, { op: deep }])
+    expect(await post(plain, operation)).toContain('JSON nests deeper than 64 levels');
+  const allowed = JSON.parse('['.repeat(60) + ']'.repeat(60)) as unknown;
+  expect(await post(plain, { op: 'put', value: allowed })).toBe(keyOf('default'));
+});
+
+test('half of a character is refused where it stands, and a whole one is taken', async () => {
+  const half = '\ud83d';
+  const wrong = [
+    { op: 'put', value: half },
+    { op: 'put', value: '', key: half },
+    { op: 'put', value: '', meta: { [half]: '' } },
+    { op: 'put', value: '', meta: { a: half } },
+    { op: 'put', value: '', links: [{ bucket: 'b', key: half, tag: 't' }] },
+  ];
+  for (const operation of wrong)
+    expect(await post(plain, operation)).toMatch(/operation 0: \w+ holds half of a surrogate pair/);
+  expect(await post(plain, { op: 'put', value: '\ud83d\ude00' })).toBe(keyOf('default'));
+});
