@@ -3,6 +3,7 @@
  * each is one replaced file, so a crash finds the state before or after.
  */
 import { assert } from '../base/assert.ts';
+import { Deferred } from '../base/deferred.ts';
 import type { Disk } from '../io/disk.ts';
 import { DiskError, replaceFile, writeFully } from '../io/disk.ts';
 import type { StoreIo } from './store-io.ts';
@@ -191,10 +192,16 @@ export class Catalog {
     }
   }
 
+  /** Once nobody reads them any more. */
   async closeFiles(): Promise<void> {
     const spare = this.#spare?.close();
     await this.settle();
     if (spare !== undefined) await this.#removeSpare(spare);
-    for (const segment of this.#segments.values()) await segment.file?.close();
+    for (const segment of this.#segments.values()) {
+      const left = new Deferred<void>();
+      segment.whenIdle(() => left.resolve());
+      await left.promise;
+      await segment.file?.close();
+    }
   }
 }

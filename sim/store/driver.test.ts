@@ -1,11 +1,14 @@
 import { describe, expect, it } from 'vitest';
 
+import { Deferred } from '../../engine/base/deferred.ts';
 import type { LockstepError } from '../../engine/base/errors.ts';
 import type { Timer } from '../../engine/io/clock.ts';
-import type { DriverLimits } from '../../engine/store/driver.ts';
+import type { DiskFile } from '../../engine/io/disk.ts';
+import type { DriverLimits, ReadDone } from '../../engine/store/driver.ts';
 import { driverDefaults, StoreDriver } from '../../engine/store/driver.ts';
 import type { StoreObserver } from '../../engine/store/observer.ts';
 import { silentObserver } from '../../engine/store/observer.ts';
+import type { Store } from '../../engine/store/store.ts';
 import type { StoreIo } from '../../engine/store/store-io.ts';
 import { JournalDisk } from '../enumerate/journal-disk.ts';
 import { keyNumber, makeRoom, openStore, smallOptions, writesOf } from '../enumerate/store-room.ts';
@@ -13,9 +16,27 @@ import { WorldRandom } from '../world/random.ts';
 
 type Counts = Record<keyof StoreObserver, number>;
 
+/** The next read waits at the gate. */
+class GatedDisk extends JournalDisk {
+  gate: Deferred<void> | undefined;
+
+  override async open(...named: Parameters<JournalDisk['open']>): Promise<DiskFile> {
+    const file = await super.open(...named);
+    const readAt = file.readAt.bind(file);
+    file.readAt = async (into, offset) => {
+      const { gate } = this;
+      this.gate = undefined;
+      await gate?.promise;
+      return readAt(into, offset);
+    };
+    return file;
+  }
+}
+
 interface Stage {
-  readonly disk: JournalDisk;
+  readonly disk: GatedDisk;
   readonly driver: StoreDriver;
+  readonly store: Store;
   readonly counts: Counts;
   /** Lets time pass: timers that are due fire. */
   pass(us: number): void;
@@ -25,7 +46,7 @@ async function stage(
   limits: Partial<DriverLimits> = {},
   cacheBytes = smallOptions.cacheBytes,
 ): Promise<Stage> {
-  const disk = new JournalDisk();
+  const disk = new GatedDisk();
   const room = makeRoom(disk, WorldRandom.root('driver'));
   const timers: { atUs: number; fire: (() => void) | undefined }[] = [];
   let nowUs = 0;
@@ -60,10 +81,17 @@ async function stage(
       fire?.();
     }
   };
-  return { disk, driver, counts, pass };
+  return { disk, driver, store, counts, pass };
 }
 
 const one = writesOf([{ key: 1, value: Buffer.from('one') }]);
+
+/** Of a read: the value as text, or what there is instead. */
+function textOr(answers: string[]): ReadDone {
+  return (_error, value) => {
+    answers.push(value === undefined ? 'nothing' : Buffer.from(value).toString());
+  };
+}
 
 async function turns(count = 200): Promise<void> {
   for (let turn = 0; turn < count; turn++) await Promise.resolve();
@@ -173,5 +201,22 @@ describe('the driver', () => {
     expect([driver.inQueue, driver.outQueue]).toEqual([7, 2]);
     await turns(500);
     expect(answered).toBe(9);
+  });
+
+  it('answers who reads from a store that closes before it has closed', async () => {
+    const { driver, store, disk } = await stage({}, 0);
+    driver.tryWrite(one, () => undefined);
+    await turns();
+    const answers: string[] = [];
+    const gate = new Deferred<void>();
+    disk.gate = gate;
+    driver.tryRead(keyNumber(1), textOr(answers));
+    driver.close();
+    const closing = store.close().then(() => answers.push('closed'));
+    await turns(1000);
+    expect([answers, driver.outQueue]).toEqual([[], 1]);
+    gate.resolve();
+    await closing;
+    expect([answers, driver.outQueue]).toEqual([['one', 'closed'], 0]);
   });
 });
