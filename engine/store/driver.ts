@@ -41,7 +41,12 @@ export const driverDefaults: DriverLimits = {
   timeoutUs: 10_000_000,
 };
 
-export type ReadDone = (error: LockstepError | undefined, value: Uint8Array | undefined) => void;
+/** `withheldBytes`: the value is on the disk, so long, and longer than was asked for. */
+export type ReadDone = (
+  error: LockstepError | undefined,
+  value: Uint8Array | undefined,
+  withheldBytes?: number,
+) => void;
 
 /** One accepted request, until it is answered. */
 interface Request {
@@ -51,6 +56,7 @@ interface Request {
   done: ReadDone | undefined;
   readonly kind: 'read' | 'write';
   readonly key: PackedKey | undefined;
+  readonly bytesMax: number;
   /** Let go once the store has it. */
   batch: readonly StoreWrite[] | undefined;
 }
@@ -101,15 +107,15 @@ export class StoreDriver {
     return this.#storeBytes;
   }
 
-  /** Reads a key. See above for when `done` is called. */
-  tryRead(key: PackedKey, done: ReadDone): SendOutcome {
+  /** Reads a key. See above for when `done` is called. What is longer than `bytesMax` is not fetched from the disk. */
+  tryRead(key: PackedKey, done: ReadDone, bytesMax = Infinity): SendOutcome {
     if (this.#closed) return this.#dropped('read', 'closed');
     if (this.#reads.length > 0 || this.#storeReads >= this.#limits.diskReadsMax)
-      return this.#queueRead(key, done);
+      return this.#queueRead(key, done, bytesMax);
     const acceptedUs = this.#io.clock.nowUs();
-    let result: ReturnType<Store['get']>;
+    let result: ReturnType<Store['get']> | number;
     try {
-      result = this.#store.get(key);
+      result = this.#store.get(key, bytesMax);
     } catch (error) {
       this.#observer.readRequested(key.length, this.inQueue);
       this.#observer.queueWaited(0, this.outQueue + 1);
@@ -119,9 +125,13 @@ export class StoreDriver {
     this.#observer.readRequested(key.length, this.inQueue);
     this.#observer.queueWaited(0, this.outQueue + 1);
     if (result instanceof Promise) {
-      const request = { bytes: key.length, acceptedUs, done, kind: 'read' as const, key, batch: undefined };
+      const request = readRequest(key, acceptedUs, done, bytesMax);
       this.#expect(request);
       this.#readDisk(request, result);
+    } else if (typeof result === 'number') {
+      this.#late = false;
+      this.#observer.readAnswered(0, this.#io.clock.nowUs() - acceptedUs);
+      done(undefined, undefined, result);
     } else {
       this.#answerRead(undefined, result, acceptedUs, done);
     }
@@ -152,6 +162,7 @@ export class StoreDriver {
       done,
       kind: 'write',
       key: undefined,
+      bytesMax: 0,
       batch,
     };
     if (this.#writes.length > 0 || !this.#writeFits(bytes)) {
@@ -187,15 +198,8 @@ export class StoreDriver {
     return outcome;
   }
 
-  #queueRead(key: PackedKey, done: ReadDone): SendOutcome {
-    const request = {
-      bytes: key.length,
-      acceptedUs: this.#io.clock.nowUs(),
-      done,
-      kind: 'read' as const,
-      key,
-      batch: undefined,
-    };
+  #queueRead(key: PackedKey, done: ReadDone, bytesMax: number): SendOutcome {
+    const request = readRequest(key, this.#io.clock.nowUs(), done, bytesMax);
     const outcome = this.#reads.trySend(request, key.length);
     if (outcome !== 'ok') return this.#dropped('read', outcome);
     this.#observer.readRequested(key.length, this.inQueue);
@@ -262,8 +266,9 @@ export class StoreDriver {
 
   #readQueued(request: Request, key: PackedKey): void {
     try {
-      const result = this.#store.get(key);
+      const result = this.#store.get(key, request.bytesMax);
       if (result instanceof Promise) this.#readDisk(request, result);
+      else if (typeof result === 'number') this.#answer(request, undefined, undefined, result);
       else this.#answer(request, undefined, result);
     } catch (error) {
       this.#answer(request, asLockstepError(error), undefined);
@@ -282,7 +287,12 @@ export class StoreDriver {
     done(error, value);
   }
 
-  #answer(request: Request, error: LockstepError | undefined, value: Uint8Array | undefined): void {
+  #answer(
+    request: Request,
+    error: LockstepError | undefined,
+    value: Uint8Array | undefined,
+    withheldBytes?: number,
+  ): void {
     this.#late = false;
     const { done } = request;
     if (done === undefined) return;
@@ -292,7 +302,7 @@ export class StoreDriver {
     if (request.kind === 'read') this.#observer.readAnswered(value?.length ?? 0, latencyUs);
     else this.#observer.writeAnswered(0, latencyUs);
     this.#trimWaiting();
-    done(error, value);
+    done(error, value, withheldBytes);
   }
 
   /** Remembers the request's deadline. All requests have the same patience, so the oldest is always the next due. */
@@ -345,6 +355,10 @@ export class StoreDriver {
     this.#late = true;
     done(new LockstepError('Timeout', `the store did not answer a ${request.kind} in time`), undefined);
   }
+}
+
+function readRequest(key: PackedKey, acceptedUs: number, done: ReadDone, bytesMax: number): Request {
+  return { bytes: key.length, acceptedUs, done, kind: 'read', key, bytesMax, batch: undefined };
 }
 
 function batchBytes(batch: readonly StoreWrite[]): number {

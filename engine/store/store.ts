@@ -193,8 +193,14 @@ export class Store {
    * The durable value under a key, or undefined. On the spot when it is in memory. The bytes are a view that must not
    * be changed. Throws (or rejects with) `Corrupted` when the newest value is lost or may be: a writer may then write
    * a new value, which heals the key; `StorageFailed` when the disk refuses to read; `ShuttingDown` after `close`.
+   * With `bytesMax` a longer value is not fetched from the disk: its length is answered.
    */
-  get(key: PackedKey): Uint8Array | undefined | Promise<Uint8Array | undefined> {
+  get(key: PackedKey): Uint8Array | undefined | Promise<Uint8Array | undefined>;
+  get(key: PackedKey, bytesMax: number): Uint8Array | undefined | number | Promise<Uint8Array | undefined>;
+  get(
+    key: PackedKey,
+    bytesMax = Infinity,
+  ): Uint8Array | undefined | number | Promise<Uint8Array | undefined> {
     if (this.#state === 'closed') throw new LockstepError('ShuttingDown', 'the store is closed');
     this.#commit.applyLanded();
     const id = this.#keys.find(key);
@@ -207,7 +213,8 @@ export class Store {
     if (this.#keys.stateOf(id) === 'damaged') throw lostKey();
     if (this.#book.suspicious && this.#book.doubts(this.#keys.hashOf(key), this.#keys.seqOf(id)))
       throw lostKey();
-    return this.#read(key, id);
+    const valueBytes = this.#keys.valueBytesOf(id);
+    return valueBytes > bytesMax ? valueBytes : this.#read(key, id);
   }
 
   /** What `get` would answer on the spot; `elsewhere`: it would read the disk, or throw. */

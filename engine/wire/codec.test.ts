@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ErrorFacts } from '../base/errors.ts';
@@ -13,6 +15,7 @@ import { FrameDecoder, FrameError } from './frames.ts';
 import { decodeGreeting, encodeHello, encodeRefusal, refusalReasons } from './greetings.ts';
 import { replyKinds, requestKinds } from './kinds.ts';
 import type { Hello, PeerReply, PeerRequest } from './messages.ts';
+import { digestBytes } from './messages.ts';
 import { schemaType } from './schema.ts';
 
 const limits = { frameBytesMax: 1 << 20, chunkBytes: 16 * 1024 };
@@ -28,7 +31,12 @@ const bytes = fc.uint8Array({ maxLength: 300 });
 
 const request: fc.Arbitrary<PeerRequest> = fc.oneof(
   fc.constant<PeerRequest>({ kind: 'ping' }),
-  fc.record({ kind: fc.constant('readObject' as const), key, token }),
+  fc.record({
+    kind: fc.constant('readObject' as const),
+    key,
+    token,
+    bytesMax: fc.option(fc.integer({ min: 0, max: 0xffffffff }), { nil: undefined }),
+  }),
   fc.record({ kind: fc.constant('mergeObject' as const), key, token, object: bytes }),
   fc.record({
     kind: fc.constant('coordinateWrite' as const),
@@ -54,6 +62,14 @@ const request: fc.Arbitrary<PeerRequest> = fc.oneof(
 const reply: fc.Arbitrary<PeerReply> = fc.oneof(
   fc.constantFrom<PeerReply>({ kind: 'pong' }, { kind: 'written' }),
   fc.record({ kind: fc.constant('object' as const), object: fc.option(bytes, { nil: undefined }) }),
+  fc.record({
+    kind: fc.constant('object' as const),
+    object: fc.constant(undefined),
+    described: fc.record({
+      bytes: fc.integer({ min: 0, max: 0xffffffff }),
+      digest: fc.uint8Array({ minLength: digestBytes, maxLength: digestBytes }),
+    }),
+  }),
   fc.record({ kind: fc.constant('coordinated' as const), object: bytes }),
   fc.record({ kind: fc.constant('gossiped' as const), words: bytes }),
   fc.record({ kind: fc.constant('transacted' as const), words: bytes }),
@@ -102,8 +118,9 @@ function frameOf(encoded: Uint8Array): Frame {
 
 /** Byte runs as hex, so that views and copies compare equal. */
 function plain(value: object): unknown {
-  return Object.entries(value).map(([field, part]: [string, unknown]) => {
-    return [field, part instanceof Uint8Array ? Buffer.from(part).toString('hex') : part];
+  return Object.entries(value).map(([field, part]: [string, unknown]): unknown => {
+    if (part instanceof Uint8Array) return [field, Buffer.from(part).toString('hex')];
+    return [field, typeof part === 'object' && part !== null ? sorted(part) : part];
   });
 }
 
@@ -213,6 +230,19 @@ describe('the codec', () => {
     expect(() => decode(requestKinds.coordinateWrite, read)).toThrow("missing required 'level'");
   });
 
+  test('refuses a description that is not whole', () => {
+    const digest = Buffer.alloc(digestBytes);
+    for (const fields of [
+      { describedBytes: 7 },
+      { describedDigest: digest },
+      { describedBytes: 7, describedDigest: digest.subarray(1) },
+      { describedBytes: 7, describedDigest: digest, object: digest },
+    ]) {
+      const body = Buffer.from(encodeBody(schemaType('Object'), fields));
+      expect(() => decodeReply({ kind: replyKinds.object, id: 1, body })).toThrow('not whole');
+    }
+  });
+
   test('refuses a key that is not in its packed form', () => {
     const body = Buffer.from(encodeBody(schemaType('ReadObject'), { key: Buffer.from('\x07def'), token: 7 }));
     expect(() => decodeRequest({ kind: requestKinds.readObject, id: 1, body })).toThrow('packed form');
@@ -220,7 +250,7 @@ describe('the codec', () => {
 
   test('writes by hand what reflection would write', () => {
     fc.assert(
-      fc.property(key, token, bytes, (packed, place, object) => {
+      fc.property(key, token, bytes, fc.nat(0xffffffff), (packed, place, object, count) => {
         const merge = frameOf(
           encodeRequest(arena, 1, { kind: 'mergeObject', key: packed, token: place, object }),
         );
@@ -230,6 +260,15 @@ describe('the codec', () => {
         const order = frameOf(encodeRequest(arena, 1, { kind: 'transact', words: object }));
         const vote = frameOf(encodeReply(arena, 1, { kind: 'transacted', words: object }));
         const fields = { key: bytesOf(packed), token: place, object };
+        const bounded = { kind: 'readObject', key: packed, token: place, bytesMax: count } as const;
+        const digest = createHash('sha256').update(object).digest();
+        const described = { kind: 'object', object: undefined, described: { bytes: count, digest } } as const;
+        expect(hex(frameOf(encodeRequest(arena, 1, bounded)).body)).toBe(
+          hex(encodeBody(schemaType('ReadObject'), { ...fields, bytesMax: count })),
+        );
+        expect(hex(frameOf(encodeReply(arena, 1, described)).body)).toBe(
+          hex(encodeBody(schemaType('Object'), { describedBytes: count, describedDigest: digest })),
+        );
         expect(hex(merge.body)).toBe(hex(encodeBody(schemaType('MergeObject'), fields)));
         expect(hex(read.body)).toBe(hex(encodeBody(schemaType('ReadObject'), fields)));
         expect(hex(answer.body)).toBe(hex(encodeBody(schemaType('Object'), { object })));

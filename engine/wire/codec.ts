@@ -16,7 +16,16 @@ import type { Frame } from './frames.ts';
 import { FrameError } from './frames.ts';
 import { replyKinds, replyOfKind, requestKinds, requestOfKind } from './kinds.ts';
 import type { PeerReply, PeerRequest } from './messages.ts';
-import { decodeKeyed, decodeObjectBody, encodeKeyed, encodeObjectBody, missing } from './object-bodies.ts';
+import {
+  decodeKeyed,
+  decodeObjectBody,
+  decodeObjectReply,
+  encodeDescription,
+  encodeKeyed,
+  encodeKeyedObject,
+  encodeObjectBody,
+  missing,
+} from './object-bodies.ts';
 import { schemaType } from './schema.ts';
 
 const coordinateWriteType = schemaType('CoordinateWrite');
@@ -35,9 +44,9 @@ export function encodeRequest(arena: FrameArena, id: number, request: PeerReques
     case 'ping':
       return arena.frame(kind, id, noBytes);
     case 'readObject':
-      return encodeKeyed(arena, kind, id, request.key, request.token);
+      return encodeKeyed(arena, kind, id, request.key, request.token, request.bytesMax);
     case 'mergeObject':
-      return encodeKeyed(arena, kind, id, request.key, request.token, request.object);
+      return encodeKeyedObject(arena, kind, id, request.key, request.token, request.object);
     case 'coordinateWrite':
       return arena.frame(kind, id, coordinateWriteBody(request));
     default:
@@ -54,8 +63,8 @@ export function decodeRequest(frame: Frame): PeerRequest {
     case 'ping':
       return { kind };
     case 'readObject': {
-      const { key, token } = decodeKeyed(frame.body);
-      return { kind, key, token };
+      const { key, token, bytesMax } = decodeKeyed(frame.body);
+      return { kind, key, token, bytesMax };
     }
     case 'mergeObject': {
       const { key, token, object } = decodeKeyed(frame.body);
@@ -77,6 +86,8 @@ export function encodeReply(arena: FrameArena, id: number, reply: PeerReply): Bu
     case 'written':
       return arena.frame(kind, id, noBytes);
     case 'object':
+      if (reply.described !== undefined) return encodeDescription(arena, kind, id, reply.described);
+      return encodeObjectBody(arena, kind, id, reply.object);
     case 'coordinated':
       return encodeObjectBody(arena, kind, id, reply.object);
     case 'failed':
@@ -96,7 +107,7 @@ export function decodeReply(frame: Frame): PeerReply {
     case 'written':
       return { kind };
     case 'object':
-      return { kind, object: decodeObjectBody(frame.body) };
+      return decodeObjectReply(frame.body);
     case 'coordinated': {
       const object = decodeObjectBody(frame.body);
       if (object === undefined) throw missing('object');

@@ -36,11 +36,27 @@ export interface Hello {
   readonly version: string;
 }
 
+/** Of SHA-256. */
+export const digestBytes = 32;
+
+/** Of an object's bytes. They are canonical: whoever has the same digest has the same object. */
+export interface Description {
+  readonly bytes: number;
+  /** SHA-256. */
+  readonly digest: Uint8Array;
+}
+
 export type PeerRequest =
   /** Are you there? Answered by `pong`. */
   | { readonly kind: 'ping' }
   /** The object under a key, as this replica has it. Answered by `object`. */
-  | { readonly kind: 'readObject'; readonly key: PackedKey; readonly token: Token }
+  | {
+      readonly kind: 'readObject';
+      readonly key: PackedKey;
+      readonly token: Token;
+      /** One that is longer is described, not sent; undefined, or of a node of before: all of it is sent. */
+      readonly bytesMax?: number | undefined;
+    }
   /** Merge this object into yours and answer `written` once it is durable at your sync mode. */
   | {
       readonly kind: 'mergeObject';
@@ -88,8 +104,12 @@ export type PeerRequest =
 
 export type PeerReply =
   | { readonly kind: 'pong' }
-  /** `object` is absent when the replica has nothing under the key. */
-  | { readonly kind: 'object'; readonly object: Uint8Array | undefined }
+  /** `object` is absent when the replica has nothing under the key, and when what it has is described instead. */
+  | {
+      readonly kind: 'object';
+      readonly object: Uint8Array | undefined;
+      readonly described?: Description | undefined;
+    }
   | { readonly kind: 'written' }
   /** The object after the write. */
   | { readonly kind: 'coordinated'; readonly object: Uint8Array }

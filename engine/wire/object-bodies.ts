@@ -9,36 +9,58 @@ import type { PackedKey } from '../base/object-key.ts';
 import { packedKey } from './bodies.ts';
 import type { FrameArena } from './frame-arena.ts';
 import { FrameError } from './frames.ts';
+import type { Description, PeerReply } from './messages.ts';
+import { digestBytes } from './messages.ts';
 import { ProtobufCursor, varintBytes, wireTypes, writeVarint } from './protobuf-cursor.ts';
 
 const firstRun = 8 + wireTypes.run;
 const secondFixed32 = 16 + wireTypes.fixed32;
+const secondVarint = 16 + wireTypes.varint;
 const thirdRun = 24 + wireTypes.run;
+const thirdVarint = 24 + wireTypes.varint;
 
-/** A decoded ReadObject or, with `object`, MergeObject. */
+type ObjectReply = Extract<PeerReply, { kind: 'object' }>;
+
+/** A decoded ReadObject (perhaps with `bytesMax`) or, with `object`, MergeObject. */
 export interface KeyedBody {
   readonly key: PackedKey;
   readonly token: Token;
   readonly object: Buffer | undefined;
+  readonly bytesMax: number | undefined;
 }
 
-/** The frame of a ReadObject, or, with `object`, a MergeObject. */
+/** The frame of a ReadObject. */
 export function encodeKeyed(
   arena: FrameArena,
   kind: number,
   id: number,
   key: PackedKey,
   token: Token,
-  object?: Uint8Array,
+  bytesMax: number | undefined,
 ): Buffer {
-  const keyedBytes = runBytes(key.length) + 5;
-  let at = arena.begin(keyedBytes + (object === undefined ? 0 : runBytes(object.length)));
+  let at = arena.begin(keyedBytes(key) + (bytesMax === undefined ? 0 : 1 + varintBytes(bytesMax)));
   const { buffer } = arena;
-  at = writeRunHeader(buffer, at, firstRun, key.length);
-  at += buffer.write(key, at, 'latin1');
-  buffer[at++] = secondFixed32;
-  at = buffer.writeUInt32LE(token, at);
-  if (object !== undefined) at = writeRun(buffer, at, thirdRun, object);
+  at = writeKeyed(buffer, at, key, token);
+  if (bytesMax !== undefined) {
+    buffer[at++] = thirdVarint;
+    at = writeVarint(buffer, at, bytesMax);
+  }
+  return arena.finish(kind, id, at);
+}
+
+/** The frame of a MergeObject. */
+export function encodeKeyedObject(
+  arena: FrameArena,
+  kind: number,
+  id: number,
+  key: PackedKey,
+  token: Token,
+  object: Uint8Array,
+): Buffer {
+  let at = arena.begin(keyedBytes(key) + runBytes(object.length));
+  const { buffer } = arena;
+  at = writeKeyed(buffer, at, key, token);
+  at = writeRun(buffer, at, thirdRun, object);
   return arena.finish(kind, id, at);
 }
 
@@ -48,15 +70,17 @@ export function decodeKeyed(body: Buffer): KeyedBody {
   let key: PackedKey | undefined;
   let token: Token | undefined;
   let object: Buffer | undefined;
+  let bytesMax: number | undefined;
   for (let tag = cursor.tag(); tag !== 0; tag = cursor.tag()) {
     if (tag === firstRun) key = packedKey(cursor.string());
     else if (tag === secondFixed32) token = cursor.fixed32() as Token;
+    else if (tag === thirdVarint) bytesMax = cursor.varint();
     else if (tag === thirdRun) object = cursor.run();
     else cursor.skip(tag);
   }
   if (key === undefined) throw missing('key');
   if (token === undefined) throw missing('token');
-  return { key, token, object };
+  return { key, token, object, bytesMax };
 }
 
 /** The frame of an Object (absent: an empty body) or a Coordinated, or of another message with one run of bytes. */
@@ -69,6 +93,39 @@ export function encodeObjectBody(
   let at = arena.begin(object === undefined ? 0 : runBytes(object.length));
   if (object !== undefined) at = writeRun(arena.buffer, at, firstRun, object);
   return arena.finish(kind, id, at);
+}
+
+/** The frame of an Object that only describes what it is about. */
+export function encodeDescription(
+  arena: FrameArena,
+  kind: number,
+  id: number,
+  { bytes, digest }: Description,
+): Buffer {
+  let at = arena.begin(1 + varintBytes(bytes) + runBytes(digest.length));
+  const { buffer } = arena;
+  buffer[at++] = secondVarint;
+  at = writeVarint(buffer, at, bytes);
+  return arena.finish(kind, id, writeRun(buffer, at, thirdRun, digest));
+}
+
+/** What an Object says: an object, what it is described as, or that there is none. */
+export function decodeObjectReply(body: Buffer): ObjectReply {
+  const cursor = new ProtobufCursor(body);
+  let object: Buffer | undefined;
+  let bytes: number | undefined;
+  let digest: Buffer | undefined;
+  for (let tag = cursor.tag(); tag !== 0; tag = cursor.tag()) {
+    if (tag === firstRun) object = cursor.run();
+    else if (tag === secondVarint) bytes = cursor.varint();
+    else if (tag === thirdRun) digest = cursor.run();
+    else cursor.skip(tag);
+  }
+  if (bytes === undefined && digest === undefined) return { kind: 'object', object };
+  if (bytes === undefined || digest?.length !== digestBytes || object !== undefined)
+    throw new FrameError('type', 'a description of an object that is not whole');
+  // Kept for as long as others describe theirs: no view.
+  return { kind: 'object', object, described: { bytes, digest: Buffer.from(digest) } };
 }
 
 /** The object in an Object or a Coordinated (the bytes of another message with one run), or undefined when there is none. */
@@ -84,6 +141,17 @@ export function decodeObjectBody(body: Buffer): Buffer | undefined {
 
 export function missing(field: string): FrameError {
   return new FrameError('type', `the required field ${field} is missing`);
+}
+
+function keyedBytes(key: PackedKey): number {
+  return runBytes(key.length) + 5;
+}
+
+function writeKeyed(buffer: Buffer, start: number, key: PackedKey, token: Token): number {
+  let at = writeRunHeader(buffer, start, firstRun, key.length);
+  at += buffer.write(key, at, 'latin1');
+  buffer[at++] = secondFixed32;
+  return buffer.writeUInt32LE(token, at);
 }
 
 function runBytes(length: number): number {

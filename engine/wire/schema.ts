@@ -35,6 +35,7 @@ const schemaText = `
   message ReadObject {
     required bytes key = 1;
     required fixed32 token = 2;
+    optional uint32 bytes_max = 3;
   }
 
   message MergeObject {
@@ -55,6 +56,8 @@ const schemaText = `
 
   message Object {
     optional bytes object = 1;
+    optional uint32 described_bytes = 2;
+    optional bytes described_digest = 3;
   }
 
   message Coordinated {

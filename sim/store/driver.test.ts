@@ -88,8 +88,9 @@ const one = writesOf([{ key: 1, value: Buffer.from('one') }]);
 
 /** Of a read: the value as text, or what there is instead. */
 function textOr(answers: string[]): ReadDone {
-  return (_error, value) => {
-    answers.push(value === undefined ? 'nothing' : Buffer.from(value).toString());
+  return (_error, value, withheldBytes) => {
+    if (withheldBytes !== undefined) answers.push(`${withheldBytes} bytes withheld`);
+    else answers.push(value === undefined ? 'nothing' : Buffer.from(value).toString());
   };
 }
 
@@ -201,6 +202,33 @@ describe('the driver', () => {
     expect([driver.inQueue, driver.outQueue]).toEqual([7, 2]);
     await turns(500);
     expect(answered).toBe(9);
+  });
+
+  it('tells how long a value on the disk is where less was asked for, and reads what is not longer', async () => {
+    const { driver, counts } = await stage({ diskReadsMax: 1 }, 0);
+    driver.tryWrite(one, () => undefined);
+    await turns();
+    const answers: string[] = [];
+    const read = (bytesMax?: number): void => void driver.tryRead(keyNumber(1), textOr(answers), bytesMax);
+    read(2);
+    expect(answers).toEqual(['3 bytes withheld']);
+    read(3);
+    read(2);
+    read();
+    expect([driver.inQueue, driver.outQueue]).toEqual([2, 1]);
+    await turns(500);
+    expect(answers).toEqual(['3 bytes withheld', 'one', '3 bytes withheld', 'one']);
+    expect(counts).toMatchObject({ readRequested: 4, readAnswered: 4, queueWaited: 5 });
+  });
+
+  it('tells what memory holds, however little was asked for', async () => {
+    const { driver } = await stage();
+    driver.tryWrite(one, () => undefined);
+    await turns();
+    const answers: string[] = [];
+    driver.tryRead(keyNumber(1), textOr(answers), 0);
+    driver.tryRead(keyNumber(2), textOr(answers), 0);
+    expect(answers).toEqual(['one', 'nothing']);
   });
 
   it('answers who reads from a store that closes before it has closed', async () => {
