@@ -174,7 +174,7 @@ export class Node {
 
   async #stop(): Promise<void> {
     const { plane, membership, mover, surplus, transactions, antiEntropy, publisher } = this.#rooms;
-    const { wasm, mapReduce } = this.#rooms;
+    const { wasm, mapReduce, readBudget } = this.#rooms;
     const { pbc, redis, driver, store, handoff, reaper } = this.#rooms;
     const drainMs = this.#config.drainTimeoutMs;
     this.#io.log.event('info', 'node.stopping');
@@ -184,6 +184,7 @@ export class Node {
       ...this.#listeners.map((listener) => listener.close(drainMs)),
     ]);
     mapReduce.stop();
+    readBudget.close();
     transactions.stop();
     reaper.stop();
     antiEntropy?.stop();

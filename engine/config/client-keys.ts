@@ -8,6 +8,7 @@ export interface ClientFields {
   readonly clientAnswerBytesMax: number;
   readonly clientConnectionsMax: number;
   readonly clientHosts: HostNames;
+  readonly clientReadBytesMax: number;
   readonly clientReadTimeoutMs: number;
   readonly clientRequestBytesMax: number;
   readonly clientWriteTimeoutMs: number;
@@ -31,6 +32,11 @@ export const clientKeys: KeyRows<ClientFields> = {
     kind: hostNames,
     fallback: 'auto',
     help: 'As whom the HTTP and statistics listeners let themselves be addressed (Host header), beside IP addresses and localhost; auto: by any name, but by none on loopback without credentials, where pages of the web could reach them.',
+  },
+  clientReadBytesMax: {
+    kind: wholeNumber(1024 ** 2, 64 * 1024 ** 3, 'bytes'),
+    fallback: 256 * 1024 ** 2,
+    help: 'Bytes of objects over 64 KiB that reads under way may bring to this node, of all clients together; further ones wait for their turn. One is always let in.',
   },
   clientReadTimeoutMs: {
     kind: wholeNumber(100, 3_600_000, 'ms'),

@@ -15,6 +15,7 @@ import type { PeerReply, PeerRequest } from '../wire/messages.ts';
 import type { Hints } from './hints.ts';
 import type { ReplicaTerms } from './needs.ts';
 import type { Viewpoint } from './plan.ts';
+import type { ReadBudget } from './read-budget.ts';
 import type { Replica } from './replica.ts';
 import type { PeerLinks, ReplyHandler } from './peer-links.ts';
 import type { ConsistencyLevel } from './requests.ts';
@@ -38,6 +39,8 @@ export interface DispatchParts {
   readonly member: (node: NodeId) => Member | undefined;
   readonly plane: PeerLinks;
   readonly replica: Replica;
+  /** What this node's reads may bring of large objects. */
+  readonly readBudget: ReadBudget;
   readonly stats: NodeStats;
   readonly clock: Clock;
   readonly settings: DispatchSettings;

@@ -11,6 +11,7 @@ import { decodeContext, encodeObject } from '../object/object.ts';
 import type { PeerReply, PeerRequest } from '../wire/messages.ts';
 import type { ClusterDispatcher } from './cluster-dispatcher.ts';
 import { decodeBatch } from './batch-words.ts';
+import { describeObject } from './large-answers.ts';
 import type { IncomingObject, LocalWrite, Replica } from './replica.ts';
 import { refusal } from './slots.ts';
 import type { DispatchSettings } from './parts.ts';
@@ -73,8 +74,11 @@ export class PeerService {
   }
 
   #read(request: Extract<PeerRequest, { kind: 'readObject' }>, reply: Reply): void {
-    const outcome = this.#replica.read(request.key, (error, object) => {
-      reply(error === undefined ? { kind: 'object', object } : failed(error));
+    const { key, bytesMax = Infinity } = request;
+    const outcome = this.#replica.read(key, (error, object) => {
+      if (error !== undefined) reply(failed(error));
+      else if (object === undefined || object.length <= bytesMax) reply({ kind: 'object', object });
+      else reply({ kind: 'object', object: undefined, described: describeObject(object) });
     });
     if (outcome !== 'ok') reply(failed(refusal(outcome)));
   }

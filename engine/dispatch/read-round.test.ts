@@ -15,9 +15,12 @@ import type { Member } from '../ring/ring.ts';
 import { Ring } from '../ring/ring.ts';
 import { NodeStats } from '../stats/node-stats.ts';
 import type { PeerReply, PeerRequest } from '../wire/messages.ts';
+import { describeObject } from './large-answers.ts';
 import type { PeerLinks, ReplyHandler } from './peer-links.ts';
 import { planRead } from './plan.ts';
+import { ReadBudget, ReadShare } from './read-budget.ts';
 import { ReadRound } from './read-round.ts';
+import type { ConsistencyLevel } from './requests.ts';
 import { Replica } from './replica.ts';
 import type { MemoryStore } from './slots.ts';
 
@@ -60,13 +63,21 @@ class Far {
   readonly peers = new Peers();
   readonly clock = new TestClock();
   readonly stats = new NodeStats();
+  readonly budget = new ReadBudget({ enabled: () => false, event: () => undefined }, 2 ** 20);
+  /** Of an error. */
+  detail = '';
   readonly outcome: Promise<string>;
 
-  constructor(away: readonly string[], closed: readonly string[] = []) {
+  constructor(
+    away: readonly string[],
+    closed: readonly string[] = [],
+    level: ConsistencyLevel = 'DC_EACH_SAFE_QUORUM',
+    self = reader,
+  ) {
     for (const peer of closed) this.peers.closed.add(peer);
     const rackCount = (datacenter: string): number => ring.rackCount(datacenter);
-    const view = { self: reader, rackCount, isRoutable: (one: Member) => !away.includes(one.node) };
-    const plan = planRead(view, ring.placement(token), 'DC_EACH_SAFE_QUORUM', 'default');
+    const view = { self, rackCount, isRoutable: (one: Member) => !away.includes(one.node) };
+    const plan = planRead(view, ring.placement(token), level, 'default');
     if (plan.kind === 'refused') throw new Error(plan.detail);
     const rules = () => ({ ...defaultProperties, allowMult: true });
     const refusing: MemoryStore = {
@@ -75,19 +86,23 @@ class Far {
       tryWrite: () => 'closed',
     };
     const parts = {
-      self: reader,
+      self,
       plane: this.peers,
       replica: new Replica(refusing, this.clock, byteStringOf('c1') as Actor, rules),
+      readBudget: this.budget,
       stats: this.stats,
       clock: this.clock,
-      settings: { readLevel: 'DC_EACH_SAFE_QUORUM', writeLevel: 'DC_QUORUM', timeoutMs: 1000 },
+      settings: { readLevel: level, writeLevel: 'DC_QUORUM', timeoutMs: 1000 },
       rules,
       peerIndex: () => 1,
     } as const;
     const round = new ReadRound(parts, key, token, plan);
     this.outcome = round.run(timeoutUs).then(
       (object) => (object === undefined ? 'nothing' : 'an object'),
-      (error: unknown) => (error instanceof LockstepError ? error.code : String(error)),
+      (error: unknown) => {
+        this.detail = String(error);
+        return error instanceof LockstepError ? error.code : this.detail;
+      },
     );
   }
 
@@ -96,6 +111,7 @@ class Far {
   }
 }
 
+const nothing = (): void => undefined;
 const none: PeerReply = { kind: 'object', object: undefined };
 const failed: PeerReply = { kind: 'failed', code: 'StorageFailed', detail: 'no' };
 
@@ -164,5 +180,81 @@ describe('a read across the distance', () => {
     const far = new Far(['b3']);
     far.peers.answer('b1', failed);
     expect(await far.outcome).toBe('NoQuorum');
+  });
+});
+
+describe('a read of large objects', () => {
+  /** Room for all of it, unless another read holds it. */
+  function far(): Far {
+    return new Far(['b3']);
+  }
+
+  function described(object: Buffer): PeerReply {
+    return { kind: 'object', object: undefined, described: describeObject(object) };
+  }
+
+  const old = objectOf('old');
+  const young = objectOf('new');
+
+  it('fetches one of those that are the same, and has them all agree', async () => {
+    const read = far();
+    for (const peer of ['a1', 'b1', 'b2']) read.peers.answer(peer, described(old));
+    expect(read.peers.asked.slice(3)).toEqual(['a1 readObject']);
+    read.peers.answer('a1', { kind: 'object', object: old });
+    expect(await read.outcome).toBe('an object');
+    expect(read.peers.asked.slice(4)).toEqual([]);
+  });
+
+  it('takes a target for silent until what it has is here', async () => {
+    const read = far();
+    for (const peer of ['a1', 'b1', 'b2']) read.peers.answer(peer, described(old));
+    read.clock.advance(timeoutUs);
+    expect(await read.outcome).toBe('Timeout');
+  });
+
+  it('fetches what differs too: replicas of one datacenter that disagree are no answer, and are repaired', async () => {
+    const read = far();
+    read.peers.answer('a1', described(young));
+    read.peers.answer('b1', described(young));
+    read.peers.answer('b2', described(old));
+    read.peers.answer('a1', { kind: 'object', object: young });
+    expect(read.peers.asked.slice(3)).toEqual(['a1 readObject', 'b2 readObject']);
+    read.peers.answer('b2', { kind: 'object', object: old });
+    expect(await read.outcome).toBe('NoQuorum');
+    // Each lacks what the other has: they were written side by side.
+    expect(read.peers.asked.slice(5)).toEqual(['a1 mergeObject', 'b1 mergeObject', 'b2 mergeObject']);
+  });
+
+  it('takes no description for the object itself', async () => {
+    const read = far();
+    read.peers.answer('a1', none);
+    for (const peer of ['b1', 'b2']) read.peers.answer(peer, described(old));
+    read.peers.answer('b1', described(old));
+    read.peers.answer('b2', described(old));
+    expect(await read.outcome).toBe('NoQuorum');
+  });
+
+  it('says what it waited for when its time is over', async () => {
+    const read = far();
+    new ReadShare(read.budget, nothing, nothing).enter(2 ** 20);
+    for (const peer of ['a1', 'b1', 'b2']) read.peers.answer(peer, described(old));
+    read.clock.advance(timeoutUs);
+    expect(await read.outcome).toBe('Timeout');
+    expect(read.detail).toContain('client_read_bytes_max');
+    expect(read.budget.waiting).toBe(0);
+  });
+
+  it('lets go of what it waits with for a silent replica when others wait, and repairs the others', async () => {
+    const read = new Far([], [], 'DC_QUORUM', member('b0', 'west', 'r1'));
+    read.peers.answer('b1', described(old));
+    read.peers.answer('b1', { kind: 'object', object: old });
+    read.peers.answer('b2', none);
+    expect(await read.outcome).toBe('an object');
+    expect(read.peers.asked.slice(3)).toEqual(['b1 readObject']);
+    new ReadShare(read.budget, nothing, nothing).enter(2 ** 20);
+    expect(read.peers.asked.slice(4)).toEqual(['b2 mergeObject']);
+    expect(read.budget.heldBytes).toBe(2 ** 20);
+    read.peers.answer('b3', described(young));
+    expect(read.peers.asked.slice(5)).toEqual([]);
   });
 });

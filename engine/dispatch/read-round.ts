@@ -3,7 +3,8 @@
  * that were behind up to date (read repair; source: DeCandia et al., "Dynamo", 2007, section 5).
  *
  * The client's answer is given once, as soon as the tally is decided or the deadline passes. Later answers still
- * count for repair, which waits for all of them: each target answers exactly once, by its own deadline at the latest.
+ * count for repair, which waits for all of them (but see `letGo`): each target answers exactly once, by its own deadline
+ * at the latest.
  */
 import { present } from '../base/assert.ts';
 import { BytesError } from '../base/bytes.ts';
@@ -15,30 +16,35 @@ import type { Timer } from '../io/clock.ts';
 import type { StoredObject } from '../object/object.ts';
 import { decodeObject, encodeObject, mergeObjects, resolveToNewest } from '../object/object.ts';
 import type { Member } from '../ring/ring.ts';
+import type { Answer, LargeReader } from './large-answers.ts';
+import { LargeAnswers, waitedInVain } from './large-answers.ts';
 import type { Asking, DispatchParts, Trouble } from './parts.ts';
 import { askPeer, replyTrouble, roundError } from './parts.ts';
 import type { DispatchPlan } from './plan.ts';
+import { largeBytes } from './read-budget.ts';
 import { refusal } from './slots.ts';
 import { Tally } from './tally.ts';
 
-/** A target's successful answer: its object's bytes, or undefined when it has none. */
-interface Answer {
-  readonly bytes: Uint8Array | undefined;
-}
-
 /** What a read works with. */
-export type ReadParts = Asking & Pick<DispatchParts, 'self' | 'replica' | 'clock' | 'settings' | 'rules'>;
+export type ReadParts = Asking &
+  Pick<DispatchParts, 'self' | 'replica' | 'readBudget' | 'clock' | 'settings' | 'rules'>;
 
-/** Those held back are asked when this share of a request's time has passed without enough answers: 1 / patienceShare. */
+/**
+ * Those held back are asked when this share of a request's time has passed without enough answers: 1 / patienceShare; so
+ * are others that have a large object to offer.
+ */
 const patienceShare = 4;
 
-export class ReadRound {
+/** Nothing is described to whoever asks for all of it. */
+const evasion: Trouble = { code: 'Internal', message: 'a peer described what it was to send' };
+
+export class ReadRound implements LargeReader {
   readonly #parts: ReadParts;
   readonly #key: PackedKey;
   readonly #token: Token;
   readonly #plan: DispatchPlan;
   readonly #tally: Tally;
-  readonly #answers: (Answer | undefined)[];
+  readonly answers: (Answer | undefined)[];
   readonly #failures: Trouble[] = [];
   /** Targets whose own copy is unreadable: repaired with what the others hold. */
   readonly #corrupt: number[] = [];
@@ -47,7 +53,9 @@ export class ReadRound {
   readonly #held: number[] = [];
   #deadline: Timer | undefined;
   #patience: Timer | undefined;
-  #untilUs = 0;
+  #large: LargeAnswers | undefined;
+  untilUs = 0;
+  patienceUs = 0;
   #repaired = false;
 
   constructor(parts: ReadParts, key: PackedKey, token: Token, plan: DispatchPlan) {
@@ -56,7 +64,7 @@ export class ReadRound {
     this.#token = token;
     this.#plan = plan;
     this.#tally = new Tally(plan);
-    this.#answers = plan.targets.map(() => undefined);
+    this.answers = plan.targets.map(() => undefined);
   }
 
   /** Members whose answer was a failure so far. */
@@ -67,12 +75,13 @@ export class ReadRound {
     const { clock, stats } = this.#parts;
     const { targets, failovers } = this.#plan;
     this.#deadline = clock.after(timeoutUs, () => this.#expire());
-    this.#untilUs = clock.nowUs() + timeoutUs;
+    this.untilUs = clock.nowUs() + timeoutUs;
+    this.patienceUs = Math.floor(timeoutUs / patienceShare);
     stats.pool.remote_peer_failover_requests += failovers;
     for (let index = 0; index < targets.length; index++)
       if (targets[index]?.held === true) this.#held.push(index);
     if (this.#held.length > 0) {
-      this.#patience = clock.after(Math.floor(timeoutUs / patienceShare), () => this.#failOver());
+      this.#patience = clock.after(this.patienceUs, () => this.#failOver());
     }
     for (let index = 0; index < targets.length; index++) {
       if (targets[index]?.held !== true) this.#ask(index, timeoutUs);
@@ -102,27 +111,66 @@ export class ReadRound {
 
   #askHeld(index: number, away: boolean): void {
     if (away) this.#parts.stats.pool.remote_peer_failover_requests += 1;
-    this.#ask(index, Math.max(1, this.#untilUs - this.#parts.clock.nowUs()));
+    this.#ask(index, this.#leftUs());
   }
 
+  #leftUs(): number {
+    return Math.max(1, this.untilUs - this.#parts.clock.nowUs());
+  }
+
+  /** What is large is described first (large-answers.ts). */
   #ask(index: number, timeoutUs: number): void {
+    this.#request(index, timeoutUs, largeBytes);
+  }
+
+  fetch(index: number): void {
+    this.#request(index, this.#leftUs(), undefined);
+  }
+
+  #request(index: number, timeoutUs: number, bytesMax: number | undefined): void {
     const { member } = present(this.#plan.targets[index], 'a target');
     if (member === this.#parts.self) {
-      const outcome = this.#parts.replica.read(this.#key, (error, bytes) => this.#hear(index, error, bytes));
-      if (outcome !== 'ok') this.#hear(index, refusal(outcome), undefined);
+      const outcome = this.#parts.replica.read(
+        this.#key,
+        (error, bytes, withheldBytes) => this.#told(index, bytesMax, error, bytes, withheldBytes),
+        bytesMax,
+      );
+      if (outcome !== 'ok') this.#told(index, bytesMax, refusal(outcome), undefined);
       return;
     }
-    const request = { kind: 'readObject', key: this.#key, token: this.#token } as const;
+    const request = { kind: 'readObject', key: this.#key, token: this.#token, bytesMax } as const;
     const error = askPeer(this.#parts, member, request, timeoutUs, (reply) => {
-      if (reply.kind === 'object') this.#hear(index, undefined, reply.object);
-      else this.#hear(index, replyTrouble(reply), undefined);
+      if (reply.kind !== 'object') this.#told(index, bytesMax, replyTrouble(reply), undefined);
+      else
+        this.#told(index, bytesMax, undefined, reply.object, reply.described?.bytes, reply.described?.digest);
     });
-    if (error !== undefined) this.#hear(index, error, undefined);
+    if (error !== undefined) this.#told(index, bytesMax, error, undefined);
   }
 
-  #hear(index: number, error: Trouble | undefined, bytes: Uint8Array | undefined): void {
+  /** What a target says when it was asked with `bytesMax`. */
+  #told(
+    index: number,
+    bytesMax: number | undefined,
+    error: Trouble | undefined,
+    bytes: Uint8Array | undefined,
+    describedBytes?: number,
+    digest?: Uint8Array,
+  ): void {
+    if (bytesMax === undefined) {
+      const evasive = describedBytes === undefined ? undefined : evasion;
+      present(this.#large, 'who fetches').arrived(index, error ?? evasive, bytes);
+    } else if (describedBytes === undefined) {
+      this.hear(index, error, bytes);
+      this.#large?.settle();
+    } else {
+      this.#large ??= new LargeAnswers(this.#parts.clock, this.#parts.readBudget, this);
+      this.#large.described(index, describedBytes, digest);
+    }
+  }
+
+  hear(index: number, error: Trouble | undefined, bytes: Uint8Array | undefined): void {
     if (error === undefined) {
-      this.#answers[index] = { bytes };
+      this.answers[index] = { bytes };
     } else {
       this.#failures.push(error);
       if (error.code === 'Corrupted') this.#corrupt.push(index);
@@ -138,12 +186,19 @@ export class ReadRound {
     else if (verdict === 'pending' && this.#held.length > 0)
       this.#fillIn(present(this.#plan.targets[index], 'a target').group, error !== undefined);
     if (this.#tally.outstanding === this.#held.length) this.#repairOnce();
+    else if (this.#tally.decided) this.#large?.spare();
+  }
+
+  /** Others wait for the room of its large objects: who is still silent is not repaired. */
+  letGo(): void {
+    this.#repairOnce();
+    this.answers.fill(undefined);
   }
 
   /** Under `agree`: the first target with the same bytes names the class. */
   #equalityOf(index: number): number {
-    const own = this.#answers[index]?.bytes;
-    return this.#answers.findIndex((answer) => answer !== undefined && sameBytes(answer.bytes, own));
+    const own = this.answers[index]?.bytes;
+    return this.answers.findIndex((answer) => answer !== undefined && sameBytes(answer.bytes, own));
   }
 
   #failuresOrDispute(): readonly Trouble[] {
@@ -174,14 +229,17 @@ export class ReadRound {
 
   #expire(): void {
     if (this.#tally.decided || this.#result.settled) return;
-    this.#result.reject(new LockstepError('Timeout', `the deadline passed with ${this.#tally.describe()}`));
+    const why = this.#large?.waits === true ? `; ${waitedInVain}` : '';
+    this.#result.reject(
+      new LockstepError('Timeout', `the deadline passed with ${this.#tally.describe()}${why}`),
+    );
   }
 
   /** What all answers so far know together. Throws `BytesError` when one of them does not decode. */
   #merged(): StoredObject | undefined {
     let merged: StoredObject | undefined;
     let first: Uint8Array | undefined;
-    for (const answer of this.#answers) {
+    for (const answer of this.answers) {
       const bytes = answer?.bytes;
       if (bytes === undefined || (first !== undefined && sameBytes(first, bytes))) continue;
       first ??= bytes;
@@ -196,15 +254,16 @@ export class ReadRound {
     if (this.#repaired) return;
     this.#repaired = true;
     this.#repair();
+    this.#large?.end();
   }
 
   #repair(): void {
-    const first = this.#answers.find((answer) => answer !== undefined);
-    const agreed = this.#answers.every((one) => one === undefined || sameBytes(one.bytes, first?.bytes));
+    const first = this.answers.find((answer) => answer !== undefined);
+    const agreed = this.answers.every((one) => one === undefined || sameBytes(one.bytes, first?.bytes));
     if (agreed && this.#corrupt.length === 0) return;
     const bytes = this.#repairBytes();
     if (bytes === undefined) return;
-    this.#answers.forEach((answer, index) => {
+    this.answers.forEach((answer, index) => {
       const stale = answer !== undefined && !sameBytes(answer.bytes, bytes);
       if (stale || this.#corrupt.includes(index)) this.#repairTarget(index, bytes);
     });
@@ -244,6 +303,7 @@ export class ReadRound {
 }
 
 function sameBytes(left: Uint8Array | undefined, right: Uint8Array | undefined): boolean {
-  if (left === undefined || right === undefined) return left === right;
+  if (left === right) return true;
+  if (left === undefined || right === undefined) return false;
   return left.length === right.length && Buffer.compare(left, right) === 0;
 }

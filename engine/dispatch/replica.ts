@@ -178,15 +178,18 @@ export class Replica {
     return this.#forgotten.has(key, mark);
   }
 
-  /** The durable bytes under a key. `done` may be called before this returns. */
-  read(key: PackedKey, done: ReadDone): SendOutcome {
-    if (this.#gate?.closed(key) !== true) return this.#store.tryRead(key, done);
+  /**
+   * The durable bytes under a key. `done` may be called before this returns. What is longer than `bytesMax` is not fetched
+   * from the disk.
+   */
+  read(key: PackedKey, done: ReadDone, bytesMax?: number): SendOutcome {
+    if (this.#gate?.closed(key) !== true) return this.#store.tryRead(key, done, bytesMax);
     this.#gate.wait(key, (error) => {
       if (error !== undefined) {
         done(error, undefined);
         return;
       }
-      const outcome = this.#store.tryRead(key, done);
+      const outcome = this.#store.tryRead(key, done, bytesMax);
       if (outcome !== 'ok') done(refusal(outcome), undefined);
     });
     return 'ok';

@@ -21,12 +21,18 @@ import type { StoredObject } from '../object/object.ts';
 import { decodeObject, encodeObject } from '../object/object.ts';
 import type { StoreWrite } from '../store/store.ts';
 
-export type ReadDone = (error: LockstepError | undefined, bytes: Uint8Array | undefined) => void;
+/** `withheldBytes`: the disk has so many, more than were asked for. */
+export type ReadDone = (
+  error: LockstepError | undefined,
+  bytes: Uint8Array | undefined,
+  withheldBytes?: number,
+) => void;
 export type WriteDone = (error: LockstepError | undefined) => void;
 
 /** The store as a replica needs it: bounded, durable before `done`. `tryRead` may answer before it returns. */
 export interface LocalStore {
-  tryRead(key: PackedKey, done: ReadDone): SendOutcome;
+  /** What is longer than `bytesMax` is not fetched from the disk. */
+  tryRead(key: PackedKey, done: ReadDone, bytesMax?: number): SendOutcome;
   tryWrite(batch: readonly StoreWrite[], done: WriteDone): SendOutcome;
 }
 

@@ -15,6 +15,7 @@ import { tellingLinks } from '../dispatch/peer-links.ts';
 import type { Dispatcher } from '../dispatch/requests.ts';
 import type { Reaper } from '../dispatch/reaper.ts';
 import { PeerService } from '../dispatch/peer-service.ts';
+import { ReadBudget } from '../dispatch/read-budget.ts';
 import { Replica } from '../dispatch/replica.ts';
 import type { MapReduce } from '../mapred/mapreduce.ts';
 import { Mover } from '../transfer/mover.ts';
@@ -85,6 +86,7 @@ export interface Rooms extends ClientRooms {
   readonly handoff: Handoff | undefined;
   readonly plane: Plane;
   readonly membership: Membership;
+  readonly readBudget: ReadBudget;
   readonly transactions: Transactions;
   readonly reaper: Reaper;
   /** Undefined when it is off. */
@@ -142,6 +144,7 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened, gate: Gat
     handoff: dispatch.handoff,
     plane: dispatch.plane,
     membership: dispatch.membership,
+    readBudget: dispatch.readBudget,
     transactions: dispatch.transactions,
     reaper: dispatch.reaper,
     antiEntropy: dispatch.antiEntropy,
@@ -168,6 +171,7 @@ interface Foundation extends Opened {
 
 interface Dispatch {
   readonly dispatcher: ClusterDispatcher;
+  readonly readBudget: ReadBudget;
   readonly plane: Plane;
   readonly membership: Membership;
   readonly transactions: Transactions;
@@ -217,6 +221,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     isRoutable: (member) =>
       member === self ? standing.isMember && isThisNodeThere() : membership.isRoutable(member.node),
   });
+  const readBudget = new ReadBudget(io.log, config.clientReadBytesMax);
   const parts: DispatchParts = {
     self,
     ring: () => membership.ring,
@@ -225,6 +230,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     member: (node) => membership.member(node),
     plane: tellingLinks(io.log, links),
     replica,
+    readBudget,
     stats,
     clock: io.clock,
     settings,
@@ -288,6 +294,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
   const moving = { mover, surplus, transfer, left: left.promise };
   return {
     dispatcher,
+    readBudget,
     plane,
     membership,
     transactions,

@@ -15,6 +15,7 @@ import { ClusterDispatcher } from '../../engine/dispatch/cluster-dispatcher.ts';
 import type { DispatchParts, DispatchSettings } from '../../engine/dispatch/parts.ts';
 import type { PeerLinks } from '../../engine/dispatch/peer-links.ts';
 import { PeerService } from '../../engine/dispatch/peer-service.ts';
+import { ReadBudget } from '../../engine/dispatch/read-budget.ts';
 import { Replica } from '../../engine/dispatch/replica.ts';
 import type { MemoryStore } from '../../engine/dispatch/slots.ts';
 import type { Io } from '../../engine/io/io.ts';
@@ -125,6 +126,7 @@ function makeMachines(wires: Wires): Ring {
       member: (node) => ring.member(node),
       plane: wires.links(),
       replica,
+      readBudget: new ReadBudget({ enabled: () => false, event: () => undefined }, 2 ** 28),
       stats: new NodeStats(),
       clock,
       settings,
