@@ -28,6 +28,7 @@ import { hintsOfTheDead } from './hints-of-the-dead.ts';
 import { joinUnderLoad } from './join-under-load.ts';
 import { jobSurvivesNodeCrash } from './job-survives-node-crash.ts';
 import { leaveUnderLoad } from './leave-under-load.ts';
+import { largeValuesInTurn } from './large-values-in-turn.ts';
 import { longPauses } from './long-pauses.ts';
 import { lostAndDoubledMessages } from './lost-and-doubled-messages.ts';
 import { moduleSwappedMidJob } from './module-swapped-mid-job.ts';
@@ -125,6 +126,7 @@ export const scenarios: readonly Scenario[] = [
   dcLoss,
   slowPeerFillsChannel,
   slowDiskFillsQueue,
+  largeValuesInTurn,
   swizzleClog,
   lostAndDoubledMessages,
   clockJumps,

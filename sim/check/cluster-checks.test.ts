@@ -13,6 +13,7 @@ import type { OpinionMove } from './opinions.ts';
 import { Opinions } from './opinions.ts';
 import type { ReadAnswer } from './quorums.ts';
 import { checkQuorums } from './quorums.ts';
+import { checkReadRoom } from './read-room.ts';
 import type { CheckReport } from './report.ts';
 import { checkSessions } from './sessions.ts';
 
@@ -94,6 +95,26 @@ describe('INV18', () => {
     expect(verdictWith([before])).toBe(true);
     expect(verdictWith([before], 'n3')).toBe(false);
     expect(verdictWith([before, move(15, 'UNKNOWN', 'NORMAL', 2)])).toBe(false);
+  });
+});
+
+describe('INV23 of reads', () => {
+  const entry = { node: 'n1', atUs: 1, bytes: 6, heldBytes: 4, bytesMax: 10 };
+  const rest = { node: 'n1', atUs: 2, heldBytes: 0 };
+  const answer = { node: 'n1', peer: 'n2', atUs: 3, objectBytes: 0, bytesMax: 5 };
+
+  it('holds for what fits or is alone, for nothing held at rest, and for what is described', () => {
+    const alone = { ...entry, bytes: 11, heldBytes: 0 };
+    expect(verdict(checkReadRoom([entry, alone], [rest], [answer]))).toEqual([true, 4, 0]);
+  });
+
+  it('breaks over one too many, over room not given back, and over what was sent unasked', () => {
+    const bad = [
+      checkReadRoom([{ ...entry, heldBytes: 5 }], [], []),
+      checkReadRoom([], [{ ...rest, heldBytes: 1 }], []),
+      checkReadRoom([], [], [{ ...answer, objectBytes: 6 }]),
+    ];
+    expect(bad.map(({ firstBad }) => firstBad?.atUs)).toEqual([1, 2, 3]);
   });
 });
 

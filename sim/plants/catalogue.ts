@@ -3,6 +3,7 @@ import { antiEntropyBugs } from './anti-entropy-bugs.ts';
 import { clientBugs } from './client-bugs.ts';
 import { clusterBugs, harmlessEdits } from './cluster-bugs.ts';
 import type { PlantedBug } from './plant.ts';
+import { readBugs } from './read-bugs.ts';
 import { storeBugs } from './store-bugs.ts';
 import { transactionStoryBugs } from './transaction-stories.ts';
 
@@ -76,5 +77,6 @@ export const plantedBugs: readonly PlantedBug[] = [
   ...clientBugs,
   ...clusterBugs,
   ...harmlessEdits,
+  ...readBugs,
   ...transactionStoryBugs,
 ];

@@ -230,6 +230,7 @@ class Run {
       while (!this.#truth.isQuiet() && this.#world.nowUs < endUs && this.#unfinished === '') {
         await this.#pass(dumpEveryUs);
       }
+      this.#truth.weighReads();
     }
     this.#world.after(1, 'look', () => this.#looks.atAll('settled'));
     await this.#pass(1);

@@ -1,7 +1,7 @@
 /**
  * What is true of a run, beside what clients saw and what nodes count: what nodes thought of each other, what was wrong
  * with whom, who answered whom on the wire, and which names of writes lay on which disk. The checks of INV9, INV18 to
- * INV22 and INV27 are made from it.
+ * INV22 and INV27, and of INV23 those of reads, are made from it.
  */
 import type { Token } from '../../engine/base/ids.ts';
 import type { StatsSnapshot } from '../../engine/stats/snapshot.ts';
@@ -19,10 +19,12 @@ import { checkQuiet, isQuiet } from '../check/quiet.ts';
 import type { LifeBegin, OpinionMove } from '../check/opinions.ts';
 import { Opinions } from '../check/opinions.ts';
 import { checkQuorums } from '../check/quorums.ts';
+import { checkReadRoom } from '../check/read-room.ts';
 import type { CheckReport, InvariantId } from '../check/report.ts';
 import type { History } from '../history.ts';
 import type { Plan } from '../plan/plan.ts';
 import { ObjectWitness } from '../witness/object-witness.ts';
+import { ReadRoomWitness } from '../witness/read-room-witness.ts';
 import { RouteWitness } from '../witness/route-witness.ts';
 import type { Cluster } from '../world/cluster.ts';
 import type { World } from '../world/world.ts';
@@ -46,6 +48,7 @@ export class Truth {
   readonly #faults: Faults;
   readonly #objects: ObjectWitness;
   readonly #routes: RouteWitness;
+  readonly #readRoom: ReadRoomWitness;
   readonly #moves: OpinionMove[] = [];
   readonly #begins: LifeBegin[] = [];
   readonly #absences: Trouble[] = [];
@@ -69,6 +72,7 @@ export class Truth {
         .map(({ node }) => node);
     });
     this.#routes = new RouteWitness(nowUs, (host) => cluster.names.includes(host));
+    this.#readRoom = new ReadRoomWitness(world, cluster);
     if (!observed) return;
     if (this.#wants('INV9', 'INV27')) {
       for (const name of cluster.names) cluster.host(name).disk.watch(this.#objects.watcher);
@@ -87,10 +91,10 @@ export class Truth {
     this.#listen();
   }
 
-  /** Opinions are NORMAL and no hint waits: nothing is left to be done. */
+  /** Opinions are NORMAL, no hint waits and no read of large objects goes on: nothing is left to be done. */
   isQuiet(): boolean {
     this.#quiet = this.#cluster.members.map((name) => this.#quietRecord(name));
-    return isQuiet(this.#quiet);
+    return isQuiet(this.#quiet) && this.#readRoom.isAtRest;
   }
 
   /** The hints on every disk beside those that are counted, now. */
@@ -101,6 +105,11 @@ export class Truth {
       const counted = sumOf(snapshot, 'svc_hints_kept');
       return [{ node, atUs: this.#world.nowUs, onDisk: this.#objects.hintsOnDisk(node), counted }];
     });
+  }
+
+  /** What reads hold when all is quiet, or should be. */
+  weighReads(): void {
+    this.#readRoom.rest();
   }
 
   /** The checks that are made from here. `clientsBusy`: conversations of clients that never ended. */
@@ -127,8 +136,14 @@ export class Truth {
           }),
       ],
       ['INV22', () => checkQuiet(this.#quiet, clientsBusy)],
+      ['INV23', () => this.#checkReads()],
       ['INV27', () => checkHints(this.#objects.hints, this.#balances)],
     ];
+  }
+
+  #checkReads(): CheckReport {
+    const { entries, rests } = this.#readRoom;
+    return checkReadRoom(entries, rests, this.#routes.largeAnswers);
   }
 
   #wants(...invariants: readonly InvariantId[]): boolean {

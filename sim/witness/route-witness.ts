@@ -1,26 +1,34 @@
 /**
- * Who answered whom, read off the wire of the peer plane: the replicas' answers to reads (INV18), and the life that each
- * answered request came from (INV19).
+ * Who answered whom, read off the wire of the peer plane: the replicas' answers to reads (INV18; of large objects, INV23),
+ * and the life that each answered request came from (INV19).
  */
 import type { Frame } from '../../engine/wire/frames.ts';
 import { FrameDecoder, FrameError } from '../../engine/wire/frames.ts';
 import { decodeGreeting } from '../../engine/wire/greetings.ts';
 import { greetingKinds, isReplyKind, replyKinds, requestKinds } from '../../engine/wire/kinds.ts';
-import { decodeKeyed } from '../../engine/wire/object-bodies.ts';
+import { decodeKeyed, decodeObjectReply } from '../../engine/wire/object-bodies.ts';
 import type { AnswerRecord } from '../check/identity.ts';
 import type { ReadAnswer } from '../check/quorums.ts';
+import type { LargeAnswer } from '../check/read-room.ts';
 import { clusterPorts } from '../world/node-config.ts';
 import type { ConnectionEnd, ConnectionWatcher } from '../world/watchers.ts';
 import { nameOf } from './store-dump.ts';
 
 const limits = { frameBytesMax: 64 * 1024 * 1024 };
 
+interface Read {
+  readonly key: string;
+  readonly askedUs: number;
+  /** What is longer is to be described. */
+  readonly bytesMax: number | undefined;
+}
+
 /** One side of a connection of the plane. */
 class Side {
   readonly heard = new FrameDecoder(limits);
   readonly wrote = new FrameDecoder(limits);
   /** Reads asked and not answered, by request. */
-  readonly reads = new Map<number, { readonly key: string; readonly askedUs: number }>();
+  readonly reads = new Map<number, Read>();
   /** Whom the other side greeted as. */
   claim: { readonly name: string; readonly epoch: string } | undefined;
   /** Bytes came that are no frame. */
@@ -29,6 +37,7 @@ class Side {
 
 export class RouteWitness {
   readonly answers: ReadAnswer[] = [];
+  readonly largeAnswers: LargeAnswer[] = [];
   readonly identities: AnswerRecord[] = [];
   readonly #nowUs: () => number;
   readonly #isNode: (host: string) => boolean;
@@ -75,14 +84,22 @@ export class RouteWitness {
   #asks(end: ConnectionEnd, side: Side, way: 'wrote' | 'heard', { kind, id, body }: Frame): void {
     if (way === 'wrote') {
       if (kind !== requestKinds.readObject) return;
-      side.reads.set(id, { key: nameOf(decodeKeyed(body).key), askedUs: this.#nowUs() });
+      const { key, bytesMax } = decodeKeyed(body);
+      side.reads.set(id, { key: nameOf(key), askedUs: this.#nowUs(), bytesMax });
       return;
     }
     const read = side.reads.get(id);
     if (read === undefined || !isReplyKind(kind)) return;
     side.reads.delete(id);
     if (kind !== replyKinds.object) return;
-    this.answers.push({ ...read, node: end.host, peer: end.peer, heardUs: this.#nowUs() });
+    const { key, askedUs, bytesMax } = read;
+    const [node, peer, heardUs] = [end.host, end.peer, this.#nowUs()];
+    this.answers.push({ key, askedUs, node, peer, heardUs });
+    if (bytesMax === undefined) return;
+    const { object, described } = decodeObjectReply(body);
+    const objectBytes = object?.length ?? 0;
+    if (described !== undefined || objectBytes > bytesMax)
+      this.largeAnswers.push({ node, peer, atUs: heardUs, objectBytes, bytesMax });
   }
 
   #serves(end: ConnectionEnd, side: Side, way: 'wrote' | 'heard', frame: Frame): void {

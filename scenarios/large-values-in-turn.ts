@@ -1,0 +1,55 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants } from './shared.ts';
+
+export const largeValuesInTurn: Scenario = {
+  name: 'large-values-in-turn',
+  story:
+    'clients read large values at once while nodes are cut off, die or cannot read: few fit at a time, and all have their turn',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
+  // Of one length, so that nobody tells values apart by that; what is deleted is small.
+  load: {
+    ...everyday,
+    clients: 24,
+    operations: [120, 160],
+    keys: 6,
+    siblingKeys: 2,
+    thinkUs: [0, 100_000],
+    valueBytes: [200_000, 200_000],
+    kinds: { get: 62, put: 32, delete: 6 },
+    needs: { quorum: 80, one: 10, all: 10 },
+  },
+  faults: [
+    { kind: 'FN8', count: [1, 2], forUs: [100_000, 900_000], sideMax: 2, always: true },
+    { kind: 'FN6', count: [0, 2], forUs: [100_000, 900_000], sideMax: 1 },
+    {
+      kind: 'FN10',
+      count: [1, 3],
+      forUs: [100_000, 800_000],
+      words: { message: ['reads', 'writes', 'answers'] },
+      always: true,
+    },
+    { kind: 'FN11', count: [0, 8] },
+    { kind: 'FN1', count: [1, 3], forUs: [100_000, 900_000] },
+    {
+      kind: 'FD5',
+      count: [1, 2],
+      forUs: [300_000, 1_200_000],
+      params: { meanUs: [5_000, 60_000], tailUs: [0, 1_000_000] },
+      always: true,
+    },
+    { kind: 'FD1', count: [0, 2], forUs: [100_000, 900_000] },
+    { kind: 'FP1', count: [0, 2], forUs: [50_000, 600_000] },
+    { kind: 'FP7', count: [0, 1], forUs: [50_000, 600_000] },
+  ],
+  stormMs: 2_500,
+  calmMs: 2_500,
+  settleMsMax: 30_000,
+  // Only reads bring a replica what it missed.
+  settings: {
+    hinted_handoff: false,
+    aae_enabled: false,
+    client_read_bytes_max: 1_048_576,
+    request_timeout_ms: 2_000,
+  },
+  invariants: { ...invariants, INV5: 4, INV9: 60, INV10: 10, INV20: 2, INV27: 0 },
+};
