@@ -18,7 +18,7 @@ function story(text: string): readonly TransactionStep[] {
     .map((line, index) => {
       const [node = '', step = '', xid = '', ...more] = line.split(' ');
       const fields = Object.fromEntries(
-        more.map((word) => [word.split('=')[0] ?? '', word.split('=')[1] ?? '']),
+        more.map((word) => [word.split('=')[0] ?? '', (word.split('=')[1] ?? '').replaceAll(',', ' ')]),
       );
       return { atUs: index + 1, node, step, xid, fields };
     });
@@ -94,7 +94,7 @@ describe('stability (INV2)', () => {
   it('holds while everybody hears what happened', () => {
     expect(checkStability(story(committed), [heard('committed'), heard('unknown')])).toMatchObject({
       ok: true,
-      checked: 1,
+      checked: 2,
       skipped: 1,
     });
   });
@@ -105,6 +105,33 @@ describe('stability (INV2)', () => {
       't1 was committed and is said to be aborted',
       't1 was said to be aborted, and happened',
     ]);
+  });
+});
+
+describe('a commit that a client hears of (INV2)', () => {
+  const begun = 'n1 c.begin t1 branches=n2';
+  const told = (text: string) => checkStability(story(text), [{ atUs: 9, xid: 't1', outcome: 'committed' }]);
+
+  it('was decided, or carried out in one step, or had nothing to write anywhere', () => {
+    expect(told(committed).ok).toBe(true);
+    expect(told(`${begun}\nn2 p.applied.synced t1`).ok).toBe(true);
+    expect(told(`${begun}\nn2 p.recovery.scan t1 phase=applied`).ok).toBe(true);
+    expect(told(`${begun}\nn1 c.prepare.sent t1\nn2 p.vote.sent t1 vote=readOnly`).ok).toBe(true);
+  });
+
+  it('breaks when nobody knows of it, it was not decided, or a branch said nothing', () => {
+    const reasons = ['t1 was said to be committed, and was not'];
+    for (const steps of [
+      '',
+      begun,
+      `${begun}\nn1 c.prepare.sent t1\nn2 p.vote.sent t1 vote=commit`,
+      `${begun},n3\nn1 c.prepare.sent t1\nn2 p.vote.sent t1 vote=readOnly`,
+    ])
+      expect(told(steps).reasons).toEqual(reasons);
+  });
+
+  it('is not judged where an operator has decided', () => {
+    expect(told(`${begun}\nn2 branch.decided t1 decision=commit`)).toMatchObject({ ok: true, skipped: 1 });
   });
 });
 

@@ -43,6 +43,8 @@ export interface Dangling {
 /** One branch as the steps tell it. */
 interface BranchStory {
   votedUs: number | undefined;
+  /** It has nothing to write. */
+  readOnlyUs: number | undefined;
   appliedUs: number | undefined;
   /** Times that its writes became durable. */
   applications: number;
@@ -51,6 +53,8 @@ interface BranchStory {
 interface Story {
   decidedUs: number | undefined;
   readonly branches: Map<string, BranchStory>;
+  /** Its branches, as its coordinator began with them. */
+  named: number;
   alone: boolean;
 }
 
@@ -85,6 +89,7 @@ export function checkStability(
 ): CheckReport {
   const tally = new Tally('INV2');
   const stories = storiesOf(steps);
+  const byHand = decidedByHand(steps);
   const said = new Map<string, HeardOutcome['outcome']>();
   for (const { atUs, xid, outcome } of heard) {
     if (xid === '' || outcome === 'unknown') {
@@ -98,8 +103,26 @@ export function checkStability(
     const done = branches.some(({ applications }) => applications > 0);
     if (outcome === 'aborted')
       tally.compare(!done, atUs, () => `${xid} was said to be aborted, and happened`);
+    else if (byHand.has(xid)) tally.skip();
+    else
+      tally.compare(
+        isDoneBy(stories.get(xid), atUs),
+        atUs,
+        () => `${xid} was said to be committed, and was not`,
+      );
   }
   return tally.report();
+}
+
+/** By then it was decided, or carried out in one step; or its branches had nothing to write. */
+function isDoneBy(story: Story | undefined, atUs: number): boolean {
+  if (story === undefined) return false;
+  const branches = [...story.branches.values()];
+  const wasThen = (us: number | undefined): boolean => us !== undefined && us <= atUs;
+  if (wasThen(story.decidedUs)) return true;
+  if (story.alone && branches.some(({ appliedUs }) => wasThen(appliedUs))) return true;
+  const idle = branches.filter(({ readOnlyUs }) => wasThen(readOnlyUs));
+  return idle.length > 0 && idle.length === story.named;
 }
 
 export function checkNothingDangles(left: readonly Dangling[]): CheckReport {
@@ -246,8 +269,9 @@ const decided: readonly string[] = ['c.decision.synced', 'decision.recovered'];
 function storiesOf(steps: readonly TransactionStep[]): ReadonlyMap<string, Story> {
   const stories = new Map<string, Story>();
   for (const event of steps) {
-    const story = stories.get(event.xid) ?? { decidedUs: undefined, branches: new Map(), alone: true };
+    const story = stories.get(event.xid) ?? newStory();
     stories.set(event.xid, story);
+    if (event.step === 'c.begin') story.named = String(event.fields['branches']).split(' ').length;
     if (event.step === 'c.prepare.sent') story.alone = false;
     // The record may have been durable when a crash came, and the event that says so was not.
     if (decided.includes(event.step)) story.decidedUs ??= event.atUs;
@@ -256,10 +280,20 @@ function storiesOf(steps: readonly TransactionStep[]): ReadonlyMap<string, Story
   return stories;
 }
 
+function newStory(): Story {
+  return { decidedUs: undefined, branches: new Map(), named: 0, alone: true };
+}
+
 function hearBranch(story: Story, { atUs, node, step, fields }: TransactionStep): void {
-  const branch = story.branches.get(node) ?? { votedUs: undefined, appliedUs: undefined, applications: 0 };
+  const branch = story.branches.get(node) ?? {
+    votedUs: undefined,
+    readOnlyUs: undefined,
+    appliedUs: undefined,
+    applications: 0,
+  };
   story.branches.set(node, branch);
   if (step === 'p.vote.sent' && fields['vote'] === 'commit') branch.votedUs ??= atUs;
+  if (step === 'p.vote.sent' && fields['vote'] === 'readOnly') branch.readOnlyUs ??= atUs;
   if (step === 'p.applied.synced') {
     branch.appliedUs ??= atUs;
     branch.applications += 1;

@@ -86,4 +86,15 @@ export const transactionBugs: readonly EnumeratedBug[] = [
     exposedBy: 'p.applied.synced partition',
     oracles: ['INV8'],
   },
+  {
+    id: 'M80',
+    title: 'a client is told of a commit when the votes stayed out and all was rolled back',
+    file: 'engine/api/transaction-rules.js',
+    find: "if (outcome.kind !== 'committed' || outcome.operationCount === operations.length)",
+    replace: `if (outcome.kind === 'aborted' && outcome.reason === 'prepare_timeout')
+        return { kind: 'committed', xid: outcome.xid, operationCount: operations.length, branches: [] };
+    if (outcome.kind !== 'committed' || outcome.operationCount === operations.length)`,
+    exposedBy: 'p.prepare.recv partition',
+    oracles: ['INV2'],
+  },
 ];
