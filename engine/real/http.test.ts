@@ -173,7 +173,7 @@ describe('the HTTP edge of the machine', () => {
     const bodyBudget = new RequestBudget(1024 * 1024);
     const limits = { bodyBytesMax: 4 * 1024 * 1024, bodyBudget };
     const put = route('PUT', '/k', ({ body }) => ok(`${body.length} bytes`));
-    await serving([put], limits, async ({ address }) => {
+    await serving([put], limits, async ({ address, logged }) => {
       const announcing = (bytes: number): string =>
         `PUT /k HTTP/1.1\r\nHost: h\r\nContent-Length: ${bytes}\r\n\r\n`;
       const small = 'PUT /k HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx';
@@ -197,6 +197,8 @@ describe('the HTTP edge of the machine', () => {
       gone.destroy();
       await eventually(() => bodyBudget.hasRoomFor(300_000));
       stuck.destroy();
+      // No handler has failed.
+      expect(logged).toEqual([]);
     });
   });
 

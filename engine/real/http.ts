@@ -28,7 +28,7 @@ import type {
 } from '../io/http.ts';
 import type { Log } from '../io/log.ts';
 import type { Address } from '../io/network.ts';
-import { announcedBytes, collectBody } from './http-body.ts';
+import { BodyError, announcedBytes, collectBody } from './http-body.ts';
 import { HttpConnections } from './http-connections.ts';
 import { RealHttpRequest } from './http-request.ts';
 import { sendStream } from './http-stream.ts';
@@ -150,7 +150,8 @@ class HttpEdge {
     app.setNotFoundHandler((request, reply) => this.#serve(request, reply, (asked) => this.#notFound(asked)));
     app.setErrorHandler<Error & { statusCode?: number }>((error, _request, reply) => {
       const status = error.statusCode ?? 500;
-      if (status >= 500) this.#tellFailure(error);
+      // What there is no room for has reached no handler; it is counted where the room is.
+      if (status >= 500 && !(error instanceof BodyError)) this.#tellFailure(error);
       // Fastify would close now, and the client, still sending, would see a broken connection and not the answer. Its
       // headers are not sent: node reads the rest of the body away, for no longer than a request may take.
       if (!reply.sent) reply.hijack();
