@@ -138,8 +138,9 @@ export function xidOf(text: string): Xid {
 }
 
 export function noRecordOf(xid: Xid): LockstepError {
-  const why = 'it never began, was aborted, or is older than what is remembered';
-  return new LockstepError('NotFound', `there is no record of the transaction ${xid}: ${why}`);
+  const why =
+    'it never began, was aborted, is older than what is remembered, or the primary of its keys alone knows of it, since its coordinator has been restarted: ask the other nodes too';
+  return new LockstepError('NotFound', `this node finds no record of the transaction ${xid}: ${why}`);
 }
 
 export function noBranchOf(xid: Xid): LockstepError {

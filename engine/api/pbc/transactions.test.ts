@@ -93,7 +93,7 @@ test('every outcome, and what is known by name, has its words', async () => {
   });
   expect(wordsOf(await ask(peer, transaction([put('k', 'v')])))).toMatchObject({ outcome: 'in_doubt' });
   const named: ClientRequest = { kind: 'transactionGet', message: { transaction_id: utf8(scriptedXid) } };
-  expect(wordsOf(await ask(peer, named))).toContain('NotFound: there is no record of the transaction');
+  expect(wordsOf(await ask(peer, named))).toContain('NotFound: this node finds no record of the transaction');
   testing.transactions.known.set(scriptedXid, {
     kind: 'prepared',
     xid: scriptedXid,
