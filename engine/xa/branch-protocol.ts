@@ -23,6 +23,8 @@ export type BranchPhase =
   | 'heuristicCommitting'
   | 'heuristicCommitted'
   | 'heuristicRolledBack'
+  /** The same, and it has heard that the coordinator has committed: that is on the disk, and told. */
+  | 'heuristicMixed'
   | 'gone';
 
 export type BranchEvent =
@@ -40,6 +42,8 @@ export type BranchEvent =
   /** The disk has taken nothing, and never will. */
   | { readonly kind: 'applyRefused' }
   | { readonly kind: 'operatorDecided'; readonly decision: 'commit' | 'rollback' }
+  /** What it has heard of an operator's decision, in `forceOutcome`, is durable. */
+  | { readonly kind: 'outcomeForced' }
   /** The outcome has stayed out for so long that somebody has to be asked. */
   | { readonly kind: 'waited' }
   /** The coordinator cannot be reached, or does not know yet. */
@@ -58,6 +62,8 @@ export type BranchCommand =
   | { readonly kind: 'dropRecord' }
   /** An operator's decision, forced, to be compared with the coordinator's. */
   | { readonly kind: 'forceHeuristic'; readonly decision: 'commit' | 'rollback' }
+  /** An operator has decided it, and now its commit was heard: forced before it is acknowledged, so that nobody asks any more. */
+  | { readonly kind: 'forceOutcome'; readonly state: 'applied' | 'heuristicMixed' }
   | { readonly kind: 'reportMixed' }
   | { readonly kind: 'askCoordinator' }
   | { readonly kind: 'askBranches' };
@@ -96,6 +102,8 @@ export function stepBranch(phase: BranchPhase, event: BranchEvent): BranchStep {
       return failed(phase);
     case 'operatorDecided':
       return phase === 'prepared' ? hearOperator(event.decision) : stay(phase);
+    case 'outcomeForced':
+      return hearOutcomeForced(phase);
     case 'waited':
       return waits(phase) ? stay(phase, { kind: 'askCoordinator' }) : stay(phase);
     case 'coordinatorSilent':
@@ -133,12 +141,14 @@ function hearCommit(phase: BranchPhase): BranchStep {
     case 'ready':
       return stay('deciding', { kind: 'apply' });
     case 'applied':
-    case 'heuristicCommitted':
+    case 'heuristicMixed':
     case 'gone':
       // Said again: it has been done, and once is enough.
       return stay(phase, { kind: 'acknowledge' });
+    case 'heuristicCommitted':
+      return stay(phase, { kind: 'forceOutcome', state: 'applied' });
     case 'heuristicRolledBack':
-      return stay(phase, { kind: 'reportMixed' }, { kind: 'acknowledge' });
+      return stay(phase, { kind: 'forceOutcome', state: 'heuristicMixed' });
     case 'preparing':
     case 'deciding':
     case 'committing':
@@ -167,9 +177,17 @@ function hearRollback(phase: BranchPhase): BranchStep {
     case 'applied':
     case 'rolledBack':
     case 'heuristicCommitting':
+    case 'heuristicMixed':
     case 'gone':
       return stay(phase);
   }
+}
+
+function hearOutcomeForced(phase: BranchPhase): BranchStep {
+  if (phase === 'heuristicCommitted') return stay('applied', { kind: 'acknowledge' });
+  return phase === 'heuristicRolledBack'
+    ? stay('heuristicMixed', { kind: 'reportMixed' }, { kind: 'acknowledge' })
+    : stay(phase, { kind: 'acknowledge' });
 }
 
 function applied(phase: BranchPhase): BranchStep {
@@ -192,10 +210,13 @@ function hearForget(phase: BranchPhase): BranchStep {
   // Only who has nothing to write is told so before it has heard the outcome.
   if (phase === 'prepared') return stay('gone', { kind: 'release' }, { kind: 'dropRecord' });
   if (phase === 'ready') return stay('gone', { kind: 'release' });
-  const forgettable = ['applied', 'heuristicCommitted', 'heuristicRolledBack'].includes(phase);
+  const forgettable = ['applied', 'heuristicCommitted', 'heuristicRolledBack', 'heuristicMixed'].includes(
+    phase,
+  );
   return forgettable ? stay('gone', { kind: 'dropRecord' }) : stay(phase);
 }
 
 export function describeBranchCommand(command: BranchCommand): string {
+  if ('state' in command) return `${command.kind} ${command.state}`;
   return 'decision' in command ? `${command.kind} ${command.decision}` : command.kind;
 }

@@ -5,13 +5,13 @@ import { LockstepError } from '../base/errors.ts';
 import { BatchRound } from '../dispatch/batch-round.ts';
 import type { Place } from '../dispatch/slots.ts';
 import type { StoreWrite } from '../store/store.ts';
-import type { BranchPhase } from './branch-protocol.ts';
-import { isUndecided } from './branch-protocol.ts';
+import type { BranchEvent, BranchPhase, BranchStep } from './branch-protocol.ts';
+import { isUndecided, stepBranch } from './branch-protocol.ts';
 import type { TransactionContext } from './context.ts';
 import type { Followed } from './log.ts';
 import type { Ended, Voted } from './orders.ts';
 import { conditionalWritesOf, describeKey, isReadOnly } from './orders.ts';
-import { placesOf, withOperations, writesOf } from './orders.ts';
+import { withOperations, writesOf } from './orders.ts';
 import type { BranchState } from './records.ts';
 import { writeBranch, writeClient } from './records.ts';
 import { mark } from './steps.ts';
@@ -64,17 +64,27 @@ export function newBranch(
   };
 }
 
+/** Its next step; what that commands is for the caller to do. */
+export function advance(branch: Branch, event: BranchEvent): BranchStep {
+  const step = stepBranch(branch.phase, event);
+  branch.phase = step.phase;
+  return step;
+}
+
 /** It waits for an outcome that changes nothing here but that its keys are free. */
 export function waitsToForget({ phase, order }: Pick<Branch, 'phase' | 'order'>): boolean {
   return isUndecided(phase) && isReadOnly(order);
 }
 
 /** The branch's record in that state. */
-export function recordOf({ xid, sinceMs, order, orderBytes }: Branch, state: BranchState): StoreWrite {
+export function recordOf(
+  { xid, sinceMs, order, orderBytes, places }: Branch,
+  state: BranchState,
+): StoreWrite {
   if (state === 'prepared') return writeBranch(xid, { state, sinceMs, order, places: [] }, orderBytes);
   // Who was carried out asks nobody any more; what an operator decided is compared with what others say.
   const rest = withOperations(order, [], state === 'applied' ? [] : order.branches);
-  return writeBranch(xid, { state, sinceMs, order: rest, places: placesOf(order) });
+  return writeBranch(xid, { state, sinceMs, order: rest, places });
 }
 
 /** Marks a step with the keys that the branch holds. */
@@ -91,16 +101,6 @@ export function markPlaces(
 export function tellVote({ io, metrics }: TransactionContext, { xid }: Branch, { vote }: Voted): void {
   metrics.voted(vote);
   mark(io, 'p.vote.sent', xid, { vote });
-}
-
-/** An operator's decision and the coordinator's differ. */
-export function reportMixed(
-  { io, metrics }: TransactionContext,
-  { xid, phase }: Branch,
-  decision: 'commit' | 'rollback',
-): void {
-  metrics.decidedByOperator('mixed');
-  io.log.event('error', 'xa.branch.mixed', { xid, here: phase, decision });
 }
 
 /** What lies beside the branch's writes in their batch: its record in that state, or the decision `instead` of it. */

@@ -9,10 +9,11 @@ import { TransientMap } from '../base/transient-map.ts';
 import type { BatchRound } from '../dispatch/batch-round.ts';
 import type { StoreWrite } from '../store/store.ts';
 import type { Application, Branch } from './branch.ts';
-import { appliedRecords, applyBatch, markPlaces, newBranch, recordOf } from './branch.ts';
-import { reportMixed, tellVote, waitsToForget } from './branch.ts';
-import type { BranchEvent } from './branch-protocol.ts';
-import { isUndecided, isUnderWay, knownOf, stepBranch } from './branch-protocol.ts';
+import { advance, appliedRecords, applyBatch, markPlaces, newBranch, recordOf } from './branch.ts';
+import { tellVote, waitsToForget } from './branch.ts';
+import type { BranchEvent, BranchStep } from './branch-protocol.ts';
+import { isUndecided, isUnderWay, knownOf } from './branch-protocol.ts';
+import { decideByHand, noteOutcome, reportMixed } from './by-hand.ts';
 import { ClientNames } from './client-names.ts';
 import { checkConditions, isUnconditional } from './conditions.ts';
 import type { TransactionContext } from './context.ts';
@@ -161,10 +162,14 @@ export class Branches {
     if (branch === undefined) return { kind: 'told', state: 'none' };
     if (branch.phase === 'preparing' || branch.phase === 'ready' || branch.phase === 'deciding')
       return new LockstepError('Conflict', 'the branch is not prepared yet');
+    // What an operator has decided is compared once it is done.
+    if (branch.phase === 'heuristicCommitting') await branch.applying;
     const { commands } = this.#step(branch, { kind: 'commitHeard' });
-    for (const { kind } of commands) {
-      if (kind === 'apply') branch.applying = this.#apply(branch, 'applied');
-      if (kind === 'reportMixed') reportMixed(this.#context, branch, 'commit');
+    for (const command of commands) {
+      if (command.kind === 'apply') branch.applying = this.#apply(branch, 'applied');
+      if (command.kind !== 'forceOutcome') continue;
+      const error = await noteOutcome(this.#context, branch, command);
+      if (error !== undefined) return error;
     }
     const met = await (branch.applying ?? true);
     if (met instanceof LockstepError) return met;
@@ -219,24 +224,11 @@ export class Branches {
   }
 
   /** An operator's decision over a prepared branch. False: there is none. */
-  async decide(xid: Xid, decision: 'commit' | 'rollback'): Promise<boolean> {
-    const branch = this.#table.get(xid);
-    if (branch?.phase !== 'prepared') return false;
-    const { commands } = this.#step(branch, { kind: 'operatorDecided', decision });
-    this.#context.metrics.decidedByOperator(decision);
-    this.#context.io.log.event('warn', 'xa.branch.decided', { xid, decision });
-    for (const { kind } of commands) {
-      if (kind === 'apply') {
-        const met = await (branch.applying = this.#apply(branch, 'heuristicCommitted'));
-        if (met instanceof LockstepError) throw met;
-      }
-      if (kind === 'forceHeuristic') {
-        const error = await this.#context.log.force([recordOf(branch, 'heuristicRolledBack')]);
-        if (error !== undefined) throw error;
-      }
-      if (kind === 'release') this.#release(branch);
-    }
-    return true;
+  decide(xid: Xid, decision: 'commit' | 'rollback'): Promise<boolean> {
+    return decideByHand(this.#context, this.#table.get(xid), decision, {
+      apply: (branch, state) => this.#apply(branch, state),
+      release: (branch) => this.#release(branch),
+    });
   }
 
   /** Takes up a branch that a start has found in the log: its locks are held again at once. */
@@ -380,10 +372,8 @@ export class Branches {
     return branch;
   }
 
-  #step(branch: Branch, event: BranchEvent): ReturnType<typeof stepBranch> {
-    const step = stepBranch(branch.phase, event);
-    branch.phase = step.phase;
-    return step;
+  #step(branch: Branch, event: BranchEvent): BranchStep {
+    return advance(branch, event);
   }
 
   #release({ xid, places }: Branch): void {

@@ -38,7 +38,13 @@ export const decisionBucket = byteStringOf('xa.decision');
 export const clientBucket = byteStringOf('xa.client');
 const memoryBucket = byteStringOf('xa.memory');
 
-const branchStates = ['prepared', 'applied', 'heuristicCommitted', 'heuristicRolledBack'] as const;
+const branchStates = [
+  'prepared',
+  'applied',
+  'heuristicCommitted',
+  'heuristicRolledBack',
+  'heuristicMixed',
+] as const;
 export type BranchState = (typeof branchStates)[number];
 
 export interface BranchRecord {

@@ -281,6 +281,7 @@ export class Transactions implements TransactionService {
       case 'heuristicCommitted':
         return { kind: 'heuristic', xid, node: self.node, decided: 'commit' };
       case 'heuristicRolledBack':
+      case 'heuristicMixed':
         return { kind: 'heuristic', xid, node: self.node, decided: 'rollback' };
       case 'applied':
         return { kind: 'committed', xid, branches: [] };

@@ -1,0 +1,87 @@
+/** What an operator decides by hand, and what the coordinator and the other branches make of it. */
+import { describe, expect, it } from 'vitest';
+
+import { Lab, put } from './lab.ts';
+
+type Decision = 'commit' | 'rollback';
+
+interface Entry {
+  readonly transaction_id: string;
+}
+
+async function openAt(room: Lab, node: string): Promise<readonly Entry[]> {
+  const list = await room.call(node, 'GET', '/transactions?state=in_doubt');
+  return list?.body['transactions'] as Entry[];
+}
+
+/** Resolves the one transaction that waits on n2; its name. */
+async function decideAt(room: Lab, node: string, heuristic: Decision): Promise<string> {
+  const [entry] = await openAt(room, node);
+  const xid = String(entry?.transaction_id);
+  const resolved = await room.call(node, 'POST', `/transactions/${xid}/resolve`, { heuristic });
+  expect(resolved).toMatchObject({ status: 200, body: { heuristic } });
+  return xid;
+}
+
+/** n2 is cut off once the commit of `n1` is durable, for so long. */
+async function cutOffAtDecision(room: Lab, forUs: number, then = (): void => undefined): Promise<void> {
+  let armed = true;
+  room.onStep('c.decision.synced', ({ host }) => {
+    if (!armed || host !== 'n1') return;
+    armed = false;
+    const cut = room.world.network.partition(['n2'], ['n1', 'n3']);
+    room.world.after(forUs, 'heal', () => cut.lift());
+    then();
+  });
+  const operations = [put(room.key('n2'), 'after'), put(room.key('n3'), 'after')];
+  const answer = room.ask('n1', 'POST', '/transactions', { operations, timeout_ms: 800 });
+  await room.world.runUntil(answer, 30_000_000);
+  await room.pass(300_000);
+}
+
+describe('a decision by hand that the coordinator’s is compared with', () => {
+  let room: Lab;
+  let told: string[];
+  const begin = async (seed: string): Promise<void> => {
+    room = new Lab(seed);
+    told = [];
+    room.world.trace.on('xa.branch.mixed', ({ host }) => told.push(host));
+    await room.start();
+  };
+
+  it('is counted and told as mixed once, though the commit is repeated and another branch is away', async () => {
+    await begin('mixed-once');
+    await cutOffAtDecision(room, 2_000_000, () => room.cluster.crash('n3', 'keepAll', 'silent'));
+    await decideAt(room, 'n2', 'rollback');
+    await room.pass(8_000_000);
+    expect(told).toEqual(['n2']);
+    room.cluster.start('n3');
+    await room.pass(5_000_000);
+    expect(told).toEqual(['n2']);
+    expect(await openAt(room, 'n2')).toEqual([]);
+  });
+
+  it('is not counted once more after a restart', async () => {
+    await begin('mixed-restart');
+    await cutOffAtDecision(room, 2_000_000, () => room.cluster.crash('n3', 'keepAll', 'silent'));
+    await decideAt(room, 'n2', 'rollback');
+    await room.pass(5_000_000);
+    room.cluster.crash('n2', 'dropAll', 'silent');
+    room.cluster.start('n2');
+    await room.pass(5_000_000);
+    expect(told).toEqual(['n2']);
+    room.cluster.start('n3');
+    await room.pass(5_000_000);
+    expect(await openAt(room, 'n2')).toEqual([]);
+  });
+
+  it.each([0, 60_000, 120_000, 180_000])('is not mixed where both commit, %i µs later', async (laterUs) => {
+    await begin(`agreed${laterUs}`);
+    await cutOffAtDecision(room, 2_500_000 + laterUs);
+    await decideAt(room, 'n2', 'commit');
+    await room.pass(5_000_000);
+    expect(told).toEqual([]);
+    expect(await openAt(room, 'n2')).toEqual([]);
+    expect(await room.read('n2', room.key('n2'), 'primary')).toBe('after');
+  });
+});
