@@ -4,6 +4,7 @@
  * and by the records on its disk.
  */
 import type { TransactionTruth } from '../check/ledger/account.ts';
+import { OperatorWitness } from './operator-witness.ts';
 import { Tallies } from './tallies.ts';
 import type { TransactionRecords } from './transaction-records.ts';
 
@@ -53,6 +54,7 @@ export const transactionEvents: readonly string[] = [
 
 export class TransactionWitness {
   readonly #records: TransactionRecords;
+  readonly #operators: OperatorWitness;
   #found: TransactionTruth['found'] = { prepared: 0, done: 0, committing: 0, damaged: 0 };
   #blind = false;
   readonly #sums = new Tallies();
@@ -72,8 +74,10 @@ export class TransactionWitness {
   #lastUs = -1;
   #serves = false;
 
-  constructor(records: TransactionRecords) {
+  /** `committed`: transactions of all nodes whose commit is on the disk of their coordinator. */
+  constructor(records: TransactionRecords, committed: ReadonlySet<string>) {
     this.#records = records;
+    this.#operators = new OperatorWitness(committed);
   }
 
   /** The life has opened its store, and found these records. */
@@ -94,7 +98,7 @@ export class TransactionWitness {
       votes: this.#sums.under('vote.'),
       conflicts: this.#sums.get('conflicts'),
       learned: this.#sums.under('learned.'),
-      byOperator: this.#sums.under('operator.'),
+      byOperator: { ...this.#sums.under('operator.'), mixed: this.#operators.mixed(nowUs) },
       found: this.#found,
       recovered: this.#serves,
       unread: this.#blind,
@@ -119,6 +123,7 @@ export class TransactionWitness {
   happened(name: string, fields: Fields, nowUs: number, clocks: Clocks): void {
     this.#lastUs = nowUs;
     const xid = String(fields['xid']);
+    this.#operators.happened(name, xid, fields, nowUs);
     if (name.startsWith('xa.c.') || name.startsWith('xa.decision.'))
       this.#coordinated(name, xid, fields, clocks);
     else this.#branched(name, xid, fields, clocks);
@@ -244,9 +249,6 @@ export class TransactionWitness {
         this.#sums.add(`operator.${String(fields['decision'])}`);
         this.#byHand.set(xid, prepared?.sinceMs ?? 0);
         this.#prepared.delete(xid);
-        return;
-      case 'xa.branch.mixed':
-        this.#sums.add('operator.mixed');
         return;
       case 'xa.single.lost':
         this.#lost.set(xid, wallMs);

@@ -49,10 +49,10 @@ class LifeBook {
   failedOperations = 0;
   readonly diskErrors = new Tallies();
 
-  constructor(life: number, known: KnownBatches, records: TransactionRecords, config: NodeConfig) {
+  constructor(life: number, known: KnownBatches, transactions: TransactionWitness, config: NodeConfig) {
     this.clients = new ClientWitness(requestBytesMax(config));
     this.store = new StoreWitness(life, known);
-    this.transactions = new TransactionWitness(records);
+    this.transactions = transactions;
   }
 }
 
@@ -75,6 +75,8 @@ export class Witness {
   readonly #books = new Map<string, LifeBook>();
   readonly #batches = new Map<string, KnownBatches>();
   readonly #records: ReadonlyMap<string, TransactionRecords>;
+  /** Transactions whose commit their coordinator has on its disk. */
+  readonly #committed = new Set<string>();
   readonly #alteredPlaces = new Map<string, number>();
   readonly #known = new Map<string, Set<string>>();
   readonly #counted = new CountedSamples();
@@ -292,6 +294,8 @@ export class Witness {
     trace.on('node.started', ({ host }) => {
       if (this.#nodes.has(host)) this.#bookOf(host, this.#cluster.host(host).lives).transactions.started();
     });
+    for (const name of ['xa.c.decision.synced', 'xa.decision.recovered'])
+      trace.on(name, ({ fields }) => this.#committed.add(String(fields['xid'])));
     const steps = [...coordinatorSteps, ...branchSteps].map((step) => `xa.${step}`);
     for (const name of [...steps, ...transactionEvents]) {
       trace.on(name, ({ host, atUs, fields }) => {
@@ -382,7 +386,8 @@ export class Witness {
     const known = this.#books.get(name);
     if (known !== undefined) return known;
     const records = this.#records.get(node) ?? new TransactionRecords();
-    const book = new LifeBook(life, this.#batchesOf(node), records, this.#cluster.configOf(node));
+    const transactions = new TransactionWitness(records, this.#committed);
+    const book = new LifeBook(life, this.#batchesOf(node), transactions, this.#cluster.configOf(node));
     this.#books.set(name, book);
     return book;
   }

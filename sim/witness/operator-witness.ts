@@ -1,0 +1,59 @@
+/**
+ * Decisions of operators in one life of a node, judged against what the coordinators have decided: a branch whose
+ * operator said something else is mixed, once, when it has been told of the outcome. The branch's own word counts only
+ * where that is so, and is missed where it is.
+ */
+type Fields = Readonly<Record<string, string | number | boolean>>;
+type Decision = 'commit' | 'rollback';
+
+/** It has been told what differs from its operator's decision, and has not said so. */
+interface Owed {
+  readonly atUs: number;
+  readonly told: string;
+}
+
+export class OperatorWitness {
+  /** Transactions whose commit is on the disk of their coordinator: no record means abort. */
+  readonly #committed: ReadonlySet<string>;
+  /** What an operator has decided over a branch here, until that has been compared. */
+  readonly #words = new Map<string, Decision>();
+  readonly #owed = new Map<string, Owed>();
+  #mixed = 0;
+
+  constructor(committed: ReadonlySet<string>) {
+    this.#committed = committed;
+  }
+
+  happened(name: string, xid: string, fields: Fields, nowUs: number): void {
+    switch (name) {
+      case 'xa.branch.decided':
+        this.#words.set(xid, fields['decision'] === 'commit' ? 'commit' : 'rollback');
+        return;
+      case 'xa.p.recovery.scan':
+        if (fields['phase'] === 'heuristicCommitted') this.#words.set(xid, 'commit');
+        if (fields['phase'] === 'heuristicRolledBack') this.#words.set(xid, 'rollback');
+        return;
+      case 'xa.p.decision.recv':
+        return this.#told(xid, String(fields['decision']), nowUs);
+      case 'xa.branch.mixed':
+      case 'xa.p.ack.sent':
+        if (this.#owed.delete(xid)) this.#mixed += 1;
+        return;
+    }
+  }
+
+  /** Branches that were decided otherwise than their transactions, and know it. */
+  mixed(nowUs: number): number {
+    // A rollback is heard and compared in one instant; a commit is acknowledged once it has been.
+    const silent = [...this.#owed.values()].filter(({ atUs, told }) => told === 'rollback' && atUs < nowUs);
+    return this.#mixed + silent.length;
+  }
+
+  #told(xid: string, told: string, atUs: number): void {
+    const word = this.#words.get(xid);
+    if (word === undefined) return;
+    this.#words.delete(xid);
+    const decided = this.#committed.has(xid) ? 'commit' : 'rollback';
+    if (word !== decided) this.#owed.set(xid, { atUs, told });
+  }
+}
