@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import type { BranchEvent, BranchPhase } from './branch-protocol.ts';
-import { describeBranchCommand, stepBranch } from './branch-protocol.ts';
+import { describeBranchCommand, knownOf, stepBranch } from './branch-protocol.ts';
 
 const heard = {
   readied: { kind: 'readied', writes: true },
@@ -111,6 +111,12 @@ function play([title, start, events]: (typeof plays)[number]): string {
 }
 
 describe('a branch', () => {
+  it('tells others of an outcome that it knows, and of no operator’s decision over itself', () => {
+    expect(knownOf('applied')).toBe('committed');
+    const silent = ['prepared', 'heuristicCommitting', 'heuristicCommitted', 'heuristicRolledBack'] as const;
+    for (const phase of silent) expect(knownOf(phase), phase).toBe('undecided');
+  });
+
   it('plays as the literature has it', async () => {
     await expect(`${plays.map(play).join('\n\n')}\n`).toMatchFileSnapshot('testdata/branch-plays.txt');
   });

@@ -5,8 +5,8 @@
  *
  * Invariants: a branch votes commit only after its prepare record is durable (at the coordinator's own node it needs none:
  * it is carried out in one atomic step with the decision, so a crash leaves both or neither); from then on it changes its
- * mind for nobody but the coordinator's decision, another branch that knows it, or an operator (a heuristic decision, which
- * is remembered until the coordinator lets it be forgotten); its locks are held from before the vote until the outcome, also
+ * mind for nobody but the coordinator's decision, another branch that knows it, or an operator (a heuristic decision, over
+ * this branch alone, which is remembered until the coordinator lets it be forgotten); its locks are held from before the vote until the outcome, also
  * those of a branch that has nothing to write and votes read-only: until then another branch may not hold its own yet.
  */
 
@@ -128,10 +128,12 @@ export function isUnderWay(phase: BranchPhase | undefined): boolean {
   return phase === 'committing' || phase === 'deciding';
 }
 
-/** What a branch in that phase can tell others of the outcome. */
-export function knownOf(phase: BranchPhase): 'committed' | 'aborted' | 'undecided' {
-  if (phase === 'applied' || phase === 'heuristicCommitted') return 'committed';
-  return phase === 'heuristicRolledBack' ? 'aborted' : 'undecided';
+/**
+ * What a branch in that phase can tell others of the outcome. Of what an operator has decided over it nothing: that is no
+ * decision over theirs.
+ */
+export function knownOf(phase: BranchPhase): 'committed' | 'undecided' {
+  return phase === 'applied' ? 'committed' : 'undecided';
 }
 
 function hearCommit(phase: BranchPhase): BranchStep {

@@ -62,6 +62,21 @@ describe('atomicity (INV1)', () => {
     expect(checkAtomicity(story(found))).toMatchObject({ ok: true, checked: 4 });
   });
 
+  it('spares the branch that an operator decided, and no other of its transaction', () => {
+    const skipped = (text: string): unknown => checkAtomicity(story(text));
+    const decided = committed.replace('n3 p.applied.synced t1', 'n3 branch.decided t1 decision=rollback');
+    expect(skipped(decided)).toMatchObject({ ok: true, checked: 2, skipped: 1 });
+    const found = committed.replace(
+      'n3 p.applied.synced t1',
+      'n3 p.recovery.scan t1 phase=heuristicRolledBack',
+    );
+    expect(skipped(found)).toMatchObject({ ok: true, checked: 2, skipped: 1 });
+    const abandoned = committed.replace('n3 p.applied.synced t1', 'n1 decision.abandoned t1 nodes=n3');
+    expect(skipped(abandoned)).toMatchObject({ ok: true, checked: 2, skipped: 1 });
+    const spread = decided.replace('n1 c.decision.synced t1', '').replace('=rollback', '=commit');
+    expect(checkAtomicity(story(spread)).reasons).toEqual(['n2 carried out t1, which nobody decided']);
+  });
+
   it('takes what a restart finds applied for carried out', () => {
     const crashed = committed.replace('n3 p.applied.synced t1', 'n3 p.recovery.scan t1 phase=applied');
     expect(checkAtomicity(story(crashed)).ok).toBe(true);
@@ -128,10 +143,6 @@ describe('a commit that a client hears of (INV2)', () => {
       `${begun},n3\nn1 c.prepare.sent t1\nn2 p.vote.sent t1 vote=readOnly`,
     ])
       expect(told(steps).reasons).toEqual(reasons);
-  });
-
-  it('is not judged where an operator has decided', () => {
-    expect(told(`${begun}\nn2 branch.decided t1 decision=commit`)).toMatchObject({ ok: true, skipped: 1 });
   });
 });
 

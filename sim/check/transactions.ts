@@ -10,8 +10,8 @@
  *   (two-phase locking: Eswaran, Gray, Lorie, Traiger, 1976), whatever a branch had to write;
  * - INV8, once: a branch carries a transaction out once, however often it is told to.
  *
- * One-step commits have no vote and no decision; for them INV2 and INV8 speak. Skipped: transactions that an operator
- * decided anywhere, and branches of nodes that died for good (`lost`). A crash may come between a durable record and the event that says so: what a restart finds applied counts.
+ * One-step commits have no vote and no decision; for them INV2 and INV8 speak. Skipped: branches that an operator decided
+ * or abandoned, not the others of their transactions; and branches of nodes that died for good (`lost`). A crash may come between a durable record and the event that says so: what a restart finds applied counts.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -60,16 +60,16 @@ interface Story {
 
 export function checkAtomicity(steps: readonly TransactionStep[], lost: readonly string[] = []): CheckReport {
   const tally = new Tally('INV1');
-  const byHand = decidedByHand(steps);
+  const byHand = branchesByHand(steps);
   for (const [xid, story] of storiesOf(steps)) {
     if (story.alone) continue;
-    if (byHand.has(xid)) {
-      tally.skip();
-      continue;
-    }
     const { decidedUs } = story;
     for (const [node, { votedUs, appliedUs }] of story.branches) {
       if ((votedUs === undefined && appliedUs === undefined) || lost.includes(node)) continue;
+      if (byHand.has(`${node} ${xid}`)) {
+        tally.skip();
+        continue;
+      }
       const at = appliedUs ?? votedUs ?? 0;
       if (decidedUs === undefined) {
         tally.compare(appliedUs === undefined, at, () => `${node} carried out ${xid}, which nobody decided`);
@@ -89,7 +89,7 @@ export function checkStability(
 ): CheckReport {
   const tally = new Tally('INV2');
   const stories = storiesOf(steps);
-  const byHand = decidedByHand(steps);
+  const byHand = branchesByHand(steps);
   const said = new Map<string, HeardOutcome['outcome']>();
   for (const { atUs, xid, outcome } of heard) {
     if (xid === '' || outcome === 'unknown') {
@@ -99,11 +99,12 @@ export function checkStability(
     const before = said.get(xid) ?? outcome;
     said.set(xid, outcome);
     tally.compare(before === outcome, atUs, () => `${xid} was ${before} and is said to be ${outcome}`);
-    const branches = [...(stories.get(xid)?.branches.values() ?? [])];
-    const done = branches.some(({ applications }) => applications > 0);
+    const branches = [...(stories.get(xid)?.branches ?? [])].filter(
+      ([node]) => !byHand.has(`${node} ${xid}`),
+    );
+    const done = branches.some(([, { applications }]) => applications > 0);
     if (outcome === 'aborted')
       tally.compare(!done, atUs, () => `${xid} was said to be aborted, and happened`);
-    else if (byHand.has(xid)) tally.skip();
     else
       tally.compare(
         isDoneBy(stories.get(xid), atUs),
@@ -208,11 +209,29 @@ class LockPhases {
   }
 }
 
-const byOperator: readonly string[] = ['branch.decided', 'decision.abandoned'];
+/** Nodes whose branches an operator decides, or abandons, in the step. */
+function nodesByHand({ node, step, fields }: TransactionStep): readonly string[] {
+  switch (step) {
+    case 'branch.decided':
+      return [node];
+    case 'decision.abandoned':
+      return String(fields['nodes']).split(' ');
+    // It was on the disk when a crash came; the event was not told.
+    case 'p.recovery.scan':
+      return String(fields['phase']).startsWith('heuristic') ? [node] : [];
+    default:
+      return [];
+  }
+}
+
+/** `n2 n1-…-1`: branches that an operator decided or abandoned. */
+function branchesByHand(steps: readonly TransactionStep[]): ReadonlySet<string> {
+  return new Set(steps.flatMap((step) => nodesByHand(step).map((node) => `${node} ${step.xid}`)));
+}
 
 /** Transactions that an operator decided at some branch, or of which one abandoned a lost branch. */
 export function decidedByHand(steps: readonly TransactionStep[]): ReadonlySet<string> {
-  return new Set(steps.filter(({ step }) => byOperator.includes(step)).map(({ xid }) => xid));
+  return new Set(steps.filter((step) => nodesByHand(step).length > 0).map(({ xid }) => xid));
 }
 
 /**

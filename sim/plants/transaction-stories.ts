@@ -105,6 +105,18 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     seedsMax: 20,
   },
   {
+    id: 'M72',
+    title: 'what an operator decided over one branch is told to the others as the transaction’s outcome',
+    file: 'engine/xa/branch-protocol.js',
+    find: "return phase === 'applied' ? 'committed' : 'undecided';",
+    replace: `if (phase === 'heuristicRolledBack')
+        return 'aborted';
+    return phase === 'applied' || phase === 'heuristicCommitted' ? 'committed' : 'undecided';`,
+    scenario: 'coordinator-never-returns',
+    oracles: ['INV1'],
+    seedsMax: 50,
+  },
+  {
     id: 'M39x',
     title: 'a batch whose later condition fails keeps the writes before it',
     file: 'engine/xa/conditions.js',

@@ -1,6 +1,8 @@
 /** What an operator decides by hand, and what the coordinator and the other branches make of it. */
 import { describe, expect, it } from 'vitest';
 
+import { checkAtomicity } from '../check/transactions.ts';
+import { stepOf } from './crash-points.ts';
 import { Lab, put } from './lab.ts';
 
 type Decision = 'commit' | 'rollback';
@@ -83,5 +85,38 @@ describe('a decision by hand that the coordinator’s is compared with', () => {
     expect(told).toEqual([]);
     expect(await openAt(room, 'n2')).toEqual([]);
     expect(await room.read('n2', room.key('n2'), 'primary')).toBe('after');
+  });
+});
+
+describe('a decision by hand over one branch', () => {
+  it.each(['commit', 'rollback'] as const)('is no word for the others: %s', async (decision) => {
+    const room = new Lab(`alone-${decision}`);
+    await room.start();
+    let armed = true;
+    room.onStep('c.decision.beforeLog', ({ host }) => {
+      if (!armed || host !== 'n1') return;
+      armed = false;
+      room.cluster.crash('n1', 'dropAll', 'silent');
+      room.world.after(6_000_000, 'restart', () => room.cluster.start('n1'));
+    });
+    room.world.trace.on('xa.branch.decided', (event) => room.steps.push(event));
+    const learned: string[] = [];
+    room.world.trace.on('xa.branch.learned', ({ host, fields }) => {
+      learned.push(`${host} ${String(fields['outcome'])}`);
+    });
+    const operations = [put(room.key('n2'), 'after'), put(room.key('n3'), 'after')];
+    const answer = room.ask('n1', 'POST', '/transactions', { operations, timeout_ms: 800 });
+    await room.pass(1_500_000);
+    const xid = await decideAt(room, 'n2', decision);
+    await room.pass(2_500_000);
+    expect(learned).toEqual([]);
+    expect((await room.call('n3', 'GET', `/transactions/${xid}`))?.body).toMatchObject({
+      outcome: 'in_doubt',
+    });
+    await room.pass(6_000_000);
+    expect(await answer).toBeUndefined();
+    expect(learned).toEqual(['n3 aborted']);
+    expect(await openAt(room, 'n3')).toEqual([]);
+    expect(checkAtomicity(room.steps.map(stepOf))).toMatchObject({ ok: true, skipped: 1 });
   });
 });
