@@ -32,14 +32,20 @@ export interface Followed {
   readonly durable?: (() => void) | undefined;
 }
 
-/** Records that wait for a forced one at most. */
+/** A record that nobody waits for. */
+interface Later {
+  readonly record: StoreWrite;
+  readonly then: Followed;
+}
+
+/** Records that wait for a forced one at most, and in one batch. */
 const laterCountMax = 256;
+/** Records that wait for a store whose queue is full. */
+const keptCountMax = 16_384;
 
 export class TransactionLog {
   readonly #store: RecordStore;
-  /** What nobody waits for, and what to do when it is handed over and durable. */
-  #later: StoreWrite[] = [];
-  #laterDone: Followed[] = [];
+  #later: Later[] = [];
 
   constructor(store: RecordStore) {
     this.#store = store;
@@ -54,6 +60,7 @@ export class TransactionLog {
       if (error === undefined) then.durable?.();
       done.resolve(error);
     });
+    if (outcome === 'ok') this.#supersede(records);
     if (outcome === 'ok') then.handedOver?.();
     else done.resolve(refusal(outcome));
     return done.promise;
@@ -61,25 +68,37 @@ export class TransactionLog {
 
   /**
    * Writes a record with whatever is forced next, or at the next `flush`. What a crash loses of these is found out again:
-   * presumed abort and repeated commits answer for it.
+   * presumed abort and repeated commits answer for it, and a branch that was carried out asks who still needs it.
    */
   later(record: StoreWrite, then: Followed = {}): void {
-    this.#later.push(record);
-    this.#laterDone.push(then);
-    if (this.#later.length >= laterCountMax) this.flush();
+    this.#later.push({ record, then });
+    if (this.#later.length % laterCountMax !== 0) return;
+    this.flush();
+    // As if a crash had come before them.
+    if (this.#later.length >= keptCountMax) this.#later.splice(0, laterCountMax);
   }
 
-  /** Hands over what `later` has gathered. */
+  /** Hands over what `later` has gathered, in order; what the store has no room for waits for the next time. */
   flush(): void {
+    while (this.#later.length > 0) {
+      const some = this.#later.splice(0, laterCountMax);
+      const batch = some.map(({ record }) => record);
+      const outcome = this.#store.tryWrite(batch, (error) => {
+        if (error === undefined) for (const { then } of some) then.durable?.();
+      });
+      if (outcome !== 'ok') {
+        this.#later.unshift(...some);
+        return;
+      }
+      for (const { then } of some) then.handedOver?.();
+    }
+  }
+
+  /** A record that still waits must not come after a younger one of its name. */
+  #supersede(records: readonly StoreWrite[]): void {
     if (this.#later.length === 0) return;
-    const records = this.#later;
-    const thens = this.#laterDone;
-    this.#later = [];
-    this.#laterDone = [];
-    const outcome = this.#store.tryWrite(records, (error) => {
-      if (error === undefined) for (const { durable } of thens) durable?.();
-    });
-    if (outcome === 'ok') for (const { handedOver } of thens) handedOver?.();
+    const keys = new Set(records.map(({ key }) => key));
+    this.#later = this.#later.filter(({ record }) => !keys.has(record.key));
   }
 
   /** The decision under the name; an error when it cannot be told whether there is one. */
