@@ -381,7 +381,7 @@ export class Branches {
     mark(this.#context.io, 'p.locks.released', xid);
   }
 
-  /** The record goes, unforced; what is lost of this is asked about again. */
+  /** The record goes, unforced; what is lost of this is asked about again (inquiries.ts, leftovers.ts). */
   #drop(branch: Branch): void {
     this.#table.delete(branch.xid);
     this.#context.log.later(dropBranch(branch.xid));

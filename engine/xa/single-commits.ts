@@ -44,6 +44,8 @@ export class SingleCommits {
   readonly #remembered: Outcomes;
   /** Those whose answer has not come. */
   readonly #lost = new Map<Xid, Lost>();
+  /** Those whose answer may come yet, of other nodes. */
+  readonly #asked = new Set<Xid>();
   /** Nodes that knew of no such puts, and in which of their lives: of an older version. */
   readonly #putless = new Map<NodeId, number>();
 
@@ -66,7 +68,9 @@ export class SingleCommits {
     }
     const put = isSinglePut(order) && this.#putless.get(node) !== this.#context.lives.of(node);
     const request = { kind: put ? 'put' : 'commitAlone', xid, order } as const;
+    this.#asked.add(xid);
     const reply = await askNode(this.#context, node, request, Math.floor(timeoutUs * 0.75));
+    this.#asked.delete(xid);
     if (put && reply.kind === 'noAnswer' && reply.code === 'BadRequest') {
       this.#putless.set(node, this.#context.lives.of(node));
       return this.run(xid, node, order, timeoutUs);
@@ -77,6 +81,11 @@ export class SingleCommits {
       return outcome;
     }
     return this.#pursue(xid, node, order, put, Math.floor(timeoutUs / 4));
+  }
+
+  /** Its primary, another node, may have to be asked for the outcome yet. */
+  needs(xid: Xid): boolean {
+    return this.#asked.has(xid) || this.#lost.has(xid);
   }
 
   /** Its answer has not come. */

@@ -18,6 +18,7 @@ import type { TransactionContext, TransactionOptions } from './context.ts';
 import { askNode } from './context.ts';
 import { Coordinator } from './coordinator.ts';
 import { Inquiries } from './inquiries.ts';
+import { Leftovers } from './leftovers.ts';
 import type { RecordStore } from './log.ts';
 import { TransactionLog } from './log.ts';
 import type { Lives } from './memory.ts';
@@ -56,6 +57,7 @@ export class Transactions implements TransactionService {
   readonly #branches: Branches;
   readonly #coordinator: Coordinator;
   readonly #inquiries: Inquiries;
+  readonly #leftovers: Leftovers;
   readonly #askedPuts: AskedPuts;
   readonly #memory: Memory;
   #timer: Timer | undefined;
@@ -85,6 +87,7 @@ export class Transactions implements TransactionService {
     this.#askedPuts = new AskedPuts(this.#context, this.#branches, ownPuts);
     this.#coordinator.remembered.onForget((xids) => this.#branches.forget(xids));
     this.#inquiries = new Inquiries(this.#context, this.#branches, this.#coordinator);
+    this.#leftovers = new Leftovers(this.#context, this.#branches, this.#coordinator);
   }
 
   /** Takes up what the log holds; before anybody is served. */
@@ -239,7 +242,14 @@ export class Transactions implements TransactionService {
       case 'forget':
         this.#branches.forget(request.xids);
         return { kind: 'told', state: 'none' };
+      case 'needed':
+        return this.#letGo(request.node, request.xids);
     }
+  }
+
+  async #letGo(node: NodeId, xids: readonly Xid[]): Promise<BranchReply> {
+    await this.#leftovers.letGo(node, xids);
+    return { kind: 'told', state: 'none' };
   }
 
   async #carryOut(request: Extract<BranchRequest, { kind: 'commit' | 'redo' }>): Promise<BranchReply> {
@@ -309,6 +319,7 @@ export class Transactions implements TransactionService {
     this.#timer = io.clock.after(options.inquiryIntervalUs, () => {
       this.#arm();
       this.#inquiries.tick();
+      this.#leftovers.tick();
       this.#coordinator.tick();
       this.#sweepClients();
       this.#memory.tick();

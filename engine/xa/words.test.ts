@@ -58,6 +58,7 @@ const request: fc.Arbitrary<BranchRequest> = fc.oneof(
   }),
   fc.record({ kind: fc.constantFrom('inquire' as const, 'inquirePut' as const), xid, life: fc.nat() }),
   fc.record({ kind: fc.constant('forget' as const), xids: fc.array(xid, { maxLength: 5 }) }),
+  fc.record({ kind: fc.constant('needed' as const), node, xids: fc.array(xid, { maxLength: 5 }) }),
 );
 const reply: fc.Arbitrary<BranchReply> = fc.oneof(
   fc.record({

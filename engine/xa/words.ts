@@ -68,7 +68,9 @@ export type BranchRequest =
   | { readonly kind: 'inquire'; readonly xid: Xid; readonly life: number }
   /** A client asks by name: the same, but an answer binds nobody. */
   | { readonly kind: 'status'; readonly xid: Xid }
-  | { readonly kind: 'forget'; readonly xids: readonly Xid[] };
+  | { readonly kind: 'forget'; readonly xids: readonly Xid[] }
+  /** These were carried out at `node`, which is to be told to forget those that nobody with the asked needs any more. */
+  | { readonly kind: 'needed'; readonly node: NodeId; readonly xids: readonly Xid[] };
 
 /** `doubtful`: the store failed in the middle of a one-step commit. */
 export type SaidVote = 'commit' | 'readOnly' | 'abort' | 'doubtful';
@@ -91,7 +93,7 @@ export type BranchReply =
   | { readonly kind: 'ended'; readonly met: boolean }
   | { readonly kind: 'told'; readonly state: SaidState };
 
-/** The last two are younger than the version: a node that does not know them says so, and is asked otherwise. */
+/** The last three are younger than the version: a node that does not know them says so. */
 const requestKinds = [
   'prepare',
   'commitAlone',
@@ -103,6 +105,7 @@ const requestKinds = [
   'redo',
   'put',
   'inquirePut',
+  'needed',
 ] as const;
 const replyKinds = ['voted', 'ended', 'told'] as const;
 const votes: readonly SaidVote[] = ['commit', 'readOnly', 'abort', 'doubtful'];
@@ -122,7 +125,8 @@ const shortBytes = 64;
 
 export function encodeRequest(request: BranchRequest): Buffer {
   const writer = begin(requestKinds.indexOf(request.kind), 'order' in request ? orderBytes : shortBytes);
-  if (request.kind === 'forget') {
+  if (request.kind === 'forget' || request.kind === 'needed') {
+    if (request.kind === 'needed') writer.string(byteStringOf(request.node));
     writer.varint(request.xids.length);
     for (const xid of request.xids) writer.string(xid);
     return writer.finish();
@@ -137,10 +141,11 @@ export function encodeRequest(request: BranchRequest): Buffer {
 export function decodeRequest(bytes: Uint8Array): BranchRequest {
   const reader = new ByteReader(bytes);
   const kind = among(requestKinds, opening(reader));
-  if (kind === 'forget') {
+  if (kind === 'forget' || kind === 'needed') {
+    const node = kind === 'needed' ? readNode(reader) : undefined;
     const xids = readList(reader, readXid);
     reader.end();
-    return { kind, xids };
+    return node === undefined ? { kind: 'forget', xids } : { kind: 'needed', node, xids };
   }
   const xid = readXid(reader);
   const request = readRequest(reader, kind, xid);
@@ -150,7 +155,7 @@ export function decodeRequest(bytes: Uint8Array): BranchRequest {
 
 function readRequest(
   reader: ByteReader,
-  kind: Exclude<(typeof requestKinds)[number], 'forget'>,
+  kind: Exclude<(typeof requestKinds)[number], 'forget' | 'needed'>,
   xid: Xid,
 ): BranchRequest {
   switch (kind) {

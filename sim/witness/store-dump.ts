@@ -29,11 +29,19 @@ interface Newest extends DumpedValue {
 
 /** Every object in the store on a disk with these files; by packed key. */
 export function dumpStore(files: ReadonlyMap<string, Buffer>): ReadonlyMap<string, DumpedValue> {
-  const newest = new Map<string, Newest>();
+  return newestOf(files, (key) => !isSystemKey(key));
+}
+
+/** What the store on a disk with these files holds under the wanted keys. */
+export function newestOf(
+  files: ReadonlyMap<string, Buffer>,
+  wanted: (key: PackedKey) => boolean,
+): ReadonlyMap<PackedKey, DumpedValue> {
+  const newest = new Map<PackedKey, Newest>();
   for (const { content, salt, sealed } of segmentsInUse(files, directory) ?? []) {
     if (content === undefined) continue;
     const take = ({ key, seq, token, value }: LogRecord): void => {
-      if (isSystemKey(key) || seq <= (newest.get(key)?.seq ?? -1)) return;
+      if (!wanted(key) || seq <= (newest.get(key)?.seq ?? -1)) return;
       const removed = value === undefined;
       newest.set(key, { name: nameOf(key), token, bytes: value ?? 'damaged', seq, removed });
     };
