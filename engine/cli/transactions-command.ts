@@ -23,7 +23,7 @@ export function addTransactionsCommand(program: Command, finish: (code: ExitCode
     .argument('<id>', 'the transaction')
     .addArgument(new Argument('<decision>', 'what becomes of it').choices(['commit', 'rollback', 'abandon']))
     .description(
-      'commit or roll back a branch that is prepared on this node and whose coordinator is gone; or abandon, at its coordinator, the lost branches of a transaction that is decided',
+      'commit or roll back a branch that is prepared on this node and whose coordinator is gone; or abandon, at its coordinator, the lost branches of a transaction that is decided, or the outcome that only a lost node knows',
     )
     .action(async (id: string, decision: string, options: NodeOptions) =>
       finish(await resolve(id, decision, options)),

@@ -24,6 +24,7 @@ import {
   unacknowledged,
   waitsFor,
 } from './coordinator-protocol.ts';
+import { Memory } from './memory.ts';
 import type { TransactionOutcome, TransactionRequest } from './outcomes.ts';
 import type { OwnPuts } from './own-puts.ts';
 import { isDurableOnceDecided, ordersOf } from './partition.ts';
@@ -40,6 +41,7 @@ import type { Xid, XidSource } from './xid.ts';
 export class Coordinator {
   readonly remembered: Remembered;
   readonly singles: SingleCommits;
+  readonly memory: Memory;
   readonly #context: TransactionContext;
   readonly #branches: Branches;
   readonly #ownPuts: OwnPuts;
@@ -51,6 +53,7 @@ export class Coordinator {
     this.#context = context;
     this.#branches = branches;
     this.#xids = xids;
+    this.memory = new Memory(context.log, context.lives, xids.life);
     this.remembered = new Remembered(context, xids.prefix);
     this.singles = new SingleCommits(context, branches, this.remembered);
     this.#ownPuts = ownPuts;
@@ -98,7 +101,7 @@ export class Coordinator {
     return phase === 'aborted' ? this.#abortOf(active) : { kind: 'inDoubt', xid: active.xid };
   }
 
-  /** What a branch that asks is told; no record means abort. */
+  /** What a branch that asks is told; no record means abort, where the records go back so far. */
   async inquire(xid: Xid): Promise<SaidState> {
     const active = this.#active.get(xid);
     if (active !== undefined) return answerToBranch(active.state);
@@ -106,6 +109,7 @@ export class Coordinator {
     // A record that cannot be read may be a commit: nothing is said then.
     const decided = await this.#context.log.decisionOf(xid);
     if (decided instanceof LockstepError) return 'undecided';
+    if (decided === undefined && !this.memory.reachesBackToNameOf(xid)) return 'forgotten';
     // Once every branch has acknowledged none can ask: this one was begun anew by a prepare that came late.
     return decided?.state === 'committing' ? 'committed' : 'aborted';
   }

@@ -44,7 +44,13 @@ export class Inquiries {
     branch.askedUs = this.#context.io.clock.nowUs();
     const { commands } = stepBranch(branch.phase, { kind: 'waited' });
     if (commands.length === 0) return;
-    let state = await this.#askCoordinator(branch);
+    const said = await this.#askCoordinator(branch);
+    if (said === 'forgotten' && waitsToForget(branch)) {
+      // The life that would have decided is over: whatever it decided, no branch takes a key for it any more.
+      this.#branches.forget([branch.xid]);
+      return;
+    }
+    let state = certain(said);
     const next = stepBranch(branch.phase, { kind: 'coordinatorSilent' });
     if (state === 'undecided' && next.commands.length > 0) state = await this.#askBranches(branch);
     await this.#follow(branch, state);
@@ -67,16 +73,16 @@ export class Inquiries {
     else this.#branches.rollback(xid);
   }
 
-  async #askCoordinator({ xid, order }: Branch): Promise<'committed' | 'aborted' | 'undecided'> {
+  async #askCoordinator({ xid, order }: Branch): Promise<SaidState> {
     const { parts } = this.#context;
-    if (order.coordinator === parts.self.node) return certain(await this.#coordinator.inquire(xid));
+    if (order.coordinator === parts.self.node) return this.#coordinator.inquire(xid);
     const reply = await askNode(
       this.#context,
       order.coordinator,
       { kind: 'inquire', xid, life: 0 },
       this.#timeoutUs,
     );
-    return reply.kind === 'told' ? certain(reply.state) : 'undecided';
+    return reply.kind === 'told' ? reply.state : 'undecided';
   }
 
   async #askBranches({ xid, order }: Branch): Promise<'committed' | 'aborted' | 'undecided'> {

@@ -6,6 +6,7 @@
  */
 import { assert } from '../base/assert.ts';
 import type { Xid } from './xid.ts';
+import { lifeOf } from './xid.ts';
 
 /** `refused`: asked about before it came. `doubtful`: the store has failed in the middle of it. */
 export type PutState = 'running' | 'committed' | 'aborted' | 'doubtful' | 'refused';
@@ -77,10 +78,6 @@ export class PutMemory {
     if (oldest !== undefined) this.#askersGone = this.#askers.delete(oldest);
     return asker;
   }
-}
-
-function lifeOf(xid: Xid): string {
-  return xid.slice(0, xid.lastIndexOf('-'));
 }
 
 function numberOf(xid: Xid): number {

@@ -7,10 +7,11 @@
  *                     branch has acknowledged; then `ended`, for who asks later
  *     client/<id>     which transaction carried out a client's own name
  *     memory/since    the life of the node in which these records began: of what was before them it can tell nothing
+ *     memory/lives    the names of the lives that have kept these records, by which their transactions are named
  */
 import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
 import type { ByteString, NodeId, Token } from '../base/ids.ts';
-import { byteStringOf } from '../base/ids.ts';
+import { byteStringOf, textOf } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { systemKey } from '../base/object-key.ts';
 import type { ConsistencyLevel } from '../dispatch/requests.ts';
@@ -169,6 +170,22 @@ export function readMemory(bytes: Uint8Array): number {
   const life = reader.u64();
   reader.end();
   return life;
+}
+
+export const livesKey = systemKey(memoryBucket, byteStringOf('lives'));
+
+export function writeLives(lives: readonly string[]): StoreWrite {
+  const writer = new ByteWriter(64).u8(version).varint(lives.length);
+  for (const life of lives) writer.string(byteStringOf(life));
+  return recordOf(livesKey, writer.finish());
+}
+
+/** Throws `BytesError`. */
+export function readLives(bytes: Uint8Array): readonly string[] {
+  const { reader } = opened(bytes);
+  const lives = readList(reader, () => textOf(reader.string()));
+  reader.end();
+  return lives;
 }
 
 function opened(bytes: Uint8Array): { readonly reader: ByteReader; readonly found: number } {

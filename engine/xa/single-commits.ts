@@ -1,6 +1,7 @@
 /**
  * Transactions whose keys have one primary: one atomic batch there, in one message. When the answer stays out, the
- * outcome is asked for until it is known; a primary that has no record of it by then will not carry it out any more.
+ * outcome is asked for until it is known; a primary that has no record of it by then will not carry it out any more. One
+ * whose records do not go back so far, since its disk was lost, has forgotten it: it stays in doubt.
  *
  * Of a single put there is no record at any time (asked-puts.ts): its primary's present life knows of it, and when that
  * one is over while the answer stays out nobody will ever know. It stays in doubt then, and is listed no longer.
@@ -91,6 +92,17 @@ export class SingleCommits {
   /** Its answer has not come. */
   has(xid: Xid): boolean {
     return this.#lost.has(xid);
+  }
+
+  /** An operator waits no longer to hear what became of it: it stays in doubt. False: nobody waits here. */
+  abandon(xid: Xid): boolean {
+    const lost = this.#lost.get(xid);
+    if (lost === undefined) return false;
+    this.#context.io.log.event('warn', 'xa.single.abandoned', { xid, node: lost.node });
+    this.#lost.delete(xid);
+    this.#remembered.keepUnknown(xid);
+    lost.outcome.resolve({ kind: 'inDoubt', xid });
+    return true;
   }
 
   tick(): void {

@@ -22,7 +22,6 @@ import { Leftovers } from './leftovers.ts';
 import type { RecordStore } from './log.ts';
 import { TransactionLog } from './log.ts';
 import type { Lives } from './memory.ts';
-import { Memory } from './memory.ts';
 import { TransactionMetrics } from './metrics.ts';
 import type {
   InDoubtEntry,
@@ -59,7 +58,6 @@ export class Transactions implements TransactionService {
   readonly #inquiries: Inquiries;
   readonly #leftovers: Leftovers;
   readonly #askedPuts: AskedPuts;
-  readonly #memory: Memory;
   #timer: Timer | undefined;
   #sweeping = false;
   #stopped = false;
@@ -75,7 +73,6 @@ export class Transactions implements TransactionService {
     lives: Lives,
   ) {
     this.#context = { io, parts, log: new TransactionLog(store), metrics: this.metrics, options, lives };
-    this.#memory = new Memory(this.#context.log, lives);
     this.#branches = new Branches(this.#context);
     const ownPuts = new OwnPuts(this.#context, this.#branches.locks);
     this.#coordinator = new Coordinator(
@@ -92,7 +89,7 @@ export class Transactions implements TransactionService {
 
   /** Takes up what the log holds; before anybody is served. */
   async recover(): Promise<void> {
-    await this.#memory.recover();
+    await this.#coordinator.memory.recover();
     await recoverTransactions(this.#context, this.#branches, this.#coordinator);
   }
 
@@ -184,7 +181,10 @@ export class Transactions implements TransactionService {
   }
 
   async resolve(xid: Xid, decision: OperatorDecision): Promise<boolean> {
-    return decision === 'abandon' ? this.#coordinator.abandon(xid) : this.#branches.decide(xid, decision);
+    if (decision !== 'abandon') return this.#branches.decide(xid, decision);
+    if (!this.#coordinator.singles.abandon(xid)) return this.#coordinator.abandon(xid);
+    this.metrics.decidedByOperator('abandon');
+    return true;
   }
 
   /** A peer's words; `reply` is called once. */
@@ -261,7 +261,7 @@ export class Transactions implements TransactionService {
   async #inquired(xid: Xid, life: number): Promise<SaidState> {
     if (coordinatorOf(xid) === this.#context.parts.self.node) return this.#coordinator.inquire(xid);
     const state = this.#branches.inquire(xid);
-    return state === 'none' && !this.#memory.reachesBackTo(life) ? 'undecided' : state;
+    return state === 'none' && !this.#coordinator.memory.reachesBackTo(life) ? 'forgotten' : state;
   }
 
   async #statusHere(xid: Xid): Promise<SaidState> {
@@ -322,7 +322,7 @@ export class Transactions implements TransactionService {
       this.#leftovers.tick();
       this.#coordinator.tick();
       this.#sweepClients();
-      this.#memory.tick();
+      this.#coordinator.memory.tick();
       this.#context.log.flush();
     });
   }

@@ -64,7 +64,7 @@ export type BranchRequest =
   /** Commit what you have prepared and lost: the order once more. */
   | { readonly kind: 'redo'; readonly xid: Xid; readonly order: BranchOrder }
   | { readonly kind: 'rollback'; readonly xid: Xid }
-  /** What do you know of it? `life`: of the asked, as the order names it; a disk that is younger cannot say `none`. */
+  /** What do you know of it? `life`: of the asked, as the order names it; a disk that is younger cannot say `none`, but `forgotten`. */
   | { readonly kind: 'inquire'; readonly xid: Xid; readonly life: number }
   /** A client asks by name: the same, but an answer binds nobody. */
   | { readonly kind: 'status'; readonly xid: Xid }
@@ -75,8 +75,8 @@ export type BranchRequest =
 /** `doubtful`: the store failed in the middle of a one-step commit. */
 export type SaidVote = 'commit' | 'readOnly' | 'abort' | 'doubtful';
 /**
- * `none`: it has no record, and will take none of this transaction any more. `forgotten`: it cannot tell, nor can anybody
- * ever.
+ * `none`: it has no record, and will take none of this transaction any more. `forgotten`: it cannot tell, and never will:
+ * what nobody else knows nobody can know.
  */
 export type SaidState = 'committed' | 'aborted' | 'undecided' | 'none' | 'forgotten';
 

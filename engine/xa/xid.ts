@@ -15,12 +15,15 @@ const nameForm = /^[A-Za-z0-9_.-]{1,64}-[0-9a-f]{12}-[0-9]{1,16}$/;
 
 /** Names the transactions of one life of a node: their counter goes up by one. */
 export class XidSource {
+  /** What `lifeOf` says of all of them. */
+  readonly life: string;
   /** What all of them begin with, before the counter. */
   readonly prefix: string;
   #counter = 0;
 
   constructor(node: NodeId, epoch: string) {
-    this.prefix = `${node}-${epoch}-`;
+    this.life = `${node}-${epoch}`;
+    this.prefix = `${this.life}-`;
   }
 
   next(): Xid {
@@ -32,6 +35,11 @@ export class XidSource {
 /** `text` as a transaction's name, or undefined when it is none. */
 export function parseXid(text: string): Xid | undefined {
   return nameForm.test(text) ? (text as Xid) : undefined;
+}
+
+/** The life that named it: its node's name and epoch. */
+export function lifeOf(xid: Xid): string {
+  return xid.slice(0, xid.lastIndexOf('-'));
 }
 
 /** The node that coordinates the transaction; undefined for a text that names none. */

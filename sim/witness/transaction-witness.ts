@@ -46,6 +46,7 @@ export const transactionEvents: readonly string[] = [
   'xa.branch.mixed',
   'xa.single.lost',
   'xa.single.learned',
+  'xa.single.abandoned',
   'xa.decision.doubted',
   'xa.decision.refused',
   'xa.decision.recovered',
@@ -254,6 +255,10 @@ export class TransactionWitness {
         this.#lost.set(xid, wallMs);
         return;
       case 'xa.single.learned':
+        this.#lost.delete(xid);
+        return;
+      case 'xa.single.abandoned':
+        this.#sums.add('operator.abandon');
         this.#lost.delete(xid);
         return;
     }
