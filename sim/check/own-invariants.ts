@@ -9,7 +9,7 @@ import type { RedisRecord } from '../history/redis.ts';
 import type { TransactionHistory } from '../history/transactions.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
 import type { CheckReport, OwnInvariantName } from './report.ts';
-import { Tally, withFloor } from './report.ts';
+import { disown, isThenable, nameOf, Tally, withFloor } from './report.ts';
 
 /** What clients did and saw in one run. Times are microseconds of virtual time. */
 export interface Evidence {
@@ -36,7 +36,7 @@ export interface Invariant {
   /**
    * Compares what it finds in the evidence: `tally.compare(holds, atUs, text)` for each comparison (`text` tells a person
    * of one that does not hold, `atUs` when that was), `tally.skip()` for what cannot be compared. It is the same for the
-   * same evidence, and changes nothing.
+   * same evidence, changes nothing, and returns nothing: it is not `async`, for it is judged when it returns.
    */
   readonly check: (evidence: Evidence, tally: Tally) => void;
 }
@@ -52,7 +52,7 @@ export function evidenceOf(run: Omit<Evidence, 'finalReads'>): Evidence {
   };
 }
 
-/** Their reports. Throws `BadRequest` for one that throws. */
+/** Their reports. Throws `BadRequest` for one that throws, or returns something. */
 export function checkOwn(
   invariants: readonly Invariant[],
   evidence: Evidence,
@@ -66,14 +66,24 @@ export function checkOwn(
 
 function reportOf({ name, check }: Invariant, evidence: Evidence): CheckReport {
   const tally = new Tally(name);
+  let returned: unknown;
   try {
-    check(evidence, tally);
+    returned = check(evidence, tally);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     const detail = `the invariant ${name} threw: ${why}\nIt is to tell by tally.compare(holds, atUs, text) what does not hold.`;
     throw new LockstepError('BadRequest', detail, { cause });
+  } finally {
+    tally.seal();
   }
+  if (returned !== undefined) throw refusalOf(name, returned);
   return tally.report();
+}
+
+function refusalOf(name: OwnInvariantName, returned: unknown): LockstepError {
+  disown(returned);
+  const what = `the invariant ${name} returned ${nameOf(returned)}${isThenable(returned) ? ' (is it async?)' : ''}`;
+  return new LockstepError('BadRequest', `${what}: it is to compare what it is given, and to return nothing`);
 }
 
 /** Throws `BadRequest` unless every one is an invariant, and of another name than the others. */

@@ -2,6 +2,7 @@
  * What a check says: whether its invariant held, how much it compared, and the first event that broke it. A check that
  * compared too little has not passed: `withFloor` turns it into a failure named `vacuous`.
  */
+import { LockstepError } from '../../engine/base/errors.ts';
 
 /** Invariants by their number in the catalogue (sim/README.md lists those that exist). */
 export const invariantIds = [
@@ -63,12 +64,16 @@ export interface CheckReport {
 
 export const reasonsMax = 10;
 
-/** Gathers comparisons; `report` closes the account. */
+/**
+ * Gathers comparisons until it is sealed. What comes later would be in no report, so that whoever compares then, or by
+ * something that is neither true nor false, is told so where it is done: `BadRequest`.
+ */
 export class Tally {
   readonly #invariant: InvariantName;
   readonly #bad: BadEvent[] = [];
   #checked = 0;
   #skipped = 0;
+  #sealed = false;
 
   constructor(invariant: InvariantName) {
     this.#invariant = invariant;
@@ -76,12 +81,31 @@ export class Tally {
 
   /** One comparison; `text` is asked for only when it failed. */
   compare(holds: boolean, atUs: number, text: () => string): void {
+    this.#mustBeOpen();
+    if (!isFlag(holds)) {
+      disown(holds);
+      throw this.#refusal(`compares by ${nameOf(holds)}: true or false is expected`);
+    }
     this.#checked += 1;
     if (!holds) this.#bad.push({ atUs, text: text() });
   }
 
   skip(count = 1): void {
+    this.#mustBeOpen();
     this.#skipped += count;
+  }
+
+  /** Nothing is counted any more. */
+  seal(): void {
+    this.#sealed = true;
+  }
+
+  #mustBeOpen(): void {
+    if (this.#sealed) throw this.#refusal('goes on after its check has returned: that is in no report');
+  }
+
+  #refusal(complaint: string): LockstepError {
+    return new LockstepError('BadRequest', `the invariant ${this.#invariant} ${complaint}`);
   }
 
   report(): CheckReport {
@@ -96,6 +120,27 @@ export class Tally {
       vacuous: false,
     };
   }
+}
+
+/** What callers give that no compiler has looked at. */
+function isFlag(given: unknown): given is boolean {
+  return typeof given === 'boolean';
+}
+
+/** What a person calls something that should not be there: `a promise`, `undefined`, `a number`. */
+export function nameOf(given: unknown): string {
+  if (given === undefined || given === null) return String(given);
+  if (isThenable(given)) return 'a promise';
+  return Array.isArray(given) ? 'a list' : `${typeof given === 'object' ? 'an' : 'a'} ${typeof given}`;
+}
+
+export function isThenable(given: unknown): given is PromiseLike<unknown> {
+  return typeof given === 'object' && given !== null && 'then' in given && typeof given.then === 'function';
+}
+
+/** Whose promise has been refused hears of that; how it ends must not be taken for the failure of a later run. */
+export function disown(given: unknown): void {
+  if (isThenable(given)) Promise.resolve(given).catch(() => undefined);
 }
 
 /** The report itself, or a failure when fewer than `checkedMin` comparisons were made. */
