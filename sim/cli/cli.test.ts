@@ -92,6 +92,13 @@ describe('lockstep-sim', () => {
     [['run', 'calm', '--first-seed', '4', '--seed', '3'], "cannot be used with option '--first-seed <s>'"],
     [['run', 'transactions', '--history', 'h.edn'], 'a history is of one run'],
     [['run', '--plant', 'M99'], 'there is no planted bug "M99"'],
+    [
+      ['enumerate', 'xa', '--only', 'zzzz'],
+      'no point\'s description contains "zzzz"; each is STEP FAULT NODE, of',
+    ],
+    [['enumerate', 'xa', '--pairs', '--only', 'p.vote.sent crash n2 + zzzz'], 'STEP FAULT NODE + STEP FAULT'],
+    [['enumerate', 'store-batch', '--only', 'zzz'], 'enumerate store-batch has no --only; --limit, --seed'],
+    [['enumerate', 'store-batch', '--pairs', '--jobs', '1'], 'enumerate store-batch has no --pairs, --jobs;'],
     [['walk'], 'unknown command'],
   ])('%j is usage', (words, complaint) => {
     const { status, err } = call(...words);

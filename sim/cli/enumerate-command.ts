@@ -6,6 +6,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
+import { LockstepError } from '../../engine/base/errors.ts';
 import { Pool } from '../pool/pool.ts';
 import type { Task } from '../run/task.ts';
 import type { CrashPoint } from '../xa/crash-points.ts';
@@ -44,13 +45,9 @@ export interface Enumeration {
   readonly failures: readonly string[];
 }
 
-/** Runs them all. */
+/** Runs them all. Throws `BadRequest` when there is none: nothing was struck, which must not pass for all being whole. */
 export async function enumerateTransactions(options: EnumerateOptions): Promise<Enumeration> {
-  const points = allCrashPoints();
-  const all: readonly (readonly CrashPoint[])[] = options.pairs
-    ? pairsOf(points)
-    : points.map((point) => [point]);
-  const named = all.filter((one) => describeAll(one).includes(options.only ?? ''));
+  const named = chosenBy(options);
   const { limit = runsMaxDefault, seed = 1 } = options;
   const chosen = sampleOf(named, limit, seed);
   const tasks: Task[] = chosen.map((one) => ({ kind: 'crashPoints', points: one }));
@@ -96,6 +93,19 @@ export async function enumerateTransactions(options: EnumerateOptions): Promise<
     comparisons,
     failures: inOrder,
   };
+}
+
+function chosenBy({ pairs, only = '' }: EnumerateOptions): readonly (readonly CrashPoint[])[] {
+  const points = allCrashPoints();
+  const all: readonly (readonly CrashPoint[])[] = pairs ? pairsOf(points) : points.map((point) => [point]);
+  const named = all.filter((one) => describeAll(one).includes(only));
+  if (named.length > 0) return named;
+  const shape = pairs ? 'STEP FAULT NODE + STEP FAULT NODE' : 'STEP FAULT NODE';
+  const parts = (['step', 'strike', 'branch'] as const).map((part) =>
+    [...new Set(points.map((point) => point[part]))].join(', '),
+  );
+  const detail = `no point's description contains "${only}"; each is ${shape}, of ${parts.join('; of ')}`;
+  throw new LockstepError('BadRequest', detail);
 }
 
 /** For people. */

@@ -1,4 +1,5 @@
 /** `enumerate store-batch`: every crash of a history of atomic batches on the store alone (sim/enumerate/store-batch.ts). */
+import { LockstepError } from '../../engine/base/errors.ts';
 import { describeStoreBatch, enumerateStoreBatch, storeBatchDefaults } from '../enumerate/store-batch.ts';
 import type { StoreBatchReport } from '../enumerate/store-batch.ts';
 
@@ -6,6 +7,20 @@ export interface EnumerateStoreOptions {
   /** Crash states visited at most; undefined: the default. Beyond them, states are sampled. */
   readonly limit: number | undefined;
   readonly seed: number | undefined;
+}
+
+/** Options of `enumerate` that are of its transactions alone: the store has neither steps nor threads of workers. */
+const ofTransactions = ['pairs', 'only', 'jobs', 'plant'] as const;
+
+/** Throws `BadRequest` when something is asked for that would be ignored. */
+export function mustApplyToStore(given: Readonly<Record<string, unknown>>): void {
+  const idle = ofTransactions.filter((name) => given[name] !== undefined);
+  if (idle.length === 0) return;
+  const named = idle.map((name) => `--${name}`).join(', ');
+  throw new LockstepError(
+    'BadRequest',
+    `enumerate store-batch has no ${named}; --limit, --seed and --json apply`,
+  );
 }
 
 const lineEveryMs = 5000;

@@ -20,7 +20,7 @@ import { planOfSeed } from '../run/task.ts';
 import { exitCodes } from './complaints.ts';
 import { parseDurationMs } from './durations.ts';
 import { enumerateTransactions, enumerationText } from './enumerate-command.ts';
-import { enumerateStoreBatches, storeBatchText } from './enumerate-store-command.ts';
+import { enumerateStoreBatches, mustApplyToStore, storeBatchText } from './enumerate-store-command.ts';
 import { listJson, listText } from './list-command.ts';
 import { mustGetEnumeratedBug, mustGetPlant, plant } from './planting.ts';
 import { digestOf, planToReplay, replayPlan, traceOf, writeHistory } from './replay-command.ts';
@@ -83,7 +83,7 @@ interface EnumerateFlags {
   readonly only?: string;
   readonly limit?: number;
   readonly seed?: number;
-  readonly jobs: number;
+  readonly jobs?: number;
   readonly json?: boolean;
   readonly plant?: string;
 }
@@ -187,14 +187,15 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
     )
     .argument('<what>', 'xa: transactions over three primaries; store-batch: atomic batches on a store alone')
     .option('--pairs', 'xa: every two points')
-    .option('--only <text>', 'only points whose description contains this text')
+    .option('--only <text>', 'xa: only points whose description contains this text (p.vote.sent crash n2)')
     .option('--limit <n>', 'about so many runs or crash states, and of more a sample', positive)
     .option('--seed <s>', 'the seed of the sample (store-batch: of the history too)', wholeNumber)
-    .option('--jobs <j>', 'worker threads', positive, availableParallelism())
+    .option('--jobs <j>', `xa: worker threads (default: ${availableParallelism()})`, positive)
     .option('--json', 'print one line of JSON')
-    .option('--plant <id>', 'run a copy of the engine with this planted bug')
+    .option('--plant <id>', 'xa: run a copy of the engine with this planted bug')
     .action(async (what: string, flags: EnumerateFlags) => {
       if (what === 'store-batch') {
+        mustApplyToStore({ ...flags });
         const report = await enumerateStoreBatches({ limit: flags.limit, seed: flags.seed });
         print(flags.json === true ? JSON.stringify(report) : storeBatchText(report));
         setExitCode(report.failures.length === 0 ? exitCodes.passed : exitCodes.failed);
@@ -208,7 +209,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
         only: flags.only,
         limit: flags.limit,
         seed: flags.seed,
-        jobs: flags.jobs,
+        jobs: flags.jobs ?? availableParallelism(),
         build,
       });
       print(flags.json === true ? JSON.stringify(enumeration) : enumerationText(enumeration));

@@ -70,7 +70,7 @@ export function plans(scenario: string | Scenario, options: PlansOptions = {}): 
 /**
  * Runs a plan and judges it; whatever the verdict, the promise resolves. Runs take turns: one asked for while another one
  * is under way waits. Rejects with `PlanInvalid` when its settings are no configuration, with `BadRequest` when one of
- * your invariants throws, with `SimulatorFault` when the simulator itself fails.
+ * your invariants throws or returns something, with `SimulatorFault` when the simulator itself fails.
  */
 export function runPlan(plan: Plan, options: RunOptions = {}): Promise<RunResult> {
   return inTurn(() => judgePlan(plan, () => performance.now(), options.invariants));
