@@ -87,6 +87,7 @@ describe('lockstep-sim', () => {
     [['replay', 'calm'], 'Add --seed S'],
     [['replay', 'missing.json'], 'the plan file cannot be read'],
     [['run', '--seeds', 'many'], 'A whole number'],
+    [['run', 'calm', '--seeds', '1', '--jobs', '5000'], 'At most '],
     [['run', '--for', 'long'], 'is no duration'],
     [['run', 'calm', '--seed', '3', '--seeds', '5'], "'--seed <s>' cannot be used with option '--seeds <n>'"],
     [['run', 'calm', '--first-seed', '4', '--seed', '3'], "cannot be used with option '--first-seed <s>'"],

@@ -29,6 +29,10 @@ import { runScenarios } from './run-command.ts';
 const defaultSeedCount = 100;
 const defaultOut = 'lockstep-sim-out';
 
+/** Threads beyond its processors make a machine slower, and each takes its memory. */
+const jobsMax = Math.max(16, 4 * availableParallelism());
+const jobsHelp = `worker threads at once, at most ${jobsMax} here; no more are started than there are runs`;
+
 const historyFlag = '--history <file>';
 const historyHelp = 'write the transactions: Jepsen EDN for Elle (*.edn), JSON lines otherwise';
 
@@ -111,7 +115,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
       new Option('--seed <s>', 'this seed only').argParser(wholeNumber).conflicts(['seeds', 'firstSeed']),
     )
     .option('--first-seed <s>', 'the first of the seeds', wholeNumber, 1)
-    .option('--jobs <j>', 'worker threads', positive, availableParallelism())
+    .option('--jobs <j>', jobsHelp, jobCount, availableParallelism())
     .option(
       '--for <duration>',
       'begin no run after this time (90s, 5m, 1h), but one of each scenario',
@@ -190,7 +194,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
     .option('--only <text>', 'xa: only points whose description contains this text (p.vote.sent crash n2)')
     .option('--limit <n>', 'about so many runs or crash states, and of more a sample', positive)
     .option('--seed <s>', 'the seed of the sample (store-batch: of the history too)', wholeNumber)
-    .option('--jobs <j>', `xa: worker threads (default: ${availableParallelism()})`, positive)
+    .option('--jobs <j>', `xa: ${jobsHelp} (default: ${availableParallelism()})`, jobCount)
     .option('--json', 'print one line of JSON')
     .option('--plant <id>', 'xa: run a copy of the engine with this planted bug')
     .action(async (what: string, flags: EnumerateFlags) => {
@@ -295,6 +299,14 @@ function positive(text: string): number {
   const value = wholeNumber(text);
   if (value < 1) throw new InvalidArgumentError('A whole number of at least 1 is expected.');
   return value;
+}
+
+function jobCount(text: string): number {
+  const value = positive(text);
+  if (value <= jobsMax) return value;
+  throw new InvalidArgumentError(
+    `At most ${jobsMax} are allowed here: four for each processor, and 16 on any machine.`,
+  );
 }
 
 function durationMs(text: string): number {

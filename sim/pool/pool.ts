@@ -18,46 +18,53 @@ import type { WorkerFailure, WorkerReply, WorkerSetup } from './worker.ts';
 const youngMbMax = 96;
 
 export class Pool {
-  readonly #all: Worker[] = [];
+  readonly #start: () => Worker;
+  /** By their seats: one begins when a task first falls to it, so that little work has few. */
+  readonly #workers: (Worker | undefined)[];
 
   /**
    * `workerFile`: the built `sim/pool/worker.js` of the engine to run (a planted copy has its own). `ownFile`: the module
-   * of the user's scenarios and invariants, which each thread loads.
+   * of the user's scenarios and invariants, which each thread loads. `workersMax`: threads at once.
    */
-  constructor(workerFile: URL, workerCount: number, ownFile?: string) {
-    for (let index = 0; index < workerCount; index++) {
-      const worker = new Worker(workerFile, {
+  constructor(workerFile: URL, workersMax: number, ownFile?: string) {
+    this.#workers = Array.from({ length: workersMax }, () => undefined);
+    this.#start = () =>
+      new Worker(workerFile, {
         resourceLimits: { maxYoungGenerationSizeMb: youngMbMax },
         workerData: { ownFile } satisfies WorkerSetup,
       });
-      this.#all.push(worker);
-    }
+  }
+
+  /** Threads that were begun. */
+  get workerCount(): number {
+    return this.#workers.filter((worker) => worker !== undefined).length;
   }
 
   /**
-   * Performs tasks as they come from `tasks`, as many at once as there are workers; `onAnswer` hears each in the order
+   * Performs tasks as they come from `tasks`, as many at once as there may be workers; `onAnswer` hears each in the order
    * of completion. Rejects when a worker fails; stops asking for tasks then.
    */
   async performAll<T extends Task>(
     tasks: Iterator<T>,
     onAnswer: (task: T, answer: TaskAnswer) => void,
   ): Promise<void> {
-    await Promise.all(this.#all.map((worker) => drain(worker, tasks, onAnswer)));
+    await Promise.all(this.#workers.map((_, seat) => this.#drain(seat, tasks, onAnswer)));
+  }
+
+  async #drain<T extends Task>(
+    seat: number,
+    tasks: Iterator<T>,
+    onAnswer: (task: T, answer: TaskAnswer) => void,
+  ): Promise<void> {
+    for (let next = tasks.next(); next.done !== true; next = tasks.next()) {
+      const worker = (this.#workers[seat] ??= this.#start());
+      onAnswer(next.value, await answerTo(worker, next.value));
+    }
   }
 
   /** Ends the threads. */
   async close(): Promise<void> {
-    await Promise.all(this.#all.map((worker) => worker.terminate()));
-  }
-}
-
-async function drain<T extends Task>(
-  worker: Worker,
-  tasks: Iterator<T>,
-  onAnswer: (task: T, answer: TaskAnswer) => void,
-): Promise<void> {
-  for (let next = tasks.next(); next.done !== true; next = tasks.next()) {
-    onAnswer(next.value, await answerTo(worker, next.value));
+    await Promise.all(this.#workers.map(async (worker) => worker?.terminate()));
   }
 }
 
