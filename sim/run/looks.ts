@@ -2,6 +2,7 @@
  * Looks at nodes' numbers: at random instants of the storm, at scrapes, at the end of every life and after the calm. Each
  * goes into the books of the witness, and is counted here by itself: what the books hold less was not looked at.
  */
+import type { Random } from '../../engine/io/random.ts';
 import type { Moment } from '../check/ledger/account.ts';
 import type { Witness } from '../witness/witness.ts';
 import type { Cluster } from '../world/cluster.ts';
@@ -45,7 +46,7 @@ export class Looks {
   atRandom(stormUs: number): void {
     const random = this.#world.random.fork('looks');
     for (let count = 0; count < looksPerStorm; count++) {
-      this.#world.after(random.below(stormUs), 'look', () => this.atAll('running'));
+      this.#world.after(instantBefore(random, stormUs), 'look', () => this.atAll('running'));
     }
   }
 
@@ -53,5 +54,17 @@ export class Looks {
     if (!this.#cluster.serves(name)) return;
     const life = `${name}/${this.#cluster.host(name).lives}`;
     this.#byLife.set(life, (this.#byLife.get(life) ?? 0) + 1);
+  }
+}
+
+/** What one draw tells apart. */
+const drawsMax = 2 ** 32;
+
+/** A whole number 0..endUs-1 without bias. A storm may be longer than one draw tells apart: 71.6 minutes. */
+export function instantBefore(random: Random, endUs: number): number {
+  if (endUs <= drawsMax) return random.below(endUs);
+  for (;;) {
+    const us = random.below(Math.ceil(endUs / drawsMax)) * drawsMax + random.u32();
+    if (us < endUs) return us;
   }
 }
