@@ -8,6 +8,7 @@
  */
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
+import { RecentMap } from '../base/recent-map.ts';
 import type { Branch } from './branch.ts';
 import type { Branches } from './branches.ts';
 import type { TransactionContext } from './context.ts';
@@ -19,15 +20,18 @@ import type { Xid } from './xid.ts';
 const askedCountMax = 1000;
 /** Without a crash they are told within three intervals: what is durable at one tick is said at the next. */
 const patienceIntervals = 4;
+const forgottenCountMax = 65_536;
 
 /** What this node coordinates. */
-type Known = Pick<Coordinator, 'find' | 'singles' | 'remembered'>;
+type Known = Pick<Coordinator, 'find' | 'singles' | 'remembered' | 'memory'>;
 
 export class Leftovers {
   readonly #context: TransactionContext;
   readonly #branches: Pick<Branches, 'all'>;
   readonly #coordinator: Known;
   readonly #asking = new Set<NodeId>();
+  /** Transactions of which nothing can be known here, since this disk was lost, and since when others ask. */
+  readonly #forgotten = new RecentMap<Xid, number>(forgottenCountMax);
 
   constructor(context: TransactionContext, branches: Pick<Branches, 'all'>, coordinator: Known) {
     this.#context = context;
@@ -58,7 +62,11 @@ export class Leftovers {
    */
   async letGo(node: NodeId, xids: readonly Xid[]): Promise<void> {
     if (this.#context.parts.member(node) === undefined) return;
-    for (const xid of xids) if (!(await this.#needs(xid))) this.#coordinator.remembered.release(xid, [node]);
+    for (const xid of xids) {
+      if (await this.#needs(xid)) continue;
+      this.#forgotten.delete(xid);
+      this.#coordinator.remembered.release(xid, [node]);
+    }
   }
 
   /** The branch may have to be asked what became of it, or told to commit once more. */
@@ -66,7 +74,19 @@ export class Leftovers {
     if (this.#coordinator.find(xid) !== undefined || this.#coordinator.singles.needs(xid)) return true;
     // The store answers with what is durable: a decision commits until its end is.
     const decided = await this.#context.log.decisionOf(xid);
-    return decided instanceof LockstepError || decided?.state === 'committing';
+    if (decided instanceof LockstepError || decided?.state === 'committing') return true;
+    return (
+      decided === undefined && !this.#coordinator.memory.reachesBackToNameOf(xid) && this.#mayBeAsked(xid)
+    );
+  }
+
+  /** Another branch may have to learn from this one what nobody here knows any more, for as long as outcomes are kept. */
+  #mayBeAsked(xid: Xid): boolean {
+    const { io, options } = this.#context;
+    const nowUs = io.clock.nowUs();
+    const sinceUs = this.#forgotten.get(xid) ?? nowUs;
+    this.#forgotten.set(xid, sinceUs);
+    return nowUs - sinceUs < options.retentionMs * 1000;
   }
 
   /** Those that have waited for too long, by coordinator. */

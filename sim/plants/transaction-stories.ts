@@ -105,7 +105,7 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     seedsMax: 20,
   },
   {
-    id: 'M72',
+    id: 'M76',
     title: 'what an operator decided over one branch is told to the others as the transaction’s outcome',
     file: 'engine/xa/branch-protocol.js',
     find: "return phase === 'applied' ? 'committed' : 'undecided';",
