@@ -159,4 +159,14 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     oracles: ['INV1', 'INV5', 'INV6'],
     seedsMax: 50,
   },
+  {
+    id: 'M72',
+    title: 'a branch that was carried out and is never told to forget does not ask who needs it',
+    file: 'engine/xa/transactions.js',
+    find: 'this.#leftovers.tick();',
+    replace: '',
+    scenario: 'crash-after-decision',
+    oracles: ['INV3'],
+    seedsMax: 5,
+  },
 ];

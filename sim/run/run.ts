@@ -4,6 +4,7 @@
  */
 import type { Token } from '../../engine/base/ids.ts';
 import { checkAcknowledgement } from '../check/acknowledgement.ts';
+import type { BranchesLeft } from '../check/branches-left.ts';
 import type { ReplicaDump } from '../check/convergence.ts';
 import { checkConvergence, keysInFlight } from '../check/convergence.ts';
 import { checkDurability } from '../check/durability.ts';
@@ -34,6 +35,7 @@ import type { Plan } from '../plan/plan.ts';
 import { DurableTags } from '../load/durable-tags.ts';
 import { HistoryRecorder } from '../load/history-recorder.ts';
 import { Load } from '../load/load.ts';
+import { branchesLeft } from '../witness/branches-left.ts';
 import { dumpStores } from '../witness/store-dump.ts';
 import { TransactionSteps } from '../witness/transaction-steps.ts';
 import { ExchangeWitness } from '../witness/exchange-witness.ts';
@@ -75,6 +77,9 @@ const convergenceUsMax = 60_000_000;
 /** How long the nodes may take until nothing is left to be done. */
 const quietUsMax = 60_000_000;
 
+/** How long they may take until no record of a transaction's branch is left. */
+const forgetUsMax = 20_000_000;
+
 /** What is under way when the settling ends still gets its answer or its deadline. */
 const lastWordsUs = 5_000_000;
 
@@ -97,6 +102,7 @@ async function performRun(plan: Plan, settings: RunSettings): Promise<RunOutcome
   if (plan.mendedBy === undefined) await run.converge();
   await run.lookAgain();
   await run.quieten();
+  await run.forget();
   await run.stop();
   return run.outcome();
 }
@@ -121,6 +127,7 @@ class Run {
   readonly #stops: StopRecord[] = [];
   readonly #rejections: SnapshotRejectionRecord[] = [];
   #dumps: readonly ReplicaDump[] = [];
+  #left: readonly BranchesLeft[] = [];
   readonly #looks: Looks;
   #unfinished = '';
 
@@ -237,6 +244,19 @@ class Run {
     if (this.#observed) this.#truth.weighHints();
   }
 
+  /** Lets the nodes forget what is over, until no record of a branch is left or time is up, and keeps what is. */
+  async forget(): Promise<void> {
+    if (this.#plan.transactionClients === 0 || this.#plan.floors.INV3 === undefined) return;
+    const endUs = this.#world.nowUs + forgetUsMax;
+    for (;;) {
+      this.#left = branchesLeft(this.#cluster, this.#world.nowUs);
+      // It takes as long when nobody observes.
+      const none = this.#left.every(({ branches }) => branches.length === 0);
+      if (none || this.#world.nowUs >= endUs || this.#unfinished !== '') return;
+      await this.#pass(dumpEveryUs);
+    }
+  }
+
   #convergence(): CheckReport {
     const { history } = this.#recorder;
     const ring = this.#cluster.owners();
@@ -339,6 +359,7 @@ class Run {
       steps: this.#steps.steps,
       history: this.#load.transactions.history,
       finals: this.#load.finals,
+      left: this.#left,
       accounts: this.#plan.structures.accounts,
       lost: this.#cluster.names.filter((name) => !members.includes(name)),
     });

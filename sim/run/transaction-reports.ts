@@ -1,4 +1,6 @@
 /** What the checks of transactions say of a run. */
+import type { BranchesLeft } from '../check/branches-left.ts';
+import { checkNothingLeft, sharedWith } from '../check/branches-left.ts';
 import { checkIsolation } from '../check/isolation.ts';
 import { checkLiveness } from '../check/liveness.ts';
 import type { CheckReport, InvariantId } from '../check/report.ts';
@@ -29,6 +31,8 @@ export interface TransactionEvidence {
   readonly steps: readonly TransactionStep[];
   readonly history: TransactionHistory;
   readonly finals: Finals;
+  /** Records of branches on the disks when all is over. */
+  readonly left: readonly BranchesLeft[];
   readonly accounts: number;
   /** Nodes that died for good. */
   readonly lost: readonly string[];
@@ -48,6 +52,7 @@ export function transactionChecks({
   steps,
   history,
   finals,
+  left,
   accounts,
   lost,
 }: TransactionEvidence): readonly NamedCheck[] {
@@ -63,7 +68,11 @@ export function transactionChecks({
         ),
     ],
     ['INV2', () => checkStability(steps, [...heardIn(history), ...finals.heard])],
-    ['INV3', () => checkNothingDangles(finals.dangling)],
+    [
+      'INV3',
+      () =>
+        joinReports(checkNothingDangles(finals.dangling), checkNothingLeft(left, sharedWith(lost, steps))),
+    ],
     ['INV5', () => checkTransactionDurability(steps, history)],
     ['INV6', () => checkIsolation(history, tainted)],
     ['INV7', () => checkLocks(steps)],

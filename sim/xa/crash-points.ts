@@ -7,7 +7,10 @@
  * `crash`: the process dies, its files are whole. `syncLoss`: the power fails, only what was synced is left.
  * `partition`: the node is cut off for a while. `pause`: it stands still for a while.
  */
+import type { BranchesLeft } from '../check/branches-left.ts';
+import { checkNothingLeft } from '../check/branches-left.ts';
 import type { CheckReport } from '../check/report.ts';
+import { joinReports } from '../check/report.ts';
 import type { Dangling, HeardOutcome } from '../check/transactions.ts';
 import {
   checkAtomicity,
@@ -17,6 +20,7 @@ import {
   checkStability,
 } from '../check/transactions.ts';
 import type { TraceEvent } from '../world/trace.ts';
+import { branchesLeft } from '../witness/branches-left.ts';
 import type { LabAnswer, LabNode } from './lab.ts';
 import { Lab, labNodes, put } from './lab.ts';
 import { branchSteps, coordinatorSteps } from '../../engine/xa/steps.ts';
@@ -82,6 +86,7 @@ class CrashRun {
   readonly #heard: HeardOutcome[] = [];
   readonly #dangling: Dangling[] = [];
   readonly #faults: string[] = [];
+  #left: readonly BranchesLeft[] = [];
   #struck = 0;
 
   constructor(points: readonly CrashPoint[]) {
@@ -105,6 +110,7 @@ class CrashRun {
     for (const heard of await rivals) this.#hear(heard);
     await this.#settle();
     await this.#readBack();
+    await this.#forget();
     if (lab.world.failures.length > 0) this.#faults.push(...lab.world.failures.map(describeFailure));
   }
 
@@ -116,7 +122,7 @@ class CrashRun {
       reports: [
         checkAtomicity(steps),
         checkStability(steps, this.#heard),
-        checkNothingDangles(this.#dangling),
+        joinReports(checkNothingDangles(this.#dangling), checkNothingLeft(this.#left)),
         checkLocks(steps),
         checkOnce(steps),
       ],
@@ -245,6 +251,17 @@ class CrashRun {
         return;
       }
       await this.#lab.pass(200_000);
+    }
+  }
+
+  /** Waits until no record of a branch is left; what is left then stays on record. */
+  async #forget(): Promise<void> {
+    const { world, cluster } = this.#lab;
+    const endUs = world.nowUs + healUsMax;
+    for (;;) {
+      this.#left = branchesLeft(cluster, world.nowUs);
+      if (world.nowUs >= endUs || this.#left.every(({ branches }) => branches.length === 0)) return;
+      await this.#lab.pass(500_000);
     }
   }
 
