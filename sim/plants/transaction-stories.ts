@@ -160,7 +160,7 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     seedsMax: 50,
   },
   {
-    id: 'M72',
+    id: 'M78',
     title: 'a branch that was carried out and is never told to forget does not ask who needs it',
     file: 'engine/xa/transactions.js',
     find: 'this.#leftovers.tick();',
