@@ -14,6 +14,8 @@ const heard = {
   commit: { kind: 'commitHeard' },
   rollback: { kind: 'rollbackHeard' },
   applied: { kind: 'applyForced' },
+  handForced: { kind: 'heuristicForced' },
+  handFailed: { kind: 'heuristicFailed' },
   outcomeForced: { kind: 'outcomeForced' },
   failed: { kind: 'applyFailed' },
   refused: { kind: 'applyRefused' },
@@ -69,12 +71,26 @@ const plays: readonly [title: string, start: BranchPhase, events: readonly (keyo
   [
     'An operator rolls back what the coordinator commits: that is told once, however often the commit comes.',
     'prepared',
-    ['operatorRollsBack', 'commit', 'outcomeForced', 'commit', 'waited', 'rollback', 'forget'],
+    ['operatorRollsBack', 'handForced', 'commit', 'outcomeForced', 'commit', 'waited', 'rollback', 'forget'],
   ],
   [
     'The same, where the disk does not take at once that both are known.',
     'prepared',
-    ['operatorRollsBack', 'commit', 'commit', 'outcomeForced', 'outcomeForced'],
+    ['operatorRollsBack', 'handForced', 'commit', 'commit', 'outcomeForced', 'outcomeForced'],
+  ],
+  [
+    'The disk does not take what an operator decides: it is prepared as before, and may be resolved again.',
+    'prepared',
+    [
+      'operatorRollsBack',
+      'commit',
+      'rollback',
+      'handFailed',
+      'operatorCommits',
+      'failed',
+      'operatorRollsBack',
+      'handForced',
+    ],
   ],
   [
     'An operator commits what the coordinator commits: it has heard the outcome, and asks no more.',
@@ -113,7 +129,13 @@ function play([title, start, events]: (typeof plays)[number]): string {
 describe('a branch', () => {
   it('tells others of an outcome that it knows, and of no operator’s decision over itself', () => {
     expect(knownOf('applied')).toBe('committed');
-    const silent = ['prepared', 'heuristicCommitting', 'heuristicCommitted', 'heuristicRolledBack'] as const;
+    const silent = [
+      'prepared',
+      'heuristicCommitting',
+      'heuristicCommitted',
+      'heuristicRolledBack',
+      'heuristicMixed',
+    ] as const;
     for (const phase of silent) expect(knownOf(phase), phase).toBe('undecided');
   });
 
@@ -131,6 +153,7 @@ describe('a branch', () => {
           // The driver reports the end of a step only while it is under way.
           const applying = ['committing', 'heuristicCommitting', 'deciding'].includes(phase);
           if (['applied', 'failed', 'refused'].includes(name) && !applying) continue;
+          if (name.startsWith('hand') && phase !== 'heuristicRollingBack') continue;
           const step = stepBranch(phase, heard[name]);
           for (const { kind } of step.commands) if (kind in counts) counts[kind as keyof typeof counts] += 1;
           if (name === 'applied') counts.applyForced += 1;

@@ -22,6 +22,8 @@ export type BranchPhase =
   | 'rolledBack'
   | 'heuristicCommitting'
   | 'heuristicCommitted'
+  /** An operator's rollback is on its way to the disk: until it is there, nothing is let go. */
+  | 'heuristicRollingBack'
   | 'heuristicRolledBack'
   /** The same, and it has heard that the coordinator has committed: that is on the disk, and told. */
   | 'heuristicMixed'
@@ -42,6 +44,9 @@ export type BranchEvent =
   /** The disk has taken nothing, and never will. */
   | { readonly kind: 'applyRefused' }
   | { readonly kind: 'operatorDecided'; readonly decision: 'commit' | 'rollback' }
+  /** An operator's rollback is durable; or it is not, or nobody knows: it is told whoever gave it. */
+  | { readonly kind: 'heuristicForced' }
+  | { readonly kind: 'heuristicFailed' }
   /** What it has heard of an operator's decision, in `forceOutcome`, is durable. */
   | { readonly kind: 'outcomeForced' }
   /** The outcome has stayed out for so long that somebody has to be asked. */
@@ -102,6 +107,12 @@ export function stepBranch(phase: BranchPhase, event: BranchEvent): BranchStep {
       return failed(phase);
     case 'operatorDecided':
       return phase === 'prepared' ? hearOperator(event.decision) : stay(phase);
+    case 'heuristicForced':
+      return phase === 'heuristicRollingBack'
+        ? stay('heuristicRolledBack', { kind: 'release' })
+        : stay(phase);
+    case 'heuristicFailed':
+      return phase === 'heuristicRollingBack' ? stay('prepared') : stay(phase);
     case 'outcomeForced':
       return hearOutcomeForced(phase);
     case 'waited':
@@ -121,6 +132,11 @@ export function waits(phase: BranchPhase): boolean {
 /** It may be told to commit, or to roll back. */
 export function isUndecided(phase: BranchPhase): boolean {
   return phase === 'prepared' || phase === 'ready';
+}
+
+/** An operator has decided it, and that is on its way to the disk. */
+export function isInHand(phase: BranchPhase): boolean {
+  return phase === 'heuristicCommitting' || phase === 'heuristicRollingBack';
 }
 
 /** Decided, or about to be by what lies with the disk: its keys are let go soon, whatever others do. */
@@ -155,6 +171,7 @@ function hearCommit(phase: BranchPhase): BranchStep {
     case 'deciding':
     case 'committing':
     case 'heuristicCommitting':
+    case 'heuristicRollingBack':
     case 'rolledBack':
       return stay(phase);
   }
@@ -179,6 +196,7 @@ function hearRollback(phase: BranchPhase): BranchStep {
     case 'applied':
     case 'rolledBack':
     case 'heuristicCommitting':
+    case 'heuristicRollingBack':
     case 'heuristicMixed':
     case 'gone':
       return stay(phase);
@@ -205,7 +223,7 @@ function failed(phase: BranchPhase): BranchStep {
 
 function hearOperator(decision: 'commit' | 'rollback'): BranchStep {
   if (decision === 'commit') return stay('heuristicCommitting', { kind: 'apply' });
-  return stay('heuristicRolledBack', { kind: 'forceHeuristic', decision }, { kind: 'release' });
+  return stay('heuristicRollingBack', { kind: 'forceHeuristic', decision });
 }
 
 function hearForget(phase: BranchPhase): BranchStep {

@@ -12,7 +12,7 @@ import type { Application, Branch } from './branch.ts';
 import { advance, appliedRecords, applyBatch, markPlaces, newBranch, recordOf } from './branch.ts';
 import { tellVote, waitsToForget } from './branch.ts';
 import type { BranchEvent, BranchStep } from './branch-protocol.ts';
-import { isUndecided, isUnderWay, knownOf } from './branch-protocol.ts';
+import { isInHand, isUndecided, isUnderWay, knownOf } from './branch-protocol.ts';
 import { decideByHand, noteOutcome, reportMixed } from './by-hand.ts';
 import { ClientNames } from './client-names.ts';
 import { checkConditions, isUnconditional } from './conditions.ts';
@@ -163,7 +163,7 @@ export class Branches {
     if (branch.phase === 'preparing' || branch.phase === 'ready' || branch.phase === 'deciding')
       return new LockstepError('Conflict', 'the branch is not prepared yet');
     // What an operator has decided is compared once it is done.
-    if (branch.phase === 'heuristicCommitting') await branch.applying;
+    if (isInHand(branch.phase)) await branch.applying;
     const { commands } = this.#step(branch, { kind: 'commitHeard' });
     for (const command of commands) {
       if (command.kind === 'apply') branch.applying = this.#apply(branch, 'applied');
@@ -226,7 +226,7 @@ export class Branches {
   /** An operator's decision over a prepared branch. False: there is none. */
   decide(xid: Xid, decision: 'commit' | 'rollback'): Promise<boolean> {
     return decideByHand(this.#context, this.#table.get(xid), decision, {
-      apply: (branch, state) => this.#apply(branch, state),
+      apply: (branch, durable) => this.#apply(branch, 'heuristicCommitted', false, durable),
       release: (branch) => this.#release(branch),
     });
   }
@@ -309,9 +309,10 @@ export class Branches {
     branch: Branch,
     recordState: BranchState | undefined,
     alone = false,
+    durable: (() => void) | undefined = undefined,
   ): Promise<boolean | LockstepError> {
     const decided = recordState === 'applied' && !alone;
-    const how = { alone, decided, instead: undefined, handedOver: undefined, durable: undefined };
+    const how = { alone, decided, instead: undefined, handedOver: undefined, durable };
     const round = await this.#write(branch, recordState, how);
     return round instanceof LockstepError ? round : round.met;
   }

@@ -10,33 +10,49 @@ import type { TransactionContext } from './context.ts';
 
 /** What the owner of the branch does for it. */
 export interface Hands {
-  apply(branch: Branch, state: 'heuristicCommitted'): Promise<boolean | LockstepError>;
+  /** Carries it out; `durable` is called at once when that is on the disk. */
+  apply(branch: Branch, durable: () => void): Promise<boolean | LockstepError>;
   release(branch: Branch): void;
 }
 
-/** An operator's decision over a prepared branch. False: it is not prepared. */
+/**
+ * An operator's decision over a prepared branch, said and counted once it is on the disk. False: it is not prepared.
+ * Throws what has kept it from the disk; then the branch is prepared as before.
+ */
 export async function decideByHand(
-  { log, io, metrics }: TransactionContext,
+  context: TransactionContext,
   branch: Branch | undefined,
   decision: 'commit' | 'rollback',
   hands: Hands,
 ): Promise<boolean> {
   if (branch?.phase !== 'prepared') return false;
+  const { io, metrics } = context;
+  const { xid } = branch;
   const { commands } = advance(branch, { kind: 'operatorDecided', decision });
-  metrics.decidedByOperator(decision);
-  io.log.event('warn', 'xa.branch.decided', { xid: branch.xid, decision });
-  for (const { kind } of commands) {
-    if (kind === 'apply') {
-      const met = await (branch.applying = hands.apply(branch, 'heuristicCommitted'));
-      if (met instanceof LockstepError) throw met;
-    }
-    if (kind === 'forceHeuristic') {
-      const error = await log.force([recordOf(branch, 'heuristicRolledBack')]);
-      if (error !== undefined) throw error;
-    }
-    if (kind === 'release') hands.release(branch);
-  }
-  return true;
+  io.log.event('info', 'xa.branch.resolving', { xid, decision });
+  const durable = (): void => {
+    metrics.decidedByOperator(decision);
+    io.log.event('warn', 'xa.branch.decided', { xid, decision });
+  };
+  const applies = commands.some(({ kind }) => kind === 'apply');
+  branch.applying = applies ? hands.apply(branch, durable) : rollBack(context, branch, durable, hands);
+  const done = await branch.applying;
+  if (!(done instanceof LockstepError)) return true;
+  io.log.event('warn', 'xa.branch.unresolved', { xid, decision, detail: done.message });
+  throw done;
+}
+
+async function rollBack(
+  { log }: TransactionContext,
+  branch: Branch,
+  durable: () => void,
+  hands: Hands,
+): Promise<true | LockstepError> {
+  const error = await log.force([recordOf(branch, 'heuristicRolledBack')]);
+  if (error === undefined) durable();
+  const { commands } = advance(branch, { kind: error === undefined ? 'heuristicForced' : 'heuristicFailed' });
+  if (commands.some(({ kind }) => kind === 'release')) hands.release(branch);
+  return error ?? true;
 }
 
 /** The coordinator has committed what an operator has decided: that is on the disk before it is acknowledged. */

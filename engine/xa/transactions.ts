@@ -282,7 +282,8 @@ export class Transactions implements TransactionService {
     switch (branch?.phase) {
       case 'prepared':
       case 'committing':
-      case 'heuristicCommitting': {
+      case 'heuristicCommitting':
+      case 'heuristicRollingBack': {
         const ageMs = Math.max(0, this.#context.io.clock.wallMs() - branch.sinceMs);
         const { coordinator } = branch.order;
         const keyCount = branch.places.length;

@@ -28,6 +28,9 @@ describe('an operator’s decision', () => {
     expect(mixedAfter(rolledBack, ['t1'])).toBe(1);
     expect(mixedAfter(`${rolledBack}p.decision.recv commit\nbranch.mixed\np.ack.sent`, ['t1'])).toBe(1);
     expect(mixedAfter('branch.decided rollback', ['t1'])).toBe(0);
+    const early = `branch.resolving\np.decision.recv commit\nbranch.decided rollback\n`;
+    expect(mixedAfter(`${early}branch.mixed`, ['t1'])).toBe(1);
+    expect(mixedAfter(early.replace('decided', 'unresolved'), ['t1'])).toBe(0);
   });
 
   it('is mixed whether the branch says so or not, before and after a restart', () => {

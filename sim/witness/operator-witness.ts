@@ -17,6 +17,9 @@ export class OperatorWitness {
   readonly #committed: ReadonlySet<string>;
   /** What an operator has decided over a branch here, until that has been compared. */
   readonly #words = new Map<string, Decision>();
+  /** Such a decision is on its way to the disk; and then the branch was told of the commit, at that time. */
+  readonly #resolving = new Set<string>();
+  readonly #early = new Map<string, number>();
   readonly #owed = new Map<string, Owed>();
   #mixed = 0;
 
@@ -26,9 +29,15 @@ export class OperatorWitness {
 
   happened(name: string, xid: string, fields: Fields, nowUs: number): void {
     switch (name) {
-      case 'xa.branch.decided':
-        this.#words.set(xid, fields['decision'] === 'commit' ? 'commit' : 'rollback');
+      case 'xa.branch.resolving':
+        this.#resolving.add(xid);
         return;
+      case 'xa.branch.unresolved':
+        this.#resolving.delete(xid);
+        this.#early.delete(xid);
+        return;
+      case 'xa.branch.decided':
+        return this.#decided(xid, fields['decision'] === 'commit' ? 'commit' : 'rollback');
       case 'xa.p.recovery.scan':
         if (fields['phase'] === 'heuristicCommitted') this.#words.set(xid, 'commit');
         if (fields['phase'] === 'heuristicRolledBack') this.#words.set(xid, 'rollback');
@@ -49,8 +58,18 @@ export class OperatorWitness {
     return this.#mixed + silent.length;
   }
 
+  #decided(xid: string, word: Decision): void {
+    this.#words.set(xid, word);
+    this.#resolving.delete(xid);
+    const early = this.#early.get(xid);
+    if (early !== undefined) this.#told(xid, 'commit', early);
+    this.#early.delete(xid);
+  }
+
   #told(xid: string, told: string, atUs: number): void {
     const word = this.#words.get(xid);
+    // A commit waits until the operator's decision is on the disk; after a rollback the branch asks once more.
+    if (this.#resolving.has(xid) && told === 'commit') this.#early.set(xid, atUs);
     if (word === undefined) return;
     this.#words.delete(xid);
     const decided = this.#committed.has(xid) ? 'commit' : 'rollback';

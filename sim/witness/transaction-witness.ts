@@ -42,6 +42,8 @@ export const transactionEvents: readonly string[] = [
   'xa.branch.concluded',
   'xa.branch.conflicted',
   'xa.branch.learned',
+  'xa.branch.resolving',
+  'xa.branch.unresolved',
   'xa.branch.decided',
   'xa.branch.mixed',
   'xa.single.lost',
@@ -245,6 +247,11 @@ export class TransactionWitness {
         return;
       case 'xa.branch.learned':
         this.#sums.add(`learned.${String(fields['outcome'])}`);
+        return;
+      case 'xa.branch.resolving':
+      case 'xa.branch.unresolved':
+        // What an operator says is on its way to the disk, or did not get there.
+        if (prepared !== undefined) prepared.told = name === 'xa.branch.resolving';
         return;
       case 'xa.branch.decided':
         this.#sums.add(`operator.${String(fields['decision'])}`);

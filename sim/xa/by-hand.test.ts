@@ -120,3 +120,46 @@ describe('a decision by hand over one branch', () => {
     expect(checkAtomicity(room.steps.map(stepOf))).toMatchObject({ ok: true, skipped: 1 });
   });
 });
+
+describe('a decision by hand that the store does not take', () => {
+  it.each(['commit', 'rollback'] as const)(
+    'leaves the branch as it was, to be resolved again: %s',
+    async (decision) => {
+      const room = new Lab(`full-${decision}`, { store_queue_count_max: 4 });
+      await room.start();
+      let armed = true;
+      room.onStep('c.decision.beforeLog', ({ host }) => {
+        if (!armed || host !== 'n1') return;
+        armed = false;
+        room.cluster.crash('n1', 'dropAll', 'silent');
+      });
+      let decided = 0;
+      room.world.trace.on('xa.branch.decided', () => (decided += 1));
+      const operations = [put(room.key('n2'), 'after'), put(room.key('n3'), 'after')];
+      const answer = room.ask('n1', 'POST', '/transactions', { operations, timeout_ms: 800 });
+      await room.pass(1_500_000);
+      const [{ transaction_id: xid = '' } = {}] = await openAt(room, 'n2');
+      const path = `/transactions/${xid}/resolve`;
+      const fill = (from: number): readonly Promise<unknown>[] =>
+        Array.from({ length: 40 }, (_, at) =>
+          room.send('n2', 'PUT', `/buckets/c/keys/u${from + at}?w=1`, 'x'.repeat(2000)),
+        );
+      const before = fill(0);
+      const refused = room.ask('n2', 'POST', path, { heuristic: decision });
+      const all = Promise.allSettled([...before, refused, ...fill(40)]);
+      await room.world.runUntil(all, 30_000_000);
+      expect((await refused)?.status).toBe(503);
+      expect(decided).toBe(0);
+      const [open] = await openAt(room, 'n2');
+      expect(open).toMatchObject({ transaction_id: xid, state: 'prepared' });
+      await room.pass(2_000_000);
+      const resolved = await room.call('n2', 'POST', path, { heuristic: decision });
+      expect(resolved).toMatchObject({ status: 200, body: { heuristic: decision } });
+      expect(decided).toBe(1);
+      // Its key is free again.
+      const next = { operations: [put(room.key('n2'), 'next'), put(room.key('n2', 1), 'next')] };
+      expect((await room.call('n2', 'POST', '/transactions', next))?.status).toBe(200);
+      await room.world.runUntil(answer, 30_000_000);
+    },
+  );
+});
