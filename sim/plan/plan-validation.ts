@@ -21,6 +21,7 @@ import {
   planFormat,
 } from './plan.ts';
 import { planLimits } from './plan-limits.ts';
+import { mustLeaveSomebody } from './survivors.ts';
 import { readJob } from './job-plans.ts';
 import { readRedisOperation } from './redis-validation.ts';
 import { readStructures, readTransaction } from './transaction-validation.ts';
@@ -40,7 +41,9 @@ export function parsePlan(text: string): Plan {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new LockstepError('PlanInvalid', `the plan is not JSON: ${why}`, { cause });
   }
-  return readPlan({ path: 'plan', value });
+  const plan = readPlan({ path: 'plan', value });
+  mustLeaveSomebody(plan);
+  return plan;
 }
 
 function readPlan(field: Field): Plan {

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 
 import { LockstepError } from '../../engine/base/errors.ts';
-import type { Plan } from '../plan/plan.ts';
+import type { Plan, PlanFault } from '../plan/plan.ts';
+import { formatPlan } from '../plan/plan.ts';
+import { parsePlan } from '../plan/plan-validation.ts';
 import { runPlan } from './run.ts';
 import { judgePlan, planOfSeed } from './task.ts';
 
@@ -41,6 +43,23 @@ describe('a run', () => {
     const plan: Plan = { ...small, settings: { request_timeout_ms: 'soon' } };
     await expect(runPlan(plan)).rejects.toThrow(LockstepError);
     await expect(runPlan(plan)).rejects.toMatchObject({ code: 'PlanInvalid' });
+  });
+
+  it('refuses a plan that leaves nobody whom the clients of a datacenter could ask', async () => {
+    const plan = planOfSeed('partition-between-dcs', 3);
+    const killing = (names: readonly string[]): Plan => {
+      const when = { atUs: 100_000 };
+      const faults = names.map((name): PlanFault => {
+        return { id: `f-${name}`, kind: 'FP10', targets: [name], when, forUs: 0, params: {} };
+      });
+      return { ...plan, faults, floors: { INV32: 1 } };
+    };
+    const names = plan.nodes.filter(({ datacenter }) => datacenter === 'dc2').map(({ name }) => name);
+    const complaint = 'plan.faults: FP10 strikes every member of dc2; one at least is to be left';
+    await expect(runPlan(killing(names))).rejects.toThrow(complaint);
+    expect(() => parsePlan(formatPlan(killing(names)))).toThrow(complaint);
+    const result = await judgePlan(parsePlan(formatPlan(killing(names.slice(1)))), () => 0);
+    expect(result).toMatchObject({ verdict: 'passed', struck: { FP10: names.length - 1 } });
   });
 
   it('that compares too little fails as vacuous', async () => {

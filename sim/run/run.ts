@@ -32,6 +32,7 @@ import { checkSessions } from '../check/sessions.ts';
 import { checkStrangers } from '../check/strangers.ts';
 import { checkStatsAgreement } from '../check/stats-agreement.ts';
 import type { Plan } from '../plan/plan.ts';
+import { mustLeaveSomebody } from '../plan/survivors.ts';
 import { DurableTags } from '../load/durable-tags.ts';
 import { HistoryRecorder } from '../load/history-recorder.ts';
 import { Load } from '../load/load.ts';
@@ -83,8 +84,12 @@ const forgetUsMax = 20_000_000;
 /** What is under way when the settling ends still gets its answer or its deadline. */
 const lastWordsUs = 5_000_000;
 
-/** Runs the plan. Throws `PlanInvalid` when its settings are no configuration, `SimulatorFault` when a run cannot go on. */
+/**
+ * Runs the plan. Throws `PlanInvalid` when its settings are no configuration or nobody would be left, `SimulatorFault` when
+ * a run cannot go on.
+ */
 export async function runPlan(plan: Plan, settings: RunSettings = {}): Promise<RunOutcome> {
+  mustLeaveSomebody(plan);
   try {
     return await performRun(plan, settings);
   } catch (error) {
