@@ -202,6 +202,13 @@ describe('a scenario of their own', () => {
       (own) => ({ ...own, load: { ...own.load, thinkUs: [9, 2] } }),
       'a range [least, most] is expected, not [9, 2]',
     ],
+    [
+      (own) => ({
+        ...own,
+        cluster: { ...own.cluster, spares: [{ name: 'n2', datacenter: 'dc1', rack: 'r1' }] },
+      }),
+      'tiny-crashes.cluster.spares[0].name: two nodes are called "n2"',
+    ],
     [(own) => ({ ...own, invariants: { INV4: 0 } }), 'one invariant at least with a floor above 0'],
     [(own) => ({ ...own, invariants: { INV44: 1 } }), 'tiny-crashes.invariants.INV44: one of INV1, INV2'],
     [

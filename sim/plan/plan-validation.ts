@@ -3,7 +3,6 @@
  * sentence (`PlanInvalid`) and never in a strange run.
  */
 import { LockstepError } from '../../engine/base/errors.ts';
-import { parseNodeId } from '../../engine/base/ids.ts';
 import type { InvariantId } from '../check/report.ts';
 import { invariantIds } from '../check/report.ts';
 import type { ParameterRange } from './fault-kind-row.ts';
@@ -20,6 +19,7 @@ import {
   operationKinds,
   planFormat,
 } from './plan.ts';
+import { readNodeName } from './node-names.ts';
 import { planLimits } from './plan-limits.ts';
 import { mustLeaveSomebody } from './survivors.ts';
 import { readJob } from './job-plans.ts';
@@ -75,7 +75,8 @@ function readPlan(field: Field): Plan {
       `this version reads plans of format ${planFormat}, not ${JSON.stringify(fields.format.value)}`,
     );
   }
-  const nodes = readList(fields.nodes, planLimits.nodesMax, readNode);
+  const names = new Set<string>();
+  const nodes = readList(fields.nodes, planLimits.nodesMax, (item) => readNode(item, names));
   if (nodes.every((node) => node.spare === true))
     refuse(fields.nodes, 'at least one node is needed that is no spare');
   const clients = readInteger(fields.clients, 1, planLimits.clientsMax);
@@ -186,15 +187,13 @@ class Hosts {
   }
 }
 
-function readNode(field: Field): PlanNode {
+/** `taken`: names of the nodes before it. */
+function readNode(field: Field, taken: Set<string>): PlanNode {
   const fields = readObject(field, ['name', 'datacenter', 'rack'], ['spare', 'replaces']);
   const { spare, replaces } = fields;
   if (spare !== undefined && spare.value !== true) refuse(spare, 'true is expected, or nothing');
-  const name = readText(fields.name, 64);
-  if (parseNodeId(name) === undefined)
-    refuse(fields.name, `"${name}" is no node name: 1..64 of [A-Za-z0-9_.-]`);
   return {
-    name,
+    name: readNodeName(fields.name, taken),
     datacenter: readText(fields.datacenter, 64),
     rack: readText(fields.rack, 64),
     ...(spare === undefined ? {} : { spare: true }),

@@ -107,6 +107,18 @@ describe('a damaged plan is refused with the place and the cause', () => {
     }
   });
 
+  it('refuses a node that is called like another one, like a client, or like another host of the world', () => {
+    const [first, second] = plan.nodes;
+    const calls = (name: string): string =>
+      complaint((json) => (json['nodes'] = [first, { ...second, name }]));
+    expect(calls('n1')).toContain('plan.nodes[1].name: two nodes are called "n1"');
+    expect(calls('n 1')).toContain('plan.nodes[1].name: "n 1" is no node name');
+    const others = ['c0', 'x12', 'f0.c1', 'f0.slow', 'reader-dc1', 'x-after', 'operator', '10.0.0.1'];
+    for (const name of others) {
+      expect(calls(name)).toContain(`plan.nodes[1].name: "${name}" is what a client or another host`);
+    }
+  });
+
   it('refuses two items of one id', () => {
     const scrape = { id: 's0', atUs: 1, node: 'n1' };
     expect(complaint((json) => (json['scrapes'] = [scrape, scrape]))).toContain('the id "s0" is given twice');

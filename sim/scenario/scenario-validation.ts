@@ -20,6 +20,7 @@ import {
   refuse,
 } from '../plan/fields.ts';
 import { generatePlan } from '../plan/plan-generation.ts';
+import { readNodeName } from '../plan/node-names.ts';
 import { planLimits } from '../plan/plan-limits.ts';
 import { parsePlan, readSettings } from '../plan/plan-validation.ts';
 import { formatPlan, needWords, operationKinds, transactionKinds } from '../plan/plan.ts';
@@ -80,9 +81,11 @@ function readCluster(field: Field): void {
   if (nodes > planLimits.nodesMax)
     refuse(field, `${nodes} nodes; at most ${planLimits.nodesMax} are allowed`);
   if (shape.spares === undefined) return;
-  readList(shape.spares, planLimits.nodesMax, (item) =>
-    readObject(item, ['name', 'datacenter', 'rack'], ['replaces']),
-  );
+  const taken = new Set(Array.from({ length: nodes }, (_, index) => `n${index + 1}`));
+  readList(shape.spares, planLimits.nodesMax, (item) => {
+    const spare = readObject(item, ['name', 'datacenter', 'rack'], ['replaces']);
+    return readNodeName(spare.name, taken);
+  });
 }
 
 function readLoad(field: Field): void {
