@@ -13,7 +13,6 @@ import { parsePlan } from '../plan/plan-validation.ts';
 import { runPlan } from '../run/run.ts';
 import { planOfSeed } from '../run/task.ts';
 import { plant } from './planting.ts';
-import { planToReplay } from './replay-command.ts';
 
 const build = fileURLToPath(new URL('../../dist/', import.meta.url));
 const program = join(build, 'sim/main.js');
@@ -121,12 +120,21 @@ describe('lockstep-sim', () => {
     });
   });
 
-  it('refuses a plan of a scenario that it does not know, and names the nearest', async () => {
-    const file = join(directory, 'strange.json');
-    writeFileSync(file, formatPlan({ ...planOfSeed('calm', 3), scenario: 'clam' }));
-    await expect(planToReplay(file, undefined)).rejects.toMatchObject({
-      code: 'NotFound',
-      message: expect.stringContaining('there is no scenario "clam"; the nearest is calm') as string,
+  it('replays a plan whose scenario it does not know: the name is a label', () => {
+    const plan = { ...planOfSeed('calm', 3), scenario: 'clam', floors: { INV32: 1 } };
+    writeFileSync(join(directory, 'strange.json'), formatPlan(plan));
+    const { status, out } = call('replay', 'strange.json', '--json');
+    expect(status).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ scenario: 'clam', verdict: 'passed' });
+  });
+
+  it('does not let a plan pass of which no invariant is judged', () => {
+    writeFileSync(join(directory, 'idle.json'), formatPlan({ ...planOfSeed('calm', 3), floors: {} }));
+    const { status, out } = call('replay', 'idle.json', '--json');
+    expect(status).toBe(3);
+    expect(JSON.parse(out)).toMatchObject({
+      verdict: 'unknown',
+      because: expect.stringContaining('no invariant was judged') as string,
     });
   });
 

@@ -5,7 +5,10 @@ import type { CheckReport, InvariantName } from '../check/report.ts';
 import type { FaultKind } from '../plan/fault-kinds.ts';
 import type { Plan } from '../plan/plan.ts';
 
-/** `unknown`: the run ended before the checks could say anything (it ran out of its budget of events). */
+/**
+ * `unknown`: the run ended before the checks could say anything (it ran out of its budget of events), or there were none:
+ * the plan's floors name no invariant.
+ */
 export type Verdict = 'passed' | 'failed' | 'unknown';
 
 export interface OutcomeCounts {

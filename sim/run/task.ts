@@ -112,9 +112,12 @@ export async function judgePlan(
     wallMs: stopwatch() - startMs,
     struck: outcome.struck,
     missed: outcome.missed,
-    because: outcome.unfinished,
+    because: outcome.unfinished === '' && reports.length === 0 ? nothingJudged : outcome.unfinished,
   };
 }
+
+/** Why a run of which nothing is asked has not passed. */
+const nothingJudged = 'no invariant was judged: the floors of the plan name none that its run has to do with';
 
 function floorOf({ invariant }: CheckReport, floors: Plan['floors']): number {
   return new Map<string, number>(Object.entries(floors)).get(invariant) ?? 0;
@@ -131,7 +134,7 @@ function evidenceIn({ history, transactions, redis, jobs }: RunOutcome): Evidenc
 
 function verdictOf(outcome: RunOutcome, reports: RunResult['reports']): Verdict {
   if (reports.some((report) => !report.ok && !report.vacuous)) return 'failed';
-  if (outcome.unfinished !== '') return 'unknown';
+  if (outcome.unfinished !== '' || reports.length === 0) return 'unknown';
   return reports.every((report) => report.ok) ? 'passed' : 'failed';
 }
 
