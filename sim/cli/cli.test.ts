@@ -90,6 +90,10 @@ describe('lockstep-sim', () => {
     [['run', '--for', 'long'], 'is no duration'],
     [['run', 'calm', '--seed', '3', '--seeds', '5'], "'--seed <s>' cannot be used with option '--seeds <n>'"],
     [['run', 'calm', '--first-seed', '4', '--seed', '3'], "cannot be used with option '--first-seed <s>'"],
+    [
+      ['run', 'calm', '--first-seed', '9007199254740990', '--seeds', '3', '--jobs', '1'],
+      'go beyond the last one',
+    ],
     [['run', 'transactions', '--history', 'h.edn'], 'a history is of one run'],
     [['run', '--plant', 'M99'], 'there is no planted bug "M99"'],
     [
@@ -118,6 +122,20 @@ describe('lockstep-sim', () => {
       status: 2,
       err: expect.stringContaining('plan: unknown key "sed"; did you mean "seed"? (PlanInvalid)') as string,
     });
+  });
+
+  it('runs the last seed there is, and no other one', () => {
+    const { status, out } = call('run', 'calm', '--first-seed', '9007199254740991', '--for', '1m', '--json');
+    expect(status).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ scenarios: [{ seeds: 1, passed: 1 }] });
+  });
+
+  it('shows the trace up to an instant without being asked for the trace besides', () => {
+    const { status, out } = call('replay', 'calm', '--seed', '3', '--until', '1s');
+    expect(status).toBe(0);
+    const trace = out.split('\n').filter((line) => /^\d+\.\d{6} /.test(line));
+    expect(trace.length).toBeGreaterThan(100);
+    expect(Math.max(...trace.map(timeOfLine))).toBeLessThanOrEqual(1_000_000);
   });
 
   it('replays a plan whose scenario it does not know: the name is a label', () => {

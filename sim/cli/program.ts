@@ -151,7 +151,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
     .argument('<scenario|plan.json>', 'a scenario with --seed, or a plan file')
     .option('--seed <s>', 'the seed', wholeNumber)
     .option('--trace', 'print every event')
-    .option('--until <duration>', 'cut the trace at this virtual time (500ms, 2s)', durationMs)
+    .option('--until <duration>', 'print the trace up to this virtual time (500ms, 2s)', durationMs)
     .option(historyFlag, historyHelp)
     .option('--json', 'print one line of JSON')
     .option(scenariosFlag, scenariosHelp)
@@ -163,7 +163,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
       }
       const own = await loadOwn(flags.scenarios);
       const plan = await planToReplay(what, flags.seed, own);
-      if (flags.trace === true) {
+      if (flags.trace === true || flags.until !== undefined) {
         const lines = await traceOf(plan, (flags.until ?? Number.MAX_SAFE_INTEGER) * 1000);
         print(lines.join('\n'));
       }

@@ -5,6 +5,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
+import { LockstepError } from '../../engine/base/errors.ts';
 import { renderFailureLine } from '../../reports/terminal.ts';
 import { scenarios } from '../../scenarios/catalogue.ts';
 import type { InvariantName } from '../check/report.ts';
@@ -41,6 +42,7 @@ type SeedTask = Task & { readonly kind: 'seed' };
 
 /** Runs, shrinks, writes failing plans, and sums up. */
 export async function runScenarios(options: RunOptions): Promise<Summary> {
+  mustBeSeeds(options);
   const own = await loadOwn(options.ownFile);
   const names = namesToRun(options, own);
   const build = options.plant === undefined ? buildDirectory : await plant(mustGetPlant(options.plant));
@@ -55,6 +57,13 @@ export async function runScenarios(options: RunOptions): Promise<Summary> {
   } finally {
     await pool.close();
   }
+}
+
+/** Throws `BadRequest` for seeds that no replay could name. */
+function mustBeSeeds({ firstSeed, seedCount = 1 }: RunOptions): void {
+  if (seedCount - 1 <= Number.MAX_SAFE_INTEGER - firstSeed) return;
+  const detail = `${seedCount} seeds from ${firstSeed} on go beyond the last one, ${Number.MAX_SAFE_INTEGER}`;
+  throw new LockstepError('BadRequest', detail);
 }
 
 function namesToRun(options: RunOptions, own: Own): readonly string[] {
@@ -102,7 +111,7 @@ function* seedTasks(
 ): Generator<SeedTask> {
   const { firstSeed, seedCount, forMs } = options;
   const endMs = forMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + forMs;
-  const seeds = seedCount ?? Number.MAX_SAFE_INTEGER;
+  const seeds = seedCount ?? Number.MAX_SAFE_INTEGER - firstSeed + 1;
   const rounds = forMs === undefined ? names.map((name) => [name]) : [names];
   for (const together of rounds) {
     for (let index = 0; index < seeds; index++) {
