@@ -9,8 +9,8 @@ import { MemberRoom, second } from './member-room.ts';
 
 const keys = Array.from({ length: 40 }, (_, key) => `k${key}`);
 const delaySeconds = 4;
-/** The engine's own among a node's keys: since when its log of transactions reaches back. */
-const ownRecords = 1;
+/** The engine's own among a node's keys: since when its log of transactions reaches back, and which lives kept it. */
+const ownRecords = 2;
 const joiner = {
   node: 'n4' as NodeId,
   datacenter: 'dc1',
