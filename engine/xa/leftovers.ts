@@ -4,7 +4,8 @@
  * durable. So a branch that has waited for too long asks, a thousand at a time. Nothing that it hears changes what it
  * carried out: no record there means that nobody waits, not that it was aborted.
  *
- * While the coordinator cannot be asked they stay: other branches may have to learn the outcome from them.
+ * While the coordinator cannot be asked they stay: other branches may have to learn the outcome from them. For the same
+ * reason one whose coordinator has lost its disk stays for as long as outcomes are kept, counted from its first question.
  */
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
