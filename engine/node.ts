@@ -233,7 +233,10 @@ async function open(io: Io, config: NodeConfig, disk: CountedDisk): Promise<Open
   try {
     const store = await openStore(storeDirectory, storeOptions(config));
     const hints = config.hintedHandoff ? await openStore(hintDirectory, hintStoreOptions(config)) : undefined;
-    const identity = await Identity.open(io, identityPath, config.name);
+    const identity = await Identity.open(io, identityPath, {
+      node: config.name,
+      clusterId: config.clusterId,
+    });
     const members = await MemberFile.open(io, membersPath);
     refuseLeaver(config.name, members);
     refuseLeftovers(config, members, store);

@@ -51,7 +51,11 @@ export const errorTable = {
   Corrupted: { status: 500, definite: true, sentence: 'stored bytes do not match their checksum' },
   PeerRefused: { status: 503, definite: true, sentence: 'the peer refused the handshake' },
   PeerGone: { status: 503, definite: false, sentence: 'the connection to the peer was lost' },
-  StoreForeign: { status: 500, definite: true, sentence: 'the data directory belongs to another node' },
+  StoreForeign: {
+    status: 500,
+    definite: true,
+    sentence: 'the data directory belongs to another node or cluster',
+  },
   PhaseFailed: { status: 500, definite: true, sentence: 'a phase of a MapReduce job failed' },
   Forbidden: { status: 403, definite: true, sentence: 'this is not allowed' },
 } as const satisfies Record<string, ErrorRow>;

@@ -79,7 +79,7 @@ test('a store is rebuilt for nobody but the node whose directory it lies in', as
     disk: createRealDisk(directory),
     log: createRealLog({ level: 'error', node: '' }),
   };
-  await Identity.open(io, 'identity', 'n1' as NodeId);
+  await Identity.open(io, 'identity', { node: 'n1' as NodeId, clusterId: 'lockstep' });
   await io.disk.makeDirectory('store');
   const store = join(directory, 'store');
   expect(await lockstep('store', 'rebuild', store, '--node', 'n2')).toBe(1);

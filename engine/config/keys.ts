@@ -121,7 +121,7 @@ export const configKeys: ConfigTable = {
   clusterId: {
     kind: text(64),
     fallback: 'lockstep',
-    help: 'Name of the cluster; nodes of other clusters are refused.',
+    help: 'Name of the cluster; nodes and data directories of other clusters are refused.',
   },
   datacenter: { kind: placeName, fallback: 'dc1', help: 'Datacenter that this node stands in.' },
   rack: {

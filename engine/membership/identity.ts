@@ -1,9 +1,13 @@
 /**
- * Who this node is, durably: its name and the number of its life (generation). Every start is a new life with a
- * greater number, durable before anybody hears of it, so that peers can tell a restarted node from its own past.
+ * Who this node is, durably: its name, its cluster's id, and the number of its life (generation). Every start is a new
+ * life with a greater number, durable before anybody hears of it, so that peers can tell a restarted node from its own
+ * past.
  *
  *     identity   "LKNODEID" | u32 crc of the body | body
- *     body       string node name | u64 generation
+ *     body       string node name | u64 generation | string cluster id
+ *
+ * A body that ends after the generation is of a version that did not write the cluster's id: its node has the
+ * configured one from the next start on.
  *
  * A node whose disk was wiped, or whose file is damaged, takes the seconds of its wall clock, which are more than its
  * earlier lives' unless the clock went back; its peers then tell it which life they know (`raise`).
@@ -19,9 +23,17 @@ import type { Io } from '../io/io.ts';
 
 type IdentityIo = Pick<Io, 'clock' | 'disk' | 'log'>;
 
+/** Whose a data directory is. */
+export interface Owner {
+  readonly node: NodeId;
+  readonly clusterId: string;
+}
+
 interface Written {
   readonly node: string;
   readonly generation: number;
+  /** Undefined in a file of a version that did not write it. */
+  readonly clusterId: string | undefined;
 }
 
 const magic = Buffer.from('LKNODEID', 'latin1');
@@ -31,29 +43,25 @@ export class Identity {
   readonly node: NodeId;
   readonly #io: IdentityIo;
   readonly #path: string;
-  #generation: number;
+  readonly #clusterId: string;
+  #generation = 0;
 
-  private constructor(io: IdentityIo, path: string, node: NodeId, generation: number) {
+  private constructor(io: IdentityIo, path: string, { node, clusterId }: Owner) {
     this.#io = io;
     this.#path = path;
     this.node = node;
-    this.#generation = generation;
+    this.#clusterId = clusterId;
   }
 
   /**
    * Begins the next life of the node whose identity lies at `path`. Rejects with `StoreForeign` when it is another
-   * node's, with `StorageFailed` when the disk does not read or write.
+   * node's or of another cluster, with `StorageFailed` when the disk does not read or write.
    */
-  static async open(io: IdentityIo, path: string, node: NodeId): Promise<Identity> {
+  static async open(io: IdentityIo, path: string, owner: Owner): Promise<Identity> {
     const before = await mapped(readWritten(io, path));
-    if (before !== undefined && before.node !== node) {
-      throw new LockstepError(
-        'StoreForeign',
-        `${path} belongs to the node ${before.node}, and this is ${node}: is another node's disk mounted?`,
-      );
-    }
+    if (before !== undefined) refuseForeign(path, before, owner);
     const wallSeconds = Math.max(1, Math.floor(io.clock.wallMs() / 1000));
-    const identity = new Identity(io, path, node, 0);
+    const identity = new Identity(io, path, owner);
     await identity.raise(Math.max((before?.generation ?? 0) + 1, wallSeconds));
     return identity;
   }
@@ -66,7 +74,8 @@ export class Identity {
   /** Gives this life a greater number, durable when this resolves. Rejects with `StorageFailed`. */
   async raise(generation: number): Promise<void> {
     if (generation <= this.#generation) return;
-    await mapped(replaceFile(this.#io.disk, this.#path, encode({ node: this.node, generation })));
+    const bytes = encode({ node: this.node, generation, clusterId: this.#clusterId });
+    await mapped(replaceFile(this.#io.disk, this.#path, bytes));
     this.#generation = generation;
   }
 }
@@ -75,6 +84,22 @@ export class Identity {
 export async function nodeOfIdentity(disk: Disk, path: string): Promise<string | undefined> {
   const bytes = await readFile(disk, path, fileBytesMax);
   return bytes === undefined ? undefined : decode(bytes)?.node;
+}
+
+/** Throws `StoreForeign` with both names, and what can be done. */
+function refuseForeign(path: string, before: Written, { node, clusterId }: Owner): void {
+  if (before.node !== node) {
+    throw new LockstepError(
+      'StoreForeign',
+      `${path} belongs to the node ${before.node}, and this is ${node}: is another node's disk mounted?`,
+    );
+  }
+  if (before.clusterId === undefined || before.clusterId === clusterId) return;
+  const [theirs, ours] = [JSON.stringify(before.clusterId), JSON.stringify(clusterId)];
+  throw new LockstepError(
+    'StoreForeign',
+    `${path} is of the cluster ${theirs}, and cluster_id is ${ours}: set cluster_id to ${theirs}, or give ${node} an empty data_dir; if the whole cluster was renamed, remove the file ${path} of each of its nodes while all are stopped`,
+  );
 }
 
 async function readWritten(io: IdentityIo, path: string): Promise<Written | undefined> {
@@ -86,8 +111,9 @@ async function readWritten(io: IdentityIo, path: string): Promise<Written | unde
   return written;
 }
 
-function encode({ node, generation }: Written): Buffer {
-  const body = new ByteWriter(96).string(byteStringOf(node)).u64(generation).finish();
+function encode({ node, generation, clusterId }: Owner & { readonly generation: number }): Buffer {
+  const words = new ByteWriter(96).string(byteStringOf(node)).u64(generation);
+  const body = words.string(byteStringOf(clusterId)).finish();
   return new ByteWriter(96).raw(magic).u32(crc32(body)).raw(body).finish();
 }
 
@@ -100,9 +126,10 @@ function decode(bytes: Uint8Array): Written | undefined {
     const body = reader.raw(reader.left);
     if (crc32(body) !== checksum) return undefined;
     const fields = new ByteReader(body);
-    const written = { node: textOf(fields.string()), generation: fields.u64() };
+    const [node, generation] = [textOf(fields.string()), fields.u64()];
+    const clusterId = fields.left === 0 ? undefined : textOf(fields.string());
     fields.end();
-    return written;
+    return { node, generation, clusterId };
   } catch (error) {
     if (error instanceof BytesError) return undefined;
     throw error;

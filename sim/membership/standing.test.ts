@@ -81,6 +81,22 @@ test('a node that is to join holds nothing: one with keys of a time that it has 
   expect(room.cluster.serves('n3')).toBe(true);
 });
 
+test('a node does not start on what it held in another cluster, and does again in its own', async () => {
+  const room = new MemberRoom('another cluster', 3);
+  await room.startAll();
+  const refused: string[] = [];
+  room.cluster.onStartRefused(({ node, code }) => refused.push(`${node} ${code}`));
+  const place = { name: 'n3', datacenter: 'dc1', rack: 'r3' };
+  room.cluster.crash('n3', 'keepAll', 'silent');
+  room.cluster.reconfigure(place, { cluster_id: 'staging' });
+  room.cluster.start('n3');
+  await room.pass(5 * second);
+  expect(refused).toEqual(['n3 StoreForeign']);
+  room.cluster.reconfigure(place, {});
+  room.cluster.start('n3');
+  expect(await room.until(() => room.allAre('NORMAL', ['n3'], ['n1', 'n2']), 10 * second)).toBe(true);
+});
+
 test('a first member stays one, whatever its file says in its next life', async () => {
   const room = new MemberRoom('founders', 3);
   await room.startAll();
