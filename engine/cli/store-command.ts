@@ -7,13 +7,11 @@ import type { Command } from 'commander';
 
 import { LockstepError } from '../base/errors.ts';
 import type { Disk } from '../io/disk.ts';
-import { DiskError } from '../io/disk.ts';
 import { nodeOfDirectory } from '../node.ts';
 import { realClock } from '../real/clock.ts';
 import { createRealDisk } from '../real/disk.ts';
 import { createRealLog } from '../real/log.ts';
 import { RealRandom } from '../real/random.ts';
-import { lockName } from '../store/file-names.ts';
 import { readManifest } from '../store/identity.ts';
 import { storeDefaults } from '../store/options.ts';
 import { rebuildManifest } from '../store/rebuild.ts';
@@ -23,6 +21,8 @@ import type { StoreReport } from '../store/verify.ts';
 import { verifyStore } from '../store/verify.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { exitCodes, named, UsageError } from './exit-codes.ts';
+import type { Place } from './store-lock.ts';
+import { whileLocked, whileNobodyWrites } from './store-lock.ts';
 import { painterFor, table } from './terminal.ts';
 
 const whereStoresAre = '; the store of a node is the directory store below its data_dir';
@@ -33,12 +33,6 @@ interface Flags {
 
 interface RebuildFlags extends Flags {
   readonly node: string;
-}
-
-/** Where a store lies: the door to the directory above it, and its name there. */
-interface Place {
-  readonly disk: Disk;
-  readonly directory: string;
 }
 
 /** Adds the command `store` with its subcommands; `finish` hears how it ended. */
@@ -118,30 +112,33 @@ async function compact(place: Place, { json = false }: Flags): Promise<ExitCode>
 }
 
 /** A store that was given a wrong name opens for nobody, and its manifest is sound from then on. */
-async function rebuild({ disk, directory }: Place, { node, json = false }: RebuildFlags): Promise<ExitCode> {
+async function rebuild(place: Place, { node, json = false }: RebuildFlags): Promise<ExitCode> {
+  const { disk, directory } = place;
   const owner = await nodeOfDirectory(disk);
   if (owner !== undefined && owner !== node) {
     const detail = `--node ${node}: the file identity beside ${directory} says that it is ${owner}'s`;
     throw new LockstepError('StoreForeign', detail);
   }
-  const lock = await lockOf(disk, directory);
-  try {
-    const report = await rebuildManifest(disk, directory, node, realClock.wallMs());
-    const lines = [
-      `store ${report.storeId} of node ${node}: ${report.segments} segments, ${report.records} records`,
-      ...report.setAside.map((name) => `${name} holds nothing readable: renamed to ${name}.unread`),
-      'keys whose removal a merge had forgotten may be back; `lockstep store verify` names what is damaged',
-    ];
-    console.log(json ? JSON.stringify(report) : lines.join('\n'));
-  } finally {
-    await lock.release();
-  }
+  const report = await whileLocked(place, () => rebuildManifest(disk, directory, node, realClock.wallMs()));
+  const lines = [
+    `store ${report.storeId} of node ${node}: ${report.segments} segments, ${report.records} records`,
+    ...report.setAside.map((name) => `${name} holds nothing readable: renamed to ${name}.unread`),
+    'keys whose removal a merge had forgotten may be back; `lockstep store verify` names what is damaged',
+  ];
+  console.log(json ? JSON.stringify(report) : lines.join('\n'));
   return exitCodes.done;
 }
 
 /** Reads the whole store, with a progress bar where a person waits. */
-async function look({ disk, directory }: Place, json: boolean): Promise<StoreReport> {
-  const lock = await lockOf(disk, directory);
+function look(place: Place, json: boolean): Promise<StoreReport> {
+  return whileNobodyWrites(
+    place,
+    (notice) => console.error(`lockstep: ${notice}`),
+    () => read(place, json),
+  );
+}
+
+async function read({ disk, directory }: Place, json: boolean): Promise<StoreReport> {
   const bar = new SingleBar(
     { format: '{bar} {percentage}% | {value} of {total} bytes' },
     Presets.shades_classic,
@@ -156,18 +153,6 @@ async function look({ disk, directory }: Place, json: boolean): Promise<StoreRep
     });
   } finally {
     if (shown) bar.stop();
-    await lock.release();
-  }
-}
-
-async function lockOf(disk: Disk, directory: string): ReturnType<Disk['lock']> {
-  try {
-    return await disk.lock(`${directory}/${lockName}`);
-  } catch (error) {
-    if (!(error instanceof DiskError) || error.failure !== 'locked') throw error;
-    throw new LockstepError('DirectoryLocked', 'a running node holds the store; stop it first', {
-      cause: error,
-    });
   }
 }
 
@@ -187,7 +172,8 @@ function placeOf(dir: string): Place {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) {
     throw new UsageError(`${dir} is not a directory`);
   }
-  return { disk: createRealDisk(dirname(path)), directory: basename(path) };
+  const root = dirname(path);
+  return { disk: createRealDisk(root), root, directory: basename(path) };
 }
 
 function ioOf(disk: Disk): StoreIo {

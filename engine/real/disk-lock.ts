@@ -13,6 +13,9 @@
  * Where the file system has no sockets (some shared mounts) the directory of sockets moves to the system's temporary
  * directory under a name made from the lock's real path; then it excludes only those who share both. Two machines
  * over one network file system are not excluded from each other by either.
+ *
+ * Who may not write there cannot take the lock, and can still look whether somebody holds it (`isHeld`): a connection
+ * needs no writable file system. Nobody is kept out by that.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import fs from 'node:fs/promises';
@@ -47,15 +50,51 @@ export async function takeLock(path: string): Promise<HeldLock> {
   }
 }
 
+/**
+ * Somebody alive holds the lock named by a path, or is about to: a socket of its directory answers. Writes nothing.
+ * Rejects with the system's error where one may not look.
+ */
+export async function isHeld(path: string): Promise<boolean> {
+  if (!(await exists(path))) return false;
+  const substitute = await substituteNameOf(path);
+  return (await isHeldAt(path)) || ((await exists(substitute)) && (await isHeldAt(substitute)));
+}
+
+async function isHeldAt(directory: string): Promise<boolean> {
+  const place = await SocketPlace.open(directory);
+  try {
+    for (const name of await fs.readdir(directory)) {
+      if (await answers(place.pathOf(name))) return true;
+    }
+    return false;
+  } finally {
+    await place.close();
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await fs.stat(path);
+    return true;
+  } catch (error) {
+    if (hasCode(error, new Set(['ENOENT']))) return false;
+    throw error;
+  }
+}
+
 /** The directory that stands in for a lock's where the file system has no sockets; made when it is not there. */
 export async function substituteOf(path: string): Promise<string> {
+  const directory = await substituteNameOf(path);
+  await fs.mkdir(directory, { recursive: true, mode: 0o700 });
+  return directory;
+}
+
+async function substituteNameOf(path: string): Promise<string> {
   const name = createHash('sha256')
     .update(await fs.realpath(path))
     .digest('hex')
     .slice(0, 32);
-  const directory = join(tmpdir(), `lockstep-lock-${name}`);
-  await fs.mkdir(directory, { recursive: true, mode: 0o700 });
-  return directory;
+  return join(tmpdir(), `lockstep-lock-${name}`);
 }
 
 /** Takes the lock whose sockets live in `directory`. */
