@@ -224,7 +224,7 @@ describe('values', () => {
     ['peer_tls', { cert: 'c', key: 'k' }, /peer_tls.ca: must be given/],
     ['tls', { cert: 'c', kye: 'k' }, /the nearest known key is key/],
     ['tls', 'on', /"on" given; allowed: a map with cert, key, ca, or off/],
-    ['credentials', 5, /5 given; allowed: a text .*, or off/],
+    ['credentials', 5, /5 given, which is a number: put it in quotes; allowed: a text .*, or off/],
   ])('%s: %j is refused by name', (key, given, problem) => {
     expect(faultLines({ name: 'n1', [key]: given }).join('\n')).toMatch(problem);
   });
@@ -332,6 +332,70 @@ describe('members', () => {
   it('tokens and num_tokens exclude each other', () => {
     expect(faultLines({ name: 'n1', tokens: [1], num_tokens: 1 })).toEqual([
       expect.stringContaining('one of them'),
+    ]);
+  });
+});
+
+describe('a text without quotes that is a number to YAML', () => {
+  it.each(['0x1F', '1e3', '012', '0o17', '1.0', '-0'])(
+    '%s is a name whose spelling would be lost, and is refused with what helps',
+    (written) => {
+      const value = String(parse(written, { schema: 'core' }));
+      const lines = (yaml: string): string[] =>
+        faultsOf(yaml).map(({ key, problem }) => `${key}: ${problem}`);
+      const words = `${written} given, which YAML reads as the number ${value}: put it in quotes; allowed: 1 to 64 of`;
+      expect(lines(`pool:\n  name: ${written}\n`)).toEqual([expect.stringContaining(`name: ${words}`)]);
+      expect(lines(`pool:\n  name: n1\n  rack: ${written}\n`)).toEqual([
+        expect.stringContaining(`rack: ${words}`),
+      ]);
+      const seeds = `pool:\n  name: n1\n  seeds: [{name: ${written}, address: h:1, datacenter: dc1, rack: r2}]\n`;
+      expect(lines(seeds)).toEqual([expect.stringContaining(`seeds[0].name: ${words}`)]);
+      expect(lines(`pool:\n  name: n1\n  bucket_types: {${written}: {}}\n`)).toEqual([
+        expect.stringContaining(`bucket_types.${written}: ${written} given, which YAML reads as the number`),
+      ]);
+      expect(faultLines({ name: 'n1' }, { LOCKSTEP_RACK: written })).toEqual([
+        expect.stringContaining(`LOCKSTEP_RACK: rack: ${words}`),
+      ]);
+    },
+  );
+
+  it('is itself where it is quoted, where its spelling is the number’s, and where it is no number', () => {
+    const names = ['"0x1F"', '"012"', '7', 'on', 'no', '1_000', '0b11', '1.2.3', 'null-1'];
+    for (const written of names) {
+      const config = parseConfig(`pool:\n  name: ${written}\n  rack: ${written}\n`, {}, fileName);
+      const plain = written.replaceAll('"', '');
+      expect(config).toMatchObject({ name: plain, rack: plain });
+    }
+    const heir = parseConfig(
+      'pool:\n  name: 8\n  join: joining\n  replace: 7\n  seeds: [{name: 7, address: h:1, datacenter: dc1, rack: r1}, {name: 6, address: h:2, datacenter: dc1, rack: r2}]\n',
+      {},
+      fileName,
+    );
+    expect(heir.replace).toBe('7');
+  });
+
+  it('is that number where one is wanted, and the pool’s name as it is written', () => {
+    const yaml =
+      '012:\n  name: n1\n  request_timeout_ms: 0x1F4\n  value_bytes_max: 1e6\n  tokens: [0x10, 012]\n';
+    const config = parseConfig(yaml, {}, fileName);
+    expect(config).toMatchObject({
+      pool: '012',
+      requestTimeoutMs: 500,
+      valueBytesMax: 1_000_000,
+      tokens: [12, 16],
+    });
+  });
+
+  it('is refused with what helps where any text is allowed, and without where quotes do not help', () => {
+    expect(faultLines({ name: 'n1', listen: 8098, log_level: true })).toEqual([
+      expect.stringContaining('listen: 8098 given; allowed: host:port'),
+      expect.stringContaining('log_level: true given; allowed: one of'),
+    ]);
+    expect(faultLines({ name: 'n1', cluster_id: 7 })).toEqual([
+      expect.stringContaining('cluster_id: 7 given, which is a number: put it in quotes; allowed: a text'),
+    ]);
+    expect(faultLines({ name: true })).toEqual([
+      expect.stringContaining('name: true given, which is no text: put it in quotes; allowed: 1 to 64'),
     ]);
   });
 });

@@ -3,12 +3,12 @@
  * parser recurses, and deep nesting kills the process), and what aliases expand to. Keys given twice, unknown tags
  * and further documents are faults.
  */
-import { LineCounter, Parser, isMap, isScalar, parseDocument } from 'yaml';
+import { LineCounter, Parser, isMap, isScalar, parseDocument, visit } from 'yaml';
 import type { CST } from 'yaml';
 
 import type { FaultList } from './faults.ts';
 import { readPlainJson } from './plain-json.ts';
-import { showGiven, showKey } from './values.ts';
+import { SpelledNumber, showGiven, showKey } from './values.ts';
 
 export const fileBytesMax = 256 * 1024;
 export const nestingMax = 16;
@@ -71,7 +71,21 @@ function inOwnWords(message: string): string {
 type ParsedDocument = ReturnType<typeof parse>;
 
 function parse(yamlText: string, lineCounter: LineCounter) {
-  return parseDocument(yamlText, { lineCounter, prettyErrors: false, logLevel: 'error', schema: 'core' });
+  const options = { lineCounter, prettyErrors: false, logLevel: 'error', schema: 'core' } as const;
+  const document = parseDocument(yamlText, options);
+  keepSpellings(document);
+  return document;
+}
+
+/** A number may be meant as a name, and then it counts how it is written: `012` is not 12. */
+function keepSpellings(document: ReturnType<typeof parseDocument>): void {
+  visit(document, {
+    Scalar(_key, scalar) {
+      const { value, source } = scalar;
+      if (typeof value !== 'number' || source === undefined || source === String(value)) return;
+      scalar.value = new SpelledNumber(value, source);
+    },
+  });
 }
 
 /** Plain values of a document; undefined when its aliases expand beyond the bound, or name nothing. */

@@ -23,14 +23,13 @@ export const numTokensDefault = 16;
 export const nodeName: ValueKind<NodeId> = parsedText('1 to 64 of A-Z a-z 0-9 _ . -', parseNodeId);
 
 /** The name of another node; undefined for `none`. */
-export const optionalNodeName: ValueKind<NodeId | undefined> = plain(
-  `none, or ${nodeName.allowed}`,
-  (given) => {
+export const optionalNodeName: ValueKind<NodeId | undefined> = {
+  allowed: `none, or ${nodeName.allowed}`,
+  read(given, path, report) {
     if (given === 'none') return { value: undefined };
-    const name = typeof given === 'string' ? parseNodeId(given) : undefined;
-    return name === undefined ? undefined : { value: name };
+    return nodeName.read(given, path, (at, problem) => report(at, `${problem}, or none`));
   },
-);
+};
 
 /** The name of a datacenter or a rack; same form as a node's. */
 export const placeName: ValueKind<string> = nodeName;

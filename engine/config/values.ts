@@ -14,12 +14,26 @@ export interface ValueKind<T> {
   read(given: unknown, path: string, report: Report): { readonly value: T } | undefined;
 }
 
+/**
+ * A number that its author did not write as numbers are printed, `0x1F`, `012` or `1e3`: where a number is wanted it is
+ * that number, and where a text is wanted it may be a name whose spelling counts.
+ */
+export class SpelledNumber {
+  readonly value: number;
+  readonly source: string;
+
+  constructor(value: number, source: string) {
+    this.value = value;
+    this.source = source;
+  }
+}
+
 /** A kind of one plain value: `parse` gives undefined for what is not allowed. */
 export function plain<T>(allowed: string, parse: (given: unknown) => { value: T } | undefined): ValueKind<T> {
   return {
     allowed,
     read(given, path, report) {
-      const read = parse(given);
+      const read = parse(given instanceof SpelledNumber ? given.value : given);
       if (read === undefined) report(path, `${showGiven(given)} given; allowed: ${allowed}`);
       return read;
     },
@@ -42,21 +56,45 @@ export const flag: ValueKind<boolean> = plain('true or false', (given) =>
 
 /** Text of 1 to `lengthMax` characters without control characters. */
 export function text(lengthMax: number): ValueKind<string> {
-  return plain(`a text of 1 to ${lengthMax} characters without control characters`, (given) =>
+  return textual(`a text of 1 to ${lengthMax} characters without control characters`, (given) =>
     typeof given === 'string' && given.length >= 1 && given.length <= lengthMax && !/\p{Cc}/u.test(given)
-      ? { value: given }
+      ? given
       : undefined,
   );
 }
 
 /** A text that `parse` accepts. */
 export function parsedText<T>(allowed: string, parse: (given: string) => T | undefined): ValueKind<T> {
-  return plain(allowed, (given) => {
+  return textual(allowed, (given) => {
     // A name such as 7 is a number to YAML and a text to its author.
     const words = typeof given === 'number' && Number.isInteger(given) ? String(given) : given;
-    const value = typeof words === 'string' ? parse(words) : undefined;
-    return value === undefined ? undefined : { value };
+    return typeof words === 'string' ? parse(words) : undefined;
   });
+}
+
+/** A kind of text. What YAML takes for something else is not guessed at: the author is told to quote it. */
+function textual<T>(allowed: string, parse: (given: unknown) => T | undefined): ValueKind<T> {
+  return {
+    allowed,
+    read(given, path, report) {
+      const value = parse(given);
+      if (value !== undefined) return { value };
+      const quoted = showGiven(given);
+      // Where quotes would not help, they are not spoken of.
+      const help = parse(quoted) === undefined ? '' : unquoted(given);
+      report(path, `${quoted} given${help}; allowed: ${allowed}`);
+      return undefined;
+    },
+  };
+}
+
+/** What becomes of a text without quotes that YAML takes for no text, and what helps; empty for others. */
+function unquoted(given: unknown): string {
+  if (given instanceof SpelledNumber)
+    return `, which YAML reads as the number ${given.value}: put it in quotes`;
+  if (typeof given === 'number') return ', which is a number: put it in quotes';
+  if (typeof given === 'boolean') return ', which is no text: put it in quotes';
+  return '';
 }
 
 /** One of some words, in any case. */
@@ -185,6 +223,7 @@ export function showGiven(given: unknown): string {
   if (Array.isArray(given)) return `a list of ${given.length}`;
   if (given instanceof Map) return `a map of ${given.size}`;
   if (typeof given === 'string') return JSON.stringify(shorten(given));
+  if (given instanceof SpelledNumber) return shorten(given.source);
   if (typeof given === 'number' || typeof given === 'boolean' || typeof given === 'bigint')
     return String(given);
   return `a value of type ${typeof given}`;
@@ -193,6 +232,7 @@ export function showGiven(given: unknown): string {
 /** A key of a map as text; keys that are no scalars have no text of their own. */
 export function showKey(key: unknown): string {
   if (typeof key === 'string') return shorten(key);
+  if (key instanceof SpelledNumber) return shorten(key.source);
   return typeof key === 'number' || typeof key === 'boolean' ? String(key) : '?';
 }
 
