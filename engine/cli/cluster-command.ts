@@ -16,7 +16,7 @@ import { painterFor } from './terminal.ts';
 
 interface ClusterCommandOptions {
   readonly nodes?: number;
-  readonly racks: number;
+  readonly racks?: number;
   readonly dcs: number;
   readonly basePort: number;
   readonly data: string;
@@ -39,9 +39,8 @@ export function addClusterCommand(program: Command, finish: (code: ExitCode) => 
     .option('--nodes <n>', 'how many nodes (default: one per rack)', countUpTo(nodeCountMax))
     .option(
       '--racks <n>',
-      'racks per datacenter; each holds one copy of all keys',
+      'racks per datacenter, each with one copy of all keys (default: 3, or as many as there are nodes for)',
       countUpTo(nodeCountMax),
-      3,
     )
     .option('--dcs <n>', 'datacenters', countUpTo(nodeCountMax), 1)
     .option('--base-port <port>', 'HTTP port of the first node', countUpTo(65535), basePortDefault)
@@ -64,7 +63,7 @@ function countUpTo(max: number): (given: string) => number {
 
 async function runCluster(options: ClusterCommandOptions): Promise<ExitCode> {
   const nodes = clusterShape({
-    nodeCount: options.nodes ?? Math.min(options.racks * options.dcs, nodeCountMax),
+    nodeCount: options.nodes,
     rackCount: options.racks,
     datacenterCount: options.dcs,
     basePort: options.basePort,

@@ -11,7 +11,7 @@ import { clusterShape } from './cluster-shape.ts';
 import { dataDirectoryOf, readConfigFile } from './config-file.ts';
 
 const shape = (nodeCount: number, basePort = 8098) =>
-  clusterShape({ nodeCount, rackCount: 3, datacenterCount: 1, basePort });
+  clusterShape({ nodeCount, rackCount: undefined, datacenterCount: 1, basePort });
 
 describe('the files of a local cluster', () => {
   let directory = '';

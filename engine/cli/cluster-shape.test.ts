@@ -5,8 +5,12 @@ import { splitAddress } from '../config/addresses.ts';
 import { basePortDefault, clusterShape, listenersOf, nodeCountMax } from './cluster-shape.ts';
 import { UsageError } from './exit-codes.ts';
 
-const shape = (nodeCount: number, rackCount: number, datacenterCount: number, basePort = basePortDefault) =>
-  clusterShape({ nodeCount, rackCount, datacenterCount, basePort });
+const shape = (
+  nodeCount: number | undefined,
+  rackCount: number | undefined,
+  datacenterCount: number,
+  basePort = basePortDefault,
+) => clusterShape({ nodeCount, rackCount, datacenterCount, basePort });
 
 describe('the shape of a local cluster', () => {
   it('the first node has the product’s default ports', () => {
@@ -30,11 +34,29 @@ describe('the shape of a local cluster', () => {
     expect(places(6, 3, 2)).toEqual(['dc1/r1', 'dc2/r1', 'dc1/r2', 'dc2/r2', 'dc1/r3', 'dc2/r3']);
   });
 
+  it('racks or datacenters for which there are no nodes are refused with how many they want', () => {
+    expect(() => shape(2, 3, 1)).toThrow(UsageError);
+    expect(() => shape(2, 3, 1)).toThrow('--nodes 2: 1 datacenter of 3 racks takes at least 3 nodes');
+    expect(() => shape(5, 3, 2)).toThrow('--nodes 5: 2 datacenters of 3 racks take at least 6 nodes');
+    expect(() => shape(2, undefined, 3)).toThrow('--nodes 2: 3 datacenters take at least 3 nodes');
+    expect(() => shape(undefined, 60, 2)).toThrow('at most 100 nodes are allowed');
+    expect(shape(6, 3, 2)).toHaveLength(6);
+  });
+
+  it('what is left out fits what is given: three racks, or fewer with fewer nodes, and a node for each', () => {
+    const racks = (...given: [number | undefined, number | undefined, number]) =>
+      shape(...given).map(({ rack }) => rack);
+    expect(racks(undefined, undefined, 1)).toEqual(['r1', 'r2', 'r3']);
+    expect(racks(2, undefined, 1)).toEqual(['r1', 'r2']);
+    expect(racks(undefined, 1, 2)).toEqual(['r1', 'r1']);
+    expect(racks(4, undefined, 1)).toEqual(['r1', 'r2', 'r3', 'r1']);
+  });
+
   it('no port is used twice, whatever the number of nodes', () => {
     const ports = fc.integer({ min: 1035, max: 50_421 });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: nodeCountMax }), ports, (nodeCount, basePort) => {
-        const used = shape(nodeCount, 3, 1, basePort)
+        const used = shape(nodeCount, undefined, 1, basePort)
           .flatMap(listenersOf)
           .map(({ address }) => address);
         expect(new Set(used).size).toBe(nodeCount * 5);

@@ -9,9 +9,10 @@ import type { Address } from '../io/network.ts';
 import { UsageError } from './exit-codes.ts';
 
 export interface ClusterOptions {
-  readonly nodeCount: number;
-  /** Racks per datacenter. */
-  readonly rackCount: number;
+  /** Undefined: one for each rack. */
+  readonly nodeCount: number | undefined;
+  /** Racks per datacenter; undefined: three, or as many as there are nodes for. */
+  readonly rackCount: number | undefined;
   readonly datacenterCount: number;
   /** HTTP port of the first node. */
   readonly basePort: number;
@@ -30,15 +31,22 @@ export interface ClusterNode {
 
 export const basePortDefault = 8098;
 export const nodeCountMax = 100;
+const rackCountDefault = 3;
 
 const host = '127.0.0.1';
 const portStep = 10;
 /** Ports of the first node, from its HTTP port. */
 const offsets = { http: 0, pb: 8087 - 8098, redis: 1, peer: 8101 - 8098, stats: 22222 - 8098 };
 
-/** The nodes, dealt round-robin over the datacenters, and in each over its racks. Throws `UsageError`. */
+/**
+ * The nodes, dealt round-robin over the datacenters, and in each over its racks. Throws `UsageError`, also where there
+ * are too few nodes for what was asked for: a rack or a datacenter without a node would not be there, in silence.
+ */
 export function clusterShape(options: ClusterOptions): readonly ClusterNode[] {
-  const { nodeCount, basePort, datacenterCount, rackCount } = options;
+  const { basePort, datacenterCount } = options;
+  const rackCount = options.rackCount ?? rackCountDefault;
+  const nodeCount = options.nodeCount ?? Math.min(rackCount * datacenterCount, nodeCountMax);
+  checkRoom(nodeCount, options);
   checkPorts(basePort, nodeCount);
   return Array.from({ length: nodeCount }, (_, index) => {
     const at = (offset: number) => `${host}:${basePort + offset + portStep * index}`;
@@ -66,6 +74,26 @@ export function listenersOf(
     { what: 'peers', address: node.peer },
     { what: 'statistics', address: node.stats },
   ];
+}
+
+/** Every rack that was asked for has a node in every datacenter. */
+function checkRoom(nodeCount: number, { rackCount, datacenterCount }: ClusterOptions): void {
+  const wanted = (rackCount ?? 1) * datacenterCount;
+  if (wanted > nodeCountMax) {
+    throw new UsageError(`${shapeOf(rackCount, datacenterCount)}: at most ${nodeCountMax} nodes are allowed`);
+  }
+  if (nodeCount >= wanted) return;
+  throw new UsageError(
+    `--nodes ${nodeCount}: ${shapeOf(rackCount, datacenterCount)}; give that many, or fewer racks or datacenters`,
+  );
+}
+
+/** `2 datacenters of 3 racks want 6 nodes`. */
+function shapeOf(rackCount: number | undefined, datacenterCount: number): string {
+  const datacenters = `${datacenterCount} ${datacenterCount === 1 ? 'datacenter' : 'datacenters'}`;
+  const racks = rackCount === undefined ? '' : ` of ${rackCount} ${rackCount === 1 ? 'rack' : 'racks'}`;
+  const verb = datacenterCount === 1 ? 'takes' : 'take';
+  return `${datacenters}${racks} ${verb} at least ${(rackCount ?? 1) * datacenterCount} nodes`;
 }
 
 function checkPorts(basePort: number, nodeCount: number): void {
