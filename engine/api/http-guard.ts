@@ -25,8 +25,8 @@ export interface HttpGuardTerms {
   readonly hosts: AnsweredHosts;
   readonly clock: Clock;
   readonly access: RouteAccess;
-  /** The answer to a request for that route (undefined: for none) that is turned away; counts it as the listener does. */
-  answer(error: LockstepError, route: HttpRoute | undefined): HttpResponse;
+  /** The answer to a request that is turned away; counts it as the listener does. */
+  answer(error: LockstepError, request: HttpRequest): HttpResponse;
 }
 
 export const wrongDelayUs = 250_000;
@@ -51,11 +51,11 @@ function guardRoute(route: HttpRoute, terms: HttpGuardTerms): HttpRoute {
     ...route,
     handle: (request) => {
       const refusal = refusalOfPage(request, route.method, terms);
-      if (refusal !== undefined) return terms.answer(refusal, route);
+      if (refusal !== undefined) return terms.answer(refusal, request);
       if (gate.open) return route.handle(request);
       const turned = turnAway(request, terms, needed);
       if (turned === undefined) return route.handle(request);
-      const answer = withChallenge(turned, terms.answer(turned.error, route), needed);
+      const answer = withChallenge(turned, terms.answer(turned.error, request), needed);
       return turned.wrong ? later(terms.clock, answer) : answer;
     },
   };
@@ -80,11 +80,11 @@ function refusalOfPage(
 /** What there is, and what there is not, is told to those who may read. */
 function guardMiss(request: HttpRequest, terms: HttpGuardTerms, miss: () => HttpResponse): HttpResponse {
   const refusal = refusalOfPage(request, 'GET', terms);
-  if (refusal !== undefined) return terms.answer(refusal, undefined);
+  if (refusal !== undefined) return terms.answer(refusal, request);
   if (terms.gate.open) return miss();
   const turned = turnAway(request, terms, 'read');
   if (turned === undefined) return miss();
-  return withChallenge(turned, terms.answer(turned.error, undefined), 'read');
+  return withChallenge(turned, terms.answer(turned.error, request), 'read');
 }
 
 interface TurnedAway {

@@ -188,6 +188,7 @@ function answerLaws(book: LawBook<HttpHarness>): void {
     ]);
     const broken = await harness.exchange(listener.address, { method: 'GET', target: '/page' });
     expect([broken.status, broken.headers['x-refused']]).toEqual([500, '500']);
+    expect(broken.headers['x-refused-path']).toBe('/page');
     expect(broken.body.includes('a bug')).toBe(false);
     failing = false;
     expect(

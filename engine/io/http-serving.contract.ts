@@ -67,7 +67,11 @@ export function serviceOf(routes: readonly HttpRoute[], counted: string[]): Http
       headers: { Allow: allow.join(', ') },
       body: 'not allowed',
     }),
-    refused: (status, reason) => ({ status, headers: { 'X-Refused': String(status) }, body: reason }),
+    refused: (status, reason, path = 'unknown') => ({
+      status,
+      headers: { 'X-Refused': String(status), 'X-Refused-Path': path },
+      body: reason,
+    }),
     observer: {
       opened: () => void counted.push('opened'),
       closed: (cause) => void counted.push(cause),

@@ -71,6 +71,7 @@ function refusalLaws(book: LawBook<HttpHarness>): void {
       });
       expect([expectation, reply.status]).toEqual([expectation, status]);
       expect(reply.headers['x-refused'] ?? reply.body.toString()).toBe(status === 417 ? '417' : 'abc');
+      expect(reply.headers['x-refused-path']).toBe(status === 417 ? '/k' : undefined);
     }
   });
 
@@ -83,10 +84,11 @@ function refusalLaws(book: LawBook<HttpHarness>): void {
       }),
     ]);
     const put = (bytes: number): Promise<HttpReply> =>
-      harness.exchange(listener.address, { method: 'PUT', target: '/k', body: Buffer.alloc(bytes, 1) });
+      harness.exchange(listener.address, { method: 'PUT', target: '/k?a=b', body: Buffer.alloc(bytes, 1) });
     expect((await put(bodyBytesMax)).body.toString()).toBe(String(bodyBytesMax));
     const refused = await put(bodyBytesMax + 1);
     expect([refused.status, refused.headers['x-refused']]).toEqual([413, '413']);
+    expect(refused.headers['x-refused-path']).toBe('/k');
     expect(calls).toBe(1);
   });
 }
@@ -102,12 +104,12 @@ function budgetLaws(book: LawBook<HttpHarness>): void {
       const put = async (bytes: number): Promise<unknown[]> => {
         const call = { method: 'PUT', target: '/k', body: Buffer.alloc(bytes, 1) };
         const { status, headers, body } = await harness.exchange(listener.address, call);
-        return [status, headers['x-refused'] ?? body.toString()];
+        return [status, headers['x-refused-path'] ?? body.toString()];
       };
-      expect(await put(50_001)).toEqual([503, '503']);
+      expect(await put(50_001)).toEqual([503, '/k']);
       expect(await put(50_000)).toEqual([200, '50000']);
       bodyBudget.resize(0, 40_000);
-      expect(await put(20_000)).toEqual([503, '503']);
+      expect(await put(20_000)).toEqual([503, '/k']);
       expect(await put(5_000)).toEqual([200, '5000']);
       bodyBudget.resize(40_000, 0);
       expect(await put(50_000)).toEqual([200, '50000']);

@@ -79,9 +79,9 @@ export interface HttpService {
   /**
    * The answer when the door itself refuses a request: 413 body too large, 400 malformed, 408 too slow, 417 an
    * expectation that is not known, 431 header too large, 503 no room for the body now; 500 when a handler failed, which
-   * is logged as `http.handler.failed`.
+   * is logged as `http.handler.failed`. `path` is that of the request, as in `HttpRequest`, once so much of it is known.
    */
-  refused(status: number, reason: string): HttpResponse;
+  refused(status: number, reason: string, path?: string): HttpResponse;
   readonly observer: ConnectionObserver;
 }
 

@@ -5,6 +5,7 @@
 import { ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { addressOf } from './address.ts';
+import { pathOf } from './http-request.ts';
 import type { TlsIdentity } from './tls.ts';
 import type { AnswerHolder, UnreadAnswers } from './unread-answers.ts';
 import { Deferred } from '../base/deferred.ts';
@@ -115,7 +116,9 @@ export class HttpConnections {
     }
     this.#refused.add(socket);
     const status = statusOf(error);
-    const answer = this.#service.refused(status, error.message);
+    const target = response?.req.url;
+    const path = target === undefined ? undefined : pathOf(target);
+    const answer = this.#service.refused(status, error.message, path);
     if (response !== undefined) answerLast(response, answer);
     else {
       socket.write(rawAnswer(status, answer));

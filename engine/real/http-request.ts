@@ -13,6 +13,20 @@ type Headers = HttpRequest['headers'];
 const emptyBody = Buffer.alloc(0);
 const noParams: Params = {};
 
+/** The target without scheme and host, which a client may send to a proxy and must be understood (RFC 9112, 3.2.2). */
+export function originOf(target: string): string {
+  if (target.startsWith('/')) return target;
+  const rest = target.replace(/^https?:\/\/[^/?#]*/i, '');
+  return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+/** The path of a target, as it stands on the wire. */
+export function pathOf(target: string): string {
+  const origin = originOf(target);
+  const queryAt = origin.indexOf('?');
+  return queryAt < 0 ? origin : origin.slice(0, queryAt);
+}
+
 export class RealHttpRequest implements HttpRequest {
   readonly params: Params;
   readonly path: string;

@@ -30,7 +30,7 @@ import type { Log } from '../io/log.ts';
 import type { Address } from '../io/network.ts';
 import { BodyError, announcedBytes, collectBody } from './http-body.ts';
 import { HttpConnections } from './http-connections.ts';
-import { RealHttpRequest } from './http-request.ts';
+import { originOf, pathOf, RealHttpRequest } from './http-request.ts';
 import { sendStream } from './http-stream.ts';
 import { HttpTurns } from './http-turns.ts';
 import { listenOn } from './network.ts';
@@ -101,7 +101,7 @@ class HttpEdge {
     });
     this.#server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
       if (lacksHost(request)) this.#refuseNameless(response);
-      else this.#send(response, service.refused(417, 'no expectation but 100-continue is known'));
+      else this.#refuse(response, 417, 'no expectation but 100-continue is known');
     });
     this.#server.on('timeout', (socket: Socket) => this.#connections.silent(socket));
     if (tls === undefined) this.#server.on('connection', (socket: Socket) => this.#connections.add(socket));
@@ -156,14 +156,14 @@ class HttpEdge {
       // headers are not sent: node reads the rest of the body away, for no longer than a request may take.
       if (!reply.sent) reply.hijack();
       // What broke off a body that is no HTTP has been answered by then.
-      if (!reply.raw.headersSent) this.#send(reply.raw, this.#service.refused(status, error.message));
+      if (!reply.raw.headersSent) this.#refuse(reply.raw, status, error.message);
     });
   }
 
   /** RFC 9112, 3.2. Node's own answer would have no body. */
   #refuseNameless(response: ServerResponse): void {
     this.#connections.condemn(response.req.socket);
-    this.#send(response, this.#service.refused(400, 'the header Host is missing'), true);
+    this.#refuse(response, 400, 'the header Host is missing', true);
   }
 
   /** The head alone says that the body is over the limit, or that there is no room for it now. */
@@ -226,12 +226,17 @@ class HttpEdge {
   #fail(response: ServerResponse, error: unknown): void {
     this.#tellFailure(error);
     if (response.headersSent) response.destroy();
-    else this.#send(response, this.#service.refused(500, 'the request failed'));
+    else this.#refuse(response, 500, 'the request failed');
   }
 
   #tellFailure(error: unknown): void {
     const story = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.#log.event('error', 'http.handler.failed', { error: story });
+  }
+
+  /** The service's word for what the door refuses. */
+  #refuse(response: ServerResponse, status: number, reason: string, last?: boolean): void {
+    this.#send(response, this.#service.refused(status, reason, pathOf(response.req.url ?? '/')), last);
   }
 
   /** `last`: the connection closes after it. */
@@ -303,13 +308,6 @@ function allowedMethods(service: HttpService): (path: string) => readonly string
     if (found.includes('GET')) found.push('HEAD');
     return found.sort();
   };
-}
-
-/** The target without scheme and host, which a client may send to a proxy and must be understood (RFC 9112, 3.2.2). */
-function originOf(target: string): string {
-  if (target.startsWith('/')) return target;
-  const rest = target.replace(/^https?:\/\/[^/?#]*/i, '');
-  return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
 /** The target with its path escaped once more; the router takes one layer off again. */

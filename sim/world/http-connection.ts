@@ -115,7 +115,7 @@ export class HttpConnection implements ConnectionHandler {
       // A body that is too long, or has no room, is read away, so that the client, still sending, sees the answer.
       if (error.status !== 413 && error.status !== 417 && error.status !== 503)
         this.#refuseAndEnd(error.status, error.message);
-      else this.#send(this.#edge.service.refused(error.status, error.message), false);
+      else this.#refuse(error.status, error.message);
     }
   }
 
@@ -148,9 +148,8 @@ export class HttpConnection implements ConnectionHandler {
   }
 
   #answer(method: string, target: string, { headers, body }: HttpMessage): void {
-    const queryAt = target.indexOf('?');
-    const path = queryAt < 0 ? target : target.slice(0, queryAt);
-    const query = new URLSearchParams(queryAt < 0 ? '' : target.slice(queryAt));
+    const path = pathOf(target);
+    const query = new URLSearchParams(target.slice(path.length));
     const { remote } = this.#connection;
     const { answer, params } = this.#edge.router.find(method, path);
     const headOnly = method === 'HEAD';
@@ -173,7 +172,7 @@ export class HttpConnection implements ConnectionHandler {
 
   #fail(error: unknown): void {
     this.#edge.handlerFailed(error);
-    this.#send(this.#edge.service.refused(500, 'the request failed'), false);
+    this.#refuse(500, 'the request failed');
   }
 
   #send(answer: HttpResponse, headOnly: boolean): void {
@@ -229,7 +228,14 @@ export class HttpConnection implements ConnectionHandler {
   #refuseAndEnd(status: number, reason: string): void {
     this.#blame = 'error';
     this.#last = true;
-    this.#send(this.#edge.service.refused(status, reason), false);
+    this.#refuse(status, reason);
+  }
+
+  /** The service's word for what the door refuses. */
+  #refuse(status: number, reason: string): void {
+    const [, , target] = requestLine.exec(this.#reader.start) ?? [];
+    const path = target === undefined ? undefined : pathOf(originOf(target));
+    this.#send(this.#edge.service.refused(status, reason, path), false);
   }
 
   /** Who takes nothing of what is pending for `answerTimeoutMs` is cut off. */
@@ -264,4 +270,10 @@ function originOf(target: string): string {
   if (target.startsWith('/')) return target;
   const rest = target.replace(/^https?:\/\/[^/?#]*/i, '');
   return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+/** The path of such a target. */
+function pathOf(target: string): string {
+  const queryAt = target.indexOf('?');
+  return queryAt < 0 ? target : target.slice(0, queryAt);
 }

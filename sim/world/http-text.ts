@@ -27,6 +27,7 @@ export class HttpReader {
   readonly #received = new ByteQueue();
   #head: Buffer = Buffer.alloc(0);
   #message: { readonly start: string; readonly headers: HttpMessage['headers'] } | undefined;
+  #start = '';
   #bodyBytes = 0;
   #skipBytes = 0;
   /** Of the message whose body comes in chunks. */
@@ -47,6 +48,11 @@ export class HttpReader {
   get bodyBytesHeld(): number {
     if (this.#message === undefined) return 0;
     return this.#received.length + (this.#chunks?.heldBytes ?? 0);
+  }
+
+  /** The first line of the newest message whose head is whole; empty once another one has begun. */
+  get start(): string {
+    return this.#start;
   }
 
   push(chunk: Uint8Array): void {
@@ -75,6 +81,7 @@ export class HttpReader {
   }
 
   #readHead(bodiless: boolean): boolean {
+    if (this.begun) this.#start = '';
     if (this.#received.length > 0) {
       this.#head = Buffer.concat([this.#head, this.#received.take(this.#received.length)]);
     }
@@ -88,6 +95,7 @@ export class HttpReader {
     this.#head = Buffer.alloc(0);
     const [start = '', ...rest] = lines;
     const headers = headersOf(rest);
+    this.#start = start;
     const chunked = !bodiless && headers['transfer-encoding']?.toLowerCase() === 'chunked';
     if (chunked) this.#chunks = new ChunkReader(this.#received, this.#bodyBytesMax);
     this.#bodyBytes = bodiless || chunked ? 0 : bodyBytesOf(headers);

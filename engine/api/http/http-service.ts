@@ -2,8 +2,7 @@
  * Riak's HTTP interface: the table of routes, and what every one of them shares: the path's names, the bucket type's
  * check, counting, and turning errors into Riak's answers.
  */
-import type { LockstepError } from '../../base/errors.ts';
-import { asLockstepError } from '../../base/errors.ts';
+import { asLockstepError, LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { textOf } from '../../base/ids.ts';
 import { version } from '../../base/version.ts';
@@ -69,7 +68,7 @@ export function httpService(
     answerTimeoutMs: options.answerTimeoutMs,
     notFound: (request) => unknownPath(request, routes),
     methodNotAllowed,
-    refused: (status, reason) => refused(observer, status, reason, options.limits.valueBytesMax),
+    refused: (status, reason, path) => refused(observer, status, reason, path, options.limits.valueBytesMax),
   };
   return guardService(service, {
     gate: options.gate,
@@ -77,19 +76,13 @@ export function httpService(
     hosts: options.hosts,
     clock: options.io.clock,
     access: routeAccess,
-    answer: (error, asked) => turnedAway(observer, error, asked),
+    answer: (error, { path }) => turnedAway(observer, error, path),
   });
 }
 
-function turnedAway(
-  observer: ClientObserver,
-  error: LockstepError,
-  asked: HttpRoute | undefined,
-): HttpResponse {
+function turnedAway(observer: ClientObserver, error: LockstepError, path: string): HttpResponse {
   observeError(observer, error.code);
-  return asked === undefined || isRiaks(asked.path)
-    ? errorAnswer(error.code, error.message)
-    : problemAnswer(error);
+  return refusalAt(path, error, error.status);
 }
 
 const ping: HttpRoute = {
@@ -156,10 +149,10 @@ function unknownPath(request: HttpRequest, routes: readonly HttpRoute[]): HttpRe
   return errorAnswer('NotFound', [`no such path: ${request.path}`, 'This node serves:', ...paths].join('\n'));
 }
 
-function methodNotAllowed(request: HttpRequest, allow: readonly string[]): HttpResponse {
+function methodNotAllowed({ method, path }: HttpRequest, allow: readonly string[]): HttpResponse {
   const methods = allow.join(', ');
-  const text = `${request.path} does not offer ${request.method}; it offers ${methods}`;
-  return errorAnswer('MethodNotAllowed', text, { Allow: methods });
+  const text = `${path} does not offer ${method}; it offers ${methods}`;
+  return refusalAt(path, new LockstepError('MethodNotAllowed', text), 405, { Allow: methods });
 }
 
 /** A request that never reached a handler: too large, malformed, too slow, or no room for it now. */
@@ -167,12 +160,51 @@ function refused(
   observer: ClientObserver,
   status: number,
   reason: string,
-  valueBytesMax: number,
+  path: string | undefined,
+  bodyBytesMax: number,
 ): HttpResponse {
   observer.failed();
-  if (status === 413) {
-    return errorAnswer('TooLarge', `the value is too large; at most ${valueBytesMax} bytes are allowed`);
+  return refusalAt(path, refusalOf(status, reason, path, bodyBytesMax), status);
+}
+
+function refusalOf(
+  status: number,
+  reason: string,
+  path: string | undefined,
+  bodyBytesMax: number,
+): LockstepError {
+  switch (status) {
+    case 408:
+      return new LockstepError('Timeout', reason, { definite: true });
+    case 413: {
+      const what = speaksPlainly(path) ? 'value' : 'body';
+      return new LockstepError(
+        'TooLarge',
+        `the ${what} is too large; at most ${bodyBytesMax} bytes are allowed`,
+      );
+    }
+    case 500:
+      return new LockstepError('Internal', reason);
+    case 503:
+      return new LockstepError('Overloaded', reason);
+    default:
+      return new LockstepError('BadRequest', reason);
   }
-  const code = status === 408 ? 'Timeout' : status === 503 ? 'Overloaded' : 'BadRequest';
-  return errorAnswer(code, reason, {}, status);
+}
+
+/** The refusal in the words of who owns the path: Riak's plain text, or problem details. */
+function refusalAt(
+  path: string | undefined,
+  error: LockstepError,
+  status: number,
+  headers: Readonly<Record<string, string>> = {},
+): HttpResponse {
+  if (speaksPlainly(path)) return errorAnswer(error.code, error.message, headers, status);
+  const answer = problemAnswer(error, { status });
+  return { ...answer, status, headers: { ...answer.headers, ...headers } };
+}
+
+/** So do Riak's paths, and a request of which not even the path is known. */
+function speaksPlainly(path: string | undefined): boolean {
+  return path === undefined || isRiaks(path);
 }

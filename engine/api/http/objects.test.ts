@@ -203,3 +203,48 @@ test('a value beyond the limit is refused by its size, whoever notices', async (
     expect([other.status, other.headers['X-Lockstep-Error']]).toEqual([status, 'BadRequest']);
   }
 });
+
+test('what never reached a handler is refused in the words of its path: plain text or problem details', async () => {
+  const client = new TestingClient();
+  const own = [
+    '/transactions',
+    '/buckets/b/transactions',
+    '/types/t/buckets/b/transactions',
+    '/wasm/modules/m',
+  ];
+  const codes = { 400: 'BadRequest', 408: 'Timeout', 413: 'TooLarge', 417: 'BadRequest', 500: 'Internal' };
+  for (const [words, code] of Object.entries({ ...codes, 503: 'Overloaded' })) {
+    const status = Number(words);
+    for (const path of [...own, '/cluster/leave', '/aae/sweep']) {
+      const answer = client.service.refused(status, 'no', path);
+      const { headers } = answer;
+      expect([path, answer.status, headers['Content-Type'], headers['X-Lockstep-Error']]).toEqual([
+        path,
+        status,
+        'application/problem+json',
+        code,
+      ]);
+      expect(JSON.parse(textOfAnswer(answer))).toMatchObject({ type: 'about:blank', status, code });
+    }
+    for (const path of [undefined, '/buckets/b/keys/transactions', '/riak/b/k', '/mapred', '/types']) {
+      const { headers, ...answer } = client.service.refused(status, 'no', path);
+      expect([answer.status, headers['Content-Type'], headers['X-Lockstep-Error']]).toEqual([
+        status,
+        'text/plain',
+        code,
+      ]);
+    }
+  }
+  const large = client.service.refused(413, 'no', '/transactions');
+  expect(JSON.parse(textOfAnswer(large))).toMatchObject({
+    detail: 'the body is too large; at most 1000 bytes are allowed',
+  });
+  const busy = client.service.refused(503, 'no room', '/transactions');
+  expect(busy.headers['Retry-After']).toBe('1');
+  const wrong = await client.call({ method: 'PUT', target: '/openapi.json' });
+  expect([wrong.status, wrong.headers['Content-Type'], wrong.headers['Allow']]).toEqual([
+    405,
+    'application/problem+json',
+    'GET',
+  ]);
+});

@@ -40,7 +40,14 @@ export const routeAccess: RouteAccess = new Map([
   ...rows('admin', 'POST', ['/types', '/transactions/:id/resolve', '/cluster/leave', '/aae/sweep']),
 ]);
 
-/** Riak's own endpoints refuse in plain text, the product's with problem details (decisions, 8). */
+const riaksPath = /^\/($|buckets|riak|types|mapred)/;
+/** A key of Riak's may have any name, `transactions` too. */
+const batchPath = /^(\/types\/[^/]+)?\/buckets\/[^/]+\/transactions$/;
+
+/**
+ * Riak's own endpoints refuse in plain text, the product's with problem details (decisions, 8). `path` is a request's,
+ * or a route's.
+ */
 export function isRiaks(path: string): boolean {
-  return /^\/($|buckets|riak|types|mapred)/.test(path) && !path.endsWith('/transactions');
+  return riaksPath.test(path) && !batchPath.test(path);
 }
