@@ -79,6 +79,9 @@ function readPlan(field: Field): Plan {
   const nodes = readList(fields.nodes, planLimits.nodesMax, (item) => readNode(item, names));
   if (nodes.every((node) => node.spare === true))
     refuse(fields.nodes, 'at least one node is needed that is no spare');
+  const stranger = nodes.find(({ replaces }) => replaces !== undefined && !names.has(replaces));
+  if (stranger !== undefined)
+    refuse(fields.nodes, `${stranger.name} replaces "${stranger.replaces}", which is none of the nodes`);
   const clients = readInteger(fields.clients, 1, planLimits.clientsMax);
   const keys = readInteger(fields.keys, 1, planLimits.keysMax);
   // Plans that are older than transactions have none.
@@ -230,8 +233,11 @@ function readFault(field: Field, hosts: Hosts): PlanFault {
   const forUs = readDuration(fields.forUs);
   if (!faultKinds[kind].lasting && forUs !== 0)
     refuse(fields.forUs, `${kind} is over at once; 0 is expected`);
+  const id = readText(fields.id, 32);
+  // The impostor's host is called after its fault, and one of the load's is x-after.
+  if (kind === 'FN16' && id === 'after') refuse(fields.id, 'an FN16 has any other id than "after"');
   return {
-    id: readText(fields.id, 32),
+    id,
     kind,
     targets: hosts.readTargets(fields.targets, kind),
     when: readMoment(fields.when, hosts),

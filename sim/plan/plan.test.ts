@@ -124,6 +124,25 @@ describe('a damaged plan is refused with the place and the cause', () => {
     expect(complaint((json) => (json['scrapes'] = [scrape, scrape]))).toContain('the id "s0" is given twice');
   });
 
+  it('name no node to be replaced that is not there, and no impostor after a host of the load', () => {
+    const spare = { name: 'n9', datacenter: 'dc1', rack: 'r1', spare: true, replaces: 'n8' };
+    const nodes = [...plan.nodes, spare];
+    expect(complaintAbout(JSON.stringify({ ...plan, nodes }))).toContain(
+      'n9 replaces "n8", which is none of the nodes',
+    );
+    const impostor = {
+      kind: 'FN16',
+      targets: ['n1'],
+      when: { atUs: 1 },
+      forUs: 0,
+      params: { claim: 'sameName' },
+    };
+    const complaint = (id: string): string =>
+      complaintAbout(JSON.stringify({ ...plan, faults: [{ id, ...impostor }] }));
+    expect(complaint('after')).toContain('an FN16 has any other id than "after"');
+    expect(complaint('before')).toBe('none');
+  });
+
   it('any text whatever ends in a plan or in PlanInvalid', () => {
     expect(complaintAbout('{"format":')).toContain('the plan is not JSON');
     const arbitraryText = fc.oneof(

@@ -1,18 +1,33 @@
 /**
  * Somebody has to be left. Clients, and those who read after the calm, belong to a datacenter and ask its members: where
- * all of them die for good there is nobody to be asked, and nothing that was promised could be read back.
+ * it never has one, or all of them die for good, there is nobody to be asked, and nothing that was promised could be read
+ * back. Members that are only asked to leave are no danger: the last one of a rack is refused that.
  */
 import { LockstepError } from '../../engine/base/errors.ts';
-import type { Plan } from './plan.ts';
+import type { Plan, PlanNode } from './plan.ts';
 
-/** Throws `PlanInvalid` when FP10 may take every member of a datacenter. */
+/** Throws `PlanInvalid` when a datacenter has no member from the start, or may lose the last one for good. */
 export function mustLeaveSomebody({ nodes, faults }: Pick<Plan, 'nodes' | 'faults'>): void {
-  const dying = new Set(faults.filter(({ kind }) => kind === 'FP10').flatMap(({ targets }) => targets));
-  const members = nodes.filter(({ spare }) => spare !== true);
-  for (const datacenter of new Set(members.map((node) => node.datacenter))) {
-    const left = members.filter((node) => node.datacenter === datacenter && !dying.has(node.name));
-    if (left.length > 0) continue;
-    const detail = `plan.faults: FP10 strikes every member of ${datacenter}; one at least is to be left, whom clients ask`;
-    throw new LockstepError('PlanInvalid', detail);
+  const struckBy = (kind: 'FP10' | 'FM1'): ReadonlySet<string> =>
+    new Set(faults.filter((fault) => fault.kind === kind).flatMap(({ targets }) => targets));
+  const [dying, moving] = [struckBy('FP10'), struckBy('FM1')];
+  const heirs = nodes.filter(({ name, replaces }) => replaces !== undefined && moving.has(name));
+  const replaced = new Set(heirs.map(({ replaces }) => replaces));
+  for (const datacenter of new Set(nodes.map((node) => node.datacenter))) {
+    const here = ({ datacenter: its }: PlanNode): boolean => its === datacenter;
+    const members = nodes.filter(({ spare }) => spare !== true).filter(here);
+    if (members.length === 0) refuse(`plan.nodes: ${datacenter} has spares alone; its clients ask members`);
+    const lost = members.filter(({ name }) => dying.has(name) || replaced.has(name));
+    const kept = members.filter((node) => !lost.includes(node) && !moving.has(node.name));
+    const inPlace = heirs.filter(here).filter(({ name }) => !dying.has(name));
+    if (lost.length === 0 || kept.length + inPlace.length > 0) continue;
+    const who = members.every(({ name }) => dying.has(name))
+      ? `FP10 strikes every member of ${datacenter}`
+      : `FP10 and FM1 together may take every member of ${datacenter}`;
+    refuse(`plan.faults: ${who}; one at least is to be left, whom clients ask`);
   }
+}
+
+function refuse(detail: string): never {
+  throw new LockstepError('PlanInvalid', detail);
 }

@@ -62,6 +62,34 @@ describe('a run', () => {
     expect(result).toMatchObject({ verdict: 'passed', struck: { FP10: names.length - 1 } });
   });
 
+  it('refuses a plan in which deaths, leaves and heirs together may leave a datacenter without a member', async () => {
+    const plan = planOfSeed('partition-between-dcs', 3);
+    const [first, ...rest] = plan.nodes.filter(({ datacenter }) => datacenter === 'dc2');
+    const strike = (kind: 'FP10' | 'FM1', name = ''): PlanFault => {
+      return { id: `${kind}-${name}`, kind, targets: [name], when: { atUs: 100_000 }, forUs: 0, params: {} };
+    };
+    const dying = rest.map(({ name }) => strike('FP10', name));
+    const heir = { name: 'n99', datacenter: 'dc2', rack: first?.rack ?? '', spare: true } as const;
+    const elsewhere = { ...heir, datacenter: 'dc1', replaces: first?.name ?? '' };
+    const together =
+      'plan.faults: FP10 and FM1 together may take every member of dc2; one at least is to be left';
+    const plans: readonly (readonly [Plan, string])[] = [
+      [{ ...plan, faults: [...dying, strike('FM1', first?.name)] }, together],
+      [{ ...plan, nodes: [...plan.nodes, elsewhere], faults: [...dying, strike('FM1', 'n99')] }, together],
+      [
+        { ...plan, nodes: [...plan.nodes, { ...heir, datacenter: 'dc9' }] },
+        'plan.nodes: dc9 has spares alone; its clients ask members',
+      ],
+    ];
+    for (const [bad, complaint] of plans) {
+      await expect(runPlan(bad)).rejects.toThrow(complaint);
+      expect(() => parsePlan(formatPlan(bad))).toThrow(complaint);
+    }
+    const inPlace = { ...heir, replaces: first?.name ?? '' };
+    const good = { ...plan, nodes: [...plan.nodes, inPlace], faults: [...dying, strike('FM1', 'n99')] };
+    expect(() => parsePlan(formatPlan(good))).not.toThrow();
+  });
+
   it('that compares too little fails as vacuous', async () => {
     const result = await judgePlan({ ...small, operations: [], floors: { INV4: 10 } }, () => 0);
     expect(result.verdict).toBe('failed');
