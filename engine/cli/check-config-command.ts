@@ -12,8 +12,8 @@ import { credentialsOf } from './credentials-file.ts';
 import { readConfigFile } from './config-file.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { exitCodeOf, exitCodes, UsageError } from './exit-codes.ts';
-import { readOpenFile } from './secret-files.ts';
-import { tlsOf } from './tls-files.ts';
+import { faultsAmong, readOpenFile } from './secret-files.ts';
+import { tlsFaults } from './tls-files.ts';
 import { painterFor } from './terminal.ts';
 
 interface CheckConfigOptions {
@@ -69,14 +69,20 @@ function checkAsJson(file: string, environment: NodeJS.ProcessEnv): ExitCode {
   }
 }
 
-/** What it names is to be there too. Throws `ConfigInvalid`. */
+/** What it names is to be there too. Throws `ConfigError` with everything that is not. */
 function readNamedFiles(file: string, config: NodeConfig): void {
-  credentialsOf(file, config);
-  tlsOf(file, config);
-  if (!config.featuresWasm) return;
-  for (const { id, path } of config.storeWasmModules) {
-    readOpenFile(resolve(dirname(file), path), config.wasmModuleBytesMax, `the Wasm module ${id}`);
-  }
+  const modules = config.featuresWasm ? config.storeWasmModules : [];
+  const faults = [
+    ...faultsAmong([() => credentialsOf(file, config)]),
+    ...tlsFaults(file, config),
+    ...faultsAmong(
+      modules.map(({ id, path }) => () => {
+        readOpenFile(resolve(dirname(file), path), config.wasmModuleBytesMax, `the Wasm module ${id}`);
+      }),
+    ),
+  ];
+  if (faults.length === 0) return;
+  throw new ConfigError(faults.map(({ message }) => ({ source: file, key: '', problem: message })));
 }
 
 /** JSON has no maps, and no undefined for a listener that is off. */

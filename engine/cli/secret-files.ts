@@ -19,6 +19,19 @@ export function readOpenFile(file: string, bytesMax: number, what: string): Buff
   return readChecked(file, bytesMax, what, false);
 }
 
+/** Everything that is wrong with what is attempted, not the first of it alone. Other errors are thrown. */
+export function faultsAmong(attempts: readonly (() => unknown)[]): readonly LockstepError[] {
+  return attempts.flatMap((attempt) => {
+    try {
+      attempt();
+      return [];
+    } catch (error) {
+      if (error instanceof LockstepError && error.code === 'ConfigInvalid') return [error];
+      throw error;
+    }
+  });
+}
+
 function readChecked(file: string, bytesMax: number, what: string, secret: boolean): Buffer {
   const refuse = (problem: string): LockstepError =>
     new LockstepError('ConfigInvalid', `${file} (${what}): ${problem}`);

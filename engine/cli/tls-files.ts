@@ -1,11 +1,12 @@
 /** The certificates that a configuration names: read, checked, and read again when they have been renewed. */
 import { dirname, resolve } from 'node:path';
 
+import type { LockstepError } from '../base/errors.ts';
 import type { NodeConfig } from '../config/config.ts';
 import type { TlsFiles } from '../config/security-keys.ts';
 import type { TlsMaterial } from '../real/tls.ts';
 import { TlsIdentity } from '../real/tls.ts';
-import { readOpenFile, readSecretFile } from './secret-files.ts';
+import { faultsAmong, readOpenFile, readSecretFile } from './secret-files.ts';
 
 const pemBytesMax = 1024 * 1024;
 
@@ -23,6 +24,18 @@ export function tlsOf(configFile: string, { tls, peerTls }: NodeConfig): NodeTls
   };
 }
 
+/** All that is wrong with the files: each that cannot be read, or, where all can, why they do not fit together. */
+export function tlsFaults(configFile: string, { tls, peerTls }: NodeConfig): readonly LockstepError[] {
+  const faultsOf = (whose: 'clients' | 'peers', files: TlsFiles | undefined): readonly LockstepError[] => {
+    if (files === undefined) return [];
+    const { cert, key, ca } = readersOf(configFile, files);
+    const unread = faultsAmong([cert, key, ...(ca === undefined ? [] : [ca])]);
+    if (unread.length > 0) return unread;
+    return faultsAmong([() => new TlsIdentity(whose, materialOf(configFile, files))]);
+  };
+  return [...faultsOf('clients', tls), ...faultsOf('peers', peerTls)];
+}
+
 /** Reads the same files again. Throws as `tlsOf`; what was not replaced by then stays. */
 export function renewTls(
   { clients, peers }: NodeTls,
@@ -33,14 +46,25 @@ export function renewTls(
   if (peerTls !== undefined) peers?.replace(materialOf(configFile, peerTls));
 }
 
-function materialOf(configFile: string, { cert, key, ca }: TlsFiles): TlsMaterial {
-  const at = (file: string): string => resolve(dirname(configFile), file);
-  return {
-    cert: { name: at(cert), bytes: readOpenFile(at(cert), pemBytesMax, 'certificate') },
-    key: { name: at(key), bytes: readSecretFile(at(key), pemBytesMax, 'private key') },
-    ca:
-      ca === undefined
-        ? undefined
-        : { name: at(ca), bytes: readOpenFile(at(ca), pemBytesMax, 'CA certificate') },
+type Reader = () => TlsMaterial['cert'];
+
+/** Each reads one of the files. */
+function readersOf(
+  configFile: string,
+  { cert, key, ca }: TlsFiles,
+): { readonly cert: Reader; readonly key: Reader; readonly ca: Reader | undefined } {
+  const reader = (read: typeof readOpenFile, file: string, what: string): Reader => {
+    const name = resolve(dirname(configFile), file);
+    return () => ({ name, bytes: read(name, pemBytesMax, what) });
   };
+  return {
+    cert: reader(readOpenFile, cert, 'certificate'),
+    key: reader(readSecretFile, key, 'private key'),
+    ca: ca === undefined ? undefined : reader(readOpenFile, ca, 'CA certificate'),
+  };
+}
+
+function materialOf(configFile: string, files: TlsFiles): TlsMaterial {
+  const { cert, key, ca } = readersOf(configFile, files);
+  return { cert: cert(), key: key(), ca: ca?.() };
 }

@@ -1,5 +1,5 @@
 /** Every command that is called in a wrong way ends with 2 and says where help is; what is wrong says where. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -86,6 +86,20 @@ test('a store is rebuilt for nobody but the node whose directory it lies in', as
   expect(said).toContain("--node n2: the file identity beside store says that it is n1's");
   expect(await lockstep('store', 'rebuild', store, '--node', 'n1')).toBe(1);
   expect(said).toContain('store holds no segment with a sound head');
+});
+
+test('a configuration is checked with all files that it names: what is missing is said at once', async () => {
+  const file = join(directory, 'lockstep.yaml');
+  const tls = 'tls: {cert: a.pem, key: a.key}\n  peer_tls: {cert: p.pem, key: p.key, ca: ca.pem}';
+  const wasm = 'store_wasm_modules: [{id: m, path: m.wasm}]';
+  writeFileSync(file, `pool:\n  name: n1\n  credentials: secrets\n  ${tls}\n  ${wasm}\n`);
+  expect(await lockstep('check-config', file)).toBe(2);
+  for (const name of ['secrets', 'a.pem', 'a.key', 'p.pem', 'p.key', 'ca.pem', 'm.wasm']) {
+    expect(said).toMatch(new RegExp(`${join(directory, name)} \\(.*\\): there is no such file`));
+  }
+  said = '';
+  expect(await lockstep('check-config', file, '--json')).toBe(2);
+  expect((JSON.parse(said) as { faults: unknown[] }).faults).toHaveLength(7);
 });
 
 test('the credentials file is made with its directory', async () => {

@@ -300,8 +300,8 @@ describe('members', () => {
   it('a seed has the tokens it was given, or those of its name', () => {
     const seeds = [
       { ...n2, tokens: [9, 3] },
-      { ...n2, name: 'n3', num_tokens: 2 },
-      { ...n2, name: 'n4' },
+      { ...n2, name: 'n3', address: 'h3:1', num_tokens: 2 },
+      { ...n2, name: 'n4', address: 'h4:1' },
     ];
     const config = configOf({ name: 'n1', seeds });
     expect(config.seeds.map((seed) => seed.tokens)).toEqual([
@@ -317,6 +317,19 @@ describe('members', () => {
     expect(configOf({ name: 'n1', seeds: [self, n2] }).seeds.map((seed) => seed.node)).toEqual(['n2']);
     expect(faultLines({ name: 'n1', seeds: [{ ...self, rack: 'r9' }] })).toEqual([
       expect.stringContaining('the entry of n1 itself'),
+    ]);
+  });
+
+  it('an address is one node’s: not of two seeds, and not of this node and a seed', () => {
+    const n3 = { ...n2, name: 'n3' };
+    const words = (keys: object): readonly string[] => faultLines({ name: 'n1', ...keys });
+    expect(words({ seeds: [n2, n3] })).toEqual([
+      expect.stringContaining(`seeds: n3 has the address ${n2.address} of n2; addresses must differ`),
+    ]);
+    expect(words({ peer_listen: n2.address, insecure: true, seeds: [n2] })).toEqual([
+      expect.stringContaining(
+        `seeds: n2 has the address ${n2.address} of n1, this node; addresses must differ`,
+      ),
     ]);
   });
 
@@ -488,7 +501,10 @@ describe('any input', () => {
       cluster_id: fc
         .string({ minLength: 1, maxLength: 64, unit: 'grapheme' })
         .filter((id) => id.length <= 64 && !/\p{Cc}/u.test(id)),
-      seeds: fc.uniqueArray(member, { maxLength: 5, selector: (seed) => seed.name }),
+      seeds: fc.uniqueArray(member, {
+        maxLength: 5,
+        comparator: (one, other) => one.name === other.name || one.address === other.address,
+      }),
       sync: fc.oneof(fc.constant('always'), fc.integer({ min: 1, max: 60_000 })),
       request_timeout_ms: fc.integer({ min: 10, max: 600_000 }),
       read_consistency: fc.constantFrom('dc_one', 'DC_SAFE_QUORUM'),

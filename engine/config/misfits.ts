@@ -26,6 +26,7 @@ export function findMisfits(config: ConfigFields): readonly Misfit[] {
     ...sharedAddresses(config),
     ...limitsOutOfOrder(config),
     ...strangeSelf(config),
+    ...sharedSeeds(config),
     ...brokenRing(config),
     ...loneJoiner(config),
     ...idleHeir(config),
@@ -103,6 +104,27 @@ function strangeSelf(config: ConfigFields): readonly Misfit[] {
   if (agrees) return [];
   const problem = `the entry of ${config.name} itself has another datacenter, rack or tokens than the keys of this file`;
   return [{ field: 'seeds', problem }];
+}
+
+/**
+ * At one address there is one node: another name that leads there is never reached. What the shared list says of this
+ * node itself is let pass: it may have moved, and tells its peers where to.
+ */
+function sharedSeeds(config: ConfigFields): readonly Misfit[] {
+  const { name, peerListen, peerAdvertise, seeds } = config;
+  const own = peerAdvertise ?? peerListen;
+  const reached = splitAddress(own)?.port !== 0 && !isWildcard(own);
+  const taken = new Map<string, string>(reached ? [[own, name]] : []);
+  const problems = seeds.flatMap(({ node, address }) => {
+    const other = taken.get(address);
+    if (other === undefined) taken.set(address, node);
+    return other === undefined || other === node
+      ? []
+      : [
+          `${node} has the address ${address} of ${other === name ? `${name}, this node` : other}; addresses must differ`,
+        ];
+  });
+  return problems.map((problem) => ({ field: 'seeds', problem }));
 }
 
 /** Nobody is there to join, and nobody would be left to own anything. */
