@@ -19,28 +19,32 @@ export interface ReapItem {
 export interface ReapQuestion {
   /** `check`: what do you hold? `forget`: remove what you hold, if it is that. */
   readonly kind: 'check' | 'forget';
+  /** So long ago, in microseconds, every member held just these objects; 0: that is what is asked. */
+  readonly agreedForUs: number;
   readonly items: readonly ReapItem[];
 }
 
 /**
  * Per item, what the node holds: just that object, nothing, or something else (also while a write that others missed
- * is kept here for them). `forgotten`: it has removed that object.
+ * is kept here for them). `forgotten`: it has removed that object. `busy`: a request of before the agreement is not
+ * answered yet, whatever is held.
  */
-export type Holding = 'same' | 'nothing' | 'other' | 'forgotten';
+export type Holding = 'same' | 'nothing' | 'other' | 'forgotten' | 'busy';
 
 /** Keys in one question at most. */
 export const reapItemsMax = 64;
 
 const questions = ['check', 'forget'] as const;
-const holdings: readonly Holding[] = ['same', 'nothing', 'other', 'forgotten'];
+const holdings: readonly Holding[] = ['same', 'nothing', 'other', 'forgotten', 'busy'];
 
 /** Names these bytes. */
 export function markOf(bytes: Uint8Array): string {
   return murmurHash3.x86.hash128(bytes);
 }
 
-export function encodeReapQuestion({ kind, items }: ReapQuestion): Buffer {
-  const writer = new ByteWriter(64 + items.length * 96).u8(questions.indexOf(kind)).varint(items.length);
+export function encodeReapQuestion({ kind, agreedForUs, items }: ReapQuestion): Buffer {
+  const writer = new ByteWriter(64 + items.length * 96).u8(questions.indexOf(kind));
+  writer.varint(agreedForUs).varint(items.length);
   for (const { key, token, mark } of items)
     writer
       .string(key)
@@ -54,6 +58,7 @@ export function decodeReapQuestion(bytes: Uint8Array): ReapQuestion {
   const reader = new ByteReader(bytes);
   const kind = questions[reader.u8()];
   if (kind === undefined) throw new BytesError('unknown question about a deletion');
+  const agreedForUs = reader.varint();
   const count = reader.varint();
   if (count > reapItemsMax) throw new BytesError(`${count} keys; at most ${reapItemsMax} are allowed`);
   const items: ReapItem[] = [];
@@ -63,7 +68,7 @@ export function decodeReapQuestion(bytes: Uint8Array): ReapQuestion {
     items.push({ key, token: reader.u32() as Token, mark: reader.string() });
   }
   reader.end();
-  return { kind, items };
+  return { kind, agreedForUs, items };
 }
 
 export function encodeHoldings(answer: readonly Holding[]): Buffer {

@@ -1,10 +1,15 @@
 /**
- * Forgets deletions: a tombstone goes once it is older than the grace and every member of the cluster has said that it
- * holds just this tombstone under the key (or, where it is no replica, nothing), and keeps no hint for it. Until then a
- * replica that slept could bring the deleted value back (source: Riak's and Cassandra's accounts of resurrection).
+ * Forgets deletions: a tombstone goes once it is older than the grace and every member of the cluster has said twice
+ * that it holds just this tombstone under the key (or, where it is no replica, nothing), and keeps no hint for it. Until
+ * then a replica that slept could bring the deleted value back (source: Riak's and Cassandra's accounts of resurrection).
  *
- *     check   to every member: same, nothing or other?         all replicas `same`, nobody `other`
+ *     check   to every member: same, nothing or other?         all replicas `same`, nobody `other`: they agree
+ *     check   a round later: still, and is nothing under way that was asked for before we agreed?      nobody `busy`
  *     forget  to every member, this node last: remove it if it is still just that
+ *
+ * Why twice: a write that waits for a replica which took it long ago, its answer lost, becomes a hint at its deadline;
+ * a read may bring what it was shown before; a node that leaves hands hints to one that said it has none. Whoever asked
+ * for anything before all held the tombstone may yet bring what it has replaced, and who asks later is shown it.
  *
  * Promised: no value that the tombstone has replaced comes back by a message that was on its way meanwhile: for a while
  * a replica remembers what it forgot (replica.ts), and connections of an earlier life are dead. Not promised: that a disk
@@ -57,11 +62,22 @@ export interface ReaperParts
   readonly members: () => readonly Member[];
   readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
   readonly hints: Pick<Hints, 'keepsFor'> | undefined;
+  /** When the oldest request to a peer was made that is not answered yet; undefined: there is none. */
+  readonly oldestRequestUs: () => number | undefined;
 }
 
 interface Tombstone {
   readonly token: Token;
   readonly sinceMs: number;
+  /** Since when every member is known to hold it. */
+  agreedUs?: number;
+}
+
+/** A tombstone, and what all the others say of it; `busy`: they hold it, and some are not ready. */
+interface Surveyed {
+  readonly item: ReapItem;
+  readonly tombstone: Tombstone;
+  readonly answer: 'agreed' | 'busy' | 'against';
 }
 
 /** Tombstones in sight at once; of more, those that come later wait for another life's walk. */
@@ -121,8 +137,22 @@ export class Reaper {
     });
   }
 
-  #answerTo({ kind, items }: ReapQuestion): Promise<readonly Holding[]> {
-    return Promise.all(items.map((item) => (kind === 'check' ? this.#check(item) : this.#forget(item))));
+  #answerTo({ kind, agreedForUs, items }: ReapQuestion): Promise<readonly Holding[]> {
+    if (kind === 'forget') return Promise.all(items.map((item) => this.#forget(item)));
+    const busy = this.#isBusySince(agreedForUs);
+    return Promise.all(
+      items.map(async (item) => {
+        const holding = await this.#check(item);
+        return busy && holding !== 'other' ? 'busy' : holding;
+      }),
+    );
+  }
+
+  /** Something that was asked for so long ago, or before, is under way. */
+  #isBusySince(agreedForUs: number): boolean {
+    if (agreedForUs === 0) return false;
+    const oldestUs = this.#parts.oldestRequestUs();
+    return oldestUs !== undefined && oldestUs <= this.#parts.io.clock.nowUs() - agreedForUs;
   }
 
   #stored(key: PackedKey, token: Token, object: StoredObject): void {
@@ -172,8 +202,16 @@ export class Reaper {
 
   async #round(): Promise<void> {
     const due = this.#due();
+    const isAgreed = (key: PackedKey): boolean => this.#known.get(key)?.agreedUs !== undefined;
+    const agreed = due.filter(isAgreed);
+    const fresh = due.filter((key) => !isAgreed(key));
+    await this.#each(agreed, (keys) => this.#reap(keys));
+    await this.#each(fresh, (keys) => this.#agree(keys));
+  }
+
+  async #each(due: readonly PackedKey[], act: (keys: readonly PackedKey[]) => Promise<void>): Promise<void> {
     for (let from = 0; from < due.length && !this.#stopped; from += reapItemsMax) {
-      await this.#reap(due.slice(from, from + reapItemsMax));
+      await act(due.slice(from, from + reapItemsMax));
     }
   }
 
@@ -191,19 +229,53 @@ export class Reaper {
     return due;
   }
 
+  /** Asks for the first time. */
+  async #agree(keys: readonly PackedKey[]): Promise<void> {
+    const members = this.#everybody();
+    if (members === undefined) return;
+    const answers = await this.#survey(keys, members, 0);
+    const agreedUs = this.#parts.io.clock.nowUs();
+    // What was stored meanwhile has taken the tombstone's place among those in sight.
+    for (const { tombstone, answer } of answers) if (answer === 'agreed') tombstone.agreedUs = agreedUs;
+  }
+
+  /** Asks about those that all agreed on once more, and forgets them. */
   async #reap(keys: readonly PackedKey[]): Promise<void> {
     const members = this.#everybody();
     if (members === undefined) return;
+    const nowUs = this.#parts.io.clock.nowUs();
+    const agreedUs = keys.reduce((last, key) => Math.max(last, this.#known.get(key)?.agreedUs ?? nowUs), 0);
+    const agreedForUs = Math.max(1, nowUs - agreedUs);
+    if (this.#isBusySince(agreedForUs)) return;
+    const answers = await this.#survey(keys, members, agreedForUs);
+    for (const { tombstone, answer } of answers) if (answer === 'against') delete tombstone.agreedUs;
+    const items = answers.filter(({ answer }) => answer === 'agreed').map(({ item }) => item);
+    if (items.length === 0 || this.#stopped) return;
+    const order = { kind: 'forget', agreedForUs: 0, items } as const;
+    await Promise.all(members.map((member) => this.#ask(member, order)));
+    await Promise.all(items.map((item) => this.#forget(item)));
+  }
+
+  /** Asks everybody about the tombstones that are here now. */
+  async #survey(
+    keys: readonly PackedKey[],
+    members: readonly Member[],
+    agreedForUs: number,
+  ): Promise<readonly Surveyed[]> {
     const read = await Promise.all(keys.map((key) => this.#itemOf(key)));
-    const items = read.filter((item) => item !== undefined);
-    if (items.length === 0) return;
-    const answers = await Promise.all(members.map((member) => this.#ask(member, { kind: 'check', items })));
-    const agreed = items.filter((item, index) => {
-      return members.every((member, at) => this.#agrees(member, item, answers[at]?.[index]));
+    const here = read.filter((one) => one !== undefined);
+    if (here.length === 0) return [];
+    const question = { kind: 'check', agreedForUs, items: here.map(({ item }) => item) } as const;
+    const answers = await Promise.all(members.map((member) => this.#ask(member, question)));
+    return here.map(({ item, tombstone }, index) => {
+      const disagreeing = members
+        .map((_, at) => answers[at]?.[index])
+        .filter((holding, at) => {
+          return !this.#agrees(members[at], item, holding);
+        });
+      const busy = disagreeing.every((holding) => holding === 'busy');
+      return { item, tombstone, answer: disagreeing.length === 0 ? 'agreed' : busy ? 'busy' : 'against' };
     });
-    if (agreed.length === 0 || this.#stopped) return;
-    await Promise.all(members.map((member) => this.#ask(member, { kind: 'forget', items: agreed })));
-    await Promise.all(agreed.map((item) => this.#forget(item)));
   }
 
   /** All other members; undefined while one of them cannot be asked. */
@@ -214,7 +286,7 @@ export class Reaper {
   }
 
   /** This node's own tombstone under the key, as it is on the disk; undefined when that has changed. */
-  async #itemOf(key: PackedKey): Promise<ReapItem | undefined> {
+  async #itemOf(key: PackedKey): Promise<Pick<Surveyed, 'item' | 'tombstone'> | undefined> {
     const known = this.#known.get(key);
     if (known === undefined) return undefined;
     const bytes = await this.#read(key);
@@ -224,13 +296,15 @@ export class Reaper {
       return undefined;
     }
     if (this.#keepsHints(key) || this.#parts.pending(known.token).length > 0) return undefined;
-    return { key, token: known.token, mark: markOf(bytes) };
+    return { item: { key, token: known.token, mark: markOf(bytes) }, tombstone: known };
   }
 
   /** What the member holds does not stand against forgetting. */
-  #agrees(member: Member, { token }: ReapItem, holding: Holding | undefined): boolean {
+  #agrees(member: Member | undefined, { token }: ReapItem, holding: Holding | undefined): boolean {
     if (holding === 'same' || holding === 'forgotten') return true;
-    return holding === 'nothing' && !this.#parts.ring().placement(token).includes(member);
+    return (
+      holding === 'nothing' && member !== undefined && !this.#parts.ring().placement(token).includes(member)
+    );
   }
 
   async #check(item: ReapItem): Promise<Holding> {

@@ -6,15 +6,25 @@ import type { DispatchParts } from '../dispatch/parts.ts';
 import { Reaper } from '../dispatch/reaper.ts';
 import type { Io } from '../io/io.ts';
 import type { Membership } from '../membership/membership.ts';
+import type { Plane } from '../peer/plane.ts';
 import type { FamilySource } from '../stats/family.ts';
 import { noLabels } from '../stats/family.ts';
 import type { Store } from '../store/store.ts';
 import { isSystemKey } from '../base/object-key.ts';
 import type { PackedKey } from '../base/object-key.ts';
+import type { PeerRequest } from '../wire/messages.ts';
 
 /** Due tombstones are looked for ten times a grace, but neither all the time nor hardly ever. */
 const intervalMsMin = 500;
 const intervalMsMax = 60_000;
+
+/** Requests that bring objects, or fetch what is brought elsewhere later. */
+const ofObjects: ReadonlySet<PeerRequest['kind']> = new Set([
+  'readObject',
+  'mergeObject',
+  'mergeBatch',
+  'keepHint',
+]);
 
 export function buildReaper(
   io: Io,
@@ -23,6 +33,7 @@ export function buildReaper(
   hints: Hints | undefined,
   store: Store,
   membership: Pick<Membership, 'members' | 'member'>,
+  plane: () => Pick<Plane, 'oldestRequestUs'>,
 ): Reaper {
   const graceMs = config.tombstoneGraceSeconds * 1000;
   const reaper = new Reaper(
@@ -31,6 +42,7 @@ export function buildReaper(
       ...clientKeysOf(store),
       io,
       hints,
+      oldestRequestUs: () => plane().oldestRequestUs(ofObjects),
       // One that waits to join is in no ring.
       members: () => membership.members().map((record) => membership.member(record.node) ?? record),
     },

@@ -259,7 +259,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     standing.accepted(node);
     handoff?.hints.drain(node);
   });
-  const reaper = buildReaper(io, config, parts, handoff?.hints, store, membership);
+  const reaper = buildReaper(io, config, parts, handoff?.hints, store, membership, () => plane);
   const keeper = buildProperties(io, config, foundation, links, membership);
   const antiEntropy = buildAntiEntropy(io, config, links, membership, foundation);
   const handle = whenAgreed(membership, (from, request, reply) => {

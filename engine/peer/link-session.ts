@@ -105,6 +105,15 @@ export class LinkSession implements Rival {
     return this.#sentBytes;
   }
 
+  /** When the oldest unanswered request of those kinds was made. */
+  oldestRequestUs(kinds: ReadonlySet<PeerRequest['kind']>): number | undefined {
+    let oldestUs: number | undefined;
+    for (const { kind, queuedUs } of this.#pending.values()) {
+      if (kinds.has(kind) && (oldestUs === undefined || queuedUs < oldestUs)) oldestUs = queuedUs;
+    }
+    return oldestUs;
+  }
+
   /** Resolves when the connection is over and every request has been answered for. */
   async run(): Promise<void> {
     const { io, options, observer } = this.#context;

@@ -83,6 +83,11 @@ export class Link {
     return this.#session?.request(request, timeoutUs, handler) ?? 'closed';
   }
 
+  /** When the oldest unanswered request of those kinds was made. */
+  oldestRequestUs(kinds: ReadonlySet<PeerRequest['kind']>): number | undefined {
+    return this.#session?.oldestRequestUs(kinds);
+  }
+
   /** Adds what this link holds. */
   addTo(gauges: RequestGauges): void {
     if (this.#session === undefined) return;

@@ -187,6 +187,16 @@ export class Plane {
     return this.#links.get(peer)?.up === true;
   }
 
+  /** When the oldest request of those kinds was made that is not answered yet; undefined: there is none. */
+  oldestRequestUs(kinds: ReadonlySet<PeerRequest['kind']>): number | undefined {
+    let oldestUs: number | undefined;
+    for (const link of [...this.#links.values(), ...this.#retired]) {
+      const sinceUs = link.oldestRequestUs(kinds);
+      if (sinceUs !== undefined && (oldestUs === undefined || sinceUs < oldestUs)) oldestUs = sinceUs;
+    }
+    return oldestUs;
+  }
+
   gauges(): PeerGauges {
     const local = { queued: 0, queuedBytes: 0, unanswered: 0, unansweredBytes: 0 };
     const remote = { ...local };
