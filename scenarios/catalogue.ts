@@ -25,6 +25,7 @@ import { heirLeaves } from './heir-leaves.ts';
 import { hintHolderLeaves } from './hint-holder-leaves.ts';
 import { hintsAlone } from './hints-alone.ts';
 import { hintsOfTheDead } from './hints-of-the-dead.ts';
+import { hintsOutliveDeletions } from './hints-outlive-deletions.ts';
 import { joinUnderLoad } from './join-under-load.ts';
 import { jobSurvivesNodeCrash } from './job-survives-node-crash.ts';
 import { leaveUnderLoad } from './leave-under-load.ts';
@@ -136,6 +137,7 @@ export const scenarios: readonly Scenario[] = [
   hintsAlone,
   hintHolderLeaves,
   hintsOfTheDead,
+  hintsOutliveDeletions,
   seedsDownAtBoot,
   ejectAndReinstate,
   longPauses,

@@ -62,6 +62,21 @@ export const plantedBugs: readonly PlantedBug[] = [
     seedsMax: 50,
   },
   {
+    id: 'M83',
+    title: 'a deletion is forgotten as soon as all have said once that they hold it',
+    file: 'engine/dispatch/reaper.js',
+    find: 'const agreedUs = this.#parts.io.clock.nowUs();\n',
+    replace: `const items = answers.filter(({ answer }) => answer === 'agreed').map(({ item }) => item);
+        const order = { kind: 'forget', agreedForUs: 0, items };
+        await Promise.all(members.map((member) => this.#ask(member, order)));
+        await Promise.all(items.map((item) => this.#forget(item)));
+        const agreedUs = undefined;
+`,
+    scenario: 'hints-outlive-deletions',
+    oracles: ['INV27', 'INV4', 'INV20', 'INV10'],
+    seedsMax: 20,
+  },
+  {
     id: 'M35',
     title: 'a read that timed out is counted again when its replicas answer too late',
     file: 'engine/dispatch/read-round.js',

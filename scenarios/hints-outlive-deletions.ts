@@ -1,0 +1,39 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants, mending } from './shared.ts';
+
+/**
+ * Answers are lost while their connections live: a write that a replica has long taken becomes a hint when its deadline
+ * passes. Clocks jump forward, so that deletions are due before that, though everybody has held them for an instant only.
+ */
+export const hintsOutliveDeletions: Scenario = {
+  name: 'hints-outlive-deletions',
+  story:
+    'answers to writes are lost, and clocks jump to where deletions are due: what is kept of them brings nothing back',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: {
+    ...everyday,
+    operations: [200, 260],
+    keys: 20,
+    siblingKeys: 8,
+    thinkUs: [0, 120_000],
+    kinds: { get: 20, put: 40, delete: 40 },
+  },
+  faults: [
+    {
+      kind: 'FN10',
+      count: [5, 8],
+      forUs: [300_000, 1_200_000],
+      words: { message: ['answers'] },
+      always: true,
+    },
+    { kind: 'FC2', count: [8, 12], params: { byMs: [1_000, 4_000] }, always: true },
+    { kind: 'FP1', count: [1, 3], forUs: [100_000, 800_000] },
+    { kind: 'FN11', count: [0, 4] },
+  ],
+  stormMs: 7_000,
+  calmMs: 4_000,
+  settleMsMax: 40_000,
+  mendedBy: 'sweeps',
+  settings: { ...mending, tombstone_grace_seconds: 1 },
+  invariants: { ...invariants, INV5: 5, INV10: 4, INV12: 60, INV20: 1 },
+};
