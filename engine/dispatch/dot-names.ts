@@ -10,59 +10,92 @@
  *
  *     n3.5f0c         this life's actor
  *     n3.5f0c+1       the actor of a key whose copy was lost, once
+ *
+ * Counters follow this node's wall clock, and what they meet no farther than clocks are apart. A key that a wrong clock
+ * or a forged context has put farther ahead gets dots that are ahead, and no other key does: that would spread to all keys
+ * of all nodes. Nor does a node stay ahead whose own clock was: once it has gone back, all keys are written under a new
+ * name.
  */
 import type { PackedKey } from '../base/object-key.ts';
-import type { Clock } from '../io/clock.ts';
+import { clockSkewMsMax } from '../object/dates.ts';
 import type { Actor, Dot, VersionVector } from '../object/dots.ts';
-import { highestCounter, nextCounter } from '../object/dots.ts';
+import { highestCounter, instantMsOfCounter, nextCounter } from '../object/dots.ts';
 
 /** Keys with names of their own; with more of them all keys are written under a new name. */
 const renamedMax = 4096;
+/** A clock that is so far behind the counters, in milliseconds, has gone back: they are never so far ahead of it else. */
+const staleMsMin = 2 * clockSkewMsMax;
 
 export class DotNames {
-  readonly #clock: Clock;
   readonly #life: Actor;
   readonly #renamedMax: number;
   /** What a key without a name of its own is written under. */
   #actor: Actor;
   readonly #renamed = new Map<PackedKey, Actor>();
   #names = 0;
-  /** The counter of the newest dot of this life, whatever its actor. */
+  /** The highest counter of this life since the clock went back, but for keys that are ahead of it. */
   #counter = 0;
+  /** The highest counter of this life. */
+  #highest = 0;
 
-  constructor(clock: Clock, life: Actor, keysMax = renamedMax) {
-    this.#clock = clock;
+  constructor(life: Actor, keysMax = renamedMax) {
     this.#life = life;
     this.#actor = life;
     this.#renamedMax = keysMax;
   }
 
-  /** The counter of the newest dot. */
+  /** The counter of the newest dot, but for keys that are ahead of the clock. */
   get counter(): number {
     return this.#counter;
   }
 
   /** The next write's dot, where `known` is the context under the key and `seen` the writer's. */
-  next(key: PackedKey, known: VersionVector, seen: VersionVector): Dot {
+  next(key: PackedKey, known: VersionVector, seen: VersionVector, nowMs: number): Dot {
+    if (instantMsOfCounter(this.#counter) - nowMs > staleMsMin) this.#startOver();
     const highest = Math.max(this.#counter, highestCounter(known), highestCounter(seen));
-    this.#counter = nextCounter(highest, this.#clock.wallMs());
-    return { actor: this.#actorOf(key), counter: this.#counter };
+    const counter = nextCounter(highest, nowMs);
+    if (instantMsOfCounter(counter) - nowMs <= clockSkewMsMax) this.#counter = counter;
+    if (counter > this.#highest) this.#highest = counter;
+    return { actor: this.#actorOf(key), counter };
   }
 
   /** What this life has written under the key is not all known here any more. */
   renounce(key: PackedKey): void {
-    const name = `${this.#life}+${(this.#names += 1)}` as Actor;
-    if (this.#renamed.has(key) || this.#renamed.size < this.#renamedMax) {
-      this.#renamed.set(key, name);
-      return;
-    }
-    this.#actor = name;
-    this.#renamed.clear();
+    if (this.#renamed.has(key) || this.#renamed.size < this.#renamedMax)
+      this.#renamed.set(key, this.#newName());
+    else this.#rename();
+  }
+
+  /**
+   * The context knows dots of this life that are ahead of it: whoever forgets the context of a key renounces the key,
+   * or the next dot there might be one that others know already.
+   */
+  isAhead(context: VersionVector): boolean {
+    return this.#isBeyond(context, this.#counter);
   }
 
   /** The context names writes of this life that were never made. */
   isForged(seen: VersionVector): boolean {
-    return seen.some(({ actor, counter }) => counter > this.#counter && actor.startsWith(this.#life));
+    return this.#isBeyond(seen, this.#highest);
+  }
+
+  #isBeyond(context: VersionVector, highest: number): boolean {
+    return context.some(({ actor, counter }) => counter > highest && actor.startsWith(this.#life));
+  }
+
+  /** The clock has gone back: counters follow it, under a name that has none yet. */
+  #startOver(): void {
+    this.#counter = 0;
+    this.#rename();
+  }
+
+  #rename(): void {
+    this.#actor = this.#newName();
+    this.#renamed.clear();
+  }
+
+  #newName(): Actor {
+    return `${this.#life}+${(this.#names += 1)}` as Actor;
   }
 
   #actorOf(key: PackedKey): Actor {

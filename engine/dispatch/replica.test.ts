@@ -11,7 +11,7 @@ import { defaultType, objectKey } from '../base/object-key.ts';
 import type { Content } from '../object/content.ts';
 import { tombstone } from '../object/content.ts';
 import type { Actor } from '../object/dots.ts';
-import { counterOf, emptyVector, nextCounter, seenCounterMax } from '../object/dots.ts';
+import { counterOf, covers, emptyVector, instantMsOf, nextCounter, seenCounterMax } from '../object/dots.ts';
 import type { StoredObject } from '../object/object.ts';
 import { applyWrite, decodeObject, encodeObject, mergeObjects, siblingsMax } from '../object/object.ts';
 import type { StoreWrite } from '../store/store.ts';
@@ -235,7 +235,45 @@ describe('a replica', () => {
     const outcome = coordinate(replica, writeOf(keyOf('k'), 'late', { seen: [ahead] }));
     store.release();
     expect(values(outcome.applied)).toEqual(['late']);
-    expect(outcome.applied?.siblings[0]?.lastModifiedMs).toBe(5000);
+    // Dated by clocks, and none of them has shown 5000: what it has seen there is of 4000.
+    expect(outcome.applied?.siblings[0]?.lastModifiedMs).toBe(4000);
+  });
+
+  it('dates a write by its clock, whatever a context claims, and no other key is ahead for it', () => {
+    const store = new SlowStore();
+    const replica = replicaOver(store, siblings);
+    const forged = { actor: byteStringOf('q') as Actor, counter: nextCounter(0, 6 * 86_400_000) };
+    const outcomes = [writeOf(keyOf('k'), 'x', { seen: [forged] }), writeOf(keyOf('other'), 'y')].map(
+      (write) => {
+        const outcome = coordinate(replica, write);
+        store.release();
+        return present(outcome.applied?.siblings[0], 'what was written');
+      },
+    );
+    expect(outcomes.map(({ lastModifiedMs }) => lastModifiedMs)).toEqual([clock.wallMs(), clock.wallMs()]);
+    expect(outcomes.map(({ dot }) => instantMsOf(dot))).toEqual([6 * 86_400_000, clock.wallMs()]);
+  });
+
+  it('that forgets a deletion ahead of its clock writes the key anew as nobody has written it', () => {
+    const store = new SlowStore();
+    const one = replicaOver(store, newest);
+    const ahead = { actor: byteStringOf('n2.bb') as Actor, counter: nextCounter(0, 3_600_000) };
+    for (const remove of ['forget', 'discard'] as const) {
+      const key = keyOf(remove);
+      const deleted = coordinate(one, { ...writeOf(key, ''), seen: [ahead], content: tombstone });
+      store.release();
+      const bytes = present(deleted.bytes, 'the tombstone');
+      const done = (gone: boolean): void => expect(gone).toBe(true);
+      if (remove === 'forget') one.forget({ key, token: 7 as Token, mark: markOf(bytes) }, done);
+      else one.discard(key, 7 as Token, () => true, done);
+      store.release();
+      const anew = coordinate(one, writeOf(key, 'anew'));
+      store.release();
+      // Who still has the deletion takes the new value for one that it has not heard of.
+      const dot = present(anew.applied?.siblings[0], 'the new value').dot;
+      expect(covers(present(deleted.applied, 'the deletion').context, dot)).toBe(false);
+      expect(mergeObjects(decodeObject(bytes), present(anew.applied, 'anew')).siblings).toHaveLength(2);
+    }
   });
 
   it('takes no more siblings than the limit, and what was taken stays readable', () => {

@@ -17,8 +17,9 @@ import { NameTable } from '../base/name-table.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import type { Clock } from '../io/clock.ts';
 import type { Content } from '../object/content.ts';
+import { dateOfWrite } from '../object/dates.ts';
 import type { Actor, VersionVector } from '../object/dots.ts';
-import { compareVectors, emptyVector, highestCounter, instantMsOf, seenCounterMax } from '../object/dots.ts';
+import { compareVectors, emptyVector, highestCounter, seenCounterMax } from '../object/dots.ts';
 import type { StoredObject } from '../object/object.ts';
 import {
   applyWrite,
@@ -109,7 +110,7 @@ export class Replica {
   constructor(store: MemoryStore, clock: Clock, actor: Actor, rules: (key: PackedKey) => ConflictRules) {
     this.#store = store;
     this.#clock = clock;
-    this.#names = new DotNames(clock, actor);
+    this.#names = new DotNames(actor);
     this.#rules = rules;
     this.#slots = new Slots(store, this.#actors, (key) => this.#names.renounce(key));
   }
@@ -166,6 +167,7 @@ export class Replica {
           return undefined;
         found = true;
         removing(current.context);
+        if (this.#names.isAhead(current.context)) this.#names.renounce(key);
         return { changes: [undefined], records: [{ key, token, value: undefined }] };
       },
       applied: () => undefined,
@@ -345,10 +347,11 @@ export class Replica {
   #made(write: LocalWrite, current: StoredObject | undefined): StoredObject {
     const rules = this.#rules(write.key);
     const seen = rules.lastWriteWins && current !== undefined ? current.context : write.seen;
-    const dot = this.#names.next(write.key, current?.context ?? emptyVector, write.seen);
+    const nowMs = this.#clock.wallMs();
+    const dot = this.#names.next(write.key, current?.context ?? emptyVector, write.seen, nowMs);
     const apply = rules.allowMult ? applyWrite : replaceWith;
-    const object = apply(current, seen, write.content, dot, instantMsOf(dot));
-    return hasLimits(rules) ? pruneContext(object, rules, this.#clock.wallMs()) : object;
+    const object = apply(current, seen, write.content, dot, dateOfWrite(current, nowMs));
+    return hasLimits(rules) ? pruneContext(object, rules, nowMs) : object;
   }
 }
 

@@ -4,12 +4,13 @@
  *
  * A dot names one write: the actor that coordinated it and that actor's counter. A version vector says, per actor,
  * up to which counter every write to its key is known. An actor is one life of one node (its name and the random
- * epoch of its start) and its counter runs over all keys, so no dot is minted twice: not by a node that returns with
- * a wiped or rolled-back disk, and not for a key that was deleted and forgotten. A key whose copy a life has lost gets
- * another actor in it (dispatch/dot-names.ts).
+ * epoch of its start) and its counter runs over all keys, so no dot of a key is minted twice: not by a node that
+ * returns with a wiped or rolled-back disk, and not for a key that was deleted and forgotten. A key whose copy a life has
+ * lost gets another actor in it (dispatch/dot-names.ts).
  *
  * Counters are hybrid logical clocks (Kulkarni et al., "Logical Physical Clocks", 2014): an actor's next one is beyond
- * every counter that it knows under the key or that the writer has seen, and follows the wall clock. So a write that
+ * every counter that it knows under the key or that the writer has seen, and follows the wall clock. What is far ahead of
+ * that clock stays with its key (two such keys may have equal dots, which nobody compares). So a write that
  * has seen another has the greater counter whatever the clocks say, and of writes that have not seen one another the
  * newer has it as far as the clocks agree. Where one write must win, that order lets no two replicas drop each other's
  * winner.
@@ -46,7 +47,7 @@ const countersPerMs = 1024;
 
 /**
  * How far a client's context may be ahead of the clock of the node that reads it, in milliseconds. Contexts are opaque,
- * not sealed: without a limit one forged context could use up all counters, or win over all writes of a year. Nodes
+ * not sealed: without a limit one forged context could use up a key's counters, or win over all its writes of a year. Nodes
  * whose clocks are farther apart than this refuse each other's contexts for keys that they have not heard of.
  */
 export const seenAheadMsMax = 7 * 24 * 60 * 60 * 1000;
@@ -61,9 +62,16 @@ export function nextCounter(known: number, nowMs: number): number {
   return Math.max(known + 1, nowMs * countersPerMs);
 }
 
-/** Milliseconds since the epoch at which the write was made: never before the writes that it has seen. */
+/**
+ * Milliseconds since the epoch at which the write was made, as far as its dot tells: never before the writes that it has
+ * seen, whose clocks may have been ahead. Versions are dated by clocks (dates.ts).
+ */
 export function instantMsOf(dot: Dot): number {
-  return Math.floor(dot.counter / countersPerMs);
+  return instantMsOfCounter(dot.counter);
+}
+
+export function instantMsOfCounter(counter: number): number {
+  return Math.floor(counter / countersPerMs);
 }
 
 /** The highest counter of any actor; 0 for none. */

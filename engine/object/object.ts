@@ -30,7 +30,7 @@ import {
 
 export interface Sibling extends Content {
   readonly dot: Dot;
-  /** Milliseconds since the epoch: of the coordinating replica's clock, not before the writes it has seen. */
+  /** Milliseconds since the epoch, by the clock of the coordinating replica (dates.ts). */
   readonly lastModifiedMs: number;
 }
 

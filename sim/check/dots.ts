@@ -1,7 +1,8 @@
 /**
  * INV9, causality on the disks: whatever lies there under one dot (the name of one write) is one content of one key,
- * for ever and everywhere, also after a disk was wiped or went back; and no record takes the place of another one of its
- * key without holding, or covering by its context, every value that the other one held.
+ * for ever and everywhere, also after a disk was wiped or went back (of one content of each key, where the dot is ahead
+ * of the clock that dated the write); and no record takes the place of another one of its key without holding, or
+ * covering by its context, every value that the other one held.
  *
  * Skipped: replaced values of a life that the new record's context does not know at all (its entry was pruned), and
  * records that do not decode (another check's business).

@@ -60,10 +60,9 @@ export const clusterBugs: readonly PlantedBug[] = [
     id: 'M31',
     title: 'a node without its disk names its writes as it did before',
     file: 'engine/dispatch/dot-names.js',
-    find: `this.#counter = nextCounter(highest, this.#clock.wallMs());
-        return { actor: this.#actorOf(key), counter: this.#counter };`,
-    replace: `this.#counter += 1;
-        return { actor: this.#actorOf(key).split('.')[0], counter: this.#counter };`,
+    find: 'return { actor: this.#actorOf(key), counter };',
+    replace: `this.writes = (this.writes ?? 0) + 1;
+        return { actor: this.#actorOf(key).split('.')[0], counter: this.writes };`,
     scenario: 'wiped-disk-returns',
     oracles: ['INV9'],
     seedsMax: 50,

@@ -10,7 +10,7 @@ import { textOf } from '../../engine/base/ids.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
 import { isSystemKey, unpackKey } from '../../engine/base/object-key.ts';
 import type { Dot } from '../../engine/object/dots.ts';
-import { covers } from '../../engine/object/dots.ts';
+import { covers, instantMsOf } from '../../engine/object/dots.ts';
 import { encodeContent } from '../../engine/object/content.ts';
 import type { StoredObject } from '../../engine/object/object.ts';
 import { decodeObject, describeObject } from '../../engine/object/object.ts';
@@ -181,7 +181,7 @@ export class ObjectWitness {
   }
 
   #name(host: string, key: PackedKey, sibling: StoredObject['siblings'][number]): void {
-    const dot = placeOfDot(sibling.dot);
+    const dot = placeOfDot(key, sibling);
     const content = tellingOf(encodeContent(sibling));
     const known = this.#named.get(dot);
     if (known === undefined) {
@@ -300,9 +300,10 @@ function nameOfDot({ actor, counter }: Dot): string {
   return `${textOf(actor)}:${counter}`;
 }
 
-/** For a map. */
-function placeOfDot({ actor, counter }: Dot): string {
-  return `${actor}:${counter}`;
+/** For a map. Only where its key was ahead of the clock may a dot be another key's too. */
+function placeOfDot(key: PackedKey, { dot, lastModifiedMs }: StoredObject['siblings'][number]): string {
+  const name = `${dot.actor}:${dot.counter}`;
+  return instantMsOf(dot) <= lastModifiedMs ? name : `${name} ${key}`;
 }
 
 function sameDot(one: Dot, other: Dot): boolean {
