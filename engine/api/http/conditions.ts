@@ -3,8 +3,12 @@
  *
  * A GET that need not be repeated is `notModified`; any other request whose precondition fails is refused. Dates
  * count whole seconds, and tags are compared weakly: an object's tag is opaque, and equal tags mean equal versions.
+ *
+ * A date that this node's clock has not reached says nothing of what its sender has seen, for no version is shown with
+ * one (`shownDateMs`): a read is answered in full, and what must not happen to a newer version does not happen.
  */
 import type { HttpRequest } from '../../io/http.ts';
+import { clockSkewMsMax } from '../../object/dates.ts';
 import { parseHttpDate } from './http-date.ts';
 
 /** What the key holds, as conditions see it. */
@@ -42,15 +46,27 @@ export function namesVersion(request: HttpRequest): boolean {
   return header !== undefined && header.trim() !== '*';
 }
 
-/** In the order of section 13.2.2; `current` is undefined when the key holds nothing. */
-export function judge(request: HttpRequest, current: Current | undefined): Verdict {
+/**
+ * The date to show, in milliseconds: one of the future, as a wrong clock makes it, is shown as the moment of the answer
+ * (section 8.8.2.1).
+ */
+export function shownDateMs(lastModifiedMs: number, nowMs: number): number {
+  return Math.min(lastModifiedMs, nowMs);
+}
+
+/** In the order of section 13.2.2, at that instant; `current` is undefined when the key holds nothing. */
+export function judge(request: HttpRequest, current: Current | undefined, nowMs: number): Verdict {
   const match = request.headers['if-match'];
   const noneMatch = request.headers['if-none-match'];
   if (match !== undefined) {
     if (!matches(match, current))
       return { kind: 'failed', detail: 'If-Match names no version that is stored now' };
-  } else if (isNewer(request.headers['if-unmodified-since'], current) === true) {
-    return { kind: 'failed', detail: 'the object was modified after If-Unmodified-Since' };
+  } else {
+    const age = compareDates(request.headers['if-unmodified-since'], current, nowMs);
+    if (age === 'newer')
+      return { kind: 'failed', detail: 'the object was modified after If-Unmodified-Since' };
+    if (age === 'unknown')
+      return { kind: 'failed', detail: 'If-Unmodified-Since is a date of the future, and names no version' };
   }
   if (noneMatch !== undefined) {
     if (!matches(noneMatch, current)) return proceed;
@@ -58,10 +74,10 @@ export function judge(request: HttpRequest, current: Current | undefined): Verdi
       ? { kind: 'notModified' }
       : { kind: 'failed', detail: 'If-None-Match names a version that is stored now' };
   }
-  if (isRead(request) && isNewer(request.headers['if-modified-since'], current) === false) {
-    return { kind: 'notModified' };
-  }
-  return proceed;
+  const age = isRead(request)
+    ? compareDates(request.headers['if-modified-since'], current, nowMs)
+    : undefined;
+  return age === 'notNewer' ? { kind: 'notModified' } : proceed;
 }
 
 function isRead(request: HttpRequest): boolean {
@@ -76,9 +92,17 @@ function matches(header: string, current: Current | undefined): boolean {
   return header.trim() === current.tag;
 }
 
-/** Undefined when there is nothing to compare: no object, no header, or a date that is none. */
-function isNewer(header: string | undefined, current: Current | undefined): boolean | undefined {
+/**
+ * How the object's date stands to the header's. Undefined when there is nothing to compare: no object, no header, or a
+ * date that is none. Unknown: the header's is one of the future.
+ */
+function compareDates(
+  header: string | undefined,
+  current: Current | undefined,
+  nowMs: number,
+): 'newer' | 'notNewer' | 'unknown' | undefined {
   const seconds = header === undefined ? undefined : parseHttpDate(header.trim());
   if (seconds === undefined || current === undefined) return undefined;
-  return Math.floor(current.lastModifiedMs / 1000) > seconds;
+  if (Math.floor(current.lastModifiedMs / 1000) > seconds) return 'newer';
+  return seconds * 1000 > nowMs + clockSkewMsMax ? 'unknown' : 'notNewer';
 }

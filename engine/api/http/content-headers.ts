@@ -10,6 +10,7 @@ import type { ByteString } from '../../base/ids.ts';
 import type { HttpRequest } from '../../io/http.ts';
 import type { Content } from '../../object/content.ts';
 import type { Sibling } from '../../object/object.ts';
+import { shownDateMs } from './conditions.ts';
 import { formatHttpDate } from './http-date.ts';
 import { formatLinks, parseLinks } from './link-header.ts';
 import { percentOf } from './percent.ts';
@@ -42,9 +43,14 @@ export function contentOf(request: HttpRequest): Content {
 }
 
 /** Adds the headers that describe one version: all of a GET's but those of the object as a whole. */
-export function addDescription(headers: Record<string, string>, sibling: Sibling, place: Place): void {
+export function addDescription(
+  headers: Record<string, string>,
+  sibling: Sibling,
+  place: Place,
+  nowMs: number,
+): void {
   headers['Content-Type'] = contentTypeOf(sibling);
-  headers['Last-Modified'] = formatHttpDate(sibling.lastModifiedMs);
+  headers['Last-Modified'] = formatHttpDate(shownDateMs(sibling.lastModifiedMs, nowMs));
   headers['Link'] = formatLinks(sibling.links, place);
   if (sibling.contentEncoding !== '') headers['Content-Encoding'] = safeValue(sibling.contentEncoding);
   if (sibling.tombstone) headers['X-Riak-Deleted'] = 'true';

@@ -42,7 +42,10 @@ async function hold(file: string): Promise<string> {
     if (mark === '=') kept.set(name, answer?.headers[header]?.replaceAll('"', '') ?? `no ${header}`);
     if (mark === '!')
       client.dispatcher.failure = name === 'none' ? undefined : new LockstepError(name as ErrorCode);
-    if (mark === '~') client.dispatcher.wallMs += Number(name);
+    if (mark === '~') {
+      client.dispatcher.wallMs += Number(name);
+      client.clock.aheadMs += Number(name);
+    }
   }
   await flush();
   return lines.join('\n');

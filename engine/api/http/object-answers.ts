@@ -3,12 +3,14 @@
  */
 import { present } from '../../base/assert.ts';
 import type { HttpRequest, HttpResponse } from '../../io/http.ts';
-import type { Random } from '../../io/random.ts';
+import type { Io } from '../../io/io.ts';
+import { latestDateMs } from '../../object/dates.ts';
 import type { Sibling, StoredObject } from '../../object/object.ts';
 import { encodeContext } from '../../object/object.ts';
 import { contextTagOf, makeKey, vtagOf } from '../tags.ts';
 import { errorAnswer, plainText } from './answers.ts';
 import type { Current } from './conditions.ts';
+import { shownDateMs } from './conditions.ts';
 import { addDescription } from './content-headers.ts';
 import { formatHttpDate } from './http-date.ts';
 import type { Place } from './place.ts';
@@ -39,30 +41,31 @@ export function objectAnswer(
   view: View,
   request: HttpRequest,
   place: Place,
-  random: Random,
+  { clock, random }: Pick<Io, 'clock' | 'random'>,
   status = 200,
 ): HttpResponse {
+  const nowMs = clock.wallMs();
   const headers: Record<string, string> = {
     'X-Riak-Vclock': contextHeader(view.object),
     ETag: `"${view.current.tag}"`,
     Vary: view.kind === 'one' ? 'Accept-Encoding' : 'Accept',
   };
   if (view.kind === 'one') {
-    addDescription(headers, view.sibling, place);
+    addDescription(headers, view.sibling, place, nowMs);
     return { status, headers, body: view.sibling.value };
   }
-  headers['Last-Modified'] = formatHttpDate(view.current.lastModifiedMs);
+  headers['Last-Modified'] = formatHttpDate(shownDateMs(view.current.lastModifiedMs, nowMs));
   return wantsParts(request.headers['accept'])
-    ? partsAnswer(view.object, place, headers, makeKey(random))
+    ? partsAnswer(view.object, place, headers, makeKey(random), nowMs)
     : listAnswer(view.object, headers);
 }
 
 /** 304: the client has it. */
-export function notModifiedAnswer(view: View): HttpResponse {
+export function notModifiedAnswer(view: View, nowMs: number): HttpResponse {
   const headers = {
     'X-Riak-Vclock': contextHeader(view.object),
     ETag: `"${view.current.tag}"`,
-    'Last-Modified': formatHttpDate(view.current.lastModifiedMs),
+    'Last-Modified': formatHttpDate(shownDateMs(view.current.lastModifiedMs, nowMs)),
   };
   return { status: 304, headers, body: '' };
 }
@@ -91,11 +94,12 @@ function partsAnswer(
   place: Place,
   headers: Readonly<Record<string, string>>,
   boundary: string,
+  nowMs: number,
 ): HttpResponse {
   const chunks: Uint8Array[] = [];
   for (const sibling of object.siblings) {
     const described: Record<string, string> = { Etag: `"${vtagOf(sibling.dot)}"` };
-    addDescription(described, sibling, place);
+    addDescription(described, sibling, place, nowMs);
     const head = Object.entries(described)
       .map(([name, value]) => `${name}: ${value}\r\n`)
       .join('');
@@ -111,11 +115,7 @@ function contextHeader(object: StoredObject): string {
 }
 
 function currentOfSeveral(object: StoredObject): Current {
-  const lastModifiedMs = object.siblings.reduce(
-    (latest, sibling) => Math.max(latest, sibling.lastModifiedMs),
-    0,
-  );
-  return { tag: contextTagOf(object.context), lastModifiedMs };
+  return { tag: contextTagOf(object.context), lastModifiedMs: latestDateMs(object) };
 }
 
 /** The client likes `multipart/mixed` better than the plain list (RFC 9110 section 12.5.1); a tie is the list's. */

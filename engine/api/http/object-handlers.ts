@@ -52,11 +52,12 @@ export async function getObject(
   if (object === undefined || isDeleted(object)) return notFoundAnswer(object);
   const view = viewOf(object, task.query.vtag);
   if (view === undefined) return notFoundAnswer(undefined);
-  const verdict = judge(request, view.current);
+  const nowMs = parts.io.clock.wallMs();
+  const verdict = judge(request, view.current, nowMs);
   if (verdict.kind === 'failed') return errorAnswer('PreconditionFailed', verdict.detail);
-  if (verdict.kind === 'notModified') return notModifiedAnswer(view);
+  if (verdict.kind === 'notModified') return notModifiedAnswer(view, nowMs);
   if (request.method !== 'HEAD') tellPayload(parts.observer, object);
-  return objectAnswer(view, request, place, parts.io.random);
+  return objectAnswer(view, request, place, parts.io);
 }
 
 /** PUT, and POST to a key: 204, or the object with `returnbody=true`. */
@@ -97,7 +98,7 @@ export async function deleteObject(
   const seen = contextHeader(request, 'X-Riak-Vclock');
   const object = await read(task);
   if (object === undefined || isDeleted(object)) return notFoundAnswer(object);
-  const verdict = judge(request, viewOf(object, undefined)?.current);
+  const verdict = judge(request, viewOf(object, undefined)?.current, parts.io.clock.wallMs());
   if (verdict.kind === 'failed') return errorAnswer('PreconditionFailed', verdict.detail);
   const conditional = hasWriteConditions(request) ? object.context : undefined;
   const timeout = task.patience.remaining();
@@ -158,7 +159,8 @@ interface Judged {
 async function readAndJudge(task: Task): Promise<Judged> {
   const object = await read(task);
   const held = object === undefined || isDeleted(object) ? undefined : object;
-  const verdict = judge(task.request, held === undefined ? undefined : viewOf(held, undefined)?.current);
+  const current = held === undefined ? undefined : viewOf(held, undefined)?.current;
+  const verdict = judge(task.request, current, task.parts.io.clock.wallMs());
   if (verdict.kind === 'failed') throw new LockstepError('PreconditionFailed', verdict.detail);
   if (held === undefined) return {};
   return namesVersion(task.request)
@@ -182,7 +184,7 @@ function bodyAnswer(task: Task, object: StoredObject, status: number): HttpRespo
   const view = viewOf(object, undefined);
   if (view === undefined) return notFoundAnswer(object);
   tellPayload(task.parts.observer, object);
-  return objectAnswer(view, task.request, task.place, task.parts.io.random, status);
+  return objectAnswer(view, task.request, task.place, task.parts.io, status);
 }
 
 function contextHeader(request: HttpRequest, name: string): VersionVector | undefined {

@@ -69,20 +69,11 @@ export class RedisPeer extends TestingPeer<string> {
   }
 }
 
-/** The wall clock goes on as a test says. */
-class WallClock extends TestClock {
-  aheadMs = 0;
-
-  override wallMs(): number {
-    return super.wallMs() + this.aheadMs;
-  }
-}
-
 export class TestingRedis {
   readonly dispatcher = new MapDispatcher();
   readonly transactions = new MapTransactions(this.dispatcher);
   readonly observer = new TallyingObserver();
-  readonly clock = new WallClock();
+  readonly clock = new TestClock();
   readonly counts = new Map<RedisField, number>();
   readonly failed: string[] = [];
   /** What a listing of the cluster answers. */

@@ -5,6 +5,8 @@ import type { Log } from '../../io/log.ts';
 import type { Random } from '../../io/random.ts';
 
 export class TestClock implements Clock {
+  /** By how much a test has moved the wall clock on. */
+  aheadMs = 0;
   #nowUs = 0;
   #timers: { atUs: number; fire: () => void; live: boolean }[] = [];
 
@@ -13,7 +15,7 @@ export class TestClock implements Clock {
   }
 
   wallMs(): number {
-    return 784_111_777_000;
+    return 784_111_777_000 + this.aheadMs;
   }
 
   after(delayUs: number, fire: () => void): Timer {

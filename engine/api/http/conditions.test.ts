@@ -1,0 +1,92 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import type { ByteString } from '../../base/ids.ts';
+import { defaultType, objectKey } from '../../base/object-key.ts';
+import type { HttpRequest } from '../../io/http.ts';
+import { clockSkewMsMax } from '../../object/dates.ts';
+import { contentOf } from '../../object/replicas.contract.ts';
+import type { StoredObject } from '../../object/object.ts';
+import { judge, shownDateMs } from './conditions.ts';
+import { formatHttpDate } from './http-date.ts';
+import { TestingClient } from './testing-client.contract.ts';
+
+const nowMs = Date.UTC(2026, 0);
+const year = 365 * 86_400_000;
+const offsetMs = fc.oneof(fc.integer({ min: -year, max: year }), fc.integer({ min: -90_000, max: 90_000 }));
+
+function verdictOf(method: string, header: string, dateMs: number, lastModifiedMs: number): string {
+  const request: HttpRequest = {
+    method,
+    path: '/',
+    params: {},
+    query: new URLSearchParams(),
+    headers: { [header]: formatHttpDate(dateMs) },
+    body: new Uint8Array(0),
+    remote: 'client:1',
+    onGone: () => undefined,
+  };
+  return judge(request, { tag: 't', lastModifiedMs }, nowMs).kind;
+}
+
+describe('a date as a validator', () => {
+  it('that was shown of one version never speaks for one that a clock has dated later, nor for any of the future', () => {
+    fc.assert(
+      fc.property(offsetMs, offsetMs, (storedOffset, sentOffset) => {
+        const storedMs = nowMs + storedOffset;
+        const sentMs = nowMs + sentOffset;
+        const isNewer = Math.floor(storedMs / 1000) > Math.floor(sentMs / 1000);
+        const isFuture = Math.floor(sentMs / 1000) * 1000 > nowMs + clockSkewMsMax;
+        const speaks = !isNewer && !isFuture;
+        const verdicts = [
+          verdictOf('GET', 'if-modified-since', sentMs, storedMs),
+          verdictOf('PUT', 'if-unmodified-since', sentMs, storedMs),
+          verdictOf('GET', 'if-unmodified-since', sentMs, storedMs),
+        ];
+        expect(verdicts).toEqual(
+          speaks ? ['notModified', 'proceed', 'proceed'] : ['proceed', 'failed', 'failed'],
+        );
+      }),
+    );
+  });
+
+  it('is shown as no later than now', () => {
+    fc.assert(
+      fc.property(offsetMs, (offset) => {
+        const shown = shownDateMs(nowMs + offset, nowMs);
+        expect(shown).toBe(nowMs + Math.min(0, offset));
+      }),
+    );
+  });
+});
+
+describe('an object dated a year ahead by an earlier version of the engine', () => {
+  /** Answers what `GET` does with those headers when the dates of all versions are moved by so much. */
+  async function getMoved(byMs: number, headers: Readonly<Record<string, string>>): Promise<unknown> {
+    const client = new TestingClient();
+    const key = objectKey(defaultType, 'b' as ByteString, 'k' as ByteString);
+    await client.dispatcher.put({ key, need: 'one', context: [], content: contentOf('v') });
+    const { dispatcher } = client;
+    const get = dispatcher.get.bind(dispatcher);
+    dispatcher.get = async (request) => {
+      const read = await get(request);
+      return { ...read, object: read.object === undefined ? undefined : moved(read.object, byMs) };
+    };
+    const answer = await client.call({ method: 'GET', target: '/buckets/b/keys/k', headers });
+    return [answer.status, answer.headers['Last-Modified']];
+  }
+
+  function moved(object: StoredObject, byMs: number): StoredObject {
+    const siblings = object.siblings.map((one) => ({ ...one, lastModifiedMs: one.lastModifiedMs + byMs }));
+    return { context: object.context, siblings };
+  }
+
+  it('is shown with the moment of the answer, and answered in full to whoever has a date of it', async () => {
+    const wallMs = new TestingClient().clock.wallMs();
+    const now = formatHttpDate(wallMs);
+    expect(await getMoved(year, {})).toEqual([200, now]);
+    for (const since of [now, formatHttpDate(wallMs + year)])
+      expect(await getMoved(year, { 'If-Modified-Since': since })).toEqual([200, now]);
+    expect(await getMoved(0, { 'If-Modified-Since': now })).toEqual([304, now]);
+  });
+});
