@@ -2,6 +2,7 @@
  * Forgets deletions: a tombstone goes once it is older than the grace and every member of the cluster has said twice
  * that it holds just this tombstone under the key (or, where it is no replica, nothing), and keeps no hint for it. Until
  * then a replica that slept could bring the deleted value back (source: Riak's and Cassandra's accounts of resurrection).
+ * One that a wrong clock has dated ahead ages from when this life of the node met it.
  *
  *     check   to every member: same, nothing or other?         all replicas `same`, nobody `other`: they agree
  *     check   a round later: still, and is nothing under way that was asked for before we agreed?      nobody `busy`
@@ -25,6 +26,7 @@ import type { Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
+import { ageMs } from '../object/dates.ts';
 import type { StoredObject } from '../object/object.ts';
 import { decodeObject, liveSiblings } from '../object/object.ts';
 import type { Member } from '../ring/ring.ts';
@@ -44,7 +46,7 @@ import {
 } from './reap-words.ts';
 
 export interface ReaperOptions {
-  /** Milliseconds of the wall clock that a tombstone is kept at least. */
+  /** Milliseconds that a tombstone is kept at least. */
   readonly graceMs: number;
   /** Between two looks for tombstones that are due. */
   readonly intervalUs: number;
@@ -68,7 +70,8 @@ export interface ReaperParts
 
 interface Tombstone {
   readonly token: Token;
-  readonly sinceMs: number;
+  /** On this life's monotonic clock, perhaps before its beginning: what the wall clock does later ages nothing. */
+  readonly sinceUs: number;
   /** Since when every member is known to hold it. */
   agreedUs?: number;
 }
@@ -161,8 +164,8 @@ export class Reaper {
       return;
     }
     if (this.#known.size >= knownMax) return;
-    const sinceMs = object.siblings.reduce((last, { lastModifiedMs }) => Math.max(last, lastModifiedMs), 0);
-    this.#known.set(key, { token, sinceMs });
+    const { clock } = this.#parts.io;
+    this.#known.set(key, { token, sinceUs: clock.nowUs() - ageMs(object, clock.wallMs()) * 1000 });
   }
 
   #arm(): void {
@@ -218,13 +221,14 @@ export class Reaper {
   /** Tombstones that are old enough, where it is this node's turn. */
   #due(): readonly PackedKey[] {
     const { io, ring, self } = this.#parts;
-    const nowMs = io.clock.wallMs();
-    const turnMs = (turnIntervals * this.#options.intervalUs) / 1000;
+    const nowUs = io.clock.nowUs();
+    const graceUs = this.#options.graceMs * 1000;
+    const turnUs = turnIntervals * this.#options.intervalUs;
     const due: PackedKey[] = [];
-    for (const [key, { token, sinceMs }] of this.#known) {
-      if (nowMs - sinceMs <= this.#options.graceMs) continue;
+    for (const [key, { token, sinceUs }] of this.#known) {
+      if (nowUs - sinceUs <= graceUs) continue;
       const turn = Math.max(0, ring().placement(token).indexOf(self));
-      if (nowMs - sinceMs > this.#options.graceMs + turn * turnMs) due.push(key);
+      if (nowUs - sinceUs > graceUs + turn * turnUs) due.push(key);
     }
     return due;
   }
