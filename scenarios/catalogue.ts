@@ -35,6 +35,7 @@ import { lostAndDoubledMessages } from './lost-and-doubled-messages.ts';
 import { moduleSwappedMidJob } from './module-swapped-mid-job.ts';
 import { noReplicaHelps } from './no-replica-helps.ts';
 import { oneCopyEach } from './one-copy-each.ts';
+import { oneWrongClock } from './one-wrong-clock.ts';
 import { oneWayPartition } from './one-way-partition.ts';
 import { partitionBetweenDcs } from './partition-between-dcs.ts';
 import { otherDisks } from './other-disks.ts';
@@ -131,6 +132,7 @@ export const scenarios: readonly Scenario[] = [
   swizzleClog,
   lostAndDoubledMessages,
   clockJumps,
+  oneWrongClock,
   siblingsAfterPartition,
   deletionsForgotten,
   wipedDiskReturns,

@@ -31,6 +31,7 @@ export const invariantIds = [
     'INV31',
     'INV32',
     'INV33',
+    'INV34',
   ] as const),
 ] as const;
 

@@ -6,6 +6,7 @@
 import type { Token } from '../../engine/base/ids.ts';
 import type { StatsSnapshot } from '../../engine/stats/snapshot.ts';
 import type { Sample } from '../../engine/stats/family.ts';
+import { checkDates } from '../check/dates.ts';
 import { checkDots } from '../check/dots.ts';
 import type { PhiLook, Trouble } from '../check/failure-detector.ts';
 import { checkDetector } from '../check/failure-detector.ts';
@@ -23,6 +24,8 @@ import { checkReadRoom } from '../check/read-room.ts';
 import type { CheckReport, InvariantId } from '../check/report.ts';
 import type { History } from '../history.ts';
 import type { Plan } from '../plan/plan.ts';
+import { DateWitness } from '../witness/date-witness.ts';
+import type { HeirsOf } from '../witness/object-witness.ts';
 import { ObjectWitness } from '../witness/object-witness.ts';
 import { ReadRoomWitness } from '../witness/read-room-witness.ts';
 import { RouteWitness } from '../witness/route-witness.ts';
@@ -46,6 +49,7 @@ export class Truth {
   readonly #cluster: Cluster;
   readonly #plan: Plan;
   readonly #faults: Faults;
+  readonly #dates: DateWitness;
   readonly #objects: ObjectWitness;
   readonly #routes: RouteWitness;
   readonly #readRoom: ReadRoomWitness;
@@ -64,17 +68,20 @@ export class Truth {
     this.#plan = plan;
     this.#faults = faults;
     const nowUs = (): number => world.nowUs;
-    this.#objects = new ObjectWitness(nowUs, (peer, token) => {
+    this.#dates = new DateWitness(nowUs);
+    const heirs: HeirsOf = (peer, token) => {
       if (cluster.members.includes(peer)) return undefined;
       return cluster
         .owners()
         .placement(token as Token)
         .map(({ node }) => node);
-    });
+    };
+    this.#objects = new ObjectWitness(nowUs, heirs, this.#wants('INV34') ? this.#dates : undefined);
     this.#routes = new RouteWitness(nowUs, (host) => cluster.names.includes(host));
     this.#readRoom = new ReadRoomWitness(world, cluster);
     if (!observed) return;
-    if (this.#wants('INV9', 'INV27')) {
+    if (this.#wants('INV34')) this.#watchClocks();
+    if (this.#wants('INV9', 'INV27', 'INV34')) {
       for (const name of cluster.names) cluster.host(name).disk.watch(this.#objects.watcher);
       world.trace.on('host.booted', ({ host }) => {
         if (!cluster.names.includes(host)) return;
@@ -122,6 +129,7 @@ export class Truth {
     const nodes = this.#cluster.names;
     return [
       ['INV9', () => checkDots(this.#objects.dots)],
+      ['INV34', () => checkDates(this.#dates.dates)],
       ['INV18', () => checkQuorums(history, this.#routes.answers, opinions, nodes)],
       ['INV19', () => checkIdentity(this.#routes.identities, this.#forbiddenStarts())],
       [
@@ -144,6 +152,12 @@ export class Truth {
   #checkReads(): CheckReport {
     const { entries, rests } = this.#readRoom;
     return checkReadRoom(entries, rests, this.#routes.largeAnswers);
+  }
+
+  #watchClocks(): void {
+    for (const name of this.#cluster.names) {
+      this.#cluster.host(name).clock.watch((wallMs) => this.#dates.told(name, wallMs));
+    }
   }
 
   #wants(...invariants: readonly InvariantId[]): boolean {

@@ -18,6 +18,7 @@ import type { DotRecords } from '../check/dots.ts';
 import type { HintRecords } from '../check/hints.ts';
 import type { BadEvent } from '../check/report.ts';
 import type { DiskWatcher } from '../world/watchers.ts';
+import type { DateWitness } from './date-witness.ts';
 import type { LogRecord } from './log-records.ts';
 import { SegmentTail, segmentHeadOf, tailOf } from './log-records.ts';
 import { logsInUse } from './segments-in-use.ts';
@@ -58,6 +59,7 @@ export type HeirsOf = (peer: string, token: number) => readonly string[] | undef
 export class ObjectWitness {
   readonly #nowUs: () => number;
   readonly #heirs: HeirsOf;
+  readonly #dates: DateWitness | undefined;
   readonly #segments = new Map<string, SegmentTail>();
   /** Under each dot: which key and content. */
   readonly #named = new Map<string, NamedWrite>();
@@ -75,9 +77,11 @@ export class ObjectWitness {
   #removed = 0;
   #skippedHints = 0;
 
-  constructor(nowUs: () => number, heirs: HeirsOf = () => undefined) {
+  /** `dates`: is shown every object too. */
+  constructor(nowUs: () => number, heirs: HeirsOf = () => undefined, dates?: DateWitness) {
     this.#nowUs = nowUs;
     this.#heirs = heirs;
+    this.#dates = dates;
   }
 
   get watcher(): DiskWatcher {
@@ -175,6 +179,7 @@ export class ObjectWitness {
       this.#skipped += 1;
       return;
     }
+    this.#dates?.stored(key, object);
     for (const sibling of object.siblings) this.#name(host, key, sibling);
     if (held?.object !== undefined) this.#replaces(host, key, held.object, object);
     this.#held.set(place, { seq, object });
@@ -220,8 +225,11 @@ export class ObjectWitness {
     const held = hints.get(key);
     if (value === 'damaged' || (held !== undefined && seq <= held.seq)) return;
     hints.set(key, { seq, hint: value === undefined ? undefined : new Uint8Array(value) });
-    if (value !== undefined || held?.hint === undefined) return;
-    this.#lose(host, key, held.hint, 'removed');
+    if (value === undefined && held?.hint !== undefined) this.#lose(host, key, held.hint, 'removed');
+    const hint =
+      value === undefined || this.#dates === undefined ? undefined : readHint(new Uint8Array(value));
+    const hinted = unpackKey(key)?.key as string | undefined;
+    if (hint !== undefined && hinted !== undefined) this.#dates?.stored(hinted as PackedKey, hint.object);
   }
 
   /** From now on the host does not keep the hint: somebody must have what it told of. */

@@ -34,6 +34,7 @@ export class HostClock {
   #frozenMs: number | undefined;
   #earlyUs = 0;
   #lateUs = 0;
+  #told: (wallMs: number) => void = () => undefined;
 
   constructor(ground: Ground, host: string, wallOffsetMs: number, driftPpm: number) {
     this.#ground = ground;
@@ -50,6 +51,18 @@ export class HostClock {
 
   get wallMs(): number {
     return this.#frozenMs ?? epochMs + this.#wallOffsetMs + Math.floor(this.localUs / 1000);
+  }
+
+  /** Calls `told` with every wall time that a life on this host is told. */
+  watch(told: (wallMs: number) => void): void {
+    this.#told = told;
+  }
+
+  /** The wall clock, asked by a life. */
+  tellWallMs(): number {
+    const { wallMs } = this;
+    this.#told(wallMs);
+    return wallMs;
   }
 
   /** How much early and late timers may be. */
@@ -142,7 +155,7 @@ export class LifeClock implements Clock {
 
   wallMs(): number {
     this.#life.clockReadings += 1;
-    return this.#host.wallMs;
+    return this.#host.tellWallMs();
   }
 
   after(delayUs: number, fire: () => void): Timer {

@@ -1,0 +1,37 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants, mending } from './shared.ts';
+
+/** Long after the clock is right again: what is still dated by it then was reached by it. */
+export const oneWrongClock: Scenario = {
+  name: 'one-wrong-clock',
+  story: 'one clock is a day ahead for a second: nothing that is written later is dated by it',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: { ...everyday, operations: [240, 320], keys: 24, thinkUs: [50_000, 240_000] },
+  faults: [
+    {
+      kind: 'FC2',
+      count: [1, 1],
+      targets: ['n1'],
+      atUs: [300_000, 600_000],
+      params: { byMs: [80_000_000, 86_400_000] },
+      always: true,
+    },
+    // Whoever sets clocks sets it again.
+    {
+      kind: 'FC1',
+      count: [1, 1],
+      targets: ['n1'],
+      atUs: [1_500_000, 2_000_000],
+      params: { offsetMs: [-20, 20] },
+      always: true,
+    },
+    { kind: 'FN1', count: [0, 2], forUs: [100_000, 1_000_000] },
+    { kind: 'FP1', count: [0, 1], forUs: [50_000, 1_000_000], atUs: [0, 6_000_000] },
+  ],
+  stormMs: 12_000,
+  calmMs: 3_000,
+  settleMsMax: 40_000,
+  mendedBy: 'sweeps',
+  settings: mending,
+  invariants: { ...invariants, INV34: 80 },
+};
