@@ -24,6 +24,8 @@ class Talk {
   readonly wrote = new FrameDecoder(limits);
   /** Frame bytes of requests without an answer. */
   readonly unanswered = new Map<number, number>();
+  /** Reads heard that are not answered. */
+  readonly reads = new Set<number>();
   /** Requests heard, less answers written. */
   underWay = 0;
   left = false;
@@ -190,6 +192,7 @@ export class AskedWitness extends PeerWitness {
     return {
       ...this.links,
       reads: sums.get('reads'),
+      failedReads: sums.get('failedReads'),
       forwardedWrites: sums.get('forwardedWrites'),
       phasesHeard: sums.get('phasesHeard'),
       phasesAnswered: sums.get('phasesAnswered'),
@@ -207,17 +210,21 @@ export class AskedWitness extends PeerWitness {
     super.closed(id, reason);
   }
 
-  protected hears(talk: Talk, { kind }: Frame): void {
+  protected hears(talk: Talk, { kind, id }: Frame): void {
     if (isRequestKind(kind) && kind !== requestKinds.ping) talk.underWay += 1;
-    if (kind === requestKinds.readObject) this.sums.add('reads');
+    if (kind === requestKinds.readObject) {
+      this.sums.add('reads');
+      talk.reads.add(id);
+    }
     if (kind === requestKinds.coordinateWrite) this.sums.add('forwardedWrites');
     if (kind === requestKinds.mapPhase) this.sums.add('phasesHeard');
   }
 
   protected writes(talk: Talk, frame: Frame): void {
-    const { kind, body } = frame;
+    const { kind, id, body } = frame;
     if (!isReplyKind(kind) || kind === replyKinds.pong) return;
     talk.underWay -= 1;
+    if (talk.reads.delete(id) && kind === replyKinds.failed) this.sums.add('failedReads');
     this.sums.add('answersWritten');
     if (kind === replyKinds.phaseMapped) {
       this.sums.add('phasesAnswered');

@@ -143,6 +143,8 @@ export interface AskingTruth extends LinkTruth {
 /** What others asked of this node. */
 export interface AskedTruth extends LinkTruth {
   readonly reads: number;
+  /** Of them those that were answered with why there is no answer. */
+  readonly failedReads: number;
   readonly forwardedWrites: number;
   /** Batches of a MapReduce phase: heard, answered with results, and the inputs that those covered. */
   readonly phasesHeard: number;

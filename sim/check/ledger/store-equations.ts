@@ -148,12 +148,11 @@ function readBytes(numbers: Numbers): readonly Claim[] {
 
 /**
  * Reads that peers asked for, without those that are still handled, whose peer has gone (they may wait for a lock, and for
- * ever), or that were turned away; the node's own come on top.
+ * ever), or that were answered with a failure: a lock that was held for too long, a primary that is not whole yet, no
+ * room. The node's own come on top.
  */
 function readsOf(numbers: Numbers, { truth: { asked } }: LifeAccount): number {
-  const refused =
-    numbers.sum('svc_peer_inbound_overloaded_total') + numbers.server('server_dropped_requests');
-  return asked.reads - asked.abandoned - refused - numbers.poolGauge('dnode_client_in_queue');
+  return asked.reads - asked.abandoned - asked.failedReads - numbers.poolGauge('dnode_client_in_queue');
 }
 
 function repairs(numbers: Numbers, over: boolean): Claim {
