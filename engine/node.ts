@@ -140,10 +140,11 @@ export class Node {
 
   async #serve(): Promise<void> {
     const { plane, membership, mover, transactions, antiEntropy, publisher, handoff, wasm } = this.#rooms;
-    const { pbc, redis, http, statistics, reaper, surplus } = this.#rooms;
+    const { pbc, redis, http, statistics, reaper, surplus, refill } = this.#rooms;
     const { listen, pbListen, redisListen, statsListen, peerAdvertise } = this.#config;
     await wasm.start();
     await antiEntropy?.start();
+    await refill.recover();
     await transactions.recover();
     await membership.enroll();
     await plane.start();
@@ -153,6 +154,7 @@ export class Node {
     transactions.start();
     publisher.start();
     await membership.acquainted(acquaintanceUsMax);
+    await refill.start();
     this.#addresses = {
       peer: peerAddress,
       stats: await this.#serveHttp(statsListen, statistics),
@@ -174,7 +176,7 @@ export class Node {
 
   async #stop(): Promise<void> {
     const { plane, membership, mover, surplus, transactions, antiEntropy, publisher } = this.#rooms;
-    const { wasm, mapReduce, readBudget } = this.#rooms;
+    const { wasm, mapReduce, readBudget, refill } = this.#rooms;
     const { pbc, redis, driver, store, handoff, reaper } = this.#rooms;
     const drainMs = this.#config.drainTimeoutMs;
     this.#io.log.event('info', 'node.stopping');
@@ -189,7 +191,7 @@ export class Node {
     reaper.stop();
     antiEntropy?.stop();
     wasm.stop();
-    const moved = Promise.all([mover.stop(), surplus.stop()]);
+    const moved = Promise.all([mover.stop(), refill.stop(), surplus.stop()]);
     await membership.stop();
     await plane.stop();
     await moved;

@@ -140,6 +140,7 @@ export class ClusterDispatcher implements Dispatcher {
     const need = this.#readNeed(request);
     // Whoever was the primary a moment ago may be carrying out a transaction on the key.
     if (need === 'primary' && !this.#parts.handedOver(token)) throw changingHands();
+    if (need === 'primary' && placement[0] === this.#parts.self) this.#mustBeFilled();
     let plan = this.#admit(planRead(this.#parts.readView, placement, level, need), level, 'read');
     for (;;) {
       const round = new ReadRound(this.#parts, request.key.packed, token, plan);
@@ -165,6 +166,12 @@ export class ClusterDispatcher implements Dispatcher {
   }
 
   /** What the bucket's properties ask for where the request does not say. */
+  /** Throws `Overloaded` while this node may lack what the primary has. */
+  #mustBeFilled(): void {
+    const lacking = this.#parts.refilling();
+    if (lacking !== undefined) throw new LockstepError('Overloaded', lacking, { definite: true });
+  }
+
   #readNeed({ key, need }: GetRequest): ReadNeed {
     if (need !== 'default') return need;
     return bucketReadNeed(this.#terms, this.#parts.rules(key.packed), nothingAsked);

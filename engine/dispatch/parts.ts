@@ -35,6 +35,8 @@ export interface DispatchParts {
   readonly pending: (token: Token) => readonly Member[];
   /** Whoever was the token's primary before the ring changed acts as such no more. */
   readonly handedOver: (token: Token) => boolean;
+  /** Why this node is the primary of nothing yet: its disk was an empty one; undefined when it is. */
+  readonly refilling: () => string | undefined;
   /** A member, also one on its way in or out; undefined for a stranger. */
   readonly member: (node: NodeId) => Member | undefined;
   readonly plane: PeerLinks;

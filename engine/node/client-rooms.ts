@@ -28,6 +28,7 @@ import type { NodeStats } from '../stats/node-stats.ts';
 import type { StoreDriver } from '../store/driver.ts';
 import type { Store } from '../store/store.ts';
 import type { Mover } from '../transfer/mover.ts';
+import type { Refill } from '../transfer/refill.ts';
 import type { Transfer } from '../transfer/transfer.ts';
 import type { Transactions } from '../xa/transactions.ts';
 import { antiEntropyDesk } from './anti-entropy-room.ts';
@@ -52,6 +53,7 @@ export interface ClientParts {
   readonly dispatcher: ClusterDispatcher;
   readonly membership: Membership;
   readonly mover: Mover;
+  readonly refill: Refill;
   readonly transfer: Transfer;
   readonly transactions: Transactions;
   readonly keeper: PropertyKeeper;
@@ -72,7 +74,7 @@ export interface ClientRooms {
 /** The listeners for clients, and what they count. */
 export function clientRooms(parts: ClientParts): ClientRooms {
   const { io, config, gate, stats, buckets, store, driver } = parts;
-  const { dispatcher, membership, mover, transfer, transactions, keeper, antiEntropy } = parts;
+  const { dispatcher, membership, mover, refill, transfer, transactions, keeper, antiEntropy } = parts;
   const { coverage, wasm, mapReduce } = parts;
   const observer = countClients(stats);
   const requests = new RequestBudget(config.clientRequestBytesMax);
@@ -99,7 +101,7 @@ export function clientRooms(parts: ClientParts): ClientRooms {
     requestTimeoutMs: config.clientReadTimeoutMs,
     answerTimeoutMs: config.clientWriteTimeoutMs,
     ownRoutes: [
-      ...clusterRoutes(clusterControl(membership, mover, transfer, store)),
+      ...clusterRoutes(clusterControl(membership, mover, refill, transfer, store)),
       ...transactionRoutes({ io, transactions, observer, limits }),
       ...mapReduceRoutes({ io, mapReduce, limits: jobLimits(config), observer }),
       ...antiEntropyRoutes(antiEntropy === undefined ? undefined : antiEntropyDesk(antiEntropy)),

@@ -3,6 +3,7 @@ import type { AntiEntropy } from '../aae/anti-entropy.ts';
 import type { Gate } from '../auth/gate.ts';
 import { statsService } from '../api/stats/service.ts';
 import { Deferred } from '../base/deferred.ts';
+import type { Token } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
 import { version } from '../base/version.ts';
 import type { NodeConfig } from '../config/config.ts';
@@ -19,6 +20,8 @@ import { ReadBudget } from '../dispatch/read-budget.ts';
 import { Replica } from '../dispatch/replica.ts';
 import type { MapReduce } from '../mapred/mapreduce.ts';
 import { Mover } from '../transfer/mover.ts';
+import type { Refill } from '../transfer/refill.ts';
+import { RefillMark } from '../transfer/refill-mark.ts';
 import type { RangeSource } from '../transfer/range-source.ts';
 import type { Surplus } from '../transfer/surplus.ts';
 import { Transfer } from '../transfer/transfer.ts';
@@ -35,6 +38,7 @@ import { Buckets } from '../props/buckets.ts';
 import type { PropertyFile } from '../props/property-file.ts';
 import type { PropertyKeeper } from '../props/property-keeper.ts';
 import { Router } from '../props/router.ts';
+import type { Member } from '../ring/ring.ts';
 import { NodeStats } from '../stats/node-stats.ts';
 import { StatsPublisher } from '../stats/publisher.ts';
 import { StoreDriver } from '../store/driver.ts';
@@ -58,6 +62,7 @@ import {
   answerTransfer,
   estateOf,
   rangeSourceOf,
+  refillOf,
   surplusOf,
   transferFamilies,
   transferOptions,
@@ -65,7 +70,7 @@ import {
 import { driverLimits, hintFamilies, storeFamilies } from './storage.ts';
 import type { Handoff } from './hint-room.ts';
 import { buildHandoff, takeHint } from './hint-room.ts';
-import { buildReaper } from './reaper-room.ts';
+import { buildReaper, isEmpty } from './reaper-room.ts';
 import { answerProperties, buildProperties } from './property-rooms.ts';
 import { planeOptions } from './topology.ts';
 import { whenAgreed } from './agreed-requests.ts';
@@ -93,6 +98,7 @@ export interface Rooms extends ClientRooms {
   readonly antiEntropy: AntiEntropy | undefined;
   readonly mapReduce: MapReduce;
   readonly mover: Mover;
+  readonly refill: Refill;
   readonly surplus: Surplus;
   readonly wasm: WasmRoom;
   /** Resolves once this node has left the cluster for good. */
@@ -150,6 +156,7 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened, gate: Gat
     antiEntropy: dispatch.antiEntropy,
     mapReduce: dispatch.mapReduce,
     mover: dispatch.mover,
+    refill: dispatch.refill,
     surplus: dispatch.surplus,
     wasm: dispatch.wasm,
     left: dispatch.left,
@@ -178,6 +185,7 @@ interface Dispatch {
   readonly keeper: PropertyKeeper;
   readonly reaper: Reaper;
   readonly mover: Mover;
+  readonly refill: Refill;
   readonly surplus: Surplus;
   readonly transfer: Transfer;
   /** Listings of what the cluster holds. */
@@ -227,6 +235,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     ring: () => membership.ring,
     pending: (token) => membership.pending(token),
     handedOver: (token) => membership.handover.isOver(token),
+    refilling: () => refill.hindrance,
     member: (node) => membership.member(node),
     plane: tellingLinks(io.log, links),
     replica,
@@ -263,7 +272,10 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
   const keeper = buildProperties(io, config, foundation, links, membership);
   const antiEntropy = buildAntiEntropy(io, config, links, membership, foundation);
   const handle = whenAgreed(membership, (from, request, reply) => {
-    if (request.kind === 'gossip') reply(gossipReply(membership, from, request.words));
+    const lacking =
+      request.kind === 'readObject' ? lackOf(refill, membership, self, request.token) : undefined;
+    if (lacking !== undefined) reply({ kind: 'failed', code: 'Overloaded', detail: lacking });
+    else if (request.kind === 'gossip') reply(gossipReply(membership, from, request.words));
     else if (request.kind === 'transact') transactions.handle(request.words, reply);
     else if (request.kind === 'antiEntropy') answerTree(antiEntropy, from, request.words, reply);
     else if (request.kind === 'transferRange') answerTransfer(io, source, request.words, reply);
@@ -286,12 +298,14 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     handle,
   );
   const transfer = new Transfer({ clock: io.clock, links, replica, source }, transferOptions(config));
+  const mark = new RefillMark(driver, () => isEmpty(store));
+  const refill: Refill = refillOf(io, self, membership, transfer, transactions, mark);
   const left = new Deferred<void>();
   const estate = estateOf(io, config, transactions, handoff?.hints);
   const mover = new Mover(io, membership, transfer, estate, self, () => left.resolve());
   const surplus = surplusOf(io, config, { self, replica, links }, membership, store);
-  for (const family of transferFamilies(transfer, mover, surplus, membership)) stats.register(family);
-  const moving = { mover, surplus, transfer, left: left.promise };
+  for (const family of transferFamilies(transfer, mover, refill, surplus, membership)) stats.register(family);
+  const moving = { mover, refill, surplus, transfer, left: left.promise };
   return {
     dispatcher,
     readBudget,
@@ -307,6 +321,12 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     mapReduce,
     ...moving,
   };
+}
+
+/** Why this node, as the primary of the token, is not read yet. */
+function lackOf(refill: Refill, { ring }: Membership, self: Member, token: Token): string | undefined {
+  const { hindrance } = refill;
+  return hindrance !== undefined && ring.placement(token)[0] === self ? hindrance : undefined;
 }
 
 function admissionOf(membership: Membership, standing: Standing): Admission {

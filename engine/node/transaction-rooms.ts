@@ -1,6 +1,7 @@
 /** The transactions' rooms as the configuration wants them. */
 import type { ContentLimits } from '../api/content-limits.ts';
 import type { TransactionLimits } from '../api/transaction-rules.ts';
+import type { NodeId } from '../base/ids.ts';
 import type { NodeConfig } from '../config/config.ts';
 import { frameOverheadBytes } from '../config/misfits.ts';
 import type { DispatchParts } from '../dispatch/parts.ts';
@@ -10,7 +11,9 @@ import type { NodeStats } from '../stats/node-stats.ts';
 import type { StoreDriver } from '../store/driver.ts';
 import type { Store } from '../store/store.ts';
 import type { TransactionOptions } from '../xa/context.ts';
+import type { Memories } from '../xa/legacy.ts';
 import { Transactions } from '../xa/transactions.ts';
+import { isEmpty } from './reaper-room.ts';
 
 /** The node's transactions over its own store; not yet recovered. `epoch` is this life's. */
 export function buildTransactions(
@@ -21,17 +24,23 @@ export function buildTransactions(
   store: Store,
   driver: StoreDriver,
   epoch: string,
-  membership: Pick<Membership, 'self' | 'lifeOf'>,
+  membership: Pick<Membership, 'self' | 'lifeOf' | 'members' | 'isReplaced'>,
 ): Transactions {
   const records = {
     tryRead: driver.tryRead.bind(driver),
     tryWrite: driver.tryWrite.bind(driver),
     keysOfBucket: (prefix: string) => store.keysOfBucket(prefix),
   };
-  const transactions = new Transactions(io, parts, records, optionsOf(config), epoch, {
+  const lives = {
     own: () => membership.self.generation,
-    of: (node) => membership.lifeOf(node),
-  });
+    of: (node: NodeId) => membership.lifeOf(node),
+  };
+  const memories = (): ReturnType<Memories> => {
+    const members = membership.members().filter(({ node }) => !membership.isReplaced(node));
+    const heard = members.filter(({ generation }) => generation > 0).map(({ node }) => node);
+    return { holds: !isEmpty(store), heard };
+  };
+  const transactions = new Transactions(io, parts, records, optionsOf(config), epoch, lives, memories);
   for (const family of transactions.families()) stats.register(family);
   return transactions;
 }

@@ -13,9 +13,11 @@ import { noLabels } from '../stats/family.ts';
 import type { StoreDriver } from '../store/driver.ts';
 import type { Store } from '../store/store.ts';
 import { Estate } from '../transfer/estate.ts';
-import type { Mover } from '../transfer/mover.ts';
+import type { MoveProgress, MoveWait, Mover } from '../transfer/mover.ts';
 import { RangeSource } from '../transfer/range-source.ts';
 import { decodeRangeRequest, encodeRangeAnswer } from '../transfer/range-words.ts';
+import { Refill } from '../transfer/refill.ts';
+import type { RefillMark } from '../transfer/refill-mark.ts';
 import { Surplus } from '../transfer/surplus.ts';
 import type { Transfer, TransferOptions } from '../transfer/transfer.ts';
 import type { Transactions } from '../xa/transactions.ts';
@@ -53,6 +55,19 @@ export function estateOf(
     },
     { patienceUs: config.leavePatienceSeconds * 1_000_000, roundUs: config.requestTimeoutMs * 1000 },
   );
+}
+
+/** Brings back what the disk before this one may have held. */
+export function refillOf(
+  io: Io,
+  self: DispatchParts['self'],
+  membership: Membership,
+  transfer: Transfer,
+  transactions: Pick<Transactions, 'legacyAt'>,
+  mark: RefillMark,
+): Refill {
+  const ask = transactions.legacyAt.bind(transactions);
+  return new Refill({ io, self, membership, transfer, mark, ask });
 }
 
 /** Removes what this node has given away for good. */
@@ -98,6 +113,7 @@ export function answerTransfer(io: Io, source: RangeSource, words: Uint8Array, r
 export function clusterControl(
   membership: Membership,
   mover: Mover,
+  refill: Refill,
   transfer: Transfer,
   store: Pick<Store, 'state'>,
 ): ClusterControl {
@@ -106,7 +122,7 @@ export function clusterControl(
     describe: () => {
       const { ring, self, view } = membership;
       const { heldSeconds: seconds, holders: transactions } = membership.publication.held;
-      const { ranges, rangesLeft } = mover.progress;
+      const { ranges, rangesLeft } = progressOf(mover, refill);
       const { keysIn, bytesIn, keysOut, bytesOut } = transfer.counts;
       const members = membership.members().map(({ node, datacenter, rack, address, state, move, tokens }) => {
         const span = ring.spanOf(node);
@@ -116,17 +132,28 @@ export function clusterControl(
         return { ...place, state: opinion, move, owns: span > 0, share, tokens: tokens.length };
       });
       const counted = { keys_in: keysIn, bytes_in: bytesIn, keys_out: keysOut, bytes_out: bytesOut };
-      const progress = { ranges, ranges_left: rangesLeft, ...counted, waits_for: mover.waitsFor };
+      const progress = { ranges, ranges_left: rangesLeft, ...counted, waits_for: waitsOf(mover, refill) };
       const held = { seconds, transactions };
       return { node: self.node, store: store.state, view, members, transfer: progress, held };
     },
   };
 }
 
+/** A member that is still filling its empty disk is on no move. */
+function progressOf(mover: Mover, refill: Refill): MoveProgress {
+  return refill.hindrance === undefined ? mover.progress : refill.progress;
+}
+
+function waitsOf(mover: Mover, refill: Refill): MoveWait {
+  if (refill.hindrance === undefined) return mover.waitsFor;
+  return { members: refill.waitsFor, transactions: 0, hints: 0 };
+}
+
 /** What moves between nodes, and how far the present move is. */
 export function transferFamilies(
   transfer: Transfer,
   mover: Mover,
+  refill: Refill,
   surplus: Surplus,
   membership: Membership,
 ): readonly FamilySource[] {
@@ -157,18 +184,18 @@ export function transferFamilies(
     },
     {
       name: 'svc_transfer_ranges_left',
-      help: 'Ranges of the present move that are not complete.',
+      help: 'Ranges of the present move, or of the filling of an empty disk, that are not complete.',
       type: 'gauge',
       labels: [],
-      collect: () => [{ labels: noLabels, value: mover.progress.rangesLeft }],
+      collect: () => [{ labels: noLabels, value: progressOf(mover, refill).rangesLeft }],
     },
     {
       name: 'svc_transfer_waits_for',
-      help: 'What the present move waits for: members that do not follow it, and before leaving transactions and hints.',
+      help: 'What the present move waits for: members that do not follow it (or an empty disk: that have not given back what it held), and before leaving transactions and hints.',
       type: 'gauge',
       labels: ['what'],
       collect: () => {
-        const { members, transactions, hints } = mover.waitsFor;
+        const { members, transactions, hints } = waitsOf(mover, refill);
         const values = [
           ['members', members.length],
           ['transactions', transactions],

@@ -61,6 +61,45 @@ export function sourcesOf(
   return far.length === 0 ? [] : undefined;
 }
 
+/**
+ * What a member that has lost its disk reads, and from whom: for each part of what it owns so many other replicas that
+ * one of them holds whatever a quorum has acknowledged, be it one of this datacenter that counted the lost disk, or one
+ * of another. Pairs of a member and a range, in the order of the ring; neighbouring parts are one range. Members that
+ * hold nothing (`holds`) count, and are not read.
+ */
+export function refillSources(
+  ring: Ring,
+  self: Member,
+  holds: (member: Member) => boolean,
+): readonly (readonly [Member, TokenRange])[] {
+  const byMember = new Map<Member, TokenRange[]>();
+  for (const range of splitByPlacement(arcsOf(ring.members, self), ring)) {
+    for (const source of witnessesOf(ring, range, self)) {
+      if (!holds(source)) continue;
+      const ranges = byMember.get(source) ?? [];
+      byMember.set(source, ranges);
+      const last = ranges.at(-1);
+      if (last?.to === range.from) ranges[ranges.length - 1] = { from: last.from, to: range.to };
+      else ranges.push(range);
+    }
+  }
+  return [...byMember].flatMap(([member, ranges]) => ranges.map((range) => [member, range] as const));
+}
+
+/** So many of each datacenter's other replicas that every majority has one among them. */
+function witnessesOf(ring: Ring, { to }: TokenRange, self: Member): readonly Member[] {
+  const others = ring.placement(to).filter((member) => member !== self);
+  return ring.datacenters.flatMap((datacenter) => {
+    const near = others.filter((member) => member.datacenter === datacenter);
+    const copies = ring.rackCount(datacenter);
+    const majority = Math.floor(copies / 2) + 1;
+    // A majority of one was the lost disk alone.
+    const enough = majority === 1 && datacenter === self.datacenter ? 0 : copies - majority + 1;
+    // The same racks for every range, so that ranges stay whole.
+    return near.toSorted((left, right) => (left.rack < right.rack ? -1 : 1)).slice(0, enough);
+  });
+}
+
 export function inOneRack(left: Member, right: Member): boolean {
   return left.datacenter === right.datacenter && left.rack === right.rack;
 }

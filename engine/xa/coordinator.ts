@@ -59,9 +59,9 @@ export class Coordinator {
     this.#ownPuts = ownPuts;
   }
 
-  /** Transactions that are decided and not yet acknowledged, or whose decision is not known. */
-  get unsettled(): readonly Active[] {
-    return this.#active.values().filter(({ state }) => state.phase !== 'preparing');
+  /** Transactions that are not over. */
+  get all(): readonly Active[] {
+    return this.#active.values();
   }
 
   find(xid: Xid): Active | undefined {

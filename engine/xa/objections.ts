@@ -23,7 +23,7 @@ export function lifeObjection(
 
 /**
  * A key of the order is locked, or belongs to another primary, or cannot be written at its level; undefined: none.
- * A conflict is counted for the transaction `counted`.
+ * A conflict is counted for the transaction `counted`; without one the order is given again (`redo`).
  */
 export function placeObjection(
   { io, parts, metrics }: TransactionContext,
@@ -41,7 +41,7 @@ export function placeObjection(
       }
       return votedAbort('conflict', `${describeKey(key)} belongs to the transaction ${holder}`);
     }
-    const hindrance = hindranceOf(parts, { key, token }, order.level);
+    const hindrance = hindranceOf(parts, { key, token }, order.level, counted === undefined);
     if (hindrance !== undefined) return votedAbort('no_targets', hindrance);
   }
   return undefined;

@@ -39,8 +39,8 @@ export function takeBatch(
   operations: readonly Operation[],
   level: ConsistencyLevel,
 ): OwnBatch | undefined {
-  const { self, view, handedOver, pending, router } = parts;
-  if (!view.isRoutable(self)) return undefined;
+  const { self, view, handedOver, pending, router, refilling } = parts;
+  if (!view.isRoutable(self) || refilling() !== undefined) return undefined;
   const ring = parts.ring();
   const writes: LocalWrite[] = [];
   const kin: Kin[] = [];

@@ -105,8 +105,9 @@ export class OwnPuts {
     }: Pick<BranchOperation, 'key' | 'token' | 'content' | 'context' | 'ifMatch'>,
     level: ConsistencyLevel,
   ): OwnPut | undefined {
-    const { ring, self, view, handedOver, pending } = this.#context.parts;
+    const { ring, self, view, handedOver, pending, refilling } = this.#context.parts;
     if (ring().placement(token)[0]?.node !== self.node || !view.isRoutable(self)) return undefined;
+    if (refilling() !== undefined) return undefined;
     // While owners change, the next primary must have the put before anybody hears of it (batch-round.ts).
     if (pending(token).length > 0 || !handedOver(token)) return undefined;
     const write = {

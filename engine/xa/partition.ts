@@ -74,10 +74,20 @@ export function isDurableOnceDecided(
   return order.level === 'DC_ONE' || hasOneCopyEach(parts, order);
 }
 
-/** Why this node cannot lead a transaction's write of the key now, by the level and by its bucket's quorums; undefined when it can. */
-export function hindranceOf(parts: DispatchParts, place: Place, level: ConsistencyLevel): string | undefined {
-  const { ring, self, handedOver } = parts;
+/**
+ * Why this node cannot lead a transaction's write of the key now, by the level and by its bucket's quorums; undefined when
+ * it can. `again`: it has voted for it, and lost that with its disk.
+ */
+export function hindranceOf(
+  parts: DispatchParts,
+  place: Place,
+  level: ConsistencyLevel,
+  again: boolean,
+): string | undefined {
+  const { ring, self, handedOver, refilling } = parts;
   const { key, token } = place;
+  const lacking = again ? undefined : refilling();
+  if (lacking !== undefined) return lacking;
   if (ring().placement(token)[0]?.node !== self.node)
     return `${self.node} is not the primary of ${describeKey(key)}`;
   if (!handedOver(token)) return `${describeKey(key)} is changing hands; try again later`;

@@ -194,6 +194,7 @@ export class SingleCommits {
         if (!reply.unsent) return undefined;
         return { kind: 'aborted', xid, reason: 'no_targets', detail: reply.detail };
       case 'told':
+      case 'bequeathed':
         return undefined;
     }
   }

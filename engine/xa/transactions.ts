@@ -10,7 +10,9 @@ import type { DispatchParts } from '../dispatch/parts.ts';
 import type { Place } from '../dispatch/slots.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
+import type { Legacy } from '../membership/member-record.ts';
 import type { PeerReply } from '../wire/messages.ts';
+import type { Active } from './active.ts';
 import { lostBranches } from './active.ts';
 import { AskedPuts } from './asked-puts.ts';
 import { Branches } from './branches.ts';
@@ -19,6 +21,8 @@ import { askNode } from './context.ts';
 import { Coordinator } from './coordinator.ts';
 import { Inquiries } from './inquiries.ts';
 import { Leftovers } from './leftovers.ts';
+import type { Memories } from './legacy.ts';
+import { askLegacy, legacyOf } from './legacy.ts';
 import type { RecordStore } from './log.ts';
 import { TransactionLog } from './log.ts';
 import type { Lives } from './memory.ts';
@@ -58,6 +62,7 @@ export class Transactions implements TransactionService {
   readonly #inquiries: Inquiries;
   readonly #leftovers: Leftovers;
   readonly #askedPuts: AskedPuts;
+  readonly #memories: Memories;
   #timer: Timer | undefined;
   #sweeping = false;
   #stopped = false;
@@ -71,8 +76,10 @@ export class Transactions implements TransactionService {
     options: TransactionOptions,
     epoch: string,
     lives: Lives,
+    memories: Memories,
   ) {
     this.#context = { io, parts, log: new TransactionLog(store), metrics: this.metrics, options, lives };
+    this.#memories = memories;
     this.#branches = new Branches(this.#context);
     const ownPuts = new OwnPuts(this.#context, this.#branches.locks);
     this.#coordinator = new Coordinator(
@@ -133,7 +140,7 @@ export class Transactions implements TransactionService {
     return (
       this.#coordinator.running +
       this.#askedPuts.running +
-      this.#coordinator.unsettled.length +
+      this.#unsettled.length +
       this.#coordinator.singles.lost.length +
       branches.length
     );
@@ -159,7 +166,7 @@ export class Transactions implements TransactionService {
   inDoubt(): readonly InDoubtEntry[] {
     const nowMs = this.#context.io.clock.wallMs();
     const { self } = this.#context.parts;
-    const decided = this.#coordinator.unsettled.map((active) => ({
+    const decided = this.#unsettled.map((active) => ({
       xid: active.xid,
       role: 'coordinator' as const,
       state: active.state.phase,
@@ -185,6 +192,11 @@ export class Transactions implements TransactionService {
     if (!this.#coordinator.singles.abandon(xid)) return this.#coordinator.abandon(xid);
     this.metrics.decidedByOperator('abandon');
     return true;
+  }
+
+  /** What a peer knows of this node's earlier lives; undefined when it does not answer. */
+  legacyAt(peer: NodeId): Promise<Legacy | undefined> {
+    return askLegacy(this.#context, peer);
   }
 
   /** A peer's words; `reply` is called once. */
@@ -213,7 +225,7 @@ export class Transactions implements TransactionService {
   families(): ReturnType<TransactionMetrics['families']> {
     return this.metrics.families({
       prepared: () => this.#branches.all.filter(({ phase }) => phase === 'prepared').length,
-      inDoubt: () => this.#coordinator.unsettled.length + this.#coordinator.singles.lost.length,
+      inDoubt: () => this.#unsettled.length + this.#coordinator.singles.lost.length,
       oldestAgeMs: () => Math.max(0, ...this.inDoubt().map(({ ageMs }) => ageMs)),
       locks: () => this.#branches.locks.size,
     });
@@ -244,7 +256,13 @@ export class Transactions implements TransactionService {
         return { kind: 'told', state: 'none' };
       case 'needed':
         return this.#letGo(request.node, request.xids);
+      case 'reborn':
+        return this.#bequeath(request.node, request.life);
     }
+  }
+
+  #bequeath(node: NodeId, life: number): BranchReply {
+    return { kind: 'bequeathed', ...legacyOf(this.#coordinator, this.#memories, node, life) };
   }
 
   async #letGo(node: NodeId, xids: readonly Xid[]): Promise<BranchReply> {
@@ -299,6 +317,11 @@ export class Transactions implements TransactionService {
       default:
         return undefined;
     }
+  }
+
+  /** Transactions of this node that are decided and not yet acknowledged, or whose decision is not known. */
+  get #unsettled(): readonly Active[] {
+    return this.#coordinator.all.filter(({ state }) => state.phase !== 'preparing');
   }
 
   #waiting(nowMs: number): readonly InDoubtEntry[] {

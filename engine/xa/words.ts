@@ -12,6 +12,7 @@ import type { ConsistencyLevel } from '../dispatch/requests.ts';
 import { consistencyLevels } from '../dispatch/requests.ts';
 import type { Content } from '../object/content.ts';
 import { readContent, writeContent } from '../object/content.ts';
+import type { Legacy } from '../membership/member-record.ts';
 import type { VersionVector } from '../object/dots.ts';
 import { readVector, writeVector } from '../object/dots.ts';
 import type { AbortReason } from './outcomes.ts';
@@ -69,6 +70,8 @@ export type BranchRequest =
   /** A client asks by name: the same, but an answer binds nobody. */
   | { readonly kind: 'status'; readonly xid: Xid }
   | { readonly kind: 'forget'; readonly xids: readonly Xid[] }
+  /** `node` has lost what it knew before its life `life`: what is known of that here (legacy.ts)? */
+  | { readonly kind: 'reborn'; readonly node: NodeId; readonly life: number }
   /** These were carried out at `node`, which is to be told to forget those that nobody with the asked needs any more. */
   | { readonly kind: 'needed'; readonly node: NodeId; readonly xids: readonly Xid[] };
 
@@ -91,9 +94,11 @@ export type BranchReply =
     }
   /** The commit is done here; `met`: durable at as many replicas as the level names. */
   | { readonly kind: 'ended'; readonly met: boolean }
-  | { readonly kind: 'told'; readonly state: SaidState };
+  | { readonly kind: 'told'; readonly state: SaidState }
+  /** To a node that has lost its disk. */
+  | ({ readonly kind: 'bequeathed' } & Legacy);
 
-/** The last three are younger than the version: a node that does not know them says so. */
+/** The last four are younger than the version: a node that does not know them says so. */
 const requestKinds = [
   'prepare',
   'commitAlone',
@@ -106,8 +111,9 @@ const requestKinds = [
   'put',
   'inquirePut',
   'needed',
+  'reborn',
 ] as const;
-const replyKinds = ['voted', 'ended', 'told'] as const;
+const replyKinds = ['voted', 'ended', 'told', 'bequeathed'] as const;
 const votes: readonly SaidVote[] = ['commit', 'readOnly', 'abort', 'doubtful'];
 const states: readonly SaidState[] = ['committed', 'aborted', 'undecided', 'none', 'forgotten'];
 const reasons: readonly AbortReason[] = [
@@ -131,6 +137,8 @@ export function encodeRequest(request: BranchRequest): Buffer {
     for (const xid of request.xids) writer.string(xid);
     return writer.finish();
   }
+  if (request.kind === 'reborn')
+    return writer.string(byteStringOf(request.node)).varint(request.life).finish();
   writer.string(request.xid);
   if ('order' in request) writeOrder(writer, request.order);
   if ('life' in request) writer.varint(request.life);
@@ -147,15 +155,18 @@ export function decodeRequest(bytes: Uint8Array): BranchRequest {
     reader.end();
     return node === undefined ? { kind: 'forget', xids } : { kind: 'needed', node, xids };
   }
-  const xid = readXid(reader);
-  const request = readRequest(reader, kind, xid);
+  const request = kind === 'reborn' ? readReborn(reader) : readRequest(reader, kind, readXid(reader));
   reader.end();
   return request;
 }
 
+function readReborn(reader: ByteReader): BranchRequest {
+  return { kind: 'reborn', node: readNode(reader), life: reader.varint() };
+}
+
 function readRequest(
   reader: ByteReader,
-  kind: Exclude<(typeof requestKinds)[number], 'forget' | 'needed'>,
+  kind: Exclude<(typeof requestKinds)[number], 'forget' | 'needed' | 'reborn'>,
   xid: Xid,
 ): BranchRequest {
   switch (kind) {
@@ -207,6 +218,10 @@ export function encodeReply(reply: BranchReply): Buffer {
     case 'told':
       writer.u8(states.indexOf(reply.state));
       break;
+    case 'bequeathed':
+      writer.u8((reply.open ? 1 : 0) + (reply.holds ? 2 : 0)).varint(reply.heard.length);
+      for (const node of reply.heard) writer.string(byteStringOf(node));
+      break;
   }
   return writer.finish();
 }
@@ -234,6 +249,10 @@ function readReply(reader: ByteReader, kind: (typeof replyKinds)[number]): Branc
       return { kind, met: reader.u8() === 1 };
     case 'told':
       return { kind, state: among(states, reader.u8()) };
+    case 'bequeathed': {
+      const flags = reader.u8();
+      return { kind, open: (flags & 1) !== 0, holds: (flags & 2) !== 0, heard: readList(reader, readNode) };
+    }
   }
 }
 

@@ -123,6 +123,7 @@ function makeMachines(wires: Wires): Ring {
       ring: () => ring,
       pending: () => [],
       handedOver: () => true,
+      refilling: () => undefined,
       member: (node) => ring.member(node),
       plane: wires.links(),
       replica,

@@ -79,10 +79,10 @@ export class Lab {
     return present(this.keysOf(node)[index], 'a key of the node');
   }
 
-  async start(): Promise<void> {
+  async start(names: readonly LabNode[] = labNodes): Promise<void> {
     this.#client.boot();
-    for (const name of labNodes) this.cluster.start(name);
-    await this.world.runUntil(() => labNodes.every((name) => this.cluster.serves(name)), startUsMax);
+    for (const name of names) this.cluster.start(name);
+    await this.world.runUntil(() => names.every((name) => this.cluster.serves(name)), startUsMax);
     await this.pass(acquaintanceUs);
   }
 
