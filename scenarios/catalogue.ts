@@ -66,6 +66,7 @@ import { trapInKeyfun } from './trap-in-keyfun.ts';
 import { strangersAtTheDoor } from './strangers-at-the-door.ts';
 import { versionMix } from './version-mix.ts';
 import { wipedDiskReturns } from './wiped-disk-returns.ts';
+import { wipedPrimary } from './wiped-primary.ts';
 import { wrongIdentity } from './wrong-identity.ts';
 import { transactionsOnTheMove } from './transactions-on-the-move.ts';
 import { transactions } from './transactions.ts';
@@ -95,6 +96,7 @@ export const scenarios: readonly Scenario[] = [
   putsCutShort,
   crashAfterDecision,
   coordinatorNeverReturns,
+  wipedPrimary,
   participantCrashLoop,
   partitionDuringCommit,
   conflictingBatches,

@@ -10,7 +10,8 @@
  *   (two-phase locking: Eswaran, Gray, Lorie, Traiger, 1976), whatever a branch had to write;
  * - INV8, once: a branch carries a transaction out once, however often it is told to.
  *
- * One-step commits have no vote and no decision; for them INV2 and INV8 speak. Skipped: branches that an operator decided
+ * One-step commits have no vote and no decision; for them INV2 and INV8 speak. A disk that was lost (a step 'disk.wiped' of
+ * no transaction) has lost promises and what was carried out: that may be done once more. Skipped: branches that an operator decided
  * or abandoned, not the others of their transactions; and branches of nodes that died for good (`lost`). A crash may come between a durable record and the event that says so: what a restart finds applied counts.
  */
 import type { CheckReport } from './report.ts';
@@ -56,6 +57,43 @@ interface Story {
   /** Its branches, as its coordinator began with them. */
   named: number;
   alone: boolean;
+}
+
+/** A disk was replaced by an empty one. */
+export interface Wipe {
+  readonly node: string;
+  readonly atUs: number;
+}
+
+const wiped = 'disk.wiped';
+
+/** The steps, and among them when disks were lost. */
+export function withWipes(
+  steps: readonly TransactionStep[],
+  wipes: readonly Wipe[],
+): readonly TransactionStep[] {
+  const events = wipes.map(({ node, atUs }) => ({ atUs, node, step: wiped, xid: '', fields: {} }));
+  return events.length === 0 ? steps : [...steps, ...events].sort((left, right) => left.atUs - right.atUs);
+}
+
+/**
+ * Transactions of which a part may have been lost with a disk although nobody is to blame: its node coordinated them and
+ * alone knew of the decision, or it had said that its part is not at as many replicas as the level names.
+ */
+export function lostWithDisks(steps: readonly TransactionStep[]): ReadonlySet<string> {
+  const open = new Map<string, Set<string>>();
+  const lost = new Set<string>();
+  for (const { node, step, xid, fields } of steps) {
+    const own = open.get(node) ?? new Set();
+    open.set(node, own);
+    if (step === wiped) {
+      for (const one of own) lost.add(one);
+      own.clear();
+    }
+    if (step === 'c.decision.written' || (step === 'p.ack.sent' && fields['met'] === false)) own.add(xid);
+    if (step === 'c.tombstone.written') own.delete(xid);
+  }
+  return lost;
 }
 
 export function checkAtomicity(steps: readonly TransactionStep[], lost: readonly string[] = []): CheckReport {
@@ -148,6 +186,9 @@ export function checkLocks(steps: readonly TransactionStep[]): CheckReport {
     const { atUs, node, step, xid, fields } = event;
     phases.hear(event);
     switch (step) {
+      case wiped:
+        for (const place of [...held.keys()]) if (place.startsWith(`${node} `)) held.delete(place);
+        break;
       case 'p.locks.taken':
       case 'p.recovery.scan': {
         // What a restart finds applied holds nothing any more, though a crash came before the event that says so.
@@ -288,6 +329,13 @@ const decided: readonly string[] = ['c.decision.synced', 'decision.recovered'];
 function storiesOf(steps: readonly TransactionStep[]): ReadonlyMap<string, Story> {
   const stories = new Map<string, Story>();
   for (const event of steps) {
+    if (event.step === wiped) {
+      for (const { branches } of stories.values()) {
+        const branch = branches.get(event.node);
+        if (branch !== undefined) branch.applications = 0;
+      }
+      continue;
+    }
     const story = stories.get(event.xid) ?? newStory();
     stories.set(event.xid, story);
     if (event.step === 'c.begin') story.named = String(event.fields['branches']).split(' ').length;

@@ -5,6 +5,7 @@
 import { present } from '../../engine/base/assert.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type { RedisRecord } from '../history/redis.ts';
+import type { Wipe } from '../check/transactions.ts';
 import type { GarbageRecord, NodeRecord } from '../check/malformed-input.ts';
 import type { RingRecord } from '../check/ring-agreement.ts';
 import type { Plan, PlanFault, PlanScrape } from '../plan/plan.ts';
@@ -224,8 +225,8 @@ export class Load {
     }
   }
 
-  /** What transactions come to after the calm; nothing without transactions. */
-  finish(stopped: () => boolean): void {
+  /** What transactions come to after the calm; nothing without transactions. `wipes`: disks that were lost. */
+  finish(wipes: readonly Wipe[], stopped: () => boolean): void {
     const { transactionClients, nodes } = this.#plan;
     if (transactionClients === 0) return;
     const name = 'x-after';
@@ -233,10 +234,11 @@ export class Load {
     const { members } = this.#cluster;
     const spares = nodes.filter(({ spare }) => spare === true).map((node) => node.name);
     const lost = this.#cluster.names.filter((node) => !members.includes(node) && !spares.includes(node));
+    const forgetful = wipes.map(({ node }) => node);
     const client = this.#transactionClient(name, io);
     const nowUs = (): number => this.#world.nowUs;
     this.#spawn(io, name, async () => {
-      const setup = { client, io, keys: this.#transactionKeys, members, lost, nowUs, stopped };
+      const setup = { client, io, keys: this.#transactionKeys, members, lost, forgetful, nowUs, stopped };
       this.finals = await finishTransactions(setup, this.transactions.history);
     });
   }

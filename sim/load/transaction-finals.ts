@@ -1,6 +1,7 @@
 /**
  * Transactions after the calm: an operator resolves, branch by branch, what waits for a coordinator that died for good,
- * and knows no better than to commit some branches and roll others back; then every node is
+ * and knows no better than to commit some branches and roll others back; rolls back what waits for one that has lost its
+ * disk, and abandons branches that were lost with a disk and whose orders nobody has any more; then every node is
  * asked until it is in doubt of nothing, each coordinates one more transaction over all primaries, every key is read,
  * and coordinators are asked once more what became of what they answered.
  */
@@ -22,6 +23,8 @@ export interface FinalsSetup {
   readonly members: readonly string[];
   /** Nodes that died for good. */
   readonly lost: readonly string[];
+  /** Nodes that live without what their disks knew once. */
+  readonly forgetful: readonly string[];
   readonly nowUs: () => number;
   readonly stopped: () => boolean;
 }
@@ -76,24 +79,39 @@ async function inDoubtAt({ client }: FinalsSetup, node: string): Promise<readonl
 }
 
 /** Nobody can end it: a decision that a dead branch will never acknowledge; an operator's that nobody can confirm. */
-function isExcused({ lost }: FinalsSetup, { role, state, coordinator, branches = [] }: LockInDoubt): boolean {
+function isExcused(setup: FinalsSetup, { role, state, coordinator, branches = [] }: LockInDoubt): boolean {
+  const { lost, forgetful } = setup;
   if (text(role) === 'coordinator') return branches.some((node) => lost.includes(text(node)));
-  return lost.includes(text(coordinator)) && text(state).startsWith('heuristic');
+  return [...lost, ...forgetful].includes(text(coordinator)) && text(state).startsWith('heuristic');
 }
 
 async function resolveOrphans(
-  { client, lost, members }: FinalsSetup,
+  setup: FinalsSetup,
   node: string,
   entries: readonly LockInDoubt[],
 ): Promise<void> {
-  const index = members.indexOf(node);
-  for (const { transaction_id: xid, coordinator, state } of entries) {
-    if (!lost.includes(text(coordinator)) || text(state) !== 'prepared') continue;
-    // Every other branch of every other transaction: branches that follow one another show.
-    const decision = (numberOf(text(xid)) + index) % 2 === 0 ? 'rollback' : 'commit';
-    const message = { transaction_id: xid, heuristic: Buffer.from(decision) };
-    await client.ask(node, { kind: 'transactionResolve', message });
+  for (const entry of entries) {
+    const decision = decisionOver(setup, node, entry);
+    if (decision === undefined) continue;
+    const message = { transaction_id: entry.transaction_id, heuristic: Buffer.from(decision) };
+    await setup.client.ask(node, { kind: 'transactionResolve', message });
   }
+}
+
+/** What the operator says; undefined: it ends by itself. */
+function decisionOver(
+  { lost, forgetful, members }: FinalsSetup,
+  node: string,
+  { transaction_id: xid, role, state, coordinator, branches = [] }: LockInDoubt,
+): 'rollback' | 'commit' | 'abandon' | undefined {
+  // Refused while a branch is only late.
+  if (text(role) === 'coordinator')
+    return branches.some((branch) => forgetful.includes(text(branch))) ? 'abandon' : undefined;
+  if (text(state) !== 'prepared') return undefined;
+  if (forgetful.includes(text(coordinator))) return 'rollback';
+  if (!lost.includes(text(coordinator))) return undefined;
+  // Every other branch of every other transaction: branches that follow one another show.
+  return (numberOf(text(xid)) + members.indexOf(node)) % 2 === 0 ? 'rollback' : 'commit';
 }
 
 async function untilCommitted(setup: FinalsSetup, node: string): Promise<LivenessRecord> {

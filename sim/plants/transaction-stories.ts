@@ -169,4 +169,14 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     oracles: ['INV3'],
     seedsMax: 5,
   },
+  {
+    id: 'M84',
+    title: 'a primary that has lost its disk leads transactions before it has got back what it held',
+    file: 'engine/transfer/refill.js',
+    find: 'if (this.#lack === undefined)\n            return undefined;\n        const { members',
+    replace: 'if (this.#lack !== null)\n            return undefined;\n        const { members',
+    scenario: 'wiped-primary',
+    oracles: ['INV1', 'INV6'],
+    seedsMax: 20,
+  },
 ];

@@ -5,6 +5,7 @@
  * A node whose store has given up writing (a failed write or sync) is restarted in order when its disk is well again,
  * as its operator would do.
  */
+import type { Wipe } from '../check/transactions.ts';
 import type { DiskFaultKind } from '../plan/disk-fault-kinds.ts';
 import { diskFaultIds } from '../plan/disk-fault-kinds.ts';
 import type { PlanFault } from '../plan/plan.ts';
@@ -55,6 +56,8 @@ export interface ForeignStart {
 
 export class DiskStrikes {
   readonly foreignStarts: ForeignStart[] = [];
+  /** Disks that were replaced by empty ones. */
+  readonly wipes: Wipe[] = [];
   readonly #stage: Stage;
   readonly #strength: Strength;
   /** Lives whose store gave up writing, as `n1/3`. */
@@ -112,7 +115,10 @@ export class DiskStrikes {
       case 'FD11':
         return this.#strength.crash(fault, 'namesLost', () => undefined);
       case 'FD12':
-        return this.#strength.crash(fault, 'dropAll', (disk) => disk.wipe());
+        return this.#strength.crash(fault, 'dropAll', (disk) => {
+          disk.wipe();
+          this.wipes.push({ node: name, atUs: this.#stage.world.nowUs });
+        });
       case 'FD13':
         return this.#rollBack(fault, name);
       case 'FD14':

@@ -5,6 +5,7 @@
  */
 import { present } from '../../engine/base/assert.ts';
 import type { Trouble } from '../check/failure-detector.ts';
+import type { Wipe } from '../check/transactions.ts';
 import type { SnapshotTamper } from '../check/snapshot-rejection.ts';
 import type { DiskFaultKind } from '../plan/disk-fault-kinds.ts';
 import type { SnapshotFaultKind } from '../plan/snapshot-fault-kinds.ts';
@@ -112,6 +113,11 @@ export class Faults {
   /** What was done to snapshots of hash trees. */
   get tampers(): readonly SnapshotTamper[] {
     return this.#snapshots.tampers;
+  }
+
+  /** Disks that were replaced by empty ones. */
+  get wipes(): readonly Wipe[] {
+    return this.#disks.wipes;
   }
 
   /** Starts that must be refused: on another node's disk (FD14), and on one's own of before one left (FM6). */

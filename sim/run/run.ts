@@ -12,8 +12,7 @@ import { checkExposition } from '../check/exposition.ts';
 import { expositionReader } from '../check/exposition-text.ts';
 import { checkFailures } from '../check/failures.ts';
 import type { StopRecord } from '../check/leaks.ts';
-import { checkSnapshotRejection } from '../check/snapshot-rejection.ts';
-import type { SnapshotRejectionRecord } from '../check/snapshot-rejection.ts';
+import { checkSnapshotRejection, type SnapshotRejectionRecord } from '../check/snapshot-rejection.ts';
 import { checkResources } from '../check/resources.ts';
 import { checkClockUse } from '../check/clock-use.ts';
 import { checkLedger } from '../check/ledger/ledger.ts';
@@ -210,7 +209,7 @@ class Run {
     const endUs = this.#world.nowUs + this.#plan.settleUsMax;
     await this.#until(() => this.#load.idle, this.#plan.settleUsMax);
     this.#load.readBack(() => this.#world.nowUs >= endUs);
-    this.#load.finish(() => this.#world.nowUs >= endUs);
+    this.#load.finish(this.#faults.wipes, () => this.#world.nowUs >= endUs);
     if (this.#plan.floors.INV28 !== undefined) this.#modules.readBack(() => this.#world.nowUs >= endUs);
     await this.#until(() => this.#load.idle && this.#modules.idle, this.#plan.settleUsMax + lastWordsUs);
   }
@@ -367,6 +366,7 @@ class Run {
       left: this.#left,
       accounts: this.#plan.structures.accounts,
       lost: this.#cluster.names.filter((name) => !members.includes(name)),
+      wipes: this.#faults.wipes,
     });
   }
 

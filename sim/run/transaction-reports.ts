@@ -7,7 +7,7 @@ import type { CheckReport, InvariantId } from '../check/report.ts';
 import { joinReports } from '../check/report.ts';
 import { checkTransactionDurability } from '../check/transaction-durability.ts';
 import { checkTransactionValues } from '../check/transaction-values.ts';
-import type { HeardOutcome, TransactionStep } from '../check/transactions.ts';
+import type { HeardOutcome, TransactionStep, Wipe } from '../check/transactions.ts';
 import {
   buriedWith,
   checkAtomicity,
@@ -17,6 +17,8 @@ import {
   checkStability,
   decidedByHand,
   keysOf,
+  lostWithDisks,
+  withWipes,
 } from '../check/transactions.ts';
 import type { TransactionHistory } from '../history/transactions.ts';
 import { answerTimeoutUs } from '../load/load.ts';
@@ -36,6 +38,8 @@ export interface TransactionEvidence {
   readonly accounts: number;
   /** Nodes that died for good. */
   readonly lost: readonly string[];
+  /** Disks that were lost, whose nodes live on. */
+  readonly wipes: readonly Wipe[];
 }
 
 /** The named steps are told: clients' transactions, or Redis commands that are some. */
@@ -49,15 +53,18 @@ export function tracesSteps({
 export type NamedCheck = readonly [InvariantId, () => CheckReport];
 
 export function transactionChecks({
-  steps,
+  steps: protocol,
   history,
   finals,
   left,
   accounts,
   lost,
+  wipes,
 }: TransactionEvidence): readonly NamedCheck[] {
+  const steps = withWipes(protocol, wipes);
+  const gone = [...lost, ...wipes.map(({ node }) => node)];
   const tainted = keysOf(steps, decidedByHand(steps));
-  const halfLost = keysOf(steps, buriedWith(lost, steps));
+  const halfLost = keysOf(steps, new Set([...buriedWith(lost, steps), ...lostWithDisks(steps)]));
   return [
     [
       'INV1',
@@ -71,7 +78,7 @@ export function transactionChecks({
     [
       'INV3',
       () =>
-        joinReports(checkNothingDangles(finals.dangling), checkNothingLeft(left, sharedWith(lost, steps))),
+        joinReports(checkNothingDangles(finals.dangling), checkNothingLeft(left, sharedWith(gone, steps))),
     ],
     ['INV5', () => checkTransactionDurability(steps, history)],
     ['INV6', () => checkIsolation(history, tainted)],

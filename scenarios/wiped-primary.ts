@@ -1,0 +1,59 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { mendingAlone, quietly, transactionInvariants, transactionSettings, transfers } from './shared.ts';
+
+export const wipedPrimary: Scenario = {
+  name: 'wiped-primary',
+  story:
+    'a node loses its disk amid transactions: it leads none before it has got back what it held, and they are whole',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: {
+    ...quietly,
+    transactions: {
+      ...transfers,
+      kinds: { transfer: 20, append: 25, twin: 15, stamp: 30, erase: 2, put: 8, look: 20 },
+      structures: { accounts: 5, lists: 5, twins: 2, triples: 1 },
+      // Few primaries: while one node is cut off, the others go on.
+      placesMax: 2,
+      // What one replica alone has acknowledged goes with its disk.
+      onePercent: 0,
+      namedPercent: 0,
+    },
+  },
+  faults: [
+    {
+      kind: 'FD12',
+      count: [1, 1],
+      forUs: [20_000, 400_000],
+      targets: ['n1'],
+      after: { event: 'xa.p.vote.sent', nth: [10, 60], delayUs: [0, 1_500] },
+      atUs: [700_000, 1_500_000],
+      always: true,
+    },
+    // One of those that it has to ask lacks what was written meanwhile.
+    {
+      kind: 'FN8',
+      count: [1, 1],
+      forUs: [400_000, 1_200_000],
+      targets: ['n2'],
+      sideMax: 1,
+      atUs: [200_000, 700_000],
+      always: true,
+    },
+    {
+      kind: 'FP1',
+      count: [0, 1],
+      forUs: [20_000, 200_000],
+      targets: ['n1'],
+      after: { event: 'transfer.refill.began', nth: [1, 1], delayUs: [0, 3_000] },
+      atUs: [600_000, 1_500_000],
+    },
+    { kind: 'FN11', count: [0, 3] },
+  ],
+  stormMs: 4_000,
+  calmMs: 3_000,
+  settleMsMax: 60_000,
+  mendedBy: 'sweeps',
+  // Coordinators take their time to give again what was lost.
+  settings: { ...transactionSettings, ...mendingAlone, transaction_inquiry_ms: 1_000 },
+  invariants: transactionInvariants,
+};
