@@ -163,7 +163,7 @@ export class Reaper {
       if (this.#known.size > 0) this.#known.delete(key);
       return;
     }
-    if (this.#known.size >= knownMax) return;
+    if (this.#known.size >= knownMax && !this.#known.has(key)) return;
     const { clock } = this.#parts.io;
     this.#known.set(key, { token, sinceUs: clock.nowUs() - ageMs(object, clock.wallMs()) * 1000 });
   }
@@ -295,6 +295,8 @@ export class Reaper {
     if (known === undefined) return undefined;
     const bytes = await this.#read(key);
     const object = bytes === undefined ? undefined : decoded(bytes);
+    // Another one has been stored meanwhile, whose time has not come.
+    if (this.#known.get(key) !== known) return undefined;
     if (bytes === undefined || object === undefined || liveSiblings(object).length > 0) {
       this.#known.delete(key);
       return undefined;

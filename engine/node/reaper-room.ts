@@ -24,6 +24,8 @@ const ofObjects: ReadonlySet<PeerRequest['kind']> = new Set([
   'mergeObject',
   'mergeBatch',
   'keepHint',
+  // Ranges are read in batches that may be older than what is written meanwhile.
+  'transferRange',
 ]);
 
 export function buildReaper(
