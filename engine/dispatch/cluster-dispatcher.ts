@@ -136,12 +136,15 @@ export class ClusterDispatcher implements Dispatcher {
     const deadlineUs = clock.nowUs() + (request.timeoutMs ?? settings.timeoutMs) * 1000;
     const level = settings.readLevel;
     this.#checkTime(deadlineUs - clock.nowUs(), level);
-    const away: Member[] = [];
     const need = this.#readNeed(request);
+    // As the key's primary this node is not read before it is whole, as it tells others too.
+    const lacking = placement[0] === this.#parts.self ? this.#parts.refilling() : undefined;
+    if (need === 'primary' && lacking !== undefined) throw notWhole(lacking);
+    const away: Member[] = lacking === undefined ? [] : [this.#parts.self];
     // Whoever was the primary a moment ago may be carrying out a transaction on the key.
     if (need === 'primary' && !this.#parts.handedOver(token)) throw changingHands();
-    if (need === 'primary' && placement[0] === this.#parts.self) this.#mustBeFilled();
-    let plan = this.#admit(planRead(this.#parts.readView, placement, level, need), level, 'read');
+    const view = without(this.#parts.readView, away);
+    let plan = this.#admit(planRead(view, placement, level, need), level, 'read');
     for (;;) {
       const round = new ReadRound(this.#parts, request.key.packed, token, plan);
       try {
@@ -166,12 +169,6 @@ export class ClusterDispatcher implements Dispatcher {
   }
 
   /** What the bucket's properties ask for where the request does not say. */
-  /** Throws `Overloaded` while this node may lack what the primary has. */
-  #mustBeFilled(): void {
-    const lacking = this.#parts.refilling();
-    if (lacking !== undefined) throw new LockstepError('Overloaded', lacking, { definite: true });
-  }
-
   #readNeed({ key, need }: GetRequest): ReadNeed {
     if (need !== 'default') return need;
     return bucketReadNeed(this.#terms, this.#parts.rules(key.packed), nothingAsked);
@@ -273,6 +270,10 @@ function isUnreadable(error: unknown): error is LockstepError {
 /** What its log has told, for the client too. */
 function notServing({ node }: Member): string {
   return `${node} takes no writes: its store has failed and it must be started again, or its peers know no such member`;
+}
+
+function notWhole(lacking: string): LockstepError {
+  return new LockstepError('Overloaded', lacking, { definite: true });
 }
 
 function changingHands(): LockstepError {

@@ -49,6 +49,11 @@ export class DotNames {
     return this.#counter;
   }
 
+  /** Whatever this life writes from now on, under whichever name of it, has a higher counter; until its clock goes back. */
+  get mark(): Dot {
+    return { actor: this.#life, counter: this.#counter };
+  }
+
   /** The next write's dot, where `known` is the context under the key and `seen` the writer's. */
   next(key: PackedKey, known: VersionVector, seen: VersionVector, nowMs: number): Dot {
     if (instantMsOfCounter(this.#counter) - nowMs > staleMsMin) this.#startOver();

@@ -37,6 +37,8 @@ export interface DispatchParts {
   readonly handedOver: (token: Token) => boolean;
   /** Why this node is the primary of nothing yet: its disk was an empty one; undefined when it is. */
   readonly refilling: () => string | undefined;
+  /** Of what its empty disk may have held not all has been read back yet. */
+  readonly unread: () => boolean;
   /** A member, also one on its way in or out; undefined for a stranger. */
   readonly member: (node: NodeId) => Member | undefined;
   readonly plane: PeerLinks;

@@ -18,7 +18,7 @@ import type { PackedKey } from '../base/object-key.ts';
 import type { Clock } from '../io/clock.ts';
 import type { Content } from '../object/content.ts';
 import { dateOfWrite } from '../object/dates.ts';
-import type { Actor, VersionVector } from '../object/dots.ts';
+import type { Actor, Dot, VersionVector } from '../object/dots.ts';
 import { compareVectors, emptyVector, highestCounter, seenCounterMax } from '../object/dots.ts';
 import type { StoredObject } from '../object/object.ts';
 import {
@@ -118,6 +118,11 @@ export class Replica {
   /** Keys with writes under way. */
   get busyKeys(): number {
     return this.#slots.size;
+  }
+
+  /** This life of the node has written whatever has a higher counter later than now, under this actor or one named after it. */
+  get mark(): Dot {
+    return this.#names.mark;
   }
 
   /** From now on reads of keys that this gate holds wait for it. */

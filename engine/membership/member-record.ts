@@ -107,13 +107,3 @@ export function sameTokens(left: readonly Token[], right: readonly Token[]): boo
   if (left === right) return true;
   return left.length === right.length && left.every((token, index) => token === right[index]);
 }
-
-/** What a member knows of another one's earlier lives. */
-export interface Legacy {
-  /** It coordinates transactions that an earlier life has a part in, and would give that part again. */
-  readonly open: boolean;
-  /** There are objects in its store. */
-  readonly holds: boolean;
-  /** The members that it has ever heard of. */
-  readonly heard: readonly NodeId[];
-}

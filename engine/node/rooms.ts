@@ -3,7 +3,7 @@ import type { AntiEntropy } from '../aae/anti-entropy.ts';
 import type { Gate } from '../auth/gate.ts';
 import { statsService } from '../api/stats/service.ts';
 import { Deferred } from '../base/deferred.ts';
-import type { Token } from '../base/ids.ts';
+import type { NodeId, Token } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
 import { version } from '../base/version.ts';
 import type { NodeConfig } from '../config/config.ts';
@@ -236,6 +236,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     pending: (token) => membership.pending(token),
     handedOver: (token) => membership.handover.isOver(token),
     refilling: () => refill.hindrance,
+    unread: () => refill.unread,
     member: (node) => membership.member(node),
     plane: tellingLinks(io.log, links),
     replica,
@@ -251,7 +252,17 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     peerIndex: (node) => membership.indexOf(node),
   };
   const dispatcher = new ClusterDispatcher(parts);
-  const transactions = buildTransactions(io, config, parts, stats, store, driver, epoch, membership);
+  const transactions = buildTransactions(
+    io,
+    config,
+    parts,
+    stats,
+    store,
+    driver,
+    epoch,
+    membership,
+    () => refill,
+  );
   membership.publication.holdWhile(transactions.givenAway(() => membership.publication.refresh()));
   const reading = { ...parts, view: parts.readView };
   const coverage = coverageOf(io, reading, store, driver);
@@ -278,6 +289,8 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     else if (request.kind === 'gossip') reply(gossipReply(membership, from, request.words));
     else if (request.kind === 'transact') transactions.handle(request.words, reply);
     else if (request.kind === 'antiEntropy') answerTree(antiEntropy, from, request.words, reply);
+    else if (request.kind === 'transferRange' && isNoSourceFor(from, membership, refill))
+      reply({ kind: 'failed', code: 'Overloaded', detail: refill.hindrance ?? '' });
     else if (request.kind === 'transferRange') answerTransfer(io, source, request.words, reply);
     else if (request.kind === 'listNames') coverage.answer(request.words, reply);
     else if (request.kind === 'mapPhase') mapReduce.answer(request.words, reply);
@@ -302,7 +315,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
   const refill: Refill = refillOf(io, self, membership, transfer, transactions, mark);
   const left = new Deferred<void>();
   const estate = estateOf(io, config, transactions, handoff?.hints);
-  const mover = new Mover(io, membership, transfer, estate, self, () => left.resolve());
+  const mover = new Mover(io, membership, transfer, refill, estate, self, () => left.resolve());
   const surplus = surplusOf(io, config, { self, replica, links }, membership, store);
   for (const family of transferFamilies(transfer, mover, refill, surplus, membership)) stats.register(family);
   const moving = { mover, refill, surplus, transfer, left: left.promise };
@@ -327,6 +340,12 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
 function lackOf(refill: Refill, { ring }: Membership, self: Member, token: Token): string | undefined {
   const { hindrance } = refill;
   return hindrance !== undefined && ring.placement(token)[0] === self ? hindrance : undefined;
+}
+
+/** Whoever joins would take what is here for all that there is. One that fills its own disk asks others, too. */
+function isNoSourceFor(asker: NodeId, membership: Membership, refill: Refill): boolean {
+  const record = membership.members().find(({ node }) => node === asker);
+  return refill.hindrance !== undefined && record?.state === 'JOINING';
 }
 
 function admissionOf(membership: Membership, standing: Standing): Admission {

@@ -12,6 +12,7 @@ import type { StoreDriver } from '../store/driver.ts';
 import type { Store } from '../store/store.ts';
 import type { TransactionOptions } from '../xa/context.ts';
 import type { Memories } from '../xa/legacy.ts';
+import type { Refill } from '../transfer/refill.ts';
 import { Transactions } from '../xa/transactions.ts';
 import { isEmpty } from './reaper-room.ts';
 
@@ -25,6 +26,7 @@ export function buildTransactions(
   driver: StoreDriver,
   epoch: string,
   membership: Pick<Membership, 'self' | 'lifeOf' | 'members' | 'isReplaced'>,
+  refill: () => Pick<Refill, 'began' | 'hindrance'>,
 ): Transactions {
   const records = {
     tryRead: driver.tryRead.bind(driver),
@@ -36,9 +38,11 @@ export function buildTransactions(
     of: (node: NodeId) => membership.lifeOf(node),
   };
   const memories = (): ReturnType<Memories> => {
+    const { began, hindrance } = refill();
     const members = membership.members().filter(({ node }) => !membership.isReplaced(node));
-    const heard = members.filter(({ generation }) => generation > 0).map(({ node }) => node);
-    return { holds: !isEmpty(store), heard };
+    // Who is older than this life may have been there before it: that is not remembered of the nodes of the configuration.
+    const heard = members.filter(({ generation }) => generation > 0 || !began).map(({ node }) => node);
+    return { holds: !isEmpty(store), whole: hindrance === undefined, heard };
   };
   const transactions = new Transactions(io, parts, records, optionsOf(config), epoch, lives, memories);
   for (const family of transactions.families()) stats.register(family);

@@ -64,18 +64,18 @@ export function sourcesOf(
 /**
  * What a member that has lost its disk reads, and from whom: for each part of what it owns so many other replicas that
  * one of them holds whatever a quorum has acknowledged, be it one of this datacenter that counted the lost disk, or one
- * of another. Pairs of a member and a range, in the order of the ring; neighbouring parts are one range. Members that
- * hold nothing (`holds`) count, and are not read.
+ * of another. Pairs of a member and a range, in the order of the ring; neighbouring parts are one range. Those that are
+ * whole go first; members that hold nothing count, and are not read.
  */
 export function refillSources(
   ring: Ring,
   self: Member,
-  holds: (member: Member) => boolean,
+  stateOf: (member: Member) => { readonly holds: boolean; readonly whole: boolean },
 ): readonly (readonly [Member, TokenRange])[] {
   const byMember = new Map<Member, TokenRange[]>();
   for (const range of splitByPlacement(arcsOf(ring.members, self), ring)) {
-    for (const source of witnessesOf(ring, range, self)) {
-      if (!holds(source)) continue;
+    for (const source of witnessesOf(ring, range, self, (member) => stateOf(member).whole)) {
+      if (!stateOf(source).holds) continue;
       const ranges = byMember.get(source) ?? [];
       byMember.set(source, ranges);
       const last = ranges.at(-1);
@@ -87,7 +87,12 @@ export function refillSources(
 }
 
 /** So many of each datacenter's other replicas that every majority has one among them. */
-function witnessesOf(ring: Ring, { to }: TokenRange, self: Member): readonly Member[] {
+function witnessesOf(
+  ring: Ring,
+  { to }: TokenRange,
+  self: Member,
+  isWhole: (member: Member) => boolean,
+): readonly Member[] {
   const others = ring.placement(to).filter((member) => member !== self);
   return ring.datacenters.flatMap((datacenter) => {
     const near = others.filter((member) => member.datacenter === datacenter);
@@ -96,7 +101,9 @@ function witnessesOf(ring: Ring, { to }: TokenRange, self: Member): readonly Mem
     // A majority of one was the lost disk alone.
     const enough = majority === 1 && datacenter === self.datacenter ? 0 : copies - majority + 1;
     // The same racks for every range, so that ranges stay whole.
-    return near.toSorted((left, right) => (left.rack < right.rack ? -1 : 1)).slice(0, enough);
+    const inOrder = near.toSorted((left, right) => (left.rack < right.rack ? -1 : 1));
+    const halves = [inOrder.filter(isWhole), inOrder.filter((member) => !isWhole(member))];
+    return halves.flat().slice(0, enough);
   });
 }
 

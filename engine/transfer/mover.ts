@@ -23,6 +23,7 @@ import type { Member, Ring } from '../ring/ring.ts';
 import { arcsOf, inOneRack, sourcesOf, splitByPlacement } from './arcs.ts';
 import type { Estate, EstateLeft } from './estate.ts';
 import type { TokenRange } from './range-words.ts';
+import type { Refill } from './refill.ts';
 import type { Transfer } from './transfer.ts';
 
 /** How often a wait looks again. */
@@ -46,6 +47,7 @@ export class Mover {
   readonly #io: Io;
   readonly #membership: Membership;
   readonly #transfer: Transfer;
+  readonly #refill: Pick<Refill, 'hindrance'>;
   readonly #estate: Estate;
   readonly #self: Member;
   readonly #onLeft: () => void;
@@ -58,6 +60,7 @@ export class Mover {
     io: Io,
     membership: Membership,
     transfer: Transfer,
+    refill: Pick<Refill, 'hindrance'>,
     estate: Estate,
     self: Member,
     onLeft: () => void,
@@ -65,6 +68,7 @@ export class Mover {
     this.#io = io;
     this.#membership = membership;
     this.#transfer = transfer;
+    this.#refill = refill;
     this.#estate = estate;
     this.#self = self;
     this.#onLeft = onLeft;
@@ -96,14 +100,16 @@ export class Mover {
   }
 
   /**
-   * Begins to leave. Throws `Conflict` when the node is on a move already, when it is the last owner, or when its rack
-   * would vanish with it; the last may be forced.
+   * Begins to leave. Throws `Conflict` when the node is on a move already, when its disk has not got back what it should
+   * have, when it is the last owner, or when its rack would vanish with it; the last may be forced.
    */
   leave(force: boolean): void {
     const { ring, self } = this.#membership;
     if (this.#work !== undefined || self.state !== 'NORMAL') {
       throw new LockstepError('Conflict', `${self.node} is ${self.state} and on a move already`);
     }
+    const lacking = this.#refill.hindrance;
+    if (lacking !== undefined) throw new LockstepError('Conflict', lacking);
     const others = ring.members.filter((member) => member !== this.#self);
     if (others.length === 0)
       throw new LockstepError('Conflict', 'the last node of a cluster cannot leave it');

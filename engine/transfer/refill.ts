@@ -4,20 +4,21 @@
  * nothing: it would find conditions met that are not, and locks free that it had promised to transactions.
  *
  * What must be there: every write that a quorum has acknowledged. A quorum of the own datacenter may have counted the disk
- * that was lost, and one of another datacenter had enough others (`refillSources`). And every transaction that an
- * earlier life has voted for has to be over: its coordinator still has the order, and gives it again (xa/branch-protocol.ts).
+ * that was lost, and one of another datacenter had enough others (`refillSources`). And every transaction of another
+ * coordinator that an earlier life has voted for has to be over, or to be one that nobody has the order of any more: its
+ * coordinator gives it again (xa/redo.ts), and the lock that was lost with the vote is missing until then.
  *
  * A member that nobody has ever heard of holds nothing. So the nodes of a new cluster have nothing to wait for but the
  * first answers. Whoever joins later comes in by another way (mover.ts).
  *
  * That this is not over is written in the store before anything else is, so that a crash does not end it.
  */
-import { asLockstepError } from '../base/errors.ts';
+import { LockstepError } from '../base/errors.ts';
 import { Deferred } from '../base/deferred.ts';
 import type { NodeId } from '../base/ids.ts';
 import { sleep } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
-import type { Legacy } from '../membership/member-record.ts';
+import type { Legacy } from '../membership/legacy.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { Member } from '../ring/ring.ts';
 import { refillSources } from './arcs.ts';
@@ -35,7 +36,7 @@ export interface RefillParts {
   readonly ask: (peer: NodeId) => Promise<Legacy | undefined>;
 }
 
-/** What is missing yet. */
+/** What is missing yet; with neither, something has changed meanwhile, and it is looked again. */
 interface Lack {
   /** Members that have to answer, or to be read. */
   readonly members: readonly NodeId[];
@@ -46,16 +47,21 @@ interface Lack {
 const retryUs = 200_000;
 /** So many looks that find something missing are nothing to tell: a new cluster's nodes start one after another. */
 const quietLooks = 15;
-const nothing: Lack = { members: [], coordinators: [] };
+/** What goes on is told again after so many looks. */
+const remindingLooks = 150;
+const lookAgain: Lack = { members: [], coordinators: [] };
 
 export class Refill {
   readonly #parts: RefillParts;
   /** What was read, as `n2 17-42`. */
   readonly #read = new Set<string>();
+  /** Undefined: nothing is awaited. */
   #lack: Lack | undefined;
+  #unread = false;
+  #began = false;
   #looks = 0;
-  /** What was told of last. */
-  #told = '';
+  /** What was told of last, and at which look. */
+  #told = { lack: '', look: 0 };
   #rangesLeft = 0;
   #ranges = 0;
   #stopped = false;
@@ -67,9 +73,21 @@ export class Refill {
 
   /** Looks whether the disk is an empty one; before anything is written to it. Rejects with `StorageFailed`. */
   async recover(): Promise<void> {
-    const { membership, self } = this.#parts;
-    const isMember = membership.ring.members.includes(self);
-    if (await this.#parts.mark.isPending(isMember)) this.#lack = nothing;
+    const { membership, self, mark } = this.#parts;
+    if (!(await mark.isPending(membership.ring.members.includes(self)))) return;
+    this.#lack = lookAgain;
+    this.#unread = true;
+    this.#began = true;
+  }
+
+  /** This life began on an empty disk, or on one that had not been filled. */
+  get began(): boolean {
+    return this.#began;
+  }
+
+  /** Of what the disk may have held not all has been read back. */
+  get unread(): boolean {
+    return this.#unread;
   }
 
   /** Why this node can be the primary of nothing yet; undefined when it can. */
@@ -118,14 +136,14 @@ export class Refill {
   async #run(judged: Deferred<void>): Promise<void> {
     const { io, mark } = this.#parts;
     for (;;) {
-      const lack = await this.#pass(judged);
+      const lack = await this.#look(judged);
       if (this.#stopped) return;
       if (lack === undefined) break;
       this.#wait(lack);
       judged.resolve();
       await sleep(io.clock, retryUs);
     }
-    const waited = this.#ranges > 0 || this.#told !== '';
+    const waited = this.#ranges > 0 || this.#told.look > 0;
     this.#lack = undefined;
     this.#rangesLeft = 0;
     if (waited) io.log.event('info', 'transfer.refill.done', { ranges: this.#ranges });
@@ -136,48 +154,76 @@ export class Refill {
     this.#lack = lack;
     this.#looks += 1;
     const told = `${lack.members.join(' ')} | ${lack.coordinators.join(' ')}`;
-    if (this.#looks <= quietLooks || this.#told === told) return;
-    this.#told = told;
+    const isKnown = this.#told.lack === told && this.#looks - this.#told.look < remindingLooks;
+    if (this.#looks <= quietLooks || isKnown) return;
+    this.#told = { lack: told, look: this.#looks };
     this.#parts.io.log.event('warn', 'transfer.refill.waits', { detail: this.hindrance ?? '' });
   }
 
   /** Asks all, and takes what is missing. Undefined: nothing is lacking. */
-  async #pass(judged: Deferred<void>): Promise<Lack | undefined> {
-    const { membership, self, ask } = this.#parts;
+  async #look(judged: Deferred<void>): Promise<Lack | undefined> {
+    const { membership } = this.#parts;
     const { ring } = membership;
-    const others = membership
-      .members()
-      .map(({ node }) => node)
-      .filter((node) => node !== self.node && !membership.isReplaced(node));
+    const legacies = await this.#legacies();
+    const away = this.#away(legacies);
+    if (away.length > 0) return { members: away, coordinators: [] };
+    const failed = await this.#readAll(legacies, judged);
+    if (failed !== undefined) return { members: [failed], coordinators: [] };
+    if (membership.ring !== ring) return lookAgain;
+    this.#unread = false;
+    const coordinators = [...legacies].filter(([, { open }]) => open).map(([node]) => node);
+    return coordinators.length === 0 ? undefined : { members: [], coordinators };
+  }
+
+  #others(): readonly NodeId[] {
+    const { membership, self } = this.#parts;
+    const nodes = membership.members().map(({ node }) => node);
+    return nodes.filter((node) => node !== self.node && !membership.isReplaced(node));
+  }
+
+  async #legacies(): Promise<ReadonlyMap<NodeId, Legacy>> {
+    const { membership, ask } = this.#parts;
     const legacies = new Map<NodeId, Legacy>();
     await Promise.all(
-      others.map(async (node) => {
+      this.#others().map(async (node) => {
         const legacy = membership.isRoutable(node) ? await ask(node) : undefined;
         if (legacy !== undefined) legacies.set(node, legacy);
       }),
     );
-    if (others.length > 0 && legacies.size === 0) return { ...nothing, members: others };
+    return legacies;
+  }
+
+  /** Members that have not answered and may know something. */
+  #away(legacies: ReadonlyMap<NodeId, Legacy>): readonly NodeId[] {
+    const { membership, self } = this.#parts;
+    const others = this.#others();
+    const owners = membership.ring.members.filter((member) => member !== self).map(({ node }) => node);
+    // Somebody who joins knows of nothing before.
+    if (owners.length > 0 && !owners.some((node) => legacies.has(node))) return owners;
     const heard = new Set([...legacies.values()].flatMap((legacy) => legacy.heard));
     for (const node of others) if (membership.lifeOf(node) > 0) heard.add(node);
     // One that is not known here yet has left, or is about to be told of.
-    const away = [...heard].filter((node) => node !== self.node && !legacies.has(node)).sort();
-    if (away.length > 0) return { ...nothing, members: away };
-    const holders = [...legacies].filter(([, { holds }]) => holds).map(([node]) => node);
-    const sources = refillSources(ring, self, ({ node }) => holders.includes(node));
-    const unread = [...sources].filter(([source, range]) => !this.#read.has(nameOf(source, range)));
-    this.#ranges = Math.max(this.#ranges, unread.length);
+    return [...heard].filter((node) => node !== self.node && !legacies.has(node)).sort();
+  }
+
+  /** Undefined: everything has been read; otherwise who could not be. */
+  async #readAll(legacies: ReadonlyMap<NodeId, Legacy>, judged: Deferred<void>): Promise<NodeId | undefined> {
+    const { membership, self, io } = this.#parts;
+    const sources = refillSources(membership.ring, self, ({ node }) => {
+      const legacy = legacies.get(node);
+      return { holds: legacy?.holds === true, whole: legacy?.whole === true };
+    });
+    const unread = sources.filter(([source, range]) => !this.#read.has(nameOf(source, range)));
     this.#rangesLeft = unread.length;
-    if (unread.length > 0) {
-      this.#parts.io.log.event('info', 'transfer.refill.began', { ranges: unread.length });
-      judged.resolve();
-    }
+    if (unread.length > 0) judged.resolve();
+    if (unread.length > 0 && this.#ranges === 0)
+      io.log.event('info', 'transfer.refill.began', { ranges: unread.length });
+    this.#ranges = Math.max(this.#ranges, unread.length);
     for (const [source, range] of unread) {
-      if (!(await this.#pull(source, range))) return { ...nothing, members: [source.node] };
+      if (!(await this.#pull(source, range))) return source.node;
       this.#rangesLeft -= 1;
     }
-    if (membership.ring !== ring) return nothing;
-    const coordinators = [...legacies].filter(([, { open }]) => open).map(([node]) => node);
-    return coordinators.length === 0 ? undefined : { ...nothing, coordinators };
+    return undefined;
   }
 
   async #pull(source: Member, range: TokenRange): Promise<boolean> {
@@ -187,8 +233,8 @@ export class Refill {
       this.#read.add(nameOf(source, range));
       return true;
     } catch (error) {
-      const { code, message: detail } = asLockstepError(error);
-      if (code === 'Internal') throw error;
+      if (!(error instanceof LockstepError)) throw error;
+      const { code, message: detail } = error;
       io.log.event('warn', 'transfer.range.failed', { ...range, code, detail });
       return false;
     }

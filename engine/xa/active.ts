@@ -34,6 +34,8 @@ export interface Active {
   readonly unmet: NodeId[];
   /** Branches that have no record of it, and whose orders are gone too. */
   readonly lost: NodeId[];
+  /** What came with votes to commit (redo.ts). */
+  readonly marks: Map<NodeId, string>;
 }
 
 /** `sinceMs` by the wall clock, `startUs` by the other one; one that a start has found has no orders any more. */
@@ -60,6 +62,7 @@ export function newActive(
     timer: undefined,
     unmet: [],
     lost: [],
+    marks: new Map(),
   };
 }
 

@@ -23,6 +23,7 @@ import type { Followed } from './log.ts';
 import { lifeObjection, placeObjection, tellRefusal } from './objections.ts';
 import type { CommitReply, Ended, Voted } from './orders.ts';
 import { isReadOnly, placesOf, redone } from './orders.ts';
+import { confirm, leftOf, markText } from './redo.ts';
 import { votedAbort, votedCommit, votedFailure, votedReadOnly, withOperations } from './orders.ts';
 import { hasOneCopyEach } from './partition.ts';
 import type { BranchRecord, BranchState, OwnBranch } from './records.ts';
@@ -138,16 +139,19 @@ export class Branches {
    * A decided branch whose record this node has lost, from its coordinator: carried out as it was ordered, for it was
    * prepared and its conditions held. Resolves as `commit` does.
    */
-  async redo(xid: Xid, order: BranchOrder): Promise<CommitReply> {
+  async redo(xid: Xid, order: BranchOrder, mark: string): Promise<CommitReply> {
     // Nothing was lost: somebody has told this life to roll back what is decided, and others have used the keys since.
     if (this.#ended.of(xid) === 'rolledBack') return new LockstepError('Conflict', 'it was rolled back here');
     // Messages arrive twice, and late: only a coordinator that still waits for this branch has lost anything here.
     if (!this.#table.has(xid) && !(await isStillWanted(this.#context, xid, order)))
       return { kind: 'told', state: 'none' };
+    const left = this.#table.has(xid) ? order : await leftOf(this.#context.parts, order, mark);
+    if (left instanceof LockstepError) return left;
+    if (left.operations.length === 0 && !isReadOnly(order)) return confirm(this.#context, xid, order);
     if (!this.#table.has(xid)) {
-      const objection = placeObjection(this.#context, this.locks, order);
+      const objection = placeObjection(this.#context, this.locks, left);
       if (objection !== undefined) return new LockstepError('Conflict', objection.detail);
-      this.#enter(xid, redone(order), 'prepared');
+      this.#enter(xid, redone(left), 'prepared');
     }
     return this.commit(xid);
   }
@@ -272,7 +276,8 @@ export class Branches {
     for (const { kind } of commands) {
       if (kind === 'voteCommit' || kind === 'voteReadOnly') {
         this.#promise(branch);
-        this.#vote(branch, kind === 'voteCommit' ? votedCommit() : votedReadOnly());
+        const mark = markText(this.#context.parts.replica.mark);
+        this.#vote(branch, kind === 'voteCommit' ? votedCommit(mark) : votedReadOnly());
       }
       if (kind === 'release') this.#release(branch);
       if (kind === 'voteAbort') this.#vote(branch, votedAbort('prepare_failed', error?.message ?? ''));

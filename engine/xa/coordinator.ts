@@ -253,6 +253,7 @@ export class Coordinator {
         active.detail = `${node}: ${reply.detail}`;
         active.earlier ??= reply.earlier;
       }
+      if (reply.vote === 'commit') active.marks.set(node, reply.detail);
       this.#post(active, { kind: 'voted', node, vote: reply.vote, reason: reply.reason });
       return;
     }
@@ -311,14 +312,14 @@ export class Coordinator {
    * this node there is none, and the transaction stays in doubt until an operator abandons that branch.
    */
   #redo(active: Active, node: NodeId): void {
-    const { xid, orders, lost } = active;
+    const { xid, orders, lost, marks } = active;
     const order = orders.get(node);
     // Without an order there is nothing more to be done; it was told of when that came out.
     if (lost.includes(node)) return;
     this.#context.io.log.event('error', 'xa.branch.lost', { xid, node, redone: order !== undefined });
     if (order === undefined) lost.push(node);
     else
-      this.#ask(node, { kind: 'redo', xid, order }, (reply) =>
+      this.#ask(node, { kind: 'redo', xid, order, mark: marks.get(node) ?? '' }, (reply) =>
         this.#hearAcknowledgement(active, node, reply),
       );
   }

@@ -5,14 +5,15 @@
  * that has lost the order itself, in a restart, gives nothing again; an operator hears of that branch.
  */
 import type { NodeId } from '../base/ids.ts';
-import type { Legacy } from '../membership/member-record.ts';
+import type { Legacy } from '../membership/legacy.ts';
 import type { Active } from './active.ts';
+import { waitsFor } from './coordinator-protocol.ts';
 import type { TransactionContext } from './context.ts';
 import { askNode } from './context.ts';
 import type { Coordinator } from './coordinator.ts';
 
 /** What of a legacy the rooms above know. */
-export type Memories = () => Pick<Legacy, 'holds' | 'heard'>;
+export type Memories = () => Omit<Legacy, 'open'>;
 
 /** This node's answer to one that is in its life `life`. */
 export function legacyOf(
@@ -28,7 +29,10 @@ export function legacyOf(
 function isOpenAt({ orders, state }: Active, node: NodeId, life: number): boolean {
   const ordered = orders.get(node)?.branches.find((branch) => branch.node === node);
   if (ordered === undefined || ordered.life >= life) return false;
-  return !state.branches.some((branch) => branch.node === node && branch.acknowledged);
+  // Who has nothing to write holds nothing from the decision on.
+  return state.phase === 'committing'
+    ? waitsFor(state, node)
+    : !state.branches.some((branch) => branch.node === node && branch.acknowledged);
 }
 
 /** Undefined: it has not answered. A node of an earlier version may hold anything, and says nothing of transactions. */
@@ -38,5 +42,5 @@ export async function askLegacy(context: TransactionContext, peer: NodeId): Prom
   const reply = await askNode(context, peer, request, parts.settings.timeoutMs * 1000);
   if (reply.kind === 'bequeathed') return reply;
   if (reply.kind !== 'noAnswer' || reply.code !== 'BadRequest') return undefined;
-  return { open: false, holds: true, heard: [peer] };
+  return { open: false, holds: true, whole: true, heard: [peer] };
 }

@@ -45,8 +45,9 @@ export function votedFailure({ code, message, definite }: LockstepError): Voted 
   return definite ? vote : { ...vote, vote: 'doubtful' };
 }
 
-export function votedCommit(): Voted {
-  return { kind: 'voted', vote: 'commit', reason: 'prepare_failed', detail: '', earlier: undefined };
+/** `mark`: see redo.ts. */
+export function votedCommit(mark = ''): Voted {
+  return { kind: 'voted', vote: 'commit', reason: 'prepare_failed', detail: mark, earlier: undefined };
 }
 
 export function votedReadOnly(): Voted {

@@ -34,7 +34,7 @@ export async function spreadBranch({ parts }: TransactionContext, branch: Branch
 /** Who carries out what was decided. */
 interface Carrier {
   commit(xid: Xid): Promise<CommitReply>;
-  redo(xid: Xid, order: BranchOrder): Promise<CommitReply>;
+  redo(xid: Xid, order: BranchOrder, mark: string): Promise<CommitReply>;
 }
 
 /** What a coordinator that has decided asks of a branch. */
@@ -42,7 +42,8 @@ export function carryOut(
   branches: Carrier,
   request: Extract<BranchRequest, { readonly kind: 'commit' | 'redo' }>,
 ): Promise<CommitReply> {
-  return request.kind === 'commit' ? branches.commit(request.xid) : branches.redo(request.xid, request.order);
+  if (request.kind === 'commit') return branches.commit(request.xid);
+  return branches.redo(request.xid, request.order, request.mark);
 }
 
 /** The coordinator has decided the transaction, and still waits for a branch of it. */

@@ -10,7 +10,7 @@ import type { DispatchParts } from '../dispatch/parts.ts';
 import type { Place } from '../dispatch/slots.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
-import type { Legacy } from '../membership/member-record.ts';
+import type { Legacy } from '../membership/legacy.ts';
 import type { PeerReply } from '../wire/messages.ts';
 import type { Active } from './active.ts';
 import { lostBranches } from './active.ts';

@@ -48,10 +48,20 @@ const order: fc.Arbitrary<BranchOrder> = fc.record({
 });
 const request: fc.Arbitrary<BranchRequest> = fc.oneof(
   fc.record({
-    kind: fc.constantFrom('prepare' as const, 'commitAlone' as const, 'redo' as const, 'put' as const),
+    kind: fc.constantFrom('prepare' as const, 'commitAlone' as const, 'put' as const),
     xid,
     order,
   }),
+  fc.record({
+    kind: fc.constant('redo' as const),
+    xid,
+    order,
+    mark: fc.oneof(
+      fc.constant(''),
+      fc.nat().map((counter) => `n1.5f0c8e12ab34 ${counter}`),
+    ),
+  }),
+  fc.record({ kind: fc.constant('reborn' as const), node, life: fc.nat() }),
   fc.record({
     kind: fc.constantFrom('commit' as const, 'rollback' as const, 'status' as const),
     xid,
@@ -77,6 +87,13 @@ const reply: fc.Arbitrary<BranchReply> = fc.oneof(
   fc.record({
     kind: fc.constant('told' as const),
     state: fc.constantFrom('none' as const, 'aborted' as const, 'forgotten' as const),
+  }),
+  fc.record({
+    kind: fc.constant('bequeathed' as const),
+    open: fc.boolean(),
+    holds: fc.boolean(),
+    whole: fc.boolean(),
+    heard: fc.array(node, { maxLength: 4 }),
   }),
 );
 

@@ -12,7 +12,7 @@ import type { ConsistencyLevel } from '../dispatch/requests.ts';
 import { consistencyLevels } from '../dispatch/requests.ts';
 import type { Content } from '../object/content.ts';
 import { readContent, writeContent } from '../object/content.ts';
-import type { Legacy } from '../membership/member-record.ts';
+import type { Legacy } from '../membership/legacy.ts';
 import type { VersionVector } from '../object/dots.ts';
 import { readVector, writeVector } from '../object/dots.ts';
 import type { AbortReason } from './outcomes.ts';
@@ -62,8 +62,8 @@ export type BranchRequest =
   /** What became of it? `life`: of the asked, as the order names it: no other one knows. Having none, it takes none. */
   | { readonly kind: 'inquirePut'; readonly xid: Xid; readonly life: number }
   | { readonly kind: 'commit'; readonly xid: Xid }
-  /** Commit what you have prepared and lost: the order once more. */
-  | { readonly kind: 'redo'; readonly xid: Xid; readonly order: BranchOrder }
+  /** Commit what you have prepared and lost: the order once more, and what came with the vote; empty for nothing. */
+  | { readonly kind: 'redo'; readonly xid: Xid; readonly order: BranchOrder; readonly mark: string }
   | { readonly kind: 'rollback'; readonly xid: Xid }
   /** What do you know of it? `life`: of the asked, as the order names it; a disk that is younger cannot say `none`, but `forgotten`. */
   | { readonly kind: 'inquire'; readonly xid: Xid; readonly life: number }
@@ -88,6 +88,7 @@ export type BranchReply =
       readonly kind: 'voted';
       readonly vote: SaidVote;
       readonly reason: AbortReason;
+      /** Why it aborts. Of a commit: what whoever gives the branch again tells it of this moment (redo.ts). */
       readonly detail: string;
       /** The client's name was used before, by this transaction, which is `committed` or `undecided`. */
       readonly earlier: { readonly xid: Xid; readonly state: SaidState } | undefined;
@@ -141,6 +142,7 @@ export function encodeRequest(request: BranchRequest): Buffer {
     return writer.string(byteStringOf(request.node)).varint(request.life).finish();
   writer.string(request.xid);
   if ('order' in request) writeOrder(writer, request.order);
+  if (request.kind === 'redo' && request.mark !== '') writer.string(byteStringOf(request.mark));
   if ('life' in request) writer.varint(request.life);
   return writer.finish();
 }
@@ -173,8 +175,11 @@ function readRequest(
     case 'prepare':
     case 'commitAlone':
     case 'put':
-    case 'redo':
       return { kind, xid, order: readOrder(reader) };
+    case 'redo': {
+      const order = readOrder(reader);
+      return { kind, xid, order, mark: reader.left === 0 ? '' : textOf(reader.string()) };
+    }
     case 'inquire':
     case 'inquirePut':
       return { kind, xid, life: reader.varint() };
@@ -219,7 +224,8 @@ export function encodeReply(reply: BranchReply): Buffer {
       writer.u8(states.indexOf(reply.state));
       break;
     case 'bequeathed':
-      writer.u8((reply.open ? 1 : 0) + (reply.holds ? 2 : 0)).varint(reply.heard.length);
+      writer.u8((reply.open ? 1 : 0) + (reply.holds ? 2 : 0) + (reply.whole ? 4 : 0));
+      writer.varint(reply.heard.length);
       for (const node of reply.heard) writer.string(byteStringOf(node));
       break;
   }
@@ -251,7 +257,8 @@ function readReply(reader: ByteReader, kind: (typeof replyKinds)[number]): Branc
       return { kind, state: among(states, reader.u8()) };
     case 'bequeathed': {
       const flags = reader.u8();
-      return { kind, open: (flags & 1) !== 0, holds: (flags & 2) !== 0, heard: readList(reader, readNode) };
+      const [open, holds, whole] = [(flags & 1) !== 0, (flags & 2) !== 0, (flags & 4) !== 0];
+      return { kind, open, holds, whole, heard: readList(reader, readNode) };
     }
   }
 }

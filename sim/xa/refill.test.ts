@@ -77,6 +77,7 @@ describe('a primary that returns with an empty disk', () => {
     expect(await room.read('n1', key, 'primary')).toBeUndefined();
     // One whole copy and an empty one are no quorum.
     expect(await room.read('n1', key, 2)).toBeUndefined();
+    expect(await room.read('n2', key, 2)).toBeUndefined();
     expect(await room.read('n1', key, 1)).toBe('first');
     expect(await waits('n2')).toMatchObject({ waits_for: { members: ['n3'] } });
     expect((await transact('n1', [put(room.key('n1'), 'elsewhere')]))?.status).toBe(200);
@@ -85,6 +86,54 @@ describe('a primary that returns with an empty disk', () => {
     expect(await waits('n2')).toMatchObject({ waits_for: { members: [] } });
     const again = await transact('n1', [put(key, 'second', { if_absent: true })]);
     expect(again).toMatchObject({ status: 409, body: { reason: 'precondition_failed' } });
+  });
+
+  it('waits for one that was there before all were restarted', async () => {
+    const key = room.key('n2');
+    const cut = cutOff('n1');
+    await room.pass(3_000_000);
+    expect((await transact('n2', [put(key, 'first')]))?.status).toBe(200);
+    for (const node of labNodes) room.cluster.crash(node, 'dropAll', 'silent');
+    cut.lift();
+    room.cluster.host('n2').disk.wipe();
+    await untilServing('n1');
+    await untilServing('n2');
+    await room.pass(3_000_000);
+    const second = [put(key, 'second', { if_absent: true })];
+    const refused = await transact('n2', second);
+    expect(refused?.body['detail']).toContain('it waits for n3');
+    await untilServing('n3');
+    await room.pass(3_000_000);
+    expect((await transact('n2', second))?.body).toMatchObject({ reason: 'precondition_failed' });
+  });
+
+  it('is not made to write again what it had written, and others have replaced since', async () => {
+    const [here, there] = [room.key('n1'), room.key('n2')];
+    let cut: { lift(): void } | undefined;
+    room.onStep('p.applied.synced', ({ host }) => {
+      if (host === 'n2') cut ??= cutOff('n1');
+    });
+    const first = await transact('n1', [put(here, 'first'), put(there, 'first')]);
+    expect(first?.body).toMatchObject({ outcome: 'committed' });
+    await room.pass(2_000_000);
+    expect((await transact('n3', [put(there, 'second')]))?.body).toMatchObject({ outcome: 'committed' });
+    wipe('n2');
+    cut?.lift();
+    await untilServing('n2');
+    await room.pass(6_000_000);
+    expect(await room.read('n2', there, 'primary')).toBe('second');
+    expect((await room.call('n1', 'GET', '/transactions?state=in_doubt'))?.body).toEqual({
+      transactions: [],
+    });
+  });
+
+  it('does not leave before it is filled', async () => {
+    await room.pass(500_000);
+    const cut = cutOff('n3');
+    wipe('n2');
+    await untilServing('n2');
+    expect(await room.call('n2', 'POST', '/cluster/leave?force=true')).toMatchObject({ status: 409 });
+    cut.lift();
   });
 
   it('is not filled because it crashed over it', async () => {
