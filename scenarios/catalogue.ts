@@ -24,6 +24,7 @@ import { forceAbort } from './force-abort.ts';
 import { heirLeaves } from './heir-leaves.ts';
 import { hintHolderLeaves } from './hint-holder-leaves.ts';
 import { hintsAlone } from './hints-alone.ts';
+import { readsAloneRepair } from './reads-alone-repair.ts';
 import { hintsOfTheDead } from './hints-of-the-dead.ts';
 import { hintsOutliveDeletions } from './hints-outlive-deletions.ts';
 import { joinUnderLoad } from './join-under-load.ts';
@@ -139,6 +140,7 @@ export const scenarios: readonly Scenario[] = [
   deletionsForgotten,
   wipedDiskReturns,
   hintsAlone,
+  readsAloneRepair,
   hintHolderLeaves,
   hintsOfTheDead,
   hintsOutliveDeletions,

@@ -42,4 +42,14 @@ export const readBugs: readonly PlantedBug[] = [
     oracles: ['INV23'],
     seedsMax: 5,
   },
+  {
+    id: 'M85',
+    title: 'a read brings nobody but its own node up to date',
+    file: 'engine/dispatch/read-round.js',
+    find: 'if (stale || this.#corrupt.includes(index))',
+    replace: 'if (this.#plan.targets[index]?.member === this.#parts.self)',
+    scenario: 'reads-alone-repair',
+    oracles: ['INV10'],
+    seedsMax: 5,
+  },
 ];

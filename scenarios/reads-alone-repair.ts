@@ -1,0 +1,29 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { everyday, invariants } from './shared.ts';
+
+/** No hints, no sweeps: each key is read once after the calm, at one node, and by that all replicas become equal. */
+export const readsAloneRepair: Scenario = {
+  name: 'reads-alone-repair',
+  story:
+    'replicas miss writes, and nothing but reads repairs: one read of a key at any node mends all its copies',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: {
+    ...everyday,
+    operations: [120, 180],
+    keys: 20,
+    siblingKeys: 8,
+    thinkUs: [0, 80_000],
+    kinds: { get: 10, put: 80, delete: 10 },
+  },
+  faults: [
+    { kind: 'FN8', count: [1, 4], forUs: [300_000, 1_500_000], sideMax: 1, always: true },
+    { kind: 'FP1', count: [0, 2], forUs: [100_000, 1_000_000] },
+    { kind: 'FN11', count: [0, 4] },
+  ],
+  stormMs: 4_000,
+  calmMs: 2_000,
+  settleMsMax: 40_000,
+  settings: { aae_enabled: false, hinted_handoff: false },
+  // Few read before the end.
+  invariants: { ...invariants, INV20: 0 },
+};
