@@ -104,7 +104,7 @@ export class RedisClient {
       case 'read':
         return seenOf(await this.#ask(connection, [['GET', `c${key}`]]), 'read');
       case 'mortal':
-        return seenOf(await this.#ask(connection, [['SET', `m${key}`, id, 'PX', amount]]), 'write');
+        return seenOf(await this.#ask(connection, mortalCommands(`m${key}`, id, amount)), 'write');
       case 'look':
         return lookOf(await this.#ask(connection, [['GET', `m${key}`]]));
       case 'snapshot':
@@ -192,6 +192,12 @@ function seenOf(exchange: RedisExchange, purpose: 'read' | 'write'): Seen {
   const failure = failureOf(exchange, purpose);
   if (failure !== undefined || exchange.kind === 'lost') return failure ?? neverSent;
   return { outcome: 'ok', reason: '', counted: numberOf(exchange.answer[0]) };
+}
+
+/** Every other one is written in two steps of one transaction: what changes a value leaves it its time. */
+function mortalCommands(name: string, id: string, lifeMs: number): readonly RedisCommand[] {
+  if (lifeMs % 2 === 0) return [['SET', name, id, 'PX', lifeMs]];
+  return [['MULTI'], ['SET', name, '', 'PX', lifeMs], ['APPEND', name, id], ['EXEC']];
 }
 
 function lookOf(exchange: RedisExchange): Seen {

@@ -52,4 +52,14 @@ export const readBugs: readonly PlantedBug[] = [
     oracles: ['INV10'],
     seedsMax: 5,
   },
+  {
+    id: 'M86',
+    title: 'what changes a value takes its time to live from it',
+    file: 'engine/api/redis/value-commands.js',
+    find: 'expiresAtMs: old?.expiresAtMs ?? 0, like: old?.like',
+    replace: 'expiresAtMs: 0, like: old?.like',
+    scenario: 'redis-expiry',
+    oracles: ['INV20'],
+    seedsMax: 5,
+  },
 ];

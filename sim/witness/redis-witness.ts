@@ -18,6 +18,7 @@ type Purpose = 'read' | 'write';
 const fields: Readonly<Record<string, string>> = {
   get: 'get',
   set: 'set',
+  append: 'set',
   incr: 'incr_decr',
   del: 'del',
   auth: 'other',
@@ -30,6 +31,7 @@ const fields: Readonly<Record<string, string>> = {
 const purposes: Readonly<Record<string, Purpose>> = {
   get: 'read',
   set: 'write',
+  append: 'write',
   incr: 'write',
   del: 'write',
   watch: 'read',
