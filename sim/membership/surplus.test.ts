@@ -83,4 +83,16 @@ describe('keys that a node has given away', () => {
     expect(await room.count('n1', 'svc_store_keys')).toBe(ownRecords + keys.length - moved.length);
     expect(room.world.failures).toEqual([]);
   });
+
+  test('are read back from the other racks by an owner that has lost its disk after they went', async () => {
+    await room.pass((delaySeconds + 3) * second);
+    room.cluster.crash('n4', 'dropAll', 'silent');
+    room.cluster.host('n4').disk.wipe();
+    room.cluster.reconfigure({ name: 'n4', datacenter: 'dc1', rack: 'r1' }, { join: 'member' });
+    await room.start('n4');
+    await room.pass(3 * second);
+    expect(await room.count('n4', 'svc_store_keys')).toBe(ownRecords + moved.length);
+    expect(room.allAre('NORMAL')).toBe(true);
+    expect(room.world.failures).toEqual([]);
+  });
 });
