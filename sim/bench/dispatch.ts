@@ -124,7 +124,7 @@ function makeMachines(wires: Wires): Ring {
       pending: () => [],
       handedOver: () => true,
       refilling: () => undefined,
-    unread: () => false,
+      unread: () => false,
       member: (node) => ring.member(node),
       plane: wires.links(),
       replica,
