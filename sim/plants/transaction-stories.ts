@@ -96,8 +96,8 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     id: 'M71',
     title: 'a branch that has nothing to write lets its keys go with its vote, before the others have theirs',
     file: 'engine/xa/branches.js',
-    find: "this.#vote(branch, kind === 'voteCommit' ? votedCommit() : votedReadOnly());",
-    replace: `this.#vote(branch, kind === 'voteCommit' ? votedCommit() : votedReadOnly());
+    find: "this.#vote(branch, kind === 'voteCommit' ? votedCommit(mark) : votedReadOnly());",
+    replace: `this.#vote(branch, kind === 'voteCommit' ? votedCommit(mark) : votedReadOnly());
                 if (kind === 'voteReadOnly')
                     this.#release(branch);`,
     scenario: 'erased-and-stamped',
