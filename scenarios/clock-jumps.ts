@@ -29,5 +29,5 @@ export const clockJumps: Scenario = {
   settleMsMax: 40_000,
   mendedBy: 'sweeps',
   settings: { ...mending, gossip_interval_ms: 100, phi_mean_ms_min: 100, phi_threshold_milli: 2000 },
-  invariants: { ...invariants, INV34: 60 },
+  invariants: { ...invariants, INV34: 20 },
 };

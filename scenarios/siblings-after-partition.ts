@@ -32,5 +32,5 @@ export const siblingsAfterPartition: Scenario = {
   settleMsMax: 40_000,
   mendedBy: 'sweeps',
   settings: mending,
-  invariants: { ...invariants, INV4: 30, INV10: 12, INV27: 10, INV34: 60 },
+  invariants: { ...invariants, INV4: 30, INV10: 12, INV27: 10, INV34: 20 },
 };
