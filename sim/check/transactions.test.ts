@@ -4,11 +4,11 @@ import type { TransactionStep } from './transactions.ts';
 import {
   buriedWith,
   checkAtomicity,
-  checkLocks,
   checkNothingDangles,
   checkOnce,
   checkStability,
 } from './transactions.ts';
+import { checkLocks } from './locks.ts';
 
 /** `n2 p.vote.sent t1 vote=commit`, one step a line, a microsecond apart. */
 function story(text: string): readonly TransactionStep[] {
@@ -184,6 +184,20 @@ describe('locks (INV7)', () => {
     ]);
     const redone = `${late.replace('keys=m', 'keys=m phase=prepared')}\nn3 p.applied.synced t1`;
     expect(checkLocks(story(redone)).ok).toBe(true);
+  });
+
+  it("that a disk has lost are nobody else's before the branch is given again", () => {
+    const lost = `
+      n2 p.locks.taken t1 keys=k
+      n2 p.vote.sent t1 vote=commit
+      n2 disk.wiped -`;
+    const again = 'n2 p.locks.taken t1 keys=k phase=prepared';
+    const other = 'n2 p.locks.taken t2 keys=k';
+    expect(checkLocks(story(`${lost}\n${again}`)).ok).toBe(true);
+    expect(checkLocks(story(`${lost}\n${other}`)).ok).toBe(true);
+    expect(checkLocks(story(`${lost}\n${other}\n${again}`)).reasons).toEqual([
+      't1 takes n2 k again, which it had promised and t2 has taken meanwhile',
+    ]);
   });
 
   it('of different nodes have nothing to do with each other', () => {

@@ -1,18 +1,17 @@
 /**
- * What transactions must keep, judged from the named steps of the engine and from what clients heard:
+ * What transactions must keep, judged from the named steps of the engine and from what clients heard (their locks, INV7:
+ * locks.ts):
  *
  * - INV1, atomicity: a branch carries out a transaction only after the decision is durable, and once one has, every
  *   branch that voted commit does; one whose coordinator never decided is carried out nowhere;
  * - INV2, stability: what a client heard (committed, aborted) is what happened, and stays;
  * - INV3, nothing dangles: when all is healed, no transaction is in doubt anywhere;
- * - INV7, locks: between a branch's vote and its outcome no other transaction takes one of its keys on its node, nor
- *   after a restart of that node; and a transaction that is carried out has let no key go before it had taken its last
- *   (two-phase locking: Eswaran, Gray, Lorie, Traiger, 1976), whatever a branch had to write;
  * - INV8, once: a branch carries a transaction out once, however often it is told to.
  *
  * One-step commits have no vote and no decision; for them INV2 and INV8 speak. A disk that was lost (a step 'disk.wiped' of
- * no transaction) has lost promises and what was carried out: that may be done once more. Skipped: branches that an operator decided
- * or abandoned, not the others of their transactions; and branches of nodes that died for good (`lost`). A crash may come between a durable record and the event that says so: what a restart finds applied counts.
+ * no transaction) has lost what was carried out: that may be done once more. Skipped: branches that an operator decided or
+ * abandoned, not the others of their transactions; and branches of nodes that died for good (`lost`). A crash may come
+ * between a durable record and the event that says so: what a restart finds applied counts.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -65,7 +64,8 @@ export interface Wipe {
   readonly atUs: number;
 }
 
-const wiped = 'disk.wiped';
+/** The step of a disk that was lost; it is of no transaction. */
+export const wiped = 'disk.wiped';
 
 /** The steps, and among them when disks were lost. */
 export function withWipes(
@@ -172,82 +172,6 @@ export function checkNothingDangles(left: readonly Dangling[]): CheckReport {
     );
   }
   return tally.report();
-}
-
-export function checkLocks(steps: readonly TransactionStep[]): CheckReport {
-  const tally = new Tally('INV7');
-  /** Per node and key: the transaction that has promised to follow its coordinator there. */
-  const held = new Map<string, string>();
-  const keysOf = new Map<string, readonly string[]>();
-  const places = (node: string, xid: string): readonly string[] =>
-    (keysOf.get(`${node} ${xid}`) ?? []).map((key) => `${node} ${key}`);
-  const phases = new LockPhases(tally);
-  for (const event of steps) {
-    const { atUs, node, step, xid, fields } = event;
-    phases.hear(event);
-    switch (step) {
-      case wiped:
-        for (const place of [...held.keys()]) if (place.startsWith(`${node} `)) held.delete(place);
-        break;
-      case 'p.locks.taken':
-      case 'p.recovery.scan': {
-        // What a restart finds applied holds nothing any more, though a crash came before the event that says so.
-        if (step === 'p.recovery.scan' && fields['phase'] !== 'prepared') {
-          for (const place of places(node, xid)) if (held.get(place) === xid) held.delete(place);
-          break;
-        }
-        const keys = String(fields['keys'] ?? '').split(' ');
-        keysOf.set(`${node} ${xid}`, keys);
-        for (const place of places(node, xid)) {
-          const holder = held.get(place) ?? xid;
-          tally.compare(holder === xid, atUs, () => `${xid} takes ${place}, which ${holder} holds`);
-        }
-        if (fields['phase'] === 'prepared') for (const place of places(node, xid)) held.set(place, xid);
-        break;
-      }
-      case 'p.vote.sent':
-        if (fields['vote'] === 'commit') for (const place of places(node, xid)) held.set(place, xid);
-        break;
-      case 'p.applied.synced':
-      case 'p.locks.released':
-      case 'p.decision.recv':
-        for (const place of places(node, xid)) if (held.get(place) === xid) held.delete(place);
-        break;
-    }
-  }
-  return tally.report();
-}
-
-/** Which transactions have begun to let keys go, and which branches took theirs afterwards. */
-class LockPhases {
-  readonly #tally: Tally;
-  readonly #shrinking = new Map<string, string>();
-  readonly #late = new Map<string, string>();
-
-  constructor(tally: Tally) {
-    this.#tally = tally;
-  }
-
-  hear({ atUs, node, step, xid, fields }: TransactionStep): void {
-    switch (step) {
-      case 'p.locks.released':
-        if (!this.#shrinking.has(xid)) this.#shrinking.set(xid, node);
-        break;
-      case 'p.locks.taken': {
-        // What is prepared at once is a decided branch, done once more where its disk has lost it.
-        const first = fields['phase'] === 'prepared' ? undefined : this.#shrinking.get(xid);
-        if (first !== undefined) this.#late.set(`${node} ${xid}`, first);
-        break;
-      }
-      case 'p.applied.synced': {
-        const first = this.#late.get(`${node} ${xid}`);
-        this.#tally.compare(first === undefined, atUs, () => {
-          return `${node} took its keys of ${xid} when ${first ?? ''} had let its own go`;
-        });
-        break;
-      }
-    }
-  }
 }
 
 /** Nodes whose branches an operator decides, or abandons, in the step. */

@@ -179,4 +179,14 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     oracles: ['INV1', 'INV6'],
     seedsMax: 20,
   },
+  {
+    id: 'M87',
+    title: 'nobody tells a node that has lost its disk of transactions for which it had voted',
+    file: 'engine/xa/legacy.js',
+    find: 'coordinator.all.some((active) => isOpenAt(active, node, life))',
+    replace: 'coordinator.all.some((active) => isOpenAt(active, node, 0))',
+    scenario: 'wiped-primary',
+    oracles: ['INV1', 'INV6', 'INV7'],
+    seedsMax: 50,
+  },
 ];

@@ -11,7 +11,6 @@ import type { HeardOutcome, TransactionStep, Wipe } from '../check/transactions.
 import {
   buriedWith,
   checkAtomicity,
-  checkLocks,
   checkNothingDangles,
   checkOnce,
   checkStability,
@@ -20,6 +19,7 @@ import {
   lostWithDisks,
   withWipes,
 } from '../check/transactions.ts';
+import { checkLocks } from '../check/locks.ts';
 import type { TransactionHistory } from '../history/transactions.ts';
 import { answerTimeoutUs } from '../load/load.ts';
 import { attemptsMax, firstBalance } from '../load/transaction-client.ts';

@@ -12,13 +12,8 @@ import { checkNothingLeft } from '../check/branches-left.ts';
 import type { CheckReport } from '../check/report.ts';
 import { joinReports } from '../check/report.ts';
 import type { Dangling, HeardOutcome } from '../check/transactions.ts';
-import {
-  checkAtomicity,
-  checkLocks,
-  checkNothingDangles,
-  checkOnce,
-  checkStability,
-} from '../check/transactions.ts';
+import { checkAtomicity, checkNothingDangles, checkOnce, checkStability } from '../check/transactions.ts';
+import { checkLocks } from '../check/locks.ts';
 import type { TraceEvent } from '../world/trace.ts';
 import { branchesLeft } from '../witness/branches-left.ts';
 import type { LabAnswer, LabNode } from './lab.ts';

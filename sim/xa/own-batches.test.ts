@@ -1,7 +1,8 @@
 /** Batches of several puts at the one primary of their keys, struck at every step: all of it stays, or nothing, on every replica. */
 import { expect, it } from 'vitest';
 
-import { checkAtomicity, checkLocks, checkOnce } from '../check/transactions.ts';
+import { checkAtomicity, checkOnce } from '../check/transactions.ts';
+import { checkLocks } from '../check/locks.ts';
 import type { StepName } from '../../engine/xa/steps.ts';
 import { Lab, labNodes, put } from './lab.ts';
 import { stepOf } from './crash-points.ts';

@@ -1,0 +1,120 @@
+/**
+ * INV7, locks, from the named steps of transactions: between a branch's vote and its outcome no other transaction takes one
+ * of its keys on its node, nor after a restart of that node, nor, when its disk was lost, before it is given the branch
+ * again; and a transaction that is carried out has let no key go before it had taken its last (two-phase locking: Eswaran,
+ * Gray, Lorie, Traiger, 1976), whatever a branch had to write.
+ */
+import type { CheckReport } from './report.ts';
+import { Tally } from './report.ts';
+import type { TransactionStep } from './transactions.ts';
+import { wiped } from './transactions.ts';
+
+export function checkLocks(steps: readonly TransactionStep[]): CheckReport {
+  const tally = new Tally('INV7');
+  /** Per node and key: the transaction that has promised to follow its coordinator there. */
+  const held = new Map<string, string>();
+  const keysOf = new Map<string, readonly string[]>();
+  const places = (node: string, xid: string): readonly string[] =>
+    (keysOf.get(`${node} ${xid}`) ?? []).map((key) => `${node} ${key}`);
+  const phases = new LockPhases(tally);
+  const forgotten = new ForgottenLocks(tally);
+  for (const event of steps) {
+    const { atUs, node, step, xid, fields } = event;
+    phases.hear(event);
+    switch (step) {
+      case wiped:
+        for (const [place, holder] of [...held]) {
+          if (!place.startsWith(`${node} `)) continue;
+          held.delete(place);
+          forgotten.lost(place, holder);
+        }
+        break;
+      case 'p.locks.taken':
+      case 'p.recovery.scan': {
+        // What a restart finds applied holds nothing any more, though a crash came before the event that says so.
+        if (step === 'p.recovery.scan' && fields['phase'] !== 'prepared') {
+          for (const place of places(node, xid)) if (held.get(place) === xid) held.delete(place);
+          break;
+        }
+        const keys = String(fields['keys'] ?? '').split(' ');
+        keysOf.set(`${node} ${xid}`, keys);
+        for (const place of places(node, xid)) {
+          forgotten.taken(place, event);
+          const holder = held.get(place) ?? xid;
+          tally.compare(holder === xid, atUs, () => `${xid} takes ${place}, which ${holder} holds`);
+        }
+        if (fields['phase'] === 'prepared') for (const place of places(node, xid)) held.set(place, xid);
+        break;
+      }
+      case 'p.vote.sent':
+        if (fields['vote'] === 'commit') for (const place of places(node, xid)) held.set(place, xid);
+        break;
+      case 'p.applied.synced':
+      case 'p.locks.released':
+      case 'p.decision.recv':
+        for (const place of places(node, xid)) if (held.get(place) === xid) held.delete(place);
+        break;
+    }
+  }
+  return tally.report();
+}
+
+/** Keys whose lock was lost with a disk: whoever takes one before it is taken for the branch once more comes between. */
+class ForgottenLocks {
+  readonly #tally: Tally;
+  /** Per node and key: who had promised, and who has taken it since. */
+  readonly #places = new Map<string, { readonly holder: string; taker: string | undefined }>();
+
+  constructor(tally: Tally) {
+    this.#tally = tally;
+  }
+
+  lost(place: string, holder: string): void {
+    this.#places.set(place, { holder, taker: undefined });
+  }
+
+  taken(place: string, { xid, atUs }: TransactionStep): void {
+    const known = this.#places.get(place);
+    if (known === undefined) return;
+    if (known.holder !== xid) {
+      known.taker ??= xid;
+      return;
+    }
+    this.#places.delete(place);
+    this.#tally.compare(known.taker === undefined, atUs, () => {
+      return `${xid} takes ${place} again, which it had promised and ${known.taker ?? ''} has taken meanwhile`;
+    });
+  }
+}
+
+/** Which transactions have begun to let keys go, and which branches took theirs afterwards. */
+class LockPhases {
+  readonly #tally: Tally;
+  readonly #shrinking = new Map<string, string>();
+  readonly #late = new Map<string, string>();
+
+  constructor(tally: Tally) {
+    this.#tally = tally;
+  }
+
+  hear({ atUs, node, step, xid, fields }: TransactionStep): void {
+    switch (step) {
+      case 'p.locks.released':
+        if (!this.#shrinking.has(xid)) this.#shrinking.set(xid, node);
+        break;
+      case 'p.locks.taken': {
+        // What is prepared at once is a decided branch, done once more where its disk has lost it.
+        const first = fields['phase'] === 'prepared' ? undefined : this.#shrinking.get(xid);
+        if (first !== undefined) this.#late.set(`${node} ${xid}`, first);
+        break;
+      }
+      case 'p.applied.synced': {
+        const first = this.#late.get(`${node} ${xid}`);
+        this.#tally.compare(first === undefined, atUs, () => {
+          return `${node} took its keys of ${xid} when ${first ?? ''} had let its own go`;
+        });
+        break;
+      }
+    }
+  }
+}
