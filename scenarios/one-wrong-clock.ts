@@ -33,5 +33,5 @@ export const oneWrongClock: Scenario = {
   settleMsMax: 40_000,
   mendedBy: 'sweeps',
   settings: mending,
-  invariants: { ...invariants, INV34: 10 },
+  invariants: { ...invariants, INV34: 30 },
 };
