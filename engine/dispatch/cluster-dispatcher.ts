@@ -17,7 +17,7 @@ import type { PeerReply, PeerRequest } from '../wire/messages.ts';
 import type { ReplicaTerms } from './needs.ts';
 import { bucketReadNeed, bucketWriteNeed, nothingAsked } from './needs.ts';
 import type { DispatchParts } from './parts.ts';
-import { askPeer, replyError, termsOf } from './parts.ts';
+import { askPeer, lackAt, replyError, termsOf } from './parts.ts';
 import type { DispatchPlan, Refusal, Viewpoint } from './plan.ts';
 import { planForward, planRead, planWrite } from './plan.ts';
 import { ReadRound } from './read-round.ts';
@@ -138,7 +138,7 @@ export class ClusterDispatcher implements Dispatcher {
     this.#checkTime(deadlineUs - clock.nowUs(), level);
     const need = this.#readNeed(request);
     // As the key's primary this node is not read before it is whole, as it tells others too.
-    const lacking = placement[0] === this.#parts.self ? this.#parts.refilling() : undefined;
+    const lacking = lackAt(this.#parts, token);
     if (need === 'primary' && lacking !== undefined) throw notWhole(lacking);
     const away: Member[] = lacking === undefined ? [] : [this.#parts.self];
     // Whoever was the primary a moment ago may be carrying out a transaction on the key.

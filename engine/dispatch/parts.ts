@@ -62,6 +62,15 @@ export interface DispatchParts {
   readonly peerIndex: (node: NodeId) => number;
 }
 
+/** Why this node, as the primary of the token, is not read yet; undefined: it is no primary there, or it is whole. */
+export function lackAt(
+  { ring, self, refilling }: Pick<DispatchParts, 'ring' | 'self' | 'refilling'>,
+  token: Token,
+): string | undefined {
+  const lacking = refilling();
+  return lacking !== undefined && ring().placement(token)[0] === self ? lacking : undefined;
+}
+
 /** What it takes to ask a peer. */
 export type Asking = Pick<DispatchParts, 'plane' | 'stats' | 'peerIndex'>;
 

@@ -3,13 +3,14 @@ import type { AntiEntropy } from '../aae/anti-entropy.ts';
 import type { Gate } from '../auth/gate.ts';
 import { statsService } from '../api/stats/service.ts';
 import { Deferred } from '../base/deferred.ts';
-import type { NodeId, Token } from '../base/ids.ts';
+import type { NodeId } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
 import { version } from '../base/version.ts';
 import type { NodeConfig } from '../config/config.ts';
 import type { Coverage } from '../coverage/coverage.ts';
 import { ClusterDispatcher } from '../dispatch/cluster-dispatcher.ts';
 import type { DispatchParts, DispatchSettings } from '../dispatch/parts.ts';
+import { lackAt } from '../dispatch/parts.ts';
 import type { Viewpoint } from '../dispatch/plan.ts';
 import type { PeerLinks } from '../dispatch/peer-links.ts';
 import { tellingLinks } from '../dispatch/peer-links.ts';
@@ -38,7 +39,6 @@ import { Buckets } from '../props/buckets.ts';
 import type { PropertyFile } from '../props/property-file.ts';
 import type { PropertyKeeper } from '../props/property-keeper.ts';
 import { Router } from '../props/router.ts';
-import type { Member } from '../ring/ring.ts';
 import { NodeStats } from '../stats/node-stats.ts';
 import { StatsPublisher } from '../stats/publisher.ts';
 import { StoreDriver } from '../store/driver.ts';
@@ -283,8 +283,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
   const keeper = buildProperties(io, config, foundation, links, membership);
   const antiEntropy = buildAntiEntropy(io, config, links, membership, foundation);
   const handle = whenAgreed(membership, (from, request, reply) => {
-    const lacking =
-      request.kind === 'readObject' ? lackOf(refill, membership, self, request.token) : undefined;
+    const lacking = request.kind === 'readObject' ? lackAt(parts, request.token) : undefined;
     if (lacking !== undefined) reply({ kind: 'failed', code: 'Overloaded', detail: lacking });
     else if (request.kind === 'gossip') reply(gossipReply(membership, from, request.words));
     else if (request.kind === 'transact') transactions.handle(request.words, reply);
@@ -334,12 +333,6 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     mapReduce,
     ...moving,
   };
-}
-
-/** Why this node, as the primary of the token, is not read yet. */
-function lackOf(refill: Refill, { ring }: Membership, self: Member, token: Token): string | undefined {
-  const { hindrance } = refill;
-  return hindrance !== undefined && ring.placement(token)[0] === self ? hindrance : undefined;
 }
 
 /** Whoever joins would take what is here for all that there is. One that fills its own disk asks others, too. */

@@ -1,7 +1,7 @@
 /**
  * Whether what this node's disk may have lost has come back: a record of the node's own store beside its objects. It is
  * made before anything else is written to a new store, whose log keeps that order. A store that has objects and no such
- * record is older than these records.
+ * record is older than these records, or of a member that came by joining.
  *
  *     transfer/refill    u8 version | u8 1: over, 0: not yet
  */

@@ -43,6 +43,17 @@ async function untilServing(node: LabNode): Promise<void> {
   await room.world.runUntil(() => room.cluster.serves(node), 20_000_000);
 }
 
+/** n2 has led a write of the key, lost its disk, and is back while n3 cannot be asked. */
+async function waitingForN3(): Promise<{ readonly key: string; readonly cut: { lift(): void } }> {
+  const key = room.key('n2');
+  expect((await transact('n2', [put(key, 'first')]))?.status).toBe(200);
+  await room.pass(500_000);
+  const cut = cutOff('n3');
+  wipe('n2');
+  await untilServing('n2');
+  return { key, cut };
+}
+
 const waits = async (node: LabNode): Promise<unknown> =>
   (await room.call(node, 'GET', '/cluster'))?.body['transfer'];
 
@@ -65,12 +76,7 @@ describe('a primary that returns with an empty disk', () => {
   }
 
   it('waits for a member that may have what it lacks, and says so; the other keys are served', async () => {
-    const key = room.key('n2');
-    expect((await transact('n2', [put(key, 'first')]))?.status).toBe(200);
-    await room.pass(500_000);
-    const cut = cutOff('n3');
-    wipe('n2');
-    await untilServing('n2');
+    const { key, cut } = await waitingForN3();
     const refused = await transact('n1', [put(key, 'second', { if_absent: true })]);
     expect(refused).toMatchObject({ status: 409, body: { reason: 'no_targets' } });
     expect(refused?.body['detail']).toContain('it waits for n3');
@@ -128,21 +134,12 @@ describe('a primary that returns with an empty disk', () => {
   });
 
   it('does not leave before it is filled', async () => {
-    await room.pass(500_000);
-    const cut = cutOff('n3');
-    wipe('n2');
-    await untilServing('n2');
+    await waitingForN3();
     expect(await room.call('n2', 'POST', '/cluster/leave?force=true')).toMatchObject({ status: 409 });
-    cut.lift();
   });
 
   it('is not filled because it crashed over it', async () => {
-    const key = room.key('n2');
-    expect((await transact('n2', [put(key, 'first')]))?.status).toBe(200);
-    await room.pass(500_000);
-    const cut = cutOff('n3');
-    wipe('n2');
-    await untilServing('n2');
+    const { key, cut } = await waitingForN3();
     expect(
       await settled(room.send('n2', 'PUT', `/buckets/b/keys/${room.key('n2', 1)}`, 'beside')),
     ).toMatchObject({
