@@ -18,8 +18,16 @@ const kindAt = 32;
 /** Identities of a node's batches, by the life that first wrote them. */
 export class KnownBatches {
   readonly lives = new Map<string, number>();
+  /** Files that hold copies of others (merges), or not, by what their heads said when they were written. */
+  readonly #merges = new Map<string, boolean>();
   /** The node's disk became an older one: what was written after it may be written once more, in the same words. */
   rolledBack = false;
+
+  /** Whether what is written to a file are copies. Its head may have rotted since it was written. */
+  isMerge(path: string, content: Buffer, from: number): boolean {
+    if (from < segmentHeadBytes) this.#merges.set(path, saysMerge(content));
+    return this.#merges.get(path) ?? saysMerge(content);
+  }
 }
 
 export class StoreWitness {
@@ -67,7 +75,7 @@ export class StoreWitness {
 
   /** Bytes from `from` to the end of `content` have been written. */
   wrote(path: string, content: Buffer, from: number): void {
-    if (!logFile.test(path) || isMerge(content)) return;
+    if (!logFile.test(path) || this.#known.isMerge(path, content, from)) return;
     const part = this.#parts.get(`${path} ${from}`);
     this.#parts.delete(`${path} ${from}`);
     const wanted = this.#begun.get(`${path} ${from}`);
@@ -130,7 +138,7 @@ function identityOf(content: Buffer, at: number): string {
   return content.toString('latin1', at, at + identityBytes);
 }
 
-function isMerge(content: Buffer): boolean {
+function saysMerge(content: Buffer): boolean {
   return content.length >= segmentHeadBytes && content.readUInt32BE(kindAt) !== 0;
 }
 
