@@ -16,6 +16,7 @@ const exchange: ExchangeRecord = {
   differingAtEnd: new Set(),
   touched: new Map(),
   touchedWithin: new Map(),
+  fromElsewhere: new Set(),
   sinceSnapshot: new Set(),
   skipped: '',
   altered: false,
@@ -65,6 +66,7 @@ describe('INV12', () => {
     expect(ok(repair)).toBe(true);
     expect(ok({ ...repair, differingAtEnd: differs })).toBe(false);
     expect(ok({ ...repair, differingAtEnd: differs, touchedWithin: new Map([['k', 2]]) })).toBe(true);
+    expect(ok({ ...repair, differingAtEnd: differs, fromElsewhere: differs })).toBe(true);
   });
 
   test('breaks for lists among equals, unless a leaf was altered', () => {

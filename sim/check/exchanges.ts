@@ -39,6 +39,8 @@ export interface ExchangeRecord {
   /** How often either side wrote the key, from shortly before the beginning to the end; during it alone. */
   readonly touched: ReadonlyMap<string, number>;
   readonly touchedWithin: ReadonlyMap<string, number>;
+  /** Keys of which a side learned, during it, what neither side knew at its beginning: somebody else wrote them. */
+  readonly fromElsewhere: ReadonlySet<string>;
   /** Keys that changed after the snapshot that either life began with, and before that life. */
   readonly sinceSnapshot: ReadonlySet<string>;
   /** Why it cannot be judged; empty: it can. */
@@ -113,10 +115,12 @@ export function checkRepairs(
 }
 
 function compareRepairs(exchange: ExchangeRecord, tally: Tally): void {
-  const { differing, differingAtEnd, touched, touchedWithin, reported, listed, endedUs, altered } = exchange;
+  const { differing, differingAtEnd, touched, touchedWithin, fromElsewhere } = exchange;
+  const { reported, listed, endedUs, altered } = exchange;
   for (const { key, outcome } of reported) {
     // A repair writes it at least once; whatever was written more often may have been written by somebody else.
     if (outcome !== 'repaired' || !differing.has(key) || touchedWithin.get(key) !== 1) continue;
+    if (fromElsewhere.has(key)) continue;
     tally.compare(!differingAtEnd.has(key), endedUs, () => {
       return `${between(exchange)} repaired ${key}, which differs all the same`;
     });

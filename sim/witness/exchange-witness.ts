@@ -9,14 +9,16 @@ import { nameOfKey } from '../../engine/base/object-key.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
 import { snapshotPath } from '../../engine/aae/snapshot.ts';
 import { decodeSnapshot } from '../../engine/aae/snapshot-file.ts';
+import { emptyVector, includesVector, mergeVectors } from '../../engine/object/dots.ts';
 import type { ExchangeRecord, LeafRecord, ReportedKey, SuccessionRecord } from '../check/exchanges.ts';
 import { checkExchanges, checkRepairs, checkStaleSnapshots } from '../check/exchanges.ts';
 import type { CheckReport, InvariantId } from '../check/report.ts';
 import type { Cluster } from '../world/cluster.ts';
 import type { TraceEvent } from '../world/trace.ts';
 import type { World } from '../world/world.ts';
+import type { HeldVersion } from './replica-shadow.ts';
 import { ReplicaShadow, entryHash } from './replica-shadow.ts';
-import { Successions } from './succession.ts';
+import { Successions, contextOf } from './succession.ts';
 
 /** What was written so long before an exchange may become visible during it: a record counts once it is synced. */
 const slackUs = 2_000_000;
@@ -28,6 +30,8 @@ interface OpenExchange {
   readonly differing: ReadonlySet<string>;
   readonly sinceSnapshot: ReadonlySet<string>;
   readonly reported: ReportedKey[];
+  /** The newest record of either side's store when it began. */
+  readonly positions: readonly number[];
 }
 
 export class ExchangeWitness {
@@ -120,7 +124,8 @@ export class ExchangeWitness {
   #began(node: string, peer: string): void {
     const { differing, sinceSnapshot } = this.#compare(node, peer);
     const beganUs = this.#world.nowUs;
-    this.#open.set(node, { node, peer, beganUs, differing, sinceSnapshot, reported: [] });
+    const positions = [node, peer].map((name) => this.#shadows.get(name)?.seqSeen ?? 0);
+    this.#open.set(node, { node, peer, beganUs, differing, sinceSnapshot, reported: [], positions });
   }
 
   #ended(node: string, end: ExchangeRecord['end'], listed: number): void {
@@ -136,6 +141,7 @@ export class ExchangeWitness {
       differingAtEnd: this.#compare(node, peer).differing,
       touched: this.#touched(node, peer, beganUs - slackUs),
       touchedWithin: this.#touched(node, peer, beganUs),
+      fromElsewhere: this.#fromElsewhere(open),
       skipped: this.#whySkipped(node, peer),
       altered: this.#altered.has(node) || this.#altered.has(peer),
     });
@@ -198,6 +204,19 @@ export class ExchangeWitness {
     return touched;
   }
 
+  /** Keys written since it began, of which a side knows now what neither knew then. */
+  #fromElsewhere({ node, peer, beganUs, positions }: OpenExchange): ReadonlySet<string> {
+    const sides = [node, peer].map((name) => this.#shadows.get(name));
+    const found = new Set<string>();
+    for (const { atUs, key } of sides.flatMap((side) => side?.changes ?? [])) {
+      if (atUs < beganUs) continue;
+      const before = sides.map((side, index) => side?.at(key, positions[index] ?? 0));
+      const after = sides.map((side) => side?.newest(key));
+      if (hasNews(before, after)) found.add(nameOfKey(key));
+    }
+    return found;
+  }
+
   /** The tree on the disk, leaf by leaf, beside the records up to its position. */
   #saved(node: string, atUs: number): void {
     const shadow = this.#shadows.get(node);
@@ -239,6 +258,17 @@ export class ExchangeWitness {
       this.leaves.push({ node, atUs, segment, saved, derived: `${count} keys ${high}/${low}` });
     }
   }
+}
+
+/** True too where what was known before cannot be told any more. */
+function hasNews(
+  before: readonly (HeldVersion | 'unknown' | undefined)[],
+  after: readonly (HeldVersion | undefined)[],
+): boolean {
+  if (before.includes('unknown')) return true;
+  const known = before.map((version) => (version === 'unknown' ? emptyVector : contextOf(version)));
+  const together = known.reduce(mergeVectors, emptyVector);
+  return after.some((version) => !includesVector(together, contextOf(version)));
 }
 
 function isSame(left: Buffer | undefined, right: Buffer | undefined): boolean {

@@ -6,10 +6,10 @@
 import { BytesError } from '../../engine/base/bytes.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
 import type { VersionVector } from '../../engine/object/dots.ts';
-import { compareVectors, covers, describeVector } from '../../engine/object/dots.ts';
+import { compareVectors, covers, describeVector, emptyVector } from '../../engine/object/dots.ts';
 import type { StoredObject } from '../../engine/object/object.ts';
 import { decodeObject, liveSiblings } from '../../engine/object/object.ts';
-import type { ShadowChange } from './replica-shadow.ts';
+import type { HeldVersion, ShadowChange } from './replica-shadow.ts';
 
 export class Successions {
   /** What had been seen of a key when its tombstone was reaped, somewhere. */
@@ -43,6 +43,12 @@ export class Successions {
     });
     return back === undefined ? '' : `${describeVector([back.dot])} was deleted and is back`;
   }
+}
+
+/** All that a version knows of; nothing where there is no object. */
+export function contextOf(version: HeldVersion | undefined): VersionVector {
+  const object = version?.value === undefined ? 'garbled' : decode(version.value);
+  return object === 'garbled' ? emptyVector : object.context;
 }
 
 function faultBetween(old: StoredObject, young: StoredObject): string {
