@@ -25,8 +25,8 @@ import { buildRooms } from './node/rooms.ts';
 import { hintStoreOptions, storeOptions } from './node/storage.ts';
 import { PropertyFile } from './props/property-file.ts';
 import type { StatsSnapshot } from './stats/snapshot.ts';
-import type { StoreOptions } from './store/options.ts';
 import { storeDirectory } from './store/file-names.ts';
+import { openOrSetAside } from './store/set-aside.ts';
 import { Store } from './store/store.ts';
 
 const hintDirectory = 'hints';
@@ -227,14 +227,17 @@ function gateOf({ log }: Io, config: NodeConfig, { credentials }: NodeSecrets): 
 /** Opens what lies on the disk; what was opened is given up again when something fails. */
 async function open(io: Io, config: NodeConfig, disk: CountedDisk): Promise<Opened> {
   const stores: Store[] = [];
-  const openStore = async (directory: string, options: StoreOptions): Promise<Store> => {
-    const store = await Store.open(io, directory, options);
+  const openStore = async (opening: Promise<Store>): Promise<Store> => {
+    const store = await opening;
     stores.push(store);
     return store;
   };
   try {
-    const store = await openStore(storeDirectory, storeOptions(config));
-    const hints = config.hintedHandoff ? await openStore(hintDirectory, hintStoreOptions(config)) : undefined;
+    const store = await openStore(Store.open(io, storeDirectory, storeOptions(config)));
+    // Hints are copies of what other nodes hold too: without them anti-entropy has more to do.
+    const hints = config.hintedHandoff
+      ? await openStore(openOrSetAside(io, hintDirectory, hintStoreOptions(config)))
+      : undefined;
     const identity = await Identity.open(io, identityPath, {
       node: config.name,
       clusterId: config.clusterId,
