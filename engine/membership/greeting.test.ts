@@ -72,6 +72,22 @@ describe('a greeting', () => {
     });
   });
 
+  it('of a member that joins again, as one whose disk is lost, is refused, and says how it starts', () => {
+    const reborn = { ...nextLife, joining: true };
+    expect(judgeGreeting(table(), reborn, false)).toMatchObject({
+      reason: 'member',
+      detail: expect.stringMatching(/^node n2 is a member already .* join: member/) as string,
+    });
+    expect(judgeGreeting(table({ state: 'LEAVING', move: 'copying' }), reborn, false)?.reason).toBe('member');
+    // One that only waits or copies begins again; so does one whose word that it is a member may not be durable yet.
+    expect(judgeGreeting(table({ state: 'JOINING', move: 'copying' }), reborn, false)).toBeUndefined();
+    expect(judgeGreeting(table({ move: 'switching' }), reborn, false)).toBeUndefined();
+    // An old greeting of the same life; a seed that nobody has heard of; one that has left.
+    expect(judgeGreeting(table(), { ...hello, joining: true }, false)).toBeUndefined();
+    expect(judgeGreeting(table({ generation: 0, epoch: '' }), reborn, false)).toBeUndefined();
+    expect(judgeGreeting(table({ left: true }), reborn, false)).toBeUndefined();
+  });
+
   it('of another place or of other tokens than known is refused, and says what was expected', () => {
     expect(judgeGreeting(table(), { ...hello, rack: 'r7' }, false)).toMatchObject({
       reason: 'location',

@@ -2,7 +2,9 @@
  * Whether a node that greets may talk to this one, as far as the table of members tells. Pure.
  *
  * Let in: a member in its latest life or a later one, at the place where it is known; and a stranger that says it is
- * joining. A stranger that claims to be a member already is refused: nobody gave it its part of the ring.
+ * joining. A stranger that claims to be a member already is refused: nobody gave it its part of the ring. So is a member
+ * that says it is joining: it has lost its disk, and if it began anew its keys would be its rack's meanwhile, of which
+ * the others there have dropped what they gave it.
  */
 import type { Refusal, RefusalReason } from '../wire/greetings.ts';
 import type { Hello } from '../wire/messages.ts';
@@ -19,6 +21,10 @@ export function judgeGreeting(table: MemberTable, hello: Hello, rival: boolean):
         : `node ${hello.node} has left this cluster, or was replaced; it joins again with join: joining and an empty data_dir`;
     return refusal('unknown', detail);
   }
+  if (known !== undefined && isReborn(known, hello)) {
+    const detail = `node ${hello.node} is a member already and has lost its disk, it seems; it starts with join: member, and is given its data again`;
+    return refusal('member', detail);
+  }
   const stray = strayHeir(table, hello);
   if (stray !== undefined) return stray;
   const fault = table.placeFault(hello);
@@ -28,6 +34,12 @@ export function judgeGreeting(table: MemberTable, hello: Hello, rival: boolean):
     return undefined;
   const detail = `node ${hello.node} is in its life ${hello.generation}; its life ${known.generation} has been seen`;
   return { ...refusal('oldLife', detail), generation: known.generation };
+}
+
+/** Another life of a node whose disk had to say that it is a member: that is durable before the others agree to it. */
+function isReborn({ left, state, move, generation, epoch }: MemberRecord, hello: Hello): boolean {
+  const joined = generation > 0 && !left && state !== 'JOINING' && move !== 'switching';
+  return hello.joining && joined && epoch !== hello.epoch;
 }
 
 function placeDetail(

@@ -74,13 +74,27 @@ describe('keys that a node has given away', () => {
     expect(room.world.failures).toEqual([]);
   });
 
-  test('are there still for an owner that has lost its disk meanwhile', async () => {
+  test('are there still for an owner that lost its disk before all had agreed to it, and joins again', async () => {
     room.cluster.crash('n4', 'dropAll', 'silent');
     room.cluster.host('n4').disk.wipe();
     room.cluster.start('n4');
     await room.pass((delaySeconds + 12) * second);
     expect(await room.count('n4', 'svc_store_keys')).toBe(joinersRecords + moved.length);
     expect(await room.count('n1', 'svc_store_keys')).toBe(ownRecords + keys.length - moved.length);
+    expect(room.world.failures).toEqual([]);
+  });
+
+  test('stay when their owner has lost its disk and says that it joins, which is refused', async () => {
+    await room.pass(second);
+    const reasons = new Set<unknown>();
+    room.world.trace.on('peer.link.refused', ({ fields }) => reasons.add(fields['reason']));
+    room.cluster.crash('n4', 'dropAll', 'silent');
+    room.cluster.host('n4').disk.wipe();
+    room.cluster.start('n4');
+    await room.pass((delaySeconds + 12) * second);
+    expect(reasons).toContain('member');
+    expect(await room.count('n4', 'svc_store_keys')).toBe(joinersRecords);
+    expect(await room.count('n1', 'svc_store_keys')).toBe(ownRecords + keys.length);
     expect(room.world.failures).toEqual([]);
   });
 
