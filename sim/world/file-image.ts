@@ -4,6 +4,9 @@
  * crash decides sector by sector what of them is found afterwards.
  *
  * Bytes past an image's length are zeros, always.
+ *
+ * Mostly a write is made durable before the next one, and both images are one and the same: they stay in one memory,
+ * with what the last write covered put aside, and part at whatever else makes them differ.
  */
 import type { Random } from '../../engine/io/random.ts';
 
@@ -36,12 +39,21 @@ export interface SectorCounts {
   torn: number;
 }
 
+/** What a write covered: the bytes that were durable there; past them are zeros. */
+interface Overwritten {
+  readonly from: number;
+  readonly to: number;
+  readonly bytes: Uint8Array;
+}
+
 export class FileImage {
   readonly id: number;
   #content = Buffer.alloc(0);
   #length = 0;
-  #durable = Buffer.alloc(0);
+  /** Undefined while it is the content with `#overwritten` put back. */
+  #parted: Buffer<ArrayBuffer> | undefined;
   #durableLength = 0;
+  #overwritten: Overwritten | undefined;
   /** Written since the last sync began. */
   #dirty: number[] = [];
   readonly #syncing = new Set<Covered>();
@@ -59,7 +71,8 @@ export class FileImage {
 
   /** The bytes that any crash leaves. A view: not to be kept. */
   get durable(): Buffer {
-    return this.#durable.subarray(0, this.#durableLength);
+    const whole = this.#overwritten === undefined ? (this.#parted ?? this.#content) : this.#part();
+    return whole.subarray(0, this.#durableLength);
   }
 
   /** A view of what was written. */
@@ -78,6 +91,7 @@ export class FileImage {
   write(chunks: readonly Uint8Array[], offset: number, count: number): void {
     const end = offset + count;
     if (end > this.#content.length) this.#content = grown(this.#content, this.#length, end);
+    this.#putAside(offset, end);
     let at = offset;
     for (const chunk of chunks) {
       const bytes = at + chunk.length <= end ? chunk : chunk.subarray(0, end - at);
@@ -91,6 +105,7 @@ export class FileImage {
   }
 
   truncate(length: number): void {
+    this.#part();
     if (length < this.#length) {
       this.#content.fill(0, length, this.#length);
       // What grows here again must be found as zeros, not as what was there.
@@ -127,7 +142,7 @@ export class FileImage {
   /** A durable write succeeds: these bytes are durable and nothing else is. Returns how many. */
   syncRange(from: number, until: number): number {
     const to = Math.min(until, this.#length);
-    this.dropRange(from, until);
+    this.#clean(from, until);
     const bytes = this.#makeDurable(from, to);
     if (to > this.#durableLength && bytes > 0) this.#setDurableLength(to);
     // A sync under way began before this and must not cut it off.
@@ -137,18 +152,13 @@ export class FileImage {
 
   /** A durable write fails, or lies: its bytes are clean for the system and not on the disk, for ever. */
   dropRange(from: number, to: number): void {
-    const dirty = this.#dirty;
-    if (dirty.length === 2 && dirty[0] === from && dirty[1] === to) {
-      // Mostly it is all there is, and the next write is noted in the same list.
-      dirty.pop();
-      dirty.pop();
-      return;
-    }
-    this.#dirty = withoutRange(dirty, from, to);
+    this.#part();
+    this.#clean(from, to);
   }
 
   /** The sync fails, or lies: what it covered is clean for the system and not on the disk, for ever. */
   dropSync(covered: Covered): void {
+    this.#part();
     this.#syncing.delete(covered);
   }
 
@@ -161,10 +171,9 @@ export class FileImage {
   /** FD9. Flips a bit in both images; false when there is no such byte. */
   rot(offset: number, bit: number): boolean {
     if (offset >= this.#length) return false;
+    const durable = this.#part();
     this.#content[offset] = (this.#content[offset] ?? 0) ^ (1 << bit);
-    if (offset < this.#durableLength) {
-      this.#durable[offset] = (this.#durable[offset] ?? 0) ^ (1 << bit);
-    }
+    if (offset < this.#durableLength) durable[offset] = (durable[offset] ?? 0) ^ (1 << bit);
     this.noteAltered(offset, offset + 1);
     return true;
   }
@@ -210,8 +219,8 @@ export class FileImage {
     });
     this.#setDurableLength(this.#drawLength(survival, keptEnd, random));
     // Sectors may have been kept past the length that was.
-    this.#durable.fill(0, this.#durableLength);
-    this.#content = Buffer.from(this.#durable);
+    this.#content = this.#part().fill(0, this.#durableLength);
+    this.#parted = undefined;
     this.#length = this.#durableLength;
     this.#dirty = [];
     this.#syncing.clear();
@@ -236,6 +245,17 @@ export class FileImage {
     return [...[...this.#syncing].flatMap(({ ranges }) => ranges), ...this.#dirty];
   }
 
+  #clean(from: number, to: number): void {
+    const dirty = this.#dirty;
+    if (dirty.length === 2 && dirty[0] === from && dirty[1] === to) {
+      // Mostly it is all there is, and the next write is noted in the same list.
+      dirty.pop();
+      dirty.pop();
+      return;
+    }
+    this.#dirty = withoutRange(dirty, from, to);
+  }
+
   #noteDirty(from: number, to: number): void {
     if (from >= to) return;
     const last = this.#dirty.length - 1;
@@ -245,17 +265,60 @@ export class FileImage {
     else this.#dirty.push(from, to);
   }
 
+  /** A write is about to cover a range: while the images are one, its durable bytes are put aside. */
+  #putAside(from: number, to: number): void {
+    if (this.#parted !== undefined || from >= to) return;
+    if (this.#overwritten !== undefined) {
+      this.#part();
+      return;
+    }
+    // Zeros that make a file longer are many: of what is not durable there is nothing to keep.
+    const bytes = Buffer.allocUnsafe(Math.max(0, Math.min(to, this.#durableLength) - from));
+    this.#content.copy(bytes, 0, from, from + bytes.length);
+    this.#overwritten = { from, to, bytes };
+  }
+
+  /** The last write becomes durable, in the one memory of both images. False when it was not that range. */
+  #settleLast(from: number, to: number): boolean {
+    const last = this.#overwritten;
+    if (last?.from !== from || last.to !== to) return false;
+    this.#overwritten = undefined;
+    return true;
+  }
+
+  /** From now on the durable image has a memory of its own. */
+  #part(): Buffer<ArrayBuffer> {
+    if (this.#parted !== undefined) return this.#parted;
+    const durable = Buffer.from(this.#content);
+    const last = this.#overwritten;
+    if (last !== undefined) {
+      durable.set(last.bytes, last.from);
+      durable.fill(0, last.from + last.bytes.length, last.to);
+    }
+    this.#overwritten = undefined;
+    this.#parted = durable;
+    return durable;
+  }
+
   #makeDurable(from: number, to: number): number {
     if (from >= to) return 0;
-    if (to > this.#durable.length) this.#durable = grown(this.#durable, this.#durable.length, to);
-    this.#content.copy(this.#durable, from, from, to);
+    if (!this.#settleLast(from, to)) this.#content.copy(this.#partedTo(to), from, from, to);
     return to - from;
   }
 
   #setDurableLength(length: number): void {
-    if (length > this.#durable.length) this.#durable = grown(this.#durable, this.#durable.length, length);
-    if (length < this.#durableLength) this.#durable.fill(0, length, this.#durableLength);
+    if (length < this.#durableLength) this.#part().fill(0, length, this.#durableLength);
+    else if (this.#parted !== undefined) this.#partedTo(length);
     this.#durableLength = length;
+  }
+
+  /** The durable image's own memory, with room for so many bytes. */
+  #partedTo(bytes: number): Buffer<ArrayBuffer> {
+    const parted = this.#part();
+    if (bytes <= parted.length) return parted;
+    const room = grown(parted, parted.length, bytes);
+    this.#parted = room;
+    return room;
   }
 }
 
