@@ -66,8 +66,6 @@ export class DiskBook {
 
   #watch(name: string): void {
     this.#cluster.host(name).disk.watch({
-      writes: () => undefined,
-      wrote: () => undefined,
       altered: (node, path, from, to, kind) =>
         this.#alter({ node, path, from, to, atUs: this.#world.nowUs }, kind),
       failed: (node, life, _operation, _path, failure) => {

@@ -91,7 +91,6 @@ export class AntiEntropyWitness {
     });
     for (const name of this.#nodes.keys()) {
       cluster.host(name).disk.watch({
-        writes: () => undefined,
         wrote: (host, _life, path, content) => {
           if (path === beside) this.#sound.add(digestOf(host, content));
         },

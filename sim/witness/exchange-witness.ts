@@ -108,7 +108,6 @@ export class ExchangeWitness {
     );
     this.#shadows.set(name, shadow);
     this.#cluster.host(name).disk.watch({
-      writes: () => undefined,
       wrote: (_host, _life, path, _content, from, whole) => shadow.wrote(path, whole, from),
       altered: (_host, path) => {
         if (path.startsWith('store/')) this.#rotten.add(name);

@@ -86,7 +86,6 @@ export class ObjectWitness {
 
   get watcher(): DiskWatcher {
     return {
-      writes: () => undefined,
       wrote: (host, _life, path, _content, from, whole) => this.#wrote(host, path, whole, from),
       altered: (host, path) => {
         if (path === '' || segmentPath.test(path)) this.#altered.add(host);

@@ -12,6 +12,7 @@ import { drawLatency } from './latency.ts';
 import type { Holding, Life } from './life.ts';
 import type { Happening } from './timeline.ts';
 import { worldEvents } from './trace.ts';
+import type { DiskWatcher } from './watchers.ts';
 import type { OpenFile, Write } from './writes.ts';
 
 export class LifeDisk implements Disk {
@@ -228,7 +229,7 @@ class LifeFile implements DiskFile, Holding {
   #beginWrite(write: Write): void {
     const { life, host } = this.#disk;
     const { chunks, offset } = write;
-    for (const watcher of host.watchers) watcher.writes(life.host, life.number, this.path, chunks, offset);
+    for (const watcher of host.watchers) watcher.writes?.(life.host, life.number, this.path, chunks, offset);
     host.beginWrite(write);
   }
 
@@ -237,13 +238,13 @@ class LifeFile implements DiskFile, Holding {
     const written = host.finishWrite(write);
     const { offset } = write;
     const { count, at } = written;
-    if (host.watchers.length > 0) {
+    if (host.watchers.some(hearsOfWrites)) {
       const { image } = this.#file;
       const aimed = at === offset;
       const content = aimed ? image.view(0, offset + count) : this.#asAimed(write, count);
       const whole = aimed ? image.view(0, image.length) : content;
       for (const watcher of host.watchers) {
-        watcher.wrote(life.host, life.number, this.path, content, offset, whole);
+        watcher.wrote?.(life.host, life.number, this.path, content, offset, whole);
       }
     }
     this.#happened(worldEvents.fileWritten, count, this.#file.image.view(offset, offset + count));
@@ -329,6 +330,11 @@ class LifeLock implements DiskLock, Holding {
     if (life.locks.delete(this)) host.unlock(this.#path, life);
     return this.#disk.operate('lock', this.#path, life.ground.tuning.disk.nameLatency, () => undefined);
   }
+}
+
+/** Without one that does, a write is spared the views of its file. */
+function hearsOfWrites(watcher: DiskWatcher): boolean {
+  return watcher.wrote !== undefined;
 }
 
 /** Refuses paths that leave the directory or have two spellings. */

@@ -40,12 +40,12 @@ export interface ConnectionWatcher {
 
 export interface DiskWatcher {
   /** A write of these bytes at `offset` begins. */
-  writes(host: string, life: number, path: string, chunks: readonly Uint8Array[], offset: number): void;
+  writes?(host: string, life: number, path: string, chunks: readonly Uint8Array[], offset: number): void;
   /**
    * Bytes have been written; `content` is the file from its beginning to the end of those bytes, `whole` all of it (a
    * write behind these may have been answered before). Not to be kept.
    */
-  wrote(host: string, life: number, path: string, content: Buffer, from: number, whole: Buffer): void;
+  wrote?(host: string, life: number, path: string, content: Buffer, from: number, whole: Buffer): void;
   /** A life is told that an operation failed. */
   failed?(host: string, life: number, operation: DiskOperation, path: string, failure: DiskFailure): void;
   /**
