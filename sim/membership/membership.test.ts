@@ -256,6 +256,20 @@ describe('a node that joins', () => {
     expect(room.world.failures).toEqual([]);
   });
 
+  test('stays outside while so many are away that a majority of racks could go on without it', async () => {
+    const room = new MemberRoom('join-few', 3);
+    await room.startAll();
+    for (const away of ['n2', 'n3']) room.cluster.crash(away, 'keepAll', 'silent');
+    room.cluster.add({ name: 'n4', datacenter: 'dc1', rack: 'r1' }, { join: 'joining' });
+    await room.start('n4');
+    // They count as away long before that.
+    await room.pass(60 * second);
+    expect(room.state('n1', 'n4')).toBe('JOINING');
+    room.cluster.start('n3');
+    expect(await room.until(() => room.state('n1', 'n4') === 'NORMAL', 30 * second)).toBe(true);
+    expect(room.world.failures).toEqual([]);
+  });
+
   test('is a member after a crash of everybody, although no configuration names it', async () => {
     const room = new MemberRoom('join-crash', 3);
     await room.startAll();
