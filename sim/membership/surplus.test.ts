@@ -64,6 +64,30 @@ describe('keys that a node has given away', () => {
     expect(room.world.failures).toEqual([]);
   });
 
+  test('are given to every owner before they go: nobody else may have had them', async () => {
+    const alone = new MemberRoom('surplus-alone', 3, {
+      transfer_drop_delay_seconds: delaySeconds,
+      aae_enabled: false,
+      hinted_handoff: false,
+    });
+    await alone.startAll();
+    for (const away of ['n2', 'n3']) alone.cluster.crash(away, 'keepAll', 'silent');
+    for (const key of keys) {
+      expect((await alone.ask('n1', 'PUT', `/buckets/b/keys/${key}?w=1`, 'value')).status).toBe(204);
+    }
+    await alone.start('n2', 'n3');
+    expect(await alone.until(() => alone.allAre('NORMAL'), 10 * second)).toBe(true);
+    expect(await alone.count('n2', 'svc_store_keys')).toBe(ownRecords);
+    alone.cluster.add({ name: 'n4', datacenter: 'dc1', rack: 'r1' }, { join: 'joining' });
+    await alone.start('n4');
+    await alone.pass((delaySeconds + 13) * second);
+    expect(await alone.count('n1', 'svc_store_keys')).toBe(ownRecords + keys.length - moved.length);
+    for (const owner of ['n2', 'n3']) {
+      expect(await alone.count(owner, 'svc_store_keys')).toBe(ownRecords + moved.length);
+    }
+    expect(alone.world.failures).toEqual([]);
+  });
+
   test('stay while one of their owners is away', async () => {
     room.cluster.crash('n4', 'keepAll', 'silent');
     await room.pass((delaySeconds + 20) * second);
