@@ -11,7 +11,7 @@ import { LockstepError } from '../base/errors.ts';
 import type { Timer } from '../io/clock.ts';
 import type { StoredObject } from '../object/object.ts';
 import type { Member } from '../ring/ring.ts';
-import type { DispatchParts, Trouble } from './parts.ts';
+import type { Asking, DispatchParts, Trouble } from './parts.ts';
 import { askPeer, replyTrouble, roundError } from './parts.ts';
 import type { DispatchPlan } from './plan.ts';
 import { withLate } from './plan.ts';
@@ -20,8 +20,14 @@ import { refusal } from './slots.ts';
 import type { ConsistencyLevel } from './requests.ts';
 import { Tally } from './tally.ts';
 
+/** What a write needs of its room. */
+export type WriteParts = Asking &
+  Pick<DispatchParts, 'self' | 'ring' | 'pending' | 'clock' | 'hints'> & {
+    readonly replica: Pick<DispatchParts['replica'], 'coordinate'>;
+  };
+
 export class WriteRound implements WriteListener {
-  readonly #parts: DispatchParts;
+  readonly #parts: WriteParts;
   readonly #write: LocalWrite;
   readonly #level: ConsistencyLevel;
   #plan: DispatchPlan;
@@ -35,7 +41,7 @@ export class WriteRound implements WriteListener {
   #deadline: Timer | undefined;
   #timeoutUs = 0;
 
-  constructor(parts: DispatchParts, write: LocalWrite, plan: DispatchPlan, level: ConsistencyLevel) {
+  constructor(parts: WriteParts, write: LocalWrite, plan: DispatchPlan, level: ConsistencyLevel) {
     this.#parts = parts;
     this.#write = write;
     this.#plan = plan;
