@@ -75,10 +75,10 @@ describe('a greeting', () => {
   it('of a member that joins again, as one whose disk is lost, is refused, and says how it starts', () => {
     const reborn = { ...nextLife, joining: true };
     expect(judgeGreeting(table(), reborn, false)).toMatchObject({
-      reason: 'member',
+      reason: 'identity',
       detail: expect.stringMatching(/^node n2 is a member already .* join: member/) as string,
     });
-    expect(judgeGreeting(table({ state: 'LEAVING', move: 'copying' }), reborn, false)?.reason).toBe('member');
+    expect(judgeGreeting(table({ state: 'LEAVING', move: 'copying' }), reborn, false)?.reason).toBe('identity');
     // One that only waits or copies begins again; so does one whose word that it is a member may not be durable yet.
     expect(judgeGreeting(table({ state: 'JOINING', move: 'copying' }), reborn, false)).toBeUndefined();
     expect(judgeGreeting(table({ move: 'switching' }), reborn, false)).toBeUndefined();

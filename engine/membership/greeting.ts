@@ -23,7 +23,7 @@ export function judgeGreeting(table: MemberTable, hello: Hello, rival: boolean):
   }
   if (known !== undefined && isReborn(known, hello)) {
     const detail = `node ${hello.node} is a member already and has lost its disk, it seems; it starts with join: member, and is given its data again`;
-    return refusal('member', detail);
+    return refusal('identity', detail);
   }
   const stray = strayHeir(table, hello);
   if (stray !== undefined) return stray;

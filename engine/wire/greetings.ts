@@ -15,10 +15,10 @@ import { schemaType } from './schema.ts';
 
 /**
  * Why a peer is refused. `version`: another wire version. `cluster`: another cluster's id. `identity`: not the node
- * that it should be. `unknown`: no member of the cluster. `location`: another datacenter or rack than configured.
- * `tokens`: other tokens than the cluster knows. `oldLife`: a later life of the node has been seen. `sameName`: another
- * living process has this name. `duplicateToken`: another node of its rack has one of its tokens. `member`: it says that
- * it joins, and is a member already. `busy`: too many connections. `other`: a reason that this version does not know.
+ * that it should be, or no more what that one was. `unknown`: no member of the cluster. `location`: another datacenter or
+ * rack than configured. `tokens`: other tokens than the cluster knows. `oldLife`: a later life of the node has been seen.
+ * `sameName`: another living process has this name. `duplicateToken`: another node of its rack has one of its tokens.
+ * `busy`: too many connections. `other`: a reason that this version does not know.
  */
 export type RefusalReason =
   | 'version'
@@ -30,7 +30,6 @@ export type RefusalReason =
   | 'oldLife'
   | 'sameName'
   | 'duplicateToken'
-  | 'member'
   | 'busy'
   | 'other';
 
@@ -44,7 +43,6 @@ export const refusalReasons: readonly RefusalReason[] = [
   'oldLife',
   'sameName',
   'duplicateToken',
-  'member',
   'busy',
   'other',
 ];

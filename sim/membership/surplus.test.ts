@@ -116,7 +116,7 @@ describe('keys that a node has given away', () => {
     room.cluster.host('n4').disk.wipe();
     room.cluster.start('n4');
     await room.pass((delaySeconds + 12) * second);
-    expect(reasons).toContain('member');
+    expect(reasons).toContain('identity');
     expect(await room.count('n4', 'svc_store_keys')).toBe(joinersRecords);
     expect(await room.count('n1', 'svc_store_keys')).toBe(ownRecords + keys.length);
     expect(room.world.failures).toEqual([]);
