@@ -1,6 +1,7 @@
 /**
  * A client that faults make impatient (FK1, FK2): its next request, or the one under way, is given up some time after it
- * was sent, unless it is answered by then. What was given up may have been carried out.
+ * was sent, unless it is answered by then. What was given up may have been carried out. One that doubts (FK7) asks for what
+ * it was answered long ago once more.
  */
 import type { Clock } from '../../engine/io/clock.ts';
 
@@ -21,8 +22,17 @@ export class Impatience {
   readonly #wishes: Wish[] = [];
   #hurried = false;
 
-  constructor(clock: Clock) {
+  readonly #repeat: (count: number) => void;
+
+  /** `repeat`: asks for that many of its past requests again. */
+  constructor(clock: Clock, repeat: (count: number) => void = () => undefined) {
     this.#clock = clock;
+    this.#repeat = repeat;
+  }
+
+  /** The client asks for `count` of its named transactions once more. */
+  doubt(count: number): void {
+    this.#repeat(count);
   }
 
   /** `hurried`: the client asks again at once, where it may. */

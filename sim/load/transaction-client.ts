@@ -20,6 +20,7 @@ import type { DurableTags } from './durable-tags.ts';
 import { Impatience } from './impatience.ts';
 import type { PbExchange } from './pb-connection.ts';
 import { PbConnection } from './pb-connection.ts';
+import { Repetitions } from './repetitions.ts';
 import type { TransactionKey, TransactionKeys } from './transaction-keys.ts';
 import type { OpenTransaction, TransactionRecorder } from './transaction-recorder.ts';
 import { formatValue, parseValue } from './transaction-values.ts';
@@ -59,10 +60,12 @@ export class TransactionClient {
   readonly impatience: Impatience;
   readonly #setup: TransactionClientSetup;
   readonly #connections = new Map<string, PbConnection>();
+  readonly #repetitions: Repetitions;
 
   constructor(setup: TransactionClientSetup) {
     this.#setup = setup;
-    this.impatience = new Impatience(setup.io.clock);
+    this.#repetitions = new Repetitions(setup);
+    this.impatience = new Impatience(setup.io.clock, (count) => this.#repetitions.repeat(count));
   }
 
   /** Works through `transactions` until `stopped` says so or none is left. */
@@ -268,6 +271,7 @@ export class TransactionClient {
       ...(planned.forced ? { force_abort: true } : {}),
       ...(record.clientId === '' ? {} : { id: Buffer.from(record.clientId) }),
     };
+    if (planned.named) this.#repetitions.keep(record, message);
     for (let attempt = 0; attempt < (planned.named ? attemptsMax : 1); attempt++) {
       if (attempt > 0 && !this.impatience.takeHurry()) await sleep(this.#setup.io.clock, retryUs);
       const { targets, io } = this.#setup;

@@ -2,7 +2,7 @@
 import { strangerGuises, strangerListeners } from '../history/strangers.ts';
 import type { FaultKindRow } from './fault-kind-row.ts';
 
-export const clientFaultIds = ['FK1', 'FK2', 'FK3', 'FK4', 'FK5', 'FK6'] as const;
+export const clientFaultIds = ['FK1', 'FK2', 'FK3', 'FK4', 'FK5', 'FK6', 'FK7'] as const;
 
 export type ClientFault = (typeof clientFaultIds)[number];
 
@@ -61,5 +61,13 @@ export const clientFaultKinds: Readonly<Record<ClientFault, FaultKindRow>> = {
     aim: 'node',
     lasting: true,
     params: { clients: { kind: 'integer', min: 1, max: 3 } },
+  },
+  FK7: {
+    title: 'asked again later',
+    story: 'a client asks for transactions that are long over once more, under their ids',
+    aim: 'client',
+    clients: ['x'],
+    lasting: false,
+    params: { count: { kind: 'integer', min: 1, max: 12 } },
   },
 };

@@ -1,4 +1,4 @@
-/** Acts out what clients do by their own behaviour (FK1 to FK6). */
+/** Acts out what clients do by their own behaviour (FK1 to FK7). */
 import { present } from '../../engine/base/assert.ts';
 import type { Load } from '../load/load.ts';
 import type { ClientFault } from '../plan/client-fault-kinds.ts';
@@ -23,6 +23,11 @@ export function injectClientFault(
       const impatience = load.impatienceOf(target);
       impatience?.loseIt(Number(params['afterUs']), kind === 'FK1');
       return impatience !== undefined;
+    }
+    case 'FK7': {
+      const doubtful = load.impatienceOf(target);
+      doubtful?.doubt(Number(params['count']));
+      return doubtful !== undefined;
     }
     case 'FK3':
       return load.crowd(id, Number(params['clients']));

@@ -1,0 +1,70 @@
+/**
+ * FK7: a client that does not trust the answer, and asks for transactions of its past once more under their ids, long after
+ * it has heard of them. It asks on connections of its own, beside whatever else it does, and what it hears goes into the
+ * record of the transaction.
+ */
+import type { LockTransactionReq } from '../../engine/api/pbc/transaction-schema.ts';
+import { bufferOf } from '../../engine/base/ids.ts';
+import type { Io } from '../../engine/io/io.ts';
+import { pick } from '../../engine/io/random.ts';
+import type { ClientTarget } from './client.ts';
+import { PbConnection } from './pb-connection.ts';
+import type { OpenTransaction } from './transaction-recorder.ts';
+
+export interface RepetitionSetup {
+  readonly io: Io;
+  readonly targets: readonly ClientTarget[];
+  readonly connectTimeoutUs: number;
+  readonly answerTimeoutUs: number;
+}
+
+interface Past {
+  readonly record: OpenTransaction;
+  readonly message: LockTransactionReq;
+}
+
+export class Repetitions {
+  readonly #setup: RepetitionSetup;
+  readonly #past: Past[] = [];
+
+  constructor(setup: RepetitionSetup) {
+    this.#setup = setup;
+  }
+
+  /** A transaction with a name of the client's is about to be sent. */
+  keep(record: OpenTransaction, message: LockTransactionReq): void {
+    this.#past.push({ record, message });
+  }
+
+  /** Asks for `count` transactions once more, any that may have been carried out. */
+  repeat(count: number): void {
+    const over = this.#past.filter(({ record }) => record.completedUs !== undefined);
+    const done = over.filter(({ record }) => record.outcome !== 'fail' && !record.forced);
+    const { io } = this.#setup;
+    io.spawn('load.repeat', async () => {
+      for (let left = done.length === 0 ? 0 : count; left > 0; left--) await this.#ask(pick(io.random, done));
+    });
+  }
+
+  async #ask({ record, message }: Past): Promise<void> {
+    const { io, targets, connectTimeoutUs, answerTimeoutUs } = this.#setup;
+    let connection: PbConnection;
+    try {
+      connection = await PbConnection.open(io, pick(io.random, targets), connectTimeoutUs);
+    } catch {
+      // Refused or silent: nothing was sent.
+      return;
+    }
+    const exchange = await connection.ask({ kind: 'transaction', message }, answerTimeoutUs);
+    connection.close();
+    if (exchange.kind === 'lost' || exchange.answer.kind !== 'transacted') return;
+    // Of one that was open until now the record says when it was last heard of: before this.
+    if (record.outcome !== 'ok') return;
+    const { outcome, transaction_id: xid } = exchange.answer.message;
+    record.xids = [...record.xids, `${textOf(xid)} ${textOf(outcome)}`];
+  }
+}
+
+function textOf(bytes: Uint8Array | undefined): string {
+  return bytes === undefined ? '' : bufferOf(bytes).toString('utf8');
+}
