@@ -75,7 +75,9 @@ function keptForLater(request: PeerRequest): PeerRequest {
     case 'readObject':
       return request;
     case 'mergeObject':
-      return { ...request, object: Buffer.from(request.object) };
+      return { ...request, object: Buffer.from(request.object), ...keptName(request) };
+    case 'mergeBatch':
+      return { ...request, words: Buffer.from(request.words), ...keptName(request) };
     case 'coordinateWrite': {
       const context = Buffer.from(request.context);
       const ifContext = Buffer.from(request.ifContext);
@@ -84,4 +86,10 @@ function keptForLater(request: PeerRequest): PeerRequest {
     default:
       return { ...request, words: Buffer.from(request.words) };
   }
+}
+
+function keptName({ clientName }: { readonly clientName?: Uint8Array | undefined }): {
+  readonly clientName?: Uint8Array;
+} {
+  return clientName === undefined ? {} : { clientName: Buffer.from(clientName) };
 }

@@ -37,7 +37,10 @@ const request: fc.Arbitrary<PeerRequest> = fc.oneof(
     token,
     bytesMax: fc.option(fc.integer({ min: 0, max: 0xffffffff }), { nil: undefined }),
   }),
-  fc.record({ kind: fc.constant('mergeObject' as const), key, token, object: bytes }),
+  fc.record(
+    { kind: fc.constant('mergeObject' as const), key, token, object: bytes, clientName: bytes },
+    { requiredKeys: ['kind', 'key', 'token', 'object'] },
+  ),
   fc.record({
     kind: fc.constant('coordinateWrite' as const),
     key,
@@ -49,7 +52,10 @@ const request: fc.Arbitrary<PeerRequest> = fc.oneof(
     ifContext: bytes,
   }),
   fc.record({ kind: fc.constant('gossip' as const), words: bytes }),
-  fc.record({ kind: fc.constant('mergeBatch' as const), words: bytes }),
+  fc.record(
+    { kind: fc.constant('mergeBatch' as const), words: bytes, clientName: bytes },
+    { requiredKeys: ['kind', 'words'] },
+  ),
   fc.record({ kind: fc.constant('transact' as const), words: bytes }),
   fc.record({ kind: fc.constant('antiEntropy' as const), words: bytes }),
   fc.record({ kind: fc.constant('listNames' as const), words: bytes }),

@@ -17,9 +17,11 @@ import { FrameError } from './frames.ts';
 import { replyKinds, replyOfKind, requestKinds, requestOfKind } from './kinds.ts';
 import type { PeerReply, PeerRequest } from './messages.ts';
 import {
+  decodeBatchBody,
   decodeKeyed,
   decodeObjectBody,
   decodeObjectReply,
+  encodeBatchBody,
   encodeDescription,
   encodeKeyed,
   encodeKeyedObject,
@@ -46,7 +48,17 @@ export function encodeRequest(arena: FrameArena, id: number, request: PeerReques
     case 'readObject':
       return encodeKeyed(arena, kind, id, request.key, request.token, request.bytesMax);
     case 'mergeObject':
-      return encodeKeyedObject(arena, kind, id, request.key, request.token, request.object);
+      return encodeKeyedObject(
+        arena,
+        kind,
+        id,
+        request.key,
+        request.token,
+        request.object,
+        request.clientName,
+      );
+    case 'mergeBatch':
+      return encodeBatchBody(arena, kind, id, request.words, request.clientName);
     case 'coordinateWrite':
       return arena.frame(kind, id, coordinateWriteBody(request));
     default:
@@ -67,9 +79,15 @@ export function decodeRequest(frame: Frame): PeerRequest {
       return { kind, key, token, bytesMax };
     }
     case 'mergeObject': {
-      const { key, token, object } = decodeKeyed(frame.body);
+      const { key, token, object, clientName } = decodeKeyed(frame.body);
       if (object === undefined) throw missing('object');
-      return { kind, key, token, object };
+      return clientName === undefined
+        ? { kind, key, token, object }
+        : { kind, key, token, object, clientName };
+    }
+    case 'mergeBatch': {
+      const { words, clientName } = decodeBatchBody(frame.body);
+      return clientName === undefined ? { kind, words } : { kind, words, clientName };
     }
     case 'coordinateWrite':
       return decodeCoordinateWrite(frame.body);

@@ -63,6 +63,8 @@ export type PeerRequest =
       readonly key: PackedKey;
       readonly token: Token;
       readonly object: Uint8Array;
+      /** Under which name of a client's it was written (engine/xa/client-records.ts): kept with it, in one step. */
+      readonly clientName?: Uint8Array | undefined;
     }
   /** You are a replica and I am not: coordinate this write for me. Answered by `coordinated`. */
   | {
@@ -82,7 +84,12 @@ export type PeerRequest =
   /** Membership's words (engine/membership/gossip-codec.ts). Answered by `gossiped`. */
   | { readonly kind: 'gossip'; readonly words: Uint8Array }
   /** Several objects to merge, all or none (engine/dispatch/batch-words.ts). Answered by `written`. */
-  | { readonly kind: 'mergeBatch'; readonly words: Uint8Array }
+  | {
+      readonly kind: 'mergeBatch';
+      readonly words: Uint8Array;
+      /** As of `mergeObject`. */
+      readonly clientName?: Uint8Array | undefined;
+    }
   /** Of a transaction (engine/xa/words.ts). Answered by `transacted`. */
   | { readonly kind: 'transact'; readonly words: Uint8Array }
   /** Of an exchange of hash trees (engine/aae/words.ts). Answered by `antiEntropyAnswered`. */

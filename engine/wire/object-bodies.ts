@@ -1,6 +1,6 @@
 /**
  * The bodies of the messages that every read and write consists of, written and read by hand: ReadObject, MergeObject,
- * Object and Coordinated of schema.ts (and all whose one field, `words`, is as an Object's), to the byte what reflection
+ * MergeBatch, Object and Coordinated of schema.ts (and all whose one field, `words`, is as an Object's), to the byte what reflection
  * would make of them and open to unknown fields as it is. By hand a frame with 160 bytes of object is encoded in 0.4 us
  * instead of 0.7, and its body is read in 0.13 us instead of 0.25 (Node.js 20, one 2020s server core).
  */
@@ -16,17 +16,20 @@ import { ProtobufCursor, varintBytes, wireTypes, writeVarint } from './protobuf-
 const firstRun = 8 + wireTypes.run;
 const secondFixed32 = 16 + wireTypes.fixed32;
 const secondVarint = 16 + wireTypes.varint;
+const secondRun = 16 + wireTypes.run;
 const thirdRun = 24 + wireTypes.run;
 const thirdVarint = 24 + wireTypes.varint;
+const fourthRun = 32 + wireTypes.run;
 
 type ObjectReply = Extract<PeerReply, { kind: 'object' }>;
 
-/** A decoded ReadObject (perhaps with `bytesMax`) or, with `object`, MergeObject. */
+/** A decoded ReadObject (perhaps with `bytesMax`) or, with `object` (and perhaps `clientName`), MergeObject. */
 export interface KeyedBody {
   readonly key: PackedKey;
   readonly token: Token;
   readonly object: Buffer | undefined;
   readonly bytesMax: number | undefined;
+  readonly clientName: Buffer | undefined;
 }
 
 /** The frame of a ReadObject. */
@@ -56,11 +59,14 @@ export function encodeKeyedObject(
   key: PackedKey,
   token: Token,
   object: Uint8Array,
+  clientName: Uint8Array | undefined,
 ): Buffer {
-  let at = arena.begin(keyedBytes(key) + runBytes(object.length));
+  const nameBytes = clientName === undefined ? 0 : runBytes(clientName.length);
+  let at = arena.begin(keyedBytes(key) + runBytes(object.length) + nameBytes);
   const { buffer } = arena;
   at = writeKeyed(buffer, at, key, token);
   at = writeRun(buffer, at, thirdRun, object);
+  if (clientName !== undefined) at = writeRun(buffer, at, fourthRun, clientName);
   return arena.finish(kind, id, at);
 }
 
@@ -71,16 +77,18 @@ export function decodeKeyed(body: Buffer): KeyedBody {
   let token: Token | undefined;
   let object: Buffer | undefined;
   let bytesMax: number | undefined;
+  let clientName: Buffer | undefined;
   for (let tag = cursor.tag(); tag !== 0; tag = cursor.tag()) {
     if (tag === firstRun) key = packedKey(cursor.string());
     else if (tag === secondFixed32) token = cursor.fixed32() as Token;
     else if (tag === thirdVarint) bytesMax = cursor.varint();
     else if (tag === thirdRun) object = cursor.run();
+    else if (tag === fourthRun) clientName = cursor.run();
     else cursor.skip(tag);
   }
   if (key === undefined) throw missing('key');
   if (token === undefined) throw missing('token');
-  return { key, token, object, bytesMax };
+  return { key, token, object, bytesMax, clientName };
 }
 
 /** The frame of an Object (absent: an empty body) or a Coordinated, or of another message with one run of bytes. */
@@ -93,6 +101,40 @@ export function encodeObjectBody(
   let at = arena.begin(object === undefined ? 0 : runBytes(object.length));
   if (object !== undefined) at = writeRun(arena.buffer, at, firstRun, object);
   return arena.finish(kind, id, at);
+}
+
+/** A decoded MergeBatch. */
+export interface BatchBody {
+  readonly words: Buffer;
+  readonly clientName: Buffer | undefined;
+}
+
+/** The frame of a MergeBatch. */
+export function encodeBatchBody(
+  arena: FrameArena,
+  kind: number,
+  id: number,
+  words: Uint8Array,
+  clientName: Uint8Array | undefined,
+): Buffer {
+  if (clientName === undefined) return encodeObjectBody(arena, kind, id, words);
+  let at = arena.begin(runBytes(words.length) + runBytes(clientName.length));
+  at = writeRun(arena.buffer, at, firstRun, words);
+  return arena.finish(kind, id, writeRun(arena.buffer, at, secondRun, clientName));
+}
+
+/** Throws `FrameError` unless the words are there. */
+export function decodeBatchBody(body: Buffer): BatchBody {
+  const cursor = new ProtobufCursor(body);
+  let words: Buffer | undefined;
+  let clientName: Buffer | undefined;
+  for (let tag = cursor.tag(); tag !== 0; tag = cursor.tag()) {
+    if (tag === firstRun) words = cursor.run();
+    else if (tag === secondRun) clientName = cursor.run();
+    else cursor.skip(tag);
+  }
+  if (words === undefined) throw missing('words');
+  return { words, clientName };
 }
 
 /** The frame of an Object that only describes what it is about. */

@@ -4,7 +4,7 @@
  *
  * Rules of change: a field's number and type stay for ever; new fields are `optional`, and a reader skips those it
  * does not know. `bytes` stand for byte strings (keys) and for formats of other rooms (objects, contexts, contents);
- * in messages that carry values, those fields come last.
+ * in messages that carry values, those fields come last (`client_name` is younger than the values before it).
  */
 import protobuf from 'protobufjs';
 
@@ -42,6 +42,7 @@ const schemaText = `
     required bytes key = 1;
     required fixed32 token = 2;
     required bytes object = 3;
+    optional bytes client_name = 4;
   }
 
   message CoordinateWrite {
@@ -70,6 +71,7 @@ const schemaText = `
 
   message MergeBatch {
     required bytes words = 1;
+    optional bytes client_name = 2;
   }
 
   message Transact {
