@@ -372,7 +372,7 @@ export const configKeys: ConfigTable = {
   transactionRememberedMax: {
     kind: wholeNumber(1, 100_000_000),
     fallback: 500_000,
-    help: 'How many outcomes are remembered at most: the oldest make room. As many ids of clients: with so many, transactions with new ones are refused.',
+    help: 'How many outcomes are remembered at most: the oldest make room. As many ids of clients, those of other nodes’ transactions on keys that are here too included: with so many, transactions with new ones are refused.',
   },
   ...transferKeys,
   ...wasmKeys,

@@ -58,15 +58,22 @@ export class BatchRound {
   #silent: number;
   /** Who may be read as the primary before long, and has not answered: nobody hears of the batch before. */
   readonly #heirs: Set<NodeId> | undefined;
+  readonly #clientName: Uint8Array | undefined;
+  readonly #holders = new Set<NodeId>();
 
-  /** `objects`: the bytes of each place. `kin`: the places' as of this instant, where they are known. */
+  /**
+   * `objects`: the bytes of each place. `kin`: the places' as of this instant, where they are known. `clientName`: under
+   * which name of a client's the batch was written, for its replicas to keep.
+   */
   constructor(
     parts: DispatchParts,
     places: readonly Place[],
     objects: readonly Uint8Array[],
     level: ConsistencyLevel,
     kin = kinOf(parts, places, level),
+    clientName: Uint8Array | undefined = undefined,
   ) {
+    this.#clientName = clientName;
     this.#parts = parts;
     this.#places = places;
     this.#objects = objects;
@@ -97,6 +104,11 @@ export class BatchRound {
     return this.#spread.promise;
   }
 
+  /** The other nodes that have said that what they were sent is durable there. */
+  get holders(): ReadonlySet<NodeId> {
+    return this.#holders;
+  }
+
   /** Sends the batch. `timeoutUs` bounds the wait for each replica. */
   send(timeoutUs: number): void {
     if (this.#votes.some(({ tally }) => tally === undefined)) this.#settle(false);
@@ -114,7 +126,10 @@ export class BatchRound {
       this.#heard(share, false);
       return;
     }
-    const request = requestOf(indexes.map((index) => this.#item(index)));
+    const request = requestOf(
+      indexes.map((index) => this.#item(index)),
+      this.#clientName,
+    );
     const error = askPeer(this.#parts, member, request, timeoutUs, (reply) => {
       this.#heard(share, reply.kind === 'written');
     });
@@ -122,7 +137,8 @@ export class BatchRound {
   }
 
   #heard(share: Share, success: boolean): void {
-    if (!success) this.#hint(share);
+    if (success) this.#holders.add(share.member.node);
+    else this.#hint(share);
     this.#heirs?.delete(share.member.node);
     this.#answer(share.member, success);
     this.#silent -= 1;
@@ -270,9 +286,10 @@ function enter(shares: Share[], member: Member, indexes: readonly number[]): voi
   else known.indexes.push(...indexes);
 }
 
-function requestOf(items: readonly IncomingObject[]): PeerRequest {
+function requestOf(items: readonly IncomingObject[], clientName: Uint8Array | undefined): PeerRequest {
   const [only] = items;
+  const named = clientName === undefined ? {} : { clientName };
   if (items.length === 1 && only !== undefined)
-    return { kind: 'mergeObject', key: only.key, token: only.token, object: only.bytes };
-  return { kind: 'mergeBatch', words: encodeBatch(items) };
+    return { kind: 'mergeObject', key: only.key, token: only.token, object: only.bytes, ...named };
+  return { kind: 'mergeBatch', words: encodeBatch(items), ...named };
 }

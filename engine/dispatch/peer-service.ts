@@ -15,6 +15,7 @@ import { describeObject } from './large-answers.ts';
 import type { IncomingObject, LocalWrite, Replica } from './replica.ts';
 import { refusal } from './slots.ts';
 import type { DispatchSettings } from './parts.ts';
+import type { StoreWrite } from '../store/store.ts';
 import type { ConsistencyLevel, Need } from './requests.ts';
 import { consistencyLevels } from './requests.ts';
 
@@ -38,6 +39,12 @@ export type ReplicaRequest = Exclude<
   }
 >;
 
+/** Keeps under which names of clients objects were written (engine/xa/client-records.ts). */
+export interface NameKeeper {
+  /** The records that keep the name, to be written with what was written under it. Throws `BytesError`. */
+  learn(clientName: Uint8Array): readonly StoreWrite[];
+}
+
 type ForwardedWrite = Extract<PeerRequest, { kind: 'coordinateWrite' }>;
 
 export class PeerService {
@@ -45,8 +52,16 @@ export class PeerService {
   readonly #replica: Replica;
   readonly #dispatcher: ClusterDispatcher;
   readonly #settings: DispatchSettings;
+  readonly #names: NameKeeper;
 
-  constructor(io: Io, replica: Replica, dispatcher: ClusterDispatcher, settings: DispatchSettings) {
+  constructor(
+    io: Io,
+    replica: Replica,
+    dispatcher: ClusterDispatcher,
+    settings: DispatchSettings,
+    names: NameKeeper,
+  ) {
+    this.#names = names;
     this.#io = io;
     this.#replica = replica;
     this.#dispatcher = dispatcher;
@@ -65,7 +80,7 @@ export class PeerService {
         this.#merge(request, reply);
         return;
       case 'mergeBatch':
-        this.#mergeBatch(request.words, reply);
+        this.#mergeBatch(request, reply);
         return;
       case 'coordinateWrite':
         this.#io.spawn('dispatch.coordinate', () => this.#coordinate(request, reply));
@@ -84,24 +99,36 @@ export class PeerService {
   }
 
   #merge(request: Extract<PeerRequest, { kind: 'mergeObject' }>, reply: Reply): void {
+    if (request.clientName !== undefined) {
+      const { key, token, object: bytes, clientName } = request;
+      this.#mergeAll(() => [{ key, token, bytes }], clientName, reply);
+      return;
+    }
     const outcome = this.#replica.merge(request.key, request.token, request.object, (error) => {
       reply(error === undefined ? { kind: 'written' } : failed(error));
     });
     if (outcome !== 'ok') reply(failed(refusal(outcome)));
   }
 
-  #mergeBatch(words: Uint8Array, reply: Reply): void {
+  #mergeBatch({ words, clientName }: Extract<PeerRequest, { kind: 'mergeBatch' }>, reply: Reply): void {
+    this.#mergeAll(() => decodeBatch(words), clientName, reply);
+  }
+
+  #mergeAll(decode: () => readonly IncomingObject[], clientName: Uint8Array | undefined, reply: Reply): void {
     let batch: readonly IncomingObject[];
+    let records: readonly StoreWrite[];
     try {
-      batch = decodeBatch(words);
+      batch = decode();
+      records = clientName === undefined ? [] : this.#names.learn(clientName);
     } catch (error) {
       if (!(error instanceof BytesError)) throw error;
       reply(failed(new LockstepError('BadRequest', `a batch that does not decode: ${error.message}`)));
       return;
     }
-    this.#replica.mergeAll(batch, (error) => {
+    const done = (error: LockstepError | undefined): void => {
       reply(error === undefined ? { kind: 'written' } : failed(error));
-    });
+    };
+    this.#replica.mergeAll(batch, done, records);
   }
 
   async #coordinate(request: ForwardedWrite, reply: Reply): Promise<void> {

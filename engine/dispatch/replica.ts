@@ -263,8 +263,8 @@ export class Replica {
     });
   }
 
-  /** Merges several objects of another replica in one atomic step. */
-  mergeAll(incoming: readonly IncomingObject[], done: WriteDone): void {
+  /** Merges several objects of another replica in one atomic step, with `records` of the caller's own in it. */
+  mergeAll(incoming: readonly IncomingObject[], done: WriteDone, records: readonly StoreWrite[] = []): void {
     const decoded: Change[] = [];
     for (const { bytes } of incoming) {
       const object = decodeIncoming(bytes, this.#actors);
@@ -279,7 +279,7 @@ export class Replica {
         changes: incoming.map(({ key }, index) =>
           this.#merged(key, newest[index]?.object, present(decoded[index], 'a decoded object')),
         ),
-        records: [],
+        records,
       }),
       applied: () => undefined,
       done,

@@ -273,7 +273,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     modules: wasm.phases,
     knowsType: (type) => buckets.knowsType(type),
   });
-  const service = new PeerService(io, replica, dispatcher, settings);
+  const service = new PeerService(io, replica, dispatcher, settings, transactions.names);
   const observer = countPeers(stats, self, (node) => {
     membership.linked(node);
     standing.accepted(node);
@@ -309,7 +309,10 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     admissionOf(membership, standing),
     handle,
   );
-  const transfer = new Transfer({ clock: io.clock, links, replica, source }, transferOptions(config));
+  const transfer = new Transfer(
+    { clock: io.clock, links, replica, source, names: transactions.names },
+    transferOptions(config),
+  );
   const mark = new RefillMark(driver, () => isEmpty(store));
   const refill: Refill = refillOf(io, self, membership, transfer, transactions, mark);
   const left = new Deferred<void>();

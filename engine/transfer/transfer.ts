@@ -7,6 +7,7 @@
  */
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
+import type { NodeId } from '../base/ids.ts';
 import type { PeerLinks } from '../dispatch/peer-links.ts';
 import type { Replica } from '../dispatch/replica.ts';
 import { sleep } from '../io/clock.ts';
@@ -31,11 +32,20 @@ export interface TransferCounts {
   bytesOut: number;
 }
 
+/** The names of clients under which the objects of a range were written (engine/xa/name-service.ts): they go with them. */
+export interface RangeNames {
+  /** Takes those that the node has; durable here when this resolves. */
+  pull(node: NodeId, range: TokenRange): Promise<void>;
+  /** Gives those of this node to the owners of the range, of now and of the next moment. */
+  push(range: TokenRange): Promise<void>;
+}
+
 export interface TransferParts {
   readonly clock: Clock;
   readonly links: PeerLinks;
   readonly replica: Pick<Replica, 'merge'>;
   readonly source: RangeSource;
+  readonly names: RangeNames;
 }
 
 const usPerSecond = 1_000_000;
@@ -69,6 +79,7 @@ export class Transfer {
       after = next;
       await this.#rest(bytes);
     } while (after !== undefined);
+    await this.#parts.names.pull(from.node, range);
     return true;
   }
 
@@ -92,6 +103,7 @@ export class Transfer {
       after = answer.next;
       await this.#rest(bytes);
     } while (after !== undefined);
+    await this.#parts.names.push(range);
     return true;
   }
 

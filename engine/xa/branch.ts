@@ -7,13 +7,15 @@ import type { Place } from '../dispatch/slots.ts';
 import type { StoreWrite } from '../store/store.ts';
 import type { BranchEvent, BranchPhase, BranchStep } from './branch-protocol.ts';
 import { isUndecided, stepBranch } from './branch-protocol.ts';
+import type { NamedRecord } from './client-records.ts';
+import { encodeName, writeClient } from './client-records.ts';
 import type { TransactionContext } from './context.ts';
 import type { Followed } from './log.ts';
 import type { Ended, Voted } from './orders.ts';
 import { conditionalWritesOf, describeKey, isReadOnly } from './orders.ts';
 import { withOperations, writesOf } from './orders.ts';
 import type { BranchState } from './records.ts';
-import { writeBranch, writeClient } from './records.ts';
+import { writeBranch } from './records.ts';
 import { mark } from './steps.ts';
 import type { BranchOrder } from './words.ts';
 import type { Xid } from './xid.ts';
@@ -110,11 +112,16 @@ export function appliedRecords(
   instead: StoreWrite | undefined,
 ): readonly StoreWrite[] {
   if (state === undefined) return [];
-  const { xid, sinceMs, order } = branch;
   const record = instead ?? recordOf(branch, state);
-  return order.clientId === ''
-    ? [record]
-    : [record, writeClient(order.clientId, { xid, digest: order.clientDigest, sinceMs })];
+  const named = namedOf(branch);
+  return named === undefined ? [record] : [record, writeClient(named)];
+}
+
+/** The client's name of the branch's transaction, with what is to be known of it; undefined: it has none. */
+export function namedOf({ xid, sinceMs, order, places }: Branch): NamedRecord | undefined {
+  if (order.clientId === '') return undefined;
+  const tokens = [...new Set(places.map(({ token }) => token))];
+  return { clientId: order.clientId, xid, digest: order.clientDigest, sinceMs, tokens };
 }
 
 /** How a batch is written. */
@@ -133,13 +140,14 @@ export interface Application extends Followed {
  * was not begun).
  */
 export function applyBatch(
-  { io, parts }: TransactionContext,
-  xid: Xid,
-  order: BranchOrder,
+  { io, parts, names, spread }: TransactionContext,
+  branch: Branch,
   records: readonly StoreWrite[],
   { alone, decided, handedOver, durable: landed }: Application,
   done: (round: BatchRound | LockstepError) => void,
 ): void {
+  const { xid, order } = branch;
+  const named = namedOf(branch);
   const writes = alone ? conditionalWritesOf(order) : writesOf(order);
   const timeoutUs = parts.settings.timeoutMs * 1000;
   let round: BatchRound | undefined;
@@ -152,7 +160,8 @@ export function applyBatch(
     applied: (bytes) => {
       handedOver?.();
       mark(io, 'p.apply.partial', xid);
-      round = new BatchRound(parts, writes, bytes, order.level);
+      const clientName = named === undefined ? undefined : encodeName(named);
+      round = new BatchRound(parts, writes, bytes, order.level, undefined, clientName);
       if (early) round.send(timeoutUs);
       mark(io, 'p.applied', xid);
     },
@@ -162,6 +171,8 @@ export function applyBatch(
       const applied = present(round, 'the round of an applied batch');
       if (!early) applied.send(timeoutUs);
       applied.durableHere();
+      if (named !== undefined) names.enter(named);
+      if (named !== undefined) spread.follow(named, applied);
       done(applied);
     },
     failed: (error) => done(round === undefined ? certainly(error) : error),

@@ -14,8 +14,7 @@ import { tellVote, waitsToForget } from './branch.ts';
 import type { BranchEvent, BranchStep } from './branch-protocol.ts';
 import { isInHand, isUndecided, isUnderWay, knownOf } from './branch-protocol.ts';
 import { decideByHand, noteOutcome, reportMixed } from './by-hand.ts';
-import { ClientNames } from './client-names.ts';
-import { checkConditions, isUnconditional } from './conditions.ts';
+import { checkOrder, isFree } from './conditions.ts';
 import type { TransactionContext } from './context.ts';
 import { Endings } from './endings.ts';
 import { Locks } from './locks.ts';
@@ -38,11 +37,9 @@ export class Branches {
   readonly #context: TransactionContext;
   readonly #table = new TransientMap<Xid, Branch>();
   readonly #ended = new Endings();
-  readonly clients: ClientNames;
 
   constructor(context: TransactionContext) {
     this.#context = context;
-    this.clients = new ClientNames(context.options.rememberedMax);
     this.locks = new Locks(context.io.clock, context.options.readWaitUs);
     context.parts.replica.guard(this.locks);
   }
@@ -123,8 +120,8 @@ export class Branches {
     const { xid } = branch;
     const { io, metrics } = this.#context;
     // What a prepared branch promises is looked at first; here the write itself says whether it can be.
-    const free = isUnconditional(this.#context, branch.order);
-    const checked = free ? undefined : await checkConditions(this.#context, branch);
+    const free = isFree(this.#context, branch.order);
+    const checked = free ? undefined : await checkOrder(this.#context, branch);
     const vote = checked ?? (await this.#applyAlone(branch, remembered));
     if (branch.phase !== 'applied') this.#table.delete(xid);
     const said = vote.kind === 'ended' ? 'alone' : vote.vote;
@@ -246,8 +243,8 @@ export class Branches {
   async #prepare(branch: Branch, here: boolean): Promise<void> {
     const { io, log } = this.#context;
     const { xid } = branch;
-    const free = isUnconditional(this.#context, branch.order);
-    const refused = free ? undefined : await checkConditions(this.#context, branch);
+    const free = isFree(this.#context, branch.order);
+    const refused = free ? undefined : await checkOrder(this.#context, branch);
     if (branch.phase !== 'preparing') return;
     if (refused !== undefined) {
       this.#release(branch);
@@ -328,35 +325,31 @@ export class Branches {
     recordState: BranchState | undefined,
     how: Application,
   ): Promise<BatchRound | LockstepError> {
-    const { xid, order } = branch;
     const records = appliedRecords(branch, recordState, how.instead);
     const written = new Deferred<BatchRound | LockstepError>();
-    applyBatch(this.#context, xid, order, records, how, (round) => {
-      this.#written(branch, recordState, round);
+    applyBatch(this.#context, branch, records, how, (round) => {
+      this.#written(branch, round);
       written.resolve(round);
     });
     return written.promise;
   }
 
-  #written(branch: Branch, recordState: BranchState | undefined, round: BatchRound | LockstepError): void {
-    const { xid, order } = branch;
+  #written(branch: Branch, round: BatchRound | LockstepError): void {
     if (round instanceof LockstepError) {
       this.#step(branch, { kind: round.definite ? 'applyRefused' : 'applyFailed' });
       return;
     }
-    if (order.clientId !== '' && recordState !== undefined) {
-      this.clients.enter(order.clientId, { xid, digest: order.clientDigest, sinceMs: branch.sinceMs });
-    }
     this.#step(branch, { kind: 'applyForced' });
     this.#release(branch);
     // What it wrote is in the store now.
-    branch.order = withOperations(order, []);
+    branch.order = withOperations(branch.order, []);
   }
 
   /** Why the order is not even tried; undefined when nothing stands against it. Counted and told. */
   #refusal(xid: Xid, order: BranchOrder, stale?: Voted): Voted | undefined {
     const known = this.#table.has(xid) ? votedAbort('prepare_failed', 'it is known already') : undefined;
-    const before = known ?? this.#ended.objection(xid) ?? this.clients.standsAgainst(order, () => this.all);
+    const before =
+      known ?? this.#ended.objection(xid) ?? this.#context.names.standsAgainst(order, () => this.all);
     const refused = before ?? stale ?? placeObjection(this.#context, this.locks, order, xid);
     if (refused !== undefined) tellRefusal(this.#context, xid, refused);
     return refused;

@@ -1,11 +1,14 @@
 /**
- * The names that clients gave to transactions, and which transaction this node carried out under each: a repetition of
- * the same operations gets the first one's outcome, another use of the name is refused. Their records lie beside the
- * writes that they speak of (records.ts) and go when outcomes are forgotten.
+ * The names that clients gave to transactions, and which transaction carried out each, as far as this node has heard: as
+ * the primary of a key, or as another owner of it, which keeps the name beside what was written under it. A repetition of
+ * the same operations gets the first one's outcome, another use of the name is refused. The records lie beside the writes
+ * that they speak of (client-records.ts) and go when outcomes are forgotten.
  */
+import type { Token } from '../base/ids.ts';
+import type { ClientRecord, NamedRecord } from './client-records.ts';
+import { nameBytes } from './client-records.ts';
 import type { Voted } from './orders.ts';
 import { votedAbort } from './orders.ts';
-import type { ClientRecord } from './records.ts';
 import type { BranchOrder } from './words.ts';
 import type { Xid } from './xid.ts';
 
@@ -13,6 +16,13 @@ import type { Xid } from './xid.ts';
 interface Waiting {
   readonly xid: Xid;
   readonly order: BranchOrder;
+}
+
+/** Part of the names of a range. */
+export interface NamePage {
+  readonly names: readonly NamedRecord[];
+  /** There are more, after the last one of these. */
+  readonly more: boolean;
 }
 
 export class ClientNames {
@@ -25,16 +35,14 @@ export class ClientNames {
   }
 
   /** What stands against the order's name: it was carried out, or may yet be (one of `waiting`). */
-  standsAgainst(
-    { clientId, clientDigest }: BranchOrder,
-    waiting: () => Iterable<Waiting>,
-  ): Voted | undefined {
+  standsAgainst(order: BranchOrder, waiting: () => Iterable<Waiting>): Voted | undefined {
+    const { clientId, clientDigest } = order;
     if (clientId === '') return undefined;
     const done = this.#records.get(clientId);
-    if (done !== undefined) return refusal(clientId, done.xid, 'committed', done.digest === clientDigest);
-    for (const { xid, order } of waiting()) {
-      if (order.clientId === clientId)
-        return refusal(clientId, xid, 'undecided', order.clientDigest === clientDigest);
+    if (done !== undefined) return usedBefore(order, done);
+    for (const { xid, order: other } of waiting()) {
+      if (other.clientId === clientId)
+        return refusal(clientId, xid, 'undecided', other.clientDigest === clientDigest);
     }
     if (this.#records.size >= this.#countMax)
       return votedAbort(
@@ -44,18 +52,45 @@ export class ClientNames {
     return undefined;
   }
 
-  /** The order was carried out; later than all that were entered before. */
-  enter(clientId: string, record: ClientRecord): void {
+  /** It was carried out under that name. */
+  enter({ clientId, ...record }: NamedRecord): void {
     this.#records.set(clientId, record);
   }
 
-  /** The oldest name is older than `untilMs`. */
+  /** Who carried it out, if that is younger than `untilMs`. */
+  get(clientId: string, untilMs: number): NamedRecord | undefined {
+    const record = this.#records.get(clientId);
+    return record === undefined || record.sinceMs <= untilMs ? undefined : { clientId, ...record };
+  }
+
+  /** The names of keys whose tokens `are` wanted, behind the name `after`: `bytesMax` of them, about, and one at least. */
+  page(are: (token: Token) => boolean, after: string, bytesMax: number): NamePage {
+    const names: NamedRecord[] = [];
+    let bytes = 0;
+    // One that was forgotten meanwhile was among the oldest: it is begun anew, and what comes twice changes nothing.
+    let reached = after === '' || !this.#records.has(after);
+    for (const [clientId, record] of this.#records) {
+      if (reached && (record.tokens.length === 0 || record.tokens.some(are))) {
+        if (bytes >= bytesMax) return { names, more: true };
+        const named = { clientId, ...record };
+        names.push(named);
+        bytes += nameBytes(named);
+      }
+      reached ||= clientId === after;
+    }
+    return { names, more: false };
+  }
+
+  /** The first name is older than `untilMs`. */
   hasOlder(untilMs: number): boolean {
     for (const { sinceMs } of this.#records.values()) return sinceMs <= untilMs;
     return false;
   }
 
-  /** Forgets names older than `untilMs`, oldest first and `countMax` at most; which they were. */
+  /**
+   * Forgets names older than `untilMs`, those first that came here first, and `countMax` at most; which they were. One that
+   * another node has told of late may stay until what came before it goes.
+   */
   forgetOlder(untilMs: number, countMax: number): readonly string[] {
     const old: string[] = [];
     for (const [clientId, { sinceMs }] of this.#records) {
@@ -65,6 +100,14 @@ export class ClientNames {
     for (const clientId of old) this.#records.delete(clientId);
     return old;
   }
+}
+
+/** The order's name was carried out by that transaction. */
+export function usedBefore(
+  { clientId, clientDigest }: Pick<BranchOrder, 'clientId' | 'clientDigest'>,
+  { xid, digest }: Pick<ClientRecord, 'xid' | 'digest'>,
+): Voted {
+  return refusal(clientId, xid, 'committed', digest === clientDigest);
 }
 
 function refusal(clientId: string, xid: Xid, state: 'committed' | 'undecided', same: boolean): Voted {

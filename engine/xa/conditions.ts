@@ -1,4 +1,4 @@
-/** The conditions of a branch, held against the newest objects of its keys. */
+/** What is checked before a branch votes: whether its client's name is new, and its conditions, held against the newest objects of its keys. */
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { StoredObject } from '../object/object.ts';
@@ -6,13 +6,14 @@ import type { Branch } from './branch.ts';
 import type { TransactionContext } from './context.ts';
 import type { Voted } from './orders.ts';
 import { describeKey, resolved, vettedWrite, votedAbort, withOperations } from './orders.ts';
+import { recallName } from './recall.ts';
 import type { BranchOperation, BranchOrder } from './words.ts';
 
 /**
  * Whatever the keys hold, the order is written as it is: it states no condition, has seen nothing, deletes nothing, and
  * leaves one value behind.
  */
-export function isUnconditional({ parts }: TransactionContext, { operations }: BranchOrder): boolean {
+function isUnconditional({ parts }: TransactionContext, { operations }: BranchOrder): boolean {
   return operations.every(({ key, content, context, ifMatch, ifAbsent, check }) => {
     if (check || ifAbsent || content.tombstone || context !== undefined || ifMatch !== undefined)
       return false;
@@ -21,11 +22,20 @@ export function isUnconditional({ parts }: TransactionContext, { operations }: B
   });
 }
 
+/** Nothing about the order has to be looked at before it is written. */
+export function isFree(context: TransactionContext, order: BranchOrder): boolean {
+  return order.clientId === '' && isUnconditional(context, order);
+}
+
+/** An abort when its name was used before, or one of its conditions does not hold; the rest as `checkConditions`. */
+export async function checkOrder(context: TransactionContext, branch: Branch): Promise<Voted | undefined> {
+  const used = branch.order.clientId === '' ? undefined : await recallName(context, branch.order);
+  if (used !== undefined || isUnconditional(context, branch.order)) return used;
+  return checkConditions(context, branch);
+}
+
 /** An abort when one does not hold; leaves in the order what is to be written, and what it has seen. */
-export async function checkConditions(
-  { parts }: TransactionContext,
-  branch: Branch,
-): Promise<Voted | undefined> {
+async function checkConditions({ parts }: TransactionContext, branch: Branch): Promise<Voted | undefined> {
   const { replica } = parts;
   const loaded = new Deferred<LockstepError | readonly (StoredObject | undefined)[]>();
   replica.newest(branch.places, (error, objects) => loaded.resolve(error ?? objects));

@@ -3,9 +3,12 @@ import { BytesError } from '../base/bytes.ts';
 import { Deferred } from '../base/deferred.ts';
 import type { ErrorCode } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
+import type { BatchRound } from '../dispatch/batch-round.ts';
 import type { Asking, DispatchParts } from '../dispatch/parts.ts';
 import { askPeer } from '../dispatch/parts.ts';
 import type { Io } from '../io/io.ts';
+import type { ClientNames } from './client-names.ts';
+import type { NamedRecord } from './client-records.ts';
 import type { TransactionLog } from './log.ts';
 import type { Lives } from './memory.ts';
 import type { TransactionMetrics } from './metrics.ts';
@@ -23,6 +26,12 @@ export interface TransactionOptions {
   readonly rememberedMax: number;
 }
 
+/** Sees to it that who must know what was carried out under a client's name does (name-spread.ts). */
+export interface NameFollower {
+  /** It was carried out here, and the round tells the others. */
+  follow(named: NamedRecord, round: BatchRound): void;
+}
+
 export interface TransactionContext {
   readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
   readonly parts: DispatchParts;
@@ -30,6 +39,9 @@ export interface TransactionContext {
   readonly metrics: TransactionMetrics;
   readonly options: TransactionOptions;
   readonly lives: Lives;
+  /** Of clients. */
+  readonly names: ClientNames;
+  readonly spread: NameFollower;
 }
 
 /** No answer of the other node: nothing was sent (`unsent`), or nobody knows what became of it. */

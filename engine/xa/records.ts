@@ -5,12 +5,12 @@
  *     branch/<xid>    prepared: the order; applied, heuristic: what was done, until the coordinator lets it be forgotten
  *     decision/<xid>  the coordinator's commit, with the keys that were written here in one step with it, until every
  *                     branch has acknowledged; then `ended`, for who asks later
- *     client/<id>     which transaction carried out a client's own name
+ *     client/<id>     which transaction carried out a client's own name (client-records.ts)
  *     memory/since    the life of the node in which these records began: of what was before them it can tell nothing
  *     memory/lives    the names of the lives that have kept these records, by which their transactions are named
  */
 import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
-import type { ByteString, NodeId, Token } from '../base/ids.ts';
+import type { NodeId, Token } from '../base/ids.ts';
 import { byteStringOf, textOf } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { systemKey } from '../base/object-key.ts';
@@ -18,8 +18,9 @@ import type { ConsistencyLevel } from '../dispatch/requests.ts';
 import { consistencyLevels } from '../dispatch/requests.ts';
 import type { Place } from '../dispatch/slots.ts';
 import type { StoreWrite } from '../store/store.ts';
+import { among, readList, readNode } from './reading.ts';
 import type { BranchOrder } from './words.ts';
-import { among, readList, readNode, readOrder, readXid, writeOrder } from './words.ts';
+import { readOrder, writeOrder } from './words.ts';
 import type { Xid } from './xid.ts';
 
 const version = 4;
@@ -36,7 +37,6 @@ const recordToken = 0 as Token;
 
 export const branchBucket = byteStringOf('xa.branch');
 export const decisionBucket = byteStringOf('xa.decision');
-export const clientBucket = byteStringOf('xa.client');
 const memoryBucket = byteStringOf('xa.memory');
 
 const branchStates = [
@@ -73,13 +73,6 @@ export interface DecisionRecord {
   readonly branches: readonly { readonly node: NodeId; readonly readOnly: boolean }[];
   /** Undefined: it has none, or all is over. */
   readonly own: OwnBranch | undefined;
-}
-
-export interface ClientRecord {
-  readonly xid: Xid;
-  /** What was done under the name, in short. */
-  readonly digest: ByteString;
-  readonly sinceMs: number;
 }
 
 /** `orderBytes`: those of the record's order, where they are known. */
@@ -129,29 +122,12 @@ export function readDecision(bytes: Uint8Array): DecisionRecord {
   return { state, sinceMs, operationCount, branches, own };
 }
 
-export function writeClient(clientId: string, record: ClientRecord): StoreWrite {
-  const writer = new ByteWriter(64).u8(version).string(record.xid).string(record.digest).u64(record.sinceMs);
-  return recordOf(systemKey(clientBucket, byteStringOf(clientId)), writer.finish());
-}
-
-/** Throws `BytesError`. */
-export function readClient(bytes: Uint8Array): ClientRecord {
-  const { reader } = opened(bytes);
-  const record = { xid: readXid(reader), digest: reader.string(), sinceMs: reader.u64() };
-  reader.end();
-  return record;
-}
-
 export function dropBranch(xid: Xid): StoreWrite {
   return recordOf(systemKey(branchBucket, xid), undefined);
 }
 
 export function dropDecision(xid: Xid): StoreWrite {
   return recordOf(systemKey(decisionBucket, xid), undefined);
-}
-
-export function dropClient(clientId: string): StoreWrite {
-  return recordOf(systemKey(clientBucket, byteStringOf(clientId)), undefined);
 }
 
 function recordOf(key: PackedKey, value: Buffer | undefined): StoreWrite {

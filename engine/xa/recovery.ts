@@ -12,15 +12,10 @@ import type { Branches } from './branches.ts';
 import type { TransactionContext } from './context.ts';
 import type { Coordinator } from './coordinator.ts';
 import type { FoundRecord } from './log.ts';
-import type { BranchRecord, ClientRecord, DecisionRecord, OwnBranch } from './records.ts';
-import {
-  branchBucket,
-  clientBucket,
-  decisionBucket,
-  readBranch,
-  readClient,
-  readDecision,
-} from './records.ts';
+import type { NamedRecord } from './client-records.ts';
+import { clientBucket, readClient } from './client-records.ts';
+import type { BranchRecord, DecisionRecord, OwnBranch } from './records.ts';
+import { branchBucket, decisionBucket, readBranch, readDecision } from './records.ts';
 import type { Xid } from './xid.ts';
 import { parseXid } from './xid.ts';
 
@@ -31,7 +26,8 @@ export async function recoverTransactions(
   branches: Branches,
   coordinator: Coordinator,
 ): Promise<void> {
-  const { io, log, metrics } = context;
+  const { io, metrics } = context;
+  const named = await recoverNames(context);
   // Decisions first: a branch that was carried out with one is found behind it.
   const ended = new Map<Xid, DecisionRecord>();
   await eachRecord(context, decisionBucket, (name, bytes) => {
@@ -46,7 +42,7 @@ export async function recoverTransactions(
     metrics.recovered('recommitted');
     io.log.event('info', 'xa.decision.recovered', { xid });
     if (record.own !== undefined)
-      takeUp(context, branches.restore(xid, ownRecord(context, record, record.own), true));
+      takeUp(context, branches.restore(xid, ownRecord(context, record, record.own, named.get(xid)), true));
   });
   await eachRecord(context, branchBucket, (name, bytes) => {
     const xid = parseXid(name);
@@ -57,12 +53,16 @@ export async function recoverTransactions(
     coordinator.remembered.end(endedOf(xid, record));
     coordinator.remembered.releaseAll(xid, record);
   }
-  const named: [string, ClientRecord][] = [];
-  for (const { name, bytes } of await log.scan(clientBucket)) {
-    if (bytes !== undefined) named.push([textOf(name), readClient(bytes)]);
-  }
-  for (const [name, record] of named.toSorted(([, left], [, right]) => left.sinceMs - right.sinceMs))
-    branches.clients.enter(name, record);
+}
+
+/** By the transactions that carried them out. */
+async function recoverNames(context: TransactionContext): Promise<ReadonlyMap<Xid, NamedRecord>> {
+  const named: NamedRecord[] = [];
+  await eachRecord(context, clientBucket, (name, bytes) => {
+    named.push({ clientId: textOf(name), ...readClient(bytes) });
+  });
+  for (const one of named.toSorted((left, right) => left.sinceMs - right.sinceMs)) context.names.enter(one);
+  return new Map(named.map((one) => [one.xid, one]));
 }
 
 function takeUp({ io, metrics }: TransactionContext, { xid, phase }: Branch): void {
@@ -75,13 +75,14 @@ function ownRecord(
   { parts }: TransactionContext,
   { sinceMs, branches }: DecisionRecord,
   { level, places }: OwnBranch,
+  named: NamedRecord | undefined,
 ): BranchRecord {
   const names = branches.map(({ node, readOnly }) => ({ node, writes: !readOnly, life: 0 }));
   const order = {
     coordinator: parts.self.node,
     level,
-    clientId: '',
-    clientDigest: noDigest,
+    clientId: named?.clientId ?? '',
+    clientDigest: named?.digest ?? noDigest,
     branches: names,
   };
   return { state: 'applied', sinceMs, order: { ...order, operations: [] }, places };

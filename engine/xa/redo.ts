@@ -13,7 +13,8 @@ import { LockstepError } from '../base/errors.ts';
 import type { DispatchParts } from '../dispatch/parts.ts';
 import type { Actor, Dot } from '../object/dots.ts';
 import type { StoredObject } from '../object/object.ts';
-import { newBranch } from './branch.ts';
+import { namedOf, newBranch } from './branch.ts';
+import { writeClient } from './client-records.ts';
 import type { TransactionContext } from './context.ts';
 import type { Ended } from './orders.ts';
 import { placesOf, withOperations } from './orders.ts';
@@ -54,6 +55,11 @@ export async function confirm(context: TransactionContext, xid: Xid, order: Bran
   const { clock } = context.io;
   const places = placesOf(order);
   const branch = newBranch(xid, withOperations(order, []), places, clock.wallMs(), 'applied', clock.nowUs());
+  const named = namedOf(branch);
+  if (named !== undefined) {
+    // A disk that does not take it is asked again: the others keep the name, too.
+    if ((await context.log.force([writeClient(named)])) === undefined) context.names.enter(named);
+  }
   mark(context.io, 'p.applied.synced', xid);
   await spreadBranch(context, branch);
   const met = (await branch.applying) === true;

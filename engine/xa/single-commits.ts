@@ -195,6 +195,7 @@ export class SingleCommits {
         return { kind: 'aborted', xid, reason: 'no_targets', detail: reply.detail };
       case 'told':
       case 'bequeathed':
+      case 'named':
         return undefined;
     }
   }

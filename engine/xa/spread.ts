@@ -5,6 +5,8 @@ import { BatchRound } from '../dispatch/batch-round.ts';
 import type { StoredObject } from '../object/object.ts';
 import { encodeObject } from '../object/object.ts';
 import type { Branch } from './branch.ts';
+import { namedOf } from './branch.ts';
+import { encodeName } from './client-records.ts';
 import type { NoAnswer, TransactionContext } from './context.ts';
 import { askNode } from './context.ts';
 import type { CommitReply, Voted } from './orders.ts';
@@ -12,7 +14,7 @@ import type { BranchOrder, BranchReply, BranchRequest } from './words.ts';
 import type { Xid } from './xid.ts';
 
 /** The writes of an applied branch go to the other replicas once more: a crash may have come before they did. */
-export async function spreadBranch({ parts }: TransactionContext, branch: Branch): Promise<void> {
+export async function spreadBranch({ parts, spread }: TransactionContext, branch: Branch): Promise<void> {
   const met = new Deferred<boolean>();
   // Whoever tells it to commit once more hears whether the level is met now, not that it was done.
   branch.applying = met.promise;
@@ -25,9 +27,12 @@ export async function spreadBranch({ parts }: TransactionContext, branch: Branch
     met.resolve(branch.places.length === 0);
     return;
   }
-  const round = new BatchRound(parts, places, bytes, branch.order.level);
+  const named = namedOf(branch);
+  const clientName = named === undefined ? undefined : encodeName(named);
+  const round = new BatchRound(parts, places, bytes, branch.order.level, undefined, clientName);
   round.send(parts.settings.timeoutMs * 1000);
   round.durableHere();
+  if (named !== undefined) spread.follow(named, round);
   await Promise.all([round.met.then((value) => met.resolve(value)), round.spread]);
 }
 

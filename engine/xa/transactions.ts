@@ -5,9 +5,8 @@
  */
 import { BytesError } from '../base/bytes.ts';
 import { LockstepError, asLockstepError } from '../base/errors.ts';
-import type { NodeId } from '../base/ids.ts';
+import type { NodeId, Token } from '../base/ids.ts';
 import type { DispatchParts } from '../dispatch/parts.ts';
-import type { Place } from '../dispatch/slots.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { Legacy } from '../membership/legacy.ts';
@@ -16,6 +15,7 @@ import type { Active } from './active.ts';
 import { lostBranches } from './active.ts';
 import { AskedPuts } from './asked-puts.ts';
 import { Branches } from './branches.ts';
+import { ClientNames } from './client-names.ts';
 import type { TransactionContext, TransactionOptions } from './context.ts';
 import { askNode } from './context.ts';
 import { Coordinator } from './coordinator.ts';
@@ -27,6 +27,8 @@ import type { RecordStore } from './log.ts';
 import { TransactionLog } from './log.ts';
 import type { Lives } from './memory.ts';
 import { TransactionMetrics } from './metrics.ts';
+import { NameService } from './name-service.ts';
+import { NameSpread } from './name-spread.ts';
 import type {
   InDoubtEntry,
   Knowledge,
@@ -35,7 +37,6 @@ import type {
   TransactionRequest,
 } from './outcomes.ts';
 import { OwnPuts } from './own-puts.ts';
-import { dropClient } from './records.ts';
 import { recoverTransactions } from './recovery.ts';
 import { carryOut, spreadBranch } from './spread.ts';
 import type { BranchReply, BranchRequest, SaidState } from './words.ts';
@@ -56,6 +57,8 @@ export interface TransactionService {
 
 export class Transactions implements TransactionService {
   readonly metrics = new TransactionMetrics();
+  /** Of clients. */
+  readonly names: NameService;
   readonly #context: TransactionContext;
   readonly #branches: Branches;
   readonly #coordinator: Coordinator;
@@ -63,8 +66,8 @@ export class Transactions implements TransactionService {
   readonly #leftovers: Leftovers;
   readonly #askedPuts: AskedPuts;
   readonly #memories: Memories;
+  readonly #spread: NameSpread;
   #timer: Timer | undefined;
-  #sweeping = false;
   #stopped = false;
   #closed = false;
 
@@ -78,7 +81,12 @@ export class Transactions implements TransactionService {
     lives: Lives,
     memories: Memories,
   ) {
-    this.#context = { io, parts, log: new TransactionLog(store), metrics: this.metrics, options, lives };
+    const names = new ClientNames(options.rememberedMax);
+    const spread = new NameSpread(io, parts);
+    const log = new TransactionLog(store);
+    this.#context = { io, parts, log, metrics: this.metrics, options, lives, names, spread };
+    this.#spread = spread;
+    this.names = new NameService(this.#context, spread);
     this.#memories = memories;
     this.#branches = new Branches(this.#context);
     const ownPuts = new OwnPuts(this.#context, this.#branches.locks);
@@ -109,11 +117,18 @@ export class Transactions implements TransactionService {
     this.#arm();
   }
 
-  /** Those under way that hold a key that is another node's by the ring of now; `released` hears when one is over. */
+  /**
+   * Those that hold a key that is another node's by the ring of now, or whose clients' names have not reached its owners;
+   * `released` hears when one does no more.
+   */
   givenAway(released: () => void): () => readonly Xid[] {
     const { locks } = this.#branches;
     locks.onRelease(released);
-    return () => locks.holdersOf((place) => !this.#leads(place));
+    this.#spread.onSettled(released);
+    return () => [
+      ...locks.holdersOf(({ token }) => !this.#leads(token)),
+      ...this.#spread.astray((token) => this.#leads(token)),
+    ];
   }
 
   /** No timer is left and nobody waits; what is in doubt is in the log. */
@@ -258,6 +273,10 @@ export class Transactions implements TransactionService {
         return this.#letGo(request.node, request.xids);
       case 'reborn':
         return this.#bequeath(request.node, request.life);
+      case 'recall':
+      case 'names':
+      case 'learn':
+        return this.names.answer(request);
     }
   }
 
@@ -345,32 +364,16 @@ export class Transactions implements TransactionService {
       this.#inquiries.tick();
       this.#leftovers.tick();
       this.#coordinator.tick();
-      this.#sweepClients();
+      this.names.tick();
       this.#coordinator.memory.tick();
       this.#context.log.flush();
     });
   }
 
-  /** This node is the primary of the key as the ring is now. */
-  #leads({ token }: Place): boolean {
+  /** This node is the token's primary as the ring is now. */
+  #leads(token: Token): boolean {
     const { ring, self } = this.#context.parts;
     return ring().placement(token)[0]?.node === self.node;
-  }
-
-  /** Clients' names are remembered for as long as outcomes are. */
-  #sweepClients(): void {
-    const { io, log, options } = this.#context;
-    const { clients } = this.#branches;
-    if (this.#sweeping || !clients.hasOlder(io.clock.wallMs() - options.retentionMs)) return;
-    this.#sweeping = true;
-    io.spawn('xa.sweep', async () => {
-      for (;;) {
-        const old = clients.forgetOlder(io.clock.wallMs() - options.retentionMs, 1000);
-        if (old.length === 0) break;
-        await log.force(old.map(dropClient));
-      }
-      this.#sweeping = false;
-    });
   }
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { BytesError } from '../base/bytes.ts';
+import { ByteWriter, BytesError } from '../base/bytes.ts';
 import type { ByteString, NodeId, Token } from '../base/ids.ts';
 import { byteStringFrom } from '../base/ids.ts';
 import { objectKey } from '../base/object-key.ts';
@@ -9,7 +9,9 @@ import { consistencyLevels } from '../dispatch/requests.ts';
 import type { Content } from '../object/content.ts';
 import { tombstone } from '../object/content.ts';
 import type { Actor } from '../object/dots.ts';
-import { readBranch, readClient, readDecision, writeBranch, writeClient, writeDecision } from './records.ts';
+import type { NamedRecord } from './client-records.ts';
+import { decodeName, encodeName, readClient, writeClient } from './client-records.ts';
+import { readBranch, readDecision, writeBranch, writeDecision } from './records.ts';
 import type { BranchOrder, BranchReply, BranchRequest } from './words.ts';
 import { decodeReply, decodeRequest, encodeReply, encodeRequest, orderBytesOf } from './words.ts';
 import type { Xid } from './xid.ts';
@@ -46,6 +48,13 @@ const order: fc.Arbitrary<BranchOrder> = fc.record({
   branches: fc.array(fc.record({ node, writes: fc.boolean(), life: fc.nat() }), { maxLength: 4 }),
   operations: fc.array(operation, { maxLength: 4 }),
 });
+const named: fc.Arbitrary<NamedRecord> = fc.record({
+  clientId: fc.string({ minLength: 1, maxLength: 40, unit: 'grapheme' }),
+  xid,
+  digest: name,
+  sinceMs: fc.nat(),
+  tokens: fc.array(fc.nat() as fc.Arbitrary<Token>, { maxLength: 5 }),
+});
 const request: fc.Arbitrary<BranchRequest> = fc.oneof(
   fc.record({
     kind: fc.constantFrom('prepare' as const, 'commitAlone' as const, 'put' as const),
@@ -69,6 +78,11 @@ const request: fc.Arbitrary<BranchRequest> = fc.oneof(
   fc.record({ kind: fc.constantFrom('inquire' as const, 'inquirePut' as const), xid, life: fc.nat() }),
   fc.record({ kind: fc.constant('forget' as const), xids: fc.array(xid, { maxLength: 5 }) }),
   fc.record({ kind: fc.constant('needed' as const), node, xids: fc.array(xid, { maxLength: 5 }) }),
+  named.map(({ clientId }) => ({ kind: 'recall' as const, clientId })),
+  named.map(({ clientId, tokens: [from = 0, to = 7] }) => {
+    return { kind: 'names' as const, from: from as Token, to: to as Token, after: clientId };
+  }),
+  fc.record({ kind: fc.constant('learn' as const), names: fc.array(named, { maxLength: 4 }) }),
 );
 const reply: fc.Arbitrary<BranchReply> = fc.oneof(
   fc.record({
@@ -94,6 +108,11 @@ const reply: fc.Arbitrary<BranchReply> = fc.oneof(
     holds: fc.boolean(),
     whole: fc.boolean(),
     heard: fc.array(node, { maxLength: 4 }),
+  }),
+  fc.record({
+    kind: fc.constant('named' as const),
+    more: fc.boolean(),
+    names: fc.array(named, { maxLength: 4 }),
   }),
 );
 
@@ -140,8 +159,8 @@ describe('the words of transactions', () => {
 
   it('of a stranger are refused, or make sense', () => {
     const bytes = fc.uint8Array({ maxLength: 80 });
-    const likely = bytes.map((rest) => Uint8Array.from([3, (rest[0] ?? 0) % 11, ...rest]));
-    const readers = [decodeRequest, decodeReply, readBranch, readDecision, readClient];
+    const likely = bytes.map((rest) => Uint8Array.from([3, (rest[0] ?? 0) % 16, ...rest]));
+    const readers = [decodeRequest, decodeReply, readBranch, readDecision, readClient, decodeName];
     for (const read of readers) fc.assert(fc.property(fc.oneof(bytes, likely), refusesOrReads(read)));
   });
 });
@@ -158,10 +177,33 @@ describe('the records of transactions', () => {
         const branches = its.branches.map((branch) => ({ node: branch.node, readOnly: branch.writes }));
         const decision = { state: 'committing' as const, sinceMs, operationCount: 3, branches, own };
         expect(readDecision(writeDecision(one, decision).value ?? Buffer.alloc(0))).toEqual(decision);
-        const client = { xid: one, digest: its.clientDigest, sinceMs };
-        expect(readClient(writeClient('order-17', client).value ?? Buffer.alloc(0))).toEqual(client);
       }),
     );
+  });
+
+  it('of names are read as they were written, and so are their words', () => {
+    fc.assert(
+      fc.property(named, (one) => {
+        const { clientId, ...record } = one;
+        expect(readClient(writeClient(one).value ?? Buffer.alloc(0))).toEqual(record);
+        expect(decodeName(encodeName(one))).toEqual({ clientId, ...record });
+      }),
+    );
+  });
+
+  it('of names, of a node of before, say of no key that it is not meant', () => {
+    const before = new ByteWriter().u8(4).string(makeXid('n1' as NodeId, '0123456789ab', 7));
+    const bytes = before
+      .string('d' as ByteString)
+      .u64(17)
+      .finish();
+    expect(readClient(bytes)).toMatchObject({ digest: 'd', sinceMs: 17, tokens: [] });
+  });
+
+  it('of names longer than clients may choose are refused', () => {
+    const one = { clientId: 'x'.repeat(600), xid: makeXid('n1' as NodeId, '0123456789ab', 7), sinceMs: 1 };
+    const words = encodeName({ ...one, digest: 'd' as ByteString, tokens: [] });
+    expect(() => decodeName(words)).toThrow(BytesError);
   });
 });
 

@@ -5,7 +5,7 @@
  */
 import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
 import type { ByteString, NodeId, Token } from '../base/ids.ts';
-import { byteStringOf, parseNodeId, textOf } from '../base/ids.ts';
+import { byteStringOf, textOf } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { unpackKey } from '../base/object-key.ts';
 import type { ConsistencyLevel } from '../dispatch/requests.ts';
@@ -15,9 +15,11 @@ import { readContent, writeContent } from '../object/content.ts';
 import type { Legacy } from '../membership/legacy.ts';
 import type { VersionVector } from '../object/dots.ts';
 import { readVector, writeVector } from '../object/dots.ts';
+import type { NamedRecord } from './client-records.ts';
+import { readName, writeName } from './client-records.ts';
 import type { AbortReason } from './outcomes.ts';
+import { among, readList, readNode, readXid } from './reading.ts';
 import type { Xid } from './xid.ts';
-import { parseXid } from './xid.ts';
 
 const version = 3;
 
@@ -73,7 +75,13 @@ export type BranchRequest =
   /** `node` has lost what it knew before its life `life`: what is known of that here (legacy.ts)? */
   | { readonly kind: 'reborn'; readonly node: NodeId; readonly life: number }
   /** These were carried out at `node`, which is to be told to forget those that nobody with the asked needs any more. */
-  | { readonly kind: 'needed'; readonly node: NodeId; readonly xids: readonly Xid[] };
+  | { readonly kind: 'needed'; readonly node: NodeId; readonly xids: readonly Xid[] }
+  /** What was carried out under this name of a client's? Answered by `named`: with one name or none. */
+  | { readonly kind: 'recall'; readonly clientId: string }
+  /** The next names of the keys with these tokens (from, to], behind the name `after` (empty: the first). Answered by `named`. */
+  | { readonly kind: 'names'; readonly from: Token; readonly to: Token; readonly after: string }
+  /** Keep these names, too. Answered, `told`, once they are durable. */
+  | { readonly kind: 'learn'; readonly names: readonly NamedRecord[] };
 
 /** `doubtful`: the store failed in the middle of a one-step commit. */
 export type SaidVote = 'commit' | 'readOnly' | 'abort' | 'doubtful';
@@ -97,9 +105,11 @@ export type BranchReply =
   | { readonly kind: 'ended'; readonly met: boolean }
   | { readonly kind: 'told'; readonly state: SaidState }
   /** To a node that has lost its disk. */
-  | ({ readonly kind: 'bequeathed' } & Legacy);
+  | ({ readonly kind: 'bequeathed' } & Legacy)
+  /** `more`: not all of the range. */
+  | { readonly kind: 'named'; readonly names: readonly NamedRecord[]; readonly more: boolean };
 
-/** The last four are younger than the version: a node that does not know them says so. */
+/** The last seven are younger than the version: a node that does not know them says so. */
 const requestKinds = [
   'prepare',
   'commitAlone',
@@ -113,8 +123,11 @@ const requestKinds = [
   'inquirePut',
   'needed',
   'reborn',
+  'recall',
+  'names',
+  'learn',
 ] as const;
-const replyKinds = ['voted', 'ended', 'told', 'bequeathed'] as const;
+const replyKinds = ['voted', 'ended', 'told', 'bequeathed', 'named'] as const;
 const votes: readonly SaidVote[] = ['commit', 'readOnly', 'abort', 'doubtful'];
 const states: readonly SaidState[] = ['committed', 'aborted', 'undecided', 'none', 'forgotten'];
 const reasons: readonly AbortReason[] = [
@@ -140,6 +153,10 @@ export function encodeRequest(request: BranchRequest): Buffer {
   }
   if (request.kind === 'reborn')
     return writer.string(byteStringOf(request.node)).varint(request.life).finish();
+  if (request.kind === 'recall') return writer.string(byteStringOf(request.clientId)).finish();
+  if (request.kind === 'names')
+    return writer.u32(request.from).u32(request.to).string(byteStringOf(request.after)).finish();
+  if (request.kind === 'learn') return writeNames(writer, request.names).finish();
   writer.string(request.xid);
   if ('order' in request) writeOrder(writer, request.order);
   if (request.kind === 'redo' && request.mark !== '') writer.string(byteStringOf(request.mark));
@@ -157,18 +174,44 @@ export function decodeRequest(bytes: Uint8Array): BranchRequest {
     reader.end();
     return node === undefined ? { kind: 'forget', xids } : { kind: 'needed', node, xids };
   }
-  const request = kind === 'reborn' ? readReborn(reader) : readRequest(reader, kind, readXid(reader));
+  const request = isUnnamed(kind) ? readUnnamed(reader, kind) : readRequest(reader, kind, readXid(reader));
   reader.end();
   return request;
 }
 
-function readReborn(reader: ByteReader): BranchRequest {
-  return { kind: 'reborn', node: readNode(reader), life: reader.varint() };
+/** Requests of no transaction. */
+const unnamed = ['reborn', 'recall', 'names', 'learn'] as const;
+type Unnamed = (typeof unnamed)[number];
+
+function isUnnamed(kind: BranchRequest['kind']): kind is Unnamed {
+  return unnamed.some((one) => one === kind);
+}
+
+function readUnnamed(reader: ByteReader, kind: Unnamed): BranchRequest {
+  switch (kind) {
+    case 'reborn':
+      return { kind, node: readNode(reader), life: reader.varint() };
+    case 'recall':
+      return { kind, clientId: textOf(reader.string()) };
+    case 'names': {
+      const from = reader.u32() as Token;
+      const to = reader.u32() as Token;
+      return { kind, from, to, after: textOf(reader.string()) };
+    }
+    case 'learn':
+      return { kind, names: readList(reader, readName) };
+  }
+}
+
+function writeNames(writer: ByteWriter, names: readonly NamedRecord[]): ByteWriter {
+  writer.varint(names.length);
+  for (const one of names) writeName(writer, one);
+  return writer;
 }
 
 function readRequest(
   reader: ByteReader,
-  kind: Exclude<(typeof requestKinds)[number], 'forget' | 'needed' | 'reborn'>,
+  kind: Exclude<(typeof requestKinds)[number], 'forget' | 'needed' | Unnamed>,
   xid: Xid,
 ): BranchRequest {
   switch (kind) {
@@ -228,6 +271,9 @@ export function encodeReply(reply: BranchReply): Buffer {
       writer.varint(reply.heard.length);
       for (const node of reply.heard) writer.string(byteStringOf(node));
       break;
+    case 'named':
+      writeNames(writer.u8(reply.more ? 1 : 0), reply.names);
+      break;
   }
   return writer.finish();
 }
@@ -259,6 +305,10 @@ function readReply(reader: ByteReader, kind: (typeof replyKinds)[number]): Branc
       const flags = reader.u8();
       const [open, holds, whole] = [(flags & 1) !== 0, (flags & 2) !== 0, (flags & 4) !== 0];
       return { kind, open, holds, whole, heard: readList(reader, readNode) };
+    }
+    case 'named': {
+      const more = reader.u8() === 1;
+      return { kind, more, names: readList(reader, readName) };
     }
   }
 }
@@ -323,31 +373,4 @@ function opening(reader: ByteReader): number {
   const found = reader.u8();
   if (found !== version) throw new BytesError(`words of version ${found}; this node speaks ${version}`);
   return reader.u8();
-}
-
-export function readXid(reader: ByteReader): Xid {
-  const text = reader.string();
-  const xid = parseXid(text);
-  if (xid === undefined) throw new BytesError('a transaction without a name');
-  return xid;
-}
-
-export function readNode(reader: ByteReader): NodeId {
-  const node = parseNodeId(textOf(reader.string()));
-  if (node === undefined) throw new BytesError('a node without a name');
-  return node;
-}
-
-export function readList<T>(reader: ByteReader, readItem: (reader: ByteReader) => T): readonly T[] {
-  const count = reader.varint();
-  if (count > reader.left) throw new BytesError(`a list of ${count} items in ${reader.left} bytes`);
-  const items: T[] = [];
-  for (let index = 0; index < count; index++) items.push(readItem(reader));
-  return items;
-}
-
-export function among<T>(words: readonly T[], index: number): T {
-  const word = words[index];
-  if (word === undefined) throw new BytesError(`a word of number ${index} where ${words.length} are known`);
-  return word;
 }

@@ -146,7 +146,7 @@ function makeMachines(wires: Wires): Ring {
     >;
     wires.machines.set(self.node, {
       dispatcher,
-      service: new PeerService(io as Io, replica, dispatcher, settings),
+      service: new PeerService(io as Io, replica, dispatcher, settings, { learn: () => [] }),
     });
   }
   return ring;

@@ -1,0 +1,113 @@
+/** A client's id is known to whoever leads the keys next: a newcomer, an heir, a node with an empty disk. */
+import { describe, expect, it } from 'vitest';
+
+import { present } from '../../engine/base/assert.ts';
+import type { NodeId } from '../../engine/base/ids.ts';
+import { byteStringOf } from '../../engine/base/ids.ts';
+import { Ring } from '../../engine/ring/ring.ts';
+import { routeToken, tokensOfNode } from '../../engine/ring/token.ts';
+import type { LabAnswer } from './lab.ts';
+import { Lab, bucket, labNodes, put } from './lab.ts';
+
+const second = 1_000_000;
+/** Nothing but the move itself brings anybody what it does not know. */
+const alone = { hinted_handoff: false, aae_enabled: false };
+
+function commit(room: Lab, node: string, key: string, more: object = {}): Promise<LabAnswer | undefined> {
+  return room.call(node, 'POST', '/transactions', { id: 'mine', operations: [put(key, '1')], ...more });
+}
+
+/** A key of n1 that n4 leads once it has joined. */
+function movingKey(room: Lab): string {
+  const joiner = {
+    node: 'n4' as NodeId,
+    datacenter: 'dc1',
+    rack: 'r1',
+    tokens: tokensOfNode('n4' as NodeId, 16),
+  };
+  const after = new Ring([...room.cluster.ring.members, joiner]);
+  const led = room.keysOf('n1').find((key) => {
+    const token = routeToken('STD', byteStringOf(bucket), byteStringOf(key));
+    return after.placement(token)[0]?.node === 'n4';
+  });
+  return present(led, 'a key that n4 will lead');
+}
+
+async function joinN4(room: Lab): Promise<void> {
+  room.cluster.add({ name: 'n4', datacenter: 'dc1', rack: 'r1' }, { join: 'joining' });
+  room.cluster.start('n4');
+  await room.world.runUntil(() => room.cluster.serves('n4'), 10 * second);
+  await room.pass(20 * second);
+}
+
+describe('an id of a client', () => {
+  for (const copies of [1, 3] as const) {
+    it(`is known to a newcomer that leads its key, with ${copies} of each key`, async () => {
+      const room = new Lab('names', alone, copies);
+      await room.start();
+      const key = movingKey(room);
+      const first = await commit(room, 'n2', key);
+      expect(first?.body).toMatchObject({ outcome: 'committed', branches: [{ node: 'n1' }] });
+      await joinN4(room);
+      const other = await room.call('n3', 'POST', '/transactions', { operations: [put(key, '2')] });
+      expect(other?.body).toMatchObject({ outcome: 'committed', branches: [{ node: 'n4' }] });
+      for (const node of ['n3', 'n4']) {
+        const again = await commit(room, node, key);
+        expect(again?.body).toMatchObject({ outcome: 'committed' });
+        expect(again?.body['transaction_id']).toBe(first?.body['transaction_id']);
+      }
+      expect(await room.read('n3', key, 'primary')).toBe('2');
+      const misused = await room.call('n3', 'POST', '/transactions', {
+        id: 'mine',
+        operations: [put(key, '3')],
+      });
+      expect(misused).toMatchObject({ status: 409, body: { reason: 'conflict' } });
+      expect(room.world.failures).toEqual([]);
+    });
+  }
+
+  it('is known to the heirs of who led its key and has left', async () => {
+    const room = new Lab('names', alone, 1);
+    await room.start();
+    const key = room.key('n1');
+    const first = await commit(room, 'n2', key);
+    await room.call('n1', 'POST', '/cluster/leave');
+    await room.pass(30 * second);
+    const again = await commit(room, 'n3', key);
+    expect(again?.body).toMatchObject({ outcome: 'committed' });
+    expect(again?.body['transaction_id']).toBe(first?.body['transaction_id']);
+  });
+
+  it('is known to its primary when that has lost its disk, and restarted since', async () => {
+    const room = new Lab('names', alone);
+    await room.start();
+    const key = room.key('n1');
+    const first = await commit(room, 'n2', key);
+    await room.pass(second);
+    room.cluster.crash('n1', 'dropAll', 'silent');
+    room.cluster.host('n1').disk.wipe();
+    for (const how of ['filled', 'restarted'] as const) {
+      room.cluster.start('n1');
+      await room.world.runUntil(() => room.cluster.serves('n1'), 20 * second);
+      await room.pass(3 * second);
+      const again = await commit(room, 'n1', key);
+      expect(again?.body['transaction_id'], how).toBe(first?.body['transaction_id']);
+      room.cluster.crash('n1', 'keepAll', 'silent');
+    }
+  });
+
+  it('that too few can tell of is not used, and the client hears that it may try again', async () => {
+    const room = new Lab('names', alone);
+    await room.start();
+    const key = room.key('n1');
+    const others = labNodes.filter((node) => node !== 'n1');
+    const cut = room.world.network.partition(['n1'], others);
+    // Its link is not known to be down yet.
+    const refused = await commit(room, 'n1', key, { consistency: 'DC_ONE' });
+    expect(refused).toMatchObject({ status: 409, body: { outcome: 'aborted', reason: 'no_targets' } });
+    expect(refused?.body['detail']).toContain('try again later');
+    cut.lift();
+    await room.pass(3 * second);
+    expect((await commit(room, 'n1', key))?.body).toMatchObject({ outcome: 'committed' });
+  });
+});
