@@ -69,6 +69,9 @@ import { versionMix } from './version-mix.ts';
 import { wipedDiskReturns } from './wiped-disk-returns.ts';
 import { wipedPrimary } from './wiped-primary.ts';
 import { wrongIdentity } from './wrong-identity.ts';
+import { retriesAfterALoss } from './retries-after-a-loss.ts';
+import { retriesOnAnOldDisk } from './retries-on-an-old-disk.ts';
+import { retriesOnTheMove } from './retries-on-the-move.ts';
 import { transactionsOnTheMove } from './transactions-on-the-move.ts';
 import { transactions } from './transactions.ts';
 import { zombieCoordinator } from './zombie-coordinator.ts';
@@ -92,6 +95,9 @@ export const scenarios: readonly Scenario[] = [
   tornLogTail,
   transactions,
   transactionsOnTheMove,
+  retriesOnTheMove,
+  retriesAfterALoss,
+  retriesOnAnOldDisk,
   oneCopyEach,
   crashDuringPrepare,
   putsCutShort,

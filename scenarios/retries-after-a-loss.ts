@@ -1,0 +1,31 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { askedAgain, named } from './retries-on-the-move.ts';
+import { mendingAlone, quietly, transactionInvariants, transactionSettings } from './shared.ts';
+
+export const retriesAfterALoss: Scenario = {
+  name: 'retries-after-a-loss',
+  story:
+    'clients ask again under the same id for what a node did before it lost its disk: each effect is there once',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  // What one replica alone has acknowledged goes with its disk.
+  load: { ...quietly, transactions: { ...named, onePercent: 0 } },
+  faults: [
+    {
+      kind: 'FD12',
+      count: [1, 1],
+      forUs: [100_000, 600_000],
+      targets: ['n1'],
+      atUs: [1_000_000, 2_500_000],
+      always: true,
+    },
+    ...askedAgain,
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 800_000] },
+    { kind: 'FN11', count: [0, 4] },
+  ],
+  stormMs: 6_000,
+  calmMs: 3_000,
+  settleMsMax: 60_000,
+  mendedBy: 'sweeps',
+  settings: { ...transactionSettings, ...mendingAlone },
+  invariants: { ...transactionInvariants, INV8: 60 },
+};

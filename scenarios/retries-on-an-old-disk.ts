@@ -1,0 +1,32 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { askedAgain, named } from './retries-on-the-move.ts';
+import { mendingAlone, quietly, transactionInvariants, transactionSettings } from './shared.ts';
+
+export const retriesOnAnOldDisk: Scenario = {
+  name: 'retries-on-an-old-disk',
+  story:
+    'a node returns on an older image of its disk, and clients ask it again for what it did since: others tell it',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  // What one replica alone has acknowledged goes with its disk, and conditions are checked against what it holds.
+  load: { ...quietly, transactions: { ...named, kinds: { put: 100 }, forcedPercent: 0, onePercent: 0 } },
+  faults: [
+    {
+      kind: 'FD13',
+      count: [1, 1],
+      forUs: [100_000, 600_000],
+      targets: ['n1'],
+      params: { ageMs: [800, 2_000] },
+      atUs: [2_200_000, 3_000_000],
+      always: true,
+    },
+    ...askedAgain,
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 800_000] },
+    { kind: 'FN11', count: [0, 4] },
+  ],
+  stormMs: 6_000,
+  calmMs: 3_000,
+  settleMsMax: 60_000,
+  mendedBy: 'sweeps',
+  settings: { ...transactionSettings, ...mendingAlone },
+  invariants: { ...transactionInvariants, INV1: 0, INV6: 0, INV8: 60 },
+};

@@ -1,0 +1,64 @@
+import type { Scenario, TransactionLoad } from '../sim/scenario/scenario.ts';
+import { onTheMove, quietly, transactionInvariants, transactionSettings, transfers } from './shared.ts';
+
+/** Mostly named, and of a kind that nothing keeps from being carried out twice: puts state no conditions, and have one primary. */
+export const named: TransactionLoad = {
+  ...transfers,
+  clients: 6,
+  count: [280, 400],
+  thinkUs: [0, 120_000],
+  namedPercent: 95,
+  forcedPercent: 2,
+  kinds: { transfer: 10, append: 10, stamp: 10, put: 70 },
+  // Beside each triple is a single key: several of each primary.
+  structures: { accounts: 5, lists: 5, twins: 0, triples: 24 },
+};
+
+const clients = ['x0', 'x1', 'x2', 'x3', 'x4', 'x5'];
+
+/** Clients ask again, soon or long after they have heard. */
+export const askedAgain: Scenario['faults'] = [
+  { kind: 'FK7', count: [40, 60], targets: clients, atUs: [1_500_000, 5_500_000], always: true },
+  { kind: 'FK1', count: [0, 20], targets: clients, params: { afterUs: [0, 8_000] } },
+];
+
+export const retriesOnTheMove: Scenario = {
+  name: 'retries-on-the-move',
+  story: 'clients ask again under the same id while a node joins and one leaves: each effect is there once',
+  cluster: {
+    datacenters: 1,
+    racks: 3,
+    nodesPerRack: 1,
+    spares: [{ name: 'n4', datacenter: 'dc1', rack: 'r1' }],
+  },
+  load: { ...quietly, transactions: named },
+  faults: [
+    // What n3 misses, n1 and n2 alone know; then n4 takes keys over from n1.
+    {
+      kind: 'FN8',
+      count: [1, 1],
+      forUs: [500_000, 900_000],
+      targets: ['n3'],
+      sideMax: 1,
+      atUs: [200_000, 700_000],
+      always: true,
+    },
+    { kind: 'FM1', count: [1, 1], targets: ['n4'], atUs: [1_200_000, 2_000_000], always: true },
+    { kind: 'FM1', count: [1, 1], targets: ['n1'], atUs: [3_000_000, 4_500_000], always: true },
+    ...askedAgain,
+    { kind: 'FN1', count: [1, 4], forUs: [100_000, 1_500_000], always: true },
+    {
+      kind: 'FN10',
+      count: [0, 4],
+      forUs: [100_000, 500_000],
+      words: { message: ['gossip', 'transactions'] },
+    },
+    { kind: 'FN11', count: [0, 6] },
+    { kind: 'FP4', count: [0, 2], forUs: [100_000, 700_000] },
+  ],
+  stormMs: 6_000,
+  calmMs: 4_000,
+  settleMsMax: 30_000,
+  settings: { ...onTheMove, ...transactionSettings },
+  invariants: { ...transactionInvariants, INV8: 60, INV17: 4 },
+};
