@@ -6,6 +6,8 @@ import type { NodeId } from '../../engine/base/ids.ts';
 import { byteStringOf } from '../../engine/base/ids.ts';
 import { Ring } from '../../engine/ring/ring.ts';
 import { routeToken, tokensOfNode } from '../../engine/ring/token.ts';
+import { requestKinds } from '../../engine/wire/kinds.ts';
+import type { Lasting } from '../world/world.ts';
 import type { LabAnswer } from './lab.ts';
 import { Lab, bucket, labNodes, put } from './lab.ts';
 
@@ -65,6 +67,41 @@ describe('an id of a client', () => {
       expect(room.world.failures).toEqual([]);
     });
   }
+
+  it('reaches the next primary before that leads anything, though the batch that tells it is lost', async () => {
+    // Nobody is told again for a while.
+    const room = new Lab('names', { ...alone, transaction_inquiry_ms: 60_000 });
+    await room.start();
+    const key = movingKey(room);
+    const losing = (frames: readonly number[]): Lasting => {
+      const fault = { kind: 'FN10', oneIn: 1, frames: new Set(frames) } as const;
+      const rest = ['n2', 'n3', 'n4'];
+      const both = [
+        room.world.network.meddle(['n1'], rest, fault),
+        room.world.network.meddle(rest, ['n1'], fault),
+      ];
+      return { lift: () => both.forEach((one) => one.lift()) };
+    };
+    let first: Promise<LabAnswer | undefined> | undefined;
+    let gossip: Lasting | undefined;
+    room.world.trace.on('membership.move.declared', ({ host, fields }) => {
+      if (host !== 'n4' || fields['move'] !== 'switching') return;
+      // n1 does not hear of it yet, and what it writes reaches nobody.
+      gossip = losing([requestKinds.gossip]);
+      losing([requestKinds.mergeObject, requestKinds.mergeBatch]);
+      const operations = [put(key, '1')];
+      first = room.ask('n1', 'POST', '/transactions', { id: 'mine', operations, consistency: 'DC_ONE' });
+    });
+    room.cluster.add({ name: 'n4', datacenter: 'dc1', rack: 'r1' }, { join: 'joining' });
+    room.cluster.start('n4');
+    await room.world.runUntil(() => gossip !== undefined, 20 * second);
+    await room.pass(200_000);
+    gossip?.lift();
+    await room.pass(5 * second);
+    const again = await commit(room, 'n4', key, { consistency: 'DC_ONE' });
+    expect(again?.body['outcome']).toBe('committed');
+    expect(again?.body['transaction_id']).toBe((await first)?.body['transaction_id']);
+  });
 
   it('is known to the heirs of who led its key and has left', async () => {
     const room = new Lab('names', alone, 1);
