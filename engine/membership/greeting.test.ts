@@ -78,7 +78,9 @@ describe('a greeting', () => {
       reason: 'identity',
       detail: expect.stringMatching(/^node n2 is a member already .* join: member/) as string,
     });
-    expect(judgeGreeting(table({ state: 'LEAVING', move: 'copying' }), reborn, false)?.reason).toBe('identity');
+    expect(judgeGreeting(table({ state: 'LEAVING', move: 'copying' }), reborn, false)?.reason).toBe(
+      'identity',
+    );
     // One that only waits or copies begins again; so does one whose word that it is a member may not be durable yet.
     expect(judgeGreeting(table({ state: 'JOINING', move: 'copying' }), reborn, false)).toBeUndefined();
     expect(judgeGreeting(table({ move: 'switching' }), reborn, false)).toBeUndefined();
