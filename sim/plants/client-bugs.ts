@@ -29,7 +29,7 @@ export const clientBugs: readonly PlantedBug[] = [
     find: 'if (nodes.size === 0)',
     replace: 'if (nodes.size >= 0)',
     scenario: 'retries-on-an-old-disk',
-    oracles: ['INV2', 'INV8'],
+    oracles: ['INV8'],
     seedsMax: 10,
   },
   {
