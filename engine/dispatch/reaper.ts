@@ -54,9 +54,9 @@ export interface ReaperOptions {
 }
 
 export interface ReaperParts
-  extends
-    ClientKeys,
-    Pick<DispatchParts, 'self' | 'ring' | 'pending' | 'plane' | 'stats' | 'peerIndex' | 'replica' | 'view'> {
+  extends ClientKeys, Pick<DispatchParts, 'self' | 'ring' | 'pending' | 'plane' | 'stats' | 'peerIndex'> {
+  readonly replica: Pick<DispatchParts['replica'], 'watch' | 'forget' | 'hasForgotten'>;
+  readonly view: Pick<DispatchParts['view'], 'isRoutable'>;
   /**
    * Who is in the cluster, on the way in or on the way out. A node that waits to join again may hold what it copied
    * before, and one that leaves keeps hints.
