@@ -6,6 +6,7 @@ import type { LifeAccount, RedisTruth } from './account.ts';
 import type { Claim } from './claims.ts';
 import { between, equal, upTo } from './claims.ts';
 import type { Numbers } from './numbers.ts';
+import { neverSent } from './peer-equations.ts';
 
 /** Keys that one Redis command of these runs names at most. */
 const keysAtOnceMax = 16;
@@ -52,18 +53,22 @@ const neverCounted: readonly string[] = [
   'svc_client_requests_refused_total',
 ];
 
-export function causeEquations(numbers: Numbers, { truth }: LifeAccount): readonly Claim[] {
+export function causeEquations(numbers: Numbers, account: LifeAccount): readonly Claim[] {
+  const { truth } = account;
   const { clients, near, beside, far, asked } = truth;
   const abandoned = clients.abandonedGets + clients.abandonedWrites;
   const forwarded = near.forwards + beside.forwards + far.forwards;
   const unseen = abandoned + asked.forwardedWrites;
   const answered = (code: string): number =>
     (clients.getErrors[code] ?? 0) + (clients.writeErrors[code] ?? 0);
-  const byCause = (what: string, value: number, code: string): Claim =>
-    between(what, value, answered(code) - forwarded, answered(code) + unseen + unseenOfRedis(truth.redis));
+  const byCause = (what: string, code: string, elsewhere: number): Claim => {
+    const most = answered(code) + unseen + unseenOfRedis(truth.redis);
+    return between(what, numbers.sum(what), answered(code) - elsewhere, most);
+  };
   return [
-    byCause('dispatch_response_timeout_total', numbers.sum('dispatch_response_timeout_total'), 'Timeout'),
-    byCause('dispatch_no_targets_total', numbers.sum('dispatch_no_targets_total'), 'NoTargets'),
+    // A write that was to be forwarded may run out of time in the queue, behind large ones.
+    byCause('dispatch_response_timeout_total', 'Timeout', forwarded + neverSent(numbers, account)),
+    byCause('dispatch_no_targets_total', 'NoTargets', forwarded),
     between(
       'forward_error',
       numbers.pool('forward_error'),
