@@ -61,13 +61,17 @@ export function causeEquations(numbers: Numbers, account: LifeAccount): readonly
   const unseen = abandoned + asked.forwardedWrites;
   const answered = (code: string): number =>
     (clients.getErrors[code] ?? 0) + (clients.writeErrors[code] ?? 0);
+  // Reads are always led here.
   const byCause = (what: string, code: string, elsewhere: number): Claim => {
-    const most = answered(code) + unseen + unseenOfRedis(truth.redis);
-    return between(what, numbers.sum(what), answered(code) - elsewhere, most);
+    const least = (clients.getErrors[code] ?? 0) + Math.max(0, (clients.writeErrors[code] ?? 0) - elsewhere);
+    return between(what, numbers.sum(what), least, answered(code) + unseen + unseenOfRedis(truth.redis));
   };
+  // A write that is to be forwarded may run out of time in the queue, behind large ones. Who owns all keys, as the only
+  // one of its rack, forwards none while it takes writes.
+  const mayForward = beside.requests > 0 || truth.joins || numbers.pool('server_ejects') > 0;
+  const unsent = mayForward ? neverSent(numbers, account) : 0;
   return [
-    // A write that was to be forwarded may run out of time in the queue, behind large ones.
-    byCause('dispatch_response_timeout_total', 'Timeout', forwarded + neverSent(numbers, account)),
+    byCause('dispatch_response_timeout_total', 'Timeout', forwarded + unsent),
     byCause('dispatch_no_targets_total', 'NoTargets', forwarded),
     between(
       'forward_error',
