@@ -16,6 +16,7 @@ import type { Asking, DispatchParts } from '../dispatch/parts.ts';
 import { askPeer, replyError, roundError, troubleError } from '../dispatch/parts.ts';
 import { sleep } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
+import { distance } from '../ring/arc.ts';
 import type { Member } from '../ring/ring.ts';
 import type { PeerReply } from '../wire/messages.ts';
 import { inOrder } from './lanes.ts';
@@ -228,8 +229,4 @@ function mustBeOurs(error: unknown): LockstepError {
 
 function tokenOf(value: number): Token {
   return (value >>> 0) as Token;
-}
-
-function distance(from: Token, to: Token): number {
-  return (to - from) >>> 0 || 2 ** 32;
 }

@@ -14,6 +14,7 @@ import { readLocally } from '../dispatch/local-read.ts';
 import { isExpired } from '../object/expiry.ts';
 import { highestCounter } from '../object/dots.ts';
 import { decodeObject, liveSiblings } from '../object/object.ts';
+import { distance } from '../ring/arc.ts';
 import type { Known, Listing, ListedName, ListingAnswer, ListingRequest } from './listing-words.ts';
 
 /** The store and its driver as listings need them. */
@@ -221,11 +222,6 @@ const damaged: Known = { counter: 0, deleted: false };
 
 function cursorBehind({ token, key }: Entry): { from: Token; skip: ByteString } {
   return { from: ((token - 1) >>> 0) as Token, skip: key };
-}
-
-/** How far `to` lies after `from` on the ring; a whole turn for itself. */
-function distance(from: Token, to: Token): number {
-  return (to - from) >>> 0 || 2 ** 32;
 }
 
 function tokenAt(from: Token, at: number): Token {

@@ -4,6 +4,7 @@
  */
 import type { ByteString, Token } from '../base/ids.ts';
 import { bucketPrefix } from '../base/object-key.ts';
+import { distance } from '../ring/arc.ts';
 import type { ListedName, ListingAnswer, ListingCursor, ListingRequest } from './listing-words.ts';
 
 /** `answers` are to one request, at least one of them. */
@@ -51,8 +52,4 @@ function reached(from: Token, cursor: ListingCursor): number {
 
 function compare(from: Token, left: ListedName, right: ListedName): number {
   return distance(from, left.token) - distance(from, right.token) || (left.name < right.name ? -1 : 1);
-}
-
-function distance(from: Token, to: Token): number {
-  return (to - from) >>> 0 || 2 ** 32;
 }

@@ -8,6 +8,7 @@
 import { assert, present } from '../base/assert.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
+import { distance } from './arc.ts';
 
 export interface Member {
   readonly node: NodeId;
@@ -116,11 +117,11 @@ function firstAtLeast(tokens: readonly Token[], token: Token): number {
 function spansOf(racks: readonly RackRing[]): ReadonlyMap<NodeId, number> {
   const spans = new Map<NodeId, number>();
   for (const { tokens, owners } of racks) {
-    let before = tokens.at(-1) ?? 0;
+    let before = tokens.at(-1) ?? (0 as Token);
     tokens.forEach((token, index) => {
       const { node } = present(owners[index], 'an owner');
       // A rack's only token owns the whole ring.
-      spans.set(node, (spans.get(node) ?? 0) + ((token - before) >>> 0 || 2 ** 32));
+      spans.set(node, (spans.get(node) ?? 0) + distance(before, token));
       before = token;
     });
   }

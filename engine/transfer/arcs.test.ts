@@ -4,11 +4,11 @@ import { describe, expect, it } from 'vitest';
 import { present } from '../base/assert.ts';
 import type { NodeId, Token } from '../base/ids.ts';
 import { tokenMax } from '../base/ids.ts';
+import { isWithin } from '../ring/arc.ts';
 import type { Member } from '../ring/ring.ts';
 import { Ring } from '../ring/ring.ts';
 import { tokensOfNode } from '../ring/token.ts';
 import { arcsOf, sourcesOf, splitByPlacement } from './arcs.ts';
-import type { TokenRange } from './range-words.ts';
 
 function member(
   node: string,
@@ -17,11 +17,6 @@ function member(
   tokens = tokensOfNode(node as NodeId, 4),
 ): Member {
   return { node: node as NodeId, datacenter, rack, tokens };
-}
-
-function holds({ from, to }: TokenRange, token: Token): boolean {
-  const span = (to - from) >>> 0 || 2 ** 32;
-  return ((token - from) >>> 0 || 2 ** 32) <= span;
 }
 
 const racks = [member('a1', 'r1'), member('a2', 'r2'), member('a3', 'r3')];
@@ -39,8 +34,8 @@ describe('the arcs of a member', () => {
     fc.assert(
       fc.property(token, (at) => {
         const owned = after.placement(at).includes(joiner);
-        expect(arcs.filter((arc) => holds(arc, at))).toHaveLength(owned ? 1 : 0);
-        const [part, ...others] = parts.filter((one) => holds(one, at));
+        expect(arcs.filter((arc) => isWithin(arc, at))).toHaveLength(owned ? 1 : 0);
+        const [part, ...others] = parts.filter((one) => isWithin(one, at));
         expect([part !== undefined, others]).toEqual([owned, []]);
         if (part === undefined) return;
         const owners = (where: Token): readonly string[] => before.placement(where).map(({ node }) => node);

@@ -8,8 +8,9 @@
  */
 import { present } from '../base/assert.ts';
 import type { Token } from '../base/ids.ts';
+import type { TokenRange } from '../ring/arc.ts';
+import { distance } from '../ring/arc.ts';
 import type { Member, Ring } from '../ring/ring.ts';
-import type { TokenRange } from './range-words.ts';
 
 /** The arcs that a member owns in its rack once it stands beside (or, if it stands there already, among) `others`. */
 export function arcsOf(others: readonly Member[], member: Member): readonly TokenRange[] {
@@ -109,11 +110,6 @@ function witnessesOf(
 
 export function inOneRack(left: Member, right: Member): boolean {
   return left.datacenter === right.datacenter && left.rack === right.rack;
-}
-
-/** Clockwise from `from`; a whole turn for itself. */
-function distance(from: Token, to: Token): number {
-  return (to - from) >>> 0 || 2 ** 32;
 }
 
 function isInside(from: Token, at: Token, to: Token): boolean {

@@ -19,10 +19,10 @@ import { sleep } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { MemberRecord } from '../membership/member-record.ts';
 import type { Membership } from '../membership/membership.ts';
+import type { TokenRange } from '../ring/arc.ts';
 import type { Member, Ring } from '../ring/ring.ts';
 import { arcsOf, inOneRack, sourcesOf, splitByPlacement } from './arcs.ts';
 import type { Estate, EstateLeft } from './estate.ts';
-import type { TokenRange } from './range-words.ts';
 import type { Refill } from './refill.ts';
 import type { Transfer } from './transfer.ts';
 

@@ -11,6 +11,7 @@ import type { Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { unpackKey } from '../base/object-key.ts';
 import type { LocalStore } from '../dispatch/slots.ts';
+import { distance } from '../ring/arc.ts';
 import type { MovedObject, RangeAnswer, RangeRequest } from './range-words.ts';
 
 /** The store and its driver as transfers need them. */
@@ -37,8 +38,8 @@ export class RangeSource {
 
   /** The next objects of a range. Rejects with what the store rejects with; a lost object is left out. */
   async read({ from, to, after, bytesMax }: RangeRequest): Promise<RangeAnswer> {
-    const span = distance(from, to) || 2 ** 32;
-    let reached = after === undefined ? 0 : distance(from, after.token) || (after.token === from ? span : 0);
+    const span = distance(from, to);
+    let reached = after === undefined ? 0 : Math.min(span, distance(from, after.token));
     let skip = after?.key;
     const objects: MovedObject[] = [];
     let bytes = 0;
@@ -69,7 +70,7 @@ export class RangeSource {
       const token = this.#store.tokenOf(key);
       // The engine's own records stay where they are.
       if (token === undefined || unpackKey(key) === undefined) continue;
-      entries.push({ key, distance: distance(from, token) || 2 ** 32 });
+      entries.push({ key, distance: distance(from, token) });
     }
     return entries.sort((left, right) => left.distance - right.distance || (left.key < right.key ? -1 : 1));
   }
@@ -87,11 +88,6 @@ export class RangeSource {
     const token = this.#store.tokenOf(key);
     return bytes === undefined || token === undefined ? undefined : { key, token, bytes };
   }
-}
-
-/** How far `to` lies after `from` on the ring; 0 for itself. */
-function distance(from: Token, to: Token): number {
-  return (to - from) >>> 0;
 }
 
 function tokenAt(from: Token, at: number): Token {

@@ -9,11 +9,7 @@ import { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { unpackKey } from '../base/object-key.ts';
-
-export interface TokenRange {
-  readonly from: Token;
-  readonly to: Token;
-}
+import type { TokenRange } from '../ring/arc.ts';
 
 /** Everything up to and including this token, and of this token's keys those up to `key`, has been given. */
 export interface Cursor {

@@ -20,9 +20,9 @@ import { sleep } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { Legacy } from '../membership/legacy.ts';
 import type { Membership } from '../membership/membership.ts';
+import type { TokenRange } from '../ring/arc.ts';
 import type { Member } from '../ring/ring.ts';
 import { refillSources } from './arcs.ts';
-import type { TokenRange } from './range-words.ts';
 import type { RefillMark } from './refill-mark.ts';
 import type { Transfer } from './transfer.ts';
 

@@ -12,10 +12,11 @@ import type { PeerLinks } from '../dispatch/peer-links.ts';
 import type { Replica } from '../dispatch/replica.ts';
 import { sleep } from '../io/clock.ts';
 import type { Clock } from '../io/clock.ts';
+import type { TokenRange } from '../ring/arc.ts';
 import type { Member } from '../ring/ring.ts';
 import type { PeerReply, PeerRequest } from '../wire/messages.ts';
 import type { RangeSource } from './range-source.ts';
-import type { Cursor, MovedObject, TokenRange } from './range-words.ts';
+import type { Cursor, MovedObject } from './range-words.ts';
 import { decodeRangeAnswer, encodeRangeRequest } from './range-words.ts';
 
 export interface TransferOptions {

@@ -4,8 +4,10 @@
  * they go.
  */
 import { LockstepError } from '../base/errors.ts';
-import type { NodeId, Token } from '../base/ids.ts';
+import type { NodeId } from '../base/ids.ts';
 import type { NameKeeper } from '../dispatch/peer-service.ts';
+import type { TokenRange } from '../ring/arc.ts';
+import { isWithin } from '../ring/arc.ts';
 import type { StoreWrite } from '../store/store.ts';
 import type { NamedRecord } from './client-records.ts';
 import { decodeName, dropClient, writeClient } from './client-records.ts';
@@ -13,12 +15,6 @@ import type { TransactionContext } from './context.ts';
 import { askNode } from './context.ts';
 import type { NameSpread } from './name-spread.ts';
 import type { BranchReply, BranchRequest } from './words.ts';
-
-/** The tokens after `from` up to and including `to`; all, if they are equal. */
-interface TokenRange {
-  readonly from: Token;
-  readonly to: Token;
-}
 
 export type NameRequest = Extract<BranchRequest, { readonly kind: 'recall' | 'names' | 'learn' }>;
 
@@ -159,9 +155,4 @@ export class NameService implements NameKeeper {
     if (reply.code === 'BadRequest') return undefined;
     throw new LockstepError(reply.code, reply.detail);
   }
-}
-
-function isWithin({ from, to }: TokenRange, token: Token): boolean {
-  const span = (to - from) >>> 0 || 2 ** 32;
-  return ((token - from) >>> 0 || 2 ** 32) <= span;
 }
