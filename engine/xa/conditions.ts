@@ -1,4 +1,7 @@
-/** What is checked before a branch votes: whether its client's name is new, and its conditions, held against the newest objects of its keys. */
+/**
+ * What is checked before a branch votes: whether its client's name is new, and its conditions, held against the newest
+ * objects of its keys.
+ */
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { StoredObject } from '../object/object.ts';

@@ -1,8 +1,9 @@
 /**
  * Whether a client's name was used before, asked of those who must know. Whatever was carried out under a name, and
- * acknowledged, is kept by most owners of its keys, as the objects are; so a primary that has asked most of them knows it,
- * though it was another's key then, or its own disk is a new one. Who hears from too few does not carry out what may have
- * been carried out.
+ * acknowledged, is kept by most owners of its keys, as the objects are; so a primary that has heard from as many as make a
+ * majority with itself knows it, though it was another's key then, or its own disk is a new one that was filled. Who hears
+ * from too few does not carry out what may have been carried out. (A disk that went back has lost what made the majority:
+ * then it is known if whoever answers first knows it, as it is with objects that such a disk has lost.)
  */
 import { Deferred } from '../base/deferred.ts';
 import type { NodeId, Token } from '../base/ids.ts';
