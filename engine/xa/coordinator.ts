@@ -27,10 +27,11 @@ import {
 import { Memory } from './memory.ts';
 import type { TransactionOutcome, TransactionRequest } from './outcomes.ts';
 import type { OwnPuts } from './own-puts.ts';
-import { isDurableOnceDecided, ordersOf } from './partition.ts';
+import { isDurableOnceDecided, objectionTo, ordersOf } from './partition.ts';
 import type { DecisionRecord, OwnBranch } from './records.ts';
 import { writeDecision } from './records.ts';
 import { Remembered } from './remembered.ts';
+import { firstOf, mayRepeat } from './repetition.ts';
 import { SingleCommits } from './single-commits.ts';
 import { askHere } from './spread.ts';
 import { mark, markBegin } from './steps.ts';
@@ -82,9 +83,12 @@ export class Coordinator {
     this.#running += 1;
     try {
       const own = this.#ownPuts.take(xid, request, level);
-      const outcome = await (own === undefined
+      const told = await (own === undefined
         ? this.#run(xid, request, level, startUs)
         : this.#ownPuts.run(xid, own, level));
+      const outcome = mayRepeat(request, told)
+        ? await firstOf(this.#context, this.remembered, request, told)
+        : told;
       metrics.concluded(outcome.kind === 'aborted' ? outcome.reason : nameOf(outcome));
       metrics.took('total', io.clock.nowUs() - startUs);
       if (!this.remembered.hasEnded(xid)) this.remembered.keep(outcome);
@@ -181,12 +185,8 @@ export class Coordinator {
     const timeoutUs = (request.timeoutMs ?? parts.settings.timeoutMs) * 1000;
     const orders = ordersOf(parts, lives, request, level);
     markBegin(io, xid, [...orders.keys()].join(' '), request.clientId);
-    for (const node of orders.keys()) {
-      const member = parts.ring().member(node);
-      if (member !== undefined && parts.view.isRoutable(member)) continue;
-      const detail = `the primary ${node} cannot be reached`;
-      return Promise.resolve({ kind: 'aborted', xid, reason: 'no_targets', detail });
-    }
+    const detail = objectionTo(parts, orders);
+    if (detail !== undefined) return Promise.resolve({ kind: 'aborted', xid, reason: 'no_targets', detail });
     const [only] = orders;
     if (orders.size === 1 && only !== undefined && !request.forceAbort)
       return this.singles.run(xid, only[0], only[1], timeoutUs);

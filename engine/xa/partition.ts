@@ -50,6 +50,18 @@ export function ordersOf(
   return orders;
 }
 
+/** What keeps one of the orders from being sent; undefined: nothing. */
+export function objectionTo(
+  { ring, view }: Pick<DispatchParts, 'ring' | 'view'>,
+  orders: ReadonlyMap<NodeId, BranchOrder>,
+): string | undefined {
+  for (const node of orders.keys()) {
+    const member = ring().member(node);
+    if (member === undefined || !view.isRoutable(member)) return `the primary ${node} cannot be reached`;
+  }
+  return undefined;
+}
+
 function withOwnValue(operation: BranchOperation): BranchOperation {
   const { content } = operation;
   return { ...operation, content: { ...content, value: Buffer.from(content.value) } };

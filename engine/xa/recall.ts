@@ -21,9 +21,15 @@ interface Quorum {
   lacking: number;
 }
 
-/** What stands against the order's name at the other owners of its keys. Asks nobody for keys of one owner. */
-export function recallName(context: TransactionContext, order: BranchOrder): Promise<Voted | undefined> {
-  const { parts } = context;
+/**
+ * What stands against the order's name at the other owners of its keys. Asks nobody for keys that this node alone owns. Takes
+ * a quarter of `timeoutMs` at most.
+ */
+export function recallName(
+  context: TransactionContext,
+  order: BranchOrder,
+  timeoutMs = context.parts.settings.timeoutMs,
+): Promise<Voted | undefined> {
   const quorums = quorumsOf(context, order);
   const answer = new Deferred<Voted | undefined>();
   const nodes = new Set(quorums.flatMap((quorum) => [...quorum.nodes]));
@@ -37,7 +43,7 @@ export function recallName(context: TransactionContext, order: BranchOrder): Pro
     else if (awaited === 0) answer.resolve(unknown());
   };
   if (nodes.size === 0) return Promise.resolve(undefined);
-  const timeoutUs = Math.floor(parts.settings.timeoutMs * 250);
+  const timeoutUs = Math.floor(timeoutMs * 250);
   for (const node of nodes) {
     const request = { kind: 'recall', clientId: order.clientId } as const;
     const unsent = tryAskNode(context, node, request, timeoutUs, (reply) => hear(node, reply));
@@ -51,8 +57,8 @@ function quorumsOf({ parts }: TransactionContext, { operations }: BranchOrder): 
   const quorums = [...tokens].map((token) => {
     const owners = nearOwners(parts, token);
     const others = owners.filter(({ node }) => node !== parts.self.node);
-    // This node is one of the majority.
-    const lacking = Math.floor(owners.length / 2);
+    // If this node is an owner, it is one of the majority.
+    const lacking = Math.floor(owners.length / 2) + 1 - (owners.length - others.length);
     return { nodes: new Set(others.map(({ node }) => node)), lacking };
   });
   return quorums.filter(({ lacking }) => lacking > 0);

@@ -133,6 +133,31 @@ describe('an id of a client', () => {
     }
   });
 
+  for (const copies of [1, 3] as const) {
+    it(`is known while one of its primaries is away, with ${copies} of each key`, async () => {
+      const room = new Lab('names', alone, copies);
+      await room.start();
+      const operations = [put(room.key('n1'), '1'), put(room.key('n2'), '1')];
+      const ask = (): Promise<LabAnswer | undefined> =>
+        room.call('n3', 'POST', '/transactions', { id: 'mine', operations });
+      const other = { id: 'another', operations };
+      const first = await ask();
+      expect(first?.body).toMatchObject({ outcome: 'committed' });
+      await room.pass(second);
+      room.cluster.crash('n1', 'keepAll', 'silent');
+      // It is thought to be there, and then it is not.
+      for (const waitUs of [0, 30 * second]) {
+        await room.pass(waitUs);
+        const again = await ask();
+        expect(again?.body).toMatchObject({ outcome: 'committed' });
+        expect(again?.body['transaction_id']).toBe(first?.body['transaction_id']);
+        const fresh = await room.call('n3', 'POST', '/transactions', other);
+        expect(fresh?.body).toMatchObject({ outcome: 'aborted' });
+      }
+      expect(room.world.failures).toEqual([]);
+    });
+  }
+
   it('that too few can tell of is not used, and the client hears that it may try again', async () => {
     const room = new Lab('names', alone);
     await room.start();

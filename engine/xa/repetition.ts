@@ -1,0 +1,40 @@
+/**
+ * What a client hears that names its transaction, when that came to nothing since somebody could not be asked. An earlier
+ * one under the name may have been carried out, and then "aborted" would be a lie to who has lost its answer: the other
+ * owners of the keys keep the name (name-spread.ts), this node perhaps among them. They are asked before the client is told.
+ */
+import { usedBefore } from './client-names.ts';
+import type { TransactionContext } from './context.ts';
+import type { AbortReason, TransactionOutcome, TransactionRequest } from './outcomes.ts';
+import { ordersOf } from './partition.ts';
+import { recallName } from './recall.ts';
+import type { Remembered } from './remembered.ts';
+
+/** Whoever was asked and answered has not said whether the name is new. */
+const unsureReasons: ReadonlySet<AbortReason> = new Set(['no_targets', 'prepare_timeout', 'prepare_failed']);
+
+export function mayRepeat(
+  { clientId, forceAbort }: TransactionRequest,
+  outcome: TransactionOutcome,
+): boolean {
+  if (clientId === undefined || forceAbort) return false;
+  return outcome.kind === 'aborted' && unsureReasons.has(outcome.reason);
+}
+
+/** The outcome of the first transaction under the name, if somebody who answers knows of one; otherwise what is `told`. */
+export async function firstOf(
+  context: TransactionContext,
+  remembered: Pick<Remembered, 'repeated'>,
+  request: TransactionRequest,
+  told: TransactionOutcome,
+): Promise<TransactionOutcome> {
+  const { io, lives, names, options, parts } = context;
+  const orders = [...ordersOf(parts, lives, request, request.level ?? parts.settings.writeLevel).values()];
+  const [first] = orders;
+  if (first === undefined) return told;
+  const whole = { ...first, operations: orders.flatMap(({ operations }) => operations) };
+  const own = names.get(whole.clientId, io.clock.wallMs() - options.retentionMs);
+  const timeoutMs = request.timeoutMs ?? parts.settings.timeoutMs;
+  const used = own === undefined ? await recallName(context, whole, timeoutMs) : usedBefore(whole, own);
+  return used?.earlier === undefined ? told : remembered.repeated(used.earlier);
+}
