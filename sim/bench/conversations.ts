@@ -70,7 +70,8 @@ export function pbGet(space: KeySpace, connection: number): Conversation {
   };
 }
 
-function httpAnswer(received: Buffer, expected: string): number {
+/** Length of the HTTP answer at the front, 0 while it is not whole. Throws where its status is not the expected one. */
+export function httpAnswer(received: Buffer, expected: string): number {
   const headEnd = received.indexOf('\r\n\r\n');
   if (headEnd < 0) return 0;
   const head = received.toString('latin1', 0, headEnd);

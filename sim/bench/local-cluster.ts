@@ -66,6 +66,11 @@ export class LocalCluster {
     return this.#pids.map((_, node) => ({ host: '127.0.0.1', port: this.pbPort(node) }));
   }
 
+  /** Where the nodes hear HTTP. */
+  get httpEndpoints(): readonly Endpoint[] {
+    return this.#pids.map((_, node) => ({ host: '127.0.0.1', port: this.httpPort(node) }));
+  }
+
   httpPort(node: number): number {
     return this.#basePort + node * 10;
   }

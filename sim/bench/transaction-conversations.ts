@@ -1,8 +1,9 @@
-/** How the load talks of transactions to a node, in the binary protocol. */
+/** How the load talks of transactions to a node, in the binary protocol and over HTTP. */
 import { decodeReply, encodeRequest } from '../../engine/api/pbc/client-codec.ts';
 import type { ClientReply } from '../../engine/api/pbc/client-codec.ts';
 import type { Conversation } from './closed-loop.ts';
 import { closedLoop } from './closed-loop.ts';
+import { httpAnswer } from './conversations.ts';
 import type { LocalCluster } from './local-cluster.ts';
 
 /** Keys of a cluster; every connection has some of each primary to itself. */
@@ -63,16 +64,41 @@ export function parts(
   connections: number,
   valueBytes: number,
 ): Conversation {
-  const own = Math.max(1, Math.floor(list.length / (connections * partCount)));
-  let count = 0;
+  const nextKeys = partKeys(list, index, connections);
+  return {
+    request: () => transactionFrame(nextKeys(), Math.ceil(valueBytes / partCount)),
+    answerBytes: (received) => answer(received, committed),
+  };
+}
+
+/** The same over HTTP. */
+export function httpParts(
+  list: readonly string[],
+  index: number,
+  connections: number,
+  valueBytes: number,
+): Conversation {
+  const nextKeys = partKeys(list, index, connections);
+  const value = 'v'.repeat(Math.ceil(valueBytes / partCount));
   return {
     request: () => {
-      count += 1;
-      const first = (index + connections * (count % own)) * partCount;
-      const keys = Array.from({ length: partCount }, (_, part) => list[first + part] ?? '');
-      return transactionFrame(keys, Math.ceil(valueBytes / partCount));
+      const operations = nextKeys().map((key) => ({ op: 'put', bucket: 'bench', key, value }));
+      const body = JSON.stringify({ operations });
+      const head = `POST /transactions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`;
+      return Buffer.from(`${head}Content-Length: ${body.length}\r\n\r\n${body}`, 'latin1');
     },
-    answerBytes: (received) => answer(received, committed),
+    answerBytes: (received) => httpAnswer(received, '200'),
+  };
+}
+
+/** The keys of one transaction after another, of a part of the list that no other connection takes from. */
+function partKeys(list: readonly string[], index: number, connections: number): () => readonly string[] {
+  const own = Math.max(1, Math.floor(list.length / (connections * partCount)));
+  let count = 0;
+  return () => {
+    count += 1;
+    const first = (index + connections * (count % own)) * partCount;
+    return Array.from({ length: partCount }, (_, part) => list[first + part] ?? '');
   };
 }
 

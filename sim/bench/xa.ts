@@ -12,15 +12,23 @@ import type { ChildProcess } from 'node:child_process';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 
-import type { Conversation, ErrorCounts, LoopResult } from './closed-loop.ts';
+import type { Conversation, Endpoint, ErrorCounts, LoopResult } from './closed-loop.ts';
 import { closedLoop } from './closed-loop.ts';
-import { pbPut } from './conversations.ts';
+import type { KeySpace } from './conversations.ts';
+import { httpPut, pbPut } from './conversations.ts';
 import { figure, median, quantile, table } from './figures.ts';
 import type { ClusterForm } from './local-cluster.ts';
 import { LocalCluster } from './local-cluster.ts';
 import type { PostgresServers } from './postgres.ts';
 import { postgresLoop, postgresPrograms, startPostgres } from './postgres.ts';
-import { keyCount, learnPrimaries, partCount, parts, transactions } from './transaction-conversations.ts';
+import {
+  httpParts,
+  keyCount,
+  learnPrimaries,
+  partCount,
+  parts,
+  transactions,
+} from './transaction-conversations.ts';
 import { Undertaking, freePort, progress } from './undertaking.ts';
 
 export interface TransactionBenchOptions {
@@ -88,7 +96,7 @@ async function measure(undertaking: Undertaking, options: TransactionBenchOption
   const triple = await start('three nodes', basePort, tripleRows);
   const pair = await start('two nodes, one copy', pairBasePort, pairRows, { nodes: 2, racks: 1 });
   const single = await start('three nodes, one copy', singleCopyBasePort, singleRows, { nodes: 3, racks: 1 });
-  const lone = await start('one node', loneBasePort, loneRows, { nodes: 1, racks: 1 });
+  const lone = await start('one node', loneBasePort, [...loneRows, ...loneHttpRows], { nodes: 1, racks: 1 });
   const programs = postgresPrograms();
   let postgres: PostgresServers | undefined;
   if (programs !== undefined && serverCounts.some((count) => isWanted(theirName(count)))) {
@@ -136,48 +144,64 @@ const inParts =
   (listOf: typeof ownOf): Talk =>
   (contestant, index, connections, valueBytes) =>
     parts(listOf(contestant, index), index, connections, valueBytes);
-const puts: Talk = (_, index, __, valueBytes) => pbPut({ prefix: 'p', keys: keyCount, valueBytes }, index);
+const space = (valueBytes: number): KeySpace => ({ prefix: 'p', keys: keyCount, valueBytes });
+const puts: Talk = (_, index, __, valueBytes) => pbPut(space(valueBytes), index);
+const httpPuts: Talk = (_, index, __, valueBytes) => httpPut(space(valueBytes), index);
+const inHttpParts: Talk = ({ primaries: [own = []] }, index, connections, valueBytes) =>
+  httpParts(own, index, connections, valueBytes);
 
-/** A row: its name, how many branches its transactions have, and what is said. */
-type Row = readonly [name: string, branches: number, talk: Talk];
+/** A row: its name, how many branches its transactions have, what is said, and the row of puts that it stands beside. */
+type Row = readonly [name: string, branches: number, talk: Talk, put?: string];
 
+const triplePut = 'put, 3 copies';
+const lonePut = 'put, 1 node';
+const loneHttpPut = 'put over HTTP, 1 node';
 const pairRows: readonly Row[] = [['2 primaries, 1 copy', 2, overFirst(2)]];
 const singleRows: readonly Row[] = [['3 primaries, 1 copy', 3, overFirst(3)]];
 const tripleRows: readonly Row[] = [
   ['2 primaries, 3 copies', 2, overFirst(2)],
   ['3 primaries, 3 copies', 3, overFirst(3)],
   ['1 primary, 3 copies', 1, overFirst(1)],
-  ['1 of 3 primaries, sent to any', 1, whole(anyOf)],
-  ['1 primary, sent to it', 1, whole(ownOf)],
-  [`${partCount} puts of 1 primary, sent to any`, 1, inParts(anyOf)],
-  [`${partCount} puts of 1 primary, sent to it`, 1, inParts(ownOf)],
-  ['put, 3 copies', 1, puts],
+  ['1 of 3 primaries, sent to any', 1, whole(anyOf), triplePut],
+  ['1 primary, sent to it', 1, whole(ownOf), triplePut],
+  [`${partCount} puts of 1 primary, sent to any`, 1, inParts(anyOf), triplePut],
+  [`${partCount} puts of 1 primary, sent to it`, 1, inParts(ownOf), triplePut],
+  [triplePut, 1, puts, triplePut],
 ];
 const loneRows: readonly Row[] = [
-  ['1 put as a batch, 1 node', 1, whole(ownOf)],
-  [`${partCount} puts as a batch, 1 node`, 1, inParts(ownOf)],
-  ['put, 1 node', 1, puts],
+  ['1 put as a batch, 1 node', 1, whole(ownOf), lonePut],
+  [`${partCount} puts as a batch, 1 node`, 1, inParts(ownOf), lonePut],
+  [lonePut, 1, puts, lonePut],
+];
+const loneHttpRows: readonly Row[] = [
+  [`${partCount} puts as a batch over HTTP, 1 node`, 1, inHttpParts, loneHttpPut],
+  [loneHttpPut, 1, httpPuts, loneHttpPut],
 ];
 
-const nameOf = ([name]: Row): string => `lockstep, ${name}`;
+const fullName = (name: string): string => `lockstep, ${name}`;
+const nameOf = ([name]: Row): string => fullName(name);
 
 function contendersOf(
   connections: number,
   { triple, pair, single, lone, postgres }: Field,
   { valueBytes }: TransactionBenchOptions,
 ): readonly Contender[] {
-  const ours = (contestant: Contestant | undefined, rows: readonly Row[]): readonly Contender[] => {
+  const ours = (
+    contestant: Contestant | undefined,
+    rows: readonly Row[],
+    endpointsOf = (cluster: LocalCluster): readonly Endpoint[] => cluster.endpoints,
+  ): readonly Contender[] => {
     if (contestant === undefined) return [];
     const { cluster } = contestant;
     return rows.map((row): Contender => {
-      const [, branches, talk] = row;
+      const [, branches, talk, put = ''] = row;
       return {
         name: nameOf(row),
         connections,
         branches,
-        put: rows.filter(([, , one]) => one === puts).map(nameOf)[0] ?? '',
+        put: fullName(put),
         run: (seconds) =>
-          closedLoop(cluster.endpoints, connections, seconds, (index) =>
+          closedLoop(endpointsOf(cluster), connections, seconds, (index) =>
             talk(contestant, index, connections, valueBytes),
           ),
         processorSeconds: () => cluster.processorSeconds(),
@@ -198,6 +222,7 @@ function contendersOf(
     ...ours(single, singleRows),
     ...ours(triple, tripleRows),
     ...ours(lone, loneRows),
+    ...ours(lone, loneHttpRows, ({ httpEndpoints }) => httpEndpoints),
   ];
 }
 
