@@ -142,6 +142,38 @@ function answerLaws(book: LawBook<HttpHarness>): void {
   });
 
   book.law(
+    'a body is sent as it is, short or long, text or bytes, beside a header beyond ASCII',
+    async (harness) => {
+      const sizes = [0, 1, 4095, 4096, 4097, 20_000];
+      const bytesOf = (size: number): Buffer =>
+        Buffer.from(Array.from({ length: size }, (_, at) => at & 0xff));
+      const forms: readonly ((size: number) => Uint8Array | string)[] = [
+        bytesOf,
+        (size) => 'a'.repeat(size),
+        (size) => '\u20ac'.repeat(size / 3),
+        (size) => '\u00e4'.repeat(size / 2),
+      ];
+      const headers = { 'X-Riak-Meta-Name': 'caf\u00e9' };
+      const listener = await serve(harness, [
+        route('GET', '/:form/:size', ({ params }) => {
+          const body = forms[Number(params['form'])]?.(Number(params['size'])) ?? '';
+          return { status: 200, headers, body };
+        }),
+      ]);
+      for (const [form, make] of forms.entries()) {
+        for (const size of sizes) {
+          const target = `/${form}/${size}`;
+          const reply = await harness.exchange(listener.address, { method: 'GET', target });
+          const whole = Buffer.from(make(size));
+          expect(reply.headers['content-length'], target).toBe(String(whole.length));
+          expect(reply.headers['x-riak-meta-name'], target).toBe('caf\u00e9');
+          expect(reply.body.equals(whole), target).toBe(true);
+        }
+      }
+    },
+  );
+
+  book.law(
     'an answer may be given later, and requests under way do not wait for one another',
     async (harness) => {
       const gate = new Deferred<void>();

@@ -33,6 +33,7 @@ const putFields = [
   ...['meta', 'links', 'context', 'if_match', 'if_absent'],
 ];
 const deleteFields = ['op', 'type', 'bucket', 'key', 'context', 'if_match', 'if_absent'];
+const decoder = new TextDecoder('utf-8', { fatal: true });
 const loneSurrogate = /\p{Surrogate}/u;
 const base64Form = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
@@ -61,7 +62,7 @@ export function parseTransaction(
 function parseJson(body: Uint8Array): Json {
   let value: unknown;
   try {
-    value = parseFlat(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    value = parseFlat(decoder.decode(body));
   } catch (error) {
     if (error instanceof LockstepError) throw refused('json', error.message);
     throw refused('json', `the body is no JSON: ${error instanceof Error ? error.message : String(error)}`);
