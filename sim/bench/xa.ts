@@ -159,9 +159,9 @@ const loneHttpPut = 'put over HTTP, 1 node';
 const pairRows: readonly Row[] = [['2 primaries, 1 copy', 2, overFirst(2)]];
 const singleRows: readonly Row[] = [['3 primaries, 1 copy', 3, overFirst(3)]];
 const tripleRows: readonly Row[] = [
-  ['2 primaries, 3 copies', 2, overFirst(2)],
-  ['3 primaries, 3 copies', 3, overFirst(3)],
-  ['1 primary, 3 copies', 1, overFirst(1)],
+  ['2 primaries, 3 copies', 2, overFirst(2), triplePut],
+  ['3 primaries, 3 copies', 3, overFirst(3), triplePut],
+  ['1 primary, 3 copies', 1, overFirst(1), triplePut],
   ['1 of 3 primaries, sent to any', 1, whole(anyOf), triplePut],
   ['1 primary, sent to it', 1, whole(ownOf), triplePut],
   [`${partCount} puts of 1 primary, sent to any`, 1, inParts(anyOf), triplePut],
