@@ -17,7 +17,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fastify } from 'fastify';
 import findMyWay from 'find-my-way';
 import { present } from '../base/assert.ts';
-import { bufferOf } from '../base/ids.ts';
 import type {
   Http,
   HttpListener,
@@ -41,8 +40,6 @@ import type { UnreadAnswers } from './unread-answers.ts';
 /** A request line may hold a key of 32 KiB and a bucket of 4 KiB, each byte percent-encoded; and metadata beside it. */
 const headerBytesMax = 256 * 1024;
 const keepAliveMs = 72_000;
-/** Node.js sends a head and a text as one piece, a head and bytes as two: up to so many bytes, making a text of them pays. */
-const joinedBytesMax = 4096;
 const methods: readonly HttpMethod[] = ['GET', 'PUT', 'POST', 'DELETE'];
 const noQuery = {};
 
@@ -247,8 +244,8 @@ class HttpEdge {
     // The rest of its request was no HTTP, and was answered (`HttpConnections.refuse`) while this answer was made.
     if (response.headersSent) return;
     const headers: Record<string, string | number> = { ...answer.headers };
-    const { body } = answer;
-    if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
+    const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
+    if (!(body instanceof Uint8Array)) {
       if (last) headers['Connection'] = 'close';
       response.writeHead(answer.status, headers);
       sendStream(response, body, {
@@ -257,21 +254,12 @@ class HttpEdge {
       });
       return;
     }
-    const bytes = Buffer.byteLength(body);
-    if (answer.status !== 204 && answer.status !== 304) headers['Content-Length'] = bytes;
+    if (answer.status !== 204 && answer.status !== 304) headers['Content-Length'] = body.length;
     if (last) headers['Connection'] = 'close';
     response.writeHead(answer.status, headers);
-    if (bytes <= joinedBytesMax) response.end(byteTextOf(body, bytes), 'latin1');
-    else response.end(typeof body === 'string' ? Buffer.from(body) : body);
+    response.end(body);
     this.#connections.expectReading(response.req.socket);
   }
-}
-
-/** A character for each byte of the body, which is so many bytes long. */
-function byteTextOf(body: string | Uint8Array, bytes: number): string {
-  // As long in bytes as in characters: ASCII.
-  if (typeof body === 'string') return bytes === body.length ? body : Buffer.from(body).toString('latin1');
-  return bufferOf(body).toString('latin1');
 }
 
 function serverFor(
