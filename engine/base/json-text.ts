@@ -14,6 +14,7 @@ export function parseFlat(text: string): unknown {
 }
 
 function checkDepth(text: string): void {
+  // With so few of each there is no way to be deeper.
   if (opensAtMost(text, '{', jsonDepthMax / 2) && opensAtMost(text, '[', jsonDepthMax / 2)) return;
   let depth = 0;
   let inText = false;

@@ -141,45 +141,39 @@ const whole =
   (contestant, index, connections, valueBytes) =>
     transactions([listOf(contestant, index)], index, connections, valueBytes);
 const inParts =
-  (listOf: typeof ownOf): Talk =>
+  (listOf: typeof ownOf, say = parts): Talk =>
   (contestant, index, connections, valueBytes) =>
-    parts(listOf(contestant, index), index, connections, valueBytes);
+    say(listOf(contestant, index), index, connections, valueBytes);
 const space = (valueBytes: number): KeySpace => ({ prefix: 'p', keys: keyCount, valueBytes });
 const puts: Talk = (_, index, __, valueBytes) => pbPut(space(valueBytes), index);
 const httpPuts: Talk = (_, index, __, valueBytes) => httpPut(space(valueBytes), index);
-const inHttpParts: Talk = ({ primaries: [own = []] }, index, connections, valueBytes) =>
-  httpParts(own, index, connections, valueBytes);
 
-/** A row: its name, how many branches its transactions have, what is said, and the row of puts that it stands beside. */
-type Row = readonly [name: string, branches: number, talk: Talk, put?: string];
+/** A row: its name, how many branches its transactions have, and what is said. */
+type Row = readonly [name: string, branches: number, talk: Talk];
 
-const triplePut = 'put, 3 copies';
-const lonePut = 'put, 1 node';
-const loneHttpPut = 'put over HTTP, 1 node';
 const pairRows: readonly Row[] = [['2 primaries, 1 copy', 2, overFirst(2)]];
 const singleRows: readonly Row[] = [['3 primaries, 1 copy', 3, overFirst(3)]];
 const tripleRows: readonly Row[] = [
-  ['2 primaries, 3 copies', 2, overFirst(2), triplePut],
-  ['3 primaries, 3 copies', 3, overFirst(3), triplePut],
-  ['1 primary, 3 copies', 1, overFirst(1), triplePut],
-  ['1 of 3 primaries, sent to any', 1, whole(anyOf), triplePut],
-  ['1 primary, sent to it', 1, whole(ownOf), triplePut],
-  [`${partCount} puts of 1 primary, sent to any`, 1, inParts(anyOf), triplePut],
-  [`${partCount} puts of 1 primary, sent to it`, 1, inParts(ownOf), triplePut],
-  [triplePut, 1, puts, triplePut],
+  ['2 primaries, 3 copies', 2, overFirst(2)],
+  ['3 primaries, 3 copies', 3, overFirst(3)],
+  ['1 primary, 3 copies', 1, overFirst(1)],
+  ['1 of 3 primaries, sent to any', 1, whole(anyOf)],
+  ['1 primary, sent to it', 1, whole(ownOf)],
+  [`${partCount} puts of 1 primary, sent to any`, 1, inParts(anyOf)],
+  [`${partCount} puts of 1 primary, sent to it`, 1, inParts(ownOf)],
+  ['put, 3 copies', 1, puts],
 ];
 const loneRows: readonly Row[] = [
-  ['1 put as a batch, 1 node', 1, whole(ownOf), lonePut],
-  [`${partCount} puts as a batch, 1 node`, 1, inParts(ownOf), lonePut],
-  [lonePut, 1, puts, lonePut],
+  ['1 put as a batch, 1 node', 1, whole(ownOf)],
+  [`${partCount} puts as a batch, 1 node`, 1, inParts(ownOf)],
+  ['put, 1 node', 1, puts],
 ];
 const loneHttpRows: readonly Row[] = [
-  [`${partCount} puts as a batch over HTTP, 1 node`, 1, inHttpParts, loneHttpPut],
-  [loneHttpPut, 1, httpPuts, loneHttpPut],
+  [`${partCount} puts as a batch over HTTP, 1 node`, 1, inParts(ownOf, httpParts)],
+  ['put over HTTP, 1 node', 1, httpPuts],
 ];
 
-const fullName = (name: string): string => `lockstep, ${name}`;
-const nameOf = ([name]: Row): string => fullName(name);
+const nameOf = ([name]: Row): string => `lockstep, ${name}`;
 
 function contendersOf(
   connections: number,
@@ -194,12 +188,12 @@ function contendersOf(
     if (contestant === undefined) return [];
     const { cluster } = contestant;
     return rows.map((row): Contender => {
-      const [, branches, talk, put = ''] = row;
+      const [, branches, talk] = row;
       return {
         name: nameOf(row),
         connections,
         branches,
-        put: fullName(put),
+        put: rows.filter(([, , one]) => one === puts || one === httpPuts).map(nameOf)[0] ?? '',
         run: (seconds) =>
           closedLoop(endpointsOf(cluster), connections, seconds, (index) =>
             talk(contestant, index, connections, valueBytes),
