@@ -24,7 +24,7 @@ const engineOutside = ['engine/main.ts', 'engine/cli/**', 'engine/real/**'];
 const simOutside = ['sim/main.ts', 'sim/cli/**', 'sim/embedding/**', 'sim/pool/**', 'sim/bench/**'];
 
 /**
- * Turns the world: real `setImmediate` batches drain the microtasks between two events, and a rejection that nobody
+ * Turns the world: Node.js's own function drains the microtasks between two events, and a rejection that nobody
  * heard of (an event of `process`) ends the run; nothing else.
  */
 const simDrivers = ['sim/world/driver.ts'];
