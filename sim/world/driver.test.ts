@@ -29,7 +29,7 @@ async function settleSlowly(heard: unknown[], what: string): Promise<void> {
 
 const ways = [
   { name: 'by the function of Node.js', drive: (driven: Driven) => drive(driven) },
-  { name: 'by turns of the event loop', drive: (driven: Driven) => drive(driven, { settle: undefined }) },
+  { name: 'by callbacks of one batch', drive: (driven: Driven) => drive(driven, { settle: undefined }) },
 ];
 
 describe.each(ways)('what turns the world, $name', ({ drive: turn }) => {
