@@ -74,8 +74,8 @@ function beginGroup(
 ): OpenGroup {
   sealLastGroup(gathering, durableBefore);
   const chunk = chunkFor(gathering, bytes, chunks);
-  const sums: GroupSums = { count: 0, hashXor: 0, tokenXor: 0 };
-  const group = { chunk, position: chunk.used, at: gathering.end, firstSeq, ...sums };
+  const { used: position } = chunk;
+  const group = { chunk, position, at: gathering.end, firstSeq, count: 0, hashXor: 0, tokenXor: 0 };
   chunk.used += groupHeadBytes;
   gathering.end += groupHeadBytes;
   gathering.group = group;

@@ -21,7 +21,10 @@ export function mayRepeat(
   return outcome.kind === 'aborted' && unsureReasons.has(outcome.reason);
 }
 
-/** The outcome of the first transaction under the name, if somebody who answers knows of one; otherwise what is `told`. */
+/**
+ * The outcome of the first transaction under the name, if somebody who answers knows of one; otherwise what is `told`, and
+ * why that says nothing of an earlier one when too few could be asked.
+ */
 export async function firstOf(
   context: TransactionContext,
   remembered: Pick<Remembered, 'repeated'>,
@@ -36,5 +39,9 @@ export async function firstOf(
   const own = names.get(whole.clientId, io.clock.wallMs() - options.retentionMs);
   const timeoutMs = request.timeoutMs ?? parts.settings.timeoutMs;
   const used = own === undefined ? await recallName(context, whole, timeoutMs) : usedBefore(whole, own);
-  return used?.earlier === undefined ? told : remembered.repeated(used.earlier);
+  if (used?.earlier !== undefined) return remembered.repeated(used.earlier);
+  if (used === undefined || told.kind !== 'aborted') return told;
+  // Another use of the name is a mistake to mend, whoever can be asked.
+  if (used.reason === 'conflict') return { ...told, reason: used.reason, detail: used.detail };
+  return told.detail === used.detail ? told : { ...told, detail: `${told.detail}; ${used.detail}` };
 }

@@ -172,4 +172,35 @@ describe('an id of a client', () => {
     await room.pass(3 * second);
     expect((await commit(room, 'n1', key))?.body).toMatchObject({ outcome: 'committed' });
   });
+
+  it('is refused for other operations, though one of its primaries is away', async () => {
+    const room = new Lab('names', alone);
+    await room.start();
+    const mine = (values: readonly string[]): object => ({
+      id: 'mine',
+      operations: values.map((value, index) => put(room.key(index === 0 ? 'n1' : 'n2'), value)),
+    });
+    const first = await room.call('n3', 'POST', '/transactions', mine(['1', '1']));
+    expect(first?.body).toMatchObject({ outcome: 'committed' });
+    room.cluster.crash('n1', 'keepAll', 'silent');
+    await room.pass(30 * second);
+    const other = await room.call('n3', 'POST', '/transactions', mine(['2', '1']));
+    expect(other).toMatchObject({ status: 409, body: { outcome: 'aborted', reason: 'conflict' } });
+    expect(other?.body['detail']).toContain('for other operations');
+  });
+
+  it('may be an earlier one when too few can be asked, and the client hears that', async () => {
+    const room = new Lab('names', alone);
+    await room.start();
+    const key = room.key('n1');
+    room.cluster.crash('n3', 'keepAll', 'silent');
+    await room.pass(30 * second);
+    expect((await commit(room, 'n2', key))?.body).toMatchObject({ outcome: 'committed' });
+    for (const node of ['n1', 'n2']) room.cluster.crash(node, 'keepAll', 'silent');
+    room.cluster.start('n3');
+    await room.pass(30 * second);
+    const unsure = await commit(room, 'n3', key);
+    expect(unsure).toMatchObject({ status: 409, body: { outcome: 'aborted', reason: 'no_targets' } });
+    expect(unsure?.body['detail']).toMatch(/too few replicas can say whether the id was used before/);
+  });
 });
