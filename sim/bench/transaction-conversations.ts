@@ -36,12 +36,16 @@ export async function learnPrimaries(
   return [...byPrimary].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, keys]) => keys);
 }
 
-/** Transactions with one key of each list; connections keep apart: conflicts are not what is measured. */
+/**
+ * Transactions with one key of each list; connections keep apart: conflicts are not what is measured. `nextId` names each:
+ * one name twice would be a repetition, which is answered from memory.
+ */
 export function transactions(
   lists: readonly (readonly string[])[],
   index: number,
   connections: number,
   valueBytes: number,
+  nextId?: () => string,
 ): Conversation {
   let count = 0;
   return {
@@ -51,7 +55,7 @@ export function transactions(
         const own = Math.max(1, Math.floor(list.length / connections));
         return list[index + connections * (count % own)] ?? '';
       });
-      return transactionFrame(keys, valueBytes);
+      return transactionFrame(keys, valueBytes, nextId?.());
     },
     answerBytes: (received) => answer(received, committed),
   };
@@ -102,14 +106,15 @@ function partKeys(list: readonly string[], index: number, connections: number): 
   };
 }
 
-function transactionFrame(keys: readonly string[], valueBytes: number): Buffer {
+function transactionFrame(keys: readonly string[], valueBytes: number, id?: string): Buffer {
   const value = Buffer.alloc(valueBytes, 'v');
   const operations = keys.map((key) => ({
     bucket: Buffer.from('bench'),
     key: Buffer.from(key),
     content: { value },
   }));
-  return encodeRequest({ kind: 'transaction', message: { operations } });
+  const name = id === undefined ? {} : { id: Buffer.from(id) };
+  return encodeRequest({ kind: 'transaction', message: { operations, ...name } });
 }
 
 /** The branches of a committed transaction. Throws how it ended otherwise. */

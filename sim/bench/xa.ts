@@ -140,6 +140,10 @@ const whole =
   (listOf: typeof ownOf): Talk =>
   (contestant, index, connections, valueBytes) =>
     transactions([listOf(contestant, index)], index, connections, valueBytes);
+const named =
+  (listsOf: (contestant: Contestant, index: number) => readonly (readonly string[])[]): Talk =>
+  (contestant, index, connections, valueBytes) =>
+    transactions(listsOf(contestant, index), index, connections, valueBytes, nextId);
 const inParts =
   (listOf: typeof ownOf, say = parts): Talk =>
   (contestant, index, connections, valueBytes) =>
@@ -147,6 +151,13 @@ const inParts =
 const space = (valueBytes: number): KeySpace => ({ prefix: 'p', keys: keyCount, valueBytes });
 const puts: Talk = (_, index, __, valueBytes) => pbPut(space(valueBytes), index);
 const httpPuts: Talk = (_, index, __, valueBytes) => httpPut(space(valueBytes), index);
+
+let idCount = 0;
+/** An id that no transaction of this process had, whichever round it is of. */
+function nextId(): string {
+  idCount += 1;
+  return `b${idCount}`;
+}
 
 /** A row: its name, how many branches its transactions have, and what is said. */
 type Row = readonly [name: string, branches: number, talk: Talk];
@@ -156,9 +167,11 @@ const singleRows: readonly Row[] = [['3 primaries, 1 copy', 3, overFirst(3)]];
 const tripleRows: readonly Row[] = [
   ['2 primaries, 3 copies', 2, overFirst(2)],
   ['3 primaries, 3 copies', 3, overFirst(3)],
+  ['2 primaries, 3 copies, with an id', 2, named(({ primaries }) => primaries.slice(0, 2))],
   ['1 primary, 3 copies', 1, overFirst(1)],
   ['1 of 3 primaries, sent to any', 1, whole(anyOf)],
   ['1 primary, sent to it', 1, whole(ownOf)],
+  ['1 primary, sent to it, with an id', 1, named((contestant, index) => [ownOf(contestant, index)])],
   [`${partCount} puts of 1 primary, sent to any`, 1, inParts(anyOf)],
   [`${partCount} puts of 1 primary, sent to it`, 1, inParts(ownOf)],
   ['put, 3 copies', 1, puts],
