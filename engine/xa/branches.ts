@@ -5,7 +5,6 @@
  */
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
-import { TransientMap } from '../base/transient-map.ts';
 import type { BatchRound } from '../dispatch/batch-round.ts';
 import type { StoreWrite } from '../store/store.ts';
 import type { Application, Branch } from './branch.ts';
@@ -13,6 +12,7 @@ import { advance, appliedRecords, applyBatch, markPlaces, newBranch, recordOf } 
 import { tellVote, waitsToForget } from './branch.ts';
 import type { BranchEvent, BranchStep } from './branch-protocol.ts';
 import { isInHand, isUndecided, isUnderWay, knownOf } from './branch-protocol.ts';
+import { BranchTable } from './branch-table.ts';
 import { decideByHand, noteOutcome, reportMixed } from './by-hand.ts';
 import { checkOrder, isFree } from './conditions.ts';
 import type { TransactionContext } from './context.ts';
@@ -35,7 +35,7 @@ import type { Xid } from './xid.ts';
 export class Branches {
   readonly locks: Locks;
   readonly #context: TransactionContext;
-  readonly #table = new TransientMap<Xid, Branch>();
+  readonly #table = new BranchTable();
   readonly #ended = new Endings();
 
   constructor(context: TransactionContext) {
@@ -46,7 +46,7 @@ export class Branches {
 
   /** Every branch with a record, oldest first. */
   get all(): readonly Branch[] {
-    return this.#table.values();
+    return this.#table.all;
   }
 
   find(xid: Xid): Branch | undefined {
@@ -348,8 +348,8 @@ export class Branches {
   /** Why the order is not even tried; undefined when nothing stands against it. Counted and told. */
   #refusal(xid: Xid, order: BranchOrder, stale?: Voted): Voted | undefined {
     const known = this.#table.has(xid) ? votedAbort('prepare_failed', 'it is known already') : undefined;
-    const before =
-      known ?? this.#ended.objection(xid) ?? this.#context.names.standsAgainst(order, () => this.all);
+    const named = this.#table.named(order.clientId);
+    const before = known ?? this.#ended.objection(xid) ?? this.#context.names.standsAgainst(order, named);
     const refused = before ?? stale ?? placeObjection(this.#context, this.locks, order, xid);
     if (refused !== undefined) tellRefusal(this.#context, xid, refused);
     return refused;
@@ -363,7 +363,7 @@ export class Branches {
 
   #keep(branch: Branch, step: 'p.locks.taken' | 'p.recovery.scan'): Branch {
     const { xid, phase, places } = branch;
-    this.#table.set(xid, branch);
+    this.#table.add(branch);
     if (phase !== 'preparing') branch.voted.resolve(waitsToForget(branch) ? votedReadOnly() : votedCommit());
     if (phase === 'preparing' || phase === 'prepared') this.locks.take(xid, places);
     if (phase === 'prepared') this.#promise(branch);

@@ -34,15 +34,15 @@ export class ClientNames {
     this.#countMax = countMax;
   }
 
-  /** What stands against the order's name: it was carried out, or may yet be (one of `waiting`). */
-  standsAgainst(order: BranchOrder, waiting: () => Iterable<Waiting>): Voted | undefined {
+  /** What stands against the order's name: it was carried out, or may yet be (the first of `waiting`, under the name). */
+  standsAgainst(order: BranchOrder, [waiting]: readonly Waiting[]): Voted | undefined {
     const { clientId, clientDigest } = order;
     if (clientId === '') return undefined;
     const done = this.#records.get(clientId);
     if (done !== undefined) return usedBefore(order, done);
-    for (const { xid, order: other } of waiting()) {
-      if (other.clientId === clientId)
-        return refusal(clientId, xid, 'undecided', other.clientDigest === clientDigest);
+    if (waiting !== undefined) {
+      const { xid, order: other } = waiting;
+      return refusal(clientId, xid, 'undecided', other.clientDigest === clientDigest);
     }
     if (this.#records.size >= this.#countMax)
       return votedAbort(

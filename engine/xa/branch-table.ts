@@ -1,0 +1,55 @@
+/**
+ * The branches with a record here, by transaction, and by the name that a client gave to it: an order with a name asks
+ * for those of its name, and there may be thousands that only wait to be forgotten.
+ */
+import { TransientMap } from '../base/transient-map.ts';
+import type { Branch } from './branch.ts';
+import type { Xid } from './xid.ts';
+
+/** What the table looks at. */
+type Entry = Pick<Branch, 'xid'> & { readonly order: Pick<Branch['order'], 'clientId'> };
+
+export class BranchTable<B extends Entry = Branch> {
+  readonly #branches = new TransientMap<Xid, B>();
+  /** Oldest first: more than one where a branch of before is carried out once more. */
+  readonly #named = new Map<string, readonly B[]>();
+
+  /** Oldest first. */
+  get all(): readonly B[] {
+    return this.#branches.values();
+  }
+
+  get(xid: Xid): B | undefined {
+    return this.#branches.get(xid);
+  }
+
+  has(xid: Xid): boolean {
+    return this.#branches.has(xid);
+  }
+
+  /** Those of the client's name, oldest first. */
+  named(clientId: string): readonly B[] {
+    return this.#named.get(clientId) ?? none;
+  }
+
+  /** Adds a branch, whose transaction has none here. */
+  add(branch: B): void {
+    const { xid, order } = branch;
+    this.#branches.set(xid, branch);
+    const { clientId } = order;
+    if (clientId === '') return;
+    const others = this.#named.get(clientId);
+    this.#named.set(clientId, others === undefined ? [branch] : [...others, branch]);
+  }
+
+  delete(xid: Xid): void {
+    const gone = this.#branches.delete(xid);
+    if (gone === undefined || gone.order.clientId === '') return;
+    const { clientId } = gone.order;
+    const rest = this.named(clientId).filter((branch) => branch !== gone);
+    if (rest.length === 0) this.#named.delete(clientId);
+    else this.#named.set(clientId, rest);
+  }
+}
+
+const none: readonly never[] = [];
