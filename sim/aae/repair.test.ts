@@ -9,6 +9,15 @@ import type { HostDisk } from '../world/disk.ts';
 const divergent = 'aae_exchange_divergent_keys_total';
 const repaired = 'aae_repair_dispatched_total';
 
+/** What `GET /aae` says of them. */
+interface Peers {
+  readonly peers: readonly {
+    readonly peer: string;
+    readonly peer_idx: number;
+    readonly last_sweep_seconds: number;
+  }[];
+}
+
 async function sum(room: TreeRoom, family: string): Promise<number> {
   let total = 0;
   for (const name of room.cluster.names) total += await room.count(name, family);
@@ -165,6 +174,31 @@ describe('a full sweep', () => {
     await room.stop('n2');
     await room.start('n2');
     expectEqual(await room.dumps(), 40);
+  });
+});
+
+describe('the instant of the last full sweep', () => {
+  test('is counted of each peer that it was completed with, and of no other', async () => {
+    const room = new TreeRoom('away', 3);
+    await room.start();
+    await room.put('n1', 'k', 10);
+    await room.pass(3 * second);
+    // Its links are not known to be down yet: it is tried.
+    room.world.network.partition(['n2'], ['n3']);
+    const earliest = Math.floor(room.cluster.host('n2').io.clock.wallMs() / 1000);
+    expect((await room.http('n2', 'POST', '/aae/sweep')).status).toBe(202);
+    await room.pass(10 * second);
+    const { peers } = JSON.parse((await room.http('n2', 'GET', '/aae')).body) as Peers;
+    const counted = await room.samples('n2', 'aae_full_sweep_last_completed_seconds_gauge');
+    const seconds = peers.map(({ peer, peer_idx, last_sweep_seconds }) => {
+      const gauge = counted.find(({ labels }) => labels.get('peer_idx') === String(peer_idx));
+      expect(gauge?.value ?? 0, peer).toBe(last_sweep_seconds);
+      return [peer, last_sweep_seconds >= earliest ? 'swept' : last_sweep_seconds];
+    });
+    expect(seconds).toEqual([
+      ['n1', 'swept'],
+      ['n3', 0],
+    ]);
   });
 });
 

@@ -10,6 +10,7 @@ import { replaceFile } from '../../engine/io/disk.ts';
 import { storeDefaults } from '../../engine/store/options.ts';
 import { Store } from '../../engine/store/store.ts';
 import { familiesOf } from '../../engine/stats/snapshot-families.ts';
+import type { ParsedSample } from '../check/exposition-text.ts';
 import { parseExposition } from '../check/exposition-text.ts';
 import type { PlanNode } from '../plan/plan.ts';
 import { Cluster } from '../world/cluster.ts';
@@ -103,13 +104,18 @@ export class TreeRoom {
 
   /** The sum over a family's children on one node, as published at least a second from now. */
   async count(node: string, family: string): Promise<number> {
+    return (await this.samples(node, family)).reduce((sum, { value }) => sum + value, 0);
+  }
+
+  /** The family's children, likewise. */
+  async samples(node: string, family: string): Promise<readonly ParsedSample[]> {
     await this.pass(2.1 * second);
     const { body } = await this.http(node, 'GET', '/metrics', '', 'stats');
-    const { samples } = present(
+    const found = present(
       parseExposition(body).find(({ name }) => name === family),
       family,
     );
-    return samples.reduce((sum, { value }) => sum + value, 0);
+    return found.samples;
   }
 
   /** The same on the spot: what a serving node counts now. */
