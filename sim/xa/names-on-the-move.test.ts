@@ -173,6 +173,29 @@ describe('an id of a client', () => {
     expect((await commit(room, 'n1', key))?.body).toMatchObject({ outcome: 'committed' });
   });
 
+  it('of a transaction under way is answered with that one, not with the locks that it holds', async () => {
+    const room = new Lab('names', alone);
+    await room.start();
+    const operations = [put(room.key('n1'), '1'), put(room.key('n2'), '1')];
+    const ask = (node: string): Promise<LabAnswer | undefined> =>
+      room.call(node, 'POST', '/transactions', { id: 'mine', operations });
+    const began: unknown[] = [];
+    room.onStep('c.decision.beforeLog', ({ host, fields }) => {
+      if (began.length > 0) return;
+      began.push(fields['xid']);
+      room.cluster.crash(host, 'dropAll', 'silent');
+    });
+    expect(await ask('n3')).toBeUndefined();
+    const again = await ask('n1');
+    expect(again).toMatchObject({ status: 202, body: { outcome: 'in_doubt', transaction_id: began[0] } });
+    // Its coordinator had not decided: it comes to nothing, and the name is free.
+    room.cluster.start('n3');
+    await room.pass(20 * second);
+    const last = await ask('n1');
+    expect(last?.body).toMatchObject({ outcome: 'committed' });
+    expect(last?.body['transaction_id']).not.toBe(began[0]);
+  });
+
   it('is refused for other operations, though one of its primaries is away', async () => {
     const room = new Lab('names', alone);
     await room.start();
