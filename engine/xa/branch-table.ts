@@ -2,6 +2,7 @@
  * The branches with a record here, by transaction, and by the name that a client gave to it: an order with a name asks
  * for those of its name, and there may be thousands that only wait to be forgotten.
  */
+import { assert } from '../base/assert.ts';
 import { TransientMap } from '../base/transient-map.ts';
 import type { Branch } from './branch.ts';
 import type { Xid } from './xid.ts';
@@ -35,7 +36,7 @@ export class BranchTable<B extends Entry = Branch> {
   /** Adds a branch, whose transaction has none here. */
   add(branch: B): void {
     const { xid, order } = branch;
-    this.#branches.set(xid, branch);
+    assert(this.#branches.add(xid, branch), 'a transaction has one branch here');
     const { clientId } = order;
     if (clientId === '') return;
     const others = this.#named.get(clientId);
