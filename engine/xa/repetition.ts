@@ -43,5 +43,6 @@ export async function firstOf(
   if (used === undefined || told.kind !== 'aborted') return told;
   // Another use of the name is a mistake to mend, whoever can be asked.
   if (used.reason === 'conflict') return { ...told, reason: used.reason, detail: used.detail };
-  return told.detail === used.detail ? told : { ...told, detail: `${told.detail}; ${used.detail}` };
+  // A primary that could not tell either may have said so.
+  return told.detail.endsWith(used.detail) ? told : { ...told, detail: `${told.detail}; ${used.detail}` };
 }

@@ -1,4 +1,7 @@
-/** A client's id is known to whoever leads the keys next: a newcomer, an heir, a node with an empty disk. */
+/**
+ * A client's id is known to whoever leads the keys next: a newcomer, an heir, a node with an empty disk. Whoever repeats it
+ * hears of the first transaction, or that nobody could tell.
+ */
 import { describe, expect, it } from 'vitest';
 
 import { present } from '../../engine/base/assert.ts';
@@ -171,6 +174,18 @@ describe('an id of a client', () => {
     cut.lift();
     await room.pass(3 * second);
     expect((await commit(room, 'n1', key))?.body).toMatchObject({ outcome: 'committed' });
+  });
+
+  it('that neither a primary nor its coordinator could tell of is said to be so once', async () => {
+    const room = new Lab('names', alone);
+    await room.start();
+    const operations = [put(room.key('n1'), '1'), put(room.key('n2'), '1')];
+    room.world.network.partition(
+      ['n1'],
+      labNodes.filter((node) => node !== 'n1'),
+    );
+    const refused = await room.call('n1', 'POST', '/transactions', { id: 'mine', operations });
+    expect(refused?.body['detail']).toMatch(/^n1: too few replicas [^;]*; try again later$/);
   });
 
   it('of a transaction under way is answered with that one, not with the locks that it holds', async () => {
