@@ -60,15 +60,15 @@ export function drive(driven: Driven, { settle }: Way = { settle: settleHere }):
       batch = Math.min(batch * 2, batchMax);
       queueBatch();
     };
-    const takeBatch = (): void => {
+    const takeBatch = (settleNow: Settle): void => {
       for (let left = batch; left > 0 && !over; left--) {
         step();
-        settle?.();
+        settleNow();
       }
     };
     const queueBatch = (): void => {
       setImmediate(beginBatch);
-      if (settle !== undefined) setImmediate(takeBatch);
+      if (settle !== undefined) setImmediate(takeBatch, settle);
       else for (let count = 0; count < batch; count++) setImmediate(step);
       setImmediate(endBatch);
     };
