@@ -2,12 +2,22 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
+import type { ByteString, NodeId } from '../base/ids.ts';
+import type { Branch } from './branch.ts';
+import { newBranch } from './branch.ts';
 import { BranchTable } from './branch-table.ts';
 import type { Xid } from './xid.ts';
 
-interface Entry {
-  readonly xid: Xid;
-  readonly order: { readonly clientId: string };
+function branchOf(xid: Xid, clientId: string): Branch {
+  const named = { clientId, clientDigest: '' as ByteString };
+  const order = {
+    coordinator: 'n1' as NodeId,
+    level: 'DC_ONE' as const,
+    branches: [],
+    operations: [],
+    ...named,
+  };
+  return newBranch(xid, order, [], 0, 'prepared', 0);
 }
 
 const clientIds = ['', 'a', 'b'];
@@ -19,15 +29,15 @@ const steps = fc.array(
 test('branches are found by transaction and by name, oldest first, until they are deleted', () => {
   fc.assert(
     fc.property(steps, (all) => {
-      const table = new BranchTable<Entry>();
-      const model = new Map<Xid, Entry>();
+      const table = new BranchTable();
+      const model = new Map<Xid, Branch>();
       for (const { number, clientId, added } of all) {
         const xid = `x${number}` as Xid;
         if (!added) {
           table.delete(xid);
           model.delete(xid);
         } else if (!model.has(xid)) {
-          const branch = { xid, order: { clientId } };
+          const branch = branchOf(xid, clientId);
           table.add(branch);
           model.set(xid, branch);
         }

@@ -7,20 +7,17 @@ import { TransientMap } from '../base/transient-map.ts';
 import type { Branch } from './branch.ts';
 import type { Xid } from './xid.ts';
 
-/** What the table looks at. */
-type Entry = Pick<Branch, 'xid'> & { readonly order: Pick<Branch['order'], 'clientId'> };
-
-export class BranchTable<B extends Entry = Branch> {
-  readonly #branches = new TransientMap<Xid, B>();
+export class BranchTable {
+  readonly #branches = new TransientMap<Xid, Branch>();
   /** Oldest first: more than one where a branch of before is carried out once more. */
-  readonly #named = new Map<string, readonly B[]>();
+  readonly #named = new Map<string, readonly Branch[]>();
 
   /** Oldest first. */
-  get all(): readonly B[] {
+  get all(): readonly Branch[] {
     return this.#branches.values();
   }
 
-  get(xid: Xid): B | undefined {
+  get(xid: Xid): Branch | undefined {
     return this.#branches.get(xid);
   }
 
@@ -29,12 +26,12 @@ export class BranchTable<B extends Entry = Branch> {
   }
 
   /** Those of the client's name, oldest first. */
-  named(clientId: string): readonly B[] {
+  named(clientId: string): readonly Branch[] {
     return this.#named.get(clientId) ?? none;
   }
 
   /** Adds a branch, whose transaction has none here. */
-  add(branch: B): void {
+  add(branch: Branch): void {
     const { xid, order } = branch;
     assert(this.#branches.add(xid, branch), 'a transaction has one branch here');
     const { clientId } = order;
