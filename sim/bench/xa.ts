@@ -127,21 +127,24 @@ interface Field {
 /** What a connection says to the nodes of a contestant. */
 type Talk = (contestant: Contestant, index: number, connections: number, valueBytes: number) => Conversation;
 
+/** The lists of keys that a connection's transactions take one key each of. */
+type Lists = (contestant: Contestant, index: number) => readonly (readonly string[])[];
+
 const ownOf = ({ primaries }: Contestant, index: number): readonly string[] =>
   primaries[index % primaries.length] ?? [];
 /** Keys of every primary through every node, as puts are sent. */
 const anyOf = ({ primaries }: Contestant, index: number): readonly string[] =>
   primaries[Math.floor(index / primaries.length) % primaries.length] ?? [];
-const overFirst =
-  (count: number): Talk =>
-  (contestant, index, connections, valueBytes) =>
-    transactions(contestant.primaries.slice(0, count), index, connections, valueBytes);
-const whole =
-  (listOf: typeof ownOf): Talk =>
-  (contestant, index, connections, valueBytes) =>
-    transactions([listOf(contestant, index)], index, connections, valueBytes);
-const named =
-  (listsOf: (contestant: Contestant, index: number) => readonly (readonly string[])[]): Talk =>
+const first =
+  (count: number): Lists =>
+  ({ primaries }) =>
+    primaries.slice(0, count);
+const one =
+  (listOf: typeof ownOf): Lists =>
+  (contestant, index) => [listOf(contestant, index)];
+/** Transactions with a key of each list, and with ids where `nextId` makes them. */
+const over =
+  (listsOf: Lists, nextId?: () => string): Talk =>
   (contestant, index, connections, valueBytes) =>
     transactions(listsOf(contestant, index), index, connections, valueBytes, nextId);
 const inParts =
@@ -162,22 +165,22 @@ function nextId(): string {
 /** A row: its name, how many branches its transactions have, and what is said. */
 type Row = readonly [name: string, branches: number, talk: Talk];
 
-const pairRows: readonly Row[] = [['2 primaries, 1 copy', 2, overFirst(2)]];
-const singleRows: readonly Row[] = [['3 primaries, 1 copy', 3, overFirst(3)]];
+const pairRows: readonly Row[] = [['2 primaries, 1 copy', 2, over(first(2))]];
+const singleRows: readonly Row[] = [['3 primaries, 1 copy', 3, over(first(3))]];
 const tripleRows: readonly Row[] = [
-  ['2 primaries, 3 copies', 2, overFirst(2)],
-  ['3 primaries, 3 copies', 3, overFirst(3)],
-  ['2 primaries, 3 copies, with an id', 2, named(({ primaries }) => primaries.slice(0, 2))],
-  ['1 primary, 3 copies', 1, overFirst(1)],
-  ['1 of 3 primaries, sent to any', 1, whole(anyOf)],
-  ['1 primary, sent to it', 1, whole(ownOf)],
-  ['1 primary, sent to it, with an id', 1, named((contestant, index) => [ownOf(contestant, index)])],
+  ['2 primaries, 3 copies', 2, over(first(2))],
+  ['3 primaries, 3 copies', 3, over(first(3))],
+  ['2 primaries, 3 copies, with an id', 2, over(first(2), nextId)],
+  ['1 primary, 3 copies', 1, over(first(1))],
+  ['1 of 3 primaries, sent to any', 1, over(one(anyOf))],
+  ['1 primary, sent to it', 1, over(one(ownOf))],
+  ['1 primary, sent to it, with an id', 1, over(one(ownOf), nextId)],
   [`${partCount} puts of 1 primary, sent to any`, 1, inParts(anyOf)],
   [`${partCount} puts of 1 primary, sent to it`, 1, inParts(ownOf)],
   ['put, 3 copies', 1, puts],
 ];
 const loneRows: readonly Row[] = [
-  ['1 put as a batch, 1 node', 1, whole(ownOf)],
+  ['1 put as a batch, 1 node', 1, over(one(ownOf))],
   [`${partCount} puts as a batch, 1 node`, 1, inParts(ownOf)],
   ['put, 1 node', 1, puts],
 ];
