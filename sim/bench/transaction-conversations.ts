@@ -68,22 +68,23 @@ export function parts(
   connections: number,
   valueBytes: number,
 ): Conversation {
-  const nextKeys = partKeys(list, index, connections);
+  const nextKeys = partKeys(list, index, connections, partCount);
   return {
     request: () => transactionFrame(nextKeys(), Math.ceil(valueBytes / partCount)),
     answerBytes: (received) => answer(received, committed),
   };
 }
 
-/** The same over HTTP. */
-export function httpParts(
+/** The same over HTTP, with so many keys each. */
+export function httpTransactions(
   list: readonly string[],
   index: number,
   connections: number,
   valueBytes: number,
+  keys: number,
 ): Conversation {
-  const nextKeys = partKeys(list, index, connections);
-  const value = 'v'.repeat(Math.ceil(valueBytes / partCount));
+  const nextKeys = partKeys(list, index, connections, keys);
+  const value = 'v'.repeat(Math.ceil(valueBytes / keys));
   return {
     request: () => {
       const operations = nextKeys().map((key) => ({ op: 'put', bucket: 'bench', key, value }));
@@ -96,13 +97,18 @@ export function httpParts(
 }
 
 /** The keys of one transaction after another, of a part of the list that no other connection takes from. */
-function partKeys(list: readonly string[], index: number, connections: number): () => readonly string[] {
-  const own = Math.max(1, Math.floor(list.length / (connections * partCount)));
+function partKeys(
+  list: readonly string[],
+  index: number,
+  connections: number,
+  keys: number,
+): () => readonly string[] {
+  const own = Math.max(1, Math.floor(list.length / (connections * keys)));
   let count = 0;
   return () => {
     count += 1;
-    const first = (index + connections * (count % own)) * partCount;
-    return Array.from({ length: partCount }, (_, part) => list[first + part] ?? '');
+    const first = (index + connections * (count % own)) * keys;
+    return Array.from({ length: keys }, (_, part) => list[first + part] ?? '');
   };
 }
 

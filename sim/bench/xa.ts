@@ -22,7 +22,7 @@ import { LocalCluster } from './local-cluster.ts';
 import type { PostgresServers } from './postgres.ts';
 import { postgresLoop, postgresPrograms, startPostgres } from './postgres.ts';
 import {
-  httpParts,
+  httpTransactions,
   keyCount,
   learnPrimaries,
   partCount,
@@ -148,9 +148,13 @@ const over =
   (contestant, index, connections, valueBytes) =>
     transactions(listsOf(contestant, index), index, connections, valueBytes, nextId);
 const inParts =
-  (listOf: typeof ownOf, say = parts): Talk =>
+  (listOf: typeof ownOf): Talk =>
   (contestant, index, connections, valueBytes) =>
-    say(listOf(contestant, index), index, connections, valueBytes);
+    parts(listOf(contestant, index), index, connections, valueBytes);
+const overHttp =
+  (keys: number): Talk =>
+  (contestant, index, connections, valueBytes) =>
+    httpTransactions(ownOf(contestant, index), index, connections, valueBytes, keys);
 const space = (valueBytes: number): KeySpace => ({ prefix: 'p', keys: keyCount, valueBytes });
 const puts: Talk = (_, index, __, valueBytes) => pbPut(space(valueBytes), index);
 const httpPuts: Talk = (_, index, __, valueBytes) => httpPut(space(valueBytes), index);
@@ -185,7 +189,8 @@ const loneRows: readonly Row[] = [
   ['put, 1 node', 1, puts],
 ];
 const loneHttpRows: readonly Row[] = [
-  [`${partCount} puts as a batch over HTTP, 1 node`, 1, inParts(ownOf, httpParts)],
+  ['1 put as a batch over HTTP, 1 node', 1, overHttp(1)],
+  [`${partCount} puts as a batch over HTTP, 1 node`, 1, overHttp(partCount)],
   ['put over HTTP, 1 node', 1, httpPuts],
 ];
 
