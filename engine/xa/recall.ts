@@ -69,6 +69,9 @@ function knows(reply: BranchReply | NoAnswer): boolean {
   return reply.kind === 'named' || (reply.kind === 'noAnswer' && reply.code === 'BadRequest');
 }
 
+/** Ends the detail of an abort that says nothing of earlier transactions under its name. */
+export const idUnknown = 'too few replicas can say whether the id was used before; try again later';
+
 function unknown(): Voted {
-  return votedAbort('no_targets', 'too few replicas can say whether the id was used before; try again later');
+  return votedAbort('no_targets', idUnknown);
 }

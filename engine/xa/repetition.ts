@@ -1,7 +1,8 @@
 /**
- * What a client hears that names its transaction, when that came to nothing since somebody could not be asked. An earlier
- * one under the name may have been carried out, and then "aborted" would be a lie to who has lost its answer: the other
- * owners of the keys keep the name (name-spread.ts), this node perhaps among them. They are asked before the client is told.
+ * What a client hears that names its transaction, when that came to nothing before the name was looked for: somebody could
+ * not be asked, or another transaction holds a key. An earlier one under the name may have been carried out, and then
+ * "aborted" would be a lie to who has lost its answer: the other owners of the keys keep the name (name-spread.ts), this
+ * node perhaps among them. They are asked before the client is told.
  */
 import { usedBefore } from './client-names.ts';
 import type { TransactionContext } from './context.ts';
@@ -10,8 +11,16 @@ import { ordersOf } from './partition.ts';
 import { recallName } from './recall.ts';
 import type { Remembered } from './remembered.ts';
 
-/** Whoever was asked and answered has not said whether the name is new. */
-const unsureReasons: ReadonlySet<AbortReason> = new Set(['no_targets', 'prepare_timeout', 'prepare_failed']);
+/**
+ * Whoever was asked and answered has not said whether the name is new. A primary that finds a lock in the way asks nobody,
+ * and its own disk may have gone back to an older image.
+ */
+const unsureReasons: ReadonlySet<AbortReason> = new Set([
+  'no_targets',
+  'prepare_timeout',
+  'prepare_failed',
+  'conflict',
+]);
 
 export function mayRepeat(
   { clientId, forceAbort }: TransactionRequest,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
+import { blankTransaction } from '../history/transaction-fixture.ts';
 import type { SeenKey, TransactionHistory, TransactionRecord } from '../history/transactions.ts';
 import { checkIsolation } from './isolation.ts';
 
@@ -18,8 +19,9 @@ function historyOf(...told: readonly Told[]): TransactionHistory {
       value: { tag: '', balance: undefined, list },
     }));
     return {
-      ...{ id, planned: '', client: 'x0', kind: 'append', forced: false, validated: true, node: 'n1' },
-      ...{ need: 1, reason: '', clientId: '', xids: [], final: false, outcome },
+      ...blankTransaction,
+      id,
+      outcome,
       reads: seen,
       writes: appends.map((key) => ({ key: `lists/${key}`, value: undefined, durableCopies: undefined })),
       invokedUs: atUs[0],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
+import { blankTransaction } from '../history/transaction-fixture.ts';
 import type { TransactionRecord, TransactionValue } from '../history/transactions.ts';
 import { checkTransactionDurability } from './transaction-durability.ts';
 
@@ -9,23 +10,14 @@ const key = 'lists/l0';
 function append(id: number, completedUs: number, read?: number): TransactionRecord {
   const valueOf = (of: number): TransactionValue => ({ tag: `«w:${of}»`, balance: undefined, list: [of] });
   return {
+    ...blankTransaction,
     id,
     planned: `t${id}`,
-    client: 'x0',
-    kind: 'append',
-    forced: false,
-    validated: true,
     need: 2,
     reads: [{ key, value: read === undefined ? undefined : valueOf(read) }],
     writes: [{ key, value: valueOf(id), durableCopies: 1 }],
     invokedUs: completedUs - 100,
     completedUs,
-    outcome: 'ok',
-    reason: '',
-    node: 'n1',
-    xids: [],
-    clientId: '',
-    final: false,
   };
 }
 

@@ -1,12 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
+import { blankTransaction } from '../history/transaction-fixture.ts';
 import type { TransactionRecord, TransactionValue } from '../history/transactions.ts';
 import { checkTransactionValues } from './transaction-values.ts';
-
-const blank = {
-  ...{ planned: '', client: 'x0', forced: false, validated: true, node: 'n1', need: 1, reason: '' },
-  ...{ clientId: '', xids: [], invokedUs: 0, completedUs: 1, outcome: 'ok' as const },
-};
 
 const holding = (tag: string, balance: number): TransactionValue => ({ tag, balance, list: undefined });
 
@@ -22,12 +18,12 @@ function transfer(
     value: holding(`t${id}.${index}`, (value?.balance ?? 100) + (index === 0 ? -10 : 10)),
     durableCopies: undefined,
   }));
-  return { ...blank, id, kind: 'transfer', reads, writes, outcome, final: false };
+  return { ...blankTransaction, id, kind: 'transfer', reads, writes, outcome };
 }
 
 function look(held: Readonly<Record<string, TransactionValue | undefined>>): TransactionRecord {
   const reads = Object.entries(held).map(([key, value]) => ({ key, value }));
-  return { ...blank, id: 99, kind: 'look', reads, writes: [], final: true };
+  return { ...blankTransaction, id: 99, kind: 'look', reads, writes: [], final: true };
 }
 
 const first = transfer(0, { 'bank/a': undefined, 'bank/b': undefined });
@@ -49,7 +45,7 @@ describe('triples (INV1)', () => {
       key: `triples/s0.${index}`,
       value: tag === '' ? undefined : holding(tag, 0),
     }));
-    return { ...blank, id: 2, kind: 'restamp', reads, writes: [], outcome, final: false };
+    return { ...blankTransaction, id: 2, kind: 'restamp', reads, writes: [], outcome };
   };
   const reasons = (tags: readonly string[], outcome: TransactionRecord['outcome']): readonly string[] =>
     checkTransactionValues([restamp(tags, outcome)], 0, 100, new Set()).reasons;

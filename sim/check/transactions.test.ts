@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 
+import { blankTransaction } from '../history/transaction-fixture.ts';
 import type { TransactionStep } from './transactions.ts';
 import {
   buriedWith,
   checkAtomicity,
   checkNothingDangles,
   checkOnce,
+  checkRepetitions,
   checkStability,
 } from './transactions.ts';
 import { checkLocks } from './locks.ts';
@@ -211,5 +213,29 @@ describe('once (INV8)', () => {
     expect(checkOnce(story(committed))).toMatchObject({ ok: true, checked: 2 });
     const twice = checkOnce(story(`${committed}\nn2 p.applied.synced t1`));
     expect(twice.reasons).toEqual(['n2 carried out t1 2 times']);
+  });
+
+  it('breaks when two transactions under one name of a client’s are carried out', () => {
+    const named = story(`
+      n1 c.begin t1 client=mine
+      n2 p.applied.synced t1
+      n3 c.begin t2 client=mine
+      n2 p.applied.synced t2
+    `);
+    expect(checkOnce(named).reasons).toEqual(['t2 carries out mine, which t1 has carried out']);
+    expect(checkOnce(named.slice(0, 3))).toMatchObject({ ok: true, checked: 2 });
+  });
+
+  it('breaks when who has heard of a commit is told under the same name that nothing happened', () => {
+    const denial = { atUs: 7, xid: 't2', reason: 'conflict: b/k belongs to the transaction t9' };
+    const heard = { ...blankTransaction, clientId: 'mine', denials: [denial] };
+    expect(checkRepetitions([heard])).toMatchObject({
+      ok: false,
+      firstBad: { atUs: 7 },
+      reasons: [`mine was committed, and a repetition was told: aborted, ${denial.reason}`],
+    });
+    const faithful = { ...blankTransaction, clientId: 'mine' };
+    const unheard = { ...heard, outcome: 'unknown' } as const;
+    expect(checkRepetitions([faithful, unheard, blankTransaction])).toMatchObject({ ok: true, checked: 1 });
   });
 });

@@ -6,13 +6,15 @@
  *   branch that voted commit does; one whose coordinator never decided is carried out nowhere;
  * - INV2, stability: what a client heard (committed, aborted) is what happened, and stays;
  * - INV3, nothing dangles: when all is healed, no transaction is in doubt anywhere;
- * - INV8, once: a branch carries a transaction out once, however often it is told to.
+ * - INV8, once: a branch carries a transaction out once, however often it is told to; of all under one name of a client's
+ *   one is carried out, and when the client has heard so no repetition is told that nothing was.
  *
  * One-step commits have no vote and no decision; for them INV2 and INV8 speak. A disk that was lost (a step 'disk.wiped' of
  * no transaction) has lost what was carried out: that may be done once more. Skipped: branches that an operator decided or
  * abandoned, not the others of their transactions; and branches of nodes that died for good (`lost`). A crash may come
  * between a durable record and the event that says so: what a restart finds applied counts.
  */
+import type { TransactionHistory } from '../history/transactions.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -246,6 +248,21 @@ function checkNames(steps: readonly TransactionStep[], tally: Tally): void {
     done.set(name, first);
     tally.compare(first === xid, atUs, () => `${xid} carries out ${name}, which ${first} has carried out`);
   }
+}
+
+/** Who has heard of the commit under its own name is never told, without a doubt, that nothing happened under it. */
+export function checkRepetitions(history: TransactionHistory): CheckReport {
+  const tally = new Tally('INV8');
+  for (const { clientId, denials, outcome } of history) {
+    if (clientId === '' || outcome !== 'ok') continue;
+    const [first] = denials;
+    tally.compare(
+      first === undefined,
+      first?.atUs ?? 0,
+      () => `${clientId} was committed, and a repetition was told: aborted, ${first?.reason}`,
+    );
+  }
+  return tally.report();
 }
 
 const decided: readonly string[] = ['c.decision.synced', 'decision.recovered'];

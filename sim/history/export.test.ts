@@ -1,36 +1,23 @@
 import { expect, it } from 'vitest';
 
+import { blankTransaction } from './transaction-fixture.ts';
 import { historyEdn, historyJsonLines } from './export.ts';
 import type { TransactionRecord } from './transactions.ts';
 
-const common = {
-  ...{
-    planned: '',
-    forced: false,
-    validated: true,
-    need: 1,
-    reason: '',
-    node: 'n1',
-    xids: [],
-    clientId: '',
-    final: false,
-  },
-};
-
 const history: readonly TransactionRecord[] = [
   {
-    ...common,
+    ...blankTransaction,
     ...{ id: 0, client: 'x1', kind: 'append', invokedUs: 5, completedUs: 9, outcome: 'ok' },
     reads: [{ key: 'lists/l0', value: undefined }],
     writes: [{ key: 'lists/l0', value: { tag: '', balance: undefined, list: [0, 1] }, durableCopies: 2 }],
   },
   {
-    ...common,
+    ...blankTransaction,
     ...{ id: 1, client: 'x0', kind: 'look', invokedUs: 7, completedUs: 8, outcome: 'fail', writes: [] },
     reads: [{ key: 'lists/l0', value: { tag: '', balance: undefined, list: [0, 1] } }],
   },
   {
-    ...common,
+    ...blankTransaction,
     ...{ id: 2, client: 'x0', kind: 'transfer', invokedUs: 9, completedUs: 9, outcome: 'ok', writes: [] },
     reads: [{ key: 'bank/a0', value: undefined }],
   },

@@ -33,6 +33,14 @@ export interface WrittenKey {
   durableCopies: number | undefined;
 }
 
+/** A repetition under the client's own name was called aborted, and nothing in the answer leaves a doubt. */
+export interface Denial {
+  readonly atUs: number;
+  /** The name that the repetition got. */
+  readonly xid: string;
+  readonly reason: string;
+}
+
 export interface TransactionRecord {
   /** Place in the history; the order of invocation. Also the number that it appends, times 10, and that plus 1. */
   readonly id: number;
@@ -60,6 +68,8 @@ export interface TransactionRecord {
   readonly xids: readonly string[];
   /** The client's own name of it; '' for none. */
   readonly clientId: string;
+  /** What repetitions of it heard that were sent when the client had heard of its commit. */
+  readonly denials: readonly Denial[];
   readonly final: boolean;
 }
 

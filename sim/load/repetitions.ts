@@ -7,6 +7,7 @@ import type { LockTransactionReq } from '../../engine/api/pbc/transaction-schema
 import { bufferOf } from '../../engine/base/ids.ts';
 import type { Io } from '../../engine/io/io.ts';
 import { pick } from '../../engine/io/random.ts';
+import { idUnknown } from '../../engine/xa/recall.ts';
 import type { ClientTarget } from './client.ts';
 import { PbConnection } from './pb-connection.ts';
 import type { OpenTransaction } from './transaction-recorder.ts';
@@ -16,6 +17,7 @@ export interface RepetitionSetup {
   readonly targets: readonly ClientTarget[];
   readonly connectTimeoutUs: number;
   readonly answerTimeoutUs: number;
+  readonly nowUs: () => number;
 }
 
 interface Past {
@@ -47,7 +49,7 @@ export class Repetitions {
   }
 
   async #ask({ record, message }: Past): Promise<void> {
-    const { io, targets, connectTimeoutUs, answerTimeoutUs } = this.#setup;
+    const { io, targets, connectTimeoutUs, answerTimeoutUs, nowUs } = this.#setup;
     let connection: PbConnection;
     try {
       connection = await PbConnection.open(io, pick(io.random, targets), connectTimeoutUs);
@@ -57,11 +59,15 @@ export class Repetitions {
     }
     const exchange = await connection.ask({ kind: 'transaction', message }, answerTimeoutUs);
     connection.close();
-    if (exchange.kind === 'lost' || exchange.answer.kind !== 'transacted') return;
     // Of one that was open until now the record says when it was last heard of: before this.
-    if (record.outcome !== 'ok') return;
-    const { outcome, transaction_id: xid } = exchange.answer.message;
+    if (exchange.kind === 'lost' || exchange.answer.kind !== 'transacted' || record.outcome !== 'ok') return;
+    const { outcome, transaction_id: xid, reason, detail } = exchange.answer.message;
     record.xids = [...record.xids, `${textOf(xid)} ${textOf(outcome)}`];
+    if (textOf(outcome) === 'aborted' && !textOf(detail).endsWith(idUnknown))
+      record.denials = [
+        ...record.denials,
+        { atUs: nowUs(), xid: textOf(xid), reason: `${textOf(reason)}: ${textOf(detail)}` },
+      ];
   }
 }
 

@@ -28,6 +28,7 @@ export class TransactionRecorder {
       node: '',
       xids: [],
       clientId: '',
+      denials: [],
       final: false,
       ...opening,
     };

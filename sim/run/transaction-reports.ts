@@ -13,6 +13,7 @@ import {
   checkAtomicity,
   checkNothingDangles,
   checkOnce,
+  checkRepetitions,
   checkStability,
   decidedByHand,
   keysOf,
@@ -83,7 +84,7 @@ export function transactionChecks({
     ['INV5', () => checkTransactionDurability(steps, history)],
     ['INV6', () => checkIsolation(history, tainted)],
     ['INV7', () => checkLocks(steps)],
-    ['INV8', () => checkOnce(steps)],
+    ['INV8', () => joinReports(checkOnce(steps), checkRepetitions(history))],
     ['INV22', () => checkLiveness(finals.liveness, history, answerUsMax)],
   ];
 }

@@ -211,6 +211,32 @@ describe('an id of a client', () => {
     expect(last?.body['transaction_id']).not.toBe(began[0]);
   });
 
+  it('is known where its primary has forgotten it, and another transaction holds the key', async () => {
+    const room = new Lab('names', alone);
+    await room.start();
+    const key = room.key('n1');
+    const old = room.cluster.host('n1').disk.durableCopy();
+    const first = await commit(room, 'n2', key);
+    await room.pass(second);
+    room.cluster.crash('n1', 'dropAll', 'silent');
+    room.cluster.host('n1').disk.mount('FD13', old);
+    room.cluster.start('n1');
+    await room.world.runUntil(() => room.cluster.serves('n1'), 20 * second);
+    await room.pass(3 * second);
+    const holding = room.onStep('c.decision.beforeLog', ({ host }) => {
+      holding.cancel();
+      room.cluster.crash(host, 'dropAll', 'silent');
+    });
+    await room.call('n3', 'POST', '/transactions', { operations: [put(key, '2'), put(room.key('n2'), '2')] });
+    const fresh = await room.call('n2', 'POST', '/transactions', { id: 'other', operations: [put(key, '3')] });
+    expect(fresh).toMatchObject({ status: 409, body: { outcome: 'aborted', reason: 'conflict' } });
+    for (const node of ['n1', 'n2']) {
+      const again = await commit(room, node, key);
+      expect(again?.body, node).toMatchObject({ outcome: 'committed' });
+      expect(again?.body['transaction_id']).toBe(first?.body['transaction_id']);
+    }
+  });
+
   it('is refused for other operations, though one of its primaries is away', async () => {
     const room = new Lab('names', alone);
     await room.start();
