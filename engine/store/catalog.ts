@@ -155,8 +155,8 @@ export class Catalog {
 
   /** Closes and removes the files of a dropped segment. A crash in between leaves files that no manifest names. */
   async removeFiles(segment: Segment): Promise<void> {
-    await this.#removeHint(segment);
     await segment.file?.close();
+    await this.#removeHint(segment);
     await this.#disk.remove(this.pathOf(segmentName(segment.number)));
   }
 
@@ -167,14 +167,25 @@ export class Catalog {
 
   /** Files that cannot be removed now are strays: the next start removes them. */
   async #removeQuietly(segment: Segment): Promise<void> {
-    const { number, file } = segment;
     try {
-      await this.#removeHint(segment);
-      const kept = file !== undefined && (await this.#spare?.keep(file, this.pathOf(segmentName(number))));
-      if (kept !== true) await this.removeFiles(segment);
+      if (!(await this.#isKept(segment))) await this.removeFiles(segment);
     } catch (error) {
       if (!(error instanceof DiskError)) throw error;
-      this.#io.log.event('warn', 'store.segment.left', { segment: number, detail: error.message });
+      this.#io.log.event('warn', 'store.segment.left', { segment: segment.number, detail: error.message });
+    }
+  }
+
+  /** Whether its file is the spare one now; what cannot be cleared is removed like any other. */
+  async #isKept(segment: Segment): Promise<boolean> {
+    const { number, file } = segment;
+    if (file === undefined || this.#spare === undefined) return false;
+    try {
+      await this.#removeHint(segment);
+      return await this.#spare.keep(file, this.pathOf(segmentName(number)));
+    } catch (error) {
+      if (!(error instanceof DiskError)) throw error;
+      this.#io.log.event('warn', 'store.spare.failed', { segment: number, detail: error.message });
+      return false;
     }
   }
 

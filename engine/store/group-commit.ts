@@ -298,7 +298,12 @@ export class GroupCommit {
     await this.#syncing;
     if (old !== undefined) await this.#seal(old);
     const segment = await this.#catalog.create(number, 'log');
-    await this.#catalog.publish([segment], []);
+    try {
+      await this.#catalog.publish([segment], []);
+    } catch (error) {
+      await segment.file?.close();
+      throw error;
+    }
     this.#segment = segment;
     this.#durableBefore = segmentHeadBytes;
     this.#zeros.restart(segment.madeBytes);

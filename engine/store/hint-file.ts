@@ -238,6 +238,11 @@ function hintSalt(identity: SegmentIdentity): number {
 
 async function openEmpty(disk: Disk, path: string): Promise<DiskFile> {
   const file = await disk.open(path, 'readWrite');
-  await file.truncate(0);
+  try {
+    await file.truncate(0);
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
   return file;
 }

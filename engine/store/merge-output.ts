@@ -117,8 +117,9 @@ export class MergeOutput {
     else await this.abandonOpen();
   }
 
-  /** Removes everything: the merge did not come about. */
+  /** Removes everything: the merge did not come about. What cannot be removed is closed, and a stray. */
   async abandon(): Promise<void> {
+    for (const segment of this.segments) await segment.file?.close();
     await this.abandonOpen();
     for (const segment of this.segments) await this.#catalog.removeFiles(segment);
   }
@@ -126,11 +127,13 @@ export class MergeOutput {
   /** Removes the output under way. */
   async abandonOpen(): Promise<void> {
     const number = this.#number;
-    await this.#hint?.abandon();
-    await this.#segment?.file?.close();
+    const hint = this.#hint;
+    const file = this.#segment?.file;
     this.#segment = undefined;
     this.#hint = undefined;
     this.#number = undefined;
+    await file?.close();
+    await hint?.abandon();
     if (number === undefined) return;
     await this.#removeIfThere(segmentName(number));
     await this.#removeIfThere(hintName(number));

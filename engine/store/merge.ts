@@ -208,6 +208,7 @@ async function publish(
   } catch (error) {
     // Which manifest the next start finds is not known: the files of both stay.
     room.failed(error);
+    for (const { file } of outputs) await file?.close();
     throw new LockstepError('StorageFailed', 'the manifest could not be replaced', { cause: error });
   }
 }

@@ -42,6 +42,7 @@ export class JournalDisk implements Disk {
   readonly #names = new Map<string, number>();
   readonly #durableNames = new Map<string, number>();
   readonly #locks = new Set<string>();
+  readonly #open = new Set<JournalFile>();
   #nextInode = 1;
   #watch: Watcher = () => undefined;
   #halted = false;
@@ -76,6 +77,11 @@ export class JournalDisk implements Disk {
     this.#halted = true;
   }
 
+  /** Paths of the files that were opened and not closed, as they were opened. */
+  get openFiles(): readonly string[] {
+    return [...this.#open].map(({ path }) => path);
+  }
+
   /** This moment, unaffected by what comes. */
   moment(): DiskMoment {
     const inodes = [...this.#inodes].map(([number, inode]) => [number, { ...inode }] as const);
@@ -96,8 +102,15 @@ export class JournalDisk implements Disk {
       const known = this.#names.get(path);
       if (known === undefined && mode === 'read') throw new DiskError('notFound', 'open', path);
       if (known !== undefined && mode === 'create') throw new DiskError('exists', 'open', path);
-      return new JournalFile(this, path, known ?? this.#create(path));
+      const file = new JournalFile(this, path, known ?? this.#create(path));
+      this.#open.add(file);
+      return file;
     });
+  }
+
+  close(file: JournalFile): Promise<void> {
+    this.#open.delete(file);
+    return Promise.resolve();
   }
 
   rename(from: string, to: string): Promise<void> {
@@ -285,7 +298,7 @@ class JournalFile implements DiskFile {
   }
 
   close(): Promise<void> {
-    return Promise.resolve();
+    return this.#disk.close(this);
   }
 }
 
