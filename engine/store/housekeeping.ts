@@ -11,6 +11,7 @@ import type { StoreIo } from './store-io.ts';
 import { HintWriter } from './hint-file.ts';
 import type { MergeReport, MergeRoom } from './merge.ts';
 import { damageVisitor, MergeRefusedError, mergeSegments } from './merge.ts';
+import type { MergePlan } from './merge-plan.ts';
 import { decaying, planMerge } from './merge-plan.ts';
 import type { StoreOptions } from './options.ts';
 import { scanSegment } from './scan.ts';
@@ -148,21 +149,39 @@ export class Housekeeping {
   async #work(): Promise<void> {
     this.#sliceBeganUs = this.#io.clock.nowUs();
     const { merge, segmentBytes } = this.#options;
+    // The disk has no room for a merge of several.
+    let cramped = false;
     for (;;) {
       const figures = this.#figures();
-      const plan = merge.enabled ? planMerge(figures, merge, segmentBytes) : undefined;
+      const options = cramped ? { ...merge, copyBytesMax: 0 } : merge;
+      const plan = merge.enabled ? planMerge(figures, options, segmentBytes) : undefined;
       const waiting = merge.enabled ? decaying(figures, merge) : undefined;
-      await this.#writeHints([...(plan?.numbers ?? []), waiting?.number]);
-      if (plan === undefined) return;
-      await this.#merge(plan.numbers.map((number) => this.#room.catalog.mustFind(number)));
+      // Hints take room, and what is dead gives some back.
+      if (plan?.reason !== 'dead') await this.#writeHints([...(plan?.numbers ?? []), waiting?.number]);
+      if (plan === undefined || (cramped && !givesBack(plan))) return;
+      try {
+        await this.#merge(plan.numbers.map((number) => this.#room.catalog.mustFind(number)));
+      } catch (error) {
+        if (!isFull(error) || cramped || plan.numbers.length === 1) throw error;
+        // One may find room, and what it gives back is room for the next.
+        cramped = true;
+      }
     }
   }
 
-  /** Of the segments that stay: for those that are merged away next, or soon, it would be a scan more. */
+  /**
+   * Of the segments that stay: for those that are merged away next, or soon, it would be a scan more. Without room for
+   * them a start reads more; merges need not wait for that.
+   */
   async #writeHints(leaving: readonly (number | undefined)[]): Promise<void> {
-    for (const segment of this.#room.catalog.segments) {
-      const stays = segment.sealed && !segment.retired && !leaving.includes(segment.number);
-      if (stays) await this.#writeHint(segment, () => this.#rest());
+    try {
+      for (const segment of this.#room.catalog.segments) {
+        const stays = segment.sealed && !segment.retired && !leaving.includes(segment.number);
+        if (stays) await this.#writeHint(segment, () => this.#rest());
+      }
+    } catch (error) {
+      if (!isFull(error)) throw error;
+      this.#giveUp(error);
     }
   }
 
@@ -216,6 +235,15 @@ export class Housekeeping {
 }
 
 const nothingMerged: MergeReport = { inputCount: 0, outputCount: 0, inputBytes: 0, outputBytes: 0 };
+
+function isFull(error: unknown): error is DiskError {
+  return error instanceof DiskError && error.failure === 'noSpace';
+}
+
+/** It frees more than it copies; the others tidy up. */
+function givesBack({ reason }: MergePlan): boolean {
+  return reason === 'dead' || reason === 'garbage';
+}
 
 /** Asked anew: a scan may have found out meanwhile. */
 function isDamaged(segment: Segment): boolean {

@@ -41,6 +41,11 @@ describe('planMerge', () => {
     expect(planMerge(segments, options, segmentBytes)?.numbers).toEqual([1, 2, 3, 6]);
   });
 
+  it('takes those in which nothing lives first, and alone: they need no room', () => {
+    const segments = [segment(1, 0), segment(2, 100), segment(3, 0), segment(4, 0, 900), youngest];
+    expect(planMerge(segments, options, segmentBytes)).toEqual({ reason: 'dead', numbers: [1, 3] });
+  });
+
   it('merges one segment however much of it there is to copy', () => {
     const large = segment(1, 40_000, 0, 100_000);
     expect(planMerge([large, youngest], options, segmentBytes)?.numbers).toEqual([1]);

@@ -6,6 +6,8 @@
  * (source: Rosenblum and Ousterhout, "The Design and Implementation of a Log-Structured File System", 1992, 3.5: free
  * space in segments that still change is worth less). So one segment of garbage more may lie on the disk.
  *
+ * Segments in which nothing lives go first, and alone: that takes no room, which a full disk may not have for more.
+ *
  * A segment's garbage is what a merge would not copy. Removals are not garbage by themselves: one may go only when no
  * segment outside the merge can hold an older record of its key. So removals count only when everything is merged.
  */
@@ -24,7 +26,7 @@ export interface SegmentFigures {
 }
 
 export interface MergePlan {
-  readonly reason: 'garbage' | 'small' | 'removals';
+  readonly reason: 'dead' | 'garbage' | 'small' | 'removals';
   /** Numbers of the segments to merge, ascending. */
   readonly numbers: readonly number[];
 }
@@ -38,6 +40,8 @@ export function planMerge(
   const mergeable = segments.filter((segment) => segment.mergeable);
   const waiting = decaying(segments, options);
   const dirty = mergeable.filter((segment) => segment !== waiting && isDirty(segment, options));
+  const dead = dirty.filter(isDead);
+  if (dead.length > 0) return { reason: 'dead', numbers: dead.map(({ number }) => number) };
   if (dirty.length > 0) return { reason: 'garbage', numbers: bounded(dirty, options.copyBytesMax) };
   const small = mergeable.filter((segment) => segment.length < segmentBytes / 4);
   if (small.length >= options.smallCountMin) {
@@ -53,7 +57,7 @@ export function decaying(
 ): SegmentFigures | undefined {
   const youngest = segments.findLast(({ mergeable, kind }) => mergeable && kind === 'log');
   if (youngest === undefined || !isDirty(youngest, options)) return undefined;
-  return youngest.liveBytes + youngest.removalBytes > 0 ? youngest : undefined;
+  return isDead(youngest) ? undefined : youngest;
 }
 
 /** Everything but the open segment, when removals alone make up the share that calls for it. */
@@ -73,6 +77,11 @@ function planRemovals(
 function isDirty(segment: SegmentFigures, options: MergeOptions): boolean {
   const garbage = garbageBytes(segment);
   return garbage > 0 && garbage * 100 >= segment.length * options.deadPercentMin;
+}
+
+/** A merge copies nothing out of it. */
+function isDead({ liveBytes, removalBytes }: SegmentFigures): boolean {
+  return liveBytes === 0 && removalBytes === 0;
 }
 
 function garbageBytes(segment: SegmentFigures): number {
