@@ -2,11 +2,14 @@
  * Whether a client's name was used before, asked of those who must know. Whatever was carried out under a name, and
  * acknowledged, is kept by most owners of its keys, as the objects are; so a primary that has heard from as many as make a
  * majority with itself knows it, though it was another's key then, or its own disk is a new one that was filled. Who hears
- * from too few does not carry out what may have been carried out. (A disk that went back has lost what made the majority:
- * then it is known if whoever answers first knows it, as it is with objects that such a disk has lost.)
+ * from too few does not carry out what may have been carried out.
+ *
+ * A disk that went back to an older image has lost what made the majority, and does not know it. So the answers that come
+ * about as quickly as the majority's are heard too, of whom one may know it; nobody waits for a node that is slow.
  */
 import { Deferred } from '../base/deferred.ts';
 import type { NodeId, Token } from '../base/ids.ts';
+import type { Timer } from '../io/clock.ts';
 import { usedBefore } from './client-names.ts';
 import type { NoAnswer, TransactionContext } from './context.ts';
 import { tryAskNode } from './context.ts';
@@ -21,6 +24,9 @@ interface Quorum {
   lacking: number;
 }
 
+/** Once enough have answered the rest is waited for as long again as they took, and so long at least. */
+const graceUsMin = 5_000;
+
 /**
  * What stands against the order's name at the other owners of its keys. Asks nobody for keys that this node alone owns. Takes
  * a quarter of `timeoutMs` at most.
@@ -33,14 +39,24 @@ export function recallName(
   const quorums = quorumsOf(context, order);
   const answer = new Deferred<Voted | undefined>();
   const nodes = new Set(quorums.flatMap((quorum) => [...quorum.nodes]));
+  const { clock } = context.io;
+  const beganUs = clock.nowUs();
   let awaited = nodes.size;
+  let grace: Timer | undefined;
+  const end = (found: Voted | undefined): void => {
+    grace?.cancel();
+    answer.resolve(found);
+  };
   const hear = (node: NodeId, reply: BranchReply | NoAnswer): void => {
     awaited -= 1;
     const [name] = reply.kind === 'named' ? reply.names : [];
-    if (name !== undefined) answer.resolve(usedBefore(order, name));
     if (knows(reply)) for (const quorum of quorums) if (quorum.nodes.has(node)) quorum.lacking -= 1;
-    if (quorums.every(({ lacking }) => lacking <= 0)) answer.resolve(undefined);
-    else if (awaited === 0) answer.resolve(unknown());
+    const enough = quorums.every(({ lacking }) => lacking <= 0);
+    if (answer.settled) return;
+    if (name !== undefined) end(usedBefore(order, name));
+    else if (awaited === 0) end(enough ? undefined : unknown());
+    else if (enough)
+      grace ??= clock.after(Math.max(graceUsMin, clock.nowUs() - beganUs), () => end(undefined));
   };
   if (nodes.size === 0) return Promise.resolve(undefined);
   const timeoutUs = Math.floor(timeoutMs * 250);

@@ -10,6 +10,7 @@ import { byteStringOf } from '../../engine/base/ids.ts';
 import { Ring } from '../../engine/ring/ring.ts';
 import { routeToken, tokensOfNode } from '../../engine/ring/token.ts';
 import { requestKinds } from '../../engine/wire/kinds.ts';
+import { constantLatency } from '../world/latency.ts';
 import type { Lasting } from '../world/world.ts';
 import type { LabAnswer } from './lab.ts';
 import { Lab, bucket, labNodes, put } from './lab.ts';
@@ -235,6 +236,26 @@ describe('an id of a client', () => {
       expect(again?.body, node).toMatchObject({ outcome: 'committed' });
       expect(again?.body['transaction_id']).toBe(first?.body['transaction_id']);
     }
+  });
+
+  it('is known where its primary has forgotten it, though who has missed it answers first', async () => {
+    const room = new Lab('names', alone);
+    await room.start();
+    const key = room.key('n1');
+    const old = room.cluster.host('n1').disk.durableCopy();
+    const cut = room.world.network.partition(['n3'], ['n1', 'n2']);
+    await room.pass(5 * second);
+    const first = await commit(room, 'n1', key);
+    expect(first?.body).toMatchObject({ outcome: 'committed' });
+    room.cluster.crash('n1', 'dropAll', 'silent');
+    cut.lift();
+    room.cluster.host('n1').disk.mount('FD13', old);
+    room.cluster.start('n1');
+    await room.world.runUntil(() => room.cluster.serves('n1'), 20 * second);
+    await room.pass(3 * second);
+    room.world.network.slow(['n2'], ['n1'], constantLatency(3_000));
+    const again = await commit(room, 'n1', key);
+    expect(again?.body['transaction_id']).toBe(first?.body['transaction_id']);
   });
 
   it('is refused for other operations, though one of its primaries is away', async () => {
