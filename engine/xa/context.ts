@@ -42,6 +42,8 @@ export interface TransactionContext {
   /** Of clients. */
   readonly names: ClientNames;
   readonly spread: NameFollower;
+  /** When this life of the node began, by its monotonic clock. */
+  readonly startedUs: number;
 }
 
 /** No answer of the other node: nothing was sent (`unsent`), or nobody knows what became of it. */

@@ -4,8 +4,9 @@
  * majority with itself knows it, though it was another's key then, or its own disk is a new one that was filled. Who hears
  * from too few does not carry out what may have been carried out.
  *
- * A disk that went back to an older image has lost what made the majority, and does not know it. So the answers that come
- * about as quickly as the majority's are heard too, of whom one may know it; nobody waits for a node that is slow.
+ * A disk that went back to an older image has lost what made the majority, and does not know it. So a node hears the answers
+ * that come about as quickly as the majority's, too, for one of them may know the name; it waits for none that is slow. Disks
+ * go back between two lives: when names of the one before are remembered by nobody any more, the majority is enough.
  */
 import { Deferred } from '../base/deferred.ts';
 import type { NodeId, Token } from '../base/ids.ts';
@@ -41,6 +42,7 @@ export function recallName(
   const nodes = new Set(quorums.flatMap((quorum) => [...quorum.nodes]));
   const { clock } = context.io;
   const beganUs = clock.nowUs();
+  const mayHaveGoneBack = beganUs - context.startedUs < context.options.retentionMs * 1000;
   let awaited = nodes.size;
   let grace: Timer | undefined;
   const end = (found: Voted | undefined): void => {
@@ -55,6 +57,7 @@ export function recallName(
     if (answer.settled) return;
     if (name !== undefined) end(usedBefore(order, name));
     else if (awaited === 0) end(enough ? undefined : unknown());
+    else if (enough && !mayHaveGoneBack) end(undefined);
     else if (enough)
       grace ??= clock.after(Math.max(graceUsMin, clock.nowUs() - beganUs), () => end(undefined));
   };

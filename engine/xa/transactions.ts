@@ -84,7 +84,8 @@ export class Transactions implements TransactionService {
     const names = new ClientNames(options.rememberedMax);
     const spread = new NameSpread(io, parts);
     const log = new TransactionLog(store);
-    this.#context = { io, parts, log, metrics: this.metrics, options, lives, names, spread };
+    const startedUs = io.clock.nowUs();
+    this.#context = { io, parts, log, metrics: this.metrics, options, lives, names, spread, startedUs };
     this.#spread = spread;
     this.names = new NameService(this.#context, spread);
     this.#memories = memories;
