@@ -42,8 +42,11 @@ export interface TransactionContext {
   /** Of clients. */
   readonly names: ClientNames;
   readonly spread: NameFollower;
-  /** When this life of the node began, by its monotonic clock. */
-  readonly startedUs: number;
+  /**
+   * Before this life the disk may have gone back to an older image, which lacks names that are still to be known: it had
+   * another life, and outcomes are remembered for longer than this one has lasted.
+   */
+  mayHaveGoneBack(): boolean;
 }
 
 /** No answer of the other node: nothing was sent (`unsent`), or nobody knows what became of it. */

@@ -42,9 +42,10 @@ async function liveOn(disk: Disk, life: number): Promise<Memory> {
 describe('which lives the records of a disk go back to', () => {
   it('its own, and every one that wrote to the disk before', async () => {
     const disk = new Disk();
-    await liveOn(disk, 1);
+    expect((await liveOn(disk, 1)).isFirst).toBe(true);
     await liveOn(disk, 2);
     const memory = await liveOn(disk, 3);
+    expect(memory.isFirst).toBe(false);
     for (const life of [1, 2, 3]) expect(memory.reachesBackToNameOf(xidOf(life))).toBe(true);
   });
 

@@ -40,6 +40,7 @@ export class Memory {
   #written = 0;
   /** The lives whose records are here, the oldest first; the last one is this. */
   #named: readonly string[];
+  #isFirst = false;
 
   constructor(log: TransactionLog, lives: Lives, name: string) {
     this.#log = log;
@@ -55,6 +56,7 @@ export class Memory {
     // What cannot be read now may be read by the next life.
     if (bytes instanceof LockstepError) return;
     const before = bytes === undefined ? [] : namesIn(bytes);
+    this.#isFirst = bytes === undefined;
     this.#named = [...before, this.#name].slice(-livesCountMax);
     // A disk that does not take it: the next life presumes nothing of this one.
     await this.#log.force([writeLives(this.#named)]);
@@ -69,6 +71,11 @@ export class Memory {
       // As young as can be: nothing is claimed of what was before.
       if (!(error instanceof BytesError)) throw error;
     }
+  }
+
+  /** No life before this one has written to the disk. */
+  get isFirst(): boolean {
+    return this.#isFirst;
   }
 
   /** Writes down that the records begin with this life, again when its number has been raised. */

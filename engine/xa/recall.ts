@@ -6,7 +6,7 @@
  *
  * A disk that went back to an older image has lost what made the majority, and does not know it. So a node hears the answers
  * that come about as quickly as the majority's, too, for one of them may know the name; it waits for none that is slow. Disks
- * go back between two lives: when names of the one before are remembered by nobody any more, the majority is enough.
+ * go back between two lives: on a new disk, and once names of the life before are remembered by nobody, the majority is enough.
  */
 import { Deferred } from '../base/deferred.ts';
 import type { NodeId, Token } from '../base/ids.ts';
@@ -42,7 +42,7 @@ export function recallName(
   const nodes = new Set(quorums.flatMap((quorum) => [...quorum.nodes]));
   const { clock } = context.io;
   const beganUs = clock.nowUs();
-  const mayHaveGoneBack = beganUs - context.startedUs < context.options.retentionMs * 1000;
+  const mayHaveGoneBack = context.mayHaveGoneBack();
   let awaited = nodes.size;
   let grace: Timer | undefined;
   const end = (found: Voted | undefined): void => {

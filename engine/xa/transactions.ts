@@ -85,7 +85,10 @@ export class Transactions implements TransactionService {
     const spread = new NameSpread(io, parts);
     const log = new TransactionLog(store);
     const startedUs = io.clock.nowUs();
-    this.#context = { io, parts, log, metrics: this.metrics, options, lives, names, spread, startedUs };
+    const mayHaveGoneBack = (): boolean =>
+      !this.#coordinator.memory.isFirst && io.clock.nowUs() - startedUs < options.retentionMs * 1000;
+    const { metrics } = this;
+    this.#context = { io, parts, log, metrics, options, lives, names, spread, mayHaveGoneBack };
     this.#spread = spread;
     this.names = new NameService(this.#context, spread);
     this.#memories = memories;

@@ -78,15 +78,15 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     id: 'M35',
-    title: 'a read that timed out is counted again when its replicas answer too late',
-    file: 'engine/dispatch/read-round.js',
-    find: `if (this.#result.settled)
-            return;
-        this.#deadline?.cancel();`,
-    replace: 'this.#deadline?.cancel(); /* and once more */',
+    title: 'a read that runs out of time is counted twice',
+    file: 'engine/dispatch/cluster-dispatcher.js',
+    find: 'if (isTimeout)',
+    replace: `if (isTimeout)
+            this.#parts.stats.failures.responseTimeout(level);
+        if (isTimeout)`,
     scenario: 'partition-minority',
     oracles: ['INV24'],
-    seedsMax: 50,
+    seedsMax: 10,
   },
   {
     id: 'M91',

@@ -4,10 +4,10 @@ import type { PlantedBug } from './plant.ts';
 export const clientBugs: readonly PlantedBug[] = [
   {
     id: 'M46',
-    title: 'a node does not remember under which name of a client it carried a transaction out',
+    title: 'nodes do not remember under which name of a client a transaction was carried out',
     file: 'engine/xa/client-names.js',
-    find: 'const done = this.#records.get(clientId);',
-    replace: 'const done = this.#records.get(`${clientId} once more`);',
+    find: 'this.#records.set(clientId, record);',
+    replace: 'this.#records.set(`${clientId} once more`, record);',
     scenario: 'client-retries-with-id',
     oracles: ['INV1', 'INV2', 'INV8'],
     seedsMax: 10,
