@@ -27,9 +27,10 @@ function broken(id, ...more) {
 function judgeStory({ id, oracles, seedsMax }) {
   const named = (found) => oracles.filter((oracle) => found.has(oracle));
   const told = (found) => [...found].map(([invariant, seed]) => `${invariant} in seed ${seed}`).join(', ');
-  let found = broken(id, '--until-failure');
+  const seeds = ['--seeds', String(seedsMax)];
+  let found = broken(id, ...seeds, '--until-failure');
   // Another invariant may have been first.
-  if (found.size > 0 && named(found).length === 0) found = broken(id, '--seeds', String(seedsMax));
+  if (found.size > 0 && named(found).length === 0) found = broken(id, ...seeds);
   const noticed = oracles.length === 0 ? found.size === 0 : named(found).length > 0;
   return { noticed, words: found.size === 0 ? 'no invariant broken' : told(found) };
 }

@@ -9,7 +9,7 @@ export const antiEntropyBugs: readonly PlantedBug[] = [
     find: 'return { high: (left.high + right.high) >>> 0, low: (left.low + right.low) >>> 0 };',
     replace: 'return { high: (left.high ^ right.high) >>> 0, low: (left.low ^ right.low) >>> 0 };',
     scenario: 'no-churn-when-equal',
-    oracles: ['INV11'],
+    oracles: ['INV11', 'INV24'],
     seedsMax: 10,
   },
   {

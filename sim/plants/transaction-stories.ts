@@ -79,7 +79,7 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     find: "this.#ended.enter(xid, checked ? 'readOnly' : 'refused');",
     replace: "this.#ended.of(checked ? 'readOnly' : 'refused');",
     scenario: 'doubled-commits',
-    oracles: ['INV1', 'INV6', 'INV8'],
+    oracles: ['INV1', 'INV6', 'INV8', 'INV24'],
     seedsMax: 50,
   },
   {
@@ -114,7 +114,7 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     return phase === 'applied' || phase === 'heuristicCommitted' ? 'committed' : 'undecided';`,
     scenario: 'coordinator-never-returns',
     oracles: ['INV1'],
-    seedsMax: 50,
+    seedsMax: 100,
   },
   {
     id: 'M39x',
