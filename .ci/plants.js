@@ -37,8 +37,8 @@ function judgeStory({ id, oracles, seedsMax }) {
 
 function judgePoints({ id, exposedBy, oracles }) {
   const { failures } = simulate(['enumerate', 'xa', '--plant', id, '--only', exposedBy]);
-  const reasons = failures.map((failure) => failure.split(': ')[1] ?? '');
-  const found = new Set(reasons.map((reason) => (reason.startsWith('INV') ? reason : 'values')));
+  const found = new Set(failures.flatMap((failure) => failure.match(/\bINV[0-9]+(?=: )/g) ?? []));
+  if (failures.some((failure) => failure.includes('the keys hold'))) found.add('values');
   const noticed = oracles.some((oracle) => found.has(oracle));
   return {
     noticed,
