@@ -1,7 +1,7 @@
 /**
  * `npm run plants [ID...]`: is every planted bug still noticed, by one of the invariants that it names, within its seeds?
- * The engine changes: what once was a bug may come to have no effect, or be hidden by another precaution. Takes about a
- * quarter of an hour, so it is not a part of `npm test`. Exit code 0 when all were noticed, 1 otherwise, 2 for an unknown ID.
+ * The engine changes: what once was a bug may come to have no effect, or be hidden by another precaution. Takes half an
+ * hour, so it is not a part of `npm test`. Exit code 0 when all were noticed, 1 otherwise, 2 for an unknown ID.
  */
 import { spawnSync } from 'node:child_process';
 
