@@ -229,7 +229,10 @@ describe('an id of a client', () => {
       room.cluster.crash(host, 'dropAll', 'silent');
     });
     await room.call('n3', 'POST', '/transactions', { operations: [put(key, '2'), put(room.key('n2'), '2')] });
-    const fresh = await room.call('n2', 'POST', '/transactions', { id: 'other', operations: [put(key, '3')] });
+    const fresh = await room.call('n2', 'POST', '/transactions', {
+      id: 'other',
+      operations: [put(key, '3')],
+    });
     expect(fresh).toMatchObject({ status: 409, body: { outcome: 'aborted', reason: 'conflict' } });
     for (const node of ['n1', 'n2']) {
       const again = await commit(room, node, key);
