@@ -162,7 +162,7 @@ export class Housekeeping {
       try {
         await this.#merge(plan.numbers.map((number) => this.#room.catalog.mustFind(number)));
       } catch (error) {
-        if (!isFull(error) || cramped || plan.numbers.length === 1) throw error;
+        if (!isFull(error) || cramped || plan.numbers.length === 1 || !givesBack(plan)) throw error;
         // One may find room, and what it gives back is room for the next.
         cramped = true;
       }

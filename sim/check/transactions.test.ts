@@ -232,7 +232,7 @@ describe('once (INV8)', () => {
     expect(checkRepetitions([heard])).toMatchObject({
       ok: false,
       firstBad: { atUs: 7 },
-      reasons: [`mine was committed, and a repetition was told: aborted, ${denial.reason}`],
+      reasons: [`mine was committed, and its repetition t2 was told: aborted, ${denial.reason}`],
     });
     const faithful = { ...blankTransaction, clientId: 'mine' };
     const unheard = { ...heard, outcome: 'unknown' } as const;

@@ -259,7 +259,7 @@ export function checkRepetitions(history: TransactionHistory): CheckReport {
     tally.compare(
       first === undefined,
       first?.atUs ?? 0,
-      () => `${clientId} was committed, and a repetition was told: aborted, ${first?.reason}`,
+      () => `${clientId} was committed, and its repetition ${first?.xid} was told: aborted, ${first?.reason}`,
     );
   }
   return tally.report();
