@@ -114,7 +114,7 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     return phase === 'applied' || phase === 'heuristicCommitted' ? 'committed' : 'undecided';`,
     scenario: 'coordinator-never-returns',
     oracles: ['INV1'],
-    seedsMax: 100,
+    seedsMax: 50,
   },
   {
     id: 'M39x',
