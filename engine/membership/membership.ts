@@ -283,10 +283,13 @@ export class Membership {
   }
 
   /** Why a node that greets is refused; undefined when it is welcome. */
-  admit(hello: Hello, rival: boolean): Refusal | undefined {
-    const refusal = judgeGreeting(this.#table, hello, rival);
-    if (refusal === undefined && hello.view !== undefined) this.#agreement.said(hello.node, hello.view);
-    return refusal;
+  judge(hello: Hello, rival: boolean): Refusal | undefined {
+    return judgeGreeting(this.#table, hello, rival);
+  }
+
+  /** A node that greets is welcome: its view of the ring counts. Whoever waited for that may ask it at once. */
+  admitted({ node, view }: Hello): void {
+    if (view !== undefined) this.#agreement.said(node, view);
   }
 
   /** A peer has seen a later life of this node than this one: wiped disk, clock set back. This life outbids it. */

@@ -346,7 +346,8 @@ function isNoSourceFor(asker: NodeId, membership: Membership, refill: Refill): b
 
 function admissionOf(membership: Membership, standing: Standing): Admission {
   return {
-    admit: (hello, rival) => membership.admit(hello, rival),
+    judge: (hello, rival) => membership.judge(hello, rival),
+    admitted: (hello) => membership.admitted(hello),
     outlived: (by, generation) => membership.outlived(by, generation),
     disowned: (by) => standing.disowned(by),
   };

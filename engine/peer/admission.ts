@@ -12,7 +12,9 @@ export interface Admission {
    * be connected. A refusal by `sameName` has that process probed: a dead one's connections break by it, and the next
    * greeting finds no rival.
    */
-  admit(hello: Hello, rival: boolean): Refusal | undefined;
+  judge(hello: Hello, rival: boolean): Refusal | undefined;
+  /** The node that greeted is welcome, and its connection is open: what its greeting tells of the ring is taken over. */
+  admitted(hello: Hello): void;
   /** A peer has refused this node, for it has seen a later life of it. */
   outlived(by: NodeId, generation: number): void;
   /** A peer has refused this node: it knows no such member. */

@@ -157,6 +157,7 @@ export class Inbound implements Rival {
       remote: this.#stream.remote,
       epoch: hello.epoch,
     });
+    this.#context.admission.admitted(hello);
   }
 
   /** The peer called, heard who is here, and will not talk. */

@@ -241,6 +241,8 @@ export class LinkSession implements Rival {
     const refusal = this.#context.judge(greeting.hello, this.#target);
     if (refusal === undefined) {
       this.#rise(greeting.hello);
+      // Last: whoever waited for what the greeting tells asks this peer at once, and has to find the link up.
+      this.#context.admission.admitted(greeting.hello);
       return;
     }
     this.#context.refusals.tell(this.#refused('refused here'), refusal);

@@ -255,7 +255,7 @@ export class Plane {
     const refusal = checkHello(this.#context.hello, hello, called);
     if (refusal !== undefined) return refusal;
     const rivals = this.#rivalsOf(hello);
-    const refused = this.#context.admission.admit(hello, rivals.length > 0);
+    const refused = this.#context.admission.judge(hello, rivals.length > 0);
     if (refused?.reason === 'sameName') for (const rival of rivals) rival.probe();
     return refused;
   }

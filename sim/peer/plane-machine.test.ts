@@ -79,7 +79,12 @@ function seatOf(io: Io, self: PeerTarget, targets: readonly PeerTarget[]): Seat 
     timeouts: defaultPeerTimeouts,
     backoff: defaultPeerBackoff,
   };
-  const admission = { admit: () => undefined, outlived: () => undefined, disowned: () => undefined };
+  const admission = {
+    judge: () => undefined,
+    admitted: () => undefined,
+    outlived: () => undefined,
+    disowned: () => undefined,
+  };
   const plane = new Plane(io, options, counts, admission, (_from, request, reply) => {
     if (request.kind === 'mergeObject') held = Buffer.from(request.object);
     reply(request.kind === 'readObject' ? { kind: 'object', object: held } : { kind: 'written' });

@@ -48,7 +48,8 @@ export class PlaneRoom {
   readonly #seats = new Map<string, Seat>();
   /** Lets in who is in the list, where the list has it. */
   readonly #listed: Admission = {
-    admit: (hello) => refusalOf(hello, this.#targets),
+    judge: (hello) => refusalOf(hello, this.#targets),
+    admitted: () => undefined,
     outlived: () => undefined,
     disowned: () => undefined,
   };

@@ -7,6 +7,7 @@ import { defaultPeerLimits, defaultPeerTimeouts } from '../../engine/peer/option
 import { encodeReply, encodeRequest } from '../../engine/wire/codec.ts';
 import { decodeGreeting, encodeHello } from '../../engine/wire/greetings.ts';
 import { replyKinds } from '../../engine/wire/kinds.ts';
+import type { NodeChange } from './plane-room.ts';
 import { peerPort, PlaneRoom, readOf } from './plane-room.ts';
 import { Stranger } from './stranger.ts';
 
@@ -155,7 +156,8 @@ test('nodes that refuse each other for ever say so once on each side, and count 
       told.push(`${host} ${level} ${fields['direction']} ${fields['by']}: ${fields['reason']}`);
   });
   const admission: Admission = {
-    admit: () => ({ kind: 'refusal', reason: 'unknown', detail: 'not in the list' }),
+    judge: () => ({ kind: 'refusal', reason: 'unknown', detail: 'not in the list' }),
+    admitted: ({ node }) => told.push(`${node} was admitted`),
     outlived: () => undefined,
     disowned: () => undefined,
   };
@@ -174,18 +176,31 @@ test('nodes that refuse each other for ever say so once on each side, and count 
 
 describe('a link to a stranger', () => {
   /** n1, and a stranger where n2 should be. */
-  async function misled(seed: string): Promise<{ room: PlaneRoom; stranger: Stranger }> {
-    const room = new PlaneRoom(seed);
+  async function misled(room: PlaneRoom, change: NodeChange = {}): Promise<Stranger> {
     const stranger = new Stranger();
     const { hello } = room.options('n2');
     stranger.listen(room.world.mustGetHost('n2').boot(), `n2:${peerPort}`, () => {
       stranger.send(encodeHello(stranger.arena, hello));
     });
     await room.pass(100_000);
-    room.start('n1');
+    room.start('n1', change);
     expect(await room.until(() => room.linked('n1', 'n2'), second)).toBe(true);
-    return { room, stranger };
+    return stranger;
   }
+
+  // Who waited for what a greeting tells goes on in that very event.
+  test('takes requests by the time that anybody hears what its greeting says', async () => {
+    const outcomes: string[] = [];
+    const admission: Admission = {
+      judge: () => undefined,
+      admitted: ({ node }) => outcomes.push(`${node} ${room.read('n1', 'n2', 'k').outcome}`),
+      outlived: () => undefined,
+      disowned: () => undefined,
+    };
+    const room = new PlaneRoom('at once');
+    await misled(room, { admission });
+    expect(outcomes).toEqual(['n2 ok']);
+  });
 
   test('is not taken for the peer that should be there', async () => {
     const room = new PlaneRoom('impostor');
@@ -202,7 +217,8 @@ describe('a link to a stranger', () => {
   });
 
   test('gives an answer to nobody but the request that it names, once, and of its kind', async () => {
-    const { room, stranger } = await misled('crossed');
+    const room = new PlaneRoom('crossed');
+    const stranger = await misled(room);
     const asked = room.read('n1', 'n2', 'k', 5 * second);
     await room.pass(100_000);
     const question = stranger.frames.at(-1);
@@ -223,7 +239,8 @@ describe('a link to a stranger', () => {
   });
 
   test('that sends what no peer sends is cut, and what was under way is answered', async () => {
-    const { room, stranger } = await misled('nonsense');
+    const room = new PlaneRoom('nonsense');
+    const stranger = await misled(room);
     const asked = room.read('n1', 'n2', 'k', 5 * second);
     await room.pass(100_000);
     stranger.send(stranger.arena.frame(replyKinds.object, 1, Buffer.from([0x0a, 0x7f])));
