@@ -11,7 +11,7 @@ export const coordinatorNeverReturns: Scenario = {
     {
       kind: 'FP10',
       count: [1, 1],
-      after: { event: 'xa.c.vote.recv', nth: [5, 40], delayUs: [0, 2_000] },
+      after: { event: 'xa.c.vote.recv', nth: [5, 40], delayUs: [0, 400] },
       atUs: [500_000, 2_500_000],
       always: true,
     },

@@ -1,5 +1,5 @@
 /**
- * Transactions after the calm: an operator resolves, branch by branch, what waits for a coordinator that died for good,
+ * Transactions after the calm: an operator resolves, node by node, what waits for a coordinator that died for good,
  * and knows no better than to commit some branches and roll others back; rolls back what waits for one that has lost its
  * disk, and abandons branches that were lost with a disk and whose orders nobody has any more; then every node is
  * asked until it is in doubt of nothing, each coordinates one more transaction over all primaries, every key is read,
@@ -36,6 +36,8 @@ export interface Finals {
 }
 
 const retryUs = 200_000;
+/** An operator goes from one node to the next: meanwhile the branches there ask what became of the first. */
+const walkUs = 1_000_000;
 /** Outcomes asked for a second time. */
 const askedMax = 40;
 
@@ -60,7 +62,7 @@ async function untilCertain(setup: FinalsSetup, node: string): Promise<Dangling>
   for (;;) {
     const entries = await inDoubtAt(setup, node);
     const open = entries?.filter((entry) => !isExcused(setup, entry));
-    if (open !== undefined) await resolveOrphans(setup, node, open);
+    if (open !== undefined && (await resolveOrphans(setup, node, open))) await sleep(setup.io.clock, walkUs);
     if (open?.length === 0 || setup.stopped()) {
       return {
         node,
@@ -85,17 +87,21 @@ function isExcused(setup: FinalsSetup, { role, state, coordinator, branches = []
   return [...lost, ...forgetful].includes(text(coordinator)) && text(state).startsWith('heuristic');
 }
 
+/** False: there is nothing that waits for an operator. */
 async function resolveOrphans(
   setup: FinalsSetup,
   node: string,
   entries: readonly LockInDoubt[],
-): Promise<void> {
+): Promise<boolean> {
+  let given = false;
   for (const entry of entries) {
     const decision = decisionOver(setup, node, entry);
     if (decision === undefined) continue;
     const message = { transaction_id: entry.transaction_id, heuristic: Buffer.from(decision) };
     await setup.client.ask(node, { kind: 'transactionResolve', message });
+    given = true;
   }
+  return given;
 }
 
 /** What the operator says; undefined: it ends by itself. */
