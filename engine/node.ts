@@ -132,6 +132,15 @@ export class Node {
     return this.#rooms.left;
   }
 
+  /**
+   * Calls `found` when a disk that was full has room again: the node takes writes once it is stopped and started anew,
+   * and goes on as it is until then.
+   */
+  onRoom(found: () => void): void {
+    const { store, handoff } = this.#rooms;
+    for (const one of [store, handoff?.store]) one?.onRoom(found);
+  }
+
   /** Lets clients, then peers, then the store go. Resolves when nothing is left; further calls wait for the first. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();

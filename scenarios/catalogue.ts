@@ -53,6 +53,7 @@ import { replacedOneReturns } from './replaced-one-returns.ts';
 import { replaceDeadNode } from './replace-dead-node.ts';
 import { ringDisagreement } from './ring-disagreement.ts';
 import { rollingRestart } from './rolling-restart.ts';
+import { roomComesBack } from './room-comes-back.ts';
 import { runawayModule } from './runaway-module.ts';
 import { seedsDownAtBoot } from './seeds-down-at-boot.ts';
 import { siblingsAfterPartition } from './siblings-after-partition.ts';
@@ -114,6 +115,7 @@ export const scenarios: readonly Scenario[] = [
   erasedAndStamped,
   snapshotCorruption,
   diskErrors,
+  roomComesBack,
   bitRot,
   crashLoop,
   otherDisks,

@@ -18,9 +18,13 @@ import { renewTls, tlsOf } from './tls-files.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { exitCodes, named } from './exit-codes.ts';
 import { onReloadRequest } from './reload-requests.ts';
+import { runRenewed } from './renewed.ts';
 import { stopRequests } from './stop-requests.ts';
 
-/** Runs the node of a configuration file until it is asked to stop, or has left its cluster. */
+/**
+ * Runs the node of a configuration file until it is asked to stop, or has left its cluster. A node whose disk was full and
+ * has room again is started anew.
+ */
 export async function start(file: string): Promise<ExitCode> {
   const { config, notice } = fitConnections(readConfigFile(file, process.env), descriptorsMax());
   const tls = tlsOf(file, config);
@@ -35,11 +39,17 @@ export async function start(file: string): Promise<ExitCode> {
   });
   if (notice !== undefined) io.log.event(notice.level, 'node.connections.lowered', { detail: notice.detail });
   const stopRequested = stopRequests();
-  const node = await startIn(dataDirectory, () => Node.start(io, config, secretsOf(file, config)));
-  onReloadRequest(() => reload({ node, io, tls }, file, config));
-  console.log(describeAddresses(config.name, node.addresses));
-  await Promise.race([stopRequested, node.left]);
-  await node.stop();
+  const running: Running = { node: undefined, io, tls, reloadMissed: false };
+  onReloadRequest(() => reload(running, file, config));
+  const starting = async (): Promise<Node> => {
+    running.node = undefined;
+    const node = await startIn(dataDirectory, () => Node.start(io, config, secretsOf(file, config)));
+    running.node = node;
+    if (running.reloadMissed) reload(running, file, config);
+    console.log(describeAddresses(config.name, node.addresses));
+    return node;
+  };
+  await runRenewed(starting, stopRequested);
   if (io.failedTasks() === 0) return exitCodes.done;
   throw new Error(
     `${io.failedTasks()} tasks failed while the node ran, which is a bug; the log has each as task.failed`,
@@ -69,9 +79,12 @@ function isOfFiles(error: unknown): boolean {
 }
 
 interface Running {
-  readonly node: Node;
+  /** Undefined: it starts. */
+  node: Node | undefined;
   readonly io: Io;
   readonly tls: NodeTls;
+  /** The node that starts may have read its files before they were changed. */
+  reloadMissed: boolean;
 }
 
 function secretsOf(file: string, config: NodeConfig): NodeSecrets {
@@ -80,11 +93,13 @@ function secretsOf(file: string, config: NodeConfig): NodeSecrets {
 }
 
 /** What cannot be read leaves things as they are: a node does not stop for a slip in a file. */
-function reload({ node, io, tls }: Running, file: string, config: NodeConfig): void {
+function reload(running: Running, file: string, config: NodeConfig): void {
+  const { node, io, tls } = running;
+  running.reloadMissed = node === undefined;
   try {
     renewTls(tls, file, config);
     const credentials = credentialsOf(file, config);
-    if (credentials !== undefined) node.replaceCredentials(credentials);
+    if (credentials !== undefined) node?.replaceCredentials(credentials);
   } catch (error) {
     if (!(error instanceof LockstepError)) throw error;
     io.log.event('error', 'node.reload.refused', { detail: error.message });

@@ -9,6 +9,11 @@ export function lostKey(): LockstepError {
   return new LockstepError('Corrupted', 'the newest value of the key is lost, or may be');
 }
 
+/** The disk had no room for it. */
+export function isFull(error: unknown): error is DiskError {
+  return error instanceof DiskError && error.failure === 'noSpace';
+}
+
 /** A fault of the disk, in the product's words; bugs stay what they are. */
 export function asStoreError(error: unknown, what: string): Error {
   if (error instanceof DiskError)

@@ -5,6 +5,7 @@
  *     MANIFEST        identity, and which segments count (manifest.ts)
  *     00000007.log    segment 7 (record.ts)
  *     00000007.hint   where segment 7's records lie (hint-file.ts)
+ *     ROOM            written and removed while a store that found its disk full looks for room (room-probe.ts)
  *     *.new           a file being replaced; worthless after a crash
  */
 
@@ -13,6 +14,7 @@ export const storeDirectory = 'store';
 
 export const lockName = 'LOCK';
 export const manifestName = 'MANIFEST';
+export const probeName = 'ROOM';
 
 export function segmentName(number: number): string {
   return `${String(number).padStart(8, '0')}.log`;

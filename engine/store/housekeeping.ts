@@ -8,6 +8,7 @@ import { LockstepError } from '../base/errors.ts';
 import { sleep } from '../io/clock.ts';
 import { DiskError } from '../io/disk.ts';
 import type { StoreIo } from './store-io.ts';
+import { isFull } from './faults.ts';
 import { HintWriter } from './hint-file.ts';
 import type { MergeReport, MergeRoom } from './merge.ts';
 import { damageVisitor, MergeRefusedError, mergeSegments } from './merge.ts';
@@ -235,10 +236,6 @@ export class Housekeeping {
 }
 
 const nothingMerged: MergeReport = { inputCount: 0, outputCount: 0, inputBytes: 0, outputBytes: 0 };
-
-function isFull(error: unknown): error is DiskError {
-  return error instanceof DiskError && error.failure === 'noSpace';
-}
 
 /** It frees more than it copies; the others tidy up. */
 function givesBack({ reason }: MergePlan): boolean {

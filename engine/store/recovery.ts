@@ -19,7 +19,7 @@ import { Catalog } from './catalog.ts';
 import type { StoreIdentity } from './catalog.ts';
 import type { Damage } from './damage.ts';
 import { DamageBook } from './damage.ts';
-import { hintName, manifestName, numberOfName, segmentName } from './file-names.ts';
+import { hintName, manifestName, numberOfName, probeName, segmentName } from './file-names.ts';
 import { readHint } from './hint-file.ts';
 import { KeyDirectory } from './key-directory.ts';
 import { createStore, readManifest, refuseForeign, waysOut } from './identity.ts';
@@ -145,7 +145,7 @@ class Recovery {
     const missing = [...listed].some((number) => !here.has(segmentName(number)));
     for (const name of names) {
       const number = numberOfName(name);
-      if (number === undefined && name !== `${manifestName}.new`) continue;
+      if (number === undefined && name !== `${manifestName}.new` && name !== probeName) continue;
       if (number !== undefined && listed.has(number) && !name.endsWith('.new')) continue;
       if (missing && name.endsWith('.log')) await this.#setAside(name);
       else await this.#removeStray(name);

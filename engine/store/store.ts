@@ -6,13 +6,14 @@
  * Promised: a batch is applied whole or not at all; once `done` is called without an error it survives a crash (sync
  * mode `always`); a read sees only what would survive one, never waits for a write, and never returns bytes that do
  * not match their checksum or an older value in the place of a lost newer one (`Corrupted` instead). After a failed
- * write or sync the store takes no more writes until it is opened again; reads go on.
+ * write or sync the store takes no more writes until it is opened again; reads go on. When it was room that it lacked, it
+ * says when there is some again.
  *
  * Not promised: room for more keys than fit into memory (about 78 bytes each beyond the key); order of keys.
  *
  * The parts: options, file-names, record (the bytes), manifest, catalog, segment and spare-file (the files),
  * group-commit, chunks and zeros-ahead (writes), scan, hint-file and recovery (starts), key-directory, key-arena and
- * value-cache (memory), cold-read, damage, housekeeping and merge (the background), newest-records (from the log into
+ * value-cache (memory), room-probe, cold-read, damage, housekeeping and merge (the background), newest-records (from the log into
  * memory). driver.ts is the bounded way in.
  */
 import { LockstepError } from '../base/errors.ts';
@@ -25,7 +26,7 @@ import type { Catalog } from './catalog.ts';
 import { readRecord } from './cold-read.ts';
 import type { ExpectedRecord } from './cold-read.ts';
 import type { Damage, DamageBook, DamageFinder } from './damage.ts';
-import { asStoreError, lostKey } from './faults.ts';
+import { asStoreError, isFull, lostKey } from './faults.ts';
 import { Fingerprints } from './fingerprints.ts';
 import type { StoreFigures } from './figures.ts';
 import { GroupCommit } from './group-commit.ts';
@@ -44,6 +45,7 @@ import type { RescanRoom } from './rescan.ts';
 import { rescanValues } from './rescan.ts';
 import type { Recovered, RecoveryReport } from './recovery.ts';
 import type { Segment } from './segment.ts';
+import { RoomProbe } from './room-probe.ts';
 import { SpareFile } from './spare-file.ts';
 import { ValueCache } from './value-cache.ts';
 
@@ -60,7 +62,9 @@ export class Store {
   readonly #book: DamageBook;
   readonly #commit: GroupCommit;
   readonly #housekeeping: Housekeeping;
+  readonly #probe: RoomProbe;
   readonly #onFailed: ((error: LockstepError) => void)[] = [];
+  readonly #onRoom: (() => void)[] = [];
   /** By its path at the disk's door. */
   readonly directory: string;
   /** What the start found. */
@@ -110,6 +114,9 @@ export class Store {
       ...room,
       barrier: () => this.#commit.barrier(),
       failed: (error) => this.#commit.fail(error),
+    });
+    this.#probe = new RoomProbe(io, directory, options, () => {
+      for (const found of this.#onRoom) found();
     });
   }
 
@@ -187,6 +194,11 @@ export class Store {
   /** Calls `failed` when the store goes out of service for writes. */
   onFailed(failed: (error: LockstepError) => void): void {
     this.#onFailed.push(failed);
+  }
+
+  /** Calls `found` when the store is out of service because its disk was full, and opened anew would find room. */
+  onRoom(found: () => void): void {
+    this.#onRoom.push(found);
   }
 
   /**
@@ -288,6 +300,7 @@ export class Store {
     if (this.#state === 'closed') return;
     const wasOpen = this.#state === 'open';
     this.#state = 'closed';
+    await this.#probe.stop();
     await this.#housekeeping.stop();
     await this.#commit.settle();
     if (wasOpen) await this.#seal();
@@ -374,8 +387,10 @@ export class Store {
 
   #fail(error: LockstepError): void {
     if (this.#state === 'open') this.#state = 'failed';
-    this.#io.log.event('error', 'store.failed', { detail: error.message });
+    const full = isFull(error.cause);
+    this.#io.log.event('error', 'store.failed', { detail: error.message, full });
     for (const failed of this.#onFailed) failed(error);
+    if (full) this.#probe.start();
   }
 
   *#keysOf(ids: Iterable<number>): Generator<PackedKey, void, undefined> {

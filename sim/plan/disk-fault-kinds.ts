@@ -58,7 +58,7 @@ export const diskFaultKinds: Readonly<Record<DiskFaultKind, FaultKindRow>> = {
   },
   FD3: {
     title: 'disk full',
-    story: 'a disk has no more room, then it has again; the node is restarted when its store gives up',
+    story: 'a disk has no more room, then it has again; a node whose store gave up sees that by itself',
     aim: 'node',
     lasting: true,
     params: { roomBytes: { kind: 'integer', min: 0, max: 256 * 1024 } },

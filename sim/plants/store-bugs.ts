@@ -48,4 +48,14 @@ export const storeBugs: readonly PlantedBug[] = [
     oracles: ['INV4'],
     seedsMax: 50,
   },
+  {
+    id: 'M94',
+    title: 'a store that found its disk full does not look for room',
+    file: 'engine/store/store.js',
+    find: 'if (full)',
+    replace: "if (full && this.#state === 'open')",
+    scenario: 'room-comes-back',
+    oracles: ['INV10'],
+    seedsMax: 10,
+  },
 ];

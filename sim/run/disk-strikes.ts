@@ -3,7 +3,7 @@
  * done to it between two lives. What was done is undone by `later`, and by `calm` at the end of the storm.
  *
  * A node whose store has given up writing (a failed write or sync) is restarted in order when its disk is well again,
- * as its operator would do.
+ * as its operator would do; one whose disk was full has to see by itself that there is room again.
  */
 import type { Wipe } from '../check/transactions.ts';
 import type { DiskFaultKind } from '../plan/disk-fault-kinds.ts';
@@ -60,7 +60,7 @@ export class DiskStrikes {
   readonly wipes: Wipe[] = [];
   readonly #stage: Stage;
   readonly #strength: Strength;
-  /** Lives whose store gave up writing, as `n1/3`. */
+  /** Lives whose store gave up writing, though there was room, as `n1/3`. */
   readonly #givenUp = new Set<string>();
   /** The own disks of nodes that another one's is mounted on. */
   readonly #ownDisks = new Map<string, DiskCopy>();
@@ -72,7 +72,9 @@ export class DiskStrikes {
     this.#stage = stage;
     this.#strength = strength;
     const { world, cluster } = stage;
-    world.trace.on('store.failed', ({ host }) => this.#givenUp.add(`${host}/${cluster.host(host).lives}`));
+    world.trace.on('store.failed', ({ host, fields }) => {
+      if (fields['full'] !== true) this.#givenUp.add(`${host}/${cluster.host(host).lives}`);
+    });
   }
 
   /** Another node's disk is mounted on this node: a start must be refused, and is not tried again before it is undone. */
@@ -132,7 +134,7 @@ export class DiskStrikes {
     }
   }
 
-  /** Disks hold their own again, crash loops end, and nodes whose store gave up are restarted. */
+  /** Disks hold their own again, crash loops end, and nodes whose store gave up for a fault are restarted. */
   heal(): void {
     const { cluster } = this.#stage;
     for (const subscription of this.#subscriptions) subscription.cancel();
@@ -169,7 +171,6 @@ export class DiskStrikes {
     disk.setCapacity(disk.usedBytes + Number(fault.params['roomBytes']));
     this.#stage.later(fault.forUs, `heal ${fault.id}`, () => {
       disk.setCapacity(undefined);
-      this.#restartGivenUp(name);
     });
     return true;
   }

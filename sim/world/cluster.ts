@@ -295,7 +295,12 @@ export class Cluster {
     seat.life = life;
     io.spawn('node', async () => {
       try {
-        life.node = await Node.start(io, seat.config, secrets);
+        const node = await Node.start(io, seat.config, secrets);
+        life.node = node;
+        // As `lockstep start` does (engine/cli/start.ts).
+        node.onRoom(() => {
+          if (seat.life === life) this.beginStop(name, () => this.start(name));
+        });
       } catch (error) {
         if (!(error instanceof LockstepError)) throw error;
         this.#refuse(seat, life, error);

@@ -1,0 +1,98 @@
+/**
+ * Looks whether a disk that was full has room again. A store that has found no room takes no writes until it is opened
+ * anew (store.ts); it would be opened in vain while nothing fits, and its operator should not have to look for it.
+ *
+ * Room is tried and not asked for: quotas, reserved blocks and thin volumes let a file system tell of bytes that nobody
+ * can write. What a probe has written is removed before its answer counts; what a crash leaves of it, the next start
+ * removes (recovery.ts).
+ */
+import type { Timer } from '../io/clock.ts';
+import { DiskError, writeFullyDurably } from '../io/disk.ts';
+import { probeName } from './file-names.ts';
+import type { StoreOptions } from './options.ts';
+import type { StoreIo } from './store-io.ts';
+
+/** From one probe to the next. */
+const intervalUs = 2_000_000;
+/** A probe writes as much as so many flushes that make the log longer, and a segment at most. */
+const preallocationsMin = 4;
+/** Repeated farther apart than what compresses fast looks back. */
+const blockBytes = 128 * 1024;
+
+export class RoomProbe {
+  readonly #io: StoreIo;
+  readonly #path: string;
+  readonly #bytes: number;
+  readonly #found: () => void;
+  #block: Uint8Array | undefined;
+  #timer: Timer | undefined;
+  #probing: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  /** `found` is called once, when there is room. */
+  constructor(
+    io: StoreIo,
+    directory: string,
+    { preallocateBytes, segmentBytes }: StoreOptions,
+    found: () => void,
+  ) {
+    this.#io = io;
+    this.#path = `${directory}/${probeName}`;
+    this.#bytes = Math.min(segmentBytes, preallocationsMin * preallocateBytes);
+    this.#found = found;
+  }
+
+  /** Looks every two seconds until there is room. */
+  start(): void {
+    if (this.#stopped) return;
+    this.#timer = this.#io.clock.after(intervalUs, () => {
+      this.#probing = this.#probe();
+      const probing = this.#probing;
+      this.#io.spawn('store.room.probe', () => probing);
+    });
+  }
+
+  /** Looks no more; resolves when nothing of a probe is left. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    await this.#probing;
+  }
+
+  async #probe(): Promise<void> {
+    const hasRoom = await this.#fits();
+    if (this.#stopped) return;
+    if (!hasRoom) {
+      this.start();
+      return;
+    }
+    this.#io.log.event('warn', 'store.room.found', { bytes: this.#bytes });
+    this.#found();
+  }
+
+  /** False: it does not, or the disk fails otherwise. */
+  async #fits(): Promise<boolean> {
+    try {
+      const file = await this.#io.disk.open(this.#path, 'readWrite');
+      try {
+        await writeFullyDurably(file, this.#noise(), 0);
+      } finally {
+        await file.close();
+        await this.#io.disk.remove(this.#path);
+      }
+      return true;
+    } catch (error) {
+      if (!(error instanceof DiskError)) throw error;
+      return false;
+    }
+  }
+
+  /** Bytes that no file system makes fewer: zeros would need no room on many. */
+  #noise(): readonly Uint8Array[] {
+    this.#block ??= this.#io.random.fork('store.room.probe').bytes(blockBytes);
+    const views: Uint8Array[] = [];
+    for (let left = this.#bytes; left > 0; left -= blockBytes)
+      views.push(this.#block.subarray(0, Math.min(left, blockBytes)));
+    return views;
+  }
+}

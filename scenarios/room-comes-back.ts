@@ -1,0 +1,27 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { invariants, onDisks, smallStore } from './shared.ts';
+
+export const roomComesBack: Scenario = {
+  name: 'room-comes-back',
+  story:
+    'disks fill up and are given room again: their nodes take writes again, though nobody starts them anew',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: onDisks,
+  faults: [
+    {
+      kind: 'FD3',
+      count: [2, 5],
+      forUs: [100_000, 2_000_000],
+      params: { roomBytes: [0, 40_000] },
+      always: true,
+    },
+    { kind: 'FN1', count: [0, 2], forUs: [100_000, 1_000_000] },
+    { kind: 'FP1', count: [0, 1], forUs: [50_000, 800_000] },
+  ],
+  stormMs: 4_000,
+  calmMs: 4_000,
+  settleMsMax: 30_000,
+  settings: smallStore,
+  // Clients are refused a lot.
+  invariants: { ...invariants, INV5: 4, INV9: 60, INV20: 5 },
+};
