@@ -11,7 +11,7 @@ import { TransientMap } from '../base/transient-map.ts';
 import type { ConsistencyLevel } from '../dispatch/requests.ts';
 import type { Branches } from './branches.ts';
 import type { NoAnswer, TransactionContext } from './context.ts';
-import { silenceOf, tryAskNode } from './context.ts';
+import { silenceOf } from './context.ts';
 import type { Active } from './active.ts';
 import { committedOf, decisionOf, fateOf, lostBranches, nameOf, newActive } from './active.ts';
 import type { CoordinatorCommand, CoordinatorEvent } from './coordinator-protocol.ts';
@@ -27,13 +27,13 @@ import {
 import { Memory } from './memory.ts';
 import type { TransactionOutcome, TransactionRequest } from './outcomes.ts';
 import type { OwnPuts } from './own-puts.ts';
-import { isDurableOnceDecided, objectionTo, ordersOf } from './partition.ts';
+import { isDurableOnceDecided, objectionTo, ordersOf, unfitToDecide } from './partition.ts';
 import type { DecisionRecord, OwnBranch } from './records.ts';
 import { writeDecision } from './records.ts';
 import { Remembered } from './remembered.ts';
 import { firstOf, mayRepeat } from './repetition.ts';
 import { SingleCommits } from './single-commits.ts';
-import { askHere } from './spread.ts';
+import { askBranch } from './spread.ts';
 import { mark, markBegin } from './steps.ts';
 import type { BranchReply, BranchRequest, SaidState } from './words.ts';
 import type { StoreWrite } from '../store/store.ts';
@@ -185,7 +185,7 @@ export class Coordinator {
     const timeoutUs = (request.timeoutMs ?? parts.settings.timeoutMs) * 1000;
     const orders = ordersOf(parts, lives, request, level);
     markBegin(io, xid, [...orders.keys()].join(' '), request.clientId);
-    const detail = objectionTo(parts, orders);
+    const detail = objectionTo(parts, orders, request.forceAbort);
     if (detail !== undefined) return Promise.resolve({ kind: 'aborted', xid, reason: 'no_targets', detail });
     const [only] = orders;
     if (orders.size === 1 && only !== undefined && !request.forceAbort)
@@ -276,7 +276,10 @@ export class Coordinator {
       durable: () => mark(io, 'c.decision.synced', xid),
     };
     const own = committers(active.state).includes(parts.self.node);
-    const forced = own ? this.#branches.commitWith(xid, decide, then) : log.force([decide(undefined)], then);
+    const unfit = unfitToDecide(parts);
+    const force = (): Promise<LockstepError | undefined> =>
+      own ? this.#branches.commitWith(xid, decide, then) : log.force([decide(undefined)], then);
+    const forced = unfit === undefined ? force() : Promise.resolve(new LockstepError('NoTargets', unfit));
     // What nobody waits for shares its sync.
     log.flush();
     const error = await forced;
@@ -381,18 +384,7 @@ export class Coordinator {
     return { kind: 'aborted', xid, reason: present(state.reason, 'the reason of an abort'), detail };
   }
 
-  /** Asks a branch, on this node without the network; `heard` is called once, later. */
   #ask(node: NodeId, request: BranchRequest, heard: (reply: BranchReply | NoAnswer) => void): void {
-    const { io, parts } = this.#context;
-    if (node === parts.self.node) {
-      io.spawn('xa.ask', async () => heard(await askHere(this.#branches, request)));
-      return;
-    }
-    const unsent = tryAskNode(this.#context, node, request, parts.settings.timeoutMs * 1000, heard);
-    if (unsent === undefined) return;
-    io.spawn('xa.ask', async () => {
-      await Promise.resolve();
-      heard(unsent);
-    });
+    askBranch(this.#context, this.#branches, node, request, heard);
   }
 }

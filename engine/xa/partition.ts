@@ -50,16 +50,27 @@ export function ordersOf(
   return orders;
 }
 
-/** What keeps one of the orders from being sent; undefined: nothing. */
+/** What keeps the orders from being sent; undefined: nothing. `undecided`: they are to come to nothing anyway. */
 export function objectionTo(
-  { ring, view }: Pick<DispatchParts, 'ring' | 'view'>,
+  parts: Pick<DispatchParts, 'ring' | 'view' | 'self'>,
   orders: ReadonlyMap<NodeId, BranchOrder>,
+  undecided: boolean,
 ): string | undefined {
+  const { ring, view } = parts;
   for (const node of orders.keys()) {
     const member = ring().member(node);
     if (member === undefined || !view.isRoutable(member)) return `the primary ${node} cannot be reached`;
   }
-  return undefined;
+  return orders.size > 1 && !undecided ? unfitToDecide(parts) : undefined;
+}
+
+/**
+ * Why this node can decide nothing now; undefined: it can. Branches that have voted would wait for a decision that is on no
+ * disk until it is started anew.
+ */
+export function unfitToDecide({ view, self }: Pick<DispatchParts, 'view' | 'self'>): string | undefined {
+  if (view.isRoutable(self)) return undefined;
+  return `${self.node} takes no writes now, so it cannot coordinate; ask another node`;
 }
 
 function withOwnValue(operation: BranchOperation): BranchOperation {

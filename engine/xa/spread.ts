@@ -1,6 +1,7 @@
-/** What a branch is told by its own node: by a coordinator here, or once more after a start or a loss. */
+/** What branches are asked by their coordinator, and told by their own node once more after a start or a loss. */
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
+import type { NodeId } from '../base/ids.ts';
 import { BatchRound } from '../dispatch/batch-round.ts';
 import type { StoredObject } from '../object/object.ts';
 import { encodeObject } from '../object/object.ts';
@@ -8,7 +9,7 @@ import type { Branch } from './branch.ts';
 import { namedOf } from './branch.ts';
 import { encodeName } from './client-records.ts';
 import type { NoAnswer, TransactionContext } from './context.ts';
-import { askNode } from './context.ts';
+import { askNode, tryAskNode } from './context.ts';
 import type { CommitReply, Voted } from './orders.ts';
 import type { BranchOrder, BranchReply, BranchRequest } from './words.ts';
 import type { Xid } from './xid.ts';
@@ -75,8 +76,29 @@ interface Holder extends Carrier {
   forget(xids: readonly Xid[]): void;
 }
 
+/** Asks a branch, on this node without the network; `heard` is called once, later. */
+export function askBranch(
+  context: TransactionContext,
+  branches: Holder,
+  node: NodeId,
+  request: BranchRequest,
+  heard: (reply: BranchReply | NoAnswer) => void,
+): void {
+  const { io, parts } = context;
+  if (node === parts.self.node) {
+    io.spawn('xa.ask', async () => heard(await askHere(branches, request)));
+    return;
+  }
+  const unsent = tryAskNode(context, node, request, parts.settings.timeoutMs * 1000, heard);
+  if (unsent === undefined) return;
+  io.spawn('xa.ask', async () => {
+    await Promise.resolve();
+    heard(unsent);
+  });
+}
+
 /** What a coordinator asks of a branch on its own node. */
-export async function askHere(branches: Holder, request: BranchRequest): Promise<BranchReply | NoAnswer> {
+async function askHere(branches: Holder, request: BranchRequest): Promise<BranchReply | NoAnswer> {
   switch (request.kind) {
     case 'prepare':
       return branches.prepare(request.xid, request.order);
