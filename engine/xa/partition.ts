@@ -68,9 +68,14 @@ export function objectionTo(
  * Why this node can decide nothing now; undefined: it can. Branches that have voted would wait for a decision that is on no
  * disk until it is started anew.
  */
-export function unfitToDecide({ view, self }: Pick<DispatchParts, 'view' | 'self'>): string | undefined {
-  if (view.isRoutable(self)) return undefined;
-  return `${self.node} takes no writes now, so it cannot coordinate; ask another node`;
+export function unfitToDecide(parts: Pick<DispatchParts, 'view' | 'self'>): string | undefined {
+  const closed = closedToWrites(parts);
+  return closed === undefined ? undefined : `${closed}, so it cannot coordinate; ask another node`;
+}
+
+/** Its store has failed, or it is no member any more. */
+function closedToWrites({ view, self }: Pick<DispatchParts, 'view' | 'self'>): string | undefined {
+  return view.isRoutable(self) ? undefined : `${self.node} takes no writes now`;
 }
 
 function withOwnValue(operation: BranchOperation): BranchOperation {
@@ -111,6 +116,8 @@ export function hindranceOf(
   const { key, token } = place;
   const lacking = again ? undefined : refilling();
   if (lacking !== undefined) return lacking;
+  const closed = closedToWrites(parts);
+  if (closed !== undefined) return closed;
   if (ring().placement(token)[0]?.node !== self.node)
     return `${self.node} is not the primary of ${describeKey(key)}`;
   if (!handedOver(token)) return `${describeKey(key)} is changing hands; try again later`;

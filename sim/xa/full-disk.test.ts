@@ -61,6 +61,22 @@ describe('a node whose disk is full', () => {
     expect(await batch('n2', 'through another')).toMatchObject({ body: { outcome: 'committed' } });
   });
 
+  it('is asked for nothing that it could not say the end of', async () => {
+    await full();
+    const kinds = [[put(room.key('n1'), 'one')], [0, 1].map((index) => put(room.key('n1', index), 'two'))];
+    kinds.push([put(room.key('n1'), 'three'), put(room.key('n2'), 'three')]);
+    for (const through of labNodes) {
+      for (const operations of kinds) {
+        const answer = await room.call(through, 'POST', '/transactions', { operations, timeout_ms: 800 });
+        expect(answer, `${through} ${operations.length}`).toMatchObject({
+          status: 409,
+          body: { outcome: 'aborted', reason: 'no_targets' },
+        });
+      }
+    }
+    expect(await inDoubt()).toEqual([]);
+  });
+
   it('still prepares what is to be aborted anyway', async () => {
     await full();
     const answer = await batch('n1', 'never', { force_abort: true });
