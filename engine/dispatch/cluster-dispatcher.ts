@@ -269,7 +269,7 @@ function isUnreadable(error: unknown): error is LockstepError {
 
 /** What its log has told, for the client too. */
 function notServing({ node }: Member): string {
-  return `${node} takes no writes: its store has failed and it must be started again, or its peers know no such member`;
+  return `${node} takes no writes: its store has failed and must be opened again (after a full disk it is, once there is room), or its peers know no such member`;
 }
 
 function notWhole(lacking: string): LockstepError {

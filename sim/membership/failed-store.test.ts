@@ -14,7 +14,7 @@ test('a node whose disk is full answers reads and listings, and takes no writes'
   }
   full.lift();
   const late = await room.ask('n1', 'PUT', '/buckets/b/keys/k', 'lost');
-  expect(late.body.toString()).toContain('its store has failed and it must be started again');
+  expect(late.body.toString()).toContain('its store has failed and must be opened again');
   for (const query of ['', '?r=all', '?r=primary']) {
     const read = await room.ask('n1', 'GET', `/buckets/b/keys/k${query}`);
     expect([query, read.status, read.body.toString()]).toEqual([query, 200, 'kept']);
