@@ -23,23 +23,23 @@ export class RoomProbe {
   readonly #io: StoreIo;
   readonly #path: string;
   readonly #bytes: number;
-  readonly #found: () => void;
+  readonly #onFound: (() => void)[] = [];
+  #found = false;
   #block: Uint8Array | undefined;
   #timer: Timer | undefined;
   #probing: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  /** `found` is called once, when there is room. */
-  constructor(
-    io: StoreIo,
-    directory: string,
-    { preallocateBytes, segmentBytes }: StoreOptions,
-    found: () => void,
-  ) {
+  constructor(io: StoreIo, directory: string, { preallocateBytes, segmentBytes }: StoreOptions) {
     this.#io = io;
     this.#path = `${directory}/${probeName}`;
     this.#bytes = Math.min(segmentBytes, preallocationsMin * preallocateBytes);
-    this.#found = found;
+  }
+
+  /** Calls `found` once, when there is room; at once when that has been found. */
+  onFound(found: () => void): void {
+    if (this.#found) found();
+    else this.#onFound.push(found);
   }
 
   /** Looks every two seconds until there is room. */
@@ -67,7 +67,8 @@ export class RoomProbe {
       return;
     }
     this.#io.log.event('warn', 'store.room.found', { bytes: this.#bytes });
-    this.#found();
+    this.#found = true;
+    for (const found of this.#onFound) found();
   }
 
   /** False: it does not, or the disk fails otherwise. */

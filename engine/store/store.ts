@@ -6,15 +6,15 @@
  * Promised: a batch is applied whole or not at all; once `done` is called without an error it survives a crash (sync
  * mode `always`); a read sees only what would survive one, never waits for a write, and never returns bytes that do
  * not match their checksum or an older value in the place of a lost newer one (`Corrupted` instead). After a failed
- * write or sync the store takes no more writes until it is opened again; reads go on. When it was room that it lacked, it
+ * write or sync the store takes no more writes until it is opened again; reads go on. When it lacked room, it
  * says when there is some again.
  *
  * Not promised: room for more keys than fit into memory (about 78 bytes each beyond the key); order of keys.
  *
  * The parts: options, file-names, record (the bytes), manifest, catalog, segment and spare-file (the files),
  * group-commit, chunks and zeros-ahead (writes), scan, hint-file and recovery (starts), key-directory, key-arena and
- * value-cache (memory), room-probe, cold-read, damage, housekeeping and merge (the background), newest-records (from the log into
- * memory). driver.ts is the bounded way in.
+ * value-cache (memory), cold-read, damage, housekeeping, merge and room-probe (the background), newest-records (from the
+ * log into memory). driver.ts is the bounded way in.
  */
 import { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
@@ -64,7 +64,6 @@ export class Store {
   readonly #housekeeping: Housekeeping;
   readonly #probe: RoomProbe;
   readonly #onFailed: ((error: LockstepError) => void)[] = [];
-  readonly #onRoom: (() => void)[] = [];
   /** By its path at the disk's door. */
   readonly directory: string;
   /** What the start found. */
@@ -115,9 +114,7 @@ export class Store {
       barrier: () => this.#commit.barrier(),
       failed: (error) => this.#commit.fail(error),
     });
-    this.#probe = new RoomProbe(io, directory, options, () => {
-      for (const found of this.#onRoom) found();
-    });
+    this.#probe = new RoomProbe(io, directory, options);
   }
 
   /**
@@ -196,9 +193,12 @@ export class Store {
     this.#onFailed.push(failed);
   }
 
-  /** Calls `found` when the store is out of service because its disk was full, and opened anew would find room. */
+  /**
+   * Calls `found` when the store is out of service because its disk was full, and opened anew would find room; at once when
+   * that is so already.
+   */
   onRoom(found: () => void): void {
-    this.#onRoom.push(found);
+    this.#probe.onFound(found);
   }
 
   /**
