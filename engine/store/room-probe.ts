@@ -12,10 +12,11 @@ import { probeName } from './file-names.ts';
 import type { StoreOptions } from './options.ts';
 import type { StoreIo } from './store-io.ts';
 
-/** From one probe to the next. */
-const intervalUs = 2_000_000;
-/** A probe writes as much as so many flushes that make the log longer, and a segment at most. */
-const preallocationsMin = 4;
+/** To the first probe, and to the next one at most: each that finds none doubles it. */
+const intervalUsMin = 2_000_000;
+const intervalUsMax = 16_000_000;
+/** A probe writes as much as so many flushes that make the log longer, and a segment at most: less is soon full again. */
+const preallocationsMin = 8;
 /** Repeated farther apart than what compresses fast looks back. */
 const blockBytes = 128 * 1024;
 
@@ -25,6 +26,7 @@ export class RoomProbe {
   readonly #bytes: number;
   readonly #onFound: (() => void)[] = [];
   #found = false;
+  #intervalUs = intervalUsMin;
   #block: Uint8Array | undefined;
   #timer: Timer | undefined;
   #probing: Promise<void> = Promise.resolve();
@@ -42,10 +44,10 @@ export class RoomProbe {
     else this.#onFound.push(found);
   }
 
-  /** Looks every two seconds until there is room. */
+  /** Looks again and again until there is room. */
   start(): void {
     if (this.#stopped) return;
-    this.#timer = this.#io.clock.after(intervalUs, () => {
+    this.#timer = this.#io.clock.after(this.#intervalUs, () => {
       this.#probing = this.#probe();
       const probing = this.#probing;
       this.#io.spawn('store.room.probe', () => probing);
@@ -63,6 +65,7 @@ export class RoomProbe {
     const hasRoom = await this.#fits();
     if (this.#stopped) return;
     if (!hasRoom) {
+      this.#intervalUs = Math.min(2 * this.#intervalUs, intervalUsMax);
       this.start();
       return;
     }

@@ -8,8 +8,8 @@ import type { Host } from '../world/host.ts';
 import { World } from '../world/world.ts';
 
 const second = 1_000_000;
-/** Longer than from one look to the next. */
-const aWhile = 3 * second;
+/** Longer than from one look to the next, however long there was no room. */
+const aWhile = 17 * second;
 const batch = [{ key: 1, value: Buffer.alloc(300, 1) }];
 
 interface Stage {
