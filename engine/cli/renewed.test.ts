@@ -1,7 +1,22 @@
 import { describe, expect, it } from 'vitest';
 
 import { Deferred } from '../base/deferred.ts';
+import type { Io } from '../io/io.ts';
+import { DiskError } from '../io/disk.ts';
 import { runRenewed } from './renewed.ts';
+
+/** Its timers fire when they are told to. */
+const timers: (() => void)[] = [];
+const clock: Io['clock'] = {
+  nowUs: () => 0,
+  wallMs: () => 0,
+  after: (_us, fire) => {
+    timers.push(fire);
+    return { cancel: () => void timers.splice(timers.indexOf(fire), 1) };
+  },
+};
+
+const io = { clock, log: { enabled: () => false, event: () => undefined } };
 
 /** Nodes that only say what is done to them. */
 class Nodes {
@@ -10,7 +25,7 @@ class Nodes {
   readonly rooms: (() => void)[] = [];
   #started = 0;
 
-  start = (): ReturnType<Parameters<typeof runRenewed>[0]> => {
+  start = (): ReturnType<Parameters<typeof runRenewed>[1]> => {
     const name = `node ${(this.#started += 1)}`;
     this.told.push(`${name} starts`);
     return Promise.resolve({
@@ -35,7 +50,7 @@ describe('a node that is run', () => {
   it('is stopped, and started anew, each time that there is room again, until a stop is requested', async () => {
     const nodes = new Nodes();
     const stop = new Deferred<void>();
-    const run = runRenewed(nodes.start, stop.promise);
+    const run = runRenewed(io, nodes.start, stop.promise);
     await expect.poll(() => nodes.rooms.length).toBe(1);
     await nodes.room();
     await nodes.room();
@@ -48,7 +63,7 @@ describe('a node that is run', () => {
   it('is stopped once it has left its cluster', async () => {
     const nodes = new Nodes();
     nodes.left.resolve();
-    await runRenewed(nodes.start, new Promise(() => undefined));
+    await runRenewed(io, nodes.start, new Promise(() => undefined));
     expect(nodes.told).toEqual(['node 1 starts', 'node 1 stops']);
   });
 
@@ -57,11 +72,47 @@ describe('a node that is run', () => {
     let starts = 0;
     const start = (): ReturnType<typeof nodes.start> =>
       (starts += 1) === 1 ? nodes.start() : Promise.reject(new Error('the port is taken'));
-    const run = runRenewed(start, new Promise(() => undefined));
+    const run = runRenewed(io, start, new Promise(() => undefined));
     const outcome = expect(run).rejects.toThrow('the port is taken');
     await expect.poll(() => nodes.rooms.length).toBe(1);
     nodes.rooms[0]?.();
     await outcome;
     expect(nodes.told).toEqual(['node 1 starts', 'node 1 stops']);
+  });
+
+  describe('whose room is gone when it starts anew', () => {
+    const full = (): Error =>
+      new Error('data_dir data', { cause: new DiskError('noSpace', 'write', 'identity.new') });
+
+    async function fullAgain(): Promise<{ nodes: Nodes; stop: Deferred<void>; run: Promise<void> }> {
+      const nodes = new Nodes();
+      const stop = new Deferred<void>();
+      let starts = 0;
+      const start = (): ReturnType<typeof nodes.start> =>
+        (starts += 1) === 2 ? Promise.reject(full()) : nodes.start();
+      const run = runRenewed(io, start, stop.promise);
+      await expect.poll(() => nodes.rooms.length).toBe(1);
+      nodes.rooms[0]?.();
+      await expect.poll(() => timers.length).toBe(1);
+      return { nodes, stop, run };
+    }
+
+    it('is tried again after a while', async () => {
+      const { nodes, stop, run } = await fullAgain();
+      timers[0]?.();
+      await expect.poll(() => nodes.rooms.length).toBe(2);
+      stop.resolve();
+      await run;
+      const lives = ['node 1', 'node 2'];
+      expect(nodes.told).toEqual(lives.flatMap((name) => [`${name} starts`, `${name} stops`]));
+      expect(timers).toEqual([]);
+    });
+
+    it('ends when a stop is requested meanwhile, and leaves no timer', async () => {
+      const { nodes, stop, run } = await fullAgain();
+      stop.resolve();
+      await run;
+      expect([nodes.told, timers]).toEqual([['node 1 starts', 'node 1 stops'], []]);
+    });
   });
 });

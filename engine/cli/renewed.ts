@@ -1,19 +1,31 @@
 /** A node that is started anew when its disk was full and has room again, instead of waiting for its operator. */
+import type { Timer } from '../io/clock.ts';
+import type { Io } from '../io/io.ts';
 import type { Node } from '../node.ts';
+import { isFull } from '../store/faults.ts';
 
 type Renewable = Pick<Node, 'left' | 'onRoom' | 'stop'>;
+type Doors = Pick<Io, 'clock' | 'log'>;
 
-/** Runs what `start` starts, and starts it again as often as it asks for it, until a stop is requested or it has left. */
+/** Until a start is tried again for which there was no room. */
+const restUs = 5_000_000;
+
+/**
+ * Runs what `start` starts, and starts it again as often as it asks for it, until a stop is requested or it has left. The
+ * room that it has seen may be gone when it starts: then it is tried again, and again. Rejects with what else a start
+ * rejects with, the first one with that, too.
+ */
 export async function runRenewed(
+  io: Doors,
   start: () => Promise<Renewable>,
   stopRequested: Promise<void>,
 ): Promise<void> {
   const over = stopRequested.then(() => 'over' as const);
-  for (;;) {
-    const node = await start();
-    const end = await Promise.race([over, endOf(node)]);
+  let node: Renewable | undefined = await start();
+  while (node !== undefined) {
+    const end: 'over' | 'room' = await Promise.race([over, endOf(node)]);
     await node.stop();
-    if (end === 'over') return;
+    node = end === 'over' ? undefined : await startAgain(io, start, over);
   }
 }
 
@@ -22,4 +34,33 @@ function endOf(node: Renewable): Promise<'over' | 'room'> {
     node.left.then(() => 'over' as const),
     new Promise<'room'>((resolve) => node.onRoom(() => resolve('room'))),
   ]);
+}
+
+/** Undefined: a stop was requested while there was no room. */
+async function startAgain(
+  io: Doors,
+  start: () => Promise<Renewable>,
+  over: Promise<'over'>,
+): Promise<Renewable | undefined> {
+  for (;;) {
+    try {
+      return await start();
+    } catch (error) {
+      if (!lacksRoom(error)) throw error;
+      io.log.event('error', 'node.start.waiting', { detail: String(error) });
+    }
+    let timer: Timer | undefined;
+    const rested = new Promise<'rested'>((resolve) => {
+      timer = io.clock.after(restUs, () => resolve('rested'));
+    });
+    const first = await Promise.race([over, rested]);
+    timer?.cancel();
+    if (first === 'over') return undefined;
+  }
+}
+
+/** It, or what caused it, is a disk without room. */
+function lacksRoom(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) if (isFull(cause)) return true;
+  return false;
 }

@@ -49,7 +49,7 @@ export async function start(file: string): Promise<ExitCode> {
     console.log(describeAddresses(config.name, node.addresses));
     return node;
   };
-  await runRenewed(starting, stopRequested);
+  await runRenewed(io, starting, stopRequested);
   if (io.failedTasks() === 0) return exitCodes.done;
   throw new Error(
     `${io.failedTasks()} tasks failed while the node ran, which is a bug; the log has each as task.failed`,
