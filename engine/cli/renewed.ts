@@ -2,7 +2,7 @@
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { Node } from '../node.ts';
-import { isFull } from '../store/faults.ts';
+import { lacksRoom } from '../store/faults.ts';
 
 type Renewable = Pick<Node, 'left' | 'onRoom' | 'stop'>;
 type Doors = Pick<Io, 'clock' | 'log'>;
@@ -57,10 +57,4 @@ async function startAgain(
     timer?.cancel();
     if (first === 'over') return undefined;
   }
-}
-
-/** It, or what caused it, is a disk without room. */
-function lacksRoom(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) if (isFull(cause)) return true;
-  return false;
 }

@@ -14,6 +14,12 @@ export function isFull(error: unknown): error is DiskError {
   return error instanceof DiskError && error.failure === 'noSpace';
 }
 
+/** It, or what caused it, is a disk without room. */
+export function lacksRoom(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) if (isFull(cause)) return true;
+  return false;
+}
+
 /** A fault of the disk, in the product's words; bugs stay what they are. */
 export function asStoreError(error: unknown, what: string): Error {
   if (error instanceof DiskError)

@@ -26,7 +26,7 @@ import type { Catalog } from './catalog.ts';
 import { readRecord } from './cold-read.ts';
 import type { ExpectedRecord } from './cold-read.ts';
 import type { Damage, DamageBook, DamageFinder } from './damage.ts';
-import { asStoreError, isFull, lostKey } from './faults.ts';
+import { asStoreError, lacksRoom, lostKey } from './faults.ts';
 import { Fingerprints } from './fingerprints.ts';
 import type { StoreFigures } from './figures.ts';
 import { GroupCommit } from './group-commit.ts';
@@ -387,7 +387,7 @@ export class Store {
 
   #fail(error: LockstepError): void {
     if (this.#state === 'open') this.#state = 'failed';
-    const full = isFull(error.cause);
+    const full = lacksRoom(error);
     this.#io.log.event('error', 'store.failed', { detail: error.message, full });
     for (const failed of this.#onFailed) failed(error);
     if (full) this.#probe.start();
