@@ -244,22 +244,30 @@ class HttpEdge {
     // The rest of its request was no HTTP, and was answered (`HttpConnections.refuse`) while this answer was made.
     if (response.headersSent) return;
     const headers: Record<string, string | number> = { ...answer.headers };
-    const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
-    if (!(body instanceof Uint8Array)) {
-      if (last) headers['Connection'] = 'close';
-      response.writeHead(answer.status, headers);
+    const body = typeof answer.body === 'string' ? plainText(answer.body) : answer.body;
+    const isWhole = typeof body === 'string' || body instanceof Uint8Array;
+    if (isWhole && answer.status !== 204 && answer.status !== 304) headers['Content-Length'] = body.length;
+    if (last) headers['Connection'] = 'close';
+    response.writeHead(answer.status, headers);
+    if (!isWhole) {
       sendStream(response, body, {
         pending: () => this.#connections.expectReading(response.req.socket),
         failed: (error) => this.#tellFailure(error),
       });
       return;
     }
-    if (answer.status !== 204 && answer.status !== 304) headers['Content-Length'] = body.length;
-    if (last) headers['Connection'] = 'close';
-    response.writeHead(answer.status, headers);
-    response.end(body);
+    if (typeof body === 'string') response.end(body, 'latin1');
+    else response.end(body);
     this.#connections.expectReading(response.req.socket);
   }
+}
+
+/**
+ * Text of ASCII alone as it is: node puts it behind the head, which is Latin-1, and both leave as one piece. Other text
+ * is bytes, a piece of its own.
+ */
+function plainText(text: string): string | Buffer {
+  return Buffer.byteLength(text) === text.length ? text : Buffer.from(text);
 }
 
 function serverFor(
