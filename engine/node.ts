@@ -9,6 +9,7 @@ import type { Credential } from './auth/credentials.ts';
 import { Gate } from './auth/gate.ts';
 import { assert, present } from './base/assert.ts';
 import { LockstepError } from './base/errors.ts';
+import type { Token } from './base/ids.ts';
 import { version } from './base/version.ts';
 import type { NodeConfig } from './config/config.ts';
 import type { Dispatcher } from './dispatch/requests.ts';
@@ -16,8 +17,10 @@ import type { HttpListener, HttpService } from './io/http.ts';
 import type { Disk } from './io/disk.ts';
 import type { Io } from './io/io.ts';
 import type { Address } from './io/network.ts';
+import { tokensOfMember } from './membership/heritage.ts';
 import { Identity, nodeOfIdentity } from './membership/identity.ts';
 import { MemberFile } from './membership/member-file.ts';
+import { sameTokens } from './membership/member-record.ts';
 import { CountedDisk } from './node/counted-disk.ts';
 import { isEmpty } from './node/reaper-room.ts';
 import type { Opened, Rooms } from './node/rooms.ts';
@@ -28,6 +31,9 @@ import type { StatsSnapshot } from './stats/snapshot.ts';
 import { storeDirectory } from './store/file-names.ts';
 import { openOrSetAside } from './store/set-aside.ts';
 import { Store } from './store/store.ts';
+
+/** What `GET /cluster` answers. */
+export type { ClusterView, MemberView } from './api/http/cluster-routes.ts';
 
 const hintDirectory = 'hints';
 const identityPath = 'identity';
@@ -80,12 +86,13 @@ export class Node {
    * Recovers the store, begins a new life, joins the peers and serves. Rejects with `DirectoryLocked`, `FormatUnsupported`,
    * `StoreForeign`, `StorageFailed` or `ConfigInvalid`, or with `ListenError` when an address is taken.
    */
-  static async start(doors: Io, config: NodeConfig, secrets: NodeSecrets = {}): Promise<Node> {
-    mustBeSecured(doors, config);
-    const gate = gateOf(doors, config, secrets);
+  static async start(doors: Io, given: NodeConfig, secrets: NodeSecrets = {}): Promise<Node> {
+    mustBeSecured(doors, given);
+    const gate = gateOf(doors, given, secrets);
     const disk = new CountedDisk(doors.disk);
     const io: Io = { ...doors, disk };
-    const opened = await open(io, config, disk);
+    const opened = await open(io, given, disk);
+    const config = withOwnTokens(io, given, opened.members);
     const node = new Node(io, config, buildRooms(io, config, opened, gate), gate);
     try {
       await node.#serve();
@@ -139,6 +146,14 @@ export class Node {
   onRoom(found: () => void): void {
     const { store, handoff } = this.#rooms;
     for (const one of [store, handoff?.store]) one?.onRoom(found);
+  }
+
+  /**
+   * Calls `told` when the cluster knows this node by other tokens than `config` gives it: as those of the node that it
+   * replaces, or as its own before its disk was lost. It is of no use until it is stopped and started anew with them.
+   */
+  onTokens(told: (tokens: readonly Token[]) => void): void {
+    this.#rooms.membership.heritage.onTokens(told);
   }
 
   /** Lets clients, then peers, then the store go. Resolves when nothing is left; further calls wait for the first. */
@@ -231,6 +246,26 @@ function gateOf({ log }: Io, config: NodeConfig, { credentials }: NodeSecrets): 
   if (credentials !== undefined) return new Gate(log, credentials);
   const detail = `credentials is ${config.credentials}, and the node was started without them`;
   throw new LockstepError('ConfigInvalid', detail);
+}
+
+/**
+ * A member has the tokens that its disk says it has, for it holds their keys: its file need not know them. Whom its file
+ * still names with one of them is the one that it has replaced.
+ */
+function withOwnTokens({ log }: Io, config: NodeConfig, members: MemberFile): NodeConfig {
+  const { name, datacenter, rack, replace } = config;
+  const tokens = tokensOfMember(members, name);
+  if (tokens === undefined) return config;
+  if (replace === undefined && !sameTokens(tokens, config.tokens)) {
+    const detail =
+      'the configuration gives this member other tokens than it has, and keeps; they move by leaving and joining';
+    log.event('warn', 'membership.tokens.kept', { detail });
+  }
+  const seeds = config.seeds.filter((seed) => {
+    const isBeside = seed.datacenter === datacenter && seed.rack === rack;
+    return !isBeside || !seed.tokens.some((token) => tokens.includes(token));
+  });
+  return { ...config, tokens, seeds };
 }
 
 /** Opens what lies on the disk; what was opened is given up again when something fails. */

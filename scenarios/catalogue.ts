@@ -22,6 +22,7 @@ import { diskFullAtPrepare } from './disk-full-at-prepare.ts';
 import { flappingPeer } from './flapping-peer.ts';
 import { forceAbort } from './force-abort.ts';
 import { heirLeaves } from './heir-leaves.ts';
+import { heirOfAnHeir } from './heir-of-an-heir.ts';
 import { hintHolderLeaves } from './hint-holder-leaves.ts';
 import { hintsAlone } from './hints-alone.ts';
 import { readsAloneRepair } from './reads-alone-repair.ts';
@@ -161,6 +162,7 @@ export const scenarios: readonly Scenario[] = [
   ringDisagreement,
   sleptThroughAChange,
   heirLeaves,
+  heirOfAnHeir,
   sameNamesAgain,
   runawayModule,
   trapInKeyfun,

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
 
+import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
+import type { Token } from '../base/ids.ts';
+import { parseToken } from '../base/ids.ts';
 import type { Io } from '../io/io.ts';
 import { DiskError } from '../io/disk.ts';
 import { runRenewed } from './renewed.ts';
@@ -23,14 +26,16 @@ class Nodes {
   readonly told: string[] = [];
   readonly left = new Deferred<void>();
   readonly rooms: (() => void)[] = [];
+  readonly heirs: ((tokens: readonly Token[]) => void)[] = [];
   #started = 0;
 
-  start = (): ReturnType<Parameters<typeof runRenewed>[1]> => {
+  start = (tokens?: readonly Token[]): ReturnType<Parameters<typeof runRenewed>[1]> => {
     const name = `node ${(this.#started += 1)}`;
-    this.told.push(`${name} starts`);
+    this.told.push(`${name} starts${tokens === undefined ? '' : ` with ${tokens.join(' ')}`}`);
     return Promise.resolve({
       left: this.left.promise,
       onRoom: (found) => this.rooms.push(found),
+      onTokens: (told) => this.heirs.push(told),
       stop: () => {
         this.told.push(`${name} stops`);
         return Promise.resolve();
@@ -58,6 +63,20 @@ describe('a node that is run', () => {
     await run;
     const lives = ['node 1', 'node 2', 'node 3'];
     expect(nodes.told).toEqual(lives.flatMap((name) => [`${name} starts`, `${name} stops`]));
+  });
+
+  it('is started anew with the tokens that it is told of, from then on', async () => {
+    const nodes = new Nodes();
+    const stop = new Deferred<void>();
+    const run = runRenewed(io, nodes.start, stop.promise);
+    await expect.poll(() => nodes.heirs.length).toBe(1);
+    nodes.heirs[0]?.([5, 7].map((token) => present(parseToken(token), 'a token')));
+    await expect.poll(() => nodes.heirs.length).toBe(2);
+    await nodes.room();
+    stop.resolve();
+    await run;
+    const starts = nodes.told.filter((line) => line.includes('starts'));
+    expect(starts).toEqual(['node 1 starts', 'node 2 starts with 5 7', 'node 3 starts with 5 7']);
   });
 
   it('is stopped once it has left its cluster', async () => {

@@ -1,11 +1,17 @@
-/** A node that is started anew when its disk was full and has room again, instead of waiting for its operator. */
+/**
+ * A node that is started anew instead of waiting for its operator: when its disk was full and has room again, and when
+ * the cluster has told it which tokens it has.
+ */
+import type { Token } from '../base/ids.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { Node } from '../node.ts';
 import { lacksRoom } from '../store/faults.ts';
 
-type Renewable = Pick<Node, 'left' | 'onRoom' | 'stop'>;
+type Renewable = Pick<Node, 'left' | 'onRoom' | 'onTokens' | 'stop'>;
 type Doors = Pick<Io, 'clock' | 'log'>;
+/** Starts a node, with these tokens where the cluster knows better than its configuration. */
+type Start = (tokens: readonly Token[] | undefined) => Promise<Renewable>;
 
 /** Until a start is tried again for which there was no room. */
 const restUs = 5_000_000;
@@ -15,24 +21,27 @@ const restUs = 5_000_000;
  * room that it has seen may be gone when it starts: then it is tried again, and again. Rejects with what else a start
  * rejects with, the first one with that, too.
  */
-export async function runRenewed(
-  io: Doors,
-  start: () => Promise<Renewable>,
-  stopRequested: Promise<void>,
-): Promise<void> {
+export async function runRenewed(io: Doors, start: Start, stopRequested: Promise<void>): Promise<void> {
   const over = stopRequested.then(() => 'over' as const);
-  let node: Renewable | undefined = await start();
+  let tokens: readonly Token[] | undefined;
+  let node: Renewable | undefined = await start(tokens);
   while (node !== undefined) {
-    const end: 'over' | 'room' = await Promise.race([over, endOf(node)]);
+    const end: End = await Promise.race([over, endOf(node)]);
     await node.stop();
-    node = end === 'over' ? undefined : await startAgain(io, start, over);
+    if (typeof end === 'object') ({ tokens } = end);
+    node = end === 'over' ? undefined : await startAgain(io, () => start(tokens), over);
   }
 }
 
-function endOf(node: Renewable): Promise<'over' | 'room'> {
+type End = 'over' | 'room' | { readonly tokens: readonly Token[] };
+
+function endOf(node: Renewable): Promise<End> {
   return Promise.race([
     node.left.then(() => 'over' as const),
-    new Promise<'room'>((resolve) => node.onRoom(() => resolve('room'))),
+    new Promise<End>((resolve) => {
+      node.onRoom(() => resolve('room'));
+      node.onTokens((tokens) => resolve({ tokens }));
+    }),
   ]);
 }
 

@@ -23,7 +23,7 @@ import { stopRequests } from './stop-requests.ts';
 
 /**
  * Runs the node of a configuration file until it is asked to stop, or has left its cluster. A node whose disk was full and
- * has room again is started anew.
+ * has room again is started anew, and so is one whose tokens the cluster knows better than its file.
  */
 export async function start(file: string): Promise<ExitCode> {
   const { config, notice } = fitConnections(readConfigFile(file, process.env), descriptorsMax());
@@ -41,9 +41,10 @@ export async function start(file: string): Promise<ExitCode> {
   const stopRequested = stopRequests();
   const running: Running = { node: undefined, io, tls, reloadMissed: false };
   onReloadRequest(() => reload(running, file, config));
-  const starting = async (): Promise<Node> => {
+  const starting = async (tokens = config.tokens): Promise<Node> => {
     running.node = undefined;
-    const node = await startIn(dataDirectory, () => Node.start(io, config, secretsOf(file, config)));
+    const own = { ...config, tokens };
+    const node = await startIn(dataDirectory, () => Node.start(io, own, secretsOf(file, config)));
     running.node = node;
     if (running.reloadMissed) reload(running, file, config);
     console.log(describeAddresses(config.name, node.addresses));

@@ -152,7 +152,7 @@ export const configKeys: ConfigTable = {
   replace: {
     kind: optionalNodeName,
     fallback: 'none',
-    help: 'A dead node of this rack whose tokens this one takes over, with join: joining.',
+    help: 'A dead node of this rack whose tokens this one takes over, with join: joining; the others tell it which.',
   },
   dataDir: {
     kind: text(4096),

@@ -95,7 +95,10 @@ describe('a greeting', () => {
       reason: 'location',
       detail: 'node n2 is in dc1/r7; expected in dc1/r2',
     });
-    expect(judgeGreeting(table(), { ...hello, tokens: [21 as Token] }, false)?.reason).toBe('tokens');
+    expect(judgeGreeting(table(), { ...hello, tokens: [21 as Token] }, false)).toMatchObject({
+      reason: 'tokens',
+      tokens: [20],
+    });
     const thief = { ...stranger, joining: true, tokens: [20 as Token] };
     expect(judgeGreeting(table(), thief, false)?.reason).toBe('duplicateToken');
   });
@@ -119,8 +122,18 @@ describe('a greeting', () => {
     });
     expect(judgeGreeting(table(), { ...heir, tokens: [21 as Token] }, false)).toMatchObject({
       reason: 'tokens',
-      detail: expect.stringContaining('name n2 among its seeds') as string,
+      detail: expect.stringContaining('it is told which it takes over') as string,
+      tokens: [20],
     });
+    // Of a dead one that has never been heard of there is only what a file says here.
+    const unheard = table();
+    unheard.expect({ ...record, node: 'n5' as NodeId, rack: 'r5', tokens: [50 as Token], generation: 0 });
+    const stranded = judgeGreeting(unheard, { ...heir, rack: 'r5', replaces: 'n5' as NodeId }, false);
+    expect(stranded).toMatchObject({
+      reason: 'tokens',
+      detail: expect.stringContaining('name n5 among its seeds') as string,
+    });
+    expect(stranded).not.toHaveProperty('tokens');
     expect(judgeGreeting(table(), { ...heir, replaces: 'n8' as NodeId }, false)).toMatchObject({
       reason: 'tokens',
       detail: 'node n9 replaces n8, which is no member of this cluster',

@@ -6,6 +6,7 @@
  * that says it is joining: it has lost its disk, and if it began anew its keys would be its rack's meanwhile, of which
  * the others there have dropped what they gave it.
  */
+import type { Token } from '../base/ids.ts';
 import type { Refusal, RefusalReason } from '../wire/greetings.ts';
 import type { Hello } from '../wire/messages.ts';
 import type { MemberRecord } from './member-record.ts';
@@ -28,12 +29,34 @@ export function judgeGreeting(table: MemberTable, hello: Hello, rival: boolean):
   const stray = strayHeir(table, hello);
   if (stray !== undefined) return stray;
   const fault = table.placeFault(hello);
-  if (fault !== undefined) return refusal(fault, placeDetail(fault, hello, table));
+  if (fault !== undefined) {
+    const tokens = fault === 'tokens' ? tokensFor(hello, table) : undefined;
+    return {
+      ...refusal(fault, placeDetail(fault, hello, table)),
+      ...(tokens === undefined ? {} : { tokens }),
+    };
+  }
   if (rival) return refusal('sameName', `another process has the name ${hello.node} and is connected`);
   if (known === undefined || known.epoch === hello.epoch || hello.generation > known.generation)
     return undefined;
   const detail = `node ${hello.node} is in its life ${hello.generation}; its life ${known.generation} has been seen`;
   return { ...refusal('oldLife', detail), generation: known.generation };
+}
+
+/**
+ * Those that the node should have: of the dead one that it replaces, or its own. Undefined where they are only configured
+ * here: no node is to believe another's file more than its own.
+ */
+function tokensFor(hello: Hello, table: MemberTable): readonly Token[] | undefined {
+  const known = table.record(hello.node);
+  const isMember = known !== undefined && !known.left && known.state !== 'JOINING';
+  const model = isMember ? known : deadOf(hello, table);
+  return model === undefined || model.generation === 0 ? undefined : model.tokens;
+}
+
+/** Whom the node that greets is to replace, as far as that one is known. */
+function deadOf({ joining, replaces }: Hello, table: MemberTable): MemberRecord | undefined {
+  return joining && replaces !== undefined ? table.record(replaces) : undefined;
 }
 
 /** Another life of a node whose disk had to say that it is a member: that is durable before the others agree to it. */
@@ -48,7 +71,7 @@ function placeDetail(
   table: MemberTable,
 ): string {
   const there = `${hello.datacenter}/${hello.rack}`;
-  const dead = hello.joining && hello.replaces !== undefined ? table.record(hello.replaces) : undefined;
+  const dead = deadOf(hello, table);
   if (dead !== undefined && fault !== 'duplicateToken') return heirDetail(fault, hello, dead);
   const known = table.record(hello.node);
   switch (fault) {
@@ -70,9 +93,13 @@ function heirDetail(
   dead: MemberRecord,
 ): string {
   const what = `node ${node} replaces ${dead.node}`;
-  return fault === 'location'
-    ? `${what} and is in ${datacenter}/${rack}; a replacement stands where that one stood, in ${dead.datacenter}/${dead.rack}`
-    : `${what} and has other tokens; name ${dead.node} among its seeds, with its tokens where they do not follow from its name`;
+  if (fault === 'location')
+    return `${what} and is in ${datacenter}/${rack}; a replacement stands where that one stood, in ${dead.datacenter}/${dead.rack}`;
+  const remedy =
+    dead.generation > 0
+      ? 'it is told which it takes over, and is to start anew with them'
+      : `name ${dead.node} among its seeds, with its tokens where they do not follow from its name`;
+  return `${what} and has other tokens; ${remedy}`;
 }
 
 /** Who replaces somebody that nobody knows would wait for ever. */

@@ -23,6 +23,7 @@ import { Detector } from './detector.ts';
 import type { GossipLinks } from './gossip.ts';
 import { Gossip } from './gossip.ts';
 import { Handover } from './handover.ts';
+import { Heritage } from './heritage.ts';
 import { judgeGreeting } from './greeting.ts';
 import type { Identity } from './identity.ts';
 import type { MemberFile } from './member-file.ts';
@@ -65,6 +66,7 @@ export class Membership {
   readonly #agreement: Agreement;
   readonly #file: MemberFile;
   readonly #publication: Publication;
+  readonly heritage: Heritage;
   readonly handover: Handover;
   readonly #indexes: Map<NodeId, number>;
   readonly #peers = new Map<NodeId, KnownPeer>();
@@ -93,6 +95,7 @@ export class Membership {
       makeDetector,
       (node, from, to) => this.#onMove(node, from, to),
     );
+    this.heritage = new Heritage(io, { self: () => this.self, save: () => this.#save() });
     for (const record of file.remembered) {
       if (record.node !== settings.self.node) this.#table.expect(record);
     }
@@ -371,7 +374,7 @@ export class Membership {
 
   async #save(): Promise<boolean> {
     try {
-      await this.#file.save([this.#table.self, ...this.#table.peers()]);
+      await this.#file.save([this.heritage.record, ...this.#table.peers()]);
       return true;
     } catch (error) {
       const { code, message: detail } = asLockstepError(error);

@@ -306,7 +306,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     { ...io, network: io.peerNetwork },
     planeOptions(config, membership.peers, hello),
     observer,
-    admissionOf(membership, standing),
+    admissionOf(membership, standing, () => refill.hindrance !== undefined),
     handle,
   );
   const transfer = new Transfer(
@@ -344,12 +344,15 @@ function isNoSourceFor(asker: NodeId, membership: Membership, refill: Refill): b
   return refill.hindrance !== undefined && record?.state === 'JOINING';
 }
 
-function admissionOf(membership: Membership, standing: Standing): Admission {
+function admissionOf(membership: Membership, standing: Standing, isRefilling: () => boolean): Admission {
   return {
     judge: (hello, rival) => membership.judge(hello, rival),
     admitted: (hello) => membership.admitted(hello),
-    outlived: (by, generation) => membership.outlived(by, generation),
-    disowned: (by) => standing.disowned(by),
+    refused: (by, { reason, generation, tokens }) => {
+      if (reason === 'unknown') standing.disowned(by);
+      if (reason === 'oldLife' && generation !== undefined) membership.outlived(by, generation);
+      if (reason === 'tokens' && tokens !== undefined) membership.heritage.told(by, tokens, isRefilling());
+    },
   };
 }
 

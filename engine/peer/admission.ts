@@ -15,10 +15,8 @@ export interface Admission {
   judge(hello: Hello, rival: boolean): Refusal | undefined;
   /** The node that greeted is welcome, and its connection is open: what its greeting tells of the ring is taken over. */
   admitted(hello: Hello): void;
-  /** A peer has refused this node, for it has seen a later life of it. */
-  outlived(by: NodeId, generation: number): void;
-  /** A peer has refused this node: it knows no such member. */
-  disowned(by: NodeId): void;
+  /** A peer will not talk to this node, and says why. */
+  refused(by: NodeId, refusal: Refusal): void;
 }
 
 /** A connection to another process, open as far as is known here. */

@@ -164,14 +164,10 @@ export class Inbound implements Rival {
   #onRefusal(from: NodeId, frame: Frame): void {
     const greeting = decodeGreeting(frame);
     if (greeting.kind !== 'refusal') return;
-    const { reason, generation, detail } = greeting;
     this.#refusedByPeer = true;
     this.#context.refusals.tell(this.#refused(from, 'refused by the peer'), greeting);
-    if (reason === 'oldLife' && generation !== undefined) {
-      this.#context.admission.outlived(from, generation);
-    }
-    if (reason === 'unknown') this.#context.admission.disowned(from);
-    this.#stream.close('error', `refused by the peer: ${detail}`);
+    this.#context.admission.refused(from, greeting);
+    this.#stream.close('error', `refused by the peer: ${greeting.detail}`);
   }
 
   #pong(id: number): void {

@@ -230,11 +230,7 @@ export class LinkSession implements Rival {
     const greeting = decodeGreeting(frame);
     if (greeting.kind === 'refusal') {
       this.#context.refusals.tell(this.#refused('refused by the peer'), greeting);
-      const { reason, generation } = greeting;
-      if (reason === 'oldLife' && generation !== undefined) {
-        this.#context.admission.outlived(this.#target.node, generation);
-      }
-      if (reason === 'unknown') this.#context.admission.disowned(this.#target.node);
+      this.#context.admission.refused(this.#target.node, greeting);
       this.#stream.close('error', `refused by the peer: ${greeting.detail}`);
       return;
     }

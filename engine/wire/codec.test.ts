@@ -166,7 +166,8 @@ describe('the codec', () => {
     );
     for (const reason of refusalReasons) {
       const refusal = { kind: 'refusal', reason, detail: 'not here' } as const;
-      for (const said of [refusal, { ...refusal, generation: 7 }]) {
+      const tokens = [0 as Token, 4_294_967_295 as Token];
+      for (const said of [refusal, { ...refusal, generation: 7 }, { ...refusal, tokens }]) {
         expect(decodeGreeting(frameOf(encodeRefusal(arena, said)))).toEqual(said);
       }
     }

@@ -2,7 +2,7 @@
  * The first frame of a connection in each direction: `Hello`, or `Refusal` from a side that will not talk to the
  * other. (A peer that speaks another wire version cannot read either; it sees the version in the frame's header.)
  */
-import type { NodeId } from '../base/ids.ts';
+import type { NodeId, Token } from '../base/ids.ts';
 import { parseNodeId } from '../base/ids.ts';
 import type { Fields } from './bodies.ts';
 import { decodeBody, encodeBody } from './bodies.ts';
@@ -54,6 +54,8 @@ export interface Refusal {
   readonly detail: string;
   /** With `oldLife`: the life that has been seen. */
   readonly generation?: number;
+  /** With `tokens`: those that it should have. */
+  readonly tokens?: readonly Token[];
 }
 
 export type Greeting = { readonly kind: 'hello'; readonly hello: Hello } | Refusal;
@@ -73,9 +75,7 @@ export function helloFrame(hello: Hello): Buffer {
 }
 
 export function encodeRefusal(arena: FrameArena, refusal: Refusal): Buffer {
-  const { reason, detail, generation } = refusal;
-  const fields = generation === undefined ? { reason, detail } : { reason, detail, generation };
-  return arena.frame(greetingKinds.refusal, 0, encodeBody(refusalType, fields));
+  return arena.frame(greetingKinds.refusal, 0, encodeBody(refusalType, { ...refusal }));
 }
 
 /** The greeting in a frame. Throws `FrameError` when it holds none or one beyond the limits. */
@@ -94,19 +94,12 @@ function decodeHello(body: Buffer): Hello {
   const fields = decodeBody(helloType, body);
   const name = (field: string): string => bounded(field, fields.text(field));
   const node = nodeOf(fields, 'node');
-  const tokens = fields.tokens('tokens');
-  if (tokens.length > tokenCountMax) {
-    throw new FrameError(
-      'type',
-      `Hello.tokens has ${tokens.length} entries; at most ${tokenCountMax} are allowed`,
-    );
-  }
   return {
     clusterId: name('clusterId'),
     node,
     datacenter: name('datacenter'),
     rack: name('rack'),
-    tokens,
+    tokens: tokensOf(fields, 'Hello'),
     epoch: name('epoch'),
     version: name('version'),
     generation: generationOf(fields),
@@ -120,8 +113,23 @@ function decodeRefusal(body: Buffer): Refusal {
   const fields = decodeBody(refusalType, body);
   const named = fields.text('reason');
   const reason = refusalReasons.find((known) => known === named) ?? 'other';
-  const refusal: Refusal = { kind: 'refusal', reason, detail: fields.text('detail') };
-  return fields.has('generation') ? { ...refusal, generation: generationOf(fields) } : refusal;
+  const tokens = tokensOf(fields, 'Refusal');
+  return {
+    kind: 'refusal',
+    reason,
+    detail: fields.text('detail'),
+    ...(fields.has('generation') ? { generation: generationOf(fields) } : {}),
+    ...(tokens.length > 0 ? { tokens } : {}),
+  };
+}
+
+function tokensOf(fields: Fields, message: 'Hello' | 'Refusal'): readonly Token[] {
+  const tokens = fields.tokens('tokens');
+  if (tokens.length <= tokenCountMax) return tokens;
+  throw new FrameError(
+    'type',
+    `${message}.tokens has ${tokens.length} entries; at most ${tokenCountMax} are allowed`,
+  );
 }
 
 function nodeOf(fields: Fields, field: string): NodeId {

@@ -30,6 +30,7 @@ const schemaText = `
     required string reason = 1;
     required string detail = 2;
     optional double generation = 3;
+    repeated fixed32 tokens = 4 [packed = true];
   }
 
   message ReadObject {

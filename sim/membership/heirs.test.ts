@@ -115,3 +115,69 @@ test('of two that would replace one node the first takes its place, and the othe
   expect((await room.ask('n1', 'GET', '/buckets/b/keys/k1?r=all')).status).toBe(200);
   expect(room.world.failures).toEqual([]);
 });
+
+/** Who has taken over n5's part of the ring, and has been heard of, shows it as its own. */
+async function hasShareOfN5(room: MemberRoom, name: string, share: unknown): Promise<void> {
+  expect(await isIn(room, name)).toBe(true);
+  await room.pass(5 * second);
+  expect(await shown(room, name, name)).toMatchObject({ state: 'NORMAL', move: 'none', owns: true, share });
+  expect((await room.ask(name, 'GET', '/buckets/b/keys/k1?r=all')).status).toBe(200);
+}
+
+async function roomOfAnHeir(seed: string): Promise<{ room: MemberRoom; share: unknown }> {
+  const room = await roomWithKeys(seed);
+  const share = (await shown(room, 'n1', 'n5'))?.['share'];
+  await dies(room, 'n5');
+  await comesInto(room, 'n7', 'r2', 'n5', 'n5');
+  await hasShareOfN5(room, 'n7', share);
+  return { room, share };
+}
+
+test('one that replaces a replacement is told which tokens that one had, and keeps them', async () => {
+  const { room, share } = await roomOfAnHeir('told');
+  const told: unknown[] = [];
+  room.world.trace.on('membership.tokens.told', ({ host }) => told.push(host));
+  await dies(room, 'n7');
+  // Its file knows n7 by name alone.
+  room.cluster.add({ name: 'n8', datacenter: 'dc1', rack: 'r2' }, { join: 'joining', replace: 'n7' });
+  room.cluster.start('n8');
+  expect(await room.until(() => told.length === 1, 10 * second)).toBe(true);
+  // It is told again when it dies before it has got anywhere.
+  room.cluster.crash('n8', 'dropAll', 'silent');
+  await room.start('n8');
+  await hasShareOfN5(room, 'n8', share);
+  expect(told).toEqual(['n8', 'n8']);
+  // By then its disk knows.
+  room.cluster.crash('n8', 'dropAll', 'silent');
+  await room.start('n8');
+  await room.pass(2 * second);
+  await hasShareOfN5(room, 'n8', share);
+  expect(told).toHaveLength(2);
+  expect(room.world.failures).toEqual([]);
+});
+
+test('a replacement that has lost its disk is told which tokens it had', async () => {
+  const { room, share } = await roomOfAnHeir('lost');
+  room.cluster.crash('n7', 'dropAll', 'silent');
+  room.cluster.host('n7').disk.wipe();
+  room.cluster.reconfigure({ name: 'n7', datacenter: 'dc1', rack: 'r2' }, { join: 'member' });
+  room.cluster.start('n7');
+  await room.pass(5 * second);
+  await hasShareOfN5(room, 'n7', share);
+  expect(room.world.failures).toEqual([]);
+});
+
+test('a member whose file gives it other tokens keeps those that it has, and says so', async () => {
+  const room = await roomWithKeys('kept');
+  const kept: unknown[] = [];
+  room.world.trace.on('membership.tokens.kept', ({ host }) => kept.push(host));
+  const share = (await shown(room, 'n1', 'n5'))?.['share'];
+  room.cluster.crash('n5', 'dropAll', 'silent');
+  const tokens = tokensOfNode('n7' as NodeId, 16);
+  room.cluster.reconfigure({ name: 'n5', datacenter: 'dc1', rack: 'r2' }, { tokens });
+  await room.start('n5');
+  await room.pass(2 * second);
+  await hasShareOfN5(room, 'n5', share);
+  expect(kept).toEqual(['n5']);
+  expect(room.world.failures).toEqual([]);
+});

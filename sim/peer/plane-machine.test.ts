@@ -82,8 +82,7 @@ function seatOf(io: Io, self: PeerTarget, targets: readonly PeerTarget[]): Seat 
   const admission = {
     judge: () => undefined,
     admitted: () => undefined,
-    outlived: () => undefined,
-    disowned: () => undefined,
+    refused: () => undefined,
   };
   const plane = new Plane(io, options, counts, admission, (_from, request, reply) => {
     if (request.kind === 'mergeObject') held = Buffer.from(request.object);

@@ -50,8 +50,7 @@ export class PlaneRoom {
   readonly #listed: Admission = {
     judge: (hello) => refusalOf(hello, this.#targets),
     admitted: () => undefined,
-    outlived: () => undefined,
-    disowned: () => undefined,
+    refused: () => undefined,
   };
 
   /** Hosts for `names`; the last of them is in another datacenter. None is started. */

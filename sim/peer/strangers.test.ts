@@ -158,8 +158,7 @@ test('nodes that refuse each other for ever say so once on each side, and count 
   const admission: Admission = {
     judge: () => ({ kind: 'refusal', reason: 'unknown', detail: 'not in the list' }),
     admitted: ({ node }) => told.push(`${node} was admitted`),
-    outlived: () => undefined,
-    disowned: () => undefined,
+    refused: () => undefined,
   };
   room.start('n1', { admission });
   room.start('n2');
@@ -194,8 +193,7 @@ describe('a link to a stranger', () => {
     const admission: Admission = {
       judge: () => undefined,
       admitted: ({ node }) => outcomes.push(`${node} ${room.read('n1', 'n2', 'k').outcome}`),
-      outlived: () => undefined,
-      disowned: () => undefined,
+      refused: () => undefined,
     };
     const room = new PlaneRoom('at once');
     await misled(room, { admission });

@@ -19,7 +19,7 @@ export function mustLeaveSomebody({ nodes, faults }: Pick<Plan, 'nodes' | 'fault
     if (members.length === 0) refuse(`plan.nodes: ${datacenter} has spares alone; its clients ask members`);
     const lost = members.filter(({ name }) => dying.has(name) || replaced.has(name));
     const kept = members.filter((node) => !lost.includes(node) && !moving.has(node.name));
-    const inPlace = heirs.filter(here).filter(({ name }) => !dying.has(name));
+    const inPlace = heirs.filter(here).filter(({ name }) => !dying.has(name) && !replaced.has(name));
     if (lost.length === 0 || kept.length + inPlace.length > 0) continue;
     const who = members.every(({ name }) => dying.has(name))
       ? `FP10 strikes every member of ${datacenter}`

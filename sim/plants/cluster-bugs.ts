@@ -269,6 +269,26 @@ export const clusterBugs: readonly PlantedBug[] = [
     oracles: ['INV17', 'INV22'],
     seedsMax: 5,
   },
+  {
+    id: 'M95',
+    title: 'nobody tells a replacement which tokens it takes over',
+    file: 'engine/membership/greeting.js',
+    find: 'model.generation === 0',
+    replace: 'model.generation >= 0',
+    scenario: 'heir-of-an-heir',
+    oracles: ['INV17'],
+    seedsMax: 5,
+  },
+  {
+    id: 'M96',
+    title: 'a member that starts again has the tokens of its file, not those of its disk',
+    file: 'engine/node.js',
+    find: 'if (tokens === undefined)',
+    replace: 'if (tokens !== null)',
+    scenario: 'heir-of-an-heir',
+    oracles: ['INV17'],
+    seedsMax: 10,
+  },
 ];
 
 /** Edits that break no promise: nothing may be reported of them. */

@@ -4,12 +4,11 @@
  */
 import { present } from '../../engine/base/assert.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
+import type { Token } from '../../engine/base/ids.ts';
 import type { NodeConfig } from '../../engine/config/config.ts';
-import type { Io } from '../../engine/io/io.ts';
 import type { Address } from '../../engine/io/network.ts';
 import type { Random } from '../../engine/io/random.ts';
 import { Node } from '../../engine/node.ts';
-import type { Member } from '../../engine/ring/ring.ts';
 import { Ring } from '../../engine/ring/ring.ts';
 import type { StatsSnapshot } from '../../engine/stats/snapshot.ts';
 import type { LifeRecord } from '../check/failures.ts';
@@ -20,6 +19,8 @@ import type { Claim } from './impostors.ts';
 import { codeOf, Impostors } from './impostors.ts';
 import { clusterPorts, configOf, newcomerSettings, spareSettings } from './node-config.ts';
 import type { ClusterPort } from './node-config.ts';
+import type { DoubleStart, Life, LifeEndListener, RefusedStart, Seat } from './seats.ts';
+import { memberOf } from './seats.ts';
 import { worldCredentials } from './world-credentials.ts';
 import type { World } from './world.ts';
 
@@ -29,41 +30,6 @@ const driftPpmMax = 200;
 
 /** What nodes are handed beside their configurations; they look at it where these name `credentials`. */
 const secrets = { credentials: worldCredentials };
-
-/** A start that the node itself refused: what lay on its disk, or the disk, was not right. */
-export interface RefusedStart {
-  readonly node: string;
-  readonly life: number;
-  readonly atUs: number;
-  readonly code: string;
-  readonly detail: string;
-  /** What the refused start left behind; all zero and empty when nothing leaked. */
-  readonly left: Leaks;
-}
-
-export type LifeEndListener = (name: string, how: 'crashed' | 'stopped') => void;
-
-/** A process on a host: its doors, and the node once it serves. */
-interface Life {
-  readonly io: Io;
-  node: Node | undefined;
-}
-
-interface Seat {
-  config: NodeConfig;
-  readonly host: Host;
-  readonly node: PlanNode;
-  life: Life | undefined;
-  /** `spare`: not a member yet. `left` and `replaced` start again by FM6 only; `lost`, who died for good, never. */
-  standing: 'member' | 'spare' | 'left' | 'replaced' | 'lost';
-}
-
-/** A second start on a directory in use, and the code of the error that it ended with. */
-export interface DoubleStart {
-  readonly node: string;
-  readonly atUs: number;
-  refused: string;
-}
 
 export class Cluster {
   readonly ring: Ring;
@@ -89,7 +55,7 @@ export class Cluster {
     this.#clocks = world.random.fork('clocks');
     for (const node of nodes) this.add(node, node.spare === true ? spareSettings(node) : {});
     const members = [...this.#seats.values()].filter(({ standing }) => standing === 'member');
-    this.ring = new Ring(members.map(({ config }) => memberOf(config)));
+    this.ring = new Ring(members.map(memberOf));
   }
 
   /**
@@ -103,12 +69,14 @@ export class Cluster {
     });
     const config = configOf(node, this.#nodes, { ...this.#settings, ...own });
     const standing = node.spare === true ? 'spare' : 'member';
-    this.#seats.set(node.name, { config, host, node, life: undefined, standing });
+    this.#seats.set(node.name, { config, told: undefined, host, node, life: undefined, standing });
   }
 
   /** From its next life on a node has these settings of its own. */
   reconfigure(node: PlanNode, own: Readonly<Record<string, unknown>>): void {
-    this.#seat(node.name).config = configOf(node, this.#nodes, { ...this.#settings, ...own });
+    const seat = this.#seat(node.name);
+    seat.config = configOf(node, this.#nodes, { ...this.#settings, ...own });
+    seat.told = undefined;
   }
 
   get names(): readonly string[] {
@@ -129,7 +97,7 @@ export class Cluster {
   /** The ring of those who are to be there. */
   owners(): Ring {
     const seats = [...this.#seats.values()].filter(({ standing }) => standing === 'member');
-    return new Ring(seats.map(({ config }) => memberOf(config)));
+    return new Ring(seats.map(memberOf));
   }
 
   /**
@@ -288,6 +256,11 @@ export class Cluster {
 
   /** Boots the host and starts the node on it; nothing when it is up. */
   start(name: string): void {
+    this.#start(name, undefined);
+  }
+
+  /** `tokens`: those that the process has been told of. */
+  #start(name: string, tokens: readonly Token[] | undefined): void {
     const seat = this.#seat(name);
     if (seat.life !== undefined) return;
     const io = seat.host.boot();
@@ -295,11 +268,16 @@ export class Cluster {
     seat.life = life;
     io.spawn('node', async () => {
       try {
-        const node = await Node.start(io, seat.config, secrets);
+        const node = await Node.start(io, { ...seat.config, ...(tokens && { tokens }) }, secrets);
         life.node = node;
         // As `lockstep start` does (engine/cli/start.ts).
-        node.onRoom(() => {
-          if (seat.life === life) this.beginStop(name, () => this.start(name));
+        const startAnew = (told: readonly Token[] | undefined): void => {
+          if (seat.life === life) this.beginStop(name, () => this.#start(name, told));
+        };
+        node.onRoom(() => startAnew(tokens));
+        node.onTokens((told) => {
+          seat.told = told;
+          startAnew(told);
         });
       } catch (error) {
         if (!(error instanceof LockstepError)) throw error;
@@ -392,8 +370,4 @@ export class Cluster {
   #seat(name: string): Seat {
     return present(this.#seats.get(name), `the node ${name}`);
   }
-}
-
-function memberOf({ name, datacenter, rack, tokens }: NodeConfig): Member {
-  return { node: name, datacenter, rack, tokens };
 }
