@@ -51,14 +51,18 @@ function write(to: TestingNode, value: string, vclock?: string): Promise<Respons
 }
 
 describe('a cluster of real processes', () => {
-  it('tells of a kill -9 as NORMAL>DOWN, and of the return as DOWN>RESET>NORMAL', async () => {
+  it('tells of a kill -9 as NORMAL>DOWN, and of the return as DOWN>RESET>NORMAL; lockstep status shows it', async () => {
     const [n1, n2] = [node(0), node(1)];
     expect(await transitions(n1, 1)).toEqual({ 'UNKNOWN>NORMAL': 1 });
+    const status = (): Promise<string> => TestingCluster.command('status', '--node', n1.http);
+    expect(await status()).toContain('nothing is silent, moves, or is in doubt here');
     process.kill(n2.pid, 'SIGKILL');
     await expect.poll(() => transitions(n1, 1), patience).toEqual({ 'UNKNOWN>NORMAL': 1, 'NORMAL>DOWN': 1 });
+    expect(await status()).toContain('silent: n2');
     pidOfN2 = await cluster.restart(n2);
     const all = { 'UNKNOWN>NORMAL': 1, 'NORMAL>DOWN': 1, 'DOWN>RESET': 1, 'RESET>NORMAL': 1 };
     await expect.poll(() => transitions(n1, 1), patience).toEqual(all);
+    expect(await status()).toContain('nothing is silent');
   }, 100_000);
 
   it('gives back both values that were written on the two sides of a cut, as siblings', async () => {

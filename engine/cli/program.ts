@@ -12,6 +12,7 @@ import type { ExitCode } from './exit-codes.ts';
 import { describeFailure, exitCodeOf, exitCodes } from './exit-codes.ts';
 import { addLeaveCommand } from './leave-command.ts';
 import { addStartCommand } from './start-command.ts';
+import { addStatusCommand } from './status-command.ts';
 import { addStoreCommand } from './store-command.ts';
 import { painterFor } from './terminal.ts';
 import { addTransactionsCommand } from './transactions-command.ts';
@@ -22,6 +23,7 @@ Examples:
   lockstep cluster                             three nodes in three racks on this machine, files under ./data
   lockstep cluster --racks 3 --dcs 2           six nodes: two datacenters of three racks
   lockstep start --config lockstep.yaml        one node
+  lockstep status --node 127.0.0.1:8098        who is in the cluster, and what moves
   lockstep leave --node 127.0.0.1:8098         the node hands over what it owns and stops
   lockstep transactions list --node HOST:PORT  what is in doubt there; resolve decides
   lockstep check-config lockstep.yaml          is this configuration valid?
@@ -63,6 +65,7 @@ function buildProgram(finish: (code: ExitCode) => void): Command {
     .exitOverride();
   addStartCommand(program, finish);
   addClusterCommand(program, finish);
+  addStatusCommand(program, finish);
   addLeaveCommand(program, finish);
   addTransactionsCommand(program, finish);
   addCheckConfigCommand(program, finish);

@@ -1,10 +1,11 @@
 /** A cluster of real processes for tests with clients that nobody here wrote: the built command, in a directory of its own. */
 import type { ChildProcess } from 'node:child_process';
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 
 import { present } from '../base/assert.ts';
 
@@ -75,6 +76,11 @@ export class TestingCluster {
       rmSync(directory, { recursive: true, force: true });
       throw error;
     }
+  }
+
+  /** What the command prints, run with these words. Rejects when it ends with anything but 0. */
+  static async command(...words: readonly string[]): Promise<string> {
+    return (await promisify(execFile)(process.execPath, [main, ...words])).stdout;
   }
 
   /** Starts a node again that has died; resolves with its process when it serves. It stops with the others. */

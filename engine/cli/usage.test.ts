@@ -42,6 +42,7 @@ const wrong = [
   'strat',
   'cluster --nodes none',
   'cluster --unknown',
+  'status',
   'leave',
   'check-config',
   'certificates',

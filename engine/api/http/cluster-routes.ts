@@ -24,7 +24,7 @@ export interface MemberView {
 
 export interface ClusterView {
   readonly node: string;
-  /** This node's own; `failed` (a write or a sync of its disk failed): it takes no writes until it is started again. */
+  /** This node's own; `failed` (a write or a sync of its disk failed): it takes no writes until it is started anew. */
   readonly store: 'open' | 'failed' | 'closed';
   /** The fingerprint of who owns what: nodes that show the same one agree. */
   readonly view: string;

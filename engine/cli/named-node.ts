@@ -1,0 +1,28 @@
+/** Which running node a command asks: by its address, or by the configuration file that names its listener. */
+import type { Command } from 'commander';
+
+import { readConfigFile } from './config-file.ts';
+import { UsageError } from './exit-codes.ts';
+import type { AskingOptions } from './node-client.ts';
+import { NodeClient, withAskingOptions } from './node-client.ts';
+
+export interface NamedNodeOptions extends AskingOptions {
+  readonly node?: string;
+  readonly config?: string;
+}
+
+export function withNamedNode(command: Command): Command {
+  return withAskingOptions(command)
+    .option('--node <address>', 'the node’s HTTP listener, as host:port or https://host:port')
+    .option('-c, --config <file>', 'its configuration file, which names that listener');
+}
+
+/** Throws `UsageError` unless just one of both is given, and `ConfigInvalid` for a file that is not right. */
+export function clientOf({ node, config, ...asking }: NamedNodeOptions): NodeClient {
+  if ((node === undefined) === (config === undefined))
+    throw new UsageError('name the node by --node or by --config');
+  if (node !== undefined) return new NodeClient(node, asking, process.env);
+  const { listen, name, tls } = readConfigFile(config ?? '', process.env);
+  if (listen === undefined) throw new UsageError(`${name} has no HTTP listener; listen is off`);
+  return new NodeClient(listen, asking, process.env, tls !== undefined);
+}

@@ -1,0 +1,78 @@
+/** What `lockstep status` says to a person. */
+import { expect, test } from 'vitest';
+
+import type { ClusterView, MemberView } from '../node.ts';
+import { describeCluster } from './status-command.ts';
+import { painterFor } from './terminal.ts';
+
+const plain = painterFor({});
+
+function member(node: string, more: Partial<MemberView> = {}): MemberView {
+  const place = { datacenter: 'dc1', rack: `r${node.slice(1)}`, address: `127.0.0.1:81${node.slice(1)}1` };
+  return { node, ...place, state: 'NORMAL', move: 'none', owns: true, share: 100_000, tokens: 16, ...more };
+}
+
+const calm: ClusterView = {
+  node: 'n1',
+  store: 'open',
+  view: '0006d5505b6852b5',
+  members: [member('n1'), member('n2'), member('n3')],
+  transfer: {
+    ranges: 0,
+    ranges_left: 0,
+    keys_in: 0,
+    bytes_in: 0,
+    keys_out: 0,
+    bytes_out: 0,
+    waits_for: { members: [], transactions: 0, hints: 0 },
+  },
+  held: { seconds: 0, transactions: [] },
+};
+
+test('a cluster where all is well', () => {
+  expect(describeCluster(calm, 0, plain)).toBe(
+    `
+n1, whose view of the ring is 0006d5505b6852b5
+
+node  datacenter  rack  state   move  of its rack  tokens  address
+n1    dc1         r1    NORMAL  -     100.0 %      16      127.0.0.1:8111
+n2    dc1         r2    NORMAL  -     100.0 %      16      127.0.0.1:8121
+n3    dc1         r3    NORMAL  -     100.0 %      16      127.0.0.1:8131
+
+nothing is silent, moves, or is in doubt here`.trimStart(),
+  );
+});
+
+test('a node that leaves, one that is silent, a full disk, and what waits', () => {
+  const busy: ClusterView = {
+    ...calm,
+    store: 'failed',
+    members: [
+      member('n1', { state: 'LEAVING', move: 'copying', share: 60_560 }),
+      member('n2', { state: 'DOWN' }),
+      member('n4', { rack: 'r1', state: 'JOINING', move: 'queued', owns: false, share: 0 }),
+    ],
+    transfer: {
+      ...calm.transfer,
+      ranges: 1040,
+      ranges_left: 1039,
+      waits_for: { members: ['n2', 'n4'], transactions: 1, hints: 2000 },
+    },
+    held: { seconds: 12, transactions: ['n1-0-7', 'n1-0-9'] },
+  };
+  expect(describeCluster(busy, 1, plain).split('\n').slice(2)).toEqual([
+    'node  datacenter  rack  state    move     of its rack  tokens  address',
+    'n1    dc1         r1    LEAVING  copying  60.6 %       16      127.0.0.1:8111',
+    'n2    dc1         r2    DOWN     -        100.0 %      16      127.0.0.1:8121',
+    'n4    dc1         r1    JOINING  queued   -            16      127.0.0.1:8141',
+    '',
+    'silent: n2',
+    'the store of n1 is failed: it answers reads and takes no writes',
+    'n1 is LEAVING: copying',
+    'n4 is JOINING: queued',
+    'n1 has moved 1 of 1,040 ranges',
+    'n1 waits for n2, n4; 1 transaction; 2,000 writes kept for others',
+    'for 12 s the ring has not changed here, because of n1-0-7, n1-0-9',
+    '1 transaction in doubt here; lockstep transactions list shows which',
+  ]);
+});

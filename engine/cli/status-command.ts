@@ -1,0 +1,109 @@
+/** `lockstep status`: who is in the cluster as one node knows it, what moves, and what is in doubt there. */
+import type { Command } from 'commander';
+
+import type { ClusterView, MemberView } from '../node.ts';
+import type { ExitCode } from './exit-codes.ts';
+import { exitCodes } from './exit-codes.ts';
+import type { NamedNodeOptions } from './named-node.ts';
+import { clientOf, withNamedNode } from './named-node.ts';
+import type { NodeClient } from './node-client.ts';
+import { problemOf } from './node-client.ts';
+import type { Painter } from './terminal.ts';
+import { painterFor, table } from './terminal.ts';
+
+interface StatusOptions extends NamedNodeOptions {
+  readonly json?: boolean;
+}
+
+export function addStatusCommand(program: Command, finish: (code: ExitCode) => void): void {
+  withNamedNode(program.command('status'))
+    .option('--json', 'print what the node answers to GET /cluster')
+    .description('who is in the cluster, in what state, and what moves, as one node knows it')
+    .action(async (options: StatusOptions) => finish(await status(options)));
+}
+
+async function status({ json, ...named }: StatusOptions): Promise<ExitCode> {
+  const client = clientOf(named);
+  const text = await answerTo(client, '/cluster');
+  if (json === true) console.log(text.trimEnd());
+  else {
+    const { transactions } = JSON.parse(await answerTo(client, '/transactions?state=in_doubt')) as InDoubt;
+    const view = JSON.parse(text) as ClusterView;
+    console.log(describeCluster(view, transactions.length, painterFor(process.stdout)));
+  }
+  return exitCodes.done;
+}
+
+interface InDoubt {
+  readonly transactions: readonly unknown[];
+}
+
+async function answerTo(client: NodeClient, path: string): Promise<string> {
+  const { status: code, text } = await client.ask('GET', path);
+  if (code !== 200) throw new Error(`${client.origin} refused: ${problemOf(code, text)}`);
+  return text;
+}
+
+/** What a person wants to know of it. `inDoubtCount`: transactions of which this node does not know the outcome. */
+export function describeCluster(view: ClusterView, inDoubtCount: number, paint: Painter): string {
+  const rows = table([memberHeading, ...view.members.map(memberRow)]).split('\n');
+  return [
+    `${paint.strong(view.node)}, whose view of the ring is ${view.view}`,
+    '',
+    ...rows.map((row, index) => paintRow(row, view.members[index - 1], paint)),
+    '',
+    ...remarks(view, inDoubtCount, paint),
+  ].join('\n');
+}
+
+const memberHeading = ['node', 'datacenter', 'rack', 'state', 'move', 'of its rack', 'tokens', 'address'];
+
+function memberRow(member: MemberView): readonly string[] {
+  const { node, datacenter, rack, state, move, share, tokens, address } = member;
+  const ownership = member.owns ? `${(share / 1000).toFixed(1)} %` : '-';
+  return [node, datacenter, rack, state, move === 'none' ? '-' : move, ownership, String(tokens), address];
+}
+
+function paintRow(row: string, member: MemberView | undefined, paint: Painter): string {
+  if (member === undefined) return paint.quiet(row);
+  if (member.state === 'DOWN') return paint.bad(row);
+  return member.state === 'NORMAL' && member.move === 'none' ? row : paint.strong(row);
+}
+
+function remarks(view: ClusterView, inDoubtCount: number, paint: Painter): readonly string[] {
+  const lines: string[] = [];
+  const away = view.members.filter(({ state }) => state === 'DOWN').map(({ node }) => node);
+  if (away.length > 0) lines.push(paint.bad(`silent: ${away.join(', ')}`));
+  if (view.store !== 'open') {
+    lines.push(paint.bad(`the store of ${view.node} is ${view.store}: it answers reads and takes no writes`));
+  }
+  lines.push(...moveLines(view));
+  const { seconds, transactions } = view.held;
+  if (transactions.length > 0) {
+    lines.push(`for ${seconds} s the ring has not changed here, because of ${transactions.join(', ')}`);
+  }
+  if (inDoubtCount > 0) {
+    lines.push(
+      `${counted(inDoubtCount, 'transaction')} in doubt here; lockstep transactions list shows which`,
+    );
+  }
+  return lines.length > 0 ? lines : [paint.good('nothing is silent, moves, or is in doubt here')];
+}
+
+function moveLines({ node, members, transfer }: ClusterView): readonly string[] {
+  const { ranges, ranges_left: left, waits_for: waits } = transfer;
+  const moving = members.filter((member) => member.move !== 'none');
+  const lines = moving.map((member) => `${member.node} is ${member.state}: ${member.move}`);
+  if (left > 0) lines.push(`${node} has moved ${ranges - left} of ${counted(ranges, 'range')}`);
+  const waited = [
+    ...(waits.members.length > 0 ? [waits.members.join(', ')] : []),
+    ...(waits.transactions > 0 ? [counted(waits.transactions, 'transaction')] : []),
+    ...(waits.hints > 0 ? [`${counted(waits.hints, 'write')} kept for others`] : []),
+  ];
+  if (waited.length > 0) lines.push(`${node} waits for ${waited.join('; ')}`);
+  return lines;
+}
+
+function counted(count: number, noun: string): string {
+  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
+}
