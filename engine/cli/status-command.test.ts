@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 
 import type { ClusterView, MemberView } from '../node.ts';
+import type { InDoubt } from './status-command.ts';
 import { describeCluster } from './status-command.ts';
 import { painterFor } from './terminal.ts';
 
@@ -30,7 +31,7 @@ const calm: ClusterView = {
 };
 
 test('a cluster where all is well', () => {
-  expect(describeCluster(calm, 0, plain)).toBe(
+  expect(describeCluster(calm, [], plain)).toBe(
     `
 n1, whose view of the ring is 0006d5505b6852b5
 
@@ -42,6 +43,8 @@ n3    dc1         r3    NORMAL  -     100.0 %      16      127.0.0.1:8131
 nothing is silent, moves, or is in doubt here`.trimStart(),
   );
 });
+
+const waiting: InDoubt = { transaction_id: 'n2-0-1', role: 'branch', coordinator: 'n2' };
 
 test('a node that leaves, one that is silent, a full disk, and what waits', () => {
   const busy: ClusterView = {
@@ -60,7 +63,7 @@ test('a node that leaves, one that is silent, a full disk, and what waits', () =
     },
     held: { seconds: 12, transactions: ['n1-0-7', 'n1-0-9'] },
   };
-  expect(describeCluster(busy, 1, plain).split('\n').slice(2)).toEqual([
+  expect(describeCluster(busy, [waiting], plain).split('\n').slice(2)).toEqual([
     'node  datacenter  rack  state    move     of its rack  tokens  address',
     'n1    dc1         r1    LEAVING  copying  60.6 %       16      127.0.0.1:8111',
     'n2    dc1         r2    DOWN     -        100.0 %      16      127.0.0.1:8121',
@@ -75,4 +78,22 @@ test('a node that leaves, one that is silent, a full disk, and what waits', () =
     'for 12 s the ring has not changed here, because of n1-0-7, n1-0-9',
     '1 transaction in doubt here; lockstep transactions list shows which',
   ]);
+});
+
+test('branches whose coordinator is gone for good, which wait for an operator', () => {
+  const orphans = Array.from({ length: 6 }, (_, at) => ({
+    ...waiting,
+    transaction_id: `n9-0-${at}`,
+    coordinator: 'n9',
+  }));
+  const mine = { ...waiting, transaction_id: 'n1-0-1', role: 'coordinator', coordinator: 'n1' };
+  const lines = describeCluster(calm, [mine, waiting, ...orphans], plain)
+    .split('\n')
+    .slice(7);
+  expect(lines[0]).toBe('8 transactions in doubt here; lockstep transactions list shows which');
+  expect(lines[1]).toBe(
+    'n9-0-0 has lost its coordinator: n9 is no member any more; unless another branch knows the outcome, it waits for lockstep transactions resolve',
+  );
+  expect(lines).toHaveLength(7);
+  expect(lines[6]).toBe('and 1 more that have lost theirs');
 });

@@ -27,15 +27,20 @@ async function status({ json, ...named }: StatusOptions): Promise<ExitCode> {
   const text = await answerTo(client, '/cluster');
   if (json === true) console.log(text.trimEnd());
   else {
-    const { transactions } = JSON.parse(await answerTo(client, '/transactions?state=in_doubt')) as InDoubt;
+    const { transactions } = JSON.parse(await answerTo(client, '/transactions?state=in_doubt')) as {
+      readonly transactions: readonly InDoubt[];
+    };
     const view = JSON.parse(text) as ClusterView;
-    console.log(describeCluster(view, transactions.length, painterFor(process.stdout)));
+    console.log(describeCluster(view, transactions, painterFor(process.stdout)));
   }
   return exitCodes.done;
 }
 
-interface InDoubt {
-  readonly transactions: readonly unknown[];
+/** Of a transaction of which the node does not know the outcome, or not that all others know it. */
+export interface InDoubt {
+  readonly transaction_id: string;
+  readonly role: string;
+  readonly coordinator: string;
 }
 
 async function answerTo(client: NodeClient, path: string): Promise<string> {
@@ -44,15 +49,15 @@ async function answerTo(client: NodeClient, path: string): Promise<string> {
   return text;
 }
 
-/** What a person wants to know of it. `inDoubtCount`: transactions of which this node does not know the outcome. */
-export function describeCluster(view: ClusterView, inDoubtCount: number, paint: Painter): string {
+/** What a person wants to know of it, and of what is in doubt on this node. */
+export function describeCluster(view: ClusterView, inDoubt: readonly InDoubt[], paint: Painter): string {
   const rows = table([memberHeading, ...view.members.map(memberRow)]).split('\n');
   return [
     `${paint.strong(view.node)}, whose view of the ring is ${view.view}`,
     '',
     ...rows.map((row, index) => paintRow(row, view.members[index - 1], paint)),
     '',
-    ...remarks(view, inDoubtCount, paint),
+    ...remarks(view, inDoubt, paint),
   ].join('\n');
 }
 
@@ -70,7 +75,7 @@ function paintRow(row: string, member: MemberView | undefined, paint: Painter): 
   return member.state === 'NORMAL' && member.move === 'none' ? row : paint.strong(row);
 }
 
-function remarks(view: ClusterView, inDoubtCount: number, paint: Painter): readonly string[] {
+function remarks(view: ClusterView, inDoubt: readonly InDoubt[], paint: Painter): readonly string[] {
   const lines: string[] = [];
   const away = view.members.filter(({ state }) => state === 'DOWN').map(({ node }) => node);
   if (away.length > 0) lines.push(paint.bad(`silent: ${away.join(', ')}`));
@@ -82,11 +87,12 @@ function remarks(view: ClusterView, inDoubtCount: number, paint: Painter): reado
   if (transactions.length > 0) {
     lines.push(`for ${seconds} s the ring has not changed here, because of ${transactions.join(', ')}`);
   }
-  if (inDoubtCount > 0) {
+  if (inDoubt.length > 0) {
     lines.push(
-      `${counted(inDoubtCount, 'transaction')} in doubt here; lockstep transactions list shows which`,
+      `${counted(inDoubt.length, 'transaction')} in doubt here; lockstep transactions list shows which`,
     );
   }
+  lines.push(...orphanLines(view, inDoubt, paint));
   return lines.length > 0 ? lines : [paint.good('nothing is silent, moves, or is in doubt here')];
 }
 
@@ -102,6 +108,24 @@ function moveLines({ node, members, transfer }: ClusterView): readonly string[] 
   ];
   if (waited.length > 0) lines.push(`${node} waits for ${waited.join('; ')}`);
   return lines;
+}
+
+const orphansShownMax = 5;
+
+/** Branches whose coordinator will never tell the outcome: nobody but an operator can end them. */
+function orphanLines(
+  { members }: ClusterView,
+  inDoubt: readonly InDoubt[],
+  paint: Painter,
+): readonly string[] {
+  const known = new Set(members.map(({ node }) => node));
+  const orphans = inDoubt.filter(({ role, coordinator }) => role === 'branch' && !known.has(coordinator));
+  const lines = orphans.slice(0, orphansShownMax).map(({ transaction_id: id, coordinator }) => {
+    const remedy = 'unless another branch knows the outcome, it waits for lockstep transactions resolve';
+    return paint.bad(`${id} has lost its coordinator: ${coordinator} is no member any more; ${remedy}`);
+  });
+  const more = orphans.length - lines.length;
+  return more > 0 ? [...lines, `and ${more} more that have lost theirs`] : lines;
 }
 
 function counted(count: number, noun: string): string {
