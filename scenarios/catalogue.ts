@@ -15,6 +15,7 @@ import { crashLoop } from './crash-loop.ts';
 import { deletionsForgotten } from './deletions-forgotten.ts';
 import { diskErrors } from './disk-errors.ts';
 import { conflictingBatches } from './conflicting-batches.ts';
+import { coordinatorIsReplaced } from './coordinator-is-replaced.ts';
 import { coordinatorNeverReturns } from './coordinator-never-returns.ts';
 import { crashAfterDecision } from './crash-after-decision.ts';
 import { crashDuringPrepare } from './crash-during-prepare.ts';
@@ -105,6 +106,7 @@ export const scenarios: readonly Scenario[] = [
   putsCutShort,
   crashAfterDecision,
   coordinatorNeverReturns,
+  coordinatorIsReplaced,
   wipedPrimary,
   participantCrashLoop,
   partitionDuringCommit,

@@ -148,7 +148,7 @@ export class Membership {
     return this.#ownership.pending(token);
   }
 
-  /** A member, also one on its way in or out; undefined for a stranger. */
+  /** A member, also one on its way in or out, or gone; undefined for a stranger. */
   member(node: NodeId): Member | undefined {
     return this.#ownership.member(node);
   }

@@ -73,7 +73,7 @@ export class Ownership {
     return former.filter((member) => member !== primary);
   }
 
-  /** A member, also one on its way in or out; undefined for a stranger. */
+  /** A member, also one on its way in or out, or gone; undefined for a stranger. */
   member(node: NodeId): Member | undefined {
     return this.#members.get(node);
   }

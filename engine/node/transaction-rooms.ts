@@ -6,6 +6,7 @@ import type { NodeConfig } from '../config/config.ts';
 import { frameOverheadBytes } from '../config/misfits.ts';
 import type { DispatchParts } from '../dispatch/parts.ts';
 import type { Io } from '../io/io.ts';
+import type { MemberRecord } from '../membership/member-record.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { NodeStats } from '../stats/node-stats.ts';
 import type { StoreDriver } from '../store/driver.ts';
@@ -33,15 +34,19 @@ export function buildTransactions(
     tryWrite: driver.tryWrite.bind(driver),
     keysOfBucket: (prefix: string) => store.keysOfBucket(prefix),
   };
+  const members = (): readonly MemberRecord[] =>
+    membership.members().filter(({ node }) => !membership.isReplaced(node));
   const lives = {
     own: () => membership.self.generation,
     of: (node: NodeId) => membership.lifeOf(node),
+    isOver: (node: NodeId) => membership.lifeOf(node) > 0 && !members().some((one) => one.node === node),
   };
   const memories = (): ReturnType<Memories> => {
     const { began, hindrance } = refill();
-    const members = membership.members().filter(({ node }) => !membership.isReplaced(node));
     // Who is older than this life may have been there before it: that is not remembered of the nodes of the configuration.
-    const heard = members.filter(({ generation }) => generation > 0 || !began).map(({ node }) => node);
+    const heard = members()
+      .filter(({ generation }) => generation > 0 || !began)
+      .map(({ node }) => node);
     return { holds: !isEmpty(store), whole: hindrance === undefined, heard };
   };
   const transactions = new Transactions(io, parts, records, optionsOf(config), epoch, lives, memories);

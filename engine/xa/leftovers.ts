@@ -6,15 +6,19 @@
  *
  * While the coordinator cannot be asked they stay: other branches may have to learn the outcome from them. For the same
  * reason one whose coordinator has lost its disk stays for as long as outcomes are kept, counted from its first question.
+ * Where the coordinator has left the cluster or was replaced, the other branches are asked: those that voted are known,
+ * and once none of them waits for the outcome, nobody ever will.
  */
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
 import { RecentMap } from '../base/recent-map.ts';
+import type { DispatchParts } from '../dispatch/parts.ts';
 import type { Branch } from './branch.ts';
-import type { Branches } from './branches.ts';
-import type { TransactionContext } from './context.ts';
+import type { Asker, TransactionContext } from './context.ts';
 import { askNode } from './context.ts';
 import type { Coordinator } from './coordinator.ts';
+import type { TransactionLog } from './log.ts';
+import type { Lives } from './memory.ts';
 import type { Xid } from './xid.ts';
 
 /** Names in one message. */
@@ -24,17 +28,30 @@ const patienceIntervals = 4;
 const forgottenCountMax = 65_536;
 
 /** What this node coordinates. */
-type Known = Pick<Coordinator, 'find' | 'singles' | 'remembered' | 'memory'>;
+interface Known {
+  readonly find: Coordinator['find'];
+  readonly singles: Pick<Coordinator['singles'], 'needs'>;
+  readonly remembered: Pick<Coordinator['remembered'], 'release'>;
+  readonly memory: Pick<Coordinator['memory'], 'reachesBackToNameOf'>;
+}
+
+interface Context extends Asker, Pick<TransactionContext, 'io' | 'options'> {
+  readonly parts: Asker['parts'] & Pick<DispatchParts, 'self' | 'settings'>;
+  readonly log: Pick<TransactionLog, 'decisionOf'>;
+  readonly lives: Pick<Lives, 'isOver'>;
+}
+
+type Applied = Pick<Branch, 'xid' | 'phase' | 'order' | 'askedUs'>;
 
 export class Leftovers {
-  readonly #context: TransactionContext;
-  readonly #branches: Pick<Branches, 'all'>;
+  readonly #context: Context;
+  readonly #branches: { readonly all: readonly Applied[] };
   readonly #coordinator: Known;
   readonly #asking = new Set<NodeId>();
   /** Transactions of which nothing can be known here, since this disk was lost, and since when others ask. */
   readonly #forgotten = new RecentMap<Xid, number>(forgottenCountMax);
 
-  constructor(context: TransactionContext, branches: Pick<Branches, 'all'>, coordinator: Known) {
+  constructor(context: Context, branches: { readonly all: readonly Applied[] }, coordinator: Known) {
     this.#context = context;
     this.#branches = branches;
     this.#coordinator = coordinator;
@@ -48,10 +65,7 @@ export class Leftovers {
       const nowUs = io.clock.nowUs();
       for (const branch of branches) branch.askedUs = nowUs;
       io.spawn('xa.leftovers', async () => {
-        await this.#ask(
-          coordinator,
-          branches.map(({ xid }) => xid),
-        );
+        await this.#ask(coordinator, branches);
         this.#asking.delete(coordinator);
       });
     }
@@ -91,10 +105,10 @@ export class Leftovers {
   }
 
   /** Those that have waited for too long, by coordinator. */
-  #due(): ReadonlyMap<NodeId, readonly Branch[]> {
+  #due(): ReadonlyMap<NodeId, readonly Applied[]> {
     const { io, options } = this.#context;
     const dueUs = io.clock.nowUs() - patienceIntervals * options.inquiryIntervalUs;
-    const due = new Map<NodeId, Branch[]>();
+    const due = new Map<NodeId, Applied[]>();
     for (const branch of this.#branches.all) {
       const { coordinator } = branch.order;
       if (branch.phase !== 'applied' || branch.askedUs > dueUs || this.#asking.has(coordinator)) continue;
@@ -105,16 +119,37 @@ export class Leftovers {
     return due;
   }
 
-  async #ask(coordinator: NodeId, xids: readonly Xid[]): Promise<void> {
-    const { parts } = this.#context;
+  async #ask(coordinator: NodeId, branches: readonly Applied[]): Promise<void> {
+    const { parts, lives } = this.#context;
     const { node } = parts.self;
+    const xids = branches.map(({ xid }) => xid);
     if (coordinator === node) await this.letGo(node, xids);
-    else
-      await askNode(
-        this.#context,
-        coordinator,
-        { kind: 'needed', node, xids },
-        parts.settings.timeoutMs * 1000,
-      );
+    else if (lives.isOver(coordinator)) await this.#letOrphansGo(branches);
+    else await askNode(this.#context, coordinator, { kind: 'needed', node, xids }, this.#timeoutUs);
+  }
+
+  /** Of these the coordinator is no member any more. */
+  async #letOrphansGo(branches: readonly Applied[]): Promise<void> {
+    const { self } = this.#context.parts;
+    const silent = new Set<NodeId>();
+    for (const { xid, order } of branches) {
+      const others = order.branches.filter(({ node }) => node !== self.node && node !== order.coordinator);
+      const waiting = await Promise.all(others.map(({ node }) => this.#mayWait(node, xid, silent)));
+      if (!waiting.includes(true)) this.#coordinator.remembered.release(xid, [self.node]);
+    }
+  }
+
+  /** The node has not heard the outcome yet, or cannot be asked: it is `silent` then, and not asked for the others. */
+  async #mayWait(node: NodeId, xid: Xid, silent: Set<NodeId>): Promise<boolean> {
+    if (this.#context.lives.isOver(node)) return false;
+    if (silent.has(node)) return true;
+    const reply = await askNode(this.#context, node, { kind: 'status', xid }, this.#timeoutUs);
+    if (reply.kind === 'told') return reply.state === 'undecided';
+    silent.add(node);
+    return true;
+  }
+
+  get #timeoutUs(): number {
+    return this.#context.parts.settings.timeoutMs * 1000;
   }
 }

@@ -34,7 +34,11 @@ const nameOf = (life: number): string => `n1-${life.toString(16).padStart(12, '0
 const xidOf = (life: number): Xid => `${nameOf(life)}-7` as Xid;
 
 async function liveOn(disk: Disk, life: number): Promise<Memory> {
-  const memory = new Memory(new TransactionLog(disk), { own: () => life, of: () => 0 }, nameOf(life));
+  const memory = new Memory(
+    new TransactionLog(disk),
+    { own: () => life, of: () => 0, isOver: () => false },
+    nameOf(life),
+  );
   await memory.recover();
   return memory;
 }

@@ -27,6 +27,8 @@ export interface Lives {
   own(): number;
   /** Another's, as far as it is known here; 0: not at all. */
   of(node: NodeId): number;
+  /** It was a member, and has left or was replaced: it comes back as somebody who remembers nothing, or never. */
+  isOver(node: NodeId): boolean;
 }
 
 export class Memory {

@@ -67,7 +67,7 @@ describe('a single put at a node of an older version', () => {
         spawn: () => expect.unreachable('no answer is lost'),
       },
       parts: { self: member(n1), member, plane: { request }, stats, peerIndex: () => 0, settings },
-      lives: { own: () => 1, of: () => life },
+      lives: { own: () => 1, of: () => life, isOver: () => false },
     };
     const branches = { commitAlone: () => Promise.reject(new Error('it is not here')) };
     const outcomes = {

@@ -189,4 +189,14 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     oracles: ['INV1', 'INV6', 'INV7'],
     seedsMax: 50,
   },
+  {
+    id: 'M97',
+    title: 'what was carried out for a coordinator that was replaced is kept for ever',
+    file: 'engine/xa/leftovers.js',
+    find: 'lives.isOver(coordinator)',
+    replace: 'lives.isOver(coordinator) && coordinator === node',
+    scenario: 'coordinator-is-replaced',
+    oracles: ['INV3'],
+    seedsMax: 20,
+  },
 ];

@@ -266,10 +266,15 @@ export class Faults {
   ): boolean {
     const name = present(fault.targets[0], 'the node to crash');
     if (!this.#cluster.isUp(name) || this.#disks.isForeign(name)) return false;
+    const isMember = (): boolean => this.#cluster.members.includes(name);
+    const wasMember = isMember();
     this.#cluster.crash(name, survival, connections);
     meanwhile(this.#cluster.host(name).disk);
     this.#appointments.push(
-      this.#world.after(fault.forUs, `restart ${fault.id}`, () => this.#cluster.start(name)),
+      this.#world.after(fault.forUs, `restart ${fault.id}`, () => {
+        // Meanwhile it may have died for good.
+        if (isMember() || !wasMember) this.#cluster.start(name);
+      }),
     );
     return true;
   }

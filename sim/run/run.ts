@@ -358,7 +358,7 @@ class Run {
 
   #transactionChecks(): readonly NamedCheck[] {
     if (this.#steps === undefined) return [];
-    const { members } = this.#cluster;
+    const { members, lost: missed } = this.#cluster;
     return transactionChecks({
       steps: this.#steps.steps,
       history: this.#load.transactions.history,
@@ -366,6 +366,7 @@ class Run {
       left: this.#left,
       accounts: this.#plan.structures.accounts,
       lost: this.#cluster.names.filter((name) => !members.includes(name)),
+      missed,
       wipes: this.#faults.wipes,
     });
   }

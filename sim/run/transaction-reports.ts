@@ -39,6 +39,8 @@ export interface TransactionEvidence {
   readonly accounts: number;
   /** Nodes that died for good. */
   readonly lost: readonly string[];
+  /** Those of them that nobody has replaced. */
+  readonly missed: readonly string[];
   /** Disks that were lost, whose nodes live on. */
   readonly wipes: readonly Wipe[];
 }
@@ -60,10 +62,11 @@ export function transactionChecks({
   left,
   accounts,
   lost,
+  missed,
   wipes,
 }: TransactionEvidence): readonly NamedCheck[] {
   const steps = withWipes(protocol, wipes);
-  const gone = [...lost, ...wipes.map(({ node }) => node)];
+  const gone = [...missed, ...wipes.map(({ node }) => node)];
   const tainted = keysOf(steps, decidedByHand(steps));
   const halfLost = keysOf(steps, new Set([...buriedWith(lost, steps), ...lostWithDisks(steps)]));
   return [

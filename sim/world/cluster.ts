@@ -89,9 +89,10 @@ export class Cluster {
     return seats.map(({ host }) => host.name);
   }
 
-  /** How many died for good with nobody in their place: the others go on calling them members, and wait for them. */
-  get lostCount(): number {
-    return [...this.#seats.values()].filter(({ standing }) => standing === 'lost').length;
+  /** Those who died for good with nobody in their place: the others go on calling them members, and wait for them. */
+  get lost(): readonly string[] {
+    const seats = [...this.#seats.values()].filter(({ standing }) => standing === 'lost');
+    return seats.map(({ host }) => host.name);
   }
 
   /** The ring of those who are to be there. */

@@ -1,0 +1,26 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { onTheMove, quietly, transactionInvariants, transactionSettings, transfers } from './shared.ts';
+
+export const coordinatorIsReplaced: Scenario = {
+  name: 'coordinator-is-replaced',
+  story:
+    'a node dies with transactions under way and another one takes its place: what it coordinated is ended, and nothing is kept for it',
+  cluster: {
+    datacenters: 1,
+    racks: 3,
+    nodesPerRack: 1,
+    spares: [{ name: 'n4', datacenter: 'dc1', rack: 'r2', replaces: 'n2' }],
+  },
+  load: { ...quietly, transactions: transfers },
+  faults: [
+    { kind: 'FM1', count: [1, 1], targets: ['n4'], atUs: [600_000, 3_000_000], always: true },
+    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_000_000] },
+    { kind: 'FP1', count: [0, 2], forUs: [100_000, 1_000_000] },
+    { kind: 'FN11', count: [0, 3] },
+  ],
+  stormMs: 9_000,
+  calmMs: 4_000,
+  settleMsMax: 40_000,
+  settings: { ...onTheMove, ...transactionSettings, phi_threshold_milli: 3_000 },
+  invariants: { ...transactionInvariants, INV3: 2, INV17: 3 },
+};
