@@ -12,7 +12,7 @@ export const deletionsForgotten: Scenario = {
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {
     ...everyday,
-    operations: [240, 320],
+    operations: [300, 400],
     keys: 20,
     siblingKeys: 8,
     thinkUs: [0, 120_000],
@@ -26,7 +26,8 @@ export const deletionsForgotten: Scenario = {
     { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
     { kind: 'FN11', count: [0, 4] },
   ],
-  stormMs: 6_000,
+  // Long enough for clients to do something although two of three are away for the most part of it.
+  stormMs: 9_000,
   calmMs: 3_000,
   settleMsMax: 40_000,
   mendedBy: 'sweeps',
