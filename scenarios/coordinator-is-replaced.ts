@@ -13,7 +13,15 @@ export const coordinatorIsReplaced: Scenario = {
   },
   load: { ...quietly, transactions: transfers },
   faults: [
-    { kind: 'FM1', count: [1, 1], targets: ['n4'], atUs: [600_000, 3_000_000], always: true },
+    {
+      kind: 'FM1',
+      count: [1, 1],
+      targets: ['n4'],
+      // n2 dies as it has voted, or has heard a vote.
+      after: { event: 'xa.p.vote.sent', host: 'n2', nth: [5, 30], delayUs: [0, 600] },
+      atUs: [600_000, 3_000_000],
+      always: true,
+    },
     { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_000_000] },
     { kind: 'FP1', count: [0, 2], forUs: [100_000, 1_000_000] },
     { kind: 'FN11', count: [0, 3] },

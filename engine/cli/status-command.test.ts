@@ -95,5 +95,9 @@ test('branches whose coordinator is gone for good, which wait for an operator', 
     'n9-0-0 has lost its coordinator: n9 is no member any more; unless another branch knows the outcome, it waits for lockstep transactions resolve',
   );
   expect(lines).toHaveLength(7);
-  expect(lines[6]).toBe('and 1 more that have lost theirs');
+  expect(lines[6]).toBe('and 1 more that wait for somebody who is gone');
+  const cut = { ...mine, lost: ['n8'] };
+  expect(describeCluster(calm, [cut], plain)).toContain(
+    'n1-0-1 has lost its branches at n8; it is committed, and waits for lockstep transactions resolve with abandon',
+  );
 });

@@ -41,6 +41,8 @@ export interface InDoubt {
   readonly transaction_id: string;
   readonly role: string;
   readonly coordinator: string;
+  /** Branches that nobody can carry out any more. */
+  readonly lost?: readonly string[];
 }
 
 async function answerTo(client: NodeClient, path: string): Promise<string> {
@@ -112,21 +114,27 @@ function moveLines({ node, members, transfer }: ClusterView): readonly string[] 
 
 const orphansShownMax = 5;
 
-/** Branches whose coordinator will never tell the outcome: nobody but an operator can end them. */
+/** What waits for somebody who is gone: nobody but an operator can end it. */
 function orphanLines(
   { members }: ClusterView,
   inDoubt: readonly InDoubt[],
   paint: Painter,
 ): readonly string[] {
   const known = new Set(members.map(({ node }) => node));
-  const orphans = inDoubt.filter(({ role, coordinator }) => role === 'branch' && !known.has(coordinator));
-  const lines = orphans.slice(0, orphansShownMax).map(({ transaction_id: id, coordinator }) => {
-    const remedy = 'unless another branch knows the outcome, it waits for lockstep transactions resolve';
-    return paint.bad(`${id} has lost its coordinator: ${coordinator} is no member any more; ${remedy}`);
+  const orphans = inDoubt.flatMap(({ transaction_id: id, role, coordinator, lost = [] }) => {
+    if (lost.length > 0) return [`${id} has lost its branches at ${lost.join(', ')}; ${remedies.branches}`];
+    if (role !== 'branch' || known.has(coordinator)) return [];
+    return [`${id} has lost its coordinator: ${coordinator} is no member any more; ${remedies.coordinator}`];
   });
+  const lines = orphans.slice(0, orphansShownMax).map((line) => paint.bad(line));
   const more = orphans.length - lines.length;
-  return more > 0 ? [...lines, `and ${more} more that have lost theirs`] : lines;
+  return more > 0 ? [...lines, `and ${more} more that wait for somebody who is gone`] : lines;
 }
+
+const remedies = {
+  branches: 'it is committed, and waits for lockstep transactions resolve with abandon',
+  coordinator: 'unless another branch knows the outcome, it waits for lockstep transactions resolve',
+};
 
 function counted(count: number, noun: string): string {
   return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;

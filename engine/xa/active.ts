@@ -3,7 +3,6 @@ import { Deferred } from '../base/deferred.ts';
 import type { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { Timer } from '../io/clock.ts';
-import type { DispatchParts } from '../dispatch/parts.ts';
 import type { Coordination } from './coordinator-protocol.ts';
 import { unacknowledged } from './coordinator-protocol.ts';
 import type { Voted } from './orders.ts';
@@ -32,7 +31,7 @@ export interface Active {
   timer: Timer | undefined;
   /** Branches that have acknowledged although their level was not met in time: hints and repairs bring it about. */
   readonly unmet: NodeId[];
-  /** Branches that have no record of it, and whose orders are gone too. */
+  /** Branches that have no record of it, and whose orders are gone too; or whose nodes are no members any more. */
   readonly lost: NodeId[];
   /** What came with votes to commit (redo.ts). */
   readonly marks: Map<NodeId, string>;
@@ -67,12 +66,8 @@ export function newActive(
 }
 
 /** Branches of a decided transaction that nobody can carry out any more: their disks, or their nodes, are gone. */
-export function lostBranches(
-  { state, lost }: Active,
-  { member }: Pick<DispatchParts, 'member'>,
-): readonly NodeId[] {
-  if (state.phase !== 'committing') return [];
-  return unacknowledged(state).filter((node) => lost.includes(node) || member(node) === undefined);
+export function lostBranches({ state, lost }: Active): readonly NodeId[] {
+  return state.phase === 'committing' ? unacknowledged(state).filter((node) => lost.includes(node)) : [];
 }
 
 /** The record of its decision; `own`: what is written here with it. */

@@ -143,7 +143,7 @@ export class Coordinator {
   abandon(xid: Xid): boolean {
     const active = this.#active.get(xid);
     if (active === undefined) return false;
-    const lost = lostBranches(active, this.#context.parts);
+    const lost = lostBranches(active);
     const waiting = unacknowledged(active.state).filter((node) => !lost.includes(node));
     if (active.state.phase !== 'committing' || waiting.length > 0) {
       const why = active.state.phase === 'committing' ? `waits for ${waiting.join(', ')}` : 'is not decided';
@@ -296,6 +296,7 @@ export class Coordinator {
 
   #sendCommit(active: Active, node: NodeId): void {
     const { xid } = active;
+    if (this.#context.lives.isOver(node)) return this.#lose(active, node);
     mark(this.#context.io, 'c.commit.sent', xid, { to: node });
     this.#ask(node, { kind: 'commit', xid }, (reply) => {
       if (reply.kind === 'told' && waitsFor(active.state, node)) this.#redo(active, node);
@@ -315,16 +316,20 @@ export class Coordinator {
    * this node there is none, and the transaction stays in doubt until an operator abandons that branch.
    */
   #redo(active: Active, node: NodeId): void {
-    const { xid, orders, lost, marks } = active;
+    const { xid, orders, marks } = active;
     const order = orders.get(node);
-    // Without an order there is nothing more to be done; it was told of when that came out.
+    if (order === undefined) return this.#lose(active, node);
+    this.#context.io.log.event('error', 'xa.branch.lost', { xid, node, redone: true });
+    this.#ask(node, { kind: 'redo', xid, order, mark: marks.get(node) ?? '' }, (reply) =>
+      this.#hearAcknowledgement(active, node, reply),
+    );
+  }
+
+  /** Nothing more can be done for the branch: its order is gone, or its node, whose keys others have written since. */
+  #lose({ xid, lost }: Active, node: NodeId): void {
     if (lost.includes(node)) return;
-    this.#context.io.log.event('error', 'xa.branch.lost', { xid, node, redone: order !== undefined });
-    if (order === undefined) lost.push(node);
-    else
-      this.#ask(node, { kind: 'redo', xid, order, mark: marks.get(node) ?? '' }, (reply) =>
-        this.#hearAcknowledgement(active, node, reply),
-      );
+    lost.push(node);
+    this.#context.io.log.event('error', 'xa.branch.lost', { xid, node, redone: false });
   }
 
   #conclude(active: Active, outcome: 'committed' | 'aborted'): void {

@@ -191,7 +191,7 @@ export class Transactions implements TransactionService {
       state: active.state.phase,
       coordinator: self.node,
       branches: active.state.branches.map(({ node }) => node),
-      lost: lostBranches(active, this.#context.parts),
+      lost: lostBranches(active),
       ageMs: Math.max(0, nowMs - active.sinceMs),
     }));
     const lost = this.#coordinator.singles.lost.map(({ xid, node, sinceMs }) => ({

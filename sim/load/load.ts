@@ -238,7 +238,8 @@ export class Load {
     const client = this.#transactionClient(name, io);
     const nowUs = (): number => this.#world.nowUs;
     this.#spawn(io, name, async () => {
-      const setup = { client, io, keys: this.#transactionKeys, members, lost, forgetful, nowUs, stopped };
+      const who = { members, lost, missed: this.#cluster.lost, forgetful };
+      const setup = { client, io, keys: this.#transactionKeys, ...who, nowUs, stopped };
       this.finals = await finishTransactions(setup, this.transactions.history);
     });
   }

@@ -23,6 +23,8 @@ export interface FinalsSetup {
   readonly members: readonly string[];
   /** Nodes that died for good. */
   readonly lost: readonly string[];
+  /** Those of them that nobody has replaced. */
+  readonly missed: readonly string[];
   /** Nodes that live without what their disks knew once. */
   readonly forgetful: readonly string[];
   readonly nowUs: () => number;
@@ -82,8 +84,8 @@ async function inDoubtAt({ client }: FinalsSetup, node: string): Promise<readonl
 
 /** Nobody can end it: a decision that a dead branch will never acknowledge; an operator's that nobody can confirm. */
 function isExcused(setup: FinalsSetup, { role, state, coordinator, branches = [] }: LockInDoubt): boolean {
-  const { lost, forgetful } = setup;
-  if (text(role) === 'coordinator') return branches.some((node) => lost.includes(text(node)));
+  const { lost, missed, forgetful } = setup;
+  if (text(role) === 'coordinator') return branches.some((node) => missed.includes(text(node)));
   return [...lost, ...forgetful].includes(text(coordinator)) && text(state).startsWith('heuristic');
 }
 
@@ -111,8 +113,10 @@ function decisionOver(
   { transaction_id: xid, role, state, coordinator, branches = [] }: LockInDoubt,
 ): 'rollback' | 'commit' | 'abandon' | undefined {
   // Refused while a branch is only late.
-  if (text(role) === 'coordinator')
-    return branches.some((branch) => forgetful.includes(text(branch))) ? 'abandon' : undefined;
+  if (text(role) === 'coordinator') {
+    const gone = [...forgetful, ...lost];
+    return branches.some((branch) => gone.includes(text(branch))) ? 'abandon' : undefined;
+  }
   if (text(state) !== 'prepared') return undefined;
   if (forgetful.includes(text(coordinator))) return 'rollback';
   if (!lost.includes(text(coordinator))) return undefined;

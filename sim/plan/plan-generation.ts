@@ -195,7 +195,7 @@ function momentOf(draw: FaultDraw, host: string, stormUs: number): fc.Arbitrary<
   if (after === undefined) return instant;
   const event: fc.Arbitrary<Moment> = fc
     .tuple(integerIn(after.nth), integerIn(after.delayUs))
-    .map(([nth, delayUs]) => ({ event: after.event, host, nth, delayUs }));
+    .map(([nth, delayUs]) => ({ event: after.event, host: after.host ?? host, nth, delayUs }));
   return fc.oneof(instant, event);
 }
 

@@ -199,4 +199,14 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     oracles: ['INV3'],
     seedsMax: 20,
   },
+  {
+    id: 'M98',
+    title: 'a branch whose node was replaced is asked to commit for ever, and nobody can abandon it',
+    file: 'engine/xa/coordinator.js',
+    find: 'if (this.#context.lives.isOver(node))',
+    replace: 'if (this.#context.lives.isOver(xid))',
+    scenario: 'coordinator-is-replaced',
+    oracles: ['INV3'],
+    seedsMax: 50,
+  },
 ];

@@ -385,9 +385,8 @@ class Run {
   /** Lets `us` pass. */
   async #pass(us: number): Promise<void> {
     const endUs = this.#world.nowUs + us;
-    this.#world.at(endUs, 'phase', () => {
-      // Something has to happen at the end of a phase, or a quiet world would end it early.
-    });
+    // Something has to happen at the end of a phase, or a quiet world would end it early.
+    this.#world.at(endUs, 'phase', () => undefined);
     await this.#until(() => this.#world.nowUs >= endUs, us);
   }
 

@@ -82,7 +82,10 @@ export function transactionChecks({
     [
       'INV3',
       () =>
-        joinReports(checkNothingDangles(finals.dangling), checkNothingLeft(left, sharedWith(gone, steps))),
+        joinReports(
+          checkNothingDangles(finals.dangling),
+          checkNothingLeft(left, new Set([...sharedWith(gone, steps), ...unconfirmed(lost, steps)])),
+        ),
     ],
     ['INV5', () => checkTransactionDurability(steps, history)],
     ['INV6', () => checkIsolation(history, tainted)],
@@ -90,6 +93,11 @@ export function transactionChecks({
     ['INV8', () => joinReports(checkOnce(steps), checkRepetitions(history))],
     ['INV22', () => checkLiveness(finals.liveness, history, answerUsMax)],
   ];
+}
+
+/** What an operator decided is kept until the coordinator confirms it: one that died for good never does. */
+function unconfirmed(lost: readonly string[], steps: readonly TransactionStep[]): readonly string[] {
+  return [...decidedByHand(steps)].filter((xid) => lost.some((node) => xid.startsWith(`${node}-`)));
 }
 
 function heardIn(history: TransactionHistory): readonly HeardOutcome[] {

@@ -192,8 +192,9 @@ function readDraw(field: Field, stormUs: number): void {
     refuse(field, `${kind} aims at a ${aim}; group and sideMax are for kinds that aim at a side`);
   if (draw.always !== undefined) readFlag(draw.always);
   if (draw.after === undefined) return;
-  const after = readObject(draw.after, ['event', 'nth', 'delayUs']);
+  const after = readObject(draw.after, ['event', 'nth', 'delayUs'], ['host']);
   readText(after.event, 100);
+  if (after.host !== undefined) readText(after.host, 64);
   readRange(after.nth, 1, 1_000_000);
   readRange(after.delayUs, 0, planLimits.durationUsMax);
 }

@@ -100,8 +100,16 @@ export interface FaultDraw {
   readonly group?: 'rack' | 'datacenter';
   /** Largest number of nodes on the named side of a partition; every size when left out. */
   readonly sideMax?: number;
-  /** Strike just after the nth event of a name at the target, in half of the draws; at a random instant otherwise. */
-  readonly after?: { readonly event: string; readonly nth: Range; readonly delayUs: Range };
+  /**
+   * Strike just after the nth event of a name at the target, or at `host`, in half of the draws; at a random instant
+   * otherwise.
+   */
+  readonly after?: {
+    readonly event: string;
+    readonly host?: string;
+    readonly nth: Range;
+    readonly delayUs: Range;
+  };
   /** Never switched off by the swarm: what the scenario is named after. */
   readonly always?: boolean;
 }
