@@ -296,10 +296,10 @@ export class Coordinator {
 
   #sendCommit(active: Active, node: NodeId): void {
     const { xid } = active;
-    if (this.#context.lives.isOver(node)) return this.#lose(active, node);
     mark(this.#context.io, 'c.commit.sent', xid, { to: node });
     this.#ask(node, { kind: 'commit', xid }, (reply) => {
       if (reply.kind === 'told' && waitsFor(active.state, node)) this.#redo(active, node);
+      else if (reply.kind === 'noAnswer' && this.#context.lives.isOver(node)) this.#lose(active, node);
       else this.#hearAcknowledgement(active, node, reply);
     });
   }

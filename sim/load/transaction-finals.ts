@@ -48,10 +48,10 @@ export async function finishTransactions(setup: FinalsSetup, history: Transactio
   const liveness: LivenessRecord[] = [];
   for (const node of setup.members) dangling.push(await untilCertain(setup, node));
   // A key whose primary is gone can be in no transaction.
-  const able = setup.lost.length === 0 ? setup.members : [];
+  const able = setup.missed.length === 0 ? setup.members : [];
   for (const node of able) liveness.push(await untilCommitted(setup, node));
   for (const key of setup.keys.all) {
-    while (!(await setup.client.readFinally(key, setup.lost)) && !setup.stopped())
+    while (!(await setup.client.readFinally(key, setup.missed)) && !setup.stopped())
       await sleep(setup.io.clock, retryUs);
   }
   const heard = await askAgain(setup, history);
