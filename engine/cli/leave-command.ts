@@ -3,9 +3,9 @@ import type { Command } from 'commander';
 
 import type { ExitCode } from './exit-codes.ts';
 import { exitCodes } from './exit-codes.ts';
+import { invocation } from './invocation.ts';
 import type { NamedNodeOptions } from './named-node.ts';
 import { clientOf, withNamedNode } from './named-node.ts';
-import { problemOf } from './node-client.ts';
 
 interface LeaveOptions extends NamedNodeOptions {
   readonly force?: boolean;
@@ -21,10 +21,9 @@ export function addLeaveCommand(program: Command, finish: (code: ExitCode) => vo
 async function leave({ force, ...named }: LeaveOptions): Promise<ExitCode> {
   const client = clientOf(named);
   const query = force === true ? '?force=true' : '';
-  const { status, text } = await client.ask('POST', `/cluster/leave${query}`);
-  if (status !== 202) throw new Error(`${client.origin} refused: ${problemOf(status, text)}`);
+  await client.obtain(202, 'POST', `/cluster/leave${query}`);
   console.log(
-    `${client.origin} hands over what it owns and then leaves; lockstep status --node ${client.origin} shows how far it is`,
+    `${client.origin} hands over what it owns and then leaves; ${invocation()} status --node ${client.origin} shows how far it is`,
   );
   return exitCodes.done;
 }

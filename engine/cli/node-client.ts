@@ -50,6 +50,13 @@ export class NodeClient {
     return this.#origin;
   }
 
+  /** The body of the answer, which is to have this status. Rejects when it has another, with why the node refused. */
+  async obtain(expected: number, ...asked: Parameters<NodeClient['ask']>): Promise<string> {
+    const { status, text } = await this.ask(...asked);
+    if (status === expected) return text;
+    throw new Error(`${this.origin} refused: ${problemOf(status, text)}`);
+  }
+
   /** `json` is the body. Rejects when the node cannot be asked, with a sentence that says why. */
   ask(method: 'GET' | 'POST', path: string, json?: string): Promise<NodeAnswer> {
     const url = new URL(this.#origin + path);
@@ -80,7 +87,7 @@ export class NodeClient {
 }
 
 /** Why the node refused: the detail of its problem, or the whole of any other answer, and what to do about it. */
-export function problemOf(status: number, body: string): string {
+function problemOf(status: number, body: string): string {
   const hint = status === 401 ? '; show a token of an admin: --token-file FILE, or LOCKSTEP_TOKEN' : '';
   return detailOf(body) + hint;
 }

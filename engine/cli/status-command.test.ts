@@ -1,8 +1,12 @@
 /** What `lockstep status` says to a person. */
-import { expect, test } from 'vitest';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { expect, test, vi } from 'vitest';
 
 import type { ClusterView, MemberView } from '../node.ts';
+import { invocation } from './invocation.ts';
 import type { InDoubt } from './status-command.ts';
+import { runLockstep } from './program.ts';
 import { describeCluster } from './status-command.ts';
 import { painterFor } from './terminal.ts';
 
@@ -76,7 +80,7 @@ test('a node that leaves, one that is silent, a full disk, and what waits', () =
     'n1 has moved 1 of 1,040 ranges',
     'n1 waits for n2, n4; 1 transaction; 2,000 writes kept for others',
     'for 12 s the ring has not changed here, because of n1-0-7, n1-0-9',
-    '1 transaction in doubt here; lockstep transactions list shows which',
+    `1 transaction in doubt here; ${invocation()} transactions list shows which`,
   ]);
 });
 
@@ -90,14 +94,31 @@ test('branches whose coordinator is gone for good, which wait for an operator', 
   const lines = describeCluster(calm, [mine, waiting, ...orphans], plain)
     .split('\n')
     .slice(7);
-  expect(lines[0]).toBe('8 transactions in doubt here; lockstep transactions list shows which');
+  expect(lines[0]).toBe(`8 transactions in doubt here; ${invocation()} transactions list shows which`);
   expect(lines[1]).toBe(
-    'n9-0-0 has lost its coordinator: n9 is no member any more; unless another branch knows the outcome, it waits for lockstep transactions resolve',
+    `n9-0-0 has lost its coordinator: n9 is no member any more; unless another branch knows the outcome, it waits for ${invocation()} transactions resolve with commit or rollback`,
   );
   expect(lines).toHaveLength(7);
   expect(lines[6]).toBe('and 1 more that wait for somebody who is gone');
   const cut = { ...mine, lost: ['n8'] };
   expect(describeCluster(calm, [cut], plain)).toContain(
-    'n1-0-1 has lost its branches at n8; it is committed, and waits for lockstep transactions resolve with abandon',
+    `n1-0-1 has lost its branches at n8; it is committed, and waits for ${invocation()} transactions resolve with abandon`,
   );
+});
+
+test('whoever answers, and is no node, is named', async () => {
+  const server = createServer((_, response) => response.end('welcome'));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
+  const said = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+  try {
+    expect(await runLockstep(['node', 'lockstep', 'status', '--node', `127.0.0.1:${port}`])).toBe(1);
+    expect(String(said.mock.calls[0])).toContain(
+      `http://127.0.0.1:${port} answers no JSON; is that the HTTP listener of a node?`,
+    );
+  } finally {
+    said.mockRestore();
+    server.close();
+  }
 });

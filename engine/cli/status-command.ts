@@ -4,10 +4,10 @@ import type { Command } from 'commander';
 import type { ClusterView, MemberView } from '../node.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { exitCodes } from './exit-codes.ts';
+import { invocation } from './invocation.ts';
 import type { NamedNodeOptions } from './named-node.ts';
 import { clientOf, withNamedNode } from './named-node.ts';
 import type { NodeClient } from './node-client.ts';
-import { problemOf } from './node-client.ts';
 import type { Painter } from './terminal.ts';
 import { painterFor, table } from './terminal.ts';
 
@@ -24,15 +24,15 @@ export function addStatusCommand(program: Command, finish: (code: ExitCode) => v
 
 async function status({ json, ...named }: StatusOptions): Promise<ExitCode> {
   const client = clientOf(named);
-  const text = await answerTo(client, '/cluster');
-  if (json === true) console.log(text.trimEnd());
-  else {
-    const { transactions } = JSON.parse(await answerTo(client, '/transactions?state=in_doubt')) as {
-      readonly transactions: readonly InDoubt[];
-    };
-    const view = JSON.parse(text) as ClusterView;
-    console.log(describeCluster(view, transactions, painterFor(process.stdout)));
+  const text = await client.obtain(200, 'GET', '/cluster');
+  if (json === true) {
+    console.log(text.trimEnd());
+    return exitCodes.done;
   }
+  const listed = await client.obtain(200, 'GET', '/transactions?state=in_doubt');
+  const view = parsed<ClusterView>(client, text);
+  const { transactions } = parsed<{ readonly transactions: readonly InDoubt[] }>(client, listed);
+  console.log(describeCluster(view, transactions, painterFor(process.stdout)));
   return exitCodes.done;
 }
 
@@ -45,10 +45,12 @@ export interface InDoubt {
   readonly lost?: readonly string[];
 }
 
-async function answerTo(client: NodeClient, path: string): Promise<string> {
-  const { status: code, text } = await client.ask('GET', path);
-  if (code !== 200) throw new Error(`${client.origin} refused: ${problemOf(code, text)}`);
-  return text;
+function parsed<Answer>({ origin }: NodeClient, text: string): Answer {
+  try {
+    return JSON.parse(text) as Answer;
+  } catch (cause) {
+    throw new Error(`${origin} answers no JSON; is that the HTTP listener of a node?`, { cause });
+  }
 }
 
 /** What a person wants to know of it, and of what is in doubt on this node. */
@@ -91,7 +93,7 @@ function remarks(view: ClusterView, inDoubt: readonly InDoubt[], paint: Painter)
   }
   if (inDoubt.length > 0) {
     lines.push(
-      `${counted(inDoubt.length, 'transaction')} in doubt here; lockstep transactions list shows which`,
+      `${counted(inDoubt.length, 'transaction')} in doubt here; ${invocation()} transactions list shows which`,
     );
   }
   lines.push(...orphanLines(view, inDoubt, paint));
@@ -122,19 +124,25 @@ function orphanLines(
 ): readonly string[] {
   const known = new Set(members.map(({ node }) => node));
   const orphans = inDoubt.flatMap(({ transaction_id: id, role, coordinator, lost = [] }) => {
-    if (lost.length > 0) return [`${id} has lost its branches at ${lost.join(', ')}; ${remedies.branches}`];
+    if (lost.length > 0)
+      return [`${id} has lost its branches at ${lost.join(', ')}; ${remedyFor('branches')}`];
     if (role !== 'branch' || known.has(coordinator)) return [];
-    return [`${id} has lost its coordinator: ${coordinator} is no member any more; ${remedies.coordinator}`];
+    return [
+      `${id} has lost its coordinator: ${coordinator} is no member any more; ${remedyFor('coordinator')}`,
+    ];
   });
   const lines = orphans.slice(0, orphansShownMax).map((line) => paint.bad(line));
   const more = orphans.length - lines.length;
   return more > 0 ? [...lines, `and ${more} more that wait for somebody who is gone`] : lines;
 }
 
-const remedies = {
-  branches: 'it is committed, and waits for lockstep transactions resolve with abandon',
-  coordinator: 'unless another branch knows the outcome, it waits for lockstep transactions resolve',
-};
+/** What the operator is to type. */
+function remedyFor(what: 'branches' | 'coordinator'): string {
+  const resolve = `${invocation()} transactions resolve`;
+  return what === 'branches'
+    ? `it is committed, and waits for ${resolve} with abandon`
+    : `unless another branch knows the outcome, it waits for ${resolve} with commit or rollback`;
+}
 
 function counted(count: number, noun: string): string {
   return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
