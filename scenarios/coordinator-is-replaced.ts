@@ -4,7 +4,7 @@ import { onTheMove, quietly, transactionInvariants, transactionSettings, transfe
 export const coordinatorIsReplaced: Scenario = {
   name: 'coordinator-is-replaced',
   story:
-    'a node dies with transactions under way and another one takes its place: what it coordinated is ended, and nothing is kept for it',
+    'a node dies with transactions under way and another one takes its place: what it coordinated is ended, what it had voted for is carried out, and nothing is kept for it',
   cluster: {
     datacenters: 1,
     racks: 3,
@@ -21,6 +21,15 @@ export const coordinatorIsReplaced: Scenario = {
       after: { event: 'xa.p.vote.sent', host: 'n2', nth: [5, 30], delayUs: [0, 600] },
       atUs: [600_000, 3_000_000],
       always: true,
+    },
+    {
+      kind: 'FN6',
+      count: [1, 2],
+      targets: ['n1', 'n3'],
+      sideMax: 1,
+      // What n4 asks as it takes over is answered late.
+      after: { event: 'membership.move.declared', host: 'n4', nth: [2, 2], delayUs: [0, 100_000] },
+      forUs: [100_000, 800_000],
     },
     { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_000_000] },
     { kind: 'FP1', count: [0, 2], forUs: [100_000, 1_000_000] },

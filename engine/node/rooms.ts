@@ -20,6 +20,7 @@ import { PeerService } from '../dispatch/peer-service.ts';
 import { ReadBudget } from '../dispatch/read-budget.ts';
 import { Replica } from '../dispatch/replica.ts';
 import type { MapReduce } from '../mapred/mapreduce.ts';
+import { Inheritance } from '../transfer/inheritance.ts';
 import { Mover } from '../transfer/mover.ts';
 import type { Refill } from '../transfer/refill.ts';
 import { RefillMark } from '../transfer/refill-mark.ts';
@@ -235,7 +236,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     ring: () => membership.ring,
     pending: (token) => membership.pending(token),
     handedOver: (token) => membership.handover.isOver(token),
-    refilling: () => refill.hindrance,
+    refilling: () => refill.hindrance ?? inheritance.hindrance,
     unread: () => refill.unread,
     member: (node) => membership.member(node),
     plane: tellingLinks(io.log, links),
@@ -317,7 +318,9 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
   const refill: Refill = refillOf(io, self, membership, transfer, transactions, mark);
   const left = new Deferred<void>();
   const estate = estateOf(io, config, transactions, handoff?.hints);
-  const mover = new Mover(io, membership, transfer, refill, estate, self, () => left.resolve());
+  const ask = transactions.inheritanceAt.bind(transactions);
+  const inheritance: Inheritance = new Inheritance({ io, membership, ask });
+  const mover = new Mover(io, membership, transfer, refill, estate, inheritance, self, () => left.resolve());
   const surplus = surplusOf(io, config, { self, replica, links }, membership, store);
   for (const family of transferFamilies(transfer, mover, refill, surplus, membership)) stats.register(family);
   const moving = { mover, refill, surplus, transfer, left: left.promise };

@@ -36,10 +36,13 @@ export function buildTransactions(
   };
   const members = (): readonly MemberRecord[] =>
     membership.members().filter(({ node }) => !membership.isReplaced(node));
+  // Who replaces it is to take over what it had voted for (transfer/inheritance.ts).
+  const speaksFor = (one: MemberRecord, node: NodeId): boolean =>
+    one.node === node || (one.replaces === node && one.move === 'switching');
   const lives = {
     own: () => membership.self.generation,
     of: (node: NodeId) => membership.lifeOf(node),
-    isOver: (node: NodeId) => membership.lifeOf(node) > 0 && !members().some((one) => one.node === node),
+    isOver: (node: NodeId) => membership.lifeOf(node) > 0 && !members().some((one) => speaksFor(one, node)),
   };
   const memories = (): ReturnType<Memories> => {
     const { began, hindrance } = refill();

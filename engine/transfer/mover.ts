@@ -3,7 +3,7 @@
  * it, moves the ranges, and only then lets the ring change (the steps and what they promise: membership/ownership.ts).
  *
  *     join      queued -> copying -> (pull) -> switching -> NORMAL
- *     replace   the same with a dead node's tokens
+ *     replace   the same with a dead node's tokens; switching -> (inheritance) -> NORMAL
  *     leave     queued -> copying -> (push) -> switching -> (estate) -> left
  *
  * One member moves at a time. Two that begin at once see each other before either is agreed upon, since both are known
@@ -23,6 +23,7 @@ import type { TokenRange } from '../ring/arc.ts';
 import type { Member, Ring } from '../ring/ring.ts';
 import { arcsOf, inOneRack, sourcesOf, splitByPlacement } from './arcs.ts';
 import type { Estate, EstateLeft } from './estate.ts';
+import type { Inheritance } from './inheritance.ts';
 import type { Refill } from './refill.ts';
 import type { Transfer } from './transfer.ts';
 
@@ -49,6 +50,7 @@ export class Mover {
   readonly #transfer: Transfer;
   readonly #refill: Pick<Refill, 'hindrance'>;
   readonly #estate: Estate;
+  readonly #inheritance: Pick<Inheritance, 'settle' | 'waitsFor'>;
   readonly #self: Member;
   readonly #onLeft: () => void;
   #progress: MoveProgress = { rangesLeft: 0, ranges: 0 };
@@ -62,6 +64,7 @@ export class Mover {
     transfer: Transfer,
     refill: Pick<Refill, 'hindrance'>,
     estate: Estate,
+    inheritance: Pick<Inheritance, 'settle' | 'waitsFor'>,
     self: Member,
     onLeft: () => void,
   ) {
@@ -70,6 +73,7 @@ export class Mover {
     this.#transfer = transfer;
     this.#refill = refill;
     this.#estate = estate;
+    this.#inheritance = inheritance;
     this.#self = self;
     this.#onLeft = onLeft;
   }
@@ -79,10 +83,9 @@ export class Mover {
   }
 
   get waitsFor(): MoveWait {
-    return {
-      members: this.#work === undefined ? [] : this.#absent().map(({ node }) => node),
-      ...this.#estate.left,
-    };
+    const absent = this.#work === undefined ? [] : this.#absent().map(({ node }) => node);
+    const members = [...new Set([...absent, ...this.#inheritance.waitsFor])];
+    return { members, ...this.#estate.left };
   }
 
   /** Goes on with what the last life began, or begins to join; nothing for a settled member. */
@@ -149,7 +152,8 @@ export class Mover {
   }
 
   async #settle(): Promise<void> {
-    if (await this.#wait(() => this.#isAgreed())) this.#membership.declareMove('NORMAL', 'none');
+    if (!(await this.#wait(() => this.#isAgreed()))) return;
+    if (await this.#inheritance.settle(() => !this.#stopped)) this.#membership.declareMove('NORMAL', 'none');
   }
 
   async #leave(): Promise<void> {

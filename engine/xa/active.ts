@@ -1,14 +1,14 @@
 /** A transaction under way at its coordinator, and what it comes to in words and records. */
 import { Deferred } from '../base/deferred.ts';
-import type { LockstepError } from '../base/errors.ts';
+import { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Coordination } from './coordinator-protocol.ts';
-import { unacknowledged } from './coordinator-protocol.ts';
+import { unacknowledged, waitsFor } from './coordinator-protocol.ts';
 import type { Voted } from './orders.ts';
-import type { TransactionOutcome } from './outcomes.ts';
+import type { Knowledge, TransactionOutcome } from './outcomes.ts';
 import type { DecisionRecord, OwnBranch } from './records.ts';
-import type { BranchOrder } from './words.ts';
+import type { BranchOrder, SaidState } from './words.ts';
 import type { Xid } from './xid.ts';
 
 /** One transaction under way. */
@@ -65,9 +65,28 @@ export function newActive(
   };
 }
 
+/** The order was made for an earlier life of the node, which has not said that it was carried out. */
+export function isOpenAt({ orders, state }: Active, node: NodeId, life: number): boolean {
+  const ordered = orders.get(node)?.branches.find((branch) => branch.node === node);
+  if (ordered === undefined || ordered.life >= life) return false;
+  // Who has nothing to write holds nothing from the decision on.
+  return state.phase === 'committing'
+    ? waitsFor(state, node)
+    : !state.branches.some((branch) => branch.node === node && branch.acknowledged);
+}
+
 /** Branches of a decided transaction that nobody can carry out any more: their disks, or their nodes, are gone. */
 export function lostBranches({ state, lost }: Active): readonly NodeId[] {
   return state.phase === 'committing' ? unacknowledged(state).filter((node) => lost.includes(node)) : [];
+}
+
+/** Those of them that an operator may abandon. Throws `Conflict` while another branch has not acknowledged: it may ask yet. */
+export function abandonable(active: Active): readonly NodeId[] {
+  const lost = lostBranches(active);
+  const waiting = unacknowledged(active.state).filter((node) => !lost.includes(node));
+  if (active.state.phase === 'committing' && waiting.length === 0) return lost;
+  const why = active.state.phase === 'committing' ? `waits for ${waiting.join(', ')}` : 'is not decided';
+  throw new LockstepError('Conflict', `the transaction ${why}; only lost branches can be abandoned`);
 }
 
 /** The record of its decision; `own`: what is written here with it. */
@@ -121,4 +140,19 @@ export function fateOf(
 ): 'decisionForced' | 'decisionRefused' | 'decisionDoubted' {
   if (error === undefined) return 'decisionForced';
   return error.definite ? 'decisionRefused' : 'decisionDoubted';
+}
+
+/** What another node's word comes to for who asks by name. */
+export function knowledgeOf(xid: Xid, state: SaidState): Knowledge | undefined {
+  switch (state) {
+    case 'committed':
+      return { kind: 'committed', xid, branches: [] };
+    case 'aborted':
+      return { kind: 'aborted', xid, reason: 'prepare_failed', detail: '' };
+    case 'undecided':
+    case 'forgotten':
+      return { kind: 'inDoubt', xid };
+    case 'none':
+      return undefined;
+  }
 }

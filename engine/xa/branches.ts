@@ -19,7 +19,7 @@ import type { TransactionContext } from './context.ts';
 import { Endings } from './endings.ts';
 import { Locks } from './locks.ts';
 import type { Followed } from './log.ts';
-import { lifeObjection, placeObjection, tellRefusal } from './objections.ts';
+import { isAstray, lifeObjection, placeObjection, tellRefusal } from './objections.ts';
 import type { CommitReply, Ended, Voted } from './orders.ts';
 import { isReadOnly, placesOf, redone } from './orders.ts';
 import { confirm, leftOf, markText } from './redo.ts';
@@ -145,6 +145,7 @@ export class Branches {
     const left = this.#table.has(xid) ? order : await leftOf(this.#context.parts, order, mark);
     if (left instanceof LockstepError) return left;
     if (left.operations.length === 0 && !isReadOnly(order)) return confirm(this.#context, xid, order);
+    if (isAstray(this.#context, left)) return { kind: 'told', state: 'forgotten' };
     if (!this.#table.has(xid)) {
       const objection = placeObjection(this.#context, this.locks, left);
       if (objection !== undefined) return new LockstepError('Conflict', objection.detail);

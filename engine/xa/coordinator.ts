@@ -13,7 +13,7 @@ import type { Branches } from './branches.ts';
 import type { NoAnswer, TransactionContext } from './context.ts';
 import { silenceOf } from './context.ts';
 import type { Active } from './active.ts';
-import { committedOf, decisionOf, fateOf, lostBranches, nameOf, newActive } from './active.ts';
+import { abandonable, committedOf, decisionOf, fateOf, isOpenAt, nameOf, newActive } from './active.ts';
 import type { CoordinatorCommand, CoordinatorEvent } from './coordinator-protocol.ts';
 import {
   answerToBranch,
@@ -21,7 +21,6 @@ import {
   newCoordination,
   recoveredCoordination,
   stepCoordination,
-  unacknowledged,
   waitsFor,
 } from './coordinator-protocol.ts';
 import { Memory } from './memory.ts';
@@ -143,12 +142,7 @@ export class Coordinator {
   abandon(xid: Xid): boolean {
     const active = this.#active.get(xid);
     if (active === undefined) return false;
-    const lost = lostBranches(active);
-    const waiting = unacknowledged(active.state).filter((node) => !lost.includes(node));
-    if (active.state.phase !== 'committing' || waiting.length > 0) {
-      const why = active.state.phase === 'committing' ? `waits for ${waiting.join(', ')}` : 'is not decided';
-      throw new LockstepError('Conflict', `the transaction ${why}; only lost branches can be abandoned`);
-    }
+    const lost = abandonable(active);
     this.#context.metrics.decidedByOperator('abandon');
     this.#context.io.log.event('warn', 'xa.decision.abandoned', { xid, nodes: lost.join(' ') });
     for (const node of lost) {
@@ -156,6 +150,13 @@ export class Coordinator {
       this.#post(active, { kind: 'abandoned', node });
     }
     return true;
+  }
+
+  /** `heir` replaces a dead node, and gets its parts of what is decided. True: a part of it is not carried out yet. */
+  handOver(node: NodeId, heir: NodeId): boolean {
+    const open = this.all.filter((one) => isOpenAt(one, node, Infinity) && !one.lost.includes(node));
+    for (const active of open) if (active.state.phase === 'committing') this.#redo(active, node, heir);
+    return open.length > 0;
   }
 
   /** Sends what has not been acknowledged again. */
@@ -312,17 +313,19 @@ export class Coordinator {
   }
 
   /**
-   * The branch has voted and has no record any more: its disk was lost. It gets its order once more; after a restart of
-   * this node there is none, and the transaction stays in doubt until an operator abandons that branch.
+   * The branch has voted and has no record any more: its disk was lost. It, or who replaces its node, gets its order once
+   * more; after a restart of this node there is none, and the transaction stays in doubt until an operator abandons it.
    */
-  #redo(active: Active, node: NodeId): void {
+  #redo(active: Active, node: NodeId, to = node): void {
     const { xid, orders, marks } = active;
     const order = orders.get(node);
     if (order === undefined) return this.#lose(active, node);
     this.#context.io.log.event('error', 'xa.branch.lost', { xid, node, redone: true });
-    this.#ask(node, { kind: 'redo', xid, order, mark: marks.get(node) ?? '' }, (reply) =>
-      this.#hearAcknowledgement(active, node, reply),
-    );
+    this.#ask(to, { kind: 'redo', xid, order, mark: marks.get(node) ?? '' }, (reply) => {
+      // Whoever took the dead node's place leads these keys no more.
+      if (reply.kind === 'told' && reply.state === 'forgotten') this.#lose(active, node);
+      else this.#hearAcknowledgement(active, node, reply);
+    });
   }
 
   /** Nothing more can be done for the branch: its order is gone, or its node, whose keys others have written since. */

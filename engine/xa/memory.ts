@@ -27,7 +27,10 @@ export interface Lives {
   own(): number;
   /** Another's, as far as it is known here; 0: not at all. */
   of(node: NodeId): number;
-  /** It was a member, and has left or was replaced: it comes back as somebody who remembers nothing, or never. */
+  /**
+   * It was a member, and has left or was replaced, and nobody takes over what it had voted for: it comes back as somebody
+   * who remembers nothing, or never.
+   */
   isOver(node: NodeId): boolean;
 }
 

@@ -47,6 +47,18 @@ export function placeObjection(
   return undefined;
 }
 
+/**
+ * The order was made for a node that this one has replaced, and a key of it has another primary by now: who that is may
+ * have led other transactions over it since.
+ */
+export function isAstray(
+  { parts: { self, ring } }: Pick<TransactionContext, 'parts'>,
+  { branches, operations }: BranchOrder,
+): boolean {
+  if (branches.some(({ node }) => node === self.node)) return false;
+  return operations.some(({ token }) => ring().placement(token)[0]?.node !== self.node);
+}
+
 /** The order is not even tried: counted and told. */
 export function tellRefusal({ io, metrics }: TransactionContext, xid: Xid, refused: Voted): void {
   metrics.voted(refused.vote);

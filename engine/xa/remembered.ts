@@ -107,7 +107,10 @@ export class Remembered {
 
   tick(): void {
     this.#silent.clear();
-    for (const [node, xids] of this.#forgets) if (xids.size > 0) this.#tellSoon(node, xids);
+    for (const [node, xids] of this.#forgets) {
+      if (this.#context.lives.isOver(node)) this.#forgets.delete(node);
+      else if (xids.size > 0) this.#tellSoon(node, xids);
+    }
     this.#sweep();
   }
 

@@ -12,7 +12,7 @@ import type { Io } from '../io/io.ts';
 import type { Legacy } from '../membership/legacy.ts';
 import type { PeerReply } from '../wire/messages.ts';
 import type { Active } from './active.ts';
-import { lostBranches } from './active.ts';
+import { knowledgeOf, lostBranches } from './active.ts';
 import { AskedPuts } from './asked-puts.ts';
 import { Branches } from './branches.ts';
 import { ClientNames } from './client-names.ts';
@@ -22,7 +22,7 @@ import { Coordinator } from './coordinator.ts';
 import { Inquiries } from './inquiries.ts';
 import { Leftovers } from './leftovers.ts';
 import type { Memories } from './legacy.ts';
-import { askLegacy, legacyOf } from './legacy.ts';
+import { askInheritance, askLegacy, legacyOf } from './legacy.ts';
 import type { RecordStore } from './log.ts';
 import { TransactionLog } from './log.ts';
 import type { Lives } from './memory.ts';
@@ -176,10 +176,10 @@ export class Transactions implements TransactionService {
     const coordinator = coordinatorOf(xid);
     if (coordinator === undefined) return undefined;
     const { self, settings } = this.#context.parts;
-    if (coordinator === self.node) return outcomeOf(xid, await this.#statusHere(xid));
+    if (coordinator === self.node) return knowledgeOf(xid, await this.#statusHere(xid));
     const request = { kind: 'status', xid } as const;
     const reply = await askNode(this.#context, coordinator, request, settings.timeoutMs * 1000);
-    return reply.kind === 'told' ? outcomeOf(xid, reply.state) : { kind: 'inDoubt', xid };
+    return reply.kind === 'told' ? knowledgeOf(xid, reply.state) : { kind: 'inDoubt', xid };
   }
 
   inDoubt(): readonly InDoubtEntry[] {
@@ -216,6 +216,11 @@ export class Transactions implements TransactionService {
   /** What a peer knows of this node's earlier lives; undefined when it does not answer. */
   legacyAt(peer: NodeId): Promise<Legacy | undefined> {
     return askLegacy(this.#context, peer);
+  }
+
+  /** Whether a peer waits for a branch of the dead node's that this one replaces; undefined when it does not answer. */
+  inheritanceAt(peer: NodeId, dead: NodeId): Promise<boolean | undefined> {
+    return askInheritance(this.#context, peer, dead);
   }
 
   /** A peer's words; `reply` is called once. */
@@ -277,6 +282,8 @@ export class Transactions implements TransactionService {
         return this.#letGo(request.node, request.xids);
       case 'reborn':
         return this.#bequeath(request.node, request.life);
+      case 'inherit':
+        return openOr(this.#coordinator.handOver(request.node, request.heir));
       case 'recall':
       case 'names':
       case 'learn':
@@ -385,16 +392,6 @@ async function toldOf(state: Promise<SaidState>): Promise<BranchReply> {
   return { kind: 'told', state: await state };
 }
 
-function outcomeOf(xid: Xid, state: SaidState): Knowledge | undefined {
-  switch (state) {
-    case 'committed':
-      return { kind: 'committed', xid, branches: [] };
-    case 'aborted':
-      return { kind: 'aborted', xid, reason: 'prepare_failed', detail: '' };
-    case 'undecided':
-    case 'forgotten':
-      return { kind: 'inDoubt', xid };
-    case 'none':
-      return undefined;
-  }
+function openOr(open: boolean): BranchReply {
+  return { kind: 'told', state: open ? 'undecided' : 'none' };
 }

@@ -74,6 +74,8 @@ export type BranchRequest =
   | { readonly kind: 'forget'; readonly xids: readonly Xid[] }
   /** `node` has lost what it knew before its life `life`: what is known of that here (legacy.ts)? */
   | { readonly kind: 'reborn'; readonly node: NodeId; readonly life: number }
+  /** `heir` replaces `node`, which has died: what that had voted for is to be given to the heir. Answered by `told`. */
+  | { readonly kind: 'inherit'; readonly node: NodeId; readonly heir: NodeId }
   /** These were carried out at `node`, which is to be told to forget those that nobody with the asked needs any more. */
   | { readonly kind: 'needed'; readonly node: NodeId; readonly xids: readonly Xid[] }
   /** What was carried out under this name of a client's? Answered by `named`: with one name or none. */
@@ -109,7 +111,7 @@ export type BranchReply =
   /** `more`: not all of the range. */
   | { readonly kind: 'named'; readonly names: readonly NamedRecord[]; readonly more: boolean };
 
-/** The last seven are younger than the version: a node that does not know them says so. */
+/** The last eight are younger than the version: a node that does not know them says so. */
 const requestKinds = [
   'prepare',
   'commitAlone',
@@ -126,6 +128,7 @@ const requestKinds = [
   'recall',
   'names',
   'learn',
+  'inherit',
 ] as const;
 const replyKinds = ['voted', 'ended', 'told', 'bequeathed', 'named'] as const;
 const votes: readonly SaidVote[] = ['commit', 'readOnly', 'abort', 'doubtful'];
@@ -153,6 +156,8 @@ export function encodeRequest(request: BranchRequest): Buffer {
   }
   if (request.kind === 'reborn')
     return writer.string(byteStringOf(request.node)).varint(request.life).finish();
+  if (request.kind === 'inherit')
+    return writer.string(byteStringOf(request.node)).string(byteStringOf(request.heir)).finish();
   if (request.kind === 'recall') return writer.string(byteStringOf(request.clientId)).finish();
   if (request.kind === 'names')
     return writer.u32(request.from).u32(request.to).string(byteStringOf(request.after)).finish();
@@ -180,7 +185,7 @@ export function decodeRequest(bytes: Uint8Array): BranchRequest {
 }
 
 /** Requests of no transaction. */
-const unnamed = ['reborn', 'recall', 'names', 'learn'] as const;
+const unnamed = ['reborn', 'inherit', 'recall', 'names', 'learn'] as const;
 type Unnamed = (typeof unnamed)[number];
 
 function isUnnamed(kind: BranchRequest['kind']): kind is Unnamed {
@@ -191,6 +196,8 @@ function readUnnamed(reader: ByteReader, kind: Unnamed): BranchRequest {
   switch (kind) {
     case 'reborn':
       return { kind, node: readNode(reader), life: reader.varint() };
+    case 'inherit':
+      return { kind, node: readNode(reader), heir: readNode(reader) };
     case 'recall':
       return { kind, clientId: textOf(reader.string()) };
     case 'names': {

@@ -1,7 +1,7 @@
 /**
  * INV7, locks, from the named steps of transactions: between a branch's vote and its outcome no other transaction takes one
- * of its keys on its node, nor after a restart of that node, nor, when its disk was lost, before it is given the branch
- * again; and a transaction that is carried out has let no key go before it had taken its last (two-phase locking: Eswaran,
+ * of its keys on its node, nor after a restart of that node, nor, when its disk was lost or another node has replaced it,
+ * before the branch is given again; and a transaction that is carried out has let no key go before it had taken its last (two-phase locking: Eswaran,
  * Gray, Lorie, Traiger, 1976), whatever a branch had to write.
  */
 import type { CheckReport } from './report.ts';
@@ -9,25 +9,37 @@ import { Tally } from './report.ts';
 import type { TransactionStep } from './transactions.ts';
 import { wiped } from './transactions.ts';
 
-export function checkLocks(steps: readonly TransactionStep[]): CheckReport {
+/** `heirs`: who replaced which node that died for good. */
+export function checkLocks(
+  steps: readonly TransactionStep[],
+  heirs: ReadonlyMap<string, string> = new Map(),
+): CheckReport {
   const tally = new Tally('INV7');
   /** Per node and key: the transaction that has promised to follow its coordinator there. */
   const held = new Map<string, string>();
   const keysOf = new Map<string, readonly string[]>();
   const places = (node: string, xid: string): readonly string[] =>
     (keysOf.get(`${node} ${xid}`) ?? []).map((key) => `${node} ${key}`);
+  const forget = (dead: string, seat: string): void => {
+    for (const [place, holder] of [...held]) {
+      if (!place.startsWith(`${dead} `)) continue;
+      held.delete(place);
+      forgotten.lost(`${seat}${place.slice(dead.length)}`, holder);
+    }
+  };
+  /** Those whose place was taken, by who took it, until the first word of that one. */
+  const deadOf = new Map([...heirs].map(([dead, heir]) => [heir, dead]));
   const phases = new LockPhases(tally);
   const forgotten = new ForgottenLocks(tally);
   for (const event of steps) {
     const { atUs, node, step, xid, fields } = event;
     phases.hear(event);
+    const dead = deadOf.get(node);
+    if (dead !== undefined) forget(dead, node);
+    deadOf.delete(node);
     switch (step) {
       case wiped:
-        for (const [place, holder] of [...held]) {
-          if (!place.startsWith(`${node} `)) continue;
-          held.delete(place);
-          forgotten.lost(place, holder);
-        }
+        forget(node, node);
         break;
       case 'p.locks.taken':
       case 'p.recovery.scan': {

@@ -105,6 +105,36 @@ describe('a branch that dies with its node', () => {
   });
 });
 
+describe('a branch of a node that was replaced', () => {
+  const heirs = new Map([['n3', 'n4']]);
+  const unheard = committed.replace('n3 p.applied.synced t1', '');
+  const judged = (text: string) => checkAtomicity(story(text), ['n3'], heirs);
+
+  it('is carried out by its heir, or was known to be', () => {
+    expect(judged(unheard).reasons).toEqual(['n4 never carried out t1, decided, for n3']);
+    expect(judged(committed).ok).toBe(false);
+    expect(judged(`${unheard}\nn4 p.applied.synced t1`).ok).toBe(true);
+    expect(judged(`${committed}\nn1 c.ack.recv t1 from=n3`).ok).toBe(true);
+  });
+
+  it('is spared where nobody has its order any more, and where nobody replaced it', () => {
+    expect(judged(`${unheard}\nn1 decision.abandoned t1 nodes=n3`).ok).toBe(false);
+    const anew = unheard.replace(
+      'n1 c.decision.synced t1',
+      'n1 c.decision.synced t1\nn1 decision.recovered t1',
+    );
+    expect(judged(`${anew}\nn1 decision.abandoned t1 nodes=n3`)).toMatchObject({ ok: true, skipped: 1 });
+    expect(checkAtomicity(story(unheard), ['n3']).ok).toBe(true);
+    expect(checkAtomicity(story(unheard), ['n1', 'n3'], heirs).ok).toBe(true);
+  });
+
+  it('is in its grave no longer', () => {
+    const buried = (text: string) => [...buriedWith(['n3'], story(text), heirs)];
+    expect(buried(unheard)).toEqual(['t1']);
+    expect(buried(`${unheard}\nn4 p.applied.synced t1`)).toEqual([]);
+  });
+});
+
 describe('stability (INV2)', () => {
   const heard = (outcome: 'committed' | 'aborted' | 'unknown') => ({ atUs: 9, xid: 't1', outcome });
 
@@ -199,6 +229,22 @@ describe('locks (INV7)', () => {
     expect(checkLocks(story(`${lost}\n${other}`)).ok).toBe(true);
     expect(checkLocks(story(`${lost}\n${other}\n${again}`)).reasons).toEqual([
       't1 takes n2 k again, which it had promised and t2 has taken meanwhile',
+    ]);
+  });
+
+  it("that a dead node has taken along are nobody else's before its heir is given the branch", () => {
+    const dead = `
+      n2 p.locks.taken t1 keys=k
+      n2 p.vote.sent t1 vote=commit`;
+    const again = 'n4 p.locks.taken t1 keys=k phase=prepared';
+    const other = 'n4 p.locks.taken t2 keys=k';
+    const heirs = new Map([['n2', 'n4']]);
+    expect(checkLocks(story(`${dead}\n${again}\n${other}`), heirs).reasons).toEqual([
+      't2 takes n4 k, which t1 holds',
+    ]);
+    expect(checkLocks(story(`${dead}\n${other}`), heirs).ok).toBe(true);
+    expect(checkLocks(story(`${dead}\n${other}\n${again}`), heirs).reasons).toEqual([
+      't1 takes n4 k again, which it had promised and t2 has taken meanwhile',
     ]);
   });
 

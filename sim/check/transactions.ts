@@ -10,8 +10,10 @@
  *   one is carried out, and when the client has heard so no repetition is told that nothing was.
  *
  * One-step commits have no vote and no decision; for them INV2 and INV8 speak. A disk that was lost (a step 'disk.wiped' of
- * no transaction) has lost what was carried out: that may be done once more. Skipped: branches that an operator decided or
- * abandoned, not the others of their transactions; and branches of nodes that died for good (`lost`). A crash may come
+ * no transaction) has lost what was carried out: that may be done once more. What a node that died for good (`lost`) had
+ * voted for, and was not known to have carried out, is for whoever replaced it (`heirs`) to carry out. Skipped: branches
+ * that an operator decided or abandoned, not the others of their transactions; and of nodes that died for good those that
+ * nobody can give again: their coordinators died as well or were started anew, or nobody replaced them. A crash may come
  * between a durable record and the event that says so: what a restart finds applied counts.
  */
 import type { TransactionHistory } from '../history/transactions.ts';
@@ -50,10 +52,15 @@ interface BranchStory {
   appliedUs: number | undefined;
   /** Times that its writes became durable. */
   applications: number;
+  /** Its coordinator has heard that it was carried out. */
+  acknowledged: boolean;
 }
 
 interface Story {
   decidedUs: number | undefined;
+  decidedBy: string;
+  /** Its coordinator has been started anew since it was decided: it has the decision, and no orders. */
+  isRecovered: boolean;
   readonly branches: Map<string, BranchStory>;
   /** Its branches, as its coordinator began with them. */
   named: number;
@@ -98,16 +105,29 @@ export function lostWithDisks(steps: readonly TransactionStep[]): ReadonlySet<st
   return lost;
 }
 
-export function checkAtomicity(steps: readonly TransactionStep[], lost: readonly string[] = []): CheckReport {
+/** `heirs`: who replaced which of the `lost`. */
+export function checkAtomicity(
+  steps: readonly TransactionStep[],
+  lost: readonly string[] = [],
+  heirs: ReadonlyMap<string, string> = new Map(),
+): CheckReport {
   const tally = new Tally('INV1');
   const byHand = branchesByHand(steps);
   for (const [xid, story] of storiesOf(steps)) {
     if (story.alone) continue;
     const { decidedUs } = story;
     for (const [node, { votedUs, appliedUs }] of story.branches) {
-      if ((votedUs === undefined && appliedUs === undefined) || lost.includes(node)) continue;
-      if (byHand.has(`${node} ${xid}`)) {
+      if (votedUs === undefined && appliedUs === undefined) continue;
+      const isLost = lost.includes(node);
+      if (isLost && (decidedUs === undefined || !heirs.has(node) || lost.includes(story.decidedBy))) continue;
+      if (byHand.has(`${node} ${xid}`) && (!isLost || story.isRecovered)) {
         tally.skip();
+        continue;
+      }
+      if (isLost) {
+        const heir = heirs.get(node) ?? '';
+        const isDone = isHandedOver(story, node, heir);
+        tally.compare(isDone, decidedUs ?? 0, () => `${heir} never carried out ${xid}, decided, for ${node}`);
         continue;
       }
       const at = appliedUs ?? votedUs ?? 0;
@@ -121,6 +141,11 @@ export function checkAtomicity(steps: readonly TransactionStep[], lost: readonly
     }
   }
   return tally.report();
+}
+
+/** Whoever replaced the node has carried it out in its place; or the node itself had, and its coordinator knows. */
+function isHandedOver({ branches }: Story, node: string, heir: string): boolean {
+  return branches.get(node)?.acknowledged === true || branches.get(heir)?.appliedUs !== undefined;
 }
 
 export function checkStability(
@@ -203,12 +228,22 @@ export function decidedByHand(steps: readonly TransactionStep[]): ReadonlySet<st
 
 /**
  * Transactions of which a node took a voted branch into its grave: it died before its writes had reached the level, and
- * whoever lives has them not, or not surely.
+ * whoever lives has them not, or not surely; until whoever replaced it (`heirs`) has carried it out.
  */
-export function buriedWith(lost: readonly string[], steps: readonly TransactionStep[]): ReadonlySet<string> {
+export function buriedWith(
+  lost: readonly string[],
+  steps: readonly TransactionStep[],
+  heirs: ReadonlyMap<string, string> = new Map(),
+): ReadonlySet<string> {
   const open = new Map<string, string>();
+  const deadOf = new Map([...heirs].map(([dead, heir]) => [heir, dead]));
   for (const { node, step, xid, fields } of steps) {
-    if (!lost.includes(node)) continue;
+    const dead = deadOf.get(node);
+    if (step === 'p.applied.synced' && open.delete(`${dead ?? ''} ${xid}`)) open.set(`${node} ${xid}`, xid);
+    if (!lost.includes(node)) {
+      if (dead !== undefined) open.delete(`${node} ${xid}`);
+      continue;
+    }
     if (step === 'p.vote.sent' && fields['vote'] === 'commit') open.set(`${node} ${xid}`, xid);
     const told = step === 'p.decision.recv' && fields['decision'] === 'rollback';
     if (told || (step === 'p.ack.sent' && fields['met'] === true)) open.delete(`${node} ${xid}`);
@@ -282,24 +317,42 @@ function storiesOf(steps: readonly TransactionStep[]): ReadonlyMap<string, Story
     if (event.step === 'c.begin') story.named = String(event.fields['branches']).split(' ').length;
     if (event.step === 'c.prepare.sent') story.alone = false;
     // The record may have been durable when a crash came, and the event that says so was not.
-    if (decided.includes(event.step)) story.decidedUs ??= event.atUs;
+    if (decided.includes(event.step)) {
+      story.decidedUs ??= event.atUs;
+      story.decidedBy = event.node;
+      if (event.step === 'decision.recovered') story.isRecovered = true;
+    }
+    if (event.step === 'c.ack.recv') branchOf(story, String(event.fields['from'])).acknowledged = true;
     if (event.step.startsWith('p.')) hearBranch(story, event);
   }
   return stories;
 }
 
 function newStory(): Story {
-  return { decidedUs: undefined, branches: new Map(), named: 0, alone: true };
+  return {
+    decidedUs: undefined,
+    decidedBy: '',
+    isRecovered: false,
+    branches: new Map(),
+    named: 0,
+    alone: true,
+  };
 }
 
-function hearBranch(story: Story, { atUs, node, step, fields }: TransactionStep): void {
-  const branch = story.branches.get(node) ?? {
+function branchOf({ branches }: Story, node: string): BranchStory {
+  const branch = branches.get(node) ?? {
     votedUs: undefined,
     readOnlyUs: undefined,
     appliedUs: undefined,
     applications: 0,
+    acknowledged: false,
   };
-  story.branches.set(node, branch);
+  branches.set(node, branch);
+  return branch;
+}
+
+function hearBranch(story: Story, { atUs, node, step, fields }: TransactionStep): void {
+  const branch = branchOf(story, node);
   if (step === 'p.vote.sent' && fields['vote'] === 'commit') branch.votedUs ??= atUs;
   if (step === 'p.vote.sent' && fields['vote'] === 'readOnly') branch.readOnlyUs ??= atUs;
   if (step === 'p.applied.synced') {

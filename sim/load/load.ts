@@ -227,18 +227,16 @@ export class Load {
 
   /** What transactions come to after the calm; nothing without transactions. `wipes`: disks that were lost. */
   finish(wipes: readonly Wipe[], stopped: () => boolean): void {
-    const { transactionClients, nodes } = this.#plan;
+    const { transactionClients } = this.#plan;
     if (transactionClients === 0) return;
     const name = 'x-after';
     const io = this.#world.addHost(name).boot();
-    const { members } = this.#cluster;
-    const spares = nodes.filter(({ spare }) => spare === true).map((node) => node.name);
-    const lost = this.#cluster.names.filter((node) => !members.includes(node) && !spares.includes(node));
+    const { members, gone } = this.#cluster;
     const forgetful = wipes.map(({ node }) => node);
     const client = this.#transactionClient(name, io);
     const nowUs = (): number => this.#world.nowUs;
     this.#spawn(io, name, async () => {
-      const who = { members, lost, missed: this.#cluster.lost, forgetful };
+      const who = { members, ...gone, forgetful };
       const setup = { client, io, keys: this.#transactionKeys, ...who, nowUs, stopped };
       this.finals = await finishTransactions(setup, this.transactions.history);
     });

@@ -209,4 +209,14 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     oracles: ['INV3'],
     seedsMax: 50,
   },
+  {
+    id: 'M99',
+    title: 'a coordinator gives nothing to whoever replaces a node that had voted',
+    file: 'engine/xa/coordinator.js',
+    find: 'this.#redo(active, node, heir);',
+    replace: 'this.#lose(active, node);',
+    scenario: 'coordinator-is-replaced',
+    oracles: ['INV1'],
+    seedsMax: 20,
+  },
 ];

@@ -358,15 +358,13 @@ class Run {
 
   #transactionChecks(): readonly NamedCheck[] {
     if (this.#steps === undefined) return [];
-    const { members, lost: missed } = this.#cluster;
     return transactionChecks({
       steps: this.#steps.steps,
       history: this.#load.transactions.history,
       finals: this.#load.finals,
       left: this.#left,
       accounts: this.#plan.structures.accounts,
-      lost: this.#cluster.names.filter((name) => !members.includes(name)),
-      missed,
+      ...this.#cluster.gone,
       wipes: this.#faults.wipes,
     });
   }

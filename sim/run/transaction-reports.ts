@@ -41,6 +41,8 @@ export interface TransactionEvidence {
   readonly lost: readonly string[];
   /** Those of them that nobody has replaced. */
   readonly missed: readonly string[];
+  /** Who has replaced which of the others. */
+  readonly heirs: ReadonlyMap<string, string>;
   /** Disks that were lost, whose nodes live on. */
   readonly wipes: readonly Wipe[];
 }
@@ -63,18 +65,19 @@ export function transactionChecks({
   accounts,
   lost,
   missed,
+  heirs,
   wipes,
 }: TransactionEvidence): readonly NamedCheck[] {
   const steps = withWipes(protocol, wipes);
   const gone = [...missed, ...wipes.map(({ node }) => node)];
   const tainted = keysOf(steps, decidedByHand(steps));
-  const halfLost = keysOf(steps, new Set([...buriedWith(lost, steps), ...lostWithDisks(steps)]));
+  const halfLost = keysOf(steps, new Set([...buriedWith(lost, steps, heirs), ...lostWithDisks(steps)]));
   return [
     [
       'INV1',
       () =>
         joinReports(
-          checkAtomicity(steps, lost),
+          checkAtomicity(steps, lost, heirs),
           checkTransactionValues(history, accounts, firstBalance, new Set([...tainted, ...halfLost])),
         ),
     ],
@@ -89,7 +92,7 @@ export function transactionChecks({
     ],
     ['INV5', () => checkTransactionDurability(steps, history)],
     ['INV6', () => checkIsolation(history, tainted)],
-    ['INV7', () => checkLocks(steps)],
+    ['INV7', () => checkLocks(steps, heirs)],
     ['INV8', () => joinReports(checkOnce(steps), checkRepetitions(history))],
     ['INV22', () => checkLiveness(finals.liveness, history, answerUsMax)],
   ];

@@ -235,12 +235,12 @@ export class Truth {
 
   #quietRecord(node: string): QuietRecord {
     const snapshot = this.#cluster.statistics(node);
-    const { members, lost } = this.#cluster;
+    const { members, gone } = this.#cluster;
     const expected = {
       node,
       atUs: this.#world.nowUs,
       peersExpected: members.length - 1,
-      peersLost: lost.length,
+      peersLost: gone.missed.length,
     };
     if (snapshot === undefined) return { ...expected, peers: undefined, hintsKept: 0 };
     const peers = new Map(

@@ -19,7 +19,7 @@ import type { Claim } from './impostors.ts';
 import { codeOf, Impostors } from './impostors.ts';
 import { clusterPorts, configOf, newcomerSettings, spareSettings } from './node-config.ts';
 import type { ClusterPort } from './node-config.ts';
-import type { DoubleStart, Life, LifeEndListener, RefusedStart, Seat } from './seats.ts';
+import type { DoubleStart, Gone, Life, LifeEndListener, RefusedStart, Seat } from './seats.ts';
 import { memberOf } from './seats.ts';
 import { worldCredentials } from './world-credentials.ts';
 import type { World } from './world.ts';
@@ -89,10 +89,17 @@ export class Cluster {
     return seats.map(({ host }) => host.name);
   }
 
-  /** Those who died for good with nobody in their place: the others go on calling them members, and wait for them. */
-  get lost(): readonly string[] {
-    const seats = [...this.#seats.values()].filter(({ standing }) => standing === 'lost');
-    return seats.map(({ host }) => host.name);
+  /** Members that are no more. */
+  get gone(): Gone {
+    const seats = [...this.#seats.values()].filter(({ standing }) => standing !== 'spare');
+    const namesOf = (some: readonly Seat[]): readonly string[] => some.map(({ host }) => host.name);
+    return {
+      lost: namesOf(seats.filter(({ standing }) => standing !== 'member')),
+      missed: namesOf(seats.filter(({ standing }) => standing === 'lost')),
+      heirs: new Map(
+        seats.flatMap(({ node: { name, replaces } }) => (replaces === undefined ? [] : [[replaces, name]])),
+      ),
+    };
   }
 
   /** The ring of those who are to be there. */

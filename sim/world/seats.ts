@@ -38,6 +38,16 @@ export interface Seat {
   standing: 'member' | 'spare' | 'left' | 'replaced' | 'lost';
 }
 
+/** Members that are no more. */
+export interface Gone {
+  /** Who have left, or died for good. */
+  readonly lost: readonly string[];
+  /** Who died with nobody in their place: the others go on calling them members, and wait for them. */
+  readonly missed: readonly string[];
+  /** Who took the place of one that had died, by that one. */
+  readonly heirs: ReadonlyMap<string, string>;
+}
+
 /** A second start on a directory in use, and the code of the error that it ended with. */
 export interface DoubleStart {
   readonly node: string;
