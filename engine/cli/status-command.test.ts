@@ -48,7 +48,7 @@ nothing is silent, moves, or is in doubt here`.trimStart(),
   );
 });
 
-const waiting: InDoubt = { transaction_id: 'n2-0-1', role: 'branch', coordinator: 'n2' };
+const waiting: InDoubt = { transaction_id: 'n2-0-1', role: 'branch', state: 'prepared', coordinator: 'n2' };
 
 test('a node that leaves, one that is silent, a full disk, and what waits', () => {
   const busy: ClusterView = {
@@ -100,6 +100,10 @@ test('branches whose coordinator is gone for good, which wait for an operator', 
   );
   expect(lines).toHaveLength(7);
   expect(lines[6]).toBe('and 1 more that wait for somebody who is gone');
+  const decided = { ...waiting, transaction_id: 'n9-0-7', coordinator: 'n9', state: 'heuristicCommitted' };
+  expect(describeCluster(calm, [decided], plain)).toContain(
+    `n9-0-7 has lost its coordinator: n9 is no member any more; it was decided by hand, and is kept until ${invocation()} transactions resolve with abandon`,
+  );
   const cut = { ...mine, lost: ['n8'] };
   expect(describeCluster(calm, [cut], plain)).toContain(
     `n1-0-1 has lost its branches at n8; it is committed, and waits for ${invocation()} transactions resolve with abandon`,

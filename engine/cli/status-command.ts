@@ -40,6 +40,7 @@ async function status({ json, ...named }: StatusOptions): Promise<ExitCode> {
 export interface InDoubt {
   readonly transaction_id: string;
   readonly role: string;
+  readonly state: string;
   readonly coordinator: string;
   /** Branches that nobody can carry out any more. */
   readonly lost?: readonly string[];
@@ -123,13 +124,12 @@ function orphanLines(
   paint: Painter,
 ): readonly string[] {
   const known = new Set(members.map(({ node }) => node));
-  const orphans = inDoubt.flatMap(({ transaction_id: id, role, coordinator, lost = [] }) => {
+  const orphans = inDoubt.flatMap(({ transaction_id: id, role, state, coordinator, lost = [] }) => {
     if (lost.length > 0)
       return [`${id} has lost its branches at ${lost.join(', ')}; ${remedyFor('branches')}`];
     if (role !== 'branch' || known.has(coordinator)) return [];
-    return [
-      `${id} has lost its coordinator: ${coordinator} is no member any more; ${remedyFor('coordinator')}`,
-    ];
+    const what = `${id} has lost its coordinator: ${coordinator} is no member any more`;
+    return [`${what}; ${remedyFor(state === 'prepared' ? 'coordinator' : 'comparison')}`];
   });
   const lines = orphans.slice(0, orphansShownMax).map((line) => paint.bad(line));
   const more = orphans.length - lines.length;
@@ -137,11 +137,16 @@ function orphanLines(
 }
 
 /** What the operator is to type. */
-function remedyFor(what: 'branches' | 'coordinator'): string {
+function remedyFor(what: 'branches' | 'coordinator' | 'comparison'): string {
   const resolve = `${invocation()} transactions resolve`;
-  return what === 'branches'
-    ? `it is committed, and waits for ${resolve} with abandon`
-    : `unless another branch knows the outcome, it waits for ${resolve} with commit or rollback`;
+  switch (what) {
+    case 'branches':
+      return `it is committed, and waits for ${resolve} with abandon`;
+    case 'coordinator':
+      return `unless another branch knows the outcome, it waits for ${resolve} with commit or rollback`;
+    case 'comparison':
+      return `it was decided by hand, and is kept until ${resolve} with abandon`;
+  }
 }
 
 function counted(count: number, noun: string): string {

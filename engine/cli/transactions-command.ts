@@ -19,7 +19,7 @@ export function addTransactionsCommand(program: Command, finish: (code: ExitCode
     .argument('<id>', 'the transaction')
     .addArgument(new Argument('<decision>', 'what becomes of it').choices(['commit', 'rollback', 'abandon']))
     .description(
-      'commit or roll back a branch that is prepared on this node and whose coordinator is gone; or abandon, at its coordinator, the lost branches of a transaction that is decided, or the outcome that only a lost node knows',
+      'commit or roll back a branch that is prepared on this node and whose coordinator is gone; or abandon, at its coordinator, the lost branches of a transaction that is decided, or the outcome that only a lost node knows; or abandon what was decided by hand here for a coordinator that is gone',
     )
     .action(async (id: string, decision: string, options: NamedNodeOptions) =>
       finish(await resolve(id, decision, options)),

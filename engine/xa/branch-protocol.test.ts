@@ -22,6 +22,7 @@ const heard = {
   waited: { kind: 'waited' },
   silent: { kind: 'coordinatorSilent' },
   forget: { kind: 'forgetHeard' },
+  operatorForgets: { kind: 'operatorForgot' },
   operatorCommits: { kind: 'operatorDecided', decision: 'commit' },
   operatorRollsBack: { kind: 'operatorDecided', decision: 'rollback' },
 } as const satisfies Record<string, BranchEvent>;
@@ -105,6 +106,19 @@ const plays: readonly [title: string, start: BranchPhase, events: readonly (keyo
       'commit',
       'rollback',
       'forget',
+    ],
+  ],
+  [
+    'An operator decides for a coordinator that is gone for good, and in the end forgets it.',
+    'prepared',
+    [
+      'operatorForgets',
+      'operatorCommits',
+      'operatorForgets',
+      'applied',
+      'waited',
+      'operatorForgets',
+      'commit',
     ],
   ],
   [

@@ -44,6 +44,8 @@ export type BranchEvent =
   /** The disk has taken nothing, and never will. */
   | { readonly kind: 'applyRefused' }
   | { readonly kind: 'operatorDecided'; readonly decision: 'commit' | 'rollback' }
+  /** What an operator has decided is to be compared with nothing any more: its coordinator is gone (X/Open: `xa_forget`). */
+  | { readonly kind: 'operatorForgot' }
   /** An operator's rollback is durable; or it is not, or nobody knows: it is told whoever gave it. */
   | { readonly kind: 'heuristicForced' }
   | { readonly kind: 'heuristicFailed' }
@@ -107,6 +109,8 @@ export function stepBranch(phase: BranchPhase, event: BranchEvent): BranchStep {
       return failed(phase);
     case 'operatorDecided':
       return phase === 'prepared' ? hearOperator(event.decision) : stay(phase);
+    case 'operatorForgot':
+      return isByHand(phase) ? stay('gone', { kind: 'dropRecord' }) : stay(phase);
     case 'heuristicForced':
       return phase === 'heuristicRollingBack'
         ? stay('heuristicRolledBack', { kind: 'release' })
@@ -127,6 +131,11 @@ export function stepBranch(phase: BranchPhase, event: BranchEvent): BranchStep {
 /** Prepared, or decided by an operator and not yet compared with the coordinator's decision. */
 export function waits(phase: BranchPhase): boolean {
   return phase === 'prepared' || phase === 'heuristicCommitted' || phase === 'heuristicRolledBack';
+}
+
+/** An operator has decided it, for good. */
+export function isByHand(phase: BranchPhase): boolean {
+  return phase === 'heuristicCommitted' || phase === 'heuristicRolledBack' || phase === 'heuristicMixed';
 }
 
 /** It may be told to commit, or to roll back. */

@@ -34,6 +34,8 @@ export interface Branch {
   own: boolean;
   /** When the outcome was last asked for, or the vote was given. */
   askedUs: number;
+  /** Its coordinator has said that it lost what it had decided. */
+  orphan: boolean;
   /** The vote, while it is being prepared. */
   readonly voted: Deferred<Voted>;
   /** The commit that is under way; true when the level was met. */
@@ -60,6 +62,7 @@ export function newBranch(
     sinceMs,
     own: false,
     askedUs: nowUs,
+    orphan: false,
     voted: new Deferred(),
     applying: undefined,
     alone: undefined,

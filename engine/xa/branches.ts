@@ -13,7 +13,7 @@ import { tellVote, waitsToForget } from './branch.ts';
 import type { BranchEvent, BranchStep } from './branch-protocol.ts';
 import { isInHand, isUndecided, isUnderWay, knownOf } from './branch-protocol.ts';
 import { BranchTable } from './branch-table.ts';
-import { decideByHand, noteOutcome, reportMixed } from './by-hand.ts';
+import { decideByHand, mayBeForgotten, noteOutcome, reportMixed } from './by-hand.ts';
 import { checkOrder, isFree } from './conditions.ts';
 import type { TransactionContext } from './context.ts';
 import { Endings } from './endings.ts';
@@ -231,6 +231,15 @@ export class Branches {
       apply: (branch, durable) => this.#apply(branch, 'heuristicCommitted', false, durable),
       release: (branch) => this.#release(branch),
     });
+  }
+
+  /** An operator's decision is compared with nothing any more. False: there is none. Throws as `mayBeForgotten` does. */
+  forgetByHand(xid: Xid): boolean {
+    const branch = this.#table.get(xid);
+    if (!mayBeForgotten(this.#context, branch)) return false;
+    this.#step(branch, { kind: 'operatorForgot' });
+    this.#drop(branch);
+    return true;
   }
 
   /** Takes up a branch that a start has found in the log: its locks are held again at once. */

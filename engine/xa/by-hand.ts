@@ -1,11 +1,12 @@
 /**
- * What an operator decides over a branch of this node, and how that is compared with what the coordinator has decided
- * (branch-protocol.ts: `operatorDecided`, `outcomeForced`).
+ * What an operator decides over a branch of this node, how that is compared with what the coordinator has decided, and how
+ * that is given up (branch-protocol.ts: `operatorDecided`, `outcomeForced`, `operatorForgot`).
  */
 import { LockstepError } from '../base/errors.ts';
 import type { Branch } from './branch.ts';
 import { advance, recordOf } from './branch.ts';
 import type { BranchCommand } from './branch-protocol.ts';
+import { isByHand } from './branch-protocol.ts';
 import type { TransactionContext } from './context.ts';
 
 /** What the owner of the branch does for it. */
@@ -53,6 +54,25 @@ async function rollBack(
   const { commands } = advance(branch, { kind: error === undefined ? 'heuristicForced' : 'heuristicFailed' });
   if (commands.some(({ kind }) => kind === 'release')) hands.release(branch);
   return error ?? true;
+}
+
+/**
+ * An operator's decision over the branch may be forgotten, uncompared: its coordinator has left, was replaced, or has lost
+ * its disk, and nobody will ever say what that had decided. Throws `Conflict` while it is a member. False: nobody has decided by hand.
+ */
+export function mayBeForgotten(
+  { lives, io }: TransactionContext,
+  branch: Branch | undefined,
+): branch is Branch {
+  if (branch === undefined || !isByHand(branch.phase)) return false;
+  const { xid, phase, order, orphan } = branch;
+  const { coordinator } = order;
+  if (!orphan && !lives.isOver(coordinator)) {
+    const detail = `${coordinator} coordinates the transaction and is a member: what was decided here is kept until that has said what it decided`;
+    throw new LockstepError('Conflict', detail);
+  }
+  io.log.event('warn', 'xa.branch.forgotten', { xid, here: phase, coordinator });
+  return true;
 }
 
 /** The coordinator has committed what an operator has decided: that is on the disk before it is acknowledged. */

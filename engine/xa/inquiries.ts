@@ -45,6 +45,7 @@ export class Inquiries {
     const { commands } = stepBranch(branch.phase, { kind: 'waited' });
     if (commands.length === 0) return;
     const said = await this.#askCoordinator(branch);
+    if (said === 'forgotten') branch.orphan = true;
     if (said === 'forgotten' && waitsToForget(branch)) {
       // The life that would have decided is over: whatever it decided, no branch takes a key for it any more.
       this.#branches.forget([branch.xid]);

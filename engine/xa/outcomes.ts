@@ -87,7 +87,8 @@ export type Knowledge =
 
 /**
  * What an operator may decide: a prepared branch, whose coordinator does not return, commits or rolls back; a coordinator
- * that has decided to commit waits no longer for branches that were lost, or for the only node that knows an outcome.
+ * that has decided to commit waits no longer for branches that were lost, or for the only node that knows an outcome; and
+ * what was decided by hand is no longer kept for a coordinator that is gone.
  */
 export const operatorDecisions = ['commit', 'rollback', 'abandon'] as const;
 export type OperatorDecision = (typeof operatorDecisions)[number];

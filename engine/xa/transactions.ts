@@ -208,7 +208,8 @@ export class Transactions implements TransactionService {
 
   async resolve(xid: Xid, decision: OperatorDecision): Promise<boolean> {
     if (decision !== 'abandon') return this.#branches.decide(xid, decision);
-    if (!this.#coordinator.singles.abandon(xid)) return this.#coordinator.abandon(xid);
+    if (this.#coordinator.find(xid) !== undefined) return this.#coordinator.abandon(xid);
+    if (!this.#coordinator.singles.abandon(xid) && !this.#branches.forgetByHand(xid)) return false;
     this.metrics.decidedByOperator('abandon');
     return true;
   }

@@ -2,7 +2,7 @@
  * INV3, nothing is left: when all is healed and every transaction is over, no node keeps the record of a branch; nothing
  * in its configuration has it remember one. Skipped: what cannot be read, which keeps its place; and the branches of a
  * transaction that a node which died for good has a part in, and which nobody has replaced: the others wait for it; and
- * what an operator has decided for a coordinator that died for good, which is kept to be compared with its decision.
+ * what an operator has decided for such a coordinator, which is kept to be compared with its decision.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';

@@ -1,7 +1,8 @@
 /**
  * Transactions after the calm: an operator resolves, node by node, what waits for a coordinator that died for good,
  * and knows no better than to commit some branches and roll others back; rolls back what waits for one that has lost its
- * disk, and abandons branches that were lost with a disk and whose orders nobody has any more; then every node is
+ * disk, and abandons branches that were lost with a disk and whose orders nobody has any more, and what was decided by
+ * hand for a coordinator that was replaced; then every node is
  * asked until it is in doubt of nothing, each coordinates one more transaction over all primaries, every key is read,
  * and coordinators are asked once more what became of what they answered.
  */
@@ -84,9 +85,9 @@ async function inDoubtAt({ client }: FinalsSetup, node: string): Promise<readonl
 
 /** Nobody can end it: a decision that a dead branch will never acknowledge; an operator's that nobody can confirm. */
 function isExcused(setup: FinalsSetup, { role, state, coordinator, branches = [] }: LockInDoubt): boolean {
-  const { lost, missed, forgetful } = setup;
+  const { missed } = setup;
   if (text(role) === 'coordinator') return branches.some((node) => missed.includes(text(node)));
-  return [...lost, ...forgetful].includes(text(coordinator)) && text(state).startsWith('heuristic');
+  return missed.includes(text(coordinator)) && text(state).startsWith('heuristic');
 }
 
 /** False: there is nothing that waits for an operator. */
@@ -117,7 +118,9 @@ function decisionOver(
     const gone = [...forgetful, ...lost];
     return branches.some((branch) => gone.includes(text(branch))) ? 'abandon' : undefined;
   }
-  if (text(state) !== 'prepared') return undefined;
+  // Refused while its coordinator may come back.
+  if (text(state) !== 'prepared')
+    return [...lost, ...forgetful].includes(text(coordinator)) ? 'abandon' : undefined;
   if (forgetful.includes(text(coordinator))) return 'rollback';
   if (!lost.includes(text(coordinator))) return undefined;
   // Every other branch of every other transaction: branches that follow one another show.

@@ -87,7 +87,7 @@ export function transactionChecks({
       () =>
         joinReports(
           checkNothingDangles(finals.dangling),
-          checkNothingLeft(left, new Set([...sharedWith(gone, steps), ...unconfirmed(lost, steps)])),
+          checkNothingLeft(left, new Set([...sharedWith(gone, steps), ...unconfirmed(missed, steps)])),
         ),
     ],
     ['INV5', () => checkTransactionDurability(steps, history)],
@@ -98,9 +98,9 @@ export function transactionChecks({
   ];
 }
 
-/** What an operator decided is kept until the coordinator confirms it: one that died for good never does. */
-function unconfirmed(lost: readonly string[], steps: readonly TransactionStep[]): readonly string[] {
-  return [...decidedByHand(steps)].filter((xid) => lost.some((node) => xid.startsWith(`${node}-`)));
+/** What an operator decided is kept until the coordinator confirms it, or is replaced. */
+function unconfirmed(missed: readonly string[], steps: readonly TransactionStep[]): readonly string[] {
+  return [...decidedByHand(steps)].filter((xid) => missed.some((node) => xid.startsWith(`${node}-`)));
 }
 
 function heardIn(history: TransactionHistory): readonly HeardOutcome[] {

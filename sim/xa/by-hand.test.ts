@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import { checkAtomicity } from '../check/transactions.ts';
 import { stepOf } from './crash-points.ts';
+import type { LabAnswer } from './lab.ts';
 import { Lab, put } from './lab.ts';
 
 type Decision = 'commit' | 'rollback';
@@ -118,6 +119,31 @@ describe('a decision by hand over one branch', () => {
     expect(learned).toEqual(['n3 aborted']);
     expect(await openAt(room, 'n3')).toEqual([]);
     expect(checkAtomicity(room.steps.map(stepOf))).toMatchObject({ ok: true, skipped: 1 });
+  });
+});
+
+describe('a decision by hand for a coordinator that has lost its disk', () => {
+  it('may be abandoned once that has said so', async () => {
+    const room = new Lab('forgotten');
+    await room.start();
+    room.onStep('c.decision.beforeLog', ({ host }) => {
+      if (host !== 'n1') return;
+      room.cluster.crash('n1', 'dropAll', 'silent');
+      room.cluster.host('n1').disk.wipe();
+      room.world.after(3_000_000, 'restart', () => room.cluster.start('n1'));
+    });
+    const operations = [put(room.key('n2'), 'after'), put(room.key('n3'), 'after')];
+    const answer = room.ask('n1', 'POST', '/transactions', { operations, timeout_ms: 800 });
+    await room.pass(1_500_000);
+    const xid = await decideAt(room, 'n2', 'rollback');
+    const abandoned = (): Promise<LabAnswer | undefined> =>
+      room.call('n2', 'POST', `/transactions/${xid}/resolve`, { heuristic: 'abandon' });
+    expect((await abandoned())?.status).toBe(409);
+    await room.pass(6_000_000);
+    expect(await openAt(room, 'n2')).toMatchObject([{ state: 'heuristicRolledBack' }]);
+    expect((await abandoned())?.status).toBe(200);
+    expect(await openAt(room, 'n2')).toEqual([]);
+    await room.world.runUntil(answer, 30_000_000);
   });
 });
 

@@ -46,17 +46,54 @@ async function replaced(): Promise<void> {
   await room.pass(15 * second);
 }
 
+async function inDoubtAt(node: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const list = await room.call(node, 'GET', '/transactions?state=in_doubt');
+  return list?.body['transactions'] as readonly Readonly<Record<string, unknown>>[];
+}
+
 async function expectWhole(value: string): Promise<void> {
   for (const key of keys) expect(await room.read('n3', key, 'primary')).toBe(value);
-  for (const node of ['n1', 'n3', 'n4']) {
-    const list = await room.call(node, 'GET', '/transactions?state=in_doubt');
-    expect(list?.body['transactions'], node).toEqual([]);
-  }
+  for (const node of ['n1', 'n3', 'n4']) expect(await inDoubtAt(node), node).toEqual([]);
   const steps = room.steps.map(stepOf);
   expect(checkAtomicity(steps, ['n2'], heirs)).toMatchObject({ ok: true, skipped: 0 });
   expect(checkLocks(steps, heirs).reasons).toEqual([]);
   expect(room.world.failures).toEqual([]);
 }
+
+describe('what was decided by hand for a coordinator that died', () => {
+  it('is kept for as long as that may come back, and until an operator abandons it', async () => {
+    room.onStep('c.decision.beforeLog', ({ host }) => {
+      if (host === 'n2') room.cluster.lose('n2');
+    });
+    keys = [room.key('n1'), room.key('n3')];
+    const answer = room.ask('n2', 'POST', '/transactions', {
+      operations: keys.map((key) => put(key, 'decided')),
+    });
+    await room.pass(2 * second);
+    const [open] = await inDoubtAt('n1');
+    const path = `/transactions/${String(open?.['transaction_id'])}/resolve`;
+    const resolve = (node: string, heuristic: string) => room.call(node, 'POST', path, { heuristic });
+    for (const node of ['n1', 'n3']) expect((await resolve(node, 'commit'))?.status).toBe(200);
+    expect(await inDoubtAt('n1')).toMatchObject([{ state: 'heuristicCommitted', coordinator: 'n2' }]);
+    const refused = await resolve('n1', 'abandon');
+    expect(refused).toMatchObject({ status: 409 });
+    expect(String(refused?.body['detail'])).toContain('n2 coordinates the transaction and is a member');
+    await room.pass(3 * second);
+    await replaced();
+    for (const node of ['n1', 'n3']) {
+      expect(await resolve(node, 'abandon')).toMatchObject({ status: 200, body: { heuristic: 'abandon' } });
+      expect((await resolve(node, 'abandon'))?.status).toBe(404);
+    }
+    await room.world.runUntil(answer, 30 * second);
+    await room.pass(second);
+    room.cluster.crash('n1', 'dropAll', 'silent');
+    room.cluster.start('n1');
+    await room.pass(3 * second);
+    for (const node of ['n1', 'n3', 'n4']) expect(await inDoubtAt(node), node).toEqual([]);
+    for (const key of keys) expect(await room.read('n4', key, 'primary')).toBe('decided');
+    expect(room.world.failures).toEqual([]);
+  });
+});
 
 describe('what a dead node had voted for', () => {
   it('is carried out by who replaces it', async () => {
@@ -96,8 +133,7 @@ describe('what a dead node had voted for', () => {
     await room.pass(4 * second);
     await replaced();
     expect((await transfer('next', 'n3'))?.body).toMatchObject({ outcome: 'committed' });
-    const list = await room.call('n1', 'GET', '/transactions?state=in_doubt');
-    expect(list?.body['transactions']).toMatchObject([{ state: 'committing', lost: ['n2'] }]);
+    expect(await inDoubtAt('n1')).toMatchObject([{ state: 'committing', lost: ['n2'] }]);
   });
 
   it('is carried out by who replaces it, though that crashes as it takes it over', async () => {

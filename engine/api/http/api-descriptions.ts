@@ -295,7 +295,7 @@ export const routeDescriptions: ReadonlyMap<string, RouteDescription> = new Map<
     'POST /transactions/:id/resolve',
     {
       summary:
-        'An operator’s decision, the last resort: over a prepared branch of this node, or to abandon what it waits for as a coordinator: lost branches of a decided transaction, or the outcome that only a lost node knows',
+        'An operator’s decision, the last resort: over a prepared branch of this node, or to abandon what it waits for as a coordinator: lost branches of a decided transaction, or the outcome that only a lost node knows; or to abandon what was decided by hand for a coordinator that is gone',
       request: {
         type: json,
         schema: objectOf({ heuristic: { enum: ['commit', 'rollback', 'abandon'] } }),
