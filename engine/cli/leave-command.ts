@@ -1,29 +1,58 @@
 /** `lockstep leave`: asks a running node to hand over what it owns and to leave its cluster. */
 import type { Command } from 'commander';
 
+import { clusterOf, selfOf } from './cluster-view.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { exitCodes } from './exit-codes.ts';
 import { invocation } from './invocation.ts';
 import type { NamedNodeOptions } from './named-node.ts';
 import { clientOf, withNamedNode } from './named-node.ts';
+import type { NodeClient } from './node-client.ts';
+import { isNobody } from './node-client.ts';
+import type { Look, WaitingOptions } from './waiting.ts';
+import { waitUntil, withWaiting } from './waiting.ts';
 
-interface LeaveOptions extends NamedNodeOptions {
+interface LeaveOptions extends NamedNodeOptions, WaitingOptions {
   readonly force?: boolean;
 }
 
 export function addLeaveCommand(program: Command, finish: (code: ExitCode) => void): void {
-  withNamedNode(program.command('leave'))
+  withWaiting(withNamedNode(program.command('leave')), 'until it has left')
     .option('--force', 'leave although the rack, and its copy of all keys, goes with the node')
     .description('take a node out of its cluster: it hands over what it owns, then stops')
     .action(async (options: LeaveOptions) => finish(await leave(options)));
 }
 
-async function leave({ force, ...named }: LeaveOptions): Promise<ExitCode> {
+async function leave({ force, wait, ...named }: LeaveOptions): Promise<ExitCode> {
   const client = clientOf(named);
-  const query = force === true ? '?force=true' : '';
-  await client.obtain(202, 'POST', `/cluster/leave${query}`);
-  console.log(
-    `${client.origin} hands over what it owns and then leaves; ${invocation()} status --node ${client.origin} shows how far it is`,
-  );
+  if (wait !== true || !(await isLeaving(client)))
+    await client.obtain(202, 'POST', `/cluster/leave${force === true ? '?force=true' : ''}`);
+  if (wait === true) {
+    await waitUntil(client, named, untilGone(client));
+    console.log(`${client.origin} has left: it has handed over what it owned, and answers no more`);
+  } else {
+    console.log(
+      `${client.origin} hands over what it owns and then leaves; ${invocation()} status --node ${client.origin} shows how far it is`,
+    );
+  }
   return exitCodes.done;
+}
+
+/** Somebody who waited for it before has stopped waiting. */
+async function isLeaving(client: NodeClient): Promise<boolean> {
+  return selfOf(await clusterOf(client))?.state === 'LEAVING';
+}
+
+/** It has handed everything over, and nobody listens there any more. Throws when it is gone before that. */
+function untilGone({ origin }: NodeClient): (look: Look) => boolean {
+  let step = '';
+  return ({ view, error }) => {
+    const self = view === undefined ? undefined : selfOf(view);
+    if (self !== undefined) step = self.move;
+    if (error === undefined || !isNobody(error)) return false;
+    if (step === 'switching') return true;
+    throw new Error(
+      `${origin} has gone before it had handed over what it owns; it goes on with that when it is started again`,
+    );
+  };
 }

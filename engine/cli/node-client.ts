@@ -68,7 +68,7 @@ export class NodeClient {
     const send = url.protocol === 'https:' ? secureRequest : plainRequest;
     return new Promise((resolve, reject) => {
       const fail = (error: Error): void =>
-        reject(new Error(`${url.href} cannot be asked: ${reasonOf(error)}`));
+        reject(new Error(`${url.href} cannot be asked: ${reasonOf(error)}`, { cause: error }));
       const request = send(url, { method, headers, timeout: timeoutMs, agent: false, ...tls }, (response) => {
         let text = '';
         response.setEncoding('utf8');
@@ -101,6 +101,12 @@ function detailOf(body: string): string {
   } catch {
     return body;
   }
+}
+
+/** Of an error of `ask`: nobody listens there, or whoever did has ended amid the answer. */
+export function isNobody({ cause }: Error): boolean {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  return code === 'ECONNREFUSED' || code === 'ECONNRESET';
 }
 
 /** What to do next, where the reason alone leaves that open. */

@@ -2,28 +2,32 @@
 import type { Command } from 'commander';
 
 import type { ClusterView, MemberView } from '../node.ts';
+import { counted, isSettled, moveLines, parsed, silentIn } from './cluster-view.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { exitCodes } from './exit-codes.ts';
 import { invocation } from './invocation.ts';
 import type { NamedNodeOptions } from './named-node.ts';
 import { clientOf, withNamedNode } from './named-node.ts';
-import type { NodeClient } from './node-client.ts';
 import type { Painter } from './terminal.ts';
 import { painterFor, table } from './terminal.ts';
+import type { WaitingOptions } from './waiting.ts';
+import { waitUntil, withWaiting } from './waiting.ts';
 
-interface StatusOptions extends NamedNodeOptions {
+interface StatusOptions extends NamedNodeOptions, WaitingOptions {
   readonly json?: boolean;
 }
 
 export function addStatusCommand(program: Command, finish: (code: ExitCode) => void): void {
-  withNamedNode(program.command('status'))
+  withWaiting(withNamedNode(program.command('status')), 'until everybody is there and nobody moves')
     .option('--json', 'print what the node answers to GET /cluster')
     .description('who is in the cluster, in what state, and what moves, as one node knows it')
     .action(async (options: StatusOptions) => finish(await status(options)));
 }
 
-async function status({ json, ...named }: StatusOptions): Promise<ExitCode> {
+async function status({ json, wait, ...named }: StatusOptions): Promise<ExitCode> {
   const client = clientOf(named);
+  if (wait === true)
+    await waitUntil(client, named, ({ view }) => (view === undefined ? false : isSettled(view)));
   const text = await client.obtain(200, 'GET', '/cluster');
   if (json === true) {
     console.log(text.trimEnd());
@@ -44,14 +48,6 @@ export interface InDoubt {
   readonly coordinator: string;
   /** Branches that nobody can carry out any more. */
   readonly lost?: readonly string[];
-}
-
-function parsed<Answer>({ origin }: NodeClient, text: string): Answer {
-  try {
-    return JSON.parse(text) as Answer;
-  } catch (cause) {
-    throw new Error(`${origin} answers no JSON; is that the HTTP listener of a node?`, { cause });
-  }
 }
 
 /** What a person wants to know of it, and of what is in doubt on this node. */
@@ -82,7 +78,7 @@ function paintRow(row: string, member: MemberView | undefined, paint: Painter): 
 
 function remarks(view: ClusterView, inDoubt: readonly InDoubt[], paint: Painter): readonly string[] {
   const lines: string[] = [];
-  const away = view.members.filter(({ state }) => state === 'DOWN').map(({ node }) => node);
+  const away = silentIn(view);
   if (away.length > 0) lines.push(paint.bad(`silent: ${away.join(', ')}`));
   if (view.store !== 'open') {
     lines.push(paint.bad(`the store of ${view.node} is ${view.store}: it answers reads and takes no writes`));
@@ -99,20 +95,6 @@ function remarks(view: ClusterView, inDoubt: readonly InDoubt[], paint: Painter)
   }
   lines.push(...orphanLines(view, inDoubt, paint));
   return lines.length > 0 ? lines : [paint.good('nothing is silent, moves, or is in doubt here')];
-}
-
-function moveLines({ node, members, transfer }: ClusterView): readonly string[] {
-  const { ranges, ranges_left: left, waits_for: waits } = transfer;
-  const moving = members.filter((member) => member.move !== 'none');
-  const lines = moving.map((member) => `${member.node} is ${member.state}: ${member.move}`);
-  if (left > 0) lines.push(`${node} has moved ${ranges - left} of ${counted(ranges, 'range')}`);
-  const waited = [
-    ...(waits.members.length > 0 ? [waits.members.join(', ')] : []),
-    ...(waits.transactions > 0 ? [counted(waits.transactions, 'transaction')] : []),
-    ...(waits.hints > 0 ? [`${counted(waits.hints, 'write')} kept for others`] : []),
-  ];
-  if (waited.length > 0) lines.push(`${node} waits for ${waited.join('; ')}`);
-  return lines;
 }
 
 const orphansShownMax = 5;
@@ -147,8 +129,4 @@ function remedyFor(what: 'branches' | 'coordinator' | 'comparison'): string {
     case 'comparison':
       return `it was decided by hand, and is kept until ${resolve} with abandon`;
   }
-}
-
-function counted(count: number, noun: string): string {
-  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
 }

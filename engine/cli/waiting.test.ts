@@ -1,0 +1,136 @@
+/** Commands that wait, beside a node that answers what a test wants it to. */
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import { createServer } from 'node:http';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+
+import type { ClusterView, MemberView } from '../node.ts';
+import { runLockstep } from './program.ts';
+
+type Answer = Partial<ClusterView> | 'gone';
+
+let server: Server;
+/** What the node answers next; the last one again and again. */
+let answers: Answer[];
+let asked: string[];
+let address: string;
+const said: string[] = [];
+
+beforeEach(async () => {
+  asked = [];
+  said.length = 0;
+  server = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    if (request.method === 'POST') {
+      response.statusCode = 202;
+      response.end();
+      return;
+    }
+    if (request.url !== '/cluster') {
+      response.end('{"transactions":[]}');
+      return;
+    }
+    const answer = answers.length > 1 ? answers.shift() : answers[0];
+    if (answer === 'gone') {
+      request.socket.destroy();
+      server.close();
+      return;
+    }
+    response.end(JSON.stringify({ ...calm, ...answer }));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const bound = server.address();
+  address = `127.0.0.1:${typeof bound === 'object' ? bound?.port : 0}`;
+  for (const method of ['log', 'error'] as const) {
+    vi.spyOn(console, method).mockImplementation((...words) => void said.push(words.join(' ')));
+  }
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+    said.push(String(text).trimEnd());
+    return true;
+  });
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  server.close();
+});
+
+function member(state: string, move: MemberView['move']): MemberView {
+  const place = { node: 'n1', datacenter: 'dc1', rack: 'r1', address: 'n1:8101' };
+  return { ...place, state, move, owns: true, share: 100_000, tokens: 16 };
+}
+
+function moved(left: number): ClusterView['transfer'] {
+  return { ...calm.transfer, ranges: 40, ranges_left: left };
+}
+
+const nothing = { members: [], transactions: 0, hints: 0 };
+const calm: ClusterView = {
+  node: 'n1',
+  store: 'open',
+  view: 'c0ffee',
+  members: [member('NORMAL', 'none')],
+  transfer: {
+    ranges: 0,
+    ranges_left: 0,
+    keys_in: 0,
+    bytes_in: 0,
+    keys_out: 0,
+    bytes_out: 0,
+    waits_for: nothing,
+  },
+  held: { seconds: 0, transactions: [] },
+};
+
+const lockstep = (...words: readonly string[]): Promise<number> =>
+  runLockstep(['node', 'lockstep', ...words, '--node', address]);
+
+test('who leaves is waited for until it has handed over all, and is gone', async () => {
+  answers = [
+    {},
+    { members: [member('LEAVING', 'copying')], transfer: moved(30) },
+    { members: [member('LEAVING', 'switching')] },
+    'gone',
+  ];
+  expect(await lockstep('leave', '--wait')).toBe(0);
+  expect(asked.filter((line) => line.startsWith('POST'))).toEqual(['POST /cluster/leave']);
+  expect(said).toEqual([
+    'n1 is LEAVING: copying; n1 has moved 10 of 40 ranges',
+    'n1 is LEAVING: switching',
+    `http://${address} has left: it has handed over what it owned, and answers no more`,
+  ]);
+});
+
+test('who is leaving already is not asked to again, and one that dies over it has not left', async () => {
+  answers = [
+    { members: [member('LEAVING', 'copying')] },
+    { members: [member('LEAVING', 'copying')] },
+    'gone',
+  ];
+  expect(await lockstep('leave', '--wait')).toBe(1);
+  expect(asked.filter((line) => line.startsWith('POST'))).toEqual([]);
+  expect(said.at(-1)).toContain('has gone before it had handed over what it owns');
+});
+
+test('a cluster is waited for until all are there and nobody moves', async () => {
+  answers = [
+    { members: [member('NORMAL', 'switching')] },
+    { members: [member('NORMAL', 'none'), { ...member('DOWN', 'none'), node: 'n2' }] },
+    {},
+  ];
+  expect(await lockstep('status', '--wait')).toBe(0);
+  expect(said.slice(0, 2)).toEqual(['n1 is NORMAL: switching', 'silent: n2']);
+  expect(said.at(-1)).toContain('nothing is silent, moves, or is in doubt here');
+});
+
+test('when the time is up it is said what is missing', async () => {
+  answers = [{ members: [member('STANDBY', 'none')] }];
+  expect(await lockstep('status', '--wait', '--timeout', '1')).toBe(1);
+  expect(said.at(-1)).toContain('after 1 s: n1 is STANDBY');
+});
+
+test('a time that is none is refused with what is allowed', async () => {
+  answers = [{}];
+  expect(await lockstep('status', '--wait', '--timeout', 'soon')).toBe(2);
+  expect(said.join('\n')).toContain('a whole number from 1 to 86400');
+});

@@ -1,0 +1,113 @@
+/**
+ * Commands that wait for what a cluster is to become: they ask one node again and again, and tell on standard error how far
+ * it is, in one line that is written anew on a terminal, and elsewhere in a line for whatever is new.
+ */
+import type { Command } from 'commander';
+import { InvalidArgumentError } from 'commander';
+
+import type { ClusterView } from '../node.ts';
+import { clusterOf, moveLines, silentIn } from './cluster-view.ts';
+import { UsageError } from './exit-codes.ts';
+import type { NodeClient } from './node-client.ts';
+
+const lookMs = 500;
+const secondsMax = 86_400;
+const secondsAtFirst = 600;
+
+export interface WaitingOptions {
+  readonly wait?: boolean;
+  readonly timeout?: number;
+}
+
+/** `what`: until when. */
+export function withWaiting(command: Command, what: string): Command {
+  return command
+    .option('--wait', `wait ${what}`)
+    .option('--timeout <seconds>', `for how long, at most (${secondsAtFirst} unless given)`, secondsOf);
+}
+
+function secondsOf(given: string): number {
+  const seconds = Number(given);
+  if (Number.isInteger(seconds) && seconds >= 1 && seconds <= secondsMax) return seconds;
+  throw new InvalidArgumentError(`allowed: a whole number from 1 to ${secondsMax}.`);
+}
+
+/** What the node said last, or why it could not be asked. */
+export interface Look {
+  readonly view: ClusterView | undefined;
+  readonly error: Error | undefined;
+}
+
+/**
+ * Resolves once it is `done`. Rejects with what `done` throws; with what the cluster still waits for when the time is up.
+ */
+export async function waitUntil(
+  client: NodeClient,
+  { timeout = secondsAtFirst }: WaitingOptions,
+  done: (look: Look) => boolean,
+): Promise<void> {
+  const untilMs = Date.now() + timeout * 1000;
+  const told = new Told(process.stderr);
+  try {
+    for (;;) {
+      const look = await lookAt(client);
+      if (done(look)) return;
+      const waits = describe(look);
+      if (Date.now() >= untilMs) throw new Error(`after ${timeout} s: ${waits}`);
+      told.tell(waits);
+      await new Promise((resolve) => setTimeout(resolve, lookMs));
+    }
+  } finally {
+    told.end();
+  }
+}
+
+async function lookAt(client: NodeClient): Promise<Look> {
+  try {
+    return { view: await clusterOf(client), error: undefined };
+  } catch (caught) {
+    if (!(caught instanceof Error) || caught instanceof UsageError) throw caught;
+    return { view: undefined, error: caught };
+  }
+}
+
+function describe({ view, error }: Look): string {
+  if (view === undefined) return error?.message ?? 'nobody answers';
+  const silent = silentIn(view);
+  const others = view.members.filter(({ node, state, move }) => {
+    return state !== 'NORMAL' && move === 'none' && !silent.includes(node);
+  });
+  return [
+    ...(silent.length > 0 ? [`silent: ${silent.join(', ')}`] : []),
+    ...others.map(({ node, state }) => `${node} is ${state}`),
+    ...(view.store === 'open' ? [] : [`the store of ${view.node} is ${view.store}`]),
+    ...moveLines(view),
+  ].join('; ');
+}
+
+/** Where a person watches: one line, written anew. Elsewhere: a line for whatever is new. */
+class Told {
+  readonly #stream: NodeJS.WriteStream;
+  #last = '';
+
+  constructor(stream: NodeJS.WriteStream) {
+    this.#stream = stream;
+  }
+
+  tell(line: string): void {
+    if (this.#stream.isTTY) {
+      this.end();
+      this.#stream.write(line.slice(0, Math.max(0, this.#stream.columns - 1)));
+    } else if (line !== this.#last) {
+      this.#stream.write(`${line}\n`);
+    }
+    this.#last = line;
+  }
+
+  /** Takes the line away. */
+  end(): void {
+    if (!this.#stream.isTTY || this.#last === '') return;
+    this.#stream.cursorTo(0);
+    this.#stream.clearLine(0);
+  }
+}
