@@ -114,3 +114,8 @@ export function silenceOf(
   if (reply.unsent) return 'no_targets';
   return reply.code === 'Timeout' ? 'prepare_timeout' : 'prepare_failed';
 }
+
+/** The same for people. */
+export function wordsOf(reply: BranchReply | NoAnswer): string {
+  return reply.kind === 'noAnswer' ? reply.detail : 'an answer to another question';
+}

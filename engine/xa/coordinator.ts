@@ -11,7 +11,7 @@ import { TransientMap } from '../base/transient-map.ts';
 import type { ConsistencyLevel } from '../dispatch/requests.ts';
 import type { Branches } from './branches.ts';
 import type { NoAnswer, TransactionContext } from './context.ts';
-import { silenceOf } from './context.ts';
+import { silenceOf, wordsOf } from './context.ts';
 import type { Active } from './active.ts';
 import { abandonable, committedOf, decisionOf, fateOf, isOpenAt, nameOf, newActive } from './active.ts';
 import type { CoordinatorCommand, CoordinatorEvent } from './coordinator-protocol.ts';
@@ -25,6 +25,7 @@ import {
 } from './coordinator-protocol.ts';
 import { Memory } from './memory.ts';
 import type { TransactionOutcome, TransactionRequest } from './outcomes.ts';
+import { saidBy } from './outcomes.ts';
 import type { OwnPuts } from './own-puts.ts';
 import { isDurableOnceDecided, objectionTo, ordersOf, unfitToDecide } from './partition.ts';
 import type { DecisionRecord, OwnBranch } from './records.ts';
@@ -251,16 +252,14 @@ export class Coordinator {
     if (reply.kind === 'voted' && reply.vote !== 'doubtful') {
       mark(io, 'c.vote.recv', active.xid, { from: node, vote: reply.vote });
       if (reply.vote === 'abort' && active.state.phase === 'preparing') {
-        active.detail = `${node}: ${reply.detail}`;
+        active.detail = saidBy(node, reply.detail);
         active.earlier ??= reply.earlier;
       }
       if (reply.vote === 'commit') active.marks.set(node, reply.detail);
       this.#post(active, { kind: 'voted', node, vote: reply.vote, reason: reply.reason });
       return;
     }
-    if (active.state.phase === 'preparing') {
-      active.detail = `${node}: ${reply.kind === 'noAnswer' ? reply.detail : 'an answer to another question'}`;
-    }
+    if (active.state.phase === 'preparing') active.detail = saidBy(node, wordsOf(reply));
     this.#post(active, { kind: 'silent', node, reason: silenceOf(reply) });
   }
 

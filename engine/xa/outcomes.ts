@@ -67,6 +67,11 @@ export type TransactionOutcome =
   /** The decision is not known here yet. */
   | { readonly kind: 'inDoubt'; readonly xid: Xid };
 
+/** A node's words for people, with its name, unless they begin with that. */
+export function saidBy(node: NodeId, words: string): string {
+  return words.startsWith(`${node} `) ? words : `${node}: ${words}`;
+}
+
 /** What a node knows of a transaction, for whoever asks by its name. */
 export type Knowledge =
   | TransactionOutcome

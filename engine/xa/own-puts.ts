@@ -28,6 +28,7 @@ import { describeKey, votedFailure } from './orders.ts';
 import type { OwnBatch } from './own-batches.ts';
 import { BatchWriting, takeBatch } from './own-batches.ts';
 import type { BranchVote, TransactionOutcome, TransactionRequest } from './outcomes.ts';
+import { saidBy } from './outcomes.ts';
 import { mark, markBegin } from './steps.ts';
 import type { BranchOperation, BranchOrder } from './words.ts';
 import type { Xid } from './xid.ts';
@@ -135,7 +136,7 @@ export class OwnPuts {
         const branches = how.met ? this.#branches.met : this.#branches.pending;
         outcome.resolve({ kind: 'committed', xid, operationCount, branches });
       } else if (how.vote === 'doubtful') outcome.resolve({ kind: 'inDoubt', xid });
-      else outcome.resolve({ kind: 'aborted', xid, reason: how.reason, detail: `${node}: ${how.detail}` });
+      else outcome.resolve({ kind: 'aborted', xid, reason: how.reason, detail: saidBy(node, how.detail) });
     };
     if ('writes' in own) this.#writeBatch(xid, own, heard);
     else this.write(xid, own, level, heard);

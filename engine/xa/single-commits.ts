@@ -13,6 +13,7 @@ import type { Branches } from './branches.ts';
 import type { Asker, NoAnswer, TransactionContext } from './context.ts';
 import { askNode } from './context.ts';
 import type { TransactionOutcome } from './outcomes.ts';
+import { saidBy } from './outcomes.ts';
 import type { Ended, Voted } from './orders.ts';
 import { isSinglePut } from './own-puts.ts';
 import type { Remembered } from './remembered.ts';
@@ -189,7 +190,7 @@ export class SingleCommits {
           return { kind: 'committed', xid, operationCount, branches };
         }
         if (reply.vote === 'doubtful') return undefined;
-        return { kind: 'aborted', xid, reason: reply.reason, detail: `${node}: ${reply.detail}` };
+        return { kind: 'aborted', xid, reason: reply.reason, detail: saidBy(node, reply.detail) };
       case 'noAnswer':
         if (!reply.unsent) return undefined;
         return { kind: 'aborted', xid, reason: 'no_targets', detail: reply.detail };
