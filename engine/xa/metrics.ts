@@ -54,7 +54,7 @@ export class TransactionMetrics {
   });
   readonly #heuristics = new LabelledFamily({
     name: 'svc_transaction_heuristics_total',
-    help: 'Decisions of operators: branches by commit, rollback (mixed: against the coordinator’s); lost branches and outcomes abandoned.',
+    help: 'Decisions of operators: branches by commit, rollback (mixed: against the coordinator’s); lost branches and outcomes abandoned, and decisions by hand whose coordinator is gone.',
     type: 'counter',
     labels: ['decision'],
   });

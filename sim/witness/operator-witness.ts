@@ -38,6 +38,9 @@ export class OperatorWitness {
         return;
       case 'xa.branch.decided':
         return this.#decided(xid, fields['decision'] === 'commit' ? 'commit' : 'rollback');
+      case 'xa.branch.forgotten':
+        this.#words.delete(xid);
+        return;
       case 'xa.p.recovery.scan':
         if (fields['phase'] === 'heuristicCommitted') this.#words.set(xid, 'commit');
         if (fields['phase'] === 'heuristicRolledBack') this.#words.set(xid, 'rollback');

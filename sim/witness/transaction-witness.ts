@@ -46,6 +46,7 @@ export const transactionEvents: readonly string[] = [
   'xa.branch.unresolved',
   'xa.branch.decided',
   'xa.branch.mixed',
+  'xa.branch.forgotten',
   'xa.single.lost',
   'xa.single.learned',
   'xa.single.abandoned',
@@ -257,6 +258,10 @@ export class TransactionWitness {
         this.#sums.add(`operator.${String(fields['decision'])}`);
         this.#byHand.set(xid, prepared?.sinceMs ?? 0);
         this.#prepared.delete(xid);
+        return;
+      case 'xa.branch.forgotten':
+        this.#sums.add('operator.abandon');
+        this.#byHand.delete(xid);
         return;
       case 'xa.single.lost':
         this.#lost.set(xid, wallMs);
