@@ -5,8 +5,10 @@
  * from too few does not carry out what may have been carried out.
  *
  * A disk that went back to an older image has lost what made the majority, and does not know it. So a node hears the answers
- * that come about as quickly as the majority's, too, for one of them may know the name; it waits for none that is slow. Disks
- * go back between two lives: on a new disk, and once names of the life before are remembered by nobody, the majority is enough.
+ * that come about as quickly as the majority's, too, for one of them may know the name; it waits for none that is slow, but
+ * for one that is there and that it has no link to yet: after a crash a peer refuses the new life until it has noticed that
+ * the old one's connection is dead. Disks go back between two lives: on a new disk, and once names of the life before are
+ * remembered by nobody, the majority is enough.
  */
 import { Deferred } from '../base/deferred.ts';
 import type { NodeId, Token } from '../base/ids.ts';
@@ -27,6 +29,8 @@ interface Quorum {
 
 /** Once enough have answered the rest is waited for as long again as they took, and so long at least. */
 const graceUsMin = 5_000;
+/** How often a link is tried that is not up yet. */
+const retryUs = 20_000;
 
 /**
  * What stands against the order's name at the other owners of its keys. Asks nobody for keys that this node alone owns. Takes
@@ -43,32 +47,50 @@ export function recallName(
   const { clock } = context.io;
   const beganUs = clock.nowUs();
   const mayHaveGoneBack = context.mayHaveGoneBack();
+  const timeoutUs = Math.floor(timeoutMs * 250);
   let awaited = nodes.size;
+  let unlinked = 0;
   let grace: Timer | undefined;
   const end = (found: Voted | undefined): void => {
     grace?.cancel();
     answer.resolve(found);
   };
+  const judge = (): void => {
+    const enough = quorums.every(({ lacking }) => lacking <= 0);
+    if (awaited === 0) end(enough ? undefined : unknown());
+    else if (enough && !mayHaveGoneBack) end(undefined);
+    else if (enough && unlinked === 0)
+      grace ??= clock.after(Math.max(graceUsMin, clock.nowUs() - beganUs), () => end(undefined));
+  };
   const hear = (node: NodeId, reply: BranchReply | NoAnswer): void => {
     awaited -= 1;
     const [name] = reply.kind === 'named' ? reply.names : [];
     if (knows(reply)) for (const quorum of quorums) if (quorum.nodes.has(node)) quorum.lacking -= 1;
-    const enough = quorums.every(({ lacking }) => lacking <= 0);
     if (answer.settled) return;
     if (name !== undefined) end(usedBefore(order, name));
-    else if (awaited === 0) end(enough ? undefined : unknown());
-    else if (enough && !mayHaveGoneBack) end(undefined);
-    else if (enough)
-      grace ??= clock.after(Math.max(graceUsMin, clock.nowUs() - beganUs), () => end(undefined));
+    else judge();
+  };
+  const request = { kind: 'recall', clientId: order.clientId } as const;
+  const ask = (node: NodeId): void => {
+    if (answer.settled) return;
+    const unsent = tryAskNode(context, node, request, timeoutUs, (reply) => hear(node, reply));
+    if (unsent === undefined) judge();
+    else if (mayHaveGoneBack && isThere(context, node) && clock.nowUs() + retryUs < beganUs + timeoutUs) {
+      unlinked += 1;
+      clock.after(retryUs, () => {
+        unlinked -= 1;
+        ask(node);
+      });
+    } else hear(node, unsent);
   };
   if (nodes.size === 0) return Promise.resolve(undefined);
-  const timeoutUs = Math.floor(timeoutMs * 250);
-  for (const node of nodes) {
-    const request = { kind: 'recall', clientId: order.clientId } as const;
-    const unsent = tryAskNode(context, node, request, timeoutUs, (reply) => hear(node, reply));
-    if (unsent !== undefined) hear(node, unsent);
-  }
+  for (const node of nodes) ask(node);
   return answer.promise;
+}
+
+function isThere({ parts }: TransactionContext, node: NodeId): boolean {
+  const member = parts.member(node);
+  return member !== undefined && parts.view.isRoutable(member);
 }
 
 function quorumsOf({ parts }: TransactionContext, { operations }: BranchOrder): readonly Quorum[] {
