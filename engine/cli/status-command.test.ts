@@ -5,7 +5,8 @@ import { expect, test, vi } from 'vitest';
 
 import type { ClusterView, MemberView } from '../node.ts';
 import { invocation } from './invocation.ts';
-import type { InDoubt } from './status-command.ts';
+import type { InDoubt } from './in-doubt.ts';
+import { inDoubtTable } from './in-doubt.ts';
 import { runLockstep } from './program.ts';
 import { describeCluster } from './status-command.ts';
 import { painterFor } from './terminal.ts';
@@ -48,7 +49,14 @@ nothing is silent, moves, or is in doubt here`.trimStart(),
   );
 });
 
-const waiting: InDoubt = { transaction_id: 'n2-0-1', role: 'branch', state: 'prepared', coordinator: 'n2' };
+const waiting: InDoubt = {
+  transaction_id: 'n2-0-1',
+  role: 'branch',
+  state: 'prepared',
+  coordinator: 'n2',
+  branches: ['n1', 'n3'],
+  age_ms: 1_234,
+};
 
 test('a node that leaves, one that is silent, a full disk, and what waits', () => {
   const busy: ClusterView = {
@@ -108,6 +116,20 @@ test('branches whose coordinator is gone for good, which wait for an operator', 
   expect(describeCluster(calm, [cut], plain)).toContain(
     `n1-0-1 has lost its branches at n8; it is committed, and waits for ${invocation()} transactions resolve with abandon`,
   );
+});
+
+test('transactions in doubt are a line each, the oldest first', () => {
+  const cut: InDoubt = {
+    ...waiting,
+    transaction_id: 'n1-0-9',
+    role: 'coordinator',
+    lost: ['n3'],
+    age_ms: 61_000,
+  };
+  expect(`\n${inDoubtTable([waiting, cut])}`).toBe(`
+transaction  here         state     coordinator  branches  lost  for
+n1-0-9       coordinator  prepared  n2           n1, n3    n3    61.0 s
+n2-0-1       branch       prepared  n2           n1, n3    -     1.2 s`);
 });
 
 test('whoever answers, and is no node, is named', async () => {

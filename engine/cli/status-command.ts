@@ -5,6 +5,8 @@ import type { ClusterView, MemberView } from '../node.ts';
 import { counted, isSettled, moveLines, parsed, silentIn } from './cluster-view.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { exitCodes } from './exit-codes.ts';
+import type { InDoubt } from './in-doubt.ts';
+import { inDoubtAt, orphanLines } from './in-doubt.ts';
 import { invocation } from './invocation.ts';
 import type { NamedNodeOptions } from './named-node.ts';
 import { clientOf, withNamedNode } from './named-node.ts';
@@ -33,21 +35,9 @@ async function status({ json, wait, ...named }: StatusOptions): Promise<ExitCode
     console.log(text.trimEnd());
     return exitCodes.done;
   }
-  const listed = await client.obtain(200, 'GET', '/transactions?state=in_doubt');
   const view = parsed<ClusterView>(client, text);
-  const { transactions } = parsed<{ readonly transactions: readonly InDoubt[] }>(client, listed);
-  console.log(describeCluster(view, transactions, painterFor(process.stdout)));
+  console.log(describeCluster(view, await inDoubtAt(client), painterFor(process.stdout)));
   return exitCodes.done;
-}
-
-/** Of a transaction of which the node does not know the outcome, or not that all others know it. */
-export interface InDoubt {
-  readonly transaction_id: string;
-  readonly role: string;
-  readonly state: string;
-  readonly coordinator: string;
-  /** Branches that nobody can carry out any more. */
-  readonly lost?: readonly string[];
 }
 
 /** What a person wants to know of it, and of what is in doubt on this node. */
@@ -76,6 +66,8 @@ function paintRow(row: string, member: MemberView | undefined, paint: Painter): 
   return member.state === 'NORMAL' && member.move === 'none' ? row : paint.strong(row);
 }
 
+const orphansShownMax = 5;
+
 function remarks(view: ClusterView, inDoubt: readonly InDoubt[], paint: Painter): readonly string[] {
   const lines: string[] = [];
   const away = silentIn(view);
@@ -93,40 +85,6 @@ function remarks(view: ClusterView, inDoubt: readonly InDoubt[], paint: Painter)
       `${counted(inDoubt.length, 'transaction')} in doubt here; ${invocation()} transactions list shows which`,
     );
   }
-  lines.push(...orphanLines(view, inDoubt, paint));
+  lines.push(...orphanLines(view, inDoubt, paint, orphansShownMax));
   return lines.length > 0 ? lines : [paint.good('nothing is silent, moves, or is in doubt here')];
-}
-
-const orphansShownMax = 5;
-
-/** What waits for somebody who is gone: nobody but an operator can end it. */
-function orphanLines(
-  { members }: ClusterView,
-  inDoubt: readonly InDoubt[],
-  paint: Painter,
-): readonly string[] {
-  const known = new Set(members.map(({ node }) => node));
-  const orphans = inDoubt.flatMap(({ transaction_id: id, role, state, coordinator, lost = [] }) => {
-    if (lost.length > 0)
-      return [`${id} has lost its branches at ${lost.join(', ')}; ${remedyFor('branches')}`];
-    if (role !== 'branch' || known.has(coordinator)) return [];
-    const what = `${id} has lost its coordinator: ${coordinator} is no member any more`;
-    return [`${what}; ${remedyFor(state === 'prepared' ? 'coordinator' : 'comparison')}`];
-  });
-  const lines = orphans.slice(0, orphansShownMax).map((line) => paint.bad(line));
-  const more = orphans.length - lines.length;
-  return more > 0 ? [...lines, `and ${more} more that wait for somebody who is gone`] : lines;
-}
-
-/** What the operator is to type. */
-function remedyFor(what: 'branches' | 'coordinator' | 'comparison'): string {
-  const resolve = `${invocation()} transactions resolve`;
-  switch (what) {
-    case 'branches':
-      return `it is committed, and waits for ${resolve} with abandon`;
-    case 'coordinator':
-      return `unless another branch knows the outcome, it waits for ${resolve} with commit or rollback`;
-    case 'comparison':
-      return `it was decided by hand, and is kept until ${resolve} with abandon`;
-  }
 }

@@ -2,10 +2,17 @@
 import type { Command } from 'commander';
 import { Argument } from 'commander';
 
+import { clusterOf } from './cluster-view.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { exitCodes } from './exit-codes.ts';
+import { inDoubtAt, inDoubtTable, inDoubtText, orphanLines } from './in-doubt.ts';
 import type { NamedNodeOptions } from './named-node.ts';
 import { clientOf, withNamedNode } from './named-node.ts';
+import { painterFor } from './terminal.ts';
+
+interface ListOptions extends NamedNodeOptions {
+  readonly json?: boolean;
+}
 
 /** Adds the command `transactions` with its subcommands. */
 export function addTransactionsCommand(program: Command, finish: (code: ExitCode) => void): void {
@@ -13,8 +20,9 @@ export function addTransactionsCommand(program: Command, finish: (code: ExitCode
     .command('transactions')
     .description('transactions in doubt: list them, and, when all else has failed, decide over one');
   withNamedNode(transactions.command('list'))
-    .description('what waits on this node, as JSON')
-    .action(async (options: NamedNodeOptions) => finish(await list(options)));
+    .option('--json', 'print what the node answers to GET /transactions?state=in_doubt')
+    .description('what waits on this node, and what of it waits for an operator')
+    .action(async (options: ListOptions) => finish(await list(options)));
   withNamedNode(transactions.command('resolve'))
     .argument('<id>', 'the transaction')
     .addArgument(new Argument('<decision>', 'what becomes of it').choices(['commit', 'rollback', 'abandon']))
@@ -26,9 +34,21 @@ export function addTransactionsCommand(program: Command, finish: (code: ExitCode
     );
 }
 
-async function list(named: NamedNodeOptions): Promise<ExitCode> {
-  const text = await clientOf(named).obtain(200, 'GET', '/transactions?state=in_doubt');
-  console.log(text.trimEnd());
+async function list({ json, ...named }: ListOptions): Promise<ExitCode> {
+  const client = clientOf(named);
+  if (json === true) {
+    console.log(await inDoubtText(client));
+    return exitCodes.done;
+  }
+  const paint = painterFor(process.stdout);
+  const [inDoubt, view] = [await inDoubtAt(client), await clusterOf(client)];
+  if (inDoubt.length === 0) {
+    console.log(paint.good(`nothing is in doubt on ${view.node}`));
+    return exitCodes.done;
+  }
+  const [head = '', ...rows] = inDoubtTable(inDoubt).split('\n');
+  const orphans = orphanLines(view, inDoubt, paint);
+  console.log([paint.quiet(head), ...rows, ...(orphans.length > 0 ? ['', ...orphans] : [])].join('\n'));
   return exitCodes.done;
 }
 
