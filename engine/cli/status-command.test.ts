@@ -3,37 +3,16 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { expect, test, vi } from 'vitest';
 
-import type { ClusterView, MemberView } from '../node.ts';
+import type { ClusterView } from '../node.ts';
 import { invocation } from './invocation.ts';
 import type { InDoubt } from './in-doubt.ts';
 import { inDoubtTable } from './in-doubt.ts';
 import { runLockstep } from './program.ts';
 import { describeCluster } from './status-command.ts';
 import { painterFor } from './terminal.ts';
+import { calmView as calm, testingMember as member } from './testing-views.contract.ts';
 
 const plain = painterFor({});
-
-function member(node: string, more: Partial<MemberView> = {}): MemberView {
-  const place = { datacenter: 'dc1', rack: `r${node.slice(1)}`, address: `127.0.0.1:81${node.slice(1)}1` };
-  return { node, ...place, state: 'NORMAL', move: 'none', owns: true, share: 100_000, tokens: 16, ...more };
-}
-
-const calm: ClusterView = {
-  node: 'n1',
-  store: 'open',
-  view: '0006d5505b6852b5',
-  members: [member('n1'), member('n2'), member('n3')],
-  transfer: {
-    ranges: 0,
-    ranges_left: 0,
-    keys_in: 0,
-    bytes_in: 0,
-    keys_out: 0,
-    bytes_out: 0,
-    waits_for: { members: [], transactions: 0, hints: 0 },
-  },
-  held: { seconds: 0, transactions: [] },
-};
 
 test('a cluster where all is well', () => {
   expect(describeCluster(calm, [], plain)).toBe(

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 
 import type { ClusterView, MemberView } from '../node.ts';
 import { runLockstep } from './program.ts';
+import { calmView as calm, testingMember } from './testing-views.contract.ts';
 
 type Answer = Partial<ClusterView> | 'gone';
 
@@ -55,32 +56,14 @@ afterEach(() => {
   server.close();
 });
 
-function member(state: string, move: MemberView['move']): MemberView {
-  const place = { node: 'n1', datacenter: 'dc1', rack: 'r1', address: 'n1:8101' };
-  return { ...place, state, move, owns: true, share: 100_000, tokens: 16 };
+/** The node that answers, on a move or in another state. */
+function self(state: string, move: MemberView['move']): MemberView {
+  return testingMember('n1', { state, move });
 }
 
 function moved(left: number): ClusterView['transfer'] {
   return { ...calm.transfer, ranges: 40, ranges_left: left };
 }
-
-const nothing = { members: [], transactions: 0, hints: 0 };
-const calm: ClusterView = {
-  node: 'n1',
-  store: 'open',
-  view: 'c0ffee',
-  members: [member('NORMAL', 'none')],
-  transfer: {
-    ranges: 0,
-    ranges_left: 0,
-    keys_in: 0,
-    bytes_in: 0,
-    keys_out: 0,
-    bytes_out: 0,
-    waits_for: nothing,
-  },
-  held: { seconds: 0, transactions: [] },
-};
 
 const lockstep = (...words: readonly string[]): Promise<number> =>
   runLockstep(['node', 'lockstep', ...words, '--node', address]);
@@ -88,8 +71,8 @@ const lockstep = (...words: readonly string[]): Promise<number> =>
 test('who leaves is waited for until it has handed over all, and is gone', async () => {
   answers = [
     {},
-    { members: [member('LEAVING', 'copying')], transfer: moved(30) },
-    { members: [member('LEAVING', 'switching')] },
+    { members: [self('LEAVING', 'copying')], transfer: moved(30) },
+    { members: [self('LEAVING', 'switching')] },
     'gone',
   ];
   expect(await lockstep('leave', '--wait')).toBe(0);
@@ -102,11 +85,7 @@ test('who leaves is waited for until it has handed over all, and is gone', async
 });
 
 test('who is leaving already is not asked to again, and one that dies over it has not left', async () => {
-  answers = [
-    { members: [member('LEAVING', 'copying')] },
-    { members: [member('LEAVING', 'copying')] },
-    'gone',
-  ];
+  answers = [{ members: [self('LEAVING', 'copying')] }, { members: [self('LEAVING', 'copying')] }, 'gone'];
   expect(await lockstep('leave', '--wait')).toBe(1);
   expect(asked.filter((line) => line.startsWith('POST'))).toEqual([]);
   expect(said.at(-1)).toContain('has gone before it had handed over what it owns');
@@ -114,8 +93,8 @@ test('who is leaving already is not asked to again, and one that dies over it ha
 
 test('a cluster is waited for until all are there and nobody moves', async () => {
   answers = [
-    { members: [member('NORMAL', 'switching')] },
-    { members: [member('NORMAL', 'none'), { ...member('DOWN', 'none'), node: 'n2' }] },
+    { members: [self('NORMAL', 'switching')] },
+    { members: [self('NORMAL', 'none'), testingMember('n2', { state: 'DOWN' })] },
     {},
   ];
   expect(await lockstep('status', '--wait')).toBe(0);
@@ -124,7 +103,7 @@ test('a cluster is waited for until all are there and nobody moves', async () =>
 });
 
 test('when the time is up it is said what is missing', async () => {
-  answers = [{ members: [member('STANDBY', 'none')] }];
+  answers = [{ members: [self('STANDBY', 'none')] }];
   expect(await lockstep('status', '--wait', '--timeout', '1')).toBe(1);
   expect(said.at(-1)).toContain('after 1 s: n1 is STANDBY');
 });
