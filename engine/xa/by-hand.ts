@@ -58,7 +58,8 @@ async function rollBack(
 
 /**
  * An operator's decision over the branch may be forgotten, uncompared: its coordinator has left, was replaced, or has lost
- * its disk, and nobody will ever say what that had decided. Throws `Conflict` while it is a member. False: nobody has decided by hand.
+ * its disk, and nobody will ever say what that had decided. Throws `Conflict` while it is a member. False: nobody has
+ * decided by hand.
  */
 export function mayBeForgotten(
   { lives, io }: TransactionContext,
