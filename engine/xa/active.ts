@@ -80,7 +80,7 @@ export function lostBranches({ state, lost }: Active): readonly NodeId[] {
   return state.phase === 'committing' ? unacknowledged(state).filter((node) => lost.includes(node)) : [];
 }
 
-/** Those of them that an operator may abandon. Throws `Conflict` while another branch has not acknowledged: it may ask yet. */
+/** Those of them that an operator may abandon. Throws `Conflict` while another branch may ask yet for the outcome. */
 export function abandonable(active: Active): readonly NodeId[] {
   const lost = lostBranches(active);
   const waiting = unacknowledged(active.state).filter((node) => !lost.includes(node));

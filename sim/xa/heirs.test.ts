@@ -1,4 +1,4 @@
-/** A node dies for good with a vote to commit on its disk: whoever replaces it carries out what was decided, before it leads. */
+/** A node dies for good with a vote to commit on its disk: whoever replaces it carries out what was decided. */
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { requestKinds } from '../../engine/wire/kinds.ts';
