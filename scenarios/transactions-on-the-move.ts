@@ -17,7 +17,7 @@ export const transactionsOnTheMove: Scenario = {
   },
   faults: [
     { kind: 'FM1', count: [1, 1], targets: ['n4'], atUs: [300_000, 1_500_000], always: true },
-    { kind: 'FM1', count: [1, 1], targets: ['n1'], atUs: [2_500_000, 4_000_000], always: true },
+    { kind: 'FM1', count: [1, 1], targets: ['n1'], atUs: [4_000_000, 5_000_000], always: true },
     { kind: 'FN1', count: [1, 4], forUs: [100_000, 1_500_000], always: true },
     {
       kind: 'FN10',
@@ -25,10 +25,21 @@ export const transactionsOnTheMove: Scenario = {
       forUs: [100_000, 800_000],
       words: { message: ['gossip'] },
     },
+    {
+      kind: 'FN10',
+      count: [1, 2],
+      forUs: [300_000, 1_800_000],
+      targets: ['n1'],
+      atUs: [400_000, 1_800_000],
+      sideMax: 1,
+      words: { message: ['gossip'] },
+      // What n1 carries out by the ring of before waits at n4, and is refused there after a second.
+      after: { event: 'membership.move.declared', host: 'n4', nth: [2, 2], delayUs: [0, 100_000] },
+    },
     { kind: 'FN11', count: [0, 4] },
     { kind: 'FP4', count: [0, 2], forUs: [100_000, 700_000] },
   ],
-  stormMs: 5_000,
+  stormMs: 6_000,
   calmMs: 4_000,
   settleMsMax: 30_000,
   settings: { ...onTheMove, ...transactionSettings },

@@ -104,6 +104,16 @@ export class BatchRound {
     return this.#spread.promise;
   }
 
+  /** Nobody was about to become an owner when it began. */
+  get isCalm(): boolean {
+    return this.#heirs === undefined;
+  }
+
+  /** What is spread. */
+  get items(): readonly IncomingObject[] {
+    return this.#places.map((_, index) => this.#item(index));
+  }
+
   /** The other nodes that have said that what they were sent is durable there. */
   get holders(): ReadonlySet<NodeId> {
     return this.#holders;

@@ -143,7 +143,7 @@ export interface Application extends Followed {
  * was not begun).
  */
 export function applyBatch(
-  { io, parts, names, spread }: TransactionContext,
+  { io, parts, names, spread, batches }: TransactionContext,
   branch: Branch,
   records: readonly StoreWrite[],
   { alone, decided, handedOver, durable: landed }: Application,
@@ -176,6 +176,7 @@ export function applyBatch(
       applied.durableHere();
       if (named !== undefined) names.enter(named);
       if (named !== undefined) spread.follow(named, applied);
+      batches.follow(xid, applied);
       done(applied);
     },
     failed: (error) => done(round === undefined ? certainly(error) : error),

@@ -14,6 +14,7 @@ import type { Lives } from './memory.ts';
 import type { TransactionMetrics } from './metrics.ts';
 import type { BranchReply, BranchRequest } from './words.ts';
 import { decodeReply, encodeRequest } from './words.ts';
+import type { Xid } from './xid.ts';
 
 export interface TransactionOptions {
   /** A branch that has waited so long asks for the outcome; unacknowledged decisions are sent again as often. */
@@ -32,6 +33,12 @@ export interface NameFollower {
   follow(named: NamedRecord, round: BatchRound): void;
 }
 
+/** Sees to it that whoever leads the keys next has what was carried out (batch-spread.ts). */
+export interface BatchFollower {
+  /** It was carried out here, and the round tells the others. */
+  follow(xid: Xid, round: BatchRound): void;
+}
+
 export interface TransactionContext {
   readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
   readonly parts: DispatchParts;
@@ -42,6 +49,7 @@ export interface TransactionContext {
   /** Of clients. */
   readonly names: ClientNames;
   readonly spread: NameFollower;
+  readonly batches: BatchFollower;
   /**
    * Before this life the disk may have gone back to an older image, which lacks names that are still to be known: it had
    * another life, and outcomes are remembered for longer than this one has lasted.

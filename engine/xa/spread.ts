@@ -15,7 +15,10 @@ import type { BranchOrder, BranchReply, BranchRequest } from './words.ts';
 import type { Xid } from './xid.ts';
 
 /** The writes of an applied branch go to the other replicas once more: a crash may have come before they did. */
-export async function spreadBranch({ parts, spread }: TransactionContext, branch: Branch): Promise<void> {
+export async function spreadBranch(
+  { parts, spread, batches }: TransactionContext,
+  branch: Branch,
+): Promise<void> {
   const met = new Deferred<boolean>();
   // Whoever tells it to commit once more hears whether the level is met now, not that it was done.
   branch.applying = met.promise;
@@ -34,6 +37,7 @@ export async function spreadBranch({ parts, spread }: TransactionContext, branch
   round.send(parts.settings.timeoutMs * 1000);
   round.durableHere();
   if (named !== undefined) spread.follow(named, round);
+  batches.follow(branch.xid, round);
   await Promise.all([round.met.then((value) => met.resolve(value)), round.spread]);
 }
 

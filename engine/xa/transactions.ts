@@ -11,14 +11,15 @@ import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { Legacy } from '../membership/legacy.ts';
 import type { PeerReply } from '../wire/messages.ts';
-import type { Active } from './active.ts';
-import { knowledgeOf, lostBranches } from './active.ts';
+import { knowledgeOf } from './active.ts';
 import { AskedPuts } from './asked-puts.ts';
+import { adopt, BatchSpread } from './batch-spread.ts';
 import { Branches } from './branches.ts';
 import { ClientNames } from './client-names.ts';
 import type { TransactionContext, TransactionOptions } from './context.ts';
 import { askNode } from './context.ts';
 import { Coordinator } from './coordinator.ts';
+import { inDoubtOf, unsettledOf } from './in-doubt.ts';
 import { Inquiries } from './inquiries.ts';
 import { Leftovers } from './leftovers.ts';
 import type { Memories } from './legacy.ts';
@@ -67,6 +68,7 @@ export class Transactions implements TransactionService {
   readonly #askedPuts: AskedPuts;
   readonly #memories: Memories;
   readonly #spread: NameSpread;
+  readonly #handed: BatchSpread;
   #timer: Timer | undefined;
   #stopped = false;
   #closed = false;
@@ -88,8 +90,10 @@ export class Transactions implements TransactionService {
     const mayHaveGoneBack = (): boolean =>
       !this.#coordinator.memory.isFirst && io.clock.nowUs() - startedUs < options.retentionMs * 1000;
     const { metrics } = this;
-    this.#context = { io, parts, log, metrics, options, lives, names, spread, mayHaveGoneBack };
+    const batches = new BatchSpread(io, parts);
+    this.#context = { io, parts, log, metrics, options, lives, names, spread, batches, mayHaveGoneBack };
     this.#spread = spread;
+    this.#handed = batches;
     this.names = new NameService(this.#context, spread);
     this.#memories = memories;
     this.#branches = new Branches(this.#context);
@@ -122,16 +126,18 @@ export class Transactions implements TransactionService {
   }
 
   /**
-   * Those that hold a key that is another node's by the ring of now, or whose clients' names have not reached its owners;
-   * `released` hears when one does no more.
+   * Those that hold a key that is another node's by the ring of now, or that it does not have yet, or whose clients' names
+   * it does not know; `released` hears when one does no more.
    */
   givenAway(released: () => void): () => readonly Xid[] {
     const { locks } = this.#branches;
     locks.onRelease(released);
     this.#spread.onSettled(released);
+    this.#handed.onSettled(released);
     return () => [
       ...locks.holdersOf(({ token }) => !this.#leads(token)),
       ...this.#spread.astray((token) => this.#leads(token)),
+      ...this.#handed.astray((token) => this.#leads(token)),
     ];
   }
 
@@ -159,7 +165,7 @@ export class Transactions implements TransactionService {
     return (
       this.#coordinator.running +
       this.#askedPuts.running +
-      this.#unsettled.length +
+      unsettledOf(this.#coordinator).length +
       this.#coordinator.singles.lost.length +
       branches.length
     );
@@ -183,27 +189,8 @@ export class Transactions implements TransactionService {
   }
 
   inDoubt(): readonly InDoubtEntry[] {
-    const nowMs = this.#context.io.clock.wallMs();
-    const { self } = this.#context.parts;
-    const decided = this.#unsettled.map((active) => ({
-      xid: active.xid,
-      role: 'coordinator' as const,
-      state: active.state.phase,
-      coordinator: self.node,
-      branches: active.state.branches.map(({ node }) => node),
-      lost: lostBranches(active),
-      ageMs: Math.max(0, nowMs - active.sinceMs),
-    }));
-    const lost = this.#coordinator.singles.lost.map(({ xid, node, sinceMs }) => ({
-      xid,
-      role: 'coordinator' as const,
-      state: 'doubted',
-      coordinator: self.node,
-      branches: [node],
-      lost: [],
-      ageMs: Math.max(0, nowMs - sinceMs),
-    }));
-    return [...decided, ...lost, ...this.#waiting(nowMs)];
+    const { io, parts } = this.#context;
+    return inDoubtOf(parts.self.node, this.#coordinator, this.#branches, io.clock.wallMs());
   }
 
   async resolve(xid: Xid, decision: OperatorDecision): Promise<boolean> {
@@ -250,7 +237,7 @@ export class Transactions implements TransactionService {
   families(): ReturnType<TransactionMetrics['families']> {
     return this.metrics.families({
       prepared: () => this.#branches.all.filter(({ phase }) => phase === 'prepared').length,
-      inDoubt: () => this.#unsettled.length + this.#coordinator.singles.lost.length,
+      inDoubt: () => unsettledOf(this.#coordinator).length + this.#coordinator.singles.lost.length,
       oldestAgeMs: () => Math.max(0, ...this.inDoubt().map(({ ageMs }) => ageMs)),
       locks: () => this.#branches.locks.size,
     });
@@ -285,6 +272,8 @@ export class Transactions implements TransactionService {
         return this.#bequeath(request.node, request.life);
       case 'inherit':
         return openOr(this.#coordinator.handOver(request.node, request.heir));
+      case 'adopt':
+        return adopt(this.#context, request.batch);
       case 'recall':
       case 'names':
       case 'learn':
@@ -350,25 +339,6 @@ export class Transactions implements TransactionService {
     }
   }
 
-  /** Transactions of this node that are decided and not yet acknowledged, or whose decision is not known. */
-  get #unsettled(): readonly Active[] {
-    return this.#coordinator.all.filter(({ state }) => state.phase !== 'preparing');
-  }
-
-  #waiting(nowMs: number): readonly InDoubtEntry[] {
-    return this.#branches.all
-      .filter(({ phase }) => phase === 'prepared' || phase.startsWith('heuristic'))
-      .map(({ xid, phase, order, sinceMs }) => ({
-        xid,
-        role: 'branch',
-        state: phase,
-        coordinator: order.coordinator,
-        branches: order.branches.map(({ node }): NodeId => node),
-        lost: [],
-        ageMs: Math.max(0, nowMs - sinceMs),
-      }));
-  }
-
   #arm(): void {
     const { io, options } = this.#context;
     this.#timer = io.clock.after(options.inquiryIntervalUs, () => {
@@ -377,6 +347,7 @@ export class Transactions implements TransactionService {
       this.#leftovers.tick();
       this.#coordinator.tick();
       this.names.tick();
+      this.#handed.tick();
       this.#coordinator.memory.tick();
       this.#context.log.flush();
     });

@@ -83,6 +83,7 @@ const request: fc.Arbitrary<BranchRequest> = fc.oneof(
   named.map(({ clientId, tokens: [from = 0, to = 7] }) => {
     return { kind: 'names' as const, from: from as Token, to: to as Token, after: clientId };
   }),
+  fc.uint8Array({ maxLength: 40 }).map((batch) => ({ kind: 'adopt' as const, batch: Buffer.from(batch) })),
   fc.record({ kind: fc.constant('learn' as const), names: fc.array(named, { maxLength: 4 }) }),
 );
 const reply: fc.Arbitrary<BranchReply> = fc.oneof(

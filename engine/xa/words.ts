@@ -82,6 +82,8 @@ export type BranchRequest =
   | { readonly kind: 'recall'; readonly clientId: string }
   /** The next names of the keys with these tokens (from, to], behind the name `after` (empty: the first). Answered by `named`. */
   | { readonly kind: 'names'; readonly from: Token; readonly to: Token; readonly after: string }
+  /** What was carried out where these keys were led before (dispatch/batch-words.ts). Answered, `told`, once it is durable. */
+  | { readonly kind: 'adopt'; readonly batch: Uint8Array }
   /** Keep these names, too. Answered, `told`, once they are durable. */
   | { readonly kind: 'learn'; readonly names: readonly NamedRecord[] };
 
@@ -111,7 +113,7 @@ export type BranchReply =
   /** `more`: not all of the range. */
   | { readonly kind: 'named'; readonly names: readonly NamedRecord[]; readonly more: boolean };
 
-/** The last eight are younger than the version: a node that does not know them says so. */
+/** The last nine are younger than the version: a node that does not know them says so. */
 const requestKinds = [
   'prepare',
   'commitAlone',
@@ -129,6 +131,7 @@ const requestKinds = [
   'names',
   'learn',
   'inherit',
+  'adopt',
 ] as const;
 const replyKinds = ['voted', 'ended', 'told', 'bequeathed', 'named'] as const;
 const votes: readonly SaidVote[] = ['commit', 'readOnly', 'abort', 'doubtful'];
@@ -161,6 +164,7 @@ export function encodeRequest(request: BranchRequest): Buffer {
   if (request.kind === 'recall') return writer.string(byteStringOf(request.clientId)).finish();
   if (request.kind === 'names')
     return writer.u32(request.from).u32(request.to).string(byteStringOf(request.after)).finish();
+  if (request.kind === 'adopt') return writer.bytes(request.batch).finish();
   if (request.kind === 'learn') return writeNames(writer, request.names).finish();
   writer.string(request.xid);
   if ('order' in request) writeOrder(writer, request.order);
@@ -185,7 +189,7 @@ export function decodeRequest(bytes: Uint8Array): BranchRequest {
 }
 
 /** Requests of no transaction. */
-const unnamed = ['reborn', 'inherit', 'recall', 'names', 'learn'] as const;
+const unnamed = ['reborn', 'inherit', 'recall', 'names', 'learn', 'adopt'] as const;
 type Unnamed = (typeof unnamed)[number];
 
 function isUnnamed(kind: BranchRequest['kind']): kind is Unnamed {
@@ -207,6 +211,8 @@ function readUnnamed(reader: ByteReader, kind: Unnamed): BranchRequest {
     }
     case 'learn':
       return { kind, names: readList(reader, readName) };
+    case 'adopt':
+      return { kind, batch: reader.bytes() };
   }
 }
 
@@ -248,7 +254,8 @@ export function isOrder(bytes: Uint8Array): boolean {
 
 /** What is read of the bytes has views of them. */
 export function holdsOrder(bytes: Uint8Array): boolean {
-  return isOrder(bytes) || requestKinds[bytes[1] ?? requestKinds.length] === 'redo';
+  const kind = requestKinds[bytes[1] ?? requestKinds.length];
+  return isOrder(bytes) || kind === 'redo' || kind === 'adopt';
 }
 
 /** The order within the bytes of a request that has one: a record holds it in the same form. */

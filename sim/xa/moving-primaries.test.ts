@@ -6,6 +6,7 @@ import type { NodeId } from '../../engine/base/ids.ts';
 import { byteStringOf } from '../../engine/base/ids.ts';
 import { Ring } from '../../engine/ring/ring.ts';
 import { routeToken, tokensOfNode } from '../../engine/ring/token.ts';
+import { requestKinds } from '../../engine/wire/kinds.ts';
 import type { Lasting } from '../world/world.ts';
 import type { LabAnswer } from './lab.ts';
 import { Lab, bucket, put } from './lab.ts';
@@ -18,7 +19,8 @@ describe('a key that gets another primary', () => {
   let moving: string;
 
   beforeEach(async () => {
-    room = new Lab('moving');
+    // Nothing but the move itself brings anybody what it does not know.
+    room = new Lab('moving', { hinted_handoff: false, aae_enabled: false });
     await room.start();
     const joiner = { node: 'n4' as NodeId, datacenter: 'dc1', rack: 'r1' };
     const tokens = tokensOfNode(joiner.node, 16);
@@ -103,4 +105,42 @@ describe('a key that gets another primary', () => {
     expect((await write('2'))?.body).toMatchObject({ outcome: 'committed', branches: [{ node: 'n4' }] });
     expect(room.world.failures).toEqual([]);
   });
+
+  it.each(['refused', 'lost'] as const)(
+    'is led by the next one with what the last one wrote, though that was %s',
+    async (how) => {
+      const losing = (frames: readonly number[]): Lasting => {
+        const fault = { kind: 'FN10', oneIn: 1, frames: new Set(frames) } as const;
+        const rest = ['n2', 'n3', 'n4'];
+        const both = [
+          room.world.network.meddle(['n1'], rest, fault),
+          room.world.network.meddle(rest, ['n1'], fault),
+        ];
+        return { lift: () => both.forEach((one) => one.lift()) };
+      };
+      let gossip: Lasting | undefined;
+      let first: Promise<LabAnswer | undefined> | undefined;
+      room.world.trace.on('membership.move.declared', ({ host, fields }) => {
+        if (host !== 'n4' || fields['move'] !== 'switching') return;
+        // n1 does not hear of it, and writes by the ring of before: the others refuse that after a second, or never get it.
+        gossip = losing([requestKinds.gossip]);
+        if (how === 'lost') losing([requestKinds.mergeObject, requestKinds.mergeBatch]);
+        const operations = [put(moving, 'written')];
+        first = room.ask('n1', 'POST', '/transactions', { operations, consistency: 'DC_ONE' });
+      });
+      await joinN4();
+      await room.world.runUntil(() => gossip !== undefined, 20 * second);
+      await room.pass(how === 'refused' ? 1_300_000 : 200_000);
+      gossip?.lift();
+      await room.world.runUntil(() => false, 4 * second);
+      expect((await first)?.body).toMatchObject({ outcome: 'committed', branches: [{ node: 'n1' }] });
+      expect(await room.read('n4', moving, 'primary')).toBe('written');
+      const next = { operations: [put(moving, 'next', { if_absent: true })] };
+      expect((await room.call('n3', 'POST', '/transactions', next))?.body).toMatchObject({
+        outcome: 'aborted',
+        reason: 'precondition_failed',
+      });
+      expect(room.world.failures).toEqual([]);
+    },
+  );
 });
