@@ -33,7 +33,7 @@ describe('planted bugs', () => {
     const bug = mustGetPlant('M01');
     expect(() => plantInto('nothing of the kind', bug)).toThrow(LockstepError);
     expect(() => plantInto(bug.find + bug.find, bug)).toThrow('found 2 times');
-    expect(() => mustGetPlant('M999')).toThrow('there is no planted bug "M99"');
+    expect(() => mustGetPlant('M999')).toThrow('there is no planted bug "M999"');
   });
 
   it('the built engine holds no trace of them', async () => {
