@@ -95,7 +95,7 @@ describe('lockstep-sim', () => {
       'go beyond the last one',
     ],
     [['run', 'transactions', '--history', 'h.edn'], 'a history is of one run'],
-    [['run', '--plant', 'M99'], 'there is no planted bug "M99"'],
+    [['run', '--plant', 'M999'], 'there is no planted bug "M999"'],
     [
       ['enumerate', 'xa', '--only', 'zzzz'],
       'no point\'s description contains "zzzz"; each is STEP FAULT NODE, of',
