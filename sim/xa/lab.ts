@@ -9,6 +9,7 @@ import { routeToken } from '../../engine/ring/token.ts';
 import type { HttpClientResponse } from '../world/http-client.ts';
 import { Cluster } from '../world/cluster.ts';
 import type { Subscription, TraceEvent } from '../world/trace.ts';
+import type { Lasting } from '../world/world.ts';
 import { World } from '../world/world.ts';
 
 export const labNodes = ['n1', 'n2', 'n3'] as const;
@@ -102,6 +103,14 @@ export class Lab {
   /** Listens to one named step. */
   onStep(step: string, hear: (event: TraceEvent) => void): Subscription {
     return this.world.trace.on(`xa.${step}`, hear);
+  }
+
+  /** From now on these frames are lost between the node and the others, though their connections live. */
+  losing(node: string, others: readonly string[], frames: readonly number[]): Lasting {
+    const { network } = this.world;
+    const fault = { kind: 'FN10', oneIn: 1, frames: new Set(frames) } as const;
+    const both = [network.meddle([node], others, fault), network.meddle(others, [node], fault)];
+    return { lift: () => both.forEach((one) => one.lift()) };
   }
 
   /** Starts a request; the answer is there once enough time has passed. */

@@ -109,15 +109,7 @@ describe('a key that gets another primary', () => {
   it.each(['refused', 'lost'] as const)(
     'is led by the next one with what the last one wrote, though that was %s',
     async (how) => {
-      const losing = (frames: readonly number[]): Lasting => {
-        const fault = { kind: 'FN10', oneIn: 1, frames: new Set(frames) } as const;
-        const rest = ['n2', 'n3', 'n4'];
-        const both = [
-          room.world.network.meddle(['n1'], rest, fault),
-          room.world.network.meddle(rest, ['n1'], fault),
-        ];
-        return { lift: () => both.forEach((one) => one.lift()) };
-      };
+      const losing = (frames: readonly number[]): Lasting => room.losing('n1', ['n2', 'n3', 'n4'], frames);
       let gossip: Lasting | undefined;
       let first: Promise<LabAnswer | undefined> | undefined;
       room.world.trace.on('membership.move.declared', ({ host, fields }) => {

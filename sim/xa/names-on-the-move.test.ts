@@ -77,15 +77,7 @@ describe('an id of a client', () => {
     const room = new Lab('names', { ...alone, transaction_inquiry_ms: 60_000 });
     await room.start();
     const key = movingKey(room);
-    const losing = (frames: readonly number[]): Lasting => {
-      const fault = { kind: 'FN10', oneIn: 1, frames: new Set(frames) } as const;
-      const rest = ['n2', 'n3', 'n4'];
-      const both = [
-        room.world.network.meddle(['n1'], rest, fault),
-        room.world.network.meddle(rest, ['n1'], fault),
-      ];
-      return { lift: () => both.forEach((one) => one.lift()) };
-    };
+    const losing = (frames: readonly number[]): Lasting => room.losing('n1', ['n2', 'n3', 'n4'], frames);
     let first: Promise<LabAnswer | undefined> | undefined;
     let gossip: Lasting | undefined;
     room.world.trace.on('membership.move.declared', ({ host, fields }) => {
