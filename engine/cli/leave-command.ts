@@ -10,7 +10,7 @@ import { clientOf, withNamedNode } from './named-node.ts';
 import type { NodeClient } from './node-client.ts';
 import { isNobody } from './node-client.ts';
 import type { Look, WaitingOptions } from './waiting.ts';
-import { waitUntil, withWaiting } from './waiting.ts';
+import { isWaiting, waitUntil, withWaiting } from './waiting.ts';
 
 interface LeaveOptions extends NamedNodeOptions, WaitingOptions {
   readonly force?: boolean;
@@ -23,11 +23,12 @@ export function addLeaveCommand(program: Command, finish: (code: ExitCode) => vo
     .action(async (options: LeaveOptions) => finish(await leave(options)));
 }
 
-async function leave({ force, wait, ...named }: LeaveOptions): Promise<ExitCode> {
+async function leave({ force, ...named }: LeaveOptions): Promise<ExitCode> {
   const client = clientOf(named);
-  if (wait !== true || !(await isLeaving(client)))
+  const waits = isWaiting(named);
+  if (!waits || !(await isLeaving(client)))
     await client.obtain(202, 'POST', `/cluster/leave${force === true ? '?force=true' : ''}`);
-  if (wait === true) {
+  if (waits) {
     await waitUntil(client, named, untilGone(client));
     console.log(`${client.origin} has left: it has handed over what it owned, and answers no more`);
   } else {
@@ -52,7 +53,7 @@ function untilGone({ origin }: NodeClient): (look: Look) => boolean {
     if (error === undefined || !isNobody(error)) return false;
     if (step === 'switching') return true;
     throw new Error(
-      `${origin} has gone before it had handed over what it owns; it goes on with that when it is started again`,
+      `${origin} is gone, and was not seen to have handed over what it owns; where another node still has it as a member, start it again, and it goes on`,
     );
   };
 }

@@ -28,6 +28,16 @@ export interface NodeAnswer {
   readonly text: string;
 }
 
+/** The node has answered, and did not do what it was asked. */
+export class NodeRefusal extends Error {
+  readonly status: number;
+
+  constructor(message: string, status: number) {
+    super(message);
+    this.status = status;
+  }
+}
+
 export class NodeClient {
   readonly #origin: string;
   readonly #token: string | undefined;
@@ -54,7 +64,7 @@ export class NodeClient {
   async obtain(expected: number, ...asked: Parameters<NodeClient['ask']>): Promise<string> {
     const { status, text } = await this.ask(...asked);
     if (status === expected) return text;
-    throw new Error(`${this.origin} refused: ${problemOf(status, text)}`);
+    throw new NodeRefusal(`${this.origin} refused: ${problemOf(status, text)}`, status);
   }
 
   /** `json` is the body. Rejects when the node cannot be asked, with a sentence that says why. */

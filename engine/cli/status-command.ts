@@ -13,7 +13,7 @@ import { clientOf, withNamedNode } from './named-node.ts';
 import type { Painter } from './terminal.ts';
 import { painterFor, table } from './terminal.ts';
 import type { WaitingOptions } from './waiting.ts';
-import { waitUntil, withWaiting } from './waiting.ts';
+import { isWaiting, waitUntil, withWaiting } from './waiting.ts';
 
 interface StatusOptions extends NamedNodeOptions, WaitingOptions {
   readonly json?: boolean;
@@ -26,9 +26,9 @@ export function addStatusCommand(program: Command, finish: (code: ExitCode) => v
     .action(async (options: StatusOptions) => finish(await status(options)));
 }
 
-async function status({ json, wait, ...named }: StatusOptions): Promise<ExitCode> {
+async function status({ json, ...named }: StatusOptions): Promise<ExitCode> {
   const client = clientOf(named);
-  if (wait === true)
+  if (isWaiting(named))
     await waitUntil(client, named, ({ view }) => (view === undefined ? false : isSettled(view)));
   const text = await client.obtain(200, 'GET', '/cluster');
   if (json === true) {

@@ -41,7 +41,8 @@ async function list({ json, ...named }: ListOptions): Promise<ExitCode> {
     return exitCodes.done;
   }
   const paint = painterFor(process.stdout);
-  const [inDoubt, view] = [await inDoubtAt(client), await clusterOf(client)];
+  const inDoubt = await inDoubtAt(client);
+  const view = await clusterOf(client);
   if (inDoubt.length === 0) {
     console.log(paint.good(`nothing is in doubt on ${view.node}`));
     return exitCodes.done;

@@ -8,7 +8,7 @@ import type { ClusterView, MemberView } from '../node.ts';
 import { runLockstep } from './program.ts';
 import { calmView as calm, testingMember } from './testing-views.contract.ts';
 
-type Answer = Partial<ClusterView> | 'gone';
+type Answer = Partial<ClusterView> | 'gone' | 'refused' | 'no node';
 
 let server: Server;
 /** What the node answers next; the last one again and again. */
@@ -37,7 +37,9 @@ beforeEach(async () => {
       server.close();
       return;
     }
-    response.end(JSON.stringify({ ...calm, ...answer }));
+    if (answer === 'refused') response.statusCode = 401;
+    if (answer === 'refused' || answer === 'no node') response.end('who are you?');
+    else response.end(JSON.stringify({ ...calm, ...answer }));
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const bound = server.address();
@@ -88,7 +90,7 @@ test('who is leaving already is not asked to again, and one that dies over it ha
   answers = [{ members: [self('LEAVING', 'copying')] }, { members: [self('LEAVING', 'copying')] }, 'gone'];
   expect(await lockstep('leave', '--wait')).toBe(1);
   expect(asked.filter((line) => line.startsWith('POST'))).toEqual([]);
-  expect(said.at(-1)).toContain('has gone before it had handed over what it owns');
+  expect(said.at(-1)).toContain('is gone, and was not seen to have handed over what it owns');
 });
 
 test('a cluster is waited for until all are there and nobody moves', async () => {
@@ -108,8 +110,21 @@ test('when the time is up it is said what is missing', async () => {
   expect(said.at(-1)).toContain('after 1 s: n1 is STANDBY');
 });
 
-test('a time that is none is refused with what is allowed', async () => {
+test('a refusal for good ends the wait at once, and so does who is no node', async () => {
+  answers = ['refused'];
+  expect(await lockstep('status', '--wait')).toBe(1);
+  expect(said.at(-1)).toContain('show a token of an admin');
+  answers = ['no node'];
+  expect(await lockstep('status', '--wait')).toBe(1);
+  expect(said.at(-1)).toContain('answers no JSON');
+  expect(asked).toHaveLength(2);
+});
+
+test('a time that is none, or without a wait, is refused with what is allowed', async () => {
   answers = [{}];
+  expect(await lockstep('leave', '--timeout', '5')).toBe(2);
+  expect(said.join('\n')).toContain('--timeout goes with --wait');
+  expect(asked).toEqual([]);
   expect(await lockstep('status', '--wait', '--timeout', 'soon')).toBe(2);
   expect(said.join('\n')).toContain('a whole number from 1 to 86400');
 });

@@ -9,8 +9,9 @@ import type { ClusterView } from '../node.ts';
 import { clusterOf, moveLines, silentIn } from './cluster-view.ts';
 import { UsageError } from './exit-codes.ts';
 import type { NodeClient } from './node-client.ts';
+import { NodeRefusal } from './node-client.ts';
 
-const lookMs = 500;
+const lookMs = 250;
 const secondsMax = 86_400;
 const secondsAtFirst = 600;
 
@@ -38,8 +39,15 @@ export interface Look {
   readonly error: Error | undefined;
 }
 
+/** Whether it is to be waited for. Throws `UsageError` for a time without that. */
+export function isWaiting({ wait, timeout }: WaitingOptions): boolean {
+  if (wait !== true && timeout !== undefined) throw new UsageError('--timeout goes with --wait');
+  return wait === true;
+}
+
 /**
- * Resolves once it is `done`. Rejects with what `done` throws; with what the cluster still waits for when the time is up.
+ * Resolves once it is `done`. Rejects with what `done` throws; at once when the node refuses for good; with what the cluster
+ * still waits for when the time is up.
  */
 export async function waitUntil(
   client: NodeClient,
@@ -66,9 +74,15 @@ async function lookAt(client: NodeClient): Promise<Look> {
   try {
     return { view: await clusterOf(client), error: undefined };
   } catch (caught) {
-    if (!(caught instanceof Error) || caught instanceof UsageError) throw caught;
+    if (!(caught instanceof Error) || !mayPass(caught)) throw caught;
     return { view: undefined, error: caught };
   }
+}
+
+/** The node starts, stops, or has too much to do; not so: who asks has no right to, or what answers is no node. */
+function mayPass(error: Error): boolean {
+  if (error instanceof NodeRefusal) return error.status >= 500;
+  return !(error.cause instanceof SyntaxError);
 }
 
 function describe({ view, error }: Look): string {
