@@ -13,13 +13,12 @@ import { BytesError } from '../base/bytes.ts';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
-import type { BatchRound } from '../dispatch/batch-round.ts';
 import { decodeBatch, encodeBatch } from '../dispatch/batch-words.ts';
 import type { DispatchParts } from '../dispatch/parts.ts';
 import type { IncomingObject } from '../dispatch/replica.ts';
 import type { Io } from '../io/io.ts';
 import type { Member } from '../ring/ring.ts';
-import type { BatchFollower, TransactionContext } from './context.ts';
+import type { Asker, BatchFollower, TransactionContext } from './context.ts';
 import { askNode } from './context.ts';
 import type { BranchReply } from './words.ts';
 import type { Xid } from './xid.ts';
@@ -35,18 +34,31 @@ interface Carried {
   telling: boolean;
 }
 
-/** So much is kept for those who cannot be reached; the oldest go first. */
-const carriedBytesMax = 16 * 1024 * 1024;
+/** So many, and so much, are kept for those who cannot be reached; the oldest go first. */
+const keptCountMax = 10_000;
+const keptBytesMax = 16 * 1024 * 1024;
+/** So many are told at a time. */
+const toldCountMax = 256;
+
+/** What of a round is followed. */
+type Followed = Parameters<BatchFollower['follow']>[1];
+
+type Parts = Asker['parts'] &
+  Pick<DispatchParts, 'self' | 'settings' | 'ring' | 'pending'> & {
+    readonly view: Pick<DispatchParts['view'], 'isRoutable'>;
+  };
 
 export class BatchSpread implements BatchFollower {
   readonly #io: Pick<Io, 'log' | 'spawn'>;
-  readonly #parts: DispatchParts;
+  readonly #parts: Parts;
   /** Oldest first. */
   readonly #carried = new Set<Carried>();
-  #bytes = 0;
+  /** Of those whose batch is not on its way any more. */
+  #keptCount = 0;
+  #keptBytes = 0;
   #settled: () => void = () => undefined;
 
-  constructor(io: Pick<Io, 'log' | 'spawn'>, parts: DispatchParts) {
+  constructor(io: Pick<Io, 'log' | 'spawn'>, parts: Parts) {
     this.#io = io;
     this.#parts = parts;
   }
@@ -56,26 +68,29 @@ export class BatchSpread implements BatchFollower {
     this.#settled = settled;
   }
 
-  follow(xid: Xid, round: BatchRound): void {
+  follow(xid: Xid, round: Followed): void {
     if (round.isCalm) return;
     const { items } = round;
     const bytes = items.reduce((sum, item) => sum + item.bytes.length, 0);
     const carried: Carried = { xid, items, bytes, holders: new Set(), spreading: true, telling: false };
-    this.#keep(carried);
+    this.#carried.add(carried);
     this.#io.spawn('xa.batches.follow', async () => {
       await round.spread;
       for (const node of round.holders) carried.holders.add(node);
       carried.spreading = false;
+      this.#keptCount += 1;
+      this.#keptBytes += bytes;
       this.#judge(carried);
+      this.#bound();
     });
   }
 
-  /** Those, of keys that are another node's, that others have to get first; begins to tell them. */
+  /** Those, of keys that are another node's, that others have to get first, the oldest of them; begins to tell them. */
   astray(isLed: (token: Token) => boolean): readonly Xid[] {
     const xids: Xid[] = [];
     for (const carried of this.#carried) {
       if (carried.items.every(({ token }) => isLed(token)) || !this.#tellSoon(carried)) continue;
-      xids.push(carried.xid);
+      if (xids.push(carried.xid) === toldCountMax) break;
     }
     return xids;
   }
@@ -87,20 +102,21 @@ export class BatchSpread implements BatchFollower {
     this.#settled();
   }
 
-  #keep(carried: Carried): void {
-    this.#carried.add(carried);
-    this.#bytes += carried.bytes;
-    for (const oldest of this.#carried) {
-      if (this.#bytes <= carriedBytesMax || oldest === carried) return;
-      this.#drop(oldest);
+  #bound(): void {
+    for (const carried of this.#carried) {
+      if (this.#keptCount <= keptCountMax && this.#keptBytes <= keptBytesMax) return;
+      if (carried.spreading || carried.telling) continue;
+      this.#drop(carried);
       const detail = 'the next primary of its keys cannot be reached; hints and comparisons bring it there';
-      this.#io.log.event('warn', 'xa.batch.untold', { xid: oldest.xid, detail });
+      this.#io.log.event('warn', 'xa.batch.untold', { xid: carried.xid, detail });
     }
   }
 
+  /** Whether it was kept. */
   #drop(carried: Carried): boolean {
     if (!this.#carried.delete(carried)) return false;
-    this.#bytes -= carried.bytes;
+    this.#keptCount -= 1;
+    this.#keptBytes -= carried.bytes;
     return true;
   }
 

@@ -36,7 +36,7 @@ export interface NameFollower {
 /** Sees to it that whoever leads the keys next has what was carried out (batch-spread.ts). */
 export interface BatchFollower {
   /** It was carried out here, and the round tells the others. */
-  follow(xid: Xid, round: BatchRound): void;
+  follow(xid: Xid, round: Pick<BatchRound, 'isCalm' | 'items' | 'holders' | 'spread'>): void;
 }
 
 export interface TransactionContext {

@@ -75,7 +75,11 @@ export function recallName(
     if (answer.settled) return;
     const unsent = tryAskNode(context, node, request, timeoutUs, (reply) => hear(node, reply));
     if (unsent === undefined) judge();
-    else if (mayHaveGoneBack && isThere(context, node) && clock.nowUs() + retryUs < beganUs + timeoutUs) {
+    else if (
+      mayHaveGoneBack &&
+      isLinkedSoon(context, node, unsent) &&
+      clock.nowUs() + retryUs < beganUs + timeoutUs
+    ) {
       unlinked += 1;
       clock.after(retryUs, () => {
         unlinked -= 1;
@@ -88,9 +92,10 @@ export function recallName(
   return answer.promise;
 }
 
-function isThere({ parts }: TransactionContext, node: NodeId): boolean {
+/** It is there, and only the link to it is not. */
+function isLinkedSoon({ parts }: TransactionContext, node: NodeId, { code }: NoAnswer): boolean {
   const member = parts.member(node);
-  return member !== undefined && parts.view.isRoutable(member);
+  return code !== 'ShuttingDown' && member !== undefined && parts.view.isRoutable(member);
 }
 
 function quorumsOf({ parts }: TransactionContext, { operations }: BranchOrder): readonly Quorum[] {
