@@ -28,11 +28,7 @@ import type { PlaneContext } from './plane-context.ts';
 import { pingId } from './plane-context.ts';
 import type { Pulse } from './pulse.ts';
 import type { Refused } from './refusals.ts';
-
-/** Numbers the requests of one link over all its connections; 0 is for the plane's own pings. */
-export interface RequestIds {
-  next(): number;
-}
+import type { RequestIds } from './request-ids.ts';
 
 export class LinkSession implements Rival {
   readonly #context: PlaneContext;
@@ -184,7 +180,8 @@ export class LinkSession implements Rival {
 
   #nextId(): number {
     let id = this.#ids.next();
-    while (this.#pending.has(id)) id = this.#ids.next();
+    // None can be under way before all of them were used once.
+    if (this.#ids.haveComeRound) while (this.#pending.has(id)) id = this.#ids.next();
     return id;
   }
 

@@ -16,6 +16,7 @@ import type { RequestGauges } from './observer.ts';
 import type { PeerTarget } from './options.ts';
 import type { ReplyHandler } from './pending.ts';
 import type { PlaneContext } from './plane-context.ts';
+import { RequestIds } from './request-ids.ts';
 
 export class Link {
   readonly target: PeerTarget;
@@ -28,7 +29,7 @@ export class Link {
   #stopping = false;
   /** Connections in a row that never came up. */
   #failures = 0;
-  #lastId = 0;
+  readonly #ids = new RequestIds();
 
   constructor(context: PlaneContext, target: PeerTarget) {
     this.#context = context;
@@ -125,8 +126,7 @@ export class Link {
       this.#failures += 1;
       return;
     }
-    const ids = { next: () => this.#nextId() };
-    const session = new LinkSession(this.#context, this.target, ids, connection);
+    const session = new LinkSession(this.#context, this.target, this.#ids, connection);
     this.#session = session;
     await session.run();
     this.#session = undefined;
@@ -160,10 +160,5 @@ export class Link {
     this.#rest = { timer: io.clock.after(delayUs, () => over.resolve()), over };
     await over.promise;
     this.#rest = undefined;
-  }
-
-  #nextId(): number {
-    this.#lastId = this.#lastId === 0xffffffff ? 1 : this.#lastId + 1;
-    return this.#lastId;
   }
 }

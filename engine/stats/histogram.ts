@@ -51,8 +51,11 @@ export interface Rollup {
   readonly max: number;
 }
 
+/** The counts of a histogram that nothing was recorded in: a node has some seventy, most of which stay so. */
+const noCounts = new Float64Array(bucketCount);
+
 export class EstimatedHistogram {
-  readonly #counts = new Float64Array(bucketCount);
+  #counts = noCounts;
   #count = 0;
   #max = 0;
   /** True sum of the values in the open last bucket. */
@@ -68,9 +71,10 @@ export class EstimatedHistogram {
     return this.#max;
   }
 
-  /** Records a whole number 0..2^53-1. Allocates nothing. */
+  /** Records a whole number 0..2^53-1. Allocates nothing but its counts, once. */
   record(value: number): void {
     assert(Number.isSafeInteger(value) && value >= 0, 'a histogram takes whole numbers from 0');
+    if (this.#counts === noCounts) this.#counts = new Float64Array(bucketCount);
     const bucket = bucketOf(value);
     this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1;
     this.#count += 1;
@@ -80,6 +84,8 @@ export class EstimatedHistogram {
 
   /** Adds everything that `other` has recorded. */
   add(other: EstimatedHistogram): void {
+    if (other.#count === 0) return;
+    if (this.#counts === noCounts) this.#counts = new Float64Array(bucketCount);
     for (let bucket = 0; bucket < bucketCount; bucket++) {
       this.#counts[bucket] = (this.#counts[bucket] ?? 0) + (other.#counts[bucket] ?? 0);
     }
@@ -90,7 +96,7 @@ export class EstimatedHistogram {
 
   /** Forgets everything. */
   clear(): void {
-    this.#counts.fill(0);
+    if (this.#count > 0) this.#counts.fill(0);
     this.#count = 0;
     this.#max = 0;
     this.#overflowSum = 0;

@@ -14,7 +14,7 @@ export class RollingHistogram {
   #previous = new EstimatedHistogram();
   readonly #both = new EstimatedHistogram();
 
-  /** Records a whole number 0..2^53-1. Allocates nothing. */
+  /** Records a whole number 0..2^53-1. Allocates nothing after the first. */
   record(value: number): void {
     this.#current.record(value);
   }

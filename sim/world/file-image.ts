@@ -218,8 +218,9 @@ export class FileImage {
       if (end > from) keptEnd = Math.max(keptEnd, from + this.#makeDurable(from, end));
     });
     this.#setDurableLength(this.#drawLength(survival, keptEnd, random));
+    const isOne = this.#parted === undefined && this.#overwritten === undefined;
     // Sectors may have been kept past the length that was.
-    this.#content = this.#part().fill(0, this.#durableLength);
+    if (!isOne) this.#content = this.#part().fill(0, this.#durableLength);
     this.#parted = undefined;
     this.#length = this.#durableLength;
     this.#dirty = [];
@@ -289,11 +290,14 @@ export class FileImage {
   /** From now on the durable image has a memory of its own. */
   #part(): Buffer<ArrayBuffer> {
     if (this.#parted !== undefined) return this.#parted;
-    const durable = Buffer.from(this.#content);
+    // What lies behind is zeros, which are made when they are needed.
+    const length = this.#durableLength;
+    const durable = Buffer.allocUnsafeSlow(length);
+    this.#content.copy(durable, 0, 0, length);
     const last = this.#overwritten;
-    if (last !== undefined) {
+    if (last !== undefined && last.from < length) {
       durable.set(last.bytes, last.from);
-      durable.fill(0, last.from + last.bytes.length, last.to);
+      durable.fill(0, last.from + last.bytes.length, Math.min(last.to, length));
     }
     this.#overwritten = undefined;
     this.#parted = durable;
