@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -69,7 +69,7 @@ describe('the simulator as a library', () => {
   });
 
   it('is what worker threads run, each of which loads their module for itself', async () => {
-    const pool = new Pool(pathToFileURL(join(dist, 'pool/worker.js')), 1, stories);
+    const pool = new Pool(join(dist, '..'), 1, stories);
     const answers: TaskAnswer[] = [];
     const tasks: Task[] = [{ kind: 'seed', scenario: tiny.name, seed: 7 }];
     await pool.performAll(tasks.values(), (_, answer) => answers.push(answer));

@@ -8,6 +8,7 @@
  */
 import { present } from '../../engine/base/assert.ts';
 import { generatePlan } from '../plan/plan-generation.ts';
+import { buildDirectory } from '../pool/build.ts';
 import { Pool } from '../pool/pool.ts';
 import type { RunResult } from '../run/result.ts';
 import type { Task } from '../run/task.ts';
@@ -69,7 +70,7 @@ const warmUpRuns = 15;
 
 /** Runs the benchmark and prints its table, or one line of JSON. */
 export async function run({ rounds, json }: SimBenchOptions): Promise<void> {
-  const pool = new Pool(new URL('../pool/worker.js', import.meta.url), 1);
+  const pool = new Pool(buildDirectory, 1);
   const measured: Round[] = [];
   for (let seed = 0; seed < warmUpRuns + rounds; seed++) {
     const round = await measure(pool, seed);

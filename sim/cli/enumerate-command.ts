@@ -3,16 +3,13 @@
  * threads. Each run is judged by the invariants of transactions; the smallest thing that fails is its own replay
  * (`--only` with its description).
  */
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-
 import { LockstepError } from '../../engine/base/errors.ts';
+import { buildDirectory } from '../pool/build.ts';
 import { Pool } from '../pool/pool.ts';
 import type { Task } from '../run/task.ts';
 import type { CrashPoint } from '../xa/crash-points.ts';
 import { allCrashPoints, describePoint } from '../xa/crash-points.ts';
 import { pairsOf, sampleOf } from '../xa/point-pairs.ts';
-import { buildDirectory } from './planting.ts';
 import { startProgress } from './progress.ts';
 
 /** Runs without `--limit`: as many as two processors make in about ten minutes. */
@@ -56,8 +53,7 @@ export async function enumerateTransactions(options: EnumerateOptions): Promise<
   let missed = 0;
   let whole = 0;
   const progress = startProgress(chosen.length);
-  const worker = pathToFileURL(join(options.build ?? buildDirectory, 'sim/pool/worker.js'));
-  const pool = new Pool(worker, options.jobs);
+  const pool = new Pool(options.build ?? buildDirectory, options.jobs);
   try {
     await pool.performAll(tasks.values(), (_, answer) => {
       if (answer.kind !== 'struck') return;

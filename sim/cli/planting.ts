@@ -3,15 +3,12 @@
  */
 import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { plantedBugs } from '../plants/catalogue.ts';
 import type { EnumeratedBug, PlantedBug, PlantedEdit } from '../plants/plant.ts';
 import { transactionBugs } from '../plants/transaction-bugs.ts';
-
-/** The directory of the build that this file belongs to. */
-export const buildDirectory = fileURLToPath(new URL('../..', import.meta.url));
+import { buildDirectory, bundleFile } from '../pool/build.ts';
 
 /** The bug of that id. Throws `NotFound` with the known ids. */
 export function mustGetPlant(id: string): PlantedBug {
@@ -48,7 +45,8 @@ export async function plant(bug: PlantedEdit, build: string = buildDirectory): P
   const target = join(plants, bug.id);
   const fresh = join(plants, `${bug.id}.${process.pid}`);
   await mkdir(plants, { recursive: true });
-  await cp(build, fresh, { recursive: true });
+  // The bundle holds no bug: the modules run.
+  await cp(build, fresh, { recursive: true, filter: (source) => !source.endsWith(bundleFile) });
   await writeFile(join(fresh, bug.file), edited);
   await rm(target, { recursive: true, force: true });
   await rename(fresh, target);

@@ -3,13 +3,13 @@
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { renderFailureLine } from '../../reports/terminal.ts';
 import { scenarios } from '../../scenarios/catalogue.ts';
 import type { InvariantName } from '../check/report.ts';
 import { formatPlan } from '../plan/plan.ts';
+import { buildDirectory } from '../pool/build.ts';
 import { Pool } from '../pool/pool.ts';
 import { loadOwn } from '../embedding/own-file.ts';
 import type { Own } from '../run/own.ts';
@@ -17,7 +17,7 @@ import type { Failure, RunResult, Shrunk, Summary } from '../run/result.ts';
 import { brokenInvariant, summarize, summarizeAll } from '../run/result.ts';
 import type { Task } from '../run/task.ts';
 import { mustFindScenario, planOfSeed } from '../run/task.ts';
-import { buildDirectory, mustGetPlant, plant } from './planting.ts';
+import { mustGetPlant, plant } from './planting.ts';
 import { startProgress } from './progress.ts';
 
 export interface RunOptions {
@@ -46,7 +46,7 @@ export async function runScenarios(options: RunOptions): Promise<Summary> {
   const own = await loadOwn(options.ownFile);
   const names = namesToRun(options, own);
   const build = options.plant === undefined ? buildDirectory : await plant(mustGetPlant(options.plant));
-  const pool = new Pool(pathToFileURL(join(build, 'sim/pool/worker.js')), options.jobs, options.ownFile);
+  const pool = new Pool(build, options.jobs, options.ownFile);
   try {
     const results = await runSeeds(pool, names, options);
     const summaries = [];

@@ -1,9 +1,11 @@
+import { fileURLToPath } from 'node:url';
+
 import { afterEach, expect, it } from 'vitest';
 
 import type { Task } from '../run/task.ts';
 import { Pool } from './pool.ts';
 
-const worker = new URL('../../dist/sim/pool/worker.js', import.meta.url);
+const build = fileURLToPath(new URL('../../dist', import.meta.url));
 const point: Task = {
   kind: 'crashPoints',
   points: [{ step: 'p.vote.sent', strike: 'crash', branch: 'n2' }],
@@ -15,7 +17,7 @@ afterEach(async () => {
 });
 
 function poolOf(workersMax: number): Pool {
-  const pool = new Pool(worker, workersMax);
+  const pool = new Pool(build, workersMax);
   pools.push(pool);
   return pool;
 }

@@ -9,6 +9,7 @@ import { LockstepError } from '../../engine/base/errors.ts';
 import { SimulatorFault } from '../run/simulator-fault.ts';
 import type { Task, TaskAnswer } from '../run/task.ts';
 import { describePoint } from '../xa/crash-points.ts';
+import { workerFileOf } from './build.ts';
 import type { WorkerFailure, WorkerReply, WorkerSetup } from './worker.ts';
 
 /**
@@ -23,10 +24,11 @@ export class Pool {
   readonly #workers: (Worker | undefined)[];
 
   /**
-   * `workerFile`: the built `sim/pool/worker.js` of the engine to run (a planted copy has its own). `ownFile`: the module
-   * of the user's scenarios and invariants, which each thread loads. `workersMax`: threads at once.
+   * `build`: the directory of the built engine to run (a planted copy is another one). `ownFile`: the module of the
+   * user's scenarios and invariants, which each thread loads. `workersMax`: threads at once.
    */
-  constructor(workerFile: URL, workersMax: number, ownFile?: string) {
+  constructor(build: string, workersMax: number, ownFile?: string) {
+    const workerFile = workerFileOf(build, ownFile);
     this.#workers = Array.from({ length: workersMax }, () => undefined);
     this.#start = () =>
       new Worker(workerFile, {
