@@ -21,8 +21,17 @@ export function selfOf({ node, members }: ClusterView): MemberView | undefined {
   return members.find((member) => member.node === node);
 }
 
-export function silentIn({ members }: ClusterView): readonly string[] {
-  return members.filter(({ state }) => state === 'DOWN').map(({ node }) => node);
+export function silentIn(view: ClusterView): readonly string[] {
+  return whoIs(view, 'DOWN');
+}
+
+/** Whom the node that has answered has not heard of since it started. */
+export function unheardIn(view: ClusterView): readonly string[] {
+  return whoIs(view, 'UNKNOWN');
+}
+
+function whoIs({ members }: ClusterView, what: MemberView['state']): readonly string[] {
+  return members.filter(({ state }) => state === what).map(({ node }) => node);
 }
 
 /** Everybody is there, nobody moves, and the node that has answered waits for nothing. */

@@ -37,13 +37,14 @@ const waiting: InDoubt = {
   age_ms: 1_234,
 };
 
-test('a node that leaves, one that is silent, a full disk, and what waits', () => {
+test('a node that leaves, one that is silent, one that was not heard of yet, a full disk, and what waits', () => {
   const busy: ClusterView = {
     ...calm,
     store: 'failed',
     members: [
       member('n1', { state: 'LEAVING', move: 'copying', share: 60_560 }),
       member('n2', { state: 'DOWN' }),
+      member('n3', { state: 'UNKNOWN' }),
       member('n4', { rack: 'r1', state: 'JOINING', move: 'queued', owns: false, share: 0 }),
     ],
     transfer: {
@@ -58,9 +59,11 @@ test('a node that leaves, one that is silent, a full disk, and what waits', () =
     'node  datacenter  rack  state    move     of its rack  tokens  address',
     'n1    dc1         r1    LEAVING  copying  60.6 %       16      127.0.0.1:8111',
     'n2    dc1         r2    DOWN     -        100.0 %      16      127.0.0.1:8121',
+    'n3    dc1         r3    UNKNOWN  -        100.0 %      16      127.0.0.1:8131',
     'n4    dc1         r1    JOINING  queued   -            16      127.0.0.1:8141',
     '',
     'silent: n2',
+    'not heard of since n1 started: n3',
     'the store of n1 is failed: it answers reads and takes no writes',
     'n1 is LEAVING: copying',
     'n4 is JOINING: queued',

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 
 import type { ClusterView, MemberView } from '../node.ts';
-import { counted, isSettled, moveLines, parsed, silentIn } from './cluster-view.ts';
+import { counted, isSettled, moveLines, parsed, silentIn, unheardIn } from './cluster-view.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { exitCodes } from './exit-codes.ts';
 import type { InDoubt } from './in-doubt.ts';
@@ -72,6 +72,8 @@ function remarks(view: ClusterView, inDoubt: readonly InDoubt[], paint: Painter)
   const lines: string[] = [];
   const away = silentIn(view);
   if (away.length > 0) lines.push(paint.bad(`silent: ${away.join(', ')}`));
+  const unheard = unheardIn(view);
+  if (unheard.length > 0) lines.push(`not heard of since ${view.node} started: ${unheard.join(', ')}`);
   if (view.store !== 'open') {
     lines.push(paint.bad(`the store of ${view.node} is ${view.store}: it answers reads and takes no writes`));
   }

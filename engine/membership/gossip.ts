@@ -102,6 +102,7 @@ export class Gossip {
   start(): void {
     if (this.#state !== 'new') return;
     this.#state = 'beating';
+    this.#table.listen(this.#io.clock.nowUs());
     this.#arm(this.#random.below(this.#options.intervalUs));
   }
 

@@ -40,13 +40,20 @@ const hello: Hello = {
 const stranger: Hello = { ...hello, node: 'n9' as NodeId, tokens: [90 as Token], epoch: 'e9' };
 const nextLife: Hello = { ...hello, generation: 6, epoch: 'e6' };
 
-function table(known: Partial<MemberRecord> = {}): MemberTable {
+/** As a life begins: the peer is expected, and has not been heard of. */
+function tableOf(expected: MemberRecord): MemberTable {
   const self = { ...record, node: 'n1' as NodeId, rack: 'r1', tokens: [10 as Token] };
   const made = new MemberTable(
     self,
     () => new Detector(detectorDefaults),
     () => undefined,
   );
+  made.expect(expected);
+  return made;
+}
+
+function table(known: Partial<MemberRecord> = {}): MemberTable {
+  const made = tableOf({ ...record, generation: 0, version: 0, epoch: '' });
   made.apply({ ...record, ...known }, record.node, 0);
   return made;
 }
@@ -111,6 +118,29 @@ describe('a greeting', () => {
         /^node n9 replaces n2, which is \w+ here; it is let in once n2/,
       ) as string,
     });
+  });
+
+  it('of a replacement is refused while nobody has been heard for long enough, this life not even once', () => {
+    const heir = { ...stranger, rack: hello.rack, joining: true, tokens: hello.tokens, replaces: hello.node };
+    const restarted = tableOf(record);
+    restarted.listen(0);
+    const silentUs = 18_000_000;
+    restarted.judge(silentUs);
+    expect(judgeGreeting(restarted, heir, false)).toMatchObject({
+      reason: 'duplicateToken',
+      detail: expect.stringContaining('n2, which is UNKNOWN here') as string,
+    });
+    restarted.judge(silentUs + 1_000_000);
+    expect(judgeGreeting(restarted, heir, false)).toBeUndefined();
+  });
+
+  it('of a replacement that was let in before is welcome at once after a restart', () => {
+    const heir = { ...stranger, rack: hello.rack, joining: true, tokens: hello.tokens, replaces: hello.node };
+    const restarted = tableOf(record);
+    const { node, tokens } = heir;
+    const known = { ...record, node, tokens, generation: 3, epoch: 'e3', replaces: record.node };
+    restarted.expect({ ...known, state: 'JOINING', move: 'copying' });
+    expect(judgeGreeting(restarted, { ...heir, generation: 4 }, false)).toBeUndefined();
   });
 
   it('of a replacement that does not stand where the dead one stood, or has not its tokens, is refused', () => {

@@ -24,6 +24,8 @@ export class MemberFile {
   readonly #path: string;
   /** What the last life knew, this node's own record included; empty in the first. */
   readonly remembered: readonly MemberRecord[];
+  /** Whom the file names. */
+  #named: ReadonlySet<NodeId>;
   /** Settled once the last save is over. */
   #last = Promise.resolve();
 
@@ -31,6 +33,7 @@ export class MemberFile {
     this.#io = io;
     this.#path = path;
     this.remembered = remembered;
+    this.#named = namesOf(remembered);
   }
 
   /** Rejects with `StorageFailed` when the disk does not read. */
@@ -44,6 +47,11 @@ export class MemberFile {
   /** The last life knew of the node, and of it as one that has not left. */
   names(node: NodeId): boolean {
     return this.remembered.some((record) => record.node === node && !record.left);
+  }
+
+  /** One of them has said something of itself, and the file does not name it. */
+  lacksOneOf(records: readonly MemberRecord[]): boolean {
+    return records.some(({ node, generation }) => generation > 0 && !this.#named.has(node));
   }
 
   /** Durable when this resolves. Rejects with `StorageFailed`. What is saved later is what stays. */
@@ -62,7 +70,12 @@ export class MemberFile {
     file.writeUInt32BE(crc32(body), magic.length);
     file.set(body, headBytes);
     await mapped(replaceFile(this.#io.disk, this.#path, file));
+    this.#named = namesOf(known);
   }
+}
+
+function namesOf(records: readonly MemberRecord[]): ReadonlySet<NodeId> {
+  return new Set(records.map(({ node }) => node));
 }
 
 /** Undefined for bytes that are not as `save` wrote them. */

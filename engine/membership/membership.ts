@@ -27,12 +27,13 @@ import { Heritage } from './heritage.ts';
 import { judgeGreeting } from './greeting.ts';
 import type { Identity } from './identity.ts';
 import type { MemberFile } from './member-file.ts';
+import { Memory } from './memory.ts';
 import type { KnownPeer, MembershipObserver } from './observer.ts';
 import { isMoving, Ownership } from './ownership.ts';
 import { Publication } from './publication.ts';
 import { Rejections } from './rejections.ts';
 import type { MembershipSettings } from './settings.ts';
-import { expectedRecord, numbered, ownRecord } from './settings.ts';
+import { expectedRecord, numbered, ownRecord, replacedRecord } from './settings.ts';
 import type { DeclaredState, MoveStage, PeerState } from './states.ts';
 import { isServingState, PeerNews } from './states.ts';
 import type { MemberRecord } from './member-record.ts';
@@ -65,6 +66,7 @@ export class Membership {
   readonly #ownership: Ownership;
   readonly #agreement: Agreement;
   readonly #file: MemberFile;
+  readonly #memory: Memory;
   readonly #publication: Publication;
   readonly heritage: Heritage;
   readonly handover: Handover;
@@ -88,6 +90,7 @@ export class Membership {
     this.#links = links;
     this.#identity = identity;
     this.#file = file;
+    this.#memory = new Memory(io, file, () => [this.heritage.record, ...this.#table.peers()]);
     this.#observer = observer;
     const makeDetector = (): Detector => new Detector(settings.detector);
     this.#table = new MemberTable(
@@ -95,18 +98,22 @@ export class Membership {
       makeDetector,
       (node, from, to) => this.#onMove(node, from, to),
     );
-    this.heritage = new Heritage(io, { self: () => this.self, save: () => this.#save() });
+    this.heritage = new Heritage(io, { self: () => this.self, save: () => this.#memory.save() });
     for (const record of file.remembered) {
       if (record.node !== settings.self.node) this.#table.expect(record);
     }
     for (const seed of settings.seeds) this.#table.expect(expectedRecord(seed));
+    const met = this.#table.peers();
+    const dead = replacedRecord(settings, this.#table.self);
+    // Whose tokens somebody else is configured to have, that one was itself a replacement: gossip tells of both.
+    if (dead !== undefined && this.#table.placeFault(dead) === undefined) this.#table.expect(dead);
     this.#indexes = numbered([settings.self, ...settings.seeds]);
-    for (const record of this.#table.peers()) if (!record.left) this.#meet(record);
+    for (const record of met) if (!record.left) this.#meet(record);
     this.#ownership = new Ownership(settings.self, this.#table);
     this.#publication = new Publication({
       io,
       view: () => this.#ownership.view,
-      save: () => this.#save(),
+      save: () => this.#memory.save(),
       tell: () => {
         this.#introduce();
         for (const peer of this.#peers.keys()) this.#gossip.reconcile(peer);
@@ -197,7 +204,7 @@ export class Membership {
   async leave(): Promise<void> {
     this.#table.declare({ state: 'LEAVING', move: 'none', left: true });
     this.#io.log.event('info', 'membership.left', {});
-    await this.#save();
+    await this.#memory.save();
     await this.#gossip.farewell();
   }
 
@@ -241,7 +248,7 @@ export class Membership {
 
   /** In this node's first life, makes durable that it is a member, or begins to join; later ones go on from there. */
   async enroll(): Promise<void> {
-    if (!this.#file.names(this.#table.self.node)) await this.#save();
+    if (!this.#file.names(this.#table.self.node)) await this.#memory.save();
   }
 
   /** Begins to beat. `address` is where other nodes reach this one. */
@@ -273,6 +280,7 @@ export class Membership {
     this.#table.declare({ away: true });
     this.#gossip.stop();
     await this.#gossip.farewell();
+    if (this.#memory.settling !== undefined) await this.#memory.settling;
   }
 
   /** A peer can be asked: unless it is known to be there already, both sides tell each other what they know. */
@@ -372,17 +380,6 @@ export class Membership {
     this.#publication.refresh();
   }
 
-  async #save(): Promise<boolean> {
-    try {
-      await this.#file.save([this.heritage.record, ...this.#table.peers()]);
-      return true;
-    } catch (error) {
-      const { code, message: detail } = asLockstepError(error);
-      this.#io.log.event('error', 'membership.members.unsaved', { code, detail });
-      return false;
-    }
-  }
-
   #forget(node: NodeId): void {
     const peer = this.#peers.get(node);
     if (peer === undefined) return;
@@ -396,5 +393,6 @@ export class Membership {
     for (const peer of this.#peers.values()) {
       this.#observer.scored(peer, this.#table.milliPhi(peer.node, nowUs));
     }
+    this.#memory.look(nowUs);
   }
 }

@@ -50,6 +50,19 @@ export function expectedRecord(seed: Member & { readonly address: Address }): Me
   return { ...place, ...unheard, state: 'NORMAL', move: 'none', ...member };
 }
 
+/**
+ * The dead member whose place this node is to take: it owns its part until then. Where the others know it by their
+ * configurations alone they tell nothing of it; this node knows that it stands where itself will stand. `undefined`: there
+ * is none, or none any more. Nobody asks it anything, so it has no address of its own.
+ */
+export function replacedRecord(
+  { self, address }: MembershipSettings,
+  { replaces, state }: MemberRecord,
+): MemberRecord | undefined {
+  if (replaces === undefined || state !== 'JOINING') return undefined;
+  return expectedRecord({ ...self, node: replaces, address });
+}
+
 /** Numbers the configured members by their names in order, the same on every node that is configured alike. */
 export function numbered(members: readonly Member[]): Map<NodeId, number> {
   const names = members.map((member) => member.node).sort((left, right) => (left < right ? -1 : 1));

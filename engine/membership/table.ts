@@ -156,7 +156,8 @@ export class MemberTable {
     if (peer === undefined || peer.record.left) return false;
     peer.record = { ...peer.record, left: true };
     this.#takers = undefined;
-    this.#move(peer, 'DOWN');
+    // Whom nobody here has heard of goes as he came.
+    if (peer.opinion !== 'UNKNOWN') this.#move(peer, 'DOWN');
     return true;
   }
 
@@ -177,6 +178,13 @@ export class MemberTable {
       newer.push(present(this.#order[index], 'a peer').record);
     }
     return newer;
+  }
+
+  /** This life begins to listen: from now on silence is a peer's own, of whom it has heard nothing before as well. */
+  listen(nowUs: number): void {
+    for (const { record, detector } of this.#peers.values())
+      // The one that this node replaces is not listened to: the others judge that.
+      if (record.node !== this.#self.replaces) detector.heartbeat(nowUs);
   }
 
   /** The maker of `digest` knows somebody better than this table does. */
@@ -221,8 +229,12 @@ export class MemberTable {
 
   /** Judges silence: a peer whose phi exceeds the threshold is DOWN. */
   judge(nowUs: number): void {
+    const { state, move } = this.#self;
+    // Who has yet to be let in hears nobody.
+    const isOutside = state === 'JOINING' && move === 'queued';
     for (const peer of this.#peers.values()) {
-      if (peer.opinion !== 'UNKNOWN' && peer.detector.suspects(nowUs)) this.#move(peer, 'DOWN');
+      const isExpected = peer.opinion !== 'UNKNOWN' || (!isOutside && !peer.record.left);
+      if (isExpected && peer.detector.suspects(nowUs)) this.#move(peer, 'DOWN');
     }
   }
 
@@ -237,8 +249,9 @@ export class MemberTable {
     const peer = known ?? this.#add(record);
     peer.record = record;
     this.#progress.set(peer.index, record);
+    // How long it took until the first word is no interval.
+    if (newLife || peer.opinion === 'UNKNOWN') peer.detector.reset();
     if (newLife) {
-      peer.detector.reset();
       if (isLegalMove(peer.opinion, 'RESET')) this.#move(peer, 'RESET');
     }
     if (peer.opinion === 'DOWN') peer.detector.resume(nowUs);
@@ -285,7 +298,9 @@ export class MemberTable {
   #inherits(claim: Place, dead: MemberRecord): boolean {
     if (claim.replaces !== dead.node || dead.node === this.#self.node) return false;
     const done = claim.state !== undefined && claim.state !== 'JOINING';
-    return done || !this.isRoutable(dead.node);
+    if (done || this.isRoutable(dead.node)) return done;
+    // Of whom this life has heard nothing yet may be alive; who has been let in before has waited for that.
+    return this.opinion(dead.node) !== 'UNKNOWN' || this.record(claim.node)?.replaces === dead.node;
   }
 
   /** It is the dead one whose tokens the other has not taken over yet. */

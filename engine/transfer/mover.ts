@@ -223,7 +223,17 @@ export class Mover {
   #isAgreed(): boolean {
     const { ring } = this.#membership;
     return (
-      this.#membership.agreed && ring.datacenters.every((datacenter) => this.#hasMajority(ring, datacenter))
+      this.#membership.agreed &&
+      this.#hasHeardThem(ring) &&
+      ring.datacenters.every((datacenter) => this.#hasMajority(ring, datacenter))
+    );
+  }
+
+  /** Who agrees has told what it knows of the member that this node replaces: whose membership it ends depends on it. */
+  #hasHeardThem({ members }: Ring): boolean {
+    if (this.#membership.self.replaces === undefined) return true;
+    return members.every(
+      (member) => !this.#membership.agrees(member.node) || this.#membership.isRoutable(member.node),
     );
   }
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 
 import { tokensOfNode } from '../../engine/ring/token.ts';
 import type { NodeId } from '../../engine/base/ids.ts';
-import { MemberRoom, second } from './member-room.ts';
+import { MemberRoom, nodeOf, second } from './member-room.ts';
 
 /** A move lasts until somebody ends it. */
 const crawling = { transfer_bytes_per_second: 1_024, transfer_batch_bytes: 1_024, gossip_interval_ms: 200 };
@@ -179,5 +179,42 @@ test('a member whose file gives it other tokens keeps those that it has, and say
   await room.pass(2 * second);
   await hasShareOfN5(room, 'n5', share);
   expect(kept).toEqual(['n5']);
+  expect(room.world.failures).toEqual([]);
+});
+
+/** All lose their power, and come back, but for n5. */
+async function outage(room: MemberRoom): Promise<void> {
+  const others = room.cluster.names.filter((name) => name !== 'n5');
+  room.cluster.lose('n5');
+  for (const name of others) room.cluster.crash(name, 'dropAll', 'silent');
+  await room.start(...others);
+}
+
+test('one that nobody has heard since an outage of all is down, and is replaced', async () => {
+  const room = new MemberRoom('outage', 6, crawling, 3);
+  await room.startAll();
+  await outage(room);
+  const others = room.cluster.names.filter((name) => name !== 'n5');
+  expect(await room.until(() => room.allAre('DOWN', ['n5'], others), 30 * second)).toBe(true);
+  // Its own file names n5, with the tokens that follow from that name.
+  room.cluster.add({ name: 'n7', datacenter: 'dc1', rack: 'r2' }, { join: 'joining', replace: 'n5' });
+  await room.start('n7');
+  expect(await isIn(room, 'n7')).toBe(true);
+  expect(await shown(room, 'n1', 'n5')).toBeUndefined();
+  expect(room.world.failures).toEqual([]);
+});
+
+test('who was heard of for a minute is remembered through an outage of all: its replacement is told its tokens', async () => {
+  const room = new MemberRoom('remembered', 6, crawling, 3);
+  await room.startAll();
+  const share = (await shown(room, 'n1', 'n5'))?.['share'];
+  await room.pass(61 * second);
+  await outage(room);
+  const seeds = [1, 2, 3].map((number) => ({ ...nodeOf(number, 3), address: `n${number}:8101` }));
+  room.cluster.add({ name: 'n7', datacenter: 'dc1', rack: 'r2' }, { join: 'joining', replace: 'n5', seeds });
+  room.cluster.start('n7');
+  expect(await isIn(room, 'n7')).toBe(true);
+  expect(await shown(room, 'n7', 'n7')).toMatchObject({ state: 'NORMAL', share });
+  expect(await shown(room, 'n1', 'n5')).toBeUndefined();
   expect(room.world.failures).toEqual([]);
 });
