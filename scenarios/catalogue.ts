@@ -51,6 +51,7 @@ import { redisCounters } from './redis-counters.ts';
 import { redisExpiry } from './redis-expiry.ts';
 import { redisMulti } from './redis-multi.ts';
 import { leaverStartsAgain } from './leaver-starts-again.ts';
+import { replacedAfterAnOutage } from './replaced-after-an-outage.ts';
 import { replacedOneReturns } from './replaced-one-returns.ts';
 import { replaceDeadNode } from './replace-dead-node.ts';
 import { ringDisagreement } from './ring-disagreement.ts';
@@ -136,6 +137,7 @@ export const scenarios: readonly Scenario[] = [
   leaveUnderLoad,
   replaceDeadNode,
   leaverStartsAgain,
+  replacedAfterAnOutage,
   replacedOneReturns,
   partitionBetweenDcs,
   rackLoss,

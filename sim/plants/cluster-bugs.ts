@@ -289,6 +289,26 @@ export const clusterBugs: readonly PlantedBug[] = [
     oracles: ['INV17'],
     seedsMax: 10,
   },
+  {
+    id: 'M101',
+    title: 'silence counts only of whom this life has heard',
+    file: 'engine/membership/gossip.js',
+    find: 'this.#table.listen(this.#io.clock.nowUs());',
+    replace: '',
+    scenario: 'replaced-after-an-outage',
+    oracles: ['INV17', 'INV22'],
+    seedsMax: 5,
+  },
+  {
+    id: 'M102',
+    title: 'a replacement does not count the dead node as an owner until it hears of it',
+    file: 'engine/membership/membership.js',
+    find: 'dead !== undefined && this.#table.placeFault(dead) === undefined',
+    replace: 'dead === null',
+    scenario: 'replaced-after-an-outage',
+    oracles: ['INV17'],
+    seedsMax: 5,
+  },
 ];
 
 /** Edits that break no promise: nothing may be reported of them. */

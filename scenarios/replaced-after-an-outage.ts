@@ -1,0 +1,44 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
+
+const outageUs = [1_000_000, 1_300_000] as const;
+
+export const replacedAfterAnOutage: Scenario = {
+  name: 'replaced-after-an-outage',
+  story:
+    'all nodes lose their power and one does not come back: nobody that is there has ever heard of it, and it is replaced all the same',
+  cluster: {
+    datacenters: 1,
+    racks: 3,
+    nodesPerRack: 1,
+    spares: [{ name: 'n4', datacenter: 'dc1', rack: 'r2', replaces: 'n2' }],
+  },
+  load: slowly,
+  faults: [
+    { kind: 'FM1', count: [1, 1], targets: ['n4'], atUs: [500_000, 1_000_000], always: true },
+    // Whoever goes first is not back before the other has gone, too.
+    {
+      kind: 'FD6',
+      count: [1, 1],
+      targets: ['n1'],
+      atUs: outageUs,
+      forUs: [400_000, 1_500_000],
+      always: true,
+    },
+    {
+      kind: 'FD6',
+      count: [1, 1],
+      targets: ['n3'],
+      atUs: outageUs,
+      forUs: [400_000, 1_500_000],
+      always: true,
+    },
+    { kind: 'FN1', count: [0, 2], forUs: [100_000, 1_500_000] },
+    { kind: 'FN11', count: [0, 4] },
+  ],
+  stormMs: 8_000,
+  calmMs: 6_000,
+  settleMsMax: 40_000,
+  settings: { ...onTheMove, phi_threshold_milli: 3_000, transfer_bytes_per_second: 2_097_152 },
+  invariants: { ...invariantsOnTheMove, INV17: 3 },
+};
