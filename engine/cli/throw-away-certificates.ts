@@ -12,6 +12,7 @@ import {
   KeyUsageFlags,
   KeyUsagesExtension,
   SubjectAlternativeNameExtension,
+  SubjectKeyIdentifierExtension,
   X509CertificateGenerator,
 } from '@peculiar/x509';
 import type { X509Certificate } from '@peculiar/x509';
@@ -49,6 +50,8 @@ export class ThrowAwayAuthority {
       extensions: [
         new BasicConstraintsExtension(true, 0, true),
         new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
+        // Tells authorities of one name apart, where a file holds the old one and the new one (RFC 5280, section 4.2.1.2).
+        await SubjectKeyIdentifierExtension.create(keys.publicKey),
       ],
     });
     return new ThrowAwayAuthority(keys, certificate);
