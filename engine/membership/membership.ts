@@ -99,16 +99,18 @@ export class Membership {
       (node, from, to) => this.#onMove(node, from, to),
     );
     this.heritage = new Heritage(io, { self: () => this.self, save: () => this.#memory.save() });
-    for (const record of file.remembered) {
+    for (const record of file.remembered)
       if (record.node !== settings.self.node) this.#table.expect(record);
-    }
     for (const seed of settings.seeds) this.#table.expect(expectedRecord(seed));
     const met = this.#table.peers();
     const dead = replacedRecord(settings, this.#table.self);
     // Whose tokens somebody else is configured to have, that one was itself a replacement: gossip tells of both.
     if (dead !== undefined && this.#table.placeFault(dead) === undefined) this.#table.expect(dead);
     this.#indexes = numbered([settings.self, ...settings.seeds]);
-    for (const record of met) if (!record.left) this.#meet(record);
+    // Configurations go on naming whoever was replaced.
+    for (const record of met)
+      if (this.#table.isSuperseded(record)) this.#table.evict(record.node);
+      else if (!record.left) this.#meet(record);
     this.#ownership = new Ownership(settings.self, this.#table);
     this.#publication = new Publication({
       io,
