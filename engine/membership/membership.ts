@@ -99,8 +99,7 @@ export class Membership {
       (node, from, to) => this.#onMove(node, from, to),
     );
     this.heritage = new Heritage(io, { self: () => this.self, save: () => this.#memory.save() });
-    for (const record of file.remembered)
-      if (record.node !== settings.self.node) this.#table.expect(record);
+    for (const record of file.remembered) if (record.node !== settings.self.node) this.#table.expect(record);
     for (const seed of settings.seeds) this.#table.expect(expectedRecord(seed));
     const met = this.#table.peers();
     const dead = replacedRecord(settings, this.#table.self);
