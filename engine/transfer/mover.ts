@@ -231,9 +231,10 @@ export class Mover {
 
   /** Who agrees has told what it knows of the member that this node replaces: whose membership it ends depends on it. */
   #hasHeardThem({ members }: Ring): boolean {
-    if (this.#membership.self.replaces === undefined) return true;
+    const { replaces, state } = this.#membership.self;
+    if (replaces === undefined || state !== 'JOINING') return true;
     return members.every(
-      (member) => !this.#membership.agrees(member.node) || this.#membership.isRoutable(member.node),
+      ({ node }) => !this.#membership.agrees(node) || this.#membership.state(node) !== 'UNKNOWN',
     );
   }
 
