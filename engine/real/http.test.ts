@@ -24,6 +24,66 @@ describe('the HTTP edge of the machine', () => {
     );
   });
 
+  it('short bodies and long ones, of text and of bytes, arrive as they are', async () => {
+    const all = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+    const bodies = ['', 'abc', 'ä€😀', 'x'.repeat(40_000), 'ä'.repeat(9000)].map((text) => Buffer.from(text));
+    const asBytes = [all, Buffer.concat(Array<Buffer>(32).fill(all)), Buffer.alloc(8193, 0xff)];
+    const routes = [
+      ...bodies.map((body, index) => route('GET', `/text/${index}`, () => ok(body.toString()))),
+      ...asBytes.map((body, index) => route('GET', `/bytes/${index}`, () => ok(body))),
+    ];
+    await serving(routes, {}, async ({ address }) => {
+      const paths = routes.map(({ path }) => path);
+      const expected = [...bodies, ...asBytes].map((body) => body.toString('latin1'));
+      const ask = (path: string, method: string, more = ''): string =>
+        `${method} ${path} HTTP/1.1\r\nHost: h\r\n${more}\r\n`;
+      for (const [index, path] of paths.entries()) {
+        const body = expected[index] ?? '';
+        const got = await say(address, ask(path, 'GET', 'Connection: close\r\n'));
+        expect(got).toContain(`\r\nContent-Length: ${body.length}\r\n`);
+        expect(got.slice(got.indexOf('\r\n\r\n') + 4)).toBe(body);
+        const head = await say(address, ask(path, 'HEAD', 'Connection: close\r\n'));
+        expect(head).toContain(`\r\nContent-Length: ${body.length}\r\n`);
+        expect(head.endsWith('\r\n\r\n')).toBe(true);
+      }
+      // In one piece: answered in their order, whole.
+      const close = 'Connection: close\r\n';
+      const asked = paths.map((path, index) => ask(path, 'GET', index === paths.length - 1 ? close : ''));
+      const answers = await say(address, asked.join(''));
+      let at = 0;
+      for (const body of expected) {
+        const bodyAt = answers.indexOf('\r\n\r\n', at) + 4;
+        expect(answers.slice(bodyAt, bodyAt + body.length)).toBe(body);
+        at = bodyAt + body.length;
+      }
+      expect(at).toBe(answers.length);
+    });
+  });
+
+  it('an answer that cannot be written is a failure of its own, and holds up no other of its turn', async () => {
+    const broken = { status: 200, headers: { 'X-Broken': 'a\nb' }, body: '' };
+    const routes = [
+      route('GET', '/broken', () => broken),
+      route('GET', '/whole', () => ok('whole')),
+      route('PUT', '/late', async () => {
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        return broken;
+      }),
+    ];
+    await serving(routes, {}, async ({ address }) => {
+      const ask = (line: string): Promise<string> =>
+        say(address, `${line} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`);
+      const [first, whole, late] = await Promise.all([
+        ask('GET /broken'),
+        ask('GET /whole'),
+        ask('PUT /late'),
+      ]);
+      expect(first).toMatch(/^HTTP\/1\.1 500 /);
+      expect(whole.endsWith('whole')).toBe(true);
+      expect(late).toMatch(/^HTTP\/1\.1 500 /);
+    });
+  });
+
   it('what is no HTTP is answered 400 and counted as an error', async () => {
     await serving([], {}, async ({ address, counted }) => {
       const answer = await say(address, '\x16\x03\x01 what is this\r\n\r\n');

@@ -28,11 +28,13 @@ import type {
 } from '../io/http.ts';
 import type { Log } from '../io/log.ts';
 import type { Address } from '../io/network.ts';
+import { AnswerTurn } from './answer-turn.ts';
 import { BodyError, announcedBytes, collectBody } from './http-body.ts';
 import { HttpConnections } from './http-connections.ts';
 import { originOf, pathOf, RealHttpRequest } from './http-request.ts';
 import { sendStream } from './http-stream.ts';
 import { HttpTurns } from './http-turns.ts';
+import { sendWhole } from './http-whole.ts';
 import { listenOn } from './network.ts';
 import type { TlsIdentity } from './tls.ts';
 import type { UnreadAnswers } from './unread-answers.ts';
@@ -60,6 +62,13 @@ class HttpEdge {
   readonly #service: HttpService;
   readonly #log: Log;
   readonly #connections: HttpConnections;
+  readonly #turn = new AnswerTurn<ServerResponse, HttpResponse>((response, answer) => {
+    try {
+      this.#send(response, answer);
+    } catch (error) {
+      this.#fail(response, error);
+    }
+  });
   readonly #app: FastifyInstance;
   readonly #server: Server | SecureServer;
   readonly #allowed: (path: string) => readonly string[];
@@ -210,12 +219,13 @@ class HttpEdge {
     response: ServerResponse,
     handle: (request: HttpRequest) => HttpResponse | Promise<HttpResponse>,
   ): void {
+    const turn = this.#turn.now();
     try {
       const answer = handle(request);
-      if (!(answer instanceof Promise)) this.#send(response, answer);
+      if (!(answer instanceof Promise)) this.#turn.give(turn, response, answer);
       else {
         answer
-          .then((late) => this.#send(response, late))
+          .then((late) => this.#turn.give(turn, response, late))
           .catch((error: unknown) => this.#fail(response, error));
       }
     } catch (error) {
@@ -244,30 +254,19 @@ class HttpEdge {
     // The rest of its request was no HTTP, and was answered (`HttpConnections.refuse`) while this answer was made.
     if (response.headersSent) return;
     const headers: Record<string, string | number> = { ...answer.headers };
-    const body = typeof answer.body === 'string' ? plainText(answer.body) : answer.body;
-    const isWhole = typeof body === 'string' || body instanceof Uint8Array;
-    if (isWhole && answer.status !== 204 && answer.status !== 304) headers['Content-Length'] = body.length;
     if (last) headers['Connection'] = 'close';
-    response.writeHead(answer.status, headers);
-    if (!isWhole) {
+    const { status, body } = answer;
+    if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
+      response.writeHead(status, headers);
       sendStream(response, body, {
         pending: () => this.#connections.expectReading(response.req.socket),
         failed: (error) => this.#tellFailure(error),
       });
       return;
     }
-    if (typeof body === 'string') response.end(body, 'latin1');
-    else response.end(body);
+    sendWhole(response, status, headers, body);
     this.#connections.expectReading(response.req.socket);
   }
-}
-
-/**
- * Text of ASCII alone as it is: node puts it behind the head, which is Latin-1, and both leave as one piece. Other text
- * is bytes, a piece of its own.
- */
-function plainText(text: string): string | Buffer {
-  return Buffer.byteLength(text) === text.length ? text : Buffer.from(text);
 }
 
 function serverFor(
