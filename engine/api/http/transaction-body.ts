@@ -27,12 +27,12 @@ import type { Place } from './place.ts';
 export type BucketOfPath = Pick<Place, 'type' | 'bucket'>;
 type Json = Readonly<Record<string, unknown>>;
 
-const batchFields = ['operations', 'force_abort', 'consistency', 'timeout_ms', 'id'];
-const putFields = [
+const batchFields = new Set(['operations', 'force_abort', 'consistency', 'timeout_ms', 'id']);
+const putFields = new Set([
   ...['op', 'type', 'bucket', 'key', 'value', 'encoding', 'content_type', 'charset', 'content_encoding'],
   ...['meta', 'links', 'context', 'if_match', 'if_absent'],
-];
-const deleteFields = ['op', 'type', 'bucket', 'key', 'context', 'if_match', 'if_absent'];
+]);
+const deleteFields = new Set(['op', 'type', 'bucket', 'key', 'context', 'if_match', 'if_absent']);
 const decoder = new TextDecoder('utf-8', { fatal: true });
 const loneSurrogate = /\p{Surrogate}/u;
 const base64Form = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
@@ -195,14 +195,12 @@ function optionalFlag(given: Json, field: string, index: number | undefined): bo
 }
 
 /** A mistyped field would do nothing in silence. */
-function knownFields(given: Json, known: readonly string[], index: number | undefined): void {
-  const unknown = Object.keys(given).find((field) => !known.includes(field));
-  if (unknown !== undefined)
-    throw refused(
-      'unknown_field',
-      `there is no field ${show(unknown)}; known are ${known.join(', ')}`,
-      index,
-    );
+function knownFields(given: Json, known: ReadonlySet<string>, index: number | undefined): void {
+  for (const field of Object.keys(given)) {
+    if (known.has(field)) continue;
+    const fields = [...known].join(', ');
+    throw refused('unknown_field', `there is no field ${show(field)}; known are ${fields}`, index);
+  }
 }
 
 function isObject(value: unknown): value is Json {

@@ -122,17 +122,18 @@ function statusOf(outcome: TransactionOutcome): number {
   return outcome.reason === 'force_abort' ? 200 : 409;
 }
 
+/** What is undefined is left out of the JSON. */
 function outcomeBody(outcome: TransactionOutcome): Readonly<Record<string, unknown>> {
   switch (outcome.kind) {
     case 'committed':
       return {
         transaction_id: outcome.xid,
         outcome: 'committed',
-        ...(outcome.operationCount === undefined ? {} : { operations: outcome.operationCount }),
+        operations: outcome.operationCount,
         branches: outcome.branches.map(({ node, vote, pending }) => ({
           node,
           vote,
-          ...(pending ? { pending } : {}),
+          pending: pending ? true : undefined,
         })),
       };
     case 'aborted':
@@ -140,7 +141,7 @@ function outcomeBody(outcome: TransactionOutcome): Readonly<Record<string, unkno
         transaction_id: outcome.xid,
         outcome: 'aborted',
         reason: outcome.reason,
-        ...(outcome.detail === '' ? {} : { detail: outcome.detail }),
+        detail: outcome.detail === '' ? undefined : outcome.detail,
       };
     case 'inDoubt':
       return { outcome: 'in_doubt', transaction_id: outcome.xid };
