@@ -1,7 +1,7 @@
 /** The laws of the house that no other tool says, and the proof that the linter's bans fire. */
 import { ESLint } from 'eslint';
-import { readFileSync, readdirSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 import { version } from './base/version.ts';
@@ -45,11 +45,41 @@ describe('dependencies', () => {
     expect(version).toMatch(/^(npm:[a-z0-9@/-]+@)?\d+\.\d+\.\d+$/);
   });
 
-  it.each(Object.keys(versions))('%s is named in the README with its reason', (name) => {
-    const row = textOf('README.md')
+  it.each(Object.keys(versions))('%s is named in engine/docs/dependencies.md with its reason', (name) => {
+    const row = textOf('engine/docs/dependencies.md')
       .split('\n')
       .find((line) => line.startsWith(`| \`${name}\` `));
     expect(row).toMatch(/ \| .{15,} \|$/);
+  });
+});
+
+describe('pages', () => {
+  const pages = [
+    'README.md',
+    ...rooms.flatMap((room) => filesBelow(room)).filter((file) => file.endsWith('.md')),
+  ];
+  /** The name that GitHub gives to a heading. */
+  const anchorOf = (heading: string) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-');
+
+  it.each(pages)('%s links to files and headings that exist', (page) => {
+    const links = [...textOf(page).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)];
+    const broken = links.filter(([, path = '', anchor]) => {
+      const target = path === '' ? page : join(dirname(page), path);
+      if (!existsSync(join(root, target))) return true;
+      if (anchor === undefined) return false;
+      return ![...textOf(target).matchAll(/^#+ (.*)$/gm)].some(
+        ([, heading = '']) => anchorOf(heading) === anchor,
+      );
+    });
+    expect(broken.map(([link]) => link)).toEqual([]);
+  });
+
+  it('the README has at most 150 lines', () => {
+    expect(textOf('README.md').split('\n').length).toBeLessThanOrEqual(150);
   });
 });
 

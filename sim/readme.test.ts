@@ -1,4 +1,4 @@
-/** The TypeScript of the root README, as somebody has it who copies it into a project of their own. */
+/** The TypeScript examples of the documentation, copied into a project of its own. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { present } from '../engine/base/assert.ts';
 
 const root = join(import.meta.dirname, '..');
-const readme = readFileSync(join(root, 'README.md'), 'utf8');
 /** What the project has installed besides lockstep itself. */
 const installed = ['vitest', 'fast-check', '@types/node'];
 
@@ -29,9 +28,9 @@ function write(file: string, text: string): void {
   writeFileSync(join(project, file), text);
 }
 
-function codeOf(section: string): string {
-  const [, after = ''] = readme.split(`## ${section}\n`);
-  return present(/```ts\n([^]*?)```/.exec(after)?.[1], `TypeScript below "${section}"`);
+function codeOf(page: string): string {
+  const text = readFileSync(join(root, page), 'utf8');
+  return present(/```ts\n([^]*?)```/.exec(text)?.[1], `TypeScript in ${page}`);
 }
 
 /** Runs a program in the project; what it printed, with how it ended where that was not well. */
@@ -54,7 +53,7 @@ it('embeds a node', () => {
   // Elsewhere than a cluster that somebody may have started here.
   const elsewhere = ['listen', 'pbListen', 'peerListen', 'statsListen'].map((key) => `${key}: '127.0.0.1:0'`);
   const given = "{ name: 'n1' as NodeId }";
-  const code = codeOf('Embedding');
+  const code = codeOf('engine/docs/embedding.md');
   expect(code).toContain(given);
   write('embedded.ts', code.replace(given, given.replace(' }', `, ${elsewhere.join(', ')} }`)));
   expect(compile('embedded.ts')).toBe('');
@@ -62,7 +61,7 @@ it('embeds a node', () => {
 });
 
 it('tests by property', () => {
-  const code = codeOf('Property tests in your CI');
+  const code = codeOf('sim/docs/property-tests.md');
   const fewer = code.replace('seeds: 20 ', 'seeds: 2 ').replace('numRuns: 10,', 'numRuns: 2,');
   expect(fewer.length).toBe(code.length - 2);
   write('nodes.test.ts', fewer);

@@ -1,5 +1,5 @@
 /**
- * The curl lines of the root README about links, MapReduce and Wasm modules, run against a cluster of three real
+ * The curl lines of engine/docs/cookbook.md about links, MapReduce and Wasm modules, run against a cluster of three real
  * processes.
  */
 import { readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { FrameReader } from '../api/pbc/frames.ts';
 import { TestingCluster } from './testing-cluster.contract.ts';
 
 const basePort = 15_198;
-/** The port of node 1 in the README. */
+/** The port of node 1 in the cookbook. */
 const writtenPort = 8098;
 
 /** Where the section about Wasm goes first. */
@@ -30,8 +30,8 @@ afterAll(async () => {
 
 /** The commands of a section's first block, one a line. */
 function commandsOf(section: string): readonly string[] {
-  const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
-  const block = readme.split(`## ${section}\n`)[1]?.split('```')[1] ?? '';
+  const cookbook = readFileSync(join(import.meta.dirname, '../docs/cookbook.md'), 'utf8');
+  const block = cookbook.split(`## ${section}\n`)[1]?.split('```')[1] ?? '';
   return block
     .replaceAll(/\\\n\s*/g, '')
     .trim()
@@ -83,7 +83,7 @@ async function placeOf(key: string): Promise<string> {
 }
 
 test('links and MapReduce: two hops, and a streamed count', async () => {
-  const commands = commandsOf('Cookbook: links and MapReduce');
+  const commands = commandsOf('Links and MapReduce');
   const jobs = commands.slice(-2);
   for (const put of commands.slice(0, -2)) expect([put, (await curl(put)).status]).toEqual([put, 204]);
   const walk = await curl(jobs[0] ?? '');
@@ -94,7 +94,7 @@ test('links and MapReduce: two hops, and a streamed count', async () => {
 });
 
 test('Wasm modules: keys of a user together, a phase registered at run time, an endless one that is stopped', async () => {
-  const [goThere, ...commands] = commandsOf('Cookbook: Wasm modules');
+  const [goThere, ...commands] = commandsOf('Wasm modules');
   expect(goThere).toBe('cd engine/wasm/examples');
   const apple = `http://127.0.0.1:${writtenPort}/buckets/fruit/keys/apple`;
   const fruit = await curl(`curl -X PUT -H 'Content-Type: text/plain' -d 'round and red' ${apple}`);

@@ -1,5 +1,5 @@
 /**
- * The reference of all keys, for `lockstep check-config --keys` and the README: the table, written out.
+ * The reference of all keys, for `lockstep check-config --keys` and engine/docs/configuration.md: the table, written out.
  */
 import { keyOf, variableOf } from './key-names.ts';
 import { configFields, configKeys } from './keys.ts';

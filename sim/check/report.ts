@@ -4,7 +4,7 @@
  */
 import { LockstepError } from '../../engine/base/errors.ts';
 
-/** Invariants by their number in the catalogue (sim/README.md lists those that exist). */
+/** Invariants by their number in the catalogue (sim/docs/invariants.md lists those that exist). */
 export const invariantIds = [
   ...(['INV1', 'INV2', 'INV3', 'INV4', 'INV5', 'INV6', 'INV7', 'INV8', 'INV9'] as const),
   ...([

@@ -1,7 +1,7 @@
 /**
  * The kinds of faults that a plan can hold, as one table: what each does, what it aims at, and its parameters with
  * their ranges. Generation, validation, the list command and the documentation read this table; `run/faults.ts` acts
- * it out. Numbers are the catalogue's (sim/README.md).
+ * it out. Numbers are the catalogue's (sim/docs/faults.md).
  */
 import { joinModes } from '../../engine/config/keys.ts';
 import { diskFaultIds, diskFaultKinds } from './disk-fault-kinds.ts';

@@ -4,7 +4,7 @@
  * an idle link is injected once and seen never.
  */
 
-/** Faults by their numbers in the catalogue (sim/README.md). */
+/** Faults by their numbers in the catalogue (sim/docs/faults.md). */
 export type FaultId = `F${'N' | 'D' | 'P' | 'C'}${number}`;
 
 /** What was injected, or what the engine could notice of it. */
