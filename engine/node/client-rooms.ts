@@ -12,7 +12,7 @@ import { defaultSessionLimits } from '../api/pbc/session.ts';
 import { RequestBudget } from '../api/request-budget.ts';
 import type { Gate } from '../auth/gate.ts';
 import type { ByteString } from '../base/ids.ts';
-import { version } from '../base/version.ts';
+import { riakVersion } from '../base/version.ts';
 import { isLoopback } from '../config/addresses.ts';
 import type { NodeConfig } from '../config/config.ts';
 import type { Coverage } from '../coverage/coverage.ts';
@@ -118,7 +118,7 @@ export function clientRooms(parts: ClientParts): ClientRooms {
       preflist: (key) => dispatcher.locate(key),
       mapReduce,
       jobLimits: jobLimits(config),
-      serverInfo: { node: config.name, version },
+      serverInfo: { node: config.name, version: riakVersion },
     },
     {
       ...defaultSessionLimits,

@@ -2,16 +2,18 @@
  * The binary protocol's calls about buckets: properties of buckets and types, and the replicas of a key. What lists
  * names is listing-calls.ts.
  */
-import { bytesOf } from '../../base/ids.ts';
+import type { ErrorCode } from '../../base/errors.ts';
+import { bytesOf, textOf } from '../../base/ids.ts';
 import type { ByteString, NodeId, Token } from '../../base/ids.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
-import { objectKey } from '../../base/object-key.ts';
+import { defaultType, objectKey } from '../../base/object-key.ts';
 import type { ReplicaTerms } from '../../dispatch/needs.ts';
 import type { PropertySet } from '../../props/properties.ts';
 import type { BucketDesk } from '../bucket-desk.ts';
 import type { KnowsType } from '../objects.ts';
 import { readBucketProps, rpbBucketProps } from './bucket-properties.ts';
-import { nameOf, typeOf } from './call-words.ts';
+import { nameOf, RiakRefusal } from './call-words.ts';
+import { stringOf } from './contents.ts';
 import type { Frame } from './frames.ts';
 import { messages } from './schema.ts';
 
@@ -65,11 +67,13 @@ export function parseBucketCall(
     }
     case messages.getBucketTypeReq.code: {
       const { type } = messages.getBucketTypeReq.decode(frame.body);
-      return { kind: 'getBucketType', name: { type: typeOf(type, knowsType), bucket: '' as ByteString } };
+      return { kind: 'getBucketType', name: nameOfType(type, knowsType, invalidType) };
     }
     case messages.setBucketTypeReq.code: {
       const { type, props } = messages.setBucketTypeReq.decode(frame.body);
-      const name = { type: typeOf(type, knowsType), bucket: '' as ByteString };
+      const name = nameOfType(type, knowsType, notActive);
+      // In Riak the default type has what the configuration says, and no message changes it.
+      if (name.type === defaultType) throw invalidProperties('BadRequest', 'no_default_update');
       return { kind: 'setBucketType', name, set: readBucketProps(props, terms) };
     }
     case messages.preflistReq.code: {
@@ -80,6 +84,31 @@ export function parseBucketCall(
     default:
       return undefined;
   }
+}
+
+/** The name of a bucket type that exists; otherwise throws what `refusal` says of it. */
+function nameOfType(
+  type: Uint8Array,
+  knowsType: KnowsType,
+  refusal: (type: ByteString) => RiakRefusal,
+): BucketName {
+  const name = stringOf(type);
+  if (type.length === 0 || (name !== defaultType && !knowsType(name))) throw refusal(name);
+  return { type: name, bucket: '' as ByteString };
+}
+
+/** Riak prints the name as an Erlang binary. */
+function invalidType(type: ByteString): RiakRefusal {
+  const printed = type === '' ? '<<>>' : `<<${JSON.stringify(textOf(type))}>>`;
+  return new RiakRefusal('NotFound', `Invalid bucket type: ${printed}`);
+}
+
+function notActive(): RiakRefusal {
+  return invalidProperties('NotFound', 'not_active');
+}
+
+function invalidProperties(code: ErrorCode, why: string): RiakRefusal {
+  return new RiakRefusal(code, `Invalid bucket properties: ${why}`);
 }
 
 /** The frame of the answer. Rejects with a `LockstepError`. */

@@ -2,7 +2,6 @@
  * Bucket properties as RpbBucketProps, and back: the message's fields have the names of Riak's JSON, so what a client
  * sends is judged by the same rules (api/property-json.ts).
  */
-import { LockstepError } from '../../base/errors.ts';
 import { byteStringFrom, textOf } from '../../base/ids.ts';
 import type { ReplicaTerms } from '../../dispatch/needs.ts';
 import type { BucketProperties, PropertySet } from '../../props/properties.ts';
@@ -11,12 +10,6 @@ import { readProperties, showProperties } from '../property-json.ts';
 import type { RpbBucketProps, RpbModFun } from './bucket-schema.ts';
 import { needOf } from './call-words.ts';
 import { quorumWords } from './schema.ts';
-
-const keyfunKinds: ReadonlyMap<number, Keyfun> = new Map([
-  [0, 'STD'],
-  [1, 'BUCKETONLY'],
-  [99, 'CUSTOM'],
-]);
 
 const keyfunNames: Readonly<Record<Keyfun, string>> = {
   STD: 'chash_std_keyfun',
@@ -30,8 +23,6 @@ const plainFields = [
   'n_val',
   'allow_mult',
   'last_write_wins',
-  'has_precommit',
-  'has_postcommit',
   'old_vclock',
   'young_vclock',
   'big_vclock',
@@ -43,7 +34,7 @@ const plainFields = [
   'write_once',
 ] as const;
 /** Fields of what this product does not have. */
-const foreignFields = ['backend', 'search_index', 'datatype', 'hll_precision'] as const;
+const foreignFields = ['backend', 'search_index', 'datatype', 'hll_precision', 'ttl'] as const;
 
 /** What a client wants set. Throws `BadRequest`. */
 export function readBucketProps(props: RpbBucketProps, terms: ReplicaTerms): PropertySet {
@@ -60,12 +51,7 @@ export function readBucketProps(props: RpbBucketProps, terms: ReplicaTerms): Pro
   if (props.repl !== undefined && props.repl !== 0) given['repl'] = props.repl;
   if (props.linkfun !== undefined) given['linkfun'] = functionOf(props.linkfun);
   if (props.chash_keyfun !== undefined) given['chash_keyfun'] = customOr(functionOf(props.chash_keyfun));
-  if (props.keyfun_kind !== undefined) given['chash_keyfun'] = keyfunOfKind(props.keyfun_kind);
   if (props.keyfun_module !== undefined) given['wasm_keyfun'] = words(props.keyfun_module);
-  if ((props.replication_strategy ?? 0) !== 0) {
-    const detail = `replication_strategy: ${props.replication_strategy ?? 0} given; allowed: 0, one replica per rack`;
-    throw new LockstepError('BadRequest', detail);
-  }
   return readProperties(given, terms);
 }
 
@@ -77,8 +63,9 @@ export function rpbBucketProps(properties: BucketProperties, terms: ReplicaTerms
     n_val: terms.replicaCount(),
     allow_mult: properties.allowMult,
     last_write_wins: properties.lastWriteWins,
-    has_precommit: false,
-    has_postcommit: false,
+    // Both lists are given, and are empty: Protocol Buffers cannot tell an empty list from an absent one.
+    has_precommit: true,
+    has_postcommit: true,
     chash_keyfun: modFun('riak_core_util', keyfunNames[properties.chashKeyfun]),
     linkfun: modFun('riak_kv_wm_link_walker', 'mapreduce_linkfun'),
     old_vclock: properties.oldVclock,
@@ -95,8 +82,6 @@ export function rpbBucketProps(properties: BucketProperties, terms: ReplicaTerms
     notfound_ok: properties.notfoundOk,
     search: false,
     repl: 0,
-    keyfun_kind: [...keyfunKinds].find(([, keyfun]) => keyfun === properties.chashKeyfun)?.[0],
-    replication_strategy: 0,
     ...(properties.wasmKeyfun === '' ? {} : { keyfun_module: Buffer.from(properties.wasmKeyfun) }),
   };
 }
@@ -112,13 +97,6 @@ function functionOf(given: RpbModFun): { readonly mod: string; readonly fun: str
 /** The name under which CUSTOM is told. */
 function customOr(given: { readonly mod: string; readonly fun: string }): unknown {
   return given.fun === keyfunNames.CUSTOM ? 'CUSTOM' : given;
-}
-
-function keyfunOfKind(kind: number): Keyfun {
-  const keyfun = keyfunKinds.get(kind);
-  if (keyfun !== undefined) return keyfun;
-  const allowed = [...keyfunKinds].map(([number, name]) => `${number} (${name})`).join(', ');
-  throw new LockstepError('BadRequest', `chash_keyfun: ${kind} given; allowed: ${allowed}`);
 }
 
 function numberOf(shown: unknown): number {

@@ -1,6 +1,8 @@
 /**
  * The binary protocol's messages about buckets: their properties, their names, their keys and where those live (spec:
- * facts 7.2; fields 30 to 32 of RpbBucketProps are an extension that other clones of Riak know too).
+ * facts 7.2). The product's one own field of RpbBucketProps has a number far above Riak's, and answers carry it only
+ * where a bucket has set it: some clients refuse a message with a field that they do not know, and others take a number
+ * near Riak's for a property of their own.
  */
 export interface RpbModFun {
   readonly module: Uint8Array;
@@ -44,10 +46,9 @@ export interface RpbBucketProps {
   readonly consistent?: boolean | undefined;
   readonly write_once?: boolean | undefined;
   readonly hll_precision?: number | undefined;
-  /** 0 STD, 1 BUCKETONLY, 99 CUSTOM. */
-  readonly keyfun_kind?: number | undefined;
-  /** 0: one replica per rack, by the topology. */
-  readonly replication_strategy?: number | undefined;
+  /** Seconds until an object expires, as later clients of Riak write it: not offered, refused unless 0. */
+  readonly ttl?: number | undefined;
+  /** Ours: the id of the Wasm module by which a CUSTOM bucket routes its keys. */
   readonly keyfun_module?: Uint8Array | undefined;
 }
 
@@ -153,9 +154,8 @@ message RpbBucketProps {
   optional bool consistent = 27;
   optional bool write_once = 28;
   optional uint32 hll_precision = 29;
-  optional uint32 keyfun_kind = 30;
-  optional uint32 replication_strategy = 31;
-  optional bytes keyfun_module = 32;
+  optional uint32 ttl = 30;
+  optional bytes keyfun_module = 50001;
 }
 
 message RpbGetBucketReq {

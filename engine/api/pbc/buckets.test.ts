@@ -1,10 +1,12 @@
 /** Laws of the binary protocol's requests about buckets: properties, listings, and where keys live. */
 import fc from 'fast-check';
+import protobuf from 'protobufjs';
 import { expect, test } from 'vitest';
 
 import { LockstepError } from '../../base/errors.ts';
 import { byteStringOf } from '../../base/ids.ts';
 import { defaultType } from '../../base/object-key.ts';
+import type { BucketProperties } from '../../props/properties.ts';
 import { defaultProperties, withProperties } from '../../props/properties.ts';
 import { readBucketProps, rpbBucketProps } from './bucket-properties.ts';
 import type { RpbBucketProps } from './bucket-schema.ts';
@@ -15,6 +17,10 @@ import { TestingServer } from './testing-server.contract.ts';
 
 const utf8 = (text: string): Buffer => Buffer.from(text, 'utf8');
 const bucket = utf8('fruit');
+const customKeyfun = { module: utf8('riak_core_util'), function: utf8('chash_custom_keyfun') };
+const failed = { kind: 'failed', definite: true } as const;
+/** Numbers from here on are not Riak 2.2's; the first is `ttl` in a later client. */
+const ttlField = 30;
 const terms = { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => 3 } as const;
 
 async function ask(peer: PbcPeer, ...requests: readonly ClientRequest[]): Promise<ClientReply[]> {
@@ -35,20 +41,19 @@ test('what is set is read, reset, and refused where it cannot be', async () => {
     r: quorumWords.quorum,
     pr: 0,
     notfound_ok: true,
-    keyfun_kind: 0,
   });
   const set = {
     allow_mult: true,
     w: quorumWords.all,
     r: 1,
-    keyfun_kind: 99,
+    chash_keyfun: customKeyfun,
     keyfun_module: utf8('by-owner'),
   };
   expect(await ask(peer, { kind: 'setBucket', message: { bucket, props: set } })).toEqual([
     { kind: 'bucketSet' },
   ]);
   const got = props(await ask(peer, { kind: 'getBucket', message: { bucket } }));
-  expect(got).toMatchObject({ allow_mult: true, w: quorumWords.all, r: 1, keyfun_kind: 99 });
+  expect(got).toMatchObject({ allow_mult: true, w: quorumWords.all, r: 1, chash_keyfun: customKeyfun });
   expect(Buffer.from(got.keyfun_module ?? []).toString()).toBe('by-owner');
   expect(await ask(peer, { kind: 'resetBucket', message: { bucket } })).toEqual([{ kind: 'bucketReset' }]);
   expect(props(await ask(peer, { kind: 'getBucket', message: { bucket } })).allow_mult).toBe(false);
@@ -59,13 +64,15 @@ test('what is set is read, reset, and refused where it cannot be', async () => {
     { kind: 'getBucket', message: { bucket, type: utf8('cards') } },
     { kind: 'getBucket', message: { bucket: utf8('') } },
     { kind: 'getBucketType', message: { type: utf8('cards') } },
+    { kind: 'setBucket', message: { bucket, props: { ttl: 60 } } },
   );
   expect(failures.map((reply) => (reply.kind === 'failed' ? reply.text.slice(0, 60) : reply.kind))).toEqual([
     'BadRequest: n_val: 5 given; allowed: 3, since every rack of ',
     'BadRequest: datatype is no bucket property; allowed: n_val, ',
     'Unknown bucket type: cards',
     'Bucket cannot be zero-length',
-    'Unknown bucket type: cards',
+    'Invalid bucket type: <<"cards">>',
+    'BadRequest: ttl is no bucket property; allowed: n_val, allow',
   ]);
 });
 
@@ -79,6 +86,42 @@ test('a bucket type is read and set as Riak’s clients do', async () => {
     allow_mult: true,
     notfound_ok: false,
   });
+});
+
+test('a change of the type default, or of a type that does not exist, is refused in Riak’s words', async () => {
+  const peer = (await TestingServer.start()).join();
+  const set = { notfound_ok: false };
+  const refused = await ask(
+    peer,
+    { kind: 'setBucketType', message: { type: utf8('default'), props: set } },
+    { kind: 'setBucketType', message: { type: utf8('cards'), props: set } },
+    { kind: 'setBucketType', message: { type: utf8(''), props: set } },
+    { kind: 'getBucketType', message: { type: utf8('') } },
+  );
+  expect(refused).toEqual([
+    { ...failed, code: 'BadRequest', text: 'Invalid bucket properties: no_default_update' },
+    { ...failed, code: 'NotFound', text: 'Invalid bucket properties: not_active' },
+    { ...failed, code: 'NotFound', text: 'Invalid bucket properties: not_active' },
+    { ...failed, code: 'NotFound', text: 'Invalid bucket type: <<>>' },
+  ]);
+  const [shown] = await ask(peer, { kind: 'getBucketType', message: { type: utf8('default') } });
+  expect(shown).toMatchObject({ kind: 'bucketProps', message: { props: { notfound_ok: true } } });
+});
+
+test('an answer about properties has no field but Riak’s, unless the bucket has set one of the product’s own', () => {
+  const properties = (set: Readonly<Record<string, string | boolean>>): BucketProperties =>
+    withProperties(defaultProperties, new Map(Object.entries(set)));
+  const plain = [{}, { chash_keyfun: 'BUCKETONLY' }, { allow_mult: true }, { chash_keyfun: 'CUSTOM' }];
+  for (const set of plain) expect(Math.max(...propertyFields(properties(set)))).toBeLessThan(ttlField);
+  const custom = propertyFields(properties({ chash_keyfun: 'CUSTOM', wasm_keyfun: 'by-owner' }));
+  expect(custom.filter((field) => field >= ttlField)).toEqual([50_001]);
+});
+
+test('a client that sends an empty list of hooks, as Riak’s do, sets nothing', () => {
+  const empty = { has_precommit: true, has_postcommit: true, precommit: [], postcommit: [] };
+  expect([...readBucketProps(empty, terms)]).toEqual([]);
+  const hooks = { has_precommit: true, precommit: [{ name: utf8('validate') }] };
+  expect(() => readBucketProps(hooks, terms)).toThrow('precommit');
 });
 
 test('what the server tells of properties it understands itself, and then nothing changes', () => {
@@ -167,6 +210,21 @@ test('the replicas of a key are told with its token', async () => {
     [7, 'n1', true],
   ]);
 });
+
+/** The numbers of the fields of the message that tells these properties. */
+function propertyFields(properties: BucketProperties): readonly number[] {
+  const frame = messages.getBucketResp.encode({ props: rpbBucketProps(properties, terms) });
+  const outer = protobuf.Reader.create(frame.subarray(5));
+  outer.uint32();
+  const reader = protobuf.Reader.create(outer.bytes());
+  const fields: number[] = [];
+  while (reader.pos < reader.len) {
+    const tag = reader.uint32();
+    fields.push(tag >>> 3);
+    reader.skipType(tag & 7);
+  }
+  return fields;
+}
 
 function textOf(reply: ClientReply): string {
   if (reply.kind === 'failed') return reply.text;

@@ -11,16 +11,18 @@ import { accessOf } from './message-access.ts';
 import type { PbcParts } from './object-calls.ts';
 import { messages } from './schema.ts';
 
+/** What Riak calls a client that has not said what it calls itself. */
+const noClientId: Uint8Array = new Uint8Array(4);
+
 export class Caller {
   readonly #parts: Pick<PbcParts, 'gate' | 'serverInfo'>;
   readonly #remote: string;
-  #clientId: Uint8Array;
+  #clientId = noClientId;
   #identity: Identity | undefined;
 
   constructor(parts: PbcParts, remote: string) {
     this.#parts = parts;
     this.#remote = remote;
-    this.#clientId = parts.io.random.bytes(4);
   }
 
   /** Answers what asks for nothing that is stored. */

@@ -3,8 +3,8 @@
  * simulator's clients, the load sources and the tests do.
  */
 import type { ErrorCode } from '../../base/errors.ts';
-import { LockstepError } from '../../base/errors.ts';
-import { errorCodeOf, isDefinite } from './error-numbers.ts';
+import { errorTable, LockstepError } from '../../base/errors.ts';
+import { codeOfRiakText, errorCodeOf, isDefinite } from './error-numbers.ts';
 import type {
   RpbBucketTypeReq,
   RpbGetBucketReq,
@@ -69,7 +69,7 @@ export type ClientReply =
   | { readonly kind: 'preflist'; readonly message: RpbPreflistResp }
   | { readonly kind: 'transacted'; readonly message: LockTransactionResp }
   | { readonly kind: 'inDoubt'; readonly message: LockTransactionListResp }
-  /** `code` is undefined for an error that carries no number of this product's. */
+  /** `code` is undefined for an error that carries no number of this product's, and no text of Riak's. */
   | {
       readonly kind: 'failed';
       readonly code: ErrorCode | undefined;
@@ -131,12 +131,10 @@ export function decodeReply(frame: Frame): ClientReply {
   switch (frame.code) {
     case messages.errorResp.code: {
       const { errmsg, errcode } = messages.errorResp.decode(frame.body);
-      return {
-        kind: 'failed',
-        code: errorCodeOf(errcode),
-        text: utf8(errmsg),
-        definite: isDefinite(errcode),
-      };
+      const text = utf8(errmsg);
+      const code = errcode === 0 ? codeOfRiakText(text) : errorCodeOf(errcode);
+      const definite = isDefinite(errcode) || (code !== undefined && errorTable[code].definite);
+      return { kind: 'failed', code, text, definite };
     }
     case messages.pingResp.code:
       return { kind: 'pong' };

@@ -1,6 +1,7 @@
 /**
  * How an error travels in `RpbErrorResp`: `errmsg` is a text, `errcode` the code's place in the error table plus one.
- * 0 stays what it is in Riak: an error without a number. Both sides of the protocol use this file.
+ * Riak's own texts travel with 0, as Riak sends them: a client that knows them compares the text alone, and some clients
+ * return another kind of error for any other number. Both sides of the protocol use this file.
  */
 import type { ErrorCode } from '../../base/errors.ts';
 import { errorCodes, errorTable } from '../../base/errors.ts';
@@ -9,6 +10,31 @@ const numbers: ReadonlyMap<ErrorCode, number> = new Map(errorCodes.map((code, in
 
 /** Added to the number of an error that certainly left nothing done although errors of its code may. */
 const definiteMark = 0x10000;
+
+/** Riak's own texts, or how they begin, and the code that each stands for. */
+const riakTexts: readonly { readonly code: ErrorCode; readonly text: RegExp }[] = [
+  { code: 'Timeout', text: /^timeout$/ },
+  { code: 'PreconditionFailed', text: /^(match_found|modified|notfound)$/ },
+  { code: 'BadRequest', text: /^(Bucket|Key|Type) cannot be zero-length$/ },
+  { code: 'BadRequest', text: /^Unknown message code: / },
+  { code: 'BadRequest', text: /^Invalid bucket properties: no_default_update$/ },
+  { code: 'BadRequest', text: /^Security not enabled$/ },
+  { code: 'NotFound', text: /^(Invalid|Unknown) bucket type: / },
+  { code: 'NotFound', text: /^Invalid bucket properties: not_active$/ },
+  { code: 'Unauthorized', text: /^Authentication failed$/ },
+];
+
+/** The code that a text of Riak's stands for; undefined for any other text. */
+export function codeOfRiakText(text: string): ErrorCode | undefined {
+  return riakTexts.find((row) => row.text.test(text))?.code;
+}
+
+/** The number that goes out with an error of this code and text. */
+export function wireNumberOf(code: ErrorCode, text: string, definite: boolean): number {
+  const number = errorNumberOf(code, definite);
+  // A number that says more than the text does goes out.
+  return number < definiteMark && codeOfRiakText(text) === code ? 0 : number;
+}
 
 /** The stable number of a code: 1 and up. */
 export function errorNumberOf(code: ErrorCode, definite = false): number {

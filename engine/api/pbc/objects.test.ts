@@ -64,6 +64,7 @@ test('ping, server info and the client id are answered', async () => {
     node: 'n1',
     version: '0.1.0',
   });
+  expect(await ask(peer, { kind: 'getClientId' })).toEqual({ kind: 'clientId', clientId: Buffer.alloc(4) });
   expect(await ask(peer, { kind: 'setClientId', clientId: utf8('mine') })).toEqual({ kind: 'clientIdSet' });
   expect(await ask(peer, { kind: 'getClientId' })).toEqual({ kind: 'clientId', clientId: utf8('mine') });
 });

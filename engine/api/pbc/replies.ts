@@ -3,14 +3,14 @@
  * `Unknown message code: 99`); every other text begins with the code. The number is error-numbers.ts.
  */
 import type { ErrorCode, LockstepError } from '../../base/errors.ts';
-import { errorNumberOf } from './error-numbers.ts';
+import { wireNumberOf } from './error-numbers.ts';
 import { messages } from './schema.ts';
 
 /** The frame of an error with a text of Riak's. */
 export function errorFrame(code: ErrorCode, text: string, definite = false): Buffer {
   return messages.errorResp.encode({
     errmsg: Buffer.from(text, 'utf8'),
-    errcode: errorNumberOf(code, definite),
+    errcode: wireNumberOf(code, text, definite),
   });
 }
 

@@ -1,10 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { ErrorCode } from '../../base/errors.ts';
 import { LockstepError, errorCodes, errorTable } from '../../base/errors.ts';
 import { decodeReply, encodeRequest } from './client-codec.ts';
 import { errorCodeOf, errorNumberOf, isDefinite } from './error-numbers.ts';
 import { FrameReader } from './frames.ts';
 import { bytes, getReq, maybe, plainFields, putReqWith, u32 } from './object-messages.contract.ts';
+import { errorFrame, errorFrameOf } from './replies.ts';
 import type { RpbContent, RpbDelReq } from './schema.ts';
 import { messages } from './schema.ts';
 
@@ -156,6 +158,29 @@ test('every error code has a number above 0 and comes back from it', () => {
   }
   expect(errorCodeOf(0)).toBeUndefined();
   expect(errorCodeOf(errorCodes.length + 1)).toBeUndefined();
+});
+
+test('Riak’s own texts travel with the number 0, and every other text with the number of its code', () => {
+  const texts: readonly (readonly [ErrorCode, string])[] = [
+    ['PreconditionFailed', 'match_found'],
+    ['PreconditionFailed', 'modified'],
+    ['PreconditionFailed', 'notfound'],
+    ['Timeout', 'timeout'],
+    ['BadRequest', 'Unknown message code: 99'],
+    ['NotFound', 'Unknown bucket type: cards'],
+    ['NotFound', 'Invalid bucket properties: not_active'],
+  ];
+  for (const [code, text] of texts) {
+    const body = bodyOf(errorFrame(code, text));
+    expect(messages.errorResp.decode(body).errcode).toBe(0);
+    const { definite } = errorTable[code];
+    expect(decodeReply({ code: 0, body })).toEqual({ kind: 'failed', code, text, definite });
+  }
+  const own = bodyOf(errorFrameOf(new LockstepError('NoQuorum', 'modified')));
+  expect(messages.errorResp.decode(own).errcode).toBe(errorNumberOf('NoQuorum'));
+  // That nothing happened is more than Riak's text says.
+  const body = bodyOf(errorFrameOf(new LockstepError('Timeout', 'late', { definite: true })));
+  expect(decodeReply({ code: 0, body })).toMatchObject({ code: 'Timeout', text: 'timeout', definite: true });
 });
 
 test('an error answer tells its code and text, and an unknown answer code is refused', () => {
