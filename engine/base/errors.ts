@@ -58,6 +58,11 @@ export const errorTable = {
   },
   PhaseFailed: { status: 500, definite: true, sentence: 'a phase of a MapReduce job failed' },
   Forbidden: { status: 403, definite: true, sentence: 'this is not allowed' },
+  ReplicasDisagree: {
+    status: 503,
+    definite: true,
+    sentence: 'the copies differ that must be equal at this consistency level; read again',
+  },
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof errorTable;

@@ -145,11 +145,24 @@ export class ClusterDispatcher implements Dispatcher {
     if (need === 'primary' && !this.#parts.handedOver(token)) throw changingHands();
     const view = without(this.#parts.readView, away);
     let plan = this.#admit(planRead(view, placement, level, need), level, 'read');
+    const { readDisagreements } = this.#parts.stats;
+    let disagreement: unknown;
     for (;;) {
       const round = new ReadRound(this.#parts, request.key.packed, token, plan);
       try {
-        return await round.run(deadlineUs - clock.nowUs());
+        const object = await round.run(deadlineUs - clock.nowUs());
+        if (disagreement !== undefined) readDisagreements.answered += 1;
+        return object;
       } catch (error) {
+        if (round.disagrees && disagreement === undefined) {
+          disagreement = error;
+          if (await this.#isRepaired(round, deadlineUs)) continue;
+        }
+        if (disagreement !== undefined) {
+          if (round.disagrees) readDisagreements.refused += 1;
+          else readDisagreements.failed += 1;
+          throw this.#givenUp(error, level);
+        }
         // A single target that failed is not the last word: the next nearest replica is asked.
         const last = plan.targets.length > 1 || round.failed.length === 0 || clock.nowUs() >= deadlineUs;
         if (last) throw this.#givenUp(error, level);
@@ -159,6 +172,16 @@ export class ClusterDispatcher implements Dispatcher {
         plan = next;
       }
     }
+  }
+
+  /** Those whose copies differ hold the same now, within the request's time: a new read may find that they agree. */
+  async #isRepaired(round: ReadRound, deadlineUs: number): Promise<boolean> {
+    const { clock } = this.#parts;
+    const late = new Deferred<void>();
+    const timer = clock.after(Math.max(1, deadlineUs - clock.nowUs()), () => late.resolve());
+    await Promise.race([round.whenRepaired(), late.promise]);
+    timer.cancel();
+    return clock.nowUs() < deadlineUs;
   }
 
   /** The cause is counted once, however many replicas were asked one after another. */
@@ -253,7 +276,7 @@ export class ClusterDispatcher implements Dispatcher {
   /** Counts a request whose level could not be met. */
   #counted(error: unknown, what: 'read' | 'write'): unknown {
     if (!(error instanceof LockstepError)) return error;
-    if (error.code === 'NoQuorum' || error.code === 'Timeout') {
+    if (error.code === 'NoQuorum' || error.code === 'Timeout' || error.code === 'ReplicasDisagree') {
       const { pool } = this.#parts.stats;
       if (what === 'read') pool.client_non_quorum_r_responses += 1;
       else pool.client_non_quorum_w_responses += 1;

@@ -220,7 +220,7 @@ describe('a read of large objects', () => {
     read.peers.answer('a1', { kind: 'object', object: young });
     expect(read.peers.asked.slice(3)).toEqual(['a1 readObject', 'b2 readObject']);
     read.peers.answer('b2', { kind: 'object', object: old });
-    expect(await read.outcome).toBe('NoQuorum');
+    expect(await read.outcome).toBe('ReplicasDisagree');
     // Each lacks what the other has: they were written side by side.
     expect(read.peers.asked.slice(5)).toEqual(['a1 mergeObject', 'b1 mergeObject', 'b2 mergeObject']);
   });

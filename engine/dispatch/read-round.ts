@@ -5,13 +5,19 @@
  * The client's answer is given once, as soon as the tally is decided or the deadline passes. Later answers still
  * count for repair, which waits for all of them (but see `letGo`): each target answers exactly once, by its own deadline
  * at the latest.
+ *
+ * At a SAFE level the answers that count are equal byte for byte (stored bytes are canonical), in whatever order they
+ * come, and the client gets exactly what these replicas hold. Where enough replicas answer and too few of them agree, the
+ * round repairs those that have answered at once, so that the dispatcher can read once more (`whenRepaired`).
  */
 import { present } from '../base/assert.ts';
 import { BytesError } from '../base/bytes.ts';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
+import { textOf } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
+import { unpackKey } from '../base/object-key.ts';
 import type { Timer } from '../io/clock.ts';
 import type { StoredObject } from '../object/object.ts';
 import { decodeObject, encodeObject, mergeObjects, resolveToNewest } from '../object/object.ts';
@@ -38,6 +44,20 @@ const patienceShare = 4;
 /** Nothing is described to whoever asks for all of it. */
 const evasion: Trouble = { code: 'Internal', message: 'a peer described what it was to send' };
 
+/** Enough replicas have answered, and too few of them agree: how their repair goes on. */
+interface Disagreement {
+  /** What those that have answered know together; undefined where an object does not decode. */
+  readonly bytes: Buffer | undefined;
+  /** Targets that get it. */
+  readonly stale: readonly number[];
+  /** Repairs that have not ended. */
+  repairing: number;
+  /** Per target: it holds that, as far as is known here. */
+  readonly holding: boolean[];
+  /** Resolved once a new read can succeed, or nothing more can be done for it. */
+  readonly enough: Deferred<void>;
+}
+
 export class ReadRound implements LargeReader {
   readonly #parts: ReadParts;
   readonly #key: PackedKey;
@@ -57,6 +77,10 @@ export class ReadRound implements LargeReader {
   untilUs = 0;
   patienceUs = 0;
   #repaired = false;
+  /** Under `agree`, per target: the class of its answer, named by the first target whose answer was equal. */
+  readonly #classes: number[] = [];
+  /** Set once enough replicas have answered and too few of them agree. */
+  #disagreement: Disagreement | undefined;
 
   constructor(parts: ReadParts, key: PackedKey, token: Token, plan: DispatchPlan) {
     this.#parts = parts;
@@ -70,7 +94,12 @@ export class ReadRound implements LargeReader {
   /** Members whose answer was a failure so far. */
   readonly failed: Member[] = [];
 
-  /** Asks everyone; rejects with `NoQuorum`, `Timeout` or the single target's own error. */
+  /** Enough replicas have answered, and too few of them agree. */
+  get disagrees(): boolean {
+    return this.#disagreement !== undefined;
+  }
+
+  /** Asks everyone; rejects with `NoQuorum`, `ReplicasDisagree`, `Timeout` or the single target's own error. */
   run(timeoutUs: number): Promise<StoredObject | undefined> {
     const { clock, stats } = this.#parts;
     const { targets, failovers } = this.#plan;
@@ -176,13 +205,10 @@ export class ReadRound implements LargeReader {
       if (error.code === 'Corrupted') this.#corrupt.push(index);
       this.failed.push(present(this.#plan.targets[index], 'a target').member);
     }
-    const equality = this.#plan.agree && error === undefined ? this.#equalityOf(index) : 0;
+    const equality = this.#plan.agree && error === undefined ? this.#classOf(index) : 0;
     const verdict = this.#tally.answer(index, error === undefined, equality);
     if (verdict === 'met') this.#succeed();
-    else if (verdict === 'impossible')
-      this.#fail(
-        roundError(this.#failuresOrDispute(), this.#tally.describe(), { votes: this.#tally.votes() }),
-      );
+    else if (verdict === 'impossible') this.#fall();
     else if (verdict === 'pending' && this.#held.length > 0)
       this.#fillIn(present(this.#plan.targets[index], 'a target').group, error !== undefined);
     if (this.#tally.outstanding === this.#held.length) this.#repairOnce();
@@ -195,22 +221,46 @@ export class ReadRound implements LargeReader {
     this.answers.fill(undefined);
   }
 
-  /** Under `agree`: the first target with the same bytes names the class. */
-  #equalityOf(index: number): number {
+  /**
+   * Under `agree`: the class of a target's answer. The first target that answered with the same bytes has named it, so that
+   * it does not depend on the order in which equal answers come.
+   */
+  #classOf(index: number): number {
     const own = this.answers[index]?.bytes;
-    return this.answers.findIndex((answer) => answer !== undefined && sameBytes(answer.bytes, own));
+    let found = index;
+    for (let other = 0; other < this.answers.length; other++) {
+      const answer = this.answers[other];
+      if (other === index || answer === undefined || !sameBytes(answer.bytes, own)) continue;
+      found = this.#classes[other] ?? other;
+      break;
+    }
+    this.#classes[index] = found;
+    return found;
   }
 
-  #failuresOrDispute(): readonly Trouble[] {
-    if (this.#failures.length > 0) return this.#failures;
-    return [new LockstepError('NoQuorum', 'the replicas disagree; they are being repaired')];
+  /** The level cannot be met any more. */
+  #fall(): void {
+    const tally = this.#tally.describe();
+    const votes = this.#tally.votes();
+    if (!this.#tally.disagrees) {
+      this.#fail(roundError(this.#failures, tally, { votes }));
+      return;
+    }
+    this.#disagreement = this.#repairNow();
+    const detail = `the copies of ${nameOf(this.#key)} differ (equal ones: ${tally}); their repair has begun, read again`;
+    this.#fail(new LockstepError('ReplicasDisagree', detail, { votes }));
+  }
+
+  /** Resolves once so many of those that disagreed hold the same that a new read can succeed, or nobody can be repaired. */
+  whenRepaired(): Promise<void> {
+    return this.#disagreement?.enough.promise ?? Promise.resolve();
   }
 
   #succeed(): void {
     this.#deadline?.cancel();
     this.#patience?.cancel();
     try {
-      this.#result.resolve(this.#merged());
+      this.#result.resolve(this.#answer());
     } catch (error) {
       if (!(error instanceof BytesError)) throw error;
       this.#result.reject(
@@ -235,11 +285,21 @@ export class ReadRound implements LargeReader {
     );
   }
 
-  /** What all answers so far know together. Throws `BytesError` when one of them does not decode. */
-  #merged(): StoredObject | undefined {
+  /** What the client gets: of answers that had to be equal exactly those, and otherwise what all of them know together. */
+  #answer(): StoredObject | undefined {
+    if (!this.#plan.agree) return this.#merged(this.answers);
+    return this.#merged(
+      this.#plan.groups.map(
+        (_, group) => this.answers[present(this.#tally.agreed(group), 'an agreed class')],
+      ),
+    );
+  }
+
+  /** What the answers know together. Throws `BytesError` when one of them does not decode. */
+  #merged(answers: readonly (Answer | undefined)[]): StoredObject | undefined {
     let merged: StoredObject | undefined;
     let first: Uint8Array | undefined;
-    for (const answer of this.answers) {
+    for (const answer of answers) {
       const bytes = answer?.bytes;
       if (bytes === undefined || (first !== undefined && sameBytes(first, bytes))) continue;
       first ??= bytes;
@@ -263,15 +323,46 @@ export class ReadRound implements LargeReader {
     if (agreed && this.#corrupt.length === 0) return;
     const bytes = this.#repairBytes();
     if (bytes === undefined) return;
+    const begun = sameBytes(this.#disagreement?.bytes, bytes) ? this.#disagreement?.stale : undefined;
     this.answers.forEach((answer, index) => {
       const stale = answer !== undefined && !sameBytes(answer.bytes, bytes);
-      if (stale || this.#corrupt.includes(index)) this.#repairTarget(index, bytes);
+      if (begun?.includes(index) === true) return;
+      if (stale || this.#corrupt.includes(index)) this.#repairTarget(index, bytes, nothing);
     });
+  }
+
+  /** The replicas that have answered get what they know together, without waiting for those that have not. */
+  #repairNow(): Disagreement {
+    const bytes = this.#repairBytes();
+    const holding = this.answers.map((answer) => answer !== undefined && sameBytes(answer.bytes, bytes));
+    const stale: number[] = [];
+    this.answers.forEach((answer, index) => {
+      if (answer !== undefined && holding[index] === false) stale.push(index);
+    });
+    const disagreement = { bytes, stale, holding, repairing: stale.length, enough: new Deferred<void>() };
+    if (bytes === undefined) disagreement.enough.resolve();
+    else
+      for (const index of stale)
+        this.#repairTarget(index, bytes, (repaired) => {
+          disagreement.repairing -= 1;
+          holding[index] = repaired;
+          this.#judgeRepair(disagreement);
+        });
+    return disagreement;
+  }
+
+  #judgeRepair({ repairing, holding, enough }: Disagreement): void {
+    const { groups, targets } = this.#plan;
+    const agree = groups.every(({ needed }, group) => {
+      const equal = targets.filter((target, index) => target.group === group && holding[index] === true);
+      return equal.length >= needed;
+    });
+    if (agree || repairing === 0) enough.resolve();
   }
 
   #repairBytes(): Buffer | undefined {
     try {
-      const merged = this.#merged();
+      const merged = this.#merged(this.answers);
       return merged === undefined ? undefined : encodeObject(merged);
     } catch (error) {
       // A replica whose bytes do not decode was answered as Corrupted; it is anti-entropy's business, not a read's.
@@ -280,12 +371,14 @@ export class ReadRound implements LargeReader {
     }
   }
 
-  #repairTarget(index: number, bytes: Buffer): void {
+  /** `ended` is called once: whether the target holds the object durably now. */
+  #repairTarget(index: number, bytes: Buffer, ended: (repaired: boolean) => void): void {
     const { member } = present(this.#plan.targets[index], 'a target');
     const { readRepairs } = this.#parts.stats;
     const done = (error: Trouble | undefined): void => {
       if (error === undefined) readRepairs.done += 1;
       else readRepairs.failed += 1;
+      ended(error === undefined);
     };
     readRepairs.started += 1;
     if (member === this.#parts.self) {
@@ -300,6 +393,16 @@ export class ReadRound implements LargeReader {
     );
     if (error !== undefined) done(error);
   }
+}
+
+/** `bucket/key`, for people. */
+function nameOf(key: PackedKey): string {
+  const name = unpackKey(key);
+  return name === undefined ? 'a key' : `${textOf(name.bucket)}/${textOf(name.key)}`;
+}
+
+function nothing(): void {
+  // Nobody waits for it.
 }
 
 function sameBytes(left: Uint8Array | undefined, right: Uint8Array | undefined): boolean {

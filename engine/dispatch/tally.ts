@@ -18,6 +18,8 @@ export class Tally {
   readonly #counted: number[];
   /** Per group: targets that have not answered. */
   readonly #pending: number[];
+  /** Under `agree`, per group: all successes, whether they are equal or not. */
+  readonly #successes: number[] | undefined;
   /** Under `agree`, per group and equality class: how many. */
   readonly #classes: number[][] | undefined;
   #outstanding: number;
@@ -30,6 +32,7 @@ export class Tally {
     this.#counted = plan.groups.map(() => 0);
     this.#pending = plan.groups.map(() => 0);
     this.#classes = plan.agree ? plan.groups.map(() => []) : undefined;
+    this.#successes = plan.agree ? plan.groups.map(() => 0) : undefined;
     for (const { group } of plan.targets) {
       if (group >= 0) this.#pending[group] = (this.#pending[group] ?? 0) + 1;
     }
@@ -86,6 +89,26 @@ export class Tally {
     return verdict;
   }
 
+  /**
+   * Enough targets of every group have answered, or may yet, but the answers of one group are not equal: under `agree`
+   * alone, and only once the vote is `impossible`.
+   */
+  get disagrees(): boolean {
+    if (this.#successes === undefined) return false;
+    for (let group = 0; group < this.#plan.groups.length; group++) {
+      const { needed } = present(this.#plan.groups[group], 'a group');
+      if ((this.#successes[group] ?? 0) + this.pending(group) < needed) return false;
+    }
+    return true;
+  }
+
+  /** Under `agree`: the class of equal answers that meets what the group needs; undefined while none does. */
+  agreed(group: number): number | undefined {
+    const { needed } = present(this.#plan.groups[group], 'a group');
+    const found = this.#classes?.[group]?.findIndex((size) => size >= needed) ?? -1;
+    return found < 0 ? undefined : found;
+  }
+
   /** `2 of 2 in dc1 and 1 of 2 in dc2`: what the groups have of what they need, for error texts. */
   describe(): string {
     return this.#plan.groups
@@ -108,6 +131,7 @@ export class Tally {
     } else {
       const size = (classes[equality] ?? 0) + 1;
       classes[equality] = size;
+      if (this.#successes !== undefined) this.#successes[group] = (this.#successes[group] ?? 0) + 1;
       this.#counted[group] = Math.max(this.#counted[group] ?? 0, size);
     }
   }

@@ -32,6 +32,16 @@ export interface ReadRepairCounts {
   failed: number;
 }
 
+/** Reads at a SAFE level that found copies that differ, by how they ended. */
+export interface ReadDisagreementCounts {
+  /** After the repair enough copies were equal, and the client had its answer. */
+  answered: number;
+  /** They still differed: the client was refused. */
+  refused: number;
+  /** After the repair too few replicas answered in time. */
+  failed: number;
+}
+
 type Read = () => number;
 
 /** Gauges of the pool that are read in one go. */
@@ -62,6 +72,7 @@ export class NodeStats implements Record<HistogramName, RollingHistogram> {
   readonly failures = new FailureMetrics();
   readonly antiEntropy = new AntiEntropyMetrics();
   readonly readRepairs: ReadRepairCounts = { started: 0, done: 0, failed: 0 };
+  readonly readDisagreements: ReadDisagreementCounts = { answered: 0, refused: 0, failed: 0 };
 
   readonly #poolGauges = new Map<PoolField, Read[]>();
   readonly #poolReadings: (() => PoolReadings)[] = [];
@@ -77,6 +88,13 @@ export class NodeStats implements Record<HistogramName, RollingHistogram> {
       type: 'counter',
       labels: ['stage'],
       collect: () => stageSamples(this.readRepairs),
+    });
+    this.register({
+      name: 'svc_read_disagreements_total',
+      help: 'Reads at a SAFE level that found copies that differ, by how they ended: answered after a repair, refused, failed.',
+      type: 'counter',
+      labels: ['outcome'],
+      collect: () => outcomeSamples(this.readDisagreements),
     });
   }
 
@@ -161,6 +179,14 @@ function readPools(pools: readonly FreeListReading[]): { allocated: number; free
     free += pool.free();
   }
   return { allocated, free };
+}
+
+function outcomeSamples(counts: ReadDisagreementCounts): readonly Sample[] {
+  return [
+    { labels: { outcome: 'answered' }, value: counts.answered },
+    { labels: { outcome: 'refused' }, value: counts.refused },
+    { labels: { outcome: 'failed' }, value: counts.failed },
+  ];
 }
 
 function stageSamples(counts: ReadRepairCounts): readonly Sample[] {

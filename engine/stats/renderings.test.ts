@@ -43,6 +43,9 @@ function sampleStats(): NodeStats {
   stats.readRepairs.started = 43;
   stats.readRepairs.done = 41;
   stats.readRepairs.failed = 2;
+  stats.readDisagreements.answered = 37;
+  stats.readDisagreements.refused = 5;
+  stats.readDisagreements.failed = 3;
   countFailures(stats);
   countAntiEntropy(stats);
   return stats;
@@ -185,7 +188,7 @@ describe('the text exposition', () => {
     const families = names('HELP');
     expect(names('TYPE')).toEqual(families);
     expect(new Set(families).size).toBe(families.length);
-    expect(families).toHaveLength(8 + 45 + 34 + 1 + 16 + 9 + 11 + 1);
+    expect(families).toHaveLength(8 + 45 + 34 + 1 + 16 + 9 + 11 + 2);
   });
 
   it('carries any label value through another parser', async () => {

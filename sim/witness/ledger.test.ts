@@ -40,6 +40,7 @@ const bounded: readonly RegExp[] = [
   /^svc_server_read_(request|response)_bytes_total$/,
   /^svc_server_(in|out)_queue_bytes$/,
   /^svc_read_repairs_total$/,
+  /^svc_read_disagreements_total$/,
   /^svc_gossip_bytes_total$/,
   /^svc_peer_handshakes_refused_total$/,
   /^gossip_phi_score_milli$/,

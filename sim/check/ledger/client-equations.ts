@@ -30,7 +30,9 @@ const redisFields: readonly string[] = [
   ],
   ...['hashes', 'sortedsets', 'other'],
 ];
-const unmet: readonly string[] = ['NoQuorum', 'Timeout'];
+/** What a read at a SAFE level is refused with. */
+const disagreement: readonly string[] = ['ReplicasDisagree'];
+const unmet: readonly string[] = ['NoQuorum', 'Timeout', 'ReplicasDisagree'];
 
 export function clientEquations(numbers: Numbers, { truth }: LifeAccount): readonly Claim[] {
   const { clients, redis, listener } = truth;
@@ -67,6 +69,12 @@ export function clientEquations(numbers: Numbers, { truth }: LifeAccount): reado
       abandoned,
     ),
     ...unmetEquations(numbers, clients, redis),
+    upTo(
+      'svc_read_disagreements_total, refused',
+      numbers.sum('svc_read_disagreements_total', { outcome: 'refused' }),
+      sumOf(clients.getErrors, disagreement) + sumOf(clients.writeErrors, disagreement),
+      abandoned + unseenOfRedis(redis),
+    ),
     upTo(
       'requests of the latency histogram',
       numbers.recorded('requestLatencyUs'),
