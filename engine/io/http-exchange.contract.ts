@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import { sleep } from './clock.ts';
-import type { HttpRequest } from './http.ts';
+import type { HttpRequest, HttpResponse } from './http.ts';
 import type { HttpHarness } from './http-serving.contract.ts';
 import { ok, okStream, route, serve } from './http-serving.contract.ts';
 import type { LawBook } from './law.contract.ts';
@@ -43,6 +43,45 @@ function requestLaws(book: LawBook<HttpHarness>): void {
     expect(request?.headers['link']).toBe('</b/x>; tag="a", </b/y>; tag="b"');
     expect(Buffer.from(request?.body ?? []).toString()).toBe('the body');
     expect(request?.remote.length).toBeGreaterThan(0);
+  });
+
+  book.law('a path with a slash at its end leads where the path without one leads', async (harness) => {
+    const told = (request: HttpRequest): HttpResponse =>
+      ok(`${request.method} ${request.params['name'] ?? 'none'}`);
+    const listener = await serve(harness, [
+      route('GET', '/ping', told),
+      route('GET', '/things', told),
+      route('POST', '/things', told),
+      route('PUT', '/things/:name', told),
+    ]);
+    const ask = async (method: string, target: string): Promise<string> => {
+      const { status, body } = await harness.exchange(listener.address, { method, target });
+      return `${status} ${body.toString()}`;
+    };
+    expect(await ask('GET', '/ping/')).toBe('200 GET none');
+    expect(await ask('GET', '/ping/?x=1')).toBe('200 GET none');
+    expect(await ask('POST', '/things/')).toBe('200 POST none');
+    expect(await ask('PUT', '/things/a/')).toBe('200 PUT a');
+    expect(await ask('PUT', '/things/a%2F')).toBe('200 PUT a%2F');
+    expect(await ask('PUT', '/ping/')).toContain('405');
+    expect(await ask('GET', '/pong/')).toContain('404');
+  });
+
+  book.law('every answer of a handler names the server', async (harness) => {
+    const listener = await serve(harness, [
+      route('GET', '/whole', () => ok('x')),
+      route('GET', '/stream', () =>
+        okStream(
+          (async function* () {
+            yield Buffer.from('x');
+          })(),
+        ),
+      ),
+    ]);
+    for (const target of ['/whole', '/stream', '/nowhere']) {
+      const { headers } = await harness.exchange(listener.address, { method: 'GET', target });
+      expect(headers['server']).toBe('Testing/1');
+    }
   });
 
   book.law('a route of words goes before a route of parameters', async (harness) => {

@@ -56,6 +56,7 @@ export function serve(
 /** A service over these routes whose refusals tell what the door said. */
 export function serviceOf(routes: readonly HttpRoute[], counted: string[]): HttpService {
   return {
+    serverName: 'Testing/1',
     routes,
     bodyBytesMax,
     connectionCountMax: 100,

@@ -4,7 +4,7 @@
  * sockets, streams or a framework.
  *
  * Promised: a handler is called once per request, with the whole body, at most `bodyBytesMax` long (more is answered
- * 413 by the door); HEAD is served by the GET route, without the body; a path that has routes but not for the method
+ * 413 by the door); a path with a slash at its end leads where the path without leads; HEAD is served by the GET route, without the body; a path that has routes but not for the method
  * is answered 405 with `Allow`. Requests that follow each other on one connection are handled one after another, each
  * once the answer before it has left.
  *
@@ -59,6 +59,8 @@ export interface HttpRoute {
 
 /** What a listener offers. */
 export interface HttpService {
+  /** What the header `Server` of every answer of a handler says. */
+  readonly serverName: string;
   readonly routes: readonly HttpRoute[];
   readonly bodyBytesMax: number;
   /** For the bodies of all requests being received; undefined: only each for itself is bounded. */

@@ -5,6 +5,7 @@ import { bufferOf, textOf } from '../base/ids.ts';
 import { defaultType } from '../base/object-key.ts';
 import type { Link } from '../object/content.ts';
 import type { VersionVector } from '../object/dots.ts';
+import { indexOf, userItems } from '../object/index-entries.ts';
 import { encodeContext } from '../object/object.ts';
 import type { Sibling } from '../object/object.ts';
 import type { Input, Json } from './job.ts';
@@ -77,12 +78,14 @@ function contentItem(sibling: Sibling): object {
 
 function metadataOf(sibling: Sibling): Json {
   const { contentType, charset, contentEncoding, meta, links, lastModifiedMs } = sibling;
+  const own = userItems(meta);
   return {
     'content-type': textOf(contentType),
     ...given('charset', charset),
     ...given('content-encoding', contentEncoding),
     'X-Riak-Last-Modified-Ms': lastModifiedMs,
-    ...(meta.length === 0 ? {} : { 'X-Riak-Meta': pairs(meta) }),
+    ...(own.length === 0 ? {} : { 'X-Riak-Meta': pairs(own) }),
+    ...(own.length === meta.length ? {} : { index: indexesOf(meta) }),
     ...(links.length === 0 ? {} : { Links: links.map(linkJson) }),
   };
 }
@@ -93,4 +96,18 @@ function given(name: string, value: ByteString): Readonly<Record<string, string>
 
 function pairs(meta: Sibling['meta']): Readonly<Record<string, string>> {
   return Object.fromEntries(meta.map(([name, value]) => [textOf(name), textOf(value)]));
+}
+
+/** As Riak shows them: the value of each index, or the list of its values. */
+function indexesOf(meta: Sibling['meta']): Readonly<Record<string, string | readonly string[]>> {
+  const values = new Map<string, readonly string[]>();
+  for (const item of meta) {
+    const index = indexOf(item);
+    if (index === undefined) continue;
+    const name = textOf(index);
+    values.set(name, [...(values.get(name) ?? []), textOf(item[1])]);
+  }
+  return Object.fromEntries(
+    [...values].map(([name, all]) => [name, all.length === 1 ? (all[0] ?? '') : all]),
+  );
 }

@@ -32,6 +32,16 @@ const name = byteStringOf;
 const value = { map: { name: 'Riak.mapValues' } };
 
 describe('the body of a job', () => {
+  test('takes an escape that JSON does not know as the character, and every other one as it is', () => {
+    const text = String.raw`{"inputs":[["b","\\w\w\u00e9\"\é"]],"query":[{"map":{"name":"Riak.mapValues"}}]}`;
+    expect(parseJob(Buffer.from(text), limits).inputs).toMatchObject({
+      items: [{ key: name('\\ww\u00e9"é') }],
+    });
+    expect(() => parseJob(Buffer.from('{"inputs":"\\w"'), limits)).toThrow(
+      'The POST body was not valid JSON.',
+    );
+  });
+
   test('names inputs in all of Riak’s forms', () => {
     const inputs = (given: unknown): Job['inputs'] => parse({ inputs: given, query: [] }).inputs;
     const bucket = { kind: 'bucket', type: defaultType, bucket: name('b'), filter: undefined };

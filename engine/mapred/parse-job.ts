@@ -25,13 +25,29 @@ export function parseJob(body: Uint8Array, limits: JobLimits): Job {
 
 function jsonOf(body: Uint8Array): Json {
   try {
-    return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    return parseLeniently(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch (error) {
     const known =
       error instanceof SyntaxError || error instanceof TypeError || error instanceof LockstepError;
     if (!known) throw error;
     const detail = `The POST body was not valid JSON.\nThe error from the parser was:\n${error.message}\n`;
     throw new LockstepError('BadRequest', detail);
+  }
+}
+
+const escape = /\\(?:(["\\/bfnrtu])|([^]))/g;
+
+/** As Riak parses a job: an escape that JSON does not know (`\w`) is the character behind the backslash. */
+function parseLeniently(text: string): Json {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    const plain = text.replace(escape, (whole, known: string | undefined, other: string) =>
+      known === undefined ? other : whole,
+    );
+    if (plain === text) throw error;
+    return parseJson(plain);
   }
 }
 

@@ -4,6 +4,7 @@ import { AnsweredHosts } from '../api/answered-hosts.ts';
 import { antiEntropyRoutes } from '../api/http/anti-entropy-routes.ts';
 import { clusterRoutes } from '../api/http/cluster-routes.ts';
 import { httpService } from '../api/http/http-service.ts';
+import { riakStatsRoute } from '../api/http/riak-stats.ts';
 import { mapReduceRoutes } from '../api/http/map-reduce-routes.ts';
 import { transactionRoutes } from '../api/http/transaction-routes.ts';
 import { wasmRoutes } from '../api/http/wasm-routes.ts';
@@ -25,6 +26,7 @@ import type { Membership } from '../membership/membership.ts';
 import type { Buckets } from '../props/buckets.ts';
 import type { PropertyKeeper } from '../props/property-keeper.ts';
 import type { NodeStats } from '../stats/node-stats.ts';
+import type { StatsPublisher } from '../stats/publisher.ts';
 import type { StoreDriver } from '../store/driver.ts';
 import type { Store } from '../store/store.ts';
 import type { Mover } from '../transfer/mover.ts';
@@ -47,6 +49,8 @@ export interface ClientParts {
   readonly config: NodeConfig;
   readonly gate: Gate;
   readonly stats: NodeStats;
+  /** Started before clients are served. */
+  readonly publisher: Pick<StatsPublisher, 'current'>;
   readonly buckets: Buckets;
   readonly store: Store;
   readonly driver: StoreDriver;
@@ -75,7 +79,7 @@ export interface ClientRooms {
 export function clientRooms(parts: ClientParts): ClientRooms {
   const { io, config, gate, stats, buckets, store, driver } = parts;
   const { dispatcher, membership, mover, refill, transfer, transactions, keeper, antiEntropy } = parts;
-  const { coverage, wasm, mapReduce } = parts;
+  const { coverage, wasm, mapReduce, publisher } = parts;
   const observer = countClients(stats);
   const requests = new RequestBudget(config.clientRequestBytesMax);
   for (const family of requests.families()) stats.register(family);
@@ -93,6 +97,7 @@ export function clientRooms(parts: ClientParts): ClientRooms {
     buckets: bucketDesk(buckets, keeper, wasm.checkRouting),
     lister: coverage,
   };
+  const cluster = clusterControl(membership, mover, refill, transfer, store);
   const limits = transactionLimits(config, shared.limits, shared.knowsType);
   const http = httpService(dispatcher, observer, {
     ...shared,
@@ -101,7 +106,11 @@ export function clientRooms(parts: ClientParts): ClientRooms {
     requestTimeoutMs: config.clientReadTimeoutMs,
     answerTimeoutMs: config.clientWriteTimeoutMs,
     ownRoutes: [
-      ...clusterRoutes(clusterControl(membership, mover, refill, transfer, store)),
+      ...clusterRoutes(cluster),
+      riakStatsRoute({
+        snapshot: () => publisher.current.snapshot,
+        describe: () => cluster.describe(),
+      }),
       ...transactionRoutes({ io, transactions, observer, limits }),
       ...mapReduceRoutes({ io, mapReduce, limits: jobLimits(config), observer }),
       ...antiEntropyRoutes(antiEntropy === undefined ? undefined : antiEntropyDesk(antiEntropy)),

@@ -164,7 +164,7 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened, gate: Gat
     objects: dispatch.dispatcher,
     publisher,
     statistics,
-    ...clientRooms({ io, config, gate, stats, buckets, store, driver, ...dispatch }),
+    ...clientRooms({ io, config, gate, stats, publisher, buckets, store, driver, ...dispatch }),
   };
 }
 

@@ -44,6 +44,8 @@ const headerBytesMax = 256 * 1024;
 const keepAliveMs = 72_000;
 const methods: readonly HttpMethod[] = ['GET', 'PUT', 'POST', 'DELETE'];
 const noQuery = {};
+/** How both routers find a route: a slash at a path's end means nothing. */
+const routing = { maxParamLength: headerBytesMax * 2, ignoreTrailingSlash: true };
 
 /**
  * Serves HTTP, over TLS where there is a certificate; what goes wrong in a handler is told to `log`. What clients leave
@@ -98,7 +100,7 @@ class HttpEdge {
       },
       clientErrorHandler: (error, socket) => this.#connections.refuse(error, socket),
       rewriteUrl: (request) => escapedTarget(request.url ?? '/'),
-      routerOptions: { maxParamLength: headerBytesMax * 2, querystringParser: () => noQuery },
+      routerOptions: { ...routing, querystringParser: () => noQuery },
       bodyLimit: service.bodyBytesMax,
     });
     this.#server = present(server, 'the server');
@@ -194,7 +196,8 @@ class HttpEdge {
     if (method !== 'GET' && method !== 'HEAD') return false;
     if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined) return false;
     const queryAt = url.indexOf('?');
-    const route = this.#plain.get(queryAt < 0 ? url : url.slice(0, queryAt));
+    const path = queryAt < 0 ? url : url.slice(0, queryAt);
+    const route = this.#plain.get(path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path);
     if (route === undefined) return false;
     this.#answer(new RealHttpRequest(raw, response, url), response, (asked) => route.handle(asked));
     return true;
@@ -254,6 +257,7 @@ class HttpEdge {
     // The rest of its request was no HTTP, and was answered (`HttpConnections.refuse`) while this answer was made.
     if (response.headersSent) return;
     const headers: Record<string, string | number> = { ...answer.headers };
+    headers['Server'] = this.#service.serverName;
     if (last) headers['Connection'] = 'close';
     const { status, body } = answer;
     if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
@@ -308,7 +312,7 @@ function plainRoutes({ routes }: HttpService): ReadonlyMap<string, HttpRoute> {
 
 /** Which methods have a route for a path: asked only when the request's own has none. */
 function allowedMethods(service: HttpService): (path: string) => readonly string[] {
-  const router = findMyWay({ maxParamLength: headerBytesMax * 2 });
+  const router = findMyWay(routing);
   for (const { method, path } of service.routes) router.on(method, path, () => undefined);
   return (path) => {
     const found: string[] = methods.filter((method) => router.find(method, escaped(path)) !== null);

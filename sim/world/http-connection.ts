@@ -184,7 +184,7 @@ export class HttpConnection implements ConnectionHandler {
     }
     const bodiless = answer.status === 204 || answer.status === 304;
     const last = this.#last || this.#edge.stopping;
-    const headers = Object.entries(answer.headers);
+    const headers = this.#headersOf(answer);
     if (last) headers.push(['Connection', 'close']);
     const sent = bodiless || headOnly ? Buffer.alloc(0) : body;
     const bytes = formatMessage(`HTTP/1.1 ${answer.status}`, headers, sent, bodiless ? undefined : body);
@@ -192,9 +192,14 @@ export class HttpConnection implements ConnectionHandler {
     this.#answered(last);
   }
 
-  #sendStream({ status, headers }: HttpResponse, stream: HttpStream, headOnly: boolean): void {
+  #headersOf({ headers }: HttpResponse): [string, string][] {
+    return [['Server', this.#edge.service.serverName], ...Object.entries(headers)];
+  }
+
+  #sendStream(answer: HttpResponse, stream: HttpStream, headOnly: boolean): void {
+    const { status } = answer;
     const last = this.#last || this.#edge.stopping;
-    const lines: [string, string][] = [...Object.entries(headers), ['Transfer-Encoding', 'chunked']];
+    const lines: [string, string][] = [...this.#headersOf(answer), ['Transfer-Encoding', 'chunked']];
     if (last) lines.push(['Connection', 'close']);
     this.#connection.write(formatMessage(`HTTP/1.1 ${status}`, lines, Buffer.alloc(0), undefined));
     if (headOnly) {

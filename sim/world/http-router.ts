@@ -40,7 +40,7 @@ export class HttpWays {
 }
 
 function makeWays(routes: HttpService['routes']): Ways {
-  const router = findMyWay({ maxParamLength: paramBytesMax });
+  const router = findMyWay({ maxParamLength: paramBytesMax, ignoreTrailingSlash: true });
   const places = new Map<unknown, number>();
   for (const [place, { method, path }] of routes.entries()) {
     // The router finds a function, not a route: one of its own for each leads back to the route's place.

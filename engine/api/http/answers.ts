@@ -18,7 +18,11 @@ export function textAnswer(
   return { status, headers: { 'Content-Type': plainText, ...headers }, body };
 }
 
-export function emptyAnswer(status: number, headers: Readonly<Record<string, string>> = {}): HttpResponse {
+/** `headers`: the Content-Type at least, which some clients read of every answer. */
+export function emptyAnswer(
+  status: number,
+  headers: Readonly<Record<string, string>> & { readonly 'Content-Type': string },
+): HttpResponse {
   return { status, headers, body: '' };
 }
 

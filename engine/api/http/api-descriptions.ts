@@ -389,6 +389,32 @@ export const routeDescriptions: ReadonlyMap<string, RouteDescription> = new Map<
     { summary: 'Is it there?', responses: { '200': { description: 'OK', body: { type: 'text/html' } } } },
   ],
   [
+    'GET /stats',
+    {
+      summary: 'Some of the statistics under Riak’s names, with the version of Riak whose features there are',
+      responses: {
+        '200': {
+          description: 'as published last; the statistics listener has all',
+          body: {
+            type: json,
+            schema: objectOf({
+              riak_kv_version: text,
+              riak_core_version: text,
+              lockstep_version: text,
+              nodename: text,
+            }),
+            example: {
+              riak_kv_version: '2.2.3',
+              riak_core_version: '2.2.3',
+              lockstep_version: '0.1.0',
+              nodename: 'n1',
+            },
+          },
+        },
+      },
+    },
+  ],
+  [
     'GET /',
     {
       summary: 'What this listener serves',

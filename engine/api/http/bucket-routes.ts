@@ -94,12 +94,12 @@ function getProperties(parts: HttpParts, _: HttpRequest, place: Place): HttpResp
 async function putProperties(parts: HttpParts, request: HttpRequest, place: Place): Promise<HttpResponse> {
   const { props } = bodyOf(request);
   await parts.buckets.set(place.type, place.bucket, readProperties(asObject(props), parts.terms));
-  return emptyAnswer(204);
+  return emptyAnswer(204, { 'Content-Type': 'application/json' });
 }
 
 async function resetProperties(parts: HttpParts, _: HttpRequest, place: Place): Promise<HttpResponse> {
   await parts.buckets.reset(place.type, place.bucket);
-  return emptyAnswer(204);
+  return emptyAnswer(204, { 'Content-Type': 'application/json' });
 }
 
 type TypeHandler = (
@@ -130,7 +130,7 @@ async function putTypeProperties(
   type: ByteString,
 ): Promise<HttpResponse> {
   await parts.buckets.setType(type, readProperties(asObject(bodyOf(request).props), parts.terms));
-  return emptyAnswer(204);
+  return emptyAnswer(204, { 'Content-Type': 'application/json' });
 }
 
 function listTypes(parts: HttpParts): HttpResponse {

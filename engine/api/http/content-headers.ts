@@ -9,6 +9,7 @@ import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import type { HttpRequest } from '../../io/http.ts';
 import type { Content } from '../../object/content.ts';
+import { indexItem, indexOf, indexPrefix } from '../../object/index-entries.ts';
 import type { Sibling } from '../../object/object.ts';
 import { shownDateMs } from './conditions.ts';
 import { formatHttpDate } from './http-date.ts';
@@ -17,7 +18,8 @@ import { percentOf } from './percent.ts';
 import type { Place } from './place.ts';
 
 const metaPrefix = 'x-riak-meta-';
-const indexPrefix = 'x-riak-index-';
+/** Riak's, between the values of one index. */
+const listSeparator = /,[ \t]+/;
 const mediaType = /^[^\s/;,"]+\/[^\s/;,"]+[ \t]*(?:;|$)/;
 const typeParameter = /[ \t]*;[ \t]*(?:([^\s=;]+)[ \t]*=[ \t]*("(?:[^"\\]|\\[^])*"|[^;]*))?/y;
 const noHeaderValue = /[^\t\x20-\x7e\x80-\xff]/g;
@@ -67,11 +69,13 @@ export function base64Header(request: HttpRequest, name: string): Buffer | undef
 }
 
 function metaOf(request: HttpRequest): Content['meta'] {
-  const meta: [ByteString, ByteString][] = [];
+  const meta: (readonly [ByteString, ByteString])[] = [];
   for (const [name, value] of Object.entries(request.headers)) {
     if (value === undefined || !name.startsWith('x-riak-')) continue;
     if (name.startsWith(indexPrefix)) {
-      throw new LockstepError('BadRequest', `${name}: secondary indexes are not supported`);
+      const index = name.slice(indexPrefix.length) as ByteString;
+      for (const one of value.split(listSeparator)) meta.push(indexItem(index, one as ByteString));
+      continue;
     }
     if (!name.startsWith(metaPrefix)) continue;
     meta.push([name.slice(metaPrefix.length) as ByteString, value as ByteString]);
@@ -112,11 +116,13 @@ function contentTypeOf(content: Content): string {
   return content.charset === '' ? type : `${type}; charset=${safeValue(content.charset)}`;
 }
 
-/** Names that differ only in case are one header. */
+/** Names that differ only in case are one header, and so are the values of one index. */
 function addMeta(headers: Record<string, string>, meta: Content['meta']): void {
   const names = new Map<string, string>();
   for (const [name, value] of meta) {
-    const header = `X-Riak-Meta-${name.replace(noHeaderName, percentOf)}`;
+    const index = indexOf([name, value]);
+    const of = index === undefined ? `X-Riak-Meta-${name}` : `X-Riak-Index-${index}`;
+    const header = of.replace(noHeaderName, percentOf);
     const known = names.get(header.toLowerCase());
     if (known === undefined) {
       names.set(header.toLowerCase(), header);

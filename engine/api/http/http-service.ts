@@ -5,7 +5,7 @@
 import { asLockstepError, LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { textOf } from '../../base/ids.ts';
-import { version } from '../../base/version.ts';
+import { serverName, version } from '../../base/version.ts';
 import { defaultType } from '../../base/object-key.ts';
 import type { Dispatcher } from '../../dispatch/requests.ts';
 import type { HttpMethod, HttpRequest, HttpResponse, HttpRoute, HttpService } from '../../io/http.ts';
@@ -59,6 +59,7 @@ export function httpService(
   routes.push(resourceList([...routes.map(({ path }) => path), openApiPath]));
   routes.push(openApiRoute([...routes], version));
   const service: HttpService = {
+    serverName,
     routes,
     observer,
     bodyBytesMax: options.limits.valueBytesMax,

@@ -39,6 +39,14 @@ test('both paths, both names of the tag, any case and quoting mean the same', ()
   for (const header of same) expect([header, parseLinks(header)]).toEqual([header, [link('b', 'k', 't')]]);
 });
 
+test('a tag that is no valid percent-encoding stands for itself', () => {
+  for (const tag of ['tag2!@#%^&*)', '100%', '%', '%4', '%zz%41']) {
+    const expected = link('b', 'k', tag.replace('%41', 'A'));
+    expect(parseLinks(`</buckets/b/keys/k>; riaktag="${tag}"`)).toEqual([expected]);
+    expect(parseLinks(formatLinks([expected], place('buckets')))).toEqual([expected]);
+  }
+});
+
 test('what has no tag or no object path is skipped', () => {
   const foreign = [
     '',

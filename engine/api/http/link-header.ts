@@ -9,7 +9,7 @@ import { LockstepError } from '../../base/errors.ts';
 import type { Link } from '../../object/content.ts';
 import type { Place } from './place.ts';
 import { bucketPath, keyPath } from './place.ts';
-import { percentDecode, percentEncode } from './percent.ts';
+import { percentDecode, percentDecodeLeniently, percentEncode } from './percent.ts';
 
 const target = /[ \t,]*<([^>]*)>/y;
 const parameter = /[ \t]*;[ \t]*([^\s=;,<>"]+)(?:[ \t]*=[ \t]*(?:"((?:[^"\\]|\\[^])*)"|([^\s;,"]*)))?/y;
@@ -73,7 +73,7 @@ function linkTo(path: string, tag: string): Link | undefined {
   return {
     bucket: percentDecode(first, 'the bucket of a link'),
     key: percentDecode(key, 'the key of a link'),
-    tag: percentDecode(tag, 'the tag of a link'),
+    tag: percentDecodeLeniently(tag),
   };
 }
 

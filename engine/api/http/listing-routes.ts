@@ -1,15 +1,18 @@
 /**
  * Riak's listings over HTTP: the buckets of a type, the keys of a bucket; whole or as a stream of JSON objects, of which
- * the last is empty. Both are made page by page while the client takes them, so neither holds more than a page.
+ * the last is empty. A stream is made page by page while the client takes it, and holds no more than a page.
  *
- * What fails before the first page is an error answer; afterwards the status has gone out, and the connection is cut.
+ * A whole listing is gathered first and has a Content-Length: some clients read no chunks where they asked for no
+ * stream. All that are being gathered hold at most `gatheredBytesMax` bytes; one that finds no room is sent in chunks.
+ *
+ * What fails before anything was sent is an error answer; afterwards the connection is cut.
  * Names that are no UTF-8 are shown with U+FFFD: JSON has no bytes (the binary protocol lists them as they are).
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { textOf } from '../../base/ids.ts';
 import { defaultType } from '../../base/object-key.ts';
-import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
+import type { HttpBody, HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
 import { listingTimeoutMs } from '../name-lister.ts';
 import { bucketRoute, inRiaksWords, mustKnow, propertiesOf } from './bucket-routes.ts';
 import type { HttpParts } from './http-parts.ts';
@@ -23,18 +26,43 @@ type Form = 'true' | 'stream';
 
 type Names = AsyncGenerator<readonly ByteString[], void, undefined>;
 
-export function listingRoutes(parts: HttpParts): readonly HttpRoute[] {
+interface Listing {
+  readonly field: string;
+  readonly form: Form;
+  readonly names: Names;
+  /** The properties that stand beside the names, in the old form. */
+  readonly props: unknown;
+}
+
+type Sender = (listing: Listing, request: HttpRequest) => Promise<HttpResponse>;
+
+type BucketHandler = Parameters<typeof bucketRoute>[4];
+
+/** Bytes that all whole listings of one listener may hold while they are gathered. */
+const gatheredBytesMax = 64 * 1024 * 1024;
+
+/** What the handlers share: the bytes that listings hold now. */
+interface Gathering {
+  bytes: number;
+}
+
+/** The routes of the listings. `bytesMax`: what all that are being gathered may hold. */
+export function listingRoutes(parts: HttpParts, bytesMax = gatheredBytesMax): readonly HttpRoute[] {
+  const gathering: Gathering = { bytes: 0 };
+  const send: Sender = (listing, request) => sendListing(listing, request, gathering, bytesMax);
+  const listKeys: BucketHandler = async (_, request, place) => keysAnswer(parts, request, place, send);
+  const describe: BucketHandler = async (_, request, place) => bucketAnswer(parts, request, place, send);
   return [
     bucketRoute(parts, 'GET', '/buckets/:bucket/keys', 'buckets', listKeys),
     bucketRoute(parts, 'GET', '/types/:type/buckets/:bucket/keys', 'types', listKeys),
-    bucketRoute(parts, 'GET', '/riak/:bucket', 'riak', describeBucket),
+    bucketRoute(parts, 'GET', '/riak/:bucket', 'riak', describe),
     ...['/buckets', '/types/:type/buckets', '/riak'].map((path): HttpRoute => {
-      return { method: 'GET', path, handle: (request) => listBuckets(parts, request) };
+      return { method: 'GET', path, handle: (request) => listBuckets(parts, request, send) };
     }),
   ];
 }
 
-function listBuckets(parts: HttpParts, request: HttpRequest): Promise<HttpResponse> {
+function listBuckets(parts: HttpParts, request: HttpRequest, send: Sender): Promise<HttpResponse> {
   return inRiaksWords(parts, async () => {
     const { type } = request.params;
     const named = type === undefined ? defaultType : percentDecode(type, 'the bucket type');
@@ -42,22 +70,33 @@ function listBuckets(parts: HttpParts, request: HttpRequest): Promise<HttpRespon
     const form = formOf(request, 'buckets');
     if (form === undefined)
       throw new LockstepError('BadRequest', 'buckets=true or buckets=stream lists the buckets');
-    return answer('buckets', form, parts.lister.buckets(named, deadlineOf(parts, request)), undefined);
+    const names = parts.lister.buckets(named, deadlineOf(parts, request));
+    return send({ field: 'buckets', form, names, props: undefined }, request);
   });
 }
 
-async function listKeys(parts: HttpParts, request: HttpRequest, place: Place): Promise<HttpResponse> {
+async function keysAnswer(
+  parts: HttpParts,
+  request: HttpRequest,
+  place: Place,
+  send: Sender,
+): Promise<HttpResponse> {
   const form = formOf(request, 'keys');
   if (form === undefined) throw new LockstepError('BadRequest', 'keys=true or keys=stream lists the keys');
-  return answer('keys', form, keysOf(parts, request, place), undefined);
+  return send({ field: 'keys', form, names: keysOf(parts, request, place), props: undefined }, request);
 }
 
 /** The old form: the properties unless `props=false`, and the keys where `keys` asks for them. */
-async function describeBucket(parts: HttpParts, request: HttpRequest, place: Place): Promise<HttpResponse> {
+async function bucketAnswer(
+  parts: HttpParts,
+  request: HttpRequest,
+  place: Place,
+  send: Sender,
+): Promise<HttpResponse> {
   const form = formOf(request, 'keys');
   const props = request.query.get('props') === 'false' ? undefined : propertiesOf(parts, place);
   if (form === undefined) return jsonAnswer(200, props === undefined ? {} : { props });
-  return answer('keys', form, keysOf(parts, request, place), props);
+  return send({ field: 'keys', form, names: keysOf(parts, request, place), props }, request);
 }
 
 async function* keysOf(parts: HttpParts, request: HttpRequest, { type, bucket }: Place): Names {
@@ -67,11 +106,56 @@ async function* keysOf(parts: HttpParts, request: HttpRequest, { type, bucket }:
   }
 }
 
-async function answer(field: string, form: Form, names: Names, props: unknown): Promise<HttpResponse> {
+async function sendListing(
+  { field, form, names, props }: Listing,
+  request: HttpRequest,
+  gathering: Gathering,
+  bytesMax: number,
+): Promise<HttpResponse> {
   const first = await names.next();
-  const write = form === 'stream' ? streamed : joined;
-  const body = write(field, props, first, names);
-  return { status: 200, headers: { 'Content-Type': 'application/json' }, body };
+  const headers = { 'Content-Type': 'application/json' };
+  if (form === 'stream') return { status: 200, headers, body: streamed(field, props, first, names) };
+  const pieces = joined(field, props, first, names);
+  // A body that is made while it is sent is not made for HEAD.
+  if (request.method === 'HEAD') return { status: 200, headers, body: pieces };
+  const body = await gather(pieces, request, gathering, bytesMax);
+  return { status: 200, headers, body };
+}
+
+/** All pieces as one body, or as a stream once there is no room for more of them. */
+async function gather(
+  pieces: AsyncGenerator<Uint8Array, void, undefined>,
+  request: HttpRequest,
+  gathering: Gathering,
+  bytesMax: number,
+): Promise<HttpBody> {
+  const gathered: Uint8Array[] = [];
+  let held = 0;
+  const client = { gone: false };
+  request.onGone(() => (client.gone = true));
+  try {
+    for (let piece = await pieces.next(); piece.done !== true; piece = await pieces.next()) {
+      gathered.push(piece.value);
+      held += piece.value.length;
+      gathering.bytes += piece.value.length;
+      if (client.gone || gathering.bytes > bytesMax) return rest(gathered, pieces);
+    }
+    return Buffer.concat(gathered);
+  } finally {
+    gathering.bytes -= held;
+  }
+}
+
+async function* rest(
+  gathered: Uint8Array[],
+  pieces: AsyncGenerator<Uint8Array, void, undefined>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    for (let piece = gathered.shift(); piece !== undefined; piece = gathered.shift()) yield piece;
+    yield* pieces;
+  } finally {
+    await pieces.return();
+  }
 }
 
 async function* streamed(

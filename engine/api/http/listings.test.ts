@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 
+import { present } from '../../base/assert.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { HttpResponse } from '../../io/http.ts';
+import { listingRoutes } from './listing-routes.ts';
 import { TestingClient, textOfAnswer } from './testing-client.contract.ts';
 
 async function chunksOf({ body }: HttpResponse): Promise<string[]> {
@@ -26,6 +28,30 @@ test('keys are one object, or a stream of objects whose last one is empty', asyn
   const stream = await client.call({ method: 'GET', target: '/types/maps/buckets/fruit/keys?keys=stream' });
   const chunks = (await chunksOf(stream)).map((chunk) => JSON.parse(chunk) as unknown);
   expect(chunks).toEqual([{ keys: ['apple', 'pear "green"'] }, { keys: ['plüm'] }, { keys: [] }]);
+});
+
+test('a listing that is no stream is one body with its length, unless there is no room to gather it', async () => {
+  const client = clientWithFruit();
+  const targets = ['/buckets/fruit/keys?keys=true', '/buckets?buckets=true', '/riak/fruit?keys=true'];
+  for (const target of targets) {
+    expect((await client.call({ method: 'GET', target })).body).toBeInstanceOf(Uint8Array);
+  }
+  const [small] = listingRoutes(client.parts, 20);
+  const request = {
+    method: 'GET',
+    path: '',
+    params: { bucket: 'fruit' },
+    query: new URLSearchParams('keys=true'),
+  };
+  const body = Buffer.alloc(0);
+  const rest = { headers: {}, body, remote: 'client:1', onGone: (): void => undefined } as const;
+  for (let time = 0; time < 2; time++) {
+    const answer = await small?.handle({ ...request, ...rest });
+    expect(answer?.body).not.toBeInstanceOf(Uint8Array);
+    expect(JSON.parse((await chunksOf(present(answer, 'an answer'))).join(''))).toEqual({
+      keys: ['apple', 'pear "green"', 'plüm'],
+    });
+  }
 });
 
 test('an empty bucket is listed as such', async () => {

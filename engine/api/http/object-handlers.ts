@@ -21,7 +21,7 @@ import type { ClientObserver } from '../client-observer.ts';
 import { checkContent } from '../content-limits.ts';
 import { Patience, isDeleted, parseContext, readObject, writeTombstone } from '../objects.ts';
 import { makeKey } from '../tags.ts';
-import { emptyAnswer, errorAnswer } from './answers.ts';
+import { emptyAnswer, errorAnswer, plainText } from './answers.ts';
 import { forbidsAny, hasWriteConditions, judge, namesVersion } from './conditions.ts';
 import { base64Header, contentOf } from './content-headers.ts';
 import type { HttpParts } from './http-parts.ts';
@@ -69,7 +69,9 @@ export async function putObject(
 ): Promise<HttpResponse> {
   const task = taskOf(parts, request, place, key);
   const object = await write(task, contentOf(request));
-  return task.query.returnBody ? bodyAnswer(task, object, 200) : emptyAnswer(204);
+  return task.query.returnBody
+    ? bodyAnswer(task, object, 200)
+    : emptyAnswer(204, { 'Content-Type': typeSent(request) });
 }
 
 /** POST to a bucket: the server makes the key. 201 with its path. */
@@ -82,7 +84,7 @@ export async function createObject(
   const task = taskOf(parts, request, place, key);
   const object = await write(task, contentOf(request));
   const location = { Location: keyPath(place, key) };
-  if (!task.query.returnBody) return emptyAnswer(201, location);
+  if (!task.query.returnBody) return emptyAnswer(201, { 'Content-Type': typeSent(request), ...location });
   const answer = bodyAnswer(task, object, 201);
   return { ...answer, headers: { ...answer.headers, ...location } };
 }
@@ -111,7 +113,12 @@ export async function deleteObject(
     timeout,
     conditional,
   );
-  return emptyAnswer(204);
+  return emptyAnswer(204, { 'Content-Type': 'text/html' });
+}
+
+/** An answer without a body has the type of what was stored, as in Riak: some clients read the header of every answer. */
+function typeSent({ headers }: HttpRequest): string {
+  return headers['content-type'] ?? plainText;
 }
 
 function taskOf(parts: HttpParts, request: HttpRequest, place: Place, key: ByteString): Task {

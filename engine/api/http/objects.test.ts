@@ -59,6 +59,41 @@ test('a put then a get gives the same bytes, description, metadata and links', a
   );
 });
 
+test('index headers of a put come back, and say nothing of metadata', async () => {
+  const client = new TestingClient();
+  const target = '/buckets/b/keys/k';
+  const headers = {
+    'Content-Type': 'text/plain',
+    'X-Riak-Index-Tag_bin': 'red, round',
+    'X-Riak-Meta-One': '1',
+  };
+  expect((await client.call({ method: 'PUT', target, headers, body: 'v' })).status).toBe(204);
+  const got = await client.call({ method: 'GET', target });
+  expect(got.headers).toMatchObject({
+    'X-Riak-Index-tag_bin': 'red, round',
+    'X-Riak-Meta-one': '1',
+  });
+  expect(Object.keys(got.headers).filter((name) => /^x-riak-meta-/i.test(name))).toEqual(['X-Riak-Meta-one']);
+});
+
+test('an answer without a body has a Content-Type all the same', async () => {
+  const client = new TestingClient();
+  const typeOf = async (method: string, target: string, type: string, body: string): Promise<string> => {
+    const answer = await client.call({ method, target, headers: { 'Content-Type': type }, body });
+    expect(textOfAnswer(answer)).toBe('');
+    return `${answer.status} ${answer.headers['Content-Type'] ?? 'none'}`;
+  };
+  const props = '{"props":{"allow_mult":true}}';
+  expect(await typeOf('PUT', '/buckets/b/keys/k', 'text/x; charset=utf-8', 'v')).toBe(
+    '204 text/x; charset=utf-8',
+  );
+  expect(await typeOf('POST', '/buckets/b/keys', 'image/png', 'v')).toBe('201 image/png');
+  expect(await typeOf('DELETE', '/buckets/b/keys/k', 'text/plain', '')).toBe('204 text/html');
+  expect(await typeOf('PUT', '/buckets/b/props', 'application/json', props)).toBe('204 application/json');
+  expect(await typeOf('DELETE', '/buckets/b/props', 'text/plain', '')).toBe('204 application/json');
+  expect(await typeOf('PUT', '/types/maps/props', 'application/json', props)).toBe('204 application/json');
+});
+
 test('no stored bytes forge a header', async () => {
   const anyBytes = fc.uint8Array({ maxLength: 20 }).map(byteStringFrom);
   await fc.assert(

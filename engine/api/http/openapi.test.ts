@@ -108,6 +108,7 @@ test('what the node answers is as the schema says', async () => {
     ['GET /types', '/types'],
     ['GET /transactions', '/transactions?state=in_doubt'],
     ['GET /cluster', '/cluster'],
+    ['GET /stats', '/stats'],
     ['GET /openapi.json', '/openapi.json'],
   ];
   for (const [route, path] of answers) {

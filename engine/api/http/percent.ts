@@ -14,9 +14,19 @@ export function percentDecode(text: string, what: string): ByteString {
   if (broken.test(text)) {
     throw new LockstepError('BadRequest', `${what} is badly percent-encoded: every % needs two hex digits`);
   }
-  return text.replace(escaped, (_, hex: string) =>
-    String.fromCharCode(Number.parseInt(hex, 16)),
-  ) as ByteString;
+  return text.replace(escaped, characterOf) as ByteString;
+}
+
+/**
+ * The bytes that `text` stands for, where clients write such text as it is: a `%` without two hex digits is itself, as
+ * Riak takes it. `text` is a header's: it has no characters beyond one byte.
+ */
+export function percentDecodeLeniently(text: string): ByteString {
+  return text.replace(escaped, characterOf) as ByteString;
+}
+
+function characterOf(_: string, hex: string): string {
+  return String.fromCharCode(Number.parseInt(hex, 16));
 }
 
 /** The bytes with all but RFC 3986's unreserved characters encoded. */

@@ -27,7 +27,7 @@ function rows(access: Access, methods: string, paths: readonly string[]): readon
 
 export const routeAccess: RouteAccess = new Map([
   ...rows('open', 'GET', ['/ping']),
-  ...rows('read', 'GET', ['/', '/openapi.json', '/cluster']),
+  ...rows('read', 'GET', ['/', '/stats', '/openapi.json', '/cluster']),
   ...rows('read', 'GET', [...objects, ...keys, ...properties, '/riak/:bucket']),
   ...rows('read', 'GET', ['/buckets', '/types/:type/buckets', '/riak', '/types', '/types/:type/props']),
   ...rows('read', 'GET POST', ['/mapred']),
@@ -40,9 +40,9 @@ export const routeAccess: RouteAccess = new Map([
   ...rows('admin', 'POST', ['/types', '/transactions/:id/resolve', '/cluster/leave', '/aae/sweep']),
 ]);
 
-const riaksPath = /^\/($|buckets|riak|types|mapred)/;
+const riaksPath = /^\/($|buckets|riak|types|mapred|stats)/;
 /** A key of Riak's may have any name, `transactions` too. */
-const batchPath = /^(\/types\/[^/]+)?\/buckets\/[^/]+\/transactions$/;
+const batchPath = /^(\/types\/[^/]+)?\/buckets\/[^/]+\/transactions\/?$/;
 
 /**
  * Riak's own endpoints refuse in plain text, the product's with problem details (decisions, 8). `path` is a request's,

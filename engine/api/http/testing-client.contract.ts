@@ -12,6 +12,7 @@ import { MapDispatcher, replicaCount } from '../testing/map-dispatcher.contract.
 import { TallyingObserver } from '../testing/tallying-observer.contract.ts';
 import { CountingRandom, TestClock, TestLog } from '../testing/test-io.contract.ts';
 import { RequestBudget } from '../request-budget.ts';
+import type { HttpParts } from './http-parts.ts';
 import { httpService } from './http-service.ts';
 
 export interface Call {
@@ -30,12 +31,17 @@ export class TestingClient {
   readonly clock = new TestClock();
   readonly log = new TestLog();
   readonly gate: Gate;
+  /** What the service's handlers work with. */
+  readonly parts: HttpParts;
   readonly service: HttpService;
   readonly #router = findMyWay({ maxParamLength: 100_000 });
 
   constructor(credentials?: readonly Credential[]) {
     this.gate = new Gate(this.log, credentials);
-    this.service = httpService(this.dispatcher, this.observer, {
+    const { dispatcher, observer } = this;
+    this.parts = {
+      dispatcher,
+      observer,
       io: { clock: this.clock, log: this.log, random: new CountingRandom() },
       gate: this.gate,
       hosts: new AnsweredHosts('auto', true, this.gate),
@@ -48,7 +54,8 @@ export class TestingClient {
       requests: new RequestBudget(100_000),
       requestTimeoutMs: 1000,
       answerTimeoutMs: 1000,
-    });
+    };
+    this.service = httpService(dispatcher, observer, this.parts);
     for (const route of this.service.routes) this.#router.on(route.method, route.path, noHandler, route);
   }
 

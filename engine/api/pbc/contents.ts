@@ -2,12 +2,13 @@
  * Objects as the binary protocol's contents, and back (spec: facts 7.2).
  *
  * `vtag`, `last_mod` and `last_mod_usecs` of a written content are the server's to set: clients send back what they
- * read, and it is ignored. Secondary indexes are refused, since they would be lost.
+ * read, and it is ignored. Entries of secondary indexes are kept and given back, and not indexed.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { byteStringFrom, bytesOf } from '../../base/ids.ts';
 import type { Content, Link } from '../../object/content.ts';
+import { indexItem, indexOf, userItems } from '../../object/index-entries.ts';
 import type { Sibling, StoredObject } from '../../object/object.ts';
 import { vtagOf } from '../tags.ts';
 import type { RpbContent, RpbLink, RpbPair } from './schema.ts';
@@ -17,9 +18,6 @@ const empty = '' as ByteString;
 
 /** What a put wants stored; the value is the message's own view. Throws `BadRequest`. */
 export function contentOf(message: RpbContent): Content {
-  if (message.indexes !== undefined && message.indexes.length > 0) {
-    throw new LockstepError('BadRequest', 'secondary indexes are not supported');
-  }
   if (message.deleted === true) {
     throw new LockstepError('BadRequest', 'a put stores a value; RpbDelReq deletes');
   }
@@ -28,7 +26,7 @@ export function contentOf(message: RpbContent): Content {
     contentType: stringOf(message.content_type),
     charset: stringOf(message.charset),
     contentEncoding: stringOf(message.content_encoding),
-    meta: message.usermeta?.map(metaOf) ?? [],
+    meta: metaOf(message),
     links: message.links?.map(linkOf) ?? [],
     tombstone: false,
   };
@@ -45,7 +43,8 @@ export function stringOf(bytes: Uint8Array | undefined): ByteString {
 }
 
 function rpbContentOf(sibling: Sibling, headOnly: boolean): RpbContent {
-  const { lastModifiedMs } = sibling;
+  const { lastModifiedMs, meta } = sibling;
+  const own = userItems(meta);
   return {
     value: headOnly ? noValue : sibling.value,
     content_type: maybeBytes(sibling.contentType),
@@ -55,13 +54,31 @@ function rpbContentOf(sibling: Sibling, headOnly: boolean): RpbContent {
     links: sibling.links.map(rpbLinkOf),
     last_mod: Math.floor(lastModifiedMs / 1000),
     last_mod_usecs: (lastModifiedMs % 1000) * 1000,
-    usermeta: sibling.meta.map(([key, value]) => ({ key: bytesOf(key), value: bytesOf(value) })),
+    usermeta: own.map(rpbPairOf),
+    ...(own.length === meta.length ? {} : { indexes: rpbIndexesOf(meta) }),
     deleted: sibling.tombstone ? true : undefined,
   };
 }
 
-function metaOf(pair: RpbPair): readonly [ByteString, ByteString] {
+function metaOf({ usermeta = [], indexes = [] }: RpbContent): Content['meta'] {
+  const own = usermeta.map(itemOf);
+  if (indexes.length === 0) return own;
+  return [...own, ...indexes.map(({ key, value }) => indexItem(stringOf(key), stringOf(value)))];
+}
+
+function itemOf(pair: RpbPair): readonly [ByteString, ByteString] {
   return [stringOf(pair.key), stringOf(pair.value)];
+}
+
+function rpbPairOf([name, value]: Content['meta'][number]): RpbPair {
+  return { key: bytesOf(name), value: bytesOf(value) };
+}
+
+function rpbIndexesOf(meta: Content['meta']): readonly RpbPair[] {
+  return meta.flatMap((item) => {
+    const index = indexOf(item);
+    return index === undefined ? [] : [{ key: bytesOf(index), value: bytesOf(item[1]) }];
+  });
 }
 
 function linkOf(link: RpbLink): Link {

@@ -93,6 +93,22 @@ test('a put then a get gives the same bytes, description, metadata and links', a
   );
 });
 
+test('entries of secondary indexes come back as they were written, apart from the metadata', async () => {
+  const peer = (await TestingServer.start()).join();
+  const indexes = [
+    { key: utf8('age_int'), value: utf8('7') },
+    { key: utf8('tag_bin'), value: utf8('red') },
+    { key: utf8('tag_bin'), value: utf8('round') },
+  ];
+  const usermeta = [{ key: utf8('grown-in'), value: utf8('Kent') }];
+  await ask(peer, {
+    kind: 'put',
+    message: { bucket, key, content: { value: utf8('v'), indexes, usermeta } },
+  });
+  const { content: [got] = [] } = await fetch(peer, { key });
+  expect(got).toMatchObject({ indexes, usermeta });
+});
+
 test('a key that the client leaves out is made and told', async () => {
   const peer = (await TestingServer.start()).join();
   const stored = await ask(peer, { kind: 'put', message: { bucket, content: { value: utf8('v') } } });
@@ -232,10 +248,6 @@ test('what cannot be honoured is refused, and the connection lives on', async ()
     [
       put('v', { vclock: utf8('no') }),
       'BadRequest | BadRequest: vclock is not a causal context that this cluster gave out',
-    ],
-    [
-      put('v', { content: { ...content, indexes: [{ key: utf8('i') }] } }),
-      'BadRequest | BadRequest: secondary indexes are not supported',
     ],
     [
       put('v', { content: { ...content, deleted: true } }),

@@ -9,6 +9,7 @@
 import type { Gate } from '../../auth/gate.ts';
 import type { Access } from '../../auth/role.ts';
 import type { ErrorCode } from '../../base/errors.ts';
+import { serverName } from '../../base/version.ts';
 import type { Clock } from '../../io/clock.ts';
 import type { HttpRequest, HttpResponse, HttpRoute, HttpService } from '../../io/http.ts';
 import { expositionContentType } from '../../stats/exposition.ts';
@@ -62,6 +63,7 @@ export function statsService(options: StatsServiceOptions): HttpService {
     ['/cluster_describe', () => ok(jsonType, describeCluster(servers()))],
   ];
   const service: HttpService = {
+    serverName,
     routes: handlers.map(([path, handle]): HttpRoute => {
       return { method: 'GET', path, handle: (request) => counted(stats, handle(request)) };
     }),

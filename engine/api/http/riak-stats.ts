@@ -1,0 +1,82 @@
+/**
+ * `GET /stats` of the client listener: this node's numbers under the names of Riak's, for Riak's clients, which ask here
+ * for the server's version and choose by it what they use (spec: facts 6.1). Only what the node counts stands here; the
+ * statistics listener has everything. The numbers are those of the latest publication, so both listeners agree.
+ */
+import { riakVersion, version } from '../../base/version.ts';
+import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
+import type { PoolField } from '../../stats/pool-codec.ts';
+import { POOL_CODEC } from '../../stats/pool-codec.ts';
+import type { ServerField } from '../../stats/server-codec.ts';
+import { SERVER_CODEC } from '../../stats/server-codec.ts';
+import type { StatsSnapshot } from '../../stats/snapshot.ts';
+import type { ClusterView } from './cluster-routes.ts';
+
+/** What the route works with. */
+export interface RiakStatsDesk {
+  /** The snapshot that was published last. */
+  readonly snapshot: () => StatsSnapshot;
+  readonly describe: () => Pick<ClusterView, 'node' | 'members'>;
+}
+
+/** States in which a member is sent requests. */
+const connectedStates = ['NORMAL', 'JOINING'];
+
+/** JSON, or for `Accept: text/plain` the same on many lines, as Riak answers. */
+export function riakStatsRoute(desk: RiakStatsDesk): HttpRoute {
+  const handle = (request: HttpRequest): HttpResponse => {
+    const snapshot = desk.snapshot();
+    const stats = riakStats(snapshot, desk.describe());
+    const plain = /text\/plain/i.test(request.headers['accept'] ?? '') && !wantsJson(request);
+    const headers = {
+      'Content-Type': plain ? 'text/plain' : 'application/json',
+      Vary: 'Accept',
+      'Cache-Control': 'no-store',
+      'X-Lockstep-Snapshot': String(snapshot.sequence),
+    };
+    return { status: 200, headers, body: JSON.stringify(stats, undefined, plain ? 2 : 0) };
+  };
+  return { method: 'GET', path: '/stats', handle };
+}
+
+function wantsJson({ headers }: HttpRequest): boolean {
+  return /json/i.test(headers['accept'] ?? '');
+}
+
+function riakStats(
+  snapshot: StatsSnapshot,
+  { node, members }: Pick<ClusterView, 'node' | 'members'>,
+): Readonly<Record<string, unknown>> {
+  const others = members.filter((member) => member.node !== node);
+  return {
+    vnode_gets_total: serverValue(snapshot, 'read_requests'),
+    vnode_puts_total: serverValue(snapshot, 'write_requests'),
+    node_gets_total: poolValue(snapshot, 'client_read_requests'),
+    node_puts_total: poolValue(snapshot, 'client_write_requests'),
+    read_repairs_total: repairsStarted(snapshot),
+    memory_total: snapshot.residentBytes,
+    nodename: node,
+    connected_nodes: others.filter(({ state }) => connectedStates.includes(state)).map((other) => other.node),
+    ring_members: members.map((member) => member.node),
+    ring_num_partitions: members.reduce((sum, { tokens }) => sum + tokens, 0),
+    storage_backend: 'lockstep',
+    riak_kv_version: riakVersion,
+    riak_core_version: riakVersion,
+    riak_api_version: riakVersion,
+    riak_pb_version: riakVersion,
+    lockstep_version: version,
+  };
+}
+
+function poolValue({ pool }: StatsSnapshot, field: PoolField): number {
+  return pool[POOL_CODEC.findIndex((row) => row.field === field)] ?? 0;
+}
+
+function serverValue({ server }: StatsSnapshot, field: ServerField): number {
+  return server[SERVER_CODEC.findIndex((row) => row.field === field)] ?? 0;
+}
+
+function repairsStarted({ families }: StatsSnapshot): number {
+  const repairs = families.find(({ family }) => family.name === 'svc_read_repairs_total');
+  return repairs?.samples.find(({ labels }) => labels['stage'] === 'started')?.value ?? 0;
+}
