@@ -7,6 +7,7 @@ import { wholeNumber } from './values.ts';
 export interface ClientFields {
   readonly clientAnswerBytesMax: number;
   readonly clientConnectionsMax: number;
+  readonly clientHeaderLinesMax: number;
   readonly clientHosts: HostNames;
   readonly clientReadBytesMax: number;
   readonly clientReadTimeoutMs: number;
@@ -26,7 +27,12 @@ export const clientKeys: KeyRows<ClientFields> = {
   clientConnectionsMax: {
     kind: wholeNumber(1, 65_535, 'connections'),
     fallback: clientConnectionsDefault,
-    help: 'Client connections open at most, per listener; further ones are closed at once. Fewer where the system allows fewer open files.',
+    help: 'Client connections open at most, per listener; further ones are closed at once. On the HTTP and statistics listeners a further one takes the place of the client that is waited for longest, where there is one. Fewer where the system allows fewer open files.',
+  },
+  clientHeaderLinesMax: {
+    kind: wholeNumber(16, 1000, 'lines'),
+    fallback: 256,
+    help: 'Header lines that a request to the HTTP and statistics listeners may have; one with more is answered 431, and nothing of it is done.',
   },
   clientHosts: {
     kind: hostNames,

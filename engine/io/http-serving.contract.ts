@@ -60,6 +60,7 @@ export function serviceOf(routes: readonly HttpRoute[], counted: string[]): Http
     routes,
     bodyBytesMax,
     connectionCountMax: 100,
+    headerLinesMax: 256,
     requestTimeoutMs: 10_000,
     answerTimeoutMs: 10_000,
     notFound: (request) => ({ status: 404, headers: { 'X-Path': request.path }, body: 'not found' }),

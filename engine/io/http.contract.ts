@@ -4,6 +4,7 @@ import { Deferred } from '../base/deferred.ts';
 import { sleep } from './clock.ts';
 import type { HttpResponse } from './http.ts';
 import { exchangeLaws } from './http-exchange.contract.ts';
+import { headLaws } from './http-head.contract.ts';
 import { turnLaws } from './http-turns.contract.ts';
 import type { HttpHarness, HttpReply } from './http-serving.contract.ts';
 import {
@@ -23,6 +24,7 @@ export function httpContract(name: string, makeHarness: MakeHarness<HttpHarness>
   contract(`http: ${name}`, makeHarness, skips, (book) => {
     exchangeLaws(book);
     turnLaws(book);
+    headLaws(book);
     refusalLaws(book);
     budgetLaws(book);
     readingLaws(book);

@@ -6,7 +6,8 @@
  * Promised: a handler is called once per request, with the whole body, at most `bodyBytesMax` long (more is answered
  * 413 by the door); a path with a slash at its end leads where the path without leads; HEAD is served by the GET route, without the body; a path that has routes but not for the method
  * is answered 405 with `Allow`. Requests that follow each other on one connection are handled one after another, each
- * once the answer before it has left.
+ * once the answer before it has left; behind an answer that closes the connection none is handled. No header is dropped
+ * or joined with another that it must stand apart from: such a request is refused (http-head.ts).
  *
  * A body may be made while it is sent (`HttpStream`). It is asked for its next chunk once the client has taken the ones
  * before, so a slow client holds back who makes it, and its iteration is ended (`return`) as soon as the client has gone
@@ -25,7 +26,7 @@ export interface HttpRequest {
   /** The path without the query, still percent-encoded. */
   readonly path: string;
   readonly query: URLSearchParams;
-  /** Names in lower case; repeated headers joined by `, `. */
+  /** Names in lower case; repeated headers joined by `, `. `host` is the target's where that names one. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: Uint8Array;
   /** The client's address, for logs. */
@@ -65,8 +66,13 @@ export interface HttpService {
   readonly bodyBytesMax: number;
   /** For the bodies of all requests being received; undefined: only each for itself is bounded. */
   readonly bodyBudget?: BodyBudget;
-  /** Connections open at most; further ones are closed at once. */
+  /**
+   * Connections open at most. One more takes the place of the client that is waited for longest (its request is not
+   * whole, or it asks nothing), or that leaves an answer unread; where there is none such it is closed at once.
+   */
   readonly connectionCountMax: number;
+  /** Header lines of a request at most; more are answered 431. */
+  readonly headerLinesMax: number;
   /** Milliseconds that a client may take to send its request. */
   readonly requestTimeoutMs: number;
   /**
@@ -80,8 +86,8 @@ export interface HttpService {
   methodNotAllowed(request: HttpRequest, allow: readonly string[]): HttpResponse;
   /**
    * The answer when the door itself refuses a request: 413 body too large, 400 malformed, 408 too slow, 417 an
-   * expectation that is not known, 431 header too large, 503 no room for the body now; 500 when a handler failed, which
-   * is logged as `http.handler.failed`. `path` is that of the request, as in `HttpRequest`, once so much of it is known.
+   * expectation that is not known, 431 header too large or in too many lines, 501 a transfer coding or a tunnel, 503 no
+   * room for the body now; 500 when a handler failed, which is logged as `http.handler.failed`. `path` is that of the request, as in `HttpRequest`, once so much of it is known.
    */
   refused(status: number, reason: string, path?: string): HttpResponse;
   readonly observer: ConnectionObserver;

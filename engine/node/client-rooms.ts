@@ -103,6 +103,7 @@ export function clientRooms(parts: ClientParts): ClientRooms {
     ...shared,
     hosts: answeredHosts(config, config.listen, gate),
     connectionCountMax: config.clientConnectionsMax,
+    headerLinesMax: config.clientHeaderLinesMax,
     requestTimeoutMs: config.clientReadTimeoutMs,
     answerTimeoutMs: config.clientWriteTimeoutMs,
     ownRoutes: [

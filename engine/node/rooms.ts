@@ -143,6 +143,7 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened, gate: Gat
     gate,
     hosts: answeredHosts(config, config.statsListen, gate),
     clock: io.clock,
+    headerLinesMax: config.clientHeaderLinesMax,
     servers: () => clusterServers(dispatch.membership),
   });
   return {

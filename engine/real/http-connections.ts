@@ -1,27 +1,49 @@
 /**
- * The connections of one HTTP listener: counted by the service's observer with the cause of their end, answered when
- * what they send is no HTTP, and closed when the listener stops.
+ * The connections of one HTTP listener: counted by the service's observer with the cause of their end, let in as long as
+ * there is room, answered when what they send is no HTTP, and closed when the listener stops.
+ *
+ * Where all places are taken, a new connection gets that of the client that is waited for longest: one whose handshake
+ * or request is not whole, or that has asked nothing since its last answer; failing these, one that has left its answer
+ * unread for a while. So clients that send slowly, or nothing, keep nobody out (nginx, too, reuses such connections).
  */
-import { ServerResponse, STATUS_CODES } from 'node:http';
+import { STATUS_CODES } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { addressOf } from './address.ts';
-import { pathOf } from './http-request.ts';
+import type { HttpTurns, Refuse } from './http-turns.ts';
+import { responseOn } from './http-turns.ts';
 import type { TlsIdentity } from './tls.ts';
 import type { AnswerHolder, UnreadAnswers } from './unread-answers.ts';
 import { Deferred } from '../base/deferred.ts';
+import { pathOf } from '../io/http-head.ts';
 import type { HttpBody, HttpResponse, HttpService } from '../io/http.ts';
+import type { Address } from '../io/network.ts';
 
 type Cause = 'eof' | 'error' | 'closedHere';
+
+/** An open connection. */
+interface OpenConnection {
+  /** Why it would be said to close if it did now. */
+  cause: Cause;
+  /** When its last answer was given, or when it opened: milliseconds on the monotonic clock. */
+  sinceMs: number;
+}
+
+/** A connection on which TLS has not been agreed yet. */
+interface Handshake {
+  readonly carrier: Socket;
+  readonly sinceMs: number;
+}
+
+/** Milliseconds after which an answer that is not taken makes room for another client, where room is needed. */
+export const unreadMsMin = 1000;
 
 export class HttpConnections {
   readonly #service: HttpService;
   readonly #tls: TlsIdentity | undefined;
-  /** Connections that TLS has not been agreed on, or that carry one on which it has. */
-  readonly #carriers = new Set<Socket>();
-  /** Open connections, and why each would be said to close if it did now. */
-  readonly #open = new Map<Socket, Cause>();
-  /** Those whose last answer is a refusal: what else comes of them is not looked at. */
-  readonly #refused = new WeakSet<Socket>();
+  /** By the client's address. */
+  readonly #handshakes = new Map<Address, Handshake>();
+  readonly #open = new Map<Socket, OpenConnection>();
   readonly #unread: UnreadAnswers | undefined;
   /** Those that have ever left something unread. */
   readonly #holders = new WeakMap<Socket, AnswerHolder>();
@@ -41,20 +63,81 @@ export class HttpConnections {
 
   /** A connection whose handshake is to come; it counts as one once that has succeeded. */
   greet(carrier: Socket): void {
-    this.#carriers.add(carrier);
-    carrier.once('close', () => this.#carriers.delete(carrier));
+    if (!this.#makeRoom()) {
+      carrier.destroy();
+      return;
+    }
+    const address = addressOf(carrier.remoteAddress, carrier.remotePort);
+    const handshake = { carrier, sinceMs: performance.now() };
+    this.#handshakes.set(address, handshake);
+    carrier.once('close', () => {
+      if (this.#handshakes.get(address) === handshake) this.#handshakes.delete(address);
+    });
   }
 
-  add(socket: Socket): void {
-    this.#open.set(socket, 'eof');
+  /** A connection that TLS has been agreed on. */
+  addSecure(socket: Socket): void {
+    this.#handshakes.delete(addressOf(socket.remoteAddress, socket.remotePort));
+    this.#add(socket);
+  }
+
+  /** A connection without TLS. */
+  addPlain(socket: Socket): void {
+    if (this.#makeRoom()) this.#add(socket);
+    else socket.destroy();
+  }
+
+  #add(socket: Socket): void {
+    this.#open.set(socket, { cause: 'eof', sinceMs: performance.now() });
     this.#service.observer.opened();
     socket.on('error', () => this.#blame(socket, 'error'));
-    socket.on('close', () => {
-      const cause = this.#open.get(socket) ?? 'error';
-      this.#open.delete(socket);
-      this.#service.observer.closed(cause);
-      this.#settleWhenEmpty();
-    });
+    socket.on('close', () => this.#closed(socket));
+  }
+
+  #closed(socket: Socket): void {
+    const connection = this.#open.get(socket);
+    if (connection === undefined) return;
+    this.#open.delete(socket);
+    this.#service.observer.closed(connection.cause);
+    this.#settleWhenEmpty();
+  }
+
+  /** Whether one more connection may open; another one may have been closed for it. */
+  #makeRoom(): boolean {
+    if (this.#open.size + this.#handshakes.size < this.#service.connectionCountMax) return true;
+    const nowMs = performance.now();
+    let waitedFor: Socket | undefined;
+    let unread: Socket | undefined;
+    let waitedSinceMs = nowMs;
+    let unreadSinceMs = nowMs - unreadMsMin;
+    for (const { carrier, sinceMs } of this.#handshakes.values()) {
+      if (sinceMs > waitedSinceMs) continue;
+      waitedFor = carrier;
+      waitedSinceMs = sinceMs;
+    }
+    for (const [socket, { sinceMs }] of this.#open) {
+      if (isWaitedFor(socket)) {
+        if (sinceMs > waitedSinceMs) continue;
+        waitedFor = socket;
+        waitedSinceMs = sinceMs;
+      } else if (socket.writableLength > 0 && sinceMs <= unreadSinceMs) {
+        unread = socket;
+        unreadSinceMs = sinceMs;
+      }
+    }
+    const least = waitedFor ?? unread;
+    if (least === undefined) return false;
+    this.#cut(least);
+    return true;
+  }
+
+  /** Its place is free at once. */
+  #cut(socket: Socket): void {
+    const address = addressOf(socket.remoteAddress, socket.remotePort);
+    this.#blame(socket, 'closedHere');
+    socket.destroy();
+    this.#closed(socket);
+    if (this.#handshakes.get(address)?.carrier === socket) this.#handshakes.delete(address);
   }
 
   /** It is going to be closed for what came of it. */
@@ -63,9 +146,16 @@ export class HttpConnections {
   }
 
   /**
-   * Some of an answer did not leave at once: who takes nothing more for `answerTimeoutMs` is cut off (`silent`). Node
-   * starts the time again with whatever the system takes, and sets its own once all answers have left.
+   * An answer has been handed over. Where some of it did not leave at once: who takes nothing more for
+   * `answerTimeoutMs` is cut off (`silent`). Node starts the time again with whatever the system takes, and sets its own
+   * once all answers have left.
    */
+  answered(socket: Socket): void {
+    const connection = this.#open.get(socket);
+    if (connection !== undefined) connection.sinceMs = performance.now();
+    this.expectReading(socket);
+  }
+
   expectReading(socket: Socket): void {
     if (socket.writableLength === 0) return;
     socket.setTimeout(this.#service.answerTimeoutMs);
@@ -97,33 +187,46 @@ export class HttpConnections {
     socket.destroy();
   }
 
-  /** Answers what the HTTP parser or the request's time limit refused, and closes. */
-  refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+  /** Answers what the HTTP parser or the request's time limit refused, in its turn, and closes. */
+  refuse(error: NodeJS.ErrnoException, socket: Socket, turns: HttpTurns): void {
     if (!this.#open.has(socket)) {
       // What was said is no TLS, or no certificate came that is accepted.
       this.#tls?.handshakeFailed();
       socket.destroy();
       return;
     }
-    if (this.#refused.has(socket)) return;
     this.#blame(socket, 'error');
-    const response = responseOn(socket);
-    // An answer to a request before, or one that has begun: a second one in the middle of it would garble it.
-    const answering = response !== undefined && (response.headersSent || response.req.complete);
-    if (!socket.writable || answering) {
-      socket.destroy();
-      return;
-    }
-    this.#refused.add(socket);
-    const status = statusOf(error);
-    const target = response?.req.url;
-    const path = target === undefined ? undefined : pathOf(target);
-    const answer = this.#service.refused(status, error.message, path);
-    if (response !== undefined) answerLast(response, answer);
-    else {
-      socket.write(rawAnswer(status, answer));
-      socket.destroySoon();
-    }
+    if (socket.writable) turns.breakOff(socket, this.#refusing(socket, statusOf(error), error.message));
+    else socket.destroy();
+  }
+
+  /** A client asks for a tunnel (CONNECT); node:http hands out its connection and reads it no further. */
+  refuseTunnel({ socket, url }: IncomingMessage, turns: HttpTurns): void {
+    this.#blame(socket, 'error');
+    turns.breakOff(socket, this.#refusing(socket, 501, 'no tunnels are opened here', url));
+  }
+
+  #refusing(socket: Socket, status: number, reason: string, url?: string): Refuse {
+    return (response) => {
+      const target = response?.req.url ?? url;
+      const path = target === undefined ? undefined : pathOf(target);
+      if (response?.headersSent === true) {
+        // Its answer was begun before its body was whole: nothing can be said behind it.
+        if (response.writableFinished) socket.destroySoon();
+        else response.once('finish', () => socket.destroySoon());
+        return;
+      }
+      if (!socket.writable) {
+        socket.destroy();
+        return;
+      }
+      const answer = this.#service.refused(status, reason, path);
+      if (response !== undefined) answerLast(response, answer);
+      else {
+        socket.write(rawAnswer(status, answer));
+        socket.destroySoon();
+      }
+    };
   }
 
   /**
@@ -136,7 +239,8 @@ export class HttpConnections {
       this.#blame(socket, 'closedHere');
       if (socket.bytesRead === 0) socket.destroy();
     }
-    this.#dropHandshakes();
+    // Who has not agreed on TLS yet has asked nothing.
+    for (const { carrier } of this.#handshakes.values()) carrier.destroy();
     this.#settleWhenEmpty();
     return this.#empty.promise;
   }
@@ -145,40 +249,43 @@ export class HttpConnections {
     for (const socket of this.#open.keys()) socket.destroy();
   }
 
-  /** Who has not agreed on TLS yet has asked nothing. */
-  #dropHandshakes(): void {
-    const ports = new Set([...this.#open.keys()].map((socket) => socket.remotePort));
-    for (const carrier of this.#carriers) if (!ports.has(carrier.remotePort)) carrier.destroy();
-  }
-
   #settleWhenEmpty(): void {
     if (this.#stopping && this.#open.size === 0) this.#empty.resolve();
   }
 
   #blame(socket: Socket, cause: Cause): void {
-    if (this.#open.get(socket) === 'eof') this.#open.set(socket, cause);
+    const connection = this.#open.get(socket);
+    if (connection?.cause === 'eof') connection.cause = cause;
   }
 }
 
-function statusOf(error: NodeJS.ErrnoException): number {
-  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408;
-  return error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
+/** Nothing is being answered on it: its next request has not begun, or is not whole. */
+function isWaitedFor(socket: Socket): boolean {
+  const response = responseOn(socket);
+  if (response === undefined) return socket.writableLength === 0;
+  return !response.headersSent && !response.req.complete;
+}
+
+function statusOf({ code }: NodeJS.ErrnoException): number {
+  switch (code) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return 408;
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return 413;
+    case 'HPE_HEADER_OVERFLOW':
+      return 431;
+    // Chunked is not the last coding, so the body's end is not known; no coding but chunked is understood.
+    case 'HPE_INVALID_TRANSFER_ENCODING':
+      return 501;
+    default:
+      return 400;
+  }
 }
 
 /** The bytes of a refusal, which is never made while it is sent. */
 function wholeBody(body: HttpBody): Uint8Array {
   if (typeof body === 'string') return Buffer.from(body);
   return body instanceof Uint8Array ? body : Buffer.alloc(0);
-}
-
-/** The answer that has its turn on the connection, begun or to come. */
-function responseOn(socket: Socket): ServerResponse | undefined {
-  const holder: unknown = '_httpMessage' in socket ? socket._httpMessage : undefined;
-  return isResponse(holder) ? holder : undefined;
-}
-
-function isResponse(holder: unknown): holder is ServerResponse {
-  return holder instanceof ServerResponse;
 }
 
 /** The answer to a request whose body turns out to be none. Node closes the connection behind it. */

@@ -3,6 +3,7 @@
  * when it is asked for.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { authorityOf, originOf } from '../io/http-head.ts';
 import type { HttpRequest } from '../io/http.ts';
 import type { Address } from '../io/network.ts';
 import { addressOf } from './address.ts';
@@ -13,20 +14,6 @@ type Headers = HttpRequest['headers'];
 const emptyBody = Buffer.alloc(0);
 const noParams: Params = {};
 
-/** The target without scheme and host, which a client may send to a proxy and must be understood (RFC 9112, 3.2.2). */
-export function originOf(target: string): string {
-  if (target.startsWith('/')) return target;
-  const rest = target.replace(/^https?:\/\/[^/?#]*/i, '');
-  return rest.startsWith('/') ? rest : `/${rest}`;
-}
-
-/** The path of a target, as it stands on the wire. */
-export function pathOf(target: string): string {
-  const origin = originOf(target);
-  const queryAt = origin.indexOf('?');
-  return queryAt < 0 ? origin : origin.slice(0, queryAt);
-}
-
 export class RealHttpRequest implements HttpRequest {
   readonly params: Params;
   readonly path: string;
@@ -35,10 +22,12 @@ export class RealHttpRequest implements HttpRequest {
   readonly #raw: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #search: string;
+  /** The host that the target names. */
+  readonly #authority: string | undefined;
   #query: URLSearchParams | undefined;
   #headers: Headers | undefined;
 
-  /** `target` as the client wrote it, but without scheme and host. */
+  /** `target` as the client wrote it. */
   constructor(
     raw: IncomingMessage,
     response: ServerResponse,
@@ -46,14 +35,16 @@ export class RealHttpRequest implements HttpRequest {
     params: Params = noParams,
     body: Uint8Array = emptyBody,
   ) {
-    const queryAt = target.indexOf('?');
+    const origin = originOf(target);
+    const queryAt = origin.indexOf('?');
     this.params = params;
-    this.path = queryAt < 0 ? target : target.slice(0, queryAt);
+    this.path = queryAt < 0 ? origin : origin.slice(0, queryAt);
     this.body = body;
     this.remote = addressOf(raw.socket.remoteAddress, raw.socket.remotePort);
     this.#raw = raw;
     this.#response = response;
-    this.#search = queryAt < 0 ? '' : target.slice(queryAt);
+    this.#search = queryAt < 0 ? '' : origin.slice(queryAt);
+    this.#authority = authorityOf(target);
   }
 
   get method(): string {
@@ -65,7 +56,7 @@ export class RealHttpRequest implements HttpRequest {
   }
 
   get headers(): Headers {
-    return (this.#headers ??= headersOf(this.#raw));
+    return (this.#headers ??= headersOf(this.#raw, this.#authority));
   }
 
   /** A response that closes before it has ended has lost its client. */
@@ -76,11 +67,12 @@ export class RealHttpRequest implements HttpRequest {
   }
 }
 
-function headersOf({ headers: raw }: IncomingMessage): Headers {
+function headersOf({ headers: raw }: IncomingMessage, authority: string | undefined): Headers {
   const headers: Record<string, string | undefined> = {};
   for (const name in raw) {
     const value = raw[name];
     headers[name] = typeof value === 'object' ? value.join(', ') : value;
   }
+  if (authority !== undefined) headers['host'] = authority;
   return headers;
 }

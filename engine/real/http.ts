@@ -8,6 +8,7 @@
  * A GET of a path without parameters and without a body has nothing that fastify would have to do: its route is looked
  * up and asked at once. That is what scrapes are (and what asks whether a node is there); it halves what they cost.
  */
+import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
@@ -26,13 +27,16 @@ import type {
   HttpRoute,
   HttpService,
 } from '../io/http.ts';
+import type { RequestHead } from '../io/http-head.ts';
+import { originOf, pathOf, refusalOfHead } from '../io/http-head.ts';
 import type { Log } from '../io/log.ts';
 import type { Address } from '../io/network.ts';
 import { AnswerTurn } from './answer-turn.ts';
 import { BodyError, announcedBytes, collectBody } from './http-body.ts';
 import { HttpConnections } from './http-connections.ts';
-import { originOf, pathOf, RealHttpRequest } from './http-request.ts';
+import { RealHttpRequest } from './http-request.ts';
 import { sendStream } from './http-stream.ts';
+import type { Arrival } from './http-turns.ts';
 import { HttpTurns } from './http-turns.ts';
 import { sendWhole } from './http-whole.ts';
 import { listenOn } from './network.ts';
@@ -64,6 +68,7 @@ class HttpEdge {
   readonly #service: HttpService;
   readonly #log: Log;
   readonly #connections: HttpConnections;
+  readonly #turns = new HttpTurns((request, response, arrival) => this.#begin(request, response, arrival));
   readonly #turn = new AnswerTurn<ServerResponse, HttpResponse>((response, answer) => {
     try {
       this.#send(response, answer);
@@ -72,6 +77,8 @@ class HttpEdge {
     }
   });
   readonly #app: FastifyInstance;
+  /** Fastify's. */
+  #handler: RequestListener | undefined;
   readonly #server: Server | SecureServer;
   readonly #allowed: (path: string) => readonly string[];
   /** The routes of GET whose paths have no parameters, by path. */
@@ -92,35 +99,34 @@ class HttpEdge {
     this.#app = fastify({
       logger: false,
       serverFactory: (handler) => {
-        const turns = new HttpTurns((request, response) => {
-          if (lacksHost(request)) this.#refuseNameless(response);
-          else if (!this.#servePlain(request, response)) handler(request, response);
-        });
-        return (server = serverFor(service, tls, turns.take));
+        this.#handler = handler;
+        return (server = serverFor(service, tls, (request, response) =>
+          this.#turns.take(request, response, 'plain'),
+        ));
       },
-      clientErrorHandler: (error, socket) => this.#connections.refuse(error, socket),
+      clientErrorHandler: (error, socket) => this.#connections.refuse(error, socket, this.#turns),
       rewriteUrl: (request) => escapedTarget(request.url ?? '/'),
       routerOptions: { ...routing, querystringParser: () => noQuery },
       bodyLimit: service.bodyBytesMax,
     });
     this.#server = present(server, 'the server');
-    this.#server.maxConnections = service.connectionCountMax;
-    this.#server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-      // What is refused anyway is not asked for; the answer is the one that it gets without being expected.
-      if (!lacksHost(request) && !this.#tellsTooMuch(request)) response.writeContinue();
-      this.#server.emit('request', request, response);
-    });
-    this.#server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-      if (lacksHost(request)) this.#refuseNameless(response);
-      else this.#refuse(response, 417, 'no expectation but 100-continue is known');
-    });
-    this.#server.on('timeout', (socket: Socket) => this.#connections.silent(socket));
-    if (tls === undefined) this.#server.on('connection', (socket: Socket) => this.#connections.add(socket));
-    else {
-      this.#server.on('connection', (socket: Socket) => this.#connections.greet(socket));
-      this.#server.on('secureConnection', (socket: Socket) => this.#connections.add(socket));
-    }
+    this.#subscribe(tls !== undefined);
     this.#route();
+  }
+
+  #subscribe(secure: boolean): void {
+    const server: EventEmitter = this.#server;
+    const take = (arrival: Arrival) => (request: IncomingMessage, response: ServerResponse) =>
+      this.#turns.take(request, response, arrival);
+    server.on('checkContinue', take('expectsContinue'));
+    server.on('checkExpectation', take('expectsMore'));
+    server.on('connect', (request: IncomingMessage) => this.#connections.refuseTunnel(request, this.#turns));
+    server.on('timeout', (socket: Socket) => this.#connections.silent(socket));
+    if (!secure) server.on('connection', (socket: Socket) => this.#connections.addPlain(socket));
+    else {
+      server.on('connection', (socket: Socket) => this.#connections.greet(socket));
+      server.on('secureConnection', (socket: Socket) => this.#connections.addSecure(socket));
+    }
   }
 
   async listen(address: Address): Promise<HttpListener> {
@@ -171,10 +177,25 @@ class HttpEdge {
     });
   }
 
-  /** RFC 9112, 3.2. Node's own answer would have no body. */
-  #refuseNameless(response: ServerResponse): void {
-    this.#connections.condemn(response.req.socket);
-    this.#refuse(response, 400, 'the header Host is missing', true);
+  /** A request whose turn has come. Whatever goes wrong ends its connection at most. */
+  #begin(request: IncomingMessage, response: ServerResponse, arrival: Arrival): void {
+    try {
+      const refusal = refusalOfHead(headOf(request), this.#service.headerLinesMax);
+      if (refusal !== undefined) {
+        this.#connections.condemn(request.socket);
+        this.#refuse(response, refusal.status, refusal.reason, true);
+        return;
+      }
+      if (arrival === 'expectsMore') {
+        this.#refuse(response, 417, 'no expectation but 100-continue is known');
+        return;
+      }
+      // What is refused anyway is not asked for; the answer is the one that it gets without being expected.
+      if (arrival === 'expectsContinue' && !this.#tellsTooMuch(request)) response.writeContinue();
+      if (!this.#servePlain(request, response)) this.#handler?.(request, response);
+    } catch (error) {
+      this.#fail(response, error);
+    }
   }
 
   /** The head alone says that the body is over the limit, or that there is no room for it now. */
@@ -213,8 +234,8 @@ class HttpEdge {
     // Fastify's router gives every route's parameters as text by name.
     const params = request.params as Readonly<Record<string, string>>;
     const body = request.body instanceof Uint8Array ? request.body : undefined;
-    const target = originOf(request.originalUrl);
-    this.#answer(new RealHttpRequest(request.raw, reply.raw, target, params, body), reply.raw, handle);
+    const asked = new RealHttpRequest(request.raw, reply.raw, request.originalUrl, params, body);
+    this.#answer(asked, reply.raw, handle);
   }
 
   #answer(
@@ -236,10 +257,16 @@ class HttpEdge {
     }
   }
 
+  /** Does not throw. */
   #fail(response: ServerResponse, error: unknown): void {
     this.#tellFailure(error);
-    if (response.headersSent) response.destroy();
-    else this.#refuse(response, 500, 'the request failed');
+    try {
+      if (response.headersSent) response.destroy();
+      else this.#refuse(response, 500, 'the request failed');
+    } catch (again) {
+      this.#tellFailure(again);
+      response.destroy();
+    }
   }
 
   #tellFailure(error: unknown): void {
@@ -258,19 +285,34 @@ class HttpEdge {
     if (response.headersSent) return;
     const headers: Record<string, string | number> = { ...answer.headers };
     headers['Server'] = this.#service.serverName;
-    if (last) headers['Connection'] = 'close';
     const { status, body } = answer;
-    if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
+    const whole = typeof body === 'string' || body instanceof Uint8Array;
+    const closes = last || closesBehind(response, status, whole);
+    if (closes) headers['Connection'] = 'close';
+    const { socket } = response.req;
+    if (whole) sendWhole(response, status, headers, body);
+    else {
       response.writeHead(status, headers);
       sendStream(response, body, {
-        pending: () => this.#connections.expectReading(response.req.socket),
+        pending: () => this.#connections.expectReading(socket),
         failed: (error) => this.#tellFailure(error),
       });
-      return;
     }
-    sendWhole(response, status, headers, body);
-    this.#connections.expectReading(response.req.socket);
+    this.#turns.answered(response, closes);
+    this.#connections.answered(socket);
   }
+}
+
+/** Whether node:http closes the connection behind the answer: its client asked for it, or its end is not known otherwise. */
+function closesBehind(response: ServerResponse, status: number, whole: boolean): boolean {
+  if (!response.shouldKeepAlive) return true;
+  // HTTP/1.0 knows no chunks.
+  return !response.useChunkedEncodingByDefault && (!whole || status === 204 || status === 304);
+}
+
+function headOf(request: IncomingMessage): RequestHead {
+  const { httpVersion, url = '/', rawHeaders: lines, headers } = request;
+  return { httpVersion, target: url, lines, headers };
 }
 
 function serverFor(
@@ -279,10 +321,19 @@ function serverFor(
   handler: RequestListener,
 ): Server | SecureServer {
   const options = serverOptions(service);
-  if (tls === undefined) return createServer(options, handler);
-  const server = createSecureServer({ ...options, ...tls.serverOptions() }, handler);
+  if (tls === undefined) return bounded(createServer(options, handler), service);
+  const server = bounded(createSecureServer({ ...options, ...tls.serverOptions() }, handler), service);
   const forget = tls.follow(server);
   server.once('close', forget);
+  return server;
+}
+
+/**
+ * Beyond its limit node:http drops header lines in silence. One line more than are allowed is enough to see that there
+ * are too many.
+ */
+function bounded<S extends Server | SecureServer>(server: S, { headerLinesMax }: HttpService): S {
+  server.maxHeadersCount = headerLinesMax + 1;
   return server;
 }
 
@@ -297,11 +348,6 @@ function serverOptions(service: HttpService): Parameters<typeof createServer>[0]
     keepAliveTimeout: keepAliveMs,
     noDelay: true,
   };
-}
-
-/** Every request of HTTP/1.1 has one. */
-function lacksHost({ headers, httpVersionMajor, httpVersionMinor }: IncomingMessage): boolean {
-  return headers.host === undefined && httpVersionMajor === 1 && httpVersionMinor === 1;
 }
 
 /** In the router's syntax, parameters begin with a colon, wildcards are stars, and both may have patterns in parentheses. */

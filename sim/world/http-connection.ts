@@ -1,9 +1,10 @@
 /** One client's connection to a simulated HTTP listener: requests in, answers out, one at a time. */
 import type { Clock, Timer } from '../../engine/io/clock.ts';
 import type { HttpResponse, HttpService, HttpStream } from '../../engine/io/http.ts';
+import { authorityOf, originOf, pathOf, refusalOfHead } from '../../engine/io/http-head.ts';
 import type { CloseReason, Connection, ConnectionHandler } from '../../engine/io/network.ts';
 import type { HttpRouter } from './http-router.ts';
-import type { HttpMessage } from './http-text.ts';
+import type { HttpMessage, MessageHead } from './http-text.ts';
 import { StreamSending } from './http-stream.ts';
 import { HttpRefusal } from './http-refusal.ts';
 import { HttpReader, formatMessage } from './http-text.ts';
@@ -22,13 +23,15 @@ export interface HttpEdge {
 
 /** How long a connection may idle between two requests, as on the machine. */
 const keepAliveUs = 72_000_000;
-const requestLine = /^([A-Z]+) (\S+) HTTP\/1\.[01]$/;
+const requestLine = /^([A-Z]+) (\S+) HTTP\/(1\.[01])$/;
 
 export class HttpConnection implements ConnectionHandler {
   readonly #edge: HttpEdge;
   readonly #connection: Connection;
   readonly #reader: HttpReader;
   readonly #surplus: boolean;
+  /** When its last answer was given, or when it opened. */
+  #sinceUs: number;
   #timer: Timer | undefined;
   /** Runs while more of an answer is pending than leaves at once. */
   #takingTimer: Timer | undefined;
@@ -48,7 +51,9 @@ export class HttpConnection implements ConnectionHandler {
     this.#edge = edge;
     this.#connection = connection;
     this.#surplus = surplus;
-    this.#reader = new HttpReader(edge.service.bodyBytesMax, edge.service.bodyBudget);
+    this.#sinceUs = edge.clock.nowUs();
+    const { bodyBytesMax, bodyBudget, headerLinesMax } = edge.service;
+    this.#reader = new HttpReader(bodyBytesMax, bodyBudget, (head) => checkHead(head, headerLinesMax));
     if (surplus) {
       connection.destroy();
       return;
@@ -102,6 +107,21 @@ export class HttpConnection implements ConnectionHandler {
     this.#connection.destroy();
   }
 
+  /** Since when its next request has not begun, or is not whole; undefined while one is answered. */
+  get waitedForSinceUs(): number | undefined {
+    return this.#answering || this.#connection.pendingBytes > 0 ? undefined : this.#sinceUs;
+  }
+
+  /** Since when what is pending of its answers has not been taken. */
+  get unreadSinceUs(): number | undefined {
+    return this.#connection.pendingBytes > 0 ? this.#sinceUs : undefined;
+  }
+
+  /** Gives up its place for another client. */
+  cut(): void {
+    this.#closeSilent();
+  }
+
   #serveNext(): void {
     if (this.#answering || this.#last) return;
     try {
@@ -134,22 +154,21 @@ export class HttpConnection implements ConnectionHandler {
 
   #serve(message: HttpMessage): void {
     const [, method = '', target = ''] = requestLine.exec(message.start) ?? [];
-    if (method === '') throw new HttpRefusal(400, 'the request line is malformed');
-    const { host, expect, connection } = message.headers;
-    if (host === undefined && message.start.endsWith('1.1')) {
-      throw new HttpRefusal(400, 'the header Host is missing');
-    }
+    const { expect, connection } = message.headers;
     if (connection?.toLowerCase() === 'close') this.#last = true;
     if (expect !== undefined && !/(^|\W)100-continue($|\W)/i.test(expect)) {
       throw new HttpRefusal(417, 'no expectation but 100-continue is known');
     }
     this.#answering = true;
-    this.#answer(method, originOf(target), message);
+    this.#answer(method, target, message);
   }
 
-  #answer(method: string, target: string, { headers, body }: HttpMessage): void {
+  #answer(method: string, asked: string, { headers: given, body }: HttpMessage): void {
+    const target = originOf(asked);
     const path = pathOf(target);
     const query = new URLSearchParams(target.slice(path.length));
+    const host = authorityOf(asked);
+    const headers = host === undefined ? given : { ...given, host };
     const { remote } = this.#connection;
     const { answer, params } = this.#edge.router.find(method, path);
     const headOnly = method === 'HEAD';
@@ -220,6 +239,7 @@ export class HttpConnection implements ConnectionHandler {
   /** The answer has been handed to the connection. */
   #answered(last: boolean): void {
     this.#answering = false;
+    this.#sinceUs = this.#edge.clock.nowUs();
     this.#goneListeners.length = 0;
     if (last) {
       this.#last = true;
@@ -239,7 +259,7 @@ export class HttpConnection implements ConnectionHandler {
   /** The service's word for what the door refuses. */
   #refuse(status: number, reason: string): void {
     const [, , target] = requestLine.exec(this.#reader.start) ?? [];
-    const path = target === undefined ? undefined : pathOf(originOf(target));
+    const path = target === undefined ? undefined : pathOf(target);
     this.#send(this.#edge.service.refused(status, reason, path), false);
   }
 
@@ -270,15 +290,11 @@ export class HttpConnection implements ConnectionHandler {
   }
 }
 
-/** The target without scheme and host, which a client may send to a proxy and must be understood (RFC 9112, 3.2.2). */
-function originOf(target: string): string {
-  if (target.startsWith('/')) return target;
-  const rest = target.replace(/^https?:\/\/[^/?#]*/i, '');
-  return rest.startsWith('/') ? rest : `/${rest}`;
-}
-
-/** The path of such a target. */
-function pathOf(target: string): string {
-  const queryAt = target.indexOf('?');
-  return queryAt < 0 ? target : target.slice(0, queryAt);
+/** Throws `HttpRefusal` for a head that is refused whatever its body is. */
+function checkHead({ start, lines, headers }: MessageHead, linesMax: number): void {
+  const [, method, target = '', httpVersion = ''] = requestLine.exec(start) ?? [];
+  if (method === undefined) throw new HttpRefusal(400, 'the request line is malformed');
+  if (method === 'CONNECT') throw new HttpRefusal(501, 'no tunnels are opened here');
+  const refusal = refusalOfHead({ httpVersion, target, lines, headers }, linesMax);
+  if (refusal !== undefined) throw new HttpRefusal(refusal.status, refusal.reason);
 }

@@ -8,11 +8,16 @@ import { ByteQueue } from './byte-queue.ts';
 import { ChunkReader } from './http-chunks.ts';
 import { HttpRefusal } from './http-refusal.ts';
 
-export interface HttpMessage {
+export interface MessageHead {
   /** The request line or the status line. */
   readonly start: string;
+  /** Names and values of all headers in turn, as they came. */
+  readonly lines: readonly string[];
   /** Names in lower case; repeated headers joined by `, `. */
   readonly headers: Readonly<Record<string, string | undefined>>;
+}
+
+export interface HttpMessage extends MessageHead {
   readonly body: Buffer;
 }
 
@@ -24,19 +29,24 @@ const headEnd = Buffer.from('\r\n\r\n');
 export class HttpReader {
   readonly #bodyBytesMax: number;
   readonly #budget: BodyBudget | undefined;
+  readonly #check: ((head: MessageHead) => void) | undefined;
   readonly #received = new ByteQueue();
   #head: Buffer = Buffer.alloc(0);
-  #message: { readonly start: string; readonly headers: HttpMessage['headers'] } | undefined;
+  #message: MessageHead | undefined;
   #start = '';
   #bodyBytes = 0;
   #skipBytes = 0;
   /** Of the message whose body comes in chunks. */
   #chunks: ChunkReader | undefined;
 
-  /** `budget`: what a body must have room in to be begun; who reads asks it for more as the body grows. */
-  constructor(bodyBytesMax: number, budget?: BodyBudget) {
+  /**
+   * `budget`: what a body must have room in to be begun; who reads asks it for more as the body grows. `check` throws
+   * `HttpRefusal` for a head that is not to be followed by reading a body.
+   */
+  constructor(bodyBytesMax: number, budget?: BodyBudget, check?: (head: MessageHead) => void) {
     this.#bodyBytesMax = bodyBytesMax;
     this.#budget = budget;
+    this.#check = check;
   }
 
   /** Something of a message has arrived that is not whole. */
@@ -67,17 +77,17 @@ export class HttpReader {
     this.#skip();
     if (this.#message === undefined && !this.#readHead(bodiless)) return undefined;
     if (this.#message === undefined) return undefined;
-    const { start, headers } = this.#message;
+    const head = this.#message;
     if (this.#chunks !== undefined) {
       const body = this.#chunks.read();
       if (body === undefined) return undefined;
       this.#message = this.#chunks = undefined;
-      return { start, headers, body };
+      return { ...head, body };
     }
     if (this.#received.length < this.#bodyBytes) return undefined;
     const bytes = this.#bodyBytes === 0 ? new Uint8Array(0) : this.#received.take(this.#bodyBytes);
     this.#message = undefined;
-    return { start, headers, body: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length) };
+    return { ...head, body: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length) };
   }
 
   #readHead(bodiless: boolean): boolean {
@@ -94,8 +104,10 @@ export class HttpReader {
     this.#received.push(this.#head.subarray(end + headEnd.length));
     this.#head = Buffer.alloc(0);
     const [start = '', ...rest] = lines;
-    const headers = headersOf(rest);
+    const pairs = linesOf(rest);
+    const headers = headersOf(pairs);
     this.#start = start;
+    this.#check?.({ start, lines: pairs, headers });
     const chunked = !bodiless && headers['transfer-encoding']?.toLowerCase() === 'chunked';
     if (chunked) this.#chunks = new ChunkReader(this.#received, this.#bodyBytesMax);
     this.#bodyBytes = bodiless || chunked ? 0 : bodyBytesOf(headers);
@@ -108,7 +120,7 @@ export class HttpReader {
       const { status, message } = this.#budget.refuse();
       throw new HttpRefusal(status, message);
     }
-    this.#message = { start, headers };
+    this.#message = { start, lines: pairs, headers };
     return true;
   }
 
@@ -132,13 +144,19 @@ export function formatMessage(
   return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
 }
 
-function headersOf(lines: readonly string[]): Record<string, string> {
-  const headers = new Map<string, string>();
-  for (const line of lines) {
+function linesOf(texts: readonly string[]): readonly string[] {
+  return texts.flatMap((line) => {
     const colon = line.indexOf(':');
     if (colon < 1 || /\s/.test(line.slice(0, colon))) throw new HttpRefusal(400, 'a header is malformed');
-    const name = line.slice(0, colon).toLowerCase();
-    const value = line.slice(colon + 1).trim();
+    return [line.slice(0, colon), line.slice(colon + 1).trim()];
+  });
+}
+
+function headersOf(lines: readonly string[]): Record<string, string> {
+  const headers = new Map<string, string>();
+  for (let at = 0; at < lines.length; at += 2) {
+    const name = (lines[at] ?? '').toLowerCase();
+    const value = lines[at + 1] ?? '';
     const known = headers.get(name);
     headers.set(name, known === undefined ? value : `${known}, ${value}`);
   }

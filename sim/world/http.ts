@@ -42,6 +42,14 @@ export class LifeHttp implements Http {
   }
 }
 
+/** Microseconds after which an answer that is not taken makes room for another client, as on the machine. */
+const unreadUsMin = 1_000_000;
+
+/** Undefined is never before, and after everything. */
+function isBefore(sinceUs: number | undefined, otherUs: number | undefined): boolean {
+  return sinceUs !== undefined && (otherUs === undefined || sinceUs < otherUs);
+}
+
 class Edge implements HttpEdge {
   readonly service: HttpService;
   readonly clock: Clock;
@@ -65,9 +73,28 @@ class Edge implements HttpEdge {
   }
 
   accept(connection: Connection): void {
-    const handler = new HttpConnection(this, connection, this.#open.size >= this.service.connectionCountMax);
+    const handler = new HttpConnection(this, connection, !this.#makeRoom());
     this.#open.add(handler);
     connection.start(handler);
+  }
+
+  /** Whether one more connection may open; as on the machine, another one may have been closed for it. */
+  #makeRoom(): boolean {
+    if (this.#open.size < this.service.connectionCountMax) return true;
+    const unreadUntilUs = this.clock.nowUs() - unreadUsMin;
+    let least: HttpConnection | undefined;
+    let unread: HttpConnection | undefined;
+    for (const connection of this.#open) {
+      if (isBefore(connection.waitedForSinceUs, least?.waitedForSinceUs)) least = connection;
+      const sinceUs = connection.unreadSinceUs;
+      if (sinceUs === undefined || sinceUs > unreadUntilUs) continue;
+      if (isBefore(sinceUs, unread?.unreadSinceUs)) unread = connection;
+    }
+    least ??= unread;
+    if (least === undefined) return false;
+    this.#open.delete(least);
+    least.cut();
+    return true;
   }
 
   closed(connection: HttpConnection): void {

@@ -22,6 +22,8 @@ export interface HttpOptions {
   readonly lister: NameLister;
   /** Connections open at most. */
   readonly connectionCountMax: number;
+  /** Header lines of a request at most. */
+  readonly headerLinesMax: number;
   /** Of the bodies of all requests being received. */
   readonly requests: BodyBudget;
   /** Milliseconds that a client may take to send its request. */

@@ -65,6 +65,7 @@ export function httpService(
     bodyBytesMax: options.limits.valueBytesMax,
     bodyBudget: options.requests,
     connectionCountMax: options.connectionCountMax,
+    headerLinesMax: options.headerLinesMax,
     requestTimeoutMs: options.requestTimeoutMs,
     answerTimeoutMs: options.answerTimeoutMs,
     notFound: (request) => unknownPath(request, routes),

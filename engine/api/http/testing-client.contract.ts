@@ -53,6 +53,7 @@ export class TestingClient {
       connectionCountMax: 10,
       requests: new RequestBudget(100_000),
       requestTimeoutMs: 1000,
+      headerLinesMax: 256,
       answerTimeoutMs: 1000,
     };
     this.service = httpService(dispatcher, observer, this.parts);

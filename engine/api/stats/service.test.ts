@@ -38,6 +38,7 @@ function setting(): {
     gate: new Gate(new TestLog(), undefined),
     hosts: new AnsweredHosts('any', true, { open: true }),
     clock: new TestClock(),
+    headerLinesMax: 256,
     servers: () => servers,
   });
   const get = async (target: string): Promise<HttpResponse> => {

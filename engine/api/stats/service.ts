@@ -29,6 +29,8 @@ export interface StatsServiceOptions {
   readonly gate: Gate;
   readonly hosts: AnsweredHosts;
   readonly clock: Clock;
+  /** Header lines of a request at most. */
+  readonly headerLinesMax: number;
   /** All nodes of the cluster as this one knows them, itself included. */
   readonly servers: () => readonly ClusterServer[];
 }
@@ -52,7 +54,7 @@ export const statsAccess: RouteAccess = new Map<string, Access>([
 ]);
 
 export function statsService(options: StatsServiceOptions): HttpService {
-  const { stats, publisher, servers, gate, hosts, clock } = options;
+  const { stats, publisher, servers, gate, hosts, clock, headerLinesMax } = options;
   const legacy = (request: HttpRequest): HttpResponse => legacyJson(publisher.current, request);
   const handlers: readonly (readonly [string, (request: HttpRequest) => Answer])[] = [
     ['/', legacy],
@@ -69,6 +71,7 @@ export function statsService(options: StatsServiceOptions): HttpService {
     }),
     bodyBytesMax: 1024,
     connectionCountMax,
+    headerLinesMax,
     requestTimeoutMs: 10_000,
     answerTimeoutMs: 10_000,
     notFound: ({ path }) => counted(stats, problem(404, 'NotFound', notFoundDetail(path))),
