@@ -50,7 +50,8 @@ export function refusalOfHead(head: RequestHead, linesMax: number): HeadRefusal 
   if (count > linesMax) {
     return { status: 431, reason: `the request has more than ${linesMax} header lines; send fewer` };
   }
-  if (hasRepeated(headers, count)) {
+  // Some name stands in more than one line.
+  if (Object.keys(headers).length !== count) {
     const name = repeatedSingle(lines);
     if (name !== undefined) return refusal(`the header ${name} is given more than once`);
   }
@@ -100,13 +101,6 @@ function refusalOfCoding(headers: RequestHead['headers'], httpVersion: string): 
   }
   if (String(coding).trim().toLowerCase() === 'chunked') return undefined;
   return { status: 501, reason: 'no transfer coding but chunked is understood' };
-}
-
-/** Some name stands in more than one line. */
-function hasRepeated(headers: RequestHead['headers'], count: number): boolean {
-  let names = 0;
-  for (const _name in headers) names += 1;
-  return names !== count;
 }
 
 function repeatedSingle(lines: readonly string[]): string | undefined {
