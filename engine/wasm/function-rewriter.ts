@@ -1,11 +1,12 @@
 /**
  * Rewrites one function's code so that it pays for what it does.
  *
- * Fuel. Each run of instructions without a branch is charged as a whole, at its beginning: exactly one unit for every
- * instruction in it (opcodes.ts names those that cost more or nothing). The fuel lives in a local while the function
- * runs, and in a global across calls, so charging is a subtraction in a register; it is compared with 0 where a function
- * or a turn of a loop begins, and after operations whose cost depends on a length. Between two comparisons no more code can
- * run than the function has.
+ * Fuel. Each run of instructions without a branch is charged as a whole, at its beginning: the sum of the prices of its
+ * instructions (`prices.ts`). The fuel lives in a local while the function runs, and in a global across calls, so
+ * charging is a subtraction in a register. It is compared with 0 where a function or a turn of a loop begins, before a run
+ * with an expensive instruction, before an instruction whose cost depends on a length, and, in a long function, after
+ * each call. So between two comparisons no more plain code can run than one function has, and callers that a deep
+ * recursion returns to do not add up.
  *
  * Stack. A function that calls others (or has a large frame) takes its share of what is left of the stack budget and
  * hands the rest to those that it calls.
@@ -18,7 +19,7 @@
 import { CodeWriter } from './code-writer.ts';
 import { frameBytes, leafBytesMax } from './frame-size.ts';
 import type { BodyEntry, FunctionType, ModuleStructure } from './module.ts';
-import { valueType } from './module.ts';
+import { tableElementsMax, valueType } from './module.ts';
 import { structureMax } from './module-limits.ts';
 import { skipImmediate } from './immediates.ts';
 import { ModuleReader } from './module-reader.ts';
@@ -26,19 +27,25 @@ import type { Surroundings } from './nan-flow.ts';
 import { NanFlow, makeCanonical } from './nan-flow.ts';
 import type { Operation } from './opcodes.ts';
 import { changingNumbers, featureOf, op, operationOf, prefixedOperationOf } from './opcodes.ts';
-import { tableSetCode, valueTypes } from './opcodes.ts';
+import { referenceCodes, tableNumbers, tableSetCode, valueTypes } from './opcodes.ts';
+import type { LengthPrice, TablePrice } from './prices.ts';
+import { growthPrice, labelsPrice, localsPrice, uncomparedMax } from './prices.ts';
 
-/** Indices of the globals that the rewriter adds. */
-export interface MeterGlobals {
+/** Indices of the globals that the rewriter adds, and what the meter must know of the memory. */
+export interface Meters {
   readonly fuel: number;
   readonly stack: number;
   readonly memoryRefused: number;
+  /** The memory's maximum: a growth beyond it is refused, and costs no pages. */
+  readonly pagesMax: number;
 }
 
 /** What the code of all functions shows together. */
 export interface CodeTraits {
   /** Tables or segments may be changed by it, which only a new instance undoes. */
   changesTables: boolean;
+  /** The engine makes objects of functions for it, once in an instance. */
+  makesReferences: boolean;
 }
 
 interface Frame {
@@ -48,6 +55,9 @@ interface Frame {
   readonly type: FunctionType;
 }
 
+/** Bodies of up to so many bytes are not compared after calls: what all frames of a recursion have left is little. */
+const shortBodyBytes = 256;
+
 const nothing: FunctionType = { parameters: [], results: [] };
 
 /** The body of function `index`, rewritten: locals and code, without its length. Throws `ModuleError`. */
@@ -55,7 +65,7 @@ export function rewriteFunction(
   module: ModuleStructure,
   body: BodyEntry,
   type: FunctionType,
-  globals: MeterGlobals,
+  globals: Meters,
   resultBlock: number,
   traits: CodeTraits,
 ): CodeWriter {
@@ -68,15 +78,15 @@ class FunctionRewriter {
   readonly #module: ModuleStructure;
   readonly #body: BodyEntry;
   readonly #type: FunctionType;
-  readonly #globals: MeterGlobals;
+  readonly #globals: Meters;
   readonly #traits: CodeTraits;
   readonly #reader: ModuleReader;
   readonly #out: CodeWriter;
   /** The code since the last charge, and its cost. */
   readonly #run = new CodeWriter(512);
   #cost = 0;
-  /** The run begins a turn of a loop. */
-  #atLoop = false;
+  /** The run begins a turn of a loop, or has an expensive instruction: the fuel is compared at its beginning. */
+  #compared = false;
   /** The run begins the function: its charge is part of the prologue. */
   #entryCost: number | undefined;
   readonly #frames: Frame[] = [];
@@ -84,18 +94,20 @@ class FunctionRewriter {
   #heightMax = 0;
   #calls = false;
   readonly #fuelLocal: number;
-  /** Also for lengths and grown sizes. */
   readonly #stackLocal: number;
+  /** For lengths and grown sizes. */
   readonly #scratchLocal: number;
   readonly #nans: NanFlow;
   readonly #where: Surroundings = { base: 0, height: 0, loops: 0, at: 0 };
   readonly #localCount: number;
+  /** What it may run after a call without a comparison is worth one. */
+  readonly #long: boolean;
 
   constructor(
     module: ModuleStructure,
     body: BodyEntry,
     type: FunctionType,
-    globals: MeterGlobals,
+    globals: Meters,
     traits: CodeTraits,
   ) {
     this.#module = module;
@@ -108,6 +120,8 @@ class FunctionRewriter {
     this.#out = new CodeWriter((end - start) * 2 + 64);
     const own = body.locals.flatMap((group) => Array.from({ length: group.count }, () => group.type));
     this.#localCount = type.parameters.length + own.length;
+    this.#cost = localsPrice(own.length);
+    this.#long = end - start > shortBodyBytes;
     this.#nans = new NanFlow([...type.parameters, ...own], type.parameters.length);
     this.#fuelLocal = this.#localCount;
     this.#stackLocal = this.#localCount + 1;
@@ -184,33 +198,34 @@ class FunctionRewriter {
   /** Ends the run: writes its charge and then its code. */
   #endRun(): void {
     if (this.#entryCost === undefined) this.#entryCost = this.#cost;
-    else if (this.#cost > 0 || this.#atLoop) {
+    else if (this.#cost > 0 || this.#compared) {
       this.#out.indexed(op.localGet, this.#fuelLocal);
-      this.#pay(this.#out, this.#cost, this.#atLoop);
+      this.#pay(this.#out, this.#cost, this.#compared);
     }
     this.#nans.runPlaced(this.#out.length);
     this.#out.append(this.#run);
     this.#run.clear();
     this.#cost = 0;
-    this.#atLoop = false;
+    this.#compared = false;
   }
 
   #instruction(): void {
     const reader = this.#reader;
     const start = reader.at;
     const code = reader.u8();
-    const number = code === 0xfc ? reader.u32() : -1;
-    const operation = code === 0xfc ? prefixedOperationOf(number) : operationOf(code);
+    const number = code === op.prefix ? reader.u32() : -1;
+    const operation = code === op.prefix ? prefixedOperationOf(number) : operationOf(code);
     if (operation === undefined) {
       return reader.fail(
         `it uses ${number < 0 ? featureOf(code) : `the instruction 0xfc ${number}`}, which is not allowed`,
       );
     }
-    this.#cost += operation.fuel ?? 1;
+    // A loop is paid for at every turn, by the run that it begins.
+    if (code !== op.loop) this.#charge(operation.fuel);
     this.#note(code, number);
     switch (operation.immediate) {
       case 'block':
-        this.#open(code, start);
+        this.#open(operation, code, start);
         break;
       case 'else':
         this.#copy(start);
@@ -229,21 +244,29 @@ class FunctionRewriter {
         this.#call(operation, start);
         break;
       default:
-        this.#plain(operation, code, start);
+        this.#plain(operation, code, number, start);
         break;
     }
     if (this.#height > this.#heightMax) this.#heightMax = this.#height;
   }
 
   #note(code: number, number: number): void {
-    if (code === tableSetCode || changingNumbers.includes(number)) this.#traits.changesTables = true;
+    const traits = this.#traits;
+    if (code === tableSetCode || changingNumbers.includes(number)) traits.changesTables = true;
+    const { init, copy } = tableNumbers;
+    if (referenceCodes.includes(code) || number === init || number === copy) traits.makesReferences = true;
+  }
+
+  #charge(units: number): void {
+    this.#cost += units;
+    if (units > uncomparedMax) this.#compared = true;
   }
 
   #copy(start: number): void {
     this.#run.copy(this.#module.bytes, start, this.#reader.at);
   }
 
-  #open(code: number, start: number): void {
+  #open(operation: Operation, code: number, start: number): void {
     const reader = this.#reader;
     const type = this.#blockType();
     const kind = code === op.loop ? 'loop' : code === op.if ? 'if' : 'block';
@@ -258,7 +281,9 @@ class FunctionRewriter {
     this.#copy(start);
     if (kind === 'block') return;
     this.#endRun();
-    this.#atLoop = kind === 'loop';
+    if (kind !== 'loop') return;
+    this.#compared = true;
+    this.#charge(operation.fuel);
   }
 
   #blockType(): FunctionType {
@@ -299,14 +324,23 @@ class FunctionRewriter {
     const reader = this.#reader;
     if (operation.immediate === 'labels') {
       const count = reader.count(structureMax.labelsOfTable, 'labels of a br_table');
-      for (let index = 0; index <= count; index++) reader.u32();
+      let carried = 0;
+      for (let index = 0; index <= count; index++) carried = Math.max(carried, this.#carriedTo(reader.u32()));
+      this.#charge(labelsPrice(count) + carried);
     } else {
-      reader.u32();
+      this.#charge(this.#carriedTo(reader.u32()));
     }
     this.#drop(operation.pops);
     this.#showAll();
     this.#copy(start);
     this.#endRun();
+  }
+
+  /** The operands that a branch to this label moves. */
+  #carriedTo(label: number): number {
+    const frame = this.#frames[this.#frames.length - 1 - label];
+    if (frame === undefined) return 0;
+    return frame.kind === 'loop' ? frame.type.parameters.length : frame.type.results.length;
   }
 
   #call(operation: Operation, start: number): void {
@@ -318,22 +352,27 @@ class FunctionRewriter {
     const { parameters, results } = types[typeIndex] ?? reader.fail(`there is no function or type ${index}`);
     this.#shown(operation.pops + parameters.length, results.length);
     this.#calls = true;
+    this.#charge(parameters.length + results.length);
     const run = this.#run;
     run.indexed(op.localGet, this.#stackLocal).indexed(op.globalSet, this.#globals.stack);
     this.#leave(run);
     this.#copy(start);
-    run.indexed(op.globalGet, this.#globals.fuel).indexed(op.localSet, this.#fuelLocal);
+    this.#pay(run.indexed(op.globalGet, this.#globals.fuel), 0, this.#long);
   }
 
-  #plain(operation: Operation, code: number, start: number): void {
+  #plain(operation: Operation, code: number, number: number, start: number): void {
     const reader = this.#reader;
     if (code === op.return) {
       this.#showAll();
       this.#leave(this.#run);
     }
-    if (operation.perLength === true) this.#chargeLength();
     const index = operation.immediate === 'index' ? reader.u32() : -1;
-    if (index < 0) skipImmediate(reader, operation);
+    if (operation.immediate === 'indexIndex')
+      this.#chargeTable(operation.ofTable, this.#tableOfTwo(number), number);
+    else if (index < 0) skipImmediate(reader, operation);
+    else this.#chargeTable(operation.ofTable, index, number);
+    if (operation.byBytes !== undefined) this.#chargeBytes(operation.byBytes);
+    if (code === op.memoryGrow) this.#chargeGrowth();
     this.#copy(start);
     if (code === op.memoryGrow) this.#noteRefusal();
     const where = this.#where;
@@ -380,12 +419,52 @@ class FunctionRewriter {
     this.#height = Math.max(this.#top().base, this.#height - count);
   }
 
-  /** One unit for 8 of the length on top of the stack; lengths beyond all bounds trap in the operation itself. */
-  #chargeLength(): void {
+  /** The table that table.init and table.copy write, of their two indices. */
+  #tableOfTwo(number: number): number {
+    const first = this.#reader.u32();
+    const second = this.#reader.u32();
+    return number === tableNumbers.init ? second : first;
+  }
+
+  /** By the bytes of the length on top of the stack; lengths beyond all bounds cost more than any fuel. */
+  #chargeBytes({ base, each }: LengthPrice): void {
+    this.#charge(base);
     const run = this.#run;
     run.indexed(op.localTee, this.#scratchLocal);
     run.indexed(op.localGet, this.#fuelLocal).indexed(op.localGet, this.#scratchLocal);
-    run.i32Const(3).u8(op.i32ShrU).u8(op.i32Sub);
+    run.i32Const(3).u8(op.i32ShrU).i32Const(each).u8(op.i32Mul).u8(op.i32Sub);
+    this.#pay(run, 0, true);
+  }
+
+  /**
+   * By the elements of the length on top of the stack. A length that no table has, and a growth beyond the table's maximum,
+   * does no work and costs the base alone.
+   */
+  #chargeTable(price: TablePrice | undefined, table: number, number: number): void {
+    const entry = this.#module.tables[table];
+    if (price === undefined || entry === undefined) return;
+    const { base, each } = entry.type === valueTypes.funcref ? price.functions : price.others;
+    this.#charge(base);
+    if (each === 0) return;
+    const run = this.#run;
+    run.indexed(op.localTee, this.#scratchLocal).indexed(op.localGet, this.#fuelLocal);
+    run.indexed(op.localGet, this.#scratchLocal).i32Const(each).u8(op.i32Mul).i32Const(0);
+    run.indexed(op.localGet, this.#scratchLocal).i32Const(tableElementsMax(entry));
+    if (number === tableNumbers.grow) run.u8(op.prefix).u32(tableNumbers.size).u32(table).u8(op.i32Sub);
+    run.u8(op.i32LeU).u8(op.select).u8(op.i32Sub);
+    this.#pay(run, 0, true);
+  }
+
+  /** By the pages on top of the stack, if the memory may have them. */
+  #chargeGrowth(): void {
+    const { base, granted, each } = growthPrice;
+    this.#charge(base);
+    const run = this.#run;
+    run.indexed(op.localTee, this.#scratchLocal).indexed(op.localGet, this.#fuelLocal);
+    run.indexed(op.localGet, this.#scratchLocal).i32Const(each).u8(op.i32Mul).i32Const(granted).u8(op.i32Add);
+    run.i32Const(0).indexed(op.localGet, this.#scratchLocal);
+    run.i32Const(this.#globals.pagesMax).u8(op.memorySize).u8(0).u8(op.i32Sub);
+    run.u8(op.i32LeU).u8(op.select).u8(op.i32Sub);
     this.#pay(run, 0, true);
   }
 

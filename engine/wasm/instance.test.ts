@@ -17,11 +17,11 @@ const fibonacci = `(func $fib (param i32) (result i32)
   (if (result i32) (i32.lt_s (local.get 0) (i32.const 2)) (then (local.get 0))
     (else (i32.add (call $fib (i32.sub (local.get 0) (i32.const 1))) (call $fib (i32.sub (local.get 0) (i32.const 2)))))))`;
 
-test('a call answers its output, and counts exactly the instructions that it ran', () => {
+test('a call answers its output, and costs exactly the prices of what it ran', () => {
   const caller = callerOf(phaseText(answering('(i32.add (i32.const 40) (i32.const 2))')));
   expect(valueOf(caller)).toBe(42);
-  // Two allocations of 5 instructions each, and 12 of the body.
-  expect(caller.fuelUsed).toBe(22);
+  // Two allocations of 7 units each, and 12 of the body.
+  expect(caller.fuelUsed).toBe(26);
 });
 
 test('a loop pays for every turn, a function for every call, and the count is the same at every run', () => {
@@ -31,7 +31,7 @@ test('a loop pays for every turn, a function for every call, and the count is th
       ${answering('(local.get $i)')}`),
   );
   expect(valueOf(loop)).toBe(1000);
-  expect(loop.fuelUsed).toBe(10 + 7 * 1000 + 10);
+  expect(loop.fuelUsed).toBe(14 + (6 + 3 + 8) * 1000 + 10);
   const recursive = callerOf(phaseText(answering('(call $fib (i32.const 15))'), fibonacci));
   const used = [1, 2, 3].map(() => (valueOf(recursive), recursive.fuelUsed));
   expect(used).toEqual([used[0], used[0], used[0]]);

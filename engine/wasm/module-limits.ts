@@ -33,7 +33,7 @@ export const structureMax = {
   tables: 16,
   tableElements: 10_000,
   elementsInitialised: 50_000,
-  globals: 10_000,
+  globals: 1_000,
   exports: 1_000,
   dataSegments: 10_000,
   elementSegments: 1_000,

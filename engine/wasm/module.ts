@@ -33,6 +33,11 @@ export interface TableEntry {
   readonly max: number | undefined;
 }
 
+/** How many elements the rewritten table may have. */
+export function tableElementsMax({ max }: TableEntry): number {
+  return Math.min(max ?? structureMax.tableElements, structureMax.tableElements);
+}
+
 export interface MemoryEntry {
   readonly pagesMin: number;
   readonly pagesMax: number | undefined;
@@ -66,11 +71,14 @@ export interface ModuleStructure {
   readonly dataCount: Span | undefined;
   readonly data: Span | undefined;
   readonly bodies: readonly BodyEntry[];
+  /** Functions that its code can hold as references: those of element segments, exports and globals. */
+  readonly referable: ReadonlySet<number>;
 }
 
 /** Exports of this form are the rewriter's own. */
 export const reservedPrefix = 'lockstep.';
 
+const refFunc = 0xd2;
 const magic = [0x00, 0x61, 0x73, 0x6d] as const;
 const versionBytes = [1, 0, 0, 0] as const;
 
@@ -104,6 +112,7 @@ interface Draft {
   dataCount: Span | undefined;
   data: Span | undefined;
   bodies: readonly BodyEntry[];
+  readonly referable: Set<number>;
 }
 
 /** Throws `ModuleError`. */
@@ -122,6 +131,7 @@ export function parseModule(bytes: Uint8Array, memoryBytesMax: number): ModuleSt
     dataCount: undefined,
     data: undefined,
     bodies: [],
+    referable: new Set(),
   };
   let last = -1;
   while (!reader.done) {
@@ -164,21 +174,25 @@ function parseSection(id: number, section: ModuleReader, draft: Draft, memoryByt
       break;
     case sectionIds.table:
       draft.tables = vector(section, structureMax.tables, 'tables', tableEntry);
+      checkTables(section, draft.tables);
       break;
     case sectionIds.memory:
       [draft.memory] = vector(section, 1, 'memories', (reader) => memoryEntry(reader, memoryBytesMax));
       break;
     case sectionIds.global:
       draft.globals = vector(section, structureMax.globals, 'globals', globalEntry);
+      for (const { init } of draft.globals) noteReference(section, init, draft);
       break;
     case sectionIds.export:
       draft.exports = vector(section, structureMax.exports, 'exports', exportEntry);
+      for (const { kind, index } of draft.exports)
+        if (kind === exportKinds.function) draft.referable.add(index);
       break;
     case sectionIds.start:
       section.fail('it has a start function, which is not allowed; export it under a name, or leave it out');
       break;
     case sectionIds.element:
-      checkElements(section);
+      checkElements(section, draft);
       draft.elements = span;
       break;
     case sectionIds.dataCount:
@@ -256,6 +270,15 @@ function tableEntry(reader: ModuleReader): TableEntry {
   return { type, min, max };
 }
 
+/** A fresh instance makes all of them, which no fuel pays for. */
+function checkTables(reader: ModuleReader, tables: readonly TableEntry[]): void {
+  const total = tables.reduce((sum, { min }) => sum + min, 0);
+  const { tableElements } = structureMax;
+  if (total > tableElements) {
+    reader.fail(`tables that begin with ${total} elements together; allowed: at most ${tableElements}`);
+  }
+}
+
 function memoryEntry(reader: ModuleReader, memoryBytesMax: number): MemoryEntry {
   const { min, max } = limitsOf(reader);
   if (min * pageBytes > memoryBytesMax) {
@@ -302,7 +325,7 @@ function constant(reader: ModuleReader): Span {
     case 0xd0:
       refType(reader);
       break;
-    case 0xd2:
+    case refFunc:
       reader.u32();
       break;
     default:
@@ -313,7 +336,12 @@ function constant(reader: ModuleReader): Span {
   return { start, end };
 }
 
-function checkElements(reader: ModuleReader): void {
+/** The function of a constant `ref.func`. */
+function noteReference({ bytes }: ModuleReader, { start, end }: Span, { referable }: Draft): void {
+  if (bytes[start] === refFunc) referable.add(new ModuleReader(bytes, start + 1, end).u32());
+}
+
+function checkElements(reader: ModuleReader, draft: Draft): void {
   let total = 0;
   vector(reader, structureMax.elementSegments, 'element segments', () => {
     const flags = reader.u32();
@@ -326,7 +354,9 @@ function checkElements(reader: ModuleReader): void {
       if (expressions) refType(reader);
       else if (reader.u8() !== 0) reader.fail('an element segment of something else than functions');
     }
-    const item = expressions ? constant : (): number => reader.u32();
+    const item = expressions
+      ? (): void => noteReference(reader, constant(reader), draft)
+      : (): void => void draft.referable.add(reader.u32());
     total += vector<unknown>(reader, structureMax.elementsInitialised, 'elements', item).length;
     if (total > structureMax.elementsInitialised) {
       reader.fail(`more than ${structureMax.elementsInitialised} elements in all segments`);

@@ -6,6 +6,9 @@
  * Source: the index of instructions of the WebAssembly 2.0 specification.
  */
 
+import type { LengthPrice, TablePrice } from './prices.ts';
+import { bytePriceOf, priceOf, tablePriceOf } from './prices.ts';
+
 /** What follows an opcode in the bytes. */
 export type Immediate =
   | 'none'
@@ -39,10 +42,16 @@ export interface Operation {
   readonly makesNan?: 'f32' | 'f64';
   /** The bits of a NaN that it takes show in none of its results but a new NaN. */
   readonly absorbsNan?: true;
-  /** Fuel, where it is not 1; `perLength`: and one more for 8 units of the length on top of the stack. */
-  readonly fuel?: number;
-  readonly perLength?: true;
+  /** Units of fuel, without those of lengths, labels and parameters (`prices.ts`). */
+  readonly fuel: number;
+  /** Its price by the bytes of the length on top of the stack. */
+  readonly byBytes?: LengthPrice | undefined;
+  /** Its price by the elements of the length on top of the stack; `table.set` has a fixed one. */
+  readonly ofTable?: TablePrice | undefined;
 }
+
+/** A row of the table, without its prices. */
+type Row = Omit<Operation, 'fuel' | 'byBytes' | 'ofTable'>;
 
 export const valueTypes = {
   i32: 0x7f,
@@ -74,26 +83,27 @@ export const op = {
   localTee: 0x22,
   globalGet: 0x23,
   globalSet: 0x24,
+  memorySize: 0x3f,
   memoryGrow: 0x40,
+  prefix: 0xfc,
   i32Const: 0x41,
   f32Const: 0x43,
   f64Const: 0x44,
   i32Eq: 0x46,
   i32LtS: 0x48,
+  i32LeU: 0x4d,
   f32Eq: 0x5b,
   f64Eq: 0x61,
+  i32Add: 0x6a,
   i32Sub: 0x6b,
+  i32Mul: 0x6c,
+  i32And: 0x71,
   i32Or: 0x72,
   i32ShrU: 0x76,
   f32Copysign: 0x98,
   f64Copysign: 0xa6,
   empty: 0x40,
 } as const;
-
-/** Growing takes the host microseconds, whatever it grows by. */
-const growFuel = 1000;
-/** A call into the host's copying routines. */
-const bulkFuel = 16;
 
 const table: readonly (Operation | undefined)[] = buildTable();
 const prefixed: readonly (Operation | undefined)[] = buildPrefixed();
@@ -141,22 +151,25 @@ export function featureOf(code: number): string {
 /** Of 0xfc: data.drop, table.init, elem.drop, table.copy, table.grow, table.fill; they and table.set change what stays. */
 export const changingNumbers: readonly number[] = [9, 12, 13, 14, 15, 17];
 export const tableSetCode = 0x26;
+/** Of 0xfc. */
+export const tableNumbers = { init: 12, copy: 14, grow: 15, size: 16 } as const;
+/** Code bytes of what makes references of functions: table.get and ref.func. */
+export const referenceCodes: readonly number[] = [0x25, 0xd2];
 
 function buildTable(): (Operation | undefined)[] {
   const rows: (Operation | undefined)[] = [];
-  const row = (code: number, operation: Operation): void => void (rows[code] = operation);
+  const row = (code: number, operation: Row): void => void (rows[code] = withPrices(operation));
   /** Neighbours of one shape, by their names in code order. */
-  const run = (first: number, names: string, pops: number, pushes: number, more: Partial<Operation> = {}) =>
+  const run = (first: number, names: string, pops: number, pushes: number, more: Partial<Row> = {}) =>
     names.split(' ').forEach((name, index) => {
       row(first + index, { name, immediate: 'none', pops, pushes, ...more });
     });
-  const free = { fuel: 0 };
   run(0x00, 'unreachable', 0, 0);
-  run(0x01, 'nop', 0, 0, free);
-  run(0x02, 'block loop', 0, 0, { immediate: 'block', fuel: 0 });
+  run(0x01, 'nop', 0, 0);
+  run(0x02, 'block loop', 0, 0, { immediate: 'block' });
   run(0x04, 'if', 1, 0, { immediate: 'block' });
-  run(0x05, 'else', 0, 0, { immediate: 'else', fuel: 0 });
-  run(0x0b, 'end', 0, 0, { immediate: 'end', fuel: 0 });
+  run(0x05, 'else', 0, 0, { immediate: 'else' });
+  run(0x0b, 'end', 0, 0, { immediate: 'end' });
   run(0x0c, 'br', 0, 0, { immediate: 'label' });
   run(0x0d, 'br_if', 1, 0, { immediate: 'label' });
   run(0x0e, 'br_table', 1, 0, { immediate: 'labels' });
@@ -180,7 +193,7 @@ function buildTable(): (Operation | undefined)[] {
   run(0x36, 'i32.store i64.store f32.store f64.store i32.store8 i32.store16 i64.store8', 2, 0, memory);
   run(0x3d, 'i64.store16 i64.store32', 2, 0, memory);
   run(0x3f, 'memory.size', 0, 1, { immediate: 'zero' });
-  run(0x40, 'memory.grow', 1, 1, { immediate: 'zero', fuel: growFuel });
+  run(0x40, 'memory.grow', 1, 1, { immediate: 'zero' });
   run(0x41, 'i32.const', 0, 1, { immediate: 's32' });
   run(0x42, 'i64.const', 0, 1, { immediate: 's64' });
   run(0x43, 'f32.const', 0, 1, { immediate: 'f32' });
@@ -230,13 +243,11 @@ function buildTable(): (Operation | undefined)[] {
 function buildPrefixed(): (Operation | undefined)[] {
   const conversions = typed('i32', 'trunc_sat_f32_s trunc_sat_f32_u trunc_sat_f64_s trunc_sat_f64_u');
   const longConversions = conversions.replaceAll('i32.', 'i64.');
-  const saturating = `${conversions} ${longConversions}`.split(' ').map((name): Operation => {
+  const saturating = `${conversions} ${longConversions}`.split(' ').map((name): Row => {
     return { name, immediate: 'none', pops: 1, pushes: 1, absorbsNan: true };
   });
-  const bulk = (name: string, immediate: Immediate): Operation => {
-    return { name, immediate, pops: 3, pushes: 0, fuel: bulkFuel, perLength: true };
-  };
-  return [
+  const bulk = (name: string, immediate: Immediate): Row => ({ name, immediate, pops: 3, pushes: 0 });
+  const rows: readonly Row[] = [
     ...saturating,
     bulk('memory.init', 'indexZero'),
     { name: 'data.drop', immediate: 'index', pops: 0, pushes: 0 },
@@ -245,10 +256,16 @@ function buildPrefixed(): (Operation | undefined)[] {
     bulk('table.init', 'indexIndex'),
     { name: 'elem.drop', immediate: 'index', pops: 0, pushes: 0 },
     bulk('table.copy', 'indexIndex'),
-    { name: 'table.grow', immediate: 'index', pops: 2, pushes: 1, fuel: growFuel },
+    { name: 'table.grow', immediate: 'index', pops: 2, pushes: 1 },
     { name: 'table.size', immediate: 'index', pops: 0, pushes: 1 },
     bulk('table.fill', 'index'),
   ];
+  return rows.map(withPrices);
+}
+
+function withPrices(row: Row): Operation {
+  const { name } = row;
+  return { ...row, fuel: priceOf(name), byBytes: bytePriceOf(name), ofTable: tablePriceOf(name) };
 }
 
 function typed(type: string, names: string): string {

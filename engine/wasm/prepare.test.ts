@@ -186,6 +186,9 @@ interface Program {
 }
 
 const locals = 4;
+/** Units of `if` and `br_if`, and of a turn of a loop. */
+const branchPrice = 3;
+const turnPrice = 8;
 /** Instructions that a run of a program may take before it is left out. */
 const costMax = 50_000;
 
@@ -237,12 +240,13 @@ const statement: fc.Memo<Program> = fc.memo((depth) => {
   const inner = fc.array(statement(depth - 1), { maxLength: 3 });
   const branch = fc.tuple(expression(2), inner, inner).map(([condition, yes, no]) => ({
     text: `(if ${condition.text} (then ${textOf(yes)}) (else ${textOf(no)}))`,
-    run: (state: number[]) => condition.run(state) + 1 + runAll(state.pop() === 0 ? no : yes, state),
+    run: (state: number[]) =>
+      condition.run(state) + branchPrice + runAll(state.pop() === 0 ? no : yes, state),
   }));
   const leave = fc.tuple(inner, expression(2), inner).map(([before, condition, after]) => ({
     text: `(block $out${depth} ${textOf(before)} (br_if $out${depth} ${condition.text}) ${textOf(after)})`,
     run: (state: number[]) => {
-      const cost = runAll(before, state) + condition.run(state) + 1;
+      const cost = runAll(before, state) + condition.run(state) + branchPrice;
       return (state.pop() ?? 0) === 0 ? cost + runAll(after, state) : cost;
     },
   }));
@@ -254,7 +258,7 @@ const statement: fc.Memo<Program> = fc.memo((depth) => {
     run: (state: number[]) => {
       let cost = 2;
       for (let turn = 0; turn < Math.max(1, times); turn++) {
-        cost += runAll(body, state) + 7;
+        cost += runAll(body, state) + 6 + branchPrice + turnPrice;
         if (cost > costMax) throw new TooLong();
       }
       return cost;
@@ -271,7 +275,7 @@ function runAll(programs: readonly Program[], state: number[]): number {
   return programs.reduce((sum, program) => sum + program.run(state), 0);
 }
 
-test('a program costs exactly the instructions that it runs, and does what it says', () => {
+test('a program costs exactly the prices of the instructions that it runs, and does what it says', () => {
   fc.assert(
     fc.property(fc.array(statement(4), { maxLength: 4 }), (programs) => {
       const state = Array.from({ length: locals }, () => 0);
@@ -289,8 +293,8 @@ test('a program costs exactly the instructions that it runs, and does what it sa
       const caller = callerOf(phaseText(`${names} ${turns} ${textOf(programs)} ${answering(sum)}`));
       const [a = 0, b = 0, c = 0, d = 0] = state;
       expect(valueOf(caller)).toBe((((a + b) | 0) + (c ^ d)) | 0);
-      // Two allocations, seven for the sum, nine for the answer.
-      expect(caller.fuelUsed).toBe(10 + cost + 7 + 9);
+      // Two allocations, seven locals to clear, seven for the sum, nine for the answer.
+      expect(caller.fuelUsed).toBe(14 + 4 + cost + 7 + 9);
     }),
     { numRuns: 150 },
   );

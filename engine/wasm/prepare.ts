@@ -2,9 +2,9 @@
  * From the bytes that somebody uploaded to a module that this node dares to run: parsed and bounded, refused when it could
  * behave differently on two machines, and rewritten so that fuel, stack and memory are counted inside of it.
  *
- * What a call may use is the same number everywhere: one unit of fuel is one instruction (blocks and their ends are free;
- * bulk operations cost 16 and one more for every 8 bytes or elements, growing costs 1000). What the engine does beside,
- * such as compiling, is nobody's fuel.
+ * What a call may use is the same number everywhere: each instruction has a price in units of fuel (`prices.ts`), and a call
+ * that can look at functions as references pays for those first. What the engine does beside, such as compiling, and
+ * putting the memory back after a call, is not paid for by fuel: the limits of sizes bound it.
  *
  * The rewritten module differs from the given one by: a maximum of its memory and tables, three globals (fuel, stack, whether
  * memory was refused), the function `lockstep.begin` that sets them and puts all mutable globals back to what they began
@@ -12,14 +12,15 @@
  */
 import { LockstepError } from '../base/errors.ts';
 import { CodeWriter, vectorOf } from './code-writer.ts';
-import type { CodeTraits, MeterGlobals } from './function-rewriter.ts';
+import type { CodeTraits, Meters } from './function-rewriter.ts';
 import { rewriteFunction } from './function-rewriter.ts';
 import { ModuleError } from './module-error.ts';
 import type { FunctionType, ModuleStructure, Span } from './module.ts';
-import { exportKinds, parseModule, sectionIds } from './module.ts';
+import { exportKinds, parseModule, sectionIds, tableElementsMax } from './module.ts';
 import type { WasmLimits } from './module-limits.ts';
 import { pageBytes, structureMax } from './module-limits.ts';
 import { op, valueTypes } from './opcodes.ts';
+import { referencePrice } from './prices.ts';
 import type { Role } from './roles.ts';
 import { rolesOf } from './roles.ts';
 
@@ -65,7 +66,7 @@ function rewrite(bytes: Uint8Array, limits: WasmLimits): PreparedModule {
     throw new ModuleError('its types do not fit together, or its indices lead nowhere', 0);
   }
   const roles = rolesOf(module);
-  const traits: CodeTraits = { changesTables: false };
+  const traits: CodeTraits = { changesTables: false, makesReferences: false };
   const rewritten = assemble(module, limits, traits);
   // True by construction but for the engine's own limits.
   if (!WebAssembly.validate(rewritten)) {
@@ -77,14 +78,15 @@ function rewrite(bytes: Uint8Array, limits: WasmLimits): PreparedModule {
 function assemble(module: ModuleStructure, limits: WasmLimits, traits: CodeTraits): Buffer<ArrayBuffer> {
   const blocks = new ResultBlocks(module.types);
   const first = module.globals.length;
-  const globals: MeterGlobals = { fuel: first, stack: first + 1, memoryRefused: first + 2 };
+  const pagesMax = pagesMaxOf(module, limits);
+  const globals: Meters = { fuel: first, stack: first + 1, memoryRefused: first + 2, pagesMax };
   const code = codeSection(module, globals, blocks, traits);
   const writer = new CodeWriter(module.bytes.length * 3 + 1024);
   writer.copy(module.bytes, 0, 8);
   writer.section(sectionIds.type, typeSection(blocks.types));
   writer.section(sectionIds.function, vectorOf([...module.functions, blocks.begin], index));
   if (module.tables.length > 0) writer.section(sectionIds.table, tableSection(module));
-  if (module.memory !== undefined) writer.section(sectionIds.memory, memorySection(module, limits));
+  if (module.memory !== undefined) writer.section(sectionIds.memory, memorySection(module, pagesMax));
   writer.section(sectionIds.global, globalSection(module));
   writer.section(sectionIds.export, exportSection(module, globals));
   copySection(writer, module, sectionIds.element, module.elements);
@@ -131,19 +133,20 @@ function typeSection(types: readonly FunctionType[]): CodeWriter {
 }
 
 function tableSection({ tables }: ModuleStructure): CodeWriter {
-  return vectorOf(tables, (writer, { type, min, max }) => {
-    const capped = Math.min(max ?? structureMax.tableElements, structureMax.tableElements);
-    writer.u8(type).u8(1).u32(min).u32(capped);
+  return vectorOf(tables, (writer, table) => {
+    writer.u8(table.type).u8(1).u32(table.min).u32(tableElementsMax(table));
   });
 }
 
-function memorySection({ memory }: ModuleStructure, { memoryBytesMax }: WasmLimits): CodeWriter {
-  return vectorOf(memory === undefined ? [] : [memory], (writer, { pagesMin, pagesMax }) => {
-    const allowed = Math.floor(memoryBytesMax / pageBytes);
-    writer
-      .u8(1)
-      .u32(pagesMin)
-      .u32(Math.min(pagesMax ?? allowed, allowed));
+/** What the memory may grow to, by the module itself and by this node's limit. */
+function pagesMaxOf({ memory }: ModuleStructure, { memoryBytesMax }: WasmLimits): number {
+  const allowed = Math.floor(memoryBytesMax / pageBytes);
+  return Math.min(memory?.pagesMax ?? allowed, allowed);
+}
+
+function memorySection({ memory }: ModuleStructure, pagesMax: number): CodeWriter {
+  return vectorOf(memory === undefined ? [] : [memory], (writer, { pagesMin }) => {
+    writer.u8(1).u32(pagesMin).u32(pagesMax);
   });
 }
 
@@ -161,7 +164,7 @@ function globalSection({ bytes, globals }: ModuleStructure): CodeWriter {
   return writer;
 }
 
-function exportSection({ exports, functions }: ModuleStructure, globals: MeterGlobals): CodeWriter {
+function exportSection({ exports, functions }: ModuleStructure, globals: Meters): CodeWriter {
   const { function: aFunction, global: aGlobal } = exportKinds;
   const own = [
     { name: ownExports.begin, kind: aFunction, index: functions.length },
@@ -185,7 +188,7 @@ function copySection(
 
 function codeSection(
   module: ModuleStructure,
-  globals: MeterGlobals,
+  globals: Meters,
   blocks: ResultBlocks,
   traits: CodeTraits,
 ): CodeWriter {
@@ -200,15 +203,25 @@ function codeSection(
     }
     writer.u32(rewritten.length).append(rewritten);
   });
-  const begin = beginBody(module, globals);
+  const firstPrice = traits.makesReferences ? module.referable.size * referencePrice : 0;
+  const begin = beginBody(module, globals, firstPrice);
   return writer.u32(begin.length).append(begin);
 }
 
-/** `lockstep.begin(fuel, stack)`: the meters are set, and the mutable globals are what they were at first. */
-function beginBody({ bytes, globals: own }: ModuleStructure, globals: MeterGlobals): CodeWriter {
+/**
+ * `lockstep.begin(fuel, stack)`: the meters are set, `firstPrice` is paid, and the mutable globals are what they were at
+ * first.
+ */
+function beginBody(
+  { bytes, globals: own }: ModuleStructure,
+  globals: Meters,
+  firstPrice: number,
+): CodeWriter {
   const writer = new CodeWriter(256);
   writer.u32(0);
-  writer.u8(op.localGet).u32(0).u8(op.globalSet).u32(globals.fuel);
+  writer.u8(op.localGet).u32(0);
+  if (firstPrice > 0) writer.i32Const(firstPrice).u8(op.i32Sub);
+  writer.u8(op.globalSet).u32(globals.fuel);
   writer.u8(op.localGet).u32(1).u8(op.globalSet).u32(globals.stack);
   writer.i32Const(0).u8(op.globalSet).u32(globals.memoryRefused);
   own.forEach(({ mutable, init }, at) => {

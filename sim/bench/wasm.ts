@@ -1,6 +1,7 @@
 /**
  * `npm run bench wasm`: what a call into a module costs, what metering costs (each workload against itself without meters,
- * alternated in one process: read the ratio), and how long it takes to prepare a module. Medians of rounds.
+ * alternated in one process: read the ratio), how long it takes to prepare a module, and how long equal fuel lasts in each
+ * instruction. Medians of rounds.
  */
 import { performance } from 'node:perf_hooks';
 import wabt from 'wabt';
@@ -9,6 +10,7 @@ import { Caller } from '../../engine/wasm/instance.ts';
 import { wasmLimitDefaults } from '../../engine/wasm/module-limits.ts';
 import { ownExports, prepareModule } from '../../engine/wasm/prepare.ts';
 import { figure, median, table } from './figures.ts';
+import { fuelTimes } from './wasm-fuel.ts';
 import { echoText, largeText, workloads } from './wasm-modules.ts';
 
 export interface WasmBenchOptions {
@@ -16,7 +18,11 @@ export interface WasmBenchOptions {
   readonly json: boolean;
 }
 
+/** The instructions that are fastest and slowest for their fuel; --json has all. */
+const shownAtEnds = 5;
 const callsPerRound = 50_000;
+/** Modules cannot be called for the first time twice, and a first call is short. */
+const firstCallsPerRound = 5;
 /** As long as the engine takes to bring a hot function into its best form. */
 const warmUpMs = 300;
 const roundMs = 150;
@@ -35,8 +41,9 @@ export async function run({ rounds, json }: WasmBenchOptions): Promise<void> {
   const call = callMicroseconds(wasmOf(echoText), rounds);
   const overheads = workloads.map(({ name, text }) => ({ name, ...overheadOf(wasmOf(text), rounds) }));
   const rewriting = rewriteTimes(wasmOf(largeText(1000)), rounds);
+  const fuel = fuelTimes(wasmOf, rounds * firstCallsPerRound);
   if (json) {
-    process.stdout.write(`${JSON.stringify({ callMicroseconds: call, overheads, rewriting })}\n`);
+    process.stdout.write(`${JSON.stringify({ callMicroseconds: call, overheads, rewriting, fuel })}\n`);
     return;
   }
   const rows = [
@@ -46,6 +53,15 @@ export async function run({ rounds, json }: WasmBenchOptions): Promise<void> {
     ...overheads.map(({ name, ratio }) => [`  ${name}`, figure(ratio)]),
     ['preparing a module', 'ms'],
     [`  1000 functions, ${figure(rewriting.bytes)} bytes`, figure(rewriting.ms)],
+    [`1000 units of fuel, ${fuel.length} instructions and lengths`, 'us'],
+    ...[...fuel.slice(0, shownAtEnds), ...fuel.slice(-shownAtEnds)].map(({ name, nanoseconds }) => [
+      `  ${name}`,
+      nanoseconds.toFixed(3),
+    ]),
+    [
+      '  the slowest by the fastest',
+      figure((fuel.at(-1)?.nanoseconds ?? NaN) / (fuel[0]?.nanoseconds ?? NaN)),
+    ],
   ];
   process.stdout.write(`${table(rows)}\n`);
 }

@@ -1,0 +1,65 @@
+/**
+ * The time of equal fuel for every instruction: nanoseconds for a unit, in a first call into a module, as a node makes it.
+ * The best of several calls: what others do on the machine only ever adds.
+ */
+import { performance } from 'node:perf_hooks';
+
+import { wasmLimitDefaults } from '../../engine/wasm/module-limits.ts';
+import { ownExports, prepareModule } from '../../engine/wasm/prepare.ts';
+import { instructionLoads } from './wasm-instructions.ts';
+
+export interface FuelTime {
+  readonly name: string;
+  /** For one unit of fuel. */
+  readonly nanoseconds: number;
+}
+
+/** A call that ends before it does anything, and compiles. */
+const fuelToCompile = 1;
+const fuelOfACall = 500_000;
+
+/** All instructions, the cheapest for their fuel first. */
+export function fuelTimes(wasmOf: (text: string) => Uint8Array, calls: number): FuelTime[] {
+  const limits = { ...wasmLimitDefaults, moduleBytesMax: 2 * wasmLimitDefaults.moduleBytesMax };
+  const times = instructionLoads().map(({ name, text }): FuelTime => {
+    const { bytes } = prepareModule(wasmOf(text), limits);
+    let best = Infinity;
+    for (let call = 0; call < calls; call++) best = Math.min(best, firstCallMs(unlike(bytes, call)));
+    return { name, nanoseconds: (best * 1e6) / fuelOfACall };
+  });
+  return times.sort((left, right) => left.nanoseconds - right.nanoseconds);
+}
+
+/** The same module with another custom section: the engine has better code for one that it has run before. */
+function unlike(bytes: Uint8Array, index: number): Buffer<ArrayBuffer> {
+  return Buffer.from(Buffer.concat([bytes, Buffer.of(0, 2, 1, index)]));
+}
+
+function firstCallMs(bytes: Buffer<ArrayBuffer>): number {
+  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes));
+  const begin = exports[ownExports.begin] as (fuel: number, stack: number) => void;
+  const apply = exports['phase_apply'] as (...parameters: number[]) => number;
+  const runOut = (fuel: number): void => {
+    // What the module pays before its first instruction is no time of the instruction.
+    begin(0, 0);
+    const paidAhead = -Number((exports[ownExports.fuel] as WebAssembly.Global).value);
+    begin(fuel + paidAhead, wholeStackBytes);
+    try {
+      apply(0, 0, 0, 0);
+    } catch (error) {
+      if (error instanceof WebAssembly.RuntimeError) return;
+      throw error;
+    }
+    throw new Error('a module that should run until its fuel is used up has ended');
+  };
+  runOut(fuelToCompile);
+  const processor = process.cpuUsage();
+  const start = performance.now();
+  runOut(fuelOfACall);
+  const wallMs = performance.now() - start;
+  const { user, system } = process.cpuUsage(processor);
+  // Other processes lengthen the one; compiling in the background lengthens the other.
+  return Math.min(wallMs, (user + system) / 1000);
+}
+
+const wholeStackBytes = 384 * 1024;
