@@ -43,8 +43,11 @@ export type {
   GetRequest,
   GetResult,
   Need,
+  RaisedLevel,
+  ReadNeed,
   PutRequest,
   PutResult,
+  WriteNeed,
 } from './dispatch/requests.ts';
 export { plainContent, tombstone } from './object/content.ts';
 export type { Content, Link } from './object/content.ts';

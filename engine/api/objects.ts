@@ -5,7 +5,7 @@ import { BytesError } from '../base/bytes.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { ByteString } from '../base/ids.ts';
 import type { ObjectKey } from '../base/object-key.ts';
-import type { Dispatcher, Need, ReadNeed } from '../dispatch/requests.ts';
+import type { Dispatcher, ReadNeed, WriteNeed } from '../dispatch/requests.ts';
 import type { Clock } from '../io/clock.ts';
 import { tombstone } from '../object/content.ts';
 import type { VersionVector } from '../object/dots.ts';
@@ -86,7 +86,7 @@ export class Patience {
 export async function writeTombstone(
   dispatcher: Dispatcher,
   key: ObjectKey,
-  need: Need,
+  need: WriteNeed,
   context: VersionVector,
   timeout: { readonly timeoutMs?: number },
   ifContext?: VersionVector,

@@ -12,13 +12,22 @@ import type { PeerRequest } from '../wire/messages.ts';
 import { encodeBatch } from './batch-words.ts';
 import { writeNeed } from './needs.ts';
 import type { DispatchParts } from './parts.ts';
-import { askPeer, termsOf } from './parts.ts';
+import { askPeer } from './parts.ts';
 import type { DispatchPlan, Refusal } from './plan.ts';
 import { planWrite } from './plan.ts';
 import type { IncomingObject } from './replica.ts';
-import type { ConsistencyLevel, Need } from './requests.ts';
+import type { ConsistencyLevel, WriteNeed } from './requests.ts';
 import type { Place } from './slots.ts';
 import { Tally } from './tally.ts';
+
+/** What a batch waits for. */
+export interface BatchLevel {
+  readonly level: ConsistencyLevel;
+  /** The node that the client asked: its datacenter is the local one, wherever the batch is carried out. */
+  readonly coordinator: NodeId;
+  /** The client's own name of the batch, which a majority near the primary is asked for later; empty for none. */
+  readonly clientId: string;
+}
 
 /** Objects of a batch that the same members hold, and whose durability is counted alike. */
 export interface Kin {
@@ -69,7 +78,7 @@ export class BatchRound {
     parts: DispatchParts,
     places: readonly Place[],
     objects: readonly Uint8Array[],
-    level: ConsistencyLevel,
+    level: BatchLevel,
     kin = kinOf(parts, places, level),
     clientName: Uint8Array | undefined = undefined,
   ) {
@@ -210,11 +219,7 @@ function voteOf(kin: Kin): Vote {
 }
 
 /** The places of a batch by who holds them: mostly all of them are kin. */
-export function kinOf(
-  parts: DispatchParts,
-  places: readonly Place[],
-  level: ConsistencyLevel,
-): readonly Kin[] {
+export function kinOf(parts: DispatchParts, places: readonly Place[], level: BatchLevel): readonly Kin[] {
   const all: Kin[] = [];
   const ring = parts.ring();
   for (let index = 0; index < places.length; index++) {
@@ -233,7 +238,7 @@ export function enterKin(
   index: number,
   placement: Placement,
   calm: boolean,
-  level: ConsistencyLevel,
+  level: BatchLevel,
 ): void {
   const rules = parts.rules(place.key);
   // While owners change, each is counted by itself.
@@ -259,19 +264,39 @@ function areAlike(left: Placement, right: Placement): boolean {
 export function batchPlan(
   parts: DispatchParts,
   { key, token }: Place,
-  level: ConsistencyLevel,
+  batch: BatchLevel,
 ): DispatchPlan | Refusal {
+  const { level } = batch;
   const placement = parts.ring().placement(token);
-  const need = raisedNeed(parts, parts.rules(key), level);
-  return planWrite(parts.view, placement, level, need, parts.pending(token));
+  const counted = countedIn(parts, batch);
+  const need = raisedNeed(parts, parts.rules(key), level, counted.local);
+  return planWrite(parts.view, placement, level, need, parts.pending(token), counted);
+}
+
+/**
+ * The level speaks of the datacenter of the node that the client asked: a read at quorum there sees the batch from its
+ * answer on. An id is looked for near the primary (xa/recall.ts), so most owners there must have it too. Of a coordinator
+ * that is no member any more no client waits.
+ */
+function countedIn(
+  { self, member, view }: DispatchParts,
+  { level, coordinator, clientId }: BatchLevel,
+): { readonly local: string; readonly beside?: string } {
+  const asked = coordinator === self.node ? self : member(coordinator);
+  const local = asked === undefined || view.rackCount(asked.datacenter) === 0 ? self : asked;
+  const isNear = clientId === '' || level === 'DC_ONE' || local.datacenter === self.datacenter;
+  return isNear ? { local: local.datacenter } : { local: local.datacenter, beside: self.datacenter };
 }
 
 /** A batch waits for its own level, and for what the bucket's `w`, `dw` and `pw` ask beyond it. */
-function raisedNeed(parts: DispatchParts, bucket: BucketProperties, level: ConsistencyLevel): Need {
-  // Numbers are of the local datacenter: they would take the others' majorities away.
-  if (level === 'DC_EACH_SAFE_QUORUM') return 'default';
-  const { w, dw, pw } = bucket;
-  return writeNeed({ ...termsOf(parts), writeLevel: level }, 'default', w, dw, pw);
+function raisedNeed(
+  { settings, view }: DispatchParts,
+  { w, dw, pw }: BucketProperties,
+  level: ConsistencyLevel,
+  local: string,
+): WriteNeed {
+  const replicaCount = (): number => view.rackCount(local);
+  return writeNeed({ readLevel: settings.readLevel, writeLevel: level, replicaCount }, 'default', w, dw, pw);
 }
 
 function sharesOf(

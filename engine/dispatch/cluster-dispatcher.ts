@@ -27,10 +27,10 @@ import type {
   Dispatcher,
   GetRequest,
   GetResult,
-  Need,
   ReadNeed,
   PutRequest,
   PutResult,
+  WriteNeed,
 } from './requests.ts';
 import { WriteRound } from './write-round.ts';
 
@@ -111,7 +111,7 @@ export class ClusterDispatcher implements Dispatcher {
   coordinate(
     write: LocalWrite,
     level: ConsistencyLevel,
-    need: Need,
+    need: WriteNeed,
     timeoutUs: number,
   ): Promise<StoredObject> {
     const placement = this.#parts.ring().placement(write.token);
@@ -197,7 +197,7 @@ export class ClusterDispatcher implements Dispatcher {
     return bucketReadNeed(this.#terms, this.#parts.rules(key.packed), nothingAsked);
   }
 
-  #writeNeed({ key, need }: PutRequest): Need {
+  #writeNeed({ key, need }: PutRequest): WriteNeed {
     if (need !== 'default') return need;
     return bucketWriteNeed(this.#terms, this.#parts.rules(key.packed), nothingAsked);
   }
@@ -229,7 +229,7 @@ export class ClusterDispatcher implements Dispatcher {
       token,
       context: request.context.length === 0 ? noBytes : encodeContext(request.context),
       content: encodeContent(request.content),
-      level: request.need === 'default' ? this.#parts.settings.writeLevel : String(request.need),
+      level: levelText(this.#parts.settings.writeLevel, request.need),
       ifNoneMatch: request.ifNoneMatch ?? false,
       ifContext: request.ifContext === undefined ? noBytes : encodeContext(request.ifContext),
     };
@@ -283,6 +283,12 @@ export class ClusterDispatcher implements Dispatcher {
     }
     return error;
   }
+}
+
+/** As `parseLevel` reads it at the node that a write is forwarded to: `DC_QUORUM`, `2`, or `DC_EACH_SAFE_QUORUM+3`. */
+function levelText(level: ConsistencyLevel, need: WriteNeed): string {
+  if (need === 'default') return level;
+  return typeof need === 'object' ? `${level}+${need.atLeast}` : String(need);
 }
 
 /** The coordinator's own copy cannot be read, and a condition was to be held against it. Nothing was written. */

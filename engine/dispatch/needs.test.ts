@@ -14,6 +14,7 @@ const copies = fc.integer({ min: 1, max: 5 });
 function numberOf(one: ReadNeed, level: ConsistencyLevel, count: number): number {
   const words = { primary: 1, one: 1, quorum: Math.floor(count / 2) + 1, all: count };
   if (typeof one === 'number') return one;
+  if (typeof one === 'object') return Math.max(one.atLeast, words.quorum);
   return one === 'default' ? (level === 'DC_ONE' ? 1 : words.quorum) : words[one];
 }
 
@@ -51,4 +52,15 @@ test('the configured level stands unless a parameter asks for more', () => {
   expect(readNeed(terms, 'default', 3, 'default')).toBe(3);
   expect(writeNeed(terms, 'default', 1, 'one', 'default')).toBe('default');
   expect(writeNeed(terms, 'default', 'quorum', 'default', 'default')).toBe('quorum');
+});
+
+test('what pr, pw, dw and node_confirms ask for comes on top of a level of several datacenters', () => {
+  const level = 'DC_EACH_SAFE_QUORUM';
+  const terms = { readLevel: level, writeLevel: level, replicaCount: () => 3 } as const;
+  expect(readNeed(terms, 'default', 3, 'default')).toEqual({ atLeast: 3 });
+  expect(writeNeed(terms, 'default', 'all', 'default', 'default')).toEqual({ atLeast: 3 });
+  expect(writeNeed(terms, 'default', 'default', 2, 'quorum')).toBe('default');
+  // `r` and `w` take the level's place.
+  expect(readNeed(terms, 2, 3, 'default')).toBe(3);
+  expect(writeNeed(terms, 1, 'default', 'default', 'default')).toBe(1);
 });

@@ -4,10 +4,10 @@
  * Riak distinguishes replicas that answered (`r`, `w`), primaries among them (`pr`, `pw`), durable ones (`dw`) and
  * distinct nodes (`node_confirms`). Here each rack has one replica, each on a node of its own, there are no
  * stand-ins, and no write is acknowledged before it is durable: the four are one number, and the strongest of those
- * given holds.
+ * given holds. They are numbers of the local datacenter: `r` and `w` take the level's place, the others raise what it asks.
  */
 import type { BucketProperties } from '../props/properties.ts';
-import type { ConsistencyLevel, Need, ReadNeed } from './requests.ts';
+import type { ConsistencyLevel, Need, ReadNeed, WriteNeed } from './requests.ts';
 
 /** What the words mean at this node. */
 export interface ReplicaTerms {
@@ -19,7 +19,7 @@ export interface ReplicaTerms {
 
 /** What a request says of its quorums itself; what it leaves out the bucket's properties say. */
 export interface AskedRead {
-  readonly r: ReadNeed;
+  readonly r: Need | 'primary';
   readonly pr: Need;
   readonly nodeConfirms: Need;
 }
@@ -51,7 +51,7 @@ export function bucketReadNeed(terms: ReplicaTerms, bucket: BucketProperties, as
 }
 
 /** The need of a write to a bucket with these properties. */
-export function bucketWriteNeed(terms: ReplicaTerms, bucket: BucketProperties, asked: AskedWrite): Need {
+export function bucketWriteNeed(terms: ReplicaTerms, bucket: BucketProperties, asked: AskedWrite): WriteNeed {
   return writeNeed(
     terms,
     given(asked.w, bucket.w),
@@ -77,7 +77,7 @@ function atLeast(asked: Need, bucket: Need): Need {
 }
 
 /** The need of a read: the strongest of `r`, `pr` and `node_confirms`; `primary` is one replica, and a certain one. */
-export function readNeed(terms: ReplicaTerms, r: ReadNeed, pr: Need, nodeConfirms: Need): ReadNeed {
+export function readNeed(terms: ReplicaTerms, r: Need | 'primary', pr: Need, nodeConfirms: Need): ReadNeed {
   if (r === 'primary') {
     const more = strongest(terms, terms.readLevel, 'one', pr, nodeConfirms, 'default');
     return numberOf(more, terms.readLevel, terms.replicaCount()) > 1 ? more : r;
@@ -101,7 +101,7 @@ export function absenceNeed(terms: ReplicaTerms, need: ReadNeed, basicQuorum: bo
 }
 
 /** The need of a write: the strongest of `w`, `dw`, `pw` and `node_confirms`. */
-export function writeNeed(terms: ReplicaTerms, w: Need, dw: Need, pw: Need, nodeConfirms: Need): Need {
+export function writeNeed(terms: ReplicaTerms, w: Need, dw: Need, pw: Need, nodeConfirms: Need): WriteNeed {
   return strongest(terms, terms.writeLevel, w, dw, pw, nodeConfirms);
 }
 
@@ -112,7 +112,7 @@ function strongest(
   second: Need,
   third: Need,
   fourth: Need,
-): Need {
+): WriteNeed {
   if (second === 'default' && third === 'default' && fourth === 'default') return atLeastOne(first);
   const count = terms.replicaCount();
   let need = first;
@@ -120,6 +120,9 @@ function strongest(
   for (const other of [second, third, fourth]) {
     if (other !== 'default' && numberOf(other, level, count) > numberOf(need, level, count)) need = other;
   }
+  // A number alone would take the other datacenters' majorities away.
+  if (first === 'default' && need !== 'default' && level === 'DC_EACH_SAFE_QUORUM')
+    return { atLeast: numberOf(need, level, count) };
   return atLeastOne(need);
 }
 
@@ -128,8 +131,9 @@ function atLeastOne(need: Need): Need {
   return need === 0 ? 'one' : need;
 }
 
-function numberOf(need: Need, level: ConsistencyLevel, replicaCount: number): number {
+function numberOf(need: WriteNeed, level: ConsistencyLevel, replicaCount: number): number {
   if (typeof need === 'number') return need;
+  if (typeof need === 'object') return Math.max(need.atLeast, majorityOf(replicaCount));
   switch (need) {
     case 'one':
       return 1;

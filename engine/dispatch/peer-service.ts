@@ -16,7 +16,7 @@ import type { IncomingObject, LocalWrite, Replica } from './replica.ts';
 import { refusal } from './slots.ts';
 import type { DispatchSettings } from './parts.ts';
 import type { StoreWrite } from '../store/store.ts';
-import type { ConsistencyLevel, Need } from './requests.ts';
+import type { ConsistencyLevel, WriteNeed } from './requests.ts';
 import { consistencyLevels } from './requests.ts';
 
 export type Reply = (reply: PeerReply) => void;
@@ -148,10 +148,12 @@ function failed(error: LockstepError): PeerReply {
   return { kind: 'failed', code: error.code, detail: error.message, facts: error.facts };
 }
 
-/** `DC_QUORUM`, `one`, `quorum`, `all` or a number, as a peer wrote it. Throws `BadRequest`. */
-function parseLevel(text: string, fallback: ConsistencyLevel): readonly [ConsistencyLevel, Need] {
-  const level = consistencyLevels.find((name) => name === text);
-  if (level !== undefined) return [level, 'default'];
+/** `DC_QUORUM`, `DC_EACH_SAFE_QUORUM+3`, `one`, `quorum`, `all` or a number, as a peer wrote it. Throws `BadRequest`. */
+function parseLevel(text: string, fallback: ConsistencyLevel): readonly [ConsistencyLevel, WriteNeed] {
+  const [name, least] = text.split('+', 2);
+  const level = consistencyLevels.find((one) => one === name);
+  if (level !== undefined && least === undefined) return [level, 'default'];
+  if (level !== undefined && /^[0-9]{1,3}$/.test(least ?? '')) return [level, { atLeast: Number(least) }];
   if (text === 'one' || text === 'quorum' || text === 'all') return [fallback, text];
   if (/^[0-9]{1,3}$/.test(text)) return [fallback, Number(text)];
   throw new LockstepError('BadRequest', `unknown consistency level "${text}"`);

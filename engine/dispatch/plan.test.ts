@@ -9,7 +9,7 @@ import type { Member } from '../ring/ring.ts';
 import { Ring } from '../ring/ring.ts';
 import type { Viewpoint } from './plan.ts';
 import { describePlan, planForward, planRead, planWrite, withLate } from './plan.ts';
-import type { ConsistencyLevel, Need } from './requests.ts';
+import type { ConsistencyLevel, Need, WriteNeed } from './requests.ts';
 import { consistencyLevels } from './requests.ts';
 import type { Verdict } from './tally.ts';
 import { Tally } from './tally.ts';
@@ -77,6 +77,28 @@ describe('a plan', () => {
     const primary = present(placement[0], 'a primary').node;
     expect(read([])).toBe(`${primary}, wait for 1 of ${present(placement[0], 'a primary').datacenter}`);
     expect(read([primary])).toBe(`NoTargets: the primary ${primary} cannot be reached`);
+  });
+
+  it('counts a write in the datacenter that was asked, and beside it where more must know', () => {
+    const plan = (level: ConsistencyLevel, need: WriteNeed, beside?: string): string => {
+      const counted = { local: 'west', ...(beside === undefined ? {} : { beside }) };
+      const made = planWrite(viewFrom('a1', []), placement, level, need, [], counted);
+      return describePlan(made).replace(/^.*wait for/, 'wait for');
+    };
+    expect(plan('DC_ONE', 'default')).toBe('wait for 1 of west');
+    expect(plan('DC_QUORUM', 'default')).toBe('wait for 2 of west');
+    expect(plan('DC_QUORUM', 3)).toBe('wait for 3 of west');
+    expect(plan('DC_QUORUM', 'default', 'east')).toBe('wait for 2 of west and 2 of east');
+    expect(plan('DC_EACH_SAFE_QUORUM', 'default', 'east')).toBe('wait for 2 of east and 2 of west');
+  });
+
+  it('keeps the majorities of a level in all datacenters when the local one is to have more', () => {
+    const raised = planWrite(viewFrom('a1', []), placement, 'DC_EACH_SAFE_QUORUM', { atLeast: 3 });
+    expect(describePlan(raised)).toMatch(/wait for 3 of east and 2 of west$/);
+    const read = planRead(viewFrom('a1', []), placement, 'DC_EACH_SAFE_QUORUM', { atLeast: 3 });
+    expect(describePlan(read)).toMatch(/wait for 3 of east and 2 of west, equal$/);
+    const tooMany = planRead(viewFrom('a1', []), placement, 'DC_EACH_SAFE_QUORUM', { atLeast: 4 });
+    expect(describePlan(tooMany)).toMatch(/^BadRequest: 4 replicas were asked for/);
   });
 
   it('has the level met among the owners before and after a change, whoever acknowledged', () => {

@@ -7,7 +7,7 @@
 import { present } from '../base/assert.ts';
 import type { Placement } from '../ring/ring.ts';
 import type { Member } from '../ring/ring.ts';
-import type { ConsistencyLevel, Need, ReadNeed } from './requests.ts';
+import type { ConsistencyLevel, Need, ReadNeed, WriteNeed } from './requests.ts';
 
 const nobody: readonly Member[] = [];
 
@@ -24,6 +24,14 @@ export interface Target {
   readonly group: number;
   /** It is asked only when one before it in its datacenter does not answer. */
   readonly held?: boolean;
+}
+
+/** The datacenters in which a write is counted. */
+export interface Counted {
+  /** Of the node that the client asked; this node's own when left out. */
+  readonly local?: string;
+  /** A majority of this one holds the write as well. */
+  readonly beside?: string;
 }
 
 export interface DispatchPlan {
@@ -87,16 +95,18 @@ function planPrimary(view: Viewpoint, placement: Placement): DispatchPlan | Refu
 /**
  * A write: every routable replica of every datacenter gets it; the groups say whose durability is waited for. While
  * owners change, the `pending` ones get it too, and each raises the number of its datacenter by one, so that as many
- * as the level names hold the write on either side of the change (Cassandra's rule).
+ * as the level names hold the write on either side of the change (Cassandra's rule). `counted`: whose replicas the level
+ * speaks of, where they are not this node's neighbours.
  */
 export function planWrite(
   view: Viewpoint,
   placement: Placement,
   level: ConsistencyLevel,
-  need: Need,
+  need: WriteNeed,
   pending: readonly Member[] = nobody,
+  counted: Counted = {},
 ): DispatchPlan | Refusal {
-  const named = groupsOf(view, placement, level, need);
+  const named = groupsOf(view, placement, level, need, counted);
   if ('kind' in named) return named;
   const groups = pending.length === 0 ? named : named.map((group) => raised(group, pending));
   const holders = pending.length === 0 ? placement : [...placement, ...pending];
@@ -188,19 +198,43 @@ function groupsOf(
   view: Viewpoint,
   placement: Placement,
   level: ConsistencyLevel,
-  need: Need,
+  need: WriteNeed,
+  { local = view.self.datacenter, beside }: Counted = {},
 ): readonly Group[] | Refusal {
-  const local = view.self.datacenter;
+  const groups = ownGroupsOf(view, placement, level, need, local);
+  if ('kind' in groups || beside === undefined) return groups;
+  const enough = majority(view.rackCount(beside));
+  const known = groups.some(({ datacenter }) => datacenter === beside);
+  if (!known) return [...groups, { datacenter: beside, needed: enough }];
+  return groups.map((group) =>
+    group.datacenter === beside && group.needed < enough ? { datacenter: beside, needed: enough } : group,
+  );
+}
+
+/** What the level or the number asks for. */
+function ownGroupsOf(
+  view: Viewpoint,
+  placement: Placement,
+  level: ConsistencyLevel,
+  need: WriteNeed,
+  local: string,
+): readonly Group[] | Refusal {
   if (need !== 'default') {
     const copies = view.rackCount(local);
-    const needed = numberOf(need, copies);
-    if (needed >= 1 && needed <= copies) return [{ datacenter: local, needed }];
-    const detail = `${needed} replicas were asked for; ${local} has ${copies}, so 1 to ${copies} are allowed`;
-    return { kind: 'refused', code: 'BadRequest', detail };
+    const needed = typeof need === 'object' ? need.atLeast : numberOf(need, copies);
+    if (needed < 1 || needed > copies) {
+      const detail = `${needed} replicas were asked for; ${local} has ${copies}, so 1 to ${copies} are allowed`;
+      return { kind: 'refused', code: 'BadRequest', detail };
+    }
+    if (typeof need !== 'object') return [{ datacenter: local, needed }];
   }
   if (level === 'DC_ONE') return [{ datacenter: local, needed: 1 }];
   const names = level === 'DC_EACH_SAFE_QUORUM' ? datacentersOf(placement) : [local];
-  return names.map((datacenter) => ({ datacenter, needed: majority(view.rackCount(datacenter)) }));
+  return names.map((datacenter) => {
+    const needed = majority(view.rackCount(datacenter));
+    const least = typeof need === 'object' && datacenter === local ? need.atLeast : 0;
+    return { datacenter, needed: Math.max(needed, least) };
+  });
 }
 
 function numberOf(need: Exclude<Need, 'default'>, copies: number): number {

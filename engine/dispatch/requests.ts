@@ -20,8 +20,18 @@ export const consistencyLevels: readonly ConsistencyLevel[] = [
 
 export type { Need } from '../props/properties.ts';
 
+/**
+ * The level's own numbers in every datacenter that it names, and in the local one so many replicas at least: what `pr`,
+ * `pw`, `dw` and `node_confirms` ask for beyond a level that several datacenters answer.
+ */
+export interface RaisedLevel {
+  readonly atLeast: number;
+}
+
+export type WriteNeed = Need | RaisedLevel;
+
 /** `primary`: the key's primary alone answers, which sees what transactions have done, and waits where they are under way. */
-export type ReadNeed = Need | 'primary';
+export type ReadNeed = WriteNeed | 'primary';
 
 export interface GetRequest {
   readonly key: ObjectKey;
@@ -37,7 +47,7 @@ export interface GetResult {
 
 export interface PutRequest {
   readonly key: ObjectKey;
-  readonly need: Need;
+  readonly need: WriteNeed;
   readonly timeoutMs?: number;
   /** What the writer has seen: the context of its last read, or empty. */
   readonly context: VersionVector;

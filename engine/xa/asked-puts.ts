@@ -76,7 +76,7 @@ export class AskedPuts {
     const own = this.#ownPuts.takeOrder(xid, order);
     if (own === undefined) return this.#branches.commitAlone(xid, order, false);
     const ended = new Deferred<Voted | Ended>();
-    this.#ownPuts.write(xid, own, order.level, (how) => ended.resolve(how));
+    this.#ownPuts.write(xid, own, order, (how) => ended.resolve(how));
     return ended.promise;
   }
 }

@@ -164,7 +164,7 @@ export function applyBatch(
       handedOver?.();
       mark(io, 'p.apply.partial', xid);
       const clientName = named === undefined ? undefined : encodeName(named);
-      round = new BatchRound(parts, writes, bytes, order.level, undefined, clientName);
+      round = new BatchRound(parts, writes, bytes, order, undefined, clientName);
       if (early) round.send(timeoutUs);
       mark(io, 'p.applied', xid);
     },

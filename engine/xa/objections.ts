@@ -41,7 +41,7 @@ export function placeObjection(
       }
       return votedAbort('conflict', `${describeKey(key)} belongs to the transaction ${holder}`);
     }
-    const hindrance = hindranceOf(parts, { key, token }, order.level, counted === undefined);
+    const hindrance = hindranceOf(parts, { key, token }, order, counted === undefined);
     if (hindrance !== undefined) return votedAbort('no_targets', hindrance);
   }
   return undefined;

@@ -7,10 +7,9 @@
  * hold, and write anew over a part of it (branch.ts).
  */
 import type { LockstepError } from '../base/errors.ts';
-import type { Kin } from '../dispatch/batch-round.ts';
+import type { BatchLevel, Kin } from '../dispatch/batch-round.ts';
 import { BatchRound, enterKin } from '../dispatch/batch-round.ts';
 import type { BatchListener, LocalWrite } from '../dispatch/replica.ts';
-import type { ConsistencyLevel } from '../dispatch/requests.ts';
 import { emptyVector } from '../object/dots.ts';
 import { certainly } from './branch.ts';
 import type { TransactionContext } from './context.ts';
@@ -25,7 +24,7 @@ export interface OwnBatch {
   readonly writes: readonly LocalWrite[];
   /** As of the instant at which it was taken. */
   readonly kin: readonly Kin[];
-  readonly level: ConsistencyLevel;
+  readonly level: BatchLevel;
 }
 
 /**
@@ -37,7 +36,7 @@ export function takeBatch(
   locks: Locks,
   xid: Xid,
   operations: readonly Operation[],
-  level: ConsistencyLevel,
+  level: BatchLevel,
 ): OwnBatch | undefined {
   const { self, view, handedOver, pending, router, refilling } = parts;
   if (!view.isRoutable(self) || refilling() !== undefined) return undefined;

@@ -12,6 +12,7 @@
  */
 import { Deferred } from '../base/deferred.ts';
 import type { LockstepError } from '../base/errors.ts';
+import type { BatchLevel } from '../dispatch/batch-round.ts';
 import { batchPlan } from '../dispatch/batch-round.ts';
 import { ObjectRound } from '../dispatch/object-round.ts';
 import type { DispatchPlan } from '../dispatch/plan.ts';
@@ -56,6 +57,8 @@ function isPut({
 export class OwnPuts {
   readonly #context: TransactionContext;
   readonly #locks: Locks;
+  /** Of what clients ask of this node. */
+  readonly #levels: Readonly<Record<ConsistencyLevel, BatchLevel>>;
   /** What most of them end with. */
   readonly #branches: { readonly met: readonly BranchVote[]; readonly pending: readonly BranchVote[] };
 
@@ -63,6 +66,13 @@ export class OwnPuts {
     const { node } = context.parts.self;
     this.#context = context;
     this.#locks = locks;
+    const at = (level: ConsistencyLevel): BatchLevel => ({ level, coordinator: node, clientId: '' });
+    this.#levels = {
+      DC_ONE: at('DC_ONE'),
+      DC_QUORUM: at('DC_QUORUM'),
+      DC_SAFE_QUORUM: at('DC_SAFE_QUORUM'),
+      DC_EACH_SAFE_QUORUM: at('DC_EACH_SAFE_QUORUM'),
+    };
     this.#branches = {
       met: [{ node, vote: 'commit', pending: false }],
       pending: [{ node, vote: 'commit', pending: true }],
@@ -80,19 +90,18 @@ export class OwnPuts {
   ): OwnPut | OwnBatch | undefined {
     const [operation] = operations;
     if (operation === undefined || forceAbort || clientId !== undefined) return undefined;
-    if (operations.length > 1) return takeBatch(this.#context, this.#locks, xid, operations, level);
+    if (operations.length > 1)
+      return takeBatch(this.#context, this.#locks, xid, operations, this.#levels[level]);
     if (!isPut(operation)) return undefined;
     const { key, content, context, ifMatch } = operation;
     const token = this.#context.parts.router.tokenOf(key);
-    return this.#taken(xid, { key: key.packed, token, content, context, ifMatch }, level);
+    return this.#taken(xid, { key: key.packed, token, content, context, ifMatch }, this.#levels[level]);
   }
 
   /** The same of another node's order. */
   takeOrder(xid: Xid, order: BranchOrder): OwnPut | undefined {
     const [operation] = order.operations;
-    return operation !== undefined && isSinglePut(order)
-      ? this.#taken(xid, operation, order.level)
-      : undefined;
+    return operation !== undefined && isSinglePut(order) ? this.#taken(xid, operation, order) : undefined;
   }
 
   #taken(
@@ -104,7 +113,7 @@ export class OwnPuts {
       context,
       ifMatch,
     }: Pick<BranchOperation, 'key' | 'token' | 'content' | 'context' | 'ifMatch'>,
-    level: ConsistencyLevel,
+    level: BatchLevel,
   ): OwnPut | undefined {
     const { ring, self, view, handedOver, pending, refilling } = this.#context.parts;
     if (ring().placement(token)[0]?.node !== self.node || !view.isRoutable(self)) return undefined;
@@ -139,17 +148,12 @@ export class OwnPuts {
       else outcome.resolve({ kind: 'aborted', xid, reason: how.reason, detail: saidBy(node, how.detail) });
     };
     if ('writes' in own) this.#writeBatch(xid, own, heard);
-    else this.write(xid, own, level, heard);
+    else this.write(xid, own, this.#levels[level], heard);
     return outcome.promise;
   }
 
   /** Writes it; calls `done` once, with what a branch says of a one-step commit. */
-  write(
-    xid: Xid,
-    { write, plan }: OwnPut,
-    level: ConsistencyLevel,
-    done: (how: Voted | Ended) => void,
-  ): void {
+  write(xid: Xid, { write, plan }: OwnPut, level: BatchLevel, done: (how: Voted | Ended) => void): void {
     const writing = new Writing(this.#context, this.#locks, xid, write, plan, level, (met) => {
       if (typeof met === 'boolean') {
         done(this.#concluded(xid, { kind: 'ended', met }));
@@ -187,7 +191,7 @@ class Writing implements WriteListener {
   readonly #xid: Xid;
   readonly #write: LocalWrite;
   readonly #plan: DispatchPlan;
-  readonly #level: ConsistencyLevel;
+  readonly #level: BatchLevel;
   readonly #done: (met: boolean | LockstepError) => void;
   /** The plan is of this instant. */
   #fresh = true;
@@ -202,7 +206,7 @@ class Writing implements WriteListener {
     xid: Xid,
     write: LocalWrite,
     plan: DispatchPlan,
-    level: ConsistencyLevel,
+    level: BatchLevel,
     done: (met: boolean | LockstepError) => void,
   ) {
     this.#context = context;

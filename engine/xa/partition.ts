@@ -5,6 +5,7 @@ import { present } from '../base/assert.ts';
 import { ByteWriter } from '../base/bytes.ts';
 import type { ByteString, NodeId } from '../base/ids.ts';
 import { byteStringFrom } from '../base/ids.ts';
+import type { BatchLevel } from '../dispatch/batch-round.ts';
 import { batchPlan } from '../dispatch/batch-round.ts';
 import type { DispatchParts } from '../dispatch/parts.ts';
 import type { ConsistencyLevel } from '../dispatch/requests.ts';
@@ -109,7 +110,7 @@ export function isDurableOnceDecided(
 export function hindranceOf(
   parts: DispatchParts,
   place: Place,
-  level: ConsistencyLevel,
+  level: BatchLevel,
   again: boolean,
 ): string | undefined {
   const { ring, self, handedOver, refilling } = parts;

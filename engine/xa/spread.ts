@@ -33,7 +33,7 @@ export async function spreadBranch(
   }
   const named = namedOf(branch);
   const clientName = named === undefined ? undefined : encodeName(named);
-  const round = new BatchRound(parts, places, bytes, branch.order.level, undefined, clientName);
+  const round = new BatchRound(parts, places, bytes, branch.order, undefined, clientName);
   round.send(parts.settings.timeoutMs * 1000);
   round.durableHere();
   if (named !== undefined) spread.follow(named, round);

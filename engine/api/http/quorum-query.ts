@@ -3,7 +3,7 @@
  * of objects is ignored, as Riak does; what this version cannot honour is refused, never ignored.
  */
 import { LockstepError } from '../../base/errors.ts';
-import type { Need, ReadNeed } from '../../dispatch/requests.ts';
+import type { Need, WriteNeed } from '../../dispatch/requests.ts';
 import type { ReplicaTerms } from '../../dispatch/needs.ts';
 import { bucketReadNeed, bucketWriteNeed } from '../../dispatch/needs.ts';
 import type { BucketProperties } from '../../props/properties.ts';
@@ -12,7 +12,7 @@ import { timeoutMsMax } from '../objects.ts';
 
 export interface ObjectQuery {
   readonly reading: Reading;
-  readonly writeNeed: Need;
+  readonly writeNeed: WriteNeed;
   readonly timeoutMs: number | undefined;
   readonly returnBody: boolean;
   /** Which sibling is wanted. */
@@ -73,7 +73,7 @@ function quorum(query: URLSearchParams, name: string): Need {
 }
 
 /** Riak's words, and ours for the key's primary. */
-function readQuorum(query: URLSearchParams): ReadNeed {
+function readQuorum(query: URLSearchParams): Need | 'primary' {
   return query.get('r') === 'primary' ? 'primary' : quorum(query, 'r');
 }
 

@@ -4,7 +4,7 @@ import type { ByteString } from '../../base/ids.ts';
 import { textOf } from '../../base/ids.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
 import { defaultType, objectKey } from '../../base/object-key.ts';
-import type { Need, ReadNeed } from '../../dispatch/requests.ts';
+import type { Need } from '../../dispatch/requests.ts';
 import type { KnowsType } from '../objects.ts';
 import { timeoutMsMax } from '../objects.ts';
 import { stringOf } from './contents.ts';
@@ -30,7 +30,7 @@ export function needOf(quorum: number | undefined): Need {
   }
 }
 
-export function readNeedOf(quorum: number | undefined): ReadNeed {
+export function readNeedOf(quorum: number | undefined): Need | 'primary' {
   return quorum === quorumWords.primary ? 'primary' : needOf(quorum);
 }
 

@@ -8,7 +8,7 @@
 import type { Gate } from '../../auth/gate.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
-import type { Dispatcher, Need, PutRequest } from '../../dispatch/requests.ts';
+import type { Dispatcher, PutRequest, WriteNeed } from '../../dispatch/requests.ts';
 import type { BodyBudget } from '../../io/http.ts';
 import type { Io } from '../../io/io.ts';
 import type { StoredObject } from '../../object/object.ts';
@@ -170,7 +170,7 @@ function putNeed(
   bucket: BucketProperties,
   { w, dw, pw }: WriteQuorums,
   nodeConfirms: number | undefined,
-): Need {
+): WriteNeed {
   return bucketWriteNeed(parts.terms, bucket, {
     w: needOf(w),
     dw: needOf(dw),
