@@ -1,5 +1,6 @@
 /** The laws of the HTTP edge (http.ts) about heads that are refused, and about what may follow an answer. */
 import { expect } from 'vitest';
+import { Deferred } from '../base/deferred.ts';
 import { sleep } from './clock.ts';
 import type { HttpHarness } from './http-serving.contract.ts';
 import { ok, route, serve, serviceOf } from './http-serving.contract.ts';
@@ -207,16 +208,21 @@ function placeLaws(book: LawBook<HttpHarness>): void {
 
   book.law('clients that are being answered keep their places', async (harness) => {
     const counted: string[] = [];
+    const begun = [new Deferred<void>(), new Deferred<void>(), new Deferred<void>()];
+    const gate = new Deferred<void>();
+    let calls = 0;
     const late = route('GET', '/late', async () => {
-      await sleep(harness.clock, 300_000);
+      begun[calls++]?.resolve();
+      await gate.promise;
       return ok('late');
     });
     const service = { ...serviceOf([late], counted), connectionCountMax: 3 };
     const listener = await harness.http.serve(harness.listenAddress, service);
     const call = { method: 'GET', target: '/late' };
     const answers = [1, 2, 3].map(() => harness.exchange(listener.address, call));
-    await sleep(harness.clock, 100_000);
+    await Promise.all(begun.map(({ promise }) => promise));
     await expect(harness.exchange(listener.address, call)).rejects.toThrow();
+    gate.resolve();
     for (const answer of answers) expect((await answer).body.toString()).toBe('late');
     expect(counted.filter((event) => event === 'opened').length).toBe(3);
   });

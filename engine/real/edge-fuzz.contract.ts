@@ -364,11 +364,14 @@ async function exchangeBytes(address: Address, dice: Dice, text: string, ending:
   return { text: Buffer.concat(chunks).toString('latin1'), broken };
 }
 
+/** Longer conversations are not said byte by byte: a loaded machine would take seconds over each. */
+const piecesMax = 300;
+
 /** In one piece, in a few, or byte by byte. */
 async function saying(socket: Socket, dice: Dice, bytes: Buffer): Promise<void> {
   const way = dice.below(10);
-  const step =
-    way === 0 && bytes.length < 1500 ? 1 : way < 4 ? 1 + dice.below(bytes.length || 1) : bytes.length;
+  const wished = way === 0 ? 1 : way < 4 ? 1 + dice.below(bytes.length || 1) : bytes.length;
+  const step = Math.max(wished, Math.ceil(bytes.length / piecesMax));
   for (let at = 0; at < bytes.length && !socket.destroyed; at += step) {
     socket.write(bytes.subarray(at, at + step));
     if (at + step < bytes.length) await new Promise((resolve) => setImmediate(resolve));

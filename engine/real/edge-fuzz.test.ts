@@ -24,7 +24,8 @@ it(
     const hear = (error: unknown): void => void escaped.push(error);
     process.on('uncaughtException', hear);
     const bodyBudget = new RequestBudget(1024 * 1024);
-    const service = { ...serviceOf(fuzzRoutes(handled), counted), bodyBudget };
+    const limits = { bodyBudget, requestTimeoutMs: 100_000, answerTimeoutMs: 100_000 };
+    const service = { ...serviceOf(fuzzRoutes(handled), counted), ...limits };
     const listener = await createRealHttp(logInto(logged)).serve('127.0.0.1:0', service);
     const faults: string[] = [];
     const outcome = { requests: 0, answers: 0 };
