@@ -4,10 +4,11 @@
  * A vtag is 12 digits of a hash of the sibling's dot. It differs from Riak's, which hashes the node and the moment:
  * the same version has the same vtag on every replica, and after every restart.
  */
-import { hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import type { ByteString } from '../base/ids.ts';
 import type { Random } from '../io/random.ts';
 import type { Dot, VersionVector } from '../object/dots.ts';
+import type { Sibling } from '../object/object.ts';
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
@@ -16,10 +17,22 @@ export function vtagOf(dot: Dot): string {
   return tagOf(`${dot.counter}:${dot.actor}`);
 }
 
-/** The tag of an object with several siblings, by all that it has seen. */
-export function contextTagOf(context: VersionVector): string {
+/** How several siblings are shown: the list of their tags, or all of them in one answer. */
+export type SiblingsForm = 'list' | 'parts';
+
+/** The tag of an object with several siblings in that form, by all that it has seen. */
+export function contextTagOf(context: VersionVector, form: SiblingsForm): string {
   // The first word keeps it apart from the tag of any one version.
-  return tagOf(['several', ...context.map((entry) => `${entry.counter}:${entry.actor}`)].join('\n'));
+  const word = form === 'list' ? 'several' : 'parts';
+  return tagOf([word, ...context.map((entry) => `${entry.counter}:${entry.actor}`)].join('\n'));
+}
+
+/** What separates these siblings in one answer: 24 characters of `[0-9A-Za-z]` that follow from all their bytes. */
+export function partsBoundaryOf(siblings: readonly Sibling[]): string {
+  const digest = createHash('sha1');
+  for (const { dot, value } of siblings) digest.update(`${vtagOf(dot)}:${value.length}:`).update(value);
+  const bytes = digest.digest();
+  return [0, 4, 8, 12].map((at) => base62(bytes.readUInt32BE(at))).join('');
 }
 
 /** A key that no other call makes: 24 characters of `[0-9A-Za-z]` from 128 random bits. */

@@ -1,6 +1,6 @@
 /**
  * A MapReduce job as values: what a client asked for, checked and without spellings. Inputs go through the phases in
- * order; the last phase's results, and those of phases with `keep`, are the answer.
+ * order; the results of phases with `keep`, which the last one has unless it says otherwise, are the answer.
  */
 import type { ByteString } from '../base/ids.ts';
 

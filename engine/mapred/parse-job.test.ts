@@ -69,6 +69,20 @@ describe('the body of a job', () => {
     });
   });
 
+  test('the last phase’s results are kept unless it says otherwise, those of others only if they say so', () => {
+    const keptOf = (...keeps: (boolean | undefined)[]): unknown => {
+      const query = keeps.map((keep) => ({
+        map: { name: 'map_identity', ...(keep === undefined ? {} : { keep }) },
+      }));
+      return parse({ inputs: 'b', query }).phases.map((phase) => phase.keep);
+    };
+    expect(keptOf(undefined)).toEqual([true]);
+    expect(keptOf(false)).toEqual([false]);
+    expect(keptOf(undefined, undefined)).toEqual([false, true]);
+    expect(keptOf(true, false)).toEqual([true, false]);
+    expect(keptOf(false, false)).toEqual([false, false]);
+  });
+
   test('names phases in both spellings', () => {
     const query = [
       { map: { language: 'javascript', name: 'Riak.mapValuesJson', keep: true } },
@@ -185,7 +199,7 @@ describe('the body of a job', () => {
       fc.property(bodies, (body) => {
         try {
           const job = parseJob(body, limits);
-          expect(job.phases.at(-1)?.keep ?? true).toBe(true);
+          expect(job.phases.every(({ keep }) => typeof keep === 'boolean')).toBe(true);
         } catch (error) {
           expect(error).toBeInstanceOf(LockstepError);
         }

@@ -30,7 +30,7 @@ function parsePhase(value: Json, where: string, last: boolean): Phase {
     return refuse(where, `${describe(name)} is no kind of phase; there are ${phaseNames.join(', ')}`);
   if (!isObject(spec)) return refuse(where, `${name} must be an object, not ${describe(spec)}`);
   const asked = flagField(spec, 'keep', where);
-  const keep = last || asked === true;
+  const keep = asked ?? last;
   if (name === 'link') return parseLink(spec, where, keep);
   if (wasmNames.includes(name)) return parseWasm(spec, where, keep);
   return parseFunction(name === 'map' ? 'map' : 'reduce', spec, where, keep);

@@ -35,6 +35,16 @@ describe('MapReduce over a cluster', () => {
     expect(await room.run('n4', { ...all, query: counted })).toEqual([count]);
   });
 
+  it('answers with the results of the kept phases alone, and with an empty list where none is kept', async () => {
+    const map = { map: { name: 'map_extract_field', arg: 'n', keep: false } };
+    const sum = { reduce: { name: 'reduce_sum', keep: false } };
+    expect(await room.run('n1', { ...all, query: [map] })).toEqual([]);
+    expect(await room.run('n2', { ...all, query: [map, sum] })).toEqual([]);
+    const kept = { map: { ...map.map, keep: true } };
+    const [first, ...others] = (await room.run('n3', { ...all, query: [kept, sum] })) as number[];
+    expect([typeof first, others.length]).toEqual(['number', count - 1]);
+  });
+
   it('takes inputs in all forms', async () => {
     const value = [{ map: { name: 'Riak.mapValuesJson' } }];
     const listed = {

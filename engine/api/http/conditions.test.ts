@@ -26,7 +26,7 @@ function verdictOf(method: string, header: string, dateMs: number, lastModifiedM
     remote: 'client:1',
     onGone: () => undefined,
   };
-  return judge(request, { tag: 't', lastModifiedMs }, nowMs).kind;
+  return judge(request, { tag: 't', tags: ['t'], lastModifiedMs }, nowMs).kind;
 }
 
 describe('a date as a validator', () => {
@@ -57,6 +57,53 @@ describe('a date as a validator', () => {
         expect(shown).toBe(nowMs + Math.min(0, offset));
       }),
     );
+  });
+});
+
+describe('entity tags', () => {
+  function tagged(method: string, name: string, value: string): string {
+    const request: HttpRequest = {
+      method,
+      path: '/',
+      params: {},
+      query: new URLSearchParams(),
+      headers: { [name]: value },
+      body: new Uint8Array(0),
+      remote: 'client:1',
+      onGone: () => undefined,
+    };
+    return judge(request, { tag: 'list', tags: ['list', 'parts'], lastModifiedMs: nowMs }, nowMs).kind;
+  }
+
+  it('are compared strongly for If-Match and weakly for If-None-Match', () => {
+    expect(tagged('PUT', 'if-match', '"list"')).toBe('proceed');
+    expect(tagged('PUT', 'if-match', 'W/"list"')).toBe('failed');
+    expect(tagged('PUT', 'if-match', '"x", W/"list", "list"')).toBe('proceed');
+    expect(tagged('PUT', 'if-none-match', 'W/"list"')).toBe('failed');
+    expect(tagged('GET', 'if-none-match', 'W/"list"')).toBe('notModified');
+  });
+
+  it('name a representation for a read, and what is stored in any form for a write', () => {
+    expect(tagged('GET', 'if-none-match', '"parts"')).toBe('proceed');
+    expect(tagged('GET', 'if-match', '"parts"')).toBe('failed');
+    expect(tagged('PUT', 'if-match', '"parts"')).toBe('proceed');
+    expect(tagged('DELETE', 'if-none-match', '"parts"')).toBe('failed');
+  });
+
+  it('are a list wherever its members stand: a star among them counts, and what is no list lets no write through', () => {
+    for (const any of ['*', '*, *', '"a", *', '*,"a"', ' * ', ',*']) {
+      expect([any, tagged('PUT', 'if-none-match', any)]).toEqual([any, 'failed']);
+      expect([any, tagged('PUT', 'if-match', any)]).toEqual([any, 'proceed']);
+    }
+    for (const none of ['', ' ', ',', '"a', '"a", "', '"']) {
+      expect([none, tagged('PUT', 'if-none-match', none)]).toEqual([none, 'failed']);
+      expect([none, tagged('PUT', 'if-match', none)]).toEqual([none, 'failed']);
+      expect([none, tagged('GET', 'if-none-match', none)]).toEqual([none, 'proceed']);
+    }
+    // Some clients of Riak send a tag without its quotes.
+    expect(tagged('PUT', 'if-match', 'list')).toBe('proceed');
+    const blanks = `"a",${' '.repeat(200_000)}"`;
+    expect(tagged('PUT', 'if-none-match', blanks)).toBe('failed');
   });
 });
 

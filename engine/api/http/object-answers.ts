@@ -2,12 +2,13 @@
  * What a client sees of an object: the one version, the list or the parts of several (300), or nothing (404).
  */
 import { present } from '../../base/assert.ts';
-import type { HttpRequest, HttpResponse } from '../../io/http.ts';
+import type { HttpResponse } from '../../io/http.ts';
 import type { Io } from '../../io/io.ts';
 import { latestDateMs } from '../../object/dates.ts';
 import type { Sibling, StoredObject } from '../../object/object.ts';
 import { encodeContext } from '../../object/object.ts';
-import { contextTagOf, makeKey, vtagOf } from '../tags.ts';
+import type { SiblingsForm } from '../tags.ts';
+import { contextTagOf, partsBoundaryOf, vtagOf } from '../tags.ts';
 import { errorAnswer, plainText } from './answers.ts';
 import type { Current } from './conditions.ts';
 import { shownDateMs } from './conditions.ts';
@@ -23,40 +24,55 @@ export type View =
       readonly sibling: Sibling;
       readonly current: Current;
     }
-  | { readonly kind: 'several'; readonly object: StoredObject; readonly current: Current };
+  | {
+      readonly kind: 'several';
+      readonly object: StoredObject;
+      readonly form: SiblingsForm;
+      readonly current: Current;
+    };
 
-/** What to show of an object that is not deleted; undefined when it has no version of this tag. */
-export function viewOf(object: StoredObject, vtag: string | undefined): View | undefined {
+/**
+ * What to show of an object that is not deleted, to a client that accepts such an answer; undefined when it has no
+ * version of this tag.
+ */
+export function viewOf(
+  object: StoredObject,
+  vtag: string | undefined,
+  accept: string | undefined,
+): View | undefined {
   const { siblings } = object;
   const chosen = vtag === undefined ? siblings : siblings.filter((sibling) => vtagOf(sibling.dot) === vtag);
   if (chosen.length === 0) return undefined;
-  if (chosen.length > 1) return { kind: 'several', object, current: currentOfSeveral(object) };
+  if (chosen.length > 1) {
+    const form = wantsParts(accept) ? 'parts' : 'list';
+    return { kind: 'several', object, form, current: currentOfSeveral(object, form) };
+  }
   const sibling = present(chosen[0], 'the only version');
-  const current = { tag: vtagOf(sibling.dot), lastModifiedMs: sibling.lastModifiedMs };
+  const tag = vtagOf(sibling.dot);
+  const current = { tag, tags: [tag], lastModifiedMs: sibling.lastModifiedMs };
   return { kind: 'one', object, sibling, current };
 }
 
 /** The answer that carries the object. `status` is that of one version; several are 300. */
 export function objectAnswer(
   view: View,
-  request: HttpRequest,
   place: Place,
-  { clock, random }: Pick<Io, 'clock' | 'random'>,
+  { clock }: Pick<Io, 'clock'>,
   status = 200,
 ): HttpResponse {
   const nowMs = clock.wallMs();
   const headers: Record<string, string> = {
     'X-Riak-Vclock': contextHeader(view.object),
     ETag: `"${view.current.tag}"`,
-    Vary: view.kind === 'one' ? 'Accept-Encoding' : 'Accept',
+    Vary: varyOf(view),
   };
   if (view.kind === 'one') {
     addDescription(headers, view.sibling, place, nowMs);
     return { status, headers, body: view.sibling.value };
   }
   headers['Last-Modified'] = formatHttpDate(shownDateMs(view.current.lastModifiedMs, nowMs));
-  return wantsParts(request.headers['accept'])
-    ? partsAnswer(view.object, place, headers, makeKey(random), nowMs)
+  return view.form === 'parts'
+    ? partsAnswer(view.object, place, headers, nowMs)
     : listAnswer(view.object, headers);
 }
 
@@ -65,6 +81,7 @@ export function notModifiedAnswer(view: View, nowMs: number): HttpResponse {
   const headers = {
     'X-Riak-Vclock': contextHeader(view.object),
     ETag: `"${view.current.tag}"`,
+    Vary: varyOf(view),
     'Last-Modified': formatHttpDate(shownDateMs(view.current.lastModifiedMs, nowMs)),
   };
   return { status: 304, headers, body: '' };
@@ -88,14 +105,17 @@ function listAnswer(object: StoredObject, headers: Readonly<Record<string, strin
   };
 }
 
-/** One part per version; the random boundary is in no value that was written before it was drawn. */
+/**
+ * One part per version. The boundary follows from the values, so that the same siblings have the same bytes wherever they
+ * are read (their tag is a strong one), and none of the values can have been made to hold it.
+ */
 function partsAnswer(
   object: StoredObject,
   place: Place,
   headers: Readonly<Record<string, string>>,
-  boundary: string,
   nowMs: number,
 ): HttpResponse {
+  const boundary = partsBoundaryOf(object.siblings);
   const chunks: Uint8Array[] = [];
   for (const sibling of object.siblings) {
     const described: Record<string, string> = { Etag: `"${vtagOf(sibling.dot)}"` };
@@ -114,8 +134,15 @@ function contextHeader(object: StoredObject): string {
   return encodeContext(object.context).toString('base64');
 }
 
-function currentOfSeveral(object: StoredObject): Current {
-  return { tag: contextTagOf(object.context), lastModifiedMs: latestDateMs(object) };
+/** Each form of the answer is a representation with a tag of its own (RFC 9110, 8.8.3.3). */
+function currentOfSeveral(object: StoredObject, form: SiblingsForm): Current {
+  const tags = { list: contextTagOf(object.context, 'list'), parts: contextTagOf(object.context, 'parts') };
+  return { tag: tags[form], tags: [tags.list, tags.parts], lastModifiedMs: latestDateMs(object) };
+}
+
+/** What a cache must compare of a request beside its target. */
+function varyOf(view: View): string {
+  return view.kind === 'one' ? 'Accept-Encoding' : 'Accept';
 }
 
 /** The client likes `multipart/mixed` better than the plain list (RFC 9110 section 12.5.1); a tie is the list's. */

@@ -12,7 +12,7 @@ import type { ByteString } from '../../base/ids.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
 import { objectKey } from '../../base/object-key.ts';
 import { forDeletion } from '../../dispatch/needs.ts';
-import type { Dispatcher, PutRequest } from '../../dispatch/requests.ts';
+import type { PutRequest } from '../../dispatch/requests.ts';
 import type { HttpRequest, HttpResponse } from '../../io/http.ts';
 import type { Content } from '../../object/content.ts';
 import type { VersionVector } from '../../object/dots.ts';
@@ -50,14 +50,14 @@ export async function getObject(
   const task = taskOf(parts, request, place, key);
   const object = await read(task);
   if (object === undefined || isDeleted(object)) return notFoundAnswer(object);
-  const view = viewOf(object, task.query.vtag);
+  const view = viewOf(object, task.query.vtag, request.headers['accept']);
   if (view === undefined) return notFoundAnswer(undefined);
   const nowMs = parts.io.clock.wallMs();
   const verdict = judge(request, view.current, nowMs);
   if (verdict.kind === 'failed') return errorAnswer('PreconditionFailed', verdict.detail);
   if (verdict.kind === 'notModified') return notModifiedAnswer(view, nowMs);
   if (request.method !== 'HEAD') tellPayload(parts.observer, object);
-  return objectAnswer(view, request, place, parts.io);
+  return objectAnswer(view, place, parts.io);
 }
 
 /** PUT, and POST to a key: 204, or the object with `returnbody=true`. */
@@ -98,21 +98,23 @@ export async function deleteObject(
 ): Promise<HttpResponse> {
   const task = taskOf(parts, request, place, key);
   const seen = contextHeader(request, 'X-Riak-Vclock');
+  const unchanged = contextHeader(request, 'X-Riak-If-Not-Modified');
   const object = await read(task);
   if (object === undefined || isDeleted(object)) return notFoundAnswer(object);
-  const verdict = judge(request, viewOf(object, undefined)?.current, parts.io.clock.wallMs());
+  const { current } = viewOf(object, undefined, undefined) ?? {};
+  const verdict = judge(request, current, parts.io.clock.wallMs());
   if (verdict.kind === 'failed') return errorAnswer('PreconditionFailed', verdict.detail);
-  const conditional = hasWriteConditions(request) ? object.context : undefined;
+  const conditional = unchanged ?? (hasWriteConditions(request) ? object.context : undefined);
   const timeout = task.patience.remaining();
-  const { dispatcher } = parts;
-  await writeTombstone(
-    dispatcher,
+  const deletion = writeTombstone(
+    parts.dispatcher,
     task.key,
     task.query.writeNeed,
     seen ?? object.context,
     timeout,
     conditional,
   );
+  await (unchanged === undefined ? deletion : orModified(deletion));
   return emptyAnswer(204, { 'Content-Type': 'text/html' });
 }
 
@@ -151,9 +153,8 @@ async function write(task: Task, content: Content): Promise<StoredObject> {
     ...(forbidsAny(request) ? { ifNoneMatch: true } : {}),
     ...(ifContext === undefined ? {} : { ifContext }),
   };
-  return unchanged === undefined
-    ? (await parts.dispatcher.put(put)).object
-    : await putUnlessModified(parts.dispatcher, put);
+  const written = parts.dispatcher.put(put);
+  return (await (unchanged === undefined ? written : orModified(written))).object;
 }
 
 interface Judged {
@@ -166,7 +167,7 @@ interface Judged {
 async function readAndJudge(task: Task): Promise<Judged> {
   const object = await read(task);
   const held = object === undefined || isDeleted(object) ? undefined : object;
-  const current = held === undefined ? undefined : viewOf(held, undefined)?.current;
+  const current = held === undefined ? undefined : viewOf(held, undefined, undefined)?.current;
   const verdict = judge(task.request, current, task.parts.io.clock.wallMs());
   if (verdict.kind === 'failed') throw new LockstepError('PreconditionFailed', verdict.detail);
   if (held === undefined) return {};
@@ -175,10 +176,10 @@ async function readAndJudge(task: Task): Promise<Judged> {
     : { ifContext: held.context };
 }
 
-/** `X-Riak-If-Not-Modified`: Riak answers a mismatch with 409, not 412. */
-async function putUnlessModified(dispatcher: Dispatcher, put: PutRequest): Promise<StoredObject> {
+/** A write with `X-Riak-If-Not-Modified`: Riak answers a mismatch with 409, not 412. */
+async function orModified<T>(write: Promise<T>): Promise<T> {
   try {
-    return (await dispatcher.put(put)).object;
+    return await write;
   } catch (error) {
     if (!(error instanceof LockstepError) || error.code !== 'PreconditionFailed') throw error;
     throw new LockstepError('Conflict', 'the object was modified: X-Riak-If-Not-Modified does not hold', {
@@ -188,10 +189,10 @@ async function putUnlessModified(dispatcher: Dispatcher, put: PutRequest): Promi
 }
 
 function bodyAnswer(task: Task, object: StoredObject, status: number): HttpResponse {
-  const view = viewOf(object, undefined);
+  const view = viewOf(object, undefined, task.request.headers['accept']);
   if (view === undefined) return notFoundAnswer(object);
   tellPayload(task.parts.observer, object);
-  return objectAnswer(view, task.request, task.place, task.parts.io, status);
+  return objectAnswer(view, task.place, task.parts.io, status);
 }
 
 function contextHeader(request: HttpRequest, name: string): VersionVector | undefined {

@@ -83,9 +83,10 @@ function showModule(desk: ModuleDesk, request: HttpRequest): HttpResponse {
   if (view === undefined || bytes === undefined) {
     throw new LockstepError('NotFound', `no module ${id} is registered`);
   }
-  const headers = { 'Content-Type': wasmType, ETag: `"${view.digest}"` };
+  const headers = { 'Content-Type': wasmType, ETag: `"${view.digest}"`, Vary: 'Accept' };
   if (request.headers['accept']?.includes(wasmType) === true) return { status: 200, headers, body: bytes };
-  return jsonAnswer(200, view);
+  const description = jsonAnswer(200, view);
+  return { ...description, headers: { ...description.headers, Vary: 'Accept' } };
 }
 
 async function putModule(desk: ModuleDesk, request: HttpRequest): Promise<HttpResponse> {
