@@ -74,6 +74,7 @@ import { wipedDiskReturns } from './wiped-disk-returns.ts';
 import { wipedPrimary } from './wiped-primary.ts';
 import { wrongIdentity } from './wrong-identity.ts';
 import { retriesAfterALoss } from './retries-after-a-loss.ts';
+import { retriesThroughOtherNodes } from './retries-through-other-nodes.ts';
 import { retriesOnAnOldDisk } from './retries-on-an-old-disk.ts';
 import { retriesOnTheMove } from './retries-on-the-move.ts';
 import { transactionsOnTheMove } from './transactions-on-the-move.ts';
@@ -101,6 +102,7 @@ export const scenarios: readonly Scenario[] = [
   transactionsOnTheMove,
   retriesOnTheMove,
   retriesAfterALoss,
+  retriesThroughOtherNodes,
   retriesOnAnOldDisk,
   oneCopyEach,
   crashDuringPrepare,

@@ -20,6 +20,8 @@ export const retriesAfterALoss: Scenario = {
     },
     ...askedAgain,
     { kind: 'FN1', count: [0, 3], forUs: [100_000, 800_000] },
+    { kind: 'FN8', count: [0, 2], forUs: [200_000, 1_500_000], sideMax: 1 },
+    { kind: 'FP4', count: [0, 2], forUs: [100_000, 2_000_000] },
     { kind: 'FN11', count: [0, 4] },
   ],
   stormMs: 6_000,

@@ -65,6 +65,12 @@ export function newActive(
   };
 }
 
+/** Its client's id; undefined: it has none, or no orders any more. */
+export function clientOf({ orders }: Active): Pick<BranchOrder, 'clientId' | 'clientDigest'> | undefined {
+  for (const order of orders.values()) return order.clientId === '' ? undefined : order;
+  return undefined;
+}
+
 /** The order was made for an earlier life of the node, which has not said that it was carried out. */
 export function isOpenAt({ orders, state }: Active, node: NodeId, life: number): boolean {
   const ordered = orders.get(node)?.branches.find((branch) => branch.node === node);

@@ -53,6 +53,11 @@ export class Branches {
     return this.#table.get(xid);
   }
 
+  /** Those under a client's id. */
+  named(clientId: string): readonly Branch[] {
+    return this.#table.named(clientId);
+  }
+
   /**
    * Prepares a branch and votes. `orderBytes`: the order in the form of its message; undefined: for the coordinator of
    * this node, who carries it out with its decision (`commitWith`), so that it writes nothing before.
@@ -212,6 +217,8 @@ export class Branches {
       if (branch === undefined) continue;
       const checked = waitsToForget(branch);
       if (!checked && isUndecided(branch.phase)) continue;
+      // After a crash its record says that other nodes have to be told of its id: leftovers.ts asks again.
+      if (this.#context.spread.isUnsafe(branch.order.clientId)) continue;
       const { phase, commands } = this.#step(branch, { kind: 'forgetHeard' });
       if (phase !== 'gone') continue;
       this.#table.delete(xid);

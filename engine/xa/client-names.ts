@@ -1,12 +1,13 @@
 /**
  * The names that clients gave to transactions, and which transaction carried out each, as far as this node has heard: as
  * the primary of a key, or as another owner of it, which keeps the name beside what was written under it. A repetition of
- * the same operations gets the first one's outcome, another use of the name is refused. The records lie beside the writes
+ * the same operations gets the first one's outcome, another use of the name is refused. A fence (fence.ts) is a record
+ * that says that nothing was carried out under the name, and nothing will be. The records lie beside the writes
  * that they speak of (client-records.ts) and go when outcomes are forgotten.
  */
-import type { Token } from '../base/ids.ts';
+import type { ByteString, Token } from '../base/ids.ts';
 import type { ClientRecord, NamedRecord } from './client-records.ts';
-import { nameBytes } from './client-records.ts';
+import { isFence, nameBytes } from './client-records.ts';
 import type { Voted } from './orders.ts';
 import { votedAbort } from './orders.ts';
 import type { BranchOrder } from './words.ts';
@@ -28,6 +29,7 @@ export interface NamePage {
 export class ClientNames {
   readonly #records = new Map<string, ClientRecord>();
   readonly #countMax: number;
+  #fenceCount = 0;
 
   /** With `countMax` names, new ones are refused until the oldest are forgotten: an early loss would carry out a retry. */
   constructor(countMax: number) {
@@ -44,7 +46,7 @@ export class ClientNames {
       const { xid, order: other } = waiting;
       return refusal(clientId, xid, 'undecided', other.clientDigest === clientDigest);
     }
-    if (this.#records.size >= this.#countMax)
+    if (this.#records.size - this.#fenceCount >= this.#countMax)
       return votedAbort(
         'prepare_failed',
         `${this.#countMax} ids of clients are remembered, as many as may be`,
@@ -52,9 +54,21 @@ export class ClientNames {
     return undefined;
   }
 
-  /** It was carried out under that name. */
+  /** It was carried out under that name, or nothing ever will be. */
   enter({ clientId, ...record }: NamedRecord): void {
+    this.#uncount(clientId);
     this.#records.set(clientId, record);
+    if (isFence(record)) this.#fenceCount += 1;
+  }
+
+  /** There is room for another fence: as many as of names are kept. */
+  get mayFence(): boolean {
+    return this.#fenceCount < this.#countMax;
+  }
+
+  #uncount(clientId: string): void {
+    const known = this.#records.get(clientId);
+    if (known !== undefined && isFence(known)) this.#fenceCount -= 1;
   }
 
   /** Who carried it out, if that is younger than `untilMs`. */
@@ -97,17 +111,34 @@ export class ClientNames {
       if (sinceMs > untilMs || old.length === countMax) break;
       old.push(clientId);
     }
-    for (const clientId of old) this.#records.delete(clientId);
+    for (const clientId of old) {
+      this.#uncount(clientId);
+      this.#records.delete(clientId);
+    }
     return old;
   }
 }
 
-/** The order's name was carried out by that transaction. */
+/** The detail of an abort under an id that was fenced. */
+export const fencedDetail = 'an earlier request under the id has ended without effect; use another id';
+
+/** The order's name was carried out by that transaction, or is fenced. */
 export function usedBefore(
   { clientId, clientDigest }: Pick<BranchOrder, 'clientId' | 'clientDigest'>,
-  { xid, digest }: Pick<ClientRecord, 'xid' | 'digest'>,
+  record: Pick<ClientRecord, 'xid' | 'digest'>,
 ): Voted {
+  const { xid, digest } = record;
+  if (isFence(record)) return votedAbort('conflict', fencedDetail);
   return refusal(clientId, xid, 'committed', digest === clientDigest);
+}
+
+/** The other attempt under the order's name may be carried out yet. */
+export function undecidedBefore(
+  { clientId, clientDigest }: Pick<BranchOrder, 'clientId' | 'clientDigest'>,
+  xid: Xid,
+  digest: ByteString,
+): Voted {
+  return refusal(clientId, xid, 'undecided', digest === clientDigest);
 }
 
 function refusal(clientId: string, xid: Xid, state: 'committed' | 'undecided', same: boolean): Voted {

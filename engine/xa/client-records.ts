@@ -30,7 +30,7 @@ export const clientBucket = byteStringOf('xa.client');
 
 export interface ClientRecord {
   readonly xid: Xid;
-  /** What was done under the name, in short. */
+  /** What was done under the name, in short; empty in a fence: nothing was, and nothing will be. */
   readonly digest: ByteString;
   /** By the wall clock of whoever wrote the record. */
   readonly sinceMs: number;
@@ -42,6 +42,11 @@ export interface ClientRecord {
 export interface NamedRecord extends ClientRecord {
   /** Not empty. */
   readonly clientId: string;
+}
+
+/** The record is a fence: nothing is carried out under the name. `xid`: the attempt that was aborted. */
+export function isFence({ digest }: Pick<ClientRecord, 'digest'>): boolean {
+  return digest === '';
 }
 
 export function writeClient({ clientId, ...record }: NamedRecord): StoreWrite {

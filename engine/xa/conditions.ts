@@ -9,7 +9,7 @@ import type { Branch } from './branch.ts';
 import type { TransactionContext } from './context.ts';
 import type { Voted } from './orders.ts';
 import { describeKey, resolved, vettedWrite, votedAbort, withOperations } from './orders.ts';
-import { recallName } from './recall.ts';
+import { claimName } from './recall.ts';
 import type { BranchOperation, BranchOrder } from './words.ts';
 
 /**
@@ -32,7 +32,8 @@ export function isFree(context: TransactionContext, order: BranchOrder): boolean
 
 /** An abort when its name was used before, or one of its conditions does not hold; the rest as `checkConditions`. */
 export async function checkOrder(context: TransactionContext, branch: Branch): Promise<Voted | undefined> {
-  const used = branch.order.clientId === '' ? undefined : await recallName(context, branch.order);
+  const { xid, order } = branch;
+  const used = order.clientId === '' ? undefined : await claimName(context, xid, order);
   if (used !== undefined || isUnconditional(context, branch.order)) return used;
   return checkConditions(context, branch);
 }

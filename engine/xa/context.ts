@@ -31,6 +31,8 @@ export interface TransactionOptions {
 export interface NameFollower {
   /** It was carried out here, and the round tells the others. */
   follow(named: NamedRecord, round: BatchRound): void;
+  /** Too few owners may know it: this node alone could tell of it after a crash. */
+  isUnsafe(clientId: string): boolean;
 }
 
 /** Sees to it that whoever leads the keys next has what was carried out (batch-spread.ts). */

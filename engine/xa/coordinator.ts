@@ -13,7 +13,16 @@ import type { Branches } from './branches.ts';
 import type { NoAnswer, TransactionContext } from './context.ts';
 import { silenceOf, wordsOf } from './context.ts';
 import type { Active } from './active.ts';
-import { abandonable, committedOf, decisionOf, fateOf, isOpenAt, nameOf, newActive } from './active.ts';
+import {
+  abandonable,
+  clientOf,
+  committedOf,
+  decisionOf,
+  fateOf,
+  isOpenAt,
+  nameOf,
+  newActive,
+} from './active.ts';
 import type { CoordinatorCommand, CoordinatorEvent } from './coordinator-protocol.ts';
 import {
   answerToBranch,
@@ -23,6 +32,8 @@ import {
   stepCoordination,
   waitsFor,
 } from './coordinator-protocol.ts';
+import type { Aborted } from './fence.ts';
+import { attemptOf, Fences } from './fence.ts';
 import { Memory } from './memory.ts';
 import type { TransactionOutcome, TransactionRequest } from './outcomes.ts';
 import { saidBy } from './outcomes.ts';
@@ -31,10 +42,10 @@ import { isDurableOnceDecided, objectionTo, ordersOf, unfitToDecide } from './pa
 import type { DecisionRecord, OwnBranch } from './records.ts';
 import { writeDecision } from './records.ts';
 import { Remembered } from './remembered.ts';
-import { firstOf, mayRepeat } from './repetition.ts';
 import { SingleCommits } from './single-commits.ts';
 import { askBranch } from './spread.ts';
 import { mark, markBegin } from './steps.ts';
+import type { NameService } from './name-service.ts';
 import type { BranchReply, BranchRequest, SaidState } from './words.ts';
 import type { StoreWrite } from '../store/store.ts';
 import type { Xid, XidSource } from './xid.ts';
@@ -43,6 +54,8 @@ export class Coordinator {
   readonly remembered: Remembered;
   readonly singles: SingleCommits;
   readonly memory: Memory;
+  /** Of clients' ids. */
+  readonly fences: Fences;
   readonly #context: TransactionContext;
   readonly #branches: Branches;
   readonly #ownPuts: OwnPuts;
@@ -50,13 +63,22 @@ export class Coordinator {
   readonly #active = new TransientMap<Xid, Active>();
   #running = 0;
 
-  constructor(context: TransactionContext, branches: Branches, ownPuts: OwnPuts, xids: XidSource) {
+  constructor(
+    context: TransactionContext,
+    branches: Branches,
+    ownPuts: OwnPuts,
+    names: Pick<NameService, 'answer'>,
+    xids: XidSource,
+  ) {
     this.#context = context;
     this.#branches = branches;
     this.#xids = xids;
     this.memory = new Memory(context.log, context.lives, xids.life);
     this.remembered = new Remembered(context, xids.prefix);
-    this.singles = new SingleCommits(context, branches, this.remembered);
+    this.fences = new Fences(context, (request) => names.answer(request), this.remembered);
+    this.singles = new SingleCommits(context, branches, this.remembered, (attempt, told, timeoutUs) =>
+      this.fences.conclude(attempt, told, timeoutUs),
+    );
     this.#ownPuts = ownPuts;
   }
 
@@ -86,9 +108,10 @@ export class Coordinator {
       const told = await (own === undefined
         ? this.#run(xid, request, level, startUs)
         : this.#ownPuts.run(xid, own, level));
-      const outcome = mayRepeat(request, told)
-        ? await firstOf(this.#context, this.remembered, request, told)
-        : told;
+      const outcome =
+        request.clientId !== undefined && told.kind === 'aborted' && told.xid === xid
+          ? await this.#fence(request, told, level, startUs)
+          : told;
       metrics.concluded(outcome.kind === 'aborted' ? outcome.reason : nameOf(outcome));
       metrics.took('total', io.clock.nowUs() - startUs);
       if (!this.remembered.hasEnded(xid)) this.remembered.keep(outcome);
@@ -96,6 +119,26 @@ export class Coordinator {
     } finally {
       this.#running -= 1;
     }
+  }
+
+  /** What a client that names its transactions hears of one that was aborted, in a quarter of the time allowed at least. */
+  #fence(
+    request: TransactionRequest,
+    told: Aborted,
+    level: ConsistencyLevel,
+    startUs: number,
+  ): Promise<TransactionOutcome> {
+    const { parts, io, lives } = this.#context;
+    const timeoutUs = (request.timeoutMs ?? parts.settings.timeoutMs) * 1000;
+    const leftUs = timeoutUs - (io.clock.nowUs() - startUs);
+    const attempt = attemptOf([...ordersOf(parts, lives, request, level).values()]);
+    if (attempt === undefined) return Promise.resolve(told);
+    return this.fences.settle(attempt, told, Math.max(leftUs, Math.floor(timeoutUs / 4)));
+  }
+
+  /** Those under a client's id that are not over. */
+  named(clientId: string): readonly Active[] {
+    return this.all.filter((active) => clientOf(active)?.clientId === clientId);
   }
 
   /** What is certain of a transaction under way. */
@@ -168,6 +211,7 @@ export class Coordinator {
       this.#post(active, { kind: 'reminded' });
     }
     this.singles.tick();
+    this.fences.tick();
     this.remembered.tick();
   }
 

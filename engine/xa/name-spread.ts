@@ -64,6 +64,17 @@ export class NameSpread implements NameFollower {
     return xids;
   }
 
+  /** What was carried out here, and is not known to most owners near here. */
+  get unsafe(): readonly NamedRecord[] {
+    return [...this.#carried.values()].map(({ named }) => named);
+  }
+
+  /** Too few owners may know it: this node alone could tell of it after a crash. */
+  isUnsafe(clientId: string): boolean {
+    const carried = this.#carried.get(clientId);
+    return carried?.named.tokens.some((token) => !this.#isKnownNear(carried, token)) ?? false;
+  }
+
   /** The name is forgotten. */
   forget(clientId: string): void {
     this.#carried.delete(clientId);
@@ -113,10 +124,13 @@ export class NameSpread implements NameFollower {
 
   /** Most owners near here keep it, and all that are about to become owners. */
   #isKnown(carried: Carried, token: Token): boolean {
-    const near = nearOwners(this.#parts, token);
-    const knowing = near.filter((member) => this.#knows(carried, member));
     const pending = this.#parts.pending(token);
-    return knowing.length * 2 > near.length && pending.every((member) => this.#knows(carried, member));
+    return this.#isKnownNear(carried, token) && pending.every((member) => this.#knows(carried, member));
+  }
+
+  #isKnownNear(carried: Carried, token: Token): boolean {
+    const near = nearOwners(this.#parts, token);
+    return near.filter((member) => this.#knows(carried, member)).length * 2 > near.length;
   }
 
   #knows({ holders }: Carried, { node }: Member): boolean {

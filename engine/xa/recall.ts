@@ -1,8 +1,10 @@
 /**
- * Whether a client's name was used before, asked of those who must know. Whatever was carried out under a name, and
- * acknowledged, is kept by most owners of its keys, as the objects are; so a primary that has heard from as many as make a
- * majority with itself knows it, though it was another's key then, or its own disk is a new one that was filled. Who hears
- * from too few does not carry out what may have been carried out.
+ * A primary claims a client's name at the other owners of its keys before it votes or commits under it. Whatever was
+ * carried out under a name, and acknowledged, is kept by most owners of its keys, as the objects are; so a primary that
+ * has heard from as many as make a majority with itself knows it, though it was another's key then, or its own disk is a
+ * new one that was filled. The owners that answer remember the claim (claims.ts): a fence at a majority (fence.ts) either
+ * meets it there, or stands against it. A primary that hears from too few does not carry out what may have been carried
+ * out, or fenced.
  *
  * A disk that went back to an older image has lost what made the majority, and does not know it. So a node hears the answers
  * that come about as quickly as the majority's, too, for one of them may know the name; it waits for none that is slow, but
@@ -19,7 +21,8 @@ import { tryAskNode } from './context.ts';
 import { nearOwners } from './name-spread.ts';
 import type { Voted } from './orders.ts';
 import { votedAbort } from './orders.ts';
-import type { BranchOrder, BranchReply } from './words.ts';
+import type { BranchOrder, BranchReply, BranchRequest } from './words.ts';
+import type { Xid } from './xid.ts';
 
 /** Owners of one token that have to answer, of whom some answers are lacking. */
 interface Quorum {
@@ -33,13 +36,13 @@ const graceUsMin = 5_000;
 const retryUs = 20_000;
 
 /**
- * What stands against the order's name at the other owners of its keys. Asks nobody for keys that this node alone owns. Takes
- * a quarter of `timeoutMs` at most.
+ * Claims the order's name at the other owners of its keys; resolves with what stands against it. Asks no other node for
+ * keys that this node alone owns. Takes a quarter of the request timeout at most.
  */
-export function recallName(
+export function claimName(
   context: TransactionContext,
+  xid: Xid,
   order: BranchOrder,
-  timeoutMs = context.parts.settings.timeoutMs,
 ): Promise<Voted | undefined> {
   const quorums = quorumsOf(context, order);
   const answer = new Deferred<Voted | undefined>();
@@ -47,7 +50,7 @@ export function recallName(
   const { clock } = context.io;
   const beganUs = clock.nowUs();
   const mayHaveGoneBack = context.mayHaveGoneBack();
-  const timeoutUs = Math.floor(timeoutMs * 250);
+  const timeoutUs = Math.floor(context.parts.settings.timeoutMs * 250);
   let awaited = nodes.size;
   let unlinked = 0;
   let grace: Timer | undefined;
@@ -67,13 +70,19 @@ export function recallName(
     const [name] = reply.kind === 'named' ? reply.names : [];
     if (knows(reply)) for (const quorum of quorums) if (quorum.nodes.has(node)) quorum.lacking -= 1;
     if (answer.settled) return;
-    if (name !== undefined) end(usedBefore(order, name));
+    if (reply.kind === 'voted') end(reply);
+    else if (name !== undefined) end(usedBefore(order, name));
     else judge();
   };
-  const request = { kind: 'recall', clientId: order.clientId } as const;
-  const ask = (node: NodeId): void => {
+  const { clientId, clientDigest } = order;
+  const claim = { kind: 'claim', xid, leader: context.parts.self.node, clientId, clientDigest } as const;
+  const ask = (node: NodeId, request: BranchRequest = claim): void => {
     if (answer.settled) return;
-    const unsent = tryAskNode(context, node, request, timeoutUs, (reply) => hear(node, reply));
+    const unsent = tryAskNode(context, node, request, timeoutUs, (reply) => {
+      // A node of an earlier version knows of no claims, but of what was carried out.
+      if (request === claim && isUnknownRequest(reply)) ask(node, { kind: 'recall', clientId });
+      else hear(node, reply);
+    });
     if (unsent === undefined) judge();
     else if (
       mayHaveGoneBack &&
@@ -83,7 +92,7 @@ export function recallName(
       unlinked += 1;
       clock.after(retryUs, () => {
         unlinked -= 1;
-        ask(node);
+        ask(node, request);
       });
     } else hear(node, unsent);
   };
@@ -112,11 +121,15 @@ function quorumsOf({ parts }: TransactionContext, { operations }: BranchOrder): 
 
 /** A node of before keeps the names only of what it has led. */
 function knows(reply: BranchReply | NoAnswer): boolean {
-  return reply.kind === 'named' || (reply.kind === 'noAnswer' && reply.code === 'BadRequest');
+  return reply.kind === 'named' || isUnknownRequest(reply);
 }
 
-/** Ends the detail of an abort that says nothing of earlier transactions under its name. */
-export const idUnknown = 'too few replicas can say whether the id was used before; try again later';
+function isUnknownRequest(reply: BranchReply | NoAnswer): boolean {
+  return reply.kind === 'noAnswer' && reply.code === 'BadRequest';
+}
+
+/** The detail of an abort that says nothing of earlier transactions under its name. */
+const idUnknown = 'too few replicas can say whether the id was used before; try again later';
 
 function unknown(): Voted {
   return votedAbort('no_targets', idUnknown);

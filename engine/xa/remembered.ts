@@ -70,6 +70,12 @@ export class Remembered {
     this.#outcomes.set(xid, { kind: 'inDoubt', xid });
   }
 
+  /** An attempt that came to nothing is asked for: what became of its client's id. */
+  keepAs(xid: Xid, outcome: TransactionOutcome): void {
+    if (outcome.xid === xid) this.keep(outcome);
+    else this.#outcomes.set(xid, outcome);
+  }
+
   /** Every branch has committed: the outcome stays. */
   end(outcome: CommittedOutcome): void {
     this.keep(outcome);

@@ -71,12 +71,12 @@ describe('a single put at a node of an older version', () => {
     };
     const branches = { commitAlone: () => Promise.reject(new Error('it is not here')) };
     const outcomes = {
-      keep: () => undefined,
+      keepAs: () => undefined,
       keepUnknown: () => undefined,
       release: () => undefined,
       repeated: ({ xid }: { readonly xid: Xid }) => ({ kind: 'inDoubt', xid }) as const,
     };
-    const singles = new SingleCommits(context, branches, outcomes);
+    const singles = new SingleCommits(context, branches, outcomes, (_, told) => Promise.resolve(told));
     let counter = 0;
     const run = (): Promise<TransactionOutcome> =>
       singles.run(makeXid(n1, '0123456789ab', ++counter), n2, order, 1_000_000);

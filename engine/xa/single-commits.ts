@@ -14,6 +14,8 @@ import type { Asker, NoAnswer, TransactionContext } from './context.ts';
 import { askNode } from './context.ts';
 import type { TransactionOutcome } from './outcomes.ts';
 import { saidBy } from './outcomes.ts';
+import type { Aborted, NamedAttempt } from './fence.ts';
+import { attemptOf } from './fence.ts';
 import type { Ended, Voted } from './orders.ts';
 import { isSinglePut } from './own-puts.ts';
 import type { Remembered } from './remembered.ts';
@@ -30,6 +32,8 @@ interface Lost {
   readonly operationCount: number;
   readonly sinceMs: number;
   readonly outcome: Deferred<TransactionOutcome>;
+  /** Of a client's id; undefined: it has none. */
+  readonly attempt: NamedAttempt | undefined;
   asking: boolean;
 }
 
@@ -38,12 +42,20 @@ export interface SingleContext extends Asker, Pick<TransactionContext, 'io' | 'l
   readonly parts: Asker['parts'] & Pick<DispatchParts, 'self' | 'settings'>;
 }
 
-type Outcomes = Pick<Remembered, 'keep' | 'keepUnknown' | 'release' | 'repeated'>;
+/** Sees to it that an abort under an id of a client's is final; or says what stands against that. */
+export type Conclude = (
+  attempt: NamedAttempt,
+  told: Aborted,
+  timeoutUs: number,
+) => Promise<TransactionOutcome>;
+
+type Outcomes = Pick<Remembered, 'keepAs' | 'keepUnknown' | 'release' | 'repeated'>;
 
 export class SingleCommits {
   readonly #context: SingleContext;
   readonly #branches: Pick<Branches, 'commitAlone'>;
   readonly #remembered: Outcomes;
+  readonly #conclude: Conclude;
   /** Those whose answer has not come. */
   readonly #lost = new Map<Xid, Lost>();
   /** Those whose answer may come yet, of other nodes. */
@@ -51,7 +63,13 @@ export class SingleCommits {
   /** Nodes that knew of no such puts, and in which of their lives: of an older version. */
   readonly #putless = new Map<NodeId, number>();
 
-  constructor(context: SingleContext, branches: Pick<Branches, 'commitAlone'>, remembered: Outcomes) {
+  constructor(
+    context: SingleContext,
+    branches: Pick<Branches, 'commitAlone'>,
+    remembered: Outcomes,
+    conclude: Conclude,
+  ) {
+    this.#conclude = conclude;
     this.#context = context;
     this.#branches = branches;
     this.#remembered = remembered;
@@ -134,6 +152,7 @@ export class SingleCommits {
       operationCount: order.operations.length,
       sinceMs: io.clock.wallMs(),
       outcome,
+      attempt: attemptOf([order]),
       asking: false,
     };
     this.#lost.set(xid, lost);
@@ -148,16 +167,25 @@ export class SingleCommits {
   async #ask(lost: Lost): Promise<void> {
     lost.asking = true;
     const state = await this.#stateOf(lost);
+    const outcome = state === 'undecided' ? undefined : await this.#learn(lost, state);
     lost.asking = false;
-    if (state === 'undecided') return;
     const { xid, node, put } = lost;
-    this.#lost.delete(xid);
+    if (outcome === undefined || !this.#lost.delete(xid)) return;
     this.#context.io.log.event('debug', 'xa.single.learned', { xid, state });
-    const outcome = learned(lost, state);
     if (outcome.kind === 'committed' && !put) this.#remembered.release(xid, [node]);
     if (outcome.kind === 'inDoubt') this.#remembered.keepUnknown(xid);
-    else this.#remembered.keep(outcome);
+    else this.#remembered.keepAs(xid, outcome);
     lost.outcome.resolve(outcome);
+  }
+
+  /** Undefined: it is not carried out, and that is not final for its client's id yet. */
+  async #learn(lost: Lost, state: Exclude<SaidState, 'undecided'>): Promise<TransactionOutcome | undefined> {
+    const outcome = learned(lost, state);
+    const { attempt } = lost;
+    if (outcome.kind !== 'aborted' || attempt === undefined) return outcome;
+    const timeoutUs = this.#context.parts.settings.timeoutMs * 1000;
+    const final = await this.#conclude(attempt, outcome, timeoutUs);
+    return final.kind === 'inDoubt' ? undefined : final;
   }
 
   async #stateOf({ xid, node, life, put }: Lost): Promise<SaidState> {
@@ -197,6 +225,7 @@ export class SingleCommits {
       case 'told':
       case 'bequeathed':
       case 'named':
+      case 'fenced':
         return undefined;
     }
   }

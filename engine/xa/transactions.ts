@@ -11,9 +11,11 @@ import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { Legacy } from '../membership/legacy.ts';
 import type { PeerReply } from '../wire/messages.ts';
-import { knowledgeOf } from './active.ts';
+import type { Active } from './active.ts';
+import { clientOf, knowledgeOf } from './active.ts';
 import { AskedPuts } from './asked-puts.ts';
 import { adopt, BatchSpread } from './batch-spread.ts';
+import type { Branch } from './branch.ts';
 import { Branches } from './branches.ts';
 import { ClientNames } from './client-names.ts';
 import type { TransactionContext, TransactionOptions } from './context.ts';
@@ -28,6 +30,7 @@ import type { RecordStore } from './log.ts';
 import { TransactionLog } from './log.ts';
 import type { Lives } from './memory.ts';
 import { TransactionMetrics } from './metrics.ts';
+import type { OpenAttempt } from './name-service.ts';
 import { NameService } from './name-service.ts';
 import { NameSpread } from './name-spread.ts';
 import type {
@@ -94,7 +97,10 @@ export class Transactions implements TransactionService {
     this.#context = { io, parts, log, metrics, options, lives, names, spread, batches, mayHaveGoneBack };
     this.#spread = spread;
     this.#handed = batches;
-    this.names = new NameService(this.#context, spread);
+    this.names = new NameService(this.#context, spread, {
+      all: () => this.#openAttempts(),
+      named: (clientId) => this.#openUnder(clientId),
+    });
     this.#memories = memories;
     this.#branches = new Branches(this.#context);
     const ownPuts = new OwnPuts(this.#context, this.#branches.locks);
@@ -102,6 +108,7 @@ export class Transactions implements TransactionService {
       this.#context,
       this.#branches,
       ownPuts,
+      this.names,
       new XidSource(parts.self.node, epoch),
     );
     this.#askedPuts = new AskedPuts(this.#context, this.#branches, ownPuts);
@@ -277,6 +284,9 @@ export class Transactions implements TransactionService {
       case 'recall':
       case 'names':
       case 'learn':
+      case 'claim':
+      case 'fence':
+      case 'open':
         return this.names.answer(request);
     }
   }
@@ -314,7 +324,8 @@ export class Transactions implements TransactionService {
     const remembered = this.#coordinator.remembered.outcome(xid);
     if (remembered !== undefined && active === undefined) return remembered;
     if (active !== undefined) return this.#coordinator.outcomeOf(active);
-    if (this.#coordinator.singles.has(xid)) return { kind: 'inDoubt', xid };
+    if (this.#coordinator.singles.has(xid) || this.#coordinator.fences.has(xid))
+      return { kind: 'inDoubt', xid };
     const branch = this.#branches.find(xid);
     const { self } = this.#context.parts;
     switch (branch?.phase) {
@@ -339,6 +350,21 @@ export class Transactions implements TransactionService {
     }
   }
 
+  /** Attempts under a client's id: branches here, and what this node coordinates. */
+  #openUnder(clientId: string): readonly OpenAttempt[] {
+    const branches = this.#branches.named(clientId).map(attemptIn);
+    return [...branches, ...this.#coordinator.named(clientId).flatMap(attemptAt)];
+  }
+
+  /** The same under any id, and what was carried out here and too few others may know. */
+  #openAttempts(): readonly OpenAttempt[] {
+    const branches = this.#branches.all.filter(({ order }) => order.clientId !== '').map(attemptIn);
+    const carried = this.#spread.unsafe.map(({ xid, clientId, digest }) => {
+      return { xid, clientId, clientDigest: digest };
+    });
+    return [...branches, ...this.#coordinator.all.flatMap(attemptAt), ...carried];
+  }
+
   #arm(): void {
     const { io, options } = this.#context;
     this.#timer = io.clock.after(options.inquiryIntervalUs, () => {
@@ -358,6 +384,17 @@ export class Transactions implements TransactionService {
     const { ring, self } = this.#context.parts;
     return ring().placement(token)[0]?.node === self.node;
   }
+}
+
+function attemptIn({ xid, order: { clientId, clientDigest } }: Branch): OpenAttempt {
+  return { xid, clientId, clientDigest };
+}
+
+function attemptAt(active: Active): readonly OpenAttempt[] {
+  const client = clientOf(active);
+  return client === undefined
+    ? []
+    : [{ xid: active.xid, clientId: client.clientId, clientDigest: client.clientDigest }];
 }
 
 async function toldOf(state: Promise<SaidState>): Promise<BranchReply> {

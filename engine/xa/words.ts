@@ -85,7 +85,29 @@ export type BranchRequest =
   /** What was carried out where these keys were led before (dispatch/batch-words.ts). Answered, `told`, once it is durable. */
   | { readonly kind: 'adopt'; readonly batch: Uint8Array }
   /** Keep these names, too. Answered, `told`, once they are durable. */
-  | { readonly kind: 'learn'; readonly names: readonly NamedRecord[] };
+  | { readonly kind: 'learn'; readonly names: readonly NamedRecord[] }
+  /**
+   * `leader`, a primary, asks before it votes: may the transaction be carried out under the client's id? Answered by
+   * `named`: with no name (yes, and the answering node remembers the claim) or with the record that stands against it; or
+   * by `voted`: another attempt is under way.
+   */
+  | ({ readonly kind: 'claim'; readonly xid: Xid; readonly leader: NodeId } & ClientName)
+  /**
+   * Nothing is to be carried out under the client's id any more; the attempt `xid` certainly is not. `tokens`: of its keys.
+   * Answered by `fenced` once that is durable, or as `claim` when it cannot be.
+   */
+  | ({ readonly kind: 'fence'; readonly xid: Xid; readonly tokens: readonly Token[] } & ClientName)
+  /** Which attempts under ids of clients are open with you, behind the id `after`? Answered by `named`. */
+  | { readonly kind: 'open'; readonly after: string };
+
+/** The client's own name of a transaction, not empty, and what it wants done under it, in short. */
+type ClientName = Pick<BranchOrder, 'clientId' | 'clientDigest'>;
+
+/** A primary has asked whether it may carry the transaction out under a client's id, and was told yes. */
+export interface Claimed {
+  readonly xid: Xid;
+  readonly leader: NodeId;
+}
 
 /** `doubtful`: the store failed in the middle of a one-step commit. */
 export type SaidVote = 'commit' | 'readOnly' | 'abort' | 'doubtful';
@@ -111,9 +133,20 @@ export type BranchReply =
   /** To a node that has lost its disk. */
   | ({ readonly kind: 'bequeathed' } & Legacy)
   /** `more`: not all of the range. */
-  | { readonly kind: 'named'; readonly names: readonly NamedRecord[]; readonly more: boolean };
+  | { readonly kind: 'named'; readonly names: readonly NamedRecord[]; readonly more: boolean }
+  /**
+   * The fence is durable. `claims`: of other attempts under the id. `unheard`: members whose open attempts this life does
+   * not know, so that it may have forgotten claims of theirs. `leads`: this node's disk is whole, so that it would know of
+   * attempts of its own.
+   */
+  | {
+      readonly kind: 'fenced';
+      readonly claims: readonly Claimed[];
+      readonly unheard: readonly NodeId[];
+      readonly leads: boolean;
+    };
 
-/** The last nine are younger than the version: a node that does not know them says so. */
+/** The last twelve are younger than the version: a node that does not know them says so. */
 const requestKinds = [
   'prepare',
   'commitAlone',
@@ -132,8 +165,11 @@ const requestKinds = [
   'learn',
   'inherit',
   'adopt',
+  'claim',
+  'fence',
+  'open',
 ] as const;
-const replyKinds = ['voted', 'ended', 'told', 'bequeathed', 'named'] as const;
+const replyKinds = ['voted', 'ended', 'told', 'bequeathed', 'named', 'fenced'] as const;
 const votes: readonly SaidVote[] = ['commit', 'readOnly', 'abort', 'doubtful'];
 const states: readonly SaidState[] = ['committed', 'aborted', 'undecided', 'none', 'forgotten'];
 const reasons: readonly AbortReason[] = [
@@ -166,7 +202,15 @@ export function encodeRequest(request: BranchRequest): Buffer {
     return writer.u32(request.from).u32(request.to).string(byteStringOf(request.after)).finish();
   if (request.kind === 'adopt') return writer.bytes(request.batch).finish();
   if (request.kind === 'learn') return writeNames(writer, request.names).finish();
+  if (request.kind === 'open') return writer.string(byteStringOf(request.after)).finish();
   writer.string(request.xid);
+  if (request.kind === 'claim' || request.kind === 'fence')
+    writer.string(byteStringOf(request.clientId)).string(request.clientDigest);
+  if (request.kind === 'claim') writer.string(byteStringOf(request.leader));
+  if (request.kind === 'fence') {
+    writer.varint(request.tokens.length);
+    for (const token of request.tokens) writer.u32(token);
+  }
   if ('order' in request) writeOrder(writer, request.order);
   if (request.kind === 'redo' && request.mark !== '') writer.string(byteStringOf(request.mark));
   if ('life' in request) writer.varint(request.life);
@@ -189,7 +233,7 @@ export function decodeRequest(bytes: Uint8Array): BranchRequest {
 }
 
 /** Requests of no transaction. */
-const unnamed = ['reborn', 'inherit', 'recall', 'names', 'learn', 'adopt'] as const;
+const unnamed = ['reborn', 'inherit', 'recall', 'names', 'learn', 'adopt', 'open'] as const;
 type Unnamed = (typeof unnamed)[number];
 
 function isUnnamed(kind: BranchRequest['kind']): kind is Unnamed {
@@ -211,6 +255,8 @@ function readUnnamed(reader: ByteReader, kind: Unnamed): BranchRequest {
     }
     case 'learn':
       return { kind, names: readList(reader, readName) };
+    case 'open':
+      return { kind, after: textOf(reader.string()) };
     case 'adopt':
       return { kind, batch: reader.bytes() };
   }
@@ -239,11 +285,31 @@ function readRequest(
     case 'inquire':
     case 'inquirePut':
       return { kind, xid, life: reader.varint() };
+    case 'claim': {
+      const name = readClientName(reader);
+      return { kind, xid, ...name, leader: readNode(reader) };
+    }
+    case 'fence': {
+      const name = readClientName(reader);
+      return { kind, xid, ...name, tokens: readList(reader, () => reader.u32() as Token) };
+    }
     case 'commit':
     case 'rollback':
     case 'status':
       return { kind, xid };
   }
+}
+
+/** Throws `BytesError` for an empty id. */
+function readClientName(reader: ByteReader): ClientName {
+  const clientId = textOf(reader.string());
+  if (clientId === '') throw new BytesError('an empty id of a client');
+  return { clientId, clientDigest: reader.string() };
+}
+
+/** The asker has chosen the node by its ring: as the owner of keys whose id nothing may be carried out under any more. */
+export function isFence(bytes: Uint8Array): boolean {
+  return requestKinds[bytes[1] ?? requestKinds.length] === 'fence';
 }
 
 /** The asker has chosen the node by its ring: as the primary of the order's keys. */
@@ -288,6 +354,12 @@ export function encodeReply(reply: BranchReply): Buffer {
     case 'named':
       writeNames(writer.u8(reply.more ? 1 : 0), reply.names);
       break;
+    case 'fenced':
+      writer.u8(reply.leads ? 1 : 0).varint(reply.claims.length);
+      for (const { xid, leader } of reply.claims) writer.string(xid).string(byteStringOf(leader));
+      writer.varint(reply.unheard.length);
+      for (const node of reply.unheard) writer.string(byteStringOf(node));
+      break;
   }
   return writer.finish();
 }
@@ -323,6 +395,11 @@ function readReply(reader: ByteReader, kind: (typeof replyKinds)[number]): Branc
     case 'named': {
       const more = reader.u8() === 1;
       return { kind, more, names: readList(reader, readName) };
+    }
+    case 'fenced': {
+      const leads = reader.u8() === 1;
+      const claims = readList(reader, () => ({ xid: readXid(reader), leader: readNode(reader) }));
+      return { kind, leads, claims, unheard: readList(reader, readNode) };
     }
   }
 }

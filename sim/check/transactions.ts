@@ -7,7 +7,8 @@
  * - INV2, stability: what a client heard (committed, aborted) is what happened, and stays;
  * - INV3, nothing dangles: when all is healed, no transaction is in doubt anywhere;
  * - INV8, once: a branch carries a transaction out once, however often it is told to; of all under one name of a client's
- *   one is carried out, and when the client has heard so no repetition is told that nothing was.
+ *   one is carried out, and when the client has heard so no repetition is told that nothing was; a client that was told
+ *   that nothing was never hears otherwise, and nothing is carried out under the name, before or after.
  *
  * One-step commits have no vote and no decision; for them INV2 and INV8 speak. A disk that was lost (a step 'disk.wiped' of
  * no transaction) has lost what was carried out: that may be done once more. What a node that died for good (`lost`) had
@@ -269,12 +270,18 @@ export function checkOnce(steps: readonly TransactionStep[]): CheckReport {
   return tally.report();
 }
 
-/** Of all transactions under one name of a client's, one is carried out. */
-function checkNames(steps: readonly TransactionStep[], tally: Tally): void {
+/** The names that clients gave to transactions. */
+function namesIn(steps: readonly TransactionStep[]): ReadonlyMap<string, string> {
   const named = new Map<string, string>();
   for (const { step, xid, fields } of steps) {
     if (step === 'c.begin' && typeof fields['client'] === 'string') named.set(xid, fields['client']);
   }
+  return named;
+}
+
+/** Of all transactions under one name of a client's, one is carried out. */
+function checkNames(steps: readonly TransactionStep[], tally: Tally): void {
+  const named = namesIn(steps);
   const done = new Map<string, string>();
   for (const { step, xid, atUs } of steps) {
     const name = step === 'p.applied.synced' ? named.get(xid) : undefined;
@@ -295,6 +302,33 @@ export function checkRepetitions(history: TransactionHistory): CheckReport {
       first === undefined,
       first?.atUs ?? 0,
       () => `${clientId} was committed, and its repetition ${first?.xid} was told: aborted, ${first?.reason}`,
+    );
+  }
+  return tally.report();
+}
+
+/**
+ * A client that was told under its own name that nothing happened: under that name nothing is carried out, by whichever
+ * attempt, before or after, and no other answer says so. Skipped: names of which an operator decided a branch.
+ */
+export function checkFinality(steps: readonly TransactionStep[], history: TransactionHistory): CheckReport {
+  const tally = new Tally('INV8');
+  const named = namesIn(steps);
+  const byHand = decidedByHand(steps);
+  const done = new Map<string, string>();
+  for (const { step, xid } of steps) {
+    const name = step === 'p.applied.synced' && !byHand.has(xid) ? named.get(xid) : undefined;
+    if (name !== undefined) done.set(name, xid);
+  }
+  for (const { clientId, xids, completedUs, invokedUs } of history) {
+    if (clientId === '') continue;
+    const denial = xids.find((answer) => answer.endsWith(' aborted'));
+    if (denial === undefined) continue;
+    const attempt = done.get(clientId) ?? xids.find((answer) => answer.endsWith(' committed'));
+    tally.compare(
+      attempt === undefined,
+      completedUs ?? invokedUs,
+      () => `${clientId} was told: ${denial}, and ${attempt} happened`,
     );
   }
   return tally.report();

@@ -1,13 +1,12 @@
 /**
  * FK7: a client that does not trust the answer, and asks for transactions of its past once more under their ids, long after
- * it has heard of them. It asks on connections of its own, beside whatever else it does, and what it hears goes into the
- * record of the transaction.
+ * it has heard of them, or was told that they came to nothing. It asks on connections of its own, beside whatever else it
+ * does, and what it hears goes into the record of the transaction.
  */
 import type { LockTransactionReq } from '../../engine/api/pbc/transaction-schema.ts';
 import { bufferOf } from '../../engine/base/ids.ts';
 import type { Io } from '../../engine/io/io.ts';
 import { pick } from '../../engine/io/random.ts';
-import { idUnknown } from '../../engine/xa/recall.ts';
 import type { ClientTarget } from './client.ts';
 import { PbConnection } from './pb-connection.ts';
 import type { OpenTransaction } from './transaction-recorder.ts';
@@ -38,10 +37,12 @@ export class Repetitions {
     this.#past.push({ record, message });
   }
 
-  /** Asks for `count` transactions once more, any that may have been carried out. */
+  /** Asks for `count` transactions once more, any that may have been carried out, or that a node called aborted. */
   repeat(count: number): void {
     const over = this.#past.filter(({ record }) => record.completedUs !== undefined);
-    const done = over.filter(({ record }) => record.outcome !== 'fail' && !record.forced);
+    const done = over.filter(
+      ({ record }) => (record.outcome !== 'fail' || wasAborted(record)) && !record.forced,
+    );
     const { io } = this.#setup;
     io.spawn('load.repeat', async () => {
       for (let left = done.length === 0 ? 0 : count; left > 0; left--) await this.#ask(pick(io.random, done));
@@ -60,15 +61,20 @@ export class Repetitions {
     const exchange = await connection.ask({ kind: 'transaction', message }, answerTimeoutUs);
     connection.close();
     // Of one that was open until now the record says when it was last heard of: before this.
-    if (exchange.kind === 'lost' || exchange.answer.kind !== 'transacted' || record.outcome !== 'ok') return;
+    if (exchange.kind === 'lost' || exchange.answer.kind !== 'transacted') return;
     const { outcome, transaction_id: xid, reason, detail } = exchange.answer.message;
+    if (record.outcome === 'unknown' && textOf(outcome) !== 'aborted') return;
     record.xids = [...record.xids, `${textOf(xid)} ${textOf(outcome)}`];
-    if (textOf(outcome) === 'aborted' && !textOf(detail).endsWith(idUnknown))
+    if (textOf(outcome) === 'aborted')
       record.denials = [
         ...record.denials,
         { atUs: nowUs(), xid: textOf(xid), reason: `${textOf(reason)}: ${textOf(detail)}` },
       ];
   }
+}
+
+function wasAborted({ xids }: OpenTransaction): boolean {
+  return xids.some((answer) => answer.endsWith(' aborted'));
 }
 
 function textOf(bytes: Uint8Array | undefined): string {

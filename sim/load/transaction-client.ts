@@ -284,7 +284,7 @@ export class TransactionClient {
     }
   }
 
-  /** `again`: an earlier attempt may have been carried out, so that an abort of this one says nothing about that. */
+  /** `again`: an earlier attempt may have been carried out, so that an error of this one says nothing about that. */
   #hear(record: OpenTransaction, exchange: PbExchange, again: boolean): void {
     const certainly = again ? 'unknown' : 'fail';
     if (exchange.kind === 'lost') {
@@ -305,7 +305,9 @@ export class TransactionClient {
     const outcome = textOf(word);
     record.xids = [...record.xids, `${textOf(xid)} ${outcome}`];
     if (outcome === 'committed') this.#close(record, 'ok', '');
-    else if (outcome === 'aborted') this.#close(record, certainly, `${textOf(reason)}: ${textOf(detail)}`);
+    else if (outcome === 'aborted')
+      // Under a name it is final for every attempt.
+      this.#close(record, 'fail', `${textOf(reason)}: ${textOf(detail)}`);
     else this.#close(record, 'unknown', outcome);
   }
 

@@ -12,6 +12,7 @@ import {
   buriedWith,
   checkAtomicity,
   checkNothingDangles,
+  checkFinality,
   checkOnce,
   checkRepetitions,
   checkStability,
@@ -93,7 +94,11 @@ export function transactionChecks({
     ['INV5', () => checkTransactionDurability(steps, history)],
     ['INV6', () => checkIsolation(history, tainted)],
     ['INV7', () => checkLocks(steps, heirs)],
-    ['INV8', () => joinReports(checkOnce(steps), checkRepetitions(history))],
+    [
+      'INV8',
+      () =>
+        joinReports(joinReports(checkOnce(steps), checkRepetitions(history)), checkFinality(steps, history)),
+    ],
     ['INV22', () => checkLiveness(finals.liveness, history, answerUsMax)],
   ];
 }

@@ -1,0 +1,39 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { named } from './retries-on-the-move.ts';
+import { quietly, transactionInvariants, transactionSettings } from './shared.ts';
+
+const clients = ['x0', 'x1', 'x2', 'x3', 'x4', 'x5'];
+
+export const retriesThroughOtherNodes: Scenario = {
+  name: 'retries-through-other-nodes',
+  story:
+    'coordinators die and links are cut under transactions with an id, others use the same keys, and clients ask again through other nodes at once: a definite answer is final',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: {
+    ...quietly,
+    transactions: {
+      ...named,
+      thinkUs: [0, 60_000],
+      namedPercent: 75,
+      kinds: { transfer: 15, append: 10, stamp: 35, put: 40 },
+      structures: { accounts: 4, lists: 3, twins: 0, triples: 4 },
+    },
+  },
+  faults: [
+    // They leave before they are answered, and ask again at once, through another node.
+    { kind: 'FK1', count: [40, 80], targets: clients, params: { afterUs: [0, 6_000] }, always: true },
+    { kind: 'FK7', count: [40, 60], targets: clients, atUs: [800_000, 5_500_000], always: true },
+    // What was sent on a cut link arrives once it is whole.
+    { kind: 'FN1', count: [6, 12], forUs: [100_000, 1_200_000], always: true },
+    { kind: 'FN8', count: [1, 3], forUs: [100_000, 900_000], sideMax: 1, always: true },
+    { kind: 'FP1', count: [3, 6], forUs: [50_000, 700_000], always: true },
+    { kind: 'FP4', count: [1, 3], forUs: [100_000, 900_000], always: true },
+    { kind: 'FD6', count: [0, 1], forUs: [50_000, 400_000] },
+    { kind: 'FN11', count: [0, 4] },
+  ],
+  stormMs: 6_000,
+  calmMs: 3_000,
+  settleMsMax: 40_000,
+  settings: transactionSettings,
+  invariants: { ...transactionInvariants, INV8: 100 },
+};
