@@ -19,8 +19,8 @@ import { clearTimeout, setTimeout } from 'node:timers';
 const basePort = Number(process.argv[2] ?? 22_000);
 const count = Number(process.argv[3] ?? 1000);
 const names = ['n1', 'n2', 'n3'];
-const workers = 24;
-const keyCount = 24;
+const workers = 16;
+const keyCount = 96;
 const deadlineMs = Date.now() + 20 * 60_000;
 const directory = mkdtempSync(join(tmpdir(), 'lockstep-retries-'));
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -257,7 +257,7 @@ async function disturb() {
 
 async function strike() {
   while (!over) {
-    await pause(300 + below(900));
+    await pause(100 + below(600));
     const node = pick(names);
     const child = processes.get(node);
     switch (below(3)) {
