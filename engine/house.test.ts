@@ -25,6 +25,17 @@ describe('the lockfile', () => {
     expect(unchecked).toEqual([]);
   });
 
+  it('has no package that asks for a Node.js newer than 20, which npm warns of or refuses', () => {
+    const packages = recordIn(recordIn(JSON.parse(textOf('package-lock.json'))), 'packages');
+    const asking = Object.keys(packages).flatMap((path) => {
+      const node = (recordIn(packages, path)['engines'] as { node?: string } | undefined)?.node;
+      return node === undefined || /(^|[^\d.])\^?20\b|>=? *(20|1?\d|v?0)\b|\*/.test(node)
+        ? []
+        : [`${path}: ${node}`];
+    });
+    expect(asking).toEqual([]);
+  });
+
   it('has every package that another one names, for whatever system: npm ci refuses it otherwise', () => {
     const packages = recordIn(recordIn(JSON.parse(textOf('package-lock.json'))), 'packages');
     const present = new Set(Object.keys(packages).map((path) => path.replace(/^.*node_modules\//, '')));

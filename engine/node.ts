@@ -12,7 +12,7 @@ import { LockstepError } from './base/errors.ts';
 import type { Token } from './base/ids.ts';
 import { version } from './base/version.ts';
 import type { NodeConfig } from './config/config.ts';
-import type { Dispatcher } from './dispatch/requests.ts';
+import type { ClusterDispatcher } from './dispatch/cluster-dispatcher.ts';
 import type { HttpListener, HttpService } from './io/http.ts';
 import type { Disk } from './io/disk.ts';
 import type { Io } from './io/io.ts';
@@ -24,6 +24,7 @@ import { sameTokens } from './membership/member-record.ts';
 import { CountedDisk } from './node/counted-disk.ts';
 import { isEmpty } from './node/reaper-room.ts';
 import type { Opened, Rooms } from './node/rooms.ts';
+import type { GossipHandler } from './membership/gossip-handler.ts';
 import { buildRooms } from './node/rooms.ts';
 import { hintStoreOptions, storeOptions } from './node/storage.ts';
 import { PropertyFile } from './props/property-file.ts';
@@ -110,8 +111,13 @@ export class Node {
   }
 
   /** The way to the objects of the whole cluster without a socket, at the configured consistency. */
-  get objects(): Dispatcher {
+  get objects(): ClusterDispatcher {
     return this.#rooms.objects;
+  }
+
+  /** What this node thinks of its peers. */
+  get gossip(): GossipHandler {
+    return this.#rooms.gossip;
   }
 
   /** Everything that the node counts, as it stands now: between two publications, and after the stop too. */

@@ -6,6 +6,8 @@
  * built-in one, or a `Scenario` of your own; an `Invariant` of your own is judged beside the built-in ones. The same plan
  * gives the same run, and the same digest, here and by the command line.
  */
+/// <reference types="node" preserve="true" />
+
 export { checkPlan, checkSeeds, planOfSeed, plans, runPlan, scenarioNamed } from './embedding/checks.ts';
 export type { CheckOptions, PlansOptions, RunOptions, SeedOptions } from './embedding/checks.ts';
 export { SimulationFailed } from './embedding/simulation-failed.ts';

@@ -13,6 +13,7 @@ import { encodeContext } from '../object/object.ts';
 import type { StoredObject } from '../object/object.ts';
 import { decodeObject } from '../object/object.ts';
 import type { Member, Placement } from '../ring/ring.ts';
+import type { FailureMetrics } from '../stats/failure-metrics.ts';
 import type { PeerReply, PeerRequest } from '../wire/messages.ts';
 import type { ReplicaTerms } from './needs.ts';
 import { bucketReadNeed, bucketWriteNeed, nothingAsked } from './needs.ts';
@@ -45,6 +46,12 @@ export class ClusterDispatcher implements Dispatcher {
   constructor(parts: DispatchParts) {
     this.#parts = parts;
     this.#terms = termsOf(parts);
+  }
+
+  /** From now on counts into these metrics too, beside those of its node; a `GossipHandler` may share them. */
+  withFailureMetrics(metrics: FailureMetrics): this {
+    this.#parts.stats.failures.copyDispatchTo(metrics);
+    return this;
   }
 
   /** Peers that could not take, or did not answer, the last write forwarded to them. */

@@ -14,7 +14,6 @@ import { lackAt } from '../dispatch/parts.ts';
 import type { Viewpoint } from '../dispatch/plan.ts';
 import type { PeerLinks } from '../dispatch/peer-links.ts';
 import { tellingLinks } from '../dispatch/peer-links.ts';
-import type { Dispatcher } from '../dispatch/requests.ts';
 import type { Reaper } from '../dispatch/reaper.ts';
 import { PeerService } from '../dispatch/peer-service.ts';
 import { ReadBudget } from '../dispatch/read-budget.ts';
@@ -29,6 +28,7 @@ import type { Surplus } from '../transfer/surplus.ts';
 import { Transfer } from '../transfer/transfer.ts';
 import type { HttpService } from '../io/http.ts';
 import type { Io } from '../io/io.ts';
+import { GossipHandler } from '../membership/gossip-handler.ts';
 import type { Identity } from '../membership/identity.ts';
 import type { MemberFile } from '../membership/member-file.ts';
 import { Membership } from '../membership/membership.ts';
@@ -104,7 +104,8 @@ export interface Rooms extends ClientRooms {
   readonly wasm: WasmRoom;
   /** Resolves once this node has left the cluster for good. */
   readonly left: Promise<void>;
-  readonly objects: Dispatcher;
+  readonly objects: ClusterDispatcher;
+  readonly gossip: GossipHandler;
   readonly publisher: StatsPublisher;
   readonly statistics: HttpService;
 }
@@ -163,6 +164,7 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened, gate: Gat
     wasm: dispatch.wasm,
     left: dispatch.left,
     objects: dispatch.dispatcher,
+    gossip: new GossipHandler(dispatch.membership, stats.failures),
     publisher,
     statistics,
     ...clientRooms({ io, config, gate, stats, publisher, buckets, store, driver, ...dispatch }),

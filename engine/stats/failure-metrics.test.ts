@@ -111,6 +111,40 @@ describe('the failure-cause families', () => {
   });
 });
 
+describe('metrics of an embedder', () => {
+  it('count along from when they are given, what was given alone, and show the peers of then', () => {
+    const own = new FailureMetrics();
+    own.startAt('dc1', 'r1');
+    own.addPeer(1, 'n2', 'dc1', 'r2', 2);
+    own.setPhi(1, 'dc1', 'r2', 700);
+    own.noTargets('dc1', 'r1', 'DC_ONE');
+    const both = new FailureMetrics();
+    const gossipOnly = new FailureMetrics();
+    own.copyDispatchTo(both);
+    own.copyGossipTo(both);
+    own.copyGossipTo(gossipOnly);
+    expect(samplesOf(both.families, 'gossip_phi_score_milli')).toEqual(['peer_idx=1 dc=dc1 rack=r2: 700']);
+    own.noTargets('dc1', 'r1', 'DC_ONE');
+    own.responseTimeout('DC_QUORUM');
+    own.peerSendFull(1, 'dc1');
+    own.peerStateTransition(1, 'NORMAL', 'DOWN');
+    own.setPeerState(1, 'dc1', 'r2', 4);
+    own.addPeer(2, 'n3', 'dc1', 'r3');
+    expect(samplesOf(own.families, 'dispatch_no_targets_total')[0]).toBe(
+      'dc=dc1 rack=r1 consistency_level=DC_ONE: 2',
+    );
+    expect(samplesOf(both.families, 'dispatch_no_targets_total')[0]).toBe(
+      'dc=dc1 rack=r1 consistency_level=DC_ONE: 1',
+    );
+    for (const name of ['peer_state_current', 'gossip_phi_score_milli', 'peer_state_transitions_total']) {
+      expect(samplesOf(gossipOnly.families, name)).toEqual(samplesOf(own.families, name));
+      expect(samplesOf(both.families, name)).toEqual(samplesOf(own.families, name));
+    }
+    expect(samplesOf(gossipOnly.families, 'dispatch_no_targets_total')).toEqual([]);
+    expect(() => both.copyGossipTo(own)).toThrow(RangeError);
+  });
+});
+
 describe('the anti-entropy families', () => {
   it('show every peer at zero, and count each event in its own family', () => {
     const metrics = new AntiEntropyMetrics();

@@ -3,6 +3,9 @@
  * share (spec/service.md, failure-cause families). Everything starts at zero; counting finds its child without
  * allocating. `peer_state_transitions_total` has children only for moves that happened, since the other families are
  * bounded by the number of peers and it by 42 times that.
+ *
+ * An accumulator can copy what it counts from now on to one of an embedder: what the dispatcher counts, what gossip
+ * counts, or both.
  */
 import type { FamilySource } from './family.ts';
 import { LabelledFamily } from './labelled-family.ts';
@@ -11,6 +14,15 @@ const levels = ['DC_ONE', 'DC_QUORUM', 'DC_SAFE_QUORUM', 'DC_EACH_SAFE_QUORUM'] 
 
 /** Codes of `peer_state_current` that are routable: JOINING and NORMAL. */
 const routableCodes: readonly number[] = [1, 2];
+
+/** A peer as its gauges show it now. */
+interface PeerShown {
+  readonly name: string;
+  readonly dc: string;
+  readonly rack: string;
+  code: number;
+  milliPhi: number;
+}
 
 const peerLabels = ['peer_idx', 'dc', 'rack'];
 
@@ -75,7 +87,11 @@ export class FailureMetrics {
     type: 'gauge',
     labels: ['peer', 'state'],
   });
-  readonly #peerNames = new Map<number, string>();
+  readonly #peers = new Map<number, PeerShown>();
+  /** Accumulators that count along, and never this one: a chain of them has an end. */
+  readonly #dispatchCopies: FailureMetrics[] = [];
+  readonly #gossipCopies: FailureMetrics[] = [];
+  #place: { readonly dc: string; readonly rack: string } | undefined;
 
   /** `svc_peer_state`, which stands among the base families. */
   readonly base: readonly FamilySource[] = [this.#peerState];
@@ -99,9 +115,31 @@ export class FailureMetrics {
     for (const level of levels) this.#responseTimeout.child(level);
   }
 
+  /**
+   * From now on counts there too what the dispatcher counts here: requests without targets or answers, and refused ones.
+   * Throws a `RangeError` when that one copies to this one.
+   */
+  copyDispatchTo(metrics: FailureMetrics): void {
+    mustEnd(this, metrics, (one) => one.#dispatchCopies);
+    this.#dispatchCopies.push(metrics);
+    if (this.#place !== undefined) metrics.startAt(this.#place.dc, this.#place.rack);
+  }
+
+  /** From now on shows there too what gossip tells here of peers; the peers of now are shown at once. Throws likewise. */
+  copyGossipTo(metrics: FailureMetrics): void {
+    mustEnd(this, metrics, (one) => one.#gossipCopies);
+    this.#gossipCopies.push(metrics);
+    for (const [index, { name, dc, rack, code, milliPhi }] of this.#peers) {
+      metrics.addPeer(index, name, dc, rack, code);
+      metrics.setPhi(index, dc, rack, milliPhi);
+    }
+  }
+
   /** This node's own place: its `dispatch_no_targets_total` begins at zero for every level. */
   startAt(dc: string, rack: string): void {
+    this.#place = { dc, rack };
     for (const level of levels) this.#noTargets.child(dc, rack, level);
+    for (const copy of this.#dispatchCopies) copy.startAt(dc, rack);
   }
 
   /**
@@ -110,9 +148,10 @@ export class FailureMetrics {
    */
   addPeer(peerIdx: number, name: string, dc: string, rack: string, code = 0): void {
     this.#hide(peerIdx);
-    this.#peerNames.set(peerIdx, name);
+    this.#peers.set(peerIdx, { name, dc, rack, code, milliPhi: 0 });
     this.#peerSendFull.child(peerIdx, dc);
     this.#peerSendClosed.child(peerIdx, dc);
+    for (const copy of this.#gossipCopies) copy.addPeer(peerIdx, name, dc, rack, code);
     this.setPeerState(peerIdx, dc, rack, code);
     this.setPhi(peerIdx, dc, rack, 0);
   }
@@ -122,64 +161,88 @@ export class FailureMetrics {
     this.#hide(peerIdx);
     this.#state.removeAll(peerIdx);
     this.#phi.removeAll(peerIdx);
+    for (const copy of this.#gossipCopies) copy.removePeer(peerIdx);
   }
 
   /** No routable replica for a request of this level; `dc` and `rack` are this node's. */
   noTargets(dc: string, rack: string, level: string): void {
     this.#noTargets.child(dc, rack, level).value += 1;
+    for (const copy of this.#dispatchCopies) copy.noTargets(dc, rack, level);
   }
 
   peerSendFull(peerIdx: number, peerDc: string): void {
     this.#peerSendFull.child(peerIdx, peerDc).value += 1;
+    for (const copy of this.#dispatchCopies) copy.peerSendFull(peerIdx, peerDc);
   }
 
   peerSendClosed(peerIdx: number, peerDc: string): void {
     this.#peerSendClosed.child(peerIdx, peerDc).value += 1;
+    for (const copy of this.#dispatchCopies) copy.peerSendClosed(peerIdx, peerDc);
   }
 
   backendSendFull(): void {
     this.#backendSendFull.child().value += 1;
+    for (const copy of this.#dispatchCopies) copy.backendSendFull();
   }
 
   backendSendClosed(): void {
     this.#backendSendClosed.child().value += 1;
+    for (const copy of this.#dispatchCopies) copy.backendSendClosed();
   }
 
   responseTimeout(level: string): void {
     this.#responseTimeout.child(level).value += 1;
+    for (const copy of this.#dispatchCopies) copy.responseTimeout(level);
   }
 
   /** One real change of a peer's state, by the states' names. */
   peerStateTransition(peerIdx: number, from: string, to: string): void {
     this.#transitions.child(peerIdx, from, to).value += 1;
+    for (const copy of this.#gossipCopies) copy.peerStateTransition(peerIdx, from, to);
   }
 
   /** The state of a peer by its code; also moves `svc_peer_state`. */
   setPeerState(peerIdx: number, dc: string, rack: string, code: number): void {
-    const name = this.#nameOf(peerIdx);
+    const peer = this.#peerOf(peerIdx, dc, rack);
+    const { name } = peer;
+    peer.code = code;
     const up = routableCodes.includes(code) ? 1 : 0;
     this.#state.child(peerIdx, dc, rack).value = code;
     this.#peerState.child(name, 'up').value = up;
     this.#peerState.child(name, 'down').value = 1 - up;
+    for (const copy of this.#gossipCopies) copy.setPeerState(peerIdx, dc, rack, code);
   }
 
   /** The detector's score of a peer, in thousandths of phi. */
   setPhi(peerIdx: number, dc: string, rack: string, milliPhi: number): void {
     this.#phi.child(peerIdx, dc, rack).value = milliPhi;
+    const peer = this.#peers.get(peerIdx);
+    if (peer !== undefined) peer.milliPhi = milliPhi;
+    for (const copy of this.#gossipCopies) copy.setPhi(peerIdx, dc, rack, milliPhi);
   }
 
   /** A peer that was not added by name goes by its index, in a form that no node's name has. */
-  #nameOf(peerIdx: number): string {
-    const known = this.#peerNames.get(peerIdx);
+  #peerOf(peerIdx: number, dc: string, rack: string): PeerShown {
+    const known = this.#peers.get(peerIdx);
     if (known !== undefined) return known;
-    const name = `#${peerIdx}`;
-    this.#peerNames.set(peerIdx, name);
-    return name;
+    const peer = { name: `#${peerIdx}`, dc, rack, code: 0, milliPhi: 0 };
+    this.#peers.set(peerIdx, peer);
+    return peer;
   }
 
   #hide(peerIdx: number): void {
-    const name = this.#peerNames.get(peerIdx);
-    if (name !== undefined) this.#peerState.removeAll(name);
-    this.#peerNames.delete(peerIdx);
+    const peer = this.#peers.get(peerIdx);
+    if (peer !== undefined) this.#peerState.removeAll(peer.name);
+    this.#peers.delete(peerIdx);
   }
+}
+
+/** What copies to each other would count for ever. */
+function mustEnd(
+  from: FailureMetrics,
+  to: FailureMetrics,
+  copiesOf: (metrics: FailureMetrics) => readonly FailureMetrics[],
+): void {
+  if (to === from) throw new RangeError('an accumulator of failures does not count along with itself');
+  for (const next of copiesOf(to)) mustEnd(from, next, copiesOf);
 }
