@@ -23,7 +23,7 @@ function twinPercentile(values: readonly number[], perMille: number): number {
   if (values.length === 0) return 0;
   const sorted = values.toSorted((left, right) => left - right);
   const max = sorted.at(-1) ?? 0;
-  const rank = Math.max(1, Math.floor((values.length * perMille) / 1000));
+  const rank = Math.floor((values.length * perMille + 999) / 1000);
   const value = sorted[rank - 1] ?? 0;
   return value >= last ? max : Math.min(estimate(value), max);
 }
@@ -86,7 +86,7 @@ describe('an estimated histogram', () => {
     );
   });
 
-  it('never orders its percentiles otherwise than by rank, nor above the true maximum', () => {
+  it('keeps its five rollups in one order: no percentile below the one before, and the mean within what they leave', () => {
     fc.assert(
       fc.property(anyValues, (values) => {
         const { mean, p95, p99, p999, max } = histogramOf(values).rollup();
@@ -94,15 +94,39 @@ describe('an estimated histogram', () => {
         expect(p99).toBeLessThanOrEqual(p999);
         expect(p999).toBeLessThanOrEqual(max);
         expect(mean).toBeLessThanOrEqual(max);
+        for (const [percentile, perMille] of [
+          [p95, 950],
+          [p99, 990],
+          [p999, 999],
+        ] as const) {
+          const above = (1000 - perMille) / 1000;
+          // The mean is rounded up, and so may the sum of two products be by a little.
+          expect(mean).toBeLessThanOrEqual(
+            Math.ceil((1 - above) * percentile + above * max) * (1 + 1e-9) + 1,
+          );
+          expect(mean).toBeGreaterThanOrEqual(Math.floor(above * percentile * (1 - 1e-9)));
+          if (values.length * above < 1) expect(mean).toBeLessThanOrEqual(percentile);
+        }
       }),
     );
+  });
+
+  it('says of two values that the larger one is the 99.9th percentile: never less than the mean', () => {
+    expect(histogramOf([51_020, 98_749]).rollup()).toEqual({
+      mean: 69_582,
+      p95: 88_150,
+      p99: 88_150,
+      p999: 88_150,
+      max: 98_749,
+    });
+    expect(histogramOf([1, 3]).rollup()).toEqual({ mean: 2, p95: 3, p99: 3, p999: 3, max: 3 });
   });
 
   it('is within a bucket of the exact percentile for latencies', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 10, max: last - 1 }), { minLength: 1 }), (values) => {
         const sorted = values.toSorted((left, right) => left - right);
-        const exact = sorted[Math.max(1, Math.floor(values.length * 0.99)) - 1] ?? 0;
+        const exact = sorted[Math.ceil((values.length * 99) / 100) - 1] ?? 0;
         const estimated = histogramOf(values).percentile(990);
         expect(estimated).toBeLessThanOrEqual(exact);
         expect(estimated * 1.21 + 1).toBeGreaterThan(exact);

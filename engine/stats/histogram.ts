@@ -6,12 +6,16 @@
  * What the rollups say, exactly:
  * - an empty histogram answers 0 to everything;
  * - the maximum is the true one;
- * - the percentile p is the offset of the first bucket at which the running count reaches floor(count x p), but at
- *   least 1, so that a single value is its own percentile;
+ * - the percentile p is the offset of the first bucket at which the running count reaches count x p, rounded up (the
+ *   nearest rank): at least that share of the values is not above it. The original rounds down, by which the 99.9th
+ *   percentile of two values is the smaller one, below their mean;
  * - the mean is the sum of count x offset over the buckets, divided by the count, rounded up;
  * - overflow: the last bucket is open, it holds everything from 36,157,192 (36 s in microseconds) on. Its values enter
  *   the mean as they are, and a percentile that falls into it is the true maximum. No sentinel is ever published;
  * - no rollup exceeds the true maximum (offsets are the lower ends of their buckets, only 0 counts as 1).
+ *
+ * So p95 <= p99 <= p999 <= max, and at most the share 1 - p of the values lies above the percentile p: the mean is at most
+ * p x percentile + (1 - p) x max, and at least (1 - p) x percentile. Of fewer than 1 / (1 - p) values none lies above.
  */
 import { assert } from '../base/assert.ts';
 
@@ -112,10 +116,10 @@ export class EstimatedHistogram {
     };
   }
 
-  /** The value that `perMille` of a thousand values do not exceed, as estimated by the buckets. */
+  /** The value that `perMille` (1 to 1000) of a thousand values do not exceed, as estimated by the buckets. */
   percentile(perMille: number): number {
     if (this.#count === 0) return 0;
-    const target = Math.max(1, Math.floor((this.#count * perMille) / 1000));
+    const target = Math.ceil((this.#count * perMille) / 1000);
     let running = 0;
     for (let bucket = 0; bucket < overflowBucket; bucket++) {
       running += this.#counts[bucket] ?? 0;

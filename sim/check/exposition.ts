@@ -1,8 +1,9 @@
 /**
  * INV26, the exposition is valid: what `/metrics` answers at any instant parses as text format 0.0.4 (strictly, see
  * exposition-text.ts), has a bounded number of samples, and within one life of a node no counter ever decreases, from
- * scrape to scrape and from account to account; nor does a scrape show more than the node has counted by then. Each
- * text and each account after the first of its life is one comparison. Skipped: scrapes that saw nothing whole.
+ * scrape to scrape and from account to account; nor does a scrape show more than the node has counted by then. The five
+ * rollups of a histogram fit one set of values. Each text and each account after the first of its life is one
+ * comparison. Skipped: scrapes that saw nothing whole.
  */
 import { CountedSeries } from './counted-series.ts';
 import type { ExpositionReader, ParsedFamily } from './exposition-text.ts';
@@ -63,11 +64,42 @@ function checkLook(
   const before = last.get(`${node} ${life}`);
   const fallen = life === '' || before === undefined ? undefined : firstFall(before, counters);
   const ahead = account === undefined ? undefined : firstFall(counters, counted.of(account));
+  const askew = families.map(askewRollups).find((sentence) => sentence !== undefined);
   if (life !== '') last.set(`${node} ${life}`, counters);
-  tally.compare(samples <= most && fallen === undefined && ahead === undefined, atUs, () => {
+  const valid = samples <= most && fallen === undefined && ahead === undefined && askew === undefined;
+  tally.compare(valid, atUs, () => {
+    if (askew !== undefined) return `${id} of ${node}: ${askew}`;
     if (samples > most) return `${id} of ${node}: ${samples} samples, at most ${most} are expected`;
     return `${id} of ${node}: ${fallen ?? `published before it was counted: ${ahead ?? ''}`}`;
   });
+}
+
+/**
+ * How the rollups of a family contradict each other: percentiles that fall, or a mean that no values with these percentiles
+ * and this maximum have (at most 1 - p of them lie above the percentile p). Undefined when they do not, or are none.
+ */
+export function askewRollups({ name, samples }: ParsedFamily): string | undefined {
+  const rollups = new Map<string, number>();
+  for (const { labels, value } of samples) {
+    const quantile = labels.get('quantile');
+    if (quantile !== undefined) rollups.set(quantile, value);
+  }
+  if (rollups.size === 0) return undefined;
+  const [mean = NaN, max = NaN] = [rollups.get('mean'), rollups.get('max')];
+  let below = 0;
+  let fits = mean <= max;
+  for (const quantile of ['0.95', '0.99', '0.999']) {
+    const percentile = rollups.get(quantile) ?? NaN;
+    const above = 1 - Number(quantile);
+    // Means are rounded up.
+    const most = (percentile + above * (max - percentile)) * (1 + 1e-9) + 1;
+    fits &&= percentile >= below && percentile <= max && mean <= most;
+    fits &&= mean >= Math.floor(above * percentile * (1 - 1e-9));
+    below = percentile;
+  }
+  if (fits) return undefined;
+  const shown = [...rollups].map(([quantile, value]) => `${quantile} ${value}`).join(', ');
+  return `the rollups of ${name} contradict each other: ${shown}`;
 }
 
 function checkAccounts(tally: Tally, accounts: readonly LifeAccount[], counted: CountedSeries): void {
