@@ -1,11 +1,12 @@
 import type { Scenario } from '../sim/scenario/scenario.ts';
-import { everyday, invariants } from './shared.ts';
+import { atEveryLevel, everyLevel, invariants } from './shared.ts';
 
 export const calm: Scenario = {
   name: 'calm',
   story: 'nothing goes wrong: every operation is answered, and everything acknowledged is there',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
-  load: everyday,
+  load: atEveryLevel,
+  levels: everyLevel,
   faults: [],
   stormMs: 2_000,
   calmMs: 500,

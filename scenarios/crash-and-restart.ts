@@ -1,11 +1,12 @@
 import type { Scenario } from '../sim/scenario/scenario.ts';
-import { everyday, invariants } from './shared.ts';
+import { atEveryLevel, everyLevel, invariants } from './shared.ts';
 
 export const crashAndRestart: Scenario = {
   name: 'crash-and-restart',
   story: 'nodes die and return, with and without what they had not synced: every acknowledged write is there',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
-  load: everyday,
+  load: atEveryLevel,
+  levels: everyLevel,
   faults: [
     { kind: 'FP1', count: [1, 4], forUs: [50_000, 1_000_000] },
     {

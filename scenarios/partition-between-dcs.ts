@@ -1,12 +1,13 @@
 import type { Scenario } from '../sim/scenario/scenario.ts';
-import { everyday, invariants, mending } from './shared.ts';
+import { atEveryLevel, everyLevel, invariants, mending } from './shared.ts';
 
 export const partitionBetweenDcs: Scenario = {
   name: 'partition-between-dcs',
   story:
     'two datacenters do not hear of each other again and again: each goes on alone, and they become equal',
   cluster: { datacenters: 2, racks: 3, nodesPerRack: 1 },
-  load: everyday,
+  load: atEveryLevel,
+  levels: everyLevel,
   faults: [
     { kind: 'FN8', group: 'datacenter', count: [1, 3], forUs: [200_000, 3_000_000], always: true },
     { kind: 'FN9', group: 'datacenter', count: [0, 2], forUs: [100_000, 1_500_000] },

@@ -1,12 +1,13 @@
 import type { Scenario } from '../sim/scenario/scenario.ts';
-import { everyday, invariants } from './shared.ts';
+import { atEveryLevel, everyLevel, invariants } from './shared.ts';
 
 export const partitionMinority: Scenario = {
   name: 'partition-minority',
   story:
     'a minority of the nodes is cut off again and again: the majority goes on, nothing acknowledged is lost',
   cluster: { datacenters: 1, racks: 5, nodesPerRack: 1 },
-  load: everyday,
+  load: atEveryLevel,
+  levels: everyLevel,
   faults: [
     { kind: 'FN8', count: [1, 4], forUs: [100_000, 1_500_000], sideMax: 2, always: true },
     { kind: 'FN9', count: [0, 3], forUs: [100_000, 1_000_000], sideMax: 2 },

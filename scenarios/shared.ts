@@ -17,6 +17,19 @@ export const everyday: LoadShape = {
   scrapes: [2, 5],
 };
 
+/** Every consistency level, of reads and of writes. */
+export const everyLevel: NonNullable<Scenario['levels']> = {
+  read: { DC_ONE: 15, DC_QUORUM: 25, DC_SAFE_QUORUM: 35, DC_EACH_SAFE_QUORUM: 25 },
+  write: { DC_ONE: 15, DC_QUORUM: 35, DC_SAFE_QUORUM: 20, DC_EACH_SAFE_QUORUM: 30 },
+};
+
+/** The everyday load at the nodes' levels, by words and by numbers: `r`, `w`, `rw`, `pr`, `pw`, `dw` of at most 3 copies. */
+export const atEveryLevel: LoadShape = {
+  ...everyday,
+  needs: { level: 55, quorum: 35, one: 5, all: 5 },
+  numbered: { percent: 20, copiesMax: 3 },
+};
+
 /** MapReduce jobs over the keys that others write meanwhile. */
 export const jobLoad: JobLoad = {
   clients: 3,

@@ -22,6 +22,10 @@ interface OperationBase {
   /** Replicas of the key in that datacenter, and how many of them the operation waits for. */
   readonly copies: number;
   readonly need: number;
+  /** How many it waits for in every other datacenter; left out: none. */
+  readonly far?: number;
+  /** The copies that answer a read have to be equal. */
+  readonly agree?: boolean;
   /** Microseconds of virtual time. `completedUs` is absent while, and for as long as, nothing was heard. */
   readonly invokedUs: number;
   readonly completedUs: number | undefined;

@@ -1,6 +1,6 @@
 /**
  * INV4, durability: what was acknowledged is there. For every acknowledged write and every later read of its key whose
- * quorums overlap (`need + need > copies`, one datacenter), the read shows the write or something that is not older:
+ * quorums overlap (`need + need > copies`, in one of the datacenters), the read shows the write or something that is not older:
  *
  * - a bucket with siblings shows the value itself or a value whose writer may have seen it (or a deletion may have);
  * - a bucket without siblings shows no value that the write had surely seen, and nothing at all only after a deletion;
@@ -12,7 +12,7 @@
  * whose disks lost something count as if they had never held it (atlas.ts).
  * Source: Jepsen's set-full; "Dotted Version Vectors" (engine/object/dots.ts) for what may replace what.
  */
-import type { History, ReadOperation, WriteOperation } from '../history.ts';
+import type { History, Operation, ReadOperation, WriteOperation } from '../history.ts';
 import { byKey, describeOperation, isRead, isWrite } from '../history.ts';
 import type { Atlas } from './atlas.ts';
 import { wholeDisks } from './atlas.ts';
@@ -147,9 +147,16 @@ export function isKept(
 
 /** Any replicas that answered the read and any that kept the write have one in common. */
 export function mustMeet(write: WriteOperation, read: ReadOperation, atlas: Atlas): boolean {
-  if (write.datacenter !== read.datacenter) return false;
   const lost = atlas.lostBetween(write.invokedUs, read.completedUs ?? read.invokedUs);
   // One copy that was kept has been brought to the others by then.
-  if (read.final && atlas.healed) return write.need > lost && write.need + read.need > read.copies;
-  return write.need + read.need > read.copies + lost;
+  if (write.datacenter === read.datacenter && read.final && atlas.healed)
+    return write.need > lost && write.need + read.need > read.copies;
+  const meetIn = (datacenter: string): boolean =>
+    neededIn(write, datacenter) + neededIn(read, datacenter) > read.copies + lost;
+  return meetIn(write.datacenter) || meetIn(read.datacenter);
+}
+
+/** Copies that an operation waits for in a datacenter; each has as many racks as the others. */
+function neededIn({ datacenter: own, need, far = 0 }: Operation, datacenter: string): number {
+  return own === datacenter ? need : far;
 }

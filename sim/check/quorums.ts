@@ -6,10 +6,10 @@
  *
  * The node that coordinates counts as one of the answers when it holds a copy: what it reads itself is on no wire.
  * Skipped: writes that may leave no tag on a disk (see INV5, and all in buckets without siblings), and refusals that
- * name nobody.
+ * name nobody. At a SAFE level, while nothing goes wrong, no read is refused whose copies are equal.
  */
 import type { History, Operation } from '../history.ts';
-import { describeOperation } from '../history.ts';
+import { byKey, describeOperation, isWrite } from '../history.ts';
 import { writesThatLast } from './acknowledgement.ts';
 import type { Opinions } from './opinions.ts';
 import type { CheckReport } from './report.ts';
@@ -27,6 +27,9 @@ export interface ReadAnswer {
 
 /** Whoever coordinated in the asked node's stead is named before its refusal. */
 const refusalText = /^(?:NoQuorum: )?(?:(\S+): )?.*are needed and \d+ can be reached \(away: ([^)]*)\)/;
+const disagreement = /the copies of \S+ differ/;
+/** Within that time an acknowledged write is at all replicas, while nothing goes wrong. */
+const spreadUs = 300_000;
 const routable: readonly string[] = ['NORMAL', 'JOINING'];
 
 export function checkQuorums(
@@ -34,6 +37,7 @@ export function checkQuorums(
   answers: readonly ReadAnswer[],
   opinions: Opinions,
   nodes: readonly string[],
+  undisturbed = false,
 ): CheckReport {
   const tally = new Tally('INV18');
   const byReader = groupBy(answers, ({ node, key }) => `${node} ${key}`);
@@ -42,6 +46,7 @@ export function checkQuorums(
     if (operation.outcome === 'ok') checkAnswered(operation, byReader, lasting, tally);
     else checkRefused(operation, opinions, nodes, tally);
   }
+  if (undisturbed) checkAgreement(history, tally);
   return tally.report();
 }
 
@@ -51,7 +56,7 @@ function checkAnswered(
   lasting: ReadonlySet<number>,
   tally: Tally,
 ): void {
-  const { kind, node, key, need, invokedUs, completedUs } = operation;
+  const { kind, node, key, need, far = 0, invokedUs, completedUs } = operation;
   if (kind !== 'get' && !(operation.siblings && lasting.has(operation.id))) return tally.skip();
   const endUs = completedUs ?? invokedUs;
   if (kind !== 'get') {
@@ -64,9 +69,31 @@ function checkAnswered(
     ({ askedUs, heardUs }) => askedUs >= invokedUs && heardUs <= endUs,
   );
   const replicas = new Set([node, ...heard.map(({ peer }) => peer)]);
-  tally.compare(replicas.size >= need, endUs, () => {
-    return `${describeOperation(operation)}: ${need} replicas are needed, and only ${[...replicas].join(' ')} can have answered`;
+  tally.compare(replicas.size >= need + far, endUs, () => {
+    return `${describeOperation(operation)}: ${need + far} replicas are needed, and only ${[...replicas].join(' ')} can have answered`;
   });
+}
+
+/**
+ * While nothing goes wrong the copies of a key differ only for as long as a write of it is on its way: a read at a SAFE
+ * level is not refused then.
+ */
+function checkAgreement(history: History, tally: Tally): void {
+  for (const operations of byKey(history).values()) {
+    const writes = operations.filter(isWrite);
+    for (const read of operations) {
+      if (read.agree !== true || read.outcome === 'unknown') continue;
+      const { invokedUs, completedUs = invokedUs } = read;
+      const underWay = writes.some(
+        (write) => write.invokedUs <= completedUs && (write.completedUs ?? Infinity) >= invokedUs - spreadUs,
+      );
+      if (underWay) tally.skip();
+      else
+        tally.compare(!disagreement.test(read.reason), completedUs, () => {
+          return `${describeOperation(read)}: all copies are equal`;
+        });
+    }
+  }
 }
 
 function checkRefused(

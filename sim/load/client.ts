@@ -12,8 +12,9 @@ import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type { Address } from '../../engine/io/network.ts';
 import { pick } from '../../engine/io/random.ts';
+import type { ConsistencyLevel } from '../../engine/dispatch/requests.ts';
 import type { Outcome } from '../history.ts';
-import type { NeedWord, PlanOperation } from '../plan/plan.ts';
+import type { NeedWord, PlanOperation, PlanQuorum } from '../plan/plan.ts';
 import type { DurableTags } from './durable-tags.ts';
 import { Impatience } from './impatience.ts';
 import type { Completion, HistoryRecorder, Invocation } from './history-recorder.ts';
@@ -49,6 +50,17 @@ export interface ClientKey {
   readonly holders: readonly string[];
 }
 
+/** The consistency levels that the nodes are configured with. */
+export interface ClientLevels {
+  readonly read: ConsistencyLevel;
+  readonly write: ConsistencyLevel;
+  /** There are other datacenters than the client's. */
+  readonly several: boolean;
+}
+
+/** What an operation asks for. */
+type Wanted = Pick<PlanOperation, 'kind' | 'need' | 'quorum'>;
+
 export interface ClientSetup {
   readonly name: string;
   readonly io: Io;
@@ -60,6 +72,8 @@ export interface ClientSetup {
   readonly durable: DurableTags;
   /** World time, the same for every client, in microseconds. */
   readonly nowUs: () => number;
+  /** Of the nodes. */
+  readonly levels: ClientLevels;
   /** How long a client waits for a connection and for an answer. */
   readonly connectTimeoutUs: number;
   readonly answerTimeoutUs: number;
@@ -101,17 +115,21 @@ export class Client {
   }
 
   perform(operation: PlanOperation): Promise<Outcome> {
-    if (operation.kind === 'get') return this.read(operation.key, operation.need, false);
+    if (operation.kind === 'get') return this.#read(operation.key, operation, false);
     return this.#write(operation);
   }
 
   /** Reads a key; `final` marks the reads after the calm. */
-  async read(key: number, need: NeedWord, final: boolean): Promise<Outcome> {
+  read(key: number, need: NeedWord, final: boolean): Promise<Outcome> {
+    return this.#read(key, { kind: 'get', need }, final);
+  }
+
+  async #read(key: number, wanted: Wanted, final: boolean): Promise<Outcome> {
     const where = this.#key(key);
     const { recorder } = this.#setup;
     const connection = this.#openConnection() ?? (await this.#connect());
-    const id = recorder.beginRead(this.#invocation(where, need), final);
-    const exchange = this.#heard(await this.#ask(connection, this.#readRequest(where, need)));
+    const id = recorder.beginRead(this.#invocation(where, wanted), final);
+    const exchange = this.#heard(await this.#ask(connection, this.#readRequest(where, wanted)));
     if (exchange.kind === 'answered' && exchange.answer.kind === 'got') {
       const { message } = exchange.answer;
       this.#remember(key, id, message);
@@ -135,7 +153,7 @@ export class Client {
     const seen = operation.context === 'last' ? this.#seen.get(operation.key) : undefined;
     const tag = operation.kind === 'put' ? tagOf(this.#setup.name, this.#writeCount++) : '';
     const connection = this.#openConnection() ?? (await this.#connect());
-    const id = this.#setup.recorder.beginWrite(this.#invocation(where, operation.need), {
+    const id = this.#setup.recorder.beginWrite(this.#invocation(where, operation), {
       kind: operation.kind === 'put' ? 'put' : 'delete',
       tag,
       contextFrom: seen?.read,
@@ -149,14 +167,16 @@ export class Client {
     return outcome;
   }
 
-  #readRequest({ place }: ClientKey, need: NeedWord): ClientRequest {
+  #readRequest({ place }: ClientKey, { need, quorum }: Wanted): ClientRequest {
     return {
       kind: 'get',
       message: {
         type: place.type,
         bucket: place.bucket,
         key: place.key,
-        r: quorumWords[need],
+        r: quorum?.as === 'number' ? quorum.count : quorumWords[need === 'level' ? 'default' : need],
+        ...(quorum?.as === 'primaries' ? { pr: quorum.count } : {}),
+        ...(quorum?.as === 'durable' ? { node_confirms: quorum.count } : {}),
         deletedvclock: true,
         timeout: this.#serverTimeoutMs(),
       },
@@ -170,13 +190,22 @@ export class Client {
     context: Uint8Array | undefined,
   ): ClientRequest {
     const { type, bucket, key } = where.place;
-    const w = quorumWords[operation.need];
+    const { need, quorum } = operation;
+    const named = quorumWords[need === 'level' ? 'default' : need];
     const timeout = this.#serverTimeoutMs();
     if (operation.kind === 'delete') {
-      return { kind: 'delete', message: { type, bucket, key, w, timeout, vclock: context } };
+      const rw = quorum?.as === 'number' ? { rw: quorum.count } : { w: named };
+      return {
+        kind: 'delete',
+        message: { type, bucket, key, ...rw, ...raisedBy(quorum), timeout, vclock: context },
+      };
     }
     const content = { value: makeValue(tag, operation.valueBytes) };
-    return { kind: 'put', message: { type, bucket, key, w, timeout, vclock: context, content } };
+    const w = quorum?.as === 'number' ? quorum.count : named;
+    return {
+      kind: 'put',
+      message: { type, bucket, key, w, ...raisedBy(quorum), timeout, vclock: context, content },
+    };
   }
 
   /** The connection to the present node. */
@@ -216,8 +245,11 @@ export class Client {
     return present(this.#setup.keys[key], 'a key of the plan');
   }
 
-  #invocation(where: ClientKey, need: NeedWord): Invocation {
+  #invocation(where: ClientKey, wanted: Wanted): Invocation {
     const copies = where.replicas.length;
+    const { levels } = this.#setup;
+    const level = wanted.kind === 'get' ? levels.read : levels.write;
+    const byNumber = wanted.quorum?.as === 'number';
     return {
       client: this.#setup.name,
       key: where.name,
@@ -225,7 +257,12 @@ export class Client {
       node: this.#target.node,
       datacenter: this.#target.datacenter,
       copies,
-      need: needCount(need, copies),
+      need: waitedFor(wanted, level, copies),
+      far:
+        levels.several && wanted.need === 'level' && level === 'DC_EACH_SAFE_QUORUM' && !byNumber
+          ? needCount('quorum', copies)
+          : 0,
+      agree: wanted.kind === 'get' && (level === 'DC_SAFE_QUORUM' || level === 'DC_EACH_SAFE_QUORUM'),
       invokedUs: this.#setup.nowUs(),
     };
   }
@@ -242,9 +279,21 @@ export class Client {
 
 const neverSent: PbExchange = { kind: 'lost', reason: 'no connection could be made' };
 
+/** What `pw` and `dw` ask for. */
+function raisedBy(quorum: PlanQuorum | undefined): { readonly pw?: number; readonly dw?: number } {
+  if (quorum?.as === 'primaries') return { pw: quorum.count };
+  return quorum?.as === 'durable' ? { dw: quorum.count } : {};
+}
+
+/** Copies of its datacenter that an operation waits for, by what the client was promised. */
+function waitedFor({ need, quorum }: Wanted, level: ConsistencyLevel, copies: number): number {
+  if (quorum?.as === 'number') return quorum.count;
+  return Math.max(needCount(need, copies, level), quorum?.count ?? 0);
+}
+
 /** Copies that a word asks for, of `copies` in the datacenter. */
-export function needCount(need: NeedWord, copies: number): number {
-  if (need === 'one') return 1;
+export function needCount(need: NeedWord, copies: number, level: ConsistencyLevel = 'DC_QUORUM'): number {
+  if (need === 'one' || (need === 'level' && level === 'DC_ONE')) return 1;
   return need === 'all' ? copies : Math.floor(copies / 2) + 1;
 }
 

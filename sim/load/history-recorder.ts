@@ -8,7 +8,7 @@ import type { History, Operation, ReadOperation, WriteOperation } from '../histo
 /** What is known at the invocation. */
 export type Invocation = Pick<
   Operation,
-  'client' | 'key' | 'siblings' | 'node' | 'datacenter' | 'copies' | 'need' | 'invokedUs'
+  'client' | 'key' | 'siblings' | 'node' | 'datacenter' | 'copies' | 'need' | 'far' | 'agree' | 'invokedUs'
 >;
 
 export type Completion = Pick<Operation, 'completedUs' | 'outcome' | 'reason'>;
@@ -36,6 +36,8 @@ export class HistoryRecorder {
       datacenter: invocation.datacenter,
       copies: invocation.copies,
       need: invocation.need,
+      far: invocation.far ?? 0,
+      agree: invocation.agree ?? false,
       invokedUs: invocation.invokedUs,
       completedUs: undefined,
       outcome: 'unknown',
@@ -59,6 +61,8 @@ export class HistoryRecorder {
       datacenter: invocation.datacenter,
       copies: invocation.copies,
       need: invocation.need,
+      far: invocation.far ?? 0,
+      agree: invocation.agree ?? false,
       invokedUs: invocation.invokedUs,
       completedUs: undefined,
       outcome: 'unknown',

@@ -3,6 +3,8 @@
  * reader who comes after the calm. Each is a host of the world and speaks over its network.
  */
 import { present } from '../../engine/base/assert.ts';
+import type { ConsistencyLevel } from '../../engine/dispatch/requests.ts';
+import { consistencyLevels } from '../../engine/dispatch/requests.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type { RedisRecord } from '../history/redis.ts';
 import type { Wipe } from '../check/transactions.ts';
@@ -13,7 +15,7 @@ import type { Cluster } from '../world/cluster.ts';
 import type { ClusterPort } from '../world/node-config.ts';
 import { worldTokens } from '../world/world-credentials.ts';
 import type { HttpClient, World } from '../world/world.ts';
-import type { ClientTarget } from './client.ts';
+import type { ClientLevels, ClientTarget } from './client.ts';
 import { ClientKeys, moversIn } from './client-keys.ts';
 import { Client } from './client.ts';
 import type { DurableTags } from './durable-tags.ts';
@@ -357,6 +359,7 @@ export class Load {
       keys: this.#keys.of(datacenter),
       recorder: this.#recorder,
       durable: this.#durable,
+      levels: levelsOf(this.#plan),
       nowUs: () => this.#world.nowUs,
       connectTimeoutUs,
       answerTimeoutUs,
@@ -395,4 +398,12 @@ export class Load {
       }
     });
   }
+}
+
+/** As the plan's nodes are configured. */
+function levelsOf({ settings, nodes }: Plan): ClientLevels {
+  const named = (name: string): ConsistencyLevel =>
+    consistencyLevels.find((level) => level === settings[name]) ?? 'DC_QUORUM';
+  const several = new Set(nodes.map(({ datacenter }) => datacenter)).size > 1;
+  return { read: named('read_consistency'), write: named('write_consistency'), several };
 }

@@ -8,11 +8,12 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 
 import { assert, present } from '../../engine/base/assert.ts';
+import type { ConsistencyLevel } from '../../engine/dispatch/requests.ts';
 import type { ClusterShape, FaultDraw, LoadShape, Range, Scenario } from '../scenario/scenario.ts';
 import type { ParameterRange } from './fault-kind-row.ts';
 import { faultKinds } from './fault-kinds.ts';
 import type { Moment, Plan, PlanFault, PlanGarbage, PlanNode, PlanOperation, PlanScrape } from './plan.ts';
-import { garbageForms, garbageListeners, noStructures, planFormat } from './plan.ts';
+import { garbageForms, garbageListeners, noStructures, planFormat, quorumForms } from './plan.ts';
 import { jobsOf } from './job-plans.ts';
 import { redisOperationsOf } from './redis-generation.ts';
 import { transactionsOf } from './transaction-generation.ts';
@@ -45,6 +46,7 @@ export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Pl
       scrapes: listOf(load.scrapes, scrapeOf(members, stormUs)),
       jobs: scenario.jobs === undefined ? fc.constant(undefined) : jobsOf(scenario.jobs, load.keys),
       redis: scenario.redis === undefined ? fc.constant(undefined) : redisOperationsOf(scenario.redis),
+      levels: levelsOf(scenario),
     })
     .map((drawn) => ({
       format: planFormat,
@@ -58,7 +60,7 @@ export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Pl
       calmUs: scenario.calmMs * 1000,
       settleUsMax: scenario.settleMsMax * 1000,
       ...(scenario.mendedBy === undefined ? {} : { mendedBy: scenario.mendedBy }),
-      settings: scenario.settings ?? {},
+      settings: { ...scenario.settings, ...drawn.levels },
       operations: drawn.operations.map((operation, index) => ({ id: `o${index}`, ...operation })),
       transactionClients: load.transactions?.clients ?? 0,
       structures: load.transactions?.structures ?? noStructures,
@@ -89,7 +91,7 @@ export function nodesOf(shape: ClusterShape): readonly PlanNode[] {
 type Unnamed<T> = Omit<T, 'id'>;
 
 function operationsOf(load: LoadShape): fc.Arbitrary<readonly Unnamed<PlanOperation>[]> {
-  const operation: fc.Arbitrary<Unnamed<PlanOperation>> = fc.record({
+  const operation = fc.record({
     client: fc.integer({ min: 0, max: load.clients - 1 }),
     thinkUs: integerIn(load.thinkUs),
     kind: weighted(load.kinds),
@@ -98,7 +100,25 @@ function operationsOf(load: LoadShape): fc.Arbitrary<readonly Unnamed<PlanOperat
     need: weighted(load.needs),
     context: fc.constantFrom('none', 'last', 'last'),
   });
-  return listOf(load.operations, operation);
+  const { numbered } = load;
+  if (numbered === undefined) return listOf(load.operations, operation);
+  const quorum = fc.record({
+    as: fc.constantFrom(...quorumForms),
+    count: fc.integer({ min: 1, max: numbered.copiesMax }),
+  });
+  const either = fc.tuple(operation, fc.integer({ min: 0, max: 99 }), quorum);
+  return listOf(
+    load.operations,
+    either.map(([drawn, chance, more]): Unnamed<PlanOperation> => {
+      return chance < numbered.percent ? { ...drawn, quorum: more } : drawn;
+    }),
+  );
+}
+
+/** The nodes' consistency levels. */
+function levelsOf({ levels }: Scenario): fc.Arbitrary<Readonly<Record<string, ConsistencyLevel>>> {
+  if (levels === undefined) return fc.constant({});
+  return fc.record({ read_consistency: weighted(levels.read), write_consistency: weighted(levels.write) });
 }
 
 /** Per kind that the swarm left on, its faults; in the order of the scenario. */

@@ -10,11 +10,21 @@ import type { FaultKind } from './fault-kinds.ts';
 import { faultKindIds, faultKinds } from './fault-kinds.ts';
 import type { Field } from './fields.ts';
 import { readChoice, readEntries, readInteger, readList, readObject, readText, refuse } from './fields.ts';
-import type { Moment, Plan, PlanFault, PlanGarbage, PlanNode, PlanOperation, PlanScrape } from './plan.ts';
+import type {
+  Moment,
+  Plan,
+  PlanFault,
+  PlanGarbage,
+  PlanNode,
+  PlanOperation,
+  PlanQuorum,
+  PlanScrape,
+} from './plan.ts';
 import {
   garbageForms,
   garbageListeners,
   needWords,
+  quorumForms,
   noStructures,
   operationKinds,
   planFormat,
@@ -205,16 +215,11 @@ function readNode(field: Field, taken: Set<string>): PlanNode {
 }
 
 function readOperation(field: Field, clients: number, keys: number): PlanOperation {
-  const fields = readObject(field, [
-    'id',
-    'client',
-    'thinkUs',
-    'kind',
-    'key',
-    'valueBytes',
-    'need',
-    'context',
-  ]);
+  const fields = readObject(
+    field,
+    ['id', 'client', 'thinkUs', 'kind', 'key', 'valueBytes', 'need', 'context'],
+    ['quorum'],
+  );
   return {
     id: readText(fields.id, 32),
     client: readInteger(fields.client, 0, clients - 1),
@@ -223,8 +228,14 @@ function readOperation(field: Field, clients: number, keys: number): PlanOperati
     key: readInteger(fields.key, 0, keys - 1),
     valueBytes: readInteger(fields.valueBytes, 0, planLimits.valueBytesMax),
     need: readChoice(fields.need, needWords),
+    ...(fields.quorum === undefined ? {} : { quorum: readQuorum(fields.quorum) }),
     context: readChoice(fields.context, ['none', 'last']),
   };
+}
+
+function readQuorum(field: Field): PlanQuorum {
+  const { as, count } = readObject(field, ['as', 'count']);
+  return { as: readChoice(as, quorumForms), count: readInteger(count, 1, planLimits.nodesMax) };
 }
 
 function readFault(field: Field, hosts: Hosts): PlanFault {

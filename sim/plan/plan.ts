@@ -23,9 +23,20 @@ export interface PlanNode {
   readonly replaces?: string;
 }
 
-/** Copies that an operation waits for. */
-export const needWords = ['one', 'quorum', 'all'] as const;
+/** Copies that an operation waits for; `level`: as many as the node's consistency level names. */
+export const needWords = ['one', 'quorum', 'all', 'level'] as const;
 export type NeedWord = (typeof needWords)[number];
+
+/**
+ * Copies by number: in `need`'s place (`r`, `w`, of a deletion `rw`), or on top of it, as primaries (`pr`, `pw`) or as durable
+ * ones (`dw`; of a read `node_confirms`).
+ */
+export const quorumForms = ['number', 'primaries', 'durable'] as const;
+
+export interface PlanQuorum {
+  readonly as: (typeof quorumForms)[number];
+  readonly count: number;
+}
 
 export const operationKinds = ['get', 'put', 'delete'] as const;
 
@@ -42,6 +53,8 @@ export interface PlanOperation {
   /** Length of the value, tag and padding (puts). */
   readonly valueBytes: number;
   readonly need: NeedWord;
+  /** Left out: nothing by number. */
+  readonly quorum?: PlanQuorum;
   /** `last`: carries the causal context of this client's last read of the key, when there was one. */
   readonly context: 'none' | 'last';
 }

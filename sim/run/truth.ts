@@ -130,7 +130,10 @@ export class Truth {
     return [
       ['INV9', () => checkDots(this.#objects.dots)],
       ['INV34', () => checkDates(this.#dates.dates)],
-      ['INV18', () => checkQuorums(history, this.#routes.answers, opinions, nodes)],
+      [
+        'INV18',
+        () => checkQuorums(history, this.#routes.answers, opinions, nodes, this.#plan.faults.length === 0),
+      ],
       ['INV19', () => checkIdentity(this.#routes.identities, this.#forbiddenStarts())],
       [
         'INV21',

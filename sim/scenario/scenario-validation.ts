@@ -4,6 +4,7 @@
  * tried, and what is drawn is read as a plan file is.
  */
 import { LockstepError } from '../../engine/base/errors.ts';
+import { consistencyLevels } from '../../engine/dispatch/requests.ts';
 import { invariantIds } from '../check/report.ts';
 import { jobKinds } from '../history/jobs.ts';
 import { redisKinds } from '../history/redis.ts';
@@ -54,7 +55,7 @@ function readScenario(field: Field, taken: readonly string[]): void {
     readObject(
       field,
       ['name', 'story', 'cluster', 'load', 'faults', 'stormMs', 'calmMs', 'settleMsMax', 'invariants'],
-      ['redis', 'jobs', 'mendedBy', 'settings'],
+      ['redis', 'jobs', 'mendedBy', 'levels', 'settings'],
     );
   if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(readText(name, 100)))
     refuse(name, 'a name like accounts-under-partition is expected: lower case, digits, dashes');
@@ -71,6 +72,7 @@ function readScenario(field: Field, taken: readonly string[]): void {
   if (rest.redis !== undefined) readRedis(rest.redis);
   if (rest.jobs !== undefined) readJobs(rest.jobs);
   if (rest.mendedBy !== undefined) readChoice(rest.mendedBy, ['sweeps']);
+  if (rest.levels !== undefined) readLevels(rest.levels);
   if (rest.settings !== undefined) readSettings(rest.settings);
 }
 
@@ -104,7 +106,7 @@ function readLoad(field: Field): void {
       ] as const),
       ...(['garbage', 'scrapes'] as const),
     ],
-    ['transactions'],
+    ['transactions', 'numbered'],
   );
   readClients(load.clients);
   readRange(load.operations, 0, planLimits.operationsMax);
@@ -116,6 +118,16 @@ function readLoad(field: Field): void {
   readRange(load.garbage, 0, planLimits.garbageMax);
   readRange(load.scrapes, 0, planLimits.scrapesMax);
   if (load.transactions !== undefined) readTransactions(load.transactions);
+  if (load.numbered === undefined) return;
+  const { percent, copiesMax } = readObject(load.numbered, ['percent', 'copiesMax']);
+  readInteger(percent, 0, 100);
+  readInteger(copiesMax, 1, planLimits.nodesMax);
+}
+
+function readLevels(field: Field): void {
+  const { read, write } = readObject(field, ['read', 'write']);
+  readWeights(read, consistencyLevels);
+  readWeights(write, consistencyLevels);
 }
 
 function readTransactions(field: Field): void {

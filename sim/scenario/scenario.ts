@@ -2,6 +2,7 @@
  * A scenario is data: a cluster, a load, the faults that may strike, and what must hold. A seed turns it into a plan
  * (plan-generation.ts), the run into a verdict.
  */
+import type { ConsistencyLevel } from '../../engine/dispatch/requests.ts';
 import type { InvariantId } from '../check/report.ts';
 import type { FaultKind } from '../plan/fault-kinds.ts';
 import type { NeedWord, PlanNode, PlanStructures, PlanTransaction } from '../plan/plan.ts';
@@ -34,6 +35,8 @@ export interface LoadShape {
   readonly valueBytes: Range;
   readonly kinds: Weights<'get' | 'put' | 'delete'>;
   readonly needs: Weights<NeedWord>;
+  /** Of a hundred operations, so many give a number of copies (`r`, `w`, `rw`, `pr`, `pw`, `dw`), `copiesMax` at most; left out: none. */
+  readonly numbered?: { readonly percent: number; readonly copiesMax: number };
   /** Bursts of garbage to the listeners. */
   readonly garbage: Range;
   /** Looks at `/stats` and `/metrics`. */
@@ -134,6 +137,8 @@ export interface Scenario {
   readonly settleMsMax: number;
   /** `sweeps`: INV10 is to hold before anybody reads after the calm, by hints and anti-entropy alone; else after the reads. */
   readonly mendedBy?: 'sweeps';
+  /** Consistency levels of all nodes, drawn by seed; left out: the settings'. */
+  readonly levels?: { readonly read: Weights<ConsistencyLevel>; readonly write: Weights<ConsistencyLevel> };
   /** Engine settings that differ from the defaults, by dotted name. */
   readonly settings?: Readonly<Record<string, number | string | boolean>>;
   /** What must hold, each with the comparisons below which a run proves nothing. */
