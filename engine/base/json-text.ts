@@ -7,15 +7,15 @@ import { LockstepError } from './errors.ts';
 /** Depth of a request's JSON; MapReduce holds what functions give back to it too. */
 export const jsonDepthMax = 64;
 
-/** Throws `BadRequest` when the text nests deeper than `jsonDepthMax`, and what JSON.parse throws when it is no JSON. */
-export function parseFlat(text: string): unknown {
-  checkDepth(text);
+/** Throws `BadRequest` when the text nests deeper than `depthMax`, and what JSON.parse throws when it is no JSON. */
+export function parseFlat(text: string, depthMax = jsonDepthMax): unknown {
+  checkDepth(text, depthMax);
   return JSON.parse(text);
 }
 
-function checkDepth(text: string): void {
+function checkDepth(text: string, depthMax: number): void {
   // With so few of each there is no way to be deeper.
-  if (opensAtMost(text, '{', jsonDepthMax / 2) && opensAtMost(text, '[', jsonDepthMax / 2)) return;
+  if (opensAtMost(text, '{', depthMax / 2) && opensAtMost(text, '[', depthMax / 2)) return;
   let depth = 0;
   let inText = false;
   for (let at = 0; at < text.length; at++) {
@@ -26,8 +26,8 @@ function checkDepth(text: string): void {
     } else if (code === quote) inText = true;
     else if (code === openBracket || code === openBrace) {
       depth += 1;
-      if (depth > jsonDepthMax)
-        throw new LockstepError('BadRequest', `JSON nests deeper than ${jsonDepthMax} levels`);
+      if (depth > depthMax)
+        throw new LockstepError('BadRequest', `JSON nests deeper than ${depthMax} levels`);
     } else if (code === openBracket + 2 || code === openBrace + 2) depth -= 1;
   }
 }

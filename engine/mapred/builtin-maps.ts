@@ -2,7 +2,8 @@
  * Built-in map functions: what they make of one object. Names and behaviour are those of Riak's libraries of JavaScript
  * and Erlang functions, and of the Rust port's; all of them work on the first sibling unless their line says otherwise.
  */
-import { describe, isArray, isObject } from './fields.ts';
+import { LockstepError } from '../base/errors.ts';
+import { describe, isArray, isObject, parseJson } from './fields.ts';
 import type { FoundObject } from './found-object.ts';
 import { notFoundJson, riakJson, valueText } from './found-object.ts';
 import type { Json } from './job.ts';
@@ -41,8 +42,10 @@ function firstText({ siblings: [first] }: FoundObject): string {
 function firstJson(found: FoundObject): Json {
   const text = firstText(found);
   try {
-    return JSON.parse(text) as Json;
+    return parseJson(text);
   } catch (error) {
+    if (error instanceof LockstepError)
+      throw new FunctionError(`the value is no JSON to work on: ${error.message}`);
     if (!(error instanceof SyntaxError)) throw error;
     throw new FunctionError(`the value is no JSON: ${describe(text)}`);
   }

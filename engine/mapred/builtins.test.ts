@@ -1,11 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { builtinMaps } from './builtin-maps.ts';
 import { builtinReduces } from './builtin-reduces.ts';
 import type { Json } from './job.ts';
 import { canonicalText, compareJson } from './json-order.ts';
 import { decodeWork, decodeWorkDone, encodeWork, encodeWorkDone } from './peer-words.ts';
 import { LockstepError } from '../base/errors.ts';
 import { byteStringOf } from '../base/ids.ts';
+import { jsonDepthMax } from '../base/json-text.ts';
+import type { Actor } from '../object/dots.ts';
+import { emptyVector } from '../object/dots.ts';
+import type { Sibling } from '../object/object.ts';
 import { defaultType, objectKey } from '../base/object-key.ts';
 import { valuesOf } from './wasm-values.ts';
 import { FunctionError } from './phase-error.ts';
@@ -149,5 +154,48 @@ describe('what a module gives back', () => {
         }
       }),
     );
+  });
+});
+
+describe('values that nest', () => {
+  function mapped(name: string, text: string): readonly Json[] | undefined {
+    const none = byteStringOf('');
+    const input = {
+      type: defaultType,
+      bucket: byteStringOf('b'),
+      key: byteStringOf('k'),
+      keydata: undefined,
+    };
+    const sibling: Sibling = {
+      value: Buffer.from(text),
+      contentType: none,
+      charset: none,
+      contentEncoding: none,
+      meta: [],
+      links: [],
+      tombstone: false,
+      dot: { actor: 'a' as string as Actor, counter: 1 },
+      lastModifiedMs: 0,
+    };
+    const found = { input, siblings: [sibling], context: emptyVector };
+    return builtinMaps.get(name)?.apply(found, undefined);
+  }
+  const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
+
+  test('deeper than any request may are a failure of the phase, and no other error', () => {
+    for (const depth of [jsonDepthMax + 1, 10_000, 1_000_000]) {
+      for (const name of ['Riak.mapValuesJson', 'map_object_value_list']) {
+        const run = (): unknown => mapped(name, nested(depth));
+        expect(run).toThrow(FunctionError);
+        expect(run).toThrow('JSON nests deeper than 64 levels');
+      }
+      expect(mapped('map_object_value', nested(depth))).toEqual([nested(depth)]);
+    }
+  });
+
+  test('as deep as a request may come back from a peer as they are', () => {
+    const results = [mapped('Riak.mapValuesJson', nested(jsonDepthMax)) ?? []];
+    const done = { count: 1, missing: [], results, resultBytes: 200, failure: undefined };
+    expect(decodeWorkDone(encodeWorkDone(done)).results).toEqual(results);
   });
 });

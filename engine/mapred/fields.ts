@@ -12,9 +12,9 @@ export function refuse(where: string, rule: string): never {
   throw new LockstepError('BadRequest', `${where}: ${rule}`);
 }
 
-/** Throws `BadRequest` when the text nests deeper than `jsonDepthMax`, and what JSON.parse throws when it is no JSON. */
-export function parseJson(text: string): Json {
-  return parseFlat(text) as Json;
+/** Throws `BadRequest` when the text nests deeper than `depthMax`, and what JSON.parse throws when it is no JSON. */
+export function parseJson(text: string, depthMax?: number): Json {
+  return parseFlat(text, depthMax) as Json;
 }
 
 export function isObject(value: Json | undefined): value is JsonObject {

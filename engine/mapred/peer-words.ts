@@ -11,6 +11,7 @@ import type { ByteString } from '../base/ids.ts';
 import { byteStringFrom, byteStringOf, textOf } from '../base/ids.ts';
 import type { ObjectKey, PackedKey } from '../base/object-key.ts';
 import { unpackKey } from '../base/object-key.ts';
+import { jsonDepthMax } from '../base/json-text.ts';
 import { parseJson } from './fields.ts';
 import type { Json } from './job.ts';
 
@@ -197,9 +198,12 @@ function readJson(reader: ByteReader): Json {
   return jsonOf(reader.bytes());
 }
 
+/** A value as deep as one may be, in the lists and the objects that carry it between nodes. */
+const wrappedDepthMax = jsonDepthMax + 8;
+
 function jsonOf(bytes: Buffer): Json {
   try {
-    return parseJson(bytes.toString('utf8'));
+    return parseJson(bytes.toString('utf8'), wrappedDepthMax);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     throw new BytesError(`no JSON: ${message}`);
