@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 
 import { digestOf } from '../auth/credentials.ts';
-import { readCredentials } from './credentials-file.ts';
+import type { NodeId } from '../base/ids.ts';
+import { defaultConfig } from '../config/config.ts';
+import { credentialsOf, readCredentials } from './credentials-file.ts';
 import { tokenFrom } from './node-token.ts';
 import { runLockstep } from './program.ts';
 
@@ -112,4 +114,16 @@ test('the configuration is checked with the file that it names', async () => {
   writeFileSync(config, 'shop:\n  name: n1\n  store_wasm_modules: [{ id: words, path: words.wasm }]\n');
   expect(await runLockstep(['node', 'lockstep', 'check-config', config])).toBe(2);
   expect(grumbled.join()).toContain('words.wasm (the Wasm module words): there is no such file');
+});
+
+test('a node takes no file that holds no credential: nobody could come in', async () => {
+  const file = join(directory, 'credentials');
+  const config = { ...defaultConfig('shop', { name: 'n1' as NodeId }), credentials: 'credentials' };
+  const known = (): unknown => credentialsOf(join(directory, 'node.yaml'), config);
+  expect(await credentials('add', file, 'shop', '--role', 'write')).toBe(0);
+  expect(known()).toMatchObject([{ name: 'shop' }]);
+  for (const empty of ['', '\n', '# nobody\n']) {
+    writeFileSync(file, empty);
+    expect(known).toThrow('it holds no credential, so nobody could come in');
+  }
 });

@@ -7,6 +7,7 @@ import { dirname, resolve } from 'node:path';
 
 import type { Credential } from '../auth/credentials.ts';
 import { credentialLine, credentialsBytesMax, parseCredentials } from '../auth/credentials.ts';
+import { LockstepError } from '../base/errors.ts';
 import type { NodeConfig } from '../config/config.ts';
 import { UsageError } from './exit-codes.ts';
 import { readSecretFile } from './secret-files.ts';
@@ -14,10 +15,17 @@ import { readSecretFile } from './secret-files.ts';
 const heading = `# Who may come in: name, role (read, write, admin), SHA-256 of the token. Made by \`lockstep credentials\`.
 `;
 
-/** Those that a node's configuration names; undefined where it names none. Throws `ConfigInvalid`. */
+/**
+ * Those that a node's configuration names; undefined where it names none. Throws `ConfigInvalid`, for a file without a
+ * credential too: a node that took it would let nobody in, its operators included.
+ */
 export function credentialsOf(configFile: string, config: NodeConfig): readonly Credential[] | undefined {
   if (config.credentials === undefined) return undefined;
-  return readCredentials(resolve(dirname(configFile), config.credentials));
+  const file = resolve(dirname(configFile), config.credentials);
+  const credentials = readCredentials(file);
+  if (credentials.length > 0) return credentials;
+  const detail = `${file}: it holds no credential, so nobody could come in; add one with "lockstep credentials add ${file} NAME --role admin"`;
+  throw new LockstepError('ConfigInvalid', detail);
 }
 
 export function readCredentials(file: string): readonly Credential[] {

@@ -1,6 +1,7 @@
 /** The network door over TLS: the same laws, and who is let in. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { connect as secureConnect } from 'node:tls';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -181,6 +182,47 @@ describe('material that is not sound', () => {
         },
       ),
     );
+  });
+});
+
+describe('clients that speak TLS 1.2', () => {
+  async function greet(options: { readonly ciphers?: string }): Promise<TLSSocket | string> {
+    const network = new RealNetwork(new TlsIdentity('clients', materialOf(setting.node)));
+    const listener = await network.listen('127.0.0.1:0', (connection) =>
+      ConnectionRecorder.start(connection),
+    );
+    const ca = setting.authority.pem;
+    const socket = secureConnect({ ...hostPortOf(listener.address), ca, maxVersion: 'TLSv1.2', ...options });
+    const outcome = new Deferred<TLSSocket | string>();
+    socket.on('error', (error: NodeJS.ErrnoException) => outcome.resolve(error.code ?? error.message));
+    socket.on('secureConnect', () => outcome.resolve(socket));
+    const greeted = await outcome.promise;
+    await listener.close();
+    return greeted;
+  }
+
+  it('are served with suites that authenticate what they encrypt, and no others', async () => {
+    const usual = await greet({});
+    expect(typeof usual === 'string' ? usual : usual.getCipher().name).toMatch(/^ECDHE-.*(GCM|POLY1305)/);
+    if (typeof usual !== 'string') usual.destroy();
+    const refused = [
+      'ECDHE-ECDSA-AES256-SHA384:ECDHE-RSA-AES256-SHA384:ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-AES128-SHA',
+      'AES256-GCM-SHA384:AES128-GCM-SHA256:AES256-SHA:AES128-SHA',
+    ];
+    for (const ciphers of refused) expect(await greet({ ciphers })).toContain('HANDSHAKE_FAILURE');
+  });
+
+  it('cannot negotiate a connection again', async () => {
+    const socket = await greet({});
+    if (typeof socket === 'string') throw new Error(socket);
+    const outcome = new Deferred<string>();
+    socket.on('error', (error) => outcome.resolve(error.message));
+    socket.on('close', () => outcome.resolve('closed'));
+    socket.renegotiate({ rejectUnauthorized: true }, (error) =>
+      outcome.resolve(error === null ? 'negotiated again' : error.message),
+    );
+    expect(await outcome.promise).not.toBe('negotiated again');
+    socket.destroy();
   });
 });
 

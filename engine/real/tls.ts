@@ -6,8 +6,11 @@
  * (`peers`) ask each other: both must show a certificate that the CA has signed, in TLS 1.3. Which one is not compared
  * with an address: nodes move, and the cluster's id, names and places are said in the greeting above. So the CA must be
  * the cluster's own: whoever holds a certificate of it may speak as a node.
+ *
+ * Clients may speak TLS 1.2, with suites that authenticate what they encrypt and agree on a key of the connection's own:
+ * none in CBC mode (RFC 9325, 4.2). A connection is never negotiated again (RFC 9325, 3.5).
  */
-import { X509Certificate, createPrivateKey } from 'node:crypto';
+import { X509Certificate, constants, createPrivateKey } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import type { ConnectionOptions, TlsOptions } from 'node:tls';
 import { createSecureContext } from 'node:tls';
@@ -26,6 +29,19 @@ export interface TlsMaterial {
   /** Whose certificates are accepted. */
   readonly ca: PemFile | undefined;
 }
+
+/** All of TLS 1.3, and of TLS 1.2 those with forward secrecy and authenticated encryption. */
+const suites = [
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'TLS_AES_128_GCM_SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305',
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+].join(':');
 
 /** Milliseconds from a connection to the end of its handshake. */
 export const handshakeTimeoutMs = 10_000;
@@ -85,12 +101,14 @@ export class TlsIdentity {
     return { ...this.#shared(), rejectUnauthorized: true, checkServerIdentity: () => undefined };
   }
 
-  #shared(): Pick<TlsOptions, 'cert' | 'key' | 'ca' | 'minVersion'> {
+  #shared(): Pick<TlsOptions, 'cert' | 'key' | 'ca' | 'ciphers' | 'minVersion' | 'secureOptions'> {
     const { cert, key, ca } = this.#material;
     return {
       cert: Buffer.from(cert.bytes),
       key: Buffer.from(key.bytes),
       ...(ca === undefined ? {} : { ca: Buffer.from(ca.bytes) }),
+      ciphers: suites,
+      secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
       minVersion: this.#role === 'peers' ? 'TLSv1.3' : 'TLSv1.2',
     };
   }
