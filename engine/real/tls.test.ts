@@ -216,9 +216,9 @@ describe('clients that speak TLS 1.2', () => {
     const socket = await greet({});
     if (typeof socket === 'string') throw new Error(socket);
     const outcome = new Deferred<string>();
-    socket.on('error', (error) => outcome.resolve(error.message));
+    socket.on('error', (error: Error) => outcome.resolve(error.message));
     socket.on('close', () => outcome.resolve('closed'));
-    socket.renegotiate({ rejectUnauthorized: true }, (error) =>
+    socket.renegotiate({ rejectUnauthorized: true }, (error: Error | null) =>
       outcome.resolve(error === null ? 'negotiated again' : error.message),
     );
     expect(await outcome.promise).not.toBe('negotiated again');
