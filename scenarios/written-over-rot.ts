@@ -16,7 +16,16 @@ export const writtenOverRot: Scenario = {
     // One copy may rot away: whoever is to read back at a quorum must have written to all.
     needs: { all: 100 },
   },
-  faults: [{ kind: 'FD9', count: [20, 40], targets: ['n3'], words: { role: ['log'] }, always: true }],
+  faults: [
+    { kind: 'FD9', count: [20, 40], targets: ['n3'], words: { role: ['log'] }, always: true },
+    // Merges take long on a slow disk: some are under way when the sizes are compared, or when a node stops.
+    {
+      kind: 'FD5',
+      count: [1, 2],
+      forUs: [500_000, 1_500_000],
+      params: { meanUs: [2_000, 10_000], tailUs: [0, 20_000] },
+    },
+  ],
   stormMs: 5_000,
   calmMs: 1_500,
   settleMsMax: 30_000,

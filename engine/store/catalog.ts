@@ -68,11 +68,12 @@ export class Catalog {
     return `${this.#directory}/${name}`;
   }
 
+  /** Of the segments that the manifest names; records in a merged one that have not moved yet are live all the same. */
   figures(): CatalogFigures {
     let diskBytes = 0;
     let liveBytes = 0;
     for (const segment of this.#segments.values()) {
-      diskBytes += segment.length;
+      if (!segment.retired) diskBytes += segment.length;
       liveBytes += segment.liveBytes;
     }
     return { segmentCount: this.#segments.size, diskBytes, liveBytes };

@@ -66,7 +66,7 @@ export class Housekeeping {
     }
   }
 
-  /** Gives up what is under way and begins nothing more. */
+  /** Gives up what is under way, but for a merge that has happened; begins nothing more. */
   async stop(): Promise<void> {
     this.#stopping = true;
     await this.settle();
@@ -191,7 +191,15 @@ export class Housekeeping {
     const { disk } = this.#io;
     const { segmentBytes, merge } = this.#options;
     const rest = (): Promise<void> => this.#rest();
-    const work = { disk, directory: this.#directory, segmentBytes, sliceBytes: merge.sliceBytes, rest };
+    const pause = (): Promise<void> => this.#pause();
+    const work = {
+      disk,
+      directory: this.#directory,
+      segmentBytes,
+      sliceBytes: merge.sliceBytes,
+      rest,
+      pause,
+    };
     try {
       const report = await mergeSegments(this.#room, work, inputs);
       this.#mergeCount += 1;
@@ -216,11 +224,15 @@ export class Housekeeping {
     }));
   }
 
-  /** Lets others work: as long as the last slice took, times `restPercent`. */
-  async #rest(): Promise<void> {
-    if (this.#stopping) throw new StoppedError();
+  /** Pauses, or throws when the store is closing. */
+  #rest(): Promise<void> {
+    return this.#stopping ? Promise.reject(new StoppedError()) : this.#pause();
+  }
+
+  /** Lets others work: as long as the last slice took, times `restPercent`; not at all when the store is closing. */
+  async #pause(): Promise<void> {
     const { restPercent } = this.#options.merge;
-    if (restPercent > 0 && !this.#hurried) {
+    if (restPercent > 0 && !this.#hurried && !this.#stopping) {
       const tookUs = this.#io.clock.nowUs() - this.#sliceBeganUs;
       await sleep(this.#io.clock, Math.floor((tookUs * restPercent) / 100));
     }

@@ -4,7 +4,7 @@
  * The steps and what a crash after each leaves: (1) outputs are written, synced, hinted: strays, removed by the next
  * start; (2) the manifest names the outputs and no longer the inputs: the merge has happened, the inputs are strays;
  * (3) rows of the key directory move over, slice by slice, while reads are served from either; (4) inputs are removed
- * when nobody reads them.
+ * when nobody reads them. A store that closes gives up (1), and finishes what comes after (2): it leaves no input behind.
  *
  * A removal is dropped only when the key has a newer record, or no segment outside the merge begins before it, so that
  * no older record can come back. A segment in which damage turns up is not merged: the merge is given up, every key
@@ -51,8 +51,10 @@ export interface MergeWork {
   readonly directory: string;
   readonly segmentBytes: number;
   readonly sliceBytes: number;
-  /** Called between slices; rests, or throws when the store is closing. */
+  /** Called between slices while the merge can still be given up: rests, or throws when the store is closing. */
   rest(): Promise<void>;
+  /** Called between slices once the merge has happened: rests, or returns at once when the store is closing. */
+  pause(): Promise<void>;
 }
 
 export interface MergeReport {
@@ -233,7 +235,7 @@ async function relocate(
       length,
       (bytes, keyAt, keyBytes, seq, _token, offset, valueBytes) =>
         move(room, output, bytes, keyAt, keyBytes, seq, offset, valueBytes),
-      () => work.rest(),
+      () => work.pause(),
     );
     if (reading !== 'sound') await relocateByScan(room, work, output);
   }
@@ -255,7 +257,7 @@ async function relocateByScan(room: MergeRoom, work: MergeWork, output: Segment)
       },
       ...damageVisitor(room, output),
     },
-    { sealedLength: length, windowBytes: work.sliceBytes, rest: () => work.rest() },
+    { sealedLength: length, windowBytes: work.sliceBytes, rest: () => work.pause() },
   );
 }
 
