@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { DumpedValue, ReplicaDump } from './convergence.ts';
-import { checkConvergence, keysInFlight } from './convergence.ts';
+import { checkConvergence, HintlessDeaths, keysInFlight } from './convergence.ts';
 import { deleteAt, putAt, readAt } from './history-fixture.ts';
 
 function holds(node: string, ...values: readonly (readonly [name: string, bytes: string])[]): ReplicaDump {
@@ -51,5 +51,30 @@ describe('INV10', () => {
       readAt(4, [], { key: 'b/read', completedUs: undefined }),
     ];
     expect([...keysInFlight(history, 10)]).toEqual(['b/silent', 'b/late']);
+  });
+
+  describe('where hints alone repair', () => {
+    const lacking = [...whole, holds('n3')];
+    const verdict = (node: string, asked: string, atUs: number): readonly [boolean, number] => {
+      const history = [putAt(10, 'a', { key: 'b/k', node: asked }), putAt(90, 'b', { key: 'b/other' })];
+      const deaths = new HintlessDeaths(history, [{ node, atUs }], 5, ['n1', 'n2', 'n3', 'n4', 'n9']);
+      const { ok, skipped } = checkConvergence(lacking, owners, none, deaths);
+      return [ok, skipped];
+    };
+
+    it('excuses a key whose coordinator died before it could have made a hint', () => {
+      expect(verdict('n1', 'n1', 10)).toEqual([true, 1]);
+      expect(verdict('n1', 'n1', 16)).toEqual([true, 1]);
+      expect(verdict('n2', 'n9', 12)).toEqual([true, 1]);
+      expect(verdict('gone', 'n9', 12)).toEqual([true, 1]);
+    });
+
+    it('excuses nothing when another node died, or the coordinator did so before the write or later', () => {
+      expect(verdict('n2', 'n1', 12)).toEqual([false, 0]);
+      expect(verdict('n1', 'n1', 9)).toEqual([false, 0]);
+      expect(verdict('n1', 'n1', 17)).toEqual([false, 0]);
+      expect(verdict('n2', 'n9', 17)).toEqual([false, 0]);
+      expect(verdict('n4', 'n9', 12)).toEqual([false, 0]);
+    });
   });
 });

@@ -3,9 +3,11 @@
  * dumps: what lies on the disks of those who own the key now, read without the engine. One comparison is one replica of
  * one key against the key's first replica; a key that a replica lacks differs from one that it holds.
  *
- * Skipped: keys with an operation under way when the dumps were taken. Records that nobody asks this node for any more
- * (it was an owner once) are no replicas.
+ * Skipped: keys with an operation under way when the dumps were taken, and, where hints alone repair, keys that a
+ * coordinator's death excuses (`HintlessDeaths`). Records that nobody asks this node for any more (it was an owner once)
+ * are no replicas.
  */
+import { byKey, isWrite } from '../history.ts';
 import type { History } from '../history.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -28,19 +30,64 @@ export interface ReplicaDump {
 /** The nodes that own a token, in order of preference. */
 export type OwnersOf = (token: number) => readonly string[];
 
+/** A node that died without notice: a crash, or a loss of power. */
+export interface Death {
+  readonly node: string;
+  readonly atUs: number;
+}
+
+/**
+ * Excuses where hints alone repair (anti-entropy is off). A coordinator writes the hint for a replica once it knows that
+ * the replica lacks the write: at once when it calls the replica down, and after `patienceUs` when the replica is
+ * silent. A coordinator that dies before takes that knowledge with it: only anti-entropy repairs the key then.
+ *
+ * The coordinator of a write is the node that the client asks, where it owns the key, and else one of the owners: those
+ * of now, or one that has gone since.
+ */
+export class HintlessDeaths {
+  readonly #writes: ReadonlyMap<string, History>;
+  readonly #deaths: readonly Death[];
+  readonly #patienceUs: number;
+  readonly #members: readonly string[];
+
+  /** `members`: of now. */
+  constructor(history: History, deaths: readonly Death[], patienceUs: number, members: readonly string[]) {
+    this.#members = members;
+    this.#writes = deaths.length === 0 ? new Map() : byKey(history.filter(isWrite));
+    this.#deaths = deaths;
+    this.#patienceUs = patienceUs;
+  }
+
+  /** Whether a coordinator of a write of this key died while it may have known of a miss that no hint had. */
+  excuse(name: string, owners: readonly string[]): boolean {
+    return (this.#writes.get(name) ?? []).some(({ node: asked, invokedUs, completedUs = Infinity }) =>
+      this.#deaths.some(({ node, atUs }) => {
+        const mayOwn = owners.includes(node) || !this.#members.includes(node);
+        const coordinates = owners.includes(asked) ? node === asked : mayOwn;
+        return coordinates && atUs >= invokedUs && atUs <= completedUs + this.#patienceUs;
+      }),
+    );
+  }
+}
+
+/** No death excuses anything: anti-entropy repairs what hints do not. */
+export const noHintlessDeaths = new HintlessDeaths([], [], 0, []);
+
 export function checkConvergence(
   dumps: readonly ReplicaDump[],
   ownersOf: OwnersOf,
   inFlight: ReadonlySet<string>,
+  deaths: HintlessDeaths = noHintlessDeaths,
 ): CheckReport {
   const tally = new Tally('INV10');
   const byNode = new Map(dumps.map((dump) => [dump.node, dump]));
   for (const [key, { name, token }] of allKeys(dumps)) {
-    if (inFlight.has(name)) {
+    const owners = ownersOf(token);
+    if (inFlight.has(name) || deaths.excuse(name, owners)) {
       tally.skip();
       continue;
     }
-    const [first, ...others] = ownersOf(token).map((node) => ({ node, dump: byNode.get(node) }));
+    const [first, ...others] = owners.map((node) => ({ node, dump: byNode.get(node) }));
     for (const other of others) {
       const left = first?.dump?.values.get(key)?.bytes;
       const right = other.dump?.values.get(key)?.bytes;

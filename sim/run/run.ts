@@ -5,8 +5,8 @@
 import type { Token } from '../../engine/base/ids.ts';
 import { checkAcknowledgement } from '../check/acknowledgement.ts';
 import type { BranchesLeft } from '../check/branches-left.ts';
-import type { ReplicaDump } from '../check/convergence.ts';
-import { checkConvergence, keysInFlight } from '../check/convergence.ts';
+import type { Death, ReplicaDump } from '../check/convergence.ts';
+import { checkConvergence, HintlessDeaths, keysInFlight, noHintlessDeaths } from '../check/convergence.ts';
 import { checkDurability } from '../check/durability.ts';
 import { checkExposition } from '../check/exposition.ts';
 import { expositionReader } from '../check/exposition-text.ts';
@@ -41,7 +41,9 @@ import { TransactionSteps } from '../witness/transaction-steps.ts';
 import { ExchangeWitness } from '../witness/exchange-witness.ts';
 import { Witness } from '../witness/witness.ts';
 import type { Cluster } from '../world/cluster.ts';
+import { typesAtRunTime } from '../world/node-config.ts';
 import { World } from '../world/world.ts';
+import { TypeMaker } from './type-maker.ts';
 import { workFiles } from '../wasm/work-modules.ts';
 import { boundsOf, bytesHeldMax } from './bounds.ts';
 import type { ClientPlanFault } from './client-faults.ts';
@@ -79,6 +81,9 @@ const quietUsMax = 60_000_000;
 
 /** How long they may take until no record of a transaction's branch is left. */
 const forgetUsMax = 20_000_000;
+
+/** A hint that a coordinator writes is durable within this time, slow disks included. */
+const hintUsMax = 1_000_000;
 
 /** What is under way when the settling ends still gets its answer or its deadline. */
 const lastWordsUs = 5_000_000;
@@ -130,6 +135,7 @@ class Run {
   readonly #observed: boolean;
   readonly #stops: StopRecord[] = [];
   readonly #rejections: SnapshotRejectionRecord[] = [];
+  readonly #deaths: Death[] = [];
   #dumps: readonly ReplicaDump[] = [];
   #left: readonly BranchesLeft[] = [];
   readonly #looks: Looks;
@@ -155,6 +161,7 @@ class Run {
     this.#world.trace.on('aae.snapshot.rejected', ({ host, atUs, fields }) => {
       this.#rejections.push({ node: host, atUs, reason: String(fields['reason']) });
     });
+    this.#world.trace.on('host.crashed', ({ host: node, atUs }) => void this.#deaths.push({ node, atUs }));
     const durable = new DurableTags((node) => this.#cluster.hasReturned(node));
     for (const name of watched) {
       const { disk } = this.#cluster.host(name);
@@ -186,6 +193,10 @@ class Run {
     for (const name of members) this.#cluster.start(name);
     await this.#until(() => members.every((name) => this.#cluster.serves(name)), startUsMax);
     await this.#pass(acquaintanceUs);
+    if (this.#plan.settings[typesAtRunTime] === true) {
+      const made = new TypeMaker(this.#world, this.#cluster).make();
+      await this.#until(() => made.over, startUsMax);
+    }
   }
 
   async storm(): Promise<void> {
@@ -267,7 +278,18 @@ class Run {
     const ownersOf = (token: number): readonly string[] => {
       return ring.placement(token as Token).map(({ node }) => node);
     };
-    return checkConvergence(this.#dumps, ownersOf, keysInFlight(history, this.#dumps[0]?.atUs ?? 0));
+    const inFlight = keysInFlight(history, this.#dumps[0]?.atUs ?? 0);
+    return checkConvergence(this.#dumps, ownersOf, inFlight, this.#hintlessDeaths());
+  }
+
+  /** Where hints alone repair, a coordinator that dies takes with it what it has not made a hint of yet. */
+  #hintlessDeaths(): HintlessDeaths {
+    if (this.#plan.mendedBy === undefined) return noHintlessDeaths;
+    const { members } = this.#cluster;
+    const configs = members.map((name) => this.#cluster.configOf(name));
+    if (configs.some(({ aaeEnabled }) => aaeEnabled)) return noHintlessDeaths;
+    const patienceMs = Math.max(...configs.map(({ requestTimeoutMs }) => requestTimeoutMs));
+    return new HintlessDeaths(this.#recorder.history, this.#deaths, patienceMs * 1000 + hintUsMax, members);
   }
 
   async stop(): Promise<void> {

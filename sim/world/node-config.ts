@@ -7,6 +7,9 @@ import { marksFile, marksId, routesFile, routesId, waywardFile, waywardId } from
 /** Type of the buckets that keep siblings; the others are of the type `default`. */
 export const siblingsType = 'siblings';
 
+/** In plans with this setting no configuration names `siblingsType`: an operator makes it when the cluster has started. */
+export const typesAtRunTime = 'types_at_run_time';
+
 /** Type of the buckets whose keys go where a module says, in plans whose settings say `features_wasm`. */
 export const routedType = 'routed';
 
@@ -18,8 +21,10 @@ export type ClusterPort = keyof typeof clusterPorts;
 export function configOf(
   node: PlanNode,
   nodes: readonly PlanNode[],
-  settings: Readonly<Record<string, unknown>>,
+  given: Readonly<Record<string, unknown>>,
 ): NodeConfig {
+  const { [typesAtRunTime]: makesTypes, ...settings } = given;
+  const siblings = makesTypes === true ? {} : { [siblingsType]: { allow_mult: true } };
   const file = {
     name: node.name,
     datacenter: node.datacenter,
@@ -30,7 +35,7 @@ export function configOf(
     peer_listen: `${node.name}:${clusterPorts.peer}`,
     stats_listen: `${node.name}:${clusterPorts.stats}`,
     insecure: true,
-    bucket_types: { [siblingsType]: { allow_mult: true }, ...(hasModules(settings) ? routedTypes : {}) },
+    bucket_types: { ...siblings, ...(hasModules(settings) ? routedTypes : {}) },
     ...(hasModules(settings) ? { store_wasm_modules: startModules } : {}),
     seeds: nodes.map(({ name, datacenter, rack }) => ({
       name,
