@@ -22,12 +22,15 @@ import { Identity, nodeOfIdentity } from './membership/identity.ts';
 import { MemberFile } from './membership/member-file.ts';
 import { sameTokens } from './membership/member-record.ts';
 import { CountedDisk } from './node/counted-disk.ts';
+import { DurableFiles } from './node/durable-files.ts';
+import { isAlone, mustHaveItsStore } from './node/lost-store.ts';
 import { isEmpty } from './node/reaper-room.ts';
 import type { Opened, Rooms } from './node/rooms.ts';
 import type { GossipHandler } from './membership/gossip-handler.ts';
 import { buildRooms } from './node/rooms.ts';
 import { hintStoreOptions, storeOptions } from './node/storage.ts';
-import { PropertyFile } from './props/property-file.ts';
+import { StoredProperties } from './node/property-shelf.ts';
+import { recordsLost } from './props/property-keeper.ts';
 import type { StatsSnapshot } from './stats/snapshot.ts';
 import { storeDirectory } from './store/file-names.ts';
 import { openOrSetAside } from './store/set-aside.ts';
@@ -51,6 +54,9 @@ export function nodeOfDirectory(disk: Disk): Promise<string | undefined> {
  * anybody would refuse what its level cannot meet. Dead peers must not hold it up for long.
  */
 const acquaintanceUsMax = 2_000_000;
+
+/** How long a starting node that has lost what was set of buckets waits for a peer that tells it. */
+const catchUpUsMax = 30_000_000;
 
 /** Where a node can be reached; undefined for what is off. */
 export interface NodeAddresses {
@@ -96,7 +102,7 @@ export class Node {
     const config = withOwnTokens(io, given, opened.members);
     const node = new Node(io, config, buildRooms(io, config, opened, gate), gate);
     try {
-      await node.#serve();
+      await node.#serve(opened);
     } catch (error) {
       await node.stop();
       throw error;
@@ -168,22 +174,30 @@ export class Node {
     return this.#stopped;
   }
 
-  async #serve(): Promise<void> {
+  async #serve({ files, properties }: Pick<Opened, 'files' | 'properties'>): Promise<void> {
+    const { driver, keeper } = this.#rooms;
     const { plane, membership, mover, transactions, antiEntropy, publisher, handoff, wasm } = this.#rooms;
     const { pbc, redis, http, statistics, reaper, surplus, refill } = this.#rooms;
     const { listen, pbListen, redisListen, statsListen, peerAdvertise } = this.#config;
     await wasm.start();
     await antiEntropy?.start();
     await refill.recover();
+    files.writeTo(driver);
+    await properties.writeTo(driver);
     await transactions.recover();
     await membership.enroll();
     await plane.start();
     const peerAddress = present(plane.address, 'the peer address');
     membership.start(peerAdvertise ?? peerAddress);
+    // Nothing is written by the rules of buckets before they are known.
+    if (properties.condition !== 'whole') {
+      await membership.acquainted(acquaintanceUsMax);
+      await keeper.catchUp(catchUpUsMax);
+    }
     handoff?.hints.start();
     transactions.start();
     publisher.start();
-    await membership.acquainted(acquaintanceUsMax);
+    if (properties.condition === 'whole') await membership.acquainted(acquaintanceUsMax);
     await refill.start();
     this.#addresses = {
       peer: peerAddress,
@@ -283,24 +297,43 @@ async function open(io: Io, config: NodeConfig, disk: CountedDisk): Promise<Open
     return store;
   };
   try {
+    await mustHaveItsStore(io, config, { identityPath, membersPath });
     const store = await openStore(Store.open(io, storeDirectory, storeOptions(config)));
+    const files = await DurableFiles.open(store);
     // Hints are copies of what other nodes hold too: without them anti-entropy has more to do.
     const hints = config.hintedHandoff
       ? await openStore(openOrSetAside(io, hintDirectory, hintStoreOptions(config)))
       : undefined;
-    const identity = await Identity.open(io, identityPath, {
-      node: config.name,
-      clusterId: config.clusterId,
+    if (hints !== undefined) noteHints(io, files, hints);
+    const owner = { node: config.name, clusterId: config.clusterId };
+    const identity = await Identity.open(io, identityPath, owner, {
+      had: files.has('identity'),
+      generation: files.generation,
+      saved: (generation) => files.noteIdentity(generation),
     });
-    const members = await MemberFile.open(io, membersPath);
+    const members = await MemberFile.open(io, membersPath, {
+      had: files.has('members'),
+      body: files.members,
+      saved: (body) => files.noteMembers(body),
+    });
     refuseLeaver(config.name, members);
     refuseLeftovers(config, members, store);
-    const properties = await PropertyFile.open(io, propertiesPath);
-    return { disk, store, hintStore: hints, identity, members, properties };
+    const properties = await StoredProperties.open(io, store, propertiesPath);
+    if (properties.condition === 'lost' && isAlone(config, members.remembered))
+      throw recordsLost('it has no peers');
+    return { disk, store, hintStore: hints, identity, members, properties, files };
   } catch (error) {
     for (const store of stores.reverse()) await store.close();
     throw error;
   }
+}
+
+function noteHints(io: Io, files: DurableFiles, { recovery }: Store): void {
+  if (recovery.created && files.has('hints')) {
+    const detail = 'what was kept for other nodes is gone: anti-entropy brings it to them';
+    io.log.event('warn', 'node.file.missing', { path: hintDirectory, detail });
+  }
+  files.noteHints();
 }
 
 /**

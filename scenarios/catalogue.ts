@@ -41,6 +41,7 @@ import { oneCopyEach } from './one-copy-each.ts';
 import { oneWrongClock } from './one-wrong-clock.ts';
 import { oneWayPartition } from './one-way-partition.ts';
 import { partitionBetweenDcs } from './partition-between-dcs.ts';
+import { lostFiles } from './lost-files.ts';
 import { otherDisks } from './other-disks.ts';
 import { participantCrashLoop } from './participant-crash-loop.ts';
 import { partitionDuringCommit } from './partition-during-commit.ts';
@@ -125,6 +126,7 @@ export const scenarios: readonly Scenario[] = [
   bitRot,
   crashLoop,
   otherDisks,
+  lostFiles,
   noReplicaHelps,
   staleSnapshot,
   versionSkew,

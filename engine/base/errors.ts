@@ -63,6 +63,7 @@ export const errorTable = {
     definite: true,
     sentence: 'the copies differ that must be equal at this consistency level; read again',
   },
+  FileMissing: { status: 500, definite: true, sentence: 'a durable file of the node is missing' },
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof errorTable;

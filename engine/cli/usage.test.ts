@@ -80,7 +80,8 @@ test('a store is rebuilt for nobody but the node whose directory it lies in', as
     disk: createRealDisk(directory),
     log: createRealLog({ level: 'error', node: '' }),
   };
-  await Identity.open(io, 'identity', { node: 'n1' as NodeId, clusterId: 'lockstep' });
+  const owner = { node: 'n1' as NodeId, clusterId: 'lockstep' };
+  await Identity.open(io, 'identity', owner, { had: false, generation: 0, saved: () => undefined });
   await io.disk.makeDirectory('store');
   const store = join(directory, 'store');
   expect(await lockstep('store', 'rebuild', store, '--node', 'n2')).toBe(1);

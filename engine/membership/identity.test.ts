@@ -12,6 +12,7 @@ import { replaceFile } from '../io/disk.ts';
 import { realClock } from '../real/clock.ts';
 import { createRealDisk } from '../real/disk.ts';
 import { createRealLog } from '../real/log.ts';
+import type { IdentityBook } from './identity.ts';
 import { Identity } from './identity.ts';
 
 let directory = '';
@@ -19,13 +20,15 @@ let directory = '';
 beforeEach(() => void (directory = mkdtempSync(join(tmpdir(), 'lockstep-identity-'))));
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-function open(node: string, clusterId: string): Promise<Identity> {
+const noBook: IdentityBook = { had: false, generation: 0, saved: () => undefined };
+
+function open(node: string, clusterId: string, book: IdentityBook = noBook): Promise<Identity> {
   const io = {
     clock: realClock,
     disk: createRealDisk(directory),
     log: createRealLog({ level: 'error', node }),
   };
-  return Identity.open(io, 'identity', { node: node as NodeId, clusterId });
+  return Identity.open(io, 'identity', { node: node as NodeId, clusterId }, book);
 }
 
 /** The file as versions wrote it that knew of no cluster's id in it. */
@@ -61,4 +64,14 @@ test('a file from before clusters stood in it is of the first cluster that opens
   await writeOld('n1', 9_000_000_000);
   expect((await open('n1', 'prod')).generation).toBe(9_000_000_001);
   await expect(open('n1', 'lockstep')).rejects.toMatchObject({ code: 'StoreForeign' });
+});
+
+test('a node that has lost its file goes on from the life that its store knows', async () => {
+  const book = { had: true, generation: 9_000_000_000, saved: () => undefined };
+  expect((await open('n1', 'prod', book)).generation).toBe(9_000_000_001);
+  const emptied = await createRealDisk(directory).open('identity', 'readWrite');
+  await emptied.truncate(0);
+  await emptied.close();
+  const later = { ...book, generation: 9_000_000_007 };
+  expect((await open('n1', 'prod', later)).generation).toBe(9_000_000_008);
 });

@@ -9,8 +9,9 @@
  * A body that ends after the generation is of a version that did not write the cluster's id: its node has the
  * configured one from the next start on.
  *
- * A node whose disk was wiped, or whose file is damaged, takes the seconds of its wall clock, which are more than its
- * earlier lives' unless the clock went back; its peers then tell it which life they know (`raise`).
+ * A node whose file is missing or damaged goes on from the generation that its store knows (`IdentityBook`). One whose
+ * disk was wiped takes the seconds of its wall clock, which are more than its earlier lives' unless the clock went back;
+ * its peers then tell it which life they know (`raise`).
  */
 import { ByteReader, BytesError, ByteWriter } from '../base/bytes.ts';
 import { crc32 } from '../base/checksum.ts';
@@ -29,6 +30,16 @@ export interface Owner {
   readonly clusterId: string;
 }
 
+/** What a node knows of its identity beside the file. */
+export interface IdentityBook {
+  /** The greatest generation that is known; 0: none is. */
+  readonly generation: number;
+  /** The node has had the file. */
+  readonly had: boolean;
+  /** The file is durable, with this generation. */
+  saved(generation: number): void;
+}
+
 interface Written {
   readonly node: string;
   readonly generation: number;
@@ -44,25 +55,41 @@ export class Identity {
   readonly #io: IdentityIo;
   readonly #path: string;
   readonly #clusterId: string;
+  readonly #book: IdentityBook;
+  /** An earlier life has written the file, and it can be read. */
+  readonly found: boolean;
   #generation = 0;
 
-  private constructor(io: IdentityIo, path: string, { node, clusterId }: Owner) {
+  private constructor(
+    io: IdentityIo,
+    path: string,
+    { node, clusterId }: Owner,
+    book: IdentityBook,
+    found: boolean,
+  ) {
     this.#io = io;
     this.#path = path;
     this.node = node;
     this.#clusterId = clusterId;
+    this.#book = book;
+    this.found = found;
   }
 
   /**
    * Begins the next life of the node whose identity lies at `path`. Rejects with `StoreForeign` when it is another
    * node's or of another cluster, with `StorageFailed` when the disk does not read or write.
    */
-  static async open(io: IdentityIo, path: string, owner: Owner): Promise<Identity> {
+  static async open(io: IdentityIo, path: string, owner: Owner, book: IdentityBook): Promise<Identity> {
     const before = await mapped(readWritten(io, path));
     if (before !== undefined) refuseForeign(path, before, owner);
     const wallSeconds = Math.max(1, Math.floor(io.clock.wallMs() / 1000));
-    const identity = new Identity(io, path, owner);
-    await identity.raise(Math.max((before?.generation ?? 0) + 1, wallSeconds));
+    const identity = new Identity(io, path, owner, book, before !== undefined);
+    const known = Math.max(before?.generation ?? 0, book.generation);
+    await identity.raise(Math.max(known + 1, wallSeconds));
+    if (before === undefined && book.had) {
+      const detail = 'it is made again, with a generation beyond those that the store knows';
+      io.log.event('warn', 'node.file.missing', { path, detail });
+    }
     return identity;
   }
 
@@ -77,6 +104,7 @@ export class Identity {
     const bytes = encode({ node: this.node, generation, clusterId: this.#clusterId });
     await mapped(replaceFile(this.#io.disk, this.#path, bytes));
     this.#generation = generation;
+    this.#book.saved(generation);
   }
 }
 

@@ -5,15 +5,27 @@
  *     members    "LKMEMBER" | u32 crc of the body | body
  *     body       the records as gossip writes them (gossip-codec.ts)
  *
- * A file that is damaged is as good as none: the configured seeds tell the node the rest again.
+ * The node has the same records in another place (`MemberBook`): a file that is damaged, or missing though the node has
+ * had it, is made again from there.
  */
 import { crc32 } from '../base/checksum.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
+import type { Disk } from '../io/disk.ts';
 import { DiskError, readFile, replaceFile } from '../io/disk.ts';
 import type { Io } from '../io/io.ts';
 import { decodeWords, encodeWords } from './gossip-codec.ts';
 import type { MemberRecord } from './member-record.ts';
+
+/** What a node knows of its file of members beside the file. */
+export interface MemberBook {
+  /** The node has had the file. */
+  readonly had: boolean;
+  /** The body of the file as it was saved last; empty: it is not known. */
+  readonly body: Uint8Array;
+  /** A file with this body is durable. */
+  saved(body: Uint8Array): void;
+}
 
 const magic = Buffer.from('LKMEMBER', 'latin1');
 const headBytes = magic.length + 4;
@@ -22,6 +34,7 @@ const fileBytesMax = 16 * 1024 * 1024;
 export class MemberFile {
   readonly #io: Pick<Io, 'disk'>;
   readonly #path: string;
+  readonly #book: MemberBook;
   /** What the last life knew, this node's own record included; empty in the first. */
   readonly remembered: readonly MemberRecord[];
   /** Whom the file names. */
@@ -29,19 +42,38 @@ export class MemberFile {
   /** Settled once the last save is over. */
   #last = Promise.resolve();
 
-  private constructor(io: Pick<Io, 'disk'>, path: string, remembered: readonly MemberRecord[]) {
+  private constructor(
+    io: Pick<Io, 'disk'>,
+    path: string,
+    book: MemberBook,
+    remembered: readonly MemberRecord[],
+  ) {
     this.#io = io;
     this.#path = path;
+    this.#book = book;
     this.remembered = remembered;
     this.#named = namesOf(remembered);
   }
 
-  /** Rejects with `StorageFailed` when the disk does not read. */
-  static async open(io: Pick<Io, 'disk' | 'log'>, path: string): Promise<MemberFile> {
+  /** Rejects with `StorageFailed` when the disk does not read, or does not take a lost file again. */
+  static async open(io: Pick<Io, 'disk' | 'log'>, path: string, book: MemberBook): Promise<MemberFile> {
     const bytes = await mapped(readFile(io.disk, path, fileBytesMax));
-    const records = bytes === undefined ? [] : decode(bytes);
-    if (records === undefined) io.log.event('warn', 'membership.members.rejected', { path });
-    return new MemberFile(io, path, records ?? []);
+    const records = bytes === undefined ? undefined : decode(bytes);
+    if (bytes !== undefined && records !== undefined) {
+      book.saved(bytes.subarray(headBytes));
+      return new MemberFile(io, path, book, records);
+    }
+    if (bytes !== undefined) io.log.event('warn', 'membership.members.rejected', { path });
+    const known = book.body.length === 0 ? [] : (recordsOf(book.body) ?? []);
+    const file = new MemberFile(io, path, book, known);
+    if (bytes === undefined && !book.had) return file;
+    if (known.length > 0) await file.save(known);
+    const detail =
+      known.length > 0
+        ? 'it is made again from what the store knows'
+        : 'the store does not know what it said: the configured seeds and the peers tell it';
+    io.log.event('warn', 'node.file.missing', { path, detail });
+    return file;
   }
 
   /** The last life knew of the node, and of it as one that has not left. */
@@ -71,6 +103,7 @@ export class MemberFile {
     file.set(body, headBytes);
     await mapped(replaceFile(this.#io.disk, this.#path, file));
     this.#named = namesOf(known);
+    this.#book.saved(body);
   }
 }
 
@@ -78,13 +111,22 @@ function namesOf(records: readonly MemberRecord[]): ReadonlySet<NodeId> {
   return new Set(records.map(({ node }) => node));
 }
 
+/** The records of the file; none where it is missing or damaged. Rejects with a `DiskError`. */
+export async function readMembers(disk: Disk, path: string): Promise<readonly MemberRecord[]> {
+  const bytes = await readFile(disk, path, fileBytesMax);
+  return (bytes === undefined ? undefined : decode(bytes)) ?? [];
+}
+
 /** Undefined for bytes that are not as `save` wrote them. */
 function decode(bytes: Buffer): readonly MemberRecord[] | undefined {
   const body = bytes.subarray(headBytes);
   const whole = bytes.length > headBytes && bytes.subarray(0, magic.length).equals(magic);
-  if (!whole || bytes.readUInt32BE(magic.length) !== crc32(body)) return undefined;
+  return !whole || bytes.readUInt32BE(magic.length) !== crc32(body) ? undefined : recordsOf(body);
+}
+
+function recordsOf(words: Uint8Array): readonly MemberRecord[] | undefined {
   try {
-    return decodeWords(body).records;
+    return decodeWords(words).records;
   } catch (error) {
     if (error instanceof LockstepError) return undefined;
     throw error;

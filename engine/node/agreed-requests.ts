@@ -69,7 +69,7 @@ function isPlannedByRing(request: PeerRequest): boolean {
 }
 
 /** The bytes of a request are views that are good while it is handled (engine/wire/frames.ts). */
-function keptForLater(request: PeerRequest): PeerRequest {
+export function keptForLater(request: PeerRequest): PeerRequest {
   switch (request.kind) {
     case 'ping':
     case 'readObject':

@@ -7,16 +7,15 @@ import type { Reply } from '../dispatch/peer-service.ts';
 import type { Io } from '../io/io.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { Buckets } from '../props/buckets.ts';
-import type { PropertyFile } from '../props/property-file.ts';
 import type { BucketProperties } from '../props/properties.ts';
 import { defaultProperties, withProperties } from '../props/properties.ts';
 import { PropertyKeeper } from '../props/property-keeper.ts';
-import type { PropertyLinks } from '../props/property-keeper.ts';
+import type { PropertyLinks, PropertyShelf } from '../props/property-keeper.ts';
 import type { PeerReply } from '../wire/messages.ts';
 
 interface PropertyParts {
   readonly buckets: Buckets;
-  readonly properties: PropertyFile;
+  readonly properties: PropertyShelf;
   readonly store: { keysOfBucket(prefix: string): Iterable<string> };
 }
 

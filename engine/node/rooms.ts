@@ -37,7 +37,6 @@ import type { Actor } from '../object/dots.ts';
 import type { Admission } from '../peer/admission.ts';
 import { Plane } from '../peer/plane.ts';
 import { Buckets } from '../props/buckets.ts';
-import type { PropertyFile } from '../props/property-file.ts';
 import type { PropertyKeeper } from '../props/property-keeper.ts';
 import { Router } from '../props/router.ts';
 import { NodeStats } from '../stats/node-stats.ts';
@@ -68,6 +67,9 @@ import {
   transferFamilies,
   transferOptions,
 } from './transfer-rooms.ts';
+import type { DurableFiles } from './durable-files.ts';
+import { heardLinks, whenHeard } from './heard-requests.ts';
+import type { StoredProperties } from './property-shelf.ts';
 import { driverLimits, hintFamilies, storeFamilies } from './storage.ts';
 import type { Handoff } from './hint-room.ts';
 import { buildHandoff, takeHint } from './hint-room.ts';
@@ -108,6 +110,8 @@ export interface Rooms extends ClientRooms {
   readonly gossip: GossipHandler;
   readonly publisher: StatsPublisher;
   readonly statistics: HttpService;
+  /** What was set of buckets, here and at the peers. */
+  readonly keeper: PropertyKeeper;
 }
 
 /** What was opened on the disk before. */
@@ -119,7 +123,8 @@ export interface Opened {
   readonly hintStore: Store | undefined;
   readonly identity: Identity;
   readonly members: MemberFile;
-  readonly properties: PropertyFile;
+  readonly properties: StoredProperties;
+  readonly files: DurableFiles;
 }
 
 export function buildRooms(io: Io, config: NodeConfig, opened: Opened, gate: Gate): Rooms {
@@ -162,6 +167,7 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened, gate: Gat
     refill: dispatch.refill,
     surplus: dispatch.surplus,
     wasm: dispatch.wasm,
+    keeper: dispatch.keeper,
     left: dispatch.left,
     objects: dispatch.dispatcher,
     gossip: new GossipHandler(dispatch.membership, stats.failures),
@@ -209,9 +215,10 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     writeLevel: config.writeConsistency,
     timeoutMs: config.requestTimeoutMs,
   };
-  const links: PeerLinks = {
+  const planeLinks: PeerLinks = {
     request: (peer, request, timeoutUs, onReply) => plane.request(peer, request, timeoutUs, onReply),
   };
+  const links = heardLinks(io, planeLinks, () => keeper);
   const settled = membershipSettings(config, epoch);
   const { self } = settled;
   const membership: Membership = new Membership(
@@ -284,25 +291,29 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     handoff?.hints.drain(node);
   });
   const reaper = buildReaper(io, config, parts, handoff?.hints, store, membership, () => plane);
-  const keeper = buildProperties(io, config, foundation, links, membership);
+  const keeper: PropertyKeeper = buildProperties(io, config, foundation, links, membership);
   const antiEntropy = buildAntiEntropy(io, config, links, membership, foundation);
-  const handle = whenAgreed(membership, (from, request, reply) => {
-    const lacking = request.kind === 'readObject' ? lackAt(parts, request.token) : undefined;
-    if (lacking !== undefined) reply({ kind: 'failed', code: 'Overloaded', detail: lacking });
-    else if (request.kind === 'gossip') reply(gossipReply(membership, from, request.words));
-    else if (request.kind === 'transact') transactions.handle(request.words, reply);
-    else if (request.kind === 'antiEntropy') answerTree(antiEntropy, from, request.words, reply);
-    else if (request.kind === 'transferRange' && isNoSourceFor(from, membership, refill))
-      reply({ kind: 'failed', code: 'Overloaded', detail: refill.hindrance ?? '' });
-    else if (request.kind === 'transferRange') answerTransfer(io, source, request.words, reply);
-    else if (request.kind === 'listNames') coverage.answer(request.words, reply);
-    else if (request.kind === 'mapPhase') mapReduce.answer(request.words, reply);
-    else if (request.kind === 'properties') answerProperties(io, keeper, request.words, reply);
-    else if (request.kind === 'reap') reaper.answer(request.words, reply);
-    else if (request.kind === 'keepHint') takeHint(handoff?.hints, request.words, reply);
-    else if (request.kind === 'wasmModules') wasm.answer(request.words, reply);
-    else service.handle(request, reply);
-  });
+  const handle = whenHeard(
+    io,
+    keeper,
+    whenAgreed(membership, (from, request, reply) => {
+      const lacking = request.kind === 'readObject' ? lackAt(parts, request.token) : undefined;
+      if (lacking !== undefined) reply({ kind: 'failed', code: 'Overloaded', detail: lacking });
+      else if (request.kind === 'gossip') reply(gossipReply(membership, from, request.words));
+      else if (request.kind === 'transact') transactions.handle(request.words, reply);
+      else if (request.kind === 'antiEntropy') answerTree(antiEntropy, from, request.words, reply);
+      else if (request.kind === 'transferRange' && isNoSourceFor(from, membership, refill))
+        reply({ kind: 'failed', code: 'Overloaded', detail: refill.hindrance ?? '' });
+      else if (request.kind === 'transferRange') answerTransfer(io, source, request.words, reply);
+      else if (request.kind === 'listNames') coverage.answer(request.words, reply);
+      else if (request.kind === 'mapPhase') mapReduce.answer(request.words, reply);
+      else if (request.kind === 'properties') answerProperties(io, keeper, request.words, reply);
+      else if (request.kind === 'reap') reaper.answer(request.words, reply);
+      else if (request.kind === 'keepHint') takeHint(handoff?.hints, request.words, reply);
+      else if (request.kind === 'wasmModules') wasm.answer(request.words, reply);
+      else service.handle(request, reply);
+    }),
+  );
   const { generation, state } = membership.self;
   const { view } = membership;
   const hello = helloOf(config, epoch, { generation, joining: state === 'JOINING', view });

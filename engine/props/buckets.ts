@@ -6,8 +6,9 @@ import type { ByteString } from '../base/ids.ts';
 import { byteStringOf, textOf } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { bucketPrefix, unpackKey } from '../base/object-key.ts';
-import type { BucketProperties } from './properties.ts';
+import type { BucketProperties, PropertySet } from './properties.ts';
 import { defaultProperties, typeProperties, withProperties } from './properties.ts';
+import type { NamedRecord } from './property-codec.ts';
 import { splitRecordName } from './property-codec.ts';
 import { PropertyTable } from './property-table.ts';
 import { valuesOf } from './registers.ts';
@@ -33,7 +34,7 @@ const recentMax = 4;
 export class Buckets {
   readonly #configured: ReadonlyMap<string, BucketProperties>;
   readonly #listeners: (() => void)[] = [];
-  #table: PropertyTable;
+  readonly #table: PropertyTable;
   #types: ReadonlyMap<ByteString, TypeRow>;
   /** The buckets that were asked for last: every request asks several times, and has no other key than the form. */
   readonly #recent: RecentBucket[] = [];
@@ -95,10 +96,13 @@ export class Buckets {
     ]);
   }
 
-  /** From now on these records hold. */
-  replace(table: PropertyTable): void {
-    this.#table = table;
-    this.#types = this.#resolve(table);
+  /** From now on these records, changes of the table, hold. */
+  apply(changes: readonly NamedRecord[]): void {
+    this.#table.apply(changes);
+    const parted = changes.map(partsOf);
+    // A type's own record is every bucket's of the type.
+    if (parted.some(({ bucket }) => bucket === '')) this.#types = this.#resolve(this.#table);
+    else for (const one of parted) this.#resolveBucket(this.#types, one);
     this.#recent.length = 0;
     this.#recentNext = 0;
     for (const listener of this.#listeners) listener();
@@ -115,21 +119,33 @@ export class Buckets {
       types.set(type, { properties, buckets: new Map() });
     };
     for (const [name, properties] of this.#configured) enter(byteStringOf(name), properties);
-    const records = [...table.records].map(([name, record]) => ({
-      ...(splitRecordName(name) ?? { type: '' as ByteString, bucket: '' as ByteString }),
-      set: valuesOf(record),
-    }));
+    const records = [...table.records].map(([name, record]) => partsOf({ name, record }));
     for (const { type, bucket, set } of records) {
       if (bucket !== '') continue;
       const known = types.get(type)?.properties;
       if (known !== undefined) enter(type, withProperties(known, set));
       else if (set.get(typeMark) === true) enter(type, typeProperties(textOf(type), set));
     }
-    for (const { type, bucket, set } of records) {
-      const row = types.get(type);
-      if (bucket !== '' && row !== undefined && set.size > 0)
-        row.buckets.set(bucket, withProperties(row.properties, set));
-    }
+    for (const one of records) if (one.bucket !== '') this.#resolveBucket(types, one);
     return types;
   }
+
+  #resolveBucket(types: ReadonlyMap<ByteString, TypeRow>, { type, bucket, set }: RecordParts): void {
+    const row = types.get(type);
+    if (row === undefined) return;
+    if (set.size > 0) row.buckets.set(bucket, withProperties(row.properties, set));
+    else row.buckets.delete(bucket);
+  }
+}
+
+interface RecordParts {
+  readonly type: ByteString;
+  /** Empty: the record is the type's own. */
+  readonly bucket: ByteString;
+  readonly set: PropertySet;
+}
+
+function partsOf({ name, record }: NamedRecord): RecordParts {
+  const { type, bucket } = splitRecordName(name) ?? { type: '' as ByteString, bucket: '' as ByteString };
+  return { type, bucket, set: valuesOf(record) };
 }

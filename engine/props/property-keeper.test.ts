@@ -9,8 +9,10 @@ import { settle, TestClock, TestLog } from '../api/testing/test-io.contract.ts';
 import { Buckets } from './buckets.ts';
 import type { BucketProperties, PropertyValue } from './properties.ts';
 import { typeProperties } from './properties.ts';
+import type { NamedRecord } from './property-codec.ts';
+import type { PropertyCondition } from './property-keeper.ts';
 import { PropertyKeeper } from './property-keeper.ts';
-import type { PropertyTable } from './property-table.ts';
+import { PropertyTable } from './property-table.ts';
 
 const defaultType = byteStringOf('default');
 const types = new Map([['default', typeProperties('default', new Map())]]);
@@ -19,7 +21,9 @@ const types = new Map([['default', typeProperties('default', new Map())]]);
 class Trio {
   readonly clock = new TestClock();
   readonly names = ['n1', 'n2', 'n3'] as NodeId[];
-  readonly files = new Map<NodeId, PropertyTable>();
+  /** What each has saved, in that order. */
+  readonly files = new Map<NodeId, readonly NamedRecord[]>();
+  readonly conditions = new Map<NodeId, PropertyCondition>();
   readonly buckets = new Map<NodeId, Buckets>();
   readonly keepers = new Map<NodeId, PropertyKeeper>();
   readonly held = new Set<string>();
@@ -34,7 +38,7 @@ class Trio {
 
   /** A new life of a node, from its file. */
   boot(name: NodeId): void {
-    const buckets = new Buckets(types, this.files.get(name));
+    const buckets = new Buckets(types, new PropertyTable(this.files.get(name) ?? []));
     this.buckets.set(name, buckets);
     const spawn = (_: string, task: () => Promise<void>): void => {
       task().catch(() => (this.failedTasks += 1));
@@ -43,10 +47,12 @@ class Trio {
       { clock: this.clock, log: new TestLog(), spawn },
       buckets,
       {
-        save: async (table) => {
-          this.files.set(name, table);
+        condition: this.conditions.get(name) ?? 'whole',
+        save: async (records) => {
+          this.files.set(name, [...(this.files.get(name) ?? []), ...records]);
           this.onSave(name);
         },
+        complete: async () => void this.conditions.set(name, 'whole'),
       },
       {
         self: name,
@@ -239,4 +245,35 @@ test('buckets with properties of their own are bounded, and both kinds of confli
   expect(await trio.set(0, 'b1', { allow_mult: true, last_write_wins: true })).toContain(
     'BadRequest: allow_mult and',
   );
+});
+
+test('a node that has lost its records tells nobody what it knows, and starts when a peer has told it', async () => {
+  const trio = new Trio();
+  expect(await trio.set(0, 'b', { allow_mult: true })).toBe('done');
+  const lost = 'n3' as NodeId;
+  trio.files.delete(lost);
+  trio.conditions.set(lost, 'lost');
+  trio.boot(lost);
+  const keeper = present(trio.keepers.get(lost), 'a keeper');
+  expect(trio.at(2, 'b').allowMult).toBe(false);
+  expect(keeper.hasHeard('n1' as NodeId)).toBe(false);
+  expect(await present(trio.keepers.get('n1' as NodeId), 'a keeper').hear(lost)).toBe(false);
+  expect(await outcomeOf(keeper.catchUp(1_000_000))).toBe('done');
+  expect(trio.at(2, 'b').allowMult).toBe(true);
+  expect(keeper.hasHeard('n1' as NodeId)).toBe(true);
+  trio.boot(lost);
+  expect(trio.at(2, 'b').allowMult).toBe(true);
+});
+
+test('a node that has lost its records is refused when no peer tells it, and a new one goes on', async () => {
+  const trio = new Trio();
+  const alone = 'n3' as NodeId;
+  trio.cut.add(alone);
+  trio.conditions.set(alone, 'lost');
+  trio.boot(alone);
+  const refused = outcomeOf(trio.keepers.get(alone)?.catchUp(0));
+  expect(await refused).toContain('FileMissing: what was set of buckets (their properties) is lost');
+  trio.conditions.set(alone, 'new');
+  trio.boot(alone);
+  expect(await outcomeOf(trio.keepers.get(alone)?.catchUp(0))).toBe('done');
 });

@@ -3,6 +3,10 @@
  * is offered to every peer at once, and reaches those that were away by gossip, which carries the table's digest; a
  * node that hears another digest fetches what it lacks, page by page.
  *
+ * A node that starts without the records (a new one, or one that has lost them) would drop siblings of buckets that keep
+ * them. It asks its peers before it serves clients (`catchUp`), and in this life it takes no object of a peer, and gives
+ * none to one that asks, before it has heard what that peer knows (`hasHeard`, `hear`).
+ *
  * Where a bucket's keys live (`chash_keyfun`, `wasm_keyfun`) can change only while no node holds one of its keys, and
  * so only while every node can be asked.
  */
@@ -11,6 +15,7 @@ import { Deferred } from '../base/deferred.ts';
 import { LockstepError, asLockstepError } from '../base/errors.ts';
 import type { ByteString, NodeId } from '../base/ids.ts';
 import { textOf } from '../base/ids.ts';
+import { sleep } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { Buckets } from './buckets.ts';
 import { typeMark } from './buckets.ts';
@@ -18,7 +23,6 @@ import type { BucketProperties, PropertySet, PropertyValue } from './properties.
 import { propertyTable, withProperties } from './properties.ts';
 import type { NamedRecord } from './property-codec.ts';
 import { recordName, writeRecord } from './property-codec.ts';
-import type { PropertyFile } from './property-file.ts';
 import type { PropertyAnswer, PropertyQuestion } from './property-words.ts';
 import { decodeAnswer, decodeQuestion, encodeAnswer, encodeQuestion } from './property-words.ts';
 import type { Stamp } from './registers.ts';
@@ -36,6 +40,24 @@ export interface PropertyLinks {
   holdsKeys(prefix: string): boolean;
 }
 
+/**
+ * What a node has of the records that were set: all of them; none, since it is new, or it cannot know whether it had
+ * any; or less than it had.
+ */
+export type PropertyCondition = 'whole' | 'new' | 'lost';
+
+/** Where the records lie durably. */
+export interface PropertyShelf {
+  /** As the start found it. */
+  readonly condition: PropertyCondition;
+  /** Durable when this resolves. Rejects with a `LockstepError`. */
+  save(records: readonly NamedRecord[]): Promise<void>;
+  /** Makes durable that all was heard. Rejects with a `LockstepError`. */
+  complete(): Promise<void>;
+}
+
+/** How often a node that has lost its records asks again. */
+const askAgainUs = 200_000;
 /** Records in one message, about. */
 const pageBytes = 128 * 1024;
 /** How long a setting waits for the peers that can be reached. */
@@ -49,25 +71,35 @@ interface Commit {
 export class PropertyKeeper {
   readonly #io: Pick<Io, 'clock' | 'log' | 'spawn'>;
   readonly #buckets: Buckets;
-  readonly #file: Pick<PropertyFile, 'save'>;
+  readonly #shelf: PropertyShelf;
   readonly #links: PropertyLinks;
   readonly #recordsMax: number;
   readonly #commits: Commit[] = [];
-  readonly #fetching = new Set<NodeId>();
+  readonly #fetching = new Map<NodeId, Deferred<boolean>>();
+  /** This life began with all records: nothing waits for what a peer knows. */
+  readonly #beganWhole: boolean;
+  /** What this node knows is all that can be known: it tells others. */
+  #whole: boolean;
+  /** Peers whose records are known here. */
+  readonly #heardFrom = new Set<NodeId>();
   #saving = false;
-  /** Settings wait for one another: each is judged by what the one before it left. */
-  #turn: Promise<unknown> = Promise.resolve();
+  /** Settings of one name wait for one another: each is judged by what the one before it left. */
+  readonly #turns = new Map<string, Promise<unknown>>();
+  /** Names without a record that are about to have one. */
+  readonly #coming = new Set<string>();
 
   constructor(
     io: Pick<Io, 'clock' | 'log' | 'spawn'>,
     buckets: Buckets,
-    file: Pick<PropertyFile, 'save'>,
+    shelf: PropertyShelf,
     links: PropertyLinks,
     recordsMax: number,
   ) {
     this.#io = io;
     this.#buckets = buckets;
-    this.#file = file;
+    this.#shelf = shelf;
+    this.#beganWhole = shelf.condition === 'whole';
+    this.#whole = this.#beganWhole;
     this.#links = links;
     this.#recordsMax = recordsMax;
   }
@@ -78,22 +110,23 @@ export class PropertyKeeper {
    * otherwise), `NoTargets` (that cannot be told), `BadRequest`, `TooLarge`, `StorageFailed`.
    */
   set(type: ByteString, bucket: ByteString, given: PropertySet): Promise<void> {
-    return this.#inTurn(async () => {
+    const name = recordName(type, bucket);
+    return this.#inTurn(name, async () => {
       const before = this.#buckets.of(type, bucket);
       const set = wholeGroups(before, given);
       await this.#checkRouting(type, bucket, before, withProperties(before, set));
-      await this.#publish({ name: recordName(type, bucket), record: settingOf(set, this.#stamp()) });
+      await this.#publish({ name, record: settingOf(set, this.#stamp()) });
       await this.#confirmRouting(type, bucket, before);
     });
   }
 
   /** The bucket has the properties of its type again. Rejects as `set`. */
   reset(type: ByteString, bucket: ByteString): Promise<void> {
-    return this.#inTurn(async () => {
+    const name = recordName(type, bucket);
+    return this.#inTurn(name, async () => {
       const before = this.#buckets.of(type, bucket);
       const after = this.#buckets.ofType(type);
       if (after !== undefined) await this.#checkRouting(type, bucket, before, after);
-      const name = recordName(type, bucket);
       if (this.#buckets.table.records.has(name))
         await this.#publish({ name, record: resetAt(this.#stamp()) });
       await this.#confirmRouting(type, bucket, before);
@@ -102,20 +135,19 @@ export class PropertyKeeper {
 
   /** Makes a bucket type. Rejects with `Conflict` when it exists. */
   createType(type: ByteString, given: PropertySet): Promise<void> {
-    return this.#inTurn(async () => {
+    const name = recordName(type, '' as ByteString);
+    return this.#inTurn(name, async () => {
       if (this.#buckets.knowsType(type))
         throw new LockstepError('Conflict', `the bucket type ${textOf(type)} exists already`);
       const set = new Map<string, PropertyValue>([...completed(given), [typeMark, true]]);
-      await this.#publish({
-        name: recordName(type, '' as ByteString),
-        record: settingOf(set, this.#stamp()),
-      });
+      await this.#publish({ name, record: settingOf(set, this.#stamp()) });
     });
   }
 
   /** Sets some properties of the type's buckets that have not set them. Rejects with `NotFound`, `Conflict`. */
   setType(type: ByteString, given: PropertySet): Promise<void> {
-    return this.#inTurn(async () => {
+    const name = recordName(type, '' as ByteString);
+    return this.#inTurn(name, async () => {
       const before = this.#buckets.ofType(type);
       if (before === undefined)
         throw new LockstepError('NotFound', `there is no bucket type ${textOf(type)}; POST /types makes one`);
@@ -125,10 +157,7 @@ export class PropertyKeeper {
           'chash_keyfun and wasm_keyfun of a bucket type stand from its making; set them of a bucket';
         throw new LockstepError('Conflict', detail);
       }
-      await this.#publish({
-        name: recordName(type, '' as ByteString),
-        record: settingOf(set, this.#stamp()),
-      });
+      await this.#publish({ name, record: settingOf(set, this.#stamp()) });
     });
   }
 
@@ -139,15 +168,60 @@ export class PropertyKeeper {
 
   /** A peer's gossip told of its table. */
   heard(peer: NodeId, digest: string): void {
-    if (digest === this.digest || digest === '' || this.#fetching.has(peer)) return;
-    this.#fetching.add(peer);
+    if (digest === this.digest || digest === '') this.#heardFrom.add(peer);
+    else this.#hearing(peer);
+  }
+
+  /** What the peer knows is known here, or need not be: this life began with all records. */
+  hasHeard(peer: NodeId): boolean {
+    return this.#beganWhole || this.#heardFrom.has(peer);
+  }
+
+  /** Fetches what the peer knows; resolves with whether all of it is known here now. Never rejects. */
+  hear(peer: NodeId): Promise<boolean> {
+    return this.#hearing(peer).promise;
+  }
+
+  /** Begins to fetch what the peer knows, unless that is under way. */
+  #hearing(peer: NodeId): Deferred<boolean> {
+    const under = this.#fetching.get(peer);
+    if (under !== undefined) return under;
+    const done = new Deferred<boolean>();
+    this.#fetching.set(peer, done);
     this.#io.spawn('props.fetch', async () => {
+      let heard = false;
       try {
-        await this.#fetch(peer);
+        heard = await this.#fetch(peer);
+        if (heard) this.#heardFrom.add(peer);
       } finally {
         this.#fetching.delete(peer);
+        done.resolve(heard);
       }
     });
+    return done;
+  }
+
+  /**
+   * At a start, once the peers that are there are known: a node that began without all records asks them. A new one goes
+   * on when none of them knows more. One that has lost records waits for a peer that has them: rejects with `FileMissing`
+   * when none does within `patienceUs`, or with `StorageFailed`.
+   */
+  async catchUp(patienceUs: number): Promise<void> {
+    if (this.#whole) return;
+    const { clock, log } = this.#io;
+    const endUs = clock.nowUs() + patienceUs;
+    if (this.#shelf.condition === 'lost') log.event('warn', 'props.catch.up.began', {});
+    for (;;) {
+      const peers = this.#links.peers().filter((peer) => this.#links.isRoutable(peer));
+      const heard = await Promise.all(peers.map((peer) => this.hear(peer)));
+      if (heard.includes(true) || this.#shelf.condition === 'new') break;
+      if (clock.nowUs() >= endUs) throw recordsLost('no other member has told it what they are');
+      await sleep(clock, askAgainUs);
+    }
+    await this.#shelf.complete();
+    this.#whole = true;
+    if (this.#shelf.condition === 'lost')
+      log.event('info', 'props.catch.up.done', { records: this.#buckets.table.records.size });
   }
 
   /** Answers a peer's words. Rejects with a `LockstepError`. */
@@ -161,6 +235,8 @@ export class PropertyKeeper {
         await this.#commit(question.records);
         return { kind: 'taken' };
       case 'fetch':
+        if (!this.#whole)
+          throw new LockstepError('Overloaded', 'this node has not heard itself what was set of buckets');
         return this.#page(question.after);
       case 'holds':
         return { kind: 'held', held: this.#links.holdsKeys(question.name) };
@@ -179,32 +255,40 @@ export class PropertyKeeper {
     return { kind: 'page', records, complete: records.length === left.length };
   }
 
-  async #fetch(peer: NodeId): Promise<void> {
+  /** Whether all that the peer knows has come. */
+  async #fetch(peer: NodeId): Promise<boolean> {
     let after = '';
     for (;;) {
       const answer = await this.#ask(peer, { kind: 'fetch', after });
       // The next round of gossip begins again.
-      if (answer instanceof LockstepError || answer.kind !== 'page') return;
+      if (answer instanceof LockstepError || answer.kind !== 'page') return false;
       try {
         await this.#commit(answer.records);
       } catch (error) {
         const { code, message: detail } = asLockstepError(error);
         this.#io.log.event('error', 'props.fetch.failed', { peer, code, detail });
-        return;
+        return false;
       }
+      if (answer.complete) return true;
       const last = answer.records.at(-1)?.name;
-      if (answer.complete || last === undefined || last <= after) return;
+      if (last === undefined || last <= after) return false;
       after = last;
     }
   }
 
   async #publish(record: NamedRecord): Promise<void> {
     const { records } = this.#buckets.table;
-    if (!records.has(record.name) && records.size >= this.#recordsMax) {
+    const isNew = !records.has(record.name);
+    if (isNew && records.size + this.#coming.size >= this.#recordsMax) {
       const detail = `${records.size} buckets and types have properties of their own; at most ${this.#recordsMax} may`;
       throw new LockstepError('TooLarge', detail);
     }
-    await this.#commit([record]);
+    if (isNew) this.#coming.add(record.name);
+    try {
+      await this.#commit([record]);
+    } finally {
+      this.#coming.delete(record.name);
+    }
     await this.#offer(record);
   }
 
@@ -280,17 +364,17 @@ export class PropertyKeeper {
   }
 
   async #saveOnce(commits: readonly Commit[]): Promise<void> {
-    const before = this.#buckets.table;
-    const table = before.merged(commits.flatMap(({ records }) => records));
+    const { table } = this.#buckets;
+    const changes = table.changes(commits.flatMap(({ records }) => records));
     try {
-      if (table !== before) await this.#file.save(table);
+      if (changes.length > 0) await this.#shelf.save(changes);
     } catch (error) {
       for (const { done } of commits) done.reject(asLockstepError(error));
       return;
     }
-    if (table !== before) {
-      this.#buckets.replace(table);
-      this.#io.log.event('info', 'props.changed', { records: table.records.size, digest: table.digest });
+    if (changes.length > 0) {
+      this.#buckets.apply(changes);
+      this.#io.log.event('info', 'props.changed', { changed: changes.length, records: table.records.size });
     }
     for (const { done } of commits) done.resolve();
   }
@@ -309,11 +393,24 @@ export class PropertyKeeper {
     return { counter, node: this.#links.self };
   }
 
-  #inTurn(work: () => Promise<void>): Promise<void> {
-    const turn = this.#turn.then(work);
-    this.#turn = turn.catch(() => undefined);
+  #inTurn(name: string, work: () => Promise<void>): Promise<void> {
+    const turn = (this.#turns.get(name) ?? Promise.resolve()).then(work);
+    const over = turn
+      .catch(() => undefined)
+      .then(() => {
+        if (this.#turns.get(name) === over) this.#turns.delete(name);
+      });
+    this.#turns.set(name, over);
     return turn;
   }
+}
+
+/** Why a node that has lost what was set of its buckets does not start, and what can be done. */
+export function recordsLost(why: string): LockstepError {
+  return new LockstepError(
+    'FileMissing',
+    `what was set of buckets (their properties) is lost on this node, and ${why}: start another member of the cluster first, or put the data directory back from a backup; to go on without it, run \`lockstep store forget-properties DIR\``,
+  );
 }
 
 /** What is set together, whole: what is not given of a group stays, or gives way to what is. */

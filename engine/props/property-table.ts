@@ -1,4 +1,4 @@
-/** All records of properties that a node knows, as one value: merging gives another one. */
+/** All records of properties that a node knows. What is new in a record is merged in two steps: `changes`, then `apply`. */
 import murmurHash3 from 'murmurhash3js-revisited';
 
 import { ByteWriter } from '../base/bytes.ts';
@@ -8,24 +8,36 @@ import type { PropertyRecord } from './registers.ts';
 import { emptyRecord, highestStamp, mergeRecords, sameRecord } from './registers.ts';
 
 export class PropertyTable {
-  readonly records: ReadonlyMap<string, PropertyRecord>;
+  readonly #records = new Map<string, PropertyRecord>();
+  #highest = 0;
   #digest: string | undefined;
 
-  constructor(records: ReadonlyMap<string, PropertyRecord> = new Map()) {
-    this.records = records;
+  constructor(records: readonly NamedRecord[] = []) {
+    this.apply(this.changes(records));
   }
 
-  /** This table and these records; itself when they say nothing new. */
-  merged(incoming: readonly NamedRecord[]): PropertyTable {
-    let changed: Map<string, PropertyRecord> | undefined;
+  get records(): ReadonlyMap<string, PropertyRecord> {
+    return this.#records;
+  }
+
+  /** What these records say that is not known here: each changed record, merged with what is known of it. */
+  changes(incoming: readonly NamedRecord[]): readonly NamedRecord[] {
+    const changed = new Map<string, PropertyRecord>();
     for (const { name, record } of incoming) {
-      const known = (changed ?? this.records).get(name) ?? emptyRecord;
+      const known = changed.get(name) ?? this.#records.get(name) ?? emptyRecord;
       const merged = mergeRecords(known, record);
-      if (sameRecord(merged, known)) continue;
-      changed ??= new Map(this.records);
-      changed.set(name, merged);
+      if (!sameRecord(merged, known)) changed.set(name, merged);
     }
-    return changed === undefined ? this : new PropertyTable(changed);
+    return [...changed].map(([name, record]) => ({ name, record }));
+  }
+
+  /** From now on these records, which `changes` gave, are known. */
+  apply(changes: readonly NamedRecord[]): void {
+    for (const { name, record } of changes) {
+      this.#records.set(name, record);
+      this.#highest = Math.max(this.#highest, highestStamp(record));
+    }
+    if (changes.length > 0) this.#digest = undefined;
   }
 
   /** The records after the one of that name ('': all), by name. */
@@ -35,28 +47,26 @@ export class PropertyTable {
 
   /** Names this knowledge and no other: nodes that show the same one have nothing to tell each other. */
   get digest(): string {
-    if (this.records.size === 0) return '';
-    this.#digest ??= murmurHash3.x86.hash128(this.encode());
+    if (this.#records.size === 0) return '';
+    this.#digest ??= murmurHash3.x86.hash128(this.#encode());
     return this.#digest;
   }
 
   /** The highest counter of any stamp. */
   get highest(): number {
-    let highest = 0;
-    for (const record of this.records.values()) highest = Math.max(highest, highestStamp(record));
-    return highest;
+    return this.#highest;
   }
 
   /** Canonical bytes: equal tables have equal ones. */
-  encode(): Buffer {
-    const writer = new ByteWriter(64 + this.records.size * 128);
-    writer.varint(this.records.size);
+  #encode(): Buffer {
+    const writer = new ByteWriter(64 + this.#records.size * 128);
+    writer.varint(this.#records.size);
     for (const one of this.#sorted()) writeRecord(writer, one);
     return writer.finish();
   }
 
   #sorted(): readonly NamedRecord[] {
-    const named = [...this.records].map(([name, record]) => ({ name, record }));
+    const named = [...this.#records].map(([name, record]) => ({ name, record }));
     return named.sort((left, right) => (left.name < right.name ? -1 : 1));
   }
 }

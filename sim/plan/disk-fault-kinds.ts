@@ -16,6 +16,7 @@ export const diskFaultIds = [
   'FD13',
   'FD14',
   'FD15',
+  'FD16',
 ] as const;
 
 export type DiskFaultKind = (typeof diskFaultIds)[number];
@@ -143,5 +144,19 @@ export const diskFaultKinds: Readonly<Record<DiskFaultKind, FaultKindRow>> = {
     aim: 'node',
     lasting: true,
     params: { permille: { kind: 'integer', min: 0, max: 999 } },
+  },
+  FD16: {
+    title: 'lost file',
+    story: 'a node dies and returns; one of its files is gone or empty',
+    aim: 'node',
+    lasting: true,
+    params: {
+      permille: { kind: 'integer', min: 0, max: 999 },
+      how: { kind: 'choice', of: ['removed', 'emptied'] },
+      role: {
+        kind: 'choice',
+        of: ['identity', 'members', 'hint', 'hints', 'snapshot'],
+      },
+    },
   },
 };

@@ -58,4 +58,14 @@ export const storeBugs: readonly PlantedBug[] = [
     oracles: ['INV10'],
     seedsMax: 10,
   },
+  {
+    id: 'M107',
+    title: 'a node with an empty store takes it that nothing was set of buckets',
+    file: 'engine/node/property-shelf.js',
+    find: "const condition = isLost ? 'lost' : isWhole",
+    replace: "const condition = isLost ? 'lost' : true",
+    scenario: 'lost-files',
+    oracles: ['INV4', 'INV20', 'INV10'],
+    seedsMax: 40,
+  },
 ];

@@ -1,5 +1,5 @@
 /**
- * Faults of disks, acted out (FD1 to FD5, FD8 to FD15, and the crash loop FP3): each is injected into a node's disk, or
+ * Faults of disks, acted out (FD1 to FD5, FD8 to FD16, and the crash loop FP3): each is injected into a node's disk, or
  * done to it between two lives. What was done is undone by `later`, and by `calm` at the end of the storm.
  *
  * A node whose store has given up writing (a failed write or sync) is restarted in order when its disk is well again,
@@ -129,6 +129,8 @@ export class DiskStrikes {
         return this.#strength.crash(fault, 'keepAll', (disk) => {
           cutNewestLog(disk, Number(params['permille']));
         });
+      case 'FD16':
+        return this.#strength.crash(fault, 'keepAll', (disk) => loseOneFile(disk, params));
       case 'FP3':
         return this.#loop(fault, name);
     }
@@ -286,6 +288,15 @@ function survivalOf(keeps: string): Survival {
 }
 
 /** Of the newest log of the store only the first part is left. */
+/** One of the files of the role; of the store of hints any one. */
+function loseOneFile(disk: HostDisk, { role, how, permille }: PlanFault['params']): void {
+  const paths = [...disk.durableFiles().keys()].filter((path) =>
+    role === 'hints' ? path.startsWith('hints/') : playsRole(path, String(role)),
+  );
+  const path = paths[Math.floor((paths.length * Number(permille)) / 1000)];
+  if (path !== undefined) disk.loseFile(path, how === 'removed' ? 'removed' : 'emptied');
+}
+
 function cutNewestLog(disk: HostDisk, permille: number): void {
   const logs = [...disk.durableFiles()].filter(([path]) => /^store\/\d+\.log$/.test(path));
   const newest = logs.at(-1);

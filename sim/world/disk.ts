@@ -105,6 +105,23 @@ export class HostDisk {
     return true;
   }
 
+  /** FD16. A file is gone, or holds nothing any more, durably. Between two lives only; false when there is none. */
+  loseFile(path: string, how: 'removed' | 'emptied'): boolean {
+    assert(this.#open.size === 0, 'a file is lost between two lives');
+    const image = this.#names.file(path);
+    if (image === undefined) return false;
+    this.#tellAltered(path, 0, image.length, 'FD16');
+    if (how === 'removed') {
+      this.#names.remove(path);
+      this.#names.sync(parentOf(path));
+    } else {
+      image.truncate(0);
+      image.finishSync(image.beginSync());
+    }
+    this.#ground.ledger.enter('FD16', `${this.#host}:${path}`, 'injected');
+    return true;
+  }
+
   get usedBytes(): number {
     return this.#names.files().reduce((sum, [, image]) => sum + image.length, 0);
   }

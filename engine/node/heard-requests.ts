@@ -1,0 +1,57 @@
+/**
+ * What a node that began without the records of bucket properties does with objects until it has heard what a peer knows
+ * of them: a bucket that keeps siblings would look to it like one that does not, and it would drop them for good. A
+ * peer's request waits for that; what would bring objects of a peer here is not sent before.
+ */
+import type { PeerLinks } from '../dispatch/peer-links.ts';
+import type { Io } from '../io/io.ts';
+import type { RequestHandler } from '../peer/inbound.ts';
+import type { PropertyKeeper } from '../props/property-keeper.ts';
+import type { PeerRequest } from '../wire/messages.ts';
+import { keptForLater } from './agreed-requests.ts';
+
+/** `handle`, held back until this node has heard of what the peer that asks knows of properties. */
+export function whenHeard(
+  io: Pick<Io, 'spawn'>,
+  keeper: Pick<PropertyKeeper, 'hasHeard' | 'hear'>,
+  handle: RequestHandler,
+): RequestHandler {
+  return (from, request, reply) => {
+    if (keeper.hasHeard(from) || needsNoProperties(request)) {
+      handle(from, request, reply);
+      return;
+    }
+    const kept = keptForLater(request);
+    io.spawn('props.hear', async () => {
+      const heard = await keeper.hear(from);
+      if (heard || keeper.hasHeard(from)) handle(from, kept, reply);
+      else reply({ kind: 'failed', code: 'Overloaded', detail: 'this node asks what was set of buckets' });
+    });
+  };
+}
+
+/** `links`, which refuse to ask for objects of a peer before this node has heard what the peer knows of properties. */
+export function heardLinks(
+  io: Pick<Io, 'spawn'>,
+  links: PeerLinks,
+  keeper: () => Pick<PropertyKeeper, 'hasHeard' | 'hear'>,
+): PeerLinks {
+  return {
+    request: (peer, request, timeoutUs, onReply) => {
+      if (!bringsObjects(request) || keeper().hasHeard(peer))
+        return links.request(peer, request, timeoutUs, onReply);
+      io.spawn('props.hear', async () => {
+        await keeper().hear(peer);
+      });
+      return 'closed';
+    },
+  };
+}
+
+function needsNoProperties({ kind }: PeerRequest): boolean {
+  return kind === 'gossip' || kind === 'properties' || kind === 'wasmModules' || kind === 'ping';
+}
+
+function bringsObjects({ kind }: PeerRequest): boolean {
+  return kind === 'readObject' || kind === 'antiEntropy' || kind === 'transferRange';
+}

@@ -1,0 +1,28 @@
+import type { Scenario } from '../sim/scenario/scenario.ts';
+import { invariantsOfLoss, onDisks, smallStore } from './shared.ts';
+
+export const lostFiles: Scenario = {
+  name: 'lost-files',
+  story:
+    'nodes return without one of their files, or with an empty disk: they know what was set of buckets before they serve',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: { ...onDisks, needs: { quorum: 50, all: 50 } },
+  faults: [
+    {
+      kind: 'FD16',
+      count: [2, 6],
+      forUs: [20_000, 400_000],
+      words: { role: ['identity', 'members', 'hint', 'hints', 'snapshot'] },
+      always: true,
+    },
+    { kind: 'FD12', count: [1, 2], targets: ['n2'], forUs: [20_000, 300_000], always: true },
+    { kind: 'FD6', count: [0, 3], forUs: [20_000, 400_000] },
+    { kind: 'FN8', count: [0, 2], forUs: [100_000, 800_000], sideMax: 1 },
+  ],
+  stormMs: 4_000,
+  calmMs: 2_000,
+  settleMsMax: 30_000,
+  // What is set of buckets lies on the nodes alone.
+  settings: { ...smallStore, types_at_run_time: true },
+  invariants: { ...invariantsOfLoss, INV10: 5, INV16: 3, INV20: 20, INV22: 5 },
+};
