@@ -29,7 +29,7 @@ import type { Opened, Rooms } from './node/rooms.ts';
 import type { GossipHandler } from './membership/gossip-handler.ts';
 import { buildRooms } from './node/rooms.ts';
 import { hintStoreOptions, storeOptions } from './node/storage.ts';
-import { StoredProperties } from './node/property-shelf.ts';
+import { forgetLostProperties, StoredProperties } from './node/property-shelf.ts';
 import { recordsLost } from './props/property-keeper.ts';
 import type { StatsSnapshot } from './stats/snapshot.ts';
 import { storeDirectory } from './store/file-names.ts';
@@ -47,6 +47,11 @@ const propertiesPath = 'properties';
 /** Whose data directory it is; undefined when nothing in it says so. */
 export function nodeOfDirectory(disk: Disk): Promise<string | undefined> {
   return nodeOfIdentity(disk, identityPath);
+}
+
+/** Gives up what cannot be read of the properties of buckets; the names of those buckets. */
+export function forgetProperties(disk: Disk, store: Store): Promise<readonly string[]> {
+  return forgetLostProperties(disk, store, propertiesPath);
 }
 
 /**

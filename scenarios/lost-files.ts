@@ -24,5 +24,5 @@ export const lostFiles: Scenario = {
   settleMsMax: 30_000,
   // What is set of buckets lies on the nodes alone.
   settings: { ...smallStore, types_at_run_time: true },
-  invariants: { ...invariantsOfLoss, INV10: 5, INV16: 3, INV20: 20, INV22: 5 },
+  invariants: { ...invariantsOfLoss, INV10: 5, INV16: 3, INV20: 5, INV22: 5 },
 };

@@ -1,4 +1,4 @@
-/** `lockstep store inspect|verify|compact|rebuild DIR`: an operator's look at the files of a node that is not running. */
+/** `lockstep store inspect|verify|compact|rebuild|forget-properties DIR`: an operator's look at the files of a node that is not running. */
 import { statSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 
@@ -7,7 +7,7 @@ import type { Command } from 'commander';
 
 import { LockstepError } from '../base/errors.ts';
 import type { Disk } from '../io/disk.ts';
-import { nodeOfDirectory } from '../node.ts';
+import { forgetProperties, nodeOfDirectory } from '../node.ts';
 import { realClock } from '../real/clock.ts';
 import { createRealDisk } from '../real/disk.ts';
 import { createRealLog } from '../real/log.ts';
@@ -69,6 +69,12 @@ export function addStoreCommand(program: Command, finish: (code: ExitCode) => vo
     .action(async (dir: string, flags: RebuildFlags) =>
       finish(await inPlace(dir, (place) => rebuild(place, flags))),
     );
+  command
+    .command('forget-properties')
+    .argument('<dir>', "the store's directory")
+    .option('--json', 'print one line of JSON')
+    .description('give up what was set of buckets and cannot be read: they have the properties of their type')
+    .action(async (dir: string, flags: Flags) => finish(await inPlace(dir, (place) => forget(place, flags))));
 }
 
 async function inspect(place: Place, { json = false }: Flags): Promise<ExitCode> {
@@ -88,12 +94,7 @@ async function verify(place: Place, { json = false }: Flags): Promise<ExitCode> 
 }
 
 async function compact(place: Place, { json = false }: Flags): Promise<ExitCode> {
-  const reading = await readManifest(place.disk, place.directory);
-  if (reading === undefined) throw new LockstepError('NotFound', 'the directory holds no store');
-  const io = ioOf(place.disk);
-  const { nodeName } = reading.manifest;
-  const merge = { ...storeDefaults.merge, enabled: false };
-  const store = await Store.open(io, place.directory, { ...storeDefaults, nodeName, merge });
+  const store = await openStore(place);
   try {
     const before = store.figures;
     const merged = await store.compact();
@@ -109,6 +110,26 @@ async function compact(place: Place, { json = false }: Flags): Promise<ExitCode>
     await store.close();
   }
   return exitCodes.done;
+}
+
+async function forget(place: Place, { json = false }: Flags): Promise<ExitCode> {
+  const store = await openStore(place);
+  try {
+    const given = await forgetProperties(place.disk, store);
+    const lines = given.map((name) => `${name}: given up`);
+    console.log(json ? JSON.stringify({ given_up: given }) : lines.join('\n') || 'nothing is lost');
+  } finally {
+    await store.close();
+  }
+  return exitCodes.done;
+}
+
+async function openStore(place: Place): Promise<Store> {
+  const reading = await readManifest(place.disk, place.directory);
+  if (reading === undefined) throw new LockstepError('NotFound', 'the directory holds no store');
+  const { nodeName } = reading.manifest;
+  const merge = { ...storeDefaults.merge, enabled: false };
+  return Store.open(ioOf(place.disk), place.directory, { ...storeDefaults, nodeName, merge });
 }
 
 /** A store that was given a wrong name opens for nobody, and its manifest is sound from then on. */

@@ -48,6 +48,8 @@ export interface DispatchParts {
   readonly stats: NodeStats;
   readonly clock: Clock;
   readonly settings: DispatchSettings;
+  /** This node takes no writes, since its disk is full. */
+  readonly diskFull: () => boolean;
   /** Who can be written to. */
   readonly view: Viewpoint;
   /** Who can be read: this node too while its store has failed, for what it holds is no worse for that. */

@@ -93,6 +93,7 @@ class Copies implements PeerLinks {
       handedOver: () => true,
       refilling: () => undefined,
       unread: () => false,
+      diskFull: () => false,
       member: (node) => ring.member(node),
       plane: this,
       replica: new Replica(store, this.clock, byteStringOf('reader') as Actor, rules),

@@ -1,6 +1,7 @@
 /** Bucket properties as the other rooms need them: the peer plane and the store behind the keeper, and its topic. */
 import type { BucketDesk } from '../api/bucket-desk.ts';
 import { LockstepError, asLockstepError } from '../base/errors.ts';
+import type { NodeId } from '../base/ids.ts';
 import type { NodeConfig } from '../config/config.ts';
 import type { PeerLinks } from '../dispatch/peer-links.ts';
 import type { Reply } from '../dispatch/peer-service.ts';
@@ -25,12 +26,14 @@ export function buildProperties(
   { buckets, properties, store }: PropertyParts,
   links: PeerLinks,
   membership: Membership,
+  isConnected: (peer: NodeId) => boolean,
 ): PropertyKeeper {
   const timeoutUs = config.peerRequestTimeoutMs * 1000;
   const around: PropertyLinks = {
     self: config.name,
     peers: () => membership.peers.map(({ node }) => node),
     isRoutable: (peer) => membership.isRoutable(peer),
+    isConnected,
     ask: (peer, words, onAnswer) => {
       const outcome = links.request(peer, { kind: 'properties', words }, timeoutUs, (reply) =>
         onAnswer(wordsOf(reply)),

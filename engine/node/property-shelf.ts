@@ -125,24 +125,53 @@ export class StoredProperties implements PropertyShelf {
   }
 }
 
+/**
+ * Gives up what cannot be read of the records, for an operator whose node has no peer that could tell it: the buckets have
+ * the properties of their type again. Resolves with their names. Rejects with `StorageFailed`.
+ */
+export async function forgetLostProperties(
+  disk: Io['disk'],
+  store: Pick<Store, 'get' | 'keysOfBucket' | 'write'>,
+  path: string,
+): Promise<readonly string[]> {
+  const { lost, lostKeys } = await readAll(store);
+  const done = new Deferred<void>();
+  const removals = lostKeys.map((key) => ({ key, token, value: undefined }));
+  store.write([...removals, { key: heardKey, token, value: heardValue }], (error) => {
+    if (error === undefined) done.resolve();
+    else done.reject(error);
+  });
+  await done.promise;
+  if ((await readPropertyFile(disk, path)) !== 'damaged') return lost;
+  await retirePropertyFile(disk, path, `${path}.damaged`);
+  return [...lost, `all that the file ${path} held`];
+}
+
 function keyOf(name: string): PackedKey {
   return systemKey(bucket, name as ByteString);
 }
 
 /** The records that can be read, and the names of the buckets whose records cannot. */
-async function readAll(
-  store: Pick<Store, 'get' | 'keysOfBucket'>,
-): Promise<{ readonly records: readonly NamedRecord[]; readonly lost: readonly string[] }> {
+async function readAll(store: Pick<Store, 'get' | 'keysOfBucket'>): Promise<{
+  readonly records: readonly NamedRecord[];
+  readonly lost: readonly string[];
+  readonly lostKeys: readonly PackedKey[];
+}> {
   const records: NamedRecord[] = [];
   const lost: string[] = [];
+  const lostKeys: PackedKey[] = [];
   for (const key of [...store.keysOfBucket(prefix)].sort()) {
     const name = key.slice(prefix.length);
     const bytes = await valueOf(store, key);
     const record = bytes === undefined ? undefined : decode(bytes);
-    if (record === undefined || record.name !== name) lost.push(nameForPeople(name));
-    else records.push(record);
+    if (record?.name === name) {
+      records.push(record);
+      continue;
+    }
+    lost.push(nameForPeople(name));
+    lostKeys.push(key);
   }
-  return { records, lost };
+  return { records, lost, lostKeys };
 }
 
 /** Undefined: there is none, or it is lost. */

@@ -255,6 +255,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     stats,
     clock: io.clock,
     settings,
+    diskFull: () => store.lacksRoom,
     view: viewOf(() => store.state === 'open'),
     readView: viewOf(() => store.state !== 'closed'),
     rules: (key) => buckets.ofKey(key),
@@ -291,7 +292,9 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     handoff?.hints.drain(node);
   });
   const reaper = buildReaper(io, config, parts, handoff?.hints, store, membership, () => plane);
-  const keeper: PropertyKeeper = buildProperties(io, config, foundation, links, membership);
+  const keeper: PropertyKeeper = buildProperties(io, config, foundation, links, membership, (peer) =>
+    plane.isConnected(peer),
+  );
   const antiEntropy = buildAntiEntropy(io, config, links, membership, foundation);
   const handle = whenHeard(
     io,

@@ -58,6 +58,7 @@ class Trio {
         self: name,
         peers: () => this.names.filter((other) => other !== name),
         isRoutable: (peer) => this.#reaches(name, peer),
+        isConnected: (peer) => this.#reaches(name, peer),
         ask: (peer, words, onAnswer) => {
           if (!this.#reaches(name, peer)) {
             onAnswer(new LockstepError('NoTargets'));

@@ -34,6 +34,8 @@ export interface PropertyLinks {
   /** All other members. */
   peers(): readonly NodeId[];
   isRoutable(peer: NodeId): boolean;
+  /** A request reaches it now. */
+  isConnected(peer: NodeId): boolean;
   /** Calls `onAnswer` once, with the answer's bytes or why there is none. */
   ask(peer: NodeId, words: Uint8Array, onAnswer: (answer: Uint8Array | LockstepError) => void): void;
   /** This node holds a key, deleted or not, whose packed form begins so. */
@@ -58,6 +60,9 @@ export interface PropertyShelf {
 
 /** How often a node that has lost its records asks again. */
 const askAgainUs = 200_000;
+/** How long, and how often, a new node looks for the link to a peer that is there. */
+const linkUsMax = 1_000_000;
+const linkLookUs = 10_000;
 /** Records in one message, about. */
 const pageBytes = 128 * 1024;
 /** How long a setting waits for the peers that can be reached. */
@@ -209,11 +214,17 @@ export class PropertyKeeper {
   async catchUp(patienceUs: number): Promise<void> {
     if (this.#whole) return;
     const { clock, log } = this.#io;
+    const linksUs = clock.nowUs() + linkUsMax;
     const endUs = clock.nowUs() + patienceUs;
     if (this.#shelf.condition === 'lost') log.event('warn', 'props.catch.up.began', {});
     for (;;) {
       const peers = this.#links.peers().filter((peer) => this.#links.isRoutable(peer));
-      const heard = await Promise.all(peers.map((peer) => this.hear(peer)));
+      const linked = peers.filter((peer) => this.#links.isConnected(peer));
+      if (linked.length < peers.length && clock.nowUs() < linksUs) {
+        await sleep(clock, linkLookUs);
+        continue;
+      }
+      const heard = await Promise.all(linked.map((peer) => this.hear(peer)));
       if (heard.includes(true) || this.#shelf.condition === 'new') break;
       if (clock.nowUs() >= endUs) throw recordsLost('no other member has told it what they are');
       await sleep(clock, askAgainUs);

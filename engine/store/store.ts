@@ -71,6 +71,7 @@ export class Store {
   /** What anti-entropy knows of the values. */
   readonly fingerprints: Fingerprints;
   #state: StoreState = 'open';
+  #lacksRoom = false;
 
   private constructor(
     io: StoreIo,
@@ -137,6 +138,11 @@ export class Store {
 
   get state(): StoreState {
     return this.#state;
+  }
+
+  /** It takes no writes, since its disk was full. */
+  get lacksRoom(): boolean {
+    return this.#lacksRoom;
   }
 
   /** Keys held. */
@@ -388,6 +394,7 @@ export class Store {
   #fail(error: LockstepError): void {
     if (this.#state === 'open') this.#state = 'failed';
     const full = lacksRoom(error);
+    this.#lacksRoom ||= full;
     this.#io.log.event('error', 'store.failed', { detail: error.message, full });
     for (const failed of this.#onFailed) failed(error);
     if (full) this.#probe.start();

@@ -231,8 +231,8 @@ export class Coordinator {
     const timeoutUs = (request.timeoutMs ?? parts.settings.timeoutMs) * 1000;
     const orders = ordersOf(parts, lives, request, level);
     markBegin(io, xid, [...orders.keys()].join(' '), request.clientId);
-    const detail = objectionTo(parts, orders, request.forceAbort);
-    if (detail !== undefined) return Promise.resolve({ kind: 'aborted', xid, reason: 'no_targets', detail });
+    const objection = objectionTo(parts, orders, request.forceAbort);
+    if (objection !== undefined) return Promise.resolve({ kind: 'aborted', xid, ...objection });
     const [only] = orders;
     if (orders.size === 1 && only !== undefined && !request.forceAbort)
       return this.singles.run(xid, only[0], only[1], timeoutUs);
@@ -323,7 +323,8 @@ export class Coordinator {
     const unfit = unfitToDecide(parts);
     const force = (): Promise<LockstepError | undefined> =>
       own ? this.#branches.commitWith(xid, decide, then) : log.force([decide(undefined)], then);
-    const forced = unfit === undefined ? force() : Promise.resolve(new LockstepError('NoTargets', unfit));
+    const forced =
+      unfit === undefined ? force() : Promise.resolve(new LockstepError('NoTargets', unfit.detail));
     // What nobody waits for shares its sync.
     log.flush();
     const error = await forced;

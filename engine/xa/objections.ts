@@ -42,7 +42,7 @@ export function placeObjection(
       return votedAbort('conflict', `${describeKey(key)} belongs to the transaction ${holder}`);
     }
     const hindrance = hindranceOf(parts, { key, token }, order, counted === undefined);
-    if (hindrance !== undefined) return votedAbort('no_targets', hindrance);
+    if (hindrance !== undefined) return votedAbort(hindrance.reason, hindrance.detail);
   }
   return undefined;
 }

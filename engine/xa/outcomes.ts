@@ -39,6 +39,8 @@ export const abortReasons = [
   'prepare_failed',
   'prepare_timeout',
   'no_targets',
+  /** A primary, or the coordinator, takes no writes before its disk has room. */
+  'disk_full',
 ] as const;
 export type AbortReason = (typeof abortReasons)[number];
 

@@ -12,7 +12,7 @@ import type { ConsistencyLevel } from '../dispatch/requests.ts';
 import type { Place } from '../dispatch/slots.ts';
 import type { Lives } from './memory.ts';
 import { describeKey } from './orders.ts';
-import type { TransactionRequest } from './outcomes.ts';
+import type { AbortReason, TransactionRequest } from './outcomes.ts';
 import type { BranchName, BranchOperation, BranchOrder } from './words.ts';
 import { writeOperation } from './words.ts';
 
@@ -51,16 +51,25 @@ export function ordersOf(
   return orders;
 }
 
+/** Why a transaction cannot be carried out now, and what a person reads of it. */
+export interface Objection {
+  readonly reason: Extract<AbortReason, 'no_targets' | 'disk_full'>;
+  readonly detail: string;
+}
+
 /** What keeps the orders from being sent; undefined: nothing. `undecided`: they are to come to nothing anyway. */
 export function objectionTo(
-  parts: Pick<DispatchParts, 'ring' | 'view' | 'self'>,
+  parts: Pick<DispatchParts, 'ring' | 'view' | 'self' | 'diskFull'>,
   orders: ReadonlyMap<NodeId, BranchOrder>,
   undecided: boolean,
-): string | undefined {
-  const { ring, view } = parts;
+): Objection | undefined {
+  const { ring, view, self } = parts;
   for (const node of orders.keys()) {
+    const own = node === self.node ? closedToWrites(parts) : undefined;
+    if (own !== undefined) return own;
     const member = ring().member(node);
-    if (member === undefined || !view.isRoutable(member)) return `the primary ${node} cannot be reached`;
+    if (member === undefined || !view.isRoutable(member))
+      return { reason: 'no_targets', detail: `the primary ${node} cannot be reached` };
   }
   return orders.size > 1 && !undecided ? unfitToDecide(parts) : undefined;
 }
@@ -69,14 +78,24 @@ export function objectionTo(
  * Why this node can decide nothing now; undefined: it can. Branches that have voted would wait for a decision that is on no
  * disk until it is started anew.
  */
-export function unfitToDecide(parts: Pick<DispatchParts, 'view' | 'self'>): string | undefined {
+export function unfitToDecide(
+  parts: Pick<DispatchParts, 'view' | 'self' | 'diskFull'>,
+): Objection | undefined {
   const closed = closedToWrites(parts);
-  return closed === undefined ? undefined : `${closed}, so it cannot coordinate; ask another node`;
+  if (closed === undefined) return undefined;
+  return { ...closed, detail: `${closed.detail}; it cannot coordinate: ask another node` };
 }
 
 /** Its store has failed, or it is no member any more. */
-function closedToWrites({ view, self }: Pick<DispatchParts, 'view' | 'self'>): string | undefined {
-  return view.isRoutable(self) ? undefined : `${self.node} takes no writes now`;
+function closedToWrites({
+  view,
+  self,
+  diskFull,
+}: Pick<DispatchParts, 'view' | 'self' | 'diskFull'>): Objection | undefined {
+  if (view.isRoutable(self)) return undefined;
+  if (!diskFull()) return { reason: 'no_targets', detail: `${self.node} takes no writes now` };
+  const detail = `the disk of ${self.node} is full, and it takes no writes until there is room`;
+  return { reason: 'disk_full', detail };
 }
 
 function withOwnValue(operation: BranchOperation): BranchOperation {
@@ -112,18 +131,19 @@ export function hindranceOf(
   place: Place,
   level: BatchLevel,
   again: boolean,
-): string | undefined {
+): Objection | undefined {
   const { ring, self, handedOver, refilling } = parts;
   const { key, token } = place;
   const lacking = again ? undefined : refilling();
-  if (lacking !== undefined) return lacking;
+  if (lacking !== undefined) return { reason: 'no_targets', detail: lacking };
   const closed = closedToWrites(parts);
   if (closed !== undefined) return closed;
   if (ring().placement(token)[0]?.node !== self.node)
-    return `${self.node} is not the primary of ${describeKey(key)}`;
-  if (!handedOver(token)) return `${describeKey(key)} is changing hands; try again later`;
+    return { reason: 'no_targets', detail: `${self.node} is not the primary of ${describeKey(key)}` };
+  if (!handedOver(token))
+    return { reason: 'no_targets', detail: `${describeKey(key)} is changing hands; try again later` };
   const plan = batchPlan(parts, place, level);
-  return plan.kind === 'refused' ? plan.detail : undefined;
+  return plan.kind === 'refused' ? { reason: 'no_targets', detail: plan.detail } : undefined;
 }
 
 /** Tells a repetition from another use of one name: the same operations, in any order of their keys' primaries. */

@@ -179,6 +179,7 @@ const reasons: readonly AbortReason[] = [
   'prepare_failed',
   'prepare_timeout',
   'no_targets',
+  'disk_full',
 ];
 
 /** Room for a message to begin with: most fit. */

@@ -125,6 +125,7 @@ function makeMachines(wires: Wires): Ring {
       handedOver: () => true,
       refilling: () => undefined,
       unread: () => false,
+      diskFull: () => false,
       member: (node) => ring.member(node),
       plane: wires.links(),
       replica,

@@ -1,6 +1,7 @@
 /** A node that nobody knows for a member answers no client, whatever its own configuration has it own. */
 import { expect, test } from 'vitest';
 
+import type { HostDisk } from '../world/disk.ts';
 import { MemberRoom, second } from './member-room.ts';
 
 async function statusOf(
@@ -71,6 +72,7 @@ test('a node that is to join holds nothing: one with keys of a time that it has 
   room.cluster.crash('n3', 'keepAll', 'silent');
   const { disk } = room.cluster.host('n3');
   expect(disk.rot('members', 0, 0)).toBe(true);
+  expect(forgetMembers(disk)).toBeGreaterThan(0);
   room.cluster.reconfigure({ name: 'n3', datacenter: 'dc1', rack: 'r3' }, { join: 'joining' });
   room.cluster.start('n3');
   await room.pass(5 * second);
@@ -79,6 +81,29 @@ test('a node that is to join holds nothing: one with keys of a time that it has 
   room.cluster.start('n3');
   await room.pass(5 * second);
   expect(room.cluster.serves('n3')).toBe(true);
+});
+
+/** Rots what the store knows of the file of members; in how many places. */
+function forgetMembers(disk: HostDisk): number {
+  let places = 0;
+  for (const [path, bytes] of disk.durableFiles()) {
+    if (!path.startsWith('store/') || !path.endsWith('.log')) continue;
+    for (let at = bytes.indexOf('nodefiles'); at >= 0; at = bytes.indexOf('nodefiles', at + 1))
+      places += disk.rot(path, at, 0) ? 1 : 0;
+  }
+  return places;
+}
+
+test('a node whose file of members is damaged is the member that its store knows', async () => {
+  const room = new MemberRoom('remade', 3);
+  await room.startAll();
+  room.cluster.crash('n3', 'keepAll', 'silent');
+  expect(room.cluster.host('n3').disk.rot('members', 0, 0)).toBe(true);
+  room.cluster.reconfigure({ name: 'n3', datacenter: 'dc1', rack: 'r3' }, { join: 'joining' });
+  room.cluster.start('n3');
+  await room.pass(5 * second);
+  expect(room.cluster.serves('n3')).toBe(true);
+  expect(await room.until(() => room.allAre('NORMAL'), 10 * second)).toBe(true);
 });
 
 test('a node does not start on what it held in another cluster, and does again in its own', async () => {

@@ -9,8 +9,11 @@ import { MemberRoom, second } from './member-room.ts';
 
 const keys = Array.from({ length: 40 }, (_, key) => `k${key}`);
 const delaySeconds = 4;
-/** The engine's own among a joiner's keys: since when its log of transactions reaches back, and which lives kept it. */
-const joinersRecords = 2;
+/**
+ * The engine's own among a joiner's keys: since when its log of transactions reaches back, which lives kept it, which
+ * files the node has had, and that it has heard of all that was set of buckets.
+ */
+const joinersRecords = 4;
 /** Whoever is a member from the start has one more: that its empty disk has been filled. */
 const ownRecords = joinersRecords + 1;
 const joiner = {

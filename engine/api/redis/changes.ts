@@ -40,7 +40,7 @@ function conditionOn(read: StoredObject | undefined): {
 
 /**
  * `again`: others changed a key in the meantime, nothing was done. `failed`: the line of the error; unless its word is
- * ABORTED, NOTARGETS or SHUTTINGDOWN the batch may have been carried out.
+ * ABORTED, NOTARGETS, DISKFULL or SHUTTINGDOWN the batch may have been carried out.
  */
 export type Ending =
   { readonly kind: 'done' } | { readonly kind: 'again' } | { readonly kind: 'failed'; readonly text: string };
@@ -58,6 +58,7 @@ export function endingOf(outcome: TransactionOutcome): Ending {
     case 'aborted':
       if (outcome.reason === 'conflict' || outcome.reason === 'precondition_failed') return { kind: 'again' };
       if (outcome.reason === 'no_targets') return { kind: 'failed', text: `NOTARGETS ${outcome.detail}` };
+      if (outcome.reason === 'disk_full') return { kind: 'failed', text: `DISKFULL ${outcome.detail}` };
       return { kind: 'failed', text: `ABORTED ${outcome.reason}: ${outcome.detail}` };
   }
 }

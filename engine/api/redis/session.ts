@@ -35,7 +35,7 @@ import { readKey, runTask } from './tasks.ts';
 /** What an error's line begins with. */
 const minus = 0x2d;
 /** Errors of commands that no replica has heard of. */
-const refusedWords: readonly string[] = ['OVERLOADED', 'NOTARGETS', 'SHUTTINGDOWN'];
+const refusedWords: readonly string[] = ['OVERLOADED', 'NOTARGETS', 'DISKFULL', 'SHUTTINGDOWN'];
 
 export class Session implements ConnectionHandler, ExchangeOwner {
   readonly #rooms: SessionRooms;

@@ -27,6 +27,7 @@ const outcomeNames: readonly string[] = [
   'prepare_failed',
   'prepare_timeout',
   'no_targets',
+  'disk_full',
 ];
 const voteNames: readonly string[] = ['commit', 'read_only', 'abort', 'alone'];
 const operatorNames: readonly string[] = ['commit', 'rollback', 'abandon', 'mixed'];
