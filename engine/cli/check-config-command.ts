@@ -6,6 +6,7 @@ import type { Command } from 'commander';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeConfig } from '../config/config.ts';
 import { ConfigError } from '../config/faults.ts';
+import { keyOf } from '../config/key-names.ts';
 import { membersOf } from '../config/misfits.ts';
 import { describeKeys, keyReferences } from '../config/reference.ts';
 import { credentialsOf } from './credentials-file.ts';
@@ -85,9 +86,19 @@ function readNamedFiles(file: string, config: NodeConfig): void {
   throw new ConfigError(faults.map(({ message }) => ({ source: file, key: '', problem: message })));
 }
 
-/** JSON has no maps, and no undefined for a listener that is off. */
+/**
+ * By the names that the keys have in a file. JSON has no maps, and no undefined for a listener that is off. `pool` is no
+ * key: it is the file's root.
+ */
 function plainConfig(config: NodeConfig): object {
   const off = { listen: 'off', pbListen: 'off', redisListen: 'off', statsListen: 'off' };
   const given = Object.entries(config).filter(([, value]) => value !== undefined);
-  return { ...off, ...Object.fromEntries(given), bucketTypes: Object.fromEntries(config.bucketTypes) };
+  const bucketTypes = new Map([...config.bucketTypes].map(([name, own]) => [name, underKeys(own)]));
+  const types: object = Object.fromEntries(bucketTypes);
+  return underKeys({ ...off, ...Object.fromEntries(given), bucketTypes: types });
+}
+
+function underKeys(fields: object): object {
+  const entries: readonly (readonly [string, unknown])[] = Object.entries(fields);
+  return Object.fromEntries(entries.map(([field, value]) => [keyOf(field), value]));
 }

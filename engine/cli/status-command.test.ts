@@ -130,3 +130,41 @@ test('whoever answers, and is no node, is named', async () => {
     server.close();
   }
 });
+
+/** A node's HTTP listener that answers with this view, and that nothing is in doubt. */
+async function withView(view: ClusterView, work: (address: string) => Promise<void>): Promise<void> {
+  const server = createServer((request, response) => {
+    const isCluster = request.url === '/cluster';
+    response.end(JSON.stringify(isCluster ? view : { transactions: [] }));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  try {
+    await work(`127.0.0.1:${typeof address === 'object' ? (address?.port ?? 0) : 0}`);
+  } finally {
+    server.close();
+  }
+}
+
+test('a member that is DOWN, or a store that takes no writes, ends with 1, and --quiet says nothing', async () => {
+  const log = vi.spyOn(console, 'log').mockImplementation(() => undefined);
+  const down: ClusterView = { ...calm, members: [member('n1', {}), member('n2', { state: 'DOWN' })] };
+  const unheard: ClusterView = { ...calm, members: [member('n1', {}), member('n2', { state: 'UNKNOWN' })] };
+  const cases: readonly (readonly [ClusterView, number])[] = [
+    [calm, 0],
+    [down, 1],
+    [unheard, 0],
+    [{ ...calm, store: 'failed' }, 1],
+  ];
+  for (const [view, code] of cases) {
+    await withView(view, async (address) => {
+      for (const more of [[], ['--json'], ['--quiet']]) {
+        log.mockClear();
+        expect(await runLockstep(['node', 'lockstep', 'status', '--node', address, ...more])).toBe(code);
+        expect(log).toHaveBeenCalledTimes(more[0] === '--quiet' ? 0 : 1);
+      }
+    });
+  }
+  log.mockRestore();
+});

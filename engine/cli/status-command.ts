@@ -17,27 +17,40 @@ import { isWaiting, waitUntil, withWaiting } from './waiting.ts';
 
 interface StatusOptions extends NamedNodeOptions, WaitingOptions {
   readonly json?: boolean;
+  readonly quiet?: boolean;
 }
 
 export function addStatusCommand(program: Command, finish: (code: ExitCode) => void): void {
   withWaiting(withNamedNode(program.command('status')), 'until everybody is there and nobody moves')
     .option('--json', 'print what the node answers to GET /cluster')
+    .option('--quiet', 'print nothing: the exit code tells')
+    .addHelpText('after', helpAfter)
     .description('who is in the cluster, in what state, and what moves, as one node knows it')
     .action(async (options: StatusOptions) => finish(await status(options)));
 }
 
-async function status({ json, ...named }: StatusOptions): Promise<ExitCode> {
+const helpAfter = `
+Exit code: 0, or 1 when a member is DOWN or the node's store takes no writes, and when the node cannot be asked.`;
+
+async function status({ json, quiet, ...named }: StatusOptions): Promise<ExitCode> {
   const client = clientOf(named);
   if (isWaiting(named))
     await waitUntil(client, named, ({ view }) => (view === undefined ? false : isSettled(view)));
   const text = await client.obtain(200, 'GET', '/cluster');
-  if (json === true) {
-    console.log(text.trimEnd());
-    return exitCodes.done;
-  }
   const view = parsed<ClusterView>(client, text);
-  console.log(describeCluster(view, await inDoubtAt(client), painterFor(process.stdout)));
-  return exitCodes.done;
+  if (quiet !== true) {
+    const shown =
+      json === true
+        ? text.trimEnd()
+        : describeCluster(view, await inDoubtAt(client), painterFor(process.stdout));
+    console.log(shown);
+  }
+  return isWell(view) ? exitCodes.done : exitCodes.failed;
+}
+
+/** Nothing is wrong that somebody should look at now; a member that moves, or was not heard of yet, may take its time. */
+function isWell(view: ClusterView): boolean {
+  return view.store === 'open' && silentIn(view).length === 0;
 }
 
 /** What a person wants to know of it, and of what is in doubt on this node. */

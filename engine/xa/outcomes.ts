@@ -92,6 +92,14 @@ export type Knowledge =
       readonly decided: 'commit' | 'rollback';
     };
 
+/** What one member knows of a transaction. */
+export interface MemberKnowledge {
+  readonly node: NodeId;
+  readonly role: 'coordinator' | 'branch';
+  /** `unknown`: it has no record of it. `unreachable`: it did not answer. */
+  readonly knows: 'committed' | 'aborted' | 'undecided' | 'unknown' | 'forgotten' | 'unreachable';
+}
+
 /**
  * What an operator may decide: a prepared branch, whose coordinator does not return, commits or rolls back; a coordinator
  * that has decided to commit waits no longer for branches that were lost, or for the only node that knows an outcome; and

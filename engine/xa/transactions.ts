@@ -36,6 +36,7 @@ import { NameSpread } from './name-spread.ts';
 import type {
   InDoubtEntry,
   Knowledge,
+  MemberKnowledge,
   OperatorDecision,
   TransactionOutcome,
   TransactionRequest,
@@ -43,6 +44,7 @@ import type {
 import { OwnPuts } from './own-puts.ts';
 import { recoverTransactions } from './recovery.ts';
 import { carryOut, spreadBranch } from './spread.ts';
+import { surveyOf } from './survey.ts';
 import type { BranchReply, BranchRequest, SaidState } from './words.ts';
 import { decodeRequest, encodeReply, holdsOrder, orderBytesOf } from './words.ts';
 import type { Xid } from './xid.ts';
@@ -54,6 +56,8 @@ export interface TransactionService {
   run(request: TransactionRequest): Promise<TransactionOutcome>;
   /** Undefined: nobody has a record of it. */
   find(xid: Xid): Promise<Knowledge | undefined>;
+  /** What the coordinator and every member know of it; a member without a part in it knows nothing. */
+  survey(xid: Xid): Promise<readonly MemberKnowledge[]>;
   inDoubt(): readonly InDoubtEntry[];
   /** An operator's decision over what waits on this node; false when nothing does. Rejects with `Conflict`. */
   resolve(xid: Xid, decision: OperatorDecision): Promise<boolean>;
@@ -193,6 +197,10 @@ export class Transactions implements TransactionService {
     const request = { kind: 'status', xid } as const;
     const reply = await askNode(this.#context, coordinator, request, settings.timeoutMs * 1000);
     return reply.kind === 'told' ? knowledgeOf(xid, reply.state) : { kind: 'inDoubt', xid };
+  }
+
+  survey(xid: Xid): Promise<readonly MemberKnowledge[]> {
+    return surveyOf(this.#context, xid, () => this.#statusHere(xid));
   }
 
   inDoubt(): readonly InDoubtEntry[] {

@@ -14,7 +14,7 @@ import { buildDirectory, bundleFile } from '../pool/build.ts';
 export function mustGetPlant(id: string): PlantedBug {
   const bug = plantedBugs.find((one) => one.id === id);
   if (bug !== undefined) return bug;
-  const known = plantedBugs.map((one) => one.id).join(', ');
+  const known = idsOf(plantedBugs);
   throw new LockstepError('NotFound', `there is no planted bug "${id}"; known are ${known}`);
 }
 
@@ -22,7 +22,7 @@ export function mustGetPlant(id: string): PlantedBug {
 export function mustGetEnumeratedBug(id: string): EnumeratedBug {
   const bug = transactionBugs.find((one) => one.id === id);
   if (bug !== undefined) return bug;
-  const known = transactionBugs.map((one) => one.id).join(', ');
+  const known = idsOf(transactionBugs);
   throw new LockstepError('NotFound', `no crash point exposes a planted bug "${id}"; known are ${known}`);
 }
 
@@ -51,4 +51,13 @@ export async function plant(bug: PlantedEdit, build: string = buildDirectory): P
   await rm(target, { recursive: true, force: true });
   await rename(fresh, target);
   return target;
+}
+
+/** The ids in their order: M2 before M10. */
+function idsOf(bugs: readonly { readonly id: string }[]): string {
+  const numbered = bugs.map(({ id }) => ({ id, number: Number(/\d+/.exec(id)?.[0] ?? 0) }));
+  return numbered
+    .toSorted((left, right) => left.number - right.number || (left.id < right.id ? -1 : 1))
+    .map(({ id }) => id)
+    .join(', ');
 }

@@ -287,7 +287,8 @@ export const routeDescriptions: ReadonlyMap<string, RouteDescription> = new Map<
   [
     'GET /transactions/:id',
     {
-      summary: 'The outcome of a transaction',
+      summary:
+        'The outcome of a transaction; with members=true what the coordinator and every member know of it',
       responses: { '200': { description: 'known', body: outcomeBody }, '404': absent },
     },
   ],

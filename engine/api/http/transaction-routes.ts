@@ -17,6 +17,7 @@ import { asSent, BatchError, decisionOf, noBranchOf, noRecordOf, xidOf } from '.
 import { percentDecode } from './percent.ts';
 import { placeOf } from './place.ts';
 import { jsonAnswer, problemAnswer } from './problems.ts';
+import { boolean } from './quorum-query.ts';
 import { parseTransaction } from './transaction-body.ts';
 
 export interface TransactionParts {
@@ -88,6 +89,9 @@ async function listInDoubt(parts: TransactionParts, request: HttpRequest): Promi
 
 async function findOne(parts: TransactionParts, request: HttpRequest): Promise<HttpResponse> {
   const xid = namedIn(request);
+  if (boolean(request.query, 'members') === true) {
+    return jsonAnswer(200, { transaction_id: xid, members: await parts.transactions.survey(xid) });
+  }
   const known = await parts.transactions.find(xid);
   if (known !== undefined) return jsonAnswer(200, knowledgeBody(known));
   throw noRecordOf(xid);

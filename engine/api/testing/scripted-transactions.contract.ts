@@ -2,10 +2,12 @@
 import type {
   InDoubtEntry,
   Knowledge,
+  MemberKnowledge,
   OperatorDecision,
   TransactionOutcome,
   TransactionRequest,
 } from '../../xa/outcomes.ts';
+import type { NodeId } from '../../base/ids.ts';
 import type { TransactionService } from '../../xa/transactions.ts';
 import type { Xid } from '../../xa/xid.ts';
 import { parseXid } from '../../xa/xid.ts';
@@ -29,6 +31,13 @@ export class ScriptedTransactions implements TransactionService {
       branches: [],
     } as const;
     return Promise.resolve(this.outcomes.shift() ?? committed);
+  }
+
+  survey(): Promise<readonly MemberKnowledge[]> {
+    return Promise.resolve([
+      { node: 'n1' as NodeId, role: 'coordinator', knows: 'unreachable' },
+      { node: 'n2' as NodeId, role: 'branch', knows: 'undecided' },
+    ]);
   }
 
   find(xid: Xid): Promise<Knowledge | undefined> {
