@@ -15,7 +15,7 @@ const clientCount = 16;
 
 it(
   'whatever clients send, each sound request is answered in its order, and no exception leaves the edge',
-  { timeout: 120_000 + requestCount },
+  { timeout: 120_000 + 5 * requestCount },
   async () => {
     const handled: string[] = [];
     const counted: string[] = [];
