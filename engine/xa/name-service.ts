@@ -38,6 +38,8 @@ export interface OpenAttempt {
 export interface OpenAttempts {
   all(): readonly OpenAttempt[];
   named(clientId: string): readonly OpenAttempt[];
+  /** Of those the branches alone. */
+  branches(clientId: string): readonly OpenAttempt[];
 }
 
 /** Of names in one message, about. */
@@ -153,7 +155,9 @@ export class NameService implements NameKeeper {
     const { xid, leader, clientId, clientDigest: digest } = request;
     const record = names.get(clientId, this.#untilMs);
     if (record !== undefined) return { kind: 'named', names: [record], more: false };
-    const other = this.#otherOf(request) ?? this.#claims.against(clientId, request);
+    // Every first attempt passes here: what this node coordinates is left to the owners and primaries that it asks.
+    const branch = this.#open.branches(clientId).find((attempt) => attempt.xid !== xid);
+    const other = branch ?? this.#claims.against(clientId, request);
     if (other !== undefined)
       return undecidedBefore(request, other.xid, 'digest' in other ? other.digest : other.clientDigest);
     if (this.#claims.isFull)
@@ -191,7 +195,7 @@ export class NameService implements NameKeeper {
   }
 
   /** Another attempt under the id that is open on this node. */
-  #otherOf({ clientId, xid }: ClaimRequest | FenceRequest): OpenAttempt | undefined {
+  #otherOf({ clientId, xid }: FenceRequest): OpenAttempt | undefined {
     return this.#open.named(clientId).find((attempt) => attempt.xid !== xid);
   }
 

@@ -104,6 +104,7 @@ export class Transactions implements TransactionService {
     this.names = new NameService(this.#context, spread, {
       all: () => this.#openAttempts(),
       named: (clientId) => this.#openUnder(clientId),
+      branches: (clientId) => this.#branches.named(clientId).map(attemptIn),
     });
     this.#memories = memories;
     this.#branches = new Branches(this.#context);
