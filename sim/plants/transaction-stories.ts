@@ -264,7 +264,7 @@ export const transactionStoryBugs: readonly PlantedBug[] = [
     title: 'an order that arrives after its id was fenced is carried out',
     file: 'engine/xa/client-names.js',
     find: "return votedAbort('conflict', fencedDetail);",
-    replace: 'return undefined;',
+    replace: 'return void fencedDetail;',
     scenario: 'retries-through-other-nodes',
     oracles: ['INV8', 'INV5', 'INV6', 'INV1'],
     seedsMax: 50,
