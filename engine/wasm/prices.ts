@@ -3,12 +3,12 @@
  *
  * A unit is what a plain instruction (a load, an addition, a local) takes in the engine's first tier: 0.1 to 0.4 ns on a
  * machine of 3 GHz. Every other instruction costs so many units as it takes times as long, and an instruction whose work
- * follows an operand pays for every byte, element or page of it. `npm run bench -- wasm` measures the time of equal fuel
- * for each instruction; the slowest takes at most four times as long as the fastest.
+ * follows an operand pays for every byte, element or page of it. The aim is that equal fuel lasts equally long in all
+ * instructions, within a factor of four; `npm run bench -- wasm` measures it, and needs an idle machine to do so.
  *
- * A first call into a module runs in the first tier, whatever it loops, so that tier is what the prices are made for. The
- * optimizing tier is never slower. Not in the price: caches that miss, and the page faults of memory that is used for the
- * first time (`memory.grow` pays ahead for those).
+ * A first call into a module runs in the first tier, whatever it loops, so that tier is what the prices are made for; most
+ * instructions are faster in the optimizing tier. Not in the price: caches that miss, and the page faults of memory that is
+ * used for the first time (`memory.grow` pays ahead for those).
  */
 
 /** Prices other than 1, by the names of `opcodes.ts`. Those of tables and memories that depend on a length are below. */
