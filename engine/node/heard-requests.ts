@@ -3,6 +3,7 @@
  * of them: a bucket that keeps siblings would look to it like one that does not, and it would drop them for good. A
  * peer's request waits for that; what would bring objects of a peer here is not sent before.
  */
+import type { NodeId } from '../base/ids.ts';
 import type { PeerLinks } from '../dispatch/peer-links.ts';
 import type { Io } from '../io/io.ts';
 import type { RequestHandler } from '../peer/inbound.ts';
@@ -30,20 +31,28 @@ export function whenHeard(
   };
 }
 
-/** `links`, which refuse to ask for objects of a peer before this node has heard what the peer knows of properties. */
+/**
+ * `links`, on which a request that asks for objects of a peer leaves once this node has heard what the peer knows of
+ * properties. `isConnected`: a request reaches the peer now; one that does not is turned away as ever.
+ */
 export function heardLinks(
   io: Pick<Io, 'spawn'>,
   links: PeerLinks,
+  isConnected: (peer: NodeId) => boolean,
   keeper: () => Pick<PropertyKeeper, 'hasHeard' | 'hear'>,
 ): PeerLinks {
   return {
     request: (peer, request, timeoutUs, onReply) => {
-      if (!bringsObjects(request) || keeper().hasHeard(peer))
+      if (!bringsObjects(request) || keeper().hasHeard(peer) || !isConnected(peer))
         return links.request(peer, request, timeoutUs, onReply);
+      const kept = keptForLater(request);
       io.spawn('props.hear', async () => {
-        await keeper().hear(peer);
+        const heard = await keeper().hear(peer);
+        const outcome = heard ? links.request(peer, kept, timeoutUs, onReply) : 'closed';
+        if (outcome !== 'ok')
+          onReply({ kind: 'failed', code: 'PeerGone', detail: `${peer} is not heard of` });
       });
-      return 'closed';
+      return 'ok';
     },
   };
 }

@@ -218,7 +218,12 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
   const planeLinks: PeerLinks = {
     request: (peer, request, timeoutUs, onReply) => plane.request(peer, request, timeoutUs, onReply),
   };
-  const links = heardLinks(io, planeLinks, () => keeper);
+  const links = heardLinks(
+    io,
+    planeLinks,
+    (peer) => plane.isConnected(peer),
+    () => keeper,
+  );
   const settled = membershipSettings(config, epoch);
   const { self } = settled;
   const membership: Membership = new Membership(
