@@ -148,7 +148,9 @@ export class Node {
    * already or is the last owner; also when it is the last one of its rack, unless that is forced.
    */
   leave({ force = false }: { readonly force?: boolean } = {}): void {
-    this.#rooms.mover.leave(force);
+    void this.#rooms.mover.leave(force).catch((error: unknown) => {
+      this.#io.log.event('error', 'transfer.leave.failed', { detail: String(error) });
+    });
   }
 
   /** Resolves once this node has left the cluster; it then has nothing more to do than to stop. */
@@ -343,10 +345,10 @@ function noteHints(io: Io, files: DurableFiles, { recovery }: Store): void {
 
 /**
  * What a node held when it left is older than what was deleted and forgotten since, by everybody who was a member: it
- * would bring that back. Throws `StoreForeign`.
+ * would bring that back. Throws `StoreForeign`; not before the members know that it has left, which it goes on telling.
  */
-function refuseLeaver(name: NodeConfig['name'], { remembered }: MemberFile): void {
-  if (!remembered.some(({ node, left }) => node === name && left)) return;
+function refuseLeaver(name: NodeConfig['name'], { isDeparted, remembered }: MemberFile): void {
+  if (!isDeparted || !remembered.some(({ node, left }) => node === name && left)) return;
   const detail = `${name} has left its cluster, and deletions since then are not known here; move the directory away, and let the node join with an empty one (join: joining)`;
   throw new LockstepError('StoreForeign', detail);
 }
@@ -356,7 +358,8 @@ function refuseLeaver(name: NodeConfig['name'], { remembered }: MemberFile): voi
  * of, and may have been replaced since, or have left: see `refuseLeaver`. Throws `StoreForeign`.
  */
 function refuseLeftovers({ name, join }: NodeConfig, members: MemberFile, store: Store): void {
-  if (join !== 'joining' || members.names(name) || isEmpty(store)) return;
+  const isKnown = members.remembered.some(({ node }) => node === name);
+  if (join !== 'joining' || isKnown || isEmpty(store)) return;
   const detail = `${name} is to join, and the directory holds keys of an earlier time in a cluster; move the directory away, and let the node join with an empty one, or, if it is a member still, start it with join: member`;
   throw new LockstepError('StoreForeign', detail);
 }

@@ -35,6 +35,8 @@ export interface DispatchParts {
   readonly pending: (token: Token) => readonly Member[];
   /** Whoever was the token's primary before the ring changed acts as such no more. */
   readonly handedOver: (token: Token) => boolean;
+  /** This node was the token's primary before the ring changed, and some may still go by that ring. */
+  readonly isFormer: (token: Token) => boolean;
   /** Why this node is the primary of nothing yet: its disk was an empty one; undefined when it is. */
   readonly refilling: () => string | undefined;
   /** Of what its empty disk may have held not all has been read back yet. */

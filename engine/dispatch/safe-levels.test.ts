@@ -91,6 +91,7 @@ class Copies implements PeerLinks {
       ring: () => ring,
       pending: () => [],
       handedOver: () => true,
+      isFormer: () => false,
       refilling: () => undefined,
       unread: () => false,
       diskFull: () => false,

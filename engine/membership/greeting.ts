@@ -12,10 +12,18 @@ import type { Hello } from '../wire/messages.ts';
 import type { MemberRecord } from './member-record.ts';
 import type { MemberTable } from './table.ts';
 
-/** Why the node is refused, or undefined. `rival`: another living process of its name is connected. */
-export function judgeGreeting(table: MemberTable, hello: Hello, rival: boolean): Refusal | undefined {
+/**
+ * Why the node is refused, or undefined. `rival`: another living process of its name is connected. `departing`: it has
+ * left, and this node's disk does not say so yet; a refusal would tell it that it does.
+ */
+export function judgeGreeting(
+  table: MemberTable,
+  hello: Hello,
+  rival: boolean,
+  departing = false,
+): Refusal | undefined {
   const known = table.record(hello.node);
-  if ((known === undefined || known.left) && !hello.joining) {
+  if ((known === undefined || (known.left && !departing)) && !hello.joining) {
     const detail =
       known === undefined
         ? `node ${hello.node} is no member of this cluster; a new node starts with join: joining`

@@ -89,7 +89,7 @@ describe('the tokens of a member by its disk', () => {
     ['of a member', { state: 'NORMAL', move: 'none' }, record.tokens],
     ['of one that copies', { move: 'copying' }, record.tokens],
     ['of one that has not begun', {}, undefined],
-    ['of one that has left', { state: 'LEAVING', move: 'none', left: true }, undefined],
+    ['of one that has left, and says so', { state: 'LEAVING', move: 'none', left: true }, record.tokens],
     ['of another one', { node: 'n9' as NodeId, state: 'NORMAL', move: 'none' }, undefined],
   ] as const)('%s', (_who, own, expected) => {
     expect(tokensOfMember({ remembered: [{ ...record, ...own }] }, record.node)).toEqual(expected);

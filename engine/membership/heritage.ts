@@ -71,7 +71,6 @@ export function tokensOfMember(
   { remembered }: Pick<MemberFile, 'remembered'>,
   node: NodeId,
 ): readonly Token[] | undefined {
-  const isMember = ({ state, move, left }: MemberRecord): boolean =>
-    !left && (state !== 'JOINING' || move !== 'queued');
+  const isMember = ({ state, move }: MemberRecord): boolean => state !== 'JOINING' || move !== 'queued';
   return remembered.find((record) => record.node === node && isMember(record))?.tokens;
 }

@@ -3,7 +3,8 @@
  * from its configuration's.
  *
  *     members    "LKMEMBER" | u32 crc of the body | body
- *     body       the records as gossip writes them (gossip-codec.ts)
+ *     body       the records as gossip writes them (gossip-codec.ts); instead of a view "departed" once the members know
+ *                that this node has left, and "-" until then
  *
  * The node has the same records in another place (`MemberBook`): a file that is damaged, or missing though the node has
  * had it, is made again from there.
@@ -15,6 +16,7 @@ import type { Disk } from '../io/disk.ts';
 import { DiskError, readFile, replaceFile } from '../io/disk.ts';
 import type { Io } from '../io/io.ts';
 import { decodeWords, encodeWords } from './gossip-codec.ts';
+import type { GossipWords } from './gossip-words.ts';
 import type { MemberRecord } from './member-record.ts';
 
 /** What a node knows of its file of members beside the file. */
@@ -30,6 +32,7 @@ export interface MemberBook {
 const magic = Buffer.from('LKMEMBER', 'latin1');
 const headBytes = magic.length + 4;
 const fileBytesMax = 16 * 1024 * 1024;
+const departed = 'departed';
 
 export class MemberFile {
   readonly #io: Pick<Io, 'disk'>;
@@ -41,39 +44,51 @@ export class MemberFile {
   #named: ReadonlySet<NodeId>;
   /** Settled once the last save is over. */
   #last = Promise.resolve();
+  #departed: boolean;
 
   private constructor(
     io: Pick<Io, 'disk'>,
     path: string,
     book: MemberBook,
-    remembered: readonly MemberRecord[],
+    { records, view }: Pick<GossipWords, 'records' | 'view'>,
   ) {
     this.#io = io;
     this.#path = path;
     this.#book = book;
-    this.remembered = remembered;
-    this.#named = namesOf(remembered);
+    this.remembered = records;
+    this.#named = namesOf(records);
+    this.#departed = view === departed;
   }
 
   /** Rejects with `StorageFailed` when the disk does not read, or does not take a lost file again. */
   static async open(io: Pick<Io, 'disk' | 'log'>, path: string, book: MemberBook): Promise<MemberFile> {
     const bytes = await mapped(readFile(io.disk, path, fileBytesMax));
-    const records = bytes === undefined ? undefined : decode(bytes);
-    if (bytes !== undefined && records !== undefined) {
+    const words = bytes === undefined ? undefined : decode(bytes);
+    if (bytes !== undefined && words !== undefined) {
       book.saved(bytes.subarray(headBytes));
-      return new MemberFile(io, path, book, records);
+      return new MemberFile(io, path, book, words);
     }
     if (bytes !== undefined) io.log.event('warn', 'membership.members.rejected', { path });
-    const known = book.body.length === 0 ? [] : (recordsOf(book.body) ?? []);
+    const known = (book.body.length === 0 ? undefined : wordsOf(book.body)) ?? { records: [], view: '-' };
     const file = new MemberFile(io, path, book, known);
     if (bytes === undefined && !book.had) return file;
-    if (known.length > 0) await file.save(known);
+    if (known.records.length > 0) await file.save(known.records);
     const detail =
-      known.length > 0
+      known.records.length > 0
         ? 'it is made again from what the store knows'
         : 'the store does not know what it said: the configured seeds and the peers tell it';
     io.log.event('warn', 'node.file.missing', { path, detail });
     return file;
+  }
+
+  /** The node has left, and the other members know. */
+  get isDeparted(): boolean {
+    return this.#departed;
+  }
+
+  /** The other members know that the node has left: the next save says so, and those after it. */
+  depart(): void {
+    this.#departed = true;
   }
 
   /** The last life knew of the node, and of it as one that has not left. */
@@ -96,7 +111,7 @@ export class MemberFile {
 
   async #write(records: readonly MemberRecord[]): Promise<void> {
     const known = records.filter(({ generation }) => generation > 0);
-    const body = encodeWords({ digest: [], records: known, view: '-' });
+    const body = encodeWords({ digest: [], records: known, view: this.#departed ? departed : '-' });
     const file = Buffer.alloc(headBytes + body.length);
     magic.copy(file);
     file.writeUInt32BE(crc32(body), magic.length);
@@ -114,19 +129,19 @@ function namesOf(records: readonly MemberRecord[]): ReadonlySet<NodeId> {
 /** The records of the file; none where it is missing or damaged. Rejects with a `DiskError`. */
 export async function readMembers(disk: Disk, path: string): Promise<readonly MemberRecord[]> {
   const bytes = await readFile(disk, path, fileBytesMax);
-  return (bytes === undefined ? undefined : decode(bytes)) ?? [];
+  return (bytes === undefined ? undefined : decode(bytes)?.records) ?? [];
 }
 
 /** Undefined for bytes that are not as `save` wrote them. */
-function decode(bytes: Buffer): readonly MemberRecord[] | undefined {
+function decode(bytes: Buffer): GossipWords | undefined {
   const body = bytes.subarray(headBytes);
   const whole = bytes.length > headBytes && bytes.subarray(0, magic.length).equals(magic);
-  return !whole || bytes.readUInt32BE(magic.length) !== crc32(body) ? undefined : recordsOf(body);
+  return !whole || bytes.readUInt32BE(magic.length) !== crc32(body) ? undefined : wordsOf(body);
 }
 
-function recordsOf(words: Uint8Array): readonly MemberRecord[] | undefined {
+function wordsOf(words: Uint8Array): GossipWords | undefined {
   try {
-    return decodeWords(words).records;
+    return decodeWords(words);
   } catch (error) {
     if (error instanceof LockstepError) return undefined;
     throw error;

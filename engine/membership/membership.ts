@@ -6,7 +6,7 @@
  * cluster serves at once, and a restarted node does not wait for anybody. Everyone else becomes known by gossip.
  *
  * Invariants: a peer's number (`index`) stays for the life of the process; every change of a peer's state is told once;
- * a greater generation is durable before anybody hears of it.
+ * a greater generation, each step of a move and the departure are durable before anybody hears of them.
  */
 import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
@@ -19,6 +19,7 @@ import type { Refusal } from '../wire/greetings.ts';
 import type { Hello } from '../wire/messages.ts';
 import { Agreement } from './agreement.ts';
 import type { AgreementListener } from './agreement.ts';
+import { Departure } from './departure.ts';
 import { Detector } from './detector.ts';
 import type { GossipLinks } from './gossip.ts';
 import { Gossip } from './gossip.ts';
@@ -73,6 +74,11 @@ export class Membership {
   readonly #indexes: Map<NodeId, number>;
   readonly #peers = new Map<NodeId, KnownPeer>();
   readonly #news = new PeerNews();
+  readonly #departure = new Departure();
+  /** Members that have left, as long as this node's disk does not say so. */
+  readonly #departing = new Set<NodeId>();
+  /** What this node is about to say of itself: it goes to the disk first. */
+  #intended: Partial<MemberRecord> = {};
   #raising = false;
   /** Settled once every peer has been heard of; present while somebody waits for that. */
   #acquaintance: Deferred<void> | undefined;
@@ -90,7 +96,10 @@ export class Membership {
     this.#links = links;
     this.#identity = identity;
     this.#file = file;
-    this.#memory = new Memory(io, file, () => [this.heritage.record, ...this.#table.peers()]);
+    this.#memory = new Memory(io, file, () => [
+      { ...this.heritage.record, ...this.#intended },
+      ...this.#table.peers(),
+    ]);
     this.#observer = observer;
     const makeDetector = (): Detector => new Detector(settings.detector);
     this.#table = new MemberTable(
@@ -118,6 +127,7 @@ export class Membership {
       tell: () => {
         this.#introduce();
         for (const peer of this.#peers.keys()) this.#gossip.reconcile(peer);
+        this.#forgetDeparted();
       },
     });
     this.#agreement = new Agreement(
@@ -131,13 +141,14 @@ export class Membership {
       hasPublished: () => this.view === this.#ownership.view,
       agrees: (peer) => this.agrees(peer),
       isRoutable: (peer) => this.isRoutable(peer),
+      movers: () => this.movers,
     });
     const rejections = new Rejections(io.log, observer);
     this.#gossip = new Gossip(io, this.#table, links, settings.gossip, {
       changed: (record, applied) => this.#onChange(record, applied),
       refused: (record, reason) => rejections.refused(record, reason),
       sent: (bytes) => observer.sent(bytes),
-      said: (from, view) => this.#agreement.said(from, view),
+      said: (from, view) => this.#heardView(from, view),
       view: () => this.view,
       told: (from, news) => this.topics.told(from, news),
       news: () => this.topics.news(),
@@ -149,6 +160,11 @@ export class Membership {
   /** Who owns what now. */
   get ring(): Ring {
     return this.#ownership.ring;
+  }
+
+  /** The members of each ring that was read before this one and that some may still go by. */
+  get formerRings(): readonly (readonly Member[])[] {
+    return this.#ownership.former;
   }
 
   /** Who is written to beside the token's placement, while its owners change. */
@@ -185,8 +201,13 @@ export class Membership {
   get agreed(): boolean {
     if (this.view !== this.#ownership.view) return false;
     return this.members().every(({ node }) => {
-      return node === this.#table.self.node || !this.isRoutable(node) || this.agrees(node);
+      return node === this.#table.self.node || !this.isRoutable(node) || this.follows(node);
     });
+  }
+
+  /** The peer follows this node's present step: it sees the ring likewise, or knows that this node has left. */
+  follows(node: NodeId): boolean {
+    return this.agrees(node) || this.#departure.isKnownBy(node);
   }
 
   /** The members between whom the ring is changing. */
@@ -194,19 +215,46 @@ export class Membership {
     return this.members().filter(isMoving);
   }
 
-  /** This node is so far on its way in or out. */
-  declareMove(state: DeclaredState, move: MoveStage): void {
-    this.#table.declareMove(state, move);
+  /**
+   * This node is so far on its way in or out, and says so once that is durable. False: the disk does not take it, or
+   * `stands` says by then that it is not to be.
+   */
+  async declareMove(
+    state: DeclaredState,
+    move: MoveStage,
+    stands: () => boolean = () => true,
+  ): Promise<boolean> {
+    if (!(await this.#declare(this.#table.moved(state, move), stands))) return false;
     this.#io.log.event('info', 'membership.move.declared', { state, move });
     this.#refresh();
+    return true;
   }
 
-  /** This node leaves for good. Resolves when its peers know, or in a second. */
-  async leave(): Promise<void> {
-    this.#table.declare({ state: 'LEAVING', move: 'none', left: true });
+  /**
+   * This node leaves for good. Resolves when that is durable and its peers have heard it, or in a second; with false when
+   * the disk does not take it. `follows` says which of them have it on their disks.
+   */
+  async leave(): Promise<boolean> {
+    if (!(await this.#declare({ state: 'LEAVING', move: 'none', left: true }))) return false;
     this.#io.log.event('info', 'membership.left', {});
-    await this.#memory.save();
+    this.#refresh();
     await this.#gossip.farewell();
+    return true;
+  }
+
+  /** Enough members know durably that this node has left: its directory is of no use any more. Resolves when it says so. */
+  async depart(): Promise<void> {
+    this.#io.log.event('info', 'membership.departed', {});
+    await this.#memory.depart();
+  }
+
+  async #declare(change: Partial<MemberRecord>, stands: () => boolean = () => true): Promise<boolean> {
+    this.#intended = change;
+    const saved = await this.#memory.save();
+    this.#intended = {};
+    if (!saved || !stands()) return false;
+    this.#table.declare(change);
+    return true;
   }
 
   /** The other members, those that joined later last. */
@@ -247,9 +295,14 @@ export class Membership {
     return this.#indexes.get(node) ?? -1;
   }
 
-  /** In this node's first life, makes durable that it is a member, or begins to join; later ones go on from there. */
+  /**
+   * In this node's first life, makes durable that it is a member, or begins to join; later ones go on from there. Called
+   * once what is under way here is known, before the plane starts.
+   */
   async enroll(): Promise<void> {
-    if (!this.#file.names(this.#table.self.node)) await this.#memory.save();
+    const isDurable = this.#file.names(this.#table.self.node) || (await this.#memory.save());
+    this.#publication.begin(isDurable);
+    this.#introduce();
   }
 
   /** Begins to beat. `address` is where other nodes reach this one. */
@@ -296,12 +349,17 @@ export class Membership {
 
   /** Why a node that greets is refused; undefined when it is welcome. */
   judge(hello: Hello, rival: boolean): Refusal | undefined {
-    return judgeGreeting(this.#table, hello, rival);
+    return judgeGreeting(this.#table, hello, rival, this.#departing.has(hello.node));
   }
 
   /** A node that greets is welcome: its view of the ring counts. Whoever waited for that may ask it at once. */
   admitted({ node, view }: Hello): void {
-    if (view !== undefined) this.#agreement.said(node, view);
+    if (view !== undefined) this.#heardView(node, view);
+  }
+
+  /** A peer refuses this node as one that is no member. */
+  disowned(by: NodeId): void {
+    if (this.#table.self.left) this.#departure.learned(by);
   }
 
   /** A peer has seen a later life of this node than this one: wiped disk, clock set back. This life outbids it. */
@@ -326,6 +384,11 @@ export class Membership {
     this.#table.raise(generation);
     this.#introduce();
     this.#io.log.event('warn', 'membership.identity.raised', { by, generation });
+  }
+
+  #heardView(from: NodeId, view: string): void {
+    if (this.#table.self.left && view === this.#ownership.view) this.#departure.learned(from);
+    this.#agreement.said(from, view);
   }
 
   #introduce(): void {
@@ -364,9 +427,13 @@ export class Membership {
     record: MemberRecord,
     { newLife, moved, ringChanged }: Extract<Applied, { kind: 'applied' }>,
   ): void {
-    if (record.left) this.#forget(record.node);
-    else if (newLife || moved) this.#links.updatePeer(this.#meet(record), record.epoch);
+    if (record.left) this.#departing.add(record.node);
+    else {
+      this.#departing.delete(record.node);
+      if (newLife || moved) this.#links.updatePeer(this.#meet(record), record.epoch);
+    }
     if (ringChanged) this.#refresh();
+    this.#forgetDeparted();
   }
 
   #refresh(): void {
@@ -379,6 +446,13 @@ export class Membership {
     this.#observer.ringChanged();
     this.#agreement.changed();
     this.#publication.refresh();
+  }
+
+  /** A member that has left is talked to until it can hear that this node would know it after a crash. */
+  #forgetDeparted(): void {
+    if (this.view !== this.#ownership.view) return;
+    for (const node of this.#departing) this.#forget(node);
+    this.#departing.clear();
   }
 
   #forget(node: NodeId): void {

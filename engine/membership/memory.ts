@@ -13,7 +13,7 @@ const lookEveryUs = 60_000_000;
 
 export class Memory {
   readonly #io: Pick<Io, 'log' | 'spawn'>;
-  readonly #file: Pick<MemberFile, 'lacksOneOf' | 'save'>;
+  readonly #file: Pick<MemberFile, 'depart' | 'lacksOneOf' | 'save'>;
   readonly #records: () => readonly MemberRecord[];
   /** When to look again; undefined before the first beat. */
   #dueUs: number | undefined;
@@ -22,7 +22,7 @@ export class Memory {
   /** `records`: every member's word of itself, this node's among them. */
   constructor(
     io: Pick<Io, 'log' | 'spawn'>,
-    file: Pick<MemberFile, 'lacksOneOf' | 'save'>,
+    file: Pick<MemberFile, 'depart' | 'lacksOneOf' | 'save'>,
     records: () => readonly MemberRecord[],
   ) {
     this.#io = io;
@@ -45,6 +45,12 @@ export class Memory {
       this.#io.log.event('error', 'membership.members.unsaved', { code, detail });
       return false;
     }
+  }
+
+  /** The others know that this node has left. Durable when this resolves, if the disk takes it. */
+  async depart(): Promise<void> {
+    this.#file.depart();
+    await this.save();
   }
 
   /** Called with every beat. */

@@ -33,6 +33,8 @@ export class Ownership {
   #others: readonly Ring[] = [];
   /** Those of them that were read before this one. */
   #former: readonly Ring[] = [];
+  /** Their primaries of tokens that have another one now; undefined: not asked for since the rings changed. */
+  #handingOver: readonly Member[] | undefined;
   #view = '';
 
   /** `self` is this node as a member. Throws `ConfigInvalid` when the table's members make no ring. */
@@ -73,6 +75,17 @@ export class Ownership {
     return former.filter((member) => member !== primary);
   }
 
+  /** The members that were the primary of some token until a moment ago, by a ring that some may still go by. */
+  get handingOver(): readonly Member[] {
+    this.#handingOver ??= this.#former.flatMap((former) => primariesThatChange(former, this.#ring));
+    return this.#handingOver;
+  }
+
+  /** The members of each ring that was read before this one and that some may still go by. */
+  get former(): readonly (readonly Member[])[] {
+    return this.#former.map(({ members }) => members);
+  }
+
   /** A member, also one on its way in or out, or gone; undefined for a stranger. */
   member(node: NodeId): Member | undefined {
     return this.#members.get(node);
@@ -88,9 +101,17 @@ export class Ownership {
     if (view === this.#view) return false;
     this.#view = view;
     if (!isRingOf(this.#ring, readers)) this.#ring = new Ring(readers);
-    this.#others = moving.flatMap((record) => this.#otherSide(readers, record));
     const switching = moving.filter(({ move }) => move === 'switching');
     this.#former = switching.flatMap((record) => this.#otherSide(readers, record));
+    this.#handingOver = undefined;
+    // A replacement takes over what the dead node was to hand over to a member that is switching.
+    const replacing = moving.filter(({ state, replaces }) => state === 'JOINING' && replaces !== undefined);
+    this.#others = [
+      ...moving.flatMap((record) => this.#otherSide(readers, record)),
+      ...replacing.flatMap((record) =>
+        this.#former.flatMap(({ members }) => this.#otherSide(members, record)),
+      ),
+    ];
     return true;
   }
 
@@ -123,6 +144,22 @@ export class Ownership {
     this.#members.set(node, member);
     return member;
   }
+}
+
+/** The primaries of tokens by the one ring that have another primary by the other. */
+function primariesThatChange(before: Ring, now: Ring): readonly Member[] {
+  const changed = new Set<Member>();
+  const rings = [before, now];
+  // A placement turns with the token itself: between two bounds lie tokens of every rotation.
+  const bounds = new Set(rings.flatMap(({ members }) => members.flatMap(({ tokens }) => tokens)));
+  for (const bound of bounds) {
+    const owners = rings.map((ring) => ring.placement(bound));
+    const [had = [], has = []] = owners;
+    for (const member of had) if (!has.includes(member)) changed.add(member);
+    // A rack that comes or goes turns every placement.
+    if (had.length !== has.length) for (const member of had) changed.add(member);
+  }
+  return [...changed];
 }
 
 /** It has these very members: a ring never changes, and a member whose place has not changed is the same object. */

@@ -2,6 +2,9 @@
  * What this node tells its peers of how it sees the ring: never more than it would find again after a crash, and nothing
  * new while something is under way here by the ring before. Peers act by a new ring together with those only who have
  * told that they know it (agreement.ts). What holds it up for long is said in the log, again and again.
+ *
+ * A life tells nothing before it has found in its log what is under way: the ring on its disk may be a newer one than
+ * the last life told its peers.
  */
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
@@ -27,10 +30,13 @@ const remindUs = 10_000_000;
 const holdersToldMax = 10;
 /** How long a disk rests that did not take it. */
 const retryUs = 1_000_000;
+/** What peers are told of the ring before there is anything to tell: no fingerprint, so nobody agrees with it. */
+const untold = '-';
 
 export class Publication {
   readonly #parts: PublicationParts;
-  #view: string;
+  #view = untold;
+  #begun = false;
   #saving = false;
   #stopped = false;
   #holders: () => readonly string[] = () => [];
@@ -39,10 +45,8 @@ export class Publication {
   #reminder: Timer | undefined;
   #retry: Timer | undefined;
 
-  /** What is seen now is durable. */
   constructor(parts: PublicationParts) {
     this.#parts = parts;
-    this.#view = parts.view();
   }
 
   /** What peers are told. */
@@ -61,9 +65,19 @@ export class Publication {
     this.#holders = holders;
   }
 
+  /**
+   * What this life has found on its disk, or saved there, is told from the beginning unless something holds it up.
+   * `isDurable`: the disk has it.
+   */
+  begin(isDurable: boolean): void {
+    this.#begun = true;
+    if (isDurable && !this.#isHeld()) this.#view = this.#parts.view();
+    else this.refresh();
+  }
+
   /** The ring has changed, or something that was under way is over. */
   refresh(): void {
-    if (this.#saving || this.#stopped) return;
+    if (!this.#begun || this.#saving || this.#stopped) return;
     if (this.#view === this.#parts.view()) this.#release();
     else if (this.#isHeld()) this.#hold();
     else this.#parts.io.spawn('membership.save', () => this.#publish());

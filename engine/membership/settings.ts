@@ -24,19 +24,23 @@ export interface MembershipSettings {
   readonly detector: DetectorOptions;
 }
 
-/** A node that has joined, or was leaving, in an earlier life goes on from there, whatever its configuration says. */
+/**
+ * A node that has joined, or was leaving, in an earlier life goes on from there, whatever its configuration says; one that
+ * has left goes on telling that.
+ */
 export function ownRecord(
   settings: MembershipSettings,
   generation: number,
   file: Pick<MemberFile, 'remembered'>,
 ): MemberRecord {
   const { self, address, epoch, joining, replaces } = settings;
-  const before = file.remembered.find(({ node, left }) => node === self.node && !left);
+  const before = file.remembered.find(({ node }) => node === self.node);
   const member = before !== undefined && before.state !== 'JOINING';
   const state = member ? before.state : joining ? 'JOINING' : 'NORMAL';
   const fresh: MoveStage = state === 'JOINING' ? 'queued' : 'none';
   const move = member ? before.move : fresh;
-  const life = { generation, version: 1, epoch, left: false, away: false, address };
+  const left = before?.left ?? false;
+  const life = { generation, version: 1, epoch, left, away: false, address };
   const joined = before?.joined ?? (state === 'JOINING' ? generation : undefined);
   return { ...self, ...life, state, move, joined, replaces, supersedes: before?.supersedes };
 }

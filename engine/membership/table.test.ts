@@ -248,8 +248,8 @@ describe('a name that is used again', () => {
   it('tells, of a replacement, whose membership it ends: the one that it knows when it begins to copy', () => {
     const { table } = tableOf('n3', { state: 'JOINING', joined: 4, replaces: node('n2') });
     table.apply({ ...anew, away: true }, node('n1'), 0);
-    table.declareMove('JOINING', 'copying');
-    table.declareMove('NORMAL', 'switching');
+    table.declare(table.moved('JOINING', 'copying'));
+    table.declare(table.moved('NORMAL', 'switching'));
     expect(table.self.supersedes).toBe(9);
     expect(table.isSuperseded(anew)).toBe(true);
     expect(table.isSuperseded({ ...anew, joined: 10 })).toBe(false);
@@ -259,7 +259,7 @@ describe('a name that is used again', () => {
     const { table } = tableOf('n3', { state: 'JOINING', generation: 4, joined: 4 });
     table.raise(12);
     expect(table.self).toMatchObject({ generation: 12, joined: 12 });
-    table.declareMove('NORMAL', 'none');
+    table.declare(table.moved('NORMAL', 'none'));
     table.raise(15);
     expect(table.self).toMatchObject({ generation: 15, joined: 12 });
   });

@@ -117,15 +117,18 @@ export class MemberTable {
   }
 
   /** Says something new of itself. */
-  declare(change: Partial<Pick<MemberRecord, 'state' | 'move' | 'left' | 'away' | 'address'>>): void {
+  declare(change: Partial<MemberRecord>): void {
     this.#say(change);
   }
 
-  /** It is so far on its way. A replacement says whose membership it ends: the one known when it begins to copy. */
-  declareMove(state: DeclaredState, move: MoveStage): void {
+  /**
+   * What it says once it is so far on its way. A replacement says whose membership it ends: the one known when it begins to
+   * copy.
+   */
+  moved(state: DeclaredState, move: MoveStage): Pick<MemberRecord, 'state' | 'move' | 'supersedes'> {
     const { replaces, supersedes } = this.#self;
     const dead = state === 'JOINING' && replaces !== undefined ? this.record(replaces) : undefined;
-    this.#say({ state, move, supersedes: dead === undefined ? supersedes : dead.joined });
+    return { state, move, supersedes: dead === undefined ? supersedes : dead.joined };
   }
 
   /** Outbids an earlier life of its name, which a membership that only begins has nothing to do with. */

@@ -251,6 +251,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     ring: () => membership.ring,
     pending: (token) => membership.pending(token),
     handedOver: (token) => membership.handover.isOver(token),
+    isFormer: (token) => membership.handover.isFormer(token),
     refilling: () => refill.hindrance ?? inheritance.hindrance,
     unread: () => refill.unread,
     member: (node) => membership.member(node),
@@ -374,7 +375,10 @@ function admissionOf(membership: Membership, standing: Standing, isRefilling: ()
     judge: (hello, rival) => membership.judge(hello, rival),
     admitted: (hello) => membership.admitted(hello),
     refused: (by, { reason, generation, tokens }) => {
-      if (reason === 'unknown') standing.disowned(by);
+      if (reason === 'unknown') {
+        standing.disowned(by);
+        membership.disowned(by);
+      }
       if (reason === 'oldLife' && generation !== undefined) membership.outlived(by, generation);
       if (reason === 'tokens' && tokens !== undefined) membership.heritage.told(by, tokens, isRefilling());
     },

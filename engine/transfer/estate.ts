@@ -50,12 +50,17 @@ export class Estate {
     return this.#left;
   }
 
+  /** Begins no transaction any more. */
+  close(): void {
+    this.#parts.closeTransactions();
+  }
+
   /** Resolves with true when nothing is left, or patience is; with false when `goOn` said no before. */
   async settle(goOn: () => boolean): Promise<boolean> {
     const { io } = this.#parts;
     const sinceUs = io.clock.nowUs();
     let busyUs = sinceUs;
-    this.#parts.closeTransactions();
+    this.close();
     for (;;) {
       const transactions = this.#parts.transactions();
       if (transactions > 0) busyUs = io.clock.nowUs();

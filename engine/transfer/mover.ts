@@ -2,12 +2,17 @@
  * Brings this node into the cluster's ring, and out of it: announces each step, waits until every live member follows
  * it, moves the ranges, and only then lets the ring change (the steps and what they promise: membership/ownership.ts).
  *
- *     join      queued -> copying -> (pull) -> switching -> NORMAL
+ *     join      queued -> copying -> (pull) -> switching -> (handover) -> NORMAL
  *     replace   the same with a dead node's tokens; switching -> (inheritance) -> NORMAL
- *     leave     queued -> copying -> (push) -> switching -> (estate) -> left
+ *     leave     queued -> copying -> (push) -> switching -> (estate) -> left -> (departure) -> stopped
  *
  * One member moves at a time. Two that begin at once see each other before either is agreed upon, since both are known
- * to all by then; the one whose name comes later, or that is not switching yet, steps back.
+ * to all by then; the one whose name comes later, or that is not switching yet, steps back. But a member that joins waits
+ * in its last step for every former primary of its keys (membership/handover.ts), and one of those may have died for good:
+ * the replacement of that one goes on meanwhile, and hands over in its place.
+ *
+ * Each step is durable before a peer hears of it (membership/membership.ts), so a restart takes none back that a peer may
+ * have acted upon.
  *
  * A step is agreed upon when no live member sees the ring otherwise, and those that are away are too few to answer for
  * a majority among themselves. They agree before they are given data again (membership/agreement.ts).
@@ -19,6 +24,7 @@ import { sleep } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { MemberRecord } from '../membership/member-record.ts';
 import type { Membership } from '../membership/membership.ts';
+import type { DeclaredState, MoveStage } from '../membership/states.ts';
 import type { TokenRange } from '../ring/arc.ts';
 import type { Member, Ring } from '../ring/ring.ts';
 import { arcsOf, inOneRack, sourcesOf, splitByPlacement } from './arcs.ts';
@@ -31,6 +37,8 @@ import type { Transfer } from './transfer.ts';
 const lookUs = 50_000;
 /** How long a failed range rests before it is tried again. */
 const retryUs = 200_000;
+/** How long a disk rests that did not take a step. */
+const diskRestUs = 1_000_000;
 
 export interface MoveProgress {
   /** Ranges of the present move that are not complete, and all of them. */
@@ -84,14 +92,17 @@ export class Mover {
 
   get waitsFor(): MoveWait {
     const absent = this.#work === undefined ? [] : this.#absent().map(({ node }) => node);
-    const members = [...new Set([...absent, ...this.#inheritance.waitsFor])];
+    const { self, handover } = this.#membership;
+    const former = self.move === 'switching' ? handover.open.filter((node) => node !== self.node) : [];
+    const members = [...new Set([...absent, ...former, ...this.#inheritance.waitsFor])];
     return { members, ...this.#estate.left };
   }
 
   /** Goes on with what the last life began, or begins to join; nothing for a settled member. */
   start(): void {
-    const { state, move } = this.#membership.self;
-    if (state === 'JOINING') this.#spawn(() => this.#join());
+    const { state, move, left } = this.#membership.self;
+    if (left) this.#spawn(() => this.#depart());
+    else if (state === 'JOINING') this.#spawn(() => this.#join());
     else if (state === 'LEAVING') this.#spawn(() => this.#leave());
     else if (move === 'switching') this.#spawn(() => this.#settle());
   }
@@ -103,10 +114,11 @@ export class Mover {
   }
 
   /**
-   * Begins to leave. Throws `Conflict` when the node is on a move already, when its disk has not got back what it should
-   * have, when it is the last owner, or when its rack would vanish with it; the last may be forced.
+   * Begins to leave. Resolves once that is durable; rejects with `StorageFailed` when the disk does not take it. Throws
+   * `Conflict` when the node is on a move already, when its disk has not got back what it should have, when it is the last
+   * owner, or when its rack would vanish with it; the last may be forced.
    */
-  leave(force: boolean): void {
+  leave(force: boolean): Promise<void> {
     const { ring, self } = this.#membership;
     if (this.#work !== undefined || self.state !== 'NORMAL') {
       throw new LockstepError('Conflict', `${self.node} is ${self.state} and on a move already`);
@@ -121,8 +133,14 @@ export class Mover {
       const detail = `${self.node} is the last node of rack ${datacenter}/${rack}, whose copy of all keys would go; force takes it away`;
       throw new LockstepError('Conflict', detail);
     }
-    this.#membership.declareMove('LEAVING', 'queued');
-    this.#spawn(() => this.#leave());
+    const begun = new Deferred<boolean>();
+    this.#spawn(async () => {
+      begun.resolve(await this.#membership.declareMove('LEAVING', 'queued'));
+      if (await begun.promise) await this.#leave();
+    });
+    return begun.promise.then((isBegun) => {
+      if (!isBegun) throw new LockstepError('StorageFailed', `the disk of ${self.node} took no note of it`);
+    });
   }
 
   #spawn(move: () => Promise<void>): void {
@@ -141,44 +159,74 @@ export class Mover {
   async #join(): Promise<void> {
     for (;;) {
       if (!(await this.#turn())) return;
-      this.#membership.declareMove('JOINING', 'copying');
-      if ((await this.#agree()) && (await this.#pullAll()) && (await this.#agree())) break;
-      if (this.#stopped) return;
-      this.#membership.declareMove('JOINING', 'queued');
+      if (!(await this.#declare('JOINING', 'copying'))) return;
+      if ((await this.#agree()) && (await this.#pullAll()) && (await this.#agree())) {
+        if (await this.#switch('NORMAL')) break;
+      }
+      if (!(await this.#declare('JOINING', 'queued'))) return;
       await this.#stepBack();
     }
-    this.#membership.declareMove('NORMAL', 'switching');
     await this.#settle();
   }
 
   async #settle(): Promise<void> {
-    if (!(await this.#wait(() => this.#isAgreed()))) return;
-    if (await this.#inheritance.settle(() => !this.#stopped)) this.#membership.declareMove('NORMAL', 'none');
+    if (!(await this.#wait(() => this.#isAgreed() && this.#isHandedOver()))) return;
+    if (await this.#inheritance.settle(() => !this.#stopped)) await this.#declare('NORMAL', 'none');
   }
 
   async #leave(): Promise<void> {
     while (this.#membership.self.move !== 'switching') {
       if (this.#membership.self.move !== 'copying') {
         if (!(await this.#turn())) return;
-        this.#membership.declareMove('LEAVING', 'copying');
+        if (!(await this.#declare('LEAVING', 'copying'))) return;
       }
       if ((await this.#agree()) && (await this.#pushAll()) && (await this.#agree())) {
-        this.#membership.declareMove('LEAVING', 'switching');
-        break;
+        if (await this.#switch('LEAVING')) break;
       }
-      if (this.#stopped) return;
-      this.#membership.declareMove('LEAVING', 'queued');
+      if (!(await this.#declare('LEAVING', 'queued'))) return;
       await this.#stepBack();
     }
     if (!(await this.#wait(() => this.#isAgreed()))) return;
     if (!(await this.#estate.settle(() => !this.#stopped))) return;
-    await this.#membership.leave();
+    if (!(await this.#untilDone(() => this.#membership.leave()))) return;
+    await this.#depart();
+  }
+
+  /** Tells the members that this node has left until enough of them know it durably. */
+  async #depart(): Promise<void> {
+    this.#estate.close();
+    if (!(await this.#wait(() => this.#isAgreed()))) return;
+    await this.#membership.depart();
     this.#onLeft();
+  }
+
+  /** Declares a step as soon as the disk takes it. False: stopped. */
+  #declare(state: DeclaredState, move: MoveStage): Promise<boolean> {
+    return this.#untilDone(() => this.#membership.declareMove(state, move));
+  }
+
+  /** Declares that this node reads and is read by the ring after its move; false where it has to step back, or is stopped. */
+  async #switch(state: DeclaredState): Promise<boolean> {
+    const done = await this.#untilDone(async () => {
+      return !this.#goesOn() || this.#membership.declareMove(state, 'switching', () => this.#goesOn());
+    });
+    return done && this.#membership.self.move === 'switching';
+  }
+
+  /** Tries it, and again a second after each failure. False: stopped before it was done. */
+  async #untilDone(act: () => Promise<boolean>): Promise<boolean> {
+    while (!this.#stopped) {
+      if (await act()) return true;
+      await sleep(this.#io.clock, diskRestUs);
+    }
+    return false;
   }
 
   /** Waits until nobody else moves and the cluster is as this node sees it. False: stopped. */
   #turn(): Promise<boolean> {
-    return this.#wait(() => this.#rivals().length === 0 && this.#isAgreed() && !this.#isTaken());
+    return this.#wait(() => {
+      return this.#isAlone() && this.#isAgreed() && !this.#isTaken() && this.#isHandedOver();
+    });
   }
 
   /** Waits until all follow this node's step. False: stopped, or it has to step back. */
@@ -200,17 +248,27 @@ export class Mover {
   }
 
   /**
-   * Others who are on a move; without the one that this node comes in the place of, and whoever came in its place
-   * before: they died over it.
+   * Others who are on a move; without the node that this one replaces and earlier replacements of it, which died over it,
+   * and without a member that waits for that dead node to hand over.
    */
   #rivals(): readonly MemberRecord[] {
     const { replaces, state } = this.#membership.self;
-    return this.#membership.movers.filter((mover) => {
+    const dead = state === 'JOINING' ? replaces : undefined;
+    const { movers } = this.#membership;
+    if (dead === undefined) return movers.filter(({ node }) => node !== this.#self.node);
+    const isWaitedFor = !this.#membership.isRoutable(dead) && this.#membership.handover.open.includes(dead);
+    return movers.filter((mover) => {
       if (mover.node === this.#self.node) return false;
-      const isHeir = state === 'JOINING' && replaces !== undefined;
-      const isOfItsPlace = isHeir && (mover.node === replaces || mover.replaces === replaces);
+      if (isWaitedFor && mover.state === 'NORMAL' && mover.move === 'switching') return false;
+      const isOfItsPlace = mover.node === dead || mover.replaces === dead;
       return !isOfItsPlace || this.#membership.isRoutable(mover.node);
     });
+  }
+
+  /** Nobody else has to hand keys over, but the node that this one replaces. */
+  #isHandedOver(): boolean {
+    const { node, replaces } = this.#membership.self;
+    return this.#membership.handover.open.every((former) => former === node || former === replaces);
   }
 
   /** The node that this one replaces is there after all, or another has replaced it. */
@@ -247,13 +305,18 @@ export class Mover {
 
   #absent(): readonly Member[] {
     const { ring } = this.#membership;
-    return ring.members.filter(({ node }) => node !== this.#self.node && !this.#membership.agrees(node));
+    return ring.members.filter(({ node }) => node !== this.#self.node && !this.#membership.follows(node));
   }
 
   async #pullAll(): Promise<boolean> {
-    const { ring, self } = this.#membership;
-    const others = ring.members.filter(({ node }) => node !== self.replaces);
-    return this.#all(splitByPlacement(arcsOf(others, this.#self), ring), (range) => this.#pull(range));
+    const { ring, self, formerRings } = this.#membership;
+    // What the dead node was to hand over to another one, its replacement hands over.
+    const rings = self.replaces === undefined ? [ring.members] : [ring.members, ...formerRings];
+    const arcs = rings.flatMap((members) => {
+      const others = members.filter(({ node }) => node !== self.replaces);
+      return arcsOf(others, this.#self);
+    });
+    return this.#all(splitByPlacement(arcs, ring), (range) => this.#pull(range));
   }
 
   async #pull(range: TokenRange): Promise<boolean> {

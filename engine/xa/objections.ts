@@ -48,15 +48,15 @@ export function placeObjection(
 }
 
 /**
- * The order was made for a node that this one has replaced, and a key of it has another primary by now: who that is may
- * have led other transactions over it since.
+ * The order was made for a node that this one has replaced, and a key of it has another primary by now: that primary may
+ * have led other transactions over it since, unless this node has yet to hand the key over to it.
  */
 export function isAstray(
-  { parts: { self, ring } }: Pick<TransactionContext, 'parts'>,
+  { parts: { self, ring, isFormer } }: Pick<TransactionContext, 'parts'>,
   { branches, operations }: BranchOrder,
 ): boolean {
   if (branches.some(({ node }) => node === self.node)) return false;
-  return operations.some(({ token }) => ring().placement(token)[0]?.node !== self.node);
+  return operations.some(({ token }) => ring().placement(token)[0]?.node !== self.node && !isFormer(token));
 }
 
 /** The order is not even tried: counted and told. */

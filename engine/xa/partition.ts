@@ -132,18 +132,25 @@ export function hindranceOf(
   level: BatchLevel,
   again: boolean,
 ): Objection | undefined {
-  const { ring, self, handedOver, refilling } = parts;
-  const { key, token } = place;
-  const lacking = again ? undefined : refilling();
+  const lacking = again ? undefined : parts.refilling();
   if (lacking !== undefined) return { reason: 'no_targets', detail: lacking };
   const closed = closedToWrites(parts);
   if (closed !== undefined) return closed;
-  if (ring().placement(token)[0]?.node !== self.node)
-    return { reason: 'no_targets', detail: `${self.node} is not the primary of ${describeKey(key)}` };
-  if (!handedOver(token))
-    return { reason: 'no_targets', detail: `${describeKey(key)} is changing hands; try again later` };
+  // What it has voted for is carried out before it hands the key over.
+  const foreign = again && parts.isFormer(place.token) ? undefined : foreignHindrance(parts, place);
+  if (foreign !== undefined) return { reason: 'no_targets', detail: foreign };
   const plan = batchPlan(parts, place, level);
   return plan.kind === 'refused' ? { reason: 'no_targets', detail: plan.detail } : undefined;
+}
+
+/** The key is not, or not yet, this node's to lead. */
+function foreignHindrance(
+  { ring, self, handedOver }: Pick<DispatchParts, 'ring' | 'self' | 'handedOver'>,
+  { key, token }: Place,
+): string | undefined {
+  if (ring().placement(token)[0]?.node !== self.node)
+    return `${self.node} is not the primary of ${describeKey(key)}`;
+  return handedOver(token) ? undefined : `${describeKey(key)} is changing hands; try again later`;
 }
 
 /** Tells a repetition from another use of one name: the same operations, in any order of their keys' primaries. */

@@ -76,6 +76,9 @@ export class Transactions implements TransactionService {
   readonly #memories: Memories;
   readonly #spread: NameSpread;
   readonly #handed: BatchSpread;
+  /** Branches that an earlier life carried out, as long as this one has not spread them again. */
+  readonly #recovered = new Set<Branch>();
+  #released: () => void = () => undefined;
   #timer: Timer | undefined;
   #stopped = false;
   #closed = false;
@@ -126,28 +129,49 @@ export class Transactions implements TransactionService {
   async recover(): Promise<void> {
     await this.#coordinator.memory.recover();
     await recoverTransactions(this.#context, this.#branches, this.#coordinator);
+    for (const branch of this.#branches.all)
+      if (branch.phase === 'applied' || branch.phase === 'heuristicCommitted') this.#recovered.add(branch);
   }
 
   /** Begins to ask, remind and spread. */
   start(): void {
-    for (const branch of this.#branches.all) {
-      if (branch.phase !== 'applied' && branch.phase !== 'heuristicCommitted') continue;
-      this.#context.io.spawn('xa.spread', () => spreadBranch(this.#context, branch));
-    }
+    for (const branch of this.#recovered)
+      this.#context.io.spawn('xa.spread', () => this.#spreadAgain(branch));
     this.#arm();
+  }
+
+  /** The ring that this life begins with may be an old one: what changes meanwhile has other owners hear of it, too. */
+  async #spreadAgain(branch: Branch): Promise<void> {
+    let owners: string;
+    do {
+      owners = this.#ownersOf(branch);
+      await spreadBranch(this.#context, branch);
+    } while (owners !== this.#ownersOf(branch) && !this.#stopped);
+    this.#recovered.delete(branch);
+    this.#released();
+  }
+
+  /** Who is to hold what the branch wrote, by name. */
+  #ownersOf({ places }: Branch): string {
+    const { ring, pending } = this.#context.parts;
+    const owners = places.map(({ token }) => [...ring().placement(token), ...pending(token)]);
+    return owners.map((members) => members.map(({ node }) => node).join(' ')).join(',');
   }
 
   /**
    * Those that hold a key that is another node's by the ring of now, or that it does not have yet, or whose clients' names
-   * it does not know; `released` hears when one does no more.
+   * it does not know; `released` hears when one does no more. Of what an earlier life has carried out it is not known who
+   * has it before that is spread again.
    */
   givenAway(released: () => void): () => readonly Xid[] {
     const { locks } = this.#branches;
+    this.#released = released;
     locks.onRelease(released);
     this.#spread.onSettled(released);
     this.#handed.onSettled(released);
     return () => [
       ...locks.holdersOf(({ token }) => !this.#leads(token)),
+      ...this.#unspread(),
       ...this.#spread.astray((token) => this.#leads(token)),
       ...this.#handed.astray((token) => this.#leads(token)),
     ];
@@ -386,6 +410,13 @@ export class Transactions implements TransactionService {
       this.#coordinator.memory.tick();
       this.#context.log.flush();
     });
+  }
+
+  #unspread(): readonly Xid[] {
+    const xids: Xid[] = [];
+    for (const { xid, places } of this.#recovered)
+      if (places.some(({ token }) => !this.#leads(token))) xids.push(xid);
+    return xids;
   }
 
   /** This node is the token's primary as the ring is now. */

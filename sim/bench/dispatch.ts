@@ -123,6 +123,7 @@ function makeMachines(wires: Wires): Ring {
       ring: () => ring,
       pending: () => [],
       handedOver: () => true,
+      isFormer: () => false,
       refilling: () => undefined,
       unread: () => false,
       diskFull: () => false,

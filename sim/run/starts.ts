@@ -10,13 +10,13 @@ export function startsOf(
   foreignStarts: readonly ForeignStart[],
   disks: DiskBook,
 ): readonly StartRecord[] {
-  const refused = cluster.refusedStarts.map(({ node, life, atUs, code, left }) => ({
+  const refused = cluster.refusedStarts.map(({ node, life, atUs, code, departed, left }) => ({
     node,
     life,
     atUs,
     refused: code,
     served: false,
-    foreign: foreignStarts.some((start) => start.node === node && start.life === life),
+    foreign: departed || foreignStarts.some((start) => start.node === node && start.life === life),
     troubled: disks.isTroubled(node, life),
     left: namesOfLeaks(left),
   }));

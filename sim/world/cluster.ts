@@ -56,6 +56,10 @@ export class Cluster {
     for (const node of nodes) this.add(node, node.spare === true ? spareSettings(node) : {});
     const members = [...this.#seats.values()].filter(({ standing }) => standing === 'member');
     this.ring = new Ring(members.map(memberOf));
+    world.trace.on('membership.departed', ({ host }) => {
+      const seat = this.#seats.get(host);
+      if (seat !== undefined) seat.departed = true;
+    });
   }
 
   /**
@@ -69,7 +73,8 @@ export class Cluster {
     });
     const config = configOf(node, this.#nodes, { ...this.#settings, ...own });
     const standing = node.spare === true ? 'spare' : 'member';
-    this.#seats.set(node.name, { config, told: undefined, host, node, life: undefined, standing });
+    const nobody = { told: undefined, life: undefined, departed: false };
+    this.#seats.set(node.name, { ...nobody, config, host, node, standing });
   }
 
   /** From its next life on a node has these settings of its own. */
@@ -138,6 +143,7 @@ export class Cluster {
     if (join === 'anew') {
       seat.host.disk.wipe();
       seat.standing = 'member';
+      seat.departed = false;
       this.reconfigure(seat.node, newcomerSettings(seat.config));
     } else {
       this.#returned.add(name);
@@ -178,13 +184,7 @@ export class Cluster {
         if (!(error instanceof LockstepError)) throw error;
         // It is on its way already.
         leaving = false;
-        return;
       }
-      life.io.spawn('leave', async () => {
-        await node.left;
-        seat.standing = 'left';
-        this.beginStop(seat.host.name, () => undefined);
-      });
     });
     return leaving;
   }
@@ -283,6 +283,11 @@ export class Cluster {
           if (seat.life === life) this.beginStop(name, () => this.#start(name, told));
         };
         node.onRoom(() => startAnew(tokens));
+        void node.left.then(() => {
+          if (seat.life !== life) return;
+          seat.standing = 'left';
+          this.beginStop(name, () => undefined);
+        });
         node.onTokens((told) => {
           seat.told = told;
           startAnew(told);
@@ -301,7 +306,11 @@ export class Cluster {
       if (seat.life !== life) return;
       this.#endLife(seat);
       const left = host.stop();
-      const refused = { node: host.name, life: host.lives, atUs: this.#world.nowUs, code, detail, left };
+      // The power went between its last word to its disk and its end: nothing is left to be done for it.
+      const departed = seat.departed && code === 'StoreForeign';
+      if (departed && seat.standing === 'member') seat.standing = 'left';
+      const { nowUs: atUs } = this.#world;
+      const refused = { node: host.name, life: host.lives, atUs, code, detail, departed, left };
       this.#refused.push(refused);
       for (const listener of this.#onRefused) listener(refused);
     });

@@ -14,6 +14,8 @@ export interface RefusedStart {
   readonly atUs: number;
   readonly code: string;
   readonly detail: string;
+  /** Its disk says that it has left the cluster, and it has. */
+  readonly departed: boolean;
   /** What the refused start left behind; all zero and empty when nothing leaked. */
   readonly left: Leaks;
 }
@@ -34,6 +36,8 @@ export interface Seat {
   readonly host: Host;
   readonly node: PlanNode;
   life: Life | undefined;
+  /** The others know, by what it last said, that it has left. */
+  departed: boolean;
   /** `spare`: not a member yet. `left` and `replaced` start again by FM6 only; `lost`, who died for good, never. */
   standing: 'member' | 'spare' | 'left' | 'replaced' | 'lost';
 }

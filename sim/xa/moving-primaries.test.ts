@@ -20,7 +20,12 @@ describe('a key that gets another primary', () => {
 
   beforeEach(async () => {
     // Nothing but the move itself brings anybody what it does not know.
-    room = new Lab('moving', { hinted_handoff: false, aae_enabled: false });
+    room = new Lab('moving', {
+      hinted_handoff: false,
+      aae_enabled: false,
+      phi_threshold_milli: 3_000,
+      gossip_interval_ms: 200,
+    });
     await room.start();
     const joiner = { node: 'n4' as NodeId, datacenter: 'dc1', rack: 'r1' };
     const tokens = tokensOfNode(joiner.node, 16);
@@ -38,10 +43,24 @@ describe('a key that gets another primary', () => {
     await room.world.runUntil(() => room.cluster.serves('n4'), 10 * second);
   }
 
-  async function moveOfN4(): Promise<unknown> {
-    const view = await room.call('n4', 'GET', '/cluster');
+  async function moveOf(name: string): Promise<unknown> {
+    const view = await room.call(name, 'GET', '/cluster');
     const members = view?.body['members'] as readonly { readonly node: string; readonly move: string }[];
-    return members.find(({ node }) => node === 'n4')?.move;
+    return members.find(({ node }) => node === name)?.move;
+  }
+
+  const moveOfN4 = (): Promise<unknown> => moveOf('n4');
+
+  /** n1 dies as n3 hears its vote, and decides: n1's part is nowhere but on n1's disk. */
+  async function votesAndDies(die: () => void): Promise<void> {
+    const subscription = room.onStep('c.vote.recv', ({ host, fields }) => {
+      if (host === 'n3' && fields['from'] === 'n1') die();
+    });
+    const operations = [put(moving, 'decided'), put(room.key('n2'), 'decided')];
+    const answer = await room.call('n3', 'POST', '/transactions', { operations });
+    expect(answer?.body).toMatchObject({ outcome: 'committed' });
+    subscription.cancel();
+    await room.pass(5 * second);
   }
 
   function write(value: string, key = moving): Promise<LabAnswer | undefined> {
@@ -103,6 +122,46 @@ describe('a key that gets another primary', () => {
     present(cut, 'the cut').lift();
     await room.pass(5 * second);
     expect((await write('2'))?.body).toMatchObject({ outcome: 'committed', branches: [{ node: 'n4' }] });
+    expect(room.world.failures).toEqual([]);
+  });
+
+  it('is led by nobody while the last one is away with a vote on it, and by the next one after that', async () => {
+    await votesAndDies(() => room.cluster.crash('n1', 'dropAll', 'silent'));
+    await joinN4();
+    await room.pass(30 * second);
+    expect(await moveOfN4()).toBe('switching');
+    const joining = await room.call('n4', 'GET', '/cluster');
+    expect(joining?.body['transfer']).toMatchObject({ waits_for: { members: ['n1'] } });
+    expect((await write('early'))?.body).toMatchObject({ outcome: 'aborted', reason: 'no_targets' });
+    room.cluster.start('n1');
+    await room.pass(10 * second);
+    expect(await moveOfN4()).toBe('none');
+    expect(await room.read('n2', moving, 'primary')).toBe('decided');
+    expect((await write('next'))?.body).toMatchObject({ outcome: 'committed', branches: [{ node: 'n4' }] });
+    expect(await room.read('n2', moving, 'primary')).toBe('next');
+    expect(room.world.failures).toEqual([]);
+  });
+
+  it('is handed over by the replacement of the last one, when that one has died with a vote on it', async () => {
+    await votesAndDies(() => room.cluster.lose('n1'));
+    await joinN4();
+    await room.pass(20 * second);
+    expect(await moveOfN4()).toBe('switching');
+    const n5 = { name: 'n5', datacenter: 'dc1', rack: 'r1', replaces: 'n1' };
+    const tokens = tokensOfNode('n1' as NodeId, 16);
+    room.cluster.add(n5, { join: 'joining', replace: 'n1', tokens });
+    room.cluster.start('n5');
+    await room.world.runUntil(() => room.cluster.serves('n5'), 10 * second);
+    await room.pass(30 * second);
+    expect(await moveOfN4()).toBe('none');
+    expect(await moveOf('n5')).toBe('none');
+    expect(await room.read('n2', moving, 'primary')).toBe('decided');
+    for (const node of ['n2', 'n3', 'n4', 'n5'])
+      expect((await room.call(node, 'GET', '/transactions?state=in_doubt'))?.body).toMatchObject({
+        transactions: [],
+      });
+    expect((await write('next'))?.body).toMatchObject({ outcome: 'committed', branches: [{ node: 'n4' }] });
+    expect(await room.read('n2', moving, 'primary')).toBe('next');
     expect(room.world.failures).toEqual([]);
   });
 

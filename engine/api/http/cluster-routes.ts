@@ -51,8 +51,8 @@ export interface ClusterView {
 
 export interface ClusterControl {
   describe(): ClusterView;
-  /** Throws `Conflict`. */
-  leave(force: boolean): void;
+  /** Resolves once it is durable that the node leaves. Throws `Conflict`; rejects with `StorageFailed`. */
+  leave(force: boolean): Promise<void>;
 }
 
 export function clusterRoutes(control: ClusterControl): readonly HttpRoute[] {
@@ -62,9 +62,9 @@ export function clusterRoutes(control: ClusterControl): readonly HttpRoute[] {
   ];
 }
 
-function leave(control: ClusterControl, { query }: HttpRequest): HttpResponse {
+async function leave(control: ClusterControl, { query }: HttpRequest): Promise<HttpResponse> {
   try {
-    control.leave(query.get('force') === 'true');
+    await control.leave(query.get('force') === 'true');
     return jsonAnswer(202, control.describe());
   } catch (error) {
     return problemAnswer(asLockstepError(error));
