@@ -46,6 +46,7 @@ import { otherDisks } from './other-disks.ts';
 import { participantCrashLoop } from './participant-crash-loop.ts';
 import { partitionDuringCommit } from './partition-during-commit.ts';
 import { partitionMinority } from './partition-minority.ts';
+import { powerLossDuringRingChange } from './power-loss-during-ring-change.ts';
 import { putsCutShort } from './puts-cut-short.ts';
 import { rackLoss } from './rack-loss.ts';
 import { redisCounters } from './redis-counters.ts';
@@ -101,6 +102,7 @@ export const scenarios: readonly Scenario[] = [
   tornLogTail,
   transactions,
   transactionsOnTheMove,
+  powerLossDuringRingChange,
   retriesOnTheMove,
   retriesAfterALoss,
   retriesThroughOtherNodes,

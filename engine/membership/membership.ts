@@ -178,7 +178,7 @@ export class Membership {
   }
 
   /** When this node tells that it knows of a changed ring. */
-  get publication(): Pick<Publication, 'holdWhile' | 'refresh' | 'held'> {
+  get publication(): Pick<Publication, 'holdWhile' | 'refresh' | 'held' | 'heldSeconds'> {
     return this.#publication;
   }
 

@@ -54,10 +54,16 @@ export class Publication {
     return this.#view;
   }
 
+  /** How long something has held up a new ring; 0 when it is told. Asks nobody, so statistics may read it. */
+  get heldSeconds(): number {
+    if (this.#heldUs === undefined) return 0;
+    return Math.floor((this.#parts.io.clock.nowUs() - this.#heldUs) / 1_000_000);
+  }
+
+  /** The same with what holds it up, which may be sent once more to those who lack it. */
   get held(): Held {
     if (this.#heldUs === undefined) return { heldSeconds: 0, holders: [] };
-    const heldUs = this.#parts.io.clock.nowUs() - this.#heldUs;
-    return { heldSeconds: Math.floor(heldUs / 1_000_000), holders: this.#holders() };
+    return { heldSeconds: this.heldSeconds, holders: this.#holders() };
   }
 
   /** Nothing new is told as long as `holders` names something that is under way by the ring before. */

@@ -209,7 +209,7 @@ export function transferFamilies(
       help: 'How long this node has not followed a changed ring, since a transaction holds a key by the one before; 0: it does.',
       type: 'gauge',
       labels: [],
-      collect: () => [{ labels: noLabels, value: membership.publication.held.heldSeconds }],
+      collect: () => [{ labels: noLabels, value: membership.publication.heldSeconds }],
     },
     {
       name: 'svc_transfer_keys_dropped_total',
