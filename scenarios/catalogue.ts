@@ -46,6 +46,7 @@ import { otherDisks } from './other-disks.ts';
 import { participantCrashLoop } from './participant-crash-loop.ts';
 import { partitionDuringCommit } from './partition-during-commit.ts';
 import { partitionMinority } from './partition-minority.ts';
+import { powerLossBetweenSteps } from './power-loss-between-steps.ts';
 import { powerLossDuringRingChange } from './power-loss-during-ring-change.ts';
 import { putsCutShort } from './puts-cut-short.ts';
 import { rackLoss } from './rack-loss.ts';
@@ -103,6 +104,7 @@ export const scenarios: readonly Scenario[] = [
   transactions,
   transactionsOnTheMove,
   powerLossDuringRingChange,
+  powerLossBetweenSteps,
   retriesOnTheMove,
   retriesAfterALoss,
   retriesThroughOtherNodes,

@@ -410,6 +410,8 @@ export class Membership {
   #onMove(node: NodeId, from: PeerState, to: PeerState): void {
     const record = present(this.#table.record(node), `the record of ${node}`);
     const known = this.#peers.has(node);
+    // It goes on saying that it has left until enough members know; this node knew, and has a newer word of it now.
+    if (record.left && !known) return;
     const peer = this.#meet(record);
     if (!known) this.#links.addPeer(peer);
     this.#observer.moved(peer, from, to);

@@ -283,10 +283,14 @@ export class Cluster {
           if (seat.life === life) this.beginStop(name, () => this.#start(name, told));
         };
         node.onRoom(() => startAnew(tokens));
-        void node.left.then(() => {
+        const over = (): void => {
           if (seat.life !== life) return;
           seat.standing = 'left';
           this.beginStop(name, () => undefined);
+        };
+        // A rejection is nobody's to expect: it is thrown on, and fails the run (INV32).
+        node.left.then(over, (error: unknown) => {
+          throw error;
         });
         node.onTokens((told) => {
           seat.told = told;
