@@ -71,11 +71,15 @@ export class ModuleRoom {
     return this.ask(node, 'PUT', `/wasm/modules/${id}`, body);
   }
 
-  /** The first digits of the digest of every module that a node knows: `words=1f0a…`. */
+  /** The first digits of the digest of every module that a node knows, and whether it knows another: `words=1f0a…`. */
   async known(node: string): Promise<readonly string[]> {
     const { text } = await this.ask(node, 'GET', '/wasm/modules');
-    const { modules } = JSON.parse(text) as { readonly modules: readonly { id: string; digest: string }[] };
-    return modules.map(({ id, digest }) => `${id}=${digest.slice(0, 8)}`);
+    const { modules } = JSON.parse(text) as {
+      readonly modules: readonly { id: string; digest: string; disputed: boolean }[];
+    };
+    return modules.map(
+      ({ id, digest, disputed }) => `${id}=${digest.slice(0, 8)}${disputed ? ' disputed' : ''}`,
+    );
   }
 
   /** All of these nodes know the same. */
