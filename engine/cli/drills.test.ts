@@ -14,8 +14,8 @@ const variables = { LOCKSTEP_GOSSIP_INTERVAL_MS: '200', LOCKSTEP_PHI_MEAN_MS_MIN
 const patience = { timeout: 40_000, interval: 200 };
 
 let cluster: TestingCluster;
-/** Of its present life. */
-let pidOfN2 = 0;
+/** Of its present life; undefined until its first test has run. */
+let pidOfN2: number | undefined;
 
 function node(index: number): TestingNode {
   return present(cluster.nodes[index], 'a node');
@@ -54,20 +54,25 @@ describe('a cluster of real processes', () => {
   it('tells of a kill -9 as NORMAL>DOWN, and of the return as DOWN>RESET>NORMAL; lockstep status shows it', async () => {
     const [n1, n2] = [node(0), node(1)];
     expect(await transitions(n1, 1)).toEqual({ 'UNKNOWN>NORMAL': 1 });
-    const status = (): Promise<string> => TestingCluster.command('status', '--node', n1.http);
-    expect(await status()).toContain('nothing is silent, moves, or is in doubt here');
+    const status = async (): Promise<string> => {
+      const { stdout, code } = await TestingCluster.command('status', '--node', n1.http);
+      return `${code} ${stdout}`;
+    };
+    const quiet = /^0 [^]*nothing is silent, moves, or is in doubt here/;
+    expect(await status()).toMatch(quiet);
     process.kill(n2.pid, 'SIGKILL');
     await expect.poll(() => transitions(n1, 1), patience).toEqual({ 'UNKNOWN>NORMAL': 1, 'NORMAL>DOWN': 1 });
-    expect(await status()).toContain('silent: n2');
+    expect(await status()).toMatch(/^1 [^]*silent: n2/);
     pidOfN2 = await cluster.restart(n2);
     const all = { 'UNKNOWN>NORMAL': 1, 'NORMAL>DOWN': 1, 'DOWN>RESET': 1, 'RESET>NORMAL': 1 };
     await expect.poll(() => transitions(n1, 1), patience).toEqual(all);
-    expect(await status()).toContain('nothing is silent');
+    expect(await status()).toMatch(/^0 [^]*nothing is silent/);
   }, 100_000);
 
   it('gives back both values that were written on the two sides of a cut, as siblings', async () => {
     const [n1, n2, n3] = [node(0), node(1), node(2)];
-    const pids = [n1.pid, pidOfN2, n3.pid] as const;
+    // A signal to process 0 would stop this process and everything that started it.
+    const pids = [n1.pid, present(pidOfN2, 'a process of n2'), n3.pid] as const;
     const props = JSON.stringify({ props: { allow_mult: true } });
     const headers = { 'Content-Type': 'application/json' };
     const set = await fetch(`http://${n1.http}/buckets/opinions/props`, {

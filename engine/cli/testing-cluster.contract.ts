@@ -5,7 +5,6 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { promisify } from 'node:util';
 
 import { present } from '../base/assert.ts';
 
@@ -78,9 +77,15 @@ export class TestingCluster {
     }
   }
 
-  /** What the command prints, run with these words. Rejects when it ends with anything but 0. */
-  static async command(...words: readonly string[]): Promise<string> {
-    return (await promisify(execFile)(process.execPath, [main, ...words])).stdout;
+  /** What the command prints, run with these words, and its exit code. Rejects when a signal ends it. */
+  static command(...words: readonly string[]): Promise<{ readonly stdout: string; readonly code: number }> {
+    return new Promise((resolve, reject) => {
+      execFile(process.execPath, [main, ...words], (error, stdout) => {
+        const code = error === null ? 0 : error.code;
+        if (typeof code === 'number') resolve({ stdout, code });
+        else reject(error ?? new Error('the command ended without an exit code'));
+      });
+    });
   }
 
   /** Starts a node again that has died; resolves with its process when it serves. It stops with the others. */
