@@ -8,20 +8,47 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { clearTimeout, setTimeout } from 'node:timers';
 
 /** Two lanes of checks that take about as long, side by side. */
 const lanes = [['types', 'arrows', 'format:check', 'build'], ['lint']];
 const checkCount = lanes.flat().length;
 
-/** Runs a command; resolves with whether it succeeded, what it printed and its seconds. */
-function run(command, args, stdio) {
+/** Tests that take longer hang. They take seven minutes on two idle cores. */
+const testMinutesMax = 40;
+
+/**
+ * Runs a command; resolves with whether it succeeded, what it printed and its seconds. The command has a process group of
+ * its own, so that no signal which a test sends to its own group reaches this process; the group ends with this process,
+ * and after `minutesMax`.
+ */
+function run(command, args, stdio, minutesMax = 20) {
   const started = Date.now();
-  const child = spawn(command, args, { stdio: ['ignore', stdio, stdio] });
+  const child = spawn(command, args, { stdio: ['ignore', stdio, stdio], detached: true });
+  const endGroup = () => {
+    if (child.pid === undefined) return;
+    try {
+      process.kill(-child.pid, 'SIGKILL');
+    } catch {
+      // It has ended.
+    }
+  };
+  const limit = setTimeout(() => {
+    console.log(`${command} ${args.join(' ')} did not end within ${minutesMax} minutes, and was ended`);
+    endGroup();
+  }, minutesMax * 60_000);
+  const onSignal = () => {
+    endGroup();
+    process.exit(130);
+  };
+  process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
   const chunks = [];
   child.stdout?.on('data', (chunk) => chunks.push(chunk));
   child.stderr?.on('data', (chunk) => chunks.push(chunk));
   return new Promise((resolve) => {
     const settle = (passed) => {
+      clearTimeout(limit);
+      process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
       const seconds = ((Date.now() - started) / 1000).toFixed(1);
       resolve({ passed, seconds, output: Buffer.concat(chunks).toString().trim() });
     };
@@ -69,7 +96,8 @@ async function runTests() {
   const reportFile = join(directory, 'report.json');
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${reportFile}`];
   try {
-    const { passed } = await run('npx', ['--no-install', 'vitest', 'run', ...reporters], 'inherit');
+    const vitest = ['--no-install', 'vitest', 'run', ...reporters];
+    const { passed } = await run('npx', vitest, 'inherit', testMinutesMax);
     const counts = countTests(reportFile);
     // An error outside any test, or not one test at all, is a failure too.
     if ((!passed || counts.passed === 0) && counts.failed === 0) counts.failed = 1;
