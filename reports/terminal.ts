@@ -20,7 +20,7 @@ export function renderSummary(summary: Summary, paint: ChalkInstance): string {
   const failures = summary.scenarios.flatMap((one) =>
     one.failure === undefined ? [] : ['', renderFailure(one.failure, paint)],
   );
-  return [renderVerdict(summary, paint), ...rows, ...failures].join('\n');
+  return [renderVerdict(summary, paint), ...renderLimit(summary, paint), ...rows, ...failures].join('\n');
 }
 
 /** The outcome of one run. */
@@ -62,6 +62,20 @@ function renderVerdict({ passed, unknownBeyondCap, scenarios }: Summary, paint: 
   return paint.yellow(unknownBeyondCap ? 'Too many runs ended without a verdict.' : 'No run was made.');
 }
 
+/** How far the runs came when their time was limited. */
+function renderLimit({ scenarios, limit }: Summary, paint: ChalkInstance): readonly string[] {
+  if (limit === undefined) return [];
+  const { forMs, notReached } = limit;
+  const seeds = scenarios.map((one) => one.seeds);
+  const [least, most] = [Math.min(...seeds), Math.max(...seeds)];
+  const each = least === most ? `${least}` : `${least} to ${most}`;
+  const of = `${scenarios.length} of ${scenarios.length + notReached.length} scenarios`;
+  const line = `Reached in ${forMs / 1000} s: ${of}, ${each} ${most === 1 ? 'seed' : 'seeds'} of each.`;
+  return notReached.length === 0
+    ? [line]
+    : [line, paint.yellow(`Not reached, so nothing is known of: ${notReached.join(', ')}`)];
+}
+
 function renderScenario(one: ScenarioSummary, paint: ChalkInstance): string {
   const verdict = one.failed > 0 ? 'failed' : one.unknown > 0 ? 'unknown' : 'passed';
   const checks = Object.entries(one.checks).map(
@@ -82,7 +96,7 @@ function renderBroken(broken: ScenarioSummary['broken']): readonly string[] {
 }
 
 /** A failure's first screen; its last line replays it. */
-export function renderFailure({ result, shrunk, replay }: Failure, paint: ChalkInstance): string {
+export function renderFailure({ result, shrunk, replay, shrinks }: Failure, paint: ChalkInstance): string {
   const broken = brokenInvariant(shrunk?.result ?? result) ?? brokenInvariant(result);
   const lines = [paint.red.bold(failureSentence(result, broken))];
   if (broken?.firstBad !== undefined) {
@@ -95,6 +109,7 @@ export function renderFailure({ result, shrunk, replay }: Failure, paint: ChalkI
     const seed = ['replay', result.scenario, '--seed', String(result.seed), ...addedTo(replay)];
     lines.push(renderShrunk(shrunk), `  this seed: ${commandLine(seed)}`);
   }
+  if (shrinks !== undefined) lines.push(`  the time was up; makes it small: ${commandLine(shrinks)}`);
   lines.push(`replay: ${commandLine(replay)}`);
   return lines.join('\n');
 }

@@ -107,7 +107,10 @@ describe('the simulator as a library', () => {
       expect.stringMatching(/^ {2}FILE: your module that exports these scenarios and invariants/),
       `replay: npx lockstep-sim replay ${file} --scenarios FILE`,
     ]);
-    expect(parsePlan(readFileSync(file, 'utf8'))).toEqual(plan);
+    expect(parsePlan(readFileSync(file, 'utf8'))).toEqual({
+      ...plan,
+      judgedBy: { invariants: ['nobody-writes'] },
+    });
     // What broke is told where nothing can be written, too.
     const unwritten = await failureOf(checkPlan(plan, { invariants: [nobodyWrites], out: join(file, 'x') }));
     expect(unwritten.message).toMatch(

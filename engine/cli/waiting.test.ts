@@ -106,7 +106,7 @@ test('a cluster is waited for until all are there and nobody moves', async () =>
 
 test('when the time is up it is said what is missing', async () => {
   answers = [{ members: [self('STANDBY', 'none')] }];
-  expect(await lockstep('status', '--wait', '--timeout', '1')).toBe(1);
+  expect(await lockstep('status', '--wait', '--timeout', '1s')).toBe(1);
   expect(said.at(-1)).toContain('after 1 s: n1 is STANDBY');
 });
 
@@ -122,9 +122,14 @@ test('a refusal for good ends the wait at once, and so does who is no node', asy
 
 test('a time that is none, or without a wait, is refused with what is allowed', async () => {
   answers = [{}];
-  expect(await lockstep('leave', '--timeout', '5')).toBe(2);
+  expect(await lockstep('leave', '--timeout', '5s')).toBe(2);
   expect(said.join('\n')).toContain('--timeout goes with --wait');
   expect(asked).toEqual([]);
   expect(await lockstep('status', '--wait', '--timeout', 'soon')).toBe(2);
-  expect(said.join('\n')).toContain('a whole number from 1 to 86400');
+  expect(said.join('\n')).toContain('"soon" is no duration; write a number with ms, s, m or h');
+  said.length = 0;
+  expect(await lockstep('status', '--wait', '--timeout', '30')).toBe(2);
+  expect(said.join('\n')).toContain('"30" has no unit; write a number with ms, s, m or h');
+  expect(await lockstep('status', '--wait', '--timeout', '25h')).toBe(2);
+  expect(said.join('\n')).toContain('at most 24h');
 });

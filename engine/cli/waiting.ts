@@ -5,6 +5,7 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 
+import { parseDurationMs } from '../base/durations.ts';
 import type { ClusterView } from '../node.ts';
 import { clusterOf, moveLines, silentIn } from './cluster-view.ts';
 import { UsageError } from './exit-codes.ts';
@@ -12,11 +13,12 @@ import type { NodeClient } from './node-client.ts';
 import { NodeRefusal } from './node-client.ts';
 
 const lookMs = 250;
-const secondsMax = 86_400;
-const secondsAtFirst = 600;
+const timeoutMsMax = 86_400_000;
+const timeoutMsDefault = 600_000;
 
 export interface WaitingOptions {
   readonly wait?: boolean;
+  /** Milliseconds. */
   readonly timeout?: number;
 }
 
@@ -24,13 +26,21 @@ export interface WaitingOptions {
 export function withWaiting(command: Command, what: string): Command {
   return command
     .option('--wait', `wait ${what}`)
-    .option('--timeout <seconds>', `for how long, at most (${secondsAtFirst} unless given)`, secondsOf);
+    .option('--timeout <duration>', 'for how long, at most: 30s, 5m, 1h (10m unless given)', timeoutMs);
 }
 
-function secondsOf(given: string): number {
-  const seconds = Number(given);
-  if (Number.isInteger(seconds) && seconds >= 1 && seconds <= secondsMax) return seconds;
-  throw new InvalidArgumentError(`allowed: a whole number from 1 to ${secondsMax}.`);
+function timeoutMs(given: string): number {
+  const ms = durationMs(given);
+  if (ms >= 1 && ms <= timeoutMsMax) return ms;
+  throw new InvalidArgumentError('allowed: more than nothing, and at most 24h.');
+}
+
+function durationMs(given: string): number {
+  try {
+    return parseDurationMs(given);
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  }
 }
 
 /** What the node said last, or why it could not be asked. */
@@ -51,17 +61,17 @@ export function isWaiting({ wait, timeout }: WaitingOptions): boolean {
  */
 export async function waitUntil(
   client: NodeClient,
-  { timeout = secondsAtFirst }: WaitingOptions,
+  { timeout = timeoutMsDefault }: WaitingOptions,
   done: (look: Look) => boolean,
 ): Promise<void> {
-  const untilMs = Date.now() + timeout * 1000;
+  const untilMs = Date.now() + timeout;
   const told = new Told(process.stderr);
   try {
     for (;;) {
       const look = await lookAt(client);
       if (done(look)) return;
       const waits = describe(look);
-      if (Date.now() >= untilMs) throw new Error(`after ${timeout} s: ${waits}`);
+      if (Date.now() >= untilMs) throw new Error(`after ${timeout / 1000} s: ${waits}`);
       told.tell(waits);
       await new Promise((resolve) => setTimeout(resolve, lookMs));
     }

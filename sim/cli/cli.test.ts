@@ -16,12 +16,21 @@ import { plant } from './planting.ts';
 
 const build = fileURLToPath(new URL('../../dist/', import.meta.url));
 const program = join(build, 'sim/main.js');
+/** The module of somebody who uses the simulator. */
+const stories = fileURLToPath(new URL('../embedding/testdata/tiny-stories.js', import.meta.url));
 let directory = '';
 
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), 'lockstep-sim-'));
 });
 afterAll(() => rmSync(directory, { recursive: true }));
+
+/** A module of theirs without the invariant of `stories`. */
+function others(): string {
+  const file = join(directory, 'others.mjs');
+  writeFileSync(file, "export const invariants = [{ name: 'all-is-well', check() {} }];");
+  return file;
+}
 
 interface Called {
   readonly status: number | null;
@@ -88,6 +97,8 @@ describe('lockstep-sim', () => {
     [['run', '--seeds', 'many'], 'A whole number'],
     [['run', 'calm', '--seeds', '1', '--jobs', '5000'], 'At most '],
     [['run', '--for', 'long'], 'is no duration'],
+    [['run', '--for', '10'], '"10" has no unit; write a number with ms, s, m or h: 500ms, 90s, 5m, 1h'],
+    [['replay', 'calm', '--seed', '3', '--until', '2'], '"2" has no unit'],
     [['run', 'calm', '--seed', '3', '--seeds', '5'], "'--seed <s>' cannot be used with option '--seeds <n>'"],
     [['run', 'calm', '--first-seed', '4', '--seed', '3'], "cannot be used with option '--first-seed <s>'"],
     [
@@ -110,10 +121,74 @@ describe('lockstep-sim', () => {
     expect(status).toBe(2);
   });
 
-  it('runs each scenario once however short the time, so that nothing passes without a run', () => {
-    const { status, out } = call('run', 'calm', '--for', '0s', '--json');
+  it('makes one run however short the time, and names the scenarios that it did not reach', () => {
+    const words = ['run', 'calm', 'partition-minority', '--for', '0s', '--jobs', '1'];
+    const { status, out } = call(...words, '--json');
     expect(status).toBe(0);
-    expect(JSON.parse(out)).toMatchObject({ scenarios: [{ name: 'calm', seeds: 1, passed: 1 }] });
+    expect(JSON.parse(out)).toEqual({
+      passed: true,
+      for_ms: 0,
+      not_reached: ['partition-minority'],
+      scenarios: [expect.objectContaining({ name: 'calm', seeds: 1, passed: 1 }) as object],
+    });
+    expect(
+      call(...words)
+        .out.split('\n')
+        .slice(0, 3),
+    ).toEqual([
+      'The run passed.',
+      'Reached in 0 s: 1 of 2 scenarios, 1 seed of each.',
+      'Not reached, so nothing is known of: partition-minority',
+    ]);
+  });
+
+  it('goes around its scenarios again while there is time', () => {
+    const words = ['run', 'tiny-crashes', 'calm', '--seeds', '2', '--jobs', '1', '--for', '1h', '--json'];
+    const { out } = call(...words, '--scenarios', stories);
+    const summary = JSON.parse(out) as { not_reached: unknown; scenarios: { seeds: number }[] };
+    expect(summary.not_reached).toEqual([]);
+    expect(summary.scenarios.map(({ seeds }) => seeds)).toEqual([2, 2]);
+  });
+
+  it('makes a failure small only within its time, and says how to do it later', () => {
+    const words = ['run', 'tiny-crashes', '--jobs', '1', '--scenarios', stories, '--out', 'timed'];
+    const none = call(...words, '--for', '0s');
+    expect(none.status).toBe(1);
+    expect(none.out).toContain(
+      `the time was up; makes it small: npx lockstep-sim run tiny-crashes --seed 1 --scenarios ${stories}`,
+    );
+    expect(none.out.split('\n').at(-1)).toBe(
+      `replay: npx lockstep-sim replay timed/tiny-crashes-1.json --scenarios ${stories}`,
+    );
+    const enough = call(...words, '--for', '1h', '--until-failure');
+    expect(enough.out).toContain('the smallest plan found in ');
+  });
+
+  it("refuses the replay of a plan that a user's invariant judged, without that invariant", () => {
+    const run = call('run', 'tiny-crashes', '--seed', '1', '--scenarios', stories, '--out', 'judged');
+    expect(run).toMatchObject({ status: 1, out: expect.stringContaining('broke nobody-writes') as string });
+    for (const file of ['judged/tiny-crashes-1.json', 'judged/tiny-crashes-1.min.json']) {
+      const plan = parsePlan(readFileSync(join(directory, file), 'utf8'));
+      expect(plan.judgedBy).toEqual({ file: stories, invariants: ['nobody-writes'] });
+      for (const asked of [[], ['--trace'], ['--scenarios', others()]]) {
+        expect(call('replay', file, ...asked)).toMatchObject({
+          status: 2,
+          out: '',
+          err: expect.stringContaining(
+            `this plan of tiny-crashes was judged by nobody-writes, an invariant of ${stories}: add --scenarios ${stories}`,
+          ) as string,
+        });
+      }
+      expect(call('replay', file, '--scenarios', stories).status).toBe(1);
+      // Its events are the same, whoever judges them.
+      expect(call('digest', file).status).toBe(0);
+    }
+  });
+
+  it('replays plans that name no judge, as all older ones, without them', () => {
+    const { judgedBy: _, ...older } = planOfSeed('calm', 3);
+    writeFileSync(join(directory, 'older.json'), formatPlan({ ...older, floors: { INV32: 0 } }));
+    expect(call('replay', 'older.json').status).toBe(0);
   });
 
   it('refuses a damaged plan file with the place and the cause', () => {

@@ -9,6 +9,7 @@ import chalk, { Chalk } from 'chalk';
 import type { ChalkInstance } from 'chalk';
 import { Command, InvalidArgumentError, Option } from 'commander';
 
+import { parseDurationMs } from '../../engine/base/durations.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
 import { version } from '../../engine/base/version.ts';
 import { renderMissed, renderRun, renderSummary } from '../../reports/terminal.ts';
@@ -16,9 +17,9 @@ import { loadOwn } from '../embedding/own-file.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { Summary } from '../run/result.ts';
 import { summaryJson } from '../run/result.ts';
+import { mustHaveJudges } from '../run/judges.ts';
 import { planOfSeed } from '../run/task.ts';
 import { exitCodes } from './complaints.ts';
-import { parseDurationMs } from './durations.ts';
 import { enumerateTransactions, enumerationText } from './enumerate-command.ts';
 import { enumerateStoreBatches, mustApplyToStore, storeBatchText } from './enumerate-store-command.ts';
 import { listJson, listText } from './list-command.ts';
@@ -118,7 +119,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
     .option('--jobs <j>', jobsHelp, jobCount, availableParallelism())
     .option(
       '--for <duration>',
-      'begin no run after this time (90s, 5m, 1h), but one of each scenario',
+      'begin no run after this time (90s, 5m, 1h); a seed of every scenario, then the next seed of every one',
       durationMs,
     )
     .option('--out <dir>', 'where failing plans are written', defaultOut)
@@ -163,6 +164,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
       }
       const own = await loadOwn(flags.scenarios);
       const plan = await planToReplay(what, flags.seed, own);
+      mustHaveJudges(plan, own.invariants);
       if (flags.trace === true || flags.until !== undefined) {
         const lines = await traceOf(plan, (flags.until ?? Number.MAX_SAFE_INTEGER) * 1000);
         print(lines.join('\n'));

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { LockstepError } from '../../engine/base/errors.ts';
 import { renderFailureLine } from '../../reports/terminal.ts';
 import { scenarios } from '../../scenarios/catalogue.ts';
-import type { InvariantName } from '../check/report.ts';
 import { formatPlan } from '../plan/plan.ts';
 import { buildDirectory } from '../pool/build.ts';
 import { Pool } from '../pool/pool.ts';
@@ -17,6 +16,7 @@ import type { Failure, RunResult, Shrunk, Summary } from '../run/result.ts';
 import { brokenInvariant, summarize, summarizeAll } from '../run/result.ts';
 import type { Task } from '../run/task.ts';
 import { mustFindScenario, planOfSeed } from '../run/task.ts';
+import { judgedBy } from '../run/judges.ts';
 import { mustGetPlant, plant } from './planting.ts';
 import { startProgress } from './progress.ts';
 
@@ -26,7 +26,7 @@ export interface RunOptions {
   readonly firstSeed: number;
   /** Seeds per scenario; undefined for as many as `forMs` allows. */
   readonly seedCount: number | undefined;
-  /** Begin no run after so many milliseconds, except the first of each scenario: what never ran has not passed. */
+  /** Begin no run after so many milliseconds; one is always made. */
   readonly forMs: number | undefined;
   readonly jobs: number;
   /** Where failing plans go. */
@@ -38,22 +38,37 @@ export interface RunOptions {
   readonly untilFailure: boolean;
 }
 
-type SeedTask = Task & { readonly kind: 'seed' };
+type RunTask = Task & { readonly kind: 'seed' | 'shrink' };
+
+/** What the runs of a scenario have come to. */
+interface Findings {
+  readonly results: RunResult[];
+  /** A failure that was made small while others ran, with its result. */
+  small: { readonly result: RunResult; readonly shrunk: Shrunk } | undefined;
+  /** The first failure that was found; undefined when none was, or once a worker makes it small. */
+  toShrink: RunResult | undefined;
+}
 
 /** Runs, shrinks, writes failing plans, and sums up. */
 export async function runScenarios(options: RunOptions): Promise<Summary> {
   mustBeSeeds(options);
+  const { forMs } = options;
   const own = await loadOwn(options.ownFile);
   const names = namesToRun(options, own);
   const build = options.plant === undefined ? buildDirectory : await plant(mustGetPlant(options.plant));
+  const endMs = forMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + forMs;
   const pool = new Pool(build, options.jobs, options.ownFile);
   try {
-    const results = await runSeeds(pool, names, options);
+    const findings = await runSeeds(pool, names, options, endMs);
     const summaries = [];
-    for (const [name, ofScenario] of results) {
-      summaries.push(summarize(name, ofScenario, await explain(pool, ofScenario, options, own)));
+    for (const [name, found] of findings) {
+      if (found.results.length === 0) continue;
+      summaries.push(summarize(name, found.results, await explain(pool, found, options, own, endMs)));
     }
-    return summarizeAll(summaries);
+    const reached = new Set(summaries.map(({ name }) => name));
+    const limit =
+      forMs === undefined ? undefined : { forMs, notReached: names.filter((name) => !reached.has(name)) };
+    return summarizeAll(summaries, limit);
   } finally {
     await pool.close();
   }
@@ -77,19 +92,32 @@ async function runSeeds(
   pool: Pool,
   names: readonly string[],
   options: RunOptions,
-): Promise<ReadonlyMap<string, RunResult[]>> {
-  const results = new Map<string, RunResult[]>(names.map((name) => [name, []]));
+  endMs: number,
+): Promise<ReadonlyMap<string, Findings>> {
+  const findings = new Map<string, Findings>(
+    names.map((name) => [name, { results: [], small: undefined, toShrink: undefined }]),
+  );
   const failed = new Set<string>();
   let failures = 0;
+  const { seedCount, forMs } = options;
   const progress = startProgress(
-    options.seedCount === undefined ? undefined : options.seedCount * names.length,
+    forMs !== undefined || seedCount === undefined ? undefined : seedCount * names.length,
   );
   const wanted = (name: string): boolean => !(options.untilFailure && failed.has(name));
+  const tasks =
+    forMs === undefined ? seedTasks(names, options, wanted) : tasksWithin(findings, options, wanted, endMs);
   try {
-    await pool.performAll(seedTasks(names, options, wanted), (task, answer) => {
+    await pool.performAll(tasks, (task, answer) => {
+      const found = findings.get(task.scenario);
+      if (found === undefined) return;
+      if (answer.kind === 'shrunk') {
+        const result = found.results.find(({ seed }) => seed === task.seed);
+        if (result !== undefined) found.small = { result, shrunk: answer.shrunk };
+      }
       if (answer.kind !== 'ran') return;
-      results.get(task.scenario)?.push(answer.result);
+      found.results.push(answer.result);
       if (answer.result.verdict === 'failed') {
+        if (!failed.has(task.scenario)) found.toShrink = answer.result;
         failures += 1;
         failed.add(task.scenario);
         progress.failed(renderFailureLine(answer.result));
@@ -99,64 +127,103 @@ async function runSeeds(
   } finally {
     progress.stop();
   }
-  for (const ofScenario of results.values()) ofScenario.sort((left, right) => left.seed - right.seed);
-  return results;
+  for (const { results } of findings.values()) results.sort((left, right) => left.seed - right.seed);
+  return findings;
 }
 
-/** With a number of seeds scenario by scenario, with a duration seed by seed, so that all get their share. */
+/** Scenario by scenario. */
 function* seedTasks(
   names: readonly string[],
-  options: RunOptions,
+  { firstSeed, seedCount = 1 }: RunOptions,
   wanted: (name: string) => boolean,
-): Generator<SeedTask> {
-  const { firstSeed, seedCount, forMs } = options;
-  const endMs = forMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + forMs;
-  const seeds = seedCount ?? Number.MAX_SAFE_INTEGER - firstSeed + 1;
-  const rounds = forMs === undefined ? names.map((name) => [name]) : [names];
-  for (const together of rounds) {
-    for (let index = 0; index < seeds; index++) {
-      for (const scenario of together) {
-        if (index > 0 && performance.now() >= endMs) return;
-        if (wanted(scenario)) yield { kind: 'seed', scenario, seed: firstSeed + index };
-      }
-      if (!together.some(wanted)) break;
+): Generator<RunTask> {
+  for (const scenario of names) {
+    for (let index = 0; index < seedCount && wanted(scenario); index++) {
+      yield { kind: 'seed', scenario, seed: firstSeed + index };
     }
   }
 }
 
-/** The failure of the smallest seed, made small, with its plan on disk; undefined when nothing failed. */
+/**
+ * A seed of every scenario, then the next seed of every one, until the time is up: all get their share. The first failure
+ * of a scenario is made small at once, in at most half of the time that is left then: afterwards there is none.
+ */
+function* tasksWithin(
+  findings: ReadonlyMap<string, Findings>,
+  { firstSeed, seedCount = Number.MAX_SAFE_INTEGER - firstSeed + 1 }: RunOptions,
+  wanted: (name: string) => boolean,
+  endMs: number,
+): Generator<RunTask> {
+  const names = [...findings.keys()];
+  let begun = false;
+  for (let index = 0; index < seedCount && names.some(wanted); index++) {
+    for (const scenario of names) {
+      for (const found of findings.values()) {
+        const { toShrink } = found;
+        const msMax = (endMs - performance.now()) / 2;
+        if (toShrink === undefined || msMax <= 0) continue;
+        found.toShrink = undefined;
+        const task = shrinkTask(toShrink, msMax);
+        if (task !== undefined) yield task;
+      }
+      if (begun && performance.now() >= endMs) return;
+      begun = true;
+      if (wanted(scenario)) yield { kind: 'seed', scenario, seed: firstSeed + index };
+    }
+  }
+}
+
+/** Undefined for a failure that no smaller plan could show: the run compared too little. */
+function shrinkTask(result: RunResult, msMax: number): (RunTask & { readonly kind: 'shrink' }) | undefined {
+  const broken = brokenInvariant(result);
+  if (broken === undefined || broken.vacuous) return undefined;
+  const { scenario, seed } = result;
+  const limit = Number.isFinite(msMax) ? { msMax } : {};
+  return { kind: 'shrink', scenario, seed, invariant: broken.invariant, ...limit };
+}
+
+/**
+ * The failure that was made small, or else that of the smallest seed, made small if there is time until `endMs`; with its
+ * plans on disk. Undefined when nothing failed.
+ */
 async function explain(
   pool: Pool,
-  results: readonly RunResult[],
+  { results, small }: Findings,
   options: RunOptions,
   own: Own,
+  endMs: number,
 ): Promise<Failure | undefined> {
-  const result = results.find((one) => one.verdict === 'failed');
+  const result = small?.result ?? results.find((one) => one.verdict === 'failed');
   if (result === undefined) return undefined;
+  const { scenario, seed } = result;
   const added = [
     ...(options.plant === undefined ? [] : ['--plant', options.plant]),
     ...(options.ownFile === undefined ? [] : ['--scenarios', options.ownFile]),
   ];
-  const broken = brokenInvariant(result);
-  if (broken === undefined || broken.vacuous) {
-    return {
-      result,
-      shrunk: undefined,
-      replay: ['replay', result.scenario, '--seed', String(result.seed), ...added],
-    };
+  const task = shrinkTask(result, endMs - performance.now());
+  if (task === undefined) {
+    return { result, shrunk: undefined, replay: ['replay', scenario, '--seed', String(seed), ...added] };
   }
-  const shrunk = await shrink(pool, result, broken.invariant);
   await mkdir(options.out, { recursive: true });
-  const stem = join(options.out, `${result.scenario}-${result.seed}`);
-  await writeFile(`${stem}.json`, formatPlan(planOfSeed(result.scenario, result.seed, own)));
-  await writeFile(`${stem}.min.json`, formatPlan(shrunk.plan));
+  const stem = join(options.out, `${scenario}-${seed}`);
+  const { ownFile } = options;
+  await writeFile(
+    `${stem}.json`,
+    formatPlan(judgedBy(planOfSeed(scenario, seed, own), own.invariants, ownFile)),
+  );
+  const shrunk = small?.shrunk ?? ((task.msMax ?? 1) > 0 ? await shrink(pool, task) : undefined);
+  if (shrunk === undefined) {
+    const shrinks = ['run', scenario, '--seed', String(seed), ...added];
+    return { result, shrunk, replay: ['replay', `${stem}.json`, ...added], shrinks };
+  }
+  const judges = own.invariants.filter(({ name }) => name === task.invariant);
+  await writeFile(`${stem}.min.json`, formatPlan(judgedBy(shrunk.plan, judges, ownFile)));
   return { result, shrunk, replay: ['replay', `${stem}.min.json`, ...added] };
 }
 
-async function shrink(pool: Pool, { scenario, seed }: RunResult, invariant: InvariantName): Promise<Shrunk> {
+async function shrink(pool: Pool, task: RunTask): Promise<Shrunk> {
   const found: Shrunk[] = [];
-  const tasks: Task[] = [{ kind: 'shrink', scenario, seed, invariant }];
-  await pool.performAll(tasks.values(), (_, answer) => {
+  await pool.performAll([task].values(), (_, answer) => {
     if (answer.kind === 'shrunk') found.push(answer.shrunk);
   });
   const [shrunk] = found;

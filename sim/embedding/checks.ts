@@ -15,6 +15,7 @@ import { formatPlan } from '../plan/plan.ts';
 import { generatePlan } from '../plan/plan-generation.ts';
 import { plansOf } from '../plan/plans.ts';
 import type { RunResult } from '../run/result.ts';
+import { judgedBy } from '../run/judges.ts';
 import { judgePlan, mustFindScenario } from '../run/task.ts';
 import type { Scenario } from '../scenario/scenario.ts';
 import { mustBeScenario } from '../scenario/scenario-validation.ts';
@@ -137,7 +138,12 @@ function failureOf(
     );
   }
   const path = join(out, `${plan.scenario}-${plan.seed}.min.json`);
-  return new SimulationFailed(plan, result, ['replay', path, ...added], [...notes, ...keep(plan, path)]);
+  return new SimulationFailed(
+    plan,
+    result,
+    ['replay', path, ...added],
+    [...notes, ...keep(judgedBy(plan, invariants, options.file), path)],
+  );
 }
 
 /** Writes the plan; says why not where that cannot be done, for what broke is more important. */

@@ -10,6 +10,7 @@ export const planLimits = {
   scrapesMax: 10_000,
   valueBytesMax: 1024 * 1024,
   settingsMax: 200,
+  ownInvariantsMax: 1000,
   /** A day of virtual time. */
   durationUsMax: 86_400_000_000,
 } as const;

@@ -15,6 +15,7 @@ import type {
   Plan,
   PlanFault,
   PlanGarbage,
+  PlanJudges,
   PlanNode,
   PlanOperation,
   PlanQuorum,
@@ -77,7 +78,7 @@ function readPlan(field: Field): Plan {
       'scrapes',
       'floors',
     ],
-    ['mendedBy', 'transactionClients', 'structures', 'transactions', 'redisOperations', 'jobs'],
+    ['mendedBy', 'transactionClients', 'structures', 'transactions', 'redisOperations', 'jobs', 'judgedBy'],
   );
   if (fields.format.value !== planFormat) {
     refuse(
@@ -153,6 +154,7 @@ function readPlan(field: Field): Plan {
       readList(fields.scrapes, planLimits.scrapesMax, (item) => readScrape(item, hosts)),
     ),
     floors: readFloors(fields.floors),
+    ...(fields.judgedBy === undefined ? {} : { judgedBy: readJudges(fields.judgedBy) }),
   };
 }
 
@@ -327,6 +329,14 @@ function readFloors(field: Field): Plan['floors'] {
     floors[id] = readInteger(floor, 0, Number.MAX_SAFE_INTEGER);
   }
   return floors;
+}
+
+function readJudges(field: Field): PlanJudges {
+  const { file, invariants } = readObject(field, ['invariants'], ['file']);
+  const names = readList(invariants, planLimits.ownInvariantsMax, (item) => readText(item, 200));
+  if (names.length === 0)
+    refuse(invariants, 'at least one name is expected; leave judgedBy out where none judged');
+  return { ...(file === undefined ? {} : { file: readText(file, 4096) }), invariants: names };
 }
 
 function readDuration(field: Field): number {

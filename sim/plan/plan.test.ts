@@ -41,6 +41,16 @@ describe('plans', () => {
     fc.assert(property, { numRuns: 20, seed: 1 });
   });
 
+  it('name whose invariants judged them, and survive that being written and read', () => {
+    const judged = { ...plan, judgedBy: { file: 'ours.js', invariants: ['no-update-is-lost'] } };
+    expect(parsePlan(formatPlan(judged))).toEqual(judged);
+    const unnamed = { ...plan, judgedBy: { invariants: ['no-update-is-lost'] } };
+    expect(parsePlan(formatPlan(unnamed))).toEqual(unnamed);
+    expect(complaint((json) => (json['judgedBy'] = { file: 'ours.js', invariants: [] }))).toContain(
+      'plan.judgedBy.invariants: at least one name is expected',
+    );
+  });
+
   it('switch fault kinds on and off: some seeds have a kind, some do not', () => {
     const kinds = Array.from({ length: 40 }, (_, seed) => {
       return new Set(generatePlan(crashAndRestart, seed).faults.map((fault) => fault.kind));

@@ -210,6 +210,16 @@ export interface Plan {
   readonly scrapes: readonly PlanScrape[];
   /** Invariants to check, each with the comparisons below which the run proves nothing. */
   readonly floors: Readonly<Partial<Record<InvariantId, number>>>;
+  /** The user's own invariants that judged its run when the plan was written. Left out: the built-in ones alone did. */
+  readonly judgedBy?: PlanJudges;
+}
+
+/** A user's own invariants, which a plan cannot contain: a replay without them proves nothing about them. */
+export interface PlanJudges {
+  /** The module that exports them, as `--scenarios` named it. Left out: a test passed them to the library. */
+  readonly file?: string;
+  /** Their names, at least one. */
+  readonly invariants: readonly string[];
 }
 
 /** The plan as a file: one line per operation and fault, so that two plans can be compared line by line. */

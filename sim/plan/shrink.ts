@@ -2,8 +2,8 @@
  * From a failing plan to a small one: parts are taken away for as long as the run still breaks the same invariant.
  * Delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002) over one list at
  * a time: faults first, since each one less makes the story shorter, then operations, garbage and scrapes; then the
- * storm is cut to what is left. Ids and the seed stay, so what remains means what it meant. Bounded by runs, never by
- * wall time, so the same failure shrinks to the same plan everywhere.
+ * storm is cut to what is left. Ids and the seed stay, so what remains means what it meant. Bounded by runs, so the same
+ * failure shrinks to the same plan everywhere; only a caller whose own time is limited breaks the search off earlier.
  */
 import type { Plan } from './plan.ts';
 
@@ -35,16 +35,20 @@ export interface SmallerPlan {
   readonly place: ShrinkPlace;
 }
 
-/** `fails`: the plan, run, breaks the invariant in question. `runsMax` bounds how often it is asked. */
+/**
+ * `fails`: the plan, run, breaks the invariant in question. `runsMax` bounds how often it is asked. `isOver` is asked
+ * before each run; once it is true the smallest plan so far is the outcome.
+ */
 export async function shrinkPlan(
   plan: Plan,
   runsMax: number,
   fails: (candidate: Plan) => Promise<boolean>,
+  isOver: () => boolean = () => false,
 ): Promise<ShrinkOutcome> {
   let small = withoutFloors(plan);
   let candidates = smallerPlans(small);
   let runs = 0;
-  while (runs < runsMax) {
+  while (runs < runsMax && !isOver()) {
     const { value: candidate } = candidates.next();
     if (candidate === undefined) break;
     runs += 1;

@@ -64,6 +64,8 @@ export interface Failure {
   readonly shrunk: Shrunk | undefined;
   /** Arguments of `lockstep-sim` that replay it; the smallest plan when there is one. */
   readonly replay: readonly string[];
+  /** Arguments that make it small, where the time was up before that was done. */
+  readonly shrinks?: readonly string[];
 }
 
 export interface ScenarioSummary {
@@ -89,11 +91,21 @@ export interface ScenarioSummary {
   readonly failure: Failure | undefined;
 }
 
+/** How far a run came whose time was limited. */
+export interface TimeLimit {
+  readonly forMs: number;
+  /** Scenarios of which no seed was run before the time was up. */
+  readonly notReached: readonly string[];
+}
+
 export interface Summary {
   readonly passed: boolean;
   /** Some scenario has more unknown verdicts than its share allows. */
   readonly unknownBeyondCap: boolean;
+  /** Those of which at least one seed was run. */
   readonly scenarios: readonly ScenarioSummary[];
+  /** Undefined when the number of seeds was given, and not the time. */
+  readonly limit: TimeLimit | undefined;
 }
 
 /** Of a scenario's seeds, at most this many per hundred may end unknown. */
@@ -137,10 +149,10 @@ export function summarize(
   };
 }
 
-export function summarizeAll(scenarios: readonly ScenarioSummary[]): Summary {
+export function summarizeAll(scenarios: readonly ScenarioSummary[], limit?: TimeLimit): Summary {
   const beyondCap = scenarios.some((one) => one.unknown * 100 > one.seeds * unknownPercentMax);
   const failed = scenarios.some((one) => one.failed > 0);
-  return { passed: !failed && !beyondCap, unknownBeyondCap: beyondCap, scenarios };
+  return { passed: !failed && !beyondCap, unknownBeyondCap: beyondCap, scenarios, limit };
 }
 
 /** The one line of `--json`. */
@@ -161,7 +173,9 @@ export function summaryJson(summary: Summary): string {
       ? {}
       : { failed_seeds: one.failedSeeds, broken: one.broken, failure: failureJson(one.failure) }),
   }));
-  return JSON.stringify({ passed: summary.passed, scenarios });
+  const limit =
+    summary.limit === undefined ? {} : { for_ms: summary.limit.forMs, not_reached: summary.limit.notReached };
+  return JSON.stringify({ passed: summary.passed, scenarios, ...limit });
 }
 
 function failedSeedsOf(results: readonly RunResult[]): readonly number[] {

@@ -15,6 +15,7 @@ import { generatePlan } from '../plan/plan-generation.ts';
 import type { Plan } from '../plan/plan.ts';
 import { shrinkPlan, shrinkRunsMax, withoutFloors } from '../plan/shrink.ts';
 import type { Scenario } from '../scenario/scenario.ts';
+import { mustHaveJudges } from './judges.ts';
 import type { RunResult, Shrunk, Verdict } from './result.ts';
 import { brokenInvariant } from './result.ts';
 import type { Own } from './own.ts';
@@ -33,6 +34,8 @@ export type Task =
       readonly scenario: string;
       readonly seed: number;
       readonly invariant: InvariantName;
+      /** Milliseconds of real time after which the smallest plan so far is the answer; undefined for no limit. */
+      readonly msMax?: number;
     };
 
 export type TaskAnswer =
@@ -84,7 +87,7 @@ export function mustFindScenario(name: string, own: Own = nothingOwn): Scenario 
 
 /**
  * Runs a plan and says whether its invariants held, and the caller's `invariants`; where the plan asks for INV29, it is
- * run twice.
+ * run twice. Throws `BadRequest` for a plan that names invariants of a user (`judgedBy`) which `invariants` lacks.
  */
 export async function judgePlan(
   plan: Plan,
@@ -92,6 +95,7 @@ export async function judgePlan(
   invariants: readonly Invariant[] = [],
 ): Promise<RunResult> {
   mustBeInvariants(invariants);
+  mustHaveJudges(plan, invariants);
   const startMs = stopwatch();
   const outcome = await runPlan(plan);
   const determinism = plan.floors.INV29 === undefined ? [] : [await checkTwice(plan, outcome)];
@@ -152,7 +156,7 @@ async function checkTwice(plan: Plan, first: RunOutcome): Promise<RunResult['rep
 }
 
 async function shrinkSeed(
-  { scenario, seed, invariant }: ShrinkTask,
+  { scenario, seed, invariant, msMax }: ShrinkTask,
   stopwatch: Stopwatch,
   own: Own,
 ): Promise<Shrunk> {
@@ -167,7 +171,9 @@ async function shrinkSeed(
     last = result;
     return true;
   };
-  const { plan: small, runs } = await shrinkPlan(plan, shrinkRunsMax, fails);
+  const startMs = stopwatch();
+  const isOver = (): boolean => msMax !== undefined && stopwatch() - startMs >= msMax;
+  const { plan: small, runs } = await shrinkPlan(plan, shrinkRunsMax, fails, isOver);
   return {
     plan: withoutFloors({ ...small, floors: whole.floors }),
     result: present(last ?? (await judgePlan(plan, stopwatch, ofOwn)), 'a result'),
