@@ -42,7 +42,8 @@ describe('kept plans', () => {
     const names = new Set(scenarios.map((scenario) => scenario.name));
     for (const file of files) {
       const { scenario } = parsePlan(readFileSync(new URL(file, directory), 'utf8'));
-      expect(names).toContain(scenario);
+      // A scenario that was given more faults is named after it: `calm-x-power`.
+      expect(names).toContain(scenario.replace(/-x-[a-z-]+$/, ''));
     }
   });
 });

@@ -20,8 +20,8 @@ export interface LivingLook extends StatsLook {
 
 type Counters = ReadonlyMap<string, number>;
 
-/** Samples of one exposition at most: what a node has, and what it has for each of its peers. */
-const samplesMax = 400;
+/** Samples of one exposition at most: what a node has (404 today), and what it has for each of its peers. */
+const samplesMax = 420;
 const samplesPerPeerMax = 80;
 
 export function checkExposition(

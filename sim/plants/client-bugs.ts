@@ -43,16 +43,6 @@ export const clientBugs: readonly PlantedBug[] = [
     seedsMax: 50,
   },
   {
-    id: 'M93',
-    title: 'who repeats a transaction hears that it came to nothing before anybody was asked for its name',
-    file: 'engine/xa/repetition.js',
-    find: "return outcome.kind === 'aborted' && unsureReasons.has(outcome.reason);",
-    replace: "return outcome.kind === 'aborted' && unsureReasons.has(outcome.kind);",
-    scenario: 'retries-after-a-loss',
-    oracles: ['INV8'],
-    seedsMax: 5,
-  },
-  {
     id: 'M47',
     title: 'commands that read and write do not make their commit depend on what they read',
     file: 'engine/api/redis/changes.js',
