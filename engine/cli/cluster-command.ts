@@ -2,12 +2,15 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 
+import { Deferred } from '../base/deferred.ts';
 import { keyOf, variableOf } from '../config/key-names.ts';
 import { configFileOf, prepareFiles, runningNodes } from './cluster-files.ts';
 import { announce, deathNotice } from './cluster-notices.ts';
+import type { NodeProcess } from './cluster-processes.ts';
 import { hasEnded, startNode, stopNodes, takenPorts, waitUntilServing } from './cluster-processes.ts';
 import type { ClusterNode } from './cluster-shape.ts';
 import { basePortDefault, clusterShape, nodeCountMax } from './cluster-shape.ts';
+import { ClusterTies, stopTied } from './cluster-ties.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { exitCodes, UsageError } from './exit-codes.ts';
 import { stopRequests } from './stop-requests.ts';
@@ -28,7 +31,7 @@ Ports: node 1 has HTTP 8098, binary protocol 8087, Redis 8099, peers 8101, stati
 has every port 10 higher. --base-port moves all of them by the same distance.
 
 A node that dies is not restarted; the command that starts it again is printed. Ctrl-C stops all
-nodes in order, a second Ctrl-C at once.`;
+nodes in order, those started again by that command too; a second Ctrl-C at once.`;
 
 /** Beyond the nodes' own drain timeout, which is 10 s unless a file says otherwise. */
 const stopTimeoutMs = 30_000;
@@ -109,34 +112,92 @@ async function superviseCluster(
   const say = (text: string) => console.error(text);
   const stopping = new AbortController();
   const stopRequested = stopRequests().then(() => stopping.abort());
-  const processes = nodes.map((node) => {
-    const startArguments = [program(), 'start', '--config', configFileOf(options.data, node)];
-    return startNode(node, startArguments, (line) => say(`${painter.quiet(`${node.name} |`)} ${line}`));
-  });
+  const noneLeft = new Deferred<void>();
+  let processes: readonly NodeProcess[] = [];
   let serving = false;
-  const allGone = Promise.all(
-    processes.map(async ({ node, gone }) => {
-      const how = await gone;
-      if (!serving || stopping.signal.aborted) return;
-      say(deathNotice(node, how, configFileOf(options.data, node), painter));
-    }),
-  );
+  const hasGone = (node: ClusterNode, how: string): void => {
+    if (!serving || stopping.signal.aborted) return;
+    say(deathNotice(node, how, configFileOf(options.data, node), painter));
+  };
+  const look = (): void => {
+    const left = ties.some(({ count }) => count > 0) || processes.some(({ child }) => !hasEnded(child));
+    if (!left) noneLeft.resolve();
+  };
+  const ties = await listenForRestarts(nodes, options.data, {
+    say,
+    gone: (node, process) => {
+      if (process !== undefined) hasGone(node, `process ${process} has ended`);
+      look();
+    },
+  });
   try {
+    processes = nodes.map((node) => {
+      const startArguments = [program(), 'start', '--config', configFileOf(options.data, node)];
+      return startNode(node, startArguments, (line) => say(`${painter.quiet(`${node.name} |`)} ${line}`));
+    });
+    for (const { node, gone } of processes) {
+      const ended = (how: string): void => {
+        hasGone(node, how);
+        look();
+      };
+      void gone.then(ended, ended);
+    }
     await Promise.all(processes.map((started) => waitUntilServing(started, stopping.signal)));
     serving = true;
     announce(processes, options.data, options.json ?? false);
-    await Promise.race([stopRequested, allGone]);
+    await Promise.race([stopRequested, noneLeft.promise]);
     if (!stopping.signal.aborted) throw new Error('no node is left');
   } catch (error) {
     // Asked to stop while the nodes were starting: that is no failure.
     if (!stopping.signal.aborted) throw error;
   } finally {
     stopping.abort();
-    const left = processes.filter(({ child }) => !hasEnded(child));
-    say(`stopping ${left.map(({ node }) => node.name).join(', ')}`);
-    const killed = await stopNodes(left, stopTimeoutMs);
-    if (killed.length > 0)
-      say(`killed, since they did not stop in ${stopTimeoutMs / 1000} s: ${killed.join(', ')}`);
+    await stopAll(processes, ties, say);
   }
   return exitCodes.done;
+}
+
+/** Where the command hears of nodes that the user starts again. Nothing where the file system has no sockets. */
+async function listenForRestarts(
+  nodes: readonly ClusterNode[],
+  dataDirectory: string,
+  to: {
+    readonly say: (text: string) => void;
+    readonly gone: (node: ClusterNode, process: string | undefined) => void;
+  },
+): Promise<readonly ClusterTies[]> {
+  const ties: ClusterTies[] = [];
+  for (const node of nodes) {
+    try {
+      const events = {
+        serves: (process: string) =>
+          to.say(`${node.name} serves again (process ${process}); Ctrl-C here stops it, too`),
+        gone: (process: string | undefined) => to.gone(node, process),
+      };
+      ties.push(await ClusterTies.listen(node.name, configFileOf(dataDirectory, node), events));
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      to.say(`${node.name}, if it is started again by hand, is not stopped with the others: ${why}`);
+    }
+  }
+  return ties;
+}
+
+/** Stops every node that runs: the command's own processes, which are killed in the end, and those started by hand. */
+async function stopAll(
+  processes: readonly NodeProcess[],
+  ties: readonly ClusterTies[],
+  say: (text: string) => void,
+): Promise<void> {
+  const left = processes.filter(({ child }) => !hasEnded(child));
+  const tied = ties.filter(({ count }) => count > 0).map(({ node }) => node);
+  say(`stopping ${[...left.map(({ node }) => node.name), ...tied].join(', ')}`);
+  const [killed] = await Promise.all([stopNodes(left, stopTimeoutMs), stopTied(ties, stopTimeoutMs)]);
+  const after = `did not stop in ${stopTimeoutMs / 1000} s`;
+  if (killed.length > 0) say(`killed, since they ${after}: ${killed.join(', ')}`);
+  for (const { node, processes: alive } of ties) {
+    if (alive.length > 0)
+      say(`${node}, started by hand as process ${alive.join(', ')}, ${after}: it is left alone`);
+  }
+  await Promise.all(ties.map((tie) => tie.close()));
 }

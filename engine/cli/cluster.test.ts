@@ -124,6 +124,49 @@ describe('lockstep cluster', () => {
     for (const node of [n1, n3]) expect(() => process.kill(node.pid, 0)).toThrow(/ESRCH/);
   });
 
+  it('stops, at Ctrl-C, what was started again by the line that it printed', async () => {
+    const words = ['--base-port', String(basePort + 300), '--nodes', '2', '--data', join(directory, 'again')];
+    const cluster = launch('cluster', ...words, '--json');
+    const { nodes } = JSON.parse(await cluster.line(/^\{"data"/)) as { nodes: ShapeNode[] };
+    const [n1, n2] = nodes.map((node) => present(node, 'a node')) as [ShapeNode, ShapeNode];
+    process.kill(n1.pid, 'SIGKILL');
+    const first = launch('start', '--config', commandOf(await cluster.line(/n1 is gone \(SIGKILL\)/)));
+    await cluster.line(new RegExp(`^n1 serves again \\(process ${first.child.pid}\\)`));
+
+    // The cluster lives on by it, and it may die as any other.
+    process.kill(n2.pid, 'SIGKILL');
+    await cluster.line(/n2 is gone \(SIGKILL\)/);
+    const second = launch('start', '--config', n2.config);
+    await cluster.line(/^n2 serves again/);
+    first.child.kill('SIGKILL');
+    await cluster.line(new RegExp(`n1 is gone \\(process ${first.child.pid} has ended\\)`));
+    const third = launch('start', '--config', n1.config);
+    await cluster.line(new RegExp(`^n1 serves again \\(process ${third.child.pid}\\)`));
+
+    cluster.child.kill('SIGINT');
+    await cluster.line(/^stopping n1, n2$/);
+    expect(await Promise.all([cluster.gone, second.gone, third.gone])).toEqual([0, 0, 0]);
+    // It is tied to no command that is not there.
+    const alone = launch('start', '--config', n1.config);
+    await alone.line(/^n1 serves HTTP on/);
+    alone.child.kill('SIGTERM');
+    expect(await alone.gone).toBe(0);
+  });
+
+  it('what was started again stops in order when the command is killed', async () => {
+    const data = join(directory, 'tied');
+    const words = ['--base-port', String(basePort + 400), '--nodes', '2', '--data', data];
+    const cluster = launch('cluster', ...words, '--json');
+    const { nodes } = JSON.parse(await cluster.line(/^\{"data"/)) as { nodes: ShapeNode[] };
+    const n1 = present(nodes[0], 'a node');
+    process.kill(n1.pid, 'SIGKILL');
+    await cluster.line(/n1 is gone/);
+    const again = launch('start', '--config', n1.config);
+    await cluster.line(/^n1 serves again/);
+    cluster.child.kill('SIGKILL');
+    expect(await again.gone).toBe(0);
+  });
+
   it('nodes stop in order when the command is killed', async () => {
     const data = join(directory, 'orphans');
     const cluster = launch(
@@ -200,6 +243,11 @@ describe('lockstep', () => {
     expect(lockstep('check-config', '--keys').stdout).toContain('LOCKSTEP_PB_LISTEN');
   });
 });
+
+/** The configuration file in a notice of a death. */
+function commandOf(notice: string): string {
+  return present(/start --config (\S+)$/.exec(notice)?.[1], 'the command that starts it again');
+}
 
 function isAlive(pid: number): boolean {
   try {

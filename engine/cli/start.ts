@@ -13,6 +13,7 @@ import { createRealIo } from '../real/io.ts';
 import { dataDirectoryOf, readConfigFile } from './config-file.ts';
 import { credentialsOf } from './credentials-file.ts';
 import { fitConnections } from './descriptors.ts';
+import { tieToCluster } from './cluster-ties.ts';
 import type { NodeTls } from './tls-files.ts';
 import { renewTls, tlsOf } from './tls-files.ts';
 import type { ExitCode } from './exit-codes.ts';
@@ -38,7 +39,9 @@ export async function start(file: string): Promise<ExitCode> {
     node: config.name,
   });
   if (notice !== undefined) io.log.event(notice.level, 'node.connections.lowered', { detail: notice.detail });
-  const stopRequested = stopRequests();
+  const asked = stopRequests();
+  const tie = await tieToCluster(file);
+  const stopRequested = Promise.race([asked, tie.cut]);
   const running: Running = { node: undefined, io, tls, reloadMissed: false };
   onReloadRequest(() => reload(running, file, config));
   const starting = async (tokens = config.tokens): Promise<Node> => {
@@ -48,6 +51,7 @@ export async function start(file: string): Promise<ExitCode> {
     running.node = node;
     if (running.reloadMissed) reload(running, file, config);
     console.log(describeAddresses(config.name, node.addresses));
+    tie.serves();
     return node;
   };
   await runRenewed(io, starting, stopRequested);

@@ -24,6 +24,7 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Deferred } from '../base/deferred.ts';
+import { SocketPlace } from './socket-place.ts';
 
 /** The lock belongs to someone who is alive. */
 export class HeldElsewhere extends Error {
@@ -34,8 +35,6 @@ export interface HeldLock {
   release(): Promise<void>;
 }
 
-/** Longest socket path that every system takes; longer ones are cut off by some, without a word. */
-const socketPathBytesMax = 100;
 const unsupported = new Set(['ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EPERM', 'EINVAL']);
 const preparing = '.new';
 
@@ -159,37 +158,6 @@ class HeldSocket implements HeldLock {
     this.#server.close(() => closed.resolve());
     await closed.promise;
     await this.#place.close();
-  }
-}
-
-/**
- * The directory of the sockets, and short paths into it. On Linux those go through its open descriptor, so a data
- * directory may have a path of any length; elsewhere a long path counts as a file system without sockets.
- */
-class SocketPlace {
-  readonly directory: string;
-  readonly #handle: fs.FileHandle;
-
-  private constructor(directory: string, handle: fs.FileHandle) {
-    this.directory = directory;
-    this.#handle = handle;
-  }
-
-  static async open(directory: string): Promise<SocketPlace> {
-    return new SocketPlace(directory, await fs.open(directory, 'r'));
-  }
-
-  pathOf(name: string): string {
-    if (process.platform === 'linux') return `/proc/self/fd/${this.#handle.fd}/${name}`;
-    const path = join(this.directory, name);
-    if (Buffer.byteLength(path) <= socketPathBytesMax) return path;
-    throw Object.assign(new Error(`a socket path of more than ${socketPathBytesMax} bytes`), {
-      code: 'ENOTSUP',
-    });
-  }
-
-  close(): Promise<void> {
-    return this.#handle.close();
   }
 }
 
