@@ -19,7 +19,8 @@ export interface NodeProcess {
   readonly gone: Promise<string>;
 }
 
-export const startTimeoutMs = 30_000;
+/** A node whose process ends is noticed at once; one that takes long does so on a machine that has much else to do. */
+export const startTimeoutMs = 120_000;
 const pollIntervalMs = 50;
 
 /** Listeners whose port somebody else has, each as `8098 (HTTP of n1)`. */

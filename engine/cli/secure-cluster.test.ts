@@ -36,7 +36,7 @@ beforeAll(async () => {
   const authority = await ThrowAwayAuthority.make();
   writeFileSync(ca, authority.pem);
   for (const index of peerPorts.keys()) nodes.push(await startNode(index, authority));
-}, 60_000);
+});
 
 afterAll(async () => {
   await Promise.all(nodes.map(({ node }) => node.stop()));
@@ -115,7 +115,7 @@ test('a put through fetch, with a token, is durable at all three nodes, and read
     console.log(put.status, await got.text(), none.status);
   `);
   expect(told).toBe('204 red 401');
-}, 30_000);
+});
 
 test('ioredis speaks TLS with a token, by itself and by its name', async () => {
   const { host, port } = present(splitAddress(first().node.addresses.redis ?? ''), 'an address');
@@ -136,7 +136,7 @@ test('ioredis speaks TLS with a token, by itself and by its name', async () => {
   expect(await reader.get('visits')).toBe('2');
   await expect(reader.set('visits', '3')).rejects.toThrow('NOPERM');
   reader.disconnect();
-}, 30_000);
+});
 
 test('plain text on a TLS port, and a peer without a certificate, are counted and change nothing', async () => {
   const before = failures(0);

@@ -330,12 +330,10 @@ describe('the HTTP edge of the machine', () => {
       const client = await open(address);
       client.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
       await started.promise;
-      const closing = listener.close(5000);
+      const closing = listener.close(beyondTheTest);
       gate.resolve();
       const [answer] = await once(client, 'data');
-      const startedMs = performance.now();
       await closing;
-      expect(performance.now() - startedMs).toBeLessThan(2000);
       expect(String(answer)).toContain('\r\nConnection: close\r\n');
     });
   });
@@ -346,9 +344,7 @@ describe('the HTTP edge of the machine', () => {
       const idle = await open(address);
       idle.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
       await once(idle, 'data');
-      const startedMs = performance.now();
-      await listener.close(5000);
-      expect(performance.now() - startedMs).toBeLessThan(2000);
+      await listener.close(beyondTheTest);
       expect(counted).toEqual(['opened', 'opened', 'closedHere', 'closedHere']);
       silent.destroy();
       idle.destroy();
@@ -382,10 +378,11 @@ async function serving(
   }
 }
 
-/** Sends bytes on a connection of its own; all that comes back until the server closes. */
+/** Milliseconds: what waits for so long does not end within its test. */
+const beyondTheTest = 3_600_000;
+
 async function eventually(holds: () => boolean): Promise<void> {
-  for (let waited = 0; waited < 200 && !holds(); waited++) await pause(10);
-  expect(holds()).toBe(true);
+  while (!holds()) await pause(10);
 }
 
 async function pause(ms: number): Promise<void> {

@@ -98,7 +98,7 @@ async function connects(address: Address, releases: (() => unknown)[]): Promise<
   socket.on('error', () => undefined);
   const outcome = new Deferred<boolean>();
   socket.on('connect', () => outcome.resolve(true));
-  const timer = setTimeout(() => outcome.resolve(false), 150);
+  const timer = setTimeout(() => outcome.resolve(false), 2000);
   const connected = await outcome.promise;
   clearTimeout(timer);
   return connected;

@@ -115,10 +115,9 @@ async function pair(network: RealNetwork): Promise<{ client: Connection; server:
 }
 
 async function eventually(holds: () => boolean): Promise<void> {
-  for (let waited = 0; waited < 1000 && !holds(); waited++) {
+  while (!holds()) {
     await new Promise((resolve) => {
       setTimeout(resolve, 10);
     });
   }
-  expect(holds()).toBe(true);
 }

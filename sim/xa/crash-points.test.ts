@@ -19,7 +19,7 @@ describe('a transaction struck at every step', () => {
     expect(points).toHaveLength(23 * 4 * 3);
   });
 
-  it('is whole or not there, and nothing is left in doubt', { timeout: 240_000 }, async () => {
+  it('is whole or not there, and nothing is left in doubt', async () => {
     const stories: string[] = [];
     for (const point of points) {
       const found = wrongs(await runCrashPoints([point]));

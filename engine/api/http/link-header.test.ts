@@ -92,14 +92,13 @@ test('an arbitrary header gives links or BadRequest', () => {
   );
 });
 
+// One that grows with the square takes longer than any test may.
 test('a long header is parsed in a time that grows with its length only', () => {
-  const start = process.hrtime.bigint();
   for (const piece of [',', ' ', '<a>;', '<', ';a=', '"\\', '</buckets/b/keys/k>; tag="t",']) {
     try {
-      parseLinks(piece.repeat(20_000));
+      parseLinks(piece.repeat(100_000));
     } catch (error) {
       expect(error).toBeInstanceOf(LockstepError);
     }
   }
-  expect(Number(process.hrtime.bigint() - start) / 1e9).toBeLessThan(5);
 });
