@@ -1,130 +1,201 @@
 /**
- * The arrows of the house: which room may import which (type imports count). Imports go down only; neighbours on a
- * line do not know each other and meet in engine/node.ts. `.ci/arrows.js` runs it and refuses to pass on nothing.
+ * The dependency rules of the project: which module may import which (type imports count). Imports go down only; modules
+ * on one line do not know each other and meet in engine/node/. `.ci/arrows.js` runs the rules and refuses to pass on
+ * nothing.
  */
 
-const testFile = '[.](test|contract)[.]ts$';
+const testFile = '[.](test|contract|fixture)[.]ts$';
 
-/** engine/<room> may import these rooms (and itself). `x/*` is the files of a room without its sub-rooms. */
-const below = ['props', 'ring', 'wire', 'store', 'object', 'stats', 'io', 'base'];
-const peers = ['peer', 'membership', ...below];
-/** What a node is made of. */
-const rooms = [
-  'auth',
+/** What nearly every module of the engine stands on. */
+const ports = ['io', 'base'];
+/** Cluster-wide reads and writes of objects, and what carries them. */
+const replicated = ['replication', 'replica', 'replica/object', 'peer/wire', 'cluster/ring', ...ports];
+/** What a node is composed of. */
+const modules = [
+  'anti-entropy',
   'api',
-  'aae',
-  'xa',
-  'transfer',
-  'mapred',
-  'wasm',
-  'coverage',
+  'auth',
+  'buckets',
+  'cluster',
   'config',
-  'dispatch',
-  ...peers,
+  'mapreduce',
+  'metrics',
+  'peer',
+  'replica',
+  'replication',
+  'storage',
+  'transactions',
+  'wasm',
+  ...ports,
 ];
+
+/**
+ * engine/<module> may import these modules (and itself). `x/*` is the files of a folder without its subfolders; a folder
+ * with a row of its own is not part of the folder that it lies in.
+ */
 const engineArrows = {
   base: [],
   io: ['base'],
-  stats: ['io', 'base'],
-  object: ['io', 'base'],
-  ring: ['io', 'base'],
-  wire: ['object', 'io', 'base'],
-  store: ['io', 'base'],
+  metrics: ports,
+  'cluster/ring': ['base'],
+  'replica/object': ['base'],
+  'peer/wire': ports,
+  storage: ports,
+  auth: ['metrics', ...ports],
+  wasm: ['metrics', ...ports],
   // Bucket properties, and where they let keys live.
-  props: ['ring', 'io', 'base'],
-  wasm: ['stats', 'io', 'base'],
-  // Who may come in.
-  auth: ['stats', 'io', 'base'],
-  // The requests file holds the consistency levels, which are configuration's words too.
-  config: ['props', 'ring', 'io', 'base', 'dispatch/requests.ts'],
-  membership: below,
-  peer: ['membership', ...below],
-  dispatch: peers,
+  buckets: ['cluster/ring', ...ports],
+  // The requests file holds the consistency levels, which configuration names too.
+  config: ['buckets', 'cluster/ring', 'replication/requests.ts', ...ports],
+  // The members and the ring as a node sees them; the view is part of what membership keeps.
+  'cluster/view': ['cluster/membership', 'cluster/ring', ...ports],
+  'cluster/membership': ['cluster/view', 'cluster/ring', 'metrics', 'peer/wire', ...ports],
+  'peer/*': ['peer/wire', ...ports],
+  // One node's copies, over its store.
+  'replica/*': ['replica/object', 'storage', ...ports],
+  // From a client's request to the replicas and back.
+  'replication/hints': replicated,
+  'replication/tombstones': ['replication/hints', ...replicated],
+  'replication/*': [
+    'replication/hints',
+    'replica',
+    'replica/object',
+    'buckets',
+    'cluster/ring',
+    'metrics',
+    'peer/wire',
+    'storage',
+    ...ports,
+  ],
+  'anti-entropy': ['metrics', 'storage', ...replicated],
+  'cluster/changes': ['cluster/membership', ...replicated],
+  transactions: ['cluster/membership', 'metrics', 'storage', ...replicated],
   // Listings of what the cluster holds, for the API and for MapReduce.
-  coverage: ['dispatch', ...peers],
-  mapred: ['wasm', 'coverage', 'dispatch', ...peers],
-  aae: ['dispatch', ...peers],
-  xa: ['dispatch', ...peers],
-  transfer: ['dispatch', ...peers],
-  // The files of engine/api itself are what the listeners share.
-  'api/*': ['auth', 'xa', 'mapred', 'coverage', 'dispatch', ...peers],
-  'api/http': ['auth', 'api/*', 'xa', 'mapred', 'coverage', 'dispatch', ...peers],
-  'api/pbc': ['auth', 'api/*', 'xa', 'mapred', 'coverage', 'dispatch', ...peers],
-  'api/redis': ['auth', 'api/*', 'xa', 'coverage', 'dispatch', ...peers],
-  'api/stats': ['auth', 'api/*', 'dispatch', ...peers],
-  real: ['io', 'base'],
-  cli: ['auth', 'config', 'wasm', 'real', 'node.ts', ...below],
-  // The composition root and its parts.
-  node: rooms,
-  'node.ts': ['node', ...rooms],
+  'mapreduce/listing': replicated,
+  'mapreduce/*': ['mapreduce/listing', 'metrics', 'wasm', ...replicated],
+  // The files of engine/api itself are what the listeners share; a session is what the binary protocols share.
+  'api/session': ['metrics', ...ports],
+  'api/*': ['auth', 'buckets', 'mapreduce', 'mapreduce/listing', 'transactions', ...replicated],
+  'api/http': ['api/*', 'auth', 'buckets', 'mapreduce', 'metrics', 'transactions', ...replicated],
+  'api/pbc': ['api/*', 'api/session', 'auth', 'buckets', 'mapreduce', 'transactions', ...replicated],
+  'api/redis': ['api/*', 'api/session', 'auth', 'transactions', ...replicated],
+  'api/stats': ['api/*', 'auth', 'metrics', ...ports],
+  real: ports,
+  // The composition root.
+  node: modules,
+  cli: ['auth', 'config', 'node/node.ts', 'real', 'storage', 'wasm', ...ports],
   // What embedders import.
-  'lockstep.ts': ['node.ts', 'aae', 'auth', 'config', 'dispatch', 'membership', 'real', ...below],
-  'main.ts': ['cli', 'config', 'real', 'node.ts', 'io', 'base'],
+  'lockstep.ts': [
+    'anti-entropy',
+    'auth',
+    'cluster/membership',
+    'cluster/ring',
+    'config',
+    'metrics',
+    'node/node.ts',
+    'peer/wire',
+    'real',
+    'replica',
+    'replica/object',
+    'replication',
+    'storage',
+    ...ports,
+  ],
+  'main.ts': ['cli'],
 };
 
-/** sim/<room>, the scenarios and the reports: what they may never import. */
+/** sim/<module>, the scenarios and the reports: what they may never import. */
 const simBans = [
   {
     name: 'only-the-world-builds-nodes',
-    comment: 'sim/world is the only room of sim/ that builds a Node; take a host of the world',
+    comment: 'sim/world is the only module of sim/ that builds a Node; take a host of the world',
     from: { path: '^(sim|scenarios|reports)/', pathNot: '^sim/world/' },
-    to: { path: '^engine/node[.]ts$' },
+    to: { path: '^engine/node/(node|services)[.]ts$' },
   },
   {
     name: 'the-machine-stays-outside',
-    comment: 'the doors of the machine are for engine/main.ts and engine/cli; take the doors of sim/world',
+    comment: "the machine's ports are for engine/main.ts and engine/cli; take the ports of sim/world",
     from: { path: '^(sim|scenarios|reports)/', pathNot: '^sim/bench/' },
     to: { path: '^engine/(real/|cli/|main[.]ts$)' },
   },
   {
-    name: 'checks-see-only-history',
-    comment: 'sim/check judges what clients and nodes reported; take it from the history',
+    name: 'checks-see-only-evidence',
+    comment: 'sim/check judges what clients and nodes reported; take it from sim/evidence',
     from: { path: '^sim/check/' },
     to: {
       path: '^(sim|scenarios|reports|engine)/',
-      pathNot: '^(sim/check/|sim/history([.]ts$|/)|engine/base/)',
+      pathNot: '^(sim/check/|sim/evidence/|engine/base/)',
     },
   },
   {
+    name: 'evidence-is-data',
+    comment: 'sim/evidence holds plain records; whoever gathers or judges them imports it, not the other way',
+    from: { path: '^sim/evidence/' },
+    to: { path: '^(sim/(?!evidence/|plan/)|scenarios/|reports/|engine/(?!base/))' },
+  },
+  {
+    name: 'plans-are-data',
+    comment: 'sim/plan makes and reads plans; it knows no world, no clients and no runner',
+    from: { path: '^sim/plan/' },
+    to: { path: '^(sim/(world|workload|observe|runner|explore|cli|bench|mutants)/|scenarios/|reports/)' },
+  },
+  {
+    name: 'the-world-knows-no-run',
+    comment:
+      'sim/world simulates machines; what a run observes, drives and judges imports it, not the other way',
+    from: { path: '^sim/world/' },
+    to: { path: '^(sim/(observe|runner|explore|cli|bench|mutants|embedding)/|scenarios/|reports/)' },
+  },
+  {
     name: 'scenarios-are-data',
-    comment: 'a scenario is data of sim/scenario; the runner finds it, not the other way',
+    comment: 'a scenario is data of sim/plan; the runner finds it, not the other way',
     from: { path: '^scenarios/' },
-    to: { path: '^(sim/(world|run|cli|bench)/|engine/(?!base/)|reports/)' },
+    to: { path: '^(sim/(world|workload|runner|cli|bench|observe)/|engine/(?!base/)|reports/)' },
   },
   {
     name: 'reports-only-render',
-    comment: 'reports draw results; take the result types of sim/run',
+    comment: 'reports draw results; take the result types of sim/runner',
     from: { path: '^reports/' },
-    to: { path: '^(sim/(world|cli|bench|load)/|engine/(?!base/)|scenarios/)' },
+    to: { path: '^(sim/(world|cli|bench|workload|observe)/|engine/(?!base/)|scenarios/)' },
   },
 ];
 
-function pathOf(room) {
-  if (room.endsWith('/*')) return `engine/${room.slice(0, -2)}/[^/]+[.]ts$`;
-  return room.endsWith('.ts') ? `engine/${room.replace('.', '[.]')}$` : `engine/${room}/`;
+const rows = Object.keys(engineArrows);
+
+/** A pattern of the files of a module, without those of its subfolders that have a row of their own. */
+function pathOf(module) {
+  if (module.endsWith('/*')) return `engine/${module.slice(0, -2)}/[^/]+[.]ts$`;
+  if (module.endsWith('.ts')) return `engine/${module.replace('.', '[.]')}$`;
+  const own = rows.filter((row) => row.startsWith(`${module}/`) && !row.endsWith('/*'));
+  const inner = own.map((row) => `${row.slice(module.length + 1)}/`).join('|');
+  return own.length > 0 ? `engine/${module}/(?!${inner})` : `engine/${module}/`;
 }
 
-function arrowRule([room, allowed]) {
-  const targets = [room, ...allowed].map(pathOf).join('|');
+/** A node is composed of all parts of its modules. */
+function targetOf(module, from) {
+  return from === 'node' ? `engine/${module}/` : pathOf(module);
+}
+
+function arrowRule([module, allowed]) {
+  const targets = [pathOf(module), ...allowed.map((one) => targetOf(one, module))].join('|');
   return {
-    name: `arrows-of-engine-${room}`,
-    comment: `engine/${room} may import ${allowed.length > 0 ? allowed.join(', ') : 'no other room'}; pass the rest in`,
+    name: `arrows-of-engine-${module}`,
+    comment: `engine/${module} may import ${allowed.length > 0 ? allowed.join(', ') : 'no other module'}; pass the rest in`,
     severity: 'error',
-    from: { path: `^${pathOf(room)}`, pathNot: testFile },
+    from: { path: `^${pathOf(module)}`, pathNot: testFile },
     to: { path: '^engine/', pathNot: `^(${targets})` },
   };
 }
 
-const knownRooms = Object.keys(engineArrows).map(pathOf).join('|');
-
+const knownModules = rows.map(pathOf).join('|');
 module.exports = {
   forbidden: [
     ...Object.entries(engineArrows).map(arrowRule),
     {
-      name: 'every-room-has-arrows',
-      comment: 'a room of engine/ without a row in .dependency-cruiser.cjs; add its arrows there',
+      name: 'every-module-has-arrows',
+      comment: 'a module of engine/ without a row in .dependency-cruiser.cjs; add its arrows there',
       severity: 'error',
-      from: { path: '^engine/', pathNot: `^(${knownRooms})|^engine/[^/]+[.]test[.]ts$|${testFile}` },
+      from: { path: '^engine/', pathNot: `^(${knownModules})|^engine/[^/]+[.]test[.]ts$|${testFile}` },
       to: {},
     },
     {

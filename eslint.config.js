@@ -12,7 +12,7 @@ import {
   seedrandomBans,
 } from './.ci/doors.js';
 
-const tests = ['**/*.test.ts', '**/*.contract.ts'];
+const tests = ['**/*.test.ts', '**/*.contract.ts', '**/*.fixture.ts'];
 
 /** The machine's side of the doors, and the entry points: here real time, files and processes are the subject. */
 const engineOutside = ['engine/main.ts', 'engine/cli/**', 'engine/real/**'];
@@ -21,16 +21,16 @@ const engineOutside = ['engine/main.ts', 'engine/cli/**', 'engine/real/**'];
  * The simulator's outside, file by file: entry points, what other projects' tests call, the pool that runs seeds in
  * parallel, what measures real time, what starts real processes.
  */
-const simOutside = ['sim/main.ts', 'sim/cli/**', 'sim/embedding/**', 'sim/pool/**', 'sim/bench/**'];
+const simOutside = ['sim/main.ts', 'sim/cli/**', 'sim/embedding/**', 'sim/runner/pool/**', 'sim/bench/**'];
 
 /**
  * Turns the world: Node.js's own function drains the microtasks between two events, and a rejection that nobody
  * heard of (an event of `process`) ends the run; nothing else.
  */
-const simDrivers = ['sim/world/driver.ts'];
+const simDrivers = ['sim/world/core/driver.ts'];
 
 /** The only file that makes pseudo-random streams. */
-const simStreams = ['sim/world/random.ts'];
+const simStreams = ['sim/world/core/random.ts'];
 
 const houseSyntax = [...castBans, ...seedrandomBans];
 

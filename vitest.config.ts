@@ -6,9 +6,9 @@ import { BaseSequencer } from 'vitest/node';
 const longest = [
   'scenarios/scenarios.test.ts',
   'sim/cli/cli.test.ts',
-  'sim/xa/crash-points.test.ts',
-  'sim/membership/detection.test.ts',
-  'sim/world/determinism.test.ts',
+  'sim/explore/crash-points.test.ts',
+  'sim/tests/cluster/detection.test.ts',
+  'sim/world/core/determinism.test.ts',
 ];
 
 /** Without a cache of earlier runs, which a fresh clone has not, the size of a file stands for the time it takes. */
@@ -28,7 +28,7 @@ export default defineConfig({
     setupFiles: ['.ci/properties.js'],
     pool: 'forks',
     maxWorkers: 2,
-    // Modules keep no state (sim/run/run.test.ts), so one loaded and warm engine serves all files of a worker: 0.72 of the time.
+    // Modules keep no state (sim/runner/run.test.ts), so one loaded and warm engine serves all files of a worker: 0.72 of the time.
     isolate: false,
     // Runs make much garbage that dies at once: with room for it from the beginning less is copied: 0.96 of the time.
     execArgv: ['--max-semi-space-size=32', '--min-semi-space-size=32'],

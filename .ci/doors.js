@@ -229,10 +229,11 @@ const packageRows = {
   commander: 'arguments are read in engine/cli and sim/cli',
   chalk: 'colours are for the terminal: engine/cli and reports',
   'cli-progress': 'progress is for the terminal: reports',
-  vitest: 'tests only (*.test.ts, *.contract.ts)',
+  vitest: 'tests only (*.test.ts, *.contract.ts, *.fixture.ts)',
 };
 
-const seedrandomMessage = 'seedrandom: take a stream of the Random door; only sim/world/random.ts makes them';
+const seedrandomMessage =
+  'seedrandom: take a stream of the Random door; only sim/world/core/random.ts makes them';
 
 /**
  * Options of no-restricted-imports for code behind the doors. `allowed` adds parts of Node.js modules; `packages`

@@ -5,8 +5,8 @@
  */
 import { spawnSync } from 'node:child_process';
 
-import { plantedBugs } from '../dist/sim/plants/catalogue.js';
-import { transactionBugs } from '../dist/sim/plants/transaction-bugs.js';
+import { plantedBugs } from '../dist/sim/mutants/catalogue.js';
+import { transactionBugs } from '../dist/sim/mutants/transaction-mutants.js';
 
 /** What the simulator says, as its one line of JSON. */
 function simulate(args) {

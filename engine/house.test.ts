@@ -9,7 +9,7 @@ import { version } from './base/version.ts';
 const root = join(import.meta.dirname, '..');
 const rooms = ['engine', 'sim', 'scenarios', 'reports'];
 const sources = rooms.flatMap((room) => filesBelow(room)).filter((file) => file.endsWith('.ts'));
-const isTest = (file: string) => /\.(test|contract)\.ts$/.test(file);
+const isTest = (file: string) => /\.(test|contract|fixture)\.ts$/.test(file);
 
 describe('the lockfile', () => {
   it('names no registry', () => {
@@ -102,7 +102,7 @@ describe('the version', () => {
 
 describe('files', () => {
   it('are nouns in kebab case, and no drawers for this and that', () => {
-    const form = /^[a-z][a-z0-9]*(-[a-z0-9]+)*(\.(test|contract))?(\.d)?\.ts$/;
+    const form = /^[a-z][a-z0-9]*(-[a-z0-9]+)*(\.(test|contract|fixture))?(\.d)?\.ts$/;
     const drawers = /^(index|utils?|types|helpers?|common|misc)\.ts$/;
     const strange = sources.filter((file) => !form.test(basename(file)) || drawers.test(basename(file)));
     expect(strange).toEqual([]);
@@ -139,12 +139,12 @@ describe('the door rules', () => {
     return result?.messages.map(({ message }) => message) ?? [];
   }
 
-  const behindTheDoors = ['engine/dispatch/snippet.ts', 'engine/node.ts', 'sim/world/snippet.ts'];
+  const behindTheDoors = ['engine/replication/snippet.ts', 'engine/node/node.ts', 'sim/world/snippet.ts'];
   const outside = [
     'engine/real/snippet.ts',
     'engine/main.ts',
     'engine/cli/snippet.ts',
-    'sim/pool/snippet.ts',
+    'sim/runner/pool/snippet.ts',
   ];
 
   const globalBans = {
@@ -233,8 +233,8 @@ describe('the door rules', () => {
     ["import { deflate } from 'node:zlib'; deflate;", 'engine/base/checksum.ts'],
     ["import { crc32 } from 'node:zlib'; crc32;", 'engine/base/checksum.ts'],
     ["import { DatabaseSync } from 'node:sqlite'; DatabaseSync;", 'engine/real'],
-    ["import seedrandom from 'seedrandom'; seedrandom;", 'sim/world/random.ts'],
-    ["import alea from 'seedrandom/lib/alea.js'; alea;", 'sim/world/random.ts'],
+    ["import seedrandom from 'seedrandom'; seedrandom;", 'sim/world/core/random.ts'],
+    ["import alea from 'seedrandom/lib/alea.js'; alea;", 'sim/world/core/random.ts'],
     ["import fastify from 'fastify'; fastify;", 'io.http'],
     ["import pino from 'pino'; pino;", 'io.log'],
     ["import { Command } from 'commander'; Command;", 'engine/cli'],
@@ -271,7 +271,7 @@ describe('the door rules', () => {
   });
 
   it('no ban is without a snippet here', async () => {
-    const config: unknown = await eslint.calculateConfigForFile(join(root, 'engine/dispatch/snippet.ts'));
+    const config: unknown = await eslint.calculateConfigForFile(join(root, 'engine/replication/snippet.ts'));
     const rules = recordIn(recordIn(config), 'rules');
     const options = (name: string) => (rules[name] as unknown[]).slice(1);
     const [globals] = options('no-restricted-globals') as [{ globals: { name: string }[] }];
@@ -296,10 +296,10 @@ describe('the door rules', () => {
       await messagesOf("import { inflate } from 'node:zlib'; inflate;", 'engine/base/checksum.ts'),
     ).toHaveLength(1);
     expect(
-      await messagesOf("import { createHash } from 'node:crypto'; createHash;", 'engine/stats/x.ts'),
+      await messagesOf("import { createHash } from 'node:crypto'; createHash;", 'engine/metrics/x.ts'),
     ).toEqual([]);
-    expect(await messagesOf("import alea from 'seedrandom'; alea;", 'sim/world/random.ts')).toEqual([]);
-    expect(await messagesOf('export const nowMs = Date.now();', 'sim/world/random.ts')).toHaveLength(1);
+    expect(await messagesOf("import alea from 'seedrandom'; alea;", 'sim/world/core/random.ts')).toEqual([]);
+    expect(await messagesOf('export const nowMs = Date.now();', 'sim/world/core/random.ts')).toHaveLength(1);
   });
 
   it.each([
@@ -311,7 +311,11 @@ describe('the door rules', () => {
     'seedrandom.alea();',
   ])('seedrandom as %s is banned everywhere', async (call) => {
     const snippet = `declare const seedrandom: any, alea: any;\n${call}`;
-    for (const file of ['sim/world/random.ts', 'sim/world/random.test.ts', 'engine/real/random.ts']) {
+    for (const file of [
+      'sim/world/core/random.ts',
+      'sim/world/core/random.test.ts',
+      'engine/real/random.ts',
+    ]) {
       expect(await messagesOf(snippet, file)).toEqual([expect.stringContaining('take a')]);
     }
   });

@@ -9,38 +9,43 @@
  */
 /// <reference types="node" preserve="true" />
 
-export { Answerer } from './aae/answerer.ts';
-export type { Suspect } from './aae/diff.ts';
-export { ExchangePeer } from './aae/exchange-peer.ts';
-export type { PeerIdentity } from './aae/exchange-peer.ts';
-export { Refresh } from './aae/refresh.ts';
-export { RepairScheduler } from './aae/repair.ts';
-export type { LocalReplica, Repair, RepairOutcome } from './aae/repair.ts';
-export { Scheduler } from './aae/scheduler.ts';
-export type { ExchangeOutcome, PeerRecord, SchedulerOptions, SchedulerParts } from './aae/scheduler.ts';
-export { Throttle } from './aae/throttle.ts';
-export { decodeQuestion, encodeAnswer } from './aae/words.ts';
-export type { Answer, Question } from './aae/words.ts';
-export { loadSnapshotWithMetrics, saveSnapshotWithMetrics } from './aae/snapshot.ts';
-export type { SnapshotRejection, SnapshotShape } from './aae/snapshot-file.ts';
-export { Tree, wholeRing } from './aae/tree.ts';
-export type { TokenRange } from './aae/tree.ts';
-export { AntiEntropyMetrics } from './stats/anti-entropy-metrics.ts';
-export { FailureMetrics } from './stats/failure-metrics.ts';
-export type { Family, FamilySource, Sample } from './stats/family.ts';
-export { driverDefaults, StoreDriver } from './store/driver.ts';
-export type { DriverLimits } from './store/driver.ts';
-export { silentObserver as silentStoreObserver } from './store/observer.ts';
-export type { StoreObserver } from './store/observer.ts';
-export { storeDefaults } from './store/options.ts';
-export { Store } from './store/store.ts';
+export { Answerer } from './anti-entropy/answerer.ts';
+export type { Suspect } from './anti-entropy/diff.ts';
+export { ExchangePeer } from './anti-entropy/exchange-peer.ts';
+export type { PeerIdentity } from './anti-entropy/exchange-peer.ts';
+export { Refresh } from './anti-entropy/refresh.ts';
+export { RepairScheduler } from './anti-entropy/repair.ts';
+export type { LocalReplica, Repair, RepairOutcome } from './anti-entropy/repair.ts';
+export { Scheduler } from './anti-entropy/scheduler.ts';
+export type {
+  ExchangeOutcome,
+  PeerRecord,
+  SchedulerOptions,
+  SchedulerParts,
+} from './anti-entropy/scheduler.ts';
+export { Throttle } from './anti-entropy/throttle.ts';
+export { decodeQuestion, encodeAnswer } from './anti-entropy/messages.ts';
+export type { Answer, Question } from './anti-entropy/messages.ts';
+export { loadSnapshotWithMetrics, saveSnapshotWithMetrics } from './anti-entropy/snapshot.ts';
+export type { SnapshotRejection, SnapshotShape } from './anti-entropy/snapshot-file.ts';
+export { Tree, wholeRing } from './anti-entropy/tree.ts';
+export type { TokenRange } from './anti-entropy/tree.ts';
+export { AntiEntropyMetrics } from './metrics/anti-entropy-metrics.ts';
+export { FailureMetrics } from './metrics/failure-metrics.ts';
+export type { Family, FamilySource, Sample } from './metrics/family.ts';
+export { driverDefaults, StoreDriver } from './storage/driver.ts';
+export type { DriverLimits } from './storage/driver.ts';
+export { silentObserver as silentStoreObserver } from './storage/observer.ts';
+export type { StoreObserver } from './storage/observer.ts';
+export { storeDefaults } from './storage/options.ts';
+export { Store } from './storage/store.ts';
 
 export { createRealIo } from './real/io.ts';
 export type { RealIoOptions } from './real/io.ts';
 export { TlsIdentity } from './real/tls.ts';
 export type { TlsMaterial } from './real/tls.ts';
-export { Node } from './node.ts';
-export type { NodeAddresses, NodeSecrets } from './node.ts';
+export { Node } from './node/node.ts';
+export type { NodeAddresses, NodeSecrets } from './node/node.ts';
 
 export { defaultConfig, parseConfig } from './config/config.ts';
 export type { NodeConfig } from './config/config.ts';
@@ -56,14 +61,14 @@ export { defaultType, objectKey } from './base/object-key.ts';
 export type { ObjectKey, PackedKey } from './base/object-key.ts';
 export { version } from './base/version.ts';
 
-export { ClusterDispatcher } from './dispatch/cluster-dispatcher.ts';
-export type { PeerLinks, ReplyHandler } from './dispatch/peer-links.ts';
-export { Replica } from './dispatch/replica.ts';
-export type { ConflictRules, LocalWrite, WriteListener } from './dispatch/replica.ts';
-export { GossipHandler } from './membership/gossip-handler.ts';
-export type { PeerState } from './membership/states.ts';
-export { routeToken } from './ring/token.ts';
-export type { PeerReply, PeerRequest } from './wire/messages.ts';
+export { ClusterDispatcher } from './replication/cluster-dispatcher.ts';
+export type { PeerLinks, ReplyHandler } from './replication/peer-links.ts';
+export { Replica } from './replica/replica.ts';
+export type { ConflictRules, LocalWrite, WriteListener } from './replica/replica.ts';
+export { GossipHandler } from './cluster/membership/gossip-handler.ts';
+export type { PeerState } from './cluster/membership/states.ts';
+export { routeToken } from './cluster/ring/token.ts';
+export type { PeerReply, PeerRequest } from './peer/wire/messages.ts';
 export type {
   ConsistencyLevel,
   Dispatcher,
@@ -75,12 +80,12 @@ export type {
   PutRequest,
   PutResult,
   WriteNeed,
-} from './dispatch/requests.ts';
-export { plainContent, tombstone } from './object/content.ts';
-export type { Content, Link } from './object/content.ts';
-export { emptyVector } from './object/dots.ts';
-export type { Actor, Dot, VersionVector } from './object/dots.ts';
-export { decodeContext, encodeContext, liveSiblings } from './object/object.ts';
-export type { Sibling, StoredObject } from './object/object.ts';
+} from './replication/requests.ts';
+export { plainContent, tombstone } from './replica/object/content.ts';
+export type { Content, Link } from './replica/object/content.ts';
+export { emptyVector } from './replica/object/dots.ts';
+export type { Actor, Dot, VersionVector } from './replica/object/dots.ts';
+export { decodeContext, encodeContext, liveSiblings } from './replica/object/object.ts';
+export type { Sibling, StoredObject } from './replica/object/object.ts';
 
 export type { Io } from './io/io.ts';

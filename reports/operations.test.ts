@@ -9,7 +9,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
-const golden = readFileSync(`${here}../engine/stats/testdata/metrics.txt`, 'utf8');
+const golden = readFileSync(`${here}../engine/metrics/testdata/metrics.txt`, 'utf8');
 const published = new Set([...golden.matchAll(/^# TYPE (\S+)/gm)].map((match) => match[1]));
 
 const promtool = spawnSync('promtool', ['--version']).status === 0;

@@ -1,10 +1,10 @@
 import { Chalk } from 'chalk';
 import { describe, expect, it } from 'vitest';
 
-import type { Failure } from '../sim/run/result.ts';
-import { summarize, summarizeAll } from '../sim/run/result.ts';
-import { brokenReport, reportOf, resultOf } from '../sim/run/result-fixture.ts';
-import { planOfSeed } from '../sim/run/task.ts';
+import type { Failure } from '../sim/runner/result.ts';
+import { summarize, summarizeAll } from '../sim/runner/result.ts';
+import { brokenReport, reportOf, resultOf } from '../sim/runner/result-fixture.ts';
+import { planOfSeed } from '../sim/runner/task.ts';
 import { renderFailureLine, renderMissed, renderRun, renderSummary } from './terminal.ts';
 
 const plain = new Chalk({ level: 0 });

@@ -8,8 +8,8 @@
 import type { ChalkInstance } from 'chalk';
 
 import type { CheckReport } from '../sim/check/report.ts';
-import type { Failure, RunResult, ScenarioSummary, Summary } from '../sim/run/result.ts';
-import { brokenInvariant } from '../sim/run/result.ts';
+import type { Failure, RunResult, ScenarioSummary, Summary } from '../sim/runner/result.ts';
+import { brokenInvariant } from '../sim/runner/result.ts';
 
 /** Characters of a first bad event that are told in a single line. */
 const lineMax = 160;

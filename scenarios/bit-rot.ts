@@ -1,4 +1,4 @@
-import type { Scenario } from '../sim/scenario/scenario.ts';
+import type { Scenario } from '../sim/plan/scenario.ts';
 import { invariantsOfLoss, onDisks, smallStore } from './shared.ts';
 
 export const bitRot: Scenario = {

@@ -1,6 +1,6 @@
 /** Every scenario, in the order in which `lockstep-sim` lists and runs them. */
 import { assert } from '../engine/base/assert.ts';
-import type { Scenario } from '../sim/scenario/scenario.ts';
+import type { Scenario } from '../sim/plan/scenario.ts';
 import { bitRot } from './bit-rot.ts';
 import { calm } from './calm.ts';
 import { clientRetriesWithId } from './client-retries-with-id.ts';

@@ -1,4 +1,4 @@
-import type { Scenario } from '../sim/scenario/scenario.ts';
+import type { Scenario } from '../sim/plan/scenario.ts';
 import { fewer, redisLoad } from './redis-shared.ts';
 import { transactionInvariants, transactionSettings, transfers } from './shared.ts';
 

@@ -1,4 +1,4 @@
-import type { Scenario } from '../sim/scenario/scenario.ts';
+import type { Scenario } from '../sim/plan/scenario.ts';
 import { everyday, invariants, jobLoad, mending } from './shared.ts';
 
 export const jobSurvivesNodeCrash: Scenario = {

@@ -1,4 +1,4 @@
-import type { Scenario } from '../sim/scenario/scenario.ts';
+import type { Scenario } from '../sim/plan/scenario.ts';
 import { everyday, invariants, mending } from './shared.ts';
 
 /** Long after the clock is right again: what is still dated by it then was reached by it. */

@@ -1,4 +1,4 @@
-import type { Scenario } from '../sim/scenario/scenario.ts';
+import type { Scenario } from '../sim/plan/scenario.ts';
 import { transactionInvariants } from './shared.ts';
 import { transactionsOnTheMove } from './transactions-on-the-move.ts';
 

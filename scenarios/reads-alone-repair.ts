@@ -1,4 +1,4 @@
-import type { Scenario } from '../sim/scenario/scenario.ts';
+import type { Scenario } from '../sim/plan/scenario.ts';
 import { everyday, invariants } from './shared.ts';
 
 /** No hints, no sweeps: each key is read once after the calm, at one node, and by that all replicas become equal. */

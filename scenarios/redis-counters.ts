@@ -1,4 +1,4 @@
-import type { Scenario } from '../sim/scenario/scenario.ts';
+import type { Scenario } from '../sim/plan/scenario.ts';
 import { fewer, invariantsBesideRedis, redisLoad } from './redis-shared.ts';
 import { mending } from './shared.ts';
 

@@ -1,5 +1,5 @@
 /** What the stories of Redis clients have in common. */
-import type { LoadShape, RedisLoad, Scenario } from '../sim/scenario/scenario.ts';
+import type { LoadShape, RedisLoad, Scenario } from '../sim/plan/scenario.ts';
 import { everyday, invariants } from './shared.ts';
 
 /** Others are at work beside them, but not many. */

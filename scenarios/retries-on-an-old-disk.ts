@@ -1,4 +1,4 @@
-import type { Scenario } from '../sim/scenario/scenario.ts';
+import type { Scenario } from '../sim/plan/scenario.ts';
 import { askedAgain, named } from './retries-on-the-move.ts';
 import { mendingAlone, quietly, transactionInvariants, transactionSettings } from './shared.ts';
 

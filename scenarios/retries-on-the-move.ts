@@ -1,4 +1,4 @@
-import type { Scenario, TransactionLoad } from '../sim/scenario/scenario.ts';
+import type { Scenario, TransactionLoad } from '../sim/plan/scenario.ts';
 import { onTheMove, quietly, transactionInvariants, transactionSettings, transfers } from './shared.ts';
 
 /** Mostly named, and of a kind that nothing keeps from being carried out twice: puts state no conditions, and have one primary. */

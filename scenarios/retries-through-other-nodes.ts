@@ -1,4 +1,4 @@
-import type { Scenario } from '../sim/scenario/scenario.ts';
+import type { Scenario } from '../sim/plan/scenario.ts';
 import { named } from './retries-on-the-move.ts';
 import { quietly, transactionInvariants, transactionSettings } from './shared.ts';
 

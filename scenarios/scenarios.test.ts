@@ -7,11 +7,11 @@ import { describe, expect, it } from 'vitest';
 
 import type { Plan } from '../sim/plan/plan.ts';
 import { parsePlan } from '../sim/plan/plan-validation.ts';
-import { judgePlan, planOfSeed } from '../sim/run/task.ts';
+import { judgePlan, planOfSeed } from '../sim/runner/task.ts';
 import { scenarios } from './catalogue.ts';
 
 const seedsPerScenario = 2;
-/** Of the many stories about transactions; every crash point of one is in sim/xa besides. */
+/** Of the many stories about transactions; every crash point of one is in sim/tests/transactions besides. */
 const seedsPerTransactionStory = 1;
 
 /** Fails with what a person needs: the invariant, the first bad event, and how to replay it. */

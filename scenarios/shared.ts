@@ -2,7 +2,7 @@
  * What scenarios have in common: the everyday load of a few clients on a few keys (few, so that writes meet), and the
  * invariants that hold always, with the comparisons that even an unlucky seed makes.
  */
-import type { JobLoad, LoadShape, Scenario, TransactionLoad } from '../sim/scenario/scenario.ts';
+import type { JobLoad, LoadShape, Scenario, TransactionLoad } from '../sim/plan/scenario.ts';
 
 export const everyday: LoadShape = {
   clients: 4,

@@ -21,8 +21,8 @@ import {
   scenarioNamed,
   SimulationFailed,
 } from './lockstep-sim.ts';
-import { Pool } from './pool/pool.ts';
-import type { Task, TaskAnswer } from './run/task.ts';
+import { Pool } from './runner/pool/pool.ts';
+import type { Task, TaskAnswer } from './runner/task.ts';
 
 const stories = fileURLToPath(new URL('embedding/testdata/tiny-stories.js', import.meta.url));
 const dist = fileURLToPath(new URL('../dist/sim/', import.meta.url));

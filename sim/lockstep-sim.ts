@@ -11,20 +11,20 @@
 export { checkPlan, checkSeeds, planOfSeed, plans, runPlan, scenarioNamed } from './embedding/checks.ts';
 export type { CheckOptions, PlansOptions, RunOptions, SeedOptions } from './embedding/checks.ts';
 export { SimulationFailed } from './embedding/simulation-failed.ts';
-export { SimulatorFault } from './run/simulator-fault.ts';
+export { SimulatorFault } from './runner/simulator-fault.ts';
 export { LockstepError } from '../engine/base/errors.ts';
 
 export { formatPlan } from './plan/plan.ts';
 export type { Plan, PlanFault, PlanOperation, PlanTransaction } from './plan/plan.ts';
 export { parsePlan } from './plan/plan-validation.ts';
-export type { ClusterShape, FaultDraw, LoadShape, Scenario } from './scenario/scenario.ts';
+export type { ClusterShape, FaultDraw, LoadShape, Scenario } from './plan/scenario.ts';
 
-export type { MissedFault, RunResult, Verdict } from './run/result.ts';
+export type { MissedFault, RunResult, Verdict } from './runner/result.ts';
 export type { BadEvent, CheckReport, Tally } from './check/report.ts';
-export type { Evidence, Invariant } from './check/own-invariants.ts';
-export { describeOperation, isRead, isWrite } from './history.ts';
-export type { Operation, ReadOperation, WriteOperation } from './history.ts';
-export { describeTransaction } from './history/transactions.ts';
-export type { TransactionRecord } from './history/transactions.ts';
-export type { RedisRecord } from './history/redis.ts';
-export type { JobRecord } from './history/jobs.ts';
+export type { Evidence, Invariant } from './check/user-invariants.ts';
+export { describeOperation, isRead, isWrite } from './evidence/history.ts';
+export type { Operation, ReadOperation, WriteOperation } from './evidence/history.ts';
+export { describeTransaction } from './evidence/transactions.ts';
+export type { TransactionRecord } from './evidence/transactions.ts';
+export type { RedisRecord } from './evidence/redis.ts';
+export type { JobRecord } from './evidence/jobs.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { AnsweredHosts } from './answered-hosts.ts';
-import { TestingClient, textOfAnswer } from './http/testing-client.contract.ts';
+import { TestingClient, textOfAnswer } from './http/client.fixture.ts';
 
 const [loopback, reachable] = [true, false];
 

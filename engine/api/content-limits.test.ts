@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { LockstepError } from '../base/errors.ts';
 import type { ByteString } from '../base/ids.ts';
-import type { Content } from '../object/content.ts';
-import { encodeContent } from '../object/content.ts';
+import type { Content } from '../replica/object/content.ts';
+import { encodeContent } from '../replica/object/content.ts';
 import type { ContentLimits } from './content-limits.ts';
 import { checkContent, contentBytesMax } from './content-limits.ts';
 

@@ -3,7 +3,7 @@
  * base/object-key.ts; the listeners bound whole requests before this is asked.
  */
 import { LockstepError } from '../base/errors.ts';
-import type { Content } from '../object/content.ts';
+import type { Content } from '../replica/object/content.ts';
 
 export interface ContentLimits {
   readonly valueBytesMax: number;

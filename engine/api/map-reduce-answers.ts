@@ -1,12 +1,12 @@
 /** What MapReduce says to clients, in either protocol. */
 import { LockstepError } from '../base/errors.ts';
-import type { Job, Json } from '../mapred/job.ts';
-import type { RunningJob } from '../mapred/mapreduce.ts';
-import type { Batch } from '../mapred/pipeline.ts';
-import { PhaseError } from '../mapred/phase-error.ts';
-import { sizeOf } from '../mapred/phase-worker.ts';
+import type { Job, Json } from '../mapreduce/job.ts';
+import type { RunningJob } from '../mapreduce/mapreduce.ts';
+import type { Batch } from '../mapreduce/pipeline.ts';
+import { PhaseError } from '../mapreduce/phase-error.ts';
+import { sizeOf } from '../mapreduce/phase-worker.ts';
 
-/** MapReduce as the listeners use it: engine/mapred, or a test's own. */
+/** MapReduce as the listeners use it: engine/mapreduce, or a test's own. */
 export interface MapReduceDesk {
   /** Bytes of results gathered for one client. */
   readonly bytesMax: number;

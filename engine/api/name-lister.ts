@@ -1,5 +1,5 @@
-/** What the listeners list names with: engine/coverage, or a test's own. */
-import type { Coverage } from '../coverage/coverage.ts';
+/** What the listeners list names with: engine/mapreduce/listing, or a test's own. */
+import type { Coverage } from '../mapreduce/listing/coverage.ts';
 
 export type NameLister = Pick<Coverage, 'keys' | 'buckets'>;
 

@@ -5,14 +5,14 @@ import { BytesError } from '../base/bytes.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { ByteString } from '../base/ids.ts';
 import type { ObjectKey } from '../base/object-key.ts';
-import type { Dispatcher, ReadNeed, WriteNeed } from '../dispatch/requests.ts';
+import type { Dispatcher, ReadNeed, WriteNeed } from '../replication/requests.ts';
 import type { Clock } from '../io/clock.ts';
-import { tombstone } from '../object/content.ts';
-import type { VersionVector } from '../object/dots.ts';
-import type { Sibling, StoredObject } from '../object/object.ts';
-import { decodeContext } from '../object/object.ts';
-import type { ReplicaTerms } from '../dispatch/needs.ts';
-import { absenceNeed } from '../dispatch/needs.ts';
+import { tombstone } from '../replica/object/content.ts';
+import type { VersionVector } from '../replica/object/dots.ts';
+import type { Sibling, StoredObject } from '../replica/object/object.ts';
+import { decodeContext } from '../replica/object/object.ts';
+import type { ReplicaTerms } from '../replication/needs.ts';
+import { absenceNeed } from '../replication/needs.ts';
 
 /** Milliseconds a client may ask to wait at most; more is cut to this. */
 export const timeoutMsMax = 24 * 60 * 60 * 1000;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { TestingClient } from './http/testing-client.contract.ts';
+import { TestingClient } from './http/client.fixture.ts';
 import { otherSiteOf } from './other-sites.ts';
 
 const host = '127.0.0.1:8098';

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
 import { LockstepError } from '../base/errors.ts';
-import type { ReplicaTerms } from '../dispatch/needs.ts';
-import { defaultProperties, withProperties } from '../props/properties.ts';
+import type { ReplicaTerms } from '../replication/needs.ts';
+import { defaultProperties, withProperties } from '../buckets/properties.ts';
 import { readProperties, showProperties } from './property-json.ts';
 
 const terms: ReplicaTerms = { readLevel: 'DC_QUORUM', writeLevel: 'DC_ONE', replicaCount: () => 3 };

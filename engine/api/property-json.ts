@@ -6,10 +6,10 @@
  * what it cannot honour is refused with the values that are allowed, never stored and ignored.
  */
 import { LockstepError } from '../base/errors.ts';
-import type { ReplicaTerms } from '../dispatch/needs.ts';
-import type { BucketProperties, Need, PropertySet, PropertyValue } from '../props/properties.ts';
-import { parseProperty, propertyTable } from '../props/properties.ts';
-import type { Keyfun } from '../ring/token.ts';
+import type { ReplicaTerms } from '../replication/needs.ts';
+import type { BucketProperties, Need, PropertySet, PropertyValue } from '../buckets/properties.ts';
+import { parseProperty, propertyTable } from '../buckets/properties.ts';
+import type { Keyfun } from '../cluster/ring/token.ts';
 
 /** Riak's names of the functions that hash a key. */
 const keyfunFunctions: ReadonlyMap<string, Keyfun> = new Map([

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Actor, Dot } from '../object/dots.ts';
+import type { Actor, Dot } from '../replica/object/dots.ts';
 import { contextTagOf, makeKey, vtagOf } from './tags.ts';
-import { CountingRandom } from './testing/test-io.contract.ts';
+import { CountingRandom } from './testing/test-io.fixture.ts';
 
 const dot: fc.Arbitrary<Dot> = fc.record({
   actor: fc.string({ minLength: 1, maxLength: 12 }).map((text) => text as Actor),

@@ -7,8 +7,8 @@
 import { createHash, hash } from 'node:crypto';
 import type { ByteString } from '../base/ids.ts';
 import type { Random } from '../io/random.ts';
-import type { Dot, VersionVector } from '../object/dots.ts';
-import type { Sibling } from '../object/object.ts';
+import type { Dot, VersionVector } from '../replica/object/dots.ts';
+import type { Sibling } from '../replica/object/object.ts';
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 

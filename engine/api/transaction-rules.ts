@@ -10,13 +10,18 @@ import { byteStringFrom, textOf } from '../base/ids.ts';
 import type { ObjectKey } from '../base/object-key.ts';
 import { KeyReader } from '../base/key-reader.ts';
 import { defaultType, objectKey } from '../base/object-key.ts';
-import { consistencyLevels } from '../dispatch/requests.ts';
-import type { Content } from '../object/content.ts';
-import type { VersionVector } from '../object/dots.ts';
-import type { Operation, OperatorDecision, TransactionOutcome, TransactionRequest } from '../xa/outcomes.ts';
-import { operatorDecisions } from '../xa/outcomes.ts';
-import type { Xid } from '../xa/xid.ts';
-import { parseXid } from '../xa/xid.ts';
+import { consistencyLevels } from '../replication/requests.ts';
+import type { Content } from '../replica/object/content.ts';
+import type { VersionVector } from '../replica/object/dots.ts';
+import type {
+  Operation,
+  OperatorDecision,
+  TransactionOutcome,
+  TransactionRequest,
+} from '../transactions/formats/outcomes.ts';
+import { operatorDecisions } from '../transactions/formats/outcomes.ts';
+import type { Xid } from '../transactions/formats/xid.ts';
+import { parseXid } from '../transactions/formats/xid.ts';
 import type { ContentLimits } from './content-limits.ts';
 import { checkContent } from './content-limits.ts';
 import type { KnowsType } from './objects.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
 import type { LogFields } from '../io/log.ts';
-import { threeCredentials, tokens } from './credentials-fixture.contract.ts';
+import { threeCredentials, tokens } from './credentials.fixture.ts';
 import { digestOf } from './credentials.ts';
 import type { Identity } from './gate.ts';
 import { Gate } from './gate.ts';

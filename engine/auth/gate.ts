@@ -9,8 +9,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import { LockstepError } from '../base/errors.ts';
 import type { Log, LogFields } from '../io/log.ts';
-import type { FamilySource } from '../stats/family.ts';
-import { LabelledFamily } from '../stats/labelled-family.ts';
+import type { FamilySource } from '../metrics/family.ts';
+import { LabelledFamily } from '../metrics/labelled-family.ts';
 import type { Credential } from './credentials.ts';
 import { digestOf, tokenBytesMax } from './credentials.ts';
 import type { Access, Role } from './role.ts';

@@ -7,7 +7,7 @@ import { LockstepError } from '../base/errors.ts';
 import type { NodeConfig } from '../config/config.ts';
 import { ConfigError } from '../config/faults.ts';
 import { keyOf } from '../config/key-names.ts';
-import { membersOf } from '../config/misfits.ts';
+import { membersOf } from '../config/cross-field-checks.ts';
 import { describeKeys, keyReferences } from '../config/reference.ts';
 import { credentialsOf } from './credentials-file.ts';
 import { readConfigFile } from './config-file.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { present } from '../base/assert.ts';
-import { membersOf } from '../config/misfits.ts';
+import { membersOf } from '../config/cross-field-checks.ts';
 import { configFileOf, prepareFiles, runningNodes } from './cluster-files.ts';
 import { createRealDisk } from '../real/disk.ts';
 import { clusterShape } from './cluster-shape.ts';

@@ -8,10 +8,10 @@ import { dirname, join } from 'node:path';
 import { parseDocument, stringify } from 'yaml';
 
 import type { NodeConfig } from '../config/config.ts';
-import { membersOf } from '../config/misfits.ts';
+import { membersOf } from '../config/cross-field-checks.ts';
 import { DiskError } from '../io/disk.ts';
 import { createRealDisk } from '../real/disk.ts';
-import { lockName, storeDirectory } from '../store/file-names.ts';
+import { lockName, storeDirectory } from '../storage/log/file-names.ts';
 import type { ClusterNode } from './cluster-shape.ts';
 import { dataDirectoryOf, readConfigFile } from './config-file.ts';
 import { UsageError } from './exit-codes.ts';

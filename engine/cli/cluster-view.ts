@@ -1,5 +1,5 @@
 /** The cluster as one node knows it (`GET /cluster`), and what of it people wait for. */
-import type { ClusterView, MemberView } from '../node.ts';
+import type { ClusterView, MemberView } from '../node/node.ts';
 import type { NodeClient } from './node-client.ts';
 
 /** Rejects when the node cannot be asked, refuses, or is none. */

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { decodeReply, encodeRequest } from '../api/pbc/client-codec.ts';
 import { FrameReader } from '../api/pbc/frames.ts';
-import { TestingCluster } from './testing-cluster.contract.ts';
+import { TestingCluster } from './cluster.fixture.ts';
 
 const basePort = 15_198;
 /** The port of node 1 in the cookbook. */

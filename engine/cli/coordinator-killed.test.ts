@@ -5,8 +5,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { present } from '../base/assert.ts';
-import type { TestingNode } from './testing-cluster.contract.ts';
-import { TestingCluster } from './testing-cluster.contract.ts';
+import type { TestingNode } from './cluster.fixture.ts';
+import { TestingCluster } from './cluster.fixture.ts';
 
 const accounts = Array.from({ length: 12 }, (_, index) => `account-${index}`);
 const opening = 100;

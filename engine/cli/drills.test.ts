@@ -6,8 +6,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { present } from '../base/assert.ts';
-import type { TestingNode } from './testing-cluster.contract.ts';
-import { TestingCluster } from './testing-cluster.contract.ts';
+import type { TestingNode } from './cluster.fixture.ts';
+import { TestingCluster } from './cluster.fixture.ts';
 
 /** Silence is judged within ten seconds instead of nineteen; less, and a busy machine would pass for a dead node. */
 const variables = { LOCKSTEP_GOSSIP_INTERVAL_MS: '500', LOCKSTEP_PHI_MEAN_MS_MIN: '500' };

@@ -1,5 +1,5 @@
 /** Transactions in doubt on a node (`GET /transactions?state=in_doubt`), and what of them waits for an operator. */
-import type { ClusterView } from '../node.ts';
+import type { ClusterView } from '../node/node.ts';
 import { parsed } from './cluster-view.ts';
 import { invocation } from './invocation.ts';
 import type { NodeClient } from './node-client.ts';

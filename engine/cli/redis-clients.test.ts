@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { TestingCluster } from './testing-cluster.contract.ts';
+import { TestingCluster } from './cluster.fixture.ts';
 
 let cluster: TestingCluster;
 const portsOf = (): number[] =>

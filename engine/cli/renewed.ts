@@ -5,8 +5,8 @@
 import type { Token } from '../base/ids.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
-import type { Node } from '../node.ts';
-import { lacksRoom } from '../store/faults.ts';
+import type { Node } from '../node/node.ts';
+import { lacksRoom } from '../storage/faults.ts';
 
 type Renewable = Pick<Node, 'left' | 'onRoom' | 'onTokens' | 'stop'>;
 type Doors = Pick<Io, 'clock' | 'log'>;

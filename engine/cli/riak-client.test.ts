@@ -6,7 +6,7 @@ import Riak from 'basho-riak-client';
 import type { Client, MapReduced, Results } from 'basho-riak-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { TestingCluster } from './testing-cluster.contract.ts';
+import { TestingCluster } from './cluster.fixture.ts';
 
 const bucket = 'fruit';
 

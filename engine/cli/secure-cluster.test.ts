@@ -14,10 +14,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 
 import { credentialLine } from '../auth/credentials.ts';
-import { threeCredentials, tokens } from '../auth/credentials-fixture.contract.ts';
+import { threeCredentials, tokens } from '../auth/credentials.fixture.ts';
 import { present } from '../base/assert.ts';
 import { splitAddress } from '../config/addresses.ts';
-import { Node } from '../node.ts';
+import { Node } from '../node/node.ts';
 import { createRealIo } from '../real/io.ts';
 import { readConfigFile } from './config-file.ts';
 import { credentialsOf } from './credentials-file.ts';

@@ -3,14 +3,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { expect, test, vi } from 'vitest';
 
-import type { ClusterView } from '../node.ts';
+import type { ClusterView } from '../node/node.ts';
 import { invocation } from './invocation.ts';
 import type { InDoubt } from './in-doubt.ts';
 import { inDoubtTable } from './in-doubt.ts';
 import { runLockstep } from './program.ts';
 import { describeCluster } from './status-command.ts';
 import { painterFor } from './terminal.ts';
-import { calmView as calm, testingMember as member } from './testing-views.contract.ts';
+import { calmView as calm, testingMember as member } from './cluster-views.fixture.ts';
 
 const plain = painterFor({});
 

@@ -1,7 +1,7 @@
 /** `lockstep status`: who is in the cluster as one node knows it, what moves, and what is in doubt there. */
 import type { Command } from 'commander';
 
-import type { ClusterView, MemberView } from '../node.ts';
+import type { ClusterView, MemberView } from '../node/node.ts';
 import { counted, isSettled, moveLines, parsed, silentIn, unheardIn } from './cluster-view.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { exitCodes } from './exit-codes.ts';

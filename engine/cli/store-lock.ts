@@ -9,7 +9,7 @@ import { LockstepError } from '../base/errors.ts';
 import type { Disk } from '../io/disk.ts';
 import { DiskError } from '../io/disk.ts';
 import { isHeld } from '../real/disk-lock.ts';
-import { lockName } from '../store/file-names.ts';
+import { lockName } from '../storage/log/file-names.ts';
 
 /** Where a store lies: the door to the directory above it, and its name there. */
 export interface Place {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 
 import type { NodeId } from '../base/ids.ts';
-import { Identity } from '../membership/identity.ts';
+import { Identity } from '../cluster/membership/identity.ts';
 import { realClock } from '../real/clock.ts';
 import { createRealDisk } from '../real/disk.ts';
 import { createRealLog } from '../real/log.ts';

@@ -4,9 +4,9 @@ import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 
-import type { ClusterView, MemberView } from '../node.ts';
+import type { ClusterView, MemberView } from '../node/node.ts';
 import { runLockstep } from './program.ts';
-import { calmView as calm, testingMember } from './testing-views.contract.ts';
+import { calmView as calm, testingMember } from './cluster-views.fixture.ts';
 
 type Answer = Partial<ClusterView> | 'gone' | 'refused' | 'no node';
 

@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 
 import { parseDurationMs } from '../base/durations.ts';
-import type { ClusterView } from '../node.ts';
+import type { ClusterView } from '../node/node.ts';
 import { clusterOf, moveLines, silentIn } from './cluster-view.ts';
 import { UsageError } from './exit-codes.ts';
 import type { NodeClient } from './node-client.ts';

@@ -3,8 +3,8 @@
  * value per key, the others' keep siblings, as Riak's do.
  */
 import { parseNodeId } from '../base/ids.ts';
-import type { BucketProperties, PropertySet, PropertyValue } from '../props/properties.ts';
-import { propertyTable, typeProperties } from '../props/properties.ts';
+import type { BucketProperties, PropertySet, PropertyValue } from '../buckets/properties.ts';
+import { propertyTable, typeProperties } from '../buckets/properties.ts';
 import type { Fields, ValueKind } from './values.ts';
 import { mapOf, mapped, optional, parsedText, plain, record } from './values.ts';
 

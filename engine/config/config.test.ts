@@ -4,8 +4,8 @@ import { parse, stringify } from 'yaml';
 
 import { parseNodeId } from '../base/ids.ts';
 import { present } from '../base/assert.ts';
-import { defaultProperties } from '../props/properties.ts';
-import { tokensOfNode } from '../ring/token.ts';
+import { defaultProperties } from '../buckets/properties.ts';
+import { tokensOfNode } from '../cluster/ring/token.ts';
 import type { Environment } from './config.ts';
 import { defaultConfig, parseConfig } from './config.ts';
 import { fileBytesMax } from './document.ts';
@@ -13,7 +13,7 @@ import type { ConfigFault } from './faults.ts';
 import { ConfigError, nearestName } from './faults.ts';
 import { keyOf, variableOf } from './key-names.ts';
 import { configFields, configKeys } from './keys.ts';
-import { membersOf } from './misfits.ts';
+import { membersOf } from './cross-field-checks.ts';
 import { keyReferences } from './reference.ts';
 
 const fileName = 'lockstep.yaml';

@@ -11,8 +11,8 @@ import type { ConfigField, ConfigFields } from './keys.ts';
 import { environmentPrefix, keyOf, tokenVariable, variableOf } from './key-names.ts';
 import { configFields, configKeys } from './keys.ts';
 import { nodeName, resolveTokens } from './members.ts';
-import { spelledOut } from './spellings.ts';
-import { findMisfits } from './misfits.ts';
+import { spelledOut } from './aliases.ts';
+import { findMisfits } from './cross-field-checks.ts';
 import { showGiven } from './values.ts';
 
 /** A configuration that is valid as a whole. */

@@ -4,12 +4,12 @@
  * file is the field's name in snake case, in the environment `LOCKSTEP_` and that in upper case.
  */
 import type { NodeId, Token } from '../base/ids.ts';
-import type { ConsistencyLevel } from '../dispatch/requests.ts';
-import { consistencyLevels } from '../dispatch/requests.ts';
+import type { ConsistencyLevel } from '../replication/requests.ts';
+import { consistencyLevels } from '../replication/requests.ts';
 import type { LogLevel } from '../io/log.ts';
 import { logLevels } from '../io/log.ts';
 import type { Address } from '../io/network.ts';
-import type { BucketProperties } from '../props/properties.ts';
+import type { BucketProperties } from '../buckets/properties.ts';
 import { advertisedAddress, listenAddress, optionalAddress } from './addresses.ts';
 import { bucketTypeMap } from './bucket-types.ts';
 import type { Seed } from './members.ts';

@@ -4,8 +4,8 @@
 import type { NodeId, Token } from '../base/ids.ts';
 import { parseNodeId, parseToken, tokenMax } from '../base/ids.ts';
 import type { Address } from '../io/network.ts';
-import type { Member } from '../ring/ring.ts';
-import { tokensOfNode } from '../ring/token.ts';
+import type { Member } from '../cluster/ring/ring.ts';
+import { tokensOfNode } from '../cluster/ring/token.ts';
 import { remoteAddress } from './addresses.ts';
 import type { ValueKind } from './values.ts';
 import { listOf, mapped, optional, parsedText, plain, record, wholeNumber } from './values.ts';

@@ -5,8 +5,8 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { crashLaws } from './disk-crash.contract.ts';
-import type { DiskHarness } from './disk-harness.contract.ts';
-import { bytesAt, expectFailure, makeFile } from './disk-harness.contract.ts';
+import type { DiskHarness } from './disk-harness.fixture.ts';
+import { bytesAt, expectFailure, makeFile } from './disk-harness.fixture.ts';
 import { DiskError, readFile, replaceFile, writeFully, writeFullyDurably } from './disk.ts';
 import type { LawBook, MakeHarness, Skips } from './law.contract.ts';
 import { contract } from './law.contract.ts';

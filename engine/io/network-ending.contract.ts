@@ -2,9 +2,9 @@
 import { expect } from 'vitest';
 import { present } from '../base/assert.ts';
 import { sleep } from './clock.ts';
-import { ConnectionRecorder, streamBytes, streamMismatch } from './connection-recorder.contract.ts';
+import { ConnectionRecorder, streamBytes, streamMismatch } from './connection-recorder.fixture.ts';
 import type { LawBook } from './law.contract.ts';
-import type { NetworkHarness } from './network-harness.contract.ts';
+import type { NetworkHarness } from './network-harness.fixture.ts';
 import {
   chunkBytes,
   failureOf,
@@ -12,7 +12,7 @@ import {
   openRaw,
   quietUs,
   writeUntilRefused,
-} from './network-harness.contract.ts';
+} from './network-harness.fixture.ts';
 import { ConnectError, ListenError } from './network.ts';
 
 export function endingLaws(book: LawBook<NetworkHarness>): void {

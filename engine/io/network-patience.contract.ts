@@ -1,10 +1,10 @@
 /** The laws of the network door (network.ts) about its patience with who takes nothing of what is pending. */
 import { expect } from 'vitest';
 import { sleep } from './clock.ts';
-import { ConnectionRecorder, streamBytes } from './connection-recorder.contract.ts';
+import { ConnectionRecorder, streamBytes } from './connection-recorder.fixture.ts';
 import type { LawBook } from './law.contract.ts';
-import type { NetworkHarness } from './network-harness.contract.ts';
-import { openPair, pour, quietUs, writeUntilRefused } from './network-harness.contract.ts';
+import type { NetworkHarness } from './network-harness.fixture.ts';
+import { openPair, pour, quietUs, writeUntilRefused } from './network-harness.fixture.ts';
 
 const patienceUs = 500_000;
 /** So many bytes in one go that the system, which takes note of them in large steps only, sees some of them leave. */

@@ -5,12 +5,12 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { sleep } from './clock.ts';
-import { ConnectionRecorder, streamBytes, streamMismatch } from './connection-recorder.contract.ts';
+import { ConnectionRecorder, streamBytes, streamMismatch } from './connection-recorder.fixture.ts';
 import type { LawBook, MakeHarness, Skips } from './law.contract.ts';
 import { contract } from './law.contract.ts';
 import { connectingLaws, endingLaws, faultLaws } from './network-ending.contract.ts';
 import { patienceLaws } from './network-patience.contract.ts';
-import type { NetworkHarness } from './network-harness.contract.ts';
+import type { NetworkHarness } from './network-harness.fixture.ts';
 import {
   bytesOfScript,
   chunkBytes,
@@ -20,7 +20,7 @@ import {
   pour,
   quietUs,
   writeUntilRefused,
-} from './network-harness.contract.ts';
+} from './network-harness.fixture.ts';
 import type { BytesOwner, Connection } from './network.ts';
 
 export function networkContract(

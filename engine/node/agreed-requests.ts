@@ -1,18 +1,18 @@
 /**
  * Requests of peers that see the ring otherwise than this node: whatever was planned by who owns what waits until both
- * agree, and is refused when they do not in time (engine/membership/agreement.ts). So a node that has given a range
+ * agree, and is refused when they do not in time (engine/cluster/view/ring-view-agreement.ts). So a node that has given a range
  * away serves nobody any more who thinks that it still owns it, and one that slept through a change misleads nobody.
  *
  * A former primary tells that it knows the new ring when nothing is under way there by the one before, behind all that it
- * has written (engine/membership/publication.ts). So what waits to be written goes before what waits to be read, and
+ * has written (engine/cluster/view/ring-view-publisher.ts). So what waits to be written goes before what waits to be read, and
  * whoever has become a primary answers no reads, whosever they are, before it has heard that, or has waited for it:
  * a reader would miss there what a transaction has committed.
  */
 import type { LockstepError } from '../base/errors.ts';
-import type { Membership } from '../membership/membership.ts';
+import type { Membership } from '../cluster/membership/membership.ts';
 import type { RequestHandler } from '../peer/inbound.ts';
-import type { PeerRequest } from '../wire/messages.ts';
-import { isFence, isOrder } from '../xa/words.ts';
+import type { PeerRequest } from '../peer/wire/messages.ts';
+import { isFence, isOrder } from '../transactions/formats/messages.ts';
 
 /** `handle`, held back while the peer that asks sees the ring otherwise. */
 export function whenAgreed(
@@ -68,7 +68,7 @@ function isPlannedByRing(request: PeerRequest): boolean {
   }
 }
 
-/** The bytes of a request are views that are good while it is handled (engine/wire/frames.ts). */
+/** The bytes of a request are views that are good while it is handled (engine/peer/wire/frames.ts). */
 export function keptForLater(request: PeerRequest): PeerRequest {
   switch (request.kind) {
     case 'ping':

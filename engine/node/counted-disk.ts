@@ -5,8 +5,8 @@
  */
 import type { Disk, DiskFile, DiskLock, DiskOperation, OpenMode } from '../io/disk.ts';
 import { DiskError } from '../io/disk.ts';
-import type { FamilySource } from '../stats/family.ts';
-import { LabelledFamily } from '../stats/labelled-family.ts';
+import type { FamilySource } from '../metrics/family.ts';
+import { LabelledFamily } from '../metrics/labelled-family.ts';
 
 const roles: readonly (readonly [role: string, pattern: RegExp])[] = [
   ['log', /^(store|hints)\/\d+\.log$/],

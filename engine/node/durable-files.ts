@@ -15,8 +15,8 @@ import { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
 import { systemKey } from '../base/object-key.ts';
-import type { LocalStore } from '../dispatch/slots.ts';
-import type { Store } from '../store/store.ts';
+import type { LocalStore } from '../replica/key-slots.ts';
+import type { Store } from '../storage/store.ts';
 
 /** A file, or (`hints`) the store that the directory of that name holds. */
 export type DurableFile = 'identity' | 'members' | 'hints';

@@ -1,6 +1,6 @@
 /** Connections that the doors refused before they were any: TLS that was not agreed on. */
 import type { Io } from '../io/io.ts';
-import type { FamilySource } from '../stats/family.ts';
+import type { FamilySource } from '../metrics/family.ts';
 
 export function handshakeFamily({ failedHandshakes }: Pick<Io, 'failedHandshakes'>): FamilySource {
   return {

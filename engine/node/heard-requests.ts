@@ -4,11 +4,11 @@
  * peer's request waits for that; what would bring objects of a peer here is not sent before.
  */
 import type { NodeId } from '../base/ids.ts';
-import type { PeerLinks } from '../dispatch/peer-links.ts';
+import type { PeerLinks } from '../replication/peer-links.ts';
 import type { Io } from '../io/io.ts';
 import type { RequestHandler } from '../peer/inbound.ts';
-import type { PropertyKeeper } from '../props/property-keeper.ts';
-import type { PeerRequest } from '../wire/messages.ts';
+import type { PropertyKeeper } from '../buckets/property-keeper.ts';
+import type { PeerRequest } from '../peer/wire/messages.ts';
 import { keptForLater } from './agreed-requests.ts';
 
 /** `handle`, held back until this node has heard of what the peer that asks knows of properties. */

@@ -1,16 +1,16 @@
 /**
  * A data directory whose store is gone though the files beside it say that there was one. Where the node has peers, it
- * starts on an empty store and gets back what they hold (transfer/refill.ts). A node without any would serve clients as
+ * starts on an empty store and gets back what they hold (cluster/changes/rebuild.ts). A node without any would serve clients as
  * if it had never held anything: its start is refused.
  */
 import { LockstepError } from '../base/errors.ts';
 import type { NodeConfig } from '../config/config.ts';
 import { DiskError } from '../io/disk.ts';
 import type { Io } from '../io/io.ts';
-import { nodeOfIdentity } from '../membership/identity.ts';
-import { readMembers } from '../membership/member-file.ts';
-import type { MemberRecord } from '../membership/member-record.ts';
-import { manifestName, numberOfName, storeDirectory } from '../store/file-names.ts';
+import { nodeOfIdentity } from '../cluster/membership/identity.ts';
+import { readMembers } from '../cluster/membership/member-file.ts';
+import type { MemberRecord } from '../cluster/membership/member-record.ts';
+import { manifestName, numberOfName, storeDirectory } from '../storage/log/file-names.ts';
 
 /** Throws `FileMissing` when the store is gone and no peer can help, or `StorageFailed`. */
 export async function mustHaveItsStore(

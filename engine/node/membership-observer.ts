@@ -3,11 +3,11 @@
  * families, gossip in families of its own under `svc_`.
  */
 import type { Io } from '../io/io.ts';
-import type { MembershipObserver } from '../membership/observer.ts';
-import { isRoutableState, stateCode } from '../membership/states.ts';
-import { refusalReasons } from '../membership/table.ts';
-import { LabelledFamily } from '../stats/labelled-family.ts';
-import type { NodeStats } from '../stats/node-stats.ts';
+import type { MembershipObserver } from '../cluster/membership/observer.ts';
+import { isRoutableState, stateCode } from '../cluster/membership/states.ts';
+import { refusalReasons } from '../cluster/membership/table.ts';
+import { LabelledFamily } from '../metrics/labelled-family.ts';
+import type { NodeStats } from '../metrics/node-stats.ts';
 
 /** `onRoutable`: a peer can be asked again. */
 export function countMembership(

@@ -6,8 +6,8 @@ import { present } from '../base/assert.ts';
 import type { Clock } from '../io/clock.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { PeerTarget } from '../peer/options.ts';
-import { HISTOGRAMS } from '../stats/histogram-table.ts';
-import { NodeStats } from '../stats/node-stats.ts';
+import { HISTOGRAMS } from '../metrics/histogram-table.ts';
+import { NodeStats } from '../metrics/node-stats.ts';
 import { countMembership } from './membership-observer.ts';
 import { countClients, countPeers, countStore } from './observers.ts';
 

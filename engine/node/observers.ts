@@ -8,10 +8,10 @@ import type { NodeId } from '../base/ids.ts';
 import type { PeerObserver } from '../peer/observer.ts';
 import type { PeerTarget } from '../peer/options.ts';
 import type { Plane } from '../peer/plane.ts';
-import type { NodeStats } from '../stats/node-stats.ts';
-import type { StoreDriver } from '../store/driver.ts';
-import type { StoreObserver } from '../store/observer.ts';
-import { PeerTrouble } from './peer-trouble.ts';
+import type { NodeStats } from '../metrics/node-stats.ts';
+import type { StoreDriver } from '../storage/driver.ts';
+import type { StoreObserver } from '../storage/observer.ts';
+import { PeerTrouble } from './peer-failures.ts';
 
 /** A client listener's counts; one observer may serve several listeners. */
 export function countClients(stats: NodeStats): ClientObserver {

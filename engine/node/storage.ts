@@ -1,15 +1,15 @@
 /** The store as the configuration wants it, and the families that it adds to the statistics. */
 import type { NodeConfig } from '../config/config.ts';
-import type { HintOptions, HintStore, Hints } from '../dispatch/hints.ts';
+import type { HintOptions, HintStore, Hints } from '../replication/hints/hints.ts';
 import type { Io } from '../io/io.ts';
-import type { Family, FamilySource, FamilyType } from '../stats/family.ts';
-import { noLabels } from '../stats/family.ts';
-import type { DriverLimits } from '../store/driver.ts';
-import { StoreDriver, driverDefaults } from '../store/driver.ts';
-import { silentObserver } from '../store/observer.ts';
-import type { StoreOptions } from '../store/options.ts';
-import { storeDefaults } from '../store/options.ts';
-import type { Store } from '../store/store.ts';
+import type { Family, FamilySource, FamilyType } from '../metrics/family.ts';
+import { noLabels } from '../metrics/family.ts';
+import type { DriverLimits } from '../storage/driver.ts';
+import { StoreDriver, driverDefaults } from '../storage/driver.ts';
+import { silentObserver } from '../storage/observer.ts';
+import type { StoreOptions } from '../storage/options.ts';
+import { storeDefaults } from '../storage/options.ts';
+import type { Store } from '../storage/store.ts';
 
 const hintSegmentBytesMax = 16 * 1024 * 1024;
 

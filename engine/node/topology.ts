@@ -4,8 +4,8 @@ import type { ContentLimits } from '../api/content-limits.ts';
 import type { NodeConfig } from '../config/config.ts';
 import type { PeerTarget, PlaneOptions } from '../peer/options.ts';
 import { defaultPeerLimits, defaultPeerTimeouts } from '../peer/options.ts';
-import type { Member } from '../ring/ring.ts';
-import type { Hello } from '../wire/messages.ts';
+import type { Member } from '../cluster/ring/ring.ts';
+import type { Hello } from '../peer/wire/messages.ts';
 
 /** This node as a member of the ring. */
 export function selfOf(config: NodeConfig): Member {

@@ -3,8 +3,8 @@
  * members decides.
  */
 import type { NodeId } from '../base/ids.ts';
-import type { Refusal } from '../wire/greetings.ts';
-import type { Hello } from '../wire/messages.ts';
+import type { Refusal } from './wire/greetings.ts';
+import type { Hello } from './wire/messages.ts';
 
 export interface Admission {
   /**

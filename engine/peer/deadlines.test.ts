@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Clock, Timer } from '../io/clock.ts';
 import type { Deadlined } from './deadlines.ts';
 import { DeadlineWheel } from './deadlines.ts';
-import { Pulses } from './pulse.ts';
+import { Pulses } from './heartbeat.ts';
 
 /** A clock that goes where it is told; timers fire in order, `earlyUs` before their instant. */
 class HandClock implements Clock {

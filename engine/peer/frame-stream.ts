@@ -15,10 +15,10 @@ import { Deferred } from '../base/deferred.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { CloseReason, Connection } from '../io/network.ts';
-import type { ChunkPool } from '../wire/chunk-pool.ts';
-import { FrameArena, mergeRuns } from '../wire/frame-arena.ts';
-import type { Frame } from '../wire/frames.ts';
-import { FrameDecoder, FrameError } from '../wire/frames.ts';
+import type { ChunkPool } from './wire/chunk-pool.ts';
+import { FrameArena, mergeRuns } from './wire/frame-arena.ts';
+import type { Frame } from './wire/frames.ts';
+import { FrameDecoder, FrameError } from './wire/frames.ts';
 import type { CloseCause } from './observer.ts';
 import type { PeerLimits } from './options.ts';
 

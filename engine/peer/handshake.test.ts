@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { NodeId } from '../base/ids.ts';
 import type { Random } from '../io/random.ts';
-import type { Hello } from '../wire/messages.ts';
+import type { Hello } from './wire/messages.ts';
 import { backoffDelayUs } from './backoff.ts';
 import { checkHello } from './handshake.ts';
 import type { PeerTarget } from './options.ts';

@@ -2,8 +2,8 @@
  * What every greeting is checked for, from the greetings alone. Pure. Whether the node is a member, and lives the life
  * that it should, is asked of the plane's `Admission`.
  */
-import type { Refusal, RefusalReason } from '../wire/greetings.ts';
-import type { Hello } from '../wire/messages.ts';
+import type { Refusal, RefusalReason } from './wire/greetings.ts';
+import type { Hello } from './wire/messages.ts';
 import type { PeerTarget } from './options.ts';
 
 /** Why `theirs` is refused, or undefined. `called` is whom this node meant to reach; undefined for a caller. */

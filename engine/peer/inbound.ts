@@ -11,19 +11,19 @@ import { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Connection } from '../io/network.ts';
-import { decodeRequest, encodeReply } from '../wire/codec.ts';
-import type { Frame } from '../wire/frames.ts';
-import { FrameError, headerBytes } from '../wire/frames.ts';
-import type { Refusal } from '../wire/greetings.ts';
-import { decodeGreeting, encodeRefusal } from '../wire/greetings.ts';
-import { greetingKinds, isRequestKind, requestKinds } from '../wire/kinds.ts';
-import type { Hello, PeerReply, PeerRequest } from '../wire/messages.ts';
+import { decodeRequest, encodeReply } from './wire/codec.ts';
+import type { Frame } from './wire/frames.ts';
+import { FrameError, headerBytes } from './wire/frames.ts';
+import type { Refusal } from './wire/greetings.ts';
+import { decodeGreeting, encodeRefusal } from './wire/greetings.ts';
+import { greetingKinds, isRequestKind, requestKinds } from './wire/kinds.ts';
+import type { Hello, PeerReply, PeerRequest } from './wire/messages.ts';
 import type { Rival } from './admission.ts';
 import { FrameStream } from './frame-stream.ts';
 import type { CloseCause } from './observer.ts';
 import type { PlaneContext } from './plane-context.ts';
 import { pingId } from './plane-context.ts';
-import type { Pulse } from './pulse.ts';
+import type { Pulse } from './heartbeat.ts';
 import type { Refused } from './refusals.ts';
 
 /** Handles a peer's request: calls `reply` once, now or later. */

@@ -8,7 +8,7 @@ import type { Timer } from '../io/clock.ts';
 import type { Connection } from '../io/network.ts';
 import { ConnectError } from '../io/network.ts';
 import type { Random } from '../io/random.ts';
-import type { PeerRequest } from '../wire/messages.ts';
+import type { PeerRequest } from './wire/messages.ts';
 import type { Rival } from './admission.ts';
 import { backoffDelayUs } from './backoff.ts';
 import { LinkSession } from './link-session.ts';

@@ -7,8 +7,8 @@
  */
 import type { SendOutcome } from '../base/channel.ts';
 import type { ConnectFailure } from '../io/network.ts';
-import type { FrameFault } from '../wire/frames.ts';
-import type { RefusalReason } from '../wire/greetings.ts';
+import type { FrameFault } from './wire/frames.ts';
+import type { RefusalReason } from './wire/greetings.ts';
 import type { PeerTarget } from './options.ts';
 
 /**

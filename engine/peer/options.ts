@@ -5,7 +5,7 @@ import { assert } from '../base/assert.ts';
 import type { ChannelLimits } from '../base/channel.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { Address } from '../io/network.ts';
-import type { Hello } from '../wire/messages.ts';
+import type { Hello } from './wire/messages.ts';
 
 /** Another node, as membership knows it. */
 export interface PeerTarget {

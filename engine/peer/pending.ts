@@ -6,7 +6,7 @@
  *                 \-> timed out (`void`, its place in the outbox is passed over) -> given back
  */
 import { assert } from '../base/assert.ts';
-import type { PeerReply, PeerRequest } from '../wire/messages.ts';
+import type { PeerReply, PeerRequest } from './wire/messages.ts';
 import type { Deadlined } from './deadlines.ts';
 
 /** Gets the answer to a request, or why there is none, exactly once. */

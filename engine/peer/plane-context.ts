@@ -1,14 +1,14 @@
 /** What the parts of a plane share. */
 import type { Io } from '../io/io.ts';
-import type { Refusal } from '../wire/greetings.ts';
-import type { Hello } from '../wire/messages.ts';
-import type { ChunkPool } from '../wire/chunk-pool.ts';
+import type { Refusal } from './wire/greetings.ts';
+import type { Hello } from './wire/messages.ts';
+import type { ChunkPool } from './wire/chunk-pool.ts';
 import type { Admission } from './admission.ts';
 import type { DeadlineWheel } from './deadlines.ts';
 import type { PeerObserver } from './observer.ts';
 import type { PeerTarget, PlaneOptions } from './options.ts';
 import type { Pending, PendingPool } from './pending.ts';
-import type { Pulses } from './pulse.ts';
+import type { Pulses } from './heartbeat.ts';
 import type { Refusals } from './refusals.ts';
 
 /** The id of the plane's own pings; no request has it. */

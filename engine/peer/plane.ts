@@ -12,12 +12,12 @@ import type { SendOutcome } from '../base/channel.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { Io } from '../io/io.ts';
 import type { Address } from '../io/network.ts';
-import { ChunkPool } from '../wire/chunk-pool.ts';
-import { lastingFrame } from '../wire/frames.ts';
-import type { Refusal } from '../wire/greetings.ts';
-import { helloFrame } from '../wire/greetings.ts';
-import { replyKinds, requestKinds } from '../wire/kinds.ts';
-import type { Hello, PeerRequest } from '../wire/messages.ts';
+import { ChunkPool } from './wire/chunk-pool.ts';
+import { lastingFrame } from './wire/frames.ts';
+import type { Refusal } from './wire/greetings.ts';
+import { helloFrame } from './wire/greetings.ts';
+import { replyKinds, requestKinds } from './wire/kinds.ts';
+import type { Hello, PeerRequest } from './wire/messages.ts';
 import type { Admission, Rival } from './admission.ts';
 import { DeadlineWheel } from './deadlines.ts';
 import { checkHello } from './handshake.ts';
@@ -30,7 +30,7 @@ import type { Pending, ReplyHandler } from './pending.ts';
 import { PendingPool } from './pending.ts';
 import type { PlaneContext } from './plane-context.ts';
 import { pingId } from './plane-context.ts';
-import { Pulses } from './pulse.ts';
+import { Pulses } from './heartbeat.ts';
 import { Reception } from './reception.ts';
 import { Refusals } from './refusals.ts';
 
@@ -50,7 +50,7 @@ export class Plane {
 
   /**
    * `handle` gets every request of a peer but pings, and calls `reply` once; the bytes in the request are views (see
-   * engine/wire/frames.ts).
+   * engine/peer/wire/frames.ts).
    */
   constructor(
     io: Io,

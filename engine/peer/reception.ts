@@ -5,8 +5,8 @@
 import { Deferred } from '../base/deferred.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { Address, Connection, Listener } from '../io/network.ts';
-import type { Refusal } from '../wire/greetings.ts';
-import type { Hello } from '../wire/messages.ts';
+import type { Refusal } from './wire/greetings.ts';
+import type { Hello } from './wire/messages.ts';
 import type { Rival } from './admission.ts';
 import type { InboundOwner, RequestHandler } from './inbound.ts';
 import { Inbound } from './inbound.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Clock } from '../io/clock.ts';
 import type { LogFields, LogLevel } from '../io/log.ts';
-import type { RefusalReason } from '../wire/greetings.ts';
+import type { RefusalReason } from './wire/greetings.ts';
 import type { Refused } from './refusals.ts';
 import { Refusals } from './refusals.ts';
 

@@ -9,7 +9,7 @@
 import { RecentMap } from '../base/recent-map.ts';
 import type { Io } from '../io/io.ts';
 import type { Address } from '../io/network.ts';
-import type { Refusal, RefusalReason } from '../wire/greetings.ts';
+import type { Refusal, RefusalReason } from './wire/greetings.ts';
 import type { Direction, PeerObserver } from './observer.ts';
 
 const toldAgainUs = 600_000_000;

@@ -4,14 +4,14 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readlink, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { DiskHarness } from '../io/disk-harness.contract.ts';
-import { bytesAt, expectFailure, makeFile } from '../io/disk-harness.contract.ts';
+import type { DiskHarness } from '../io/disk-harness.fixture.ts';
+import { bytesAt, expectFailure, makeFile } from '../io/disk-harness.fixture.ts';
 import { diskContract } from '../io/disk.contract.ts';
 import { writeFullyDurably, readFile, writeFully } from '../io/disk.ts';
-import { compileRoom } from './compiled-room.contract.ts';
+import { compileRoom } from './compiled-modules.fixture.ts';
 import { HeldElsewhere, substituteOf, takeLockAt } from './disk-lock.ts';
 import { createRealDisk } from './disk.ts';
-import { machineHarness, makeTemporaryDirectory, removeDirectory } from './machine.contract.ts';
+import { machineHarness, makeTemporaryDirectory, removeDirectory } from './machine.fixture.ts';
 
 const noCrash = 'a process cannot cut the power of its machine; sim/world runs this law';
 const noFailure = 'a process cannot make its disk fail at will; sim/world runs this law';

@@ -3,10 +3,10 @@
  * requests than a run of all tests has time for, `LOCKSTEP_FUZZ_SEED` for others.
  */
 import { expect, it } from 'vitest';
-import { RequestBudget } from '../api/request-budget.ts';
+import { RequestBudget } from '../api/session/request-budget.ts';
 import { serviceOf } from '../io/http-serving.contract.ts';
 import { Dice, converse, fuzzRoutes } from './edge-fuzz.contract.ts';
-import { logInto } from './http-harness.contract.ts';
+import { logInto } from './http-harness.fixture.ts';
 import { createRealHttp } from './http.ts';
 
 const requestCount = Number(process.env['LOCKSTEP_FUZZ_REQUESTS'] ?? 4000);

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { Deferred } from '../base/deferred.ts';
-import { RequestBudget } from '../api/request-budget.ts';
+import { RequestBudget } from '../api/session/request-budget.ts';
 import { httpContract } from '../io/http.contract.ts';
 import { ok, route, serviceOf } from '../io/http-serving.contract.ts';
 import type { HttpListener, HttpResponse, HttpRoute, HttpService } from '../io/http.ts';
 import type { Address } from '../io/network.ts';
-import { exchange, logInto, machineHttpHarness, open, say } from './http-harness.contract.ts';
+import { exchange, logInto, machineHttpHarness, open, say } from './http-harness.fixture.ts';
 import { createRealHttp } from './http.ts';
 
 httpContract('machine', () => machineHttpHarness());

@@ -6,9 +6,9 @@ import { Deferred } from '../base/deferred.ts';
 import { httpContract } from '../io/http.contract.ts';
 import { ok, route, serviceOf } from '../io/http-serving.contract.ts';
 import { hostPortOf } from './address.ts';
-import { logInto, machineHttpHarness } from './http-harness.contract.ts';
+import { logInto, machineHttpHarness } from './http-harness.fixture.ts';
 import { createRealHttp } from './http.ts';
-import { clientsOf, materialOf, tlsSetting } from './tls-fixture.contract.ts';
+import { clientsOf, materialOf, tlsSetting } from './tls.fixture.ts';
 import { TlsIdentity } from './tls.ts';
 
 const setting = await tlsSetting();

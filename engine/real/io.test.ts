@@ -3,8 +3,8 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { compileRoom } from './compiled-room.contract.ts';
-import { makeTemporaryDirectory, removeDirectory } from './machine.contract.ts';
+import { compileRoom } from './compiled-modules.fixture.ts';
+import { makeTemporaryDirectory, removeDirectory } from './machine.fixture.ts';
 
 /** The doors as JavaScript, and the data directory of the processes that use them. */
 let compiled = '';

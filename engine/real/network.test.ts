@@ -6,7 +6,7 @@ import { Deferred } from '../base/deferred.ts';
 import { networkContract } from '../io/network.contract.ts';
 import type { Connection } from '../io/network.ts';
 import { addressOf, hostPortOf } from './address.ts';
-import { machineNetworkHarness } from './network-harness.contract.ts';
+import { machineNetworkHarness } from './network-harness.fixture.ts';
 import { RealNetwork } from './network.ts';
 
 const noCut = 'the loopback interface cannot be cut without privileges; sim/world runs this law';

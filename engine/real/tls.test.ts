@@ -8,15 +8,15 @@ import { describe, expect, it } from 'vitest';
 
 import { Deferred } from '../base/deferred.ts';
 import { sleep } from '../io/clock.ts';
-import { ConnectionRecorder } from '../io/connection-recorder.contract.ts';
+import { ConnectionRecorder } from '../io/connection-recorder.fixture.ts';
 import type { Address, Connection } from '../io/network.ts';
 import { ConnectError } from '../io/network.ts';
 import { networkContract } from '../io/network.contract.ts';
 import { hostPortOf } from './address.ts';
 import { realClock } from './clock.ts';
-import { machineNetworkHarness } from './network-harness.contract.ts';
+import { machineNetworkHarness } from './network-harness.fixture.ts';
 import { RealNetwork } from './network.ts';
-import { materialOf, peersOf, tlsSetting } from './tls-fixture.contract.ts';
+import { materialOf, peersOf, tlsSetting } from './tls.fixture.ts';
 import { TlsIdentity, checkMaterial } from './tls.ts';
 
 const setting = await tlsSetting();

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { ConnectionRecorder } from '../io/connection-recorder.contract.ts';
+import { ConnectionRecorder } from '../io/connection-recorder.fixture.ts';
 import { ok, route, serviceOf } from '../io/http-serving.contract.ts';
 import type { Connection } from '../io/network.ts';
-import { logInto, open } from './http-harness.contract.ts';
+import { logInto, open } from './http-harness.fixture.ts';
 import { createRealHttp } from './http.ts';
 import { RealNetwork } from './network.ts';
 import type { AnswerHolder } from './unread-answers.ts';

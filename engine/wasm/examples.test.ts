@@ -10,7 +10,7 @@ import { wasmLimitDefaults } from './module-limits.ts';
 import { routeInput } from './modules.ts';
 import { prepareModule } from './prepare.ts';
 import type { Role } from './roles.ts';
-import { wasmOf } from './wat-fixture.contract.ts';
+import { wasmOf } from './wat.fixture.ts';
 
 function example(file: string, role: Role): Caller {
   const bytes = readFileSync(join(import.meta.dirname, 'examples', file));

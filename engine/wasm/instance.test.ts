@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { CallError } from './instance.ts';
-import { answering, callerOf, phaseText, valueOf } from './wat-fixture.contract.ts';
+import { answering, callerOf, phaseText, valueOf } from './wat.fixture.ts';
 
 function failureOf(run: () => unknown): string {
   try {

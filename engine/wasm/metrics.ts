@@ -1,6 +1,6 @@
 /** What is counted of Wasm: calls by role and by what became of them, and the modules that this node holds. */
-import type { FamilySource } from '../stats/family.ts';
-import { noLabels } from '../stats/family.ts';
+import type { FamilySource } from '../metrics/family.ts';
+import { noLabels } from '../metrics/family.ts';
 import type { CallFailure } from './instance.ts';
 import type { Role } from './roles.ts';
 import { roles } from './roles.ts';

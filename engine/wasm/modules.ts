@@ -81,7 +81,7 @@ export class Modules implements PhaseModules {
     }
   }
 
-  /** The route bytes of a key in a bucket that routes by a module: props/router.ts says what it throws. */
+  /** The route bytes of a key in a bucket that routes by a module: buckets/router.ts says what it throws. */
   route(moduleId: string, bucket: ByteString, key: ByteString): Uint8Array {
     return this.#routingModule(moduleId, bucket).call('keyfun', routeInput(bucket, key));
   }

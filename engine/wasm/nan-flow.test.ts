@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 import { wasmLimitDefaults } from './module-limits.ts';
 import { prepareModule } from './prepare.ts';
-import { callerOf, phaseText, wasmOf } from './wat-fixture.contract.ts';
+import { callerOf, phaseText, wasmOf } from './wat.fixture.ts';
 
 /** Bits of the four locals and of the four places in memory. */
 interface State {

@@ -1,5 +1,5 @@
 /**
- * Wasm modules as MapReduce sees them: the seam between engine/mapred, which calls, and the module store of this room,
+ * Wasm modules as MapReduce sees them: the seam between engine/mapreduce, which calls, and the module store of this room,
  * which implements it. Nothing of how modules are kept, compiled, metered or spread is known beyond this file.
  *
  * ABI of the phase role: a module exports `memory`, `phase_alloc(len) -> ptr` and

@@ -8,7 +8,7 @@ import { CallError, Caller } from './instance.ts';
 import { wasmLimitDefaults } from './module-limits.ts';
 import { operationOf, prefixedOperationOf } from './opcodes.ts';
 import { ownExports, prepareModule } from './prepare.ts';
-import { answering, callerOf, phaseText, valueOf, wasmOf } from './wat-fixture.contract.ts';
+import { answering, callerOf, phaseText, valueOf, wasmOf } from './wat.fixture.ts';
 
 const toolkit = await wabt();
 

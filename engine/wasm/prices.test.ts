@@ -8,7 +8,7 @@ import type { Operation } from './opcodes.ts';
 import { operationOf, prefixedOperationOf } from './opcodes.ts';
 import { ownExports, prepareModule } from './prepare.ts';
 import { priceOf } from './prices.ts';
-import { answering, callerOf, phaseText, valueOf, wasmOf } from './wat-fixture.contract.ts';
+import { answering, callerOf, phaseText, valueOf, wasmOf } from './wat.fixture.ts';
 
 const allowed: readonly Operation[] = [
   ...Array.from({ length: 256 }, (_, code) => operationOf(code)),

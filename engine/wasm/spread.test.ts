@@ -6,7 +6,7 @@ import { BytesError } from '../base/bytes.ts';
 import type { ModuleEntry } from './entry.ts';
 import { merge, stampOf } from './entry.ts';
 import { digestOf } from './module-cache.ts';
-import { decodeAnswer, decodeWords, encodeAnswer, encodeWords } from './spread-words.ts';
+import { decodeAnswer, decodeWords, encodeAnswer, encodeWords } from './spread-messages.ts';
 
 const content = fc.record({ byte: fc.nat(3), routes: fc.boolean() }).map(({ byte, routes }) => {
   const bytes = Uint8Array.of(byte);

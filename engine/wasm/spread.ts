@@ -20,8 +20,8 @@ import type { EntryStamp, ModuleEntry } from './entry.ts';
 import { sameStamp, stampOf } from './entry.ts';
 import type { WasmMetrics } from './metrics.ts';
 import type { Registry } from './registry.ts';
-import type { SpreadAnswer, SpreadWords } from './spread-words.ts';
-import { decodeAnswer, decodeWords, encodeAnswer, encodeWords } from './spread-words.ts';
+import type { SpreadAnswer, SpreadWords } from './spread-messages.ts';
+import { decodeAnswer, decodeWords, encodeAnswer, encodeWords } from './spread-messages.ts';
 
 /** What spreading needs of the peer plane. */
 export interface SpreadLinks {

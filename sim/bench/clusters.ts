@@ -6,12 +6,12 @@
 import process from 'node:process';
 
 import { present } from '../../engine/base/assert.ts';
-import { familiesOf } from '../../engine/stats/snapshot-families.ts';
+import { familiesOf } from '../../engine/metrics/snapshot-families.ts';
 import { everyday } from '../../scenarios/shared.ts';
 import { generatePlan, nodesOf } from '../plan/plan-generation.ts';
-import { judgePlan } from '../run/task.ts';
-import type { Scenario } from '../scenario/scenario.ts';
-import { Cluster } from '../world/cluster.ts';
+import { judgePlan } from '../runner/task.ts';
+import type { Scenario } from '../plan/scenario.ts';
+import { Cluster } from '../world/cluster/cluster.ts';
 import { World } from '../world/world.ts';
 import { figure, median, table } from './figures.ts';
 

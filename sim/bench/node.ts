@@ -12,7 +12,7 @@ import { closedLoop } from './closed-loop.ts';
 import type { KeySpace } from './conversations.ts';
 import { httpGet, httpPut, pbFill, pbGet, pbPut } from './conversations.ts';
 import { etcdFill, etcdLoop, etcdVersion, startEtcd } from './etcd.ts';
-import { answers, clusterPort, startCluster, stopChild } from './own-cluster.ts';
+import { answers, clusterPort, startCluster, stopChild } from './lockstep-cluster.ts';
 import { figure, median, quantile, table } from './figures.ts';
 
 export interface NodeBenchOptions {

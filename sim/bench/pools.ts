@@ -6,9 +6,9 @@
 import { performance } from 'node:perf_hooks';
 
 import { Pending, PendingPool } from '../../engine/peer/pending.ts';
-import { ChunkPool } from '../../engine/wire/chunk-pool.ts';
-import type { Chunk } from '../../engine/wire/chunk-pool.ts';
-import { FrameArena } from '../../engine/wire/frame-arena.ts';
+import { ChunkPool } from '../../engine/peer/wire/chunk-pool.ts';
+import type { Chunk } from '../../engine/peer/wire/chunk-pool.ts';
+import { FrameArena } from '../../engine/peer/wire/frame-arena.ts';
 import { median } from './figures.ts';
 
 export interface PoolCost {

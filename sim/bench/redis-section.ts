@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 
 import type { ClientsBenchOptions, Section } from './client-section.ts';
 import { figure, median, table } from './figures.ts';
-import { clusterPort, startCluster, stopChild } from './own-cluster.ts';
+import { clusterPort, startCluster, stopChild } from './lockstep-cluster.ts';
 import type { Contender } from './redis-contenders.ts';
 import { ownNode, proxyBefore, redisServer, untilOpen } from './redis-contenders.ts';
 

@@ -21,7 +21,7 @@ import type { KeySpace } from './conversations.ts';
 import { pbFill, pbPut } from './conversations.ts';
 import type { Estimate } from './figures.ts';
 import { estimate, figure, median, table } from './figures.ts';
-import { clusterPort, startCluster, stopChild } from './own-cluster.ts';
+import { clusterPort, startCluster, stopChild } from './lockstep-cluster.ts';
 import { childrenOf, threadNanoseconds } from './processor-time.ts';
 import { Scraper } from './scraper.ts';
 

@@ -8,13 +8,13 @@
  */
 import { present } from '../../engine/base/assert.ts';
 import { generatePlan } from '../plan/plan-generation.ts';
-import { buildDirectory } from '../pool/build.ts';
-import { Pool } from '../pool/pool.ts';
-import type { RunResult } from '../run/result.ts';
-import type { Task } from '../run/task.ts';
-import type { Scenario } from '../scenario/scenario.ts';
+import { buildDirectory } from '../runner/pool/build.ts';
+import { Pool } from '../runner/pool/pool.ts';
+import type { RunResult } from '../runner/result.ts';
+import type { Task } from '../runner/task.ts';
+import type { Scenario } from '../plan/scenario.ts';
 import { figure, median, table } from './figures.ts';
-import { progress } from './undertaking.ts';
+import { progress } from './bench-process.ts';
 
 /** Five nodes in five racks, every fault kind, and a load without pauses. */
 const scenario: Scenario = {

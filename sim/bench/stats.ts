@@ -5,11 +5,11 @@
  */
 import { performance } from 'node:perf_hooks';
 
-import { Exposition } from '../../engine/stats/exposition.ts';
-import { renderLegacyJson } from '../../engine/stats/legacy-json.ts';
-import { NodeStats } from '../../engine/stats/node-stats.ts';
-import type { StatsIdentity } from '../../engine/stats/snapshot.ts';
-import { takeSnapshot } from '../../engine/stats/snapshot.ts';
+import { Exposition } from '../../engine/metrics/exposition.ts';
+import { renderLegacyJson } from '../../engine/metrics/legacy-json.ts';
+import { NodeStats } from '../../engine/metrics/node-stats.ts';
+import type { StatsIdentity } from '../../engine/metrics/snapshot.ts';
+import { takeSnapshot } from '../../engine/metrics/snapshot.ts';
 import { figure, median, table } from './figures.ts';
 import { poolCosts } from './pools.ts';
 

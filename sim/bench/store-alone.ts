@@ -7,9 +7,9 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 import { present } from '../../engine/base/assert.ts';
-import { mergeDefaults } from '../../engine/store/options.ts';
-import type { Store } from '../../engine/store/store.ts';
-import { decodeSegmentHead, segmentHeadBytes } from '../../engine/store/record.ts';
+import { mergeDefaults } from '../../engine/storage/options.ts';
+import type { Store } from '../../engine/storage/store.ts';
+import { decodeSegmentHead, segmentHeadBytes } from '../../engine/storage/log/record.ts';
 import { median, quantile } from './figures.ts';
 import { dropFromPageCache } from './page-cache.ts';
 import type { Entry } from './store-contenders.ts';

@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import type { Token } from '../../engine/base/ids.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
 import { createRealIo } from '../../engine/real/io.ts';
-import { storeDefaults } from '../../engine/store/options.ts';
-import type { StoreOptions } from '../../engine/store/options.ts';
-import { Store } from '../../engine/store/store.ts';
+import { storeDefaults } from '../../engine/storage/options.ts';
+import type { StoreOptions } from '../../engine/storage/options.ts';
+import { Store } from '../../engine/storage/store.ts';
 
 /** One pair to write. It has the shape of our store's writes; the others take what they need of it. */
 export interface Entry {

@@ -29,7 +29,7 @@ import {
   parts,
   transactions,
 } from './transaction-conversations.ts';
-import { Undertaking, freePort, progress } from './undertaking.ts';
+import { Undertaking, freePort, progress } from './bench-process.ts';
 
 export interface TransactionBenchOptions {
   readonly rounds: number;

@@ -4,12 +4,12 @@
  * disks. Skipped: deletions, which leave no tag (INV4 watches those: what they replaced must not come back); writes that
  * another one may have seen and replaced before they were acknowledged, since a replica that has the successor first
  * keeps that in its stead; and in buckets without siblings the writes that may have met one they had not seen: the
- * older of two never reaches a disk. A disk that lied meanwhile (atlas.ts) is forgiven: nobody can see it.
+ * older of two never reaches a disk. A disk that lied meanwhile (disk-losses.ts) is forgiven: nobody can see it.
  */
-import type { History, WriteOperation } from '../history.ts';
-import { byKey, describeOperation, isWrite } from '../history.ts';
-import type { Atlas } from './atlas.ts';
-import { wholeDisks } from './atlas.ts';
+import type { History, WriteOperation } from '../evidence/history.ts';
+import { byKey, describeOperation, isWrite } from '../evidence/history.ts';
+import type { Atlas } from './disk-losses.ts';
+import { wholeDisks } from './disk-losses.ts';
 import type { Causality } from './causality.ts';
 import { causalityOf } from './causality.ts';
 import type { CheckReport } from './report.ts';

@@ -8,8 +8,8 @@
  * bucket without siblings shows the newest value only; it is never too small. Accusations use `surely`, excuses use
  * `perhaps`.
  */
-import type { History, Operation, ReadOperation, WriteOperation } from '../history.ts';
-import { isRead, isWrite } from '../history.ts';
+import type { History, Operation, ReadOperation, WriteOperation } from '../evidence/history.ts';
+import { isRead, isWrite } from '../evidence/history.ts';
 
 export interface Causality {
   /** The put of a tag; undefined for a tag that nobody wrote. */

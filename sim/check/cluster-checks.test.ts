@@ -1,7 +1,7 @@
 /** The checks of the cluster layer say yes to what is fine, and each of them no to what it is there for. */
 import { describe, expect, it } from 'vitest';
 
-import { atlasOf } from './atlas.ts';
+import { atlasOf } from './disk-losses.ts';
 import { checkDots } from './dots.ts';
 import type { DetectorTruth } from './failure-detector.ts';
 import { checkDetector } from './failure-detector.ts';
@@ -13,7 +13,7 @@ import type { OpinionMove } from './opinions.ts';
 import { Opinions } from './opinions.ts';
 import type { ReadAnswer } from './quorums.ts';
 import { checkQuorums } from './quorums.ts';
-import { checkReadRoom } from './read-room.ts';
+import { checkReadRoom } from './read-memory.ts';
 import type { CheckReport } from './report.ts';
 import { checkSessions } from './sessions.ts';
 

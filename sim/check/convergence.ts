@@ -7,8 +7,8 @@
  * coordinator's death excuses (`HintlessDeaths`). Records that nobody asks this node for any more (it was an owner once)
  * are no replicas.
  */
-import { byKey, isWrite } from '../history.ts';
-import type { History } from '../history.ts';
+import { byKey, isWrite } from '../evidence/history.ts';
+import type { History } from '../evidence/history.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 

@@ -5,8 +5,8 @@
  * alteration, each handed range and each report is one comparison. Skipped: values read before, and what was handed to a
  * life that ended within `reportUs`, before it could say anything.
  */
-import type { History } from '../history.ts';
-import { describeOperation, isRead } from '../history.ts';
+import type { History } from '../evidence/history.ts';
+import { describeOperation, isRead } from '../evidence/history.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -55,7 +55,7 @@ function checkValues(history: History, { altered }: CorruptionRecords, tally: Ta
     const atUs = read.completedUs ?? read.invokedUs;
     for (const tag of read.values) {
       if (atUs < firstUs) tally.skip();
-      // What is no tag says what is wrong with the value (load/traced-value.ts).
+      // What is no tag says what is wrong with the value (workload/traced-value.ts).
       else tally.compare(!tag.startsWith('('), atUs, () => `${describeOperation(read)}: it shows ${tag}`);
     }
   }

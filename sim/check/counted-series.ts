@@ -4,7 +4,7 @@
  * once, and each account is read once.
  */
 import { seriesName } from './exposition-text.ts';
-import type { CountedSample, LifeAccount } from './ledger/account.ts';
+import type { CountedSample, LifeAccount } from './reconcile/account.ts';
 
 type Labels = CountedSample['labels'];
 /** By family. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import type { Operation } from '../history.ts';
+import type { Operation } from '../evidence/history.ts';
 import { checkDurability } from './durability.ts';
 import { deleteAt, newestWins, putAt, readAt } from './history-fixture.ts';
 

@@ -9,13 +9,13 @@
  * For every value read at all: somebody wrote it, and was not told that the write certainly did not happen. And after
  * the calm, every key with an acknowledged write can be read.
  * Writes of unknown outcome are accepted both ways. Skipped: pairs whose quorums need not overlap, not even when nodes
- * whose disks lost something count as if they had never held it (atlas.ts).
- * Source: Jepsen's set-full; "Dotted Version Vectors" (engine/object/dots.ts) for what may replace what.
+ * whose disks lost something count as if they had never held it (disk-losses.ts).
+ * Source: Jepsen's set-full; "Dotted Version Vectors" (engine/replica/object/dots.ts) for what may replace what.
  */
-import type { History, Operation, ReadOperation, WriteOperation } from '../history.ts';
-import { byKey, describeOperation, isRead, isWrite } from '../history.ts';
-import type { Atlas } from './atlas.ts';
-import { wholeDisks } from './atlas.ts';
+import type { History, Operation, ReadOperation, WriteOperation } from '../evidence/history.ts';
+import { byKey, describeOperation, isRead, isWrite } from '../evidence/history.ts';
+import type { Atlas } from './disk-losses.ts';
+import { wholeDisks } from './disk-losses.ts';
 import type { Causality } from './causality.ts';
 import { causalityOf } from './causality.ts';
 import type { CheckReport } from './report.ts';

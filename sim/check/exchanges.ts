@@ -1,6 +1,6 @@
 /**
  * What anti-entropy promises, exchange by exchange, against what the stores of both sides truly held (read off their
- * disks, sim/witness). All pure.
+ * disks, sim/observe). All pure.
  *
  * INV11, soundness: what an exchange reports is what differs. Every key that it reports did differ at some instant of it;
  * every key that differed from its beginning to its end is reported when it finishes. A saved tree is the tree of the

@@ -8,7 +8,7 @@
 import { CountedSeries } from './counted-series.ts';
 import type { ExpositionReader, ParsedFamily } from './exposition-text.ts';
 import { ExpositionError, expositionReader } from './exposition-text.ts';
-import type { LifeAccount } from './ledger/account.ts';
+import type { LifeAccount } from './reconcile/account.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 import type { StatsLook } from './stats-agreement.ts';

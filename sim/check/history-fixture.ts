@@ -1,5 +1,5 @@
 /** Short histories for the tests of the checks: one key of one datacenter with three copies, read and written at two. */
-import type { Operation, ReadOperation, WriteOperation } from '../history.ts';
+import type { Operation, ReadOperation, WriteOperation } from '../evidence/history.ts';
 
 const common = {
   client: 'c0',

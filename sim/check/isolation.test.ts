@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { blankTransaction } from '../history/transaction-fixture.ts';
-import type { SeenKey, TransactionHistory, TransactionRecord } from '../history/transactions.ts';
+import { blankTransaction } from '../evidence/transaction-fixture.ts';
+import type { SeenKey, TransactionHistory, TransactionRecord } from '../evidence/transactions.ts';
 import { checkIsolation } from './isolation.ts';
 
 /** `#id` reads what it names and appends its own numbers to the lists in `appends`. */

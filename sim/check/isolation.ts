@@ -14,8 +14,8 @@
  * Transactions of unknown outcome count as committed when somebody saw what they appended. Skipped: lists with a
  * transaction that an operator decided.
  */
-import type { TransactionHistory, TransactionRecord } from '../history/transactions.ts';
-import { appenderOf, describeTransaction } from '../history/transactions.ts';
+import type { TransactionHistory, TransactionRecord } from '../evidence/transactions.ts';
+import { appenderOf, describeTransaction } from '../evidence/transactions.ts';
 import type { Edge } from './dependency-graph.ts';
 import { findCycles } from './dependency-graph.ts';
 import type { CheckReport } from './report.ts';

@@ -1,9 +1,9 @@
 /** What jobs may answer, and clients that do not read: each with what must be noticed. */
 import { expect, test } from 'vitest';
 
-import type { Operation } from '../history.ts';
-import type { JobRecord } from '../history/jobs.ts';
-import type { SlowReading } from '../history/slow-reading.ts';
+import type { Operation } from '../evidence/history.ts';
+import type { JobRecord } from '../evidence/jobs.ts';
+import type { SlowReading } from '../evidence/slow-reading.ts';
 import { checkJobs } from './jobs.ts';
 import { checkSlowReaders } from './slow-readers.ts';
 

@@ -6,10 +6,10 @@
  *
  * Skipped: jobs that failed, and after the calm keys with a write of which nobody knows what became of it.
  */
-import type { History } from '../history.ts';
-import { byKey, isRead, isWrite } from '../history.ts';
-import type { FoundKey, JobRecord } from '../history/jobs.ts';
-import { describeJob } from '../history/jobs.ts';
+import type { History } from '../evidence/history.ts';
+import { byKey, isRead, isWrite } from '../evidence/history.ts';
+import type { FoundKey, JobRecord } from '../evidence/jobs.ts';
+import { describeJob } from '../evidence/jobs.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 

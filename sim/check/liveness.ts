@@ -4,8 +4,8 @@
  * client still waits for an answer: its patience is bounded. Skipped: clusters that lost a node for good, whose keys
  * have no primary until it is replaced.
  */
-import type { TransactionHistory } from '../history/transactions.ts';
-import { describeTransaction } from '../history/transactions.ts';
+import type { TransactionHistory } from '../evidence/transactions.ts';
+import { describeTransaction } from '../evidence/transactions.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 

@@ -8,8 +8,8 @@
  * Skipped: writes that may leave no tag on a disk (see INV5, and all in buckets without siblings), and refusals that
  * name nobody. At a SAFE level, while nothing goes wrong, no read is refused whose copies are equal.
  */
-import type { History, Operation } from '../history.ts';
-import { byKey, describeOperation, isWrite } from '../history.ts';
+import type { History, Operation } from '../evidence/history.ts';
+import { byKey, describeOperation, isWrite } from '../evidence/history.ts';
 import { writesThatLast } from './acknowledgement.ts';
 import type { Opinions } from './opinions.ts';
 import type { CheckReport } from './report.ts';

@@ -6,8 +6,8 @@
  * The same for amounts moved between accounts: whatever became of each transfer, the balances add up to nothing, in every
  * snapshot and at the end, the same at every node.
  */
-import type { RedisRecord } from '../history/redis.ts';
-import { describeRedis } from '../history/redis.ts';
+import type { RedisRecord } from '../evidence/redis.ts';
+import { describeRedis } from '../evidence/redis.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 

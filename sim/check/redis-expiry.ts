@@ -4,12 +4,12 @@
  *
  * Skipped: looks at keys with a write whose outcome is unknown, or under way at the same time.
  */
-import type { RedisRecord } from '../history/redis.ts';
-import { describeRedis } from '../history/redis.ts';
+import type { RedisRecord } from '../evidence/redis.ts';
+import { describeRedis } from '../evidence/redis.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-/** Clocks of two nodes differ by at most so much (sim/world/cluster.ts: 200 ms either way, and drift). */
+/** Clocks of two nodes differ by at most so much (sim/world/cluster/cluster.ts: 200 ms either way, and drift). */
 const skewUs = 410_000;
 
 export function checkRedisExpiry(records: readonly RedisRecord[]): CheckReport {

@@ -4,10 +4,10 @@
  * or nothing once anything was. Each reply is one comparison, and each read another. Skipped: errors, reads behind a write that
  * was one, and values of writes that nobody saw the end of.
  */
-import type { PageCommand } from '../history/redis-pages.ts';
-import { pageCommands } from '../history/redis-pages.ts';
-import type { RedisRecord } from '../history/redis.ts';
-import { describeRedis } from '../history/redis.ts';
+import type { PageCommand } from '../evidence/redis-pages.ts';
+import { pageCommands } from '../evidence/redis-pages.ts';
+import type { RedisRecord } from '../evidence/redis.ts';
+import { describeRedis } from '../evidence/redis.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 

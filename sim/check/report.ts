@@ -37,7 +37,7 @@ export const invariantIds = [
 
 export type InvariantId = (typeof invariantIds)[number];
 
-/** Invariants that whoever uses the simulator adds (own-invariants.ts): lower case, so that no built-in one is meant. */
+/** Invariants that whoever uses the simulator adds (user-invariants.ts): lower case, so that no built-in one is meant. */
 export type OwnInvariantName = Lowercase<string>;
 
 export type InvariantName = InvariantId | OwnInvariantName;

@@ -5,8 +5,8 @@
  */
 import type { StopRecord } from './leaks.ts';
 import { compareStops } from './leaks.ts';
-import type { LifeAccount } from './ledger/account.ts';
-import { Numbers } from './ledger/numbers.ts';
+import type { LifeAccount } from './reconcile/account.ts';
+import { Numbers } from './reconcile/numbers.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 

@@ -9,12 +9,12 @@
  *
  * Skipped: pairs whose quorums need not meet.
  */
-import type { History, ReadOperation, WriteOperation } from '../history.ts';
-import { byKey, describeOperation, isRead, isWrite } from '../history.ts';
+import type { History, ReadOperation, WriteOperation } from '../evidence/history.ts';
+import { byKey, describeOperation, isRead, isWrite } from '../evidence/history.ts';
 import type { Causality } from './causality.ts';
 import { causalityOf } from './causality.ts';
-import type { Atlas } from './atlas.ts';
-import { wholeDisks } from './atlas.ts';
+import type { Atlas } from './disk-losses.ts';
+import { wholeDisks } from './disk-losses.ts';
 import { isKept, mustMeet } from './durability.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';

@@ -3,7 +3,7 @@
  * connection itself holds both ways; and once they read, every reply came, in order. Each such client is two comparisons;
  * one whose connection ended meanwhile (its node died) is skipped.
  */
-import type { SlowReading } from '../history/slow-reading.ts';
+import type { SlowReading } from '../evidence/slow-reading.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 

@@ -1,4 +1,4 @@
-/** The texts are the goldens of engine/stats: one sample node, in which every number is another one. */
+/** The texts are the goldens of engine/metrics: one sample node, in which every number is another one. */
 import { readFileSync } from 'node:fs';
 
 import parsePrometheusTextFormat from 'parse-prometheus-text-format';
@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { parseExposition, seriesName } from './exposition-text.ts';
 import { checkStatsAgreement, compareStats } from './stats-agreement.ts';
 
-const testdata = new URL('../../engine/stats/testdata/', import.meta.url);
+const testdata = new URL('../../engine/metrics/testdata/', import.meta.url);
 const json = readFileSync(new URL('legacy.json', testdata), 'utf8');
 const metrics = readFileSync(new URL('metrics.txt', testdata), 'utf8');
 

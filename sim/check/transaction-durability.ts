@@ -6,8 +6,8 @@
  * leave no tag, and values that another transaction's may stand for: a primary lets a key go before the client hears, and
  * what the next one writes can overtake its value on the way to a replica.
  */
-import type { TransactionHistory, TransactionRecord } from '../history/transactions.ts';
-import { describeTransaction } from '../history/transactions.ts';
+import type { TransactionHistory, TransactionRecord } from '../evidence/transactions.ts';
+import { describeTransaction } from '../evidence/transactions.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 import type { TransactionStep } from './transactions.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { blankTransaction } from '../history/transaction-fixture.ts';
-import type { TransactionRecord, TransactionValue } from '../history/transactions.ts';
+import { blankTransaction } from '../evidence/transaction-fixture.ts';
+import type { TransactionRecord, TransactionValue } from '../evidence/transactions.ts';
 import { checkTransactionValues } from './transaction-values.ts';
 
 const holding = (tag: string, balance: number): TransactionValue => ({ tag, balance, list: undefined });

@@ -12,8 +12,8 @@ import type {
   TransactionHistory,
   TransactionRecord,
   TransactionValue,
-} from '../history/transactions.ts';
-import { describeTransaction } from '../history/transactions.ts';
+} from '../evidence/transactions.ts';
+import { describeTransaction } from '../evidence/transactions.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { blankTransaction } from '../history/transaction-fixture.ts';
+import { blankTransaction } from '../evidence/transaction-fixture.ts';
 import type { TransactionStep } from './transactions.ts';
 import {
   buriedWith,

@@ -17,11 +17,11 @@
  * nobody can give again: their coordinators died as well or were started anew, or nobody replaced them. A crash may come
  * between a durable record and the event that says so: what a restart finds applied counts.
  */
-import type { TransactionHistory } from '../history/transactions.ts';
+import type { TransactionHistory } from '../evidence/transactions.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-/** One named step (engine/xa/steps.ts): `c.decision.synced`, `p.applied.synced`. */
+/** One named step (engine/transactions/formats/steps.ts): `c.decision.synced`, `p.applied.synced`. */
 export interface TransactionStep {
   readonly atUs: number;
   readonly node: string;

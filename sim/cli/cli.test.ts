@@ -10,8 +10,8 @@ import { timeOfLine } from '../check/determinism.ts';
 import type { Plan } from '../plan/plan.ts';
 import { formatPlan } from '../plan/plan.ts';
 import { parsePlan } from '../plan/plan-validation.ts';
-import { runPlan } from '../run/run.ts';
-import { planOfSeed } from '../run/task.ts';
+import { runPlan } from '../runner/run.ts';
+import { planOfSeed } from '../runner/task.ts';
 import { plant } from './planting.ts';
 
 const build = fileURLToPath(new URL('../../dist/', import.meta.url));
@@ -251,7 +251,13 @@ describe('lockstep-sim', () => {
 
   it('does not pass off a fault of its own as a broken invariant', async () => {
     const find = 'async storm() {';
-    const edit = { id: 'fault', title: 'throws', file: 'sim/run/run.js', find, replace: `${find} null.x;` };
+    const edit = {
+      id: 'fault',
+      title: 'throws',
+      file: 'sim/runner/run.js',
+      find,
+      replace: `${find} null.x;`,
+    };
     const broken = join(await plant(edit, build), 'sim/main.js');
     const words = ['run', 'calm', '--seed', '3', '--jobs', '1'];
     const { status, stderr } = spawnSync(process.execPath, [broken, ...words], { encoding: 'utf8' });

@@ -2,7 +2,7 @@ import { CommanderError } from 'commander';
 import { describe, expect, it } from 'vitest';
 
 import { LockstepError } from '../../engine/base/errors.ts';
-import { SimulatorFault } from '../run/simulator-fault.ts';
+import { SimulatorFault } from '../runner/simulator-fault.ts';
 import { complaintAbout } from './complaints.ts';
 
 const words = ['replay', 'calm', '--seed', '3'];

@@ -4,12 +4,12 @@
  * (`--only` with its description).
  */
 import { LockstepError } from '../../engine/base/errors.ts';
-import { buildDirectory } from '../pool/build.ts';
-import { Pool } from '../pool/pool.ts';
-import type { Task } from '../run/task.ts';
-import type { CrashPoint } from '../xa/crash-points.ts';
-import { allCrashPoints, describePoint } from '../xa/crash-points.ts';
-import { pairsOf, sampleOf } from '../xa/point-pairs.ts';
+import { buildDirectory } from '../runner/pool/build.ts';
+import { Pool } from '../runner/pool/pool.ts';
+import type { Task } from '../runner/task.ts';
+import type { CrashPoint } from '../explore/crash-points.ts';
+import { allCrashPoints, describePoint } from '../explore/crash-points.ts';
+import { pairsOf, sampleOf } from '../explore/crash-point-pairs.ts';
 import { startProgress } from './progress.ts';
 
 /** Runs without `--limit`: as many as two processors make in about ten minutes. */

@@ -1,7 +1,7 @@
-/** `enumerate store-batch`: every crash of a history of atomic batches on the store alone (sim/enumerate/store-batch.ts). */
+/** `enumerate store-batch`: every crash of a history of atomic batches on the store alone (sim/explore/store-batch.ts). */
 import { LockstepError } from '../../engine/base/errors.ts';
-import { describeStoreBatch, enumerateStoreBatch, storeBatchDefaults } from '../enumerate/store-batch.ts';
-import type { StoreBatchReport } from '../enumerate/store-batch.ts';
+import { describeStoreBatch, enumerateStoreBatch, storeBatchDefaults } from '../explore/store-batch.ts';
+import type { StoreBatchReport } from '../explore/store-batch.ts';
 
 export interface EnumerateStoreOptions {
   /** Crash states visited at most; undefined: the default. Beyond them, states are sampled. */

@@ -2,9 +2,9 @@
 import type { ChalkInstance } from 'chalk';
 
 import { scenarios } from '../../scenarios/catalogue.ts';
-import { faultKinds } from '../plan/fault-kinds.ts';
-import { plantedBugs } from '../plants/catalogue.ts';
-import type { Own } from '../run/own.ts';
+import { faultKinds } from '../faults/kinds/fault-kinds.ts';
+import { plantedBugs } from '../mutants/catalogue.ts';
+import type { Own } from '../runner/user-defined.ts';
 
 /** For people: a paragraph per scenario, then the planted bugs. */
 export function listText(own: Own, paint: ChalkInstance): string {

@@ -5,10 +5,10 @@ import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 import { LockstepError } from '../../engine/base/errors.ts';
-import { plantedBugs } from '../plants/catalogue.ts';
-import type { EnumeratedBug, PlantedBug, PlantedEdit } from '../plants/plant.ts';
-import { transactionBugs } from '../plants/transaction-bugs.ts';
-import { buildDirectory, bundleFile } from '../pool/build.ts';
+import { plantedBugs } from '../mutants/catalogue.ts';
+import type { EnumeratedBug, PlantedBug, PlantedEdit } from '../mutants/mutant.ts';
+import { transactionBugs } from '../mutants/transaction-mutants.ts';
+import { buildDirectory, bundleFile } from '../runner/pool/build.ts';
 
 /** The bug of that id. Throws `NotFound` with the known ids. */
 export function mustGetPlant(id: string): PlantedBug {

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { TestingCluster } from '../../engine/cli/testing-cluster.contract.ts';
+import { TestingCluster } from '../../engine/cli/cluster.fixture.ts';
 import { compareStats } from '../check/stats-agreement.ts';
 
 const basePort = 15_798;

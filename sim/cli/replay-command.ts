@@ -2,15 +2,15 @@
 import { readFile, writeFile } from 'node:fs/promises';
 
 import { LockstepError } from '../../engine/base/errors.ts';
-import { historyEdn, historyJsonLines } from '../history/export.ts';
+import { historyEdn, historyJsonLines } from '../evidence/export.ts';
 import { timeOfLine } from '../check/determinism.ts';
 import type { Plan } from '../plan/plan.ts';
 import { parsePlan } from '../plan/plan-validation.ts';
-import type { Own } from '../run/own.ts';
-import { nothingOwn } from '../run/own.ts';
-import type { RunResult } from '../run/result.ts';
-import { runPlan } from '../run/run.ts';
-import { judgePlan, mustFindScenario, planOfSeed } from '../run/task.ts';
+import type { Own } from '../runner/user-defined.ts';
+import { nothingOwn } from '../runner/user-defined.ts';
+import type { RunResult } from '../runner/result.ts';
+import { runPlan } from '../runner/run.ts';
+import { judgePlan, mustFindScenario, planOfSeed } from '../runner/task.ts';
 
 /**
  * The plan of a scenario's seed, or of a file (a name that ends in `.json`), whose scenario need not be known: a plan says

@@ -9,16 +9,16 @@ import type fc from 'fast-check';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { findScenario, scenarios } from '../../scenarios/catalogue.ts';
-import type { Invariant } from '../check/own-invariants.ts';
+import type { Invariant } from '../check/user-invariants.ts';
 import type { Plan } from '../plan/plan.ts';
 import { formatPlan } from '../plan/plan.ts';
 import { generatePlan } from '../plan/plan-generation.ts';
 import { plansOf } from '../plan/plans.ts';
-import type { RunResult } from '../run/result.ts';
-import { judgedBy } from '../run/judges.ts';
-import { judgePlan, mustFindScenario } from '../run/task.ts';
-import type { Scenario } from '../scenario/scenario.ts';
-import { mustBeScenario } from '../scenario/scenario-validation.ts';
+import type { RunResult } from '../runner/result.ts';
+import { judgedBy } from '../runner/judges.ts';
+import { judgePlan, mustFindScenario } from '../runner/task.ts';
+import type { Scenario } from '../plan/scenario.ts';
+import { mustBeScenario } from '../plan/scenario-validation.ts';
 import { SimulationFailed } from './simulation-failed.ts';
 
 export interface RunOptions {

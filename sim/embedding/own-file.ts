@@ -7,12 +7,12 @@ import { pathToFileURL } from 'node:url';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { scenarios as builtIn } from '../../scenarios/catalogue.ts';
-import type { Invariant } from '../check/own-invariants.ts';
-import { mustBeInvariants } from '../check/own-invariants.ts';
-import type { Own } from '../run/own.ts';
-import { nothingOwn } from '../run/own.ts';
-import type { Scenario } from '../scenario/scenario.ts';
-import { mustBeScenario } from '../scenario/scenario-validation.ts';
+import type { Invariant } from '../check/user-invariants.ts';
+import { mustBeInvariants } from '../check/user-invariants.ts';
+import type { Own } from '../runner/user-defined.ts';
+import { nothingOwn } from '../runner/user-defined.ts';
+import type { Scenario } from '../plan/scenario.ts';
+import { mustBeScenario } from '../plan/scenario-validation.ts';
 
 /** What the file exports; nothing without one. Throws `NotFound`, `BadRequest`, `PlanInvalid`. */
 export async function loadOwn(file: string | undefined): Promise<Own> {

@@ -3,7 +3,7 @@ import { Chalk } from 'chalk';
 
 import { renderFailure } from '../../reports/terminal.ts';
 import type { Plan } from '../plan/plan.ts';
-import type { RunResult } from '../run/result.ts';
+import type { RunResult } from '../runner/result.ts';
 
 /**
  * A run did not pass. The message says which scenario and seed broke which invariant, the first bad event with its virtual

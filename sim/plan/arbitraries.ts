@@ -1,7 +1,7 @@
 /** Small arbitraries that the generation of plans is made of. */
 import fc from 'fast-check';
 
-import type { Range, Weights } from '../scenario/scenario.ts';
+import type { Range, Weights } from './scenario.ts';
 
 export function integerIn([least, most]: Range): fc.Arbitrary<number> {
   return fc.integer({ min: least, max: most });

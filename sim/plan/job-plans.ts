@@ -1,8 +1,8 @@
 /** The MapReduce jobs of a plan: drawn from a scenario's load, and read from a file. */
 import fc from 'fast-check';
 
-import { jobKinds } from '../history/jobs.ts';
-import type { JobLoad } from '../scenario/scenario.ts';
+import { jobKinds } from '../evidence/jobs.ts';
+import type { JobLoad } from './scenario.ts';
 import { integerIn, listOf, weighted } from './arbitraries.ts';
 import type { Field } from './fields.ts';
 import { readChoice, readInteger, readList, readObject, readText, refuse } from './fields.ts';

@@ -8,10 +8,10 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 
 import { assert, present } from '../../engine/base/assert.ts';
-import type { ConsistencyLevel } from '../../engine/dispatch/requests.ts';
-import type { ClusterShape, FaultDraw, LoadShape, Range, Scenario } from '../scenario/scenario.ts';
-import type { ParameterRange } from './fault-kind-row.ts';
-import { faultKinds } from './fault-kinds.ts';
+import type { ConsistencyLevel } from '../../engine/replication/requests.ts';
+import type { ClusterShape, FaultDraw, LoadShape, Range, Scenario } from './scenario.ts';
+import type { ParameterRange } from '../faults/kinds/fault-kind-row.ts';
+import { faultKinds } from '../faults/kinds/fault-kinds.ts';
 import type { Moment, Plan, PlanFault, PlanGarbage, PlanNode, PlanOperation, PlanScrape } from './plan.ts';
 import { garbageForms, garbageListeners, noStructures, planFormat, quorumForms } from './plan.ts';
 import { jobsOf } from './job-plans.ts';

@@ -5,9 +5,9 @@
 import { LockstepError } from '../../engine/base/errors.ts';
 import type { InvariantId } from '../check/report.ts';
 import { invariantIds } from '../check/report.ts';
-import type { ParameterRange } from './fault-kind-row.ts';
-import type { FaultKind } from './fault-kinds.ts';
-import { faultKindIds, faultKinds } from './fault-kinds.ts';
+import type { ParameterRange } from '../faults/kinds/fault-kind-row.ts';
+import type { FaultKind } from '../faults/kinds/fault-kinds.ts';
+import { faultKindIds, faultKinds } from '../faults/kinds/fault-kinds.ts';
 import type { Field } from './fields.ts';
 import { readChoice, readEntries, readInteger, readList, readObject, readText, refuse } from './fields.ts';
 import type {

@@ -6,9 +6,9 @@
  * Times are microseconds of virtual time from the beginning of the storm.
  */
 import type { InvariantId } from '../check/report.ts';
-import type { JobKind } from '../history/jobs.ts';
-import type { RedisKind } from '../history/redis.ts';
-import type { FaultKind } from './fault-kinds.ts';
+import type { JobKind } from '../evidence/jobs.ts';
+import type { RedisKind } from '../evidence/redis.ts';
+import type { FaultKind } from '../faults/kinds/fault-kinds.ts';
 
 /** Version of this format; a plan of another one is refused. */
 export const planFormat = 1;

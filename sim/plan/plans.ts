@@ -5,7 +5,7 @@
  */
 import fc from 'fast-check';
 
-import type { Scenario } from '../scenario/scenario.ts';
+import type { Scenario } from './scenario.ts';
 import { generatePlan } from './plan-generation.ts';
 import type { Plan } from './plan.ts';
 import { formatPlan } from './plan.ts';

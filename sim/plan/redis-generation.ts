@@ -1,9 +1,9 @@
 /** What Redis clients do in a plan: arbitraries over the ranges of a scenario's load. */
 import fc from 'fast-check';
 
-import { pageCount } from '../history/redis-pages.ts';
-import type { RedisKind } from '../history/redis.ts';
-import type { RedisLoad } from '../scenario/scenario.ts';
+import { pageCount } from '../evidence/redis-pages.ts';
+import type { RedisKind } from '../evidence/redis.ts';
+import type { RedisLoad } from './scenario.ts';
 import { integerIn, listOf, weighted } from './arbitraries.ts';
 import type { PlanRedisOperation } from './plan.ts';
 

@@ -1,5 +1,5 @@
 /** What Redis clients do in a plan file, checked. */
-import { redisKinds } from '../history/redis.ts';
+import { redisKinds } from '../evidence/redis.ts';
 import type { Field } from './fields.ts';
 import { readChoice, readInteger, readObject, readText } from './fields.ts';
 import { planLimits } from './plan-limits.ts';

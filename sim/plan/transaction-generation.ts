@@ -1,7 +1,7 @@
 /** The transactions of a plan: arbitraries over the ranges of a scenario's load. */
 import fc from 'fast-check';
 
-import type { TransactionLoad } from '../scenario/scenario.ts';
+import type { TransactionLoad } from './scenario.ts';
 import { integerIn, listOf, weighted } from './arbitraries.ts';
 import type { PlanTransaction } from './plan.ts';
 

@@ -14,31 +14,31 @@
  * Rules. One world runs at a time in a thread. Everything that happens is in the digest: every delivery with its bytes,
  * every disk operation, every timer, every event of the engine's log. Between two events all promises settle, and
  * nothing but the world may wake the engine; whatever does is a failure. Whatever throws, out of an event, a task, a
- * listener or a forgotten promise, is in `failures` with its virtual time and host. A crash is silence (life.ts).
+ * listener or a forgotten promise, is in `failures` with its virtual time and host. A crash is silence (world/cluster/incarnation.ts).
  */
 import { assert, present } from '../../engine/base/assert.ts';
 import type { LogLevel } from '../../engine/io/log.ts';
 import type { Random } from '../../engine/io/random.ts';
 import type { ClockUse } from '../check/clock-use.ts';
-import { setAlarm } from './alarm.ts';
-import { drive } from './driver.ts';
-import type { Actor, ClockUser, Ground, WorldFailure } from './ground.ts';
-import type { HostOptions } from './host.ts';
-import { Host } from './host.ts';
-import { HttpClient } from './http-client.ts';
-import { HttpWays } from './http-router.ts';
-import { Ledger } from './ledger.ts';
-import { Machines } from './machine.ts';
-import type { Lasting } from './network.ts';
-import { WorldNetwork } from './network.ts';
-import { WorldRandom } from './random.ts';
-import type { Happening } from './timeline.ts';
-import { StandstillError, Timeline } from './timeline.ts';
-import { Trace, worldEvents } from './trace.ts';
-import type { TuningChange } from './tuning.ts';
-import { tune } from './tuning.ts';
-import type { WasmSupplies } from './wasm-supplies.ts';
-import { noSupplies } from './wasm-supplies.ts';
+import { setAlarm } from './core/ambient-time-guard.ts';
+import { drive } from './core/driver.ts';
+import type { Actor, ClockUser, Ground, WorldFailure } from './core/world-context.ts';
+import type { HostOptions } from './cluster/host.ts';
+import { Host } from './cluster/host.ts';
+import { HttpClient } from './http/http-client.ts';
+import { HttpWays } from './http/http-router.ts';
+import { Ledger } from './core/fault-log.ts';
+import { Machines } from './network/machine.ts';
+import type { Lasting } from './network/network.ts';
+import { WorldNetwork } from './network/network.ts';
+import { WorldRandom } from './core/random.ts';
+import type { Happening } from './core/timeline.ts';
+import { StandstillError, Timeline } from './core/timeline.ts';
+import { Trace, worldEvents } from './core/trace.ts';
+import type { TuningChange } from './core/tuning.ts';
+import { tune } from './core/tuning.ts';
+import type { WasmSupplies } from './cluster/wasm-supplies.ts';
+import { noSupplies } from './cluster/wasm-supplies.ts';
 
 export type { HttpClient, Lasting, WorldFailure };
 

@@ -14,7 +14,7 @@ import { defaultType, objectKey } from '../../base/object-key.ts';
 import type { HttpMethod, HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
 import { readProperties, showProperties } from '../property-json.ts';
 import { answerOf, emptyAnswer } from './answers.ts';
-import type { HttpParts } from './http-parts.ts';
+import type { HttpParts } from './http-dependencies.ts';
 import { percentDecode } from './percent.ts';
 import type { PathForm, Place } from './place.ts';
 import { placeOf } from './place.ts';

@@ -4,12 +4,12 @@ import { describe, expect, it } from 'vitest';
 import type { ByteString } from '../../base/ids.ts';
 import { defaultType, objectKey } from '../../base/object-key.ts';
 import type { HttpRequest } from '../../io/http.ts';
-import { clockSkewMsMax } from '../../object/dates.ts';
-import { contentOf } from '../../object/replicas.contract.ts';
-import type { StoredObject } from '../../object/object.ts';
+import { clockSkewMsMax } from '../../replica/object/dates.ts';
+import { contentOf } from '../../replica/object/replicas.contract.ts';
+import type { StoredObject } from '../../replica/object/object.ts';
 import { judge, shownDateMs } from './conditions.ts';
 import { formatHttpDate } from './http-date.ts';
-import { TestingClient } from './testing-client.contract.ts';
+import { TestingClient } from './client.fixture.ts';
 
 const nowMs = Date.UTC(2026, 0);
 const year = 365 * 86_400_000;

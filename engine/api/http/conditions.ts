@@ -9,7 +9,7 @@
  * one (`shownDateMs`): a read is answered in full, and what must not happen to a newer version does not happen.
  */
 import type { HttpRequest } from '../../io/http.ts';
-import { clockSkewMsMax } from '../../object/dates.ts';
+import { clockSkewMsMax } from '../../replica/object/dates.ts';
 import { parseHttpDate } from './http-date.ts';
 
 /** What the key holds, as conditions see it. */

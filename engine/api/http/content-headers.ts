@@ -8,9 +8,9 @@
 import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import type { HttpRequest } from '../../io/http.ts';
-import type { Content } from '../../object/content.ts';
-import { indexItem, indexOf, indexPrefix } from '../../object/index-entries.ts';
-import type { Sibling } from '../../object/object.ts';
+import type { Content } from '../../replica/object/content.ts';
+import { indexItem, indexOf, indexPrefix } from '../../replica/object/index-entries.ts';
+import type { Sibling } from '../../replica/object/object.ts';
 import { shownDateMs } from './conditions.ts';
 import { formatHttpDate } from './http-date.ts';
 import { formatLinks, parseLinks } from './link-header.ts';

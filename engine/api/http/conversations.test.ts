@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import type { HttpResponse } from '../../io/http.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { ErrorCode } from '../../base/errors.ts';
-import { TestingClient, textOfAnswer } from './testing-client.contract.ts';
+import { TestingClient, textOfAnswer } from './client.fixture.ts';
 
 for (const name of ['objects', 'conditions', 'siblings', 'links', 'properties', 'bad-requests']) {
   test(`the conversation of ${name}.txt goes as written`, async () => {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { byteStringOf } from '../../base/ids.ts';
-import type { Link } from '../../object/content.ts';
+import type { Link } from '../../replica/object/content.ts';
 import { formatLinks, parseLinks } from './link-header.ts';
 import type { PathForm, Place } from './place.ts';
 

@@ -6,7 +6,7 @@
  * (`rel="up"`), is not ours and is skipped; one that breaks the grammar is refused, since a link would be lost.
  */
 import { LockstepError } from '../../base/errors.ts';
-import type { Link } from '../../object/content.ts';
+import type { Link } from '../../replica/object/content.ts';
 import type { Place } from './place.ts';
 import { bucketPath, keyPath } from './place.ts';
 import { percentDecode, percentDecodeLeniently, percentEncode } from './percent.ts';

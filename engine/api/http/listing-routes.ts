@@ -15,7 +15,7 @@ import { defaultType } from '../../base/object-key.ts';
 import type { HttpBody, HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
 import { listingTimeoutMs } from '../name-lister.ts';
 import { bucketRoute, inRiaksWords, mustKnow, propertiesOf } from './bucket-routes.ts';
-import type { HttpParts } from './http-parts.ts';
+import type { HttpParts } from './http-dependencies.ts';
 import { percentDecode } from './percent.ts';
 import type { Place } from './place.ts';
 import { jsonAnswer } from './problems.ts';

@@ -4,7 +4,7 @@ import { present } from '../../base/assert.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { HttpResponse } from '../../io/http.ts';
 import { listingRoutes } from './listing-routes.ts';
-import { TestingClient, textOfAnswer } from './testing-client.contract.ts';
+import { TestingClient, textOfAnswer } from './client.fixture.ts';
 
 async function chunksOf({ body }: HttpResponse): Promise<string[]> {
   if (typeof body === 'string' || body instanceof Uint8Array) return [Buffer.from(body).toString()];

@@ -4,9 +4,9 @@
 import { present } from '../../base/assert.ts';
 import type { HttpResponse } from '../../io/http.ts';
 import type { Io } from '../../io/io.ts';
-import { latestDateMs } from '../../object/dates.ts';
-import type { Sibling, StoredObject } from '../../object/object.ts';
-import { encodeContext } from '../../object/object.ts';
+import { latestDateMs } from '../../replica/object/dates.ts';
+import type { Sibling, StoredObject } from '../../replica/object/object.ts';
+import { encodeContext } from '../../replica/object/object.ts';
 import type { SiblingsForm } from '../tags.ts';
 import { contextTagOf, partsBoundaryOf, vtagOf } from '../tags.ts';
 import { errorAnswer, plainText } from './answers.ts';

@@ -4,10 +4,10 @@ import { expect, test } from 'vitest';
 import type { ByteString } from '../../base/ids.ts';
 import { byteStringFrom } from '../../base/ids.ts';
 import { defaultType, objectKey } from '../../base/object-key.ts';
-import type { Content } from '../../object/content.ts';
+import type { Content } from '../../replica/object/content.ts';
 import { formatLinks } from './link-header.ts';
 import { percentEncode } from './percent.ts';
-import { TestingClient, bytesOfAnswer, textOfAnswer } from './testing-client.contract.ts';
+import { TestingClient, bytesOfAnswer, textOfAnswer } from './client.fixture.ts';
 
 const name = fc.uint8Array({ minLength: 1, maxLength: 20 }).map(byteStringFrom);
 /** What a header can carry: no control characters, no blanks at the ends. */

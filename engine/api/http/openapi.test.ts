@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { defaultConfig } from '../../config/config.ts';
 import type { NodeId } from '../../base/ids.ts';
-import { Node } from '../../node.ts';
+import { Node } from '../../node/node.ts';
 import { createRealIo } from '../../real/io.ts';
 import { routeDescriptions } from './api-descriptions.ts';
 

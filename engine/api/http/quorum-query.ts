@@ -3,10 +3,10 @@
  * of objects is ignored, as Riak does; what this version cannot honour is refused, never ignored.
  */
 import { LockstepError } from '../../base/errors.ts';
-import type { Need, WriteNeed } from '../../dispatch/requests.ts';
-import type { ReplicaTerms } from '../../dispatch/needs.ts';
-import { bucketReadNeed, bucketWriteNeed } from '../../dispatch/needs.ts';
-import type { BucketProperties } from '../../props/properties.ts';
+import type { Need, WriteNeed } from '../../replication/requests.ts';
+import type { ReplicaTerms } from '../../replication/needs.ts';
+import { bucketReadNeed, bucketWriteNeed } from '../../replication/needs.ts';
+import type { BucketProperties } from '../../buckets/properties.ts';
 import type { Reading } from '../objects.ts';
 import { timeoutMsMax } from '../objects.ts';
 

@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 
 import { riakVersion, version } from '../../base/version.ts';
 import type { HttpRequest, HttpResponse } from '../../io/http.ts';
-import { NodeStats } from '../../stats/node-stats.ts';
-import { takeSnapshot } from '../../stats/snapshot.ts';
+import { NodeStats } from '../../metrics/node-stats.ts';
+import { takeSnapshot } from '../../metrics/snapshot.ts';
 import type { MemberView } from './cluster-routes.ts';
 import { riakStatsRoute } from './riak-stats.ts';
-import { textOfAnswer } from './testing-client.contract.ts';
+import { textOfAnswer } from './client.fixture.ts';
 
 const identity = { source: 'n1', version, rack: 'r1', dc: 'dc1', pool: 'lockstep', server: 'store' };
 const instant = { sequence: 7, uptimeSeconds: 1, timestampSeconds: 1, residentBytes: 4096 };

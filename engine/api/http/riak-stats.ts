@@ -5,11 +5,11 @@
  */
 import { riakVersion, version } from '../../base/version.ts';
 import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
-import type { PoolField } from '../../stats/pool-codec.ts';
-import { POOL_CODEC } from '../../stats/pool-codec.ts';
-import type { ServerField } from '../../stats/server-codec.ts';
-import { SERVER_CODEC } from '../../stats/server-codec.ts';
-import type { StatsSnapshot } from '../../stats/snapshot.ts';
+import type { PoolField } from '../../metrics/pool-codec.ts';
+import { POOL_CODEC } from '../../metrics/pool-codec.ts';
+import type { ServerField } from '../../metrics/server-codec.ts';
+import { SERVER_CODEC } from '../../metrics/server-codec.ts';
+import type { StatsSnapshot } from '../../metrics/snapshot.ts';
 import type { ClusterView } from './cluster-routes.ts';
 
 /** What the route works with. */

@@ -1,15 +1,15 @@
 /** Who may use which route of the HTTP interface: the table, and what is answered to those who may not. */
 import { expect, test } from 'vitest';
 
-import { threeCredentials, tokens } from '../../auth/credentials-fixture.contract.ts';
+import { threeCredentials, tokens } from '../../auth/credentials.fixture.ts';
 import { mayUse, roles } from '../../auth/role.ts';
 import type { HttpResponse } from '../../io/http.ts';
 import { wrongDelayUs } from '../http-guard.ts';
-import { settle } from '../testing/test-io.contract.ts';
+import { settle } from '../testing/test-io.fixture.ts';
 import { routeDescriptions } from './api-descriptions.ts';
 import { isRiaks, routeAccess } from './route-access.ts';
-import type { Call } from './testing-client.contract.ts';
-import { TestingClient, textOfAnswer } from './testing-client.contract.ts';
+import type { Call } from './client.fixture.ts';
+import { TestingClient, textOfAnswer } from './client.fixture.ts';
 
 const put: Call = { method: 'PUT', target: '/buckets/b/keys/k', body: 'value' };
 const get: Call = { method: 'GET', target: '/buckets/b/keys/k' };

@@ -6,10 +6,10 @@ import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { byteStringOf } from '../../base/ids.ts';
 import { parseFlat } from '../../base/json-text.ts';
-import type { Content, Link } from '../../object/content.ts';
-import { tombstone } from '../../object/content.ts';
-import type { VersionVector } from '../../object/dots.ts';
-import type { Operation, TransactionRequest } from '../../xa/outcomes.ts';
+import type { Content, Link } from '../../replica/object/content.ts';
+import { tombstone } from '../../replica/object/content.ts';
+import type { VersionVector } from '../../replica/object/dots.ts';
+import type { Operation, TransactionRequest } from '../../transactions/formats/outcomes.ts';
 import type { TransactionLimits } from '../transaction-rules.ts';
 import {
   checkCount,

@@ -7,9 +7,14 @@ import { textOf } from '../../base/ids.ts';
 import { parseFlat } from '../../base/json-text.ts';
 import type { Io } from '../../io/io.ts';
 import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
-import type { InDoubtEntry, Knowledge, OperatorDecision, TransactionOutcome } from '../../xa/outcomes.ts';
-import type { TransactionService } from '../../xa/transactions.ts';
-import type { Xid } from '../../xa/xid.ts';
+import type {
+  InDoubtEntry,
+  Knowledge,
+  OperatorDecision,
+  TransactionOutcome,
+} from '../../transactions/formats/outcomes.ts';
+import type { TransactionService } from '../../transactions/transactions.ts';
+import type { Xid } from '../../transactions/formats/xid.ts';
 import type { ClientObserver, Purpose } from '../client-observer.ts';
 import { observeError } from '../client-observer.ts';
 import type { TransactionLimits } from '../transaction-rules.ts';

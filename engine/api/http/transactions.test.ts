@@ -4,10 +4,10 @@ import { byteStringOf } from '../../base/ids.ts';
 import { objectKey } from '../../base/object-key.ts';
 import type { HttpRequest } from '../../io/http.ts';
 import { defaultContentLimits } from '../content-limits.ts';
-import { ScriptedTransactions } from '../testing/scripted-transactions.contract.ts';
-import { TallyingObserver } from '../testing/tallying-observer.contract.ts';
-import { TestClock, TestLog } from '../testing/test-io.contract.ts';
-import { textOfAnswer } from './testing-client.contract.ts';
+import { ScriptedTransactions } from '../testing/scripted-transactions.fixture.ts';
+import { TallyingObserver } from '../testing/tallying-observer.fixture.ts';
+import { TestClock, TestLog } from '../testing/test-io.fixture.ts';
+import { textOfAnswer } from './client.fixture.ts';
 import { transactionRoutes } from './transaction-routes.ts';
 
 const typed = { path: '/types/:type/buckets/:bucket/transactions', params: { type: 'maps', bucket: 'b%2f' } };

@@ -3,12 +3,12 @@
  * sends is judged by the same rules (api/property-json.ts).
  */
 import { byteStringFrom, textOf } from '../../base/ids.ts';
-import type { ReplicaTerms } from '../../dispatch/needs.ts';
-import type { BucketProperties, PropertySet } from '../../props/properties.ts';
-import type { Keyfun } from '../../ring/token.ts';
+import type { ReplicaTerms } from '../../replication/needs.ts';
+import type { BucketProperties, PropertySet } from '../../buckets/properties.ts';
+import type { Keyfun } from '../../cluster/ring/token.ts';
 import { readProperties, showProperties } from '../property-json.ts';
 import type { RpbBucketProps, RpbModFun } from './bucket-schema.ts';
-import { needOf } from './call-words.ts';
+import { needOf } from './call-texts.ts';
 import { quorumWords } from './schema.ts';
 
 const keyfunNames: Readonly<Record<Keyfun, string>> = {

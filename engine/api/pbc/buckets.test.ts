@@ -6,14 +6,14 @@ import { expect, test } from 'vitest';
 import { LockstepError } from '../../base/errors.ts';
 import { byteStringOf } from '../../base/ids.ts';
 import { defaultType } from '../../base/object-key.ts';
-import type { BucketProperties } from '../../props/properties.ts';
-import { defaultProperties, withProperties } from '../../props/properties.ts';
+import type { BucketProperties } from '../../buckets/properties.ts';
+import { defaultProperties, withProperties } from '../../buckets/properties.ts';
 import { readBucketProps, rpbBucketProps } from './bucket-properties.ts';
 import type { RpbBucketProps } from './bucket-schema.ts';
 import type { ClientReply, ClientRequest } from './client-codec.ts';
 import { messages, quorumWords } from './schema.ts';
-import type { PbcPeer } from './testing-peer.contract.ts';
-import { TestingServer } from './testing-server.contract.ts';
+import type { PbcPeer } from './peer.fixture.ts';
+import { TestingServer } from './server.fixture.ts';
 
 const utf8 = (text: string): Buffer => Buffer.from(text, 'utf8');
 const bucket = utf8('fruit');

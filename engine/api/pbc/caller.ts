@@ -4,7 +4,7 @@
  */
 import type { Identity } from '../../auth/gate.ts';
 import type { LockstepError } from '../../base/errors.ts';
-import { RiakRefusal } from './call-words.ts';
+import { RiakRefusal } from './call-texts.ts';
 import type { QuickCall } from './call-order.ts';
 import type { AuthCall } from './calls.ts';
 import { accessOf } from './message-access.ts';

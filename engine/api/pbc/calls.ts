@@ -3,14 +3,14 @@
  * session can still decide when to do it.
  */
 import type { ObjectKey } from '../../base/object-key.ts';
-import type { ReplicaTerms } from '../../dispatch/needs.ts';
+import type { ReplicaTerms } from '../../replication/needs.ts';
 import type { Random } from '../../io/random.ts';
 import type { KnowsType } from '../objects.ts';
 import { makeKey } from '../tags.ts';
 import type { TransactionLimits } from '../transaction-rules.ts';
 import type { BucketCall } from './bucket-calls.ts';
 import { parseBucketCall } from './bucket-calls.ts';
-import { nameOf, RiakRefusal } from './call-words.ts';
+import { nameOf, RiakRefusal } from './call-texts.ts';
 import type { Frame } from './frames.ts';
 import type { ListingCall } from './listing-calls.ts';
 import { parseListingCall } from './listing-calls.ts';

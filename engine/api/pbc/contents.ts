@@ -7,9 +7,9 @@
 import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { byteStringFrom, bytesOf } from '../../base/ids.ts';
-import type { Content, Link } from '../../object/content.ts';
-import { indexItem, indexOf, userItems } from '../../object/index-entries.ts';
-import type { Sibling, StoredObject } from '../../object/object.ts';
+import type { Content, Link } from '../../replica/object/content.ts';
+import { indexItem, indexOf, userItems } from '../../replica/object/index-entries.ts';
+import type { Sibling, StoredObject } from '../../replica/object/object.ts';
 import { vtagOf } from '../tags.ts';
 import type { RpbContent, RpbLink, RpbPair } from './schema.ts';
 

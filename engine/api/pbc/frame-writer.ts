@@ -2,7 +2,7 @@
  * Writes a message's frame by hand, field after field, into a buffer of exactly its size. A field that is absent is
  * left out, and takes no room (source: Protocol Buffers, "Encoding").
  */
-import { varintBytes, writeVarint } from '../../wire/protobuf-cursor.ts';
+import { varintBytes, writeVarint } from '../../peer/wire/protobuf-cursor.ts';
 
 /** The frame's length and code. */
 const headBytes = 5;

@@ -10,7 +10,7 @@ import type { Clock } from '../../io/clock.ts';
 import type { KnowsType } from '../objects.ts';
 import type { NameLister } from '../name-lister.ts';
 import { listingTimeoutMs } from '../name-lister.ts';
-import { nameOf, timeoutOf, typeOf } from './call-words.ts';
+import { nameOf, timeoutOf, typeOf } from './call-texts.ts';
 import type { Frame } from './frames.ts';
 import { messages } from './schema.ts';
 

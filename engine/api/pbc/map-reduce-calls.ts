@@ -5,11 +5,11 @@
  */
 import { asLockstepError, LockstepError } from '../../base/errors.ts';
 import { textOf } from '../../base/ids.ts';
-import type { Job, JobLimits } from '../../mapred/job.ts';
-import { parseJob } from '../../mapred/parse-job.ts';
+import type { Job, JobLimits } from '../../mapreduce/job.ts';
+import { parseJob } from '../../mapreduce/parse-job.ts';
 import type { MapReduceDesk } from '../map-reduce-answers.ts';
 import { failureJson } from '../map-reduce-answers.ts';
-import { RiakRefusal } from './call-words.ts';
+import { RiakRefusal } from './call-texts.ts';
 import { stringOf } from './contents.ts';
 import type { Frame } from './frames.ts';
 import { messages } from './schema.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { LockstepError } from '../../base/errors.ts';
-import { PhaseError } from '../../mapred/phase-error.ts';
+import { PhaseError } from '../../mapreduce/phase-error.ts';
 import type { ClientReply, ClientRequest } from './client-codec.ts';
-import { TestingServer } from './testing-server.contract.ts';
+import { TestingServer } from './server.fixture.ts';
 
 const job = JSON.stringify({ inputs: 'b', query: [{ map: { name: 'Riak.mapValues' } }] });
 

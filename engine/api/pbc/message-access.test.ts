@@ -1,15 +1,15 @@
 /** Who may send which message of the binary protocol. */
 import { expect, test } from 'vitest';
 
-import { names, threeCredentials, tokens } from '../../auth/credentials-fixture.contract.ts';
+import { names, threeCredentials, tokens } from '../../auth/credentials.fixture.ts';
 import type { Role } from '../../auth/role.ts';
 import { mayUse, roles } from '../../auth/role.ts';
 import { beginFrame, finishFrame } from './frames.ts';
 import type { ClientReply, ClientRequest } from './client-codec.ts';
 import { messageAccess } from './message-access.ts';
 import { messages } from './schema.ts';
-import type { PbcPeer } from './testing-peer.contract.ts';
-import { TestingServer } from './testing-server.contract.ts';
+import type { PbcPeer } from './peer.fixture.ts';
+import { TestingServer } from './server.fixture.ts';
 
 const place = { bucket: Buffer.from('b'), key: Buffer.from('k') };
 const get: ClientRequest = { kind: 'get', message: place };

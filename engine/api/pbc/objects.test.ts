@@ -6,8 +6,8 @@ import type { ErrorCode } from '../../base/errors.ts';
 import type { ClientReply, ClientRequest } from './client-codec.ts';
 import type { RpbContent, RpbDelReq, RpbGetReq, RpbGetResp, RpbPutReq, RpbPutResp } from './schema.ts';
 import { quorumWords } from './schema.ts';
-import { TestingServer } from './testing-server.contract.ts';
-import type { PbcPeer } from './testing-peer.contract.ts';
+import { TestingServer } from './server.fixture.ts';
+import type { PbcPeer } from './peer.fixture.ts';
 
 const utf8 = (text: string): Buffer => Buffer.from(text, 'utf8');
 const bucket = utf8('b');

@@ -4,7 +4,7 @@
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { Address, Connection, Listener } from '../../io/network.ts';
-import { refusedAtOnceMax } from '../farewell.ts';
+import { refusedAtOnceMax } from '../session/lingering-close.ts';
 import type { PbcParts } from './object-calls.ts';
 import type { SessionLimits } from './session.ts';
 import { Session } from './session.ts';

@@ -2,11 +2,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { LockstepError } from '../../base/errors.ts';
-import { settle } from '../testing/test-io.contract.ts';
+import { settle } from '../testing/test-io.fixture.ts';
 import type { ClientRequest } from './client-codec.ts';
 import { encodeRequest } from './client-codec.ts';
-import type { PbcPeer } from './testing-peer.contract.ts';
-import { TestingServer } from './testing-server.contract.ts';
+import type { PbcPeer } from './peer.fixture.ts';
+import { TestingServer } from './server.fixture.ts';
 
 function get(key: string): ClientRequest {
   return { kind: 'get', message: { bucket: Buffer.from('b'), key: Buffer.from(key) } };

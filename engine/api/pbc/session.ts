@@ -4,7 +4,7 @@
  *
  * Several requests of one client may be under way (pipelining), at most `inFlightMax`; two that concern the same
  * object and of which one writes are done one after the other, so a client reads what it wrote before. While as many
- * are under way, or fewer where answers are large (pipeline-window.ts), while more than `owedBytesMax` bytes of answers
+ * are under way, or fewer where answers are large (api/session/pipeline-window.ts), while more than `owedBytesMax` bytes of answers
  * wait for their turn, or while the client does not read what was written, the session takes no request and stops
  * reading.
  *
@@ -19,7 +19,7 @@ import { observeError } from '../client-observer.ts';
 import { answerBucketCall } from './bucket-calls.ts';
 import type { StreamedCall, WaitingCall } from './call-order.ts';
 import { concernsObjects, isStreamed, isQuick, meet, reads } from './call-order.ts';
-import { RiakRefusal } from './call-words.ts';
+import { RiakRefusal } from './call-texts.ts';
 import type { AuthCall, Call } from './calls.ts';
 import { parseCall } from './calls.ts';
 import { Caller } from './caller.ts';
@@ -30,11 +30,11 @@ import { answerMapReduceCall } from './map-reduce-calls.ts';
 import type { PbcParts } from './object-calls.ts';
 import { answerObjectCall } from './object-calls.ts';
 import { errorFrame, errorFrameOf } from './replies.ts';
-import { Farewell } from '../farewell.ts';
-import { MessageDeadline } from '../message-deadline.ts';
+import { Farewell } from '../session/lingering-close.ts';
+import { MessageDeadline } from '../session/message-deadline.ts';
 import { messages } from './schema.ts';
-import { PipelineWindow } from '../pipeline-window.ts';
-import { RequestShare } from '../request-budget.ts';
+import { PipelineWindow } from '../session/pipeline-window.ts';
+import { RequestShare } from '../session/request-budget.ts';
 import { answerTransactionCall } from './transaction-calls.ts';
 
 export interface SessionLimits {

@@ -4,8 +4,8 @@
  */
 import { LockstepError } from '../../base/errors.ts';
 import { textOf } from '../../base/ids.ts';
-import { tombstone } from '../../object/content.ts';
-import type { Content } from '../../object/content.ts';
+import { tombstone } from '../../replica/object/content.ts';
+import type { Content } from '../../replica/object/content.ts';
 import type {
   InDoubtEntry,
   Knowledge,
@@ -13,10 +13,10 @@ import type {
   OperatorDecision,
   TransactionOutcome,
   TransactionRequest,
-} from '../../xa/outcomes.ts';
-import type { TransactionService } from '../../xa/transactions.ts';
+} from '../../transactions/formats/outcomes.ts';
+import type { TransactionService } from '../../transactions/transactions.ts';
 import type { ClientObserver } from '../client-observer.ts';
-import type { Xid } from '../../xa/xid.ts';
+import type { Xid } from '../../transactions/formats/xid.ts';
 import type { TransactionLimits } from '../transaction-rules.ts';
 import {
   asSent,

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import protobuf from 'protobufjs';
 import { expect, test } from 'vitest';
 import type { NodeId } from '../../base/ids.ts';
-import { makeXid } from '../../xa/testing-xid.contract.ts';
+import { makeXid } from '../../transactions/formats/xid.fixture.ts';
 import { bytes, maybe, plainFields, u32 } from './object-messages.contract.ts';
 import { messages } from './schema.ts';
 import { schemaText } from './schema-text.ts';

@@ -15,7 +15,7 @@ import {
 } from './content-codec.ts';
 import { FrameWriter, bytesSize, flagSize, numberSize, runSize, textSize } from './frame-writer.ts';
 import { MessageCursor } from './message-cursor.ts';
-import type { TransactionOutcome } from '../../xa/outcomes.ts';
+import type { TransactionOutcome } from '../../transactions/formats/outcomes.ts';
 import type {
   LockBranch,
   LockOperation,

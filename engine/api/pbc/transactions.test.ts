@@ -5,10 +5,10 @@ import { LockstepError } from '../../base/errors.ts';
 import { bufferOf } from '../../base/ids.ts';
 import { defaultContentLimits } from '../content-limits.ts';
 import { parseTransaction } from '../http/transaction-body.ts';
-import { scriptedXid } from '../testing/scripted-transactions.contract.ts';
+import { scriptedXid } from '../testing/scripted-transactions.fixture.ts';
 import type { ClientReply, ClientRequest } from './client-codec.ts';
-import { TestingServer } from './testing-server.contract.ts';
-import type { PbcPeer } from './testing-peer.contract.ts';
+import { TestingServer } from './server.fixture.ts';
+import type { PbcPeer } from './peer.fixture.ts';
 import type { LockOperation, LockTransactionReq } from './transaction-schema.ts';
 
 const utf8 = (text: string): Buffer => Buffer.from(text, 'utf8');

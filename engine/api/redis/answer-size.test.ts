@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { ByteString } from '../../base/ids.ts';
 import { byteStringOf } from '../../base/ids.ts';
 import type { Token } from '../../base/ids.ts';
-import { TestingRedis } from './testing-redis.contract.ts';
+import { TestingRedis } from './redis.fixture.ts';
 
 const refused =
   'ERR the values and the answer of one step hold at most 30000 bytes (redis_answer_bytes_max)\r\n';

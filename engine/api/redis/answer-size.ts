@@ -3,7 +3,7 @@
  * bytes can ask for very much (one large key named a million times), so it is counted before the copies are made.
  */
 import { LockstepError } from '../../base/errors.ts';
-import type { StoredObject } from '../../object/object.ts';
+import type { StoredObject } from '../../replica/object/object.ts';
 import { Refusal } from './refusals.ts';
 
 /** Counts bytes up to a bound. */

@@ -4,14 +4,14 @@
  * they wrote are one step. A key that was only read is checked in the same step.
  */
 import type { ObjectKey } from '../../base/object-key.ts';
-import { tombstone } from '../../object/content.ts';
-import type { VersionVector } from '../../object/dots.ts';
-import type { StoredObject } from '../../object/object.ts';
-import type { Operation, TransactionOutcome } from '../../xa/outcomes.ts';
+import { tombstone } from '../../replica/object/content.ts';
+import type { VersionVector } from '../../replica/object/dots.ts';
+import type { StoredObject } from '../../replica/object/object.ts';
+import type { Operation, TransactionOutcome } from '../../transactions/formats/outcomes.ts';
 import { checkContent } from '../content-limits.ts';
 import type { Entry } from './entries.ts';
 import { contentOf } from './entries.ts';
-import type { RedisParts } from './parts.ts';
+import type { RedisParts } from './listener-dependencies.ts';
 
 /** The change of one key on top of what was read under it. Throws `TooLarge`. */
 export function changeOf(

@@ -1,10 +1,10 @@
 /** Who may send which command, in the words that redis-server 7.0.15 has for it. */
 import { expect, test } from 'vitest';
 
-import { names, threeCredentials, tokens } from '../../auth/credentials-fixture.contract.ts';
+import { names, threeCredentials, tokens } from '../../auth/credentials.fixture.ts';
 import { commandAccess } from './command-access.ts';
 import { commands } from './commands.ts';
-import { TestingRedis } from './testing-redis.contract.ts';
+import { TestingRedis } from './redis.fixture.ts';
 
 const noAuth = '-NOAUTH Authentication required.\r\n';
 const wrong = '-WRONGPASS invalid username-password pair or user is disabled.\r\n';

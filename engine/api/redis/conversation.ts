@@ -11,11 +11,11 @@ import { hasArity, keysOf } from './commands.ts';
 import type { ConnectionState } from './connection-commands.ts';
 import { answerConnection, helloOptions, helloReply } from './connection-commands.ts';
 import type { Purpose } from './exchange.ts';
-import { keyOf } from './parts.ts';
+import { keyOf } from './listener-dependencies.ts';
 import { Refusal, refusalText, texts, wrongArity } from './refusals.ts';
 import { errorReply, okReply, queuedReply, simpleReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
-import type { SessionRooms } from './rooms.ts';
+import type { SessionRooms } from './session-dependencies.ts';
 
 /** What is to be done with a command. */
 export type Plan =

@@ -1,11 +1,11 @@
 /**
- * An object as Redis sees it: one value and when it expires (object/expiry.ts). An entry is absent from its instant on,
+ * An object as Redis sees it: one value and when it expires (replica/object/expiry.ts). An entry is absent from its instant on,
  * by the clock of the node that is asked; the reaper deletes it later.
  */
-import type { Content } from '../../object/content.ts';
-import { plainContent } from '../../object/content.ts';
-import { expiryOf, metaWithExpiry, newestValue } from '../../object/expiry.ts';
-import type { StoredObject } from '../../object/object.ts';
+import type { Content } from '../../replica/object/content.ts';
+import { plainContent } from '../../replica/object/content.ts';
+import { expiryOf, metaWithExpiry, newestValue } from '../../replica/object/expiry.ts';
+import type { StoredObject } from '../../replica/object/object.ts';
 
 export interface Entry {
   readonly value: Uint8Array;

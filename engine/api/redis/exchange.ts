@@ -4,7 +4,7 @@ import type { PackedKey } from '../../base/object-key.ts';
 import type { Command } from './commands.ts';
 import type { RespVersion } from './replies.ts';
 import type { Request } from './request-reader.ts';
-import type { Edit } from './turns.ts';
+import type { Edit } from './key-queue.ts';
 
 /** What a command does about the order of commands: `alone` runs when nothing else does. */
 export type Order = 'free' | 'read' | 'write' | 'alone';

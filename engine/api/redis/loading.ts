@@ -4,10 +4,10 @@
  */
 import { present } from '../../base/assert.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
-import type { StoredObject } from '../../object/object.ts';
+import type { StoredObject } from '../../replica/object/object.ts';
 import { AnswerSize, valueBytesOf, withoutValues } from './answer-size.ts';
-import type { RedisParts } from './parts.ts';
-import { editNeed } from './parts.ts';
+import type { RedisParts } from './listener-dependencies.ts';
+import { editNeed } from './listener-dependencies.ts';
 
 export interface WantedKey {
   readonly key: ObjectKey;

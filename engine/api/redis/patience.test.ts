@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { TestingRedis, encodeRequest } from './testing-redis.contract.ts';
+import { TestingRedis, encodeRequest } from './redis.fixture.ts';
 
 const limitUs = 1_000_000;
 const late = '-ERR Protocol error: a command was not whole 1000 ms after it began\r\n';

@@ -3,13 +3,13 @@ import { expect, test } from 'vitest';
 import { byteStringOf } from '../../base/ids.ts';
 import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
 import { defaultType, objectKey } from '../../base/object-key.ts';
-import { plainContent } from '../../object/content.ts';
-import { metaWithExpiry } from '../../object/expiry.ts';
+import { plainContent } from '../../replica/object/content.ts';
+import { metaWithExpiry } from '../../replica/object/expiry.ts';
 import { isDeleted } from '../objects.ts';
-import type { StoredObject } from '../../object/object.ts';
-import { TestLog, settle } from '../testing/test-io.contract.ts';
+import type { StoredObject } from '../../replica/object/object.ts';
+import { TestLog, settle } from '../testing/test-io.fixture.ts';
 import { Reaper } from './reaper.ts';
-import { TestingRedis } from './testing-redis.contract.ts';
+import { TestingRedis } from './redis.fixture.ts';
 
 async function room(names: readonly string[], primaries: readonly string[] = names) {
   const redis = await TestingRedis.start();

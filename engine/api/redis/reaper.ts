@@ -1,6 +1,6 @@
 /**
  * Deletes values that have expired. Readers see them as gone already; this gives their room back. Each key is looked at
- * by its primary node alone. What has expired there takes a turn like any command (turns.ts): it is read from as many
+ * by its primary node alone. What has expired there takes a turn like any command (key-queue.ts): it is read from as many
  * replicas as a command would read, and deleted on condition that it is still the value that had expired. So a newer
  * value that this node has not heard of stays, and it does not matter much whether its clock is right.
  *
@@ -11,12 +11,12 @@ import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
 import { unpackKey } from '../../base/object-key.ts';
 import type { Timer } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
-import { isExpired } from '../../object/expiry.ts';
-import type { StoredObject } from '../../object/object.ts';
+import { isExpired } from '../../replica/object/expiry.ts';
+import type { StoredObject } from '../../replica/object/object.ts';
 import { Deferred } from '../../base/deferred.ts';
 import type { Command } from './commands.ts';
 import { okReply } from './replies.ts';
-import type { Edit, KeyTurns } from './turns.ts';
+import type { Edit, KeyTurns } from './key-queue.ts';
 
 export interface ReaperParts {
   readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;

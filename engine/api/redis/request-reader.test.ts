@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { RequestLimits } from './request-reader.ts';
 import { ProtocolError, RequestReader, splitWords } from './request-reader.ts';
-import { encodeRequest } from './testing-redis.contract.ts';
+import { encodeRequest } from './redis.fixture.ts';
 
 const limits: RequestLimits = { argumentCountMax: 10, argumentBytesMax: 50, requestBytesMax: 120 };
 const bytes = fc.uint8Array({ maxLength: 20 }).map((array) => Buffer.from(array));

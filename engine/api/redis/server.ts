@@ -5,14 +5,14 @@ import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import { textOf } from '../../base/ids.ts';
 import type { Address, Connection, Listener } from '../../io/network.ts';
-import { refusedAtOnceMax } from '../farewell.ts';
+import { refusedAtOnceMax } from '../session/lingering-close.ts';
 import { Batches } from './batches.ts';
 import type { ConnectionState, ListenerState } from './connection-commands.ts';
 import type { Keyspace } from './keyspace.ts';
-import type { RedisParts } from './parts.ts';
-import type { SessionLimits, SessionRooms } from './rooms.ts';
+import type { RedisParts } from './listener-dependencies.ts';
+import type { SessionLimits, SessionRooms } from './session-dependencies.ts';
 import { Session } from './session.ts';
-import { KeyTurns } from './turns.ts';
+import { KeyTurns } from './key-queue.ts';
 
 export interface RedisLimits extends SessionLimits {
   /** Connections open at most; further ones are told so and closed. */

@@ -4,10 +4,10 @@ import { LockstepError } from '../../base/errors.ts';
 import { byteStringOf } from '../../base/ids.ts';
 import type { Token } from '../../base/ids.ts';
 import { defaultType, objectKey } from '../../base/object-key.ts';
-import { plainContent } from '../../object/content.ts';
-import { expiryName, expiryOf, newestValue } from '../../object/expiry.ts';
-import type { RedisPeer } from './testing-redis.contract.ts';
-import { TestingRedis, encodeRequest, noQuorum } from './testing-redis.contract.ts';
+import { plainContent } from '../../replica/object/content.ts';
+import { expiryName, expiryOf, newestValue } from '../../replica/object/expiry.ts';
+import type { RedisPeer } from './redis.fixture.ts';
+import { TestingRedis, encodeRequest, noQuorum } from './redis.fixture.ts';
 
 const keyOf = (name: string) => objectKey(defaultType, byteStringOf('redis'), byteStringOf(name));
 

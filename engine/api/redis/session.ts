@@ -4,7 +4,7 @@
  *
  * Several commands of a client may be under way (pipelining), at most `inFlightMax`. One that would be out of order
  * waits: a read behind a write of the same key and the other way round, and any command on several keys behind all.
- * Writes of one key go on together (turns.ts). While too much is under way or owed, or while the client does not read,
+ * Writes of one key go on together (key-queue.ts). While too much is under way or owed, or while the client does not read,
  * the session takes no command and stops reading. Large replies make fewer be under way: what they will bring is not
  * known before they are there.
  *
@@ -14,10 +14,10 @@
 import type { LockstepError } from '../../base/errors.ts';
 import type { PackedKey } from '../../base/object-key.ts';
 import type { CloseReason, Connection, ConnectionHandler } from '../../io/network.ts';
-import { Farewell } from '../farewell.ts';
-import { MessageDeadline } from '../message-deadline.ts';
-import { PipelineWindow } from '../pipeline-window.ts';
-import { RequestShare } from '../request-budget.ts';
+import { Farewell } from '../session/lingering-close.ts';
+import { MessageDeadline } from '../session/message-deadline.ts';
+import { PipelineWindow } from '../session/pipeline-window.ts';
+import { RequestShare } from '../session/request-budget.ts';
 import type { Command } from './commands.ts';
 import { commands, fieldOf } from './commands.ts';
 import type { ConnectionState } from './connection-commands.ts';
@@ -29,7 +29,7 @@ import { refusalText, unknownCommand } from './refusals.ts';
 import { errorReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
 import { ProtocolError, RequestReader } from './request-reader.ts';
-import type { SessionRooms } from './rooms.ts';
+import type { SessionRooms } from './session-dependencies.ts';
 import { readKey, runTask } from './tasks.ts';
 
 /** What an error's line begins with. */

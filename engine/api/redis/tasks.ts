@@ -8,11 +8,11 @@ import { keysOf } from './commands.ts';
 import type { Conversation, Task } from './conversation.ts';
 import { entryOf } from './entries.ts';
 import type { Exchange } from './exchange.ts';
-import { keyOf } from './parts.ts';
+import { keyOf } from './listener-dependencies.ts';
 import { Refusal, refusalText } from './refusals.ts';
 import { arrayReply, errorReply, nilArrayReply, okReply } from './replies.ts';
-import type { SessionRooms } from './rooms.ts';
-import { applyCommand } from './turns.ts';
+import type { SessionRooms } from './session-dependencies.ts';
+import { applyCommand } from './key-queue.ts';
 import { WorkingKey } from './working-set.ts';
 
 /**

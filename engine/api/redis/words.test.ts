@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { splitWords } from './request-reader.ts';
-import { TestingRedis } from './testing-redis.contract.ts';
+import { TestingRedis } from './redis.fixture.ts';
 
 const recorded = readFileSync(new URL('testdata/redis-words.txt', import.meta.url), 'utf8').split('\n');
 

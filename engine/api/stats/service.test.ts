@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 
 import { Gate } from '../../auth/gate.ts';
 import type { HttpRequest, HttpResponse, HttpService } from '../../io/http.ts';
-import { Exposition } from '../../stats/exposition.ts';
-import { NodeStats } from '../../stats/node-stats.ts';
-import { Publication } from '../../stats/publisher.ts';
-import { takeSnapshot } from '../../stats/snapshot.ts';
+import { Exposition } from '../../metrics/exposition.ts';
+import { NodeStats } from '../../metrics/node-stats.ts';
+import { Publication } from '../../metrics/publisher.ts';
+import { takeSnapshot } from '../../metrics/snapshot.ts';
 import { AnsweredHosts } from '../answered-hosts.ts';
-import { textOfAnswer } from '../http/testing-client.contract.ts';
-import { TestClock, TestLog } from '../testing/test-io.contract.ts';
+import { textOfAnswer } from '../http/client.fixture.ts';
+import { TestClock, TestLog } from '../testing/test-io.fixture.ts';
 import { statsService } from './service.ts';
 
 const identity = { source: 'n1', version: '0', rack: 'r', dc: 'd', pool: 'lockstep', server: 'store_local' };

@@ -1,0 +1,116 @@
+/**
+ * This node's answers in exchanges that peers began, and who is in an exchange with whom. A node takes part in one
+ * exchange at a time, so that a divergent key is found, counted and repaired by one pair of nodes and not by several at
+ * once. When two begin one with each other at the same instant, the one with the lower name goes on.
+ */
+import type { ByteString, NodeId } from '../base/ids.ts';
+import type { Clock, Timer } from '../io/clock.ts';
+import { Deferred } from '../base/deferred.ts';
+import type { Refresh } from './refresh.ts';
+import { divide } from './tree.ts';
+import type { TokenRange } from './tree.ts';
+import type { Answer, KeyList, ListRange, Question } from './messages.ts';
+
+/** Bytes of keys in one answer, about. */
+const listBytesMax = 512 * 1024;
+const entryBytes = 16;
+/** An exchange of which nothing is heard for so long is over. */
+const leaseUs = 10_000_000;
+/** The tree's recomputation may delay an answer by so much; it goes on when the answer is `busy`. */
+const patienceUs = 2_000_000;
+
+interface Engagement {
+  readonly peer: NodeId;
+  readonly begunHere: boolean;
+  /** Only for those begun by the peer. */
+  untilUs: number;
+}
+
+export class Answerer {
+  readonly #self: NodeId;
+  readonly #clock: Clock;
+  readonly #refresh: Refresh;
+  #engagement: Engagement | undefined;
+
+  constructor(self: NodeId, clock: Clock, refresh: Refresh) {
+    this.#self = self;
+    this.#clock = clock;
+    this.#refresh = refresh;
+  }
+
+  /** This node begins an exchange with the peer; false: it is in another one. */
+  begin(peer: NodeId): boolean {
+    if (this.#current() !== undefined) return false;
+    this.#engagement = { peer, begunHere: true, untilUs: 0 };
+    return true;
+  }
+
+  /** The exchange that this node began is over. */
+  end(peer: NodeId): void {
+    const { begunHere, peer: other } = this.#engagement ?? {};
+    if (begunHere === true && other === peer) this.#engagement = undefined;
+  }
+
+  /** Rejects with the local store's error. */
+  async answer(from: NodeId, question: Question): Promise<Answer> {
+    if (question.kind === 'close') {
+      if (this.#engagement?.peer === from && !this.#engagement.begunHere) this.#engagement = undefined;
+      return { kind: 'closed' };
+    }
+    if (!this.#engage(from)) return { kind: 'busy' };
+    if (!(await this.#settle(question.ranges))) return { kind: 'busy' };
+    if (question.kind === 'list') return { kind: 'lists', lists: await this.#lists(question.ranges) };
+    const { ranges, segmentBits } = question;
+    const parts = question.kind === 'hashes' ? ranges : ranges.flatMap((range) => divide(range, segmentBits));
+    return { kind: 'hashes', hashes: parts.map((part) => this.#refresh.hashOf(part)) };
+  }
+
+  #current(): Engagement | undefined {
+    const current = this.#engagement;
+    if (current === undefined || current.begunHere || current.untilUs > this.#clock.nowUs()) return current;
+    return undefined;
+  }
+
+  #engage(from: NodeId): boolean {
+    const current = this.#current();
+    if (current !== undefined && current.peer !== from) return false;
+    if (current?.begunHere === true && this.#self < from) return false;
+    this.#engagement = { peer: from, begunHere: false, untilUs: this.#clock.nowUs() + leaseUs };
+    return true;
+  }
+
+  /** False: it takes too long for an answer. */
+  async #settle(ranges: readonly TokenRange[]): Promise<boolean> {
+    const done = new Deferred<boolean>();
+    const timer: Timer = this.#clock.after(patienceUs, () => done.resolve(false));
+    try {
+      return await Promise.race([this.#refresh.settle(ranges).then(() => true), done.promise]);
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  async #lists(ranges: readonly ListRange[]): Promise<readonly KeyList[]> {
+    const lists: KeyList[] = [];
+    let bytes = 0;
+    for (const range of ranges) {
+      if (bytes >= listBytesMax) break;
+      const list = await this.#list(range, range.after, listBytesMax - bytes);
+      for (const entry of list.entries) bytes += entry.key.length + entryBytes;
+      lists.push(list);
+    }
+    return lists;
+  }
+
+  async #list(range: TokenRange, after: ByteString, bytesMax: number): Promise<KeyList> {
+    const entries = (await this.#refresh.entriesOf(range)).filter((entry) => entry.key > after);
+    let bytes = 0;
+    let count = 0;
+    for (const entry of entries) {
+      if (bytes >= bytesMax) break;
+      bytes += entry.key.length + entryBytes;
+      count += 1;
+    }
+    return { complete: count === entries.length, entries: entries.slice(0, count) };
+  }
+}

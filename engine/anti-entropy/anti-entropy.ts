@@ -1,0 +1,265 @@
+/**
+ * Active anti-entropy of one node: its tree, the exchanges that it begins and those that it answers, and the snapshot
+ * that spares a restart from reading everything again. Left to others: who is a peer (membership) and where keys live
+ * (ring), both of which may change while it runs.
+ */
+import { present } from '../base/assert.ts';
+import { BytesError } from '../base/bytes.ts';
+import { LockstepError, asLockstepError } from '../base/errors.ts';
+import type { NodeId } from '../base/ids.ts';
+import { byteStringOf } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import type { ConflictRules } from '../replica/replica.ts';
+import type { PeerLinks } from '../replication/peer-links.ts';
+import { DiskError } from '../io/disk.ts';
+import type { Io } from '../io/io.ts';
+import type { Ring } from '../cluster/ring/ring.ts';
+import type { AntiEntropyMetrics } from '../metrics/anti-entropy-metrics.ts';
+import type { Store } from '../storage/store.ts';
+import type { PeerReply } from '../peer/wire/messages.ts';
+import { Answerer } from './answerer.ts';
+import type { PeerIdentity } from './exchange-peer.ts';
+import { Refresh } from './refresh.ts';
+import type { LocalReplica } from './repair.ts';
+import { RepairScheduler } from './repair.ts';
+import type { PeerRecord, SchedulerOptions } from './scheduler.ts';
+import { Scheduler } from './scheduler.ts';
+import { sharedRanges } from './shared-ranges.ts';
+import { dirtyDamaged, loadSnapshotWithMetrics, saveSnapshotWithMetrics } from './snapshot.ts';
+import type { SnapshotShape } from './snapshot-file.ts';
+import { Throttle } from './throttle.ts';
+import type { TokenRange } from './tree.ts';
+import { wholeRing } from './tree.ts';
+import { decodeQuestion, encodeAnswer } from './messages.ts';
+
+export interface AntiEntropyOptions extends SchedulerOptions {
+  /** The tree has 2^this leaves. */
+  readonly segmentBits: number;
+  /** Keys read or sent a second, at most; 0: no limit. */
+  readonly keysPerSecond: number;
+  /** Between two snapshots, at least. */
+  readonly snapshotUs: number;
+}
+
+export interface AntiEntropyParts {
+  readonly io: Pick<Io, 'clock' | 'random' | 'log' | 'spawn' | 'disk'>;
+  readonly self: NodeId;
+  readonly store: Store;
+  readonly replica: LocalReplica;
+  readonly rules: (key: PackedKey) => ConflictRules;
+  readonly links: PeerLinks;
+  readonly metrics: AntiEntropyMetrics;
+  readonly ring: () => Ring;
+  readonly peers: () => readonly PeerIdentity[];
+  /** It can be asked, and sees the ring as this node does. */
+  readonly isThere: (node: NodeId) => boolean;
+}
+
+/** One peer, for operators. */
+export interface PeerStatus extends PeerRecord {
+  readonly peer: PeerIdentity;
+  readonly sharedSegments: number;
+  readonly dirtySegments: number;
+}
+
+export interface AntiEntropyStatus {
+  readonly segments: number;
+  readonly dirtySegments: number;
+  readonly treeBytes: number;
+  readonly sweeping: boolean;
+  readonly peers: readonly PeerStatus[];
+}
+
+/** What exists once the tree is loaded. */
+interface Working {
+  readonly refresh: Refresh;
+  readonly answerer: Answerer;
+  readonly scheduler: Scheduler;
+}
+
+const nothing: readonly TokenRange[] = [];
+
+const unknownPeer: PeerRecord = {
+  lastExchangeMs: 0,
+  lastOutcome: 'none',
+  lastDetail: '',
+  lastSweepMs: 0,
+  divergentKeys: 0,
+};
+
+export class AntiEntropy {
+  readonly #parts: AntiEntropyParts;
+  readonly #options: AntiEntropyOptions;
+  readonly #throttle: Throttle;
+  readonly #shape: SnapshotShape;
+  #working: Working | undefined;
+  #sharedOf: { readonly ring: Ring; readonly byPeer: ReturnType<typeof sharedRanges> } | undefined;
+  #savedPosition = -1;
+  #savedUs = 0;
+
+  constructor(parts: AntiEntropyParts, options: AntiEntropyOptions) {
+    this.#parts = parts;
+    this.#options = options;
+    this.#throttle = new Throttle(parts.io.clock, options.keysPerSecond);
+    const { self, store } = parts;
+    this.#shape = { segmentBits: options.segmentBits, node: byteStringOf(self), storeId: store.storeId };
+  }
+
+  /** Loads the tree and begins to tick. Called before anything is written. */
+  async start(): Promise<void> {
+    const { io, self, store, metrics } = this.#parts;
+    const tree = await loadSnapshotWithMetrics(io, this.#shape, store, metrics);
+    const refresh = new Refresh(tree, store, this.#throttle);
+    refresh.onWrongLeaf((segment) => {
+      metrics.leafRefuted();
+      io.log.event('error', 'aae.leaf.refuted', { segment });
+    });
+    const answerer = new Answerer(self, io.clock, refresh);
+    const scheduler = this.#makeScheduler(refresh, answerer);
+    scheduler.installMetrics(metrics);
+    metrics.beforeCollect(() => this.#measure(refresh));
+    this.#working = { refresh, answerer, scheduler };
+    this.#savedUs = io.clock.nowUs();
+    scheduler.start();
+    // What was lost can be fetched from the others: not at some time, but now.
+    if (store.damages.length > 0) scheduler.sweep();
+  }
+
+  /** Begins no more exchanges. Questions under way are still answered. */
+  stop(): void {
+    this.#working?.scheduler.stop();
+  }
+
+  /** After `stop` and after the plane: resolves when nothing is under way, with the tree on the disk. */
+  async close(): Promise<void> {
+    if (this.#working === undefined) return;
+    const { scheduler, refresh } = this.#working;
+    scheduler.stop();
+    await scheduler.settled();
+    await refresh.idle();
+    await this.#save(refresh);
+  }
+
+  /** Answers a peer's words, once. */
+  answer(from: NodeId, words: Uint8Array, reply: (reply: PeerReply) => void): void {
+    const working = this.#working;
+    if (working === undefined) {
+      reply({ kind: 'antiEntropyAnswered', words: encodeAnswer({ kind: 'busy' }) });
+      return;
+    }
+    try {
+      const question = decodeQuestion(words);
+      this.#parts.io.spawn('aae.answer', async () => {
+        try {
+          const answer = await working.answerer.answer(from, question);
+          reply({ kind: 'antiEntropyAnswered', words: encodeAnswer(answer) });
+        } catch (error) {
+          reply(failed(asLockstepError(error)));
+        }
+      });
+    } catch (error) {
+      if (!(error instanceof BytesError)) throw error;
+      reply(failed(new LockstepError('BadRequest', `words of anti-entropy: ${error.message}`)));
+    }
+  }
+
+  /** A full sweep begins; false: one is under way already. */
+  sweep(): boolean {
+    return this.#working?.scheduler.sweep() ?? false;
+  }
+
+  status(): AntiEntropyStatus {
+    const { refresh, scheduler } = present(this.#working, 'a started anti-entropy');
+    const { tree } = refresh;
+    const segmentsIn = ({ first, last }: TokenRange): number =>
+      tree.segmentOf(last) - tree.segmentOf(first) + 1;
+    const peers = this.#parts.peers().map((peer) => {
+      const shared = this.#shared(peer.node);
+      const sharedSegments = shared.reduce((sum, range) => sum + segmentsIn(range), 0);
+      const dirtySegments = shared.reduce((sum, range) => sum + tree.dirtyCountIn(range), 0);
+      return { ...(scheduler.record(peer.node) ?? unknownPeer), peer, sharedSegments, dirtySegments };
+    });
+    return {
+      segments: tree.segmentCount,
+      dirtySegments: tree.dirtyCount,
+      treeBytes: tree.bytes,
+      sweeping: scheduler.sweeping,
+      peers,
+    };
+  }
+
+  #makeScheduler(refresh: Refresh, answerer: Answerer): Scheduler {
+    const { io, links, replica, rules, metrics, isThere } = this.#parts;
+    return new Scheduler(
+      {
+        io,
+        links,
+        refresh,
+        answerer,
+        throttle: this.#throttle,
+        repairs: ({ datacenter, rack }) =>
+          new RepairScheduler(replica, rules, io.log).withMetrics(metrics, datacenter, rack),
+        peers: () => this.#sharing().filter(({ node }) => isThere(node)),
+        complete: () => this.#sharing().every(({ node }) => isThere(node)),
+        shared: (peer) => this.#shared(peer),
+        swept: () => this.#settleDamage(refresh),
+        ticked: () => this.#saveInTime(refresh),
+      },
+      this.#options,
+    );
+  }
+
+  /** What was doubted is believed from now on: the leaves that left it out hold no more. */
+  #settleDamage({ tree }: Refresh): void {
+    const { store } = this.#parts;
+    dirtyDamaged(tree, store.damages);
+    store.settleDamage();
+  }
+
+  /** The peers that hold replicas of something that this node holds replicas of. */
+  #sharing(): readonly PeerIdentity[] {
+    return this.#parts.peers().filter(({ node }) => this.#shared(node).length > 0);
+  }
+
+  #shared(peer: NodeId): readonly TokenRange[] {
+    const ring = this.#parts.ring();
+    if (this.#sharedOf?.ring !== ring) {
+      this.#sharedOf = { ring, byPeer: sharedRanges(ring, this.#parts.self) };
+    }
+    return this.#sharedOf.byPeer.get(peer) ?? nothing;
+  }
+
+  #measure({ tree }: Refresh): void {
+    const isClean = tree.dirtyCountIn(wholeRing) === 0;
+    for (const { node, index } of this.#parts.peers()) {
+      const shared = isClean ? nothing : this.#shared(node);
+      const dirty = shared.reduce((sum, range) => sum + tree.dirtyCountIn(range), 0);
+      this.#parts.metrics.setDirtySegments(index, dirty);
+    }
+  }
+
+  async #saveInTime(refresh: Refresh): Promise<void> {
+    const { io } = this.#parts;
+    if (io.clock.nowUs() - this.#savedUs < this.#options.snapshotUs) return;
+    await this.#save(refresh);
+  }
+
+  /** A snapshot that cannot be written costs the next start time, and nothing else. */
+  async #save({ tree }: Refresh): Promise<void> {
+    const { io, store, metrics } = this.#parts;
+    const position = store.fingerprints.lastSeq;
+    if (position === this.#savedPosition || store.state === 'closed') return;
+    try {
+      await saveSnapshotWithMetrics(io, tree, this.#shape, position, metrics);
+      this.#savedPosition = tree.dirtyCount === 0 ? position : -1;
+    } catch (error) {
+      if (!(error instanceof DiskError)) throw error;
+      io.log.event('error', 'aae.snapshot.failed', { detail: error.message });
+    }
+    this.#savedUs = io.clock.nowUs();
+  }
+}
+
+function failed(error: LockstepError): PeerReply {
+  return { kind: 'failed', code: error.code, detail: error.message };
+}

@@ -1,0 +1,206 @@
+/**
+ * An exchange with one peer over the ranges that both hold: hashes of whole ranges first, then of the parts of those
+ * that differ, level by level; the keys of the segments that differ; and each key that differs is judged and repaired.
+ * Parts are followed to their end one batch after another, and repaired on the way: an exchange that is cut finds what
+ * it has repaired equal when it is begun again, and so goes on where it was.
+ */
+import { assert } from '../base/assert.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { ByteString } from '../base/ids.ts';
+import type { Clock } from '../io/clock.ts';
+import { sleep } from '../io/clock.ts';
+import type { ExchangeStep } from '../metrics/anti-entropy-metrics.ts';
+import type { Suspect } from './diff.ts';
+import { diffEntries, diffTrees } from './diff.ts';
+import type { ExchangePeer } from './exchange-peer.ts';
+import type { Entry, Refresh } from './refresh.ts';
+import type { Repair } from './repair.ts';
+import type { Throttle } from './throttle.ts';
+import type { RangeHash, TokenRange } from './tree.ts';
+import { divide, isLeafRange } from './tree.ts';
+import type { Answer, KeyList, ListRange, Question } from './messages.ts';
+
+/** Ranges in one question. */
+const batchRanges = 64;
+/** Keys being repaired at once. */
+const repairWindow = 16;
+/**
+ * Between the lists and the second look at the keys that differ in them: a write that was on its way to both sides is
+ * no divergence, and has arrived by then.
+ */
+const secondLookUs = 50_000;
+
+export interface ExchangeParts {
+  readonly clock: Clock;
+  readonly refresh: Refresh;
+  readonly throttle: Throttle;
+  readonly repair: (peer: ExchangePeer, suspect: Suspect) => Promise<Repair>;
+  /** The exchange has come to this step. */
+  readonly step: (step: ExchangeStep) => void;
+  /** So many keys were listed, of both sides together. */
+  readonly listed: (count: number) => void;
+  /** So many divergent keys more were found. */
+  readonly diverged: (count: number) => void;
+  /** Why the exchange cannot go on; undefined when it can. */
+  readonly obstacle: () => LockstepError | undefined;
+}
+
+/** `busy`: the peer is in another exchange, nothing was compared. */
+export type ExchangeEnd = 'finished' | 'busy';
+
+/** Rejects with a `LockstepError`: the peer's, or the local store's; `PeerGone` when a repair found the peer away. */
+export async function exchange(
+  parts: ExchangeParts,
+  peer: ExchangePeer,
+  ranges: readonly TokenRange[],
+): Promise<ExchangeEnd> {
+  try {
+    return await compareAndRepair(parts, peer, ranges);
+  } catch (error) {
+    // The peer would take part in no other exchange until its patience with this one ends. Whether it hears this or not:
+    // nobody waits for its answer.
+    void peer.ask({ kind: 'close' }).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function compareAndRepair(
+  parts: ExchangeParts,
+  peer: ExchangePeer,
+  ranges: readonly TokenRange[],
+): Promise<ExchangeEnd> {
+  const talk = new Talk(parts, peer);
+  parts.step('settle');
+  await parts.refresh.settle(ranges);
+  const open: TokenRange[] = [];
+  for (let from = 0; from < ranges.length; from += batchRanges) {
+    const batch = ranges.slice(from, from + batchRanges);
+    const differing = await talk.compare(batch, 'hashes');
+    if (differing === 'busy') return 'busy';
+    open.push(...differing);
+  }
+  while (open.length > 0) {
+    const differing = await talk.descend(open.splice(-batchRanges));
+    if (differing === 'busy') return 'busy';
+    open.push(...differing);
+  }
+  parts.step('close');
+  await peer.ask({ kind: 'close' });
+  return 'finished';
+}
+
+class Talk {
+  readonly #parts: ExchangeParts;
+  readonly #peer: ExchangePeer;
+  readonly #segmentBits: number;
+
+  constructor(parts: ExchangeParts, peer: ExchangePeer) {
+    this.#parts = parts;
+    this.#peer = peer;
+    this.#segmentBits = parts.refresh.tree.segmentBits;
+  }
+
+  /** The ranges (or, for `parts`, the parts of them) whose hashes differ. */
+  async compare(
+    ranges: readonly TokenRange[],
+    kind: 'hashes' | 'parts',
+  ): Promise<readonly TokenRange[] | 'busy'> {
+    const compared = kind === 'hashes' ? ranges : ranges.flatMap((range) => divide(range, this.#segmentBits));
+    this.#parts.step(kind);
+    const answer = await this.#ask({ kind, segmentBits: this.#segmentBits, ranges });
+    if (answer === 'busy') return 'busy';
+    if (answer.kind !== 'hashes' || answer.hashes.length !== compared.length) throw nonsense(this.#peer);
+    return diffTrees(
+      compared,
+      compared.map((range) => this.#hashOf(range)),
+      answer.hashes,
+    );
+  }
+
+  /** One level down: what differs below these ranges. Segments are repaired, and nothing is left of them. */
+  async descend(ranges: readonly TokenRange[]): Promise<readonly TokenRange[] | 'busy'> {
+    const leaves = ranges.filter((range) => isLeafRange(range, this.#segmentBits));
+    const inner = ranges.filter((range) => !isLeafRange(range, this.#segmentBits));
+    if (leaves.length > 0 && (await this.#repairLeaves(leaves)) === 'busy') return 'busy';
+    return inner.length === 0 ? [] : this.compare(inner, 'parts');
+  }
+
+  async #repairLeaves(leaves: readonly TokenRange[]): Promise<'done' | 'busy'> {
+    const left: ListRange[] = leaves.map((range) => ({ ...range, after: '' as ByteString }));
+    while (left.length > 0) {
+      this.#parts.step('list');
+      const answer = await this.#ask({ kind: 'list', segmentBits: this.#segmentBits, ranges: left });
+      if (answer === 'busy') return 'busy';
+      if (answer.kind !== 'lists' || answer.lists.length === 0 || answer.lists.length > left.length) {
+        throw nonsense(this.#peer);
+      }
+      await this.#repairAll(await this.#suspects(left, answer.lists));
+    }
+    return 'done';
+  }
+
+  /** The keys that differ, as far as the lists tell; takes from `left` what they have told. */
+  async #suspects(left: ListRange[], lists: readonly KeyList[]): Promise<readonly Suspect[]> {
+    const suspects: Suspect[] = [];
+    for (const { complete, entries } of lists) {
+      const range = left.shift();
+      assert(range !== undefined, 'no more lists than ranges');
+      const last = complete ? undefined : entries.at(-1)?.key;
+      const mine = (await this.#parts.refresh.entriesOf(range)).filter(
+        ({ key }) => key > range.after && (last === undefined || key <= last),
+      );
+      this.#parts.listed(mine.length + entries.length);
+      suspects.push(
+        ...diffEntries(
+          mine,
+          entries.filter((entry) => isWithin(entry, range)),
+        ),
+      );
+      if (last !== undefined) left.unshift({ ...range, after: last });
+    }
+    return suspects;
+  }
+
+  async #repairAll(suspects: readonly Suspect[]): Promise<void> {
+    if (suspects.length === 0) return;
+    const { clock, throttle, repair, diverged, step } = this.#parts;
+    step('repair');
+    await sleep(clock, secondLookUs);
+    for (let from = 0; from < suspects.length; from += repairWindow) {
+      const obstacle = this.#parts.obstacle();
+      if (obstacle !== undefined) throw obstacle;
+      const window = suspects.slice(from, from + repairWindow);
+      await throttle.spend(window.length);
+      const repairs = await Promise.all(
+        window.map(async (suspect) => {
+          const done = await repair(this.#peer, suspect);
+          // Told one by one: another repair of the window may fail, and these were found all the same.
+          if (done.divergent) diverged(1);
+          return done;
+        }),
+      );
+      if (repairs.some(({ outcome }) => outcome === 'PeerUnavailable')) {
+        throw new LockstepError('PeerGone', `${this.#peer.identity.node} went away during a repair`);
+      }
+    }
+  }
+
+  async #ask(question: Question): Promise<Exclude<Answer, { kind: 'busy' }> | 'busy'> {
+    const obstacle = this.#parts.obstacle();
+    if (obstacle !== undefined) throw obstacle;
+    const answer = await this.#peer.ask(question);
+    return answer.kind === 'busy' ? 'busy' : answer;
+  }
+
+  #hashOf(range: TokenRange): RangeHash {
+    return this.#parts.refresh.hashOf(range);
+  }
+}
+
+function isWithin({ token }: Entry, { first, last }: TokenRange): boolean {
+  return token >= first && token <= last;
+}
+
+function nonsense(peer: ExchangePeer): LockstepError {
+  return new LockstepError('FrameInvalid', `${peer.identity.node} answered another question`);
+}

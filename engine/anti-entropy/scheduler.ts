@@ -1,0 +1,289 @@
+/**
+ * When which peer is compared with. Each tick selects one peer, in turn. A full sweep reads every value of this node
+ * again (which finds what has rotted), recomputes the whole tree, and then exchanges with every peer, one tick after
+ * the other without resting; it is complete for a peer once an exchange with it has finished.
+ */
+import { assert } from '../base/assert.ts';
+import { asLockstepError, LockstepError } from '../base/errors.ts';
+import type { NodeId } from '../base/ids.ts';
+import type { Timer } from '../io/clock.ts';
+import type { Io } from '../io/io.ts';
+import type { PeerLinks } from '../replication/peer-links.ts';
+import type { AntiEntropyMetrics, ExchangeStep } from '../metrics/anti-entropy-metrics.ts';
+import type { Answerer } from './answerer.ts';
+import { exchange } from './exchange.ts';
+import type { ExchangeEnd } from './exchange.ts';
+import type { PeerIdentity } from './exchange-peer.ts';
+import { ExchangePeer } from './exchange-peer.ts';
+import type { Refresh } from './refresh.ts';
+import type { RepairScheduler } from './repair.ts';
+import type { Throttle } from './throttle.ts';
+import type { TokenRange } from './tree.ts';
+import { wholeRing } from './tree.ts';
+
+export interface SchedulerOptions {
+  /** Between two ticks; each is up to a quarter earlier or later, so that nodes do not keep step. */
+  readonly tickUs: number;
+  readonly fullSweepUs: number;
+  /** How long a peer may take for one answer. */
+  readonly answerUs: number;
+}
+
+export interface SchedulerParts {
+  readonly io: Pick<Io, 'clock' | 'random' | 'log' | 'spawn'>;
+  readonly links: PeerLinks;
+  readonly refresh: Refresh;
+  readonly answerer: Answerer;
+  readonly throttle: Throttle;
+  /** Repairs of one peer's divergent keys. */
+  readonly repairs: (peer: PeerIdentity) => RepairScheduler;
+  /** The peers that can be asked now, and share replicas with this node. */
+  readonly peers: () => readonly PeerIdentity[];
+  /** Whether this is all the peers that share replicas with this node. */
+  readonly complete: () => boolean;
+  /** What both hold replicas of; the same list as long as the ring is the same. */
+  readonly shared: (peer: NodeId) => readonly TokenRange[];
+  /** A full sweep has finished with every peer. */
+  readonly swept: () => void;
+  /** Called after every tick. */
+  readonly ticked: () => Promise<void>;
+}
+
+export type ExchangeOutcome = ExchangeEnd | 'failed';
+
+/** What is known of the exchanges with one peer, in this life. */
+export interface PeerRecord {
+  lastExchangeMs: number;
+  lastOutcome: ExchangeOutcome | 'none';
+  lastDetail: string;
+  lastSweepMs: number;
+  divergentKeys: number;
+}
+
+/** Rest between two peers of a sweep, and before a peer that was busy is asked again. */
+const restUs = 200_000;
+
+export class Scheduler {
+  readonly #parts: SchedulerParts;
+  readonly #options: SchedulerOptions;
+  readonly #jitter: ReturnType<Io['random']['fork']>;
+  readonly #records = new Map<NodeId, PeerRecord>();
+  /** Peers that the sweep under way has not finished with. */
+  readonly #toSweep = new Set<NodeId>();
+  #metrics: AntiEntropyMetrics | undefined;
+  #timer: Timer | undefined;
+  #turn: Promise<void> = Promise.resolve();
+  #busy = false;
+  #sweepWanted = false;
+  #sweepDueUs: number;
+  #lastPeer: NodeId | undefined;
+  #stopped = false;
+
+  constructor(parts: SchedulerParts, options: SchedulerOptions) {
+    this.#parts = parts;
+    this.#options = options;
+    this.#jitter = parts.io.random.fork('aae');
+    this.#sweepDueUs = parts.io.clock.nowUs() + options.fullSweepUs;
+  }
+
+  /** Counts into these from now on. */
+  installMetrics(metrics: AntiEntropyMetrics): void {
+    this.#metrics = metrics;
+  }
+
+  observeExchangeAttempt({ index, datacenter, rack }: PeerIdentity): void {
+    this.#metrics?.exchangeAttempted(index, datacenter, rack);
+  }
+
+  observeExchangeSuccess({ index, datacenter, rack }: PeerIdentity): void {
+    this.#metrics?.exchangeSucceeded(index, datacenter, rack);
+  }
+
+  observeDivergentKeys({ index, datacenter, rack }: PeerIdentity, count: number): void {
+    this.#metrics?.keysDiverged(index, datacenter, rack, count);
+  }
+
+  /** A sweep waits for its turn or is under way. */
+  get sweeping(): boolean {
+    return this.#sweepWanted || this.#toSweep.size > 0;
+  }
+
+  /** What is known of a peer; undefined before the first exchange with it. */
+  record(peer: NodeId): PeerRecord | undefined {
+    return this.#records.get(peer);
+  }
+
+  start(): void {
+    assert(!this.#stopped && this.#timer === undefined, 'a scheduler is started once');
+    this.#arm(this.#soon(this.#options.tickUs / 2));
+  }
+
+  /** No tick begins any more, and the one under way ends at its next step. */
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+  }
+
+  /** Resolves when nothing is under way; after `stop`. */
+  async settled(): Promise<void> {
+    // A tick that failed was logged and counted as a failed task.
+    await this.#turn.catch(() => undefined);
+  }
+
+  /** A full sweep begins now, or when the exchange under way is over. False: one is under way already. */
+  sweep(): boolean {
+    if (this.sweeping) return false;
+    this.#sweepWanted = true;
+    if (!this.#busy && !this.#stopped) this.#arm(0);
+    return true;
+  }
+
+  #arm(delayUs: number): void {
+    this.#timer?.cancel();
+    this.#timer = this.#parts.io.clock.after(delayUs, () => {
+      const turn = this.#tick();
+      this.#turn = turn;
+      this.#parts.io.spawn('aae.tick', () => turn);
+    });
+  }
+
+  /** `us`, up to a quarter earlier or later. */
+  #soon(us: number): number {
+    const quarter = Math.floor(us / 4);
+    return Math.floor(us) - quarter + this.#jitter.below(2 * quarter + 1);
+  }
+
+  async #tick(): Promise<void> {
+    this.#busy = true;
+    let rest = this.#options.tickUs;
+    try {
+      rest = await this.#work();
+      await this.#parts.ticked();
+    } finally {
+      this.#busy = false;
+      if (!this.#stopped) this.#arm(this.#sweepWanted ? restUs : this.#soon(rest));
+    }
+  }
+
+  /** One tick's work; how long to rest after it, in microseconds. */
+  async #work(): Promise<number> {
+    if (this.#parts.io.clock.nowUs() >= this.#sweepDueUs) this.#sweepWanted = true;
+    if (this.#sweepWanted && !(await this.#beginSweep())) return this.#options.tickUs;
+    const peer = this.#select();
+    if (peer === undefined) return this.#options.tickUs;
+    const outcome = await this.#exchange(peer);
+    if (outcome === 'busy') return restUs;
+    this.#lastPeer = peer.node;
+    if (outcome === 'finished') this.#sweptWith(peer);
+    const more = this.#parts.peers().some(({ node }) => this.#toSweep.has(node) && node !== peer.node);
+    return more ? restUs : this.#options.tickUs;
+  }
+
+  /** Reads everything again. False: the store could not be read; the sweep waits for the next tick. */
+  async #beginSweep(): Promise<boolean> {
+    const { refresh, peers, io } = this.#parts;
+    io.log.event('debug', 'aae.sweep.began', {});
+    try {
+      await refresh.reread();
+      await refresh.settle([wholeRing]);
+    } catch (error) {
+      io.log.event('error', 'aae.sweep.failed', { detail: asLockstepError(error).message });
+      return false;
+    }
+    this.#sweepWanted = false;
+    this.#sweepDueUs = io.clock.nowUs() + this.#options.fullSweepUs;
+    this.#toSweep.clear();
+    for (const { node } of peers()) this.#toSweep.add(node);
+    io.log.event('info', 'aae.sweep.started', { peers: this.#toSweep.size });
+    return true;
+  }
+
+  /** The next peer in turn; during a sweep those that it has not reached go first. */
+  #select(): PeerIdentity | undefined {
+    const peers = this.#parts.peers();
+    const after = peers.findIndex(({ node }) => node === this.#lastPeer) + 1;
+    const inTurn = [...peers.slice(after), ...peers.slice(0, after)];
+    return inTurn.find(({ node }) => this.#toSweep.has(node)) ?? inTurn[0];
+  }
+
+  async #exchange(identity: PeerIdentity): Promise<ExchangeOutcome> {
+    const { io, links, answerer, repairs, refresh, throttle, shared } = this.#parts;
+    if (!answerer.begin(identity.node)) return 'busy';
+    const record = this.#recordOf(identity.node);
+    const repairer = repairs(identity);
+    this.observeExchangeAttempt(identity);
+    io.log.event('debug', 'aae.exchange.started', { peer: identity.node });
+    const progress = { step: 'settle' as ExchangeStep, listed: 0, divergent: 0 };
+    const peer = new ExchangePeer(identity, links, this.#options.answerUs);
+    const ranges = shared(identity.node);
+    const parts = {
+      clock: io.clock,
+      refresh,
+      throttle,
+      repair: (...about: Parameters<RepairScheduler['repair']>) => repairer.repair(...about),
+      step: (step: ExchangeStep) => void (progress.step = step),
+      listed: (count: number) => void (progress.listed += count),
+      diverged: (count: number) => {
+        progress.divergent += count;
+        record.divergentKeys += count;
+        this.observeDivergentKeys(identity, count);
+      },
+      obstacle: () => {
+        if (this.#stopped) return new LockstepError('ShuttingDown');
+        return shared(identity.node) === ranges ? undefined : moved();
+      },
+    };
+    let outcome: ExchangeOutcome;
+    record.lastDetail = '';
+    try {
+      outcome = await exchange(parts, peer, ranges);
+    } catch (error) {
+      outcome = 'failed';
+      record.lastDetail = asLockstepError(error).message;
+    }
+    answerer.end(identity.node);
+    record.lastOutcome = outcome;
+    record.lastExchangeMs = io.clock.wallMs();
+    const { step, listed, divergent } = progress;
+    if (outcome === 'finished') {
+      this.observeExchangeSuccess(identity);
+      io.log.event('debug', 'aae.exchange.finished', { peer: identity.node, listed, divergent });
+    } else this.#aborted(identity, outcome === 'busy' ? 'busy' : step, record.lastDetail);
+    return outcome;
+  }
+
+  #aborted({ node, index }: PeerIdentity, step: ExchangeStep, detail: string): void {
+    this.#metrics?.exchangeAborted(index, step);
+    const level = step === 'busy' ? 'debug' : 'warn';
+    this.#parts.io.log.event(level, 'aae.exchange.aborted', { peer: node, step, detail });
+  }
+
+  #sweptWith({ node, index }: PeerIdentity): void {
+    if (!this.#toSweep.delete(node)) return;
+    const nowMs = this.#parts.io.clock.wallMs();
+    this.#recordOf(node).lastSweepMs = nowMs;
+    this.#metrics?.sweepCompleted(index, Math.floor(nowMs / 1000));
+    this.#parts.io.log.event('info', 'aae.peer.swept', { peer: node });
+    if (this.#toSweep.size > 0) return;
+    this.#parts.io.log.event('info', 'aae.sweep.completed', {});
+    if (this.#parts.complete()) this.#parts.swept();
+  }
+
+  #recordOf(node: NodeId): PeerRecord {
+    const known = this.#records.get(node);
+    if (known !== undefined) return known;
+    const record: PeerRecord = {
+      lastExchangeMs: 0,
+      lastOutcome: 'none',
+      lastDetail: '',
+      lastSweepMs: 0,
+      divergentKeys: 0,
+    };
+    this.#records.set(node, record);
+    return record;
+  }
+}
+
+function moved(): LockstepError {
+  return new LockstepError('Overloaded', 'what the two nodes both own has changed meanwhile');
+}

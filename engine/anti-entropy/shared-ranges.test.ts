@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+
+import { present } from '../base/assert.ts';
+import type { NodeId, Token } from '../base/ids.ts';
+import { parseNodeId } from '../base/ids.ts';
+import { tokensOfNode } from '../cluster/ring/token.ts';
+import { Ring } from '../cluster/ring/ring.ts';
+import { sharedRanges } from './shared-ranges.ts';
+import { wholeRing } from './tree.ts';
+
+const node = (name: string): NodeId => present(parseNodeId(name), name);
+
+function ringOf(racks: number, perRack: number): Ring {
+  const members = [];
+  for (let index = 0; index < racks * perRack; index++) {
+    const name = node(`n${index}`);
+    members.push({ node: name, datacenter: 'dc1', rack: `r${index % racks}`, tokens: tokensOfNode(name, 4) });
+  }
+  return new Ring(members);
+}
+
+test('lone nodes of two racks share everything', () => {
+  expect(sharedRanges(ringOf(3, 1), node('n0')).get(node('n1'))).toEqual([wholeRing]);
+});
+
+test('a node shares nothing within its rack, nor with a stranger', () => {
+  const ring = ringOf(2, 2);
+  expect(sharedRanges(ring, node('n0')).get(node('n2'))).toBeUndefined();
+  expect(sharedRanges(ring, node('n9')).size).toBe(0);
+});
+
+test('tokens are shared exactly by those that both hold their replicas', () => {
+  const ring = ringOf(3, 3);
+  for (const [left, right] of [
+    [node('n0'), node('n1')],
+    [node('n4'), node('n8')],
+  ] as const) {
+    const ranges = sharedRanges(ring, left).get(right) ?? [];
+    const ends = ring.members.flatMap((member) => member.tokens);
+    for (const token of [...ends, ...ends.map((end) => (end + 1) >>> 0), 0, 0xffffffff]) {
+      const holders = ring.placement(token as Token).map((member) => member.node);
+      const shared = ranges.some(({ first, last }) => first <= token && token <= last);
+      expect(shared).toBe(holders.includes(left) && holders.includes(right));
+    }
+    expect(ranges).toEqual(sharedRanges(ring, right).get(left) ?? []);
+  }
+});

@@ -1,0 +1,37 @@
+/** Which tokens a node holds replicas of together with each other one: what an exchange between them may speak of. */
+import type { NodeId, Token } from '../base/ids.ts';
+import type { Ring } from '../cluster/ring/ring.ts';
+import type { TokenRange } from './tree.ts';
+import { wholeRing } from './tree.ts';
+
+/**
+ * Per node that shares any with `self`, the ranges in order, as few as there can be. Nobody for a node that owns
+ * nothing; never one of its own rack. One walk over the ring's tokens, whatever the number of nodes.
+ */
+export function sharedRanges(ring: Ring, self: NodeId): ReadonlyMap<NodeId, readonly TokenRange[]> {
+  const bounds = [...new Set(ring.members.flatMap((member) => member.tokens))].sort((one, two) => one - two);
+  const shared = new Map<NodeId, { first: number; last: number }[]>();
+  let first = wholeRing.first;
+  // Between two tokens no placement changes; behind the last one the ring goes on to the first one's owners.
+  for (const last of new Set([...bounds, wholeRing.last])) {
+    const placement = ring.placement(last as Token);
+    if (placement.some(({ node }) => node === self)) {
+      for (const { node } of placement) if (node !== self) extend(shared, node, first, last);
+    }
+    first = last + 1;
+  }
+  return shared;
+}
+
+function extend(
+  shared: Map<NodeId, { first: number; last: number }[]>,
+  node: NodeId,
+  first: number,
+  last: number,
+): void {
+  const ranges = shared.get(node) ?? [];
+  const before = ranges.at(-1);
+  if (before !== undefined && before.last + 1 === first) before.last = last;
+  else ranges.push({ first, last });
+  shared.set(node, ranges);
+}

@@ -1,0 +1,126 @@
+/**
+ * Keeping a tree over a restart: one file, replaced whole. A snapshot that cannot be used never stops a start: it is
+ * set aside (`tree.rejected`, one at most), counted once, and the tree is recomputed from the store.
+ *
+ * A snapshot may be older than the store (an unclean stop, a copy put back): every segment with a record beyond the
+ * snapshot's position is dirty, and so is every segment that has lost a key since. One that is newer than the store
+ * (writes were lost) says nothing and is dropped.
+ */
+import type { Disk } from '../io/disk.ts';
+import { DiskError, readFile, replaceFile } from '../io/disk.ts';
+import type { Io } from '../io/io.ts';
+import type { AntiEntropyMetrics } from '../metrics/anti-entropy-metrics.ts';
+import type { Store } from '../storage/store.ts';
+import type { SnapshotRejection, SnapshotShape } from './snapshot-file.ts';
+import { decodeSnapshot, encodeSnapshot, snapshotBytesMax } from './snapshot-file.ts';
+import { Tree, wholeRing } from './tree.ts';
+
+export type SnapshotIo = Pick<Io, 'disk' | 'log'>;
+
+const directory = 'aae';
+export const snapshotPath = `${directory}/tree.snapshot`;
+export const rejectedPath = `${directory}/tree.rejected`;
+
+/** Saves the tree as it stands at this instant. Rejects with a `DiskError`; the file is then the one before. */
+export async function saveSnapshotWithMetrics(
+  io: SnapshotIo,
+  tree: Tree,
+  shape: SnapshotShape,
+  position: number,
+  metrics: AntiEntropyMetrics,
+): Promise<void> {
+  const bytes = encodeSnapshot(tree, shape, position);
+  await makeDirectory(io.disk);
+  await replaceFile(io.disk, snapshotPath, bytes);
+  metrics.snapshotSaved();
+  io.log.event('info', 'aae.snapshot.saved', { bytes: bytes.length, position, dirty: tree.dirtyCount });
+}
+
+/** The tree of the last snapshot, with everything dirty that may have changed since; a tree all dirty without one. */
+export async function loadSnapshotWithMetrics(
+  io: SnapshotIo,
+  shape: SnapshotShape,
+  store: Pick<Store, 'fingerprints' | 'damages'>,
+  metrics: AntiEntropyMetrics,
+): Promise<Tree> {
+  const found = await readSnapshot(io);
+  if (found === undefined) return new Tree(shape.segmentBits);
+  const reading =
+    found === 'unreadable'
+      ? { kind: 'rejected' as const, reason: 'Corrupted' as const, detail: 'the disk refuses to read it' }
+      : decodeSnapshot(found, shape);
+  if (reading.kind === 'rejected') {
+    metrics.snapshotRejected();
+    await setAside(io, reading.reason, reading.detail);
+    return new Tree(shape.segmentBits);
+  }
+  const { tree, position } = reading;
+  if (position > store.fingerprints.lastSeq) {
+    io.log.event('warn', 'aae.snapshot.dropped', { position, store: store.fingerprints.lastSeq });
+    await removeQuietly(io);
+    return new Tree(shape.segmentBits);
+  }
+  dirtySince(tree, position, store);
+  metrics.snapshotLoaded();
+  io.log.event('info', 'aae.snapshot.loaded', { position, dirty: tree.dirtyCount });
+  return tree;
+}
+
+/** Makes dirty what the store may hold differently than it did at `position`. */
+function dirtySince(tree: Tree, position: number, store: Pick<Store, 'fingerprints' | 'damages'>): void {
+  const counts = new Uint32Array(tree.segmentCount);
+  store.fingerprints.visit(wholeRing.first, wholeRing.last, (token, _high, _low, seq) => {
+    const segment = tree.segmentOf(token);
+    counts[segment] = (counts[segment] ?? 0) + 1;
+    if (seq > position) tree.dirty(segment);
+  });
+  counts.forEach((count, segment) => {
+    if (count !== tree.countOf(segment)) tree.dirty(segment);
+  });
+  dirtyDamaged(tree, store.damages);
+}
+
+/** Makes dirty what was lost, wherever it may have been. */
+export function dirtyDamaged(tree: Tree, damages: Store['damages']): void {
+  for (const { tokens } of damages) {
+    if (tokens === 'all') tree.dirtyRange(wholeRing);
+    else for (const token of tokens) tree.touch(token);
+  }
+}
+
+async function readSnapshot({ disk, log }: SnapshotIo): Promise<Buffer | 'unreadable' | undefined> {
+  try {
+    return await readFile(disk, snapshotPath, snapshotBytesMax);
+  } catch (error) {
+    if (!(error instanceof DiskError)) throw error;
+    log.event('error', 'aae.snapshot.unreadable', { detail: error.message });
+    return 'unreadable';
+  }
+}
+
+async function setAside(io: SnapshotIo, reason: SnapshotRejection, detail: string): Promise<void> {
+  io.log.event('warn', 'aae.snapshot.rejected', { reason, detail });
+  try {
+    await io.disk.rename(snapshotPath, rejectedPath);
+    await io.disk.syncDirectory(directory);
+  } catch (error) {
+    if (!(error instanceof DiskError)) throw error;
+    io.log.event('error', 'aae.snapshot.kept', { detail: error.message });
+  }
+}
+
+async function removeQuietly(io: SnapshotIo): Promise<void> {
+  try {
+    await io.disk.remove(snapshotPath);
+    await io.disk.syncDirectory(directory);
+  } catch (error) {
+    if (!(error instanceof DiskError)) throw error;
+    io.log.event('error', 'aae.snapshot.kept', { detail: error.message });
+  }
+}
+
+/** The directory's own name must be durable before a file in it can be. */
+async function makeDirectory(disk: Disk): Promise<void> {
+  await disk.makeDirectory(directory);
+  await disk.syncDirectory('');
+}

@@ -1,0 +1,41 @@
+/** What the HTTP interface is made from: what the node chooses, and what the handlers work with. */
+import type { Gate } from '../../auth/gate.ts';
+import type { Dispatcher } from '../../replication/requests.ts';
+import type { BodyBudget, HttpRoute } from '../../io/http.ts';
+import type { Io } from '../../io/io.ts';
+import type { AnsweredHosts } from '../answered-hosts.ts';
+import type { BucketDesk } from '../bucket-admin.ts';
+import type { ClientObserver } from '../client-observer.ts';
+import type { ContentLimits } from '../content-limits.ts';
+import type { ReplicaTerms } from '../../replication/needs.ts';
+import type { NameLister } from '../name-lister.ts';
+import type { KnowsType } from '../objects.ts';
+
+export interface HttpOptions {
+  readonly io: Pick<Io, 'clock' | 'log' | 'random'>;
+  readonly gate: Gate;
+  readonly hosts: AnsweredHosts;
+  readonly terms: ReplicaTerms;
+  readonly limits: ContentLimits;
+  readonly knowsType: KnowsType;
+  readonly buckets: BucketDesk;
+  readonly lister: NameLister;
+  /** Connections open at most. */
+  readonly connectionCountMax: number;
+  /** Header lines of a request at most. */
+  readonly headerLinesMax: number;
+  /** Of the bodies of all requests being received. */
+  readonly requests: BodyBudget;
+  /** Milliseconds that a client may take to send its request. */
+  readonly requestTimeoutMs: number;
+  /** Milliseconds in which a client has to take some of an answer that waits for it. */
+  readonly answerTimeoutMs: number;
+  /** The product's own endpoints, beside Riak's. */
+  readonly ownRoutes?: readonly HttpRoute[];
+}
+
+/** What the handlers work with. */
+export interface HttpParts extends HttpOptions {
+  readonly dispatcher: Dispatcher;
+  readonly observer: ClientObserver;
+}

@@ -1,0 +1,61 @@
+/** What the calls of the binary protocol share: names, numbers and refusals as Riak's clients know them. */
+import { LockstepError } from '../../base/errors.ts';
+import type { ByteString } from '../../base/ids.ts';
+import { textOf } from '../../base/ids.ts';
+import type { ObjectKey } from '../../base/object-key.ts';
+import { defaultType, objectKey } from '../../base/object-key.ts';
+import type { Need } from '../../replication/requests.ts';
+import type { KnowsType } from '../objects.ts';
+import { timeoutMsMax } from '../objects.ts';
+import { stringOf } from './contents.ts';
+import { quorumWords } from './schema.ts';
+
+/** A request refused in words of Riak's, which go out as they are. */
+export class RiakRefusal extends LockstepError {}
+
+/** The words of the quorum fields; anything else is a number of replicas. */
+export function needOf(quorum: number | undefined): Need {
+  switch (quorum) {
+    case undefined:
+    case quorumWords.default:
+      return 'default';
+    case quorumWords.one:
+      return 'one';
+    case quorumWords.quorum:
+      return 'quorum';
+    case quorumWords.all:
+      return 'all';
+    default:
+      return quorum;
+  }
+}
+
+export function readNeedOf(quorum: number | undefined): Need | 'primary' {
+  return quorum === quorumWords.primary ? 'primary' : needOf(quorum);
+}
+
+/** Milliseconds; 0 stands for "not given", as clients send it. */
+export function timeoutOf(timeout: number | undefined): number | undefined {
+  return timeout === undefined || timeout === 0 ? undefined : Math.min(timeout, timeoutMsMax);
+}
+
+interface Named {
+  readonly bucket: Uint8Array;
+  readonly type?: Uint8Array | undefined;
+}
+
+/** The object's full name. Throws in Riak's words. */
+export function nameOf(message: Named, key: Uint8Array, knowsType: KnowsType): ObjectKey {
+  if (message.bucket.length === 0) throw new RiakRefusal('BadRequest', 'Bucket cannot be zero-length');
+  if (key.length === 0) throw new RiakRefusal('BadRequest', 'Key cannot be zero-length');
+  const type = message.type === undefined ? defaultType : typeOf(message.type, knowsType);
+  return objectKey(type, stringOf(message.bucket), stringOf(key));
+}
+
+/** The bucket type of that name. Throws in Riak's words. */
+export function typeOf(name: Uint8Array, knowsType: KnowsType): ByteString {
+  if (name.length === 0) throw new RiakRefusal('BadRequest', 'Type cannot be zero-length');
+  const type = stringOf(name);
+  if (type === defaultType || knowsType(type)) return type;
+  throw new RiakRefusal('NotFound', `Unknown bucket type: ${textOf(type)}`);
+}

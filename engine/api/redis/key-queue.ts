@@ -1,0 +1,188 @@
+/**
+ * Commands that write one key. At each node the writes of a key take turns: one turn is under way, and those that come
+ * meanwhile make up the next one together, so a key that everybody increments costs two syncs for all who wait, not one
+ * each. A turn applies its commands in the order in which they came, and ends in one step:
+ *
+ * - When none of them asks what is there (plain SETs), the last one's value is written as a put on top of a read. But
+ *   where a value may expire that was read there, the put would race with the reaper: then as below.
+ * - Otherwise the key is read, the commands are applied, and the result is committed at the key's primary on condition
+ *   that the key is still what was read; when others were faster, the turn reads and applies again.
+ *
+ * All commands of a turn succeed or fail together, but for their own refusals.
+ */
+import type { LockstepError } from '../../base/errors.ts';
+import { asLockstepError } from '../../base/errors.ts';
+import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
+import { mayExpire } from '../../replica/object/expiry.ts';
+import type { StoredObject } from '../../replica/object/object.ts';
+import { checkContent } from '../content-limits.ts';
+import { Attempts } from './attempts.ts';
+import type { Ending } from './changes.ts';
+import { changeOf, endingOf } from './changes.ts';
+import type { Command } from './commands.ts';
+import { contentOf, entryOf } from './entries.ts';
+import type { RedisParts } from './listener-dependencies.ts';
+import { editNeed } from './listener-dependencies.ts';
+import { Refusal, refusalText, texts } from './refusals.ts';
+import type { RespVersion } from './replies.ts';
+import { errorReply } from './replies.ts';
+import type { Request } from './request-reader.ts';
+import type { CommandContext } from './value-commands.ts';
+import { isBlindSet } from './value-commands.ts';
+import { WorkingKey } from './working-set.ts';
+
+/** A command that waits for its turn. */
+export interface Edit {
+  readonly command: Command;
+  readonly request: Request;
+  readonly version: RespVersion;
+  /** Called once. */
+  settle(reply: Buffer): void;
+  /** Called once instead: the turn could not be carried out, or nobody knows. */
+  fail(error: LockstepError | undefined, text: string): void;
+}
+
+interface Turn {
+  readonly key: ObjectKey;
+  waiting: Edit[];
+}
+
+export class KeyTurns {
+  readonly #parts: RedisParts;
+  readonly #turns = new Map<PackedKey, Turn>();
+
+  constructor(parts: RedisParts) {
+    this.#parts = parts;
+  }
+
+  /** Keys with turns under way. */
+  get size(): number {
+    return this.#turns.size;
+  }
+
+  submit(key: ObjectKey, edit: Edit): void {
+    const turn = this.#turns.get(key.packed);
+    if (turn !== undefined) {
+      turn.waiting.push(edit);
+      return;
+    }
+    const begun: Turn = { key, waiting: [edit] };
+    this.#turns.set(key.packed, begun);
+    this.#parts.io.spawn('redis.turn', () => this.#run(begun));
+  }
+
+  async #run(turn: Turn): Promise<void> {
+    while (turn.waiting.length > 0) {
+      const edits = turn.waiting;
+      turn.waiting = [];
+      await this.#take(turn.key, edits);
+    }
+    this.#turns.delete(turn.key.packed);
+  }
+
+  async #take(key: ObjectKey, edits: readonly Edit[]): Promise<void> {
+    try {
+      if (!edits.every(isBlind) || !(await this.#write(key, edits))) await this.#edit(key, edits);
+    } catch (caught) {
+      const error = asLockstepError(caught);
+      for (const edit of edits) edit.fail(error, refusalText(error));
+    }
+  }
+
+  /** Nobody asked what is there. False: nothing was done, a value that may expire is in the way. */
+  async #write(key: ObjectKey, edits: readonly Edit[]): Promise<boolean> {
+    const { dispatcher, limits, timeoutMs } = this.#parts;
+    const working = new WorkingKey(undefined);
+    const replies = this.#apply(edits, working);
+    if (working.entry !== undefined) {
+      const content = contentOf(working.entry);
+      checkContent(content, limits);
+      // Clocks differ: a write must have seen what was acknowledged before, or it could count as the older one.
+      const seen = this.#parts.isAlone() ? undefined : await this.#read(key, timeoutMs);
+      if (seen !== undefined && mayExpire(seen)) return false;
+      await dispatcher.put({ key, need: 'default', context: seen?.context ?? [], content, timeoutMs });
+    }
+    edits.forEach((edit, index) => edit.settle(replies[index] ?? nothing));
+    return true;
+  }
+
+  async #edit(key: ObjectKey, edits: readonly Edit[]): Promise<void> {
+    const attempts = new Attempts(this.#parts.io, this.#parts.timeoutMs);
+    for (;;) {
+      const object = await this.#read(key, attempts.leftMs);
+      const working = new WorkingKey(entryOf(object, this.#parts.io.clock.wallMs()));
+      const replies = this.#apply(edits, working);
+      const ending = working.changed ? await this.#commit(key, object, working, attempts.leftMs) : done;
+      if (ending.kind === 'done') {
+        edits.forEach((edit, index) => edit.settle(replies[index] ?? nothing));
+        return;
+      }
+      if (ending.kind === 'failed' || !(await attempts.again())) {
+        const text = ending.kind === 'failed' ? ending.text : texts.tryAgain;
+        for (const edit of edits) edit.fail(undefined, text);
+        return;
+      }
+    }
+  }
+
+  async #commit(
+    key: ObjectKey,
+    object: StoredObject | undefined,
+    { entry }: WorkingKey,
+    timeoutMs: number,
+  ): Promise<Ending> {
+    if (entry === undefined && object === undefined) return done;
+    const outcome = await this.#parts.transactions.run({
+      operations: [changeOf(this.#parts, key, object, entry)],
+      forceAbort: false,
+      level: undefined,
+      timeoutMs,
+      clientId: undefined,
+    });
+    return endingOf(outcome);
+  }
+
+  async #read(key: ObjectKey, timeoutMs: number): Promise<StoredObject | undefined> {
+    const need = editNeed(this.#parts);
+    return (await this.#parts.dispatcher.get({ key, need, timeoutMs })).object;
+  }
+
+  #apply(edits: readonly Edit[], working: WorkingKey): Buffer[] {
+    const nowMs = this.#parts.io.clock.wallMs();
+    const { limits, answerBytesMax } = this.#parts;
+    const { valueBytesMax } = limits;
+    return edits.map((edit) => {
+      const { version } = edit;
+      return applyCommand(edit.command, edit.request, working, {
+        nowMs,
+        version,
+        valueBytesMax,
+        answerBytesMax,
+      });
+    });
+  }
+}
+
+const done: Ending = { kind: 'done' };
+const nothing = Buffer.alloc(0);
+
+/** The reply of a command that was applied, or of its refusal. */
+export function applyCommand(
+  { apply }: Command,
+  request: Request,
+  working: Parameters<NonNullable<Command['apply']>>[0],
+  context: CommandContext,
+): Buffer {
+  try {
+    if (apply === undefined) throw new Refusal(texts.syntax);
+    return apply(working, request, context);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return errorReply(error.message);
+  }
+}
+
+function isBlind({ command, request }: Edit): boolean {
+  if (command.name === 'setex' || command.name === 'psetex') return true;
+  return command.name === 'set' && isBlindSet(request);
+}

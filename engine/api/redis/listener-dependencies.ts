@@ -1,0 +1,50 @@
+/** What the Redis listener works with. */
+import type { Gate } from '../../auth/gate.ts';
+import type { ByteString } from '../../base/ids.ts';
+import { byteStringFrom } from '../../base/ids.ts';
+import type { ObjectKey } from '../../base/object-key.ts';
+import { objectKey } from '../../base/object-key.ts';
+import type { Dispatcher, Need } from '../../replication/requests.ts';
+import type { BodyBudget } from '../../io/http.ts';
+import type { Io } from '../../io/io.ts';
+import type { TransactionService } from '../../transactions/transactions.ts';
+import type { ClientObserver } from '../client-observer.ts';
+import type { ContentLimits } from '../content-limits.ts';
+import type { ReplicaTerms } from '../../replication/needs.ts';
+import type { RedisField } from './commands.ts';
+
+export interface RedisParts {
+  readonly io: Pick<Io, 'clock' | 'log' | 'network' | 'random' | 'spawn'>;
+  readonly dispatcher: Dispatcher;
+  readonly transactions: Pick<TransactionService, 'run'>;
+  readonly observer: ClientObserver;
+  readonly gate: Gate;
+  /** Of the requests of all clients being received. */
+  readonly requests: BodyBudget;
+  /** A command was received. */
+  readonly count: (field: RedisField) => void;
+  readonly terms: ReplicaTerms;
+  readonly limits: ContentLimits;
+  /** This node is the whole cluster. */
+  readonly isAlone: () => boolean;
+  /** Bucket type and bucket that all keys live in. */
+  readonly type: ByteString;
+  readonly bucket: ByteString;
+  /** How long a command may take, milliseconds. */
+  readonly timeoutMs: number;
+  /** Bytes that one command on several keys, or one transaction, may hold and answer. */
+  readonly answerBytesMax: number;
+  /** Keys that one command or transaction may name. */
+  readonly keyCountMax: number;
+  readonly serverInfo: { readonly node: string; readonly version: string };
+}
+
+/** The object behind a key of Redis. Throws `BadRequest` for an empty key, `TooLarge` for one beyond its limit. */
+export function keyOf({ type, bucket }: Pick<RedisParts, 'type' | 'bucket'>, key: Buffer): ObjectKey {
+  return objectKey(type, bucket, byteStringFrom(key));
+}
+
+/** Who is asked before a key is changed: a majority at least, whatever level reads have. */
+export function editNeed({ terms }: Pick<RedisParts, 'terms'>): Need {
+  return terms.readLevel === 'DC_ONE' ? 'quorum' : 'default';
+}

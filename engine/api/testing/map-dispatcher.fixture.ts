@@ -1,0 +1,101 @@
+/**
+ * The dispatcher as one node with a map: the dumb twin that the listeners' tests talk to. It keeps the contract of
+ * engine/replication/requests.ts, lets a test hold requests back, and fails as it is told.
+ */
+import { Deferred } from '../../base/deferred.ts';
+import { LockstepError } from '../../base/errors.ts';
+import type { PackedKey } from '../../base/object-key.ts';
+import type {
+  Dispatcher,
+  GetRequest,
+  GetResult,
+  ReadNeed,
+  PutRequest,
+  PutResult,
+} from '../../replication/requests.ts';
+import type { Actor } from '../../replica/object/dots.ts';
+import { compareVectors } from '../../replica/object/dots.ts';
+import type { StoredObject } from '../../replica/object/object.ts';
+import { applyWrite, decodeObject, encodeObject, liveSiblings } from '../../replica/object/object.ts';
+
+export const replicaCount = 3;
+
+export class MapDispatcher implements Dispatcher {
+  readonly #objects = new Map<PackedKey, Buffer>();
+  readonly #gates: Deferred<void>[] = [];
+  #counter = 0;
+  /** Requests wait for `release`, in the order in which they came. */
+  holding = false;
+  /** What the next requests end in. */
+  failure: LockstepError | undefined;
+  /** The wall clock of the coordinating replica. */
+  wallMs = 784_111_777_000;
+  readonly gets: GetRequest[] = [];
+  readonly puts: PutRequest[] = [];
+  /** Requests under way, and how many there were at most. */
+  underWay = 0;
+  underWayMax = 0;
+
+  async get(request: GetRequest): Promise<GetResult> {
+    this.gets.push(request);
+    await this.#pass(request.need);
+    const bytes = this.#objects.get(request.key.packed);
+    return { object: bytes === undefined ? undefined : decodeObject(bytes) };
+  }
+
+  async put(request: PutRequest): Promise<PutResult> {
+    this.puts.push(request);
+    await this.#pass(request.need);
+    const current = this.stored(request.key.packed);
+    if (request.ifNoneMatch === true && current !== undefined && liveSiblings(current).length > 0) {
+      throw new LockstepError('PreconditionFailed', 'the key holds a value');
+    }
+    if (
+      request.ifContext !== undefined &&
+      compareVectors(current?.context ?? [], request.ifContext) !== 'equal'
+    ) {
+      throw new LockstepError('PreconditionFailed', 'the context is another one');
+    }
+    const dot = { actor: 'n1.00' as Actor, counter: ++this.#counter };
+    const object = applyWrite(current, request.context, request.content, dot, this.wallMs);
+    this.#objects.set(request.key.packed, encodeObject(object));
+    return { object };
+  }
+
+  stored(key: PackedKey): StoredObject | undefined {
+    const bytes = this.#objects.get(key);
+    return bytes === undefined ? undefined : decodeObject(bytes);
+  }
+
+  /** Lets the oldest held request go on; false when none waits. */
+  release(): boolean {
+    const gate = this.#gates.shift();
+    gate?.resolve();
+    return gate !== undefined;
+  }
+
+  /** Lets a held request go on out of turn: `index` counts from the oldest. */
+  releaseAt(index: number): void {
+    const [gate] = this.#gates.splice(index, 1);
+    gate?.resolve();
+  }
+
+  get held(): number {
+    return this.#gates.length;
+  }
+
+  async #pass(need: ReadNeed): Promise<void> {
+    if (this.failure !== undefined) throw this.failure;
+    if (typeof need === 'number' && need > replicaCount) {
+      throw new LockstepError('BadRequest', `${need} replicas were asked for; there are ${replicaCount}`);
+    }
+    this.underWay += 1;
+    this.underWayMax = Math.max(this.underWayMax, this.underWay);
+    if (this.holding) {
+      const gate = new Deferred<void>();
+      this.#gates.push(gate);
+      await gate.promise;
+    }
+    this.underWay -= 1;
+  }
+}

@@ -1,0 +1,52 @@
+/** MapReduce by a test's own script: each job gives these batches, as far as they are let out. */
+import { Deferred } from '../../base/deferred.ts';
+import { LockstepError } from '../../base/errors.ts';
+import type { Job } from '../../mapreduce/job.ts';
+import type { Batch } from '../../mapreduce/pipeline.ts';
+import type { MapReduceDesk } from '../map-reduce-answers.ts';
+
+export class ScriptedJobs implements MapReduceDesk {
+  readonly bytesMax = 1000;
+  batches: readonly Batch[] = [];
+  /** How jobs end after their batches; undefined: well. */
+  failure: LockstepError | undefined;
+  /** Jobs wait for ever after their batches. */
+  stuck = false;
+  refusals = 0;
+  started: Job[] = [];
+  ended = 0;
+
+  refused(): void {
+    this.refusals += 1;
+  }
+
+  start(job: Job): ReturnType<MapReduceDesk['start']> {
+    this.started.push(job);
+    const over = new Deferred<never>();
+    over.promise.catch(() => undefined);
+    const left = [...this.batches];
+    let done = false;
+    const end = (): void => {
+      if (!done) this.ended += 1;
+      done = true;
+      over.reject(new LockstepError('ShuttingDown', 'ended'));
+    };
+    const running: ReturnType<MapReduceDesk['start']> = {
+      [Symbol.asyncIterator]: () => running as never,
+      next: async () => {
+        const value = left.shift();
+        if (value !== undefined) return { done: false, value };
+        if (this.stuck) return over.promise;
+        done = true;
+        if (this.failure !== undefined) throw this.failure;
+        return { done: true, value: undefined };
+      },
+      return: async () => {
+        end();
+        return Promise.resolve({ done: true, value: undefined });
+      },
+      end,
+    };
+    return running;
+  }
+}

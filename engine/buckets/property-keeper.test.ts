@@ -1,0 +1,280 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+
+import { present } from '../base/assert.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { ByteString, NodeId } from '../base/ids.ts';
+import { byteStringOf } from '../base/ids.ts';
+import { settle, TestClock, TestLog } from '../api/testing/test-io.fixture.ts';
+import { Buckets } from './buckets.ts';
+import type { BucketProperties, PropertyValue } from './properties.ts';
+import { typeProperties } from './properties.ts';
+import type { NamedRecord } from './property-codec.ts';
+import type { PropertyCondition } from './property-keeper.ts';
+import { PropertyKeeper } from './property-keeper.ts';
+import { PropertyTable } from './property-table.ts';
+
+const defaultType = byteStringOf('default');
+const types = new Map([['default', typeProperties('default', new Map())]]);
+
+/** Three nodes whose links a test cuts, whose files it reads, and whose buckets hold keys as it says. */
+class Trio {
+  readonly clock = new TestClock();
+  readonly names = ['n1', 'n2', 'n3'] as NodeId[];
+  /** What each has saved, in that order. */
+  readonly files = new Map<NodeId, readonly NamedRecord[]>();
+  readonly conditions = new Map<NodeId, PropertyCondition>();
+  readonly buckets = new Map<NodeId, Buckets>();
+  readonly keepers = new Map<NodeId, PropertyKeeper>();
+  readonly held = new Set<string>();
+  readonly cut = new Set<NodeId>();
+  failedTasks = 0;
+  /** Called when a node has made something durable. */
+  onSave: (node: NodeId) => void = () => undefined;
+
+  constructor() {
+    for (const name of this.names) this.boot(name);
+  }
+
+  /** A new life of a node, from its file. */
+  boot(name: NodeId): void {
+    const buckets = new Buckets(types, new PropertyTable(this.files.get(name) ?? []));
+    this.buckets.set(name, buckets);
+    const spawn = (_: string, task: () => Promise<void>): void => {
+      task().catch(() => (this.failedTasks += 1));
+    };
+    const keeper = new PropertyKeeper(
+      { clock: this.clock, log: new TestLog(), spawn },
+      buckets,
+      {
+        condition: this.conditions.get(name) ?? 'whole',
+        save: async (records) => {
+          this.files.set(name, [...(this.files.get(name) ?? []), ...records]);
+          this.onSave(name);
+        },
+        complete: async () => void this.conditions.set(name, 'whole'),
+      },
+      {
+        self: name,
+        peers: () => this.names.filter((other) => other !== name),
+        isRoutable: (peer) => this.#reaches(name, peer),
+        isConnected: (peer) => this.#reaches(name, peer),
+        ask: (peer, words, onAnswer) => {
+          if (!this.#reaches(name, peer)) {
+            onAnswer(new LockstepError('NoTargets'));
+            return;
+          }
+          const asked = present(this.keepers.get(peer), 'a peer').answer(words);
+          void asked.then(onAnswer, (error: unknown) => onAnswer(error as LockstepError));
+        },
+        holdsKeys: (prefix) => this.held.has(`${name} ${prefix}`),
+      },
+      10,
+    );
+    this.keepers.set(name, keeper);
+  }
+
+  /** What gossip does in time: everybody hears everybody's digest, until nothing is new. */
+  async gossip(): Promise<void> {
+    for (let round = 0; round < 3; round++) {
+      for (const [name, keeper] of this.keepers)
+        for (const [peer, other] of this.keepers) {
+          if (name !== peer && this.#reaches(name, peer)) keeper.heard(peer, other.digest);
+        }
+      await settle();
+    }
+  }
+
+  async set(at: number, bucket: string, set: Record<string, PropertyValue>): Promise<string> {
+    const node = present(this.names[at], 'a node');
+    const done = this.keepers.get(node)?.set(defaultType, byteStringOf(bucket), new Map(Object.entries(set)));
+    return outcomeOf(done);
+  }
+
+  async reset(at: number, bucket: string): Promise<string> {
+    return outcomeOf(
+      this.keepers.get(present(this.names[at], 'a node'))?.reset(defaultType, byteStringOf(bucket)),
+    );
+  }
+
+  at(index: number, bucket: string): BucketProperties {
+    return present(this.buckets.get(present(this.names[index], 'a node')), 'buckets').of(
+      defaultType,
+      byteStringOf(bucket),
+    );
+  }
+
+  #reaches(from: NodeId, to: NodeId): boolean {
+    return this.cut.has(from) === this.cut.has(to);
+  }
+}
+
+async function outcomeOf(done: Promise<void> | undefined): Promise<string> {
+  const ended = done?.then(
+    () => 'done',
+    (error: unknown) => (error instanceof LockstepError ? `${error.code}: ${error.message}` : String(error)),
+  );
+  await settle();
+  return ended ?? 'nobody';
+}
+
+test('what is set on one node holds on all that can be reached, and on the others when they return', async () => {
+  const trio = new Trio();
+  trio.cut.add('n3' as NodeId);
+  expect(await trio.set(0, 'b', { allow_mult: true, w: 'all' })).toBe('done');
+  expect(trio.at(1, 'b')).toMatchObject({ allowMult: true, w: 'all' });
+  expect(trio.at(2, 'b')).toMatchObject({ allowMult: false, w: 'default' });
+  trio.cut.clear();
+  await trio.gossip();
+  expect(trio.at(2, 'b')).toMatchObject({ allowMult: true, w: 'all' });
+  trio.boot('n3' as NodeId);
+  expect(trio.at(2, 'b')).toMatchObject({ allowMult: true, w: 'all' });
+  expect(await trio.reset(2, 'b')).toBe('done');
+  expect(trio.at(0, 'b')).toMatchObject({ allowMult: false, w: 'default' });
+});
+
+const steps = fc.array(
+  fc.record({
+    at: fc.nat(2),
+    bucket: fc.constantFrom('a', 'b'),
+    cut: fc.constantFrom(undefined, 'n1', 'n2', 'n3'),
+    set: fc.constantFrom<Record<string, PropertyValue> | undefined>(
+      undefined,
+      { allow_mult: true },
+      { last_write_wins: true },
+      { allow_mult: false, r: 1 },
+      { chash_keyfun: 'BUCKETONLY' },
+      { wasm_keyfun: 'm', chash_keyfun: 'CUSTOM' },
+      { w: 'one', pw: 2 },
+    ),
+    reboots: fc.boolean(),
+  }),
+  { maxLength: 10 },
+);
+
+test('settings on all sides of partitions, and crashes between them, converge to one that somebody could have made', async () => {
+  await fc.assert(
+    fc.asyncProperty(steps, async (plan) => {
+      const trio = new Trio();
+      for (const { at, bucket, cut, set, reboots } of plan) {
+        trio.cut.clear();
+        if (cut !== undefined) trio.cut.add(cut as NodeId);
+        await (set === undefined ? trio.reset(at, bucket) : trio.set(at, bucket, set));
+        if (reboots) trio.boot(present(trio.names[at], 'a node'));
+      }
+      trio.cut.clear();
+      await trio.gossip();
+      for (const bucket of ['a', 'b']) {
+        const [first, ...others] = [0, 1, 2].map((index) => trio.at(index, bucket));
+        for (const other of others) expect(other).toEqual(first);
+        expect(first?.allowMult === true && first.lastWriteWins).toBe(false);
+        if (first?.chashKeyfun === 'CUSTOM') expect(first.wasmKeyfun).toBe('m');
+      }
+      expect(trio.failedTasks).toBe(0);
+      expect(new Set([...trio.keepers.values()].map((keeper) => keeper.digest)).size).toBe(1);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('where keys live changes only while every node says that it holds none', async () => {
+  const trio = new Trio();
+  const prefix = 'default'.length;
+  const name = String.fromCharCode(prefix) + 'default' + '\0\x01b';
+  trio.held.add(`n2 ${name}`);
+  expect(await trio.set(0, 'b', { chash_keyfun: 'BUCKETONLY' })).toContain(
+    'Conflict: chash_keyfun of the bucket b cannot change: n2 holds keys of it',
+  );
+  expect(await trio.set(0, 'b', { chash_keyfun: 'STD', r: 1 })).toBe('done');
+  trio.held.clear();
+  trio.cut.add('n3' as NodeId);
+  expect(await trio.set(0, 'b', { chash_keyfun: 'BUCKETONLY' })).toContain(
+    'NoTargets: chash_keyfun can change only',
+  );
+  trio.cut.clear();
+  expect(await trio.set(0, 'b', { chash_keyfun: 'BUCKETONLY' })).toBe('done');
+  trio.held.add(`n2 ${name}`);
+  expect(await trio.reset(1, 'b')).toContain('Conflict');
+  expect(trio.at(2, 'b').chashKeyfun).toBe('BUCKETONLY');
+});
+
+test('a write that slips in while the routing changes takes the change back', async () => {
+  const trio = new Trio();
+  const name = `${String.fromCharCode('default'.length)}default\0\x01b`;
+  trio.onSave = (node) => {
+    if (node === 'n3') trio.held.add(`n3 ${name}`);
+  };
+  expect(await trio.set(0, 'b', { chash_keyfun: 'BUCKETONLY' })).toContain(
+    'Conflict: chash_keyfun of the bucket b',
+  );
+  await trio.gossip();
+  for (const index of [0, 1, 2]) expect(trio.at(index, 'b').chashKeyfun).toBe('STD');
+});
+
+test('a type is made once, its buckets have its properties, and its routing stands', async () => {
+  const trio = new Trio();
+  const make = (at: number): Promise<string> =>
+    outcomeOf(
+      trio.keepers
+        .get(present(trio.names[at], 'a node'))
+        ?.createType('carts' as ByteString, new Map([['chash_keyfun', 'BUCKETONLY']])),
+    );
+  expect(await make(0)).toBe('done');
+  expect(await make(1)).toBe('Conflict: the bucket type carts exists already');
+  for (const buckets of trio.buckets.values()) {
+    expect(buckets.of('carts' as ByteString, 'any' as ByteString)).toMatchObject({
+      allowMult: true,
+      chashKeyfun: 'BUCKETONLY',
+    });
+    expect(buckets.knowsType('charts' as ByteString)).toBe(false);
+    expect(buckets.typeNames()).toEqual(['default', 'carts']);
+  }
+  const keeper = present(trio.keepers.get('n3' as NodeId), 'a keeper');
+  expect(
+    await outcomeOf(keeper.setType('carts' as ByteString, new Map([['chash_keyfun', 'STD']]))),
+  ).toContain('Conflict: chash_keyfun and wasm_keyfun of a bucket type stand from its making');
+  expect(await outcomeOf(keeper.setType('carts' as ByteString, new Map([['allow_mult', false]])))).toBe(
+    'done',
+  );
+  expect(trio.buckets.get('n1' as NodeId)?.ofType('carts' as ByteString)?.allowMult).toBe(false);
+});
+
+test('buckets with properties of their own are bounded, and both kinds of conflict rules at once are refused', async () => {
+  const trio = new Trio();
+  for (let bucket = 0; bucket < 10; bucket++) expect(await trio.set(0, `b${bucket}`, { r: 1 })).toBe('done');
+  expect(await trio.set(0, 'one more', { r: 1 })).toContain('TooLarge: 10 buckets and types');
+  expect(await trio.set(0, 'b1', { allow_mult: true, last_write_wins: true })).toContain(
+    'BadRequest: allow_mult and',
+  );
+});
+
+test('a node that has lost its records tells nobody what it knows, and starts when a peer has told it', async () => {
+  const trio = new Trio();
+  expect(await trio.set(0, 'b', { allow_mult: true })).toBe('done');
+  const lost = 'n3' as NodeId;
+  trio.files.delete(lost);
+  trio.conditions.set(lost, 'lost');
+  trio.boot(lost);
+  const keeper = present(trio.keepers.get(lost), 'a keeper');
+  expect(trio.at(2, 'b').allowMult).toBe(false);
+  expect(keeper.hasHeard('n1' as NodeId)).toBe(false);
+  expect(await present(trio.keepers.get('n1' as NodeId), 'a keeper').hear(lost)).toBe(false);
+  expect(await outcomeOf(keeper.catchUp(1_000_000))).toBe('done');
+  expect(trio.at(2, 'b').allowMult).toBe(true);
+  expect(keeper.hasHeard('n1' as NodeId)).toBe(true);
+  trio.boot(lost);
+  expect(trio.at(2, 'b').allowMult).toBe(true);
+});
+
+test('a node that has lost its records is refused when no peer tells it, and a new one goes on', async () => {
+  const trio = new Trio();
+  const alone = 'n3' as NodeId;
+  trio.cut.add(alone);
+  trio.conditions.set(alone, 'lost');
+  trio.boot(alone);
+  const refused = outcomeOf(trio.keepers.get(alone)?.catchUp(0));
+  expect(await refused).toContain('FileMissing: what was set of buckets (their properties) is lost');
+  trio.conditions.set(alone, 'new');
+  trio.boot(alone);
+  expect(await outcomeOf(trio.keepers.get(alone)?.catchUp(0))).toBe('done');
+});

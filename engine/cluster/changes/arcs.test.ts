@@ -1,0 +1,90 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { present } from '../../base/assert.ts';
+import type { NodeId, Token } from '../../base/ids.ts';
+import { tokenMax } from '../../base/ids.ts';
+import { isWithin } from '../ring/arc.ts';
+import type { Member } from '../ring/ring.ts';
+import { Ring } from '../ring/ring.ts';
+import { tokensOfNode } from '../ring/token.ts';
+import { arcsOf, sourcesOf, splitByPlacement } from './arcs.ts';
+
+function member(
+  node: string,
+  rack: string,
+  datacenter = 'd',
+  tokens = tokensOfNode(node as NodeId, 4),
+): Member {
+  return { node: node as NodeId, datacenter, rack, tokens };
+}
+
+const racks = [member('a1', 'r1'), member('a2', 'r2'), member('a3', 'r3')];
+const token = fc.integer({ min: 0, max: tokenMax }) as fc.Arbitrary<Token>;
+const names = (members: readonly Member[] | undefined): readonly string[] | undefined =>
+  members?.map(({ node }) => node);
+
+describe('the arcs of a member', () => {
+  it('are what the ring with it gives it, cut so that each part has one placement', () => {
+    const joiner = member('j', 'r1');
+    const before = new Ring(racks);
+    const after = new Ring([...racks, joiner]);
+    const arcs = arcsOf(racks, joiner);
+    const parts = splitByPlacement(arcs, before);
+    fc.assert(
+      fc.property(token, (at) => {
+        const owned = after.placement(at).includes(joiner);
+        expect(arcs.filter((arc) => isWithin(arc, at))).toHaveLength(owned ? 1 : 0);
+        const [part, ...others] = parts.filter((one) => isWithin(one, at));
+        expect([part !== undefined, others]).toEqual([owned, []]);
+        if (part === undefined) return;
+        const owners = (where: Token): readonly string[] => before.placement(where).map(({ node }) => node);
+        expect(owners(at).toSorted()).toEqual(owners(part.to).toSorted());
+      }),
+    );
+  });
+
+  it('are the whole ring for the only node of a rack, with one token too', () => {
+    const lone = member('j', 'r9', 'd', [7 as Token]);
+    expect(arcsOf(racks, lone)).toEqual([{ from: 7, to: 7 }]);
+  });
+});
+
+describe('the sources of a range', () => {
+  const range = { from: 0 as Token, to: 100 as Token };
+  const ring = new Ring(racks);
+  const joiner = member('j', 'r1');
+  const without =
+    (...away: readonly string[]) =>
+    ({ node }: Member): boolean =>
+      !away.includes(node);
+
+  it('are the owner of its rack while that one is there', () => {
+    expect(names(sourcesOf(ring, range, joiner, without()))).toEqual(['a1']);
+  });
+
+  it('are without it as many others as hold every acknowledged write, or nobody yet', () => {
+    expect(names(sourcesOf(ring, range, joiner, without('a1')))?.toSorted()).toEqual(['a2', 'a3']);
+    expect(sourcesOf(ring, range, joiner, without('a1', 'a3'))).toBeUndefined();
+  });
+
+  it('are any one replica for a new rack, of this datacenter if it has one', () => {
+    const fourth = member('j', 'r4');
+    expect(names(sourcesOf(ring, range, fourth, without('a1', 'a2')))).toEqual(['a3']);
+    const far = member('j', 'r1', 'e');
+    expect(names(sourcesOf(ring, range, far, without('a1', 'a2')))).toEqual(['a3']);
+    expect(sourcesOf(ring, range, far, without('a1', 'a2', 'a3'))).toBeUndefined();
+  });
+
+  it('meet every acknowledged write of the dead node, whatever majority acknowledged it', () => {
+    for (const count of [1, 2, 3, 4, 5, 6, 7]) {
+      const members = Array.from({ length: count }, (_, index) => member(`n${index}`, `r${index}`));
+      const dead = present(members[0], 'the dead node');
+      const heir = { ...dead, node: 'heir' as NodeId };
+      const sources = sourcesOf(new Ring(members), range, heir, (one) => one !== dead) ?? [];
+      // A majority that the dead node was in, and otherwise nobody who is read.
+      const unread = members.filter((one) => one !== dead && !sources.includes(one));
+      expect(1 + unread.length).toBeLessThan(count === 1 ? 2 : Math.floor(count / 2) + 1);
+    }
+  });
+});

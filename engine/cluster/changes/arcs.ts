@@ -1,0 +1,117 @@
+/**
+ * Which ranges a member takes over and from whom: pure decisions over the ring before the change.
+ *
+ * A range comes from the node of its rack that owns it now: whoever takes that one's place holds what it held, and every
+ * quorum still meets every acknowledged write. When that node is away or dead, enough other replicas of the datacenter
+ * are read that at least one of them holds each write that a majority acknowledged. A new rack adds a copy, which no
+ * acknowledged write waits for; one replica will do.
+ */
+import { present } from '../../base/assert.ts';
+import type { Token } from '../../base/ids.ts';
+import type { TokenRange } from '../ring/arc.ts';
+import { distance } from '../ring/arc.ts';
+import type { Member, Ring } from '../ring/ring.ts';
+
+/** The arcs that a member owns in its rack once it stands beside (or, if it stands there already, among) `others`. */
+export function arcsOf(others: readonly Member[], member: Member): readonly TokenRange[] {
+  const mates = others.filter((one) => inOneRack(one, member) && one !== member);
+  const tokens = [...new Set([...mates, member].flatMap((one) => one.tokens))].sort(
+    (left, right) => left - right,
+  );
+  return tokens.flatMap((to, index) => {
+    if (!member.tokens.includes(to)) return [];
+    return [{ from: present(tokens.at(index - 1), 'a token before'), to }];
+  });
+}
+
+/** The ranges cut at every token of the ring: each part has one placement. */
+export function splitByPlacement(ranges: readonly TokenRange[], ring: Ring): readonly TokenRange[] {
+  const bounds = [...new Set(ring.members.flatMap((one) => one.tokens))].sort((left, right) => left - right);
+  return ranges.flatMap(({ from, to }) => {
+    const inside = bounds.filter((bound) => bound !== to && isInside(from, bound, to));
+    const ends = [...inside.sort((left, right) => distance(from, left) - distance(from, right)), to];
+    return ends.map((end, index) => ({
+      from: index === 0 ? from : present(ends[index - 1], 'an end'),
+      to: end,
+    }));
+  });
+}
+
+/**
+ * The nodes that a taker reads a range from (all of them); undefined: too few are there now.
+ */
+export function sourcesOf(
+  ring: Ring,
+  range: TokenRange,
+  taker: Member,
+  isThere: (member: Member) => boolean,
+): readonly Member[] | undefined {
+  const placement = ring.placement(range.to).filter((member) => member.node !== taker.node);
+  const mate = placement.find((member) => inOneRack(member, taker));
+  if (mate !== undefined && isThere(mate)) return [mate];
+  const near = placement.filter((member) => member.datacenter === taker.datacenter && member !== mate);
+  const there = near.filter(isThere);
+  const copies = ring.rackCount(taker.datacenter);
+  const enough = mate === undefined ? 1 : copies - Math.floor(copies / 2);
+  if (near.length > 0)
+    return there.length >= Math.min(enough, near.length) ? there.slice(0, enough) : undefined;
+  const far = placement.filter((member) => member.datacenter !== taker.datacenter);
+  const first = far.find(isThere);
+  if (first !== undefined) return [first];
+  // Nobody else has ever held it.
+  return far.length === 0 ? [] : undefined;
+}
+
+/**
+ * What a member that has lost its disk reads, and from whom: for each part of what it owns so many other replicas that
+ * one of them holds whatever a quorum has acknowledged, be it one of this datacenter that counted the lost disk, or one
+ * of another. Pairs of a member and a range, in the order of the ring; neighbouring parts are one range. Those that are
+ * whole go first; members that hold nothing count, and are not read.
+ */
+export function refillSources(
+  ring: Ring,
+  self: Member,
+  stateOf: (member: Member) => { readonly holds: boolean; readonly whole: boolean },
+): readonly (readonly [Member, TokenRange])[] {
+  const byMember = new Map<Member, TokenRange[]>();
+  for (const range of splitByPlacement(arcsOf(ring.members, self), ring)) {
+    for (const source of witnessesOf(ring, range, self, (member) => stateOf(member).whole)) {
+      if (!stateOf(source).holds) continue;
+      const ranges = byMember.get(source) ?? [];
+      byMember.set(source, ranges);
+      const last = ranges.at(-1);
+      if (last?.to === range.from) ranges[ranges.length - 1] = { from: last.from, to: range.to };
+      else ranges.push(range);
+    }
+  }
+  return [...byMember].flatMap(([member, ranges]) => ranges.map((range) => [member, range] as const));
+}
+
+/** So many of each datacenter's other replicas that every majority has one among them. */
+function witnessesOf(
+  ring: Ring,
+  { to }: TokenRange,
+  self: Member,
+  isWhole: (member: Member) => boolean,
+): readonly Member[] {
+  const others = ring.placement(to).filter((member) => member !== self);
+  return ring.datacenters.flatMap((datacenter) => {
+    const near = others.filter((member) => member.datacenter === datacenter);
+    const copies = ring.rackCount(datacenter);
+    const majority = Math.floor(copies / 2) + 1;
+    // A majority of one was the lost disk alone.
+    const enough = majority === 1 && datacenter === self.datacenter ? 0 : copies - majority + 1;
+    // The same racks for every range, so that ranges stay whole.
+    const inOrder = near.toSorted((left, right) => (left.rack < right.rack ? -1 : 1));
+    const halves = [inOrder.filter(isWhole), inOrder.filter((member) => !isWhole(member))];
+    return halves.flat().slice(0, enough);
+  });
+}
+
+export function inOneRack(left: Member, right: Member): boolean {
+  return left.datacenter === right.datacenter && left.rack === right.rack;
+}
+
+function isInside(from: Token, at: Token, to: Token): boolean {
+  return distance(from, at) < distance(from, to);
+}

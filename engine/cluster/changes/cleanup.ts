@@ -1,0 +1,179 @@
+/**
+ * Keys that this node has given away for good: whatever its store holds of ranges that it neither owns nor is about to.
+ * They take room, stand in the way of the reaper, and would be what a client reads who came by a ring of the past.
+ *
+ * A key goes only after the ring has stood still for a while and every live member has agreed to it, and after each of
+ * the key's owners has said that what is held here is durable there: it is sent to all of them once more, merged by
+ * causality, and then removed if it is still just that and still nobody's here. While an owner is away nothing goes.
+ */
+import { Deferred } from '../../base/deferred.ts';
+import { asLockstepError, LockstepError } from '../../base/errors.ts';
+import type { Token } from '../../base/ids.ts';
+import type { PackedKey } from '../../base/object-key.ts';
+import type { ClientKeys } from '../../replica/client-keys.ts';
+import type { PeerLinks } from '../../replication/peer-links.ts';
+import type { Replica } from '../../replica/replica.ts';
+import { sleep } from '../../io/clock.ts';
+import type { Timer } from '../../io/clock.ts';
+import type { Io } from '../../io/io.ts';
+import type { Membership } from '../membership/membership.ts';
+import type { Member } from '../ring/ring.ts';
+
+export interface SurplusOptions {
+  /** How long the ring has to have stood still. */
+  readonly delayUs: number;
+  readonly bytesPerSecond: number;
+  readonly timeoutUs: number;
+}
+
+export interface SurplusParts extends ClientKeys {
+  readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
+  readonly self: Member;
+  readonly membership: Pick<
+    Membership,
+    'self' | 'ring' | 'pending' | 'view' | 'agreed' | 'movers' | 'agrees'
+  >;
+  readonly links: PeerLinks;
+  readonly replica: Pick<Replica, 'discard'>;
+}
+
+interface Held {
+  readonly key: PackedKey;
+  readonly token: Token;
+}
+
+const usPerSecond = 1_000_000;
+const lookUsMin = 500_000;
+const lookUsMax = 60_000_000;
+/** Keys looked at between two breaths. */
+const glanceCount = 1000;
+
+export class Surplus {
+  readonly #parts: SurplusParts;
+  readonly #options: SurplusOptions;
+  #timer: Timer | undefined;
+  #stopped = false;
+  #work: Promise<void> = Promise.resolve();
+  /** The ring that stands, since when, and whether the store was looked through under it. */
+  #standing: { readonly view: string; readonly sinceUs: number; done: boolean } | undefined;
+  /** Keys that went. */
+  dropped = 0;
+
+  constructor(parts: SurplusParts, options: SurplusOptions) {
+    this.#parts = parts;
+    this.#options = options;
+  }
+
+  start(): void {
+    const lookUs = Math.min(lookUsMax, Math.max(lookUsMin, this.#options.delayUs / 4));
+    this.#timer = this.#parts.io.clock.after(lookUs, () => {
+      const over = new Deferred<void>();
+      this.#work = over.promise;
+      this.#parts.io.spawn('transfer.surplus', async () => {
+        try {
+          await this.#look();
+        } finally {
+          over.resolve();
+          if (!this.#stopped) this.start();
+        }
+      });
+    });
+  }
+
+  /** Resolves when nothing is under way. */
+  stop(): Promise<void> {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    return this.#work;
+  }
+
+  async #look(): Promise<void> {
+    const { membership, io } = this.#parts;
+    const { view } = membership;
+    const nowUs = io.clock.nowUs();
+    if (!this.#isSettled()) this.#standing = undefined;
+    else if (this.#standing?.view !== view) this.#standing = { view, sinceUs: nowUs, done: false };
+    const standing = this.#standing;
+    if (standing === undefined || standing.done || nowUs - standing.sinceUs < this.#options.delayUs) return;
+    standing.done = await this.#walk(standing.view);
+  }
+
+  /** Nobody moves, and everybody is there and sees the same. */
+  #isSettled(): boolean {
+    const { membership, self } = this.#parts;
+    const all = membership.ring.members.every(({ node }) => node === self.node || membership.agrees(node));
+    const still = membership.movers.length === 0 && membership.self.state === 'NORMAL';
+    return all && still && membership.agreed;
+  }
+
+  /** Everything that is nobody's here goes; whether all of it went. */
+  async #walk(view: string): Promise<boolean> {
+    let all = true;
+    let glances = 0;
+    for (const key of this.#parts.keys()) {
+      const token = this.#parts.tokenOf(key);
+      glances += 1;
+      if (glances % glanceCount === 0) await sleep(this.#parts.io.clock, 1);
+      if (this.#stopped) return false;
+      if (token === undefined || this.#isOurs(token)) continue;
+      if (!this.#isSettled() || this.#parts.membership.view !== view) return false;
+      if (!(await this.#drop({ key, token }))) all = false;
+    }
+    return all;
+  }
+
+  #isOurs(token: Token): boolean {
+    const { membership, self } = this.#parts;
+    const holders = [...membership.ring.placement(token), ...membership.pending(token)];
+    return holders.some(({ node }) => node === self.node);
+  }
+
+  async #drop({ key, token }: Held): Promise<boolean> {
+    try {
+      const bytes = await this.#parts.bytesOf(key);
+      if (bytes === undefined) return true;
+      const object = Buffer.from(bytes);
+      const owners = this.#parts.membership.ring.placement(token);
+      await Promise.all(owners.map((owner) => this.#give(owner, { key, token }, object)));
+      const gone = await this.#discard({ key, token }, object);
+      await this.#rest(object.length * owners.length);
+      return gone;
+    } catch (error) {
+      const { code, message: detail } = asLockstepError(error);
+      if (code === 'Internal') throw error;
+      this.#parts.io.log.event('warn', 'transfer.surplus.kept', { token, code, detail });
+      return false;
+    }
+  }
+
+  /** Resolves when the owner holds all that the object tells of. */
+  #give(owner: Member, { key, token }: Held, object: Uint8Array): Promise<void> {
+    const taken = new Deferred<void>();
+    const request = { kind: 'mergeObject', key, token, object } as const;
+    const { links } = this.#parts;
+    const outcome = links.request(owner.node, request, this.#options.timeoutUs, (reply) => {
+      if (reply.kind === 'written') taken.resolve();
+      else taken.reject(new LockstepError('PeerGone', `${owner.node} did not take a key: ${reply.kind}`));
+    });
+    if (outcome !== 'ok') {
+      taken.reject(new LockstepError('PeerGone', `the link to ${owner.node} is ${outcome}`));
+    }
+    return taken.promise;
+  }
+
+  /** Removes the key if it is as it was given, and nobody's here at that very instant. */
+  #discard({ key, token }: Held, object: Buffer): Promise<boolean> {
+    const done = new Deferred<boolean>();
+    const isThat = (bytes: Uint8Array): boolean => object.equals(bytes) && !this.#isOurs(token);
+    this.#parts.replica.discard(key, token, isThat, (gone) => {
+      if (gone) this.dropped += 1;
+      if (gone) this.#parts.io.log.event('debug', 'transfer.key.dropped', { token });
+      done.resolve(gone);
+    });
+    return done.promise;
+  }
+
+  #rest(bytes: number): Promise<void> {
+    return sleep(this.#parts.io.clock, Math.ceil((bytes * usPerSecond) / this.#options.bytesPerSecond));
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * The words of a transfer: which range of tokens is asked for from where on, and the objects that it holds.
+ *
+ * A range is the tokens after `from` up to and including `to`, around zero if need be (`from` = `to`: all). Its objects
+ * come in the order of (distance from `from`, key); a cursor names the last one that was given.
+ */
+import { ByteReader, ByteWriter, BytesError } from '../../base/bytes.ts';
+import { LockstepError } from '../../base/errors.ts';
+import type { Token } from '../../base/ids.ts';
+import type { PackedKey } from '../../base/object-key.ts';
+import { unpackKey } from '../../base/object-key.ts';
+import type { TokenRange } from '../ring/arc.ts';
+
+/** Everything up to and including this token, and of this token's keys those up to `key`, has been given. */
+export interface Cursor {
+  readonly token: Token;
+  readonly key: PackedKey;
+}
+
+export interface RangeRequest extends TokenRange {
+  readonly after: Cursor | undefined;
+  /** Bytes of objects that the answer aims at; one object may exceed them. */
+  readonly bytesMax: number;
+}
+
+export interface MovedObject {
+  readonly key: PackedKey;
+  readonly token: Token;
+  readonly bytes: Uint8Array;
+}
+
+export interface RangeAnswer {
+  readonly objects: readonly MovedObject[];
+  /** Where to go on; undefined at the end of the range. */
+  readonly next: Cursor | undefined;
+}
+
+const objectBytesMin = 10;
+
+export function encodeRangeRequest({ from, to, after, bytesMax }: RangeRequest): Buffer {
+  const writer = new ByteWriter(64);
+  writer.u32(from).u32(to).u32(bytesMax);
+  return writeCursor(writer, after).finish();
+}
+
+/** Throws `BadRequest` on anything but what `encodeRangeRequest` wrote. */
+export function decodeRangeRequest(words: Uint8Array): RangeRequest {
+  return whole('a transfer request', words, (reader) => {
+    const from = reader.u32() as Token;
+    const to = reader.u32() as Token;
+    const bytesMax = reader.u32();
+    return { from, to, bytesMax, after: readCursor(reader) };
+  });
+}
+
+export function encodeRangeAnswer({ objects, next }: RangeAnswer): Buffer {
+  const writer = new ByteWriter(
+    objects.reduce((sum, { key, bytes }) => sum + key.length + bytes.length + 16, 64),
+  );
+  writer.varint(objects.length);
+  for (const { key, token, bytes } of objects) writer.string(key).u32(token).bytes(bytes);
+  return writeCursor(writer, next).finish();
+}
+
+/** Throws `BadRequest` on anything but what `encodeRangeAnswer` wrote; the objects are views. */
+export function decodeRangeAnswer(words: Uint8Array): RangeAnswer {
+  return whole('a transfer', words, (reader) => {
+    const count = reader.varint();
+    if (count > reader.left / objectBytesMin) throw new BytesError(`a transfer of ${count} objects`);
+    const objects = Array.from({ length: count }, () => readObject(reader));
+    return { objects, next: readCursor(reader) };
+  });
+}
+
+function readObject(reader: ByteReader): MovedObject {
+  const key = reader.string() as PackedKey;
+  if (unpackKey(key) === undefined) throw new BytesError('a key is not in its packed form');
+  return { key, token: reader.u32() as Token, bytes: reader.bytes() };
+}
+
+function writeCursor(writer: ByteWriter, cursor: Cursor | undefined): ByteWriter {
+  writer.u8(cursor === undefined ? 0 : 1);
+  if (cursor !== undefined) writer.u32(cursor.token).string(cursor.key);
+  return writer;
+}
+
+function readCursor(reader: ByteReader): Cursor | undefined {
+  if (reader.u8() === 0) return undefined;
+  const token = reader.u32() as Token;
+  return { token, key: reader.string() as PackedKey };
+}
+
+function whole<T>(what: string, words: Uint8Array, read: (reader: ByteReader) => T): T {
+  try {
+    const reader = new ByteReader(words);
+    const value = read(reader);
+    reader.end();
+    return value;
+  } catch (error) {
+    if (!(error instanceof BytesError)) throw error;
+    throw new LockstepError('BadRequest', `${what} that does not decode: ${error.message}`);
+  }
+}

@@ -1,0 +1,95 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { LockstepError } from '../../base/errors.ts';
+import type { Token } from '../../base/ids.ts';
+import { byteStringOf, tokenMax } from '../../base/ids.ts';
+import type { PackedKey } from '../../base/object-key.ts';
+import { objectKey, systemKey } from '../../base/object-key.ts';
+import type { RangeStore } from './range-source.ts';
+import { RangeSource } from './range-source.ts';
+import type { Cursor } from './range-messages.ts';
+import {
+  decodeRangeAnswer,
+  decodeRangeRequest,
+  encodeRangeAnswer,
+  encodeRangeRequest,
+} from './range-messages.ts';
+
+function keyOf(index: number): PackedKey {
+  return objectKey(byteStringOf('t'), byteStringOf('b'), byteStringOf(`k${index}`)).packed;
+}
+
+function storeOf(
+  tokens: ReadonlyMap<PackedKey, Token>,
+  lost: ReadonlySet<PackedKey> = new Set(),
+): RangeStore {
+  return {
+    *keysOfTokens(from, to) {
+      const span = (to - from) >>> 0 || 2 ** 32;
+      for (const [key, at] of tokens) if (((at - from) >>> 0 || 2 ** 32) <= span) yield key;
+    },
+    tokenOf: (key) => tokens.get(key),
+    tryRead: (key, done) => {
+      if (lost.has(key)) done(new LockstepError('Corrupted'), undefined);
+      else done(undefined, Buffer.from(key.slice(-4).padEnd(40)));
+      return 'ok';
+    },
+  };
+}
+
+/** Everything of a range, batch after batch, over the words of both sides. */
+async function readAll(
+  source: RangeSource,
+  from: Token,
+  to: Token,
+  bytesMax: number,
+): Promise<readonly string[]> {
+  const keys: string[] = [];
+  let after: Cursor | undefined;
+  do {
+    const request = decodeRangeRequest(encodeRangeRequest({ from, to, after, bytesMax }));
+    const answer = decodeRangeAnswer(encodeRangeAnswer(await source.read(request)));
+    keys.push(...answer.objects.map(({ key }) => key));
+    expect(answer.objects.length > 0 || answer.next === undefined).toBe(true);
+    after = answer.next;
+  } while (after !== undefined);
+  return keys;
+}
+
+describe('a source of ranges', () => {
+  const token = fc.oneof(
+    fc.integer({ min: 0, max: tokenMax }),
+    fc.constantFrom(0, 1, 2 ** 20, tokenMax - 1, tokenMax),
+  ) as fc.Arbitrary<Token>;
+
+  it('gives every key of the range once and no other, in batches of any size', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(token, { maxLength: 30 }),
+        token,
+        token,
+        fc.integer({ min: 1, max: 200 }),
+        async (tokens, from, to, bytesMax) => {
+          const store = new Map(tokens.map((at, index) => [keyOf(index), at]));
+          store.set(systemKey(byteStringOf('own'), byteStringOf('record')), to);
+          const given = await readAll(new RangeSource(storeOf(store)), from, to, bytesMax);
+          const inside = [...storeOf(store).keysOfTokens(from, to)].filter((key) => key.charCodeAt(0) !== 0);
+          expect(given.toSorted()).toEqual(inside.toSorted());
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it('leaves out what this replica has lost', async () => {
+    const store = new Map([keyOf(1), keyOf(2)].map((key) => [key, 5 as Token]));
+    const source = new RangeSource(storeOf(store, new Set([keyOf(1)])));
+    expect(await readAll(source, 0 as Token, 9 as Token, 1)).toEqual([keyOf(2)]);
+  });
+
+  it('answers words that are none with a bad request', () => {
+    expect(() => decodeRangeRequest(Buffer.from('x'))).toThrow(/does not decode/);
+    expect(() => decodeRangeAnswer(Buffer.from([9]))).toThrow(/9 objects/);
+  });
+});

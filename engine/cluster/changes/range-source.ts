@@ -1,0 +1,95 @@
+/**
+ * What this node holds of a range of tokens, batch by batch. Nothing is kept between batches: the asker's cursor says
+ * where to go on, and the store finds the keys of a narrow slice of tokens at once, so a batch costs what it gives.
+ *
+ * Objects that are written while a range is read may be given in their earlier form: whoever takes over a range gets
+ * new writes by themselves.
+ */
+import { Deferred } from '../../base/deferred.ts';
+import { LockstepError } from '../../base/errors.ts';
+import type { Token } from '../../base/ids.ts';
+import type { PackedKey } from '../../base/object-key.ts';
+import { unpackKey } from '../../base/object-key.ts';
+import type { LocalStore } from '../../replica/key-slots.ts';
+import { distance } from '../ring/arc.ts';
+import type { MovedObject, RangeAnswer, RangeRequest } from './range-messages.ts';
+
+/** The store and its driver as transfers need them. */
+export interface RangeStore extends Pick<LocalStore, 'tryRead'> {
+  keysOfTokens(from: Token, to: Token): Iterable<PackedKey>;
+  tokenOf(key: PackedKey): Token | undefined;
+}
+
+interface Entry {
+  readonly key: PackedKey;
+  readonly distance: number;
+}
+
+/** Width of a slice: the token space has 4096. */
+const sliceTokens = 2 ** 20;
+const objectsMax = 4096;
+
+export class RangeSource {
+  readonly #store: RangeStore;
+
+  constructor(store: RangeStore) {
+    this.#store = store;
+  }
+
+  /** The next objects of a range. Rejects with what the store rejects with; a lost object is left out. */
+  async read({ from, to, after, bytesMax }: RangeRequest): Promise<RangeAnswer> {
+    const span = distance(from, to);
+    let reached = after === undefined ? 0 : Math.min(span, distance(from, after.token));
+    let skip = after?.key;
+    const objects: MovedObject[] = [];
+    let bytes = 0;
+    for (;;) {
+      // With a cursor, the cursor's own token is looked at once more.
+      const low = skip === undefined ? reached : reached - 1;
+      const high = Math.min(low + sliceTokens, span);
+      for (const { key, distance: at } of this.#entries(from, low, high)) {
+        if (skip !== undefined && at === reached && key <= skip) continue;
+        const object = await this.#object(key);
+        if (object === undefined) continue;
+        objects.push(object);
+        bytes += object.bytes.length + key.length;
+        if (bytes >= bytesMax || objects.length >= objectsMax) {
+          return { objects, next: { token: object.token, key } };
+        }
+      }
+      if (high >= span) return { objects, next: undefined };
+      reached = high;
+      skip = undefined;
+    }
+  }
+
+  /** Keys at distances in (low, high] from `from`, in order. */
+  #entries(from: Token, low: number, high: number): readonly Entry[] {
+    const entries: Entry[] = [];
+    for (const key of this.#store.keysOfTokens(tokenAt(from, low), tokenAt(from, high))) {
+      const token = this.#store.tokenOf(key);
+      // The engine's own records stay where they are.
+      if (token === undefined || unpackKey(key) === undefined) continue;
+      entries.push({ key, distance: distance(from, token) });
+    }
+    return entries.sort((left, right) => left.distance - right.distance || (left.key < right.key ? -1 : 1));
+  }
+
+  async #object(key: PackedKey): Promise<MovedObject | undefined> {
+    const answer = new Deferred<Uint8Array | undefined>();
+    const outcome = this.#store.tryRead(key, (error, bytes) => {
+      if (error === undefined) answer.resolve(bytes);
+      // What this replica has lost, the others still have.
+      else if (error.code === 'Corrupted') answer.resolve(undefined);
+      else answer.reject(error);
+    });
+    if (outcome !== 'ok') throw new LockstepError('Overloaded', `the store's queue is ${outcome}`);
+    const bytes = await answer.promise;
+    const token = this.#store.tokenOf(key);
+    return bytes === undefined || token === undefined ? undefined : { key, token, bytes };
+  }
+}
+
+function tokenAt(from: Token, at: number): Token {
+  return ((from + at) % 2 ** 32) as Token;
+}

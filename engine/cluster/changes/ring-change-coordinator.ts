@@ -1,0 +1,383 @@
+/**
+ * Brings this node into the cluster's ring, and out of it: announces each step, waits until every live member follows
+ * it, moves the ranges, and only then lets the ring change (the steps and what they promise: cluster/view/ownership.ts).
+ *
+ *     join      queued -> copying -> (pull) -> switching -> (handover) -> NORMAL
+ *     replace   the same with a dead node's tokens; switching -> (inheritance) -> NORMAL
+ *     leave     queued -> copying -> (push) -> switching -> (estate) -> left -> (departure) -> stopped
+ *
+ * One member moves at a time. Two that begin at once see each other before either is agreed upon, since both are known
+ * to all by then; the one whose name comes later, or that is not switching yet, steps back. But a member that joins waits
+ * in its last step for every former primary of its keys (cluster/view/handover.ts), and one of those may have died for good:
+ * the replacement of that one goes on meanwhile, and hands over in its place.
+ *
+ * Each step is durable before a peer hears of it (cluster/membership/membership.ts), so a restart takes none back that a peer may
+ * have acted upon.
+ *
+ * A step is agreed upon when no live member sees the ring otherwise, and those that are away are too few to answer for
+ * a majority among themselves. They agree before they are given data again (cluster/view/ring-view-agreement.ts).
+ */
+import { asLockstepError, LockstepError } from '../../base/errors.ts';
+import { Deferred } from '../../base/deferred.ts';
+import type { NodeId } from '../../base/ids.ts';
+import { sleep } from '../../io/clock.ts';
+import type { Io } from '../../io/io.ts';
+import type { MemberRecord } from '../membership/member-record.ts';
+import type { Membership } from '../membership/membership.ts';
+import type { DeclaredState, MoveStage } from '../membership/states.ts';
+import type { TokenRange } from '../ring/arc.ts';
+import type { Member, Ring } from '../ring/ring.ts';
+import { arcsOf, inOneRack, sourcesOf, splitByPlacement } from './arcs.ts';
+import type { Estate, EstateLeft } from './leave-drain.ts';
+import type { Inheritance } from './replacement-takeover.ts';
+import type { Refill } from './rebuild.ts';
+import type { Transfer } from './transfer.ts';
+
+/** How often a wait looks again. */
+const lookUs = 50_000;
+/** How long a failed range rests before it is tried again. */
+const retryUs = 200_000;
+/** How long a disk rests that did not take a step. */
+const diskRestUs = 1_000_000;
+
+export interface MoveProgress {
+  /** Ranges of the present move that are not complete, and all of them. */
+  readonly rangesLeft: number;
+  readonly ranges: number;
+}
+
+/** What a move waits for; nothing without one. */
+export interface MoveWait extends EstateLeft {
+  /** Members that are away, or do not follow the present step yet. */
+  readonly members: readonly NodeId[];
+}
+
+export class Mover {
+  readonly #io: Io;
+  readonly #membership: Membership;
+  readonly #transfer: Transfer;
+  readonly #refill: Pick<Refill, 'hindrance'>;
+  readonly #estate: Estate;
+  readonly #inheritance: Pick<Inheritance, 'settle' | 'waitsFor'>;
+  readonly #self: Member;
+  readonly #onLeft: () => void;
+  #progress: MoveProgress = { rangesLeft: 0, ranges: 0 };
+  #work: Promise<void> | undefined;
+  #stopped = false;
+
+  /** `onLeft` is called once this node owns nothing any more and its peers know. */
+  constructor(
+    io: Io,
+    membership: Membership,
+    transfer: Transfer,
+    refill: Pick<Refill, 'hindrance'>,
+    estate: Estate,
+    inheritance: Pick<Inheritance, 'settle' | 'waitsFor'>,
+    self: Member,
+    onLeft: () => void,
+  ) {
+    this.#io = io;
+    this.#membership = membership;
+    this.#transfer = transfer;
+    this.#refill = refill;
+    this.#estate = estate;
+    this.#inheritance = inheritance;
+    this.#self = self;
+    this.#onLeft = onLeft;
+  }
+
+  get progress(): MoveProgress {
+    return this.#progress;
+  }
+
+  get waitsFor(): MoveWait {
+    const absent = this.#work === undefined ? [] : this.#absent().map(({ node }) => node);
+    const { self, handover } = this.#membership;
+    const former = self.move === 'switching' ? handover.open.filter((node) => node !== self.node) : [];
+    const members = [...new Set([...absent, ...former, ...this.#inheritance.waitsFor])];
+    return { members, ...this.#estate.left };
+  }
+
+  /** Goes on with what the last life began, or begins to join; nothing for a settled member. */
+  start(): void {
+    const { state, move, left } = this.#membership.self;
+    if (left) this.#spawn(() => this.#depart());
+    else if (state === 'JOINING') this.#spawn(() => this.#join());
+    else if (state === 'LEAVING') this.#spawn(() => this.#leave());
+    else if (move === 'switching') this.#spawn(() => this.#settle());
+  }
+
+  /** Begins nothing more. Resolves when the present step is over. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#work;
+  }
+
+  /**
+   * Begins to leave. Resolves once that is durable; rejects with `StorageFailed` when the disk does not take it. Throws
+   * `Conflict` when the node is on a move already, when its disk has not got back what it should have, when it is the last
+   * owner, or when its rack would vanish with it; the last may be forced.
+   */
+  leave(force: boolean): Promise<void> {
+    const { ring, self } = this.#membership;
+    if (this.#work !== undefined || self.state !== 'NORMAL') {
+      throw new LockstepError('Conflict', `${self.node} is ${self.state} and on a move already`);
+    }
+    const lacking = this.#refill.hindrance;
+    if (lacking !== undefined) throw new LockstepError('Conflict', lacking);
+    const others = ring.members.filter((member) => member !== this.#self);
+    if (others.length === 0)
+      throw new LockstepError('Conflict', 'the last node of a cluster cannot leave it');
+    if (!force && !others.some((member) => inOneRack(member, this.#self))) {
+      const { datacenter, rack } = this.#self;
+      const detail = `${self.node} is the last node of rack ${datacenter}/${rack}, whose copy of all keys would go; force takes it away`;
+      throw new LockstepError('Conflict', detail);
+    }
+    const begun = new Deferred<boolean>();
+    this.#spawn(async () => {
+      begun.resolve(await this.#membership.declareMove('LEAVING', 'queued'));
+      if (await begun.promise) await this.#leave();
+    });
+    return begun.promise.then((isBegun) => {
+      if (!isBegun) throw new LockstepError('StorageFailed', `the disk of ${self.node} took no note of it`);
+    });
+  }
+
+  #spawn(move: () => Promise<void>): void {
+    const over = new Deferred<void>();
+    this.#work = over.promise;
+    this.#io.spawn('transfer.move', async () => {
+      try {
+        await move();
+      } finally {
+        this.#work = undefined;
+        over.resolve();
+      }
+    });
+  }
+
+  async #join(): Promise<void> {
+    for (;;) {
+      if (!(await this.#turn())) return;
+      if (!(await this.#declare('JOINING', 'copying'))) return;
+      if ((await this.#agree()) && (await this.#pullAll()) && (await this.#agree())) {
+        if (await this.#switch('NORMAL')) break;
+      }
+      if (!(await this.#declare('JOINING', 'queued'))) return;
+      await this.#stepBack();
+    }
+    await this.#settle();
+  }
+
+  async #settle(): Promise<void> {
+    if (!(await this.#wait(() => this.#isAgreed() && this.#isHandedOver()))) return;
+    if (await this.#inheritance.settle(() => !this.#stopped)) await this.#declare('NORMAL', 'none');
+  }
+
+  async #leave(): Promise<void> {
+    while (this.#membership.self.move !== 'switching') {
+      if (this.#membership.self.move !== 'copying') {
+        if (!(await this.#turn())) return;
+        if (!(await this.#declare('LEAVING', 'copying'))) return;
+      }
+      if ((await this.#agree()) && (await this.#pushAll()) && (await this.#agree())) {
+        if (await this.#switch('LEAVING')) break;
+      }
+      if (!(await this.#declare('LEAVING', 'queued'))) return;
+      await this.#stepBack();
+    }
+    if (!(await this.#wait(() => this.#isAgreed()))) return;
+    if (!(await this.#estate.settle(() => !this.#stopped))) return;
+    if (!(await this.#untilDone(() => this.#membership.leave()))) return;
+    await this.#depart();
+  }
+
+  /** Tells the members that this node has left until enough of them know it durably. */
+  async #depart(): Promise<void> {
+    this.#estate.close();
+    if (!(await this.#wait(() => this.#isAgreed()))) return;
+    await this.#membership.depart();
+    this.#onLeft();
+  }
+
+  /** Declares a step as soon as the disk takes it. False: stopped. */
+  #declare(state: DeclaredState, move: MoveStage): Promise<boolean> {
+    return this.#untilDone(() => this.#membership.declareMove(state, move));
+  }
+
+  /** Declares that this node reads and is read by the ring after its move; false where it has to step back, or is stopped. */
+  async #switch(state: DeclaredState): Promise<boolean> {
+    const done = await this.#untilDone(async () => {
+      return !this.#goesOn() || this.#membership.declareMove(state, 'switching', () => this.#goesOn());
+    });
+    return done && this.#membership.self.move === 'switching';
+  }
+
+  /** Tries it, and again a second after each failure. False: stopped before it was done. */
+  async #untilDone(act: () => Promise<boolean>): Promise<boolean> {
+    while (!this.#stopped) {
+      if (await act()) return true;
+      await sleep(this.#io.clock, diskRestUs);
+    }
+    return false;
+  }
+
+  /** Waits until nobody else moves and the cluster is as this node sees it. False: stopped. */
+  #turn(): Promise<boolean> {
+    return this.#wait(() => {
+      return this.#isAlone() && this.#isAgreed() && !this.#isTaken() && this.#isHandedOver();
+    });
+  }
+
+  /** Waits until all follow this node's step. False: stopped, or it has to step back. */
+  async #agree(): Promise<boolean> {
+    const there = await this.#wait(() => !this.#goesOn() || (this.#isAlone() && this.#isAgreed()));
+    return there && this.#goesOn();
+  }
+
+  #goesOn(): boolean {
+    return !this.#stopped && !this.#yields() && !this.#isTaken();
+  }
+
+  #isAlone(): boolean {
+    return this.#rivals().length === 0;
+  }
+
+  #yields(): boolean {
+    return this.#rivals().some(({ node, move }) => move === 'switching' || node < this.#self.node);
+  }
+
+  /**
+   * Others who are on a move; without the node that this one replaces and earlier replacements of it, which died over it,
+   * and without a member that waits for that dead node to hand over.
+   */
+  #rivals(): readonly MemberRecord[] {
+    const { replaces, state } = this.#membership.self;
+    const dead = state === 'JOINING' ? replaces : undefined;
+    const { movers } = this.#membership;
+    if (dead === undefined) return movers.filter(({ node }) => node !== this.#self.node);
+    const isWaitedFor = !this.#membership.isRoutable(dead) && this.#membership.handover.open.includes(dead);
+    return movers.filter((mover) => {
+      if (mover.node === this.#self.node) return false;
+      if (isWaitedFor && mover.state === 'NORMAL' && mover.move === 'switching') return false;
+      const isOfItsPlace = mover.node === dead || mover.replaces === dead;
+      return !isOfItsPlace || this.#membership.isRoutable(mover.node);
+    });
+  }
+
+  /** Nobody else has to hand keys over, but the node that this one replaces. */
+  #isHandedOver(): boolean {
+    const { node, replaces } = this.#membership.self;
+    return this.#membership.handover.open.every((former) => former === node || former === replaces);
+  }
+
+  /** The node that this one replaces is there after all, or another has replaced it. */
+  #isTaken(): boolean {
+    const { replaces, state } = this.#membership.self;
+    if (replaces === undefined || state !== 'JOINING') return false;
+    return this.#membership.isRoutable(replaces) || this.#membership.isReplaced(replaces);
+  }
+
+  #isAgreed(): boolean {
+    const { ring } = this.#membership;
+    return (
+      this.#membership.agreed &&
+      this.#hasHeardThem(ring) &&
+      ring.datacenters.every((datacenter) => this.#hasMajority(ring, datacenter))
+    );
+  }
+
+  /** Who agrees has told what it knows of the member that this node replaces: whose membership it ends depends on it. */
+  #hasHeardThem({ members }: Ring): boolean {
+    const { replaces, state } = this.#membership.self;
+    if (replaces === undefined || state !== 'JOINING') return true;
+    return members.every(
+      ({ node }) => !this.#membership.agrees(node) || this.#membership.state(node) !== 'UNKNOWN',
+    );
+  }
+
+  /** Racks of the datacenter in which somebody disagrees or is away are too few for a majority of their own. */
+  #hasMajority(ring: Ring, datacenter: string): boolean {
+    const absent = this.#absent().filter((member) => member.datacenter === datacenter);
+    const racks = new Set(absent.map(({ rack }) => rack));
+    return racks.size <= Math.floor(ring.rackCount(datacenter) / 2);
+  }
+
+  #absent(): readonly Member[] {
+    const { ring } = this.#membership;
+    return ring.members.filter(({ node }) => node !== this.#self.node && !this.#membership.follows(node));
+  }
+
+  async #pullAll(): Promise<boolean> {
+    const { ring, self, formerRings } = this.#membership;
+    // What the dead node was to hand over to another one, its replacement hands over.
+    const rings = self.replaces === undefined ? [ring.members] : [ring.members, ...formerRings];
+    const arcs = rings.flatMap((members) => {
+      const others = members.filter(({ node }) => node !== self.replaces);
+      return arcsOf(others, this.#self);
+    });
+    return this.#all(splitByPlacement(arcs, ring), (range) => this.#pull(range));
+  }
+
+  async #pull(range: TokenRange): Promise<boolean> {
+    const isThere = (member: Member): boolean => this.#membership.isRoutable(member.node);
+    const sources = sourcesOf(this.#membership.ring, range, this.#self, isThere);
+    if (sources === undefined)
+      throw new LockstepError('NoTargets', 'too few replicas of the range are there');
+    for (const source of sources) {
+      if (!(await this.#transfer.pull(source, range, () => this.#goesOn()))) return false;
+    }
+    return true;
+  }
+
+  async #pushAll(): Promise<boolean> {
+    const { ring } = this.#membership;
+    const others = ring.members.filter((member) => member !== this.#self);
+    return this.#all(arcsOf(others, this.#self), (range) =>
+      this.#transfer.push(
+        range,
+        // Whoever gets its writes from now on gets what was written before.
+        ({ token }) => this.#membership.pending(token),
+        () => this.#goesOn(),
+      ),
+    );
+  }
+
+  /** Moves range after range, each until it is complete. False: stopped, or it has to step back. */
+  async #all(ranges: readonly TokenRange[], move: (range: TokenRange) => Promise<boolean>): Promise<boolean> {
+    let rangesLeft = ranges.length;
+    this.#progress = { rangesLeft, ranges: ranges.length };
+    for (const range of ranges) {
+      while (!(await this.#tried(range, move))) {
+        if (!this.#goesOn()) return false;
+        await sleep(this.#io.clock, retryUs);
+      }
+      rangesLeft -= 1;
+      this.#progress = { rangesLeft, ranges: ranges.length };
+    }
+    this.#io.log.event('info', 'transfer.done', { ranges: ranges.length, ...this.#transfer.counts });
+    return true;
+  }
+
+  async #tried(range: TokenRange, move: (range: TokenRange) => Promise<boolean>): Promise<boolean> {
+    try {
+      return await move(range);
+    } catch (error) {
+      const { code, message: detail } = asLockstepError(error);
+      if (code === 'Internal') throw error;
+      this.#io.log.event('warn', 'transfer.range.failed', { ...range, code, detail });
+      return false;
+    }
+  }
+
+  /** Rests for a while of its own length, so that two that stepped back do not begin at once again. */
+  #stepBack(): Promise<void> {
+    return sleep(this.#io.clock, retryUs + this.#io.random.below(retryUs));
+  }
+
+  /** Waits until it holds. False: stopped before. */
+  async #wait(holds: () => boolean): Promise<boolean> {
+    while (!this.#stopped && !holds()) await sleep(this.#io.clock, lookUs);
+    return !this.#stopped;
+  }
+}

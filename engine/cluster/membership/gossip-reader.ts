@@ -1,0 +1,167 @@
+/**
+ * The words of gossip as the schema reads them, whatever wrote them: fields in any order, unknown ones passed over, and
+ * everything refused by name that no member may say.
+ */
+import type protobuf from 'protobufjs';
+
+import { LockstepError } from '../../base/errors.ts';
+import type { NodeId, Token } from '../../base/ids.ts';
+import { parseNodeId, parseToken } from '../../base/ids.ts';
+import type { GossipWords, News } from './gossip-messages.ts';
+import { recordType, wordsType } from './gossip-schema.ts';
+import type { DeclaredState, MoveStage } from './states.ts';
+import { declaredStates, moveStages } from './states.ts';
+import type { DigestEntry } from './gossip-progress.ts';
+import type { MemberRecord } from './member-record.ts';
+
+/** Members in one message at most; a cluster is smaller. */
+export const gossipMembersMax = 1024;
+export const newsMax = 16;
+const tokensMax = 256;
+export const textCharsMax = 256;
+
+/** Throws `BadRequest` when the bytes are no words; what is wrong with a record is `readRecord`'s to say. */
+export function readPlainWords(bytes: Uint8Array, readRecord: (bytes: Buffer) => MemberRecord): GossipWords {
+  const plain = plainOf(wordsType, bytes);
+  const digest = listOf(plain, 'digest').map((entry) => digestOf(fieldsOf(entry)));
+  const records = listOf(plain, 'records').map((entry) => readRecord(bytesOf(entry)));
+  const news = listOf(plain, 'news').map((entry) => newsOf(fieldsOf(entry)));
+  if (news.length > newsMax)
+    throw malformed(`${news.length} news are too many; at most ${newsMax} are allowed`);
+  const view = isGiven(plain, 'view') ? textOf(plain, 'view') : '';
+  return news.length === 0 ? { digest, records, view } : { digest, records, view, news };
+}
+
+/** Throws `BadRequest` when the bytes are no record. */
+export function readPlainRecord(bytes: Buffer): MemberRecord {
+  return recordOf(plainOf(recordType, bytes));
+}
+
+function bytesOf(value: unknown): Buffer {
+  if (!(value instanceof Uint8Array)) throw malformed('a record is no run of bytes');
+  return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+}
+
+type Plain = Readonly<Record<string, unknown>>;
+
+function plainOf(type: protobuf.Type, bytes: Uint8Array): Plain {
+  try {
+    return fieldsOf(type.decode(bytes));
+  } catch (error) {
+    throw malformed(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** A message's fields; those that were not given read as their defaults. */
+function fieldsOf(message: unknown): Plain {
+  return isPlain(message) ? message : {};
+}
+
+function isPlain(value: unknown): value is Plain {
+  return typeof value === 'object' && value !== null;
+}
+
+function digestOf(plain: Plain): DigestEntry {
+  return {
+    node: nodeOf(plain),
+    generation: wholeOf(plain, 'generation'),
+    version: wholeOf(plain, 'version'),
+  };
+}
+
+function recordOf(plain: Plain): MemberRecord {
+  return {
+    ...digestOf(plain),
+    epoch: textOf(plain, 'epoch'),
+    state: stateOf(plain),
+    move: moveOf(plain),
+    joined: lifeOf(plain, 'joined'),
+    replaces: isGiven(plain, 'replaces') ? nodeOf(plain, 'replaces') : undefined,
+    supersedes: lifeOf(plain, 'supersedes'),
+    left: plain['left'] === true,
+    away: plain['away'] === true,
+    address: textOf(plain, 'address'),
+    datacenter: textOf(plain, 'datacenter'),
+    rack: textOf(plain, 'rack'),
+    tokens: tokensOf(plain),
+  };
+}
+
+/** Nothing known of a topic has the empty digest. */
+function newsOf(plain: Plain): News {
+  return { topic: textOf(plain, 'topic'), digest: isGiven(plain, 'digest') ? textOf(plain, 'digest') : '' };
+}
+
+function nodeOf(plain: Plain, field = 'node'): NodeId {
+  const node = parseNodeId(textOf(plain, field));
+  if (node === undefined) throw malformed('a node name must be 1 to 64 of A-Z a-z 0-9 _ . -');
+  return node;
+}
+
+function stateOf(plain: Plain): DeclaredState {
+  const text = textOf(plain, 'state');
+  const state = declaredStates.find((known) => known === text);
+  if (state === undefined) {
+    throw malformed(`the state ${JSON.stringify(text)} is unknown; allowed: ${declaredStates.join(', ')}`);
+  }
+  return state;
+}
+
+/** A node of a version that does not know of moves is on none. */
+function moveOf(plain: Plain): MoveStage {
+  const text = isGiven(plain, 'move') ? textOf(plain, 'move') : 'none';
+  const move = moveStages.find((known) => known === text);
+  if (move === undefined) {
+    throw malformed(`the move ${JSON.stringify(text)} is unknown; allowed: ${moveStages.join(', ')}`);
+  }
+  return move;
+}
+
+function tokensOf(plain: Plain): readonly Token[] {
+  const given = plain['tokens'];
+  if (!Array.isArray(given) || given.length === 0 || given.length > tokensMax) {
+    throw malformed(`a member has 1 to ${tokensMax} tokens`);
+  }
+  const tokens = given.map((value: unknown) => (typeof value === 'number' ? parseToken(value) : undefined));
+  const known = tokens.filter((token) => token !== undefined);
+  const ascending = known.every((token, index) => index === 0 || token > (known[index - 1] ?? token));
+  if (known.length !== given.length || !ascending)
+    throw malformed('tokens must be distinct, ascending 32-bit numbers');
+  return known;
+}
+
+function listOf(plain: Plain, field: string): readonly unknown[] {
+  const list: unknown = plain[field];
+  if (!Array.isArray(list)) throw malformed(`${field} is no list`);
+  if (list.length > gossipMembersMax) {
+    throw malformed(`${list.length} ${field} are too many; at most ${gossipMembersMax} are allowed`);
+  }
+  return list;
+}
+
+function wholeOf(plain: Plain, field: string): number {
+  const value = plain[field];
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
+  throw malformed(`${field} must be a whole number`);
+}
+
+function textOf(plain: Plain, field: string): string {
+  const value = plain[field];
+  if (typeof value === 'string' && value.length > 0 && value.length <= textCharsMax) return value;
+  throw malformed(`${field} must have 1 to ${textCharsMax} characters`);
+}
+
+/** Lives are counted from 1; what is not there reads as 0. */
+function lifeOf(plain: Plain, field: string): number | undefined {
+  const life = isGiven(plain, field) ? wholeOf(plain, field) : 0;
+  return life === 0 ? undefined : life;
+}
+
+/** An optional text that is not there reads as empty. */
+function isGiven(plain: Plain, field: string): boolean {
+  return plain[field] !== undefined && plain[field] !== '';
+}
+
+function malformed(detail: string): LockstepError {
+  return new LockstepError('BadRequest', `gossip: ${detail}`);
+}

@@ -1,0 +1,190 @@
+import { describe, expect, it } from 'vitest';
+
+import type { NodeId, Token } from '../../base/ids.ts';
+import type { Hello } from '../../peer/wire/messages.ts';
+import { Detector, detectorDefaults } from './detector.ts';
+import { judgeGreeting } from './greeting.ts';
+import type { MemberRecord } from './member-record.ts';
+import { MemberTable } from './table.ts';
+
+const record: MemberRecord = {
+  node: 'n2' as NodeId,
+  generation: 5,
+  version: 1,
+  epoch: 'e5',
+  state: 'NORMAL',
+  move: 'none',
+  joined: undefined,
+  replaces: undefined,
+  supersedes: undefined,
+  left: false,
+  away: false,
+  address: 'n2:8101',
+  datacenter: 'dc1',
+  rack: 'r2',
+  tokens: [20 as Token],
+};
+
+const hello: Hello = {
+  clusterId: 'orchard',
+  node: record.node,
+  datacenter: 'dc1',
+  rack: 'r2',
+  tokens: record.tokens,
+  epoch: 'e5',
+  generation: 5,
+  joining: false,
+  version: '0.1.0',
+};
+
+const stranger: Hello = { ...hello, node: 'n9' as NodeId, tokens: [90 as Token], epoch: 'e9' };
+const nextLife: Hello = { ...hello, generation: 6, epoch: 'e6' };
+
+/** As a life begins: the peer is expected, and has not been heard of. */
+function tableOf(expected: MemberRecord): MemberTable {
+  const self = { ...record, node: 'n1' as NodeId, rack: 'r1', tokens: [10 as Token] };
+  const made = new MemberTable(
+    self,
+    () => new Detector(detectorDefaults),
+    () => undefined,
+  );
+  made.expect(expected);
+  return made;
+}
+
+function table(known: Partial<MemberRecord> = {}): MemberTable {
+  const made = tableOf({ ...record, generation: 0, version: 0, epoch: '' });
+  made.apply({ ...record, ...known }, record.node, 0);
+  return made;
+}
+
+describe('a greeting', () => {
+  it('of a member is welcome in its latest life and in a later one', () => {
+    expect(judgeGreeting(table(), hello, false)).toBeUndefined();
+    expect(judgeGreeting(table(), nextLife, false)).toBeUndefined();
+    // The same process, before a greater generation of it has reached its greeting.
+    expect(judgeGreeting(table({ generation: 7 }), hello, false)).toBeUndefined();
+  });
+
+  it('of a stranger is welcome when it joins, and refused when it claims to be a member', () => {
+    expect(judgeGreeting(table(), { ...stranger, joining: true }, false)).toBeUndefined();
+    expect(judgeGreeting(table(), stranger, false)).toMatchObject({
+      reason: 'unknown',
+      detail: 'node n9 is no member of this cluster; a new node starts with join: joining',
+    });
+    expect(judgeGreeting(table({ left: true }), nextLife, false)).toMatchObject({
+      reason: 'unknown',
+      detail:
+        'node n2 has left this cluster, or was replaced; it joins again with join: joining and an empty data_dir',
+    });
+  });
+
+  it('of a member that joins again, as one whose disk is lost, is refused, and says how it starts', () => {
+    const reborn = { ...nextLife, joining: true };
+    expect(judgeGreeting(table(), reborn, false)).toMatchObject({
+      reason: 'identity',
+      detail: expect.stringMatching(/^node n2 is a member already .* join: member/) as string,
+    });
+    expect(judgeGreeting(table({ state: 'LEAVING', move: 'copying' }), reborn, false)?.reason).toBe(
+      'identity',
+    );
+    // One that only waits or copies begins again; so does one whose word that it is a member may not be durable yet.
+    expect(judgeGreeting(table({ state: 'JOINING', move: 'copying' }), reborn, false)).toBeUndefined();
+    expect(judgeGreeting(table({ move: 'switching' }), reborn, false)).toBeUndefined();
+    // An old greeting of the same life; a seed that nobody has heard of; one that has left.
+    expect(judgeGreeting(table(), { ...hello, joining: true }, false)).toBeUndefined();
+    expect(judgeGreeting(table({ generation: 0, epoch: '' }), reborn, false)).toBeUndefined();
+    expect(judgeGreeting(table({ left: true }), reborn, false)).toBeUndefined();
+  });
+
+  it('of another place or of other tokens than known is refused, and says what was expected', () => {
+    expect(judgeGreeting(table(), { ...hello, rack: 'r7' }, false)).toMatchObject({
+      reason: 'location',
+      detail: 'node n2 is in dc1/r7; expected in dc1/r2',
+    });
+    expect(judgeGreeting(table(), { ...hello, tokens: [21 as Token] }, false)).toMatchObject({
+      reason: 'tokens',
+      tokens: [20],
+    });
+    const thief = { ...stranger, joining: true, tokens: [20 as Token] };
+    expect(judgeGreeting(table(), thief, false)?.reason).toBe('duplicateToken');
+  });
+
+  it('of a replacement that comes too early says what it waits for', () => {
+    const heir = { ...stranger, joining: true, tokens: [20 as Token], replaces: hello.node };
+    expect(judgeGreeting(table(), heir, false)).toMatchObject({
+      reason: 'duplicateToken',
+      detail: expect.stringMatching(
+        /^node n9 replaces n2, which is \w+ here; it is let in once n2/,
+      ) as string,
+    });
+  });
+
+  it('of a replacement is refused while nobody has been heard for long enough, this life not even once', () => {
+    const heir = { ...stranger, rack: hello.rack, joining: true, tokens: hello.tokens, replaces: hello.node };
+    const restarted = tableOf(record);
+    restarted.listen(0);
+    const silentUs = 18_000_000;
+    restarted.judge(silentUs);
+    expect(judgeGreeting(restarted, heir, false)).toMatchObject({
+      reason: 'duplicateToken',
+      detail: expect.stringContaining('n2, which is UNKNOWN here') as string,
+    });
+    restarted.judge(silentUs + 1_000_000);
+    expect(judgeGreeting(restarted, heir, false)).toBeUndefined();
+  });
+
+  it('of a replacement that was let in before is welcome at once after a restart', () => {
+    const heir = { ...stranger, rack: hello.rack, joining: true, tokens: hello.tokens, replaces: hello.node };
+    const restarted = tableOf(record);
+    const { node, tokens } = heir;
+    const known = { ...record, node, tokens, generation: 3, epoch: 'e3', replaces: record.node };
+    restarted.expect({ ...known, state: 'JOINING', move: 'copying' });
+    expect(judgeGreeting(restarted, { ...heir, generation: 4 }, false)).toBeUndefined();
+  });
+
+  it('of a replacement that does not stand where the dead one stood, or has not its tokens, is refused', () => {
+    const { rack } = hello;
+    const heir = { ...stranger, rack, joining: true, tokens: hello.tokens, replaces: hello.node };
+    expect(judgeGreeting(table(), { ...heir, rack: 'r7' }, false)).toMatchObject({
+      reason: 'location',
+      detail: 'node n9 replaces n2 and is in dc1/r7; a replacement stands where that one stood, in dc1/r2',
+    });
+    expect(judgeGreeting(table(), { ...heir, tokens: [21 as Token] }, false)).toMatchObject({
+      reason: 'tokens',
+      detail: expect.stringContaining('it is told which it takes over') as string,
+      tokens: [20],
+    });
+    // Of a dead one that has never been heard of there is only what a file says here.
+    const unheard = table();
+    unheard.expect({ ...record, node: 'n5' as NodeId, rack: 'r5', tokens: [50 as Token], generation: 0 });
+    const stranded = judgeGreeting(unheard, { ...heir, rack: 'r5', replaces: 'n5' as NodeId }, false);
+    expect(stranded).toMatchObject({
+      reason: 'tokens',
+      detail: expect.stringContaining('name n5 among its seeds') as string,
+    });
+    expect(stranded).not.toHaveProperty('tokens');
+    expect(judgeGreeting(table(), { ...heir, replaces: 'n8' as NodeId }, false)).toMatchObject({
+      reason: 'tokens',
+      detail: 'node n9 replaces n8, which is no member of this cluster',
+    });
+    // What it has taken over is its own.
+    expect(judgeGreeting(table({ left: true }), heir, false)).toBeUndefined();
+  });
+
+  it('of an earlier life, or of another process of the same one, is refused and told the life that was seen', () => {
+    for (const change of [{ generation: 4 }, { generation: 5 }]) {
+      expect(judgeGreeting(table(), { ...hello, epoch: 'other', ...change }, false)).toMatchObject({
+        reason: 'oldLife',
+        generation: 5,
+      });
+    }
+  });
+
+  it('while another process of the name is connected is refused, and told no life to outbid', () => {
+    for (const said of [nextLife, { ...hello, epoch: 'other', generation: 4 }]) {
+      const refusal = judgeGreeting(table(), said, true);
+      expect([refusal?.reason, refusal?.generation]).toEqual(['sameName', undefined]);
+    }
+  });
+});

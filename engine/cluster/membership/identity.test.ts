@@ -1,0 +1,77 @@
+/** Whose a data directory is: a node begins its next life only in one that is its own, and its cluster's. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+import { ByteWriter } from '../../base/bytes.ts';
+import { crc32 } from '../../base/checksum.ts';
+import type { NodeId } from '../../base/ids.ts';
+import { byteStringOf } from '../../base/ids.ts';
+import { replaceFile } from '../../io/disk.ts';
+import { realClock } from '../../real/clock.ts';
+import { createRealDisk } from '../../real/disk.ts';
+import { createRealLog } from '../../real/log.ts';
+import type { IdentityBook } from './identity.ts';
+import { Identity } from './identity.ts';
+
+let directory = '';
+
+beforeEach(() => void (directory = mkdtempSync(join(tmpdir(), 'lockstep-identity-'))));
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+const noBook: IdentityBook = { had: false, generation: 0, saved: () => undefined };
+
+function open(node: string, clusterId: string, book: IdentityBook = noBook): Promise<Identity> {
+  const io = {
+    clock: realClock,
+    disk: createRealDisk(directory),
+    log: createRealLog({ level: 'error', node }),
+  };
+  return Identity.open(io, 'identity', { node: node as NodeId, clusterId }, book);
+}
+
+/** The file as versions wrote it that knew of no cluster's id in it. */
+async function writeOld(node: string, generation: number): Promise<void> {
+  const body = new ByteWriter(96).string(byteStringOf(node)).u64(generation).finish();
+  const magic = Buffer.from('LKNODEID', 'latin1');
+  const bytes = new ByteWriter(96).raw(magic).u32(crc32(body)).raw(body).finish();
+  await replaceFile(createRealDisk(directory), 'identity', bytes);
+}
+
+test('each start is a greater life of the same node in the same cluster', async () => {
+  const first = await open('n1', 'prod');
+  const second = await open('n1', 'prod');
+  expect(second.generation).toBeGreaterThan(first.generation);
+});
+
+test('the directory of a node of another cluster is refused with both ids, and stays as it was', async () => {
+  const { generation } = await open('n1', 'prod');
+  const refused = open('n1', 'staging');
+  await expect(refused).rejects.toMatchObject({ code: 'StoreForeign' });
+  await expect(refused).rejects.toThrow(
+    /of the cluster "prod", and cluster_id is "staging": set cluster_id to "prod", or give n1 an empty data_dir/,
+  );
+  expect((await open('n1', 'prod')).generation).toBe(generation + 1);
+});
+
+test('a directory of another node is refused', async () => {
+  await open('n1', 'prod');
+  await expect(open('n2', 'prod')).rejects.toThrow('belongs to the node n1, and this is n2');
+});
+
+test('a file from before clusters stood in it is of the first cluster that opens it', async () => {
+  await writeOld('n1', 9_000_000_000);
+  expect((await open('n1', 'prod')).generation).toBe(9_000_000_001);
+  await expect(open('n1', 'lockstep')).rejects.toMatchObject({ code: 'StoreForeign' });
+});
+
+test('a node that has lost its file goes on from the life that its store knows', async () => {
+  const book = { had: true, generation: 9_000_000_000, saved: () => undefined };
+  expect((await open('n1', 'prod', book)).generation).toBe(9_000_000_001);
+  const emptied = await createRealDisk(directory).open('identity', 'readWrite');
+  await emptied.truncate(0);
+  await emptied.close();
+  const later = { ...book, generation: 9_000_000_007 };
+  expect((await open('n1', 'prod', later)).generation).toBe(9_000_000_008);
+});

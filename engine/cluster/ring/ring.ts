@@ -1,0 +1,182 @@
+/**
+ * Where a key lives: datacenters hold racks, racks hold nodes, and every rack holds one full copy of the token ring
+ * (Dynomite's model). In its rack a node owns the arcs that end at its tokens, so a key has one replica per rack.
+ *
+ * Invariants: a ring never changes (membership changes make a new one); the same members give the same placement on
+ * every node, in whatever order they are listed; a rack's tokens are distinct.
+ */
+import { assert, present } from '../../base/assert.ts';
+import { LockstepError } from '../../base/errors.ts';
+import type { NodeId, Token } from '../../base/ids.ts';
+import { distance } from './arc.ts';
+
+export interface Member {
+  readonly node: NodeId;
+  readonly datacenter: string;
+  readonly rack: string;
+  /** Ascending and distinct. */
+  readonly tokens: readonly Token[];
+}
+
+/** The replicas of a key, one per rack, in the order of preference; the first is the key's primary. */
+export type Placement = readonly Member[];
+
+/** One rack's ring: `owners[i]` owns the arc that ends at `tokens[i]`. */
+interface RackRing {
+  readonly datacenter: string;
+  readonly rack: string;
+  readonly tokens: readonly Token[];
+  readonly owners: readonly Member[];
+}
+
+export class Ring {
+  readonly members: readonly Member[];
+  /** Datacenter names, sorted. */
+  readonly datacenters: readonly string[];
+  readonly #racks: readonly RackRing[];
+  /** All tokens of all racks, ascending: between two of them no placement changes. */
+  readonly #bounds: readonly Token[];
+  /** Placements by (bound, rotation), filled as they are asked for. */
+  readonly #placements: (Placement | undefined)[] = [];
+  readonly #rackCounts = new Map<string, number>();
+  /** Made when it is first asked for. */
+  #spans: ReadonlyMap<NodeId, number> | undefined;
+
+  /** Throws `ConfigInvalid` when there are no members, a name or a rack's token appears twice, or tokens are missing. */
+  constructor(members: readonly Member[]) {
+    this.members = members.toSorted((left, right) => compareText(left.node, right.node));
+    checkMembers(this.members);
+    this.#racks = rackRings(this.members);
+    this.#bounds = [...new Set(this.#racks.flatMap((rack) => rack.tokens))].sort(
+      (left, right) => left - right,
+    );
+    this.datacenters = [...new Set(this.#racks.map((rack) => rack.datacenter))];
+    for (const rack of this.#racks) {
+      this.#rackCounts.set(rack.datacenter, this.rackCount(rack.datacenter) + 1);
+    }
+  }
+
+  /** How many racks, that is copies, a datacenter has. */
+  rackCount(datacenter: string): number {
+    return this.#rackCounts.get(datacenter) ?? 0;
+  }
+
+  /** The replicas of the keys at `token`: racks in name order, rotated by the token so that primaries spread. */
+  placement(token: Token): Placement {
+    const bound = firstAtLeast(this.#bounds, token);
+    const rotation = token % this.#racks.length;
+    const slot = bound * this.#racks.length + rotation;
+    return (this.#placements[slot] ??= this.#place(present(this.#bounds[bound], 'a ring bound'), rotation));
+  }
+
+  /** How many of the 2^32 tokens are the member's in its rack; 0 for a stranger. */
+  spanOf(node: NodeId): number {
+    this.#spans ??= spansOf(this.#racks);
+    return this.#spans.get(node) ?? 0;
+  }
+
+  /** The first token after `token` at which a placement may change; itself when the ring has only that one. */
+  boundAfter(token: Token): Token {
+    const next = ((token + 1) >>> 0) as Token;
+    return present(this.#bounds[firstAtLeast(this.#bounds, next)], 'a ring bound');
+  }
+
+  /** The member of that name; undefined for a stranger. */
+  member(node: NodeId): Member | undefined {
+    return this.members.find((member) => member.node === node);
+  }
+
+  /** For people and goldens: a line per rack with its members and their token counts. */
+  describe(): string {
+    return this.#racks
+      .map(({ datacenter, rack, owners }) => {
+        const names = [...new Set(owners)].map((member) => `${member.node}(${member.tokens.length})`);
+        return `${datacenter}/${rack}: ${names.sort(compareText).join(' ')}`;
+      })
+      .join('\n');
+  }
+
+  #place(token: Token, rotation: number): Placement {
+    const racks = [...this.#racks.slice(rotation), ...this.#racks.slice(0, rotation)];
+    return racks.map((rack) => present(rack.owners[firstAtLeast(rack.tokens, token)], 'an owner'));
+  }
+}
+
+/** Index of the first token at or after `token`, wrapping to 0: a node owns the arc that ends at its token. */
+function firstAtLeast(tokens: readonly Token[], token: Token): number {
+  let low = 0;
+  let high = tokens.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (present(tokens[middle], 'a token') < token) low = middle + 1;
+    else high = middle;
+  }
+  return low === tokens.length ? 0 : low;
+}
+
+function spansOf(racks: readonly RackRing[]): ReadonlyMap<NodeId, number> {
+  const spans = new Map<NodeId, number>();
+  for (const { tokens, owners } of racks) {
+    let before = tokens.at(-1) ?? (0 as Token);
+    tokens.forEach((token, index) => {
+      const { node } = present(owners[index], 'an owner');
+      // A rack's only token owns the whole ring.
+      spans.set(node, (spans.get(node) ?? 0) + distance(before, token));
+      before = token;
+    });
+  }
+  return spans;
+}
+
+function rackRings(members: readonly Member[]): readonly RackRing[] {
+  const racks = new Map<string, Member[]>();
+  for (const member of members) {
+    const name = JSON.stringify([member.datacenter, member.rack]);
+    const inRack = racks.get(name);
+    if (inRack === undefined) racks.set(name, [member]);
+    else inRack.push(member);
+  }
+  return [...racks.values()].map(rackRing).sort(compareRacks);
+}
+
+function rackRing(members: readonly Member[]): RackRing {
+  const arcs = members.flatMap((member) => member.tokens.map((token) => ({ token, member })));
+  arcs.sort((left, right) => left.token - right.token);
+  arcs.forEach(({ token, member }, index) => {
+    const before = arcs[index - 1];
+    if (before?.token !== token) return;
+    const names = `${before.member.node} and ${member.node}`;
+    throw new LockstepError(
+      'ConfigInvalid',
+      `the nodes ${names} of rack ${member.datacenter}/${member.rack} both have the token ${token}; tokens must be distinct in a rack`,
+    );
+  });
+  const first = present(members[0], 'a rack member');
+  return {
+    datacenter: first.datacenter,
+    rack: first.rack,
+    tokens: arcs.map((arc) => arc.token),
+    owners: arcs.map((arc) => arc.member),
+  };
+}
+
+function checkMembers(members: readonly Member[]): void {
+  if (members.length === 0) throw new LockstepError('ConfigInvalid', 'a ring needs at least one node');
+  members.forEach((member, index) => {
+    if (members[index - 1]?.node === member.node) {
+      throw new LockstepError(
+        'ConfigInvalid',
+        `the node name ${member.node} is given twice; names must be unique`,
+      );
+    }
+    assert(member.tokens.length > 0, `${member.node} has no tokens`);
+  });
+}
+
+function compareRacks(left: RackRing, right: RackRing): number {
+  return compareText(left.datacenter, right.datacenter) || compareText(left.rack, right.rack);
+}
+
+function compareText(left: string, right: string): number {
+  return left < right ? -1 : left > right ? 1 : 0;
+}

@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+
+import type { NodeId } from '../../base/ids.ts';
+import type { Clock } from '../../io/clock.ts';
+import { Agreement } from './ring-view-agreement.ts';
+
+const [n2, n3] = ['n2', 'n3'] as [NodeId, NodeId];
+
+/** Timers that fire when told to. */
+function handClock(): { readonly clock: Clock; readonly expire: () => void; readonly armed: () => number } {
+  const timers = new Set<() => void>();
+  const clock: Clock = {
+    nowUs: () => 0,
+    wallMs: () => 0,
+    after: (_, fire) => {
+      timers.add(fire);
+      return { cancel: () => void timers.delete(fire) };
+    },
+  };
+  const expire = (): void => {
+    for (const fire of [...timers]) {
+      timers.delete(fire);
+      fire();
+    }
+  };
+  return { clock, expire, armed: () => timers.size };
+}
+
+describe('an agreement', () => {
+  function ground(): ReturnType<typeof handClock> & {
+    readonly agreement: Agreement;
+    readonly heard: string[];
+    readonly asked: string[];
+    readonly see: (view: string) => void;
+  } {
+    const hand = handClock();
+    const [heard, asked]: [string[], string[]] = [[], []];
+    let view = 'v1';
+    const agreement = new Agreement(
+      hand.clock,
+      () => view,
+      (peer) => void asked.push(peer),
+    );
+    return { ...hand, agreement, heard, asked, see: (seen) => void (view = seen) };
+  }
+
+  it('is what a peer says of itself, and ends when either side sees something else', () => {
+    const { agreement, see } = ground();
+    expect(agreement.agrees(n2)).toBe(false);
+    agreement.said(n2, 'v1');
+    expect([agreement.agrees(n2), agreement.agrees(n3)]).toEqual([true, false]);
+    see('v2');
+    expect(agreement.agrees(n2)).toBe(false);
+  });
+
+  it('lets what waits for it go on, whichever side catches up, and asks the peer once meanwhile', () => {
+    const { agreement, heard, asked, see, armed } = ground();
+    const wait = (peer: NodeId): void => {
+      agreement.await(peer, false, (error) => void heard.push(`${peer} ${error?.code ?? 'ok'}`));
+    };
+    agreement.said(n2, 'v2');
+    agreement.said(n3, 'v0');
+    for (const peer of [n2, n2, n3]) wait(peer);
+    expect([heard, asked]).toEqual([[], ['n2', 'n3']]);
+    see('v2');
+    agreement.changed();
+    expect(heard).toEqual(['n2 ok', 'n2 ok']);
+    agreement.said(n3, 'v2');
+    expect(heard).toEqual(['n2 ok', 'n2 ok', 'n3 ok']);
+    expect(armed()).toBe(0);
+  });
+
+  it('refuses what waited in vain, and everything at the end', () => {
+    const { agreement, heard, expire, armed } = ground();
+    agreement.await(n2, false, (error) => void heard.push(error?.code ?? 'ok'));
+    expire();
+    agreement.await(n2, false, (error) => void heard.push(error?.code ?? 'ok'));
+    agreement.stop();
+    expect([heard, armed()]).toEqual([['Overloaded', 'ShuttingDown'], 0]);
+  });
+});

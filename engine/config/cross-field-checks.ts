@@ -1,0 +1,161 @@
+/**
+ * What no single key shows: keys that are each allowed and do not fit together.
+ */
+import { LockstepError } from '../base/errors.ts';
+import type { Member } from '../cluster/ring/ring.ts';
+import { Ring } from '../cluster/ring/ring.ts';
+import { isLoopback, isWildcard, splitAddress } from './addresses.ts';
+import type { ConfigField, ConfigFields } from './keys.ts';
+import { keyOf } from './key-names.ts';
+
+/** Room in a frame beside the value: key, headers, metadata, links and the causal context. */
+export const frameOverheadBytes = 256 * 1024;
+
+interface Misfit {
+  /** The key to change. */
+  readonly field: ConfigField;
+  readonly problem: string;
+}
+
+const listeners = ['listen', 'pbListen', 'redisListen', 'peerListen', 'statsListen'] as const;
+
+/** Everything that does not fit together; empty for a valid configuration. */
+export function findMisfits(config: ConfigFields): readonly Misfit[] {
+  return [
+    ...exposedListeners(config),
+    ...sharedAddresses(config),
+    ...limitsOutOfOrder(config),
+    ...strangeSelf(config),
+    ...sharedSeeds(config),
+    ...brokenRing(config),
+    ...loneJoiner(config),
+    ...idleHeir(config),
+    ...nowhere(config),
+  ];
+}
+
+/** All members of the cluster that the configuration knows: this node and the seeds. */
+export function membersOf(config: ConfigFields): readonly Member[] {
+  const { name, datacenter, rack, tokens, seeds } = config;
+  return [{ node: name, datacenter, rack, tokens }, ...seeds.filter((seed) => seed.node !== name)];
+}
+
+function exposedListeners(config: ConfigFields): readonly Misfit[] {
+  if (config.insecure) return [];
+  return listeners.flatMap((field) => {
+    const address = config[field];
+    const missing = field === 'peerListen' ? missingForPeers(config) : missingForClients(config);
+    if (address === undefined || isLoopback(address) || missing.length === 0) return [];
+    const problem = `${address} can be reached from other machines; set ${missing.join(' and ')}, or, where the network is trusted, set insecure: true`;
+    return [{ field, problem }];
+  });
+}
+
+function missingForClients({ tls, credentials }: ConfigFields): readonly string[] {
+  return [
+    ...(tls === undefined ? ['tls: {cert, key}'] : []),
+    ...(credentials === undefined
+      ? ['credentials: FILE (lockstep credentials add FILE NAME --role admin)']
+      : []),
+  ];
+}
+
+function missingForPeers({ peerTls }: ConfigFields): readonly string[] {
+  return peerTls === undefined ? ['peer_tls: {cert, key, ca}'] : [];
+}
+
+function sharedAddresses(config: ConfigFields): readonly Misfit[] {
+  const taken = new Map<string, ConfigField>();
+  const misfits: Misfit[] = [];
+  for (const field of listeners) {
+    const address = config[field];
+    if (address === undefined || splitAddress(address)?.port === 0) continue;
+    const other = taken.get(address);
+    if (other === undefined) taken.set(address, field);
+    else
+      misfits.push({
+        field,
+        problem: `${address} is the address of ${keyOf(other)} too; addresses must differ`,
+      });
+  }
+  return misfits;
+}
+
+function limitsOutOfOrder(config: ConfigFields): readonly Misfit[] {
+  const misfits: Misfit[] = [];
+  const demand = (lesser: ConfigField, greater: ConfigField, least: number, actual: number) => {
+    if (actual >= least) return;
+    const problem = `${actual} given; allowed: at least ${least}, because of ${keyOf(lesser)}`;
+    misfits.push({ field: greater, problem });
+  };
+  demand('valueBytesMax', 'frameBytesMax', config.valueBytesMax + frameOverheadBytes, config.frameBytesMax);
+  demand('peerBackoffMsMin', 'peerBackoffMsMax', config.peerBackoffMsMin, config.peerBackoffMsMax);
+  return misfits;
+}
+
+/** An entry of this node itself among the seeds lets all nodes share one list; it must say what the keys say. */
+function strangeSelf(config: ConfigFields): readonly Misfit[] {
+  const self = config.seeds.find((seed) => seed.node === config.name);
+  if (self === undefined) return [];
+  const agrees =
+    self.datacenter === config.datacenter &&
+    self.rack === config.rack &&
+    self.tokens.join() === config.tokens.join();
+  if (agrees) return [];
+  const problem = `the entry of ${config.name} itself has another datacenter, rack or tokens than the keys of this file`;
+  return [{ field: 'seeds', problem }];
+}
+
+/**
+ * At one address there is one node: another name that leads there is never reached. What the shared list says of this
+ * node itself is let pass: it may have moved, and tells its peers where to.
+ */
+function sharedSeeds(config: ConfigFields): readonly Misfit[] {
+  const { name, peerListen, peerAdvertise, seeds } = config;
+  const own = peerAdvertise ?? peerListen;
+  const reached = splitAddress(own)?.port !== 0 && !isWildcard(own);
+  const taken = new Map<string, string>(reached ? [[own, name]] : []);
+  const problems = seeds.flatMap(({ node, address }) => {
+    const other = taken.get(address);
+    if (other === undefined) taken.set(address, node);
+    return other === undefined || other === node
+      ? []
+      : [
+          `${node} has the address ${address} of ${other === name ? `${name}, this node` : other}; addresses must differ`,
+        ];
+  });
+  return problems.map((problem) => ({ field: 'seeds', problem }));
+}
+
+/** Nobody is there to join, and nobody would be left to own anything. */
+function loneJoiner({ join, name, seeds }: ConfigFields): readonly Misfit[] {
+  if (join !== 'joining' || seeds.some((seed) => seed.node !== name)) return [];
+  const problem = 'joining given without seeds; allowed: member, or name nodes of the cluster in seeds';
+  return [{ field: 'join', problem }];
+}
+
+/** Only a node that comes into the cluster can take another's place. */
+function idleHeir({ join, replace, name }: ConfigFields): readonly Misfit[] {
+  if (replace === undefined || (join === 'joining' && replace !== name)) return [];
+  const given = `${replace} given with join: ${join} to ${name}`;
+  const problem = `${given}; allowed: another node's name, with join: joining, or none`;
+  return [{ field: 'replace', problem }];
+}
+
+/** Peers are told where to reach this node; they cannot reach it at every address of some machine. */
+function nowhere({ peerListen, peerAdvertise, seeds }: ConfigFields): readonly Misfit[] {
+  if (peerAdvertise !== undefined || seeds.length === 0 || !isWildcard(peerListen)) return [];
+  const problem = `auto given while peer_listen is ${peerListen}; allowed: an address at which the other nodes reach this one`;
+  return [{ field: 'peerAdvertise', problem }];
+}
+
+/** The ring's own rules: tokens are distinct in a rack. */
+function brokenRing(config: ConfigFields): readonly Misfit[] {
+  try {
+    new Ring(membersOf(config));
+    return [];
+  } catch (error) {
+    if (!(error instanceof LockstepError)) throw error;
+    return [{ field: 'tokens', problem: error.message }];
+  }
+}

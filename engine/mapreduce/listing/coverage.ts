@@ -1,0 +1,238 @@
+/**
+ * What the whole cluster holds, by name: the keys of a bucket, the buckets of a type. Every arc of the ring is asked of a
+ * majority of its replicas in this datacenter (this node first, then in their order of preference), so that a key is
+ * listed whose put a majority acknowledged, and none whose deletion it did; of replicas that are away fewer will do, down
+ * to one. A replica that fails is replaced by the next, which goes on where the page begins. Each key is listed once, in
+ * the order of (token, packed key). (A bucket whose last keys were just deleted may still be named.)
+ *
+ * Pages come at the reader's pace, a bounded number ahead of it. Ending the iteration ends the listing. The ring may
+ * change while a listing runs: each page is asked of the owners of that moment.
+ */
+import { present } from '../../base/assert.ts';
+import { Deferred } from '../../base/deferred.ts';
+import { LockstepError, asLockstepError } from '../../base/errors.ts';
+import type { ByteString, Token } from '../../base/ids.ts';
+import type { Asking, DispatchParts } from '../../replication/round-dependencies.ts';
+import { askPeer, replyError, roundError, troubleError } from '../../replication/round-dependencies.ts';
+import { sleep } from '../../io/clock.ts';
+import type { Io } from '../../io/io.ts';
+import { distance } from '../../cluster/ring/arc.ts';
+import type { Member } from '../../cluster/ring/ring.ts';
+import type { PeerReply } from '../../peer/wire/messages.ts';
+import { inOrder } from './lanes.ts';
+import type {
+  Listing,
+  ListedName,
+  ListingAnswer,
+  ListingCursor,
+  ListingRequest,
+} from './listing-messages.ts';
+import {
+  decodeListingAnswer,
+  decodeListingRequest,
+  encodeListingAnswer,
+  encodeListingRequest,
+} from './listing-messages.ts';
+import type { LocalListing } from './local-listing.ts';
+import { mergeAnswers } from './merge-answers.ts';
+
+/** Some of the names. */
+export interface ListedPage {
+  readonly names: readonly ListedName[];
+}
+
+/** Parts of the token space that are walked side by side, and how many of them. */
+const laneCount = 8;
+const lanesAbreast = 3;
+/** How often the replicas of an arc are gone through, and the rest between two rounds. */
+const roundsMax = 3;
+const roundRestUs = 200_000;
+/** One page's answer, at the longest. */
+const pageUsMax = 5_000_000;
+
+/** Who there is, now and later. */
+export interface CoverageParts extends Asking, Pick<DispatchParts, 'self' | 'ring' | 'view' | 'clock'> {}
+
+export class Coverage {
+  readonly #io: Pick<Io, 'spawn'>;
+  readonly #parts: CoverageParts;
+  readonly #local: LocalListing;
+
+  constructor(io: Pick<Io, 'spawn'>, parts: CoverageParts, local: LocalListing) {
+    this.#io = io;
+    this.#parts = parts;
+    this.#local = local;
+  }
+
+  /**
+   * The keys of a bucket that exist (`live`), or with those not yet reaped too; each with its token, from the first at
+   * or after `first` on. Iterating rejects
+   * with `Timeout` past `deadlineUs` (on the clock's `nowUs`), and with `NoTargets`, `NoQuorum` or `Timeout` when no
+   * replica of some arc answers.
+   */
+  keys(
+    type: ByteString,
+    bucket: ByteString,
+    { live, first = 0 as Token }: { readonly live: boolean; readonly first?: Token },
+    deadlineUs: number,
+  ): AsyncGenerator<ListedPage, void, undefined> {
+    return this.#list({ type, bucket, live }, deadlineUs, first);
+  }
+
+  /** The buckets of a type that hold a key, each once; otherwise as `keys`. */
+  async *buckets(
+    type: ByteString,
+    deadlineUs: number,
+  ): AsyncGenerator<readonly ByteString[], void, undefined> {
+    const seen = new Set<ByteString>();
+    for await (const { names } of this.#list({ type, bucket: undefined, live: true }, deadlineUs)) {
+      const fresh: ByteString[] = [];
+      for (const { name } of names) {
+        if (seen.has(name)) continue;
+        seen.add(name);
+        fresh.push(name);
+      }
+      if (fresh.length > 0) yield fresh;
+    }
+  }
+
+  /** Answers a peer that lists. */
+  answer(words: Uint8Array, reply: (reply: PeerReply) => void): void {
+    const asked = Uint8Array.from(words);
+    this.#io.spawn('coverage.answer', async () => {
+      try {
+        const answer = await this.#page(decodeListingRequest(asked));
+        reply({ kind: 'namesListed', words: encodeListingAnswer(answer) });
+      } catch (error) {
+        const { code, message: detail } = asLockstepError(error);
+        reply({ kind: 'failed', code, detail });
+      }
+    });
+  }
+
+  #list(listing: Listing, deadlineUs: number, first = 0): AsyncGenerator<ListedPage, void, undefined> {
+    const width = 2 ** 32 / laneCount;
+    const lanes: AsyncGenerator<ListedPage, void, undefined>[] = [];
+    for (let end = width; end <= 2 ** 32; end += width) {
+      const begin = Math.max(first, end - width);
+      if (begin >= end) continue;
+      lanes.push(this.#walk(listing, tokenOf(begin - 1), tokenOf(end - 1), deadlineUs));
+    }
+    return inOrder(lanes, lanesAbreast);
+  }
+
+  /** The pages of the tokens after `from` up to `to`, arc by arc. */
+  async *#walk(
+    listing: Listing,
+    from: Token,
+    to: Token,
+    deadlineUs: number,
+  ): AsyncGenerator<ListedPage, void, undefined> {
+    let at: ListingCursor | undefined = { from, skip: undefined };
+    while (at !== undefined) {
+      const bound = this.#parts.ring().boundAfter(at.from);
+      const end: Token = distance(at.from, bound) < distance(at.from, to) ? bound : to;
+      const request: ListingRequest = { ...listing, ...at, to: end };
+      const answer: ListingAnswer = await this.#ask(request, deadlineUs);
+      if (answer.names.length > 0) yield { names: answer.names };
+      at = answer.next ?? (end === to ? undefined : { from: end, skip: undefined });
+    }
+  }
+
+  /** A page as enough replicas know it. */
+  async #ask(request: ListingRequest, deadlineUs: number): Promise<ListingAnswer> {
+    const { clock, ring, self } = this.#parts;
+    const wanted = Math.floor(ring().rackCount(self.datacenter) / 2) + 1;
+    const failures: LockstepError[] = [];
+    let answers: readonly ListingAnswer[] = [];
+    for (let round = 0; round < roundsMax; round++) {
+      if (round > 0) await sleep(clock, roundRestUs);
+      const there = this.#replicas(request.to);
+      answers = await this.#askSome(there, Math.min(wanted, there.length), request, deadlineUs, failures);
+      if (answers.length > 0 && answers.length >= Math.min(wanted, there.length)) break;
+    }
+    if (answers.length > 0) return mergeAnswers(request, answers);
+    const what = `no replica of the tokens up to ${request.to} lists its keys`;
+    throw failures.length === 0 ? new LockstepError('NoTargets', what) : roundError(failures, what);
+  }
+
+  /** The answers of `wanted` of the members, side by side; another one is asked in the place of each that fails. */
+  async #askSome(
+    members: readonly Member[],
+    wanted: number,
+    request: ListingRequest,
+    deadlineUs: number,
+    failures: LockstepError[],
+  ): Promise<readonly ListingAnswer[]> {
+    const answers: ListingAnswer[] = [];
+    const left = [...members];
+    const askNext = async (): Promise<void> => {
+      for (let member = left.shift(); member !== undefined; member = left.shift()) {
+        const leftUs = deadlineUs - this.#parts.clock.nowUs();
+        if (leftUs <= 0) throw new LockstepError('Timeout', 'the deadline passed while names were listed');
+        try {
+          answers.push(await this.#askOne(member, request, leftUs));
+          return;
+        } catch (error) {
+          failures.push(mustBeOurs(error));
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: wanted }, askNext));
+    return answers;
+  }
+
+  /** Who can be asked now: this node, then its datacenter, then the others. */
+  #replicas(token: Token): readonly Member[] {
+    const { ring, self, view } = this.#parts;
+    const there = ring()
+      .placement(token)
+      .filter((member) => view.isRoutable(member));
+    const rank = (member: Member): number =>
+      member === self ? 0 : member.datacenter === self.datacenter ? 1 : 2;
+    return there.sort((left, right) => rank(left) - rank(right));
+  }
+
+  #askOne(member: Member, request: ListingRequest, leftUs: number): Promise<ListingAnswer> {
+    if (member === this.#parts.self) return this.#page(request);
+    const answer = new Deferred<ListingAnswer>();
+    const words = encodeListingRequest(request);
+    const timeoutUs = Math.min(leftUs, pageUsMax);
+    const error = askPeer(this.#parts, member, { kind: 'listNames', words }, timeoutUs, (reply) => {
+      if (reply.kind === 'namesListed') settle(answer, () => decodeListingAnswer(reply.words));
+      else answer.reject(replyError(reply));
+    });
+    if (error !== undefined) answer.reject(troubleError(error));
+    return answer.promise;
+  }
+
+  /** This node's own page. Rejects with `NoTargets` when it does not own the tokens: the ring has changed. */
+  #page(request: ListingRequest): Promise<ListingAnswer> {
+    const { ring, self } = this.#parts;
+    const bound = ring().boundAfter(request.from);
+    const whole = distance(request.from, request.to) <= distance(request.from, bound);
+    if (!whole || !ring().placement(request.to).includes(self)) {
+      const detail = `${self.node} does not own all tokens up to ${request.to}`;
+      return Promise.reject(new LockstepError('NoTargets', detail));
+    }
+    return this.#local.page(request);
+  }
+}
+
+function settle<T>(deferred: Deferred<T>, value: () => T): void {
+  try {
+    deferred.resolve(value());
+  } catch (error) {
+    deferred.reject(mustBeOurs(error));
+  }
+}
+
+/** The error, when it is one that another replica may not have. Throws everything else. */
+function mustBeOurs(error: unknown): LockstepError {
+  if (error instanceof LockstepError) return error;
+  throw present(error, 'a failure');
+}
+
+function tokenOf(value: number): Token {
+  return (value >>> 0) as Token;
+}

@@ -1,0 +1,135 @@
+/**
+ * The words of a listing: which names of which tokens are asked for, and what one node holds of them.
+ *
+ * A span of tokens is those after `from` up to and including `to`, around zero if need be; with `skip`, of the keys at
+ * its first token only those beyond `skip` (a packed key) are left. Names come in the order of (distance from `from`,
+ * packed key), so one node can go on where another one stopped.
+ */
+import { ByteReader, ByteWriter, BytesError } from '../../base/bytes.ts';
+import { LockstepError } from '../../base/errors.ts';
+import type { ByteString, Token } from '../../base/ids.ts';
+
+/** Where a listing goes on. */
+export interface ListingCursor {
+  /** Everything up to and including this token has been given. */
+  readonly from: Token;
+  /** And of the keys at the next token those up to this one. */
+  readonly skip: ByteString | undefined;
+}
+
+/** What is listed: the keys of a bucket, or the buckets of a type. */
+export interface Listing {
+  readonly type: ByteString;
+  /** Undefined: the buckets of the type. */
+  readonly bucket: ByteString | undefined;
+  /**
+   * Leaves out what has been deleted, which costs a read of each object; false lists deleted keys until they are reaped
+   * (for whoever reads the objects anyway). Of keys, an answer then holds the deleted ones too, marked: another replica
+   * may not know of the deletion.
+   */
+  readonly live: boolean;
+}
+
+export interface ListingRequest extends Listing, ListingCursor {
+  readonly to: Token;
+}
+
+/** A key without its bucket and its token; in a listing of buckets, a bucket and the token of one of its keys. */
+export interface ListedName {
+  readonly name: ByteString;
+  readonly token: Token;
+  /** Of a key in a listing of living ones: what this replica knows of it. */
+  readonly known?: Known;
+}
+
+export interface Known {
+  /** Counter of the newest write; of two replicas' knowledge the higher one stands. */
+  readonly counter: number;
+  readonly deleted: boolean;
+}
+
+export interface ListingAnswer {
+  readonly names: readonly ListedName[];
+  /** Undefined at the end of the span. */
+  readonly next: ListingCursor | undefined;
+}
+
+const nameBytesMin = 5;
+
+export function encodeListingRequest(request: ListingRequest): Buffer {
+  const { type, bucket, live, from, to, skip } = request;
+  const writer = new ByteWriter(64 + type.length + (bucket?.length ?? 0) + (skip?.length ?? 0));
+  writer.string(type);
+  writeOptional(writer, bucket);
+  writer
+    .u8(live ? 1 : 0)
+    .u32(from)
+    .u32(to);
+  return writeOptional(writer, skip).finish();
+}
+
+/** Throws `BadRequest` on anything but what `encodeListingRequest` wrote. */
+export function decodeListingRequest(words: Uint8Array): ListingRequest {
+  return whole('a listing request', words, (reader) => {
+    const type = reader.string();
+    const bucket = readOptional(reader);
+    const live = reader.u8() === 1;
+    const from = reader.u32() as Token;
+    const to = reader.u32() as Token;
+    return { type, bucket, live, from, to, skip: readOptional(reader) };
+  });
+}
+
+export function encodeListingAnswer({ names, next }: ListingAnswer): Buffer {
+  const writer = new ByteWriter(names.reduce((sum, { name }) => sum + name.length + 8, 64));
+  writer.varint(names.length);
+  const told = names.length > 0 && names[0]?.known !== undefined;
+  writer.u8(told ? 1 : 0);
+  for (const { name, token, known } of names) {
+    writer.u32(token).string(name);
+    if (told) writer.u64(known?.counter ?? 0).u8(known?.deleted === true ? 1 : 0);
+  }
+  writer.u8(next === undefined ? 0 : 1);
+  if (next !== undefined) writeOptional(writer.u32(next.from), next.skip);
+  return writer.finish();
+}
+
+/** Throws `BadRequest` on anything but what `encodeListingAnswer` wrote. */
+export function decodeListingAnswer(words: Uint8Array): ListingAnswer {
+  return whole('a listing', words, (reader) => {
+    const count = reader.varint();
+    if (count > reader.left / nameBytesMin) throw new BytesError(`a listing of ${count} names`);
+    const told = reader.u8() === 1;
+    const names = Array.from({ length: count }, (): ListedName => {
+      const token = reader.u32() as Token;
+      const name = reader.string();
+      return told
+        ? { token, name, known: { counter: reader.u64(), deleted: reader.u8() === 1 } }
+        : { token, name };
+    });
+    if (reader.u8() === 0) return { names, next: undefined };
+    const from = reader.u32() as Token;
+    return { names, next: { from, skip: readOptional(reader) } };
+  });
+}
+
+function writeOptional(writer: ByteWriter, value: ByteString | undefined): ByteWriter {
+  writer.u8(value === undefined ? 0 : 1);
+  return value === undefined ? writer : writer.string(value);
+}
+
+function readOptional(reader: ByteReader): ByteString | undefined {
+  return reader.u8() === 0 ? undefined : reader.string();
+}
+
+function whole<T>(what: string, words: Uint8Array, read: (reader: ByteReader) => T): T {
+  try {
+    const reader = new ByteReader(words);
+    const value = read(reader);
+    reader.end();
+    return value;
+  } catch (error) {
+    if (!(error instanceof BytesError)) throw error;
+    throw new LockstepError('BadRequest', `${what} that does not decode: ${error.message}`);
+  }
+}

@@ -1,0 +1,229 @@
+/**
+ * What this node holds of a span of tokens, by name, page by page. Nothing is kept between pages: the cursor says where
+ * to go on. A page is bounded in names, bytes and keys looked at, so that a listing never stops the node for long.
+ *
+ * Keys that are written or deleted while they are listed may or may not be met; all others are met once.
+ */
+import { BytesError } from '../../base/bytes.ts';
+import type { ByteString, Token } from '../../base/ids.ts';
+import type { PackedKey } from '../../base/object-key.ts';
+import { bucketPrefix, unpackKey } from '../../base/object-key.ts';
+import type { LocalStore } from '../../replica/key-slots.ts';
+import type { LocalRead } from '../../replica/local-read.ts';
+import { readLocally } from '../../replica/local-read.ts';
+import { isExpired } from '../../replica/object/expiry.ts';
+import { highestCounter } from '../../replica/object/dots.ts';
+import { decodeObject, liveSiblings } from '../../replica/object/object.ts';
+import { distance } from '../../cluster/ring/arc.ts';
+import type { Known, Listing, ListedName, ListingAnswer, ListingRequest } from './listing-messages.ts';
+
+/** The store and its driver as listings need them. */
+export interface ListingStore extends Pick<LocalStore, 'tryRead'> {
+  keysOfTokens(from: Token, to: Token): Iterable<PackedKey>;
+  keysOfBucket(prefix: string): Iterable<PackedKey>;
+  tokenOf(key: PackedKey): Token | undefined;
+  /** The wall clock: expired values are as good as deleted. */
+  wallMs(): number;
+}
+
+export interface PageLimits {
+  readonly namesMax: number;
+  readonly bytesMax: number;
+  /** Keys looked at, matching or not. */
+  readonly visitedMax: number;
+}
+
+export const pageLimits: PageLimits = { namesMax: 2000, bytesMax: 256 * 1024, visitedMax: 20_000 };
+
+/** A key in the running for a place in the page. */
+interface Entry {
+  readonly key: PackedKey;
+  readonly name: ByteString;
+  readonly token: Token;
+  /** Tokens after the span's beginning, 1 or more. */
+  readonly distance: number;
+}
+
+/** Width of a slice: the token space has 4096, as many as the key directory keeps lists. */
+const sliceTokens = 2 ** 20;
+/** A bucket with no more keys than this is listed by the directory's list of its keys, others slice by slice. */
+const smallBucketKeys = 4096;
+/** Objects read side by side. */
+const readsMax = 64;
+
+export class LocalListing {
+  readonly #store: ListingStore;
+  readonly #limits: PageLimits;
+
+  constructor(store: ListingStore, limits: PageLimits = pageLimits) {
+    this.#store = store;
+    this.#limits = limits;
+  }
+
+  /** The next names of a span. Rejects with what the store rejects with. */
+  async page(request: ListingRequest): Promise<ListingAnswer> {
+    const page = new Page(this.#limits, request.bucket === undefined);
+    const span = distance(request.from, request.to);
+    const small = this.#smallBucket(request);
+    const width = small === undefined ? sliceTokens : span;
+    for (let low = 0; low < span; low += width) {
+      const high = Math.min(low + width, span);
+      const entries = small ?? this.#entries(request, low, high, page);
+      const last = await this.#take(entries, request, page);
+      if (last !== undefined) return { names: page.names, next: cursorBehind(last) };
+      if (high < span && page.tired) {
+        return { names: page.names, next: { from: tokenAt(request.from, high), skip: undefined } };
+      }
+    }
+    return { names: page.names, next: undefined };
+  }
+
+  /** Takes entries into the page; the last one taken when the page is full. */
+  async #take(entries: readonly Entry[], listing: Listing, page: Page): Promise<Entry | undefined> {
+    const { live } = listing;
+    const distinct = listing.bucket === undefined;
+    for (let at = 0; at < entries.length;) {
+      const group: Entry[] = [];
+      while (group.length < readsMax && at < entries.length) {
+        const entry = entries[at++];
+        if (entry !== undefined && page.wants(entry.name)) group.push(entry);
+      }
+      const known = live ? await this.#known(group) : undefined;
+      for (const [index, entry] of group.entries()) {
+        const one = known?.[index];
+        if (live && (one === undefined || (one.deleted && distinct))) continue;
+        page.add(entry, distinct ? undefined : one);
+        if (page.full) return entry;
+      }
+    }
+    return undefined;
+  }
+
+  /** The span's entries in order, when the bucket has few keys. */
+  #smallBucket(request: ListingRequest): readonly Entry[] | undefined {
+    if (request.bucket === undefined) return undefined;
+    const keys: PackedKey[] = [];
+    for (const key of this.#store.keysOfBucket(bucketPrefix(request.type, request.bucket))) {
+      if (keys.push(key) > smallBucketKeys) return undefined;
+    }
+    const span = distance(request.from, request.to);
+    return this.#matching(keys, request, (at) => at <= span);
+  }
+
+  /** Entries at distances in (low, high], in order. */
+  #entries(request: ListingRequest, low: number, high: number, page: Page): readonly Entry[] {
+    const keys: PackedKey[] = [];
+    const { from } = request;
+    for (const key of this.#store.keysOfTokens(tokenAt(from, low), tokenAt(from, high))) keys.push(key);
+    page.visited += keys.length + 1;
+    return this.#matching(keys, request, () => true);
+  }
+
+  #matching(
+    keys: readonly PackedKey[],
+    request: ListingRequest,
+    inside: (distance: number) => boolean,
+  ): Entry[] {
+    const { from, skip } = request;
+    const nameOf = naming(request);
+    const entries: Entry[] = [];
+    for (const key of keys) {
+      const name = nameOf(key);
+      if (name === undefined) continue;
+      const token = this.#store.tokenOf(key);
+      if (token === undefined) continue;
+      const at = distance(from, token);
+      if (!inside(at) || (skip !== undefined && at === 1 && key <= skip)) continue;
+      entries.push({ key, name, token, distance: at });
+    }
+    return entries.sort((left, right) => left.distance - right.distance || (left.key < right.key ? -1 : 1));
+  }
+
+  async #known(entries: readonly Entry[]): Promise<readonly (Known | undefined)[]> {
+    const known: (Known | undefined)[] = [];
+    const nowMs = this.#store.wallMs();
+    const waiting: Promise<void>[] = [];
+    for (const [index, { key }] of entries.entries()) {
+      const read = readLocally(this.#store, key);
+      if (!(read instanceof Promise)) known[index] = knownOf(read, nowMs);
+      else waiting.push(read.then((late) => void (known[index] = knownOf(late, nowMs))));
+    }
+    if (waiting.length > 0) await Promise.all(waiting);
+    return known;
+  }
+}
+
+/** What a page has gathered. */
+class Page {
+  readonly names: ListedName[] = [];
+  visited = 0;
+  readonly #limits: PageLimits;
+  readonly #seen: Set<ByteString> | undefined;
+  #bytes = 0;
+
+  constructor(limits: PageLimits, distinct: boolean) {
+    this.#limits = limits;
+    this.#seen = distinct ? new Set() : undefined;
+  }
+
+  get full(): boolean {
+    return this.names.length >= this.#limits.namesMax || this.#bytes >= this.#limits.bytesMax;
+  }
+
+  /** Enough has been looked at for one page. */
+  get tired(): boolean {
+    return this.visited >= this.#limits.visitedMax;
+  }
+
+  wants(name: ByteString): boolean {
+    return this.#seen?.has(name) !== true;
+  }
+
+  add({ name, token }: Entry, known: Known | undefined): void {
+    if (!this.wants(name)) return;
+    this.#seen?.add(name);
+    this.names.push(known === undefined ? { name, token } : { name, token, known });
+    this.#bytes += name.length + 8;
+  }
+}
+
+/** From a packed key to the name that the listing wants of it; undefined where it wants none. */
+function naming({ type, bucket }: Listing): (key: PackedKey) => ByteString | undefined {
+  if (bucket === undefined) {
+    const prefix = String.fromCharCode(type.length) + type;
+    return (key) => (key.startsWith(prefix) ? unpackKey(key)?.bucket : undefined);
+  }
+  const prefix = bucketPrefix(type, bucket);
+  return (key) =>
+    key.length > prefix.length && key.startsWith(prefix)
+      ? (key.slice(prefix.length) as ByteString)
+      : undefined;
+}
+
+/**
+ * Undefined: not here any more. Throws what kept the object from being read; one that is damaged here is there all the
+ * same, and others know more of it.
+ */
+function knownOf({ error, bytes }: LocalRead, nowMs: number): Known | undefined {
+  if (error?.code === 'Corrupted') return damaged;
+  if (error !== undefined) throw error;
+  if (bytes === undefined) return undefined;
+  try {
+    const object = decodeObject(bytes);
+    const deleted = liveSiblings(object).length === 0 || isExpired(object, nowMs);
+    return { counter: highestCounter(object.context), deleted };
+  } catch (caught) {
+    if (!(caught instanceof BytesError)) throw caught;
+    return damaged;
+  }
+}
+
+const damaged: Known = { counter: 0, deleted: false };
+
+function cursorBehind({ token, key }: Entry): { from: Token; skip: ByteString } {
+  return { from: ((token - 1) >>> 0) as Token, skip: key };
+}
+
+function tokenAt(from: Token, at: number): Token {
+  return ((from + at) % 2 ** 32) as Token;
+}

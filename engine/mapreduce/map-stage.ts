@@ -1,0 +1,237 @@
+/**
+ * One map or link phase at its coordinator: each batch of inputs goes to the nodes that hold them, one replica each, and
+ * comes back in the inputs' order. An input whose replica dies, fails or does not have it is asked for at the next one;
+ * only when no other is left does the phase see it as not found. So a job is read like a get at level ONE that does not
+ * take a missing copy for an answer.
+ *
+ * Which replica runs an input is the first of its placement that is there, this datacenter's before others: placements
+ * are rotated by token, so the work spreads over the racks.
+ */
+import { present } from '../base/assert.ts';
+import { Deferred } from '../base/deferred.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { NodeId, Token } from '../base/ids.ts';
+import { textOf } from '../base/ids.ts';
+import { objectKey, unpackKey } from '../base/object-key.ts';
+import { askPeer, replyError, roundError, troubleError } from '../replication/round-dependencies.ts';
+import { sleep } from '../io/clock.ts';
+import { encodeObject } from '../replica/object/object.ts';
+import type { Member } from '../cluster/ring/ring.ts';
+import type { Input, Json } from './job.ts';
+import type { JobContext } from './job-context.ts';
+import type { Task, Work, WorkDone, WorkItem } from './peer-messages.ts';
+import { decodeWorkDone, encodeWork } from './peer-messages.ts';
+import { PhaseError } from './phase-error.ts';
+import type { ObjectStore } from './phase-worker.ts';
+
+/** What a batch of inputs gave. */
+export interface Mapped {
+  readonly values: readonly Json[];
+  /** Bytes of the values as JSON, about. */
+  readonly bytes: number;
+  /** They are results of the next phase's reduce function already. */
+  readonly reduced: boolean;
+}
+
+/** An input on its way. */
+interface Pending {
+  readonly place: number;
+  readonly item: Omit<WorkItem, 'last'>;
+  readonly token: Token;
+  /** Replicas that failed it or do not have it. */
+  readonly tried: Set<NodeId>;
+}
+
+interface Group {
+  readonly member: Member;
+  readonly entries: { readonly pending: Pending; readonly last: boolean }[];
+}
+
+/** How often the replicas of an input are gone through, and the rest between two rounds. */
+const roundsMax = 3;
+const roundRestUs = 200_000;
+/** One batch at a replica, at the longest. */
+const batchUsMax = 5_000_000;
+
+export class MapStage {
+  readonly #context: JobContext;
+  readonly #index: number;
+  readonly #task: Task;
+  readonly #reduce: Work['reduce'];
+  readonly #silent: boolean;
+  readonly #failures: LockstepError[] = [];
+
+  /** `silent`: inputs that are not there give nothing, for the client has not named them. */
+  constructor(context: JobContext, index: number, task: Task, reduce: Work['reduce'], silent: boolean) {
+    this.#context = context;
+    this.#index = index;
+    this.#task = task;
+    this.#reduce = reduce;
+    this.#silent = silent;
+  }
+
+  /** Rejects with `PhaseError`, or with what keeps the cluster from running the phase. */
+  async run(inputs: readonly Input[]): Promise<Mapped> {
+    const results: (readonly Json[])[] = [];
+    const progress = { bytes: 0 };
+    let pending: readonly Pending[] = inputs.map((input, place) => this.#pendingOf(input, place));
+    let rounds = 0;
+    while (pending.length > 0) {
+      this.#context.check();
+      const { groups, stranded } = this.#grouped(pending);
+      if (groups.length === 0) {
+        if (this.#task.kind === 'wasm' && this.#failures.some(({ code }) => code === 'NotFound')) {
+          // The replicas hold another version of the module by now: this node, which has the job's, reads their objects.
+          pending = await this.#runGroup(
+            { member: this.#context.parts.self, entries: stranded.map(asLast) },
+            results,
+            progress,
+            clusterStore(this.#context),
+          );
+          continue;
+        }
+        rounds += 1;
+        if (rounds >= roundsMax) throw this.#strandedError(stranded);
+        await this.#context.orEnd(sleep(this.#context.parts.clock, roundRestUs));
+        for (const one of stranded) one.tried.clear();
+        continue;
+      }
+      const left = await Promise.all(groups.map((group) => this.#runGroup(group, results, progress)));
+      pending = [...stranded, ...left.flat()].sort((one, two) => one.place - two.place);
+    }
+    const reduced = this.#reduce !== undefined;
+    return { values: results.flat(), bytes: progress.bytes, reduced };
+  }
+
+  #pendingOf({ type, bucket, key, keydata }: Input, place: number): Pending {
+    const name = objectKey(type, bucket, key);
+    const token = this.#context.parts.router.tokenOf(name);
+    return { place, item: { key: name, keydata, silent: this.#silent }, token, tried: new Set() };
+  }
+
+  /** By replica, in the order of the first input of each; `stranded`: nobody is left to ask. */
+  #grouped(pending: readonly Pending[]): { readonly groups: readonly Group[]; readonly stranded: Pending[] } {
+    const groups = new Map<NodeId, Group>();
+    const stranded: Pending[] = [];
+    for (const one of pending) {
+      const [member, ...others] = this.#replicas(one);
+      if (member === undefined) {
+        stranded.push(one);
+        continue;
+      }
+      const entry = { pending: one, last: others.length === 0 };
+      const group = groups.get(member.node);
+      if (group === undefined) groups.set(member.node, { member, entries: [entry] });
+      else group.entries.push(entry);
+    }
+    return { groups: [...groups.values()], stranded };
+  }
+
+  #replicas({ token, tried }: Pending): readonly Member[] {
+    const { ring, view, self } = this.#context.parts;
+    const there = ring()
+      .placement(token)
+      .filter((one) => view.isRoutable(one) && !tried.has(one.node));
+    const far = (member: Member): number => (member.datacenter === self.datacenter ? 0 : 1);
+    return there.some((one) => far(one) !== 0) ? there.toSorted((one, two) => far(one) - far(two)) : there;
+  }
+
+  /** Runs a group at its replica; what it left undone. */
+  async #runGroup(
+    { member, entries }: Group,
+    results: (readonly Json[])[],
+    progress: { bytes: number },
+    store?: ObjectStore,
+  ): Promise<readonly Pending[]> {
+    let done: WorkDone;
+    try {
+      const items = entries.map(({ pending, last }) => ({ ...pending.item, last }));
+      done = await this.#ask(member, items, store);
+      if (done.count === 0 && done.failure === undefined)
+        throw new LockstepError('Internal', `${member.node} answered for no input`);
+    } catch (error) {
+      return this.#failed(entries, member, error);
+    }
+    const covered = entries.slice(0, done.count);
+    const missing = new Set(done.missing);
+    if (this.#reduce !== undefined) results.push(done.results[0] ?? []);
+    covered.forEach(({ pending }, index) => {
+      if (missing.has(index)) pending.tried.add(member.node);
+      else if (this.#reduce === undefined) results[pending.place] = done.results[index] ?? [];
+    });
+    progress.bytes += done.resultBytes;
+    this.#checkFailure(done, entries[done.count]?.pending);
+    const rest = entries.slice(done.count).map(({ pending }) => pending);
+    const elsewhere = covered.filter((_, index) => missing.has(index)).map(({ pending }) => pending);
+    this.#context.counts.retried += rest.length + elsewhere.length;
+    return [...elsewhere, ...rest];
+  }
+
+  #failed(entries: Group['entries'], member: Member, error: unknown): readonly Pending[] {
+    if (!(error instanceof LockstepError) || error === this.#context.end) throw error;
+    this.#context.counts.retried += entries.length;
+    this.#failures.push(error);
+    for (const { pending } of entries) pending.tried.add(member.node);
+    return entries.map(({ pending }) => pending);
+  }
+
+  #checkFailure({ failure }: WorkDone, input: Pending | undefined): void {
+    if (failure === undefined) return;
+    const name = input === undefined ? undefined : nameJson(input.item);
+    throw new PhaseError(failure.code, this.#index, failure.detail, name);
+  }
+
+  #ask(member: Member, items: readonly WorkItem[], store?: ObjectStore): Promise<WorkDone> {
+    const { parts, counts } = this.#context;
+    const leftUs = Math.min(this.#context.leftUs, batchUsMax);
+    const work = { task: this.#task, reduce: this.#reduce, leftUs, items };
+    if (member === parts.self) return this.#context.orEnd(this.#context.workHere(work, store));
+    const answer = new Deferred<WorkDone>();
+    const request = { kind: 'mapPhase', words: encodeWork(work) } as const;
+    const error = askPeer(parts, member, request, leftUs, (reply) => {
+      try {
+        if (reply.kind === 'phaseMapped') answer.resolve(decodeWorkDone(reply.words));
+        else answer.reject(replyError(reply));
+      } catch (malformed) {
+        answer.reject(malformed);
+      }
+    });
+    if (error !== undefined) return Promise.reject(troubleError(error));
+    counts.batchesSent += 1;
+    return this.#context.orEnd(answer.promise);
+  }
+
+  #strandedError(stranded: readonly Pending[]): LockstepError {
+    const first = present(stranded[0], 'an input that nobody runs');
+    const name = JSON.stringify(nameJson(first.item));
+    const what = `no replica of ${name} runs phase ${this.#index}`;
+    return this.#failures.length === 0
+      ? new LockstepError('NoTargets', what)
+      : roundError(this.#failures.slice(-8), what);
+  }
+}
+
+function asLast(pending: Pending): Group['entries'][number] {
+  return { pending, last: true };
+}
+
+/** An input by name, as clients write it. */
+function nameJson({ key, keydata }: Pick<WorkItem, 'key' | 'keydata'>): Json {
+  const name = [textOf(key.bucket), textOf(key.key)];
+  return keydata === undefined ? name : [...name, keydata];
+}
+
+/** The cluster's objects as a store: for a node that runs a phase over what others hold. */
+export function clusterStore({ parts }: JobContext): ObjectStore {
+  return {
+    tryRead: (packed, done) => {
+      const key = present(unpackKey(packed), 'a key');
+      parts.dispatcher.get({ key, need: 'one' }).then(
+        ({ object }) => done(undefined, object === undefined ? undefined : encodeObject(object)),
+        (error: unknown) =>
+          done(error instanceof LockstepError ? error : new LockstepError('Internal'), undefined),
+      );
+      return 'ok';
+    },
+  };
+}

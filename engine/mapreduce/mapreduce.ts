@@ -1,0 +1,232 @@
+/**
+ * MapReduce on one node: coordinates the jobs of its clients, and runs phases for peers over the objects it holds. How
+ * many jobs run at once, how long they take and how much they gather is bounded.
+ */
+import { asLockstepError, LockstepError } from '../base/errors.ts';
+import { textOf } from '../base/ids.ts';
+import type { ByteString } from '../base/ids.ts';
+import type { Timer } from '../io/clock.ts';
+import type { Io } from '../io/io.ts';
+import type { PhaseModule, PhaseModules } from '../wasm/phase-modules.ts';
+import type { PeerReply } from '../peer/wire/messages.ts';
+import type { Job } from './job.ts';
+import type { MapReduceParts } from './job-context.ts';
+import { JobContext } from './job-context.ts';
+import type { JobOutcome } from './metrics.ts';
+import { MapReduceCounts } from './metrics.ts';
+import { decodeWork, encodeWorkDone } from './peer-messages.ts';
+import type { ObjectStore } from './phase-worker.ts';
+import { PhaseWorker } from './phase-worker.ts';
+import type { Batch } from './pipeline.ts';
+import { runPipeline } from './pipeline.ts';
+
+export interface MapReduceOptions {
+  /** Of a job that names none. */
+  readonly timeoutMs: number;
+  readonly jobCountMax: number;
+  /** Bytes of values that one job gathers in one place. */
+  readonly bytesMax: number;
+}
+
+export class MapReduce {
+  readonly counts = new MapReduceCounts();
+  readonly #io: Pick<Io, 'spawn' | 'clock'>;
+  readonly #parts: MapReduceParts;
+  readonly #modules: PhaseModules;
+  readonly #worker: PhaseWorker;
+  readonly #knowsType: (type: ByteString) => boolean;
+  readonly #options: MapReduceOptions;
+  readonly #jobs = new Set<RunningJob>();
+  #stopped = false;
+
+  constructor(
+    io: Pick<Io, 'spawn' | 'clock'>,
+    parts: MapReduceParts,
+    store: ObjectStore,
+    modules: PhaseModules,
+    knowsType: (type: ByteString) => boolean,
+    options: MapReduceOptions,
+  ) {
+    this.#io = io;
+    this.#parts = parts;
+    this.#modules = modules;
+    this.#worker = new PhaseWorker(store, modules, io.clock);
+    this.#knowsType = knowsType;
+    this.#options = options;
+  }
+
+  /** Bytes of results that a client may have gathered for it. */
+  get bytesMax(): number {
+    return this.#options.bytesMax;
+  }
+
+  /**
+   * Begins a job, whose batches are then iterated once. Throws `WasmNotImplemented`, `NotFound` (a module, a bucket
+   * type), `Overloaded`, `ShuttingDown`.
+   */
+  start(job: Job): RunningJob {
+    try {
+      return this.#start(job);
+    } catch (error) {
+      this.counts.jobs.refused += 1;
+      throw error;
+    }
+  }
+
+  /** A request that was no job. */
+  refused(): void {
+    this.counts.jobs.refused += 1;
+  }
+
+  /** Answers a peer that coordinates a job. */
+  answer(words: Uint8Array, reply: (reply: PeerReply) => void): void {
+    const asked = Uint8Array.from(words);
+    this.#io.spawn('mapred.answer', async () => {
+      const fromUs = this.#io.clock.nowUs();
+      try {
+        const done = await this.#worker.work(decodeWork(asked));
+        this.counts.batchesServed += 1;
+        this.counts.mapped += done.count;
+        reply({ kind: 'phaseMapped', words: encodeWorkDone(done) });
+      } catch (error) {
+        const { code, message: detail } = asLockstepError(error);
+        reply({ kind: 'failed', code, detail });
+      } finally {
+        this.counts.phaseUs.map += this.#io.clock.nowUs() - fromUs;
+      }
+    });
+  }
+
+  /** Ends all jobs and takes no more. */
+  stop(): void {
+    this.#stopped = true;
+    for (const job of this.#jobs) job.end(new LockstepError('ShuttingDown'));
+  }
+
+  #start(job: Job): RunningJob {
+    if (this.#stopped) throw new LockstepError('ShuttingDown');
+    const { jobCountMax, bytesMax } = this.#options;
+    const modules = this.#modulesOf(job);
+    this.#checkTypes(job);
+    if (this.#jobs.size >= jobCountMax)
+      throw new LockstepError('Overloaded', `${jobCountMax} jobs are under way; try again later`);
+    const timeoutUs = (job.timeoutMs ?? this.#options.timeoutMs) * 1000;
+    const deadlineUs = this.#io.clock.nowUs() + timeoutUs;
+    const limits = { deadlineUs, bytesMax };
+    const context = new JobContext(this.#parts, this.#worker, modules, this.counts, limits);
+    const timer = this.#io.clock.after(timeoutUs, () =>
+      context.finish(new LockstepError('Timeout', 'timeout')),
+    );
+    const running: RunningJob = new RunningJob(job, context, timer, (outcome) => {
+      this.#jobs.delete(running);
+      this.counts.running -= 1;
+      this.counts.jobs[outcome] += 1;
+    });
+    this.#jobs.add(running);
+    this.counts.running += 1;
+    return running;
+  }
+
+  /** The job's modules, each as it is now. */
+  #modulesOf({ phases }: Job): ReadonlyMap<string, PhaseModule> {
+    const modules = new Map<string, PhaseModule>();
+    for (const [index, phase] of phases.entries()) {
+      if (phase.kind === 'link' || phase.run.kind !== 'wasm') continue;
+      const { module: id } = phase.run;
+      if (!this.#modules.enabled)
+        throw new LockstepError(
+          'WasmNotImplemented',
+          `phase ${index} is a Wasm phase, and this node runs without the wasm feature`,
+        );
+      const module = this.#modules.find(id);
+      if (module === undefined)
+        throw new LockstepError(
+          'NotFound',
+          `phase ${index}: no Wasm module ${JSON.stringify(id)} is registered`,
+        );
+      modules.set(id, module);
+    }
+    return modules;
+  }
+
+  #checkTypes({ inputs }: Job): void {
+    const types = inputs.kind === 'bucket' ? [inputs.type] : inputs.items.map(({ type }) => type);
+    const unknown = types.find((type) => !this.#knowsType(type));
+    if (unknown !== undefined) throw new LockstepError('NotFound', `Unknown bucket type: ${textOf(unknown)}`);
+  }
+}
+
+/** A job under way. Iterating gives its batches; ending the iteration, or `end`, ends the job. */
+export class RunningJob implements AsyncIterableIterator<Batch, void, undefined> {
+  readonly #context: JobContext;
+  readonly #batches: AsyncGenerator<Batch, void, undefined>;
+  readonly #timer: Timer;
+  readonly #over: (outcome: JobOutcome) => void;
+  #done = false;
+
+  constructor(job: Job, context: JobContext, timer: Timer, over: (outcome: JobOutcome) => void) {
+    this.#context = context;
+    this.#batches = runPipeline(job, context);
+    this.#timer = timer;
+    this.#over = over;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /**
+   * The next batch. Rejects, once, with `PhaseError`, `Timeout`, or what keeps the cluster from going on (`NoTargets`,
+   * `NoQuorum`, `ShuttingDown`).
+   */
+  async next(): Promise<IteratorResult<Batch, void>> {
+    if (this.#done) return { done: true, value: undefined };
+    try {
+      const result = await this.#context.orEnd(this.#batches.next());
+      if (result.done === true) this.#finish('completed');
+      return result;
+    } catch (error) {
+      const timedOut =
+        error instanceof LockstepError && error.code === 'Timeout' && this.#context.leftUs <= 0;
+      this.#finish(timedOut ? 'timedOut' : isCancelled(error) ? 'cancelled' : 'failed');
+      this.#abandon(error);
+      throw error;
+    }
+  }
+
+  /** Nobody wants more. */
+  async return(): Promise<IteratorResult<Batch, void>> {
+    this.end(cancelled());
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  /** Ends the job before its time: whoever waits for a batch hears why. */
+  end(why: LockstepError = cancelled()): void {
+    if (this.#done) return;
+    this.#finish('cancelled');
+    this.#abandon(why);
+  }
+
+  #finish(outcome: JobOutcome): void {
+    if (this.#done) return;
+    this.#done = true;
+    this.#timer.cancel();
+    this.#over(outcome);
+  }
+
+  /** Lets go of what is under way; it ends by itself, and nobody hears of it. */
+  #abandon(why: unknown): void {
+    this.#context.finish(asLockstepError(why));
+    this.#batches.return().catch(() => undefined);
+  }
+}
+
+const cancelledText = 'the client has gone away';
+
+function cancelled(): LockstepError {
+  return new LockstepError('ShuttingDown', cancelledText);
+}
+
+function isCancelled(error: unknown): boolean {
+  return error instanceof LockstepError && error.code === 'ShuttingDown';
+}

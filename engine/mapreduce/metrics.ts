@@ -1,0 +1,91 @@
+/** What this node counts of MapReduce. `reports/README.md` says by which equations. */
+import type { FamilySource } from '../metrics/family.ts';
+
+/**
+ * How a job ended: `completed`, `failed` (a phase or the cluster failed it), `timedOut`, `cancelled` (its client went
+ * away, or the node stopped), `refused` (never begun: malformed, no such module, too many at once).
+ */
+export type JobOutcome = 'completed' | 'failed' | 'timedOut' | 'cancelled' | 'refused';
+
+export const jobOutcomes: readonly JobOutcome[] = ['completed', 'failed', 'timedOut', 'cancelled', 'refused'];
+
+export class MapReduceCounts {
+  readonly jobs: Record<JobOutcome, number> = {
+    completed: 0,
+    failed: 0,
+    timedOut: 0,
+    cancelled: 0,
+    refused: 0,
+  };
+  /** Jobs under way now. */
+  running = 0;
+  /** Objects that clients' jobs named here: in lists, or met in buckets. */
+  inputs = 0;
+  /** Requests for phases that went to peers, and those answered for peers. */
+  batchesSent = 0;
+  batchesServed = 0;
+  /** Inputs of map and link phases that this node ran, for itself and for peers. */
+  mapped = 0;
+  /** Inputs asked for again, at the same replica or at another one. */
+  retried = 0;
+  /** Microseconds that this node spent in phases, waiting for its store included. */
+  readonly phaseUs: Record<'map' | 'reduce', number> = { map: 0, reduce: 0 };
+
+  families(): readonly FamilySource[] {
+    const counter = (name: string, help: string, read: () => number): FamilySource => ({
+      name,
+      help,
+      type: 'counter',
+      labels: [],
+      collect: () => [{ labels: {}, value: read() }],
+    });
+    return [
+      {
+        name: 'svc_mapred_jobs_total',
+        help: 'MapReduce jobs by how they ended: completed, failed, timedOut, cancelled (the client went away), refused.',
+        type: 'counter',
+        labels: ['outcome'],
+        collect: () => jobOutcomes.map((outcome) => ({ labels: { outcome }, value: this.jobs[outcome] })),
+      },
+      {
+        name: 'svc_mapred_jobs_running',
+        help: 'MapReduce jobs under way.',
+        type: 'gauge',
+        labels: [],
+        collect: () => [{ labels: {}, value: this.running }],
+      },
+      counter('svc_mapred_inputs_total', 'Objects that jobs of this node’s clients began with.', () => {
+        return this.inputs;
+      }),
+      counter('svc_mapred_mapped_total', 'Inputs of map and link phases that this node ran.', () => {
+        return this.mapped;
+      }),
+      counter(
+        'svc_mapred_batches_sent_total',
+        'Batches of a phase that this node asked peers to run.',
+        () => {
+          return this.batchesSent;
+        },
+      ),
+      counter('svc_mapred_batches_served_total', 'Batches of a phase that this node ran for peers.', () => {
+        return this.batchesServed;
+      }),
+      counter(
+        'svc_mapred_retried_total',
+        'Inputs that were asked for again, as their replica died, failed or did not have them.',
+        () => this.retried,
+      ),
+      {
+        name: 'svc_mapred_phase_seconds_total',
+        help: 'Time that this node spent in phases: map (link phases too) and reduce.',
+        type: 'counter',
+        labels: ['phase'],
+        collect: () =>
+          (['map', 'reduce'] as const).map((phase) => ({
+            labels: { phase },
+            value: this.phaseUs[phase] / 1e6,
+          })),
+      },
+    ];
+  }
+}

@@ -1,0 +1,104 @@
+/** Anti-entropy as the configuration wants it, and what of it is shown to operators. */
+import type { AntiEntropyOptions, AntiEntropyStatus, PeerStatus } from '../anti-entropy/anti-entropy.ts';
+import { AntiEntropy } from '../anti-entropy/anti-entropy.ts';
+import type { AntiEntropyDesk } from '../api/http/anti-entropy-routes.ts';
+import type { NodeId } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import type { NodeConfig } from '../config/config.ts';
+import type { PeerLinks } from '../replication/peer-links.ts';
+import type { Replica } from '../replica/replica.ts';
+import type { Io } from '../io/io.ts';
+import type { Membership } from '../cluster/membership/membership.ts';
+import type { Buckets } from '../buckets/buckets.ts';
+import type { NodeStats } from '../metrics/node-stats.ts';
+import type { Store } from '../storage/store.ts';
+
+const secondUs = 1_000_000;
+
+/** What this node holds, and what says how it behaves. */
+interface Holdings {
+  readonly store: Store;
+  readonly buckets: Buckets;
+  readonly replica: Replica;
+  readonly stats: NodeStats;
+}
+
+/** Undefined where it is off. */
+export function buildAntiEntropy(
+  io: Io,
+  config: NodeConfig,
+  links: PeerLinks,
+  membership: Membership,
+  { store, buckets, replica, stats }: Holdings,
+): AntiEntropy | undefined {
+  if (!config.aaeEnabled) return undefined;
+  const parts = {
+    io,
+    self: config.name,
+    store,
+    replica,
+    rules: (key: PackedKey) => buckets.ofKey(key),
+    links,
+    metrics: stats.antiEntropy,
+    ring: () => membership.ring,
+    peers: () => membership.peers,
+    isThere: (node: NodeId) => membership.isRoutable(node) && membership.agrees(node),
+  };
+  return new AntiEntropy(parts, antiEntropyOptions(config));
+}
+
+/** Answers a peer's words, also where anti-entropy is off. */
+export function answerTree(
+  antiEntropy: AntiEntropy | undefined,
+  ...[from, words, reply]: Parameters<AntiEntropy['answer']>
+): void {
+  if (antiEntropy !== undefined) antiEntropy.answer(from, words, reply);
+  else reply({ kind: 'failed', code: 'NotFound', detail: 'anti-entropy is off on this node' });
+}
+
+function antiEntropyOptions(config: NodeConfig): AntiEntropyOptions {
+  return {
+    tickUs: config.aaeTickIntervalSeconds * secondUs,
+    fullSweepUs: config.aaeFullSweepIntervalSeconds * secondUs,
+    snapshotUs: config.aaeSnapshotIntervalSeconds * secondUs,
+    answerUs: config.peerRequestTimeoutMs * 1000,
+    segmentBits: Math.clz32(1) - Math.clz32(config.aaeSegments),
+    keysPerSecond: config.aaeThrottle,
+  };
+}
+
+export function antiEntropyDesk(antiEntropy: AntiEntropy): AntiEntropyDesk {
+  return {
+    describe: () => describeStatus(antiEntropy.status()),
+    sweep: () => antiEntropy.sweep(),
+  };
+}
+
+/** Field names as clients read them. */
+function describeStatus(status: AntiEntropyStatus): object {
+  return {
+    segments: status.segments,
+    dirty_segments: status.dirtySegments,
+    tree_bytes: status.treeBytes,
+    sweep: status.sweeping ? 'under way' : 'none',
+    peers: status.peers.map(describePeer),
+  };
+}
+
+/** 0 seconds: never in this life of the node. */
+function describePeer(status: PeerStatus): object {
+  const { peer } = status;
+  return {
+    peer: peer.node,
+    peer_idx: peer.index,
+    dc: peer.datacenter,
+    rack: peer.rack,
+    shared_segments: status.sharedSegments,
+    dirty_segments: status.dirtySegments,
+    last_sweep_seconds: Math.floor(status.lastSweepMs / 1000),
+    last_exchange_seconds: Math.floor(status.lastExchangeMs / 1000),
+    last_exchange_outcome: status.lastOutcome,
+    last_exchange_detail: status.lastDetail,
+    divergent_keys_found: status.divergentKeys,
+  };
+}

@@ -1,0 +1,99 @@
+/** Bucket properties as the other rooms need them: the peer plane and the store behind the keeper, and its topic. */
+import type { BucketDesk } from '../api/bucket-admin.ts';
+import { LockstepError, asLockstepError } from '../base/errors.ts';
+import type { NodeId } from '../base/ids.ts';
+import type { NodeConfig } from '../config/config.ts';
+import type { PeerLinks } from '../replication/peer-links.ts';
+import type { Reply } from '../replication/peer-service.ts';
+import type { Io } from '../io/io.ts';
+import type { Membership } from '../cluster/membership/membership.ts';
+import type { Buckets } from '../buckets/buckets.ts';
+import type { BucketProperties } from '../buckets/properties.ts';
+import { defaultProperties, withProperties } from '../buckets/properties.ts';
+import { PropertyKeeper } from '../buckets/property-keeper.ts';
+import type { PropertyLinks, PropertyShelf } from '../buckets/property-keeper.ts';
+import type { PeerReply } from '../peer/wire/messages.ts';
+
+interface PropertyParts {
+  readonly buckets: Buckets;
+  readonly properties: PropertyShelf;
+  readonly store: { keysOfBucket(prefix: string): Iterable<string> };
+}
+
+export function buildProperties(
+  io: Io,
+  config: NodeConfig,
+  { buckets, properties, store }: PropertyParts,
+  links: PeerLinks,
+  membership: Membership,
+  isConnected: (peer: NodeId) => boolean,
+): PropertyKeeper {
+  const timeoutUs = config.peerRequestTimeoutMs * 1000;
+  const around: PropertyLinks = {
+    self: config.name,
+    peers: () => membership.peers.map(({ node }) => node),
+    isRoutable: (peer) => membership.isRoutable(peer),
+    isConnected,
+    ask: (peer, words, onAnswer) => {
+      const outcome = links.request(peer, { kind: 'properties', words }, timeoutUs, (reply) =>
+        onAnswer(wordsOf(reply)),
+      );
+      if (outcome !== 'ok') onAnswer(new LockstepError('NoTargets', `${peer} cannot be asked`));
+    },
+    holdsKeys: (prefix) => {
+      for (const key of store.keysOfBucket(prefix)) return key.length > 0;
+      return false;
+    },
+  };
+  const keeper = new PropertyKeeper(io, buckets, properties, around, config.bucketPropertiesMax);
+  membership.topics.add('props', {
+    digest: () => keeper.digest,
+    heard: (peer, digest) => keeper.heard(peer, digest),
+  });
+  return keeper;
+}
+
+/** Answers a peer's words about properties, once. */
+export function answerProperties(io: Io, keeper: PropertyKeeper, words: Uint8Array, reply: Reply): void {
+  const asked = Uint8Array.from(words);
+  io.spawn('props.answer', async () => {
+    try {
+      reply({ kind: 'propertiesAnswered', words: await keeper.answer(asked) });
+    } catch (error) {
+      const { code, message: detail } = asLockstepError(error);
+      reply({ kind: 'failed', code, detail });
+    }
+  });
+}
+
+function wordsOf(reply: PeerReply): Uint8Array | LockstepError {
+  if (reply.kind === 'propertiesAnswered') return Uint8Array.from(reply.words);
+  if (reply.kind === 'failed') return new LockstepError(reply.code, reply.detail);
+  return new LockstepError('Internal', `a peer answered "${reply.kind}" to another question`);
+}
+
+/** What the listeners see of it. */
+export function bucketDesk(
+  buckets: Buckets,
+  keeper: PropertyKeeper,
+  checkRouting: (moduleId: string) => void,
+): BucketDesk {
+  const check = ({ chashKeyfun, wasmKeyfun }: BucketProperties): void => {
+    if (chashKeyfun === 'CUSTOM') checkRouting(wasmKeyfun);
+  };
+  return {
+    of: (type, bucket) => buckets.of(type, bucket),
+    ofType: (type) => buckets.ofType(type),
+    typeNames: () => buckets.typeNames(),
+    set: async (type, bucket, set) => {
+      check(withProperties(buckets.of(type, bucket), set));
+      await keeper.set(type, bucket, set);
+    },
+    reset: (type, bucket) => keeper.reset(type, bucket),
+    createType: async (type, set) => {
+      check(withProperties(defaultProperties, set));
+      await keeper.createType(type, set);
+    },
+    setType: (type, set) => keeper.setType(type, set),
+  };
+}

@@ -1,0 +1,153 @@
+/** The rooms where clients come in: HTTP, the binary protocol and Redis's, each over the same dispatcher. */
+import type { AntiEntropy } from '../anti-entropy/anti-entropy.ts';
+import { AnsweredHosts } from '../api/answered-hosts.ts';
+import { antiEntropyRoutes } from '../api/http/anti-entropy-routes.ts';
+import { clusterRoutes } from '../api/http/cluster-routes.ts';
+import { httpService } from '../api/http/http-service.ts';
+import { riakStatsRoute } from '../api/http/riak-stats.ts';
+import { mapReduceRoutes } from '../api/http/map-reduce-routes.ts';
+import { transactionRoutes } from '../api/http/transaction-routes.ts';
+import { wasmRoutes } from '../api/http/wasm-routes.ts';
+import { PbcServer } from '../api/pbc/server.ts';
+import { defaultSessionLimits } from '../api/pbc/session.ts';
+import { RequestBudget } from '../api/session/request-budget.ts';
+import type { Gate } from '../auth/gate.ts';
+import type { ByteString } from '../base/ids.ts';
+import { riakVersion } from '../base/version.ts';
+import { isLoopback } from '../config/addresses.ts';
+import type { NodeConfig } from '../config/config.ts';
+import type { Coverage } from '../mapreduce/listing/coverage.ts';
+import type { ClusterDispatcher } from '../replication/cluster-dispatcher.ts';
+import type { HttpService } from '../io/http.ts';
+import type { Io } from '../io/io.ts';
+import type { Address } from '../io/network.ts';
+import type { MapReduce } from '../mapreduce/mapreduce.ts';
+import type { Membership } from '../cluster/membership/membership.ts';
+import type { Buckets } from '../buckets/buckets.ts';
+import type { PropertyKeeper } from '../buckets/property-keeper.ts';
+import type { NodeStats } from '../metrics/node-stats.ts';
+import type { StatsPublisher } from '../metrics/publisher.ts';
+import type { StoreDriver } from '../storage/driver.ts';
+import type { Store } from '../storage/store.ts';
+import type { Mover } from '../cluster/changes/ring-change-coordinator.ts';
+import type { Refill } from '../cluster/changes/rebuild.ts';
+import type { Transfer } from '../cluster/changes/transfer.ts';
+import type { Transactions } from '../transactions/transactions.ts';
+import { antiEntropyDesk } from './anti-entropy.ts';
+import { jobLimits } from './map-reduce.ts';
+import { countClients } from './observers.ts';
+import { bucketDesk } from './bucket-properties.ts';
+import type { RedisRoom } from './redis-listener.ts';
+import { buildRedis } from './redis-listener.ts';
+import { contentLimits, requestBytesMax } from './topology.ts';
+import { transactionLimits } from './transactions.ts';
+import { clusterControl } from './ring-changes.ts';
+import type { WasmRoom } from './wasm.ts';
+
+export interface ClientParts {
+  readonly io: Io;
+  readonly config: NodeConfig;
+  readonly gate: Gate;
+  readonly stats: NodeStats;
+  /** Started before clients are served. */
+  readonly publisher: Pick<StatsPublisher, 'current'>;
+  readonly buckets: Buckets;
+  readonly store: Store;
+  readonly driver: StoreDriver;
+  readonly dispatcher: ClusterDispatcher;
+  readonly membership: Membership;
+  readonly mover: Mover;
+  readonly refill: Refill;
+  readonly transfer: Transfer;
+  readonly transactions: Transactions;
+  readonly keeper: PropertyKeeper;
+  /** Undefined when it is off. */
+  readonly antiEntropy: AntiEntropy | undefined;
+  /** Listings of what the cluster holds. */
+  readonly coverage: Coverage;
+  readonly wasm: WasmRoom;
+  readonly mapReduce: MapReduce;
+}
+
+export interface ClientRooms {
+  readonly http: HttpService;
+  readonly pbc: PbcServer;
+  readonly redis: RedisRoom;
+}
+
+/** The listeners for clients, and what they count. */
+export function clientRooms(parts: ClientParts): ClientRooms {
+  const { io, config, gate, stats, buckets, store, driver } = parts;
+  const { dispatcher, membership, mover, refill, transfer, transactions, keeper, antiEntropy } = parts;
+  const { coverage, wasm, mapReduce, publisher } = parts;
+  const observer = countClients(stats);
+  const requests = new RequestBudget(config.clientRequestBytesMax);
+  for (const family of requests.families()) stats.register(family);
+  const shared = {
+    io,
+    gate,
+    requests,
+    limits: contentLimits(config),
+    terms: {
+      readLevel: config.readConsistency,
+      writeLevel: config.writeConsistency,
+      replicaCount: () => membership.ring.rackCount(config.datacenter),
+    },
+    knowsType: (type: ByteString) => buckets.knowsType(type),
+    buckets: bucketDesk(buckets, keeper, wasm.checkRouting),
+    lister: coverage,
+  };
+  const cluster = clusterControl(membership, mover, refill, transfer, store);
+  const limits = transactionLimits(config, shared.limits, shared.knowsType);
+  const http = httpService(dispatcher, observer, {
+    ...shared,
+    hosts: answeredHosts(config, config.listen, gate),
+    connectionCountMax: config.clientConnectionsMax,
+    headerLinesMax: config.clientHeaderLinesMax,
+    requestTimeoutMs: config.clientReadTimeoutMs,
+    answerTimeoutMs: config.clientWriteTimeoutMs,
+    ownRoutes: [
+      ...clusterRoutes(cluster),
+      riakStatsRoute({
+        snapshot: () => publisher.current.snapshot,
+        describe: () => cluster.describe(),
+      }),
+      ...transactionRoutes({ io, transactions, observer, limits }),
+      ...mapReduceRoutes({ io, mapReduce, limits: jobLimits(config), observer }),
+      ...antiEntropyRoutes(antiEntropy === undefined ? undefined : antiEntropyDesk(antiEntropy)),
+      ...wasmRoutes(io.log, wasm.desk),
+    ],
+  });
+  const pbc = new PbcServer(
+    {
+      ...shared,
+      dispatcher,
+      transactions,
+      transactionLimits: limits,
+      observer,
+      preflist: (key) => dispatcher.locate(key),
+      mapReduce,
+      jobLimits: jobLimits(config),
+      serverInfo: { node: config.name, version: riakVersion },
+    },
+    {
+      ...defaultSessionLimits,
+      frameBytesMax: requestBytesMax(config),
+      messageUsMax: config.clientReadTimeoutMs * 1000,
+      takingUsMax: config.clientWriteTimeoutMs * 1000,
+      connectionCountMax: config.clientConnectionsMax,
+    },
+  );
+  const keys = { store, driver, membership };
+  const redis = buildRedis({ ...shared, dispatcher, transactions, observer }, config, stats, coverage, keys);
+  return { http, pbc, redis };
+}
+
+/** As whom the listener at that address lets itself be addressed. */
+export function answeredHosts(
+  { clientHosts }: NodeConfig,
+  listen: Address | undefined,
+  gate: Gate,
+): AnsweredHosts {
+  return new AnsweredHosts(clientHosts, listen !== undefined && isLoopback(listen), gate);
+}

@@ -1,0 +1,55 @@
+/** Hints as the configuration wants them, over the cluster as it is, and as peers hand them over. */
+import { BytesError } from '../base/bytes.ts';
+import type { NodeConfig } from '../config/config.ts';
+import { decodeHandedHint } from '../replication/hints/hint-codec.ts';
+import { Hints } from '../replication/hints/hints.ts';
+import type { PeerLinks } from '../replication/peer-links.ts';
+import type { Reply } from '../replication/peer-service.ts';
+import type { Replica } from '../replica/replica.ts';
+import type { Io } from '../io/io.ts';
+import type { Membership } from '../cluster/membership/membership.ts';
+import type { Store } from '../storage/store.ts';
+import { hintOptions, hintStoreOf } from './storage.ts';
+
+export interface Handoff {
+  readonly store: Store;
+  readonly hints: Hints;
+}
+
+export function buildHandoff(
+  io: Io,
+  config: NodeConfig,
+  links: PeerLinks,
+  membership: Membership,
+  replica: Replica,
+  store: Store,
+): Handoff {
+  const hints = new Hints(io, hintStoreOf(io, store, config), links, hintOptions(config), {
+    self: config.name,
+    members: () => membership.peers.map((peer) => peer.node),
+    isRoutable: (node) => membership.isRoutable(node),
+    settledView: () => {
+      return membership.agreed && membership.movers.length === 0 ? membership.view : undefined;
+    },
+    owners: (token) => membership.ring.placement(token).map(({ node }) => node),
+    takeHere: (key, token, object, done) => replica.merge(key, token, object, done),
+  });
+  return { store, hints };
+}
+
+/** Keeps what a peer that leaves has kept until now; answered once it is durable. */
+export function takeHint(hints: Hints | undefined, words: Uint8Array, reply: Reply): void {
+  if (hints === undefined) {
+    reply({ kind: 'failed', code: 'Overloaded', detail: 'this node keeps no hints (hinted_handoff)' });
+    return;
+  }
+  try {
+    hints.adopt(decodeHandedHint(words), (error) => {
+      if (error === undefined) reply({ kind: 'written' });
+      else reply({ kind: 'failed', code: error.code, detail: error.message });
+    });
+  } catch (error) {
+    if (!(error instanceof BytesError)) throw error;
+    reply({ kind: 'failed', code: 'BadRequest', detail: `a hint that does not decode: ${error.message}` });
+  }
+}

@@ -1,0 +1,38 @@
+/** MapReduce as the configuration wants it, over the node's own rooms. */
+import type { ByteString } from '../base/ids.ts';
+import type { NodeConfig } from '../config/config.ts';
+import type { Coverage } from '../mapreduce/listing/coverage.ts';
+import type { DispatchParts } from '../replication/round-dependencies.ts';
+import type { Dispatcher } from '../replication/requests.ts';
+import type { Io } from '../io/io.ts';
+import type { JobLimits } from '../mapreduce/job.ts';
+import { defaultJobLimits } from '../mapreduce/job.ts';
+import type { MapReduceParts } from '../mapreduce/job-context.ts';
+import { MapReduce } from '../mapreduce/mapreduce.ts';
+import type { PhaseModules } from '../wasm/phase-modules.ts';
+
+/** What MapReduce stands on. */
+export interface MapReduceGround {
+  readonly parts: DispatchParts;
+  readonly dispatcher: Dispatcher;
+  readonly coverage: Coverage;
+  readonly modules: PhaseModules;
+  readonly knowsType: (type: ByteString) => boolean;
+}
+
+export function buildMapReduce(io: Io, config: NodeConfig, ground: MapReduceGround): MapReduce {
+  const { parts, dispatcher, coverage, modules, knowsType } = ground;
+  const cluster: MapReduceParts = { ...parts, coverage, dispatcher };
+  const store = { tryRead: parts.replica.read.bind(parts.replica) };
+  const mapReduce = new MapReduce(io, cluster, store, modules, knowsType, {
+    timeoutMs: config.mapredTimeoutMs,
+    jobCountMax: config.mapredJobsMax,
+    bytesMax: config.mapredBytesMax,
+  });
+  for (const family of mapReduce.counts.families()) parts.stats.register(family);
+  return mapReduce;
+}
+
+export function jobLimits(config: NodeConfig): JobLimits {
+  return { ...defaultJobLimits, inputCountMax: config.mapredInputsMax };
+}

@@ -1,0 +1,189 @@
+/** The Redis protocol's room as the configuration wants it, and what it counts. */
+import type { RedisField } from '../api/redis/commands.ts';
+import type { RedisParts } from '../api/redis/listener-dependencies.ts';
+import { RedisServer } from '../api/redis/server.ts';
+import { defaultSessionLimits } from '../api/redis/session-dependencies.ts';
+import type { ListKeys } from '../api/redis/keyspace.ts';
+import { Keyspace } from '../api/redis/keyspace.ts';
+import type { KeyTurns } from '../api/redis/key-queue.ts';
+import type { ReaperParts } from '../api/redis/reaper.ts';
+import { Reaper } from '../api/redis/reaper.ts';
+import { BytesError } from '../base/bytes.ts';
+import type { NodeId } from '../base/ids.ts';
+import { byteStringOf } from '../base/ids.ts';
+import { bucketPrefix, defaultType } from '../base/object-key.ts';
+import { version } from '../base/version.ts';
+import type { Coverage } from '../mapreduce/listing/coverage.ts';
+import type { NodeConfig } from '../config/config.ts';
+import { readLocally } from '../replica/local-read.ts';
+import type { Address } from '../io/network.ts';
+import type { Membership } from '../cluster/membership/membership.ts';
+import type { StoredObject } from '../replica/object/object.ts';
+import { decodeObject } from '../replica/object/object.ts';
+import type { StoreDriver } from '../storage/driver.ts';
+import type { Store } from '../storage/store.ts';
+import type { NodeStats } from '../metrics/node-stats.ts';
+import { requestBytesMax } from './topology.ts';
+
+type Shared = Pick<
+  RedisParts,
+  'gate' | 'io' | 'requests' | 'dispatcher' | 'transactions' | 'observer' | 'terms' | 'limits'
+>;
+
+/** The listener, and beside it the reaper of what has expired. */
+export class RedisRoom {
+  readonly #server: RedisServer;
+  readonly #reaper: Reaper;
+
+  constructor(server: RedisServer, reaper: Reaper) {
+    this.#server = server;
+    this.#reaper = reaper;
+  }
+
+  /** As `RedisServer.start`. */
+  start(address: Address): Promise<Address> {
+    this.#reaper.start();
+    return this.#server.start(address);
+  }
+
+  /** As `RedisServer.stop`; nothing is deleted any more when it resolves. */
+  async stop(drainMs: number): Promise<void> {
+    await Promise.all([this.#server.stop(drainMs), this.#reaper.stop()]);
+  }
+}
+
+/** What this node itself holds. */
+export interface LocalKeys {
+  readonly store: Pick<Store, 'keysOfBucket' | 'tokenOf'>;
+  readonly driver: StoreDriver;
+  readonly membership: Pick<Membership, 'ring'>;
+}
+
+export function buildRedis(
+  shared: Shared,
+  config: NodeConfig,
+  stats: NodeStats,
+  coverage: Coverage,
+  local: LocalKeys,
+): RedisRoom {
+  const bytesMax = requestBytesMax(config);
+  const parts: RedisParts = {
+    ...shared,
+    count: countCommands(stats),
+    type: defaultType,
+    bucket: byteStringOf(config.redisBucket),
+    isAlone: () => local.membership.ring.members.length === 1,
+    timeoutMs: config.requestTimeoutMs,
+    // One value is always answered.
+    answerBytesMax: Math.max(config.redisAnswerBytesMax, bytesMax),
+    keyCountMax: config.transactionOperationsMax,
+    serverInfo: { node: config.name, version },
+  };
+  const server = new RedisServer(
+    parts,
+    {
+      ...defaultSessionLimits,
+      argumentBytesMax: bytesMax,
+      requestBytesMax: Math.max(bytesMax, config.transactionBytesMax),
+      messageUsMax: config.clientReadTimeoutMs * 1000,
+      takingUsMax: config.clientWriteTimeoutMs * 1000,
+      connectionCountMax: config.clientConnectionsMax,
+    },
+    new Keyspace(shared.io, listKeys(coverage, parts), config.requestTimeoutMs, parts.answerBytesMax),
+  );
+  return new RedisRoom(server, new Reaper(reaperParts(parts, server.turns, config.name, local)));
+}
+
+function reaperParts(
+  { io, type, bucket }: RedisParts,
+  turns: KeyTurns,
+  self: NodeId,
+  { store, driver, membership }: LocalKeys,
+): ReaperParts {
+  return {
+    io,
+    turns,
+    keys: () => store.keysOfBucket(bucketPrefix(type, bucket)),
+    isPrimary: ({ packed }) => {
+      const token = store.tokenOf(packed);
+      return token !== undefined && membership.ring.placement(token)[0]?.node === self;
+    },
+    read: async (key) => {
+      const { error, bytes } = await readLocally(driver, key);
+      return error !== undefined || bytes === undefined ? undefined : decoded(bytes);
+    },
+  };
+}
+
+/** What does not decode is anti-entropy's business. */
+function decoded(bytes: Uint8Array): StoredObject | undefined {
+  try {
+    return decodeObject(bytes);
+  } catch (error) {
+    if (error instanceof BytesError) return undefined;
+    throw error;
+  }
+}
+
+/** One line of the server codec for every command. */
+function countCommands({ server }: NodeStats): (field: RedisField) => void {
+  return (field) => {
+    switch (field) {
+      case 'get':
+        server.redis_req_get += 1;
+        break;
+      case 'set':
+        server.redis_req_set += 1;
+        break;
+      case 'del':
+        server.redis_req_del += 1;
+        break;
+      case 'incr_decr':
+        server.redis_req_incr_decr += 1;
+        break;
+      case 'keys':
+        server.redis_req_keys += 1;
+        break;
+      case 'mget':
+        server.redis_req_mget += 1;
+        break;
+      case 'scan':
+        server.redis_req_scan += 1;
+        break;
+      case 'sort':
+        server.redis_req_sort += 1;
+        break;
+      case 'lreqm':
+        server.redis_req_lreqm += 1;
+        break;
+      case 'sunion':
+        server.redis_req_sunion += 1;
+        break;
+      case 'ping':
+        server.redis_req_ping += 1;
+        break;
+      case 'lists':
+        server.redis_req_lists += 1;
+        break;
+      case 'sets':
+        server.redis_req_sets += 1;
+        break;
+      case 'hashes':
+        server.redis_req_hashes += 1;
+        break;
+      case 'sortedsets':
+        server.redis_req_sortedsets += 1;
+        break;
+      case 'other':
+        server.redis_req_other += 1;
+        break;
+    }
+  };
+}
+
+/** The living keys of the bucket, page by page. */
+function listKeys(coverage: Coverage, { type, bucket }: RedisParts): ListKeys {
+  return async function* (first, deadlineUs) {
+    for await (const { names } of coverage.keys(type, bucket, { live: true, first }, deadlineUs)) yield names;
+  };
+}

@@ -1,0 +1,222 @@
+/** Transfers as the other rooms need them: the store as their source, what they count. */
+import type { ClusterControl } from '../api/http/cluster-routes.ts';
+import { asLockstepError } from '../base/errors.ts';
+import type { NodeConfig } from '../config/config.ts';
+import type { Hints } from '../replication/hints/hints.ts';
+import type { Reply } from '../replication/peer-service.ts';
+import type { PeerLinks } from '../replication/peer-links.ts';
+import type { DispatchParts } from '../replication/round-dependencies.ts';
+import type { Io } from '../io/io.ts';
+import type { Membership } from '../cluster/membership/membership.ts';
+import type { FamilySource } from '../metrics/family.ts';
+import { noLabels } from '../metrics/family.ts';
+import type { StoreDriver } from '../storage/driver.ts';
+import type { Store } from '../storage/store.ts';
+import { Estate } from '../cluster/changes/leave-drain.ts';
+import type { MoveProgress, MoveWait, Mover } from '../cluster/changes/ring-change-coordinator.ts';
+import { RangeSource } from '../cluster/changes/range-source.ts';
+import { decodeRangeRequest, encodeRangeAnswer } from '../cluster/changes/range-messages.ts';
+import { Refill } from '../cluster/changes/rebuild.ts';
+import type { RefillMark } from '../cluster/changes/rebuild-mark.ts';
+import { Surplus } from '../cluster/changes/cleanup.ts';
+import type { Transfer, TransferOptions } from '../cluster/changes/transfer.ts';
+import type { Transactions } from '../transactions/transactions.ts';
+import { clientKeysOf } from './tombstone-reaper.ts';
+
+export function rangeSourceOf(store: Store, driver: StoreDriver): RangeSource {
+  return new RangeSource({
+    keysOfTokens: (from, to) => store.keysOfTokens(from, to),
+    tokenOf: (key) => store.tokenOf(key),
+    tryRead: (key, done) => driver.tryRead(key, done),
+  });
+}
+
+export function transferOptions(config: NodeConfig): TransferOptions {
+  return {
+    batchBytes: config.transferBatchBytes,
+    bytesPerSecond: config.transferBytesPerSecond,
+    timeoutUs: config.peerRequestTimeoutMs * 1000,
+  };
+}
+
+/** What this node has to settle before it leaves. */
+export function estateOf(
+  io: Io,
+  config: NodeConfig,
+  transactions: Transactions,
+  hints: Hints | undefined,
+): Estate {
+  return new Estate(
+    {
+      io,
+      closeTransactions: () => transactions.close(),
+      transactions: () => transactions.underWay,
+      handOnHints: () => hints?.handOn() ?? Promise.resolve(0),
+    },
+    { patienceUs: config.leavePatienceSeconds * 1_000_000, roundUs: config.requestTimeoutMs * 1000 },
+  );
+}
+
+/** Brings back what the disk before this one may have held. */
+export function refillOf(
+  io: Io,
+  self: DispatchParts['self'],
+  membership: Membership,
+  transfer: Transfer,
+  transactions: Pick<Transactions, 'legacyAt'>,
+  mark: RefillMark,
+): Refill {
+  const ask = transactions.legacyAt.bind(transactions);
+  return new Refill({ io, self, membership, transfer, mark, ask });
+}
+
+/** Removes what this node has given away for good. */
+export function surplusOf(
+  io: Io,
+  config: NodeConfig,
+  { self, replica, links }: Pick<DispatchParts, 'self' | 'replica'> & { readonly links: PeerLinks },
+  membership: Membership,
+  store: Store,
+): Surplus {
+  return new Surplus(
+    {
+      io,
+      self,
+      membership,
+      links,
+      replica,
+      ...clientKeysOf(store),
+    },
+    {
+      delayUs: config.transferDropDelaySeconds * 1_000_000,
+      bytesPerSecond: config.transferBytesPerSecond,
+      timeoutUs: config.peerRequestTimeoutMs * 1000,
+    },
+  );
+}
+
+/** Answers a peer that takes over a range of this node's. */
+export function answerTransfer(io: Io, source: RangeSource, words: Uint8Array, reply: Reply): void {
+  const asked = Uint8Array.from(words);
+  io.spawn('transfer.answer', async () => {
+    try {
+      const answer = await source.read(decodeRangeRequest(asked));
+      reply({ kind: 'rangeTransferred', words: encodeRangeAnswer(answer) });
+    } catch (error) {
+      const { code, message: detail } = asLockstepError(error);
+      reply({ kind: 'failed', code, detail });
+    }
+  });
+}
+
+/** The cluster and this node's move as an operator sees them. */
+export function clusterControl(
+  membership: Membership,
+  mover: Mover,
+  refill: Refill,
+  transfer: Transfer,
+  store: Pick<Store, 'state'>,
+): ClusterControl {
+  return {
+    leave: (force) => mover.leave(force),
+    describe: () => {
+      const { ring, self, view } = membership;
+      const { heldSeconds: seconds, holders: transactions } = membership.publication.held;
+      const { ranges, rangesLeft } = progressOf(mover, refill);
+      const { keysIn, bytesIn, keysOut, bytesOut } = transfer.counts;
+      const members = membership.members().map(({ node, datacenter, rack, address, state, move, tokens }) => {
+        const span = ring.spanOf(node);
+        const share = Math.floor((span * 100_000) / 2 ** 32);
+        const opinion = node === self.node ? state : membership.state(node);
+        const place = { node, datacenter, rack, address };
+        return { ...place, state: opinion, move, owns: span > 0, share, tokens: tokens.length };
+      });
+      const counted = { keys_in: keysIn, bytes_in: bytesIn, keys_out: keysOut, bytes_out: bytesOut };
+      const progress = { ranges, ranges_left: rangesLeft, ...counted, waits_for: waitsOf(mover, refill) };
+      const held = { seconds, transactions };
+      return { node: self.node, store: store.state, view, members, transfer: progress, held };
+    },
+  };
+}
+
+/** A member that is still filling its empty disk is on no move. */
+function progressOf(mover: Mover, refill: Refill): MoveProgress {
+  return refill.hindrance === undefined ? mover.progress : refill.progress;
+}
+
+function waitsOf(mover: Mover, refill: Refill): MoveWait {
+  if (refill.hindrance === undefined) return mover.waitsFor;
+  return { members: refill.waitsFor, transactions: 0, hints: 0 };
+}
+
+/** What moves between nodes, and how far the present move is. */
+export function transferFamilies(
+  transfer: Transfer,
+  mover: Mover,
+  refill: Refill,
+  surplus: Surplus,
+  membership: Membership,
+): readonly FamilySource[] {
+  const { counts } = transfer;
+  const directions = [{ direction: 'in' }, { direction: 'out' }] as const;
+  return [
+    {
+      name: 'svc_transfer_keys_total',
+      help: 'Keys that came with ranges that this node took over (in), or went with those that it gave away (out).',
+      type: 'counter',
+      labels: ['direction'],
+      collect: () =>
+        directions.map((labels) => ({
+          labels,
+          value: labels.direction === 'in' ? counts.keysIn : counts.keysOut,
+        })),
+    },
+    {
+      name: 'svc_transfer_bytes_total',
+      help: 'Bytes of these keys and their objects.',
+      type: 'counter',
+      labels: ['direction'],
+      collect: () =>
+        directions.map((labels) => ({
+          labels,
+          value: labels.direction === 'in' ? counts.bytesIn : counts.bytesOut,
+        })),
+    },
+    {
+      name: 'svc_transfer_ranges_left',
+      help: 'Ranges of the present move, or of the filling of an empty disk, that are not complete.',
+      type: 'gauge',
+      labels: [],
+      collect: () => [{ labels: noLabels, value: progressOf(mover, refill).rangesLeft }],
+    },
+    {
+      name: 'svc_transfer_waits_for',
+      help: 'What the present move waits for: members that do not follow it (or an empty disk: that have not given back what it held), and before leaving transactions and hints.',
+      type: 'gauge',
+      labels: ['what'],
+      collect: () => {
+        const { members, transactions, hints } = waitsOf(mover, refill);
+        const values = [
+          ['members', members.length],
+          ['transactions', transactions],
+          ['hints', hints],
+        ] as const;
+        return values.map(([what, value]) => ({ labels: { what }, value }));
+      },
+    },
+    {
+      name: 'svc_ring_change_held_seconds',
+      help: 'How long this node has not followed a changed ring, since a transaction holds a key by the one before; 0: it does.',
+      type: 'gauge',
+      labels: [],
+      collect: () => [{ labels: noLabels, value: membership.publication.heldSeconds }],
+    },
+    {
+      name: 'svc_transfer_keys_dropped_total',
+      help: 'Keys that this node has removed, since others own them and hold all that it held.',
+      type: 'counter',
+      labels: [],
+      collect: () => [{ labels: noLabels, value: surplus.dropped }],
+    },
+  ];
+}

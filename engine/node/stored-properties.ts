@@ -1,0 +1,206 @@
+/**
+ * The records of bucket properties in the node's own store: a setting is one record of the log, and shares its sync with
+ * whatever else is written. What lies in the file of an earlier version is brought here when a node starts.
+ *
+ *     props/<record name>    a record (buckets/property-codec.ts)
+ *     node/properties        u8 version: this node has heard of all that was set
+ *
+ * A store without the second record is new, or was lost: its node asks its peers before it serves clients.
+ */
+import { ByteReader, BytesError, ByteWriter } from '../base/bytes.ts';
+import { Deferred } from '../base/deferred.ts';
+import { asLockstepError, LockstepError } from '../base/errors.ts';
+import type { ByteString, Token } from '../base/ids.ts';
+import { byteStringOf, textOf } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import { bucketPrefix, systemKey } from '../base/object-key.ts';
+import type { LocalStore } from '../replica/key-slots.ts';
+import { refusal } from '../replica/key-slots.ts';
+import type { Io } from '../io/io.ts';
+import type { NamedRecord } from '../buckets/property-codec.ts';
+import { readRecord, splitRecordName, writeRecord } from '../buckets/property-codec.ts';
+import { readPropertyFile, retirePropertyFile } from '../buckets/property-file.ts';
+import type { PropertyCondition, PropertyShelf } from '../buckets/property-keeper.ts';
+import { PropertyTable } from '../buckets/property-table.ts';
+import type { Store, StoreWrite } from '../storage/store.ts';
+
+const bucket = byteStringOf('props');
+const prefix = bucketPrefix('' as ByteString, bucket);
+const heardKey = systemKey(byteStringOf('node'), byteStringOf('properties'));
+const heardValue = Buffer.from([1]);
+/** They belong to the node, not to the ring. */
+const token = 0 as Token;
+/** Records in one batch, about. */
+const batchBytes = 256 * 1024;
+
+export class StoredProperties implements PropertyShelf {
+  readonly #io: Pick<Io, 'disk' | 'log'>;
+  readonly #path: string;
+  readonly condition: PropertyCondition;
+  /** What the last life knew; empty in the first. */
+  readonly remembered: PropertyTable;
+  /** What the file of an earlier version says; undefined: there is none. */
+  readonly #file: readonly NamedRecord[] | 'damaged' | undefined;
+  #store: Pick<LocalStore, 'tryWrite'> | undefined;
+
+  private constructor(
+    io: Pick<Io, 'disk' | 'log'>,
+    path: string,
+    condition: PropertyCondition,
+    remembered: PropertyTable,
+    file: readonly NamedRecord[] | 'damaged' | undefined,
+  ) {
+    this.#io = io;
+    this.#path = path;
+    this.condition = condition;
+    this.remembered = remembered;
+    this.#file = file;
+  }
+
+  /** `path`: of the file of earlier versions. Rejects with `StorageFailed` when the disk does not read. */
+  static async open(
+    io: Pick<Io, 'disk' | 'log'>,
+    store: Pick<Store, 'get' | 'keysOfBucket' | 'damages'>,
+    path: string,
+  ): Promise<StoredProperties> {
+    const { records, lost } = await readAll(store);
+    const heard = await valueOf(store, heardKey);
+    const file = await readPropertyFile(io.disk, path);
+    if (file === 'damaged') io.log.event('error', 'props.file.rejected', { path });
+    if (lost.length > 0) io.log.event('error', 'props.records.lost', { buckets: lost.join(' ') });
+    const known = file === undefined || file === 'damaged' ? records : [...records, ...file];
+    const isLost = lost.length > 0 || (heard === undefined && file === 'damaged');
+    const isWhole = heard !== undefined || (file !== undefined && file !== 'damaged');
+    // What damage has hidden nobody can tell: the peers are asked.
+    const condition = isLost ? 'lost' : isWhole && store.damages.length === 0 ? 'whole' : 'new';
+    return new StoredProperties(io, path, condition, new PropertyTable(known), file);
+  }
+
+  /** From now on records are written there. Brings in the file of an earlier version; rejects with `StorageFailed`. */
+  async writeTo(store: Pick<LocalStore, 'tryWrite'>): Promise<void> {
+    this.#store = store;
+    if (this.#file === undefined || this.condition === 'lost') return;
+    if (this.#file === 'damaged') {
+      await retirePropertyFile(this.#io.disk, this.#path, `${this.#path}.damaged`);
+      return;
+    }
+    await this.save(this.remembered.after(''));
+    if (this.condition === 'whole') await this.#write([{ key: heardKey, token, value: heardValue }]);
+    await retirePropertyFile(this.#io.disk, this.#path);
+    this.#io.log.event('info', 'props.file.imported', { path: this.#path, records: this.#file.length });
+  }
+
+  async save(records: readonly NamedRecord[]): Promise<void> {
+    let batch: StoreWrite[] = [];
+    let bytes = 0;
+    for (const one of records) {
+      const words = new ByteWriter(256);
+      writeRecord(words, one);
+      const value = words.finish();
+      batch.push({ key: keyOf(one.name), token, value });
+      bytes += value.length;
+      if (bytes < batchBytes) continue;
+      await this.#write(batch);
+      batch = [];
+      bytes = 0;
+    }
+    if (batch.length > 0) await this.#write(batch);
+  }
+
+  async complete(): Promise<void> {
+    await this.#write([{ key: heardKey, token, value: heardValue }]);
+    if (this.condition === 'lost' && this.#file === 'damaged')
+      await retirePropertyFile(this.#io.disk, this.#path, `${this.#path}.damaged`);
+  }
+
+  #write(batch: readonly StoreWrite[]): Promise<void> {
+    const done = new Deferred<void>();
+    const outcome = this.#store?.tryWrite(batch, (error) => {
+      if (error === undefined) done.resolve();
+      else done.reject(error);
+    });
+    if (outcome === undefined) done.reject(new LockstepError('ShuttingDown'));
+    else if (outcome !== 'ok') done.reject(refusal(outcome));
+    return done.promise;
+  }
+}
+
+/**
+ * Gives up what cannot be read of the records, for an operator whose node has no peer that could tell it: the buckets have
+ * the properties of their type again. Resolves with their names. Rejects with `StorageFailed`.
+ */
+export async function forgetLostProperties(
+  disk: Io['disk'],
+  store: Pick<Store, 'get' | 'keysOfBucket' | 'write'>,
+  path: string,
+): Promise<readonly string[]> {
+  const { lost, lostKeys } = await readAll(store);
+  const done = new Deferred<void>();
+  const removals = lostKeys.map((key) => ({ key, token, value: undefined }));
+  store.write([...removals, { key: heardKey, token, value: heardValue }], (error) => {
+    if (error === undefined) done.resolve();
+    else done.reject(error);
+  });
+  await done.promise;
+  if ((await readPropertyFile(disk, path)) !== 'damaged') return lost;
+  await retirePropertyFile(disk, path, `${path}.damaged`);
+  return [...lost, `all that the file ${path} held`];
+}
+
+function keyOf(name: string): PackedKey {
+  return systemKey(bucket, name as ByteString);
+}
+
+/** The records that can be read, and the names of the buckets whose records cannot. */
+async function readAll(store: Pick<Store, 'get' | 'keysOfBucket'>): Promise<{
+  readonly records: readonly NamedRecord[];
+  readonly lost: readonly string[];
+  readonly lostKeys: readonly PackedKey[];
+}> {
+  const records: NamedRecord[] = [];
+  const lost: string[] = [];
+  const lostKeys: PackedKey[] = [];
+  for (const key of [...store.keysOfBucket(prefix)].sort()) {
+    const name = key.slice(prefix.length);
+    const bytes = await valueOf(store, key);
+    const record = bytes === undefined ? undefined : decode(bytes);
+    if (record?.name === name) {
+      records.push(record);
+      continue;
+    }
+    lost.push(nameForPeople(name));
+    lostKeys.push(key);
+  }
+  return { records, lost, lostKeys };
+}
+
+/** Undefined: there is none, or it is lost. */
+async function valueOf(store: Pick<Store, 'get'>, key: PackedKey): Promise<Uint8Array | undefined> {
+  try {
+    return await store.get(key);
+  } catch (error) {
+    const failure = asLockstepError(error);
+    if (failure.code !== 'Corrupted') throw failure;
+    return undefined;
+  }
+}
+
+function decode(bytes: Uint8Array): NamedRecord | undefined {
+  try {
+    const reader = new ByteReader(bytes);
+    const record = readRecord(reader);
+    reader.end();
+    return record;
+  } catch (error) {
+    if (error instanceof BytesError) return undefined;
+    throw error;
+  }
+}
+
+/** `default/cats`, or `default` for a type's own record. */
+function nameForPeople(name: string): string {
+  const parts = splitRecordName(name);
+  if (parts === undefined) return '(no name)';
+  const { type, bucket: own } = parts;
+  return own === '' ? textOf(type) : `${textOf(type)}/${textOf(own)}`;
+}

@@ -1,0 +1,95 @@
+/** The reaper of deletions as the configuration wants it, and what it counts. */
+import type { NodeConfig } from '../config/config.ts';
+import type { ClientKeys } from '../replica/client-keys.ts';
+import type { Hints } from '../replication/hints/hints.ts';
+import type { DispatchParts } from '../replication/round-dependencies.ts';
+import { Reaper } from '../replication/tombstones/reaper.ts';
+import type { Io } from '../io/io.ts';
+import type { Membership } from '../cluster/membership/membership.ts';
+import type { Plane } from '../peer/plane.ts';
+import type { FamilySource } from '../metrics/family.ts';
+import { noLabels } from '../metrics/family.ts';
+import type { Store } from '../storage/store.ts';
+import { isSystemKey } from '../base/object-key.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import type { PeerRequest } from '../peer/wire/messages.ts';
+
+/** Due tombstones are looked for ten times a grace, but neither all the time nor hardly ever. */
+const intervalMsMin = 500;
+const intervalMsMax = 60_000;
+
+/** Requests that bring objects, or fetch what is brought elsewhere later. */
+const ofObjects: ReadonlySet<PeerRequest['kind']> = new Set([
+  'readObject',
+  'mergeObject',
+  'mergeBatch',
+  'keepHint',
+  // Ranges are read in batches that may be older than what is written meanwhile.
+  'transferRange',
+]);
+
+export function buildReaper(
+  io: Io,
+  config: NodeConfig,
+  parts: DispatchParts,
+  hints: Hints | undefined,
+  store: Store,
+  membership: Pick<Membership, 'members' | 'member'>,
+  plane: () => Pick<Plane, 'oldestRequestUs'>,
+): Reaper {
+  const graceMs = config.tombstoneGraceSeconds * 1000;
+  const reaper = new Reaper(
+    {
+      ...parts,
+      ...clientKeysOf(store),
+      io,
+      hints,
+      oldestRequestUs: () => plane().oldestRequestUs(ofObjects),
+      // One that waits to join is in no ring.
+      members: () => membership.members().map((record) => membership.member(record.node) ?? record),
+    },
+    {
+      graceMs,
+      intervalUs: Math.min(intervalMsMax, Math.max(intervalMsMin, graceMs / 10)) * 1000,
+      timeoutUs: config.peerRequestTimeoutMs * 1000,
+    },
+  );
+  for (const family of reaperFamilies(reaper)) parts.stats.register(family);
+  return reaper;
+}
+
+export function clientKeysOf(store: Store): ClientKeys {
+  return {
+    keys: () => objectKeys(store),
+    tokenOf: (key) => store.tokenOf(key),
+    bytesOf: (key) => store.get(key),
+  };
+}
+
+/** Nothing but the engine's own records lies in it. */
+export function isEmpty(store: Store): boolean {
+  return objectKeys(store).next().done === true;
+}
+
+function* objectKeys(store: Store): Generator<PackedKey, void, undefined> {
+  for (const key of store.keys()) if (!isSystemKey(key)) yield key;
+}
+
+function reaperFamilies(reaper: Reaper): readonly FamilySource[] {
+  return [
+    {
+      name: 'svc_tombstones_reaped_total',
+      help: 'Deletions that this node has forgotten, since every member held them longer than the grace.',
+      type: 'counter',
+      labels: [],
+      collect: () => [{ labels: noLabels, value: reaper.reaped }],
+    },
+    {
+      name: 'svc_tombstones_kept',
+      help: 'Deletions in sight that are to be forgotten.',
+      type: 'gauge',
+      labels: [],
+      collect: () => [{ labels: noLabels, value: reaper.known }],
+    },
+  ];
+}

@@ -1,0 +1,77 @@
+/** The transactions' rooms as the configuration wants them. */
+import type { ContentLimits } from '../api/content-limits.ts';
+import type { TransactionLimits } from '../api/transaction-rules.ts';
+import type { NodeId } from '../base/ids.ts';
+import type { NodeConfig } from '../config/config.ts';
+import { frameOverheadBytes } from '../config/cross-field-checks.ts';
+import type { DispatchParts } from '../replication/round-dependencies.ts';
+import type { Io } from '../io/io.ts';
+import type { MemberRecord } from '../cluster/membership/member-record.ts';
+import type { Membership } from '../cluster/membership/membership.ts';
+import type { NodeStats } from '../metrics/node-stats.ts';
+import type { StoreDriver } from '../storage/driver.ts';
+import type { Store } from '../storage/store.ts';
+import type { TransactionOptions } from '../transactions/context.ts';
+import type { Memories } from '../transactions/recovery/lost-disk-state.ts';
+import type { Refill } from '../cluster/changes/rebuild.ts';
+import { Transactions } from '../transactions/transactions.ts';
+import { isEmpty } from './tombstone-reaper.ts';
+
+/** The node's transactions over its own store; not yet recovered. `epoch` is this life's. */
+export function buildTransactions(
+  io: Io,
+  config: NodeConfig,
+  parts: DispatchParts,
+  stats: NodeStats,
+  store: Store,
+  driver: StoreDriver,
+  epoch: string,
+  membership: Pick<Membership, 'self' | 'lifeOf' | 'members' | 'isReplaced'>,
+  refill: () => Pick<Refill, 'began' | 'hindrance'>,
+): Transactions {
+  const records = {
+    tryRead: driver.tryRead.bind(driver),
+    tryWrite: driver.tryWrite.bind(driver),
+    keysOfBucket: (prefix: string) => store.keysOfBucket(prefix),
+  };
+  const members = (): readonly MemberRecord[] =>
+    membership.members().filter(({ node }) => !membership.isReplaced(node));
+  // Who replaces it is to take over what it had voted for (cluster/changes/replacement-takeover.ts).
+  const speaksFor = (one: MemberRecord, node: NodeId): boolean =>
+    one.node === node || (one.replaces === node && one.move === 'switching');
+  const lives = {
+    own: () => membership.self.generation,
+    of: (node: NodeId) => membership.lifeOf(node),
+    isOver: (node: NodeId) => membership.lifeOf(node) > 0 && !members().some((one) => speaksFor(one, node)),
+  };
+  const memories = (): ReturnType<Memories> => {
+    const { began, hindrance } = refill();
+    // Who is older than this life may have been there before it: that is not remembered of the nodes of the configuration.
+    const heard = members()
+      .filter(({ generation }) => generation > 0 || !began)
+      .map(({ node }) => node);
+    return { holds: !isEmpty(store), whole: hindrance === undefined, heard };
+  };
+  const transactions = new Transactions(io, parts, records, optionsOf(config), epoch, lives, memories);
+  for (const family of transactions.families()) stats.register(family);
+  return transactions;
+}
+
+/** How large a client's transaction may be: a branch must fit into one message. */
+export function transactionLimits(
+  config: NodeConfig,
+  content: ContentLimits,
+  knowsType: TransactionLimits['knowsType'],
+): TransactionLimits {
+  const bytesMax = Math.min(config.transactionBytesMax, config.frameBytesMax - frameOverheadBytes);
+  return { operationCountMax: config.transactionOperationsMax, bytesMax, content, knowsType };
+}
+
+function optionsOf(config: NodeConfig): TransactionOptions {
+  return {
+    inquiryIntervalUs: config.transactionInquiryMs * 1000,
+    readWaitUs: config.transactionReadWaitMs * 1000,
+    retentionMs: config.transactionRetentionSeconds * 1000,
+    rememberedMax: config.transactionRememberedMax,
+  };
+}

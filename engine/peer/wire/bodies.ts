@@ -1,0 +1,104 @@
+/**
+ * Bodies by reflection: a schema type applied to bytes, and checked access to what came out. protobufjs gives absent
+ * optional fields their default from the prototype, so presence is asked of the message itself; it names a missing
+ * required field, and every other malformation ends in its `RangeError` or `Error`, which become `FrameError`s here.
+ */
+import type { Type } from 'protobufjs';
+import type { ByteString, Token } from '../../base/ids.ts';
+import { parseToken } from '../../base/ids.ts';
+import type { PackedKey } from '../../base/object-key.ts';
+import { unpackKey } from '../../base/object-key.ts';
+import { FrameError } from './frames.ts';
+
+const noBytes = Buffer.alloc(0);
+
+/** A decoded body. Getters throw `FrameError` when the field is absent (without a fallback) or of another type. */
+export class Fields {
+  readonly #name: string;
+  readonly #message: object;
+
+  constructor(name: string, message: object) {
+    this.#name = name;
+    this.#message = message;
+  }
+
+  has(field: string): boolean {
+    return Object.hasOwn(this.#message, field);
+  }
+
+  /** A view of the body (see frames.ts). */
+  bytes(field: string): Uint8Array {
+    const value = this.#own(field);
+    return value instanceof Uint8Array ? value : this.#wrong(field);
+  }
+
+  /** The same, or no bytes when the field is absent. */
+  bytesOrNone(field: string): Uint8Array {
+    return this.has(field) ? this.bytes(field) : noBytes;
+  }
+
+  text(field: string): string {
+    const value = this.#own(field);
+    return typeof value === 'string' ? value : this.#wrong(field);
+  }
+
+  number(field: string): number {
+    const value = this.#own(field);
+    return typeof value === 'number' ? value : this.#wrong(field);
+  }
+
+  /** False when the field is absent. */
+  flag(field: string): boolean {
+    return this.has(field) && this.#own(field) === true;
+  }
+
+  token(field: string): Token {
+    return parseToken(this.number(field)) ?? this.#wrong(field);
+  }
+
+  tokens(field: string): readonly Token[] {
+    if (!this.has(field)) return [];
+    const values = this.#own(field);
+    if (!Array.isArray(values)) return this.#wrong(field);
+    return values.map((value: unknown) => {
+      return (typeof value === 'number' ? parseToken(value) : undefined) ?? this.#wrong(field);
+    });
+  }
+
+  key(field: string): PackedKey {
+    return packedKey(latin1(this.bytes(field)));
+  }
+
+  #own(field: string): unknown {
+    return this.has(field) ? Reflect.get(this.#message, field) : this.#wrong(field);
+  }
+
+  #wrong(field: string): never {
+    throw new FrameError('type', `${this.#name}.${field} is missing or malformed`);
+  }
+}
+
+export function encodeBody(type: Type, fields: Record<string, unknown>): Uint8Array {
+  return type.encode(fields).finish();
+}
+
+/** Throws `FrameError` when the bytes are no message of this type. */
+export function decodeBody(type: Type, body: Buffer): Fields {
+  try {
+    return new Fields(type.name, type.decode(body));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new FrameError('type', `a malformed ${type.name}: ${why}`, { cause: error });
+  }
+}
+
+/** `value` as a packed key. Throws `FrameError` when it is none. */
+export function packedKey(value: ByteString): PackedKey {
+  const key = value as PackedKey;
+  if (unpackKey(key) === undefined) throw new FrameError('type', 'a key is not in its packed form');
+  return key;
+}
+
+function latin1(bytes: Uint8Array): ByteString {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1') as ByteString;
+}

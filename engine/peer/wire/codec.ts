@@ -1,0 +1,192 @@
+/**
+ * Messages to frames and back. The bodies follow schema.ts; those of every read and write are written and read by hand
+ * (object-bodies.ts), and so are those of which another room reads the words; the others by reflection (bodies.ts).
+ *
+ * Encoding copies what the message holds. Decoding does not: `object`, `context`, `content` and `words` of a decoded
+ * message are views of the bytes received (frames.ts says who copies). A frame that is no message throws `FrameError`.
+ *
+ * Adding a message: its type in schema.ts, its number in kinds.ts; a case to encode and one to decode here, unless all it
+ * holds is `words`.
+ */
+import { errorCodes } from '../../base/errors.ts';
+import { bytesOf } from '../../base/ids.ts';
+import { decodeBody, encodeBody } from './bodies.ts';
+import type { FrameArena } from './frame-arena.ts';
+import type { Frame } from './frames.ts';
+import { FrameError } from './frames.ts';
+import { replyKinds, replyOfKind, requestKinds, requestOfKind } from './kinds.ts';
+import type { PeerReply, PeerRequest } from './messages.ts';
+import {
+  decodeBatchBody,
+  decodeKeyed,
+  decodeObjectBody,
+  decodeObjectReply,
+  encodeBatchBody,
+  encodeDescription,
+  encodeKeyed,
+  encodeKeyedObject,
+  encodeObjectBody,
+  missing,
+} from './object-bodies.ts';
+import { schemaType } from './schema.ts';
+
+const coordinateWriteType = schemaType('CoordinateWrite');
+const failedType = schemaType('Failed');
+const noBytes = Buffer.alloc(0);
+
+type Failed = Extract<PeerReply, { kind: 'failed' }>;
+
+/** Characters of a failure's detail that travel; the rest is cut. */
+export const detailCharsMax = 1024;
+
+/** The frame of a request. Throws `TooLarge` when it exceeds the arena's limit. */
+export function encodeRequest(arena: FrameArena, id: number, request: PeerRequest): Buffer {
+  const kind = requestKinds[request.kind];
+  switch (request.kind) {
+    case 'ping':
+      return arena.frame(kind, id, noBytes);
+    case 'readObject':
+      return encodeKeyed(arena, kind, id, request.key, request.token, request.bytesMax);
+    case 'mergeObject':
+      return encodeKeyedObject(
+        arena,
+        kind,
+        id,
+        request.key,
+        request.token,
+        request.object,
+        request.clientName,
+      );
+    case 'mergeBatch':
+      return encodeBatchBody(arena, kind, id, request.words, request.clientName);
+    case 'coordinateWrite':
+      return arena.frame(kind, id, coordinateWriteBody(request));
+    default:
+      return encodeObjectBody(arena, kind, id, request.words);
+  }
+}
+
+/** The request in a frame. Throws `FrameError` when it holds none. */
+export function decodeRequest(frame: Frame): PeerRequest {
+  const kind = requestOfKind(frame.kind);
+  switch (kind) {
+    case undefined:
+      throw new FrameError('type', `a frame of kind ${frame.kind} where a request was expected`);
+    case 'ping':
+      return { kind };
+    case 'readObject': {
+      const { key, token, bytesMax } = decodeKeyed(frame.body);
+      return { kind, key, token, bytesMax };
+    }
+    case 'mergeObject': {
+      const { key, token, object, clientName } = decodeKeyed(frame.body);
+      if (object === undefined) throw missing('object');
+      return clientName === undefined
+        ? { kind, key, token, object }
+        : { kind, key, token, object, clientName };
+    }
+    case 'mergeBatch': {
+      const { words, clientName } = decodeBatchBody(frame.body);
+      return clientName === undefined ? { kind, words } : { kind, words, clientName };
+    }
+    case 'coordinateWrite':
+      return decodeCoordinateWrite(frame.body);
+    default:
+      return { kind, words: wordsOf(frame.body) };
+  }
+}
+
+/** The frame of a reply. Throws `TooLarge` when it exceeds the arena's limit. */
+export function encodeReply(arena: FrameArena, id: number, reply: PeerReply): Buffer {
+  const kind = replyKinds[reply.kind];
+  switch (reply.kind) {
+    case 'pong':
+    case 'written':
+      return arena.frame(kind, id, noBytes);
+    case 'object':
+      if (reply.described !== undefined) return encodeDescription(arena, kind, id, reply.described);
+      return encodeObjectBody(arena, kind, id, reply.object);
+    case 'coordinated':
+      return encodeObjectBody(arena, kind, id, reply.object);
+    case 'failed':
+      return arena.frame(kind, id, failedBody(reply));
+    default:
+      return encodeObjectBody(arena, kind, id, reply.words);
+  }
+}
+
+/** The reply in a frame. Throws `FrameError` when it holds none. */
+export function decodeReply(frame: Frame): PeerReply {
+  const kind = replyOfKind(frame.kind);
+  switch (kind) {
+    case undefined:
+      throw new FrameError('type', `a frame of kind ${frame.kind} where a reply was expected`);
+    case 'pong':
+    case 'written':
+      return { kind };
+    case 'object':
+      return decodeObjectReply(frame.body);
+    case 'coordinated': {
+      const object = decodeObjectBody(frame.body);
+      if (object === undefined) throw missing('object');
+      return { kind, object };
+    }
+    case 'failed':
+      return decodeFailed(frame.body);
+    default:
+      return { kind, words: wordsOf(frame.body) };
+  }
+}
+
+/** Of a message whose one field is another room's words, which lie as an Object's bytes do. */
+function wordsOf(body: Buffer): Buffer {
+  const words = decodeObjectBody(body);
+  if (words === undefined) throw missing('words');
+  return words;
+}
+
+function coordinateWriteBody(request: Extract<PeerRequest, { kind: 'coordinateWrite' }>): Uint8Array {
+  return encodeBody(coordinateWriteType, {
+    key: bytesOf(request.key),
+    token: request.token,
+    level: request.level,
+    ifNoneMatch: request.ifNoneMatch,
+    ifContext: request.ifContext,
+    context: request.context,
+    content: request.content,
+  });
+}
+
+function decodeCoordinateWrite(body: Buffer): PeerRequest {
+  const fields = decodeBody(coordinateWriteType, body);
+  return {
+    kind: 'coordinateWrite',
+    key: fields.key('key'),
+    token: fields.token('token'),
+    context: fields.bytesOrNone('context'),
+    content: fields.bytes('content'),
+    level: fields.text('level'),
+    ifNoneMatch: fields.flag('ifNoneMatch'),
+    ifContext: fields.bytesOrNone('ifContext'),
+  };
+}
+
+function failedBody({ code, detail, facts }: Failed): Uint8Array {
+  return encodeBody(failedType, {
+    code: errorCodes.indexOf(code),
+    detail: detail.slice(0, detailCharsMax),
+    ...(facts?.definite === undefined ? {} : { definite: true }),
+    ...facts?.votes,
+  });
+}
+
+function decodeFailed(body: Buffer): PeerReply {
+  const fields = decodeBody(failedType, body);
+  // A newer peer may know more codes; what this one does not know is a failure without promises.
+  const code = errorCodes[fields.number('code')] ?? 'Internal';
+  const definite = fields.has('definite') && fields.flag('definite') ? { definite: true as const } : {};
+  const counted = fields.has('got') && fields.has('needed');
+  const votes = counted ? { votes: { got: fields.number('got'), needed: fields.number('needed') } } : {};
+  const failed = { kind: 'failed', code, detail: fields.text('detail') } as const;
+  return 'definite' in definite || counted ? { ...failed, facts: { ...definite, ...votes } } : failed;
+}

@@ -1,0 +1,212 @@
+/**
+ * The bodies of the messages that every read and write consists of, written and read by hand: ReadObject, MergeObject,
+ * MergeBatch, Object and Coordinated of schema.ts (and all whose one field, `words`, is as an Object's), to the byte what
+ * reflection would make of them and open to unknown fields as it is. By hand a frame with 160 bytes of object is encoded in
+ * 0.4 us instead of 0.7, and its body is read in 0.13 us instead of 0.25 (Node.js 20, one 2020s server core).
+ */
+import type { Token } from '../../base/ids.ts';
+import type { PackedKey } from '../../base/object-key.ts';
+import { packedKey } from './bodies.ts';
+import type { FrameArena } from './frame-arena.ts';
+import { FrameError } from './frames.ts';
+import type { Description, PeerReply } from './messages.ts';
+import { digestBytes } from './messages.ts';
+import { ProtobufCursor, varintBytes, wireTypes, writeVarint } from './protobuf-cursor.ts';
+
+const firstRun = 8 + wireTypes.run;
+const secondFixed32 = 16 + wireTypes.fixed32;
+const secondVarint = 16 + wireTypes.varint;
+const secondRun = 16 + wireTypes.run;
+const thirdRun = 24 + wireTypes.run;
+const thirdVarint = 24 + wireTypes.varint;
+const fourthRun = 32 + wireTypes.run;
+
+type ObjectReply = Extract<PeerReply, { kind: 'object' }>;
+
+/** A decoded ReadObject (perhaps with `bytesMax`) or, with `object` (and perhaps `clientName`), MergeObject. */
+export interface KeyedBody {
+  readonly key: PackedKey;
+  readonly token: Token;
+  readonly object: Buffer | undefined;
+  readonly bytesMax: number | undefined;
+  readonly clientName: Buffer | undefined;
+}
+
+/** The frame of a ReadObject. */
+export function encodeKeyed(
+  arena: FrameArena,
+  kind: number,
+  id: number,
+  key: PackedKey,
+  token: Token,
+  bytesMax: number | undefined,
+): Buffer {
+  let at = arena.begin(keyedBytes(key) + (bytesMax === undefined ? 0 : 1 + varintBytes(bytesMax)));
+  const { buffer } = arena;
+  at = writeKeyed(buffer, at, key, token);
+  if (bytesMax !== undefined) {
+    buffer[at++] = thirdVarint;
+    at = writeVarint(buffer, at, bytesMax);
+  }
+  return arena.finish(kind, id, at);
+}
+
+/** The frame of a MergeObject. */
+export function encodeKeyedObject(
+  arena: FrameArena,
+  kind: number,
+  id: number,
+  key: PackedKey,
+  token: Token,
+  object: Uint8Array,
+  clientName: Uint8Array | undefined,
+): Buffer {
+  const nameBytes = clientName === undefined ? 0 : runBytes(clientName.length);
+  let at = arena.begin(keyedBytes(key) + runBytes(object.length) + nameBytes);
+  const { buffer } = arena;
+  at = writeKeyed(buffer, at, key, token);
+  at = writeRun(buffer, at, thirdRun, object);
+  if (clientName !== undefined) at = writeRun(buffer, at, fourthRun, clientName);
+  return arena.finish(kind, id, at);
+}
+
+/** Throws `FrameError` unless key and token are there and well-formed. */
+export function decodeKeyed(body: Buffer): KeyedBody {
+  const cursor = new ProtobufCursor(body);
+  let key: PackedKey | undefined;
+  let token: Token | undefined;
+  let object: Buffer | undefined;
+  let bytesMax: number | undefined;
+  let clientName: Buffer | undefined;
+  for (let tag = cursor.tag(); tag !== 0; tag = cursor.tag()) {
+    if (tag === firstRun) key = packedKey(cursor.string());
+    else if (tag === secondFixed32) token = cursor.fixed32() as Token;
+    else if (tag === thirdVarint) bytesMax = cursor.varint();
+    else if (tag === thirdRun) object = cursor.run();
+    else if (tag === fourthRun) clientName = cursor.run();
+    else cursor.skip(tag);
+  }
+  if (key === undefined) throw missing('key');
+  if (token === undefined) throw missing('token');
+  return { key, token, object, bytesMax, clientName };
+}
+
+/** The frame of an Object (absent: an empty body) or a Coordinated, or of another message with one run of bytes. */
+export function encodeObjectBody(
+  arena: FrameArena,
+  kind: number,
+  id: number,
+  object: Uint8Array | undefined,
+): Buffer {
+  let at = arena.begin(object === undefined ? 0 : runBytes(object.length));
+  if (object !== undefined) at = writeRun(arena.buffer, at, firstRun, object);
+  return arena.finish(kind, id, at);
+}
+
+/** A decoded MergeBatch. */
+export interface BatchBody {
+  readonly words: Buffer;
+  readonly clientName: Buffer | undefined;
+}
+
+/** The frame of a MergeBatch. */
+export function encodeBatchBody(
+  arena: FrameArena,
+  kind: number,
+  id: number,
+  words: Uint8Array,
+  clientName: Uint8Array | undefined,
+): Buffer {
+  if (clientName === undefined) return encodeObjectBody(arena, kind, id, words);
+  let at = arena.begin(runBytes(words.length) + runBytes(clientName.length));
+  at = writeRun(arena.buffer, at, firstRun, words);
+  return arena.finish(kind, id, writeRun(arena.buffer, at, secondRun, clientName));
+}
+
+/** Throws `FrameError` unless the words are there. */
+export function decodeBatchBody(body: Buffer): BatchBody {
+  const cursor = new ProtobufCursor(body);
+  let words: Buffer | undefined;
+  let clientName: Buffer | undefined;
+  for (let tag = cursor.tag(); tag !== 0; tag = cursor.tag()) {
+    if (tag === firstRun) words = cursor.run();
+    else if (tag === secondRun) clientName = cursor.run();
+    else cursor.skip(tag);
+  }
+  if (words === undefined) throw missing('words');
+  return { words, clientName };
+}
+
+/** The frame of an Object that only describes what it is about. */
+export function encodeDescription(
+  arena: FrameArena,
+  kind: number,
+  id: number,
+  { bytes, digest }: Description,
+): Buffer {
+  let at = arena.begin(1 + varintBytes(bytes) + runBytes(digest.length));
+  const { buffer } = arena;
+  buffer[at++] = secondVarint;
+  at = writeVarint(buffer, at, bytes);
+  return arena.finish(kind, id, writeRun(buffer, at, thirdRun, digest));
+}
+
+/** What an Object says: an object, what it is described as, or that there is none. */
+export function decodeObjectReply(body: Buffer): ObjectReply {
+  const cursor = new ProtobufCursor(body);
+  let object: Buffer | undefined;
+  let bytes: number | undefined;
+  let digest: Buffer | undefined;
+  for (let tag = cursor.tag(); tag !== 0; tag = cursor.tag()) {
+    if (tag === firstRun) object = cursor.run();
+    else if (tag === secondVarint) bytes = cursor.varint();
+    else if (tag === thirdRun) digest = cursor.run();
+    else cursor.skip(tag);
+  }
+  if (bytes === undefined && digest === undefined) return { kind: 'object', object };
+  if (bytes === undefined || digest?.length !== digestBytes || object !== undefined)
+    throw new FrameError('type', 'a description of an object that is not whole');
+  // Kept for as long as others describe theirs: no view.
+  return { kind: 'object', object, described: { bytes, digest: Buffer.from(digest) } };
+}
+
+/** The object in an Object or a Coordinated (the bytes of another message with one run), or undefined when there is none. */
+export function decodeObjectBody(body: Buffer): Buffer | undefined {
+  const cursor = new ProtobufCursor(body);
+  let object: Buffer | undefined;
+  for (let tag = cursor.tag(); tag !== 0; tag = cursor.tag()) {
+    if (tag === firstRun) object = cursor.run();
+    else cursor.skip(tag);
+  }
+  return object;
+}
+
+export function missing(field: string): FrameError {
+  return new FrameError('type', `the required field ${field} is missing`);
+}
+
+function keyedBytes(key: PackedKey): number {
+  return runBytes(key.length) + 5;
+}
+
+function writeKeyed(buffer: Buffer, start: number, key: PackedKey, token: Token): number {
+  let at = writeRunHeader(buffer, start, firstRun, key.length);
+  at += buffer.write(key, at, 'latin1');
+  buffer[at++] = secondFixed32;
+  return buffer.writeUInt32LE(token, at);
+}
+
+function runBytes(length: number): number {
+  return 1 + varintBytes(length) + length;
+}
+
+function writeRunHeader(buffer: Buffer, at: number, tag: number, length: number): number {
+  buffer[at] = tag;
+  return writeVarint(buffer, at + 1, length);
+}
+
+function writeRun(buffer: Buffer, at: number, tag: number, bytes: Uint8Array): number {
+  const start = writeRunHeader(buffer, at, tag, bytes.length);
+  buffer.set(bytes, start);
+  return start + bytes.length;
+}

@@ -1,0 +1,39 @@
+/** One read of this node's own store as a value: at once where memory holds the answer, otherwise as a promise. */
+import { Deferred } from '../base/deferred.ts';
+import type { LockstepError } from '../base/errors.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import type { LocalStore } from './key-slots.ts';
+import { refusal } from './key-slots.ts';
+
+/** What a read came to. Without an error, `bytes` are the key's or undefined where there is none. */
+export interface LocalRead {
+  readonly error: LockstepError | undefined;
+  readonly bytes: Uint8Array | undefined;
+}
+
+/** Never throws and never rejects. */
+export function readLocally(
+  store: Pick<LocalStore, 'tryRead'>,
+  key: PackedKey,
+): LocalRead | Promise<LocalRead> {
+  const call = new Call();
+  const outcome = store.tryRead(key, (error, bytes) => call.hear({ error, bytes }));
+  if (outcome !== 'ok') return { error: refusal(outcome), bytes: undefined };
+  return call.answer ?? call.wait();
+}
+
+/** A read whose answer may come before anybody waits for it. */
+class Call {
+  answer: LocalRead | undefined;
+  #later: Deferred<LocalRead> | undefined;
+
+  hear(answer: LocalRead): void {
+    this.answer = answer;
+    this.#later?.resolve(answer);
+  }
+
+  wait(): Promise<LocalRead> {
+    this.#later = new Deferred<LocalRead>();
+    return this.#later.promise;
+  }
+}

@@ -1,0 +1,400 @@
+/**
+ * This node as a replica: reads, merges and coordinates writes of objects over the store, with causality.
+ *
+ * Reads see durable objects only. Writes to one key are applied one after the other, each on top of the one before it
+ * although that one may not be durable yet (key-slots.ts), and no two writes of this life carry one dot. Over a copy that
+ * cannot be read a write stands beside whatever the others hold (actor-ids.ts); one with a condition is refused
+ * (`Corrupted`).
+ *
+ * Left to others: which replicas take part (replication/plan.ts) and how many must succeed (replication/tally.ts).
+ */
+import { present } from '../base/assert.ts';
+import { BytesError } from '../base/bytes.ts';
+import type { SendOutcome } from '../base/channel.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { Token } from '../base/ids.ts';
+import { NameTable } from '../base/name-table.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import type { Clock } from '../io/clock.ts';
+import type { Content } from './object/content.ts';
+import { dateOfWrite } from './object/dates.ts';
+import type { Actor, Dot, VersionVector } from './object/dots.ts';
+import { compareVectors, emptyVector, highestCounter, seenCounterMax } from './object/dots.ts';
+import type { StoredObject } from './object/object.ts';
+import {
+  applyWrite,
+  decodeObject,
+  encodeObject,
+  liveSiblings,
+  mergeObjects,
+  replaceWith,
+  resolveToNewest,
+  sameObject,
+  siblingsMax,
+} from './object/object.ts';
+import type { ContextLimits } from './object/prune.ts';
+import { pruneContext } from './object/prune.ts';
+import type { StoreWrite } from '../storage/store.ts';
+import { DotNames } from './actor-ids.ts';
+import { ForgottenKeys } from './reaped-keys.ts';
+import type { ReapItem } from './reap-messages.ts';
+import { markOf } from './reap-messages.ts';
+import type { Change, MemoryStore, Newest, Place, ReadDone, WriteDone } from './key-slots.ts';
+import { Slots, refusal } from './key-slots.ts';
+
+/** The bucket properties that decide what a write leaves behind; without limits contexts are left as they are. */
+export interface ConflictRules extends Partial<ContextLimits> {
+  readonly allowMult: boolean;
+  readonly lastWriteWins: boolean;
+}
+
+/** A client's write at its coordinating replica. */
+export interface LocalWrite {
+  readonly key: PackedKey;
+  readonly token: Token;
+  readonly seen: VersionVector;
+  readonly content: Content;
+  readonly ifNoneMatch: boolean;
+  /** The stored context must equal this one; undefined: no condition. */
+  readonly ifContext: VersionVector | undefined;
+}
+
+/** Hears how a coordinated write goes; each method is called at most once, perhaps before `coordinate` returns. */
+export interface WriteListener {
+  /** A crash may take the write back for good: nobody hears of it before it is durable, not by later writes either. */
+  readonly tentative?: boolean;
+  /** The write has its place: this object is on its way to the local disk and may be sent to the other replicas. */
+  applied(object: StoredObject, bytes: Uint8Array): void;
+  /** The object is durable here. */
+  durable(): void;
+  /** The write did not happen here (before `applied`), or may not be durable (after it). */
+  failed(error: LockstepError): void;
+}
+
+/** A client's writes to several keys, all or none. */
+export interface BatchListener {
+  /** A crash may take the batch back for good: nobody hears of it before it is durable, not by later writes either. */
+  readonly tentative?: boolean;
+  /** The writes are on their way to the local disk; per write the bytes of its object, for the other replicas. */
+  applied(objects: readonly Uint8Array[]): void;
+  durable(): void;
+  failed(error: LockstepError): void;
+}
+
+/** Another replica's object. */
+export interface IncomingObject extends Place {
+  readonly bytes: Uint8Array;
+}
+
+/** Keys whose readers have to wait: a decision about them is under way elsewhere. */
+export interface ReadGate {
+  /** Readers of the key have to wait now. */
+  closed(key: PackedKey): boolean;
+  /** Writers, too: somebody may have heard of a write of the key that is still to be made. */
+  ordersWrites(key: PackedKey): boolean;
+  /** Calls `proceed` once: when the gate opens, or with the error for a reader whose patience ends before. */
+  wait(key: PackedKey, proceed: (error: LockstepError | undefined) => void): void;
+}
+
+export class Replica {
+  readonly #store: MemoryStore;
+  readonly #clock: Clock;
+  readonly #names: DotNames;
+  /** Those of the objects that are read here. */
+  readonly #actors = new NameTable();
+  readonly #rules: (key: PackedKey) => ConflictRules;
+  readonly #slots: Slots;
+  readonly #forgotten = new ForgottenKeys();
+  #gate: ReadGate | undefined;
+
+  constructor(store: MemoryStore, clock: Clock, actor: Actor, rules: (key: PackedKey) => ConflictRules) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#names = new DotNames(actor);
+    this.#rules = rules;
+    this.#slots = new Slots(store, this.#actors, (key) => this.#names.renounce(key));
+  }
+
+  /** Keys with writes under way. */
+  get busyKeys(): number {
+    return this.#slots.size;
+  }
+
+  /** This life of the node has written whatever has a higher counter later than now, under this actor or one named after it. */
+  get mark(): Dot {
+    return this.#names.mark;
+  }
+
+  /** From now on reads of keys that this gate holds wait for it. */
+  guard(gate: ReadGate): void {
+    this.#gate = gate;
+  }
+
+  /** Calls `stored` with every object that is on its way to the disk. */
+  watch(stored: (key: PackedKey, token: Token, object: StoredObject) => void): void {
+    this.#slots.watch(stored);
+  }
+
+  /**
+   * Removes what is under the item's key when it is that tombstone and nothing is changing it. What was removed is
+   * remembered for a while: a message that was on its way meanwhile does not bring back what it had replaced.
+   */
+  forget({ key, token, mark }: ReapItem, done: (gone: boolean) => void): void {
+    const isThat = (bytes: Uint8Array): boolean => markOf(bytes) === mark;
+    this.#remove(key, token, isThat, (context) => this.#forgotten.keep(key, mark, context), done);
+  }
+
+  /**
+   * Removes what is under a key when `isThat` says so of its bytes and nothing is changing it, and remembers nothing of
+   * it: others hold it, and may give it back.
+   */
+  discard(
+    key: PackedKey,
+    token: Token,
+    isThat: (bytes: Uint8Array) => boolean,
+    done: (gone: boolean) => void,
+  ): void {
+    this.#remove(key, token, isThat, () => undefined, done);
+  }
+
+  #remove(
+    key: PackedKey,
+    token: Token,
+    isThat: (bytes: Uint8Array) => boolean,
+    removing: (context: VersionVector) => void,
+    done: (gone: boolean) => void,
+  ): void {
+    let found = false;
+    this.#slots.batch([{ key, token }], {
+      next: ([newest]) => {
+        const current = newest?.object;
+        if (current === undefined || this.#gate?.closed(key) === true || !isThat(encodeObject(current)))
+          return undefined;
+        found = true;
+        removing(current.context);
+        if (this.#names.isAhead(current.context)) this.#names.renounce(key);
+        return { changes: [undefined], records: [{ key, token, value: undefined }] };
+      },
+      applied: () => undefined,
+      done: (error) => done(error === undefined && found),
+    });
+  }
+
+  /** Just that tombstone was removed here a moment ago, and no other one of its key since. */
+  hasForgotten({ key, mark }: ReapItem): boolean {
+    return this.#forgotten.has(key, mark);
+  }
+
+  /**
+   * The durable bytes under a key. `done` may be called before this returns. What is longer than `bytesMax` is not fetched
+   * from the disk.
+   */
+  read(key: PackedKey, done: ReadDone, bytesMax?: number): SendOutcome {
+    if (this.#gate?.closed(key) !== true) return this.#store.tryRead(key, done, bytesMax);
+    this.#gate.wait(key, (error) => {
+      if (error !== undefined) {
+        done(error, undefined);
+        return;
+      }
+      const outcome = this.#store.tryRead(key, done, bytesMax);
+      if (outcome !== 'ok') done(refusal(outcome), undefined);
+    });
+    return 'ok';
+  }
+
+  /**
+   * The newest objects of some distinct keys at one instant, durable or not; `Corrupted`, and the others, when one of
+   * them cannot be read.
+   */
+  newest(
+    places: readonly Place[],
+    done: (error: LockstepError | undefined, objects: readonly (StoredObject | undefined)[]) => void,
+  ): void {
+    let seen: readonly Newest[] = [];
+    this.#slots.batch(places, {
+      next: (newest) => {
+        seen = newest;
+        return undefined;
+      },
+      applied: () => undefined,
+      done: (error) => {
+        const unread = seen.some(({ lost }) => lost) ? unreadable() : undefined;
+        done(
+          error ?? unread,
+          seen.map(({ object }) => object),
+        );
+      },
+    });
+  }
+
+  /** Merges another replica's object into this one's; `done` when the result is durable here. */
+  merge(key: PackedKey, token: Token, bytes: Uint8Array, done: WriteDone): SendOutcome {
+    const incoming = decodeIncoming(bytes, this.#actors);
+    if (incoming instanceof LockstepError) {
+      done(incoming);
+      return 'ok';
+    }
+    return this.#slots.submit(key, {
+      token,
+      next: (current) => this.#merged(key, current, { object: incoming, bytes }),
+      applied: () => undefined,
+      done,
+    });
+  }
+
+  /** Coordinates a client's write: checks its conditions, gives it a dot and stores the result. */
+  coordinate(write: LocalWrite, listener: WriteListener): SendOutcome {
+    if (this.#gate?.ordersWrites(write.key) !== true) return this.#coordinate(write, listener);
+    // Who has waited long enough writes all the same: what has not come by then is not waited for.
+    this.#gate.wait(write.key, () => {
+      const outcome = this.#coordinate(write, listener);
+      if (outcome !== 'ok') listener.failed(refusal(outcome));
+    });
+    return 'ok';
+  }
+
+  #coordinate(write: LocalWrite, listener: WriteListener): SendOutcome {
+    return this.#slots.submit(write.key, {
+      token: write.token,
+      tentative: listener.tentative === true,
+      next: (current, lost) => ({ object: this.#written(write, current, lost), bytes: undefined }),
+      applied: (object, bytes) => listener.applied(object, bytes),
+      done: (error) => (error === undefined ? listener.durable() : listener.failed(error)),
+    });
+  }
+
+  /** Merges several objects of another replica in one atomic step, with `records` of the caller's own in it. */
+  mergeAll(incoming: readonly IncomingObject[], done: WriteDone, records: readonly StoreWrite[] = []): void {
+    const decoded: Change[] = [];
+    for (const { bytes } of incoming) {
+      const object = decodeIncoming(bytes, this.#actors);
+      if (object instanceof LockstepError) {
+        done(object);
+        return;
+      }
+      decoded.push({ object, bytes });
+    }
+    this.#slots.batch(incoming, {
+      next: (newest) => ({
+        changes: incoming.map(({ key }, index) =>
+          this.#merged(key, newest[index]?.object, present(decoded[index], 'a decoded object')),
+        ),
+        records,
+      }),
+      applied: () => undefined,
+      done,
+    });
+  }
+
+  /**
+   * Coordinates writes to distinct keys as one atomic batch, with `records` of the caller's own in it. What was
+   * promised to be written is written: a bound on siblings does not hold here (see `vet`).
+   */
+  coordinateAll(
+    writes: readonly LocalWrite[],
+    records: readonly StoreWrite[],
+    listener: BatchListener,
+  ): void {
+    this.#slots.batch(writes, {
+      tentative: listener.tentative === true,
+      next: (newest) => ({
+        changes: writes.map((write, index) => {
+          const { object: current, lost } = present(newest[index], 'what the key of a write holds');
+          checkConditions(write, current, lost);
+          return { object: this.#made(write, current), bytes: undefined };
+        }),
+        records,
+      }),
+      applied: (bytes) => listener.applied(bytes.map((one) => present(one, 'the bytes of a written object'))),
+      done: (error) => (error === undefined ? listener.durable() : listener.failed(error)),
+    });
+  }
+
+  /** Throws what `coordinate` would throw for a write on top of `current`: for whoever promises to write later. */
+  vet(write: LocalWrite, current: StoredObject | undefined): void {
+    checkConditions(write, current, false);
+    this.#checkSeen(write, current);
+    const { allowMult, lastWriteWins } = this.#rules(write.key);
+    if (!allowMult || lastWriteWins || current === undefined) return;
+    if (current.siblings.length >= siblingsMax) throw tooManySiblings();
+  }
+
+  #merged(key: PackedKey, current: StoredObject | undefined, incoming: Change): Change | undefined {
+    if (current === undefined && this.#forgotten.covers(key, incoming.object)) return undefined;
+    const merged = current === undefined ? incoming.object : mergeObjects(current, incoming.object);
+    const object = this.#rules(key).allowMult ? merged : resolveToNewest(merged);
+    if (current !== undefined && sameObject(object, current)) return undefined;
+    // Mostly the other side knew all that is known here: then its bytes are the result's.
+    return sameObject(object, incoming.object) ? incoming : { object, bytes: undefined };
+  }
+
+  #written(write: LocalWrite, current: StoredObject | undefined, lost: boolean): StoredObject {
+    checkConditions(write, current, lost);
+    this.#checkSeen(write, current);
+    const object = this.#made(write, current);
+    if (object.siblings.length > siblingsMax) throw tooManySiblings();
+    return object;
+  }
+
+  /**
+   * A client's context can only hold dots of ours that we have minted, since others would swallow writes to come; and
+   * none that no clock has reached, since they would win over everybody else's.
+   */
+  #checkSeen(write: LocalWrite, current: StoredObject | undefined): void {
+    if (write.seen.length === 0) return;
+    const known = Math.max(this.#names.counter, highestCounter(current?.context ?? emptyVector));
+    const forged = this.#names.isForged(write.seen);
+    if (forged || highestCounter(write.seen) > seenCounterMax(known, this.#clock.wallMs())) {
+      throw new LockstepError('BadRequest', 'the causal context names writes that never happened');
+    }
+  }
+
+  #made(write: LocalWrite, current: StoredObject | undefined): StoredObject {
+    const rules = this.#rules(write.key);
+    const seen = rules.lastWriteWins && current !== undefined ? current.context : write.seen;
+    const nowMs = this.#clock.wallMs();
+    const dot = this.#names.next(write.key, current?.context ?? emptyVector, write.seen, nowMs);
+    const apply = rules.allowMult ? applyWrite : replaceWith;
+    const object = apply(current, seen, write.content, dot, dateOfWrite(current, nowMs));
+    return hasLimits(rules) ? pruneContext(object, rules, nowMs) : object;
+  }
+}
+
+function hasLimits(rules: ConflictRules): rules is ConflictRules & ContextLimits {
+  return rules.smallVclock !== undefined;
+}
+
+function tooManySiblings(): LockstepError {
+  return new LockstepError(
+    'TooLarge',
+    `the key has ${siblingsMax} siblings; read them and write with their context`,
+  );
+}
+
+/** What was written on top of a copy that nobody can read would be written on a guess. */
+function unreadable(): LockstepError {
+  return new LockstepError(
+    'Corrupted',
+    "this node's copy of the key cannot be read, and no condition on it is checked until it has been fetched anew",
+  );
+}
+
+function checkConditions(write: LocalWrite, current: StoredObject | undefined, lost: boolean): void {
+  if (lost && (write.ifNoneMatch || write.ifContext !== undefined)) throw unreadable();
+  if (write.ifNoneMatch && current !== undefined && liveSiblings(current).length > 0) {
+    throw new LockstepError('PreconditionFailed', 'match_found');
+  }
+  if (write.ifContext === undefined) return;
+  if (current === undefined || compareVectors(current.context, write.ifContext) !== 'equal') {
+    throw new LockstepError('PreconditionFailed', 'modified');
+  }
+}
+
+function decodeIncoming(bytes: Uint8Array, actors: NameTable): StoredObject | LockstepError {
+  try {
+    return decodeObject(bytes, actors);
+  } catch (error) {
+    if (!(error instanceof BytesError)) throw error;
+    return new LockstepError('BadRequest', `an object that does not decode: ${error.message}`);
+  }
+}

@@ -1,0 +1,330 @@
+/**
+ * The other replicas of a batch that this node has given its dots: each gets its objects of the batch in one atomic
+ * message, what it misses is kept as hints, and the round says when the batch is durable at as many replicas of every
+ * key as the level names. The batch has happened; the round only spreads it, and never fails it.
+ */
+import { present } from '../base/assert.ts';
+import { Deferred } from '../base/deferred.ts';
+import type { NodeId } from '../base/ids.ts';
+import type { BucketProperties } from '../buckets/properties.ts';
+import type { Member, Placement } from '../cluster/ring/ring.ts';
+import type { PeerRequest } from '../peer/wire/messages.ts';
+import { encodeBatch } from './batch-codec.ts';
+import { writeNeed } from './needs.ts';
+import type { DispatchParts } from './round-dependencies.ts';
+import { askPeer } from './round-dependencies.ts';
+import type { DispatchPlan, Refusal } from './plan.ts';
+import { planWrite } from './plan.ts';
+import type { IncomingObject } from '../replica/replica.ts';
+import type { ConsistencyLevel, WriteNeed } from './requests.ts';
+import type { Place } from '../replica/key-slots.ts';
+import { Tally } from './tally.ts';
+
+/** What a batch waits for. */
+export interface BatchLevel {
+  readonly level: ConsistencyLevel;
+  /** The node that the client asked: its datacenter is the local one, wherever the batch is carried out. */
+  readonly coordinator: NodeId;
+  /** The client's own name of the batch, which a majority near the primary is asked for later; empty for none. */
+  readonly clientId: string;
+}
+
+/** Objects of a batch that the same members hold, and whose durability is counted alike. */
+export interface Kin {
+  readonly placement: Placement;
+  readonly rules: BucketProperties;
+  /** Nobody is about to become an owner. */
+  readonly calm: boolean;
+  /** A refusal: the level cannot be met now. */
+  readonly plan: DispatchPlan | Refusal;
+  /** Their places in the batch. */
+  readonly indexes: number[];
+}
+
+/** Kin, and their one vote: whoever holds one of them holds all. */
+interface Vote {
+  readonly kin: Kin;
+  readonly tally: Tally | undefined;
+}
+
+/** What one member gets: objects by place in the batch. */
+interface Share {
+  readonly member: Member;
+  readonly indexes: number[];
+}
+
+export class BatchRound {
+  readonly #parts: DispatchParts;
+  readonly #places: readonly Place[];
+  readonly #objects: readonly Uint8Array[];
+  readonly #votes: readonly Vote[];
+  readonly #shares: readonly Share[];
+  #verdict: boolean | undefined;
+  #heardMet: ((met: boolean) => void) | undefined;
+  /** Undefined: nobody has asked. */
+  #spread: Deferred<void> | undefined;
+  #unmet: number;
+  #silent: number;
+  /** Who may be read as the primary before long, and has not answered: nobody hears of the batch before. */
+  readonly #heirs: Set<NodeId> | undefined;
+  readonly #clientName: Uint8Array | undefined;
+  readonly #holders = new Set<NodeId>();
+
+  /**
+   * `objects`: the bytes of each place. `kin`: the places' as of this instant, where they are known. `clientName`: under
+   * which name of a client's the batch was written, for its replicas to keep.
+   */
+  constructor(
+    parts: DispatchParts,
+    places: readonly Place[],
+    objects: readonly Uint8Array[],
+    level: BatchLevel,
+    kin = kinOf(parts, places, level),
+    clientName: Uint8Array | undefined = undefined,
+  ) {
+    this.#clientName = clientName;
+    this.#parts = parts;
+    this.#places = places;
+    this.#objects = objects;
+    this.#votes = kin.map(voteOf);
+    this.#shares = sharesOf(parts, places, kin);
+    this.#unmet = kin.length;
+    this.#silent = this.#shares.length;
+    this.#heirs = kin.every(({ calm }) => calm) ? undefined : heirsOf(parts, places);
+  }
+
+  /** Calls `heard` once: with true once the level is met for every object, with false once it cannot be any more. */
+  whenMet(heard: (met: boolean) => void): void {
+    if (this.#verdict === undefined) this.#heardMet = heard;
+    else heard(this.#verdict);
+  }
+
+  /** The same as a promise. */
+  get met(): Promise<boolean> {
+    const met = new Deferred<boolean>();
+    this.whenMet((verdict) => met.resolve(verdict));
+    return met.promise;
+  }
+
+  /** Resolves when every other replica has the batch or a hint for it. */
+  get spread(): Promise<void> {
+    this.#spread ??= new Deferred();
+    if (this.#silent === 0) this.#spread.resolve();
+    return this.#spread.promise;
+  }
+
+  /** Nobody was about to become an owner when it began. */
+  get isCalm(): boolean {
+    return this.#heirs === undefined;
+  }
+
+  /** What is spread. */
+  get items(): readonly IncomingObject[] {
+    return this.#places.map((_, index) => this.#item(index));
+  }
+
+  /** The other nodes that have said that what they were sent is durable there. */
+  get holders(): ReadonlySet<NodeId> {
+    return this.#holders;
+  }
+
+  /** Sends the batch. `timeoutUs` bounds the wait for each replica. */
+  send(timeoutUs: number): void {
+    if (this.#votes.some(({ tally }) => tally === undefined)) this.#settle(false);
+    for (const share of this.#shares) this.#sendShare(share, timeoutUs);
+  }
+
+  /** The batch is durable on this node. */
+  durableHere(): void {
+    this.#answer(this.#parts.self, true);
+  }
+
+  #sendShare(share: Share, timeoutUs: number): void {
+    const { member, indexes } = share;
+    if (!this.#parts.view.isRoutable(member)) {
+      this.#heard(share, false);
+      return;
+    }
+    const request = requestOf(
+      indexes.map((index) => this.#item(index)),
+      this.#clientName,
+    );
+    const error = askPeer(this.#parts, member, request, timeoutUs, (reply) => {
+      this.#heard(share, reply.kind === 'written');
+    });
+    if (error !== undefined) this.#heard(share, false);
+  }
+
+  #heard(share: Share, success: boolean): void {
+    if (success) this.#holders.add(share.member.node);
+    else this.#hint(share);
+    this.#heirs?.delete(share.member.node);
+    this.#answer(share.member, success);
+    this.#silent -= 1;
+    if (this.#silent === 0) this.#spread?.resolve();
+  }
+
+  #hint({ member, indexes }: Share): void {
+    for (const index of indexes) {
+      const { key, token, bytes } = this.#item(index);
+      this.#parts.hints?.keep(member.node, key, token, bytes);
+    }
+  }
+
+  #answer(member: Member, success: boolean): void {
+    for (const { kin, tally } of this.#votes) {
+      if (tally === undefined || kin.plan.kind !== 'plan') continue;
+      const target = kin.plan.targets.findIndex((one) => one.member.node === member.node);
+      if (target < 0) continue;
+      const verdict = tally.answer(target, success);
+      if (verdict === 'impossible') this.#settle(false);
+      if (verdict === 'met') this.#unmet -= 1;
+    }
+    if (this.#unmet === 0 && (this.#heirs?.size ?? 0) === 0) this.#settle(true);
+  }
+
+  #settle(met: boolean): void {
+    if (this.#verdict !== undefined) return;
+    this.#verdict = met;
+    this.#heardMet?.(met);
+  }
+
+  #item(index: number): IncomingObject {
+    const { key, token } = present(this.#places[index], 'a place of the batch');
+    return { key, token, bytes: present(this.#objects[index], 'an object of the batch') };
+  }
+}
+
+/**
+ * While owners change: the primary of the ring as it is here, and who is written to besides. One of them is read as the
+ * primary by nodes that are a step ahead, and a majority without it is no help to them. (Who cannot be reached answers
+ * too: with a failure.)
+ */
+function heirsOf(parts: DispatchParts, places: readonly Place[]): Set<NodeId> | undefined {
+  let heirs: Set<NodeId> | undefined;
+  for (const { token } of places) {
+    const pending = parts.pending(token);
+    if (pending.length === 0) continue;
+    heirs ??= new Set();
+    const [primary] = parts.ring().placement(token);
+    if (primary !== undefined) heirs.add(primary.node);
+    for (const { node } of pending) heirs.add(node);
+  }
+  heirs?.delete(parts.self.node);
+  return heirs;
+}
+
+function voteOf(kin: Kin): Vote {
+  return { kin, tally: kin.plan.kind === 'plan' ? new Tally(kin.plan) : undefined };
+}
+
+/** The places of a batch by who holds them: mostly all of them are kin. */
+export function kinOf(parts: DispatchParts, places: readonly Place[], level: BatchLevel): readonly Kin[] {
+  const all: Kin[] = [];
+  const ring = parts.ring();
+  for (let index = 0; index < places.length; index++) {
+    const place = present(places[index], 'a place of the batch');
+    const calm = parts.pending(place.token).length === 0;
+    enterKin(parts, all, place, index, ring.placement(place.token), calm, level);
+  }
+  return all;
+}
+
+/** Adds the place at `index` of a batch to the kin of those before it; `calm`: nobody is about to become an owner. */
+export function enterKin(
+  parts: DispatchParts,
+  all: Kin[],
+  place: Place,
+  index: number,
+  placement: Placement,
+  calm: boolean,
+  level: BatchLevel,
+): void {
+  const rules = parts.rules(place.key);
+  // While owners change, each is counted by itself.
+  const known = calm ? kinAmong(all, placement, rules) : undefined;
+  if (known !== undefined) known.indexes.push(index);
+  else all.push({ placement, rules, calm, plan: batchPlan(parts, place, level), indexes: [index] });
+}
+
+function kinAmong(all: readonly Kin[], placement: Placement, rules: BucketProperties): Kin | undefined {
+  for (const one of all)
+    if (one.calm && one.rules === rules && areAlike(one.placement, placement)) return one;
+  return undefined;
+}
+
+function areAlike(left: Placement, right: Placement): boolean {
+  if (left === right) return true;
+  if (left.length !== right.length) return false;
+  for (let index = 0; index < left.length; index++) if (left[index] !== right[index]) return false;
+  return true;
+}
+
+/** Whose durability a batch waits for, of one of its keys. */
+export function batchPlan(
+  parts: DispatchParts,
+  { key, token }: Place,
+  batch: BatchLevel,
+): DispatchPlan | Refusal {
+  const { level } = batch;
+  const placement = parts.ring().placement(token);
+  const counted = countedIn(parts, batch);
+  const need = raisedNeed(parts, parts.rules(key), level, counted.local);
+  return planWrite(parts.view, placement, level, need, parts.pending(token), counted);
+}
+
+/**
+ * The level speaks of the datacenter of the node that the client asked: a read at quorum there sees the batch from its
+ * answer on. An id is looked for near the primary (transactions/idempotency/lookup.ts), so most owners there must have it too. Of a coordinator
+ * that is no member any more no client waits.
+ */
+function countedIn(
+  { self, member, view }: DispatchParts,
+  { level, coordinator, clientId }: BatchLevel,
+): { readonly local: string; readonly beside?: string } {
+  const asked = coordinator === self.node ? self : member(coordinator);
+  const local = asked === undefined || view.rackCount(asked.datacenter) === 0 ? self : asked;
+  const isNear = clientId === '' || level === 'DC_ONE' || local.datacenter === self.datacenter;
+  return isNear ? { local: local.datacenter } : { local: local.datacenter, beside: self.datacenter };
+}
+
+/** A batch waits for its own level, and for what the bucket's `w`, `dw` and `pw` ask beyond it. */
+function raisedNeed(
+  { settings, view }: DispatchParts,
+  { w, dw, pw }: BucketProperties,
+  level: ConsistencyLevel,
+  local: string,
+): WriteNeed {
+  const replicaCount = (): number => view.rackCount(local);
+  return writeNeed({ readLevel: settings.readLevel, writeLevel: level, replicaCount }, 'default', w, dw, pw);
+}
+
+function sharesOf(
+  { self, pending }: DispatchParts,
+  places: readonly Place[],
+  kin: readonly Kin[],
+): readonly Share[] {
+  const shares: Share[] = [];
+  for (const { placement, indexes, calm } of kin) {
+    for (const member of placement) if (member.node !== self.node) enter(shares, member, indexes);
+    if (calm) continue;
+    for (const index of indexes)
+      for (const member of pending(present(places[index], 'a place of the batch').token))
+        if (member.node !== self.node) enter(shares, member, [index]);
+  }
+  return shares;
+}
+
+function enter(shares: Share[], member: Member, indexes: readonly number[]): void {
+  const known = shares.find((share) => share.member.node === member.node);
+  if (known === undefined) shares.push({ member, indexes: [...indexes] });
+  else known.indexes.push(...indexes);
+}
+
+function requestOf(items: readonly IncomingObject[], clientName: Uint8Array | undefined): PeerRequest {
+  const [only] = items;
+  const named = clientName === undefined ? {} : { clientName };
+  if (items.length === 1 && only !== undefined)
+    return { kind: 'mergeObject', key: only.key, token: only.token, object: only.bytes, ...named };
+  return { kind: 'mergeBatch', words: encodeBatch(items), ...named };
+}

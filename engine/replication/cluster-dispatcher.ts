@@ -1,0 +1,360 @@
+/**
+ * From a client's request to the replicas and back: plans who must answer, runs the round, forwards writes from nodes
+ * that are no replica of the key. The dispatcher itself keeps no state between requests.
+ */
+import { BytesError } from '../base/bytes.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { NodeId, Token } from '../base/ids.ts';
+import type { ObjectKey, PackedKey } from '../base/object-key.ts';
+import { unpackKey } from '../base/object-key.ts';
+import { Deferred } from '../base/deferred.ts';
+import { encodeContent } from '../replica/object/content.ts';
+import { encodeContext } from '../replica/object/object.ts';
+import type { StoredObject } from '../replica/object/object.ts';
+import { decodeObject } from '../replica/object/object.ts';
+import type { Member, Placement } from '../cluster/ring/ring.ts';
+import type { FailureMetrics } from '../metrics/failure-metrics.ts';
+import type { PeerReply, PeerRequest } from '../peer/wire/messages.ts';
+import type { ReplicaTerms } from './needs.ts';
+import { bucketReadNeed, bucketWriteNeed, nothingAsked } from './needs.ts';
+import type { DispatchParts } from './round-dependencies.ts';
+import { askPeer, lackAt, replyError, termsOf } from './round-dependencies.ts';
+import type { DispatchPlan, Refusal, Viewpoint } from './plan.ts';
+import { planForward, planRead, planWrite } from './plan.ts';
+import { ReadRound } from './read-round.ts';
+import type { LocalWrite } from '../replica/replica.ts';
+import type {
+  ConsistencyLevel,
+  Dispatcher,
+  GetRequest,
+  GetResult,
+  ReadNeed,
+  PutRequest,
+  PutResult,
+  WriteNeed,
+} from './requests.ts';
+import { WriteRound } from './write-round.ts';
+
+const noBytes = Buffer.alloc(0);
+
+export class ClusterDispatcher implements Dispatcher {
+  readonly #parts: DispatchParts;
+  readonly #terms: ReplicaTerms;
+  /** Peers toward which the last forward failed. */
+  readonly #failingForwards = new Set<NodeId>();
+
+  constructor(parts: DispatchParts) {
+    this.#parts = parts;
+    this.#terms = termsOf(parts);
+  }
+
+  /** From now on counts into these metrics too, beside those of its node; a `GossipHandler` may share them. */
+  withFailureMetrics(metrics: FailureMetrics): this {
+    this.#parts.stats.failures.copyDispatchTo(metrics);
+    return this;
+  }
+
+  /** Peers that could not take, or did not answer, the last write forwarded to them. */
+  get failingForwards(): number {
+    return this.#failingForwards.size;
+  }
+
+  /** Where a key lives now: its token and its replicas, the primary first. Throws what the router throws. */
+  locate(key: ObjectKey): { readonly token: Token; readonly nodes: readonly NodeId[] } {
+    const token = this.#parts.router.tokenOf(key);
+    return {
+      token,
+      nodes: this.#parts
+        .ring()
+        .placement(token)
+        .map(({ node }) => node),
+    };
+  }
+
+  /**
+   * Throws `Overloaded` when a peer that forwards a write sees the key elsewhere: one of the two has not heard yet how
+   * its bucket routes now.
+   */
+  checkRoute(packed: PackedKey, token: Token): void {
+    const key = unpackKey(packed);
+    if (key === undefined || this.#parts.router.tokenOf(key) === token) return;
+    const detail = 'nodes do not agree yet about chash_keyfun of the bucket; try again later';
+    throw new LockstepError('Overloaded', detail);
+  }
+
+  async get(request: GetRequest): Promise<GetResult> {
+    try {
+      return { object: await this.#read(request) };
+    } catch (error) {
+      throw this.#counted(error, 'read');
+    }
+  }
+
+  async put(request: PutRequest): Promise<PutResult> {
+    const token = this.#parts.router.tokenOf(request.key);
+    const placement = this.#parts.ring().placement(token);
+    const timeoutUs = (request.timeoutMs ?? this.#parts.settings.timeoutMs) * 1000;
+    const level = this.#parts.settings.writeLevel;
+    try {
+      this.#checkTime(timeoutUs, level);
+      const { self, view } = this.#parts;
+      const need = this.#writeNeed(request);
+      if (!placement.includes(self) || !view.isRoutable(self)) {
+        return { object: await this.#forward({ ...request, need }, token, placement, timeoutUs) };
+      }
+      try {
+        return { object: await this.coordinate(localWrite(request, token), level, need, timeoutUs) };
+      } catch (error) {
+        // A condition can be held against another replica's copy; nothing has been written here.
+        if (!isUnreadable(error) || placement.length === 1) throw error;
+        return { object: await this.#forward({ ...request, need }, token, placement, timeoutUs) };
+      }
+    } catch (error) {
+      throw this.#counted(error, 'write');
+    }
+  }
+
+  /** Coordinates a write that this node holds a replica of; also the way in for writes that peers forward. */
+  coordinate(
+    write: LocalWrite,
+    level: ConsistencyLevel,
+    need: WriteNeed,
+    timeoutUs: number,
+  ): Promise<StoredObject> {
+    const placement = this.#parts.ring().placement(write.token);
+    const { self, view } = this.#parts;
+    // The ring may have changed since a peer chose this node.
+    if (!placement.includes(self)) {
+      const detail = `${self.node} holds no replica of the key any more`;
+      return Promise.reject(new LockstepError('NoTargets', detail));
+    }
+    if (!view.isRoutable(self)) {
+      return Promise.reject(new LockstepError('NoTargets', notServing(self)));
+    }
+    const pending = this.#parts.pending(write.token);
+    const plan = this.#admit(planWrite(view, placement, level, need, pending), level, 'write');
+    return new WriteRound(this.#parts, write, plan, level).run(timeoutUs);
+  }
+
+  async #read(request: GetRequest): Promise<StoredObject | undefined> {
+    const { ring, clock, router, settings } = this.#parts;
+    const token = router.tokenOf(request.key);
+    const placement = ring().placement(token);
+    const deadlineUs = clock.nowUs() + (request.timeoutMs ?? settings.timeoutMs) * 1000;
+    const level = settings.readLevel;
+    this.#checkTime(deadlineUs - clock.nowUs(), level);
+    const need = this.#readNeed(request);
+    // As the key's primary this node is not read before it is whole, as it tells others too.
+    const lacking = lackAt(this.#parts, token);
+    if (need === 'primary' && lacking !== undefined) throw notWhole(lacking);
+    const away: Member[] = lacking === undefined ? [] : [this.#parts.self];
+    // Whoever was the primary a moment ago may be carrying out a transaction on the key.
+    if (need === 'primary' && !this.#parts.handedOver(token)) throw changingHands();
+    const view = without(this.#parts.readView, away);
+    let plan = this.#admit(planRead(view, placement, level, need), level, 'read');
+    const { readDisagreements } = this.#parts.stats;
+    let disagreement: unknown;
+    for (;;) {
+      const round = new ReadRound(this.#parts, request.key.packed, token, plan);
+      try {
+        const object = await round.run(deadlineUs - clock.nowUs());
+        if (disagreement !== undefined) readDisagreements.answered += 1;
+        return object;
+      } catch (error) {
+        if (round.disagrees && disagreement === undefined) {
+          disagreement = error;
+          if (await this.#isRepaired(round, deadlineUs)) continue;
+        }
+        if (disagreement !== undefined) {
+          if (round.disagrees) readDisagreements.refused += 1;
+          else readDisagreements.failed += 1;
+          throw this.#givenUp(error, level);
+        }
+        // A single target that failed is not the last word: the next nearest replica is asked.
+        const last = plan.targets.length > 1 || round.failed.length === 0 || clock.nowUs() >= deadlineUs;
+        if (last) throw this.#givenUp(error, level);
+        away.push(...round.failed);
+        const next = planRead(without(this.#parts.readView, away), placement, level, need);
+        if (next.kind === 'refused') throw this.#givenUp(error, level);
+        plan = next;
+      }
+    }
+  }
+
+  /** Those whose copies differ hold the same now, within the request's time: a new read may find that they agree. */
+  async #isRepaired(round: ReadRound, deadlineUs: number): Promise<boolean> {
+    const { clock } = this.#parts;
+    const late = new Deferred<void>();
+    const timer = clock.after(Math.max(1, deadlineUs - clock.nowUs()), () => late.resolve());
+    await Promise.race([round.whenRepaired(), late.promise]);
+    timer.cancel();
+    return clock.nowUs() < deadlineUs;
+  }
+
+  /** The cause is counted once, however many replicas were asked one after another. */
+  #givenUp(error: unknown, level: ConsistencyLevel): unknown {
+    const isTimeout = error instanceof LockstepError && error.code === 'Timeout';
+    if (isTimeout) this.#parts.stats.failures.responseTimeout(level);
+    return error;
+  }
+
+  /** What the bucket's properties ask for where the request does not say. */
+  #readNeed({ key, need }: GetRequest): ReadNeed {
+    if (need !== 'default') return need;
+    return bucketReadNeed(this.#terms, this.#parts.rules(key.packed), nothingAsked);
+  }
+
+  #writeNeed({ key, need }: PutRequest): WriteNeed {
+    if (need !== 'default') return need;
+    return bucketWriteNeed(this.#terms, this.#parts.rules(key.packed), nothingAsked);
+  }
+
+  #admit(plan: DispatchPlan | Refusal, level: ConsistencyLevel, what: 'read' | 'write'): DispatchPlan {
+    if (plan.kind === 'plan') return plan;
+    if (plan.code === 'NoTargets') {
+      const { datacenter, rack } = this.#parts.self;
+      this.#parts.stats.failures.noTargets(datacenter, rack, level);
+    }
+    // Nothing has been sent: whatever the code leaves open, this did not happen.
+    const votes = plan.votes === undefined ? {} : { votes: plan.votes };
+    throw new LockstepError(plan.code, `the ${what} was refused: ${plan.detail}`, {
+      definite: true,
+      ...votes,
+    });
+  }
+
+  async #forward(
+    request: PutRequest,
+    token: Token,
+    placement: Placement,
+    timeoutUs: number,
+  ): Promise<StoredObject> {
+    const targets = planForward(this.#parts.view, placement).filter((member) => member !== this.#parts.self);
+    const message: PeerRequest = {
+      kind: 'coordinateWrite',
+      key: request.key.packed,
+      token,
+      context: request.context.length === 0 ? noBytes : encodeContext(request.context),
+      content: encodeContent(request.content),
+      level: levelText(this.#parts.settings.writeLevel, request.need),
+      ifNoneMatch: request.ifNoneMatch ?? false,
+      ifContext: request.ifContext === undefined ? noBytes : encodeContext(request.ifContext),
+    };
+    let unreadable: LockstepError | undefined;
+    for (const member of targets) {
+      const asked = this.#ask(member, message, timeoutUs);
+      if (asked === undefined) continue;
+      try {
+        return await asked;
+      } catch (error) {
+        if (!isUnreadable(error)) throw error;
+        unreadable = error;
+      }
+    }
+    if (unreadable !== undefined) throw unreadable;
+    this.#parts.stats.pool.forward_error += 1;
+    const { self } = this.#parts;
+    this.#parts.stats.failures.noTargets(self.datacenter, self.rack, this.#parts.settings.writeLevel);
+    const names = placement.map((member) => member.node).join(', ');
+    const why = this.#parts.view.isRoutable(self) ? '' : `; ${notServing(self)}`;
+    throw new LockstepError('NoTargets', `no replica of the key (${names}) can take the write${why}`);
+  }
+
+  #ask(member: Member, message: PeerRequest, timeoutUs: number): Promise<StoredObject> | undefined {
+    const result = new Deferred<StoredObject>();
+    const error = askPeer(this.#parts, member, message, timeoutUs, (reply) => {
+      const silent = reply.kind === 'failed' && (reply.code === 'PeerGone' || reply.code === 'Timeout');
+      if (silent) this.#failingForwards.add(member.node);
+      else this.#failingForwards.delete(member.node);
+      settleForward(member.node, reply, result);
+    });
+    if (error !== undefined) this.#failingForwards.add(member.node);
+    return error === undefined ? result.promise : undefined;
+  }
+
+  /** Throws `Timeout` for the later step of a request whose earlier ones used up its time. Nothing has been sent. */
+  #checkTime(leftUs: number, level: ConsistencyLevel): void {
+    if (leftUs > 0) return;
+    this.#parts.stats.failures.responseTimeout(level);
+    const detail = 'the timeout of the request passed between two steps';
+    throw new LockstepError('Timeout', detail, { definite: true });
+  }
+
+  /** Counts a request whose level could not be met. */
+  #counted(error: unknown, what: 'read' | 'write'): unknown {
+    if (!(error instanceof LockstepError)) return error;
+    if (error.code === 'NoQuorum' || error.code === 'Timeout' || error.code === 'ReplicasDisagree') {
+      const { pool } = this.#parts.stats;
+      if (what === 'read') pool.client_non_quorum_r_responses += 1;
+      else pool.client_non_quorum_w_responses += 1;
+    }
+    return error;
+  }
+}
+
+/** As `parseLevel` reads it at the node that a write is forwarded to: `DC_QUORUM`, `2`, or `DC_EACH_SAFE_QUORUM+3`. */
+function levelText(level: ConsistencyLevel, need: WriteNeed): string {
+  if (need === 'default') return level;
+  return typeof need === 'object' ? `${level}+${need.atLeast}` : String(need);
+}
+
+/** The coordinator's own copy cannot be read, and a condition was to be held against it. Nothing was written. */
+function isUnreadable(error: unknown): error is LockstepError {
+  return error instanceof LockstepError && error.code === 'Corrupted';
+}
+
+/** What its log has told, for the client too. */
+function notServing({ node }: Member): string {
+  return `${node} takes no writes: its store has failed and must be opened again (after a full disk it is, once there is room), or its peers know no such member`;
+}
+
+function notWhole(lacking: string): LockstepError {
+  return new LockstepError('Overloaded', lacking, { definite: true });
+}
+
+function changingHands(): LockstepError {
+  const detail = 'the key is changing hands; try again later';
+  return new LockstepError('Overloaded', detail, { definite: true });
+}
+
+function settleForward(by: NodeId, reply: PeerReply, result: Deferred<StoredObject>): void {
+  if (reply.kind !== 'coordinated') {
+    const error = replyError(reply);
+    // Whom a refusal calls away depends on who says so.
+    const told =
+      error.code === 'NoQuorum'
+        ? new LockstepError(error.code, `${by}: ${error.message}`, error.facts)
+        : error;
+    result.reject(told);
+    return;
+  }
+  try {
+    result.resolve(decodeObject(reply.object));
+  } catch (error) {
+    if (!(error instanceof BytesError)) throw error;
+    // Its write was done: whatever that is, it is not definite.
+    result.reject(
+      new LockstepError('Internal', `${by} answered an object that does not decode: ${error.message}`),
+    );
+  }
+}
+
+function localWrite(request: PutRequest, token: Token): LocalWrite {
+  return {
+    key: request.key.packed,
+    token,
+    seen: request.context,
+    content: request.content,
+    ifNoneMatch: request.ifNoneMatch ?? false,
+    ifContext: request.ifContext,
+  };
+}
+
+function without(view: Viewpoint, away: readonly Member[]): Viewpoint {
+  if (away.length === 0) return view;
+  return {
+    self: view.self,
+    rackCount: (datacenter) => view.rackCount(datacenter),
+    isRoutable: (member) => !away.includes(member) && view.isRoutable(member),
+  };
+}

@@ -1,0 +1,51 @@
+/** The words in which a hint travels to another keeper. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { BytesError } from '../../base/bytes.ts';
+import type { NodeId, Token } from '../../base/ids.ts';
+import { byteStringOf } from '../../base/ids.ts';
+import { defaultType, objectKey } from '../../base/object-key.ts';
+import { decodeHandedHint, encodeHandedHint, hintKeyOf, peerOfHint } from './hint-codec.ts';
+
+const peer = 'n2' as NodeId;
+const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('k')).packed;
+
+describe('a hint on its way to another keeper', () => {
+  it('arrives as it was sent', () => {
+    const any = fc.record({ token: fc.nat(2 ** 32 - 1), ageMs: fc.nat(), object: fc.uint8Array() });
+    fc.assert(
+      fc.property(any, ({ token, ageMs, object }) => {
+        const hint = { peer, key, token: token as Token, ageMs, object: Buffer.from(object) };
+        expect(decodeHandedHint(encodeHandedHint(hint))).toEqual(hint);
+      }),
+    );
+  });
+
+  it('is never older than just written by a clock that went back', () => {
+    const hint = { peer, key, token: 1 as Token, ageMs: -5, object: Buffer.alloc(1) };
+    expect(decodeHandedHint(encodeHandedHint(hint)).ageMs).toBe(0);
+  });
+
+  it('is refused with a BytesError when it is cut, longer, or anything else', () => {
+    const whole = encodeHandedHint({ peer, key, token: 1 as Token, ageMs: 5, object: Buffer.from('v') });
+    for (let length = 0; length < whole.length; length++) {
+      expect(() => decodeHandedHint(whole.subarray(0, length))).toThrow(BytesError);
+    }
+    expect(() => decodeHandedHint(Buffer.concat([whole, Buffer.alloc(1)]))).toThrow(BytesError);
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 80 }), (bytes) => {
+        try {
+          decodeHandedHint(bytes);
+        } catch (error) {
+          expect(error).toBeInstanceOf(BytesError);
+        }
+      }),
+    );
+  });
+
+  it('lies under a key that names its peer', () => {
+    expect(peerOfHint(hintKeyOf(peer, key))).toBe(peer);
+    expect(peerOfHint(key.slice(0, 3) as typeof key)).toBeUndefined();
+  });
+});

@@ -1,0 +1,205 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { TestClock, settle } from '../../api/testing/test-io.fixture.ts';
+import { present } from '../../base/assert.ts';
+import type { SendOutcome } from '../../base/channel.ts';
+import { LockstepError } from '../../base/errors.ts';
+import type { NodeId, Token } from '../../base/ids.ts';
+import { byteStringOf } from '../../base/ids.ts';
+import type { PackedKey } from '../../base/object-key.ts';
+import { defaultType, objectKey } from '../../base/object-key.ts';
+import { plainContent } from '../../replica/object/content.ts';
+import type { Actor } from '../../replica/object/dots.ts';
+import { emptyVector } from '../../replica/object/dots.ts';
+import type { StoredObject } from '../../replica/object/object.ts';
+import {
+  applyWrite,
+  decodeObject,
+  encodeObject,
+  mergeObjects,
+  sameObject,
+} from '../../replica/object/object.ts';
+import type { StoreWrite } from '../../storage/store.ts';
+import type { PeerRequest } from '../../peer/wire/messages.ts';
+import type { HintStore } from './hints.ts';
+import { Hints } from './hints.ts';
+import type { PeerLinks, ReplyHandler } from '../peer-links.ts';
+import type { ReadDone, WriteDone } from '../../replica/key-slots.ts';
+
+const peer = 'n2' as NodeId;
+const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('k')).packed;
+const options = { bytesMax: 1e6, ageMsMax: 1e6, drainIntervalUs: 1e12, windowMax: 4, timeoutUs: 1e6 };
+
+/** A store that reads what is durable when it is asked, and answers reads and writes, each in order, when it is told. */
+class SlowStore implements HintStore {
+  readonly durable = new Map<PackedKey, Uint8Array>();
+  readonly reads: (() => void)[] = [];
+  readonly writes: (() => void)[] = [];
+  failures = 0;
+
+  tryRead(asked: PackedKey, done: ReadDone): SendOutcome {
+    const value = this.durable.get(asked);
+    this.reads.push(() => done(undefined, value));
+    return 'ok';
+  }
+
+  tryWrite(batch: readonly StoreWrite[], done: WriteDone): SendOutcome {
+    this.writes.push(() => {
+      for (const { key: written, value } of batch) {
+        if (value === undefined) this.durable.delete(written);
+        else this.durable.set(written, value);
+      }
+      // Late, but it happened.
+      const isLate = this.failures > 0;
+      if (isLate) this.failures -= 1;
+      done(isLate ? new LockstepError('Timeout') : undefined);
+    });
+    return 'ok';
+  }
+
+  keysOfBucket(prefix: string): Iterable<PackedKey> {
+    return [...this.durable.keys()].filter((one) => one.startsWith(prefix));
+  }
+
+  keys(): Iterable<PackedKey> {
+    return this.durable.keys();
+  }
+
+  has(asked: PackedKey): boolean {
+    return this.durable.has(asked);
+  }
+
+  liveBytes(): number {
+    return 0;
+  }
+
+  keyCount(): number {
+    return this.durable.size;
+  }
+
+  close(): void {
+    this.reads.length = 0;
+  }
+}
+
+/** A replica that takes what it is sent, and says so when it is told. */
+class SlowPeer implements PeerLinks {
+  readonly replies: (() => void)[] = [];
+  held: StoredObject | undefined;
+
+  request(_: NodeId, request: PeerRequest, _timeoutUs: number, onReply: ReplyHandler): SendOutcome {
+    if (request.kind !== 'mergeObject') throw new Error(`a hint goes as ${request.kind}`);
+    const sent = decodeObject(Buffer.from(request.object));
+    this.replies.push(() => {
+      this.held = this.held === undefined ? sent : mergeObjects(this.held, sent);
+      onReply({ kind: 'written' });
+    });
+    return 'ok';
+  }
+}
+
+class Bench {
+  readonly store = new SlowStore();
+  readonly replica = new SlowPeer();
+  readonly hints: Hints;
+  readonly failed: unknown[] = [];
+
+  constructor() {
+    const spawn = (_: string, task: () => Promise<void>): void => {
+      task().catch((error: unknown) => this.failed.push(error));
+    };
+    const io = { clock: new TestClock(), spawn };
+    this.hints = new Hints(io, this.store, this.replica, options, {
+      self: 'n1' as NodeId,
+      members: () => [peer],
+      isRoutable: () => true,
+      settledView: () => undefined,
+      owners: () => [peer],
+      takeHere: () => 'closed',
+    });
+  }
+
+  keep(object: StoredObject): void {
+    this.hints.keep(peer, key, 7 as Token, encodeObject(object));
+  }
+
+  /** Lets the oldest answer of one kind out. */
+  async answer(from: 'reads' | 'writes' | 'replies'): Promise<void> {
+    const queue = from === 'replies' ? this.replica.replies : this.store[from];
+    queue.shift()?.();
+    await settle();
+  }
+
+  /** Delivers until nothing is kept and nothing under way. */
+  async drainAll(): Promise<void> {
+    for (let round = 0; round < 100; round++) {
+      this.hints.drain(peer);
+      await settle();
+      for (const queue of ['reads', 'writes', 'replies'] as const) await this.answer(queue);
+    }
+    expect(this.failed).toEqual([]);
+  }
+}
+
+/** Writes of two coordinators, each building on its own last: as they lie one after the other at either. */
+function writesOf(count: number): readonly StoredObject[] {
+  const last = new Map<string, StoredObject>();
+  return Array.from({ length: count }, (_, index) => {
+    const actor = byteStringOf(`n${index % 2}`) as Actor;
+    const current = last.get(actor);
+    const content = plainContent(Buffer.from(`${index}`), 'text/plain');
+    const seen = index % 3 === 0 ? emptyVector : (current?.context ?? emptyVector);
+    const object = applyWrite(current, seen, content, { actor, counter: index + 1 }, 1000);
+    last.set(actor, object);
+    return object;
+  });
+}
+
+describe('hints', () => {
+  it('keep the newer write of a key when the older one is kept after it', async () => {
+    const bench = new Bench();
+    const writes = writesOf(3);
+    const [older, newer] = [present(writes[0], 'a write'), present(writes[2], 'a write')];
+    for (const object of [newer, older]) {
+      bench.keep(object);
+      for (const queue of ['reads', 'writes'] as const) await bench.answer(queue);
+    }
+    await bench.drainAll();
+    expect(bench.replica.held).toEqual(mergeObjects(older, newer));
+    expect(bench.hints.counts).toEqual({ stored: 2, delivered: 1, handedOn: 0, expired: 0, dropped: 0 });
+  });
+
+  it('go only when their replica has everything that was kept, whatever is answered when', async () => {
+    const others = fc.constantFrom('drain', 'reads', 'writes', 'replies', 'late');
+    const step = fc.oneof(fc.nat(7), others);
+    const writes = writesOf(8);
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        const bench = new Bench();
+        let kept: StoredObject | undefined;
+        for (const one of steps) {
+          if (typeof one === 'number') {
+            const object = present(writes[one], 'a write');
+            kept = kept === undefined ? object : mergeObjects(kept, object);
+            bench.keep(object);
+          } else if (one === 'drain') {
+            bench.hints.drain(peer);
+            await settle();
+          } else if (one === 'late') {
+            bench.store.failures = 1;
+          } else {
+            await bench.answer(one);
+          }
+        }
+        await bench.drainAll();
+        expect(bench.store.durable.size).toBe(0);
+        expect(bench.hints.keepsFor(key)).toBe(false);
+        expect(bench.hints.counts.dropped).toBe(0);
+        if (kept === undefined) expect(bench.replica.held).toBeUndefined();
+        else expect(bench.replica.held !== undefined && sameObject(kept, bench.replica.held)).toBe(true);
+      }),
+      { numRuns: 150 },
+    );
+  });
+});

@@ -1,0 +1,151 @@
+/**
+ * From Riak's quorum parameters to how many replicas a request waits for.
+ *
+ * Riak distinguishes replicas that answered (`r`, `w`), primaries among them (`pr`, `pw`), durable ones (`dw`) and
+ * distinct nodes (`node_confirms`). Here each rack has one replica, each on a node of its own, there are no
+ * stand-ins, and no write is acknowledged before it is durable: the four are one number, and the strongest of those
+ * given holds. They are numbers of the local datacenter: `r` and `w` take the level's place, the others raise what it asks.
+ */
+import type { BucketProperties } from '../buckets/properties.ts';
+import type { ConsistencyLevel, Need, ReadNeed, WriteNeed } from './requests.ts';
+
+/** What the words mean at this node. */
+export interface ReplicaTerms {
+  readonly readLevel: ConsistencyLevel;
+  readonly writeLevel: ConsistencyLevel;
+  /** Replicas of a key in the local datacenter. */
+  replicaCount(): number;
+}
+
+/** What a request says of its quorums itself; what it leaves out the bucket's properties say. */
+export interface AskedRead {
+  readonly r: Need | 'primary';
+  readonly pr: Need;
+  readonly nodeConfirms: Need;
+}
+
+export interface AskedWrite {
+  readonly w: Need;
+  readonly dw: Need;
+  readonly pw: Need;
+  readonly nodeConfirms: Need;
+}
+
+export const nothingAsked: AskedRead & AskedWrite = {
+  r: 'default',
+  pr: 'default',
+  w: 'default',
+  dw: 'default',
+  pw: 'default',
+  nodeConfirms: 'default',
+};
+
+/** The need of a read of a bucket with these properties. */
+export function bucketReadNeed(terms: ReplicaTerms, bucket: BucketProperties, asked: AskedRead): ReadNeed {
+  return readNeed(
+    terms,
+    asked.r === 'primary' ? asked.r : given(asked.r, bucket.r),
+    atLeast(asked.pr, bucket.pr),
+    atLeast(asked.nodeConfirms, bucket.nodeConfirms),
+  );
+}
+
+/** The need of a write to a bucket with these properties. */
+export function bucketWriteNeed(terms: ReplicaTerms, bucket: BucketProperties, asked: AskedWrite): WriteNeed {
+  return writeNeed(
+    terms,
+    given(asked.w, bucket.w),
+    atLeast(asked.dw, bucket.dw),
+    atLeast(asked.pw, bucket.pw),
+    atLeast(asked.nodeConfirms, bucket.nodeConfirms),
+  );
+}
+
+/** The properties as a deletion sees them: the bucket's `rw`, where it is set, stands for its `r` and `w`. */
+export function forDeletion(bucket: BucketProperties): BucketProperties {
+  return bucket.rw === 'default' ? bucket : { ...bucket, r: bucket.rw, w: bucket.rw };
+}
+
+function given(asked: Need, bucket: Need): Need {
+  return asked === 'default' ? bucket : asked;
+}
+
+/** As `given`; 0 asks for nothing. */
+function atLeast(asked: Need, bucket: Need): Need {
+  const need = given(asked, bucket);
+  return need === 0 ? 'default' : need;
+}
+
+/** The need of a read: the strongest of `r`, `pr` and `node_confirms`; `primary` is one replica, and a certain one. */
+export function readNeed(terms: ReplicaTerms, r: Need | 'primary', pr: Need, nodeConfirms: Need): ReadNeed {
+  if (r === 'primary') {
+    const more = strongest(terms, terms.readLevel, 'one', pr, nodeConfirms, 'default');
+    return numberOf(more, terms.readLevel, terms.replicaCount()) > 1 ? more : r;
+  }
+  return strongest(terms, terms.readLevel, r, pr, nodeConfirms, 'default');
+}
+
+/**
+ * How many replicas must say that they have nothing before a client that does not take absence for an answer
+ * (`notfound_ok=false`) is told so: as many as leave fewer than the read needs; with `basic_quorum` a majority does.
+ * Undefined when the read itself has asked that many.
+ */
+export function absenceNeed(terms: ReplicaTerms, need: ReadNeed, basicQuorum: boolean): Need | undefined {
+  // Nobody knows better than the primary.
+  if (need === 'primary') return undefined;
+  const count = terms.replicaCount();
+  const asked = numberOf(need, terms.readLevel, count);
+  const left = count - asked + 1;
+  const enough = basicQuorum ? Math.min(left, majorityOf(count)) : left;
+  return enough > asked ? enough : undefined;
+}
+
+/** The need of a write: the strongest of `w`, `dw`, `pw` and `node_confirms`. */
+export function writeNeed(terms: ReplicaTerms, w: Need, dw: Need, pw: Need, nodeConfirms: Need): WriteNeed {
+  return strongest(terms, terms.writeLevel, w, dw, pw, nodeConfirms);
+}
+
+function strongest(
+  terms: ReplicaTerms,
+  level: ConsistencyLevel,
+  first: Need,
+  second: Need,
+  third: Need,
+  fourth: Need,
+): WriteNeed {
+  if (second === 'default' && third === 'default' && fourth === 'default') return atLeastOne(first);
+  const count = terms.replicaCount();
+  let need = first;
+  // 'default' among the others asks for nothing beyond the first.
+  for (const other of [second, third, fourth]) {
+    if (other !== 'default' && numberOf(other, level, count) > numberOf(need, level, count)) need = other;
+  }
+  // A number alone would take the other datacenters' majorities away.
+  if (first === 'default' && need !== 'default' && level === 'DC_EACH_SAFE_QUORUM')
+    return { atLeast: numberOf(need, level, count) };
+  return atLeastOne(need);
+}
+
+/** Nothing is answered before one replica has: 0 asks for no more than that. */
+function atLeastOne(need: Need): Need {
+  return need === 0 ? 'one' : need;
+}
+
+function numberOf(need: WriteNeed, level: ConsistencyLevel, replicaCount: number): number {
+  if (typeof need === 'number') return need;
+  if (typeof need === 'object') return Math.max(need.atLeast, majorityOf(replicaCount));
+  switch (need) {
+    case 'one':
+      return 1;
+    case 'quorum':
+      return majorityOf(replicaCount);
+    case 'all':
+      return replicaCount;
+    case 'default':
+      return level === 'DC_ONE' ? 1 : majorityOf(replicaCount);
+  }
+}
+
+function majorityOf(count: number): number {
+  return Math.floor(count / 2) + 1;
+}

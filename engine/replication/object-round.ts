@@ -1,0 +1,83 @@
+/**
+ * The other replicas of one object that this node has given its dot: each gets it, what it misses is kept as a hint, and
+ * the round says when the object is durable at as many of them as its plan names. The write has happened, or is on its
+ * way to the disk here; the round only spreads it, and never fails it. (Several objects: batch-round.ts; a client's
+ * write, which fails when too few replicas take it: write-round.ts.)
+ */
+import type { Member } from '../cluster/ring/ring.ts';
+import type { DispatchParts } from './round-dependencies.ts';
+import { askPeer } from './round-dependencies.ts';
+import type { DispatchPlan } from './plan.ts';
+import type { IncomingObject } from '../replica/replica.ts';
+import { Tally } from './tally.ts';
+
+export class ObjectRound {
+  readonly #parts: DispatchParts;
+  readonly #item: IncomingObject;
+  readonly #plan: DispatchPlan | undefined;
+  readonly #tally: Tally | undefined;
+  readonly #met: (met: boolean) => void;
+
+  /**
+   * `plan` undefined: what is asked for cannot be met now. Calls `met` once: with true once the plan is met, with false
+   * once it cannot be any more.
+   */
+  constructor(
+    parts: DispatchParts,
+    item: IncomingObject,
+    plan: DispatchPlan | undefined,
+    met: (met: boolean) => void,
+  ) {
+    this.#parts = parts;
+    this.#item = item;
+    this.#plan = plan;
+    this.#tally = plan === undefined ? undefined : new Tally(plan);
+    this.#met = met;
+  }
+
+  /** Sends the object. `timeoutUs` bounds the wait for each replica. */
+  send(timeoutUs: number): void {
+    const { ring, pending } = this.#parts;
+    const { token } = this.#item;
+    if (this.#plan === undefined) this.#met(false);
+    for (const member of ring().placement(token)) this.#sendTo(member, timeoutUs);
+    for (const member of pending(token)) this.#sendTo(member, timeoutUs);
+  }
+
+  /** The object is durable on this node. */
+  durableHere(): void {
+    this.#answer(this.#parts.self, true);
+  }
+
+  #sendTo(member: Member, timeoutUs: number): void {
+    const { self, view } = this.#parts;
+    if (member.node === self.node) return;
+    if (!view.isRoutable(member)) {
+      this.#heard(member, false);
+      return;
+    }
+    const { key, token, bytes: object } = this.#item;
+    const request = { kind: 'mergeObject', key, token, object } as const;
+    const error = askPeer(this.#parts, member, request, timeoutUs, (reply) => {
+      this.#heard(member, reply.kind === 'written');
+    });
+    if (error !== undefined) this.#heard(member, false);
+  }
+
+  #heard(member: Member, success: boolean): void {
+    const { key, token, bytes } = this.#item;
+    if (!success) this.#parts.hints?.keep(member.node, key, token, bytes);
+    this.#answer(member, success);
+  }
+
+  #answer(member: Member, success: boolean): void {
+    const { targets = [] } = this.#plan ?? {};
+    for (let index = 0; index < targets.length; index++) {
+      if (targets[index]?.member.node !== member.node) continue;
+      const verdict = this.#tally?.answer(index, success);
+      if (verdict === 'met') this.#met(true);
+      else if (verdict === 'impossible') this.#met(false);
+      return;
+    }
+  }
+}

@@ -1,0 +1,176 @@
+/**
+ * What this node does for its peers: reads and merges as a replica, and coordinates writes that a peer without a
+ * replica forwards. Every request is answered exactly once.
+ */
+import { BytesError } from '../base/bytes.ts';
+import { asLockstepError, LockstepError } from '../base/errors.ts';
+import type { Io } from '../io/io.ts';
+import { decodeContent } from '../replica/object/content.ts';
+import { emptyVector } from '../replica/object/dots.ts';
+import { decodeContext, encodeObject } from '../replica/object/object.ts';
+import type { PeerReply, PeerRequest } from '../peer/wire/messages.ts';
+import type { ClusterDispatcher } from './cluster-dispatcher.ts';
+import { decodeBatch } from './batch-codec.ts';
+import { describeObject } from './large-answers.ts';
+import type { IncomingObject, LocalWrite, Replica } from '../replica/replica.ts';
+import { refusal } from '../replica/key-slots.ts';
+import type { DispatchSettings } from './round-dependencies.ts';
+import type { StoreWrite } from '../storage/store.ts';
+import type { ConsistencyLevel, WriteNeed } from './requests.ts';
+import { consistencyLevels } from './requests.ts';
+
+export type Reply = (reply: PeerReply) => void;
+
+/** What peers ask of a replica; gossip, transactions, anti-entropy and transfers are answered elsewhere. */
+export type ReplicaRequest = Exclude<
+  PeerRequest,
+  {
+    kind:
+      | 'gossip'
+      | 'transact'
+      | 'antiEntropy'
+      | 'transferRange'
+      | 'listNames'
+      | 'properties'
+      | 'reap'
+      | 'keepHint'
+      | 'wasmModules'
+      | 'mapPhase';
+  }
+>;
+
+/** Keeps under which names of clients objects were written (engine/transactions/formats/idempotency-records.ts). */
+export interface NameKeeper {
+  /** The records that keep the name, to be written with what was written under it. Throws `BytesError`. */
+  learn(clientName: Uint8Array): readonly StoreWrite[];
+}
+
+type ForwardedWrite = Extract<PeerRequest, { kind: 'coordinateWrite' }>;
+
+export class PeerService {
+  readonly #io: Io;
+  readonly #replica: Replica;
+  readonly #dispatcher: ClusterDispatcher;
+  readonly #settings: DispatchSettings;
+  readonly #names: NameKeeper;
+
+  constructor(
+    io: Io,
+    replica: Replica,
+    dispatcher: ClusterDispatcher,
+    settings: DispatchSettings,
+    names: NameKeeper,
+  ) {
+    this.#names = names;
+    this.#io = io;
+    this.#replica = replica;
+    this.#dispatcher = dispatcher;
+    this.#settings = settings;
+  }
+
+  handle(request: ReplicaRequest, reply: Reply): void {
+    switch (request.kind) {
+      case 'ping':
+        reply({ kind: 'pong' });
+        return;
+      case 'readObject':
+        this.#read(request, reply);
+        return;
+      case 'mergeObject':
+        this.#merge(request, reply);
+        return;
+      case 'mergeBatch':
+        this.#mergeBatch(request, reply);
+        return;
+      case 'coordinateWrite':
+        this.#io.spawn('dispatch.coordinate', () => this.#coordinate(request, reply));
+        return;
+    }
+  }
+
+  #read(request: Extract<PeerRequest, { kind: 'readObject' }>, reply: Reply): void {
+    const { key, bytesMax = Infinity } = request;
+    const outcome = this.#replica.read(key, (error, object) => {
+      if (error !== undefined) reply(failed(error));
+      else if (object === undefined || object.length <= bytesMax) reply({ kind: 'object', object });
+      else reply({ kind: 'object', object: undefined, described: describeObject(object) });
+    });
+    if (outcome !== 'ok') reply(failed(refusal(outcome)));
+  }
+
+  #merge(request: Extract<PeerRequest, { kind: 'mergeObject' }>, reply: Reply): void {
+    if (request.clientName !== undefined) {
+      const { key, token, object: bytes, clientName } = request;
+      this.#mergeAll(() => [{ key, token, bytes }], clientName, reply);
+      return;
+    }
+    const outcome = this.#replica.merge(request.key, request.token, request.object, (error) => {
+      reply(error === undefined ? { kind: 'written' } : failed(error));
+    });
+    if (outcome !== 'ok') reply(failed(refusal(outcome)));
+  }
+
+  #mergeBatch({ words, clientName }: Extract<PeerRequest, { kind: 'mergeBatch' }>, reply: Reply): void {
+    this.#mergeAll(() => decodeBatch(words), clientName, reply);
+  }
+
+  #mergeAll(decode: () => readonly IncomingObject[], clientName: Uint8Array | undefined, reply: Reply): void {
+    let batch: readonly IncomingObject[];
+    let records: readonly StoreWrite[];
+    try {
+      batch = decode();
+      records = clientName === undefined ? [] : this.#names.learn(clientName);
+    } catch (error) {
+      if (!(error instanceof BytesError)) throw error;
+      reply(failed(new LockstepError('BadRequest', `a batch that does not decode: ${error.message}`)));
+      return;
+    }
+    const done = (error: LockstepError | undefined): void => {
+      reply(error === undefined ? { kind: 'written' } : failed(error));
+    };
+    this.#replica.mergeAll(batch, done, records);
+  }
+
+  async #coordinate(request: ForwardedWrite, reply: Reply): Promise<void> {
+    try {
+      const [level, need] = parseLevel(request.level, this.#settings.writeLevel);
+      const timeoutUs = this.#settings.timeoutMs * 1000;
+      this.#dispatcher.checkRoute(request.key, request.token);
+      const object = await this.#dispatcher.coordinate(localWrite(request), level, need, timeoutUs);
+      reply({ kind: 'coordinated', object: encodeObject(object) });
+    } catch (error) {
+      reply(failed(asLockstepError(error)));
+    }
+  }
+}
+
+function failed(error: LockstepError): PeerReply {
+  return { kind: 'failed', code: error.code, detail: error.message, facts: error.facts };
+}
+
+/** `DC_QUORUM`, `DC_EACH_SAFE_QUORUM+3`, `one`, `quorum`, `all` or a number, as a peer wrote it. Throws `BadRequest`. */
+function parseLevel(text: string, fallback: ConsistencyLevel): readonly [ConsistencyLevel, WriteNeed] {
+  const [name, least] = text.split('+', 2);
+  const level = consistencyLevels.find((one) => one === name);
+  if (level !== undefined && least === undefined) return [level, 'default'];
+  if (level !== undefined && /^[0-9]{1,3}$/.test(least ?? '')) return [level, { atLeast: Number(least) }];
+  if (text === 'one' || text === 'quorum' || text === 'all') return [fallback, text];
+  if (/^[0-9]{1,3}$/.test(text)) return [fallback, Number(text)];
+  throw new LockstepError('BadRequest', `unknown consistency level "${text}"`);
+}
+
+function localWrite(request: ForwardedWrite): LocalWrite {
+  try {
+    return {
+      key: request.key,
+      token: request.token,
+      seen: request.context.length === 0 ? emptyVector : decodeContext(request.context),
+      content: decodeContent(request.content),
+      ifNoneMatch: request.ifNoneMatch,
+      ifContext: request.ifContext.length === 0 ? undefined : decodeContext(request.ifContext),
+    };
+  } catch (error) {
+    if (!(error instanceof BytesError)) throw error;
+    throw new LockstepError('BadRequest', `a forwarded write that does not decode: ${error.message}`);
+  }
+}

@@ -1,0 +1,260 @@
+import { describe, expect, it } from 'vitest';
+
+import { TestClock } from '../api/testing/test-io.fixture.ts';
+import { LockstepError } from '../base/errors.ts';
+import { byteStringOf } from '../base/ids.ts';
+import type { NodeId, Token } from '../base/ids.ts';
+import { defaultType, objectKey } from '../base/object-key.ts';
+import type { Content } from '../replica/object/content.ts';
+import { tombstone } from '../replica/object/content.ts';
+import type { Actor } from '../replica/object/dots.ts';
+import { emptyVector } from '../replica/object/dots.ts';
+import { encodeObject, applyWrite } from '../replica/object/object.ts';
+import { defaultProperties } from '../buckets/properties.ts';
+import type { Member } from '../cluster/ring/ring.ts';
+import { Ring } from '../cluster/ring/ring.ts';
+import { NodeStats } from '../metrics/node-stats.ts';
+import type { PeerReply, PeerRequest } from '../peer/wire/messages.ts';
+import { describeObject } from './large-answers.ts';
+import type { PeerLinks, ReplyHandler } from './peer-links.ts';
+import { planRead } from './plan.ts';
+import { ReadBudget, ReadShare } from './read-budget.ts';
+import { ReadRound } from './read-round.ts';
+import type { ConsistencyLevel } from './requests.ts';
+import { Replica } from '../replica/replica.ts';
+import type { MemoryStore } from '../replica/key-slots.ts';
+
+const token = 0 as Token;
+const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('k')).packed;
+const timeoutUs = 1_000_000;
+
+function member(node: string, datacenter: string, rack: string): Member {
+  return { node: node as NodeId, datacenter, rack, tokens: [token] };
+}
+
+/** The reader's datacenter of one rack, and one of three far away. */
+const ring = new Ring([
+  member('a1', 'east', 'r1'),
+  ...['b1', 'b2', 'b3'].map((node, index) => member(node, 'west', `r${index + 1}`)),
+]);
+const reader = member('c1', 'north', 'r1');
+
+/** Peers whose answers the test gives. */
+class Peers implements PeerLinks {
+  readonly asked: string[] = [];
+  readonly closed = new Set<string>();
+  readonly #waiting = new Map<string, ReplyHandler>();
+
+  request(peer: NodeId, request: PeerRequest, _timeoutUs: number, onReply: ReplyHandler): 'ok' | 'closed' {
+    if (this.closed.has(peer)) return 'closed';
+    this.asked.push(`${peer} ${request.kind}`);
+    this.#waiting.set(peer, onReply);
+    return 'ok';
+  }
+
+  answer(peer: string, reply: PeerReply): void {
+    const onReply = this.#waiting.get(peer);
+    if (onReply === undefined) throw new Error(`${peer} was not asked`);
+    onReply(reply);
+  }
+}
+
+class Far {
+  readonly peers = new Peers();
+  readonly clock = new TestClock();
+  readonly stats = new NodeStats();
+  readonly budget = new ReadBudget({ enabled: () => false, event: () => undefined }, 2 ** 20);
+  /** Of an error. */
+  detail = '';
+  readonly outcome: Promise<string>;
+
+  constructor(
+    away: readonly string[],
+    closed: readonly string[] = [],
+    level: ConsistencyLevel = 'DC_EACH_SAFE_QUORUM',
+    self = reader,
+  ) {
+    for (const peer of closed) this.peers.closed.add(peer);
+    const rackCount = (datacenter: string): number => ring.rackCount(datacenter);
+    const view = { self, rackCount, isRoutable: (one: Member) => !away.includes(one.node) };
+    const plan = planRead(view, ring.placement(token), level, 'default');
+    if (plan.kind === 'refused') throw new Error(plan.detail);
+    const rules = () => ({ ...defaultProperties, allowMult: true });
+    const refusing: MemoryStore = {
+      inMemory: () => 'elsewhere',
+      tryRead: () => 'closed',
+      tryWrite: () => 'closed',
+    };
+    const parts = {
+      self,
+      plane: this.peers,
+      replica: new Replica(refusing, this.clock, byteStringOf('c1') as Actor, rules),
+      readBudget: this.budget,
+      stats: this.stats,
+      clock: this.clock,
+      settings: { readLevel: level, writeLevel: 'DC_QUORUM', timeoutMs: 1000 },
+      rules,
+      peerIndex: () => 1,
+    } as const;
+    const round = new ReadRound(parts, key, token, plan);
+    this.outcome = round.run(timeoutUs).then(
+      (object) => (object === undefined ? 'nothing' : 'an object'),
+      (error: unknown) => {
+        this.detail = String(error);
+        return error instanceof LockstepError ? error.code : this.detail;
+      },
+    );
+  }
+
+  get failovers(): number {
+    return this.stats.pool.remote_peer_failover_requests;
+  }
+}
+
+const nothing = (): void => undefined;
+const none: PeerReply = { kind: 'object', object: undefined };
+const failed: PeerReply = { kind: 'failed', code: 'StorageFailed', detail: 'no' };
+
+function objectOf(text: string): Buffer {
+  const content: Content = { ...tombstone, tombstone: false, value: Buffer.from(text) };
+  const dot = { actor: byteStringOf(text) as Actor, counter: 1 };
+  return encodeObject(applyWrite(undefined, emptyVector, content, dot, 0));
+}
+
+describe('a read across the distance', () => {
+  it('asks as many racks of another datacenter as must answer', async () => {
+    const far = new Far([]);
+    for (const peer of ['a1', 'b1', 'b2']) far.peers.answer(peer, none);
+    expect(await far.outcome).toBe('nothing');
+    far.clock.advance(timeoutUs);
+    expect(far.peers.asked).toEqual(['a1 readObject', 'b1 readObject', 'b2 readObject']);
+    expect(far.failovers).toBe(0);
+  });
+
+  it('plans another rack for one that is away, and counts it', async () => {
+    const far = new Far(['b1']);
+    for (const peer of ['a1', 'b2', 'b3']) far.peers.answer(peer, none);
+    expect(await far.outcome).toBe('nothing');
+    expect(far.failovers).toBe(1);
+  });
+
+  it('asks another rack at once when one fails or cannot be reached', async () => {
+    const failing = new Far([]);
+    failing.peers.answer('b2', failed);
+    for (const peer of ['a1', 'b1', 'b3']) failing.peers.answer(peer, none);
+    expect(await failing.outcome).toBe('nothing');
+    expect(failing.failovers).toBe(1);
+
+    const closed = new Far([], ['b1']);
+    for (const peer of ['a1', 'b2', 'b3']) closed.peers.answer(peer, none);
+    expect(await closed.outcome).toBe('nothing');
+    expect(closed.failovers).toBe(1);
+  });
+
+  it('asks the others when the preferred ones stay silent for a quarter of the time', async () => {
+    const far = new Far([]);
+    far.peers.answer('a1', none);
+    far.peers.answer('b1', none);
+    far.clock.advance(timeoutUs / 4 - 1);
+    expect(far.peers.asked).toHaveLength(3);
+    far.clock.advance(1);
+    expect(far.peers.asked).toHaveLength(4);
+    far.peers.answer('b3', none);
+    expect(await far.outcome).toBe('nothing');
+    expect(far.failovers).toBe(1);
+  });
+
+  it('asks a third rack when two disagree, which is no failover, and repairs the one that was behind', async () => {
+    const far = new Far([]);
+    const object = objectOf('x');
+    far.peers.answer('a1', { kind: 'object', object });
+    far.peers.answer('b1', { kind: 'object', object });
+    far.peers.answer('b2', none);
+    far.peers.answer('b3', { kind: 'object', object });
+    expect(await far.outcome).toBe('an object');
+    expect(far.failovers).toBe(0);
+    expect(far.peers.asked.slice(3)).toEqual(['b3 readObject', 'b2 mergeObject']);
+  });
+
+  it('fails when too few are left', async () => {
+    const far = new Far(['b3']);
+    far.peers.answer('b1', failed);
+    expect(await far.outcome).toBe('NoQuorum');
+  });
+});
+
+describe('a read of large objects', () => {
+  /** Room for all of it, unless another read holds it. */
+  function far(): Far {
+    return new Far(['b3']);
+  }
+
+  function described(object: Buffer): PeerReply {
+    return { kind: 'object', object: undefined, described: describeObject(object) };
+  }
+
+  const old = objectOf('old');
+  const young = objectOf('new');
+
+  it('fetches one of those that are the same, and has them all agree', async () => {
+    const read = far();
+    for (const peer of ['a1', 'b1', 'b2']) read.peers.answer(peer, described(old));
+    expect(read.peers.asked.slice(3)).toEqual(['a1 readObject']);
+    read.peers.answer('a1', { kind: 'object', object: old });
+    expect(await read.outcome).toBe('an object');
+    expect(read.peers.asked.slice(4)).toEqual([]);
+  });
+
+  it('takes a target for silent until what it has is here', async () => {
+    const read = far();
+    for (const peer of ['a1', 'b1', 'b2']) read.peers.answer(peer, described(old));
+    read.clock.advance(timeoutUs);
+    expect(await read.outcome).toBe('Timeout');
+  });
+
+  it('fetches what differs too: replicas of one datacenter that disagree are no answer, and are repaired', async () => {
+    const read = far();
+    read.peers.answer('a1', described(young));
+    read.peers.answer('b1', described(young));
+    read.peers.answer('b2', described(old));
+    read.peers.answer('a1', { kind: 'object', object: young });
+    expect(read.peers.asked.slice(3)).toEqual(['a1 readObject', 'b2 readObject']);
+    read.peers.answer('b2', { kind: 'object', object: old });
+    expect(await read.outcome).toBe('ReplicasDisagree');
+    // Each lacks what the other has: they were written side by side.
+    expect(read.peers.asked.slice(5)).toEqual(['a1 mergeObject', 'b1 mergeObject', 'b2 mergeObject']);
+  });
+
+  it('takes no description for the object itself', async () => {
+    const read = far();
+    read.peers.answer('a1', none);
+    for (const peer of ['b1', 'b2']) read.peers.answer(peer, described(old));
+    read.peers.answer('b1', described(old));
+    read.peers.answer('b2', described(old));
+    expect(await read.outcome).toBe('NoQuorum');
+  });
+
+  it('says what it waited for when its time is over', async () => {
+    const read = far();
+    new ReadShare(read.budget, nothing, nothing).enter(2 ** 20);
+    for (const peer of ['a1', 'b1', 'b2']) read.peers.answer(peer, described(old));
+    read.clock.advance(timeoutUs);
+    expect(await read.outcome).toBe('Timeout');
+    expect(read.detail).toContain('client_read_bytes_max');
+    expect(read.budget.waiting).toBe(0);
+  });
+
+  it('lets go of what it waits with for a silent replica when others wait, and repairs the others', async () => {
+    const read = new Far([], [], 'DC_QUORUM', member('b0', 'west', 'r1'));
+    read.peers.answer('b1', described(old));
+    read.peers.answer('b1', { kind: 'object', object: old });
+    read.peers.answer('b2', none);
+    expect(await read.outcome).toBe('an object');
+    expect(read.peers.asked.slice(3)).toEqual(['b1 readObject']);
+    new ReadShare(read.budget, nothing, nothing).enter(2 ** 20);
+    expect(read.peers.asked.slice(4)).toEqual(['b2 mergeObject']);
+    expect(read.budget.heldBytes).toBe(2 ** 20);
+    read.peers.answer('b3', described(young));
+    expect(read.peers.asked.slice(5)).toEqual([]);
+  });
+});

@@ -1,0 +1,412 @@
+/**
+ * One read: asks the plan's replicas, counts their answers, merges what they hold, and afterwards brings the replicas
+ * that were behind up to date (read repair; source: DeCandia et al., "Dynamo", 2007, section 5).
+ *
+ * The client's answer is given once, as soon as the tally is decided or the deadline passes. Later answers still
+ * count for repair, which waits for all of them (but see `letGo`): each target answers exactly once, by its own deadline
+ * at the latest.
+ *
+ * At a SAFE level the answers that count are equal byte for byte (stored bytes are canonical), in whatever order they
+ * come, and the client gets exactly what these replicas hold. Where enough replicas answer and too few of them agree, the
+ * round repairs those that have answered at once, so that the dispatcher can read once more (`whenRepaired`).
+ */
+import { present } from '../base/assert.ts';
+import { BytesError } from '../base/bytes.ts';
+import { Deferred } from '../base/deferred.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { Token } from '../base/ids.ts';
+import { textOf } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import { unpackKey } from '../base/object-key.ts';
+import type { Timer } from '../io/clock.ts';
+import type { StoredObject } from '../replica/object/object.ts';
+import { decodeObject, encodeObject, mergeObjects, resolveToNewest } from '../replica/object/object.ts';
+import type { Member } from '../cluster/ring/ring.ts';
+import type { Answer, LargeReader } from './large-answers.ts';
+import { LargeAnswers, waitedInVain } from './large-answers.ts';
+import type { Asking, DispatchParts, Trouble } from './round-dependencies.ts';
+import { askPeer, replyTrouble, roundError } from './round-dependencies.ts';
+import type { DispatchPlan } from './plan.ts';
+import { largeBytes } from './read-budget.ts';
+import { refusal } from '../replica/key-slots.ts';
+import { Tally } from './tally.ts';
+
+/** What a read works with. */
+export type ReadParts = Asking &
+  Pick<DispatchParts, 'self' | 'replica' | 'readBudget' | 'clock' | 'settings' | 'rules'>;
+
+/**
+ * Those held back are asked when this share of a request's time has passed without enough answers: 1 / patienceShare; so
+ * are others that have a large object to offer.
+ */
+const patienceShare = 4;
+
+/** Nothing is described to whoever asks for all of it. */
+const evasion: Trouble = { code: 'Internal', message: 'a peer described what it was to send' };
+
+/** Enough replicas have answered, and too few of them agree: how their repair goes on. */
+interface Disagreement {
+  /** What those that have answered know together; undefined where an object does not decode. */
+  readonly bytes: Buffer | undefined;
+  /** Targets that get it. */
+  readonly stale: readonly number[];
+  /** Repairs that have not ended. */
+  repairing: number;
+  /** Per target: it holds that, as far as is known here. */
+  readonly holding: boolean[];
+  /** Resolved once a new read can succeed, or nothing more can be done for it. */
+  readonly enough: Deferred<void>;
+}
+
+export class ReadRound implements LargeReader {
+  readonly #parts: ReadParts;
+  readonly #key: PackedKey;
+  readonly #token: Token;
+  readonly #plan: DispatchPlan;
+  readonly #tally: Tally;
+  readonly answers: (Answer | undefined)[];
+  readonly #failures: Trouble[] = [];
+  /** Targets whose own copy is unreadable: repaired with what the others hold. */
+  readonly #corrupt: number[] = [];
+  readonly #result = new Deferred<StoredObject | undefined>();
+  /** Targets that are held back, in the plan's order. */
+  readonly #held: number[] = [];
+  #deadline: Timer | undefined;
+  #patience: Timer | undefined;
+  #large: LargeAnswers | undefined;
+  untilUs = 0;
+  patienceUs = 0;
+  #repaired = false;
+  /** Under `agree`, per target: the class of its answer, named by the first target whose answer was equal. */
+  readonly #classes: number[] = [];
+  /** Set once enough replicas have answered and too few of them agree. */
+  #disagreement: Disagreement | undefined;
+
+  constructor(parts: ReadParts, key: PackedKey, token: Token, plan: DispatchPlan) {
+    this.#parts = parts;
+    this.#key = key;
+    this.#token = token;
+    this.#plan = plan;
+    this.#tally = new Tally(plan);
+    this.answers = plan.targets.map(() => undefined);
+  }
+
+  /** Members whose answer was a failure so far. */
+  readonly failed: Member[] = [];
+
+  /** Enough replicas have answered, and too few of them agree. */
+  get disagrees(): boolean {
+    return this.#disagreement !== undefined;
+  }
+
+  /** Asks everyone; rejects with `NoQuorum`, `ReplicasDisagree`, `Timeout` or the single target's own error. */
+  run(timeoutUs: number): Promise<StoredObject | undefined> {
+    const { clock, stats } = this.#parts;
+    const { targets, failovers } = this.#plan;
+    this.#deadline = clock.after(timeoutUs, () => this.#expire());
+    this.untilUs = clock.nowUs() + timeoutUs;
+    this.patienceUs = Math.floor(timeoutUs / patienceShare);
+    stats.pool.remote_peer_failover_requests += failovers;
+    for (let index = 0; index < targets.length; index++)
+      if (targets[index]?.held === true) this.#held.push(index);
+    if (this.#held.length > 0) {
+      this.#patience = clock.after(this.patienceUs, () => this.#failOver());
+    }
+    for (let index = 0; index < targets.length; index++) {
+      if (targets[index]?.held !== true) this.#ask(index, timeoutUs);
+    }
+    return this.#result.promise;
+  }
+
+  /** Those asked in other datacenters have been silent for long: the racks that were held back are asked too. */
+  #failOver(): void {
+    if (this.#tally.decided) return;
+    for (const index of this.#held.splice(0)) this.#askHeld(index, true);
+  }
+
+  /** Asks those held back in a group that can no longer get what it needs from the others, as many as that takes. */
+  #fillIn(group: number, away: boolean): void {
+    const { targets } = this.#plan;
+    const inGroup = (index: number): boolean => targets[index]?.group === group;
+    for (;;) {
+      const held = this.#held.filter(inGroup);
+      const [next] = held;
+      if (next === undefined) return;
+      if (this.#tally.missing(group) <= this.#tally.pending(group) - held.length) return;
+      this.#held.splice(this.#held.indexOf(next), 1);
+      this.#askHeld(next, away);
+    }
+  }
+
+  #askHeld(index: number, away: boolean): void {
+    if (away) this.#parts.stats.pool.remote_peer_failover_requests += 1;
+    this.#ask(index, this.#leftUs());
+  }
+
+  #leftUs(): number {
+    return Math.max(1, this.untilUs - this.#parts.clock.nowUs());
+  }
+
+  /** What is large is described first (large-answers.ts). */
+  #ask(index: number, timeoutUs: number): void {
+    this.#request(index, timeoutUs, largeBytes);
+  }
+
+  fetch(index: number): void {
+    this.#request(index, this.#leftUs(), undefined);
+  }
+
+  #request(index: number, timeoutUs: number, bytesMax: number | undefined): void {
+    const { member } = present(this.#plan.targets[index], 'a target');
+    if (member === this.#parts.self) {
+      const outcome = this.#parts.replica.read(
+        this.#key,
+        (error, bytes, withheldBytes) => this.#told(index, bytesMax, error, bytes, withheldBytes),
+        bytesMax,
+      );
+      if (outcome !== 'ok') this.#told(index, bytesMax, refusal(outcome), undefined);
+      return;
+    }
+    const request = { kind: 'readObject', key: this.#key, token: this.#token, bytesMax } as const;
+    const error = askPeer(this.#parts, member, request, timeoutUs, (reply) => {
+      if (reply.kind !== 'object') this.#told(index, bytesMax, replyTrouble(reply), undefined);
+      else
+        this.#told(index, bytesMax, undefined, reply.object, reply.described?.bytes, reply.described?.digest);
+    });
+    if (error !== undefined) this.#told(index, bytesMax, error, undefined);
+  }
+
+  /** What a target says when it was asked with `bytesMax`. */
+  #told(
+    index: number,
+    bytesMax: number | undefined,
+    error: Trouble | undefined,
+    bytes: Uint8Array | undefined,
+    describedBytes?: number,
+    digest?: Uint8Array,
+  ): void {
+    if (bytesMax === undefined) {
+      const evasive = describedBytes === undefined ? undefined : evasion;
+      present(this.#large, 'who fetches').arrived(index, error ?? evasive, bytes);
+    } else if (describedBytes === undefined) {
+      this.hear(index, error, bytes);
+      this.#large?.settle();
+    } else {
+      this.#large ??= new LargeAnswers(this.#parts.clock, this.#parts.readBudget, this);
+      this.#large.described(index, describedBytes, digest);
+    }
+  }
+
+  hear(index: number, error: Trouble | undefined, bytes: Uint8Array | undefined): void {
+    if (error === undefined) {
+      this.answers[index] = { bytes };
+    } else {
+      this.#failures.push(error);
+      if (error.code === 'Corrupted') this.#corrupt.push(index);
+      this.failed.push(present(this.#plan.targets[index], 'a target').member);
+    }
+    const equality = this.#plan.agree && error === undefined ? this.#classOf(index) : 0;
+    const verdict = this.#tally.answer(index, error === undefined, equality);
+    if (verdict === 'met') this.#succeed();
+    else if (verdict === 'impossible') this.#fall();
+    else if (verdict === 'pending' && this.#held.length > 0)
+      this.#fillIn(present(this.#plan.targets[index], 'a target').group, error !== undefined);
+    if (this.#tally.outstanding === this.#held.length) this.#repairOnce();
+    else if (this.#tally.decided) this.#large?.spare();
+  }
+
+  /** Others wait for the room of its large objects: who is still silent is not repaired. */
+  letGo(): void {
+    this.#repairOnce();
+    this.answers.fill(undefined);
+  }
+
+  /**
+   * Under `agree`: the class of a target's answer. The first target that answered with the same bytes has named it, so that
+   * it does not depend on the order in which equal answers come.
+   */
+  #classOf(index: number): number {
+    const own = this.answers[index]?.bytes;
+    let found = index;
+    for (let other = 0; other < this.answers.length; other++) {
+      const answer = this.answers[other];
+      if (other === index || answer === undefined || !sameBytes(answer.bytes, own)) continue;
+      found = this.#classes[other] ?? other;
+      break;
+    }
+    this.#classes[index] = found;
+    return found;
+  }
+
+  /** The level cannot be met any more. */
+  #fall(): void {
+    const tally = this.#tally.describe();
+    const votes = this.#tally.votes();
+    if (!this.#tally.disagrees) {
+      this.#fail(roundError(this.#failures, tally, { votes }));
+      return;
+    }
+    this.#disagreement = this.#repairNow();
+    const detail = `the copies of ${nameOf(this.#key)} differ (equal ones: ${tally}); their repair has begun, read again`;
+    this.#fail(new LockstepError('ReplicasDisagree', detail, { votes }));
+  }
+
+  /** Resolves once so many of those that disagreed hold the same that a new read can succeed, or nobody can be repaired. */
+  whenRepaired(): Promise<void> {
+    return this.#disagreement?.enough.promise ?? Promise.resolve();
+  }
+
+  #succeed(): void {
+    this.#deadline?.cancel();
+    this.#patience?.cancel();
+    try {
+      this.#result.resolve(this.#answer());
+    } catch (error) {
+      if (!(error instanceof BytesError)) throw error;
+      this.#result.reject(
+        new LockstepError('Corrupted', `a replica's object does not decode: ${error.message}`),
+      );
+    }
+  }
+
+  #fail(error: LockstepError): void {
+    // Past the deadline the client has its answer.
+    if (this.#result.settled) return;
+    this.#deadline?.cancel();
+    this.#patience?.cancel();
+    this.#result.reject(error);
+  }
+
+  #expire(): void {
+    if (this.#tally.decided || this.#result.settled) return;
+    const why = this.#large?.waits === true ? `; ${waitedInVain}` : '';
+    this.#result.reject(
+      new LockstepError('Timeout', `the deadline passed with ${this.#tally.describe()}${why}`),
+    );
+  }
+
+  /** What the client gets: of answers that had to be equal exactly those, and otherwise what all of them know together. */
+  #answer(): StoredObject | undefined {
+    if (!this.#plan.agree) return this.#merged(this.answers);
+    return this.#merged(
+      this.#plan.groups.map(
+        (_, group) => this.answers[present(this.#tally.agreed(group), 'an agreed class')],
+      ),
+    );
+  }
+
+  /** What the answers know together. Throws `BytesError` when one of them does not decode. */
+  #merged(answers: readonly (Answer | undefined)[]): StoredObject | undefined {
+    let merged: StoredObject | undefined;
+    let first: Uint8Array | undefined;
+    for (const answer of answers) {
+      const bytes = answer?.bytes;
+      if (bytes === undefined || (first !== undefined && sameBytes(first, bytes))) continue;
+      first ??= bytes;
+      const object = decodeObject(bytes);
+      merged = merged === undefined ? object : mergeObjects(merged, object);
+    }
+    if (merged === undefined || this.#parts.rules(this.#key).allowMult) return merged;
+    return resolveToNewest(merged);
+  }
+
+  #repairOnce(): void {
+    if (this.#repaired) return;
+    this.#repaired = true;
+    this.#repair();
+    this.#large?.end();
+  }
+
+  #repair(): void {
+    const first = this.answers.find((answer) => answer !== undefined);
+    const agreed = this.answers.every((one) => one === undefined || sameBytes(one.bytes, first?.bytes));
+    if (agreed && this.#corrupt.length === 0) return;
+    const bytes = this.#repairBytes();
+    if (bytes === undefined) return;
+    const begun = sameBytes(this.#disagreement?.bytes, bytes) ? this.#disagreement?.stale : undefined;
+    this.answers.forEach((answer, index) => {
+      const stale = answer !== undefined && !sameBytes(answer.bytes, bytes);
+      if (begun?.includes(index) === true) return;
+      if (stale || this.#corrupt.includes(index)) this.#repairTarget(index, bytes, nothing);
+    });
+  }
+
+  /** The replicas that have answered get what they know together, without waiting for those that have not. */
+  #repairNow(): Disagreement {
+    const bytes = this.#repairBytes();
+    const holding = this.answers.map((answer) => answer !== undefined && sameBytes(answer.bytes, bytes));
+    const stale: number[] = [];
+    this.answers.forEach((answer, index) => {
+      if (answer !== undefined && holding[index] === false) stale.push(index);
+    });
+    const disagreement = { bytes, stale, holding, repairing: stale.length, enough: new Deferred<void>() };
+    if (bytes === undefined) disagreement.enough.resolve();
+    else
+      for (const index of stale)
+        this.#repairTarget(index, bytes, (repaired) => {
+          disagreement.repairing -= 1;
+          holding[index] = repaired;
+          this.#judgeRepair(disagreement);
+        });
+    return disagreement;
+  }
+
+  #judgeRepair({ repairing, holding, enough }: Disagreement): void {
+    const { groups, targets } = this.#plan;
+    const agree = groups.every(({ needed }, group) => {
+      const equal = targets.filter((target, index) => target.group === group && holding[index] === true);
+      return equal.length >= needed;
+    });
+    if (agree || repairing === 0) enough.resolve();
+  }
+
+  #repairBytes(): Buffer | undefined {
+    try {
+      const merged = this.#merged(this.answers);
+      return merged === undefined ? undefined : encodeObject(merged);
+    } catch (error) {
+      // A replica whose bytes do not decode was answered as Corrupted; it is anti-entropy's business, not a read's.
+      if (error instanceof BytesError) return undefined;
+      throw error;
+    }
+  }
+
+  /** `ended` is called once: whether the target holds the object durably now. */
+  #repairTarget(index: number, bytes: Buffer, ended: (repaired: boolean) => void): void {
+    const { member } = present(this.#plan.targets[index], 'a target');
+    const { readRepairs } = this.#parts.stats;
+    const done = (error: Trouble | undefined): void => {
+      if (error === undefined) readRepairs.done += 1;
+      else readRepairs.failed += 1;
+      ended(error === undefined);
+    };
+    readRepairs.started += 1;
+    if (member === this.#parts.self) {
+      const outcome = this.#parts.replica.merge(this.#key, this.#token, bytes, done);
+      if (outcome !== 'ok') done(refusal(outcome));
+      return;
+    }
+    const request = { kind: 'mergeObject', key: this.#key, token: this.#token, object: bytes } as const;
+    const timeoutUs = this.#parts.settings.timeoutMs * 1000;
+    const error = askPeer(this.#parts, member, request, timeoutUs, (reply) =>
+      done(reply.kind === 'written' ? undefined : replyTrouble(reply)),
+    );
+    if (error !== undefined) done(error);
+  }
+}
+
+/** `bucket/key`, for people. */
+function nameOf(key: PackedKey): string {
+  const name = unpackKey(key);
+  return name === undefined ? 'a key' : `${textOf(name.bucket)}/${textOf(name.key)}`;
+}
+
+function nothing(): void {
+  // Nobody waits for it.
+}
+
+function sameBytes(left: Uint8Array | undefined, right: Uint8Array | undefined): boolean {
+  if (left === right) return true;
+  if (left === undefined || right === undefined) return false;
+  return left.length === right.length && Buffer.compare(left, right) === 0;
+}

@@ -1,0 +1,142 @@
+/** A write that meets new owners of its key on its way: their copies count from then on, as for one that begins now. */
+import { describe, expect, it } from 'vitest';
+
+import { TestClock } from '../api/testing/test-io.fixture.ts';
+import { LockstepError } from '../base/errors.ts';
+import { byteStringOf } from '../base/ids.ts';
+import type { NodeId, Token } from '../base/ids.ts';
+import { defaultType, objectKey } from '../base/object-key.ts';
+import { tombstone } from '../replica/object/content.ts';
+import { emptyVector } from '../replica/object/dots.ts';
+import type { Member } from '../cluster/ring/ring.ts';
+import { Ring } from '../cluster/ring/ring.ts';
+import { NodeStats } from '../metrics/node-stats.ts';
+import type { PeerReply, PeerRequest } from '../peer/wire/messages.ts';
+import type { PeerLinks, ReplyHandler } from './peer-links.ts';
+import { planWrite } from './plan.ts';
+import type { WriteListener } from '../replica/replica.ts';
+import { WriteRound } from './write-round.ts';
+
+const token = 0 as Token;
+const timeoutUs = 1_000_000;
+const written: PeerReply = { kind: 'written' };
+const failed: PeerReply = { kind: 'failed', code: 'StorageFailed', detail: 'no room' };
+
+function member(node: string, rack: string, datacenter = 'd'): Member {
+  return { node: node as NodeId, datacenter, rack, tokens: [token] };
+}
+
+const members = [member('a1', 'r1'), member('a2', 'r2'), member('a3', 'r3')];
+
+/** A write at a1 whose owners change once it has been sent. */
+class Room implements PeerLinks {
+  readonly #waiting = new Map<string, ReplyHandler>();
+  readonly hinted: string[] = [];
+  pending: readonly Member[] = [];
+  outcome = 'open';
+  #listener: WriteListener | undefined;
+
+  constructor(away: readonly string[] = []) {
+    const [self = member('', '')] = members;
+    const ring = new Ring(members);
+    const view = {
+      self,
+      rackCount: (datacenter: string): number => ring.rackCount(datacenter),
+      isRoutable: (one: Member): boolean => !away.includes(one.node),
+    };
+    const plan = planWrite(view, ring.placement(token), 'DC_QUORUM', 'default');
+    if (plan.kind === 'refused') throw new Error(plan.detail);
+    const parts = {
+      self,
+      ring: () => ring,
+      pending: () => this.pending,
+      clock: new TestClock(),
+      hints: { keep: (peer: NodeId) => void this.hinted.push(peer) },
+      plane: this,
+      stats: new NodeStats(),
+      peerIndex: () => 1,
+      replica: {
+        coordinate: (_: unknown, listener: WriteListener): 'ok' => {
+          this.#listener = listener;
+          listener.applied({ context: emptyVector, siblings: [] }, Buffer.from('object'));
+          return 'ok';
+        },
+      },
+    };
+    const { packed: key } = objectKey(defaultType, byteStringOf('b'), byteStringOf('k'));
+    const write = {
+      key,
+      token,
+      seen: emptyVector,
+      content: tombstone,
+      ifNoneMatch: false,
+      ifContext: undefined,
+    };
+    new WriteRound(parts, write, plan, 'DC_QUORUM').run(timeoutUs).then(
+      () => (this.outcome = 'acknowledged'),
+      (error: unknown) => (this.outcome = error instanceof LockstepError ? error.code : String(error)),
+    );
+  }
+
+  get asked(): readonly string[] {
+    return [...this.#waiting.keys()];
+  }
+
+  request(peer: NodeId, _request: PeerRequest, _timeoutUs: number, onReply: ReplyHandler): 'ok' {
+    this.#waiting.set(peer, onReply);
+    return 'ok';
+  }
+
+  async hear(peer: string, reply: PeerReply = written): Promise<string> {
+    if (peer === 'a1') this.#listener?.durable();
+    else this.#waiting.get(peer)?.(reply);
+    await Promise.resolve();
+    await Promise.resolve();
+    return this.outcome;
+  }
+}
+
+describe('a write whose owners change on its way', () => {
+  it('asks the new one too, and waits for one copy more', async () => {
+    const room = new Room();
+    expect(await room.hear('a1')).toBe('open');
+    room.pending = [member('j', 'r1')];
+    expect(room.asked).toEqual(['a2', 'a3']);
+    expect(await room.hear('a2')).toBe('open');
+    expect(room.asked).toEqual(['a2', 'a3', 'j']);
+    expect(await room.hear('j')).toBe('acknowledged');
+  });
+
+  it('is acknowledged by the old ones without the new one, if they are as many', async () => {
+    const room = new Room();
+    await room.hear('a1');
+    room.pending = [member('j', 'r1')];
+    await room.hear('a2');
+    expect(await room.hear('a3')).toBe('acknowledged');
+  });
+
+  it('keeps a hint for a new one that does not take it', async () => {
+    const room = new Room();
+    await room.hear('a1');
+    room.pending = [member('j', 'r1')];
+    await room.hear('a2');
+    expect(await room.hear('j', failed)).toBe('open');
+    expect(room.hinted).toEqual(['j']);
+    expect(await room.hear('a3')).toBe('acknowledged');
+  });
+
+  it('does not wait for a new owner in a datacenter that the level does not name', async () => {
+    const room = new Room();
+    await room.hear('a1');
+    room.pending = [member('f', 'r1', 'far')];
+    expect(await room.hear('a2')).toBe('acknowledged');
+  });
+
+  it('does not ask one again that could not be reached when it began', async () => {
+    const room = new Room(['a3']);
+    expect(room.hinted).toEqual(['a3']);
+    await room.hear('a1');
+    expect(await room.hear('a2')).toBe('acknowledged');
+    expect(room.asked).toEqual(['a2']);
+  });
+});

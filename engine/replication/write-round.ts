@@ -1,0 +1,174 @@
+/**
+ * One write at its coordinating replica: the object gets its dot here, goes to every routable replica of every
+ * datacenter at once, and is acknowledged when it is durable at as many of them as the level names.
+ *
+ * A write that was refused before it had its place (a failed condition, a full queue) certainly did not happen; after
+ * that, a failure only says that too few replicas are known to hold it.
+ */
+import { present } from '../base/assert.ts';
+import { Deferred } from '../base/deferred.ts';
+import { LockstepError } from '../base/errors.ts';
+import type { Timer } from '../io/clock.ts';
+import type { StoredObject } from '../replica/object/object.ts';
+import type { Member } from '../cluster/ring/ring.ts';
+import type { Asking, DispatchParts, Trouble } from './round-dependencies.ts';
+import { askPeer, replyTrouble, roundError } from './round-dependencies.ts';
+import type { DispatchPlan } from './plan.ts';
+import { withLate } from './plan.ts';
+import type { LocalWrite, WriteListener } from '../replica/replica.ts';
+import { refusal } from '../replica/key-slots.ts';
+import type { ConsistencyLevel } from './requests.ts';
+import { Tally } from './tally.ts';
+
+/** What a write needs of its room. */
+export type WriteParts = Asking &
+  Pick<DispatchParts, 'self' | 'ring' | 'pending' | 'clock' | 'hints'> & {
+    readonly replica: Pick<DispatchParts['replica'], 'coordinate'>;
+  };
+
+export class WriteRound implements WriteListener {
+  readonly #parts: WriteParts;
+  readonly #write: LocalWrite;
+  readonly #level: ConsistencyLevel;
+  #plan: DispatchPlan;
+  #tally: Tally;
+  readonly #failures: Trouble[] = [];
+  /** Replicas that could not be reached at the beginning. */
+  readonly #away: Member[] = [];
+  readonly #result = new Deferred<StoredObject>();
+  #object: StoredObject | undefined;
+  #bytes: Uint8Array | undefined;
+  #deadline: Timer | undefined;
+  #timeoutUs = 0;
+
+  constructor(parts: WriteParts, write: LocalWrite, plan: DispatchPlan, level: ConsistencyLevel) {
+    this.#parts = parts;
+    this.#write = write;
+    this.#plan = plan;
+    this.#level = level;
+    this.#tally = new Tally(plan);
+  }
+
+  /** Runs the write; rejects with `PreconditionFailed`, `Overloaded`, `NoQuorum`, `Timeout`, `StorageFailed`. */
+  run(timeoutUs: number): Promise<StoredObject> {
+    this.#timeoutUs = timeoutUs;
+    this.#deadline = this.#parts.clock.after(timeoutUs, () => this.#expire());
+    const outcome = this.#parts.replica.coordinate(this.#write, this);
+    if (outcome !== 'ok') this.failed(refusal(outcome));
+    return this.#result.promise;
+  }
+
+  applied(object: StoredObject, bytes: Uint8Array): void {
+    this.#object = object;
+    this.#bytes = bytes;
+    this.#hintUnreachable();
+    for (let index = 0; index < this.#plan.targets.length; index++) this.#send(index, bytes);
+  }
+
+  durable(): void {
+    this.#hear(this.#selfIndex(), undefined);
+  }
+
+  failed(error: LockstepError): void {
+    if (this.#object === undefined) this.#fail(error);
+    else this.#hear(this.#selfIndex(), error);
+  }
+
+  #send(index: number, bytes: Uint8Array): void {
+    const { member } = present(this.#plan.targets[index], 'a target');
+    if (member === this.#parts.self) return;
+    const { key, token } = this.#write;
+    const request = { kind: 'mergeObject', key, token, object: bytes } as const;
+    const error = askPeer(this.#parts, member, request, this.#timeoutUs, (reply) => {
+      this.#hear(index, reply.kind === 'written' ? undefined : replyTrouble(reply));
+    });
+    if (error !== undefined) this.#hear(index, error);
+  }
+
+  #hear(index: number, error: Trouble | undefined): void {
+    if (error !== undefined) {
+      this.#failures.push(error);
+      this.#hint(present(this.#plan.targets[index], 'a target').member);
+    }
+    const verdict = this.#tally.answer(index, error === undefined);
+    if (verdict === 'met') this.#settle();
+    else if (verdict === 'impossible')
+      this.#fail(roundError(this.#failures, this.#tally.describe(), { votes: this.#tally.votes() }));
+  }
+
+  /** Replicas that were not even asked. */
+  #hintUnreachable(): void {
+    const { ring, pending } = this.#parts;
+    const { token } = this.#write;
+    for (const member of ring().placement(token)) this.#missUnlessAsked(member);
+    for (const member of pending(token)) this.#missUnlessAsked(member);
+  }
+
+  #missUnlessAsked(member: Member): void {
+    if (this.#asked(member)) return;
+    this.#away.push(member);
+    this.#hint(member);
+  }
+
+  #asked(member: Member): boolean {
+    for (const target of this.#plan.targets) if (target.member === member) return true;
+    return false;
+  }
+
+  /** The replica missed the write, as far as is known here. */
+  #hint(member: Member): void {
+    if (this.#bytes === undefined || member === this.#parts.self) return;
+    this.#parts.hints?.keep(member.node, this.#write.key, this.#write.token, this.#bytes);
+  }
+
+  #selfIndex(): number {
+    return this.#plan.targets.findIndex((target) => target.member === this.#parts.self);
+  }
+
+  /** Who began to take over the key while the round ran is asked too, and raises what is needed (`planWrite`). */
+  #settle(): void {
+    const { ring, pending } = this.#parts;
+    const { token } = this.#write;
+    const late: Member[] = [];
+    for (const member of ring().placement(token)) if (this.#isLate(member)) late.push(member);
+    for (const member of pending(token)) if (this.#isLate(member)) late.push(member);
+    if (late.length === 0) {
+      this.#succeed();
+      return;
+    }
+    const first = this.#plan.targets.length;
+    this.#plan = withLate(this.#plan, late);
+    this.#tally = this.#tally.extended(this.#plan);
+    const bytes = present(this.#bytes, 'the bytes of a met write');
+    for (let index = 0; index < late.length; index++) this.#send(first + index, bytes);
+  }
+
+  #isLate(member: Member): boolean {
+    return !this.#asked(member) && this.#isCounted(member);
+  }
+
+  /** The level waits for its datacenter, and it is no old replica that could not be reached. */
+  #isCounted(member: Member): boolean {
+    const { groups } = this.#plan;
+    return !this.#away.includes(member) && groups.some((group) => group.datacenter === member.datacenter);
+  }
+
+  #succeed(): void {
+    this.#deadline?.cancel();
+    this.#result.resolve(present(this.#object, 'the object of a met write'));
+  }
+
+  #fail(error: LockstepError): void {
+    // Past the deadline the client has its answer, and the cause has been counted.
+    if (this.#result.settled) return;
+    this.#deadline?.cancel();
+    if (error.code === 'Timeout') this.#parts.stats.failures.responseTimeout(this.#level);
+    this.#result.reject(error);
+  }
+
+  #expire(): void {
+    if (this.#result.settled) return;
+    this.#parts.stats.failures.responseTimeout(this.#level);
+    this.#result.reject(new LockstepError('Timeout', `the deadline passed with ${this.#tally.describe()}`));
+  }
+}

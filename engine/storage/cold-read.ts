@@ -1,0 +1,79 @@
+/**
+ * Reads one record from its segment and believes it only when its checksums, its sequence number and its key fit: a
+ * read that the disk misdirected, within the file or to another one, does not.
+ */
+import type { PackedKey } from '../base/object-key.ts';
+import type { DiskFile } from '../io/disk.ts';
+import { readFully } from '../io/disk.ts';
+import {
+  recordBytes,
+  recordHeadBytes,
+  recordHeadIsSound,
+  recordKeyBytes,
+  recordSeq,
+  recordValueBytes,
+  recordValueIsSound,
+} from './log/record.ts';
+
+/** What the key directory knows of the record. */
+export interface ExpectedRecord {
+  readonly key: PackedKey;
+  readonly offset: number;
+  readonly valueBytes: number;
+  readonly seq: number;
+  readonly salt: number;
+}
+
+/**
+ * Hands `then` the value, or undefined when what was read is not the record (twice: a second look tells a passing fault
+ * of the disk from rot) or the file is lost; hands `failed` the disk's error when it cannot be read. Resolves or rejects
+ * as they do. (With both inside, the usual read costs one promise beyond the door's.)
+ */
+export function readRecord<T>(
+  file: DiskFile | undefined,
+  expected: ExpectedRecord,
+  then: (value: Buffer | undefined) => T | Promise<T>,
+  failed: (error: unknown) => never,
+): Promise<T> {
+  if (file === undefined) return Promise.resolve(undefined).then(then);
+  const bytes = Buffer.allocUnsafe(recordBytes(expected.key.length, expected.valueBytes));
+  return file.readAt(bytes, expected.offset).then((count) => {
+    const expectedBytes = count === bytes.length && isExpected(bytes, expected);
+    return expectedBytes
+      ? then(valueIn(bytes, expected))
+      : readAgain(file, bytes, expected).then(then, failed);
+  }, failed);
+}
+
+/** Over short reads, and once more over a wrong one. */
+async function readAgain(
+  file: DiskFile,
+  bytes: Buffer,
+  expected: ExpectedRecord,
+): Promise<Buffer | undefined> {
+  const count = await readFully(file, bytes, expected.offset);
+  return count === bytes.length && isExpected(bytes, expected) ? valueIn(bytes, expected) : undefined;
+}
+
+function valueIn(bytes: Buffer, expected: ExpectedRecord): Buffer {
+  return bytes.subarray(recordHeadBytes + expected.key.length);
+}
+
+function isExpected(bytes: Buffer, expected: ExpectedRecord): boolean {
+  const { key, valueBytes, seq, salt } = expected;
+  return (
+    recordKeyBytes(bytes, 0) === key.length &&
+    recordValueBytes(bytes, 0) === valueBytes &&
+    recordHeadIsSound(bytes, 0, bytes.length, salt) &&
+    recordValueIsSound(bytes, 0, bytes.length, salt) &&
+    recordSeq(bytes, 0) === seq &&
+    isKey(bytes, recordHeadBytes, key)
+  );
+}
+
+function isKey(bytes: Buffer, from: number, key: PackedKey): boolean {
+  for (let index = 0; index < key.length; index++) {
+    if (bytes[from + index] !== key.charCodeAt(index)) return false;
+  }
+  return true;
+}

@@ -1,0 +1,265 @@
+/**
+ * The background of a store, one job at a time: merges while any is worth it, and hint files for the segments that
+ * stay. It rests between slices, in proportion to the time that the slice took, so that reads and writes hardly notice.
+ * A job that fails changes nothing; it is tried again when the next segment is sealed.
+ */
+import { Deferred } from '../../base/deferred.ts';
+import { LockstepError } from '../../base/errors.ts';
+import { sleep } from '../../io/clock.ts';
+import { DiskError } from '../../io/disk.ts';
+import type { StoreIo } from '../store-io.ts';
+import { isFull } from '../faults.ts';
+import { HintWriter } from '../index/hint-file.ts';
+import type { MergeReport, MergeRoom } from './merge.ts';
+import { damageVisitor, MergeRefusedError, mergeSegments } from './merge.ts';
+import type { MergePlan } from './merge-plan.ts';
+import { decaying, planMerge } from './merge-plan.ts';
+import type { StoreOptions } from '../options.ts';
+import { scanSegment } from '../recovery/scan.ts';
+import type { Segment } from '../log/segment.ts';
+
+export type { MergeReport } from './merge.ts';
+
+/** The store is closing: whatever is under way is given up. */
+class StoppedError extends Error {
+  override readonly name = 'StoppedError';
+}
+
+export class Housekeeping {
+  readonly #io: StoreIo;
+  readonly #directory: string;
+  readonly #options: StoreOptions;
+  readonly #room: MergeRoom;
+  #running = false;
+  #again = false;
+  #stopping = false;
+  #stopped: Deferred<void> | undefined;
+  #hurried = false;
+  #sliceBeganUs = 0;
+  #mergeCount = 0;
+
+  constructor(io: StoreIo, directory: string, options: StoreOptions, room: MergeRoom) {
+    this.#io = io;
+    this.#directory = directory;
+    this.#options = options;
+    this.#room = room;
+  }
+
+  /** Merges completed. */
+  get mergeCount(): number {
+    return this.#mergeCount;
+  }
+
+  /** A segment was sealed: there may be something to do. */
+  poke(): void {
+    this.#again = true;
+    if (this.#running || this.#stopping) return;
+    this.#running = true;
+    this.#io.spawn('store.housekeeping', () => this.#run());
+  }
+
+  /** Resolves when there is nothing to do. */
+  async settle(): Promise<void> {
+    while (this.#running) {
+      this.#stopped ??= new Deferred<void>();
+      await this.#stopped.promise;
+    }
+  }
+
+  /** Gives up what is under way, but for a merge that has happened; begins nothing more. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await this.settle();
+  }
+
+  /** Merges every sound sealed segment, without resting; rejects when that fails. */
+  async mergeAll(): Promise<MergeReport> {
+    await this.settle();
+    this.#running = true;
+    this.#hurried = true;
+    try {
+      for (;;) {
+        const inputs = [...this.#room.catalog.segments].filter(isMergeable);
+        const report = inputs.length === 0 ? nothingMerged : await this.#merge(inputs);
+        if (report !== undefined) return report;
+      }
+    } finally {
+      this.#hurried = false;
+      this.#end();
+    }
+  }
+
+  /** At the end: writes the hint files of the segment sealed last and of the one that waited, without resting. */
+  async writeLastHints(): Promise<void> {
+    const sealed = [...this.#room.catalog.segments].filter((segment) => segment.sealed && !segment.retired);
+    const logs = sealed.filter(({ identity }) => identity.kind === 'log');
+    for (const segment of logs.slice(-2)) await this.#writeHint(segment, () => Promise.resolve());
+  }
+
+  async #writeHint(segment: Segment, pause: () => Promise<void>): Promise<void> {
+    const { file } = segment;
+    if (segment.hinted || segment.damaged || file === undefined) return;
+    const hint = new HintWriter(this.#io.disk, this.#directory, segment.identity);
+    const visitor = {
+      record: (bytes: Buffer, at: number, offset: number): void => hint.add(bytes, at, offset),
+      ...damageVisitor(this.#room, segment),
+    };
+    const rest = async (): Promise<void> => {
+      await hint.drain();
+      await pause();
+    };
+    segment.enter();
+    try {
+      const windowBytes = this.#options.merge.sliceBytes;
+      await scanSegment(file, segment.identity, visitor, { sealedLength: segment.length, windowBytes, rest });
+      // What is damaged gets no hint: every start scans it and says so.
+      if (isDamaged(segment)) {
+        await hint.abandon();
+        return;
+      }
+      await hint.finish(segment.length);
+      segment.hinted = true;
+    } catch (error) {
+      await hint.abandon();
+      throw error;
+    } finally {
+      segment.leave();
+    }
+  }
+
+  async #run(): Promise<void> {
+    try {
+      while (this.#again && !this.#stopping) {
+        this.#again = false;
+        await this.#work();
+      }
+    } catch (error) {
+      this.#giveUp(error);
+    } finally {
+      this.#end();
+    }
+  }
+
+  #end(): void {
+    this.#running = false;
+    this.#stopped?.resolve();
+    this.#stopped = undefined;
+    if (this.#again && !this.#stopping) this.poke();
+  }
+
+  async #work(): Promise<void> {
+    this.#sliceBeganUs = this.#io.clock.nowUs();
+    const { merge, segmentBytes } = this.#options;
+    // The disk has no room for a merge of several.
+    let cramped = false;
+    for (;;) {
+      const figures = this.#figures();
+      const options = cramped ? { ...merge, copyBytesMax: 0 } : merge;
+      const plan = merge.enabled ? planMerge(figures, options, segmentBytes) : undefined;
+      const waiting = merge.enabled ? decaying(figures, merge) : undefined;
+      // Hints take room, and what is dead gives some back.
+      if (plan?.reason !== 'dead') await this.#writeHints([...(plan?.numbers ?? []), waiting?.number]);
+      if (plan === undefined || (cramped && !givesBack(plan))) return;
+      try {
+        await this.#merge(plan.numbers.map((number) => this.#room.catalog.mustFind(number)));
+      } catch (error) {
+        if (!isFull(error) || cramped || plan.numbers.length === 1 || !givesBack(plan)) throw error;
+        // One may find room, and what it gives back is room for the next.
+        cramped = true;
+      }
+    }
+  }
+
+  /**
+   * Of the segments that stay: for those that are merged away next, or soon, it would be a scan more. Without room for
+   * them a start reads more; merges need not wait for that.
+   */
+  async #writeHints(leaving: readonly (number | undefined)[]): Promise<void> {
+    try {
+      for (const segment of this.#room.catalog.segments) {
+        const stays = segment.sealed && !segment.retired && !leaving.includes(segment.number);
+        if (stays) await this.#writeHint(segment, () => this.#rest());
+      }
+    } catch (error) {
+      if (!isFull(error)) throw error;
+      this.#giveUp(error);
+    }
+  }
+
+  /** Undefined when an input turned out to be damaged: it is marked, and the next plan does without it. */
+  async #merge(inputs: readonly Segment[]): Promise<MergeReport | undefined> {
+    const { disk } = this.#io;
+    const { segmentBytes, merge } = this.#options;
+    const rest = (): Promise<void> => this.#rest();
+    const pause = (): Promise<void> => this.#pause();
+    const work = {
+      disk,
+      directory: this.#directory,
+      segmentBytes,
+      sliceBytes: merge.sliceBytes,
+      rest,
+      pause,
+    };
+    try {
+      const report = await mergeSegments(this.#room, work, inputs);
+      this.#mergeCount += 1;
+      this.#io.log.event('info', 'store.segments.merged', { ...report });
+      return report;
+    } catch (error) {
+      if (!(error instanceof MergeRefusedError)) throw error;
+      this.#io.log.event('error', 'store.merge.refused', { detail: error.message });
+      return undefined;
+    }
+  }
+
+  #figures(): Parameters<typeof planMerge>[0] {
+    const segments = [...this.#room.catalog.segments].filter((segment) => !segment.retired);
+    return segments.map((segment) => ({
+      number: segment.number,
+      kind: segment.identity.kind,
+      length: segment.length,
+      liveBytes: segment.liveBytes,
+      removalBytes: segment.removalBytes,
+      mergeable: isMergeable(segment),
+    }));
+  }
+
+  /** Pauses, or throws when the store is closing. */
+  #rest(): Promise<void> {
+    return this.#stopping ? Promise.reject(new StoppedError()) : this.#pause();
+  }
+
+  /** Lets others work: as long as the last slice took, times `restPercent`; not at all when the store is closing. */
+  async #pause(): Promise<void> {
+    const { restPercent } = this.#options.merge;
+    if (restPercent > 0 && !this.#hurried && !this.#stopping) {
+      const tookUs = this.#io.clock.nowUs() - this.#sliceBeganUs;
+      await sleep(this.#io.clock, Math.floor((tookUs * restPercent) / 100));
+    }
+    this.#sliceBeganUs = this.#io.clock.nowUs();
+  }
+
+  #giveUp(error: unknown): void {
+    if (error instanceof StoppedError) return;
+    const expected = error instanceof DiskError || error instanceof LockstepError;
+    if (!expected) throw error;
+    this.#io.log.event('warn', 'store.housekeeping.failed', { detail: error.message });
+  }
+}
+
+const nothingMerged: MergeReport = { inputCount: 0, outputCount: 0, inputBytes: 0, outputBytes: 0 };
+
+/** It frees more than it copies; the others tidy up. */
+function givesBack({ reason }: MergePlan): boolean {
+  return reason === 'dead' || reason === 'garbage';
+}
+
+/** Asked anew: a scan may have found out meanwhile. */
+function isDamaged(segment: Segment): boolean {
+  return segment.damaged;
+}
+
+function isMergeable(segment: Segment): boolean {
+  const { sealed, damaged, retired, unsettled, file } = segment;
+  return sealed && !damaged && !retired && !unsettled && file !== undefined;
+}

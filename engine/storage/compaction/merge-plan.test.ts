@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+
+import type { SegmentFigures } from './merge-plan.ts';
+import { planMerge } from './merge-plan.ts';
+import { mergeDefaults } from '../options.ts';
+
+const segmentBytes = 1000;
+const options = { ...mergeDefaults, smallCountMin: 3, copyBytesMax: 1500 };
+
+function segment(number: number, live: number, removal = 0, length = 1000): SegmentFigures {
+  return { number, kind: 'log', length, liveBytes: live, removalBytes: removal, mergeable: true };
+}
+
+/** The youngest of the log, and nothing to merge in it. */
+const youngest = segment(99, 1000);
+
+describe('planMerge', () => {
+  it('leaves a store alone in which nearly everything lives', () => {
+    expect(planMerge([segment(1, 900), segment(2, 800)], options, segmentBytes)).toBeUndefined();
+  });
+
+  it('merges segments that are half garbage', () => {
+    const plan = planMerge(
+      [segment(1, 900), segment(2, 400), segment(3, 100), youngest],
+      options,
+      segmentBytes,
+    );
+    expect(plan).toEqual({ reason: 'garbage', numbers: [2, 3] });
+  });
+
+  it('takes the emptiest first and copies no more than allowed', () => {
+    const segments = [
+      segment(1, 400),
+      segment(2, 350),
+      segment(3, 10),
+      segment(4, 420),
+      segment(5, 430),
+      segment(6, 410),
+      youngest,
+    ];
+    expect(planMerge(segments, options, segmentBytes)?.numbers).toEqual([1, 2, 3, 6]);
+  });
+
+  it('takes those in which nothing lives first, and alone: they need no room', () => {
+    const segments = [segment(1, 0), segment(2, 100), segment(3, 0), segment(4, 0, 900), youngest];
+    expect(planMerge(segments, options, segmentBytes)).toEqual({ reason: 'dead', numbers: [1, 3] });
+  });
+
+  it('merges one segment however much of it there is to copy', () => {
+    const large = segment(1, 40_000, 0, 100_000);
+    expect(planMerge([large, youngest], options, segmentBytes)?.numbers).toEqual([1]);
+  });
+
+  it('lets the youngest of the log decay until the next is sealed, or nothing in it lives', () => {
+    const merged = { ...segment(7, 100), kind: 'merge' } as const;
+    const decaying = segment(6, 100);
+    expect(planMerge([decaying], options, segmentBytes)).toBeUndefined();
+    expect(planMerge([decaying, merged], options, segmentBytes)?.numbers).toEqual([7]);
+    expect(planMerge([decaying, segment(8, 900)], options, segmentBytes)?.numbers).toEqual([6]);
+    expect(planMerge([segment(6, 0)], options, segmentBytes)?.numbers).toEqual([6]);
+  });
+
+  it('joins small segments once there are enough', () => {
+    const small = [1, 2, 3].map((number) => segment(number, 120, 0, 200));
+    expect(planMerge(small.slice(1), options, segmentBytes)).toBeUndefined();
+    expect(planMerge(small, options, segmentBytes)).toEqual({ reason: 'small', numbers: [1, 2, 3] });
+  });
+
+  it('merges everything when removals make up the share, since only then they can go', () => {
+    const segments = [segment(1, 600, 300), segment(2, 100, 800)];
+    expect(planMerge(segments, options, segmentBytes)).toEqual({ reason: 'removals', numbers: [1, 2] });
+  });
+
+  it('never merges what it may not, nor for removals beside it', () => {
+    const damaged = { ...segment(1, 0), mergeable: false };
+    const open = { ...segment(9, 0), mergeable: false };
+    expect(planMerge([damaged, segment(2, 100, 800), open], options, segmentBytes)).toBeUndefined();
+  });
+});

@@ -1,0 +1,105 @@
+/**
+ * Which segments are worth merging: a pure decision over their figures.
+ *
+ * The youngest segment of the log decays: what overwrote most of it will soon have overwritten more, and what is copied
+ * out of it now is copied for nothing. It waits until the next one is sealed, unless nothing in it lives any more
+ * (source: Rosenblum and Ousterhout, "The Design and Implementation of a Log-Structured File System", 1992, 3.5: free
+ * space in segments that still change is worth less). So one segment of garbage more may lie on the disk.
+ *
+ * Segments in which nothing lives go first, and alone: that takes no room, which a full disk may not have for more.
+ *
+ * A segment's garbage is what a merge would not copy. Removals are not garbage by themselves: one may go only when no
+ * segment outside the merge can hold an older record of its key. So removals count only when everything is merged.
+ */
+import type { MergeOptions } from '../options.ts';
+import type { SegmentKind } from '../log/record.ts';
+import { segmentHeadBytes } from '../log/record.ts';
+
+export interface SegmentFigures {
+  readonly number: number;
+  readonly kind: SegmentKind;
+  readonly length: number;
+  readonly liveBytes: number;
+  readonly removalBytes: number;
+  /** Sealed, sound, and not merged away already. Others are left alone. */
+  readonly mergeable: boolean;
+}
+
+export interface MergePlan {
+  readonly reason: 'dead' | 'garbage' | 'small' | 'removals';
+  /** Numbers of the segments to merge, ascending. */
+  readonly numbers: readonly number[];
+}
+
+/** The next merge, or undefined when nothing is worth it. Those of the log are in ascending order. */
+export function planMerge(
+  segments: readonly SegmentFigures[],
+  options: MergeOptions,
+  segmentBytes: number,
+): MergePlan | undefined {
+  const mergeable = segments.filter((segment) => segment.mergeable);
+  const waiting = decaying(segments, options);
+  const dirty = mergeable.filter((segment) => segment !== waiting && isDirty(segment, options));
+  const dead = dirty.filter(isDead);
+  if (dead.length > 0) return { reason: 'dead', numbers: dead.map(({ number }) => number) };
+  if (dirty.length > 0) return { reason: 'garbage', numbers: bounded(dirty, options.copyBytesMax) };
+  const small = mergeable.filter((segment) => segment.length < segmentBytes / 4);
+  if (small.length >= options.smallCountMin) {
+    return { reason: 'small', numbers: bounded(small, options.copyBytesMax) };
+  }
+  return planRemovals(segments, mergeable, options);
+}
+
+/** The segment that waits until the next one is sealed. */
+export function decaying(
+  segments: readonly SegmentFigures[],
+  options: MergeOptions,
+): SegmentFigures | undefined {
+  const youngest = segments.findLast(({ mergeable, kind }) => mergeable && kind === 'log');
+  if (youngest === undefined || !isDirty(youngest, options)) return undefined;
+  return isDead(youngest) ? undefined : youngest;
+}
+
+/** Everything but the open segment, when removals alone make up the share that calls for it. */
+function planRemovals(
+  segments: readonly SegmentFigures[],
+  mergeable: readonly SegmentFigures[],
+  options: MergeOptions,
+): MergePlan | undefined {
+  if (segments.length - mergeable.length > 1) return undefined;
+  const length = mergeable.reduce((sum, segment) => sum + segment.length, 0);
+  const gone = mergeable.reduce((sum, segment) => sum + segment.removalBytes + garbageBytes(segment), 0);
+  const removals = mergeable.reduce((sum, segment) => sum + segment.removalBytes, 0);
+  if (removals === 0 || gone * 100 < length * options.deadPercentMin) return undefined;
+  return { reason: 'removals', numbers: mergeable.map((segment) => segment.number) };
+}
+
+function isDirty(segment: SegmentFigures, options: MergeOptions): boolean {
+  const garbage = garbageBytes(segment);
+  return garbage > 0 && garbage * 100 >= segment.length * options.deadPercentMin;
+}
+
+/** A merge copies nothing out of it. */
+function isDead({ liveBytes, removalBytes }: SegmentFigures): boolean {
+  return liveBytes === 0 && removalBytes === 0;
+}
+
+function garbageBytes(segment: SegmentFigures): number {
+  return Math.max(0, segment.length - segmentHeadBytes - segment.liveBytes - segment.removalBytes);
+}
+
+/** The emptiest first, as many as may be copied at once, at least one. */
+function bounded(segments: readonly SegmentFigures[], copyBytesMax: number): readonly number[] {
+  const emptiestFirst = segments.toSorted(
+    (left, right) =>
+      left.liveBytes / left.length - right.liveBytes / right.length || left.number - right.number,
+  );
+  const chosen: number[] = [];
+  let copyBytes = 0;
+  for (const segment of emptiestFirst) {
+    copyBytes += segment.liveBytes + segment.removalBytes;
+    if (chosen.length > 0 && copyBytes > copyBytesMax) break;
+    chosen.push(segment.number);
+  }
+  return chosen.toSorted((left, right) => left - right);
+}

@@ -1,0 +1,368 @@
+/**
+ * The bounded way into a store. A request is accepted, or refused on the spot as `full` or `closed`; what is accepted
+ * is answered once: by the store, or `Timeout` when that takes too long (the operation may still happen).
+ *
+ * Reads and writes have limits of their own, and reads never wait behind writes. A request is first *queued* (`in`:
+ * accepted, the store does not have it yet) and then *in the store* (`out`). Writes beyond what one flush should carry
+ * queue; reads that need the disk queue beyond `diskReadsMax`; a read that memory can answer is answered at once.
+ *
+ * `done` of a read is called within `tryRead` when memory holds the answer; in every other case, and for writes
+ * always, it is called later.
+ */
+import type { SendOutcome } from '../base/channel.ts';
+import { Channel } from '../base/channel.ts';
+import { LockstepError, asLockstepError } from '../base/errors.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import type { Timer } from '../io/clock.ts';
+import type { StoreIo } from './store-io.ts';
+import type { StoreObserver } from './observer.ts';
+import type { StoreWrite, WriteDone } from './log/record.ts';
+import type { Store } from './store.ts';
+
+export interface DriverLimits {
+  /** Requests queued at most, of each kind, and their bytes. */
+  readonly queueCountMax: number;
+  readonly queueBytesMax: number;
+  /** Batches, and their bytes, in the store at most: what one flush carries and the next gathers. */
+  readonly storeWritesMax: number;
+  readonly storeWriteBytesMax: number;
+  /** Reads at the disk at most. */
+  readonly diskReadsMax: number;
+  /** A request not answered by then is answered `Timeout`. Microseconds. */
+  readonly timeoutUs: number;
+}
+
+export const driverDefaults: DriverLimits = {
+  queueCountMax: 10_000,
+  queueBytesMax: 64 * 1024 * 1024,
+  storeWritesMax: 4096,
+  storeWriteBytesMax: 32 * 1024 * 1024,
+  diskReadsMax: 64,
+  timeoutUs: 10_000_000,
+};
+
+/** `withheldBytes`: the value is on the disk, so long, and longer than was asked for. */
+export type ReadDone = (
+  error: LockstepError | undefined,
+  value: Uint8Array | undefined,
+  withheldBytes?: number,
+) => void;
+
+/** One accepted request, until it is answered. */
+interface Request {
+  readonly bytes: number;
+  readonly acceptedUs: number;
+  /** Undefined once answered. */
+  done: ReadDone | undefined;
+  readonly kind: 'read' | 'write';
+  readonly key: PackedKey | undefined;
+  readonly bytesMax: number;
+  /** Let go once the store has it. */
+  batch: readonly StoreWrite[] | undefined;
+}
+
+export class StoreDriver {
+  readonly #io: StoreIo;
+  readonly #store: Store;
+  readonly #observer: StoreObserver;
+  readonly #limits: DriverLimits;
+  readonly #reads: Channel<Request>;
+  readonly #writes: Channel<Request>;
+  /** Accepted requests in order, the answered ones at the front taken off: whose deadline comes next. */
+  readonly #waiting: (Request | undefined)[] = [];
+  #waitingFrom = 0;
+  #deadline: Timer | undefined;
+  #storeWrites = 0;
+  #storeBytes = 0;
+  #storeReads = 0;
+  #closed = false;
+  #late = false;
+
+  constructor(io: StoreIo, store: Store, observer: StoreObserver, limits: DriverLimits) {
+    this.#io = io;
+    this.#store = store;
+    this.#observer = observer;
+    this.#limits = limits;
+    const channelLimits = { countMax: limits.queueCountMax, bytesMax: limits.queueBytesMax };
+    this.#reads = new Channel(channelLimits);
+    this.#writes = new Channel(channelLimits);
+    store.onFailed(() => observer.ejected());
+  }
+
+  /** Requests accepted that the store does not have yet, and their bytes. */
+  get inQueue(): number {
+    return this.#reads.length + this.#writes.length;
+  }
+
+  get inQueueBytes(): number {
+    return this.#reads.bytes + this.#writes.bytes;
+  }
+
+  /** Requests in the store, and their bytes. */
+  get outQueue(): number {
+    return this.#storeWrites + this.#storeReads;
+  }
+
+  get outQueueBytes(): number {
+    return this.#storeBytes;
+  }
+
+  /** Reads a key. See above for when `done` is called. What is longer than `bytesMax` is not fetched from the disk. */
+  tryRead(key: PackedKey, done: ReadDone, bytesMax = Infinity): SendOutcome {
+    if (this.#closed) return this.#dropped('read', 'closed');
+    if (this.#reads.length > 0 || this.#storeReads >= this.#limits.diskReadsMax)
+      return this.#queueRead(key, done, bytesMax);
+    const acceptedUs = this.#io.clock.nowUs();
+    let result: ReturnType<Store['get']> | number;
+    try {
+      result = this.#store.get(key, bytesMax);
+    } catch (error) {
+      this.#observer.readRequested(key.length, this.inQueue);
+      this.#observer.queueWaited(0, this.outQueue + 1);
+      this.#answerRead(asLockstepError(error), undefined, acceptedUs, done);
+      return 'ok';
+    }
+    this.#observer.readRequested(key.length, this.inQueue);
+    this.#observer.queueWaited(0, this.outQueue + 1);
+    if (result instanceof Promise) {
+      const request = readRequest(key, acceptedUs, done, bytesMax);
+      this.#expect(request);
+      this.#readDisk(request, result);
+    } else if (typeof result === 'number') {
+      this.#late = false;
+      this.#observer.readAnswered(0, this.#io.clock.nowUs() - acceptedUs);
+      done(undefined, undefined, result);
+    } else {
+      this.#answerRead(undefined, result, acceptedUs, done);
+    }
+    return 'ok';
+  }
+
+  /** What `tryRead` would answer at once, counted as a read; `elsewhere`: it would answer later, or with an error. */
+  inMemory(key: PackedKey): Uint8Array | undefined | 'elsewhere' {
+    if (this.#closed || this.#reads.length > 0 || this.#storeReads >= this.#limits.diskReadsMax)
+      return 'elsewhere';
+    const acceptedUs = this.#io.clock.nowUs();
+    const value = this.#store.inMemory(key);
+    if (value === 'elsewhere') return value;
+    this.#late = false;
+    this.#observer.readRequested(key.length, this.inQueue);
+    this.#observer.queueWaited(0, this.outQueue + 1);
+    this.#observer.readAnswered(value?.length ?? 0, this.#io.clock.nowUs() - acceptedUs);
+    return value;
+  }
+
+  /** Writes a batch, whole or not at all. `done` is called later, once. The batch must not change until then. */
+  tryWrite(batch: readonly StoreWrite[], done: WriteDone): SendOutcome {
+    if (this.#closed || this.#store.state === 'closed') return this.#dropped('write', 'closed');
+    const bytes = batchBytes(batch);
+    const request: Request = {
+      bytes,
+      acceptedUs: this.#io.clock.nowUs(),
+      done,
+      kind: 'write',
+      key: undefined,
+      bytesMax: 0,
+      batch,
+    };
+    if (this.#writes.length > 0 || !this.#writeFits(bytes)) {
+      const outcome = this.#writes.trySend(request, bytes);
+      if (outcome !== 'ok') return this.#dropped('write', outcome);
+      this.#observer.writeRequested(bytes, this.inQueue);
+      this.#expect(request);
+      return 'ok';
+    }
+    this.#observer.writeRequested(bytes, this.inQueue);
+    this.#expect(request);
+    this.#writeStore(request, batch);
+    return 'ok';
+  }
+
+  /** Refuses further requests; those accepted are still answered. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#reads.close();
+    this.#writes.close();
+    if (this.#waiting.length === 0) this.#cancelDeadline();
+    this.#observer.closed();
+  }
+
+  #dropped(kind: 'read' | 'write', outcome: 'full' | 'closed'): SendOutcome {
+    this.#observer.requestDropped(outcome);
+    // While they rain, only who listens pays for words.
+    if (this.#io.log.enabled('debug')) {
+      const { directory } = this.#store;
+      this.#io.log.event('debug', 'store.request.refused', { directory, kind, outcome });
+    }
+    return outcome;
+  }
+
+  #queueRead(key: PackedKey, done: ReadDone, bytesMax: number): SendOutcome {
+    const request = readRequest(key, this.#io.clock.nowUs(), done, bytesMax);
+    const outcome = this.#reads.trySend(request, key.length);
+    if (outcome !== 'ok') return this.#dropped('read', outcome);
+    this.#observer.readRequested(key.length, this.inQueue);
+    this.#expect(request);
+    return 'ok';
+  }
+
+  #writeFits(bytes: number): boolean {
+    const { storeWritesMax, storeWriteBytesMax } = this.#limits;
+    if (this.#storeWrites === 0) return true;
+    return this.#storeWrites < storeWritesMax && this.#storeBytes + bytes <= storeWriteBytesMax;
+  }
+
+  #writeStore(request: Request, batch: readonly StoreWrite[]): void {
+    this.#observer.queueWaited(this.#io.clock.nowUs() - request.acceptedUs, this.outQueue + 1);
+    this.#storeWrites += 1;
+    this.#storeBytes += request.bytes;
+    request.batch = undefined;
+    this.#store.write(batch, (error) => {
+      this.#storeWrites -= 1;
+      this.#storeBytes -= request.bytes;
+      this.#answer(request, error, undefined);
+      this.#feedWrites();
+    });
+  }
+
+  #feedWrites(): void {
+    for (;;) {
+      if (this.#writes.length === 0 || !this.#writeFits(0)) return;
+      const request = this.#writes.tryReceive();
+      if (request?.batch === undefined) return;
+      // Given up already: it certainly does not happen any more.
+      if (request.done !== undefined) this.#writeStore(request, request.batch);
+    }
+  }
+
+  #readDisk(request: Request, reading: Promise<Uint8Array | undefined>): void {
+    this.#storeReads += 1;
+    this.#storeBytes += request.bytes;
+    this.#io.spawn('store.read', async () => {
+      let error: LockstepError | undefined;
+      let value: Uint8Array | undefined;
+      try {
+        value = await reading;
+      } catch (cause) {
+        error = asLockstepError(cause);
+      }
+      this.#storeReads -= 1;
+      this.#storeBytes -= request.bytes;
+      this.#answer(request, error, value);
+      this.#feedReads();
+    });
+  }
+
+  #feedReads(): void {
+    while (this.#reads.length > 0 && this.#storeReads < this.#limits.diskReadsMax) {
+      const request = this.#reads.tryReceive();
+      if (request?.key === undefined) return;
+      if (request.done === undefined) continue;
+      this.#observer.queueWaited(this.#io.clock.nowUs() - request.acceptedUs, this.outQueue + 1);
+      this.#readQueued(request, request.key);
+    }
+  }
+
+  #readQueued(request: Request, key: PackedKey): void {
+    try {
+      const result = this.#store.get(key, request.bytesMax);
+      if (result instanceof Promise) this.#readDisk(request, result);
+      else if (typeof result === 'number') this.#answer(request, undefined, undefined, result);
+      else this.#answer(request, undefined, result);
+    } catch (error) {
+      this.#answer(request, asLockstepError(error), undefined);
+    }
+  }
+
+  #answerRead(
+    error: LockstepError | undefined,
+    value: Uint8Array | undefined,
+    acceptedUs: number,
+    done: ReadDone,
+  ): void {
+    this.#late = false;
+    if (error !== undefined) this.#observer.operationFailed();
+    this.#observer.readAnswered(value?.length ?? 0, this.#io.clock.nowUs() - acceptedUs);
+    done(error, value);
+  }
+
+  #answer(
+    request: Request,
+    error: LockstepError | undefined,
+    value: Uint8Array | undefined,
+    withheldBytes?: number,
+  ): void {
+    this.#late = false;
+    const { done } = request;
+    if (done === undefined) return;
+    request.done = undefined;
+    const latencyUs = this.#io.clock.nowUs() - request.acceptedUs;
+    if (error !== undefined) this.#observer.operationFailed();
+    if (request.kind === 'read') this.#observer.readAnswered(value?.length ?? 0, latencyUs);
+    else this.#observer.writeAnswered(0, latencyUs);
+    this.#trimWaiting();
+    done(error, value, withheldBytes);
+  }
+
+  /** Remembers the request's deadline. All requests have the same patience, so the oldest is always the next due. */
+  #expect(request: Request): void {
+    this.#waiting.push(request);
+    if (this.#deadline !== undefined) return;
+    this.#deadline = this.#io.clock.after(this.#limits.timeoutUs, () => this.#checkDeadlines());
+  }
+
+  /** Lets go of answered requests at the front. */
+  #trimWaiting(): void {
+    const waiting = this.#waiting;
+    while (this.#waitingFrom < waiting.length && waiting[this.#waitingFrom]?.done === undefined) {
+      waiting[this.#waitingFrom] = undefined;
+      this.#waitingFrom += 1;
+    }
+    if (this.#waitingFrom === waiting.length || this.#waitingFrom >= 4096) {
+      waiting.splice(0, this.#waitingFrom);
+      this.#waitingFrom = 0;
+    }
+    if (this.#closed && waiting.length === 0) this.#cancelDeadline();
+  }
+
+  #cancelDeadline(): void {
+    this.#deadline?.cancel();
+    this.#deadline = undefined;
+  }
+
+  #checkDeadlines(): void {
+    this.#deadline = undefined;
+    const nowUs = this.#io.clock.nowUs();
+    for (; this.#waitingFrom < this.#waiting.length; this.#waitingFrom++) {
+      const request = this.#waiting[this.#waitingFrom];
+      if (request?.done === undefined) continue;
+      const leftUs = request.acceptedUs + this.#limits.timeoutUs - nowUs;
+      if (leftUs > 0) {
+        this.#deadline = this.#io.clock.after(leftUs, () => this.#checkDeadlines());
+        break;
+      }
+      this.#timeOut(request, request.done);
+    }
+    this.#waiting.splice(0, this.#waitingFrom);
+    this.#waitingFrom = 0;
+  }
+
+  #timeOut(request: Request, done: ReadDone): void {
+    request.done = undefined;
+    this.#observer.requestTimedOut();
+    if (!this.#late) this.#observer.driverTimedOut();
+    this.#late = true;
+    done(new LockstepError('Timeout', `the store did not answer a ${request.kind} in time`), undefined);
+  }
+}
+
+function readRequest(key: PackedKey, acceptedUs: number, done: ReadDone, bytesMax: number): Request {
+  return { bytes: key.length, acceptedUs, done, kind: 'read', key, bytesMax, batch: undefined };
+}
+
+function batchBytes(batch: readonly StoreWrite[]): number {
+  let bytes = 0;
+  for (const write of batch) bytes += write.key.length + (write.value?.length ?? 0);
+  return bytes;
+}

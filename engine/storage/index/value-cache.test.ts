@@ -1,0 +1,91 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { viewOf } from '../../base/views.ts';
+import { KeyDirectory } from './key-directory.ts';
+import { ValueCache } from './value-cache.ts';
+
+const cacheBytes = 16 * 1024;
+
+/** A directory with `count` keys; the ids in order. */
+function keysIn(directory: KeyDirectory, count: number): readonly number[] {
+  return Array.from({ length: count }, (_, index) => {
+    const bytes = Buffer.from(`key ${index}`, 'latin1');
+    const id = directory.add(
+      directory.hashBytes(bytes, 0, bytes.length),
+      bytes,
+      viewOf(bytes),
+      0,
+      bytes.length,
+      index,
+    );
+    directory.place(id, 1, 0, 0, index + 1, 'live');
+    return id;
+  });
+}
+
+describe('the value cache', () => {
+  it('answers with the last value put, or not at all', () => {
+    // Chunks of which nothing was read are filled anew in place: not every put is followed by a look.
+    const look = fc.integer({ min: 0, max: 9 }).map((draw) => draw === 0);
+    const step = fc.tuple(fc.nat(29), fc.nat(1500), fc.nat(255), look);
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+        const directory = new KeyDirectory(1);
+        const cache = new ValueCache(directory, cacheBytes);
+        const ids = keysIn(directory, 30);
+        const twin = new Map<number, Buffer>();
+        for (const [index, length, fill, looks] of steps) {
+          const id = ids[index] ?? 0;
+          const value = Buffer.alloc(length, fill);
+          cache.put(id, viewOf(value), 0, length);
+          twin.set(id, value);
+          for (const [other, expected] of looks ? twin : []) {
+            const found = cache.get(other);
+            if (found !== undefined) expect(found.equals(expected)).toBe(true);
+          }
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('stays within its bytes', () => {
+    const directory = new KeyDirectory(1);
+    const cache = new ValueCache(directory, cacheBytes);
+    for (const id of keysIn(directory, 1000)) cache.put(id, viewOf(Buffer.alloc(200)), 0, 200);
+    expect(cache.bytes).toBeLessThanOrEqual(cacheBytes);
+  });
+
+  it('keeps what is read often', () => {
+    const directory = new KeyDirectory(1);
+    const cache = new ValueCache(directory, cacheBytes);
+    const [hot = 0, ...others] = keysIn(directory, 2000);
+    cache.put(hot, viewOf(Buffer.from('hot')), 0, 3);
+    for (const id of others) {
+      cache.put(id, viewOf(Buffer.alloc(40)), 0, 40);
+      expect(cache.get(hot)?.toString()).toBe('hot');
+    }
+  });
+
+  it('never changes a view that it handed out', () => {
+    const directory = new KeyDirectory(1);
+    const cache = new ValueCache(directory, cacheBytes);
+    const [first = 0, ...others] = keysIn(directory, 2000);
+    cache.put(first, viewOf(Buffer.from('first')), 0, 5);
+    const view = cache.get(first);
+    for (const id of others) cache.put(id, viewOf(Buffer.alloc(40, 1)), 0, 40);
+    expect(view?.toString()).toBe('first');
+  });
+
+  it('forgets a key whose id was given to another', () => {
+    const directory = new KeyDirectory(1);
+    const cache = new ValueCache(directory, cacheBytes);
+    const [id = 0] = keysIn(directory, 1);
+    cache.put(id, viewOf(Buffer.from('old')), 0, 3);
+    directory.remove(id);
+    const bytes = Buffer.from('another');
+    const again = directory.add(directory.hashBytes(bytes, 0, 7), bytes, viewOf(bytes), 0, 7, 0);
+    expect(cache.get(again)).toBeUndefined();
+  });
+});

@@ -1,0 +1,139 @@
+/**
+ * Values read lately, or written lately in small batches, so that a hot read is answered on the spot. Values lie back
+ * to back in chunks; when all chunks are used, the oldest is let go: what was read from it since moves to the newest
+ * chunk (at most half a chunk's worth), the rest is forgotten.
+ *
+ *     entry     u32 id | u32 length, upper bit: read since it was put here | value | padding to 8 bytes
+ *
+ * A chunk of which a view was handed out is never written again once it is let go, so a view stays good for as long as
+ * it is held. One of which none was is filled anew: memory outside the heap that comes and goes makes the garbage
+ * collector walk the whole heap for it. The key directory's row holds the place of the key's value; places are exact: a
+ * row never points at another key's entry.
+ */
+import { assert } from '../../base/assert.ts';
+import { copyBytes, viewOf } from '../../base/views.ts';
+import type { KeyDirectory } from './key-directory.ts';
+
+const unitBits = 3;
+const unitBytes = 1 << unitBits;
+const headBytes = 8;
+const hitBit = 0x80000000;
+const chunkBytesMin = 4 * 1024;
+const chunkBytesMax = 256 * 1024;
+const chunksWanted = 16;
+
+export class ValueCache {
+  readonly #directory: KeyDirectory;
+  readonly #chunkBytes: number;
+  readonly #chunkUnits: number;
+  readonly #chunkCount: number;
+  readonly #chunks: Buffer[] = [];
+  /** Of each chunk. */
+  readonly #views: DataView[] = [];
+  /** Whether a view of the chunk was handed out. */
+  readonly #handedOut: boolean[] = [];
+  /** The chunk being filled, and how far. */
+  #current = -1;
+  #end = 0;
+
+  constructor(directory: KeyDirectory, bytesMax: number) {
+    this.#directory = directory;
+    const wanted = Math.floor(bytesMax / chunksWanted / unitBytes) * unitBytes;
+    this.#chunkBytes = Math.min(chunkBytesMax, Math.max(chunkBytesMin, wanted));
+    this.#chunkUnits = this.#chunkBytes >>> unitBits;
+    const chunkCount = Math.floor(bytesMax / this.#chunkBytes);
+    this.#chunkCount = chunkCount < 2 ? 0 : chunkCount;
+  }
+
+  /** Bytes of memory taken. */
+  get bytes(): number {
+    return this.#chunks.length * this.#chunkBytes;
+  }
+
+  /** The value of a live key, or undefined when it is not here. A view: not to be changed; copy it to keep it long. */
+  get(id: number): Buffer | undefined {
+    const place = this.#directory.cacheOf(id);
+    if (place === 0) return undefined;
+    const at = (place - 1) * unitBytes;
+    const number = Math.floor(at / this.#chunkBytes);
+    const chunk = this.#chunks[number];
+    const view = this.#views[number];
+    assert(chunk !== undefined && view !== undefined, 'a cache place lies in a chunk');
+    const head = at - number * this.#chunkBytes;
+    const length = view.getUint32(head + 4, true);
+    if (length < hitBit) view.setUint32(head + 4, length | hitBit, true);
+    this.#handedOut[number] = true;
+    return chunk.subarray(head + headBytes, head + headBytes + (length & 0x7fffffff));
+  }
+
+  /** Keeps a copy of the key's newest value, `length` bytes at `from`, unless it is too large to be worth it. */
+  put(id: number, bytes: DataView, from: number, length: number): void {
+    const entryBytes = entrySize(length);
+    if (this.#chunkCount === 0 || entryBytes > this.#chunkBytes / 4) {
+      this.forget(id);
+      return;
+    }
+    if (this.#current < 0 || this.#end + entryBytes > this.#chunkBytes) this.#turn();
+    this.#append(id, bytes, from, length);
+  }
+
+  /** The key's value changed or the key is going: what is kept no longer holds. */
+  forget(id: number): void {
+    if (this.#directory.cacheOf(id) !== 0) this.#directory.setCache(id, 0);
+  }
+
+  #append(id: number, bytes: DataView, from: number, length: number): void {
+    const chunk = this.#views[this.#current];
+    assert(chunk !== undefined, 'the current chunk exists');
+    const head = this.#end;
+    chunk.setUint32(head, id, true);
+    chunk.setUint32(head + 4, length, true);
+    copyBytes(bytes, from, length, chunk, head + headBytes);
+    this.#end += entrySize(length);
+    this.#directory.setCache(id, this.#current * this.#chunkUnits + (head >>> unitBits) + 1);
+  }
+
+  /** Begins a new chunk in the place of the oldest. */
+  #turn(): void {
+    const turned = this.#current;
+    const endOfTurned = this.#end;
+    const next = (turned + 1) % this.#chunkCount;
+    const oldest = this.#views[next];
+    // Unused bytes must not read as entries: the end is marked.
+    if (turned >= 0 && endOfTurned + headBytes <= this.#chunkBytes) {
+      this.#views[turned]?.setUint32(endOfTurned, 0);
+    }
+    // Of one that nobody has a view of nothing was read, so nothing of it moves to the next.
+    if (oldest === undefined || this.#handedOut[next] === true) this.#renew(next);
+    this.#current = next;
+    this.#end = 0;
+    if (oldest !== undefined) this.#release(oldest, next);
+  }
+
+  #renew(number: number): void {
+    const chunk = Buffer.allocUnsafeSlow(this.#chunkBytes);
+    this.#chunks[number] = chunk;
+    this.#views[number] = viewOf(chunk);
+    this.#handedOut[number] = false;
+  }
+
+  #release(oldest: DataView, number: number): void {
+    let at = 0;
+    while (at + headBytes <= this.#chunkBytes) {
+      const id = oldest.getUint32(at, true);
+      if (id === 0) break;
+      const length = oldest.getUint32(at + 4, true);
+      const place = (number * this.#chunkBytes + at) / unitBytes + 1;
+      const valueAt = at + headBytes;
+      at += entrySize(length & 0x7fffffff);
+      if (!this.#directory.pointsAt(id, place)) continue;
+      this.#directory.setCache(id, 0);
+      const keep = length >= hitBit && this.#end + entrySize(length & 0x7fffffff) <= this.#chunkBytes / 2;
+      if (keep) this.#append(id, oldest, valueAt, length & 0x7fffffff);
+    }
+  }
+}
+
+function entrySize(length: number): number {
+  return (headBytes + length + unitBytes - 1) & -unitBytes;
+}

@@ -1,0 +1,392 @@
+/**
+ * The write path: batches are encoded where they are asked for, into the group that is gathering; a flush makes a
+ * gathered group durable (one operation of the disk), while the next one gathers. An idle store flushes at once (after
+ * the current turn, so that writers of one turn share a flush); a busy one serves as many writers per sync as came
+ * meanwhile. Two flushes may be under way, so that the disk has something to do while those of the other are encoded,
+ * applied and answered: a second one leaves once it is half as large as the first, and when a flush lands alone, one
+ * half of its writers is answered, and may write again, before the other. A third one leaves only while all of them
+ * carry a handful of writers: then nothing is gained by gathering more, and who comes third would wait for two.
+ * What has landed is applied (to the key directory, the caches) once its writers are answered and what they write next
+ * has left, so that the disk has something to do meanwhile; or before, by the first who reads (`applyLanded`).
+ *
+ * Invariants: bytes are written at places in the order of sequence numbers, and no two writes under way overlap;
+ * flushes are applied and answered in that order, so nothing is answered before its write, and every one before it, has
+ * succeeded (and, with `always`, its sync); after the first failure nothing is ever written again, and everyone behind
+ * it is told `StorageFailed`. A crash may leave a flush without one that left before it: neither was answered, and since
+ * neither calls the other durable, recovery cuts both.
+ */
+import { assert } from '../../base/assert.ts';
+import { Deferred } from '../../base/deferred.ts';
+import { LockstepError } from '../../base/errors.ts';
+import type { Timer } from '../../io/clock.ts';
+import type { StoreIo } from '../store-io.ts';
+import { writeFully, writeFullyDurably } from '../../io/disk.ts';
+import type { Catalog } from './segment-catalog.ts';
+import type { Chunk } from './chunks.ts';
+import { bytesOf, Chunks } from './chunks.ts';
+import type { Flight } from './in-flight-flushes.ts';
+import { flightsMax, mayLeave, splitWritersMin } from './in-flight-flushes.ts';
+import type { Gathering } from './pending-flush.ts';
+import { gather, sealLastGroup } from './pending-flush.ts';
+import { segmentHeadBytes, segmentIdentity } from './record.ts';
+import type { SegmentIdentity, StoreWrite, WriteDone } from './record.ts';
+import type { StoreOptions } from '../options.ts';
+import type { Segment } from './segment.ts';
+import { ZerosAhead } from './preallocation.ts';
+
+/** What has come to pass: to wait for it is to let what is due in this turn of the event loop happen first. */
+const thisTurn: Promise<void> = Promise.resolve();
+
+/** The groups of a flush, and the segment in which they are durable. */
+interface Landed {
+  readonly segment: Segment;
+  readonly chunks: readonly Chunk[];
+}
+
+/** Told what became of the groups. */
+export interface CommitSink {
+  /** These groups are durable (or, with `interval`, written): they count from now on. */
+  committed(segment: Segment, chunks: readonly Chunk[]): void;
+  /** A new segment takes the writes; `sealed` takes no more. */
+  rotated(sealed: Segment): void;
+  /** Nothing can be written any more. Called once. */
+  failed(error: LockstepError): void;
+}
+
+export class GroupCommit {
+  readonly #io: StoreIo;
+  readonly #catalog: Catalog;
+  readonly #options: StoreOptions;
+  readonly #sink: CommitSink;
+  #nextSeq: number;
+  #segment: Segment | undefined;
+  /** Everything of the open segment under this offset is durable. */
+  #durableBefore = segmentHeadBytes;
+  readonly #zeros: ZerosAhead;
+  #gathering: Gathering | undefined;
+  /** Of the segment that the last gathering goes to. */
+  #identity: SegmentIdentity | undefined;
+  /** Where the next gathering begins: behind the last one, or (undefined) in a new segment. */
+  #plannedNumber: number | undefined;
+  #plannedAt = segmentHeadBytes;
+  /** Under way, in the order of their places. */
+  readonly #flights: Flight[] = [];
+  #running = false;
+  #launching = false;
+  /** Writers have just been answered: what they write in this turn leaves with the launch that follows. */
+  #landing = false;
+  /** What is durable and answered, or being answered, and not applied yet. */
+  #landed: Landed | undefined;
+  #failure: LockstepError | undefined;
+  /** A flush has failed: those behind it have, whatever their own write says. */
+  #broken = false;
+  /** As many are kept as those that fly, the one that gathers and the one that has landed need. */
+  readonly #chunks = new Chunks(flightsMax + 2);
+  #syncTimer: Timer | undefined;
+  #syncing: Promise<void> = Promise.resolve();
+  #idle: Deferred<void> | undefined;
+  #pendingBytes = 0;
+  #flushCount = 0;
+
+  constructor(io: StoreIo, catalog: Catalog, options: StoreOptions, sink: CommitSink, nextSeq: number) {
+    this.#io = io;
+    this.#catalog = catalog;
+    this.#options = options;
+    this.#sink = sink;
+    this.#nextSeq = nextSeq;
+    const { preallocateBytes, segmentBytes } = options;
+    this.#zeros = new ZerosAhead(io, preallocateBytes, segmentBytes, (error) => this.#fail(error));
+  }
+
+  /** The highest sequence number given out. */
+  get lastSeq(): number {
+    return this.#nextSeq - 1;
+  }
+
+  /** Bytes encoded and not yet answered. */
+  get pendingBytes(): number {
+    return this.#pendingBytes;
+  }
+
+  /** Flushes so far: with `always`, syncs that served writers. */
+  get flushCount(): number {
+    return this.#flushCount;
+  }
+
+  /** The segment that takes writes now. */
+  get openSegment(): Segment | undefined {
+    return this.#segment;
+  }
+
+  /** Encodes the batch, `bytes` long as `groupBytes` says; `done` is called later, never within this call. */
+  write(batch: readonly StoreWrite[], bytes: number, done: WriteDone): void {
+    assert(this.#failure === undefined && batch.length > 0, 'a failed store takes no writes');
+    const gathering = (this.#gathering ??= this.#gather());
+    const before = gathering.end;
+    gather(gathering, batch, bytes, this.#nextSeq, this.#knownDurable(gathering), this.#chunks);
+    gathering.dones.push(done);
+    this.#nextSeq += batch.length;
+    this.#pendingBytes += gathering.end - before;
+    if (!this.#running) this.#start();
+    else if (!this.#launching && !this.#landing && this.#flights.length > 0 && this.#mayLaunch(gathering))
+      this.#launchSoon();
+  }
+
+  /**
+   * What has landed counts from now on. Whoever reads calls it first: writers are answered, and what they write next
+   * leaves, before it is called here.
+   */
+  applyLanded(): void {
+    const landed = this.#landed;
+    if (landed === undefined) return;
+    this.#landed = undefined;
+    this.#sink.committed(landed.segment, landed.chunks);
+    for (const chunk of landed.chunks) this.#chunks.giveBack(chunk);
+  }
+
+  /** Resolves when nothing is under way any more. */
+  async settle(): Promise<void> {
+    while (this.#running) {
+      this.#idle ??= new Deferred<void>();
+      await this.#idle.promise;
+    }
+    await this.#zeros.settle();
+  }
+
+  /** Everything that reads can see is durable when this resolves (with `always` it is anyway). */
+  async barrier(): Promise<void> {
+    if (this.#options.sync.kind === 'always') return;
+    await this.#syncing;
+    this.#syncing = this.#syncNow();
+    await this.#syncing;
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** Takes the store out of service for writes: something that writes rely on failed elsewhere. */
+  fail(cause: unknown): void {
+    this.#fail(cause);
+  }
+
+  /** Writes and syncs everything, and seals the open segment. The caller sends no writes meanwhile or afterwards. */
+  async close(): Promise<void> {
+    await this.settle();
+    this.#syncTimer?.cancel();
+    await this.#syncing;
+    const segment = this.#segment;
+    if (this.#failure !== undefined || segment === undefined) return;
+    await this.#seal(segment);
+    await this.#catalog.publish([], []);
+  }
+
+  #start(): void {
+    this.#running = true;
+    this.#io.spawn('store.commit', () => this.#run());
+  }
+
+  /** Writers of this turn of the event loop join it. */
+  #launchSoon(): void {
+    this.#launching = true;
+    this.#io.spawn('store.launch', () =>
+      thisTurn.then(() => {
+        this.#launching = false;
+        this.#launch();
+      }),
+    );
+  }
+
+  async #run(): Promise<void> {
+    await thisTurn;
+    for (;;) {
+      this.#launch();
+      this.applyLanded();
+      const [flight] = this.#flights;
+      if (flight === undefined) break;
+      const error = await flight.written;
+      this.#flights.shift();
+      if (error !== undefined) this.#break(error);
+      if (this.#broken) {
+        this.#answerBroken(flight.gathering);
+        continue;
+      }
+      const { dones } = flight.gathering;
+      const alone = this.#flights.length === 0 && dones.length >= splitWritersMin;
+      const first = alone ? dones.length >>> 1 : dones.length;
+      this.#land(flight.gathering);
+      // Those answered may have more to write: let them before the next flush leaves.
+      this.#landing = true;
+      answer(dones, 0, first);
+      await thisTurn;
+      await thisTurn;
+      if (first < dones.length) {
+        this.#launch();
+        answer(dones, first, dones.length);
+        await thisTurn;
+        await thisTurn;
+      }
+      this.#landing = false;
+    }
+    this.#running = false;
+    this.#idle?.resolve();
+    this.#idle = undefined;
+  }
+
+  #launch(): void {
+    for (let next = this.#gathering; next !== undefined && this.#mayLaunch(next); next = this.#gathering) {
+      this.#gathering = undefined;
+      sealLastGroup(next, this.#knownDurable(next));
+      this.#plannedNumber = next.end >= this.#options.segmentBytes ? undefined : next.identity.number;
+      this.#plannedAt = next.end;
+      const begins = this.#segment?.number !== next.identity.number;
+      // The segment that it ends is sealed with all that was written to it.
+      if (begins) this.applyLanded();
+      const alone = begins || this.#growsFile(next);
+      this.#flights.push({ gathering: next, alone, written: this.#fly(next, alone) });
+    }
+  }
+
+  #mayLaunch(next: Gathering): boolean {
+    return this.#failure === undefined && mayLeave(this.#flights, next);
+  }
+
+  /** Resolves with what went wrong, or undefined. */
+  #fly(gathering: Gathering, alone: boolean): Promise<unknown> {
+    const file = this.#segment?.file;
+    if (alone || file === undefined || this.#options.sync.kind !== 'always')
+      return this.#flush(gathering).then(nothingWrong, wrong);
+    const written = writeFullyDurably(file, gathering.chunks.map(bytesOf), gathering.at);
+    this.#zeros.advance(file, gathering.end);
+    return written.then(nothingWrong, wrong);
+  }
+
+  /** The flush, and every one before it, is durable. */
+  #land({ at, end, chunks }: Gathering): void {
+    const segment = this.#segment;
+    assert(segment !== undefined, 'a flush has a segment');
+    segment.length = end;
+    if (this.#options.sync.kind === 'always') this.#durableBefore = end;
+    this.#flushCount += 1;
+    this.applyLanded();
+    this.#landed = { segment, chunks };
+    this.#pendingBytes = Math.max(0, this.#pendingBytes - (end - at));
+  }
+
+  /** A flush that begins a segment, makes the file longer, or is not durable at once. */
+  async #flush(gathering: Gathering): Promise<void> {
+    if (this.#segment?.number !== gathering.identity.number) await this.#rotate(gathering.identity.number);
+    await this.#zeros.settle();
+    if (this.#failure !== undefined) throw this.#failure;
+    const file = this.#segment?.file;
+    assert(file !== undefined, 'the open segment has a file');
+    const views = gathering.chunks.map(bytesOf);
+    if (this.#options.sync.kind === 'interval') {
+      await writeFully(file, views, gathering.at);
+      this.#syncSoon(this.#options.sync.intervalUs);
+      return;
+    }
+    if (this.#growsFile(gathering)) views.push(...this.#zeros.behind(gathering.end));
+    await writeFullyDurably(file, views, gathering.at);
+  }
+
+  /** The flush must make the file longer, and writes zeros ahead then. */
+  #growsFile({ end }: Gathering): boolean {
+    return this.#options.sync.kind === 'always' && end > this.#zeros.end;
+  }
+
+  /** Seals the open segment and opens the next: the old one's bytes are durable before the new one counts. */
+  async #rotate(number: number): Promise<void> {
+    const old = this.#segment;
+    await this.#syncing;
+    if (old !== undefined) await this.#seal(old);
+    const segment = await this.#catalog.create(number, 'log');
+    try {
+      await this.#catalog.publish([segment], []);
+    } catch (error) {
+      await segment.file?.close();
+      throw error;
+    }
+    this.#segment = segment;
+    this.#durableBefore = segmentHeadBytes;
+    this.#zeros.restart(segment.madeBytes);
+    this.#io.log.event('info', 'store.segment.rotated', { segment: number });
+    if (old !== undefined) this.#sink.rotated(old);
+  }
+
+  /** Takes the zeros off and makes what is left durable; the manifest says so next. */
+  async #seal(segment: Segment): Promise<void> {
+    const { file } = segment;
+    await this.#zeros.settle();
+    if (this.#zeros.end > segment.length) await file?.truncate(segment.length);
+    await file?.sync();
+    segment.sealed = true;
+  }
+
+  #syncSoon(intervalUs: number): void {
+    this.#syncTimer ??= this.#io.clock.after(intervalUs, () => {
+      this.#syncTimer = undefined;
+      this.#syncing = this.#syncNow();
+      const syncing = this.#syncing;
+      this.#io.spawn('store.sync', () => syncing);
+    });
+  }
+
+  async #syncNow(): Promise<void> {
+    const segment = this.#segment;
+    if (segment === undefined || this.#failure !== undefined) return;
+    const end = segment.length;
+    try {
+      await segment.file?.sync();
+    } catch (error) {
+      this.#fail(error);
+      return;
+    }
+    if (this.#segment === segment) this.#durableBefore = Math.max(this.#durableBefore, end);
+  }
+
+  #break(cause: unknown): void {
+    this.#broken = true;
+    this.#fail(cause);
+  }
+
+  #answerBroken({ dones }: Gathering): void {
+    for (const done of dones) done(this.#failure);
+  }
+
+  /** Whoever waits for a flush to leave is told; those under way are when it is their turn. */
+  #fail(cause: unknown): void {
+    const first = this.#failure === undefined;
+    const detail = cause instanceof Error ? cause.message : String(cause);
+    const message = `the store takes no writes: ${detail}`;
+    const error = (this.#failure ??= new LockstepError('StorageFailed', message, { cause }));
+    if (first) this.#sink.failed(error);
+    const waiting = this.#gathering;
+    this.#gathering = undefined;
+    this.#pendingBytes = 0;
+    for (const done of waiting?.dones ?? []) done(error);
+  }
+
+  #gather(): Gathering {
+    const number = this.#plannedNumber ?? this.#catalog.reserveForLog();
+    const at = this.#plannedNumber === undefined ? segmentHeadBytes : this.#plannedAt;
+    if (this.#identity?.number !== number)
+      this.#identity = segmentIdentity(this.#catalog.identity.storeId, number, 'log');
+    return { identity: this.#identity, at, end: at, chunks: [], dones: [], group: undefined };
+  }
+
+  /** What is known to be durable of the segment that the gathering goes to. */
+  #knownDurable(gathering: Gathering): number {
+    return this.#segment?.number === gathering.identity.number ? this.#durableBefore : segmentHeadBytes;
+  }
+}
+
+function answer(dones: readonly WriteDone[], from: number, to: number): void {
+  for (let index = from; index < to; index++) dones[index]?.(undefined);
+}
+
+function nothingWrong(): undefined {
+  return undefined;
+}
+
+/** An error that the disk has no words for is one all the same. */
+function wrong(error: unknown): unknown {
+  return error ?? new Error('a flush was rejected without a reason');
+}

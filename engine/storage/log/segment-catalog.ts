@@ -1,0 +1,219 @@
+/**
+ * The segments of an open store and the manifest that names them. Changes of the manifest happen one after another;
+ * each is one replaced file, so a crash finds the state before or after.
+ */
+import { assert } from '../../base/assert.ts';
+import { Deferred } from '../../base/deferred.ts';
+import type { Disk } from '../../io/disk.ts';
+import { DiskError, replaceFile, writeFully } from '../../io/disk.ts';
+import type { StoreIo } from '../store-io.ts';
+import type { CatalogFigures } from '../figures.ts';
+import { hintName, manifestName, segmentName } from './file-names.ts';
+import { encodeManifest } from './manifest.ts';
+import type { Manifest } from './manifest.ts';
+import { encodeSegmentHead, segmentHeadBytes, segmentIdentity } from './record.ts';
+import type { SegmentKind } from './record.ts';
+import { Segment } from './segment.ts';
+import type { SpareFile } from './spare-file.ts';
+
+/** Who the store is; never changes. */
+export type StoreIdentity = Pick<Manifest, 'storeId' | 'nodeName' | 'createdMs'>;
+
+export class Catalog {
+  readonly identity: StoreIdentity;
+  readonly #io: StoreIo;
+  readonly #disk: Disk;
+  readonly #directory: string;
+  readonly #segments = new Map<number, Segment>();
+  #nextNumber: number;
+  /** Numbers given to segments of the log that no manifest has named yet. */
+  readonly #unnamed = new Set<number>();
+  #publishing: Promise<void> = Promise.resolve();
+  #spare: SpareFile | undefined;
+  readonly #removals = new Set<Promise<void>>();
+
+  constructor(io: StoreIo, directory: string, identity: StoreIdentity, nextNumber: number) {
+    this.#disk = io.disk;
+    this.#io = io;
+    this.#directory = directory;
+    this.identity = identity;
+    this.#nextNumber = nextNumber;
+  }
+
+  /** In the order in which they came. */
+  get segments(): Iterable<Segment> {
+    return this.#segments.values();
+  }
+
+  get segmentCount(): number {
+    return this.#segments.size;
+  }
+
+  /** The lowest number not given out. */
+  get nextNumber(): number {
+    return this.#nextNumber;
+  }
+
+  find(number: number): Segment | undefined {
+    return this.#segments.get(number);
+  }
+
+  mustFind(number: number): Segment {
+    const segment = this.#segments.get(number);
+    assert(segment !== undefined, 'the key directory names segments that exist');
+    return segment;
+  }
+
+  pathOf(name: string): string {
+    return `${this.#directory}/${name}`;
+  }
+
+  /** Of the segments that the manifest names; records in a merged one that have not moved yet are live all the same. */
+  figures(): CatalogFigures {
+    let diskBytes = 0;
+    let liveBytes = 0;
+    for (const segment of this.#segments.values()) {
+      if (!segment.retired) diskBytes += segment.length;
+      liveBytes += segment.liveBytes;
+    }
+    return { segmentCount: this.#segments.size, diskBytes, liveBytes };
+  }
+
+  /** A number that no segment has or had. */
+  reserve(): number {
+    return this.#nextNumber++;
+  }
+
+  /** The same for a segment of the log. */
+  reserveForLog(): number {
+    const number = this.reserve();
+    this.#unnamed.add(number);
+    return number;
+  }
+
+  /** A segment found at the start. */
+  adopt(segment: Segment): void {
+    this.#segments.set(segment.number, segment);
+  }
+
+  /** From now on the file of a dropped segment may be the next segment of the log. */
+  reuseFiles(spare: SpareFile): void {
+    this.#spare = spare;
+  }
+
+  /** An empty segment file with a durable head. It counts once it is published. */
+  async create(number: number, kind: SegmentKind): Promise<Segment> {
+    const path = this.pathOf(segmentName(number));
+    const reusedBytes = kind === 'log' ? await this.#spare?.giveAs(path) : undefined;
+    const file = await this.#disk.open(path, reusedBytes === undefined ? 'create' : 'readWrite');
+    try {
+      await writeFully(file, [encodeSegmentHead(this.identity.storeId, number, kind)], 0);
+      await file.sync();
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+    const identity = segmentIdentity(this.identity.storeId, number, kind);
+    return new Segment(identity, file, segmentHeadBytes, false, reusedBytes ?? segmentHeadBytes);
+  }
+
+  /**
+   * Makes the store consist of its segments, plus `added`, minus `removed`: durable when this resolves. Removed
+   * segments stay readable in memory until `drop`.
+   */
+  publish(added: readonly Segment[], removed: readonly Segment[]): Promise<void> {
+    const turn = this.#publishing.then(() => this.#publish(added, removed));
+    this.#publishing = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #publish(added: readonly Segment[], removed: readonly Segment[]): Promise<void> {
+    const listed = [...this.#segments.values()].filter(
+      (segment) => !segment.retired && !removed.includes(segment),
+    );
+    const segments = [...listed, ...added]
+      .toSorted((left, right) => left.number - right.number)
+      .map((segment) => segment.toManifest());
+    for (const segment of added) this.#unnamed.delete(segment.number);
+    const nextNumber = Math.min(this.#nextNumber, ...this.#unnamed);
+    const manifest: Manifest = { ...this.identity, nextNumber, segments };
+    // A manifest must never outlive the names that it counts on.
+    if (added.length > 0) await this.#disk.syncDirectory(this.#directory);
+    await replaceFile(this.#disk, this.pathOf(manifestName), encodeManifest(manifest));
+    for (const segment of removed) segment.retired = true;
+    for (const segment of added) this.#segments.set(segment.number, segment);
+  }
+
+  /** Forgets a segment that no key points into; its files go once its last reader has left. */
+  drop(segment: Segment): void {
+    this.#segments.delete(segment.number);
+    segment.whenIdle(() => {
+      const removal = this.#removeQuietly(segment);
+      this.#removals.add(removal);
+      this.#io.spawn('store.segment.remove', () => removal.finally(() => this.#removals.delete(removal)));
+    });
+  }
+
+  /** Closes and removes the files of a dropped segment. A crash in between leaves files that no manifest names. */
+  async removeFiles(segment: Segment): Promise<void> {
+    await segment.file?.close();
+    await this.#removeHint(segment);
+    await this.#disk.remove(this.pathOf(segmentName(segment.number)));
+  }
+
+  async #removeHint(segment: Segment): Promise<void> {
+    if (segment.hinted) await this.#disk.remove(this.pathOf(hintName(segment.number)));
+    segment.hinted = false;
+  }
+
+  /** Files that cannot be removed now are strays: the next start removes them. */
+  async #removeQuietly(segment: Segment): Promise<void> {
+    try {
+      if (!(await this.#isKept(segment))) await this.removeFiles(segment);
+    } catch (error) {
+      if (!(error instanceof DiskError)) throw error;
+      this.#io.log.event('warn', 'store.segment.left', { segment: segment.number, detail: error.message });
+    }
+  }
+
+  /** Whether its file is the spare one now; what cannot be cleared is removed like any other. */
+  async #isKept(segment: Segment): Promise<boolean> {
+    const { number, file } = segment;
+    if (file === undefined || this.#spare === undefined) return false;
+    try {
+      await this.#removeHint(segment);
+      return await this.#spare.keep(file, this.pathOf(segmentName(number)));
+    } catch (error) {
+      if (!(error instanceof DiskError)) throw error;
+      this.#io.log.event('warn', 'store.spare.failed', { segment: number, detail: error.message });
+      return false;
+    }
+  }
+
+  /** Resolves when no file is being removed. */
+  async settle(): Promise<void> {
+    await Promise.all(this.#removals);
+  }
+
+  async #removeSpare(path: string): Promise<void> {
+    try {
+      await this.#disk.remove(path);
+    } catch (error) {
+      if (!(error instanceof DiskError)) throw error;
+      this.#io.log.event('warn', 'store.segment.left', { path, detail: error.message });
+    }
+  }
+
+  /** Once nobody reads them any more. */
+  async closeFiles(): Promise<void> {
+    const spare = this.#spare?.close();
+    await this.settle();
+    if (spare !== undefined) await this.#removeSpare(spare);
+    for (const segment of this.#segments.values()) {
+      const left = new Deferred<void>();
+      segment.whenIdle(() => left.resolve());
+      await left.promise;
+      await segment.file?.close();
+    }
+  }
+}

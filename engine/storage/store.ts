@@ -1,0 +1,406 @@
+/**
+ * The store: a durable map from packed keys to values, on one directory of the disk door, after Bitcask (Sheehy and
+ * Smith, "Bitcask: A Log-Structured Hash Table for Fast Key/Value Data", 2010): an append-only log of checksummed
+ * record groups, a key directory in memory, and merges that copy what lives and let the rest go.
+ *
+ * Promised: a batch is applied whole or not at all; once `done` is called without an error it survives a crash (sync
+ * mode `always`); a read sees only what would survive one, never waits for a write, and never returns bytes that do
+ * not match their checksum or an older value in the place of a lost newer one (`Corrupted` instead). After a failed
+ * write or sync the store takes no more writes until it is opened again; reads go on. When it lacked room, it
+ * says when there is some again.
+ *
+ * Not promised: room for more keys than fit into memory (about 78 bytes each beyond the key); order of keys.
+ *
+ * The parts: options, file-names, record (the bytes), manifest, catalog, segment and spare-file (the files),
+ * group-commit, chunks and zeros-ahead (writes), scan, hint-file and recovery (starts), key-directory, key-arena and
+ * value-cache (memory), cold-read, damage, housekeeping, merge and room-probe (the background), newest-records (from the
+ * log into memory). driver.ts is the bounded way in.
+ */
+import { LockstepError } from '../base/errors.ts';
+import type { Token } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import { viewOf } from '../base/views.ts';
+import type { DiskLock } from '../io/disk.ts';
+import type { StoreIo } from './store-io.ts';
+import type { Catalog } from './log/segment-catalog.ts';
+import { readRecord } from './cold-read.ts';
+import type { ExpectedRecord } from './cold-read.ts';
+import type { Damage, DamageBook, DamageFinder } from './recovery/damage.ts';
+import { asStoreError, lacksRoom, lostKey } from './faults.ts';
+import { Fingerprints } from './index/fingerprints.ts';
+import type { StoreFigures } from './figures.ts';
+import { GroupCommit } from './log/group-commit.ts';
+import { Housekeeping } from './compaction/housekeeping.ts';
+import type { MergeReport } from './compaction/housekeeping.ts';
+import type { KeyDirectory } from './index/key-directory.ts';
+import type { StoreOptions } from './options.ts';
+import type { StoreWrite, WriteDone } from './log/record.ts';
+import { groupBytes, recordBytes } from './log/record.ts';
+import { takeLock } from './recovery/lock.ts';
+import { NewestRecords } from './index/newest-records.ts';
+import { recover } from './recovery/recovery.ts';
+import { answerLater, refusalOf } from './refusal.ts';
+import type { StoreState } from './refusal.ts';
+import type { RescanRoom } from './recovery/rescan.ts';
+import { rescanValues } from './recovery/rescan.ts';
+import type { Recovered, RecoveryReport } from './recovery/recovery.ts';
+import type { Segment } from './log/segment.ts';
+import { RoomProbe } from './free-space-probe.ts';
+import { SpareFile } from './log/spare-file.ts';
+import { ValueCache } from './index/value-cache.ts';
+
+export type { StoreWrite, WriteDone } from './log/record.ts';
+export type { StoreState } from './refusal.ts';
+
+export class Store {
+  readonly #io: StoreIo;
+  readonly #lock: DiskLock;
+  readonly #options: StoreOptions;
+  readonly #catalog: Catalog;
+  readonly #keys: KeyDirectory;
+  readonly #cache: ValueCache;
+  readonly #book: DamageBook;
+  readonly #commit: GroupCommit;
+  readonly #housekeeping: Housekeeping;
+  readonly #probe: RoomProbe;
+  readonly #onFailed: ((error: LockstepError) => void)[] = [];
+  /** By its path at the disk's door. */
+  readonly directory: string;
+  /** What the start found. */
+  readonly recovery: RecoveryReport;
+  /** What anti-entropy knows of the values. */
+  readonly fingerprints: Fingerprints;
+  #state: StoreState = 'open';
+  #lacksRoom = false;
+
+  private constructor(
+    io: StoreIo,
+    lock: DiskLock,
+    directory: string,
+    options: StoreOptions,
+    recovered: Recovered,
+  ) {
+    this.#io = io;
+    this.#lock = lock;
+    this.directory = directory;
+    this.#options = options;
+    this.#catalog = recovered.catalog;
+    if (options.sync.kind === 'always') this.#catalog.reuseFiles(new SpareFile(io, options));
+    this.#keys = recovered.keys;
+    this.#book = recovered.book;
+    this.recovery = recovered.report;
+    const lost: RescanRoom['lost'] = (id, segment, foundBy) => this.#lost(id, segment, foundBy);
+    const room = { catalog: this.#catalog, keys: this.#keys, book: this.#book, lost };
+    this.fingerprints = new Fingerprints(
+      this.#keys,
+      recovered.lastSeq,
+      () => this.#commit.applyLanded(),
+      rescanValues.bind(undefined, room),
+    );
+    this.#cache = new ValueCache(this.#keys, options.cacheBytes);
+    const newest = new NewestRecords(this.#catalog, this.#keys, this.#cache, this.fingerprints);
+    this.#commit = new GroupCommit(
+      io,
+      this.#catalog,
+      options,
+      {
+        committed: (segment, chunks) => newest.apply(segment, chunks),
+        rotated: () => this.#housekeeping.poke(),
+        failed: (error) => this.#fail(error),
+      },
+      recovered.lastSeq + 1,
+    );
+    this.#housekeeping = new Housekeeping(io, directory, options, {
+      ...room,
+      barrier: () => this.#commit.barrier(),
+      failed: (error) => this.#commit.fail(error),
+    });
+    this.#probe = new RoomProbe(io, directory, options);
+  }
+
+  /**
+   * Opens the store in a directory, or makes one there. Throws `DirectoryLocked`, `FormatUnsupported`, `StoreForeign`
+   * (another node's), `Corrupted` (the manifest is lost) or `StorageFailed` (the disk fails).
+   */
+  static async open(io: StoreIo, directory: string, options: StoreOptions): Promise<Store> {
+    const lock = await takeLock(io, directory);
+    try {
+      const recovered = await recover(io, directory, options.nodeName);
+      const store = new Store(io, lock, directory, options, recovered);
+      io.log.event('info', 'store.opened', { directory, ...recovered.report });
+      store.#housekeeping.poke();
+      return store;
+    } catch (error) {
+      await lock.release();
+      throw asStoreError(error, 'the store cannot be opened');
+    }
+  }
+
+  get state(): StoreState {
+    return this.#state;
+  }
+
+  /** It takes no writes, since its disk was full. */
+  get lacksRoom(): boolean {
+    return this.#lacksRoom;
+  }
+
+  /** Keys held. */
+  get keyCount(): number {
+    this.#commit.applyLanded();
+    return this.#keys.size;
+  }
+
+  /** Everything found unreadable since the start, oldest first. */
+  get damages(): readonly Damage[] {
+    return this.#book.damages;
+  }
+
+  /** 32 hexadecimal digits, made with the store. */
+  get storeId(): string {
+    return this.#catalog.identity.storeId.toString('hex');
+  }
+
+  /** Bytes of the segments; this and the next three are cheap, unlike all figures. */
+  get diskBytes(): number {
+    this.#commit.applyLanded();
+    return this.#catalog.figures().diskBytes;
+  }
+
+  get flushCount(): number {
+    return this.#commit.flushCount;
+  }
+
+  get mergeCount(): number {
+    return this.#housekeeping.mergeCount;
+  }
+
+  /** Bytes of records that are their keys' newest. */
+  get liveBytes(): number {
+    this.#commit.applyLanded();
+    return this.#catalog.figures().liveBytes;
+  }
+
+  get figures(): StoreFigures {
+    this.#commit.applyLanded();
+    return {
+      ...this.#catalog.figures(),
+      keyCount: this.#keys.size,
+      directoryBytes: this.#keys.bytes,
+      cacheBytes: this.#cache.bytes,
+      pendingBytes: this.#commit.pendingBytes,
+      flushCount: this.#commit.flushCount,
+      mergeCount: this.#housekeeping.mergeCount,
+    };
+  }
+
+  /** Calls `failed` when the store goes out of service for writes. */
+  onFailed(failed: (error: LockstepError) => void): void {
+    this.#onFailed.push(failed);
+  }
+
+  /**
+   * Calls `found` when the store is out of service because its disk was full, and opened anew would find room; at once when
+   * that is so already.
+   */
+  onRoom(found: () => void): void {
+    this.#probe.onFound(found);
+  }
+
+  /**
+   * The durable value under a key, or undefined. On the spot when it is in memory. The bytes are a view that must not
+   * be changed. Throws (or rejects with) `Corrupted` when the newest value is lost or may be: a writer may then write
+   * a new value, which heals the key; `StorageFailed` when the disk refuses to read; `ShuttingDown` after `close`.
+   * With `bytesMax` a longer value is not fetched from the disk: its length is answered.
+   */
+  get(key: PackedKey): Uint8Array | undefined | Promise<Uint8Array | undefined>;
+  get(key: PackedKey, bytesMax: number): Uint8Array | undefined | number | Promise<Uint8Array | undefined>;
+  get(
+    key: PackedKey,
+    bytesMax = Infinity,
+  ): Uint8Array | undefined | number | Promise<Uint8Array | undefined> {
+    if (this.#state === 'closed') throw new LockstepError('ShuttingDown', 'the store is closed');
+    this.#commit.applyLanded();
+    const id = this.#keys.find(key);
+    if (id === 0) {
+      if (this.#book.suspicious && this.#book.doubts(this.#keys.hashOf(key), 0)) throw lostKey();
+      return undefined;
+    }
+    const cached = this.#cache.get(id);
+    if (cached !== undefined) return cached;
+    if (this.#keys.stateOf(id) === 'damaged') throw lostKey();
+    if (this.#book.suspicious && this.#book.doubts(this.#keys.hashOf(key), this.#keys.seqOf(id)))
+      throw lostKey();
+    const valueBytes = this.#keys.valueBytesOf(id);
+    return valueBytes > bytesMax ? valueBytes : this.#read(key, id);
+  }
+
+  /** What `get` would answer on the spot; `elsewhere`: it would read the disk, or throw. */
+  inMemory(key: PackedKey): Uint8Array | undefined | 'elsewhere' {
+    if (this.#state === 'closed') return 'elsewhere';
+    this.#commit.applyLanded();
+    const id = this.#keys.find(key);
+    if (id !== 0) return this.#cache.get(id) ?? 'elsewhere';
+    return this.#book.suspicious ? 'elsewhere' : undefined;
+  }
+
+  /**
+   * Writes a batch, whole or not at all. `done` is called once, later: without an error when the batch is durable as
+   * the sync mode says; `TooLarge`, `BadRequest`, `ShuttingDown`: nothing happened; `StorageFailed`: it may have.
+   */
+  write(batch: readonly StoreWrite[], done: WriteDone): void {
+    const bytes = groupBytes(batch);
+    const refusal = refusalOf(this.#state, batch, bytes, this.#options.batchBytesMax);
+    if (refusal !== undefined) this.#io.spawn('store.refuse', () => answerLater(done, refusal));
+    else this.#commit.write(batch, bytes, done);
+  }
+
+  /** Keys whose packed form begins with a whole bucket prefix (`bucketPrefix`), in no order. */
+  keysOfBucket(prefix: string): Iterable<PackedKey> {
+    this.#commit.applyLanded();
+    return this.#keysOf(this.#keys.idsOfBucket(prefix));
+  }
+
+  /**
+   * Keys whose token lies after `from` up to and including `to`, around zero if need be (`from` = `to`: all), in no
+   * order. As with `keysOfBucket`, keys written or removed while the caller iterates may or may not be met; others
+   * are met once.
+   */
+  keysOfTokens(from: Token, to: Token): Iterable<PackedKey> {
+    this.#commit.applyLanded();
+    return this.#keysOf(this.#keys.idsOfTokens(from, to));
+  }
+
+  /** All keys, in no order. */
+  keys(): Iterable<PackedKey> {
+    this.#commit.applyLanded();
+    return this.#keysOf(this.#keys.ids());
+  }
+
+  /** The token that a key was last written with. */
+  tokenOf(key: PackedKey): Token | undefined {
+    this.#commit.applyLanded();
+    const id = this.#keys.find(key);
+    return id === 0 ? undefined : this.#keys.tokenOf(id);
+  }
+
+  /** What was lost without its name has been fetched from other replicas, or given up: reads doubt no more. */
+  settleDamage(): void {
+    this.#book.settle();
+  }
+
+  /** Merges every sealed segment that is sound, without resting. Rejects with `StorageFailed`. */
+  compact(): Promise<MergeReport> {
+    return this.#housekeeping.mergeAll();
+  }
+
+  /** Resolves when no write is under way and the background has nothing to do. */
+  async settle(): Promise<void> {
+    await this.#commit.settle();
+    await this.#housekeeping.settle();
+    await this.#catalog.settle();
+  }
+
+  /** Finishes what was accepted, seals the log, and gives up the directory. */
+  async close(): Promise<void> {
+    if (this.#state === 'closed') return;
+    const wasOpen = this.#state === 'open';
+    this.#state = 'closed';
+    await this.#probe.stop();
+    await this.#housekeeping.stop();
+    await this.#commit.settle();
+    if (wasOpen) await this.#seal();
+    await this.#catalog.closeFiles();
+    await this.#lock.release();
+    this.#io.log.event('info', 'store.closed', {});
+  }
+
+  async #seal(): Promise<void> {
+    try {
+      await this.#commit.close();
+      await this.#housekeeping.writeLastHints();
+    } catch (error) {
+      // The next start scans what was not sealed.
+      this.#io.log.event('error', 'store.seal.failed', {
+        detail: asStoreError(error, 'sealing failed').message,
+      });
+    }
+  }
+
+  #read(key: PackedKey, id: number): Promise<Uint8Array> {
+    const segment = this.#catalog.mustFind(this.#keys.segmentOf(id));
+    const expected = {
+      key,
+      offset: this.#keys.offsetOf(id),
+      valueBytes: this.#keys.valueBytesOf(id),
+      seq: this.#keys.seqOf(id),
+      salt: segment.identity.salt,
+    };
+    segment.enter();
+    return readRecord<Uint8Array>(
+      segment.file,
+      expected,
+      (value) => {
+        segment.leave();
+        return this.#finishRead(expected, segment, id, value);
+      },
+      (error) => {
+        segment.leave();
+        throw asStoreError(error, 'the store cannot read');
+      },
+    );
+  }
+
+  #finishRead(
+    expected: ExpectedRecord,
+    segment: Segment,
+    id: number,
+    value: Buffer | undefined,
+  ): Uint8Array | Promise<Uint8Array> {
+    const unchanged = this.#keys.holds(id, expected.seq);
+    if (value !== undefined) {
+      if (unchanged) this.#cache.put(id, viewOf(value), 0, value.length);
+      return value;
+    }
+    // A merge moved the record while we read: its copy counts.
+    if (unchanged && this.#keys.segmentOf(id) !== segment.number) return this.#read(expected.key, id);
+    if (unchanged) this.#lost(id, segment, 'read');
+    throw lostKey();
+  }
+
+  /** The key's newest record cannot be read. */
+  #lost(id: number, segment: Segment, foundBy: DamageFinder): void {
+    const keys = this.#keys;
+    const offset = keys.offsetOf(id);
+    const valueBytes = keys.valueBytesOf(id);
+    const bytes = recordBytes(keys.keyBytesOf(id), valueBytes);
+    if (keys.stateOf(id) === 'damaged') return;
+    this.#cache.forget(id);
+    keys.place(id, keys.segmentOf(id), offset, valueBytes, keys.seqOf(id), 'damaged');
+    segment.damaged = true;
+    const tokens = [keys.tokenOf(id)];
+    this.fingerprints.changed(keys.tokenOf(id));
+    this.#book.add({
+      kind: 'value',
+      segment: segment.number,
+      offset,
+      bytes,
+      keyCount: 1,
+      tokens,
+      foundBy,
+    });
+  }
+
+  #fail(error: LockstepError): void {
+    if (this.#state === 'open') this.#state = 'failed';
+    const full = lacksRoom(error);
+    this.#lacksRoom ||= full;
+    this.#io.log.event('error', 'store.failed', { detail: error.message, full });
+    for (const failed of this.#onFailed) failed(error);
+    if (full) this.#probe.start();
+  }
+
+  *#keysOf(ids: Iterable<number>): Generator<PackedKey, void, undefined> {
+    for (const id of ids) yield this.#keys.keyOf(id);
+  }
+}

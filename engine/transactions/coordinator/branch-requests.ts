@@ -1,0 +1,120 @@
+/** What branches are asked by their coordinator, and told by their own node once more after a start or a loss. */
+import { Deferred } from '../../base/deferred.ts';
+import { LockstepError } from '../../base/errors.ts';
+import type { NodeId } from '../../base/ids.ts';
+import { BatchRound } from '../../replication/batch-round.ts';
+import type { StoredObject } from '../../replica/object/object.ts';
+import { encodeObject } from '../../replica/object/object.ts';
+import type { Branch } from '../participant/branch.ts';
+import { namedOf } from '../participant/branch.ts';
+import { encodeName } from '../formats/idempotency-records.ts';
+import type { NoAnswer, TransactionContext } from '../context.ts';
+import { askNode, tryAskNode } from '../context.ts';
+import type { CommitReply, Voted } from '../formats/prepare-request.ts';
+import type { BranchOrder, BranchReply, BranchRequest } from '../formats/messages.ts';
+import type { Xid } from '../formats/xid.ts';
+
+/** The writes of an applied branch go to the other replicas once more: a crash may have come before they did. */
+export async function spreadBranch(
+  { parts, spread, batches }: TransactionContext,
+  branch: Branch,
+): Promise<void> {
+  const met = new Deferred<boolean>();
+  // Whoever tells it to commit once more hears whether the level is met now, not that it was done.
+  branch.applying = met.promise;
+  const done = new Deferred<readonly (StoredObject | undefined)[]>();
+  parts.replica.newest(branch.places, (_, objects) => done.resolve(objects));
+  const objects = await done.promise;
+  const places = branch.places.filter((_, index) => objects[index] !== undefined);
+  const bytes = objects.filter((object) => object !== undefined).map(encodeObject);
+  if (places.length === 0) {
+    met.resolve(branch.places.length === 0);
+    return;
+  }
+  const named = namedOf(branch);
+  const clientName = named === undefined ? undefined : encodeName(named);
+  const round = new BatchRound(parts, places, bytes, branch.order, undefined, clientName);
+  round.send(parts.settings.timeoutMs * 1000);
+  round.durableHere();
+  if (named !== undefined) spread.follow(named, round);
+  batches.follow(branch.xid, round);
+  await Promise.all([round.met.then((value) => met.resolve(value)), round.spread]);
+}
+
+/** Who carries out what was decided. */
+interface Carrier {
+  commit(xid: Xid): Promise<CommitReply>;
+  redo(xid: Xid, order: BranchOrder, mark: string): Promise<CommitReply>;
+}
+
+/** What a coordinator that has decided asks of a branch. */
+export function carryOut(
+  branches: Carrier,
+  request: Extract<BranchRequest, { readonly kind: 'commit' | 'redo' }>,
+): Promise<CommitReply> {
+  if (request.kind === 'commit') return branches.commit(request.xid);
+  return branches.redo(request.xid, request.order, request.mark);
+}
+
+/** The coordinator has decided the transaction, and still waits for a branch of it. */
+export async function isStillWanted(
+  context: TransactionContext,
+  xid: Xid,
+  { coordinator }: BranchOrder,
+): Promise<boolean> {
+  const { self, settings } = context.parts;
+  if (coordinator === self.node) return true;
+  const reply = await askNode(
+    context,
+    coordinator,
+    { kind: 'inquire', xid, life: 0 },
+    settings.timeoutMs * 1000,
+  );
+  return reply.kind === 'told' && reply.state === 'committed';
+}
+
+/** The branches of one node. */
+interface Holder extends Carrier {
+  prepare(xid: Xid, order: BranchOrder): Promise<Voted>;
+  rollback(xid: Xid): void;
+  forget(xids: readonly Xid[]): void;
+}
+
+/** Asks a branch, on this node without the network; `heard` is called once, later. */
+export function askBranch(
+  context: TransactionContext,
+  branches: Holder,
+  node: NodeId,
+  request: BranchRequest,
+  heard: (reply: BranchReply | NoAnswer) => void,
+): void {
+  const { io, parts } = context;
+  if (node === parts.self.node) {
+    io.spawn('xa.ask', async () => heard(await askHere(branches, request)));
+    return;
+  }
+  const unsent = tryAskNode(context, node, request, parts.settings.timeoutMs * 1000, heard);
+  if (unsent === undefined) return;
+  io.spawn('xa.ask', async () => {
+    await Promise.resolve();
+    heard(unsent);
+  });
+}
+
+/** What a coordinator asks of a branch on its own node. */
+async function askHere(branches: Holder, request: BranchRequest): Promise<BranchReply | NoAnswer> {
+  switch (request.kind) {
+    case 'prepare':
+      return branches.prepare(request.xid, request.order);
+    case 'commit':
+    case 'redo': {
+      const ended = await carryOut(branches, request);
+      if (!(ended instanceof LockstepError)) return ended;
+      return { kind: 'noAnswer', unsent: false, code: ended.code, detail: ended.message };
+    }
+    default:
+      if (request.kind === 'rollback') branches.rollback(request.xid);
+      if (request.kind === 'forget') branches.forget(request.xids);
+      return { kind: 'told', state: 'aborted' };
+  }
+}

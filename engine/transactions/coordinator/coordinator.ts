@@ -1,0 +1,442 @@
+/**
+ * The transactions that this node coordinates: drives transactions/protocol/coordinator-protocol.ts with messages, the log and the clients'
+ * patience. A transaction whose keys have one primary is one atomic batch there, without two-phase commit.
+ *
+ * Whatever happens after the decision, a client hears `committed`; before it is known, `inDoubt`, never a guess.
+ */
+import { present } from '../../base/assert.ts';
+import { LockstepError } from '../../base/errors.ts';
+import type { NodeId } from '../../base/ids.ts';
+import { TransientMap } from '../../base/transient-map.ts';
+import type { ConsistencyLevel } from '../../replication/requests.ts';
+import type { Branches } from '../participant/branches.ts';
+import type { NoAnswer, TransactionContext } from '../context.ts';
+import { silenceOf, wordsOf } from '../context.ts';
+import type { Active } from './active-transaction.ts';
+import {
+  abandonable,
+  clientOf,
+  committedOf,
+  decisionOf,
+  fateOf,
+  isOpenAt,
+  nameOf,
+  newActive,
+} from './active-transaction.ts';
+import type { CoordinatorCommand, CoordinatorEvent } from '../protocol/coordinator-protocol.ts';
+import {
+  answerToBranch,
+  committers,
+  newCoordination,
+  recoveredCoordination,
+  stepCoordination,
+  waitsFor,
+} from '../protocol/coordinator-protocol.ts';
+import type { Aborted } from '../idempotency/fence.ts';
+import { attemptOf, Fences } from '../idempotency/fence.ts';
+import { Memory } from '../recovery/log-horizon.ts';
+import type { TransactionOutcome, TransactionRequest } from '../formats/outcomes.ts';
+import { saidBy } from '../formats/outcomes.ts';
+import type { OwnPuts } from '../one-phase/local-puts.ts';
+import { isDurableOnceDecided, objectionTo, ordersOf, unfitToDecide } from './partition.ts';
+import type { DecisionRecord, OwnBranch } from '../formats/records.ts';
+import { writeDecision } from '../formats/records.ts';
+import { Remembered } from './completed-transactions.ts';
+import { SingleCommits } from '../one-phase/single-commits.ts';
+import { askBranch } from './branch-requests.ts';
+import { mark, markBegin } from '../formats/steps.ts';
+import type { NameService } from '../idempotency/key-service.ts';
+import type { BranchReply, BranchRequest, SaidState } from '../formats/messages.ts';
+import type { StoreWrite } from '../../storage/store.ts';
+import type { Xid, XidSource } from '../formats/xid.ts';
+
+export class Coordinator {
+  readonly remembered: Remembered;
+  readonly singles: SingleCommits;
+  readonly memory: Memory;
+  /** Of clients' ids. */
+  readonly fences: Fences;
+  readonly #context: TransactionContext;
+  readonly #branches: Branches;
+  readonly #ownPuts: OwnPuts;
+  readonly #xids: XidSource;
+  readonly #active = new TransientMap<Xid, Active>();
+  #running = 0;
+
+  constructor(
+    context: TransactionContext,
+    branches: Branches,
+    ownPuts: OwnPuts,
+    names: Pick<NameService, 'answer'>,
+    xids: XidSource,
+  ) {
+    this.#context = context;
+    this.#branches = branches;
+    this.#xids = xids;
+    this.memory = new Memory(context.log, context.lives, xids.life);
+    this.remembered = new Remembered(context, xids.prefix);
+    this.fences = new Fences(context, (request) => names.answer(request), this.remembered);
+    this.singles = new SingleCommits(context, branches, this.remembered, (attempt, told, timeoutUs) =>
+      this.fences.conclude(attempt, told, timeoutUs),
+    );
+    this.#ownPuts = ownPuts;
+  }
+
+  /** Transactions that are not over. */
+  get all(): readonly Active[] {
+    return this.#active.values();
+  }
+
+  find(xid: Xid): Active | undefined {
+    return this.#active.get(xid);
+  }
+
+  /** Clients' transactions that are not answered. */
+  get running(): number {
+    return this.#running;
+  }
+
+  /** Runs a transaction; resolves with its outcome by the end of the client's patience. Rejects with what the router throws. */
+  async run(request: TransactionRequest): Promise<TransactionOutcome> {
+    const { io, parts, metrics } = this.#context;
+    const xid = this.#xids.next();
+    const startUs = io.clock.nowUs();
+    const level = request.level ?? parts.settings.writeLevel;
+    this.#running += 1;
+    try {
+      const own = this.#ownPuts.take(xid, request, level);
+      const told = await (own === undefined
+        ? this.#run(xid, request, level, startUs)
+        : this.#ownPuts.run(xid, own, level));
+      const outcome =
+        request.clientId !== undefined && told.kind === 'aborted' && told.xid === xid
+          ? await this.#fence(request, told, level, startUs)
+          : told;
+      metrics.concluded(outcome.kind === 'aborted' ? outcome.reason : nameOf(outcome));
+      metrics.took('total', io.clock.nowUs() - startUs);
+      if (!this.remembered.hasEnded(xid)) this.remembered.keep(outcome);
+      return outcome;
+    } finally {
+      this.#running -= 1;
+    }
+  }
+
+  /** What a client that names its transactions hears of one that was aborted, in a quarter of the time allowed at least. */
+  #fence(
+    request: TransactionRequest,
+    told: Aborted,
+    level: ConsistencyLevel,
+    startUs: number,
+  ): Promise<TransactionOutcome> {
+    const { parts, io, lives } = this.#context;
+    const timeoutUs = (request.timeoutMs ?? parts.settings.timeoutMs) * 1000;
+    const leftUs = timeoutUs - (io.clock.nowUs() - startUs);
+    const attempt = attemptOf([...ordersOf(parts, lives, request, level).values()]);
+    if (attempt === undefined) return Promise.resolve(told);
+    return this.fences.settle(attempt, told, Math.max(leftUs, Math.floor(timeoutUs / 4)));
+  }
+
+  /** Those under a client's id that are not over. */
+  named(clientId: string): readonly Active[] {
+    return this.all.filter((active) => clientOf(active)?.clientId === clientId);
+  }
+
+  /** What is certain of a transaction under way. */
+  outcomeOf(active: Active): TransactionOutcome {
+    const { phase } = active.state;
+    if (phase === 'committing' || phase === 'ended') return committedOf(active);
+    return phase === 'aborted' ? this.#abortOf(active) : { kind: 'inDoubt', xid: active.xid };
+  }
+
+  /** What a branch that asks is told; no record means abort, where the records go back so far. */
+  async inquire(xid: Xid): Promise<SaidState> {
+    const active = this.#active.get(xid);
+    if (active !== undefined) return answerToBranch(active.state);
+    if (this.remembered.hasEnded(xid)) return 'aborted';
+    // A record that cannot be read may be a commit: nothing is said then.
+    const decided = await this.#context.log.decisionOf(xid);
+    if (decided instanceof LockstepError) return 'undecided';
+    if (decided === undefined && !this.memory.reachesBackToNameOf(xid)) return 'forgotten';
+    // Once every branch has acknowledged none can ask: this one was begun anew by a prepare that came late.
+    return decided?.state === 'committing' ? 'committed' : 'aborted';
+  }
+
+  /** The same for a client, who is told nothing that is only presumed. */
+  async status(xid: Xid): Promise<SaidState> {
+    const active = this.#active.get(xid);
+    if (active !== undefined) return answerToBranch(active.state);
+    const decided = await this.#context.log.decisionOf(xid);
+    if (decided instanceof LockstepError) return 'undecided';
+    return decided === undefined ? 'none' : 'committed';
+  }
+
+  /** Takes up a decision that a start has found in the log. */
+  restore(xid: Xid, record: DecisionRecord): void {
+    const nodes = record.branches.filter(({ readOnly }) => !readOnly).map(({ node }) => node);
+    const state = recoveredCoordination(xid, nodes);
+    const { clock } = this.#context.io;
+    const active = newActive(state, new Map(), false, record.operationCount, record.sinceMs, clock.nowUs());
+    this.#active.set(xid, active);
+  }
+
+  /**
+   * An operator ends the wait for lost branches. False: nothing here waits for any. Throws `Conflict` while another branch
+   * has not acknowledged: it may have its record, and would ask in vain.
+   */
+  abandon(xid: Xid): boolean {
+    const active = this.#active.get(xid);
+    if (active === undefined) return false;
+    const lost = abandonable(active);
+    this.#context.metrics.decidedByOperator('abandon');
+    this.#context.io.log.event('warn', 'xa.decision.abandoned', { xid, nodes: lost.join(' ') });
+    for (const node of lost) {
+      active.unmet.push(node);
+      this.#post(active, { kind: 'abandoned', node });
+    }
+    return true;
+  }
+
+  /** `heir` replaces a dead node, and gets its parts of what is decided. True: a part of it is not carried out yet. */
+  handOver(node: NodeId, heir: NodeId): boolean {
+    const open = this.all.filter((one) => isOpenAt(one, node, Infinity) && !one.lost.includes(node));
+    for (const active of open) if (active.state.phase === 'committing') this.#redo(active, node, heir);
+    return open.length > 0;
+  }
+
+  /** Sends what has not been acknowledged again. */
+  tick(): void {
+    for (const active of this.#active.values()) {
+      if (active.state.phase !== 'committing') continue;
+      mark(this.#context.io, 'c.indoubt.written', active.xid);
+      this.#post(active, { kind: 'reminded' });
+    }
+    this.singles.tick();
+    this.fences.tick();
+    this.remembered.tick();
+  }
+
+  /** No timer of a client is left; those who wait hear what is certain. */
+  stop(): void {
+    for (const active of this.#active.values()) this.#runOut(active);
+    this.singles.stop();
+  }
+
+  #run(
+    xid: Xid,
+    request: TransactionRequest,
+    level: ConsistencyLevel,
+    startUs: number,
+  ): Promise<TransactionOutcome> {
+    const { parts, io, lives } = this.#context;
+    const timeoutUs = (request.timeoutMs ?? parts.settings.timeoutMs) * 1000;
+    const orders = ordersOf(parts, lives, request, level);
+    markBegin(io, xid, [...orders.keys()].join(' '), request.clientId);
+    const objection = objectionTo(parts, orders, request.forceAbort);
+    if (objection !== undefined) return Promise.resolve({ kind: 'aborted', xid, ...objection });
+    const [only] = orders;
+    if (orders.size === 1 && only !== undefined && !request.forceAbort)
+      return this.singles.run(xid, only[0], only[1], timeoutUs);
+    const state = newCoordination(xid, [...orders.keys()], request.forceAbort);
+    const early = [...orders.values()].every((order) => isDurableOnceDecided(parts, order));
+    const active = newActive(state, orders, early, request.operations.length, io.clock.wallMs(), startUs);
+    this.#active.set(xid, active);
+    const halfUs = Math.floor(timeoutUs / 2);
+    active.timer = io.clock.after(halfUs, () => {
+      this.#expirePrepare(active);
+      if (active.outcome.settled) return;
+      active.timer = io.clock.after(timeoutUs - halfUs, () => this.#runOut(active));
+    });
+    this.#post(active, { kind: 'begun' });
+    return active.outcome.promise;
+  }
+
+  #post(active: Active, event: CoordinatorEvent): void {
+    const { state, commands } = stepCoordination(active.state, event);
+    active.state = state;
+    for (const command of commands) this.#perform(active, command);
+  }
+
+  #perform(active: Active, command: CoordinatorCommand): void {
+    const { io } = this.#context;
+    const { xid } = active;
+    switch (command.kind) {
+      case 'sendPrepare':
+        this.#sendPrepare(active, command.node);
+        return;
+      case 'forceDecision':
+        io.spawn('xa.decide', () => this.#decide(active));
+        return;
+      case 'sendCommit':
+        this.#sendCommit(active, command.node);
+        return;
+      case 'sendRollback':
+        this.#ask(command.node, { kind: 'rollback', xid }, () => undefined);
+        return;
+      case 'sendForget':
+        this.#ask(command.node, { kind: 'forget', xids: [xid] }, () => undefined);
+        return;
+      case 'conclude':
+        this.#conclude(active, command.outcome);
+        return;
+      case 'end':
+        this.#end(active);
+        return;
+    }
+  }
+
+  #sendPrepare(active: Active, node: NodeId): void {
+    const { xid } = active;
+    const order = present(active.orders.get(node), 'the order of a branch');
+    mark(this.#context.io, 'c.prepare.sent', xid, { to: node });
+    this.#ask(node, { kind: 'prepare', xid, order }, (reply) => this.#hearVote(active, node, reply));
+  }
+
+  #hearVote(active: Active, node: NodeId, reply: BranchReply | NoAnswer): void {
+    const { io } = this.#context;
+    if (reply.kind === 'voted' && reply.vote !== 'doubtful') {
+      mark(io, 'c.vote.recv', active.xid, { from: node, vote: reply.vote });
+      if (reply.vote === 'abort' && active.state.phase === 'preparing') {
+        active.detail = saidBy(node, reply.detail);
+        active.earlier ??= reply.earlier;
+      }
+      if (reply.vote === 'commit') active.marks.set(node, reply.detail);
+      this.#post(active, { kind: 'voted', node, vote: reply.vote, reason: reply.reason });
+      return;
+    }
+    if (active.state.phase === 'preparing') active.detail = saidBy(node, wordsOf(reply));
+    this.#post(active, { kind: 'silent', node, reason: silenceOf(reply) });
+  }
+
+  async #decide(active: Active): Promise<void> {
+    const { io, log, metrics, parts } = this.#context;
+    const { xid } = active;
+    metrics.took('prepare', io.clock.nowUs() - active.phaseUs);
+    active.phaseUs = io.clock.nowUs();
+    mark(io, 'c.decision.beforeLog', xid);
+    const decide = (here: OwnBranch | undefined): StoreWrite =>
+      writeDecision(xid, decisionOf(active, 'committing', here));
+    const then = {
+      handedOver: () => mark(io, 'c.decision.written', xid),
+      durable: () => mark(io, 'c.decision.synced', xid),
+    };
+    const own = committers(active.state).includes(parts.self.node);
+    const unfit = unfitToDecide(parts);
+    const force = (): Promise<LockstepError | undefined> =>
+      own ? this.#branches.commitWith(xid, decide, then) : log.force([decide(undefined)], then);
+    const forced =
+      unfit === undefined ? force() : Promise.resolve(new LockstepError('NoTargets', unfit.detail));
+    // What nobody waits for shares its sync.
+    log.flush();
+    const error = await forced;
+    if (error?.definite === true) {
+      active.detail = `the decision was not taken: ${error.message}`;
+      io.log.event('warn', 'xa.decision.refused', { xid, detail: error.message });
+    } else if (error !== undefined) {
+      io.log.event('error', 'xa.decision.doubted', { xid, detail: error.message });
+    }
+    metrics.took('decision', io.clock.nowUs() - active.phaseUs);
+    active.phaseUs = io.clock.nowUs();
+    this.#post(active, { kind: fateOf(error) });
+  }
+
+  #sendCommit(active: Active, node: NodeId): void {
+    const { xid } = active;
+    mark(this.#context.io, 'c.commit.sent', xid, { to: node });
+    this.#ask(node, { kind: 'commit', xid }, (reply) => {
+      if (reply.kind === 'told' && waitsFor(active.state, node)) this.#redo(active, node);
+      else if (reply.kind === 'noAnswer' && this.#context.lives.isOver(node)) this.#lose(active, node);
+      else this.#hearAcknowledgement(active, node, reply);
+    });
+  }
+
+  #hearAcknowledgement(active: Active, node: NodeId, reply: BranchReply | NoAnswer): void {
+    if (reply.kind !== 'ended') return;
+    if (!reply.met && !active.unmet.includes(node)) active.unmet.push(node);
+    mark(this.#context.io, 'c.ack.recv', active.xid, { from: node });
+    this.#post(active, { kind: 'acknowledged', node });
+  }
+
+  /**
+   * The branch has voted and has no record any more: its disk was lost. It, or who replaces its node, gets its order once
+   * more; after a restart of this node there is none, and the transaction stays in doubt until an operator abandons it.
+   */
+  #redo(active: Active, node: NodeId, to = node): void {
+    const { xid, orders, marks } = active;
+    const order = orders.get(node);
+    if (order === undefined) return this.#lose(active, node);
+    this.#context.io.log.event('error', 'xa.branch.lost', { xid, node, redone: true });
+    this.#ask(to, { kind: 'redo', xid, order, mark: marks.get(node) ?? '' }, (reply) => {
+      // Whoever took the dead node's place leads these keys no more.
+      if (reply.kind === 'told' && reply.state === 'forgotten') this.#lose(active, node);
+      else this.#hearAcknowledgement(active, node, reply);
+    });
+  }
+
+  /** Nothing more can be done for the branch: its order is gone, or its node, whose keys others have written since. */
+  #lose({ xid, lost }: Active, node: NodeId): void {
+    if (lost.includes(node)) return;
+    lost.push(node);
+    this.#context.io.log.event('error', 'xa.branch.lost', { xid, node, redone: false });
+  }
+
+  #conclude(active: Active, outcome: 'committed' | 'aborted'): void {
+    if (outcome === 'aborted') {
+      this.#settle(active, this.#abortOf(active));
+      this.#active.delete(active.xid);
+    } else if (active.state.phase === 'ended') {
+      // All branches were read-only.
+      this.#settle(active, committedOf(active));
+      this.#active.delete(active.xid);
+    } else if (active.answersEarly) {
+      this.#settle(active, committedOf(active));
+    }
+  }
+
+  #end(active: Active): void {
+    const { io, log, metrics } = this.#context;
+    const { xid } = active;
+    metrics.took('commit', io.clock.nowUs() - active.phaseUs);
+    const outcome = committedOf(active);
+    this.#settle(active, outcome);
+    const record = decisionOf(active, 'ended', undefined);
+    this.#active.delete(xid);
+    this.remembered.end(outcome);
+    log.later(writeDecision(xid, record), {
+      handedOver: () => mark(io, 'c.tombstone.written', xid),
+      // A coordinator that forgot the end would commit again; until then the branches keep their records.
+      durable: () => {
+        mark(io, 'c.forget', xid);
+        this.remembered.releaseAll(xid, record);
+      },
+    });
+  }
+
+  #settle(active: Active, outcome: TransactionOutcome): void {
+    active.timer?.cancel();
+    if (!active.outcome.settled) active.outcome.resolve(outcome);
+  }
+
+  #expirePrepare(active: Active): void {
+    for (const { node, vote } of active.state.branches) {
+      if (vote !== undefined || active.state.phase !== 'preparing') continue;
+      active.detail = `${node} has not voted in time`;
+      this.#post(active, { kind: 'silent', node, reason: 'prepare_timeout' });
+    }
+  }
+
+  /** The client's patience ends: it hears what is certain. */
+  #runOut(active: Active): void {
+    if (active.state.phase === 'preparing') this.#expirePrepare(active);
+    const decided = active.state.phase === 'committing' || active.state.phase === 'ended';
+    this.#settle(active, decided ? committedOf(active) : { kind: 'inDoubt', xid: active.xid });
+  }
+
+  #abortOf({ xid, state, detail, earlier }: Active): TransactionOutcome {
+    if (earlier !== undefined) return this.remembered.repeated(earlier);
+    return { kind: 'aborted', xid, reason: present(state.reason, 'the reason of an abort'), detail };
+  }
+
+  #ask(node: NodeId, request: BranchRequest, heard: (reply: BranchReply | NoAnswer) => void): void {
+    askBranch(this.#context, this.#branches, node, request, heard);
+  }
+}

@@ -1,0 +1,283 @@
+/**
+ * An abort under an id of a client's is told only once it is final. Before the client hears it, its coordinator fences the
+ * id: each owner of the keys that answers durably notes that nothing is carried out under the id any more, and says which
+ * primaries have claimed the id there before (lookup.ts). A primary claims the id at a majority of a key's owners, and one
+ * branch that cannot be carried out keeps the whole transaction from it. So the abort is final when for one key
+ *
+ * - a majority of its owners (in the datacenter of its primary, as for claims) has fenced the id, and
+ * - every claim there is void: of the attempt that was aborted, or its primary has fenced the id itself, since it then holds
+ *   no attempt, or can never come back with one; and
+ * - the key's primary has fenced the id, or every one of that majority would remember a claim of it (claims.ts), and
+ * - the owners of the key are not changing.
+ *
+ * Otherwise the client hears of the other attempt: that it was carried out, or that it is in doubt. What stays in doubt is
+ * tried again, for whoever asks later by the transaction's name.
+ */
+import { Deferred } from '../../base/deferred.ts';
+import { asLockstepError } from '../../base/errors.ts';
+import type { NodeId, Token } from '../../base/ids.ts';
+import type { Member } from '../../cluster/ring/ring.ts';
+import { usedBefore } from './idempotency-keys.ts';
+import type { NoAnswer, TransactionContext } from '../context.ts';
+import { tryAskNode } from '../context.ts';
+import type { Voted } from '../formats/prepare-request.ts';
+import type { TransactionOutcome } from '../formats/outcomes.ts';
+import type { Remembered } from '../coordinator/completed-transactions.ts';
+import type { BranchOrder, BranchReply, BranchRequest, Claimed } from '../formats/messages.ts';
+import type { Xid } from '../formats/xid.ts';
+
+export type Aborted = Extract<TransactionOutcome, { kind: 'aborted' }>;
+type Fenced = Extract<BranchReply, { kind: 'fenced' }>;
+type FenceRequest = Extract<BranchRequest, { kind: 'fence' }>;
+
+/** An attempt under an id of a client's. */
+export interface NamedAttempt extends Pick<BranchOrder, 'clientId' | 'clientDigest'> {
+  /** Of its keys, each once. */
+  readonly tokens: readonly Token[];
+}
+
+type Outcomes = Pick<Remembered, 'keepAs' | 'keepUnknown' | 'repeated'>;
+
+/** Answers what this node asks itself. */
+type Local = (request: FenceRequest) => BranchReply | Promise<BranchReply>;
+
+/** `used`: what the answer of a node says against the id. `open`: another attempt, as far as it is known, may be carried out. */
+type Verdict =
+  | { readonly kind: 'final' }
+  | { readonly kind: 'used'; readonly voted: Voted }
+  | { readonly kind: 'open'; readonly xid: Xid | undefined };
+
+/** Aborted, told as in doubt, and tried again. */
+interface Unsettled {
+  readonly attempt: NamedAttempt;
+  readonly told: Aborted;
+  readonly sinceUs: number;
+}
+
+const unsettledCountMax = 4096;
+/** Of these so many are tried at one tick. */
+const triedCountMax = 64;
+
+/** The attempt of orders of one transaction; undefined: its client has named none. */
+export function attemptOf(orders: readonly BranchOrder[]): NamedAttempt | undefined {
+  const [first] = orders;
+  if (first === undefined || first.clientId === '') return undefined;
+  const { clientId, clientDigest } = first;
+  const tokens = new Set(orders.flatMap(({ operations }) => operations.map(({ token }) => token)));
+  return { clientId, clientDigest, tokens: [...tokens] };
+}
+
+export class Fences {
+  readonly #context: TransactionContext;
+  readonly #local: Local;
+  readonly #remembered: Outcomes;
+  /** Oldest first. */
+  readonly #unsettled = new Map<Xid, Unsettled>();
+  readonly #running = new Set<Xid>();
+
+  constructor(context: TransactionContext, local: Local, remembered: Outcomes) {
+    this.#context = context;
+    this.#local = local;
+    this.#remembered = remembered;
+  }
+
+  /** It is aborted, and whether that is final for its id is being found out. */
+  has(xid: Xid): boolean {
+    return this.#running.has(xid);
+  }
+
+  /**
+   * What the client of an attempt that was aborted hears, in `timeoutUs` at most: `told`, once that is final, the outcome of
+   * an earlier attempt, or that it is in doubt.
+   */
+  async settle(attempt: NamedAttempt, told: Aborted, timeoutUs: number): Promise<TransactionOutcome> {
+    const outcome = await this.conclude(attempt, told, timeoutUs);
+    if (outcome.kind !== 'inDoubt' || outcome.xid !== told.xid) return outcome;
+    this.#remembered.keepUnknown(told.xid);
+    const { clock } = this.#context.io;
+    if (this.#unsettled.size < unsettledCountMax)
+      this.#unsettled.set(told.xid, { attempt, told, sinceUs: clock.nowUs() });
+    return outcome;
+  }
+
+  /** The same, tried once. */
+  async conclude(attempt: NamedAttempt, told: Aborted, timeoutUs: number): Promise<TransactionOutcome> {
+    const { io } = this.#context;
+    const { xid } = told;
+    this.#running.add(xid);
+    const round = new FenceRound(this.#context, this.#local, xid, attempt);
+    const verdict = await round.run(timeoutUs);
+    this.#running.delete(xid);
+    if (io.log.enabled('trace'))
+      io.log.event('trace', 'xa.id.fenced', { xid, client: attempt.clientId, verdict: verdict.kind });
+    switch (verdict.kind) {
+      case 'final':
+        return told;
+      case 'used': {
+        const { earlier, reason, detail } = verdict.voted;
+        return earlier === undefined ? { ...told, reason, detail } : this.#remembered.repeated(earlier);
+      }
+      case 'open':
+        return { kind: 'inDoubt', xid: verdict.xid ?? xid };
+    }
+  }
+
+  tick(): void {
+    const { io, options, parts } = this.#context;
+    let count = 0;
+    for (const [xid, unsettled] of this.#unsettled) {
+      if (this.#running.has(xid)) continue;
+      if (io.clock.nowUs() - unsettled.sinceUs > options.retentionMs * 1000) {
+        this.#unsettled.delete(xid);
+        continue;
+      }
+      if (count === triedCountMax) return;
+      count += 1;
+      io.spawn('xa.fence', async () => {
+        const { attempt, told } = unsettled;
+        const outcome = await this.conclude(attempt, told, parts.settings.timeoutMs * 1000);
+        if (outcome.kind === 'inDoubt') return;
+        this.#unsettled.delete(xid);
+        this.#remembered.keepAs(xid, outcome);
+      });
+    }
+  }
+}
+
+class FenceRound {
+  readonly #context: TransactionContext;
+  readonly #local: Local;
+  readonly #attempt: NamedAttempt;
+  readonly #request: FenceRequest;
+  readonly #verdict = new Deferred<Verdict>();
+  readonly #asked = new Set<NodeId>();
+  readonly #fenced = new Map<NodeId, Fenced>();
+  #awaited = 0;
+  /** Another attempt that was heard of. */
+  #other: Xid | undefined;
+  #timeoutUs = 0;
+
+  constructor(context: TransactionContext, local: Local, xid: Xid, attempt: NamedAttempt) {
+    this.#context = context;
+    this.#local = local;
+    this.#attempt = attempt;
+    this.#request = { kind: 'fence', xid, ...attempt };
+  }
+
+  async run(timeoutUs: number): Promise<Verdict> {
+    const { io, parts } = this.#context;
+    this.#timeoutUs = timeoutUs;
+    const nodes = new Set<NodeId>();
+    for (const token of this.#attempt.tokens) {
+      for (const { node } of parts.ring().placement(token)) nodes.add(node);
+      for (const { node } of parts.pending(token)) nodes.add(node);
+    }
+    const timer = io.clock.after(timeoutUs, () => this.#end());
+    // Asked before any of them answers.
+    this.#awaited += 1;
+    for (const node of nodes) this.#ask(node);
+    this.#awaited -= 1;
+    this.#judge();
+    const verdict = await this.#verdict.promise;
+    timer.cancel();
+    return verdict;
+  }
+
+  #ask(node: NodeId): void {
+    if (this.#asked.has(node)) return;
+    this.#asked.add(node);
+    this.#awaited += 1;
+    const { io, parts } = this.#context;
+    if (node === parts.self.node) {
+      io.spawn('xa.fence', async () => this.#hear(node, await this.#askHere()));
+      return;
+    }
+    const unsent = tryAskNode(this.#context, node, this.#request, this.#timeoutUs, (reply) =>
+      this.#hear(node, reply),
+    );
+    if (unsent !== undefined) this.#awaited -= 1;
+  }
+
+  async #askHere(): Promise<BranchReply | NoAnswer> {
+    try {
+      return await this.#local(this.#request);
+    } catch (caught) {
+      const { code, message } = asLockstepError(caught);
+      return { kind: 'noAnswer', unsent: false, code, detail: message };
+    }
+  }
+
+  #hear(node: NodeId, reply: BranchReply | NoAnswer): void {
+    this.#awaited -= 1;
+    if (this.#verdict.settled) return;
+    if (reply.kind === 'fenced') {
+      this.#fenced.set(node, reply);
+      for (const { leader } of reply.claims) this.#ask(leader);
+    }
+    const voted = votedBy(this.#request, reply);
+    if (voted?.earlier?.state === 'undecided') this.#other ??= voted.earlier.xid;
+    else if (voted !== undefined) {
+      this.#verdict.resolve({ kind: 'used', voted });
+      return;
+    }
+    this.#judge();
+  }
+
+  #judge(): void {
+    if (this.#verdict.settled) return;
+    if (this.#attempt.tokens.some((token) => this.#isFenced(token))) this.#verdict.resolve({ kind: 'final' });
+    else if (this.#awaited === 0) this.#end();
+  }
+
+  #end(): void {
+    if (this.#verdict.settled) return;
+    const [claim] = [...this.#fenced.values()].flatMap(({ claims }) => claims);
+    this.#verdict.resolve({ kind: 'open', xid: this.#other ?? claim?.xid });
+  }
+
+  /** No attempt under the id writes a key with this token any more. */
+  #isFenced(token: Token): boolean {
+    const { ring, pending, handedOver } = this.#context.parts;
+    const placement = ring().placement(token);
+    const [primary] = placement;
+    if (primary === undefined || !handedOver(token)) return false;
+    // Whoever is about to become an owner has to know it.
+    if (!pending(token).every(({ node }) => this.#fenced.has(node))) return false;
+    const near = placement.filter(({ datacenter }) => datacenter === primary.datacenter);
+    const voters = near.filter((member) => this.#isVoter(member, primary));
+    return voters.length * 2 > near.length;
+  }
+
+  /** The owner has fenced the id, and what it says of claims leaves no attempt that may be carried out. */
+  #isVoter({ node }: Member, primary: Member): boolean {
+    const fenced = this.#fenced.get(node);
+    if (fenced === undefined || !fenced.claims.every((claim) => this.#isVoid(claim))) return false;
+    return this.#hasNone(primary.node) || !fenced.unheard.includes(primary.node);
+  }
+
+  #isVoid({ leader }: Claimed): boolean {
+    if (this.#hasNone(leader)) return true;
+    // What it alone had carried out is gone with it; what others have of the transaction, their primaries know.
+    return this.#context.lives.isOver(leader) && this.#primariesHaveNone();
+  }
+
+  /** The node has fenced the id, and would know of an attempt of its own. */
+  #hasNone(node: NodeId): boolean {
+    return this.#fenced.get(node)?.leads === true;
+  }
+
+  #primariesHaveNone(): boolean {
+    const { ring } = this.#context.parts;
+    return this.#attempt.tokens.every((token) => {
+      const [primary] = ring().placement(token);
+      return primary !== undefined && this.#hasNone(primary.node);
+    });
+  }
+}
+
+/** What the reply says against the id: a transaction that was carried out, or another attempt. */
+function votedBy(request: FenceRequest, reply: BranchReply | NoAnswer): Voted | undefined {
+  if (reply.kind === 'voted') return reply;
+  const [record] = reply.kind === 'named' ? reply.names : [];
+  return record === undefined ? undefined : usedBefore(request, record);
+}

@@ -1,0 +1,69 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import type { ByteString, NodeId, Token } from '../../base/ids.ts';
+import { ClientNames } from './idempotency-keys.ts';
+import type { NamedRecord } from '../formats/idempotency-records.ts';
+import { makeXid } from '../formats/xid.fixture.ts';
+import type { BranchOrder } from '../formats/messages.ts';
+
+const xid = makeXid('n1' as NodeId, '0123456789ab', 7);
+const digest = 'd' as ByteString;
+
+function nameOf(index: number, tokens: readonly number[], sinceMs = 100): NamedRecord {
+  return { clientId: `c${index}`, xid, digest, sinceMs, tokens: tokens as readonly Token[] };
+}
+
+function orderOf(clientId: string, clientDigest = digest): BranchOrder {
+  const order = { coordinator: 'n2' as NodeId, level: 'DC_QUORUM' as const, branches: [], operations: [] };
+  return { ...order, clientId, clientDigest };
+}
+
+describe('the names of clients', () => {
+  it('stand against a repetition with the first transaction, and against another use of them', () => {
+    const names = new ClientNames(10);
+    names.enter(nameOf(1, [5]));
+    expect(names.standsAgainst(orderOf('c1'), [])).toMatchObject({
+      vote: 'abort',
+      earlier: { xid, state: 'committed' },
+    });
+    const other = names.standsAgainst(orderOf('c1', 'e' as ByteString), []);
+    expect(other).toMatchObject({ vote: 'abort', reason: 'conflict', earlier: undefined });
+    expect(names.standsAgainst(orderOf('c2'), [])).toBe(undefined);
+    expect(names.standsAgainst(orderOf('c2'), [{ xid, order: orderOf('c2') }])).toMatchObject({
+      earlier: { state: 'undecided' },
+    });
+  });
+
+  it('of a range come page by page, each once, and those of which nobody knows the keys with every range', () => {
+    const records = fc.array(fc.array(fc.nat({ max: 9 }), { maxLength: 3 }), { maxLength: 30 });
+    fc.assert(
+      fc.property(records, fc.nat({ max: 9 }), fc.nat({ max: 400 }), (all, below, bytesMax) => {
+        const names = new ClientNames(100);
+        for (const [index, tokens] of all.entries()) names.enter(nameOf(index, tokens));
+        const found: string[] = [];
+        for (let after = '', more = true; more;) {
+          const page = names.page((token) => token < below, after, Math.max(1, bytesMax));
+          found.push(...page.names.map(({ clientId }) => clientId));
+          after = found.at(-1) ?? '';
+          more = page.more;
+        }
+        const wanted = all.flatMap((tokens, index) => {
+          return tokens.length === 0 || tokens.some((token) => token < below) ? [`c${index}`] : [];
+        });
+        expect(found).toEqual(wanted);
+      }),
+    );
+  });
+
+  it('are forgotten by age, whoever told of them', () => {
+    const names = new ClientNames(10);
+    names.enter(nameOf(1, [1], 100));
+    names.enter(nameOf(2, [1], 50));
+    names.enter(nameOf(3, [1], 300));
+    expect(names.get('c2', 60)).toBe(undefined);
+    expect(names.hasOlder(99)).toBe(false);
+    expect(names.forgetOlder(100, 10)).toEqual(['c1', 'c2']);
+    expect(names.get('c3', 100)).toMatchObject({ clientId: 'c3' });
+  });
+});

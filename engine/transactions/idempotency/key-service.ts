@@ -1,0 +1,329 @@
+/**
+ * The clients' names of this node towards the others: what it tells whoever asks for one, claims or fences one, or takes
+ * over a range; what it keeps of others' transactions; and how long. So a name is where the objects are that were written under it, wherever
+ * they go.
+ */
+import { LockstepError } from '../../base/errors.ts';
+import type { ByteString, NodeId } from '../../base/ids.ts';
+import type { NameKeeper } from '../../replication/peer-service.ts';
+import type { TokenRange } from '../../cluster/ring/arc.ts';
+import { isWithin } from '../../cluster/ring/arc.ts';
+import type { Ring } from '../../cluster/ring/ring.ts';
+import type { StoreWrite } from '../../storage/store.ts';
+import { Claims } from './claims.ts';
+import { undecidedBefore } from './idempotency-keys.ts';
+import type { NamedRecord } from '../formats/idempotency-records.ts';
+import { decodeName, dropClient, isFence, writeClient } from '../formats/idempotency-records.ts';
+import type { TransactionContext } from '../context.ts';
+import { askNode } from '../context.ts';
+import type { NameSpread } from './key-replication.ts';
+import type { BranchReply, BranchRequest } from '../formats/messages.ts';
+import type { Xid } from '../formats/xid.ts';
+
+export type NameRequest = Extract<
+  BranchRequest,
+  { readonly kind: 'recall' | 'names' | 'learn' | 'claim' | 'fence' | 'open' }
+>;
+type ClaimRequest = Extract<NameRequest, { readonly kind: 'claim' }>;
+type FenceRequest = Extract<NameRequest, { readonly kind: 'fence' }>;
+
+/** An attempt under an id of a client's that is open on this node: as a branch, or at its coordinator. */
+export interface OpenAttempt {
+  readonly xid: Xid;
+  readonly clientId: string;
+  readonly clientDigest: ByteString;
+}
+
+/** The attempts that are open on this node. */
+export interface OpenAttempts {
+  all(): readonly OpenAttempt[];
+  named(clientId: string): readonly OpenAttempt[];
+  /** Of those the branches alone. */
+  branches(clientId: string): readonly OpenAttempt[];
+}
+
+/** Of names in one message, about. */
+const pageBytesMax = 65_536;
+/** Records dropped in one write. */
+const sweptCountMax = 1000;
+/** Attempts in one message. */
+const openCountMax = 500;
+
+export class NameService implements NameKeeper {
+  readonly #context: TransactionContext;
+  readonly #spread: NameSpread;
+  readonly #open: OpenAttempts;
+  readonly #claims: Claims;
+  /** Members whose open attempts this life knows, by the ring `#heardRing`. */
+  readonly #heard = new Set<NodeId>();
+  #heardRing: Ring;
+  readonly #asking = new Set<NodeId>();
+  #sweeping = false;
+
+  constructor(context: TransactionContext, spread: NameSpread, open: OpenAttempts) {
+    this.#context = context;
+    this.#spread = spread;
+    this.#open = open;
+    this.#claims = new Claims(context.options.rememberedMax);
+    this.#heardRing = context.parts.ring();
+  }
+
+  answer(request: NameRequest): BranchReply | Promise<BranchReply> {
+    const { names } = this.#context;
+    switch (request.kind) {
+      case 'recall': {
+        const name = names.get(request.clientId, this.#untilMs);
+        return { kind: 'named', names: name === undefined ? [] : [name], more: false };
+      }
+      case 'names':
+        return {
+          kind: 'named',
+          ...names.page((token) => isWithin(request, token), request.after, pageBytesMax),
+        };
+      case 'learn':
+        return this.#learnAll(request.names);
+      case 'claim':
+        return this.#claim(request);
+      case 'fence':
+        return this.#fence(request);
+      case 'open':
+        return this.#tellOpen(request.after);
+    }
+  }
+
+  /** A name that came beside the objects that were written under it; as old as they are, whatever the other's clock says. */
+  learn(clientName: Uint8Array): readonly StoreWrite[] {
+    const { names, io } = this.#context;
+    const told = decodeName(clientName);
+    const known = names.get(told.clientId, this.#untilMs);
+    const named = known?.xid === told.xid ? known : { ...told, sinceMs: io.clock.wallMs() };
+    names.enter(named);
+    this.#claims.end(named.clientId);
+    return [writeClient(named)];
+  }
+
+  /** Takes the names that a node has of a range; durable here when this resolves. Rejects as a transfer does. */
+  async pull(node: NodeId, { from, to }: TokenRange): Promise<void> {
+    for (let after = '', more = true; more;) {
+      const reply = await this.#ask(node, { kind: 'names', from, to, after });
+      // A node of before gives none.
+      if (reply?.kind !== 'named') return;
+      await this.#keep(reply.names);
+      after = reply.names.at(-1)?.clientId ?? '';
+      more = reply.more && after !== '';
+    }
+  }
+
+  /** Gives the names that this node has of a range to all owners of their keys, of now and of the next moment. */
+  async push(range: TokenRange): Promise<void> {
+    const { names } = this.#context;
+    for (let after = '', more = true; more;) {
+      const page = names.page((token) => isWithin(range, token), after, pageBytesMax);
+      for (const [node, told] of this.#takers(page.names))
+        await this.#ask(node, { kind: 'learn', names: told });
+      after = page.names.at(-1)?.clientId ?? '';
+      more = page.more;
+    }
+  }
+
+  /** Names are remembered for as long as outcomes. */
+  tick(): void {
+    const { io, names, log } = this.#context;
+    this.#spread.tick();
+    this.#hearOpen();
+    if (this.#sweeping || !names.hasOlder(this.#untilMs)) return;
+    this.#sweeping = true;
+    io.spawn('xa.sweep', async () => {
+      for (;;) {
+        const old = names.forgetOlder(this.#untilMs, sweptCountMax);
+        if (old.length === 0) break;
+        for (const clientId of old) this.#spread.forget(clientId);
+        await log.force(old.map(dropClient));
+      }
+      this.#sweeping = false;
+    });
+  }
+
+  get #untilMs(): number {
+    const { io, options } = this.#context;
+    return io.clock.wallMs() - options.retentionMs;
+  }
+
+  /** A primary, another node, wants to carry the attempt out under the id. */
+  #claim(request: ClaimRequest): BranchReply {
+    const { names, io } = this.#context;
+    const { xid, leader, clientId, clientDigest: digest } = request;
+    const record = names.get(clientId, this.#untilMs);
+    if (record !== undefined) return { kind: 'named', names: [record], more: false };
+    // Every first attempt passes here: what this node coordinates is left to the owners and primaries that it asks.
+    const branch = this.#open.branches(clientId).find((attempt) => attempt.xid !== xid);
+    const other = branch ?? this.#claims.against(clientId, request);
+    if (other !== undefined)
+      return undecidedBefore(request, other.xid, 'digest' in other ? other.digest : other.clientDigest);
+    if (this.#claims.isFull)
+      throw new LockstepError('Overloaded', 'as many ids of clients are claimed as may be; try again later');
+    this.#claims.enter(clientId, { xid, leader, digest, sinceUs: io.clock.nowUs() });
+    return { kind: 'named', names: [], more: false };
+  }
+
+  /**
+   * From this instant on this node lets nothing be carried out under the id. The answer waits for the disk. Rejects where
+   * that fails, or where there is no room.
+   */
+  async #fence(request: FenceRequest): Promise<BranchReply> {
+    const { names, log, io, parts } = this.#context;
+    const { xid, clientId, tokens } = request;
+    const known = names.get(clientId, this.#untilMs);
+    if (known !== undefined && !isFence(known)) return { kind: 'named', names: [known], more: false };
+    const other = this.#otherOf(request);
+    if (other !== undefined) return undecidedBefore(request, other.xid, other.clientDigest);
+    if (known === undefined && !names.mayFence)
+      throw new LockstepError('Overloaded', 'as many ids of clients are fenced as may be; try again later');
+    this.#claims.void(clientId, xid);
+    const reply: BranchReply = {
+      kind: 'fenced',
+      claims: this.#claims.of(clientId).map(({ xid: claimed, leader }) => ({ xid: claimed, leader })),
+      unheard: this.#unheard(),
+      leads: parts.refilling() === undefined,
+    };
+    const fence = known ?? { clientId, xid, digest: noDigest, sinceMs: io.clock.wallMs(), tokens };
+    names.enter(fence);
+    // Again also where it is known: the first write may not be durable yet.
+    const error = await log.force([writeClient(fence)]);
+    if (error !== undefined) throw error;
+    return reply;
+  }
+
+  /** Another attempt under the id that is open on this node. */
+  #otherOf({ clientId, xid }: FenceRequest): OpenAttempt | undefined {
+    return this.#open.named(clientId).find((attempt) => attempt.xid !== xid);
+  }
+
+  /** A node whose disk was lost cannot tell before it is whole. Throws `Overloaded`. */
+  #tellOpen(after: string): BranchReply {
+    const { parts, io } = this.#context;
+    const lacking = parts.refilling();
+    if (lacking !== undefined) throw new LockstepError('Overloaded', lacking);
+    const sinceMs = io.clock.wallMs();
+    const open = this.#open.all().filter(({ clientId }) => clientId > after);
+    open.sort((left, right) => (left.clientId < right.clientId ? -1 : 1));
+    // All attempts under one id come in one message.
+    const last = open[openCountMax - 1]?.clientId;
+    const told = last === undefined ? open : open.filter(({ clientId }) => clientId <= last);
+    const names = told.map(({ xid, clientId, clientDigest: digest }) => {
+      return { xid, clientId, digest, sinceMs, tokens: [] };
+    });
+    return { kind: 'named', names, more: told.length < open.length };
+  }
+
+  /** Members, other than this node, that this life has not asked yet which attempts are open there. */
+  #unheard(): readonly NodeId[] {
+    const { ring, self } = this.#context.parts;
+    const now = ring();
+    // A claim may lie with an owner of before: those who made it tell it to the owners of now.
+    if (now !== this.#heardRing) this.#heard.clear();
+    this.#heardRing = now;
+    return now.members.map(({ node }) => node).filter((node) => node !== self.node && !this.#heard.has(node));
+  }
+
+  /** Asks those who have not told what is open there, and those whose claims have stood here for long. */
+  #hearOpen(): void {
+    const { io, parts, options } = this.#context;
+    const nodes = new Set(this.#unheard());
+    for (const leader of this.#claims.leadersBefore(io.clock.nowUs() - options.inquiryIntervalUs))
+      nodes.add(leader);
+    for (const node of nodes) {
+      const member = parts.member(node);
+      if (member === undefined || !parts.view.isRoutable(member) || this.#asking.has(node)) continue;
+      this.#asking.add(node);
+      io.spawn('xa.names.open', async () => {
+        await this.#hearOpenOf(node);
+        this.#asking.delete(node);
+      });
+    }
+  }
+
+  async #hearOpenOf(node: NodeId): Promise<void> {
+    const { io, names, parts } = this.#context;
+    const untilUs = io.clock.nowUs();
+    const ring = parts.ring();
+    const open = new Set<Xid>();
+    for (let after = '', more = true; more;) {
+      const reply = await askNode(
+        this.#context,
+        node,
+        { kind: 'open', after },
+        parts.settings.timeoutMs * 1000,
+      );
+      if (reply.kind !== 'named') return;
+      for (const { xid, clientId, digest } of reply.names) {
+        open.add(xid);
+        const known = names.get(clientId, this.#untilMs);
+        if (known === undefined || isFence(known))
+          this.#claims.note(clientId, { xid, leader: node, digest, sinceUs: untilUs });
+      }
+      after = reply.names.at(-1)?.clientId ?? '';
+      more = reply.more && after !== '';
+    }
+    this.#claims.retain(node, open, untilUs);
+    if (parts.ring() === ring && ring === this.#heardRing) this.#heard.add(node);
+  }
+
+  async #learnAll(told: readonly NamedRecord[]): Promise<BranchReply> {
+    await this.#keep(told);
+    return { kind: 'told', state: 'none' };
+  }
+
+  /** Resolves when they are durable. Rejects when they may not be. */
+  async #keep(told: readonly NamedRecord[]): Promise<void> {
+    const { names, log, io } = this.#context;
+    const nowMs = io.clock.wallMs();
+    const fresh = told.filter((named) => {
+      const known = names.get(named.clientId, this.#untilMs);
+      // What was carried out stands against a fence that came too late.
+      const isNew = known === undefined || (isFence(known) && !isFence(named));
+      return named.sinceMs > this.#untilMs && isNew;
+    });
+    if (fresh.length === 0) return;
+    const kept = fresh.map((named) => ({ ...named, sinceMs: Math.min(named.sinceMs, nowMs) }));
+    const error = await log.force(kept.map(writeClient));
+    if (error !== undefined) throw error;
+    for (const named of kept) {
+      names.enter(named);
+      if (!isFence(named)) this.#claims.end(named.clientId);
+    }
+  }
+
+  /** Per owner of their keys its names; who cannot be reached, and is no new owner, is left out. */
+  #takers(names: readonly NamedRecord[]): ReadonlyMap<NodeId, readonly NamedRecord[]> {
+    const { ring, pending, self, view } = this.#context.parts;
+    const takers = new Map<NodeId, NamedRecord[]>();
+    for (const named of names) {
+      const owners = named.tokens.flatMap((token) =>
+        ring()
+          .placement(token)
+          .filter((one) => view.isRoutable(one)),
+      );
+      const heirs = named.tokens.flatMap((token) => pending(token));
+      const nodes = new Set([...owners, ...heirs].map(({ node }) => node));
+      nodes.delete(self.node);
+      for (const node of nodes) {
+        const known = takers.get(node);
+        if (known === undefined) takers.set(node, [named]);
+        else known.push(named);
+      }
+    }
+    return takers;
+  }
+
+  /** Undefined: the node is of an older version. Rejects when it does not answer. */
+  async #ask(node: NodeId, request: NameRequest): Promise<BranchReply | undefined> {
+    const timeoutUs = this.#context.parts.settings.timeoutMs * 1000;
+    const reply = await askNode(this.#context, node, request, timeoutUs);
+    if (reply.kind !== 'noAnswer') return reply;
+    if (reply.code === 'BadRequest') return undefined;
+    throw new LockstepError(reply.code, reply.detail);
+  }
+}
+
+const noDigest = '' as ByteString;

@@ -1,0 +1,137 @@
+/**
+ * Batches of several puts that a client asks of the primary of all their keys, and that state nothing of what those hold:
+ * written in one atomic step under the keys' locks, without a record, as single puts are (local-puts.ts says who knows of
+ * them then). With one copy of each key that is one batch of the store, and one sync.
+ *
+ * The other replicas hear of a batch when it is durable here, not before: a crash would let this node forget what they
+ * hold, and write anew over a part of it (transactions/participant/branch.ts).
+ */
+import type { LockstepError } from '../../base/errors.ts';
+import type { BatchLevel, Kin } from '../../replication/batch-round.ts';
+import { BatchRound, enterKin } from '../../replication/batch-round.ts';
+import type { BatchListener, LocalWrite } from '../../replica/replica.ts';
+import { emptyVector } from '../../replica/object/dots.ts';
+import { certainly } from '../participant/branch.ts';
+import type { TransactionContext } from '../context.ts';
+import type { Locks } from '../participant/locks.ts';
+import { describeKey } from '../formats/prepare-request.ts';
+import type { Operation } from '../formats/outcomes.ts';
+import { mark } from '../formats/steps.ts';
+import type { Xid } from '../formats/xid.ts';
+
+/** A batch with all that lets it be written at once. */
+export interface OwnBatch {
+  readonly writes: readonly LocalWrite[];
+  /** As of the instant at which it was taken. */
+  readonly kin: readonly Kin[];
+  readonly level: BatchLevel;
+}
+
+/**
+ * The operations as such a batch, whose keys are locked for it: it is written next. Undefined: they are none, or something
+ * stands against it now, which is said elsewhere.
+ */
+export function takeBatch(
+  { parts }: TransactionContext,
+  locks: Locks,
+  xid: Xid,
+  operations: readonly Operation[],
+  level: BatchLevel,
+): OwnBatch | undefined {
+  const { self, view, handedOver, pending, router, refilling } = parts;
+  if (!view.isRoutable(self) || refilling() !== undefined) return undefined;
+  const ring = parts.ring();
+  const writes: LocalWrite[] = [];
+  const kin: Kin[] = [];
+  for (const operation of operations) {
+    if (!statesNothing(operation)) return undefined;
+    const { key, content } = operation;
+    const token = router.tokenOf(key);
+    const placement = ring.placement(token);
+    if (placement[0]?.node !== self.node) return undefined;
+    // While owners change, the next primary must have the batch before anybody hears of it (replication/batch-round.ts).
+    if (pending(token).length > 0 || !handedOver(token)) return undefined;
+    const ifContext = undefined;
+    const write = { key: key.packed, token, content, seen: emptyVector, ifNoneMatch: false, ifContext };
+    enterKin(parts, kin, write, writes.length, placement, true, level);
+    writes.push(write);
+  }
+  return kin.every(isPlain) && locks.takeShortly(xid, writes) ? { writes, kin, level } : undefined;
+}
+
+function statesNothing({ content, context, ifMatch, ifAbsent, check }: Operation): boolean {
+  return check !== true && !content.tombstone && !ifAbsent && context === undefined && ifMatch === undefined;
+}
+
+/** They can be written now, and leave one value each whatever their keys hold. */
+function isPlain({ plan, rules }: Kin): boolean {
+  return plan.kind === 'plan' && (!rules.allowMult || rules.lastWriteWins);
+}
+
+/** Writes a batch. */
+export class BatchWriting implements BatchListener {
+  readonly tentative = true;
+  readonly #context: TransactionContext;
+  readonly #locks: Locks;
+  readonly #xid: Xid;
+  readonly #batch: OwnBatch;
+  readonly #done: (met: boolean | LockstepError) => void;
+  /** The kin are of this instant. */
+  #fresh = true;
+  #round: BatchRound | undefined;
+
+  /** Calls `done` once: when the batch is durable here and its level is met, or (false) not; or with why it is not. */
+  constructor(
+    context: TransactionContext,
+    locks: Locks,
+    xid: Xid,
+    batch: OwnBatch,
+    done: (met: boolean | LockstepError) => void,
+  ) {
+    this.#context = context;
+    this.#locks = locks;
+    this.#xid = xid;
+    this.#batch = batch;
+    this.#done = done;
+  }
+
+  begin(): void {
+    const { io, parts } = this.#context;
+    const { writes } = this.#batch;
+    if (io.log.enabled('trace')) {
+      const keys = writes.map(({ key }) => describeKey(key)).join(' ');
+      mark(io, 'p.locks.taken', this.#xid, { phase: 'committing', keys });
+    }
+    parts.replica.coordinateAll(writes, [], this);
+    this.#fresh = false;
+  }
+
+  applied(objects: readonly Uint8Array[]): void {
+    const { io, parts } = this.#context;
+    const { writes, kin, level } = this.#batch;
+    mark(io, 'p.apply.partial', this.#xid);
+    // The ring may have changed while keys were read from the disk.
+    this.#round = new BatchRound(parts, writes, objects, level, this.#fresh ? kin : undefined);
+    mark(io, 'p.applied', this.#xid);
+  }
+
+  durable(): void {
+    mark(this.#context.io, 'p.applied.synced', this.#xid);
+    this.#release();
+    const round = this.#round;
+    if (round === undefined) return;
+    round.whenMet(this.#done);
+    round.send(this.#context.parts.settings.timeoutMs * 1000);
+    round.durableHere();
+  }
+
+  failed(error: LockstepError): void {
+    this.#release();
+    this.#done(this.#round === undefined ? certainly(error) : error);
+  }
+
+  #release(): void {
+    this.#locks.releaseShort(this.#batch.writes);
+    mark(this.#context.io, 'p.locks.released', this.#xid);
+  }
+}

@@ -1,0 +1,279 @@
+/**
+ * Batches of one put, at their primary: written like any put, under the key's lock, without a record. When the client has
+ * asked this node nobody but this life of it knows the transaction's name, and the client has lost the connection when
+ * that life ends; when it has asked another one, that one hears from this life or nobody does (remote-puts.ts). Whatever
+ * else may be asked of a batch is done elsewhere (single-commits.ts): a client's own name, by which it would ask again,
+ * deletions, several keys.
+ *
+ * The other replicas get the put while it is on its way to the disk here: one round of syncs. Several keys would wait
+ * until they are durable, lest a crash leave others with what this node has forgotten a part of (transactions/participant/branch.ts); with one key
+ * there are no parts. But a put on condition waits too: after such a crash another one would find the condition met
+ * again, and of the two the first might win.
+ */
+import { Deferred } from '../../base/deferred.ts';
+import type { LockstepError } from '../../base/errors.ts';
+import type { BatchLevel } from '../../replication/batch-round.ts';
+import { batchPlan } from '../../replication/batch-round.ts';
+import { ObjectRound } from '../../replication/object-round.ts';
+import type { DispatchPlan } from '../../replication/plan.ts';
+import type { LocalWrite, WriteListener } from '../../replica/replica.ts';
+import type { ConsistencyLevel } from '../../replication/requests.ts';
+import { refusal } from '../../replica/key-slots.ts';
+import { mergeVectors } from '../../replica/object/dots.ts';
+import type { StoredObject } from '../../replica/object/object.ts';
+import { certainly } from '../participant/branch.ts';
+import type { TransactionContext } from '../context.ts';
+import type { Locks } from '../participant/locks.ts';
+import type { Ended, Voted } from '../formats/prepare-request.ts';
+import { describeKey, votedFailure } from '../formats/prepare-request.ts';
+import type { OwnBatch } from './local-batches.ts';
+import { BatchWriting, takeBatch } from './local-batches.ts';
+import type { BranchVote, TransactionOutcome, TransactionRequest } from '../formats/outcomes.ts';
+import { saidBy } from '../formats/outcomes.ts';
+import { mark, markBegin } from '../formats/steps.ts';
+import type { BranchOperation, BranchOrder } from '../formats/messages.ts';
+import type { Xid } from '../formats/xid.ts';
+
+/** A put with all that lets it be written at once. */
+export interface OwnPut {
+  readonly write: LocalWrite;
+  readonly plan: DispatchPlan;
+}
+
+/** The order asks for such a put, wherever its primary is. */
+export function isSinglePut({ operations, clientId }: Pick<BranchOrder, 'operations' | 'clientId'>): boolean {
+  const [operation] = operations;
+  return operations.length === 1 && clientId === '' && operation !== undefined && isPut(operation);
+}
+
+function isPut({
+  check,
+  content,
+  ifAbsent,
+}: Pick<BranchOperation, 'content' | 'ifAbsent'> & { check?: boolean }): boolean {
+  return check !== true && !content.tombstone && !ifAbsent;
+}
+
+export class OwnPuts {
+  readonly #context: TransactionContext;
+  readonly #locks: Locks;
+  /** Of what clients ask of this node. */
+  readonly #levels: Readonly<Record<ConsistencyLevel, BatchLevel>>;
+  /** What most of them end with. */
+  readonly #branches: { readonly met: readonly BranchVote[]; readonly pending: readonly BranchVote[] };
+
+  constructor(context: TransactionContext, locks: Locks) {
+    const { node } = context.parts.self;
+    this.#context = context;
+    this.#locks = locks;
+    const at = (level: ConsistencyLevel): BatchLevel => ({ level, coordinator: node, clientId: '' });
+    this.#levels = {
+      DC_ONE: at('DC_ONE'),
+      DC_QUORUM: at('DC_QUORUM'),
+      DC_SAFE_QUORUM: at('DC_SAFE_QUORUM'),
+      DC_EACH_SAFE_QUORUM: at('DC_EACH_SAFE_QUORUM'),
+    };
+    this.#branches = {
+      met: [{ node, vote: 'commit', pending: false }],
+      pending: [{ node, vote: 'commit', pending: true }],
+    };
+  }
+
+  /**
+   * The request as such a put, or as a batch of several (local-batches.ts), whose keys are locked for it: it is written next.
+   * Undefined: it is neither, or something stands against it now, which is said elsewhere. Throws what the router throws.
+   */
+  take(
+    xid: Xid,
+    { operations, forceAbort, clientId }: TransactionRequest,
+    level: ConsistencyLevel,
+  ): OwnPut | OwnBatch | undefined {
+    const [operation] = operations;
+    if (operation === undefined || forceAbort || clientId !== undefined) return undefined;
+    if (operations.length > 1)
+      return takeBatch(this.#context, this.#locks, xid, operations, this.#levels[level]);
+    if (!isPut(operation)) return undefined;
+    const { key, content, context, ifMatch } = operation;
+    const token = this.#context.parts.router.tokenOf(key);
+    return this.#taken(xid, { key: key.packed, token, content, context, ifMatch }, this.#levels[level]);
+  }
+
+  /** The same of another node's order. */
+  takeOrder(xid: Xid, order: BranchOrder): OwnPut | undefined {
+    const [operation] = order.operations;
+    return operation !== undefined && isSinglePut(order) ? this.#taken(xid, operation, order) : undefined;
+  }
+
+  #taken(
+    xid: Xid,
+    {
+      key,
+      token,
+      content,
+      context,
+      ifMatch,
+    }: Pick<BranchOperation, 'key' | 'token' | 'content' | 'context' | 'ifMatch'>,
+    level: BatchLevel,
+  ): OwnPut | undefined {
+    const { ring, self, view, handedOver, pending, refilling } = this.#context.parts;
+    if (ring().placement(token)[0]?.node !== self.node || !view.isRoutable(self)) return undefined;
+    if (refilling() !== undefined) return undefined;
+    // While owners change, the next primary must have the put before anybody hears of it (replication/batch-round.ts).
+    if (pending(token).length > 0 || !handedOver(token)) return undefined;
+    const write = {
+      key,
+      token,
+      content,
+      // Whoever states what the key holds has seen it.
+      seen: ifMatch === undefined ? (context ?? []) : mergeVectors(context ?? [], ifMatch),
+      ifNoneMatch: false,
+      ifContext: ifMatch,
+    };
+    const plan = batchPlan(this.#context.parts, write, level);
+    return plan.kind === 'plan' && this.#locks.takeShortly(xid, [write]) ? { write, plan } : undefined;
+  }
+
+  /** Writes it; resolves with its outcome. */
+  run(xid: Xid, own: OwnPut | OwnBatch, level: ConsistencyLevel): Promise<TransactionOutcome> {
+    const { io, parts } = this.#context;
+    const { node } = parts.self;
+    const outcome = new Deferred<TransactionOutcome>();
+    const operationCount = 'writes' in own ? own.writes.length : 1;
+    markBegin(io, xid, node, undefined);
+    const heard = (how: Voted | Ended): void => {
+      if (how.kind === 'ended') {
+        const branches = how.met ? this.#branches.met : this.#branches.pending;
+        outcome.resolve({ kind: 'committed', xid, operationCount, branches });
+      } else if (how.vote === 'doubtful') outcome.resolve({ kind: 'inDoubt', xid });
+      else outcome.resolve({ kind: 'aborted', xid, reason: how.reason, detail: saidBy(node, how.detail) });
+    };
+    if ('writes' in own) this.#writeBatch(xid, own, heard);
+    else this.write(xid, own, this.#levels[level], heard);
+    return outcome.promise;
+  }
+
+  /** Writes it; calls `done` once, with what a branch says of a one-step commit. */
+  write(xid: Xid, { write, plan }: OwnPut, level: BatchLevel, done: (how: Voted | Ended) => void): void {
+    const writing = new Writing(this.#context, this.#locks, xid, write, plan, level, (met) => {
+      if (typeof met === 'boolean') {
+        done(this.#concluded(xid, { kind: 'ended', met }));
+        return;
+      }
+      const voted = votedFailure(met);
+      const detail = `operation on ${describeKey(write.key)}: ${voted.detail}`;
+      done(this.#concluded(xid, { ...voted, detail }));
+    });
+    writing.begin();
+  }
+
+  #writeBatch(xid: Xid, batch: OwnBatch, done: (how: Voted | Ended) => void): void {
+    const writing = new BatchWriting(this.#context, this.#locks, xid, batch, (met) => {
+      const how = typeof met === 'boolean' ? ({ kind: 'ended', met } as const) : votedFailure(met);
+      done(this.#concluded(xid, how));
+    });
+    writing.begin();
+  }
+
+  /** Counted and told. */
+  #concluded(xid: Xid, how: Voted | Ended): Voted | Ended {
+    const { io, metrics } = this.#context;
+    const vote = how.kind === 'ended' ? 'alone' : how.vote;
+    metrics.voted(vote);
+    if (io.log.enabled('trace')) io.log.event('trace', 'xa.branch.concluded', { xid, vote });
+    return how;
+  }
+}
+
+class Writing implements WriteListener {
+  readonly tentative: boolean;
+  readonly #context: TransactionContext;
+  readonly #locks: Locks;
+  readonly #xid: Xid;
+  readonly #write: LocalWrite;
+  readonly #plan: DispatchPlan;
+  readonly #level: BatchLevel;
+  readonly #done: (met: boolean | LockstepError) => void;
+  /** The plan is of this instant. */
+  #fresh = true;
+  #round: ObjectRound | undefined;
+  #durable = false;
+  #met: boolean | undefined;
+
+  /** Calls `done` once: when the put is durable here and the level is met, or (false) not; or with why it is not. */
+  constructor(
+    context: TransactionContext,
+    locks: Locks,
+    xid: Xid,
+    write: LocalWrite,
+    plan: DispatchPlan,
+    level: BatchLevel,
+    done: (met: boolean | LockstepError) => void,
+  ) {
+    this.#context = context;
+    this.#locks = locks;
+    this.#xid = xid;
+    this.#write = write;
+    this.#plan = plan;
+    this.#level = level;
+    this.#done = done;
+    this.tentative = write.ifContext !== undefined;
+  }
+
+  begin(): void {
+    const { io, parts } = this.#context;
+    const { key } = this.#write;
+    if (io.log.enabled('trace'))
+      mark(io, 'p.locks.taken', this.#xid, { phase: 'committing', keys: describeKey(key) });
+    const outcome = parts.replica.coordinate(this.#write, this);
+    this.#fresh = false;
+    if (outcome !== 'ok') this.failed(refusal(outcome));
+  }
+
+  applied(_object: StoredObject, bytes: Uint8Array): void {
+    const { io, parts } = this.#context;
+    const { key, token } = this.#write;
+    mark(io, 'p.apply.partial', this.#xid);
+    this.#round = new ObjectRound(parts, { key, token, bytes }, this.#planNow(), (met) => {
+      this.#met ??= met;
+      this.#conclude();
+    });
+    if (!this.tentative) this.#send();
+    mark(io, 'p.applied', this.#xid);
+  }
+
+  durable(): void {
+    mark(this.#context.io, 'p.applied.synced', this.#xid);
+    this.#release();
+    this.#durable = true;
+    if (this.tentative) this.#send();
+    this.#round?.durableHere();
+    this.#conclude();
+  }
+
+  failed(error: LockstepError): void {
+    this.#release();
+    this.#done(this.#round === undefined ? certainly(error) : error);
+  }
+
+  #send(): void {
+    this.#round?.send(this.#context.parts.settings.timeoutMs * 1000);
+  }
+
+  #conclude(): void {
+    if (this.#met === undefined || !this.#durable) return;
+    this.#durable = false;
+    this.#done(this.#met);
+  }
+
+  #release(): void {
+    this.#locks.releaseShort([this.#write]);
+    mark(this.#context.io, 'p.locks.released', this.#xid);
+  }
+
+  /** The ring may have changed while the key was read from the disk. */
+  #planNow(): DispatchPlan | undefined {
+    if (this.#fresh) return this.#plan;
+    const plan = batchPlan(this.#context.parts, this.#write, this.#level);
+    return plan.kind === 'plan' ? plan : undefined;
+  }
+}

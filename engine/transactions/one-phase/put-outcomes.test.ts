@@ -1,0 +1,85 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import type { NodeId } from '../../base/ids.ts';
+import type { PutState } from './put-outcomes.ts';
+import { PutMemory } from './put-outcomes.ts';
+import type { Xid } from '../formats/xid.ts';
+import { makeXid } from '../formats/xid.fixture.ts';
+
+const epochs = ['0123456789ab', 'ba9876543210'];
+/** One begins as another one's names do. */
+const nodes = ['n1', 'n2', 'n1-0123456789ab'] as NodeId[];
+const counted = fc.record({
+  node: fc.constantFrom(...nodes),
+  epoch: fc.constantFrom(...epochs),
+  count: fc.integer({ min: 1, max: 12 }),
+  late: fc.boolean(),
+});
+const states: readonly PutState[] = ['running', 'committed', 'aborted', 'doubtful', 'refused'];
+const countMax = 8;
+
+/** Names as askers make them, in the order in which their messages arrive: a late one comes after the next. */
+function arrivals(bursts: readonly (typeof counted extends fc.Arbitrary<infer T> ? T : never)[]): Xid[] {
+  const counters = new Map<string, number>();
+  const names: Xid[] = [];
+  const held: Xid[] = [];
+  for (const { node, epoch, count, late } of bursts) {
+    for (let index = 0; index < count; index++) {
+      const counter = (counters.get(node + epoch) ?? 0) + 1;
+      counters.set(node + epoch, counter);
+      const name = makeXid(node, epoch, counter);
+      if (late && index === 0) held.push(name);
+      else names.push(name);
+    }
+    if (held.length > 2) names.push(...held.splice(0));
+  }
+  return [...names, ...held];
+}
+
+describe('the memory of puts', () => {
+  it('tells every put as it is or as forgotten, and never one that was as none', () => {
+    const bursts = fc.array(counted, { minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(bursts, fc.array(fc.constantFrom(...states), { minLength: 1 }), (given, said) => {
+        const memory = new PutMemory(countMax);
+        const all = new Map<Xid, PutState>();
+        for (const [index, name] of arrivals(given).entries()) {
+          const state = said[index % said.length] ?? 'running';
+          // Whoever was never here may be taken for forgotten once others of its asker are, and for nothing else.
+          expect([undefined, 'forgotten']).toContain(memory.state(name));
+          memory.set(name, state);
+          all.set(name, state);
+        }
+        for (const [known, was] of all) expect([was, 'forgotten']).toContain(memory.state(known));
+        for (const [known, was] of [...all].slice(-countMax / 2)) expect(memory.state(known)).toBe(was);
+      }),
+    );
+  });
+
+  it('knows that a put was never there, however many others it has forgotten', () => {
+    const memory = new PutMemory(countMax);
+    const name = (counter: number): Xid => makeXid(nodes[0] as NodeId, epochs[0] as string, counter);
+    for (let counter = 1; counter <= 100; counter++) memory.set(name(counter), 'committed');
+    expect(memory.state(name(1))).toBe('forgotten');
+    expect(memory.state(name(100))).toBe('committed');
+    expect(memory.state(name(101))).toBe(undefined);
+    expect(memory.state(makeXid(nodes[1] as NodeId, epochs[0] as string, 1))).toBe(undefined);
+  });
+
+  it('forgets whoever asked least lately, and takes a new asker for what it is', () => {
+    const memory = new PutMemory(4096);
+    const name = (asker: number, counter: number): Xid =>
+      makeXid(`m${asker}` as NodeId, '0123456789ab', counter);
+    for (let asker = 0; asker < 300; asker++) {
+      memory.set(name(asker, 7), 'aborted');
+      memory.set(name(0, 7 + asker), 'committed');
+    }
+    expect(memory.state(name(1, 7))).toBe('aborted');
+    expect(memory.mayHaveBeen(name(1, 8))).toBe(true);
+    expect(memory.mayHaveBeen(name(0, 1000))).toBe(false);
+    expect(memory.mayHaveBeen(name(299, 8))).toBe(false);
+    // Its first put must be carried out, however many askers there have been.
+    expect(memory.state(name(300, 1))).toBe(undefined);
+  });
+});

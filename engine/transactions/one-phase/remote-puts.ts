@@ -1,0 +1,102 @@
+/**
+ * Single puts that other nodes have been asked for as batches, and this node, their primary, carries out for them: as it
+ * does its own (local-puts.ts), without a record. What became of one is known for as long as this life lasts (put-outcomes.ts):
+ * a message that comes twice does nothing, and whoever has lost the answer is told, or told that nobody can know any more,
+ * as the client of a plain put that is forwarded. An order that was made for an earlier life is refused: that one may
+ * have carried it out.
+ */
+import { Deferred } from '../../base/deferred.ts';
+import { LockstepError } from '../../base/errors.ts';
+import type { Branches } from '../participant/branches.ts';
+import type { TransactionContext } from '../context.ts';
+import type { Ended, Voted } from '../formats/prepare-request.ts';
+import { lifeObjection, tellRefusal } from '../participant/rejection-checks.ts';
+import type { OwnPuts } from './local-puts.ts';
+import type { PutState } from './put-outcomes.ts';
+import { PutMemory } from './put-outcomes.ts';
+import type { BranchOrder, BranchReply, SaidState } from '../formats/messages.ts';
+import type { Xid } from '../formats/xid.ts';
+
+const rememberedMax = 131_072;
+
+export class AskedPuts {
+  readonly #context: TransactionContext;
+  readonly #branches: Branches;
+  readonly #ownPuts: OwnPuts;
+  readonly #memory = new PutMemory(rememberedMax);
+  #running = 0;
+
+  constructor(context: TransactionContext, branches: Branches, ownPuts: OwnPuts) {
+    this.#context = context;
+    this.#branches = branches;
+    this.#ownPuts = ownPuts;
+  }
+
+  /** Those that are not answered. */
+  get running(): number {
+    return this.#running;
+  }
+
+  /** Carries the order out, once. Rejects with `BadRequest` for one with a client's name: that takes a record. */
+  async run(xid: Xid, order: BranchOrder): Promise<BranchReply> {
+    if (order.clientId !== '')
+      throw new LockstepError('BadRequest', 'a put with an id of a client is asked for otherwise');
+    const known = this.#memory.state(xid);
+    if (known !== undefined) return { kind: 'told', state: saidOf(known) };
+    this.#memory.set(xid, 'running');
+    this.#running += 1;
+    let state: PutState = 'doubtful';
+    try {
+      const ended = await this.#carryOut(xid, order);
+      state = stateOf(ended);
+      return ended;
+    } finally {
+      this.#memory.set(xid, state);
+      this.#running -= 1;
+    }
+  }
+
+  /** For a node that has lost the answer. `life`: of this node, when it was asked. */
+  inquire(xid: Xid, life: number): SaidState {
+    if (life !== this.#context.lives.own()) return 'forgotten';
+    const known = this.#memory.state(xid);
+    if (known !== undefined) return saidOf(known);
+    if (this.#memory.mayHaveBeen(xid)) return 'forgotten';
+    // It may still be under way, and comes too late.
+    this.#memory.set(xid, 'refused');
+    return 'none';
+  }
+
+  #carryOut(xid: Xid, order: BranchOrder): Promise<Voted | Ended> {
+    const stale = lifeObjection(this.#context, order);
+    if (stale !== undefined) {
+      tellRefusal(this.#context, xid, stale);
+      return Promise.resolve(stale);
+    }
+    const own = this.#ownPuts.takeOrder(xid, order);
+    if (own === undefined) return this.#branches.commitAlone(xid, order, false);
+    const ended = new Deferred<Voted | Ended>();
+    this.#ownPuts.write(xid, own, order, (how) => ended.resolve(how));
+    return ended.promise;
+  }
+}
+
+function stateOf(ended: Voted | Ended): PutState {
+  if (ended.kind === 'ended') return 'committed';
+  return ended.vote === 'doubtful' ? 'doubtful' : 'aborted';
+}
+
+function saidOf(state: PutState | 'forgotten'): SaidState {
+  switch (state) {
+    case 'running':
+      return 'undecided';
+    case 'committed':
+      return 'committed';
+    case 'aborted':
+    case 'refused':
+      return 'aborted';
+    case 'doubtful':
+    case 'forgotten':
+      return 'forgotten';
+  }
+}

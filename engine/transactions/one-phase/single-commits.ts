@@ -1,0 +1,248 @@
+/**
+ * Transactions whose keys have one primary: one atomic batch there, in one message. When the answer stays out, the
+ * outcome is asked for until it is known; a primary that has no record of it by then will not carry it out any more. One
+ * whose records do not go back so far, since its disk was lost, has forgotten it: it stays in doubt.
+ *
+ * Of a single put there is no record at any time (remote-puts.ts): its primary's present life knows of it, and when that
+ * one is over while the answer stays out nobody will ever know. It stays in doubt then, and is listed no longer.
+ */
+import { Deferred } from '../../base/deferred.ts';
+import type { NodeId } from '../../base/ids.ts';
+import type { DispatchParts } from '../../replication/round-dependencies.ts';
+import type { Branches } from '../participant/branches.ts';
+import type { Asker, NoAnswer, TransactionContext } from '../context.ts';
+import { askNode } from '../context.ts';
+import type { TransactionOutcome } from '../formats/outcomes.ts';
+import { saidBy } from '../formats/outcomes.ts';
+import type { Aborted, NamedAttempt } from '../idempotency/fence.ts';
+import { attemptOf } from '../idempotency/fence.ts';
+import type { Ended, Voted } from '../formats/prepare-request.ts';
+import { isSinglePut } from './local-puts.ts';
+import type { Remembered } from '../coordinator/completed-transactions.ts';
+import type { BranchOrder, BranchReply, SaidState } from '../formats/messages.ts';
+import type { Xid } from '../formats/xid.ts';
+
+interface Lost {
+  readonly xid: Xid;
+  readonly node: NodeId;
+  /** The node's, when it was asked. */
+  readonly life: number;
+  /** It was asked for as a put, which has no record. */
+  readonly put: boolean;
+  readonly operationCount: number;
+  readonly sinceMs: number;
+  readonly outcome: Deferred<TransactionOutcome>;
+  /** Of a client's id; undefined: it has none. */
+  readonly attempt: NamedAttempt | undefined;
+  asking: boolean;
+}
+
+/** What it takes of a node. */
+export interface SingleContext extends Asker, Pick<TransactionContext, 'io' | 'lives'> {
+  readonly parts: Asker['parts'] & Pick<DispatchParts, 'self' | 'settings'>;
+}
+
+/** Sees to it that an abort under an id of a client's is final; or says what stands against that. */
+export type Conclude = (
+  attempt: NamedAttempt,
+  told: Aborted,
+  timeoutUs: number,
+) => Promise<TransactionOutcome>;
+
+type Outcomes = Pick<Remembered, 'keepAs' | 'keepUnknown' | 'release' | 'repeated'>;
+
+export class SingleCommits {
+  readonly #context: SingleContext;
+  readonly #branches: Pick<Branches, 'commitAlone'>;
+  readonly #remembered: Outcomes;
+  readonly #conclude: Conclude;
+  /** Those whose answer has not come. */
+  readonly #lost = new Map<Xid, Lost>();
+  /** Those whose answer may come yet, of other nodes. */
+  readonly #asked = new Set<Xid>();
+  /** Nodes that knew of no such puts, and in which of their lives: of an older version. */
+  readonly #putless = new Map<NodeId, number>();
+
+  constructor(
+    context: SingleContext,
+    branches: Pick<Branches, 'commitAlone'>,
+    remembered: Outcomes,
+    conclude: Conclude,
+  ) {
+    this.#conclude = conclude;
+    this.#context = context;
+    this.#branches = branches;
+    this.#remembered = remembered;
+  }
+
+  /** Those whose outcome is not known. */
+  get lost(): readonly Pick<Lost, 'xid' | 'node' | 'sinceMs'>[] {
+    return [...this.#lost.values()];
+  }
+
+  async run(xid: Xid, node: NodeId, order: BranchOrder, timeoutUs: number): Promise<TransactionOutcome> {
+    const count = order.operations.length;
+    if (node === this.#context.parts.self.node) {
+      const ended = await this.#branches.commitAlone(xid, order, false);
+      return this.#outcomeOf(xid, node, count, ended) ?? { kind: 'inDoubt', xid };
+    }
+    const put = isSinglePut(order) && this.#putless.get(node) !== this.#context.lives.of(node);
+    const request = { kind: put ? 'put' : 'commitAlone', xid, order } as const;
+    this.#asked.add(xid);
+    const reply = await askNode(this.#context, node, request, Math.floor(timeoutUs * 0.75));
+    this.#asked.delete(xid);
+    if (put && reply.kind === 'noAnswer' && reply.code === 'BadRequest') {
+      this.#putless.set(node, this.#context.lives.of(node));
+      return this.run(xid, node, order, timeoutUs);
+    }
+    const outcome = this.#outcomeOf(xid, node, count, reply);
+    if (outcome !== undefined) {
+      if (!put) this.#remembered.release(xid, outcome.kind === 'committed' ? [node] : []);
+      return outcome;
+    }
+    return this.#pursue(xid, node, order, put, Math.floor(timeoutUs / 4));
+  }
+
+  /** Its primary, another node, may have to be asked for the outcome yet. */
+  needs(xid: Xid): boolean {
+    return this.#asked.has(xid) || this.#lost.has(xid);
+  }
+
+  /** Its answer has not come. */
+  has(xid: Xid): boolean {
+    return this.#lost.has(xid);
+  }
+
+  /** An operator waits no longer to hear what became of it: it stays in doubt. False: nobody waits here. */
+  abandon(xid: Xid): boolean {
+    const lost = this.#lost.get(xid);
+    if (lost === undefined) return false;
+    this.#context.io.log.event('warn', 'xa.single.abandoned', { xid, node: lost.node });
+    this.#lost.delete(xid);
+    this.#remembered.keepUnknown(xid);
+    lost.outcome.resolve({ kind: 'inDoubt', xid });
+    return true;
+  }
+
+  tick(): void {
+    for (const lost of this.#lost.values()) {
+      if (!lost.asking) this.#context.io.spawn('xa.single.ask', () => this.#ask(lost));
+    }
+  }
+
+  stop(): void {
+    for (const lost of this.#lost.values()) lost.outcome.resolve({ kind: 'inDoubt', xid: lost.xid });
+  }
+
+  /** Asks until the outcome is known; the client waits for it no longer than its patience. */
+  async #pursue(
+    xid: Xid,
+    node: NodeId,
+    order: BranchOrder,
+    put: boolean,
+    leftUs: number,
+  ): Promise<TransactionOutcome> {
+    const { io } = this.#context;
+    const outcome = new Deferred<TransactionOutcome>();
+    const lost: Lost = {
+      xid,
+      node,
+      life: order.branches[0]?.life ?? 0,
+      put,
+      operationCount: order.operations.length,
+      sinceMs: io.clock.wallMs(),
+      outcome,
+      attempt: attemptOf([order]),
+      asking: false,
+    };
+    this.#lost.set(xid, lost);
+    io.log.event('debug', 'xa.single.lost', { xid, node });
+    const timer = io.clock.after(leftUs, () => outcome.resolve({ kind: 'inDoubt', xid }));
+    io.spawn('xa.single.ask', () => this.#ask(lost));
+    const known = await outcome.promise;
+    timer.cancel();
+    return known;
+  }
+
+  async #ask(lost: Lost): Promise<void> {
+    lost.asking = true;
+    const state = await this.#stateOf(lost);
+    const outcome = state === 'undecided' ? undefined : await this.#learn(lost, state);
+    lost.asking = false;
+    const { xid, node, put } = lost;
+    if (outcome === undefined || !this.#lost.delete(xid)) return;
+    this.#context.io.log.event('debug', 'xa.single.learned', { xid, state });
+    if (outcome.kind === 'committed' && !put) this.#remembered.release(xid, [node]);
+    if (outcome.kind === 'inDoubt') this.#remembered.keepUnknown(xid);
+    else this.#remembered.keepAs(xid, outcome);
+    lost.outcome.resolve(outcome);
+  }
+
+  /** Undefined: it is not carried out, and that is not final for its client's id yet. */
+  async #learn(lost: Lost, state: Exclude<SaidState, 'undecided'>): Promise<TransactionOutcome | undefined> {
+    const outcome = learned(lost, state);
+    const { attempt } = lost;
+    if (outcome.kind !== 'aborted' || attempt === undefined) return outcome;
+    const timeoutUs = this.#context.parts.settings.timeoutMs * 1000;
+    const final = await this.#conclude(attempt, outcome, timeoutUs);
+    return final.kind === 'inDoubt' ? undefined : final;
+  }
+
+  async #stateOf({ xid, node, life, put }: Lost): Promise<SaidState> {
+    const { parts } = this.#context;
+    if (put && parts.member(node) === undefined) return 'forgotten';
+    const request = { kind: put ? 'inquirePut' : 'inquire', xid, life } as const;
+    const reply = await askNode(this.#context, node, request, parts.settings.timeoutMs * 1000);
+    return reply.kind === 'told' ? reply.state : 'undecided';
+  }
+
+  /** Undefined: nobody knows. */
+  #outcomeOf(
+    xid: Xid,
+    node: NodeId,
+    operationCount: number,
+    reply: Voted | Ended | BranchReply | NoAnswer,
+  ): TransactionOutcome | undefined {
+    switch (reply.kind) {
+      case 'ended':
+        return {
+          kind: 'committed',
+          xid,
+          operationCount,
+          branches: [{ node, vote: 'commit', pending: !reply.met }],
+        };
+      case 'voted':
+        if (reply.earlier !== undefined) return this.#remembered.repeated(reply.earlier);
+        if (reply.vote === 'readOnly') {
+          const branches = [{ node, vote: 'read_only', pending: false }] as const;
+          return { kind: 'committed', xid, operationCount, branches };
+        }
+        if (reply.vote === 'doubtful') return undefined;
+        return { kind: 'aborted', xid, reason: reply.reason, detail: saidBy(node, reply.detail) };
+      case 'noAnswer':
+        if (!reply.unsent) return undefined;
+        return { kind: 'aborted', xid, reason: 'no_targets', detail: reply.detail };
+      case 'told':
+      case 'bequeathed':
+      case 'named':
+      case 'fenced':
+        return undefined;
+    }
+  }
+}
+
+function learned(
+  { xid, node, operationCount }: Lost,
+  state: Exclude<SaidState, 'undecided'>,
+): TransactionOutcome {
+  switch (state) {
+    case 'committed':
+      // The primary says that it has it, and may still be spreading it.
+      return { kind: 'committed', xid, operationCount, branches: [{ node, vote: 'commit', pending: true }] };
+    case 'aborted':
+    case 'none':
+      return { kind: 'aborted', xid, reason: 'prepare_failed', detail: `${node} did not carry it out` };
+    case 'forgotten':
+      return { kind: 'inDoubt', xid };
+  }
+}

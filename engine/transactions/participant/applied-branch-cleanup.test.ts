@@ -1,0 +1,146 @@
+import { describe, expect, it } from 'vitest';
+
+import { TestClock, TestLog } from '../../api/testing/test-io.fixture.ts';
+import type { NodeId } from '../../base/ids.ts';
+import { byteStringOf } from '../../base/ids.ts';
+import type { Member } from '../../cluster/ring/ring.ts';
+import { NodeStats } from '../../metrics/node-stats.ts';
+import type { PeerReply, PeerRequest } from '../../peer/wire/messages.ts';
+import { Leftovers } from './applied-branch-cleanup.ts';
+import { makeXid } from '../formats/xid.fixture.ts';
+import type { SaidState } from '../formats/messages.ts';
+import { decodeRequest, encodeReply } from '../formats/messages.ts';
+import type { Xid } from '../formats/xid.ts';
+
+const [n1, n2, n3, n4] = ['n1', 'n2', 'n3', 'n4'] as [NodeId, NodeId, NodeId, NodeId];
+const options = { inquiryIntervalUs: 250_000, readWaitUs: 0, retentionMs: 600_000, rememberedMax: 1 };
+
+/** n2, which has carried out branches of transactions of n1, beside n3 and n4. */
+class Room {
+  readonly asked: string[] = [];
+  readonly released: Xid[] = [];
+  /** Who was a member, and is none any more. */
+  readonly over = new Set<NodeId>([n1]);
+  readonly links = new Map<NodeId, SaidState | 'closed' | 'failed'>();
+  readonly branches;
+  readonly #leftovers: Leftovers;
+  readonly #clock = new TestClock();
+
+  constructor(count: number, writers: readonly NodeId[] = [n1, n2, n3, n4]) {
+    const order = {
+      coordinator: n1,
+      level: 'DC_QUORUM',
+      clientId: '',
+      clientDigest: byteStringOf(''),
+      branches: writers.map((node) => ({ node, writes: true, life: 1 })),
+      operations: [],
+    } as const;
+    this.branches = Array.from({ length: count }, (_, at) => {
+      return { xid: makeXid(n1, '0123456789ab', at + 1), phase: 'applied' as const, order, askedUs: 0 };
+    });
+    const member = (node: NodeId): Member => ({ node, datacenter: 'dc1', rack: 'r1', tokens: [] });
+    const settings = { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', timeoutMs: 1000 } as const;
+    const request = this.#request.bind(this);
+    this.#leftovers = new Leftovers(
+      {
+        io: { clock: this.#clock, log: new TestLog(), spawn: (_name, task) => void task().catch(this.#fail) },
+        parts: {
+          self: member(n2),
+          member,
+          plane: { request },
+          stats: new NodeStats(),
+          peerIndex: () => 0,
+          settings,
+        },
+        log: { decisionOf: () => Promise.reject(new Error('it coordinates nothing')) },
+        options,
+        lives: { isOver: (node) => this.over.has(node) },
+      },
+      { all: this.branches },
+      {
+        find: () => undefined,
+        singles: { needs: () => false },
+        remembered: { release: (xid) => void this.released.push(xid) },
+        memory: { reachesBackToNameOf: () => true },
+      },
+    );
+  }
+
+  /** Passes so long that all branches are due, and lets what they ask be answered. */
+  async pass(): Promise<void> {
+    this.#clock.advance(5 * options.inquiryIntervalUs);
+    this.#leftovers.tick();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  readonly #fail = (error: unknown): void => void this.asked.push(String(error));
+
+  #request(
+    node: NodeId,
+    message: PeerRequest,
+    _timeoutUs: number,
+    reply: (reply: PeerReply) => void,
+  ): 'ok' | 'closed' {
+    if (message.kind !== 'transact') throw new Error(`asked for ${message.kind}`);
+    const state = this.links.get(node) ?? 'committed';
+    this.asked.push(`${node} ${decodeRequest(message.words).kind}`);
+    if (state === 'closed') return 'closed';
+    const failed = { kind: 'failed', code: 'Timeout', detail: 'no answer in time' } as const;
+    const told = (said: SaidState): PeerReply => ({
+      kind: 'transacted',
+      words: encodeReply({ kind: 'told', state: said }),
+    });
+    queueMicrotask(() => reply(state === 'failed' ? failed : told(state)));
+    return 'ok';
+  }
+}
+
+describe('a branch that was carried out, whose coordinator is no member any more', () => {
+  it.each(['committed', 'none', 'forgotten'] as const)('goes once all others say %s', async (state) => {
+    const room = new Room(1);
+    room.links.set(n3, state);
+    await room.pass();
+    expect(room.asked).toEqual(['n3 status', 'n4 status']);
+    expect(room.released).toEqual([room.branches[0]?.xid]);
+  });
+
+  it.each(['undecided', 'closed', 'failed'] as const)(
+    'stays while another one is %s, and asks again',
+    async (state) => {
+      const room = new Room(1);
+      room.links.set(n4, state);
+      await room.pass();
+      expect(room.released).toEqual([]);
+      room.links.set(n4, 'committed');
+      await room.pass();
+      expect(room.released).toEqual([room.branches[0]?.xid]);
+    },
+  );
+
+  it('does not ask who is no member any more either, and nobody when there was no other', async () => {
+    const room = new Room(1);
+    room.over.add(n4);
+    await room.pass();
+    expect(room.asked).toEqual(['n3 status']);
+    const lonely = new Room(2, [n2]);
+    await lonely.pass();
+    expect(lonely.asked).toEqual([]);
+    expect(lonely.released).toEqual(lonely.branches.map(({ xid }) => xid));
+  });
+
+  it('asks a silent node once for all that wait', async () => {
+    const room = new Room(3, [n2, n3]);
+    room.links.set(n3, 'failed');
+    await room.pass();
+    expect(room.asked).toEqual(['n3 status']);
+    expect(room.released).toEqual([]);
+  });
+
+  it('asks its coordinator alone while that one is a member', async () => {
+    const room = new Room(1);
+    room.over.clear();
+    await room.pass();
+    expect(room.asked).toEqual(['n1 needed']);
+    expect(room.released).toEqual([]);
+  });
+});

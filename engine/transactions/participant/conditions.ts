@@ -1,0 +1,69 @@
+/**
+ * What is checked before a branch votes: whether its client's name is new, and its conditions, held against the newest
+ * objects of its keys.
+ */
+import { Deferred } from '../../base/deferred.ts';
+import { LockstepError } from '../../base/errors.ts';
+import type { StoredObject } from '../../replica/object/object.ts';
+import type { Branch } from './branch.ts';
+import type { TransactionContext } from '../context.ts';
+import type { Voted } from '../formats/prepare-request.ts';
+import {
+  describeKey,
+  resolved,
+  vettedWrite,
+  votedAbort,
+  withOperations,
+} from '../formats/prepare-request.ts';
+import { claimName } from '../idempotency/lookup.ts';
+import type { BranchOperation, BranchOrder } from '../formats/messages.ts';
+
+/**
+ * Whatever the keys hold, the order is written as it is: it states no condition, has seen nothing, deletes nothing, and
+ * leaves one value behind.
+ */
+function isUnconditional({ parts }: TransactionContext, { operations }: BranchOrder): boolean {
+  return operations.every(({ key, content, context, ifMatch, ifAbsent, check }) => {
+    if (check || ifAbsent || content.tombstone || context !== undefined || ifMatch !== undefined)
+      return false;
+    const { allowMult, lastWriteWins } = parts.rules(key);
+    return !allowMult || lastWriteWins;
+  });
+}
+
+/** Nothing about the order has to be looked at before it is written. */
+export function isFree(context: TransactionContext, order: BranchOrder): boolean {
+  return order.clientId === '' && isUnconditional(context, order);
+}
+
+/** An abort when its name was used before, or one of its conditions does not hold; the rest as `checkConditions`. */
+export async function checkOrder(context: TransactionContext, branch: Branch): Promise<Voted | undefined> {
+  const { xid, order } = branch;
+  const used = order.clientId === '' ? undefined : await claimName(context, xid, order);
+  if (used !== undefined || isUnconditional(context, branch.order)) return used;
+  return checkConditions(context, branch);
+}
+
+/** An abort when one does not hold; leaves in the order what is to be written, and what it has seen. */
+async function checkConditions({ parts }: TransactionContext, branch: Branch): Promise<Voted | undefined> {
+  const { replica } = parts;
+  const loaded = new Deferred<LockstepError | readonly (StoredObject | undefined)[]>();
+  replica.newest(branch.places, (error, objects) => loaded.resolve(error ?? objects));
+  const objects = await loaded.promise;
+  if (objects instanceof LockstepError) return votedAbort('prepare_failed', objects.message);
+  const operations: BranchOperation[] = [];
+  for (const [index, operation] of branch.order.operations.entries()) {
+    const current = objects[index];
+    try {
+      replica.vet(vettedWrite(operation), current);
+    } catch (error) {
+      if (!(error instanceof LockstepError)) throw error;
+      const reason = error.code === 'PreconditionFailed' ? 'precondition_failed' : 'prepare_failed';
+      return votedAbort(reason, `operation on ${describeKey(operation.key)}: ${error.message}`);
+    }
+    operations.push(resolved(operation, current));
+  }
+  branch.order = withOperations(branch.order, operations);
+  branch.orderBytes = undefined;
+  return undefined;
+}

@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest';
+
+import { LockstepError } from '../../base/errors.ts';
+import type { PackedKey } from '../../base/object-key.ts';
+import type { RecordStore } from './transaction-log.ts';
+import { TransactionLog } from './transaction-log.ts';
+import { Memory } from './log-horizon.ts';
+import { livesKey } from '../formats/records.ts';
+import type { Xid } from '../formats/xid.ts';
+
+/** A disk: what lives write to it is there for the next ones. `broken`: it cannot be read. */
+class Disk implements RecordStore {
+  readonly records = new Map<PackedKey, Uint8Array>();
+  broken = false;
+
+  readonly tryRead: RecordStore['tryRead'] = (key, done) => {
+    if (this.broken) done(new LockstepError('Corrupted'), undefined);
+    else done(undefined, this.records.get(key));
+    return 'ok';
+  };
+
+  readonly tryWrite: RecordStore['tryWrite'] = (batch, done) => {
+    for (const { key, value } of batch) if (value !== undefined) this.records.set(key, value);
+    done(undefined);
+    return 'ok';
+  };
+
+  keysOfBucket(): Iterable<PackedKey> {
+    return this.records.keys();
+  }
+}
+
+const nameOf = (life: number): string => `n1-${life.toString(16).padStart(12, '0')}`;
+const xidOf = (life: number): Xid => `${nameOf(life)}-7` as Xid;
+
+async function liveOn(disk: Disk, life: number): Promise<Memory> {
+  const memory = new Memory(
+    new TransactionLog(disk),
+    { own: () => life, of: () => 0, isOver: () => false },
+    nameOf(life),
+  );
+  await memory.recover();
+  return memory;
+}
+
+describe('which lives the records of a disk go back to', () => {
+  it('its own, and every one that wrote to the disk before', async () => {
+    const disk = new Disk();
+    expect((await liveOn(disk, 1)).isFirst).toBe(true);
+    await liveOn(disk, 2);
+    const memory = await liveOn(disk, 3);
+    expect(memory.isFirst).toBe(false);
+    for (const life of [1, 2, 3]) expect(memory.reachesBackToNameOf(xidOf(life))).toBe(true);
+  });
+
+  it('none of another disk', async () => {
+    await liveOn(new Disk(), 1);
+    const memory = await liveOn(new Disk(), 2);
+    expect(memory.reachesBackToNameOf(xidOf(1))).toBe(false);
+    expect(memory.reachesBackToNameOf(xidOf(2))).toBe(true);
+  });
+
+  it('none but its own while the disk cannot be read; the next one knows the earlier ones again', async () => {
+    const disk = new Disk();
+    await liveOn(disk, 1);
+    disk.broken = true;
+    const blind = await liveOn(disk, 2);
+    expect([1, 2].map((life) => blind.reachesBackToNameOf(xidOf(life)))).toEqual([false, true]);
+    disk.broken = false;
+    const next = await liveOn(disk, 3);
+    expect([1, 2, 3].map((life) => next.reachesBackToNameOf(xidOf(life)))).toEqual([true, false, true]);
+  });
+
+  it('none but its own when what is written of them does not decode', async () => {
+    const disk = new Disk();
+    await liveOn(disk, 1);
+    disk.records.set(livesKey, Buffer.from('garbage'));
+    const memory = await liveOn(disk, 2);
+    expect([1, 2].map((life) => memory.reachesBackToNameOf(xidOf(life)))).toEqual([false, true]);
+  });
+
+  it('no more than the newest 512', async () => {
+    const disk = new Disk();
+    let memory = await liveOn(disk, 1);
+    for (let life = 2; life <= 513; life++) memory = await liveOn(disk, life);
+    expect([1, 2, 513].map((life) => memory.reachesBackToNameOf(xidOf(life)))).toEqual([false, true, true]);
+  });
+});

@@ -1,0 +1,112 @@
+/**
+ * A start with transactions in the log: every branch that had voted holds its locks again before the node serves
+ * anybody, every decision is taken up, and what was applied is spread once more. A record that cannot be read is
+ * reported and keeps its place; nothing is presumed of it.
+ */
+import { BytesError } from '../../base/bytes.ts';
+import type { ByteString } from '../../base/ids.ts';
+import { textOf } from '../../base/ids.ts';
+import { endedOf } from '../coordinator/active-transaction.ts';
+import type { Branch } from '../participant/branch.ts';
+import type { Branches } from '../participant/branches.ts';
+import type { TransactionContext } from '../context.ts';
+import type { Coordinator } from '../coordinator/coordinator.ts';
+import type { FoundRecord } from './transaction-log.ts';
+import type { NamedRecord } from '../formats/idempotency-records.ts';
+import { clientBucket, readClient } from '../formats/idempotency-records.ts';
+import type { BranchRecord, DecisionRecord, OwnBranch } from '../formats/records.ts';
+import { branchBucket, decisionBucket, readBranch, readDecision } from '../formats/records.ts';
+import type { Xid } from '../formats/xid.ts';
+import { parseXid } from '../formats/xid.ts';
+
+const noDigest = '' as ByteString;
+
+export async function recoverTransactions(
+  context: TransactionContext,
+  branches: Branches,
+  coordinator: Coordinator,
+): Promise<void> {
+  const { io, metrics } = context;
+  const named = await recoverNames(context);
+  // Decisions first: a branch that was carried out with one is found behind it.
+  const ended = new Map<Xid, DecisionRecord>();
+  await eachRecord(context, decisionBucket, (name, bytes) => {
+    const xid = parseXid(name);
+    if (xid === undefined) throw new BytesError('a decision without a name');
+    const record = readDecision(bytes);
+    if (record.state === 'ended') {
+      ended.set(xid, record);
+      return;
+    }
+    coordinator.restore(xid, record);
+    metrics.recovered('recommitted');
+    io.log.event('info', 'xa.decision.recovered', { xid });
+    if (record.own !== undefined)
+      takeUp(context, branches.restore(xid, ownRecord(context, record, record.own, named.get(xid)), true));
+  });
+  await eachRecord(context, branchBucket, (name, bytes) => {
+    const xid = parseXid(name);
+    if (xid === undefined) throw new BytesError('a branch without a name');
+    takeUp(context, branches.restore(xid, readBranch(Buffer.from(bytes))));
+  });
+  for (const [xid, record] of ended) {
+    coordinator.remembered.end(endedOf(xid, record));
+    coordinator.remembered.releaseAll(xid, record);
+  }
+}
+
+/** By the transactions that carried them out. */
+async function recoverNames(context: TransactionContext): Promise<ReadonlyMap<Xid, NamedRecord>> {
+  const named: NamedRecord[] = [];
+  await eachRecord(context, clientBucket, (name, bytes) => {
+    named.push({ clientId: textOf(name), ...readClient(bytes) });
+  });
+  for (const one of named.toSorted((left, right) => left.sinceMs - right.sinceMs)) context.names.enter(one);
+  return new Map(named.map((one) => [one.xid, one]));
+}
+
+function takeUp({ io, metrics }: TransactionContext, { xid, phase }: Branch): void {
+  metrics.recovered(phase === 'prepared' ? 'reprepared' : 'respread');
+  io.log.event('info', 'xa.branch.recovered', { xid, phase });
+}
+
+/** What a branch's record would say of the coordinator's own one. */
+function ownRecord(
+  { parts }: TransactionContext,
+  { sinceMs, branches }: DecisionRecord,
+  { level, places }: OwnBranch,
+  named: NamedRecord | undefined,
+): BranchRecord {
+  const names = branches.map(({ node, readOnly }) => ({ node, writes: !readOnly, life: 0 }));
+  const order = {
+    coordinator: parts.self.node,
+    level,
+    clientId: named?.clientId ?? '',
+    clientDigest: named?.digest ?? noDigest,
+    branches: names,
+  };
+  return { state: 'applied', sinceMs, order: { ...order, operations: [] }, places };
+}
+
+async function eachRecord(
+  { io, log, metrics }: TransactionContext,
+  bucket: ByteString,
+  take: (name: ByteString, bytes: Uint8Array) => void,
+): Promise<void> {
+  const damaged = ({ name }: FoundRecord, detail: string): void => {
+    metrics.recovered('damaged');
+    io.log.event('error', 'xa.record.damaged', { record: `${bucket}/${textOf(name)}`, detail });
+  };
+  for (const record of await log.scan(bucket)) {
+    if (record.bytes === undefined) {
+      damaged(record, 'it cannot be read');
+      continue;
+    }
+    try {
+      take(record.name, record.bytes);
+    } catch (error) {
+      if (!(error instanceof BytesError)) throw error;
+      damaged(record, error.message);
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+
+import type { SendOutcome } from '../../base/channel.ts';
+import type { NodeId } from '../../base/ids.ts';
+import type { WriteDone } from '../../replica/key-slots.ts';
+import type { StoreWrite } from '../../storage/store.ts';
+import { TransactionLog } from './transaction-log.ts';
+import { dropBranch, dropDecision } from '../formats/records.ts';
+import { makeXid } from '../formats/xid.fixture.ts';
+
+const n1 = 'n1' as NodeId;
+
+/** A store whose queue is full while `answer` says so. */
+class FullStore {
+  answer: SendOutcome = 'full';
+  refusals = 0;
+  readonly taken: StoreWrite[] = [];
+
+  tryRead(): SendOutcome {
+    return 'closed';
+  }
+
+  keysOfBucket(): readonly [] {
+    return [];
+  }
+
+  tryWrite(batch: readonly StoreWrite[], done: WriteDone): SendOutcome {
+    if (this.answer !== 'ok') this.refusals += 1;
+    if (this.answer !== 'ok') return this.answer;
+    this.taken.push(...batch);
+    done(undefined);
+    return 'ok';
+  }
+}
+
+const record = (counter: number): StoreWrite => dropBranch(makeXid(n1, '0123456789ab', counter));
+
+describe('records that nobody waits for', () => {
+  it('are kept while the store takes none, and written in order when it does', () => {
+    const store = new FullStore();
+    const log = new TransactionLog(store);
+    const heard: string[] = [];
+    for (const counter of [1, 2]) {
+      const durable = (): void => void heard.push(`durable ${counter}`);
+      log.later(record(counter), { handedOver: () => heard.push(`handed ${counter}`), durable });
+    }
+    log.flush();
+    log.flush();
+    log.later(record(3));
+    expect([store.taken, heard]).toEqual([[], []]);
+    store.answer = 'ok';
+    log.flush();
+    log.flush();
+    expect(store.taken).toEqual([record(1), record(2), record(3)]);
+    expect([...heard].sort()).toEqual(['durable 1', 'durable 2', 'handed 1', 'handed 2']);
+  });
+
+  it('are bounded: the oldest go, and the store is not asked for each', () => {
+    const store = new FullStore();
+    const log = new TransactionLog(store);
+    for (let counter = 1; counter <= 20_000; counter++) log.later(record(counter));
+    expect(store.refusals).toBeLessThan(200);
+    store.answer = 'ok';
+    log.flush();
+    expect(store.taken.length).toBeLessThanOrEqual(16_384);
+    expect(store.taken.at(-1)).toEqual(record(20_000));
+  });
+
+  it('do not come after a forced one of the same name', async () => {
+    const store = new FullStore();
+    const log = new TransactionLog(store);
+    const decision = dropDecision(makeXid(n1, '0123456789ab', 1));
+    log.later({ ...decision, value: Buffer.from('ended') });
+    log.later(record(2));
+    const { tryWrite } = store;
+    // Too many bytes for what room there is; the forced one alone has room.
+    store.tryWrite = (batch, done) => {
+      store.answer = batch.length > 1 ? 'full' : 'ok';
+      return tryWrite.call(store, batch, done);
+    };
+    expect(await log.force([decision])).toBe(undefined);
+    expect(store.taken).toEqual([decision]);
+    log.flush();
+    expect(store.taken).toEqual([decision, record(2)]);
+  });
+});

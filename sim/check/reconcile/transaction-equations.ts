@@ -1,0 +1,164 @@
+/**
+ * Transactions: outcomes against the answers that clients got; votes, conflicts, what was learned and decided against
+ * the steps as they happened; what a start took up against the records on the disk that it found; gauges against the
+ * world's own tables of locks, votes and acknowledgements, and against the disk.
+ *
+ * Room: transactions whose connection was over before their answer, and those behind Redis commands, whose outcome shows
+ * in no word of that protocol; and for gauges the instant in which a life ends between two lines of its own.
+ */
+import type { LifeAccount } from './account.ts';
+import type { Claim } from './claims.ts';
+import { between, equal } from './claims.ts';
+import type { Numbers } from './numbers.ts';
+
+const outcomes = 'svc_transactions_total';
+const branches = 'svc_transaction_branches_total';
+const recoveries = 'svc_transaction_recoveries_total';
+const heuristics = 'svc_transaction_heuristics_total';
+const conflicts = 'svc_transaction_lock_conflicts_total';
+const latency = 'svc_transaction_phase_latency_seconds';
+
+const outcomeNames: readonly string[] = [
+  'committed',
+  'in_doubt',
+  'force_abort',
+  'conflict',
+  'precondition_failed',
+  'prepare_failed',
+  'prepare_timeout',
+  'no_targets',
+  'disk_full',
+];
+const voteNames: readonly string[] = ['commit', 'read_only', 'abort', 'alone'];
+const operatorNames: readonly string[] = ['commit', 'rollback', 'abandon', 'mixed'];
+const phaseNames = ['prepare', 'decision', 'commit'] as const;
+
+export function transactionEquations(numbers: Numbers, account: LifeAccount): readonly Claim[] {
+  return [
+    ...outcomeEquations(numbers, account),
+    ...branchEquations(numbers, account),
+    ...recoveryEquations(numbers, account),
+    ...operatorEquations(numbers, account),
+    ...gaugeEquations(numbers, account),
+    ...latencyEquations(numbers, account),
+  ];
+}
+
+function outcomeEquations(numbers: Numbers, { truth, moment }: LifeAccount): readonly Claim[] {
+  const { heard, ended, failed, abandoned } = truth.clients.transactions;
+  // Commands are carried out as transactions, and so is the removal of values that have expired, wherever they came from.
+  const ofRedis = truth.redis.commands === 0 && !truth.redis.mortal ? 0 : Infinity;
+  const answered = Object.values(ended).reduce((sum, count) => sum + count, 0);
+  const all = numbers.sum(outcomes);
+  const { begun } = truth.transactions;
+  const over = moment === 'settled' || moment === 'stopped';
+  return [
+    ...outcomeNames.map((outcome) => {
+      const count = ended[outcome] ?? 0;
+      const counted = numbers.sum(outcomes, { outcome });
+      return between(`${outcomes}, ${outcome}`, counted, count, count + abandoned + ofRedis);
+    }),
+    between(`${outcomes}, all`, all, over ? begun : answered, begun),
+    between('transactions begun', begun, answered, heard - failed + ofRedis),
+  ];
+}
+
+function branchEquations(numbers: Numbers, { truth: { transactions } }: LifeAccount): readonly Claim[] {
+  const { votes, preparedSince } = transactions;
+  const prepared = numbers.sum(branches, { vote: 'commit' });
+  return [
+    ...voteNames.map((vote) =>
+      equal(`${branches}, ${vote}`, numbers.sum(branches, { vote }), votes[vote] ?? 0),
+    ),
+    between(`${branches}, commit, of branches prepared on the disk`, prepared, 0, preparedSince),
+    equal(conflicts, numbers.sum(conflicts), transactions.conflicts),
+  ];
+}
+
+/** What a start finds it takes up before it serves. */
+function recoveryEquations(numbers: Numbers, { truth }: LifeAccount): readonly Claim[] {
+  const { found, learned, recovered, unread } = truth.transactions;
+  const certain = recovered && !unread && truth.alteredPlaces === 0;
+  const most = unread || truth.alteredPlaces > 0 ? Infinity : 0;
+  const takenUp = (outcome: string, count: number): Claim =>
+    between(
+      `${recoveries}, ${outcome}`,
+      numbers.sum(recoveries, { outcome }),
+      certain ? count : 0,
+      Math.max(count, most),
+    );
+  const heard = (outcome: string): Claim =>
+    equal(`${recoveries}, ${outcome}`, numbers.sum(recoveries, { outcome }), learned[outcome] ?? 0);
+  return [
+    takenUp('reprepared', found.prepared),
+    takenUp('respread', found.done),
+    takenUp('recommitted', found.committing),
+    takenUp('damaged', found.damaged),
+    heard('committed'),
+    heard('aborted'),
+  ];
+}
+
+function operatorEquations(numbers: Numbers, { truth }: LifeAccount): readonly Claim[] {
+  const { byOperator } = truth.transactions;
+  const { resolved, resolutions } = truth.clients.transactions;
+  const counted = (decision: string): number => numbers.sum(heuristics, { decision });
+  return [
+    ...operatorNames.map((decision) =>
+      equal(`${heuristics}, ${decision}`, counted(decision), byOperator[decision] ?? 0),
+    ),
+    ...['commit', 'rollback', 'abandon'].map((decision) =>
+      // One that is under way, or whose record could not be written, has no answer that says so.
+      between(
+        `${heuristics}, ${decision}, of what operators asked`,
+        counted(decision),
+        resolved[decision] ?? 0,
+        resolutions,
+      ),
+    ),
+  ];
+}
+
+function gaugeEquations(numbers: Numbers, { truth, moment }: LifeAccount): readonly Claim[] {
+  const { prepared, preparedOnDisk, inDoubt, locks, oldestAgeMs, oldestKnown, amidst } = truth.transactions;
+  if (moment === 'crashed' && amidst) return instantEquations(numbers);
+  const [least, most] = prepared;
+  const waiting = numbers.sum('svc_transactions_prepared');
+  const age = numbers.sum('svc_transaction_oldest_age_seconds');
+  return [
+    between('svc_transactions_prepared', waiting, least, most),
+    // What was told to commit may be on the disk of a store that failed, and waits to be told again.
+    between('svc_transactions_prepared, of those on the disk', waiting, 0, preparedOnDisk + most - least),
+    equal('svc_transactions_in_doubt', numbers.sum('svc_transactions_in_doubt'), inDoubt),
+    equal('svc_transaction_locks', numbers.sum('svc_transaction_locks'), locks),
+    between(
+      'svc_transaction_oldest_age_seconds',
+      age,
+      oldestKnown ? oldestAgeMs / 1000 : 0,
+      oldestAgeMs / 1000,
+    ),
+  ];
+}
+
+/** Nothing is known of gauges in the middle of a step, but that they are there. */
+function instantEquations(numbers: Numbers): readonly Claim[] {
+  return [
+    'svc_transactions_prepared',
+    'svc_transactions_in_doubt',
+    'svc_transaction_locks',
+    'svc_transaction_oldest_age_seconds',
+  ].map((family) => equal(`samples of ${family}`, numbers.samples(family).length, 1));
+}
+
+/** Percentiles and mean are the histogram's (engine/metrics/histogram.test.ts); the longest is known to the world. */
+function latencyEquations(numbers: Numbers, { truth, moment }: LifeAccount): readonly Claim[] {
+  const { longestUs, amidst } = truth.transactions;
+  if (moment === 'crashed' && amidst) return [];
+  return phaseNames.map((phase) =>
+    equal(
+      `${latency}, longest ${phase}`,
+      numbers.sum(latency, { phase, rollup: 'max' }),
+      longestUs[phase] / 1e6,
+    ),
+  );
+}

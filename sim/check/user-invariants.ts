@@ -1,0 +1,110 @@
+/**
+ * Invariants of whoever uses the simulator: pure functions over what clients did and saw, judged and reported as the
+ * built-in ones are.
+ */
+import type { History, ReadOperation } from '../evidence/history.ts';
+import { isRead } from '../evidence/history.ts';
+import type { JobRecord } from '../evidence/jobs.ts';
+import type { RedisRecord } from '../evidence/redis.ts';
+import type { TransactionHistory } from '../evidence/transactions.ts';
+import { LockstepError } from '../../engine/base/errors.ts';
+import type { CheckReport, OwnInvariantName } from './report.ts';
+import { disown, isThenable, nameOf, Tally, withFloor } from './report.ts';
+
+/** What clients did and saw in one run. Times are microseconds of virtual time. */
+export interface Evidence {
+  /** Every single get, put and delete, in the order of invocation; the reads after the calm too. */
+  readonly operations: History;
+  /** Of them, the reads after the calm, when everything is healed and nobody writes any more. */
+  readonly finalReads: readonly ReadOperation[];
+  /** What the transactions' clients did; `final` says of each whether it came after the calm. */
+  readonly transactions: TransactionHistory;
+  /** What Redis clients did, likewise. */
+  readonly redis: readonly RedisRecord[];
+  /** MapReduce jobs, likewise. */
+  readonly jobs: readonly JobRecord[];
+}
+
+export interface Invariant {
+  /** What reports call it: lower case, words joined by dashes. */
+  readonly name: OwnInvariantName;
+  /**
+   * Comparisons below which a run has proved nothing about it, and fails. Default: 1. A plan whose own floors are all 0,
+   * as those of every plan that was made small, asks for none of these either.
+   */
+  readonly floor?: number;
+  /**
+   * Compares what it finds in the evidence: `tally.compare(holds, atUs, text)` for each comparison (`text` tells a person
+   * of one that does not hold, `atUs` when that was), `tally.skip()` for what cannot be compared. It is the same for the
+   * same evidence, changes nothing, and returns nothing: it is not `async`, for it is judged when it returns.
+   */
+  readonly check: (evidence: Evidence, tally: Tally) => void;
+}
+
+export function evidenceOf(run: Omit<Evidence, 'finalReads'>): Evidence {
+  const { operations, transactions, redis, jobs } = run;
+  return {
+    operations,
+    finalReads: operations.filter(isRead).filter(({ final }) => final),
+    transactions,
+    redis,
+    jobs,
+  };
+}
+
+/** Their reports. Throws `BadRequest` for one that throws, or returns something. */
+export function checkOwn(
+  invariants: readonly Invariant[],
+  evidence: Evidence,
+  asksForFloors: boolean,
+): readonly CheckReport[] {
+  return invariants.map((invariant) => {
+    const report = reportOf(invariant, evidence);
+    return asksForFloors ? withFloor(report, invariant.floor ?? 1) : report;
+  });
+}
+
+function reportOf({ name, check }: Invariant, evidence: Evidence): CheckReport {
+  const tally = new Tally(name);
+  let returned: unknown;
+  try {
+    returned = check(evidence, tally);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const detail = `the invariant ${name} threw: ${why}\nIt is to tell by tally.compare(holds, atUs, text) what does not hold.`;
+    throw new LockstepError('BadRequest', detail, { cause });
+  } finally {
+    tally.seal();
+  }
+  if (returned !== undefined) throw refusalOf(name, returned);
+  return tally.report();
+}
+
+function refusalOf(name: OwnInvariantName, returned: unknown): LockstepError {
+  disown(returned);
+  const what = `the invariant ${name} returned ${nameOf(returned)}${isThenable(returned) ? ' (is it async?)' : ''}`;
+  return new LockstepError('BadRequest', `${what}: it is to compare what it is given, and to return nothing`);
+}
+
+/** Throws `BadRequest` unless every one is an invariant, and of another name than the others. */
+export function mustBeInvariants(invariants: readonly Invariant[]): void {
+  const names = new Set<string>();
+  for (const [index, { name, floor, check }] of invariants.entries()) {
+    const given: unknown = name;
+    if (typeof given !== 'string' || !/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(given)) {
+      const detail = `invariants[${index}].name: a name like no-update-is-lost is expected (lower case, digits, dashes), not ${JSON.stringify(given)}`;
+      throw new LockstepError('BadRequest', detail);
+    }
+    if (names.has(name)) throw new LockstepError('BadRequest', `two invariants are called ${name}`);
+    names.add(name);
+    if (typeof check !== 'function') {
+      throw new LockstepError('BadRequest', `${name}.check: a function (evidence, tally) is expected`);
+    }
+    if (floor !== undefined && (!Number.isSafeInteger(floor) || floor < 0)) {
+      throw new LockstepError(
+        'BadRequest',
+        `${name}.floor: a whole number of at least 0 is expected, not ${floor}`,
+      );
+    }
+  }
+}

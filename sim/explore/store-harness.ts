@@ -1,0 +1,132 @@
+/**
+ * A store alone over a journal disk: its doors, a history of batches for it, and what it holds. Time stands still and
+ * nothing waits for it, so a history runs to its end in microtasks, the same way every time.
+ */
+import { Deferred } from '../../engine/base/deferred.ts';
+import type { ByteString, Token } from '../../engine/base/ids.ts';
+import { tokenMax } from '../../engine/base/ids.ts';
+import type { LockstepError } from '../../engine/base/errors.ts';
+import { bucketPrefix } from '../../engine/base/object-key.ts';
+import type { PackedKey } from '../../engine/base/object-key.ts';
+import type { Disk } from '../../engine/io/disk.ts';
+import type { Random } from '../../engine/io/random.ts';
+import type { StoreOptions } from '../../engine/storage/options.ts';
+import { mergeDefaults } from '../../engine/storage/options.ts';
+import { Store } from '../../engine/storage/store.ts';
+import type { StoreWrite } from '../../engine/storage/store.ts';
+import type { StoreIo } from '../../engine/storage/store-io.ts';
+
+export const storeDirectory = 'store';
+export const manifestPath = `${storeDirectory}/MANIFEST`;
+
+/** Small enough for rotations and merges within a few dozen batches. */
+export const smallOptions: StoreOptions = {
+  nodeName: 'n1',
+  sync: { kind: 'always' },
+  segmentBytes: 1200,
+  preallocateBytes: 600,
+  cacheBytes: 16 * 1024,
+  batchBytesMax: 64 * 1024,
+  merge: { ...mergeDefaults, smallCountMin: 4, sliceBytes: 1024, restPercent: 0 },
+};
+
+/** What one life of a store may touch. A task that fails is kept: anything in `failures` is a bug. */
+export interface Room {
+  readonly io: StoreIo;
+  readonly failures: unknown[];
+}
+
+export function makeRoom(disk: Disk, random: Random): Room {
+  const failures: unknown[] = [];
+  let nowUs = 0;
+  const io: StoreIo = {
+    disk,
+    random,
+    clock: { nowUs: () => nowUs++, wallMs: () => 0, after: () => ({ cancel: () => undefined }) },
+    log: { enabled: () => false, event: () => undefined },
+    spawn: (_name, task) => {
+      task().catch((error: unknown) => failures.push(error));
+    },
+  };
+  return { io, failures };
+}
+
+export function openStore(room: Room, options: StoreOptions): Promise<Store> {
+  return Store.open(room.io, storeDirectory, options);
+}
+
+const prefix = bucketPrefix('default' as ByteString, 'b' as ByteString);
+
+/** The key number `index`, and the token that goes with it. */
+export function keyNumber(index: number): PackedKey {
+  return `${prefix}k${index}` as PackedKey;
+}
+
+export function tokenNumber(index: number): Token {
+  return (Math.imul(index + 1, 0x9e3779b1) >>> 0) as Token;
+}
+
+/** A change of one key; `value` undefined removes it. */
+export interface Change {
+  readonly key: number;
+  readonly value: Buffer | undefined;
+}
+
+export type Batch = readonly Change[];
+
+/** The dumb twin: what a store holds after some batches, key number to value. */
+export type Twin = ReadonlyMap<number, Buffer>;
+
+export function applyBatch(twin: Twin, batch: Batch): Twin {
+  const next = new Map(twin);
+  for (const { key, value } of batch) {
+    if (value === undefined) next.delete(key);
+    else next.set(key, value);
+  }
+  return next;
+}
+
+/** Batches that write the first `keyCount` keys again and again, and remove some: more records than keys by far. */
+export function rewriting(keyCount: number, batchCount: number): readonly Batch[] {
+  return Array.from({ length: batchCount }, (_, index) => [
+    { key: index % keyCount, value: index % 11 === 5 ? undefined : Buffer.alloc(30 + index, index + 1) },
+    { key: (index * 5 + 1) % keyCount, value: Buffer.alloc(10 + index, index + 101) },
+  ]);
+}
+
+export function writesOf(batch: Batch): readonly StoreWrite[] {
+  return batch.map(({ key, value }) => ({ key: keyNumber(key), token: tokenNumber(key), value }));
+}
+
+/** Writes a batch; resolves with how it was answered. */
+export function writeBatch(store: Store, batch: Batch): Promise<LockstepError | undefined> {
+  const answer = new Deferred<LockstepError | undefined>();
+  store.write(writesOf(batch), (error) => answer.resolve(error));
+  return answer.promise;
+}
+
+/** All that the store holds of `keyCount` keys, each read on its own; throws when iteration says otherwise. */
+export async function contentsOf(store: Store, keyCount: number): Promise<Twin> {
+  const contents = new Map<number, Buffer>();
+  for (let key = 0; key < keyCount; key++) {
+    const value = await store.get(keyNumber(key));
+    if (value !== undefined) contents.set(key, Buffer.from(value));
+  }
+  const listed = [...store.keysOfBucket(prefix)].toSorted();
+  const byToken = [...store.keysOfTokens(0 as Token, tokenMax as Token)].toSorted();
+  const expected = [...contents.keys()].map(keyNumber).toSorted();
+  if (listed.join() !== expected.join()) throw new Error('keysOfBucket does not agree with get');
+  if (byToken.join() !== expected.join()) throw new Error('keysOfTokens does not agree with get');
+  return contents;
+}
+
+export function sameContents(left: Twin, right: Twin): boolean {
+  if (left.size !== right.size) return false;
+  return [...left].every(([key, value]) => right.get(key)?.equals(value) === true);
+}
+
+/** `{0:12b 3:7b}`: keys and their values' lengths, for people. */
+export function describeTwin(twin: Twin): string {
+  const parts = [...twin].toSorted(([left], [right]) => left - right);
+  return `{${parts.map(([key, value]) => `${key}:${value.length}b#${value.toString('hex').slice(0, 8)}`).join(' ')}}`;
+}

@@ -1,0 +1,179 @@
+/**
+ * A small cluster for one transaction at a time: three nodes with a copy of everything each, or one of each key, keys by
+ * the node that is their primary, a client that speaks HTTP, and the named steps of the engine as they happen.
+ */
+import { present } from '../../engine/base/assert.ts';
+import { Deferred } from '../../engine/base/deferred.ts';
+import { byteStringOf } from '../../engine/base/ids.ts';
+import { routeToken } from '../../engine/cluster/ring/token.ts';
+import type { HttpClientResponse } from '../world/http/http-client.ts';
+import { Cluster } from '../world/cluster/cluster.ts';
+import type { Subscription, TraceEvent } from '../world/core/trace.ts';
+import type { Lasting } from '../world/world.ts';
+import { World } from '../world/world.ts';
+
+export const labNodes = ['n1', 'n2', 'n3'] as const;
+export type LabNode = (typeof labNodes)[number];
+export const bucket = 'b';
+
+/** The named steps, and a decision that a start has found. */
+const stepName = /^xa\.(c\.|p\.|decision\.recovered$)/;
+
+const startUsMax = 10_000_000;
+const acquaintanceUs = 300_000;
+
+export interface LabAnswer {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+export class Lab {
+  readonly world: World;
+  readonly cluster: Cluster;
+  /** Every step of every transaction so far, in order. */
+  readonly steps: TraceEvent[] = [];
+  readonly #keys = new Map<LabNode, string[]>();
+  readonly #client;
+
+  /** `copies` of every key: as many racks. */
+  constructor(seed: string | number, settings: Readonly<Record<string, unknown>> = {}, copies: 1 | 3 = 3) {
+    this.world = new World({ seed, logLevel: 'trace' });
+    const rackOf = (index: number): string => `r${(index % copies) + 1}`;
+    const nodes = labNodes.map((name, index) => ({ name, datacenter: 'dc1', rack: rackOf(index) }));
+    this.cluster = new Cluster(this.world, nodes, {
+      request_timeout_ms: 1000,
+      transaction_inquiry_ms: 250,
+      transaction_read_wait_ms: 200,
+      ...settings,
+    });
+    this.#client = this.world.addHost('c1');
+    this.world.trace.on('*', (event) => {
+      if (stepName.test(event.name)) this.steps.push(event);
+    });
+    for (let index = 0; labNodes.some((name) => this.keysOf(name).length < 4); index++) {
+      const key = `k${index}`;
+      this.keysOf(this.primaryOf(key)).push(key);
+    }
+  }
+
+  /** The node where transactions on the key prepare. */
+  primaryOf(key: string): LabNode {
+    const token = routeToken('STD', byteStringOf(bucket), byteStringOf(key));
+    const primary = this.cluster.ring.placement(token)[0]?.node;
+    return present(
+      labNodes.find((name) => name === primary),
+      'a primary among the nodes',
+    );
+  }
+
+  /** Keys whose primary the node is. */
+  keysOf(node: LabNode): string[] {
+    const known = this.#keys.get(node);
+    if (known !== undefined) return known;
+    const keys: string[] = [];
+    this.#keys.set(node, keys);
+    return keys;
+  }
+
+  /** The `index`th key of a node. */
+  key(node: LabNode, index = 0): string {
+    return present(this.keysOf(node)[index], 'a key of the node');
+  }
+
+  async start(names: readonly LabNode[] = labNodes): Promise<void> {
+    this.#client.boot();
+    for (const name of names) this.cluster.start(name);
+    await this.world.runUntil(() => names.every((name) => this.cluster.serves(name)), startUsMax);
+    await this.pass(acquaintanceUs);
+  }
+
+  async pass(us: number): Promise<void> {
+    const untilUs = this.world.nowUs + us;
+    this.world.at(untilUs, 'lab', () => undefined);
+    await this.world.run({ untilUs });
+  }
+
+  /** Resolves after so much virtual time, for what runs beside others. */
+  wait(us: number): Promise<void> {
+    const over = new Deferred<void>();
+    this.world.after(us, 'lab', () => over.resolve());
+    return over.promise;
+  }
+
+  /** Listens to one named step. */
+  onStep(step: string, hear: (event: TraceEvent) => void): Subscription {
+    return this.world.trace.on(`xa.${step}`, hear);
+  }
+
+  /** From now on these frames are lost between the node and the others, though their connections live. */
+  losing(node: string, others: readonly string[], frames: readonly number[]): Lasting {
+    const { network } = this.world;
+    const fault = { kind: 'FN10', oneIn: 1, frames: new Set(frames) } as const;
+    const both = [network.meddle([node], others, fault), network.meddle(others, [node], fault)];
+    return { lift: () => both.forEach((one) => one.lift()) };
+  }
+
+  /** Starts a request; the answer is there once enough time has passed. */
+  ask(
+    node: string,
+    method: 'GET' | 'POST' | 'PUT',
+    path: string,
+    body?: unknown,
+  ): Promise<LabAnswer | undefined> {
+    return this.send(node, method, path, body).then(
+      (response) => ({ status: response.status, body: parsed(response) }),
+      // No whole answer came: the node died, or the client was cut off.
+      () => undefined,
+    );
+  }
+
+  /** Sends a request and lets time pass until its answer is there. */
+  async call(
+    node: string,
+    method: 'GET' | 'POST',
+    path: string,
+    body?: unknown,
+  ): Promise<LabAnswer | undefined> {
+    const answer = this.ask(node, method, path, body);
+    await this.world.runUntil(answer, 20_000_000);
+    return answer;
+  }
+
+  send(
+    node: string,
+    method: 'GET' | 'POST' | 'PUT',
+    path: string,
+    body?: unknown,
+  ): Promise<HttpClientResponse> {
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const headers = { 'Content-Type': 'application/json' };
+    return this.world
+      .httpClient(this.#client)
+      .request(
+        this.cluster.address(node, 'http'),
+        { method, path, headers, ...(text === undefined ? {} : { body: text }) },
+        10_000_000,
+      );
+  }
+
+  /** What a client reads under a key through a node, at that many replicas; undefined: no answer. */
+  async read(node: string, key: string, r: 1 | 2 | 3 | 'primary' = 2): Promise<string | undefined> {
+    const reading = this.send(node, 'GET', `/buckets/${bucket}/keys/${key}?r=${r}`).then(
+      (response) =>
+        response.status === 200 ? response.body.toString() : response.status === 404 ? '' : undefined,
+      () => undefined,
+    );
+    await this.world.runUntil(reading, 20_000_000);
+    return reading;
+  }
+}
+
+/** A put of a transaction's body. */
+export function put(key: string, value: string, more: Readonly<Record<string, unknown>> = {}): object {
+  return { op: 'put', bucket, key, value, ...more };
+}
+
+function parsed({ body }: HttpClientResponse): Readonly<Record<string, unknown>> {
+  const value: unknown = JSON.parse(body.toString());
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}

@@ -1,0 +1,338 @@
+/**
+ * Acts out a plan's faults: arranges each for its moment, counts those that struck, and at the calm undoes everything.
+ * A fault that finds nothing to strike (a crash of a node that is down) is passed over and not counted; which did not
+ * strike, and why, is told (`missed`).
+ */
+import { present } from '../../engine/base/assert.ts';
+import type { Trouble } from '../check/failure-detector.ts';
+import type { Wipe } from '../check/transactions.ts';
+import type { SnapshotTamper } from '../check/snapshot-rejection.ts';
+import type { DiskFaultKind } from './kinds/disk-fault-kinds.ts';
+import type { SnapshotFaultKind } from './kinds/snapshot-fault-kinds.ts';
+import type { FaultKind, ReturnMode } from './kinds/fault-kinds.ts';
+import type { PlanFault } from '../plan/plan.ts';
+import type { WasmFault } from './kinds/wasm-fault-kinds.ts';
+import type { HostClock } from '../world/core/clock.ts';
+import type { Cluster } from '../world/cluster/cluster.ts';
+import type { Host, Survival } from '../world/cluster/host.ts';
+import type { Claim } from '../world/cluster/impostors.ts';
+import type { Appointment, World } from '../world/world.ts';
+import type { ClockFault } from './clock-faults.ts';
+import { injectClockFault, isClockFault } from './clock-faults.ts';
+import type { ForeignStart } from './disk-faults.ts';
+import { DiskStrikes, isDiskFault } from './disk-faults.ts';
+import { Returns } from './restart-faults.ts';
+import type { NetworkFault } from './network-faults.ts';
+import { injectNetworkFault, isNetworkFault } from './network-faults.ts';
+import type { MissedFault } from '../runner/result.ts';
+import type { ModuleWork } from './wasm-faults.ts';
+import { isWasmFault } from './wasm-faults.ts';
+import type { ClientFault } from './kinds/client-fault-kinds.ts';
+import type { ClientPlanFault } from './client-faults.ts';
+import { isClientFault } from './client-faults.ts';
+import type { SnapshotFault } from './snapshot-faults.ts';
+import { SnapshotFaults, isSnapshotFault } from './snapshot-faults.ts';
+import type { Stage } from './fault-context.ts';
+
+/** What is acted out here; the rest elsewhere. */
+type OwnKind = Exclude<
+  FaultKind,
+  NetworkFault['kind'] | ClockFault['kind'] | DiskFaultKind | SnapshotFaultKind | WasmFault | ClientFault
+>;
+
+/** How long whoever supervises a node waits before it starts it again after a start that was refused. */
+const retryUs = 300_000;
+
+export class Faults {
+  readonly #world: World;
+  readonly #cluster: Cluster;
+  readonly #modules: ModuleWork;
+  readonly #byClients: (fault: ClientPlanFault) => boolean;
+  readonly #appointments: Appointment[] = [];
+  readonly #struck = new Map<FaultKind, number>();
+  /** Those that have not struck, in the plan's order. */
+  readonly #missed = new Map<PlanFault, MissedFault['why']>();
+  readonly #snapshots: SnapshotFaults;
+  readonly #troubles: Trouble[] = [];
+  readonly #stage: Stage;
+  readonly #disks: DiskStrikes;
+  readonly #returns: Returns;
+  /** Clocks that were tampered with. */
+  readonly #clocks = new Set<HostClock>();
+  #calm = false;
+
+  /**
+   * `onAltered` hears of a snapshot in which a leaf was altered under a sound checksum (FS10); `byClients` acts out what
+   * clients do.
+   */
+  constructor(
+    world: World,
+    cluster: Cluster,
+    modules: ModuleWork,
+    onAltered: (node: string, bytes: Buffer) => void,
+    byClients: (fault: ClientPlanFault) => boolean,
+  ) {
+    this.#byClients = byClients;
+    this.#modules = modules;
+    this.#world = world;
+    this.#cluster = cluster;
+    this.#stage = {
+      world,
+      cluster,
+      later: (delayUs, label, act) => void this.#appointments.push(world.after(delayUs, label, act)),
+      last: ({ forUs, id }, ...lasting) => {
+        const lift = (): void => lasting.forEach((one) => one.lift());
+        this.#appointments.push(world.after(forUs, `heal ${id}`, lift));
+      },
+      others: ({ targets }) => cluster.names.filter((name) => !targets.includes(name)),
+    };
+    this.#returns = new Returns(world, cluster);
+    this.#disks = new DiskStrikes(this.#stage, {
+      calm: () => this.#calm,
+      crash: (fault, survival, meanwhile) => this.#crash(fault, survival, 'silent', meanwhile),
+    });
+    cluster.onStartRefused(({ node }) => this.#startLater(node));
+    this.#snapshots = new SnapshotFaults(this.#stage, onAltered);
+  }
+
+  /** Faults that struck, by kind. */
+  get struck(): Readonly<Partial<Record<FaultKind, number>>> {
+    return Object.fromEntries(this.#struck);
+  }
+
+  /** The plan's faults that did not take place. */
+  get missed(): readonly MissedFault[] {
+    return [...this.#missed].map(([{ id, kind, targets }, why]) => ({ id, kind, targets, why }));
+  }
+
+  /** What was wrong with whom, crashes and pauses apart: those are in the trace. */
+  get troubles(): readonly Trouble[] {
+    return this.#troubles;
+  }
+
+  /** What was done to snapshots of hash trees. */
+  get tampers(): readonly SnapshotTamper[] {
+    return this.#snapshots.tampers;
+  }
+
+  /** Disks that were replaced by empty ones. */
+  get wipes(): readonly Wipe[] {
+    return this.#disks.wipes;
+  }
+
+  /** Starts that must be refused: on another node's disk (FD14), and on one's own of before one left (FM6). */
+  get foreignStarts(): readonly ForeignStart[] {
+    return [...this.#disks.foreignStarts, ...this.#returns.starts];
+  }
+
+  /** Arranges the faults; their instants count from `startUs`. */
+  arrange(faults: readonly PlanFault[], startUs: number): void {
+    for (const fault of faults) {
+      const { when } = fault;
+      this.#missed.set(fault, 'its moment did not come');
+      const strike = (): void => this.#strike(fault);
+      if ('atUs' in when) {
+        this.#appointments.push(this.#world.at(startUs + when.atUs, `fault ${fault.id}`, strike));
+      } else {
+        this.#appointments.push(this.#afterNth(fault.id, when, strike));
+      }
+    }
+  }
+
+  /** No fault strikes any more; the network and the disks are healed, and every node that is down is started. */
+  calm(): void {
+    this.#calm = true;
+    for (const appointment of this.#appointments) appointment.cancel();
+    this.#world.network.heal();
+    this.#cluster.impostors.dismiss();
+    for (const clock of this.#clocks) clock.heal();
+    this.#disks.heal();
+    for (const name of this.#cluster.members) {
+      resume(this.#cluster.host(name));
+      this.#cluster.start(name);
+    }
+  }
+
+  #afterNth(
+    id: string,
+    when: { readonly event: string; readonly host: string; readonly nth: number; readonly delayUs: number },
+    strike: () => void,
+  ): Appointment {
+    let seen = 0;
+    return this.#world.trace.on(when.event, (event) => {
+      if (event.host !== when.host) return;
+      seen += 1;
+      if (seen === when.nth) this.#appointments.push(this.#world.after(when.delayUs, `fault ${id}`, strike));
+    });
+  }
+
+  #strike(fault: PlanFault): void {
+    if (this.#calm) return;
+    if (!this.#inject(fault)) {
+      this.#missed.set(fault, 'there was nothing to strike');
+      return;
+    }
+    this.#missed.delete(fault);
+    // What a client gives up counts when it does (Load.givenUp).
+    if (fault.kind === 'FK1' || fault.kind === 'FK2') return;
+    this.#struck.set(fault.kind, (this.#struck.get(fault.kind) ?? 0) + 1);
+    this.#troubles.push(...troublesOf(fault, this.#world.nowUs));
+  }
+
+  /** False: there was nothing to strike. */
+  #inject(fault: PlanFault): boolean {
+    if (isNetworkFault(fault)) return injectNetworkFault(fault, this.#stage);
+    if (isClientFault(fault)) return this.#byClients(fault);
+    const name = present(fault.targets[0], 'the node to strike');
+    if (isClockFault(fault)) {
+      const { clock } = this.#cluster.host(name);
+      this.#clocks.add(clock);
+      injectClockFault(fault, clock, this.#stage);
+      return true;
+    }
+    if (isDiskFault(fault)) return this.#disks.inject(fault, name);
+    if (isWasmFault(fault)) return this.#modules.inject(fault, name);
+    if (isSnapshotFault(fault)) return this.#tamper(fault, name);
+    switch (fault.kind as OwnKind) {
+      case 'FN16':
+        this.#cluster.impose(fault.id, name, fault.params['claim'] as Claim);
+        return true;
+      case 'FP1':
+        return this.#crash(fault, 'keepAll', 'reset');
+      case 'FP4':
+        return this.#pause(fault);
+      case 'FP6':
+      case 'FM5':
+        this.#stutter(fault, name, this.#world.nowUs + fault.forUs);
+        return true;
+      case 'FP7':
+        return this.#restart(fault);
+      case 'FP8':
+        return this.#cluster.startTwice(name);
+      case 'FP10':
+        return this.#cluster.lose(name);
+      case 'FM1':
+        return this.#cluster.change(name);
+      case 'FM6':
+        return this.#returns.strike(name, fault.params['join'] as ReturnMode);
+      case 'FM3':
+        return this.#bootWithoutSeeds(fault);
+      case 'FM4':
+        return this.#loseAll(fault);
+      case 'FD6':
+        return this.#crash(fault, fault.params['keeps'] === 'some' ? 'subset' : 'dropAll', 'silent');
+      case 'FD7':
+        return this.#crash(fault, 'torn', 'silent');
+    }
+  }
+
+  /** Silent for a while, there for a while, until the time is over. */
+  #stutter(fault: PlanFault, name: string, endUs: number): void {
+    const host = this.#cluster.host(name);
+    if (this.#world.nowUs >= endUs) return;
+    if (host.alive && !host.paused) host.pause();
+    this.#stage.later(Number(fault.params['awayMs']) * 1000, `here ${fault.id}`, () => {
+      resume(host);
+      const again = (): void => this.#stutter(fault, name, endUs);
+      this.#stage.later(Number(fault.params['hereMs']) * 1000, `away ${fault.id}`, again);
+    });
+  }
+
+  /** All die; the targets start alone, the others when the fault is over. */
+  #bootWithoutSeeds(fault: PlanFault): boolean {
+    const { members } = this.#cluster;
+    for (const name of members) this.#cluster.crash(name, 'keepAll', 'silent');
+    for (const name of fault.targets) this.#cluster.start(name);
+    this.#stage.later(fault.forUs, `boot ${fault.id}`, () => {
+      for (const name of members) this.#cluster.start(name);
+    });
+    return true;
+  }
+
+  #loseAll(fault: PlanFault): boolean {
+    const survival = fault.params['keeps'] === 'synced' ? 'dropAll' : 'keepAll';
+    for (const name of fault.targets) this.#cluster.crash(name, survival, 'silent');
+    this.#stage.later(fault.forUs, `return ${fault.id}`, () => {
+      for (const name of fault.targets) this.#cluster.start(name);
+    });
+    return true;
+  }
+
+  #crash(
+    fault: PlanFault,
+    survival: Survival,
+    connections: 'silent' | 'reset',
+    meanwhile: (disk: Host['disk']) => void = () => undefined,
+  ): boolean {
+    const name = present(fault.targets[0], 'the node to crash');
+    if (!this.#cluster.isUp(name) || this.#disks.isForeign(name)) return false;
+    const isMember = (): boolean => this.#cluster.members.includes(name);
+    const wasMember = isMember();
+    this.#cluster.crash(name, survival, connections);
+    meanwhile(this.#cluster.host(name).disk);
+    this.#appointments.push(
+      this.#world.after(fault.forUs, `restart ${fault.id}`, () => {
+        // Meanwhile it may have died for good.
+        if (isMember() || !wasMember) this.#cluster.start(name);
+      }),
+    );
+    return true;
+  }
+
+  /** A start that was refused is tried again; not while another node's disk is mounted. */
+  #startLater(name: string): void {
+    this.#world.after(retryUs, `start ${name} again`, () => {
+      if (this.#cluster.members.includes(name) && !this.#disks.isForeign(name)) this.#cluster.start(name);
+    });
+  }
+
+  #pause(fault: PlanFault): boolean {
+    const name = present(fault.targets[0], 'the node to pause');
+    const host = this.#cluster.host(name);
+    if (!host.alive || host.paused) return false;
+    host.pause();
+    this.#appointments.push(this.#world.after(fault.forUs, `resume ${fault.id}`, () => resume(host)));
+    return true;
+  }
+
+  #restart(fault: PlanFault, meanwhile: (name: string) => void = () => undefined): boolean {
+    const name = present(fault.targets[0], 'the node to restart');
+    return this.#cluster.beginStop(name, () => {
+      meanwhile(name);
+      if (this.#calm) this.#cluster.start(name);
+      else {
+        const start = (): void => this.#cluster.start(name);
+        this.#appointments.push(this.#world.after(fault.forUs, `restart ${fault.id}`, start));
+      }
+    });
+  }
+
+  /** The node is stopped in order, and started again over what became of its snapshot meanwhile. */
+  #tamper(fault: SnapshotFault, name: string): boolean {
+    if (fault.kind !== 'FS4') return this.#restart(fault, (node) => this.#snapshots.strike(node, fault));
+    const kept = this.#snapshots.keep(name);
+    this.#stage.later(Number(fault.params['ageMs']) * 1000, `put back ${fault.id}`, () => {
+      this.#restart(fault, (node) => this.#snapshots.strike(node, fault, kept));
+    });
+    return kept !== undefined;
+  }
+}
+
+function resume(host: Host): void {
+  if (host.alive) host.resume();
+}
+
+/** A fault of the network is everybody's trouble, one of a link that of its two ends, a late timer its node's. */
+function troublesOf({ kind, targets, forUs, params }: PlanFault, fromUs: number): readonly Trouble[] {
+  const toUs = fromUs + forUs;
+  if (kind === 'FN1' || kind === 'FN11' || kind === 'FN12') {
+    return targets.map((node) => ({ node, fromUs, toUs, away: false }));
+  }
+  // Nobody talks to it.
+  if (kind === 'FM6' && params['join'] !== 'anew')
+    return targets.map((node) => ({ node, fromUs, toUs: Infinity, away: false }));
+  if (kind === 'FC5') return targets.map((node) => ({ node, fromUs, toUs, away: false }));
+  if (kind === 'FN16' || !(kind.startsWith('FN') || kind === 'FP9')) return [];
+  const steps = targets.length * Number(params['stepMs'] ?? 0) * 1000;
+  return [{ node: '', fromUs, toUs: toUs + 2 * steps, away: false }];
+}

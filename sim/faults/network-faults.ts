@@ -1,0 +1,136 @@
+/** Acts out what goes wrong between hosts (FN1 to FN13, FP9). */
+import { assert, present } from '../../engine/base/assert.ts';
+import { replyKinds, requestKinds } from '../../engine/peer/wire/kinds.ts';
+import type { FaultKind } from './kinds/fault-kinds.ts';
+import type { PlanFault } from '../plan/plan.ts';
+import type { FrameFault } from '../world/network/frame-faults.ts';
+import type { Latency } from '../world/core/latency.ts';
+import type { Lasting } from '../world/world.ts';
+import type { Stage } from './fault-context.ts';
+
+const networkFaultKinds = [
+  ...(['FN1', 'FN2', 'FN3', 'FN4', 'FN5', 'FN6', 'FN7', 'FN8', 'FN9', 'FN10', 'FN11', 'FN12'] as const),
+  ...(['FN13', 'FP9'] as const),
+] as const;
+
+type NetworkFaultKind = (typeof networkFaultKinds)[number];
+
+export type NetworkFault = PlanFault & { readonly kind: NetworkFaultKind };
+
+export function isNetworkFault(fault: PlanFault): fault is NetworkFault {
+  return (networkFaultKinds as readonly FaultKind[]).includes(fault.kind);
+}
+
+/** Frames of each sort of message that FN10 can hold back. */
+const framesOf: Readonly<Record<string, readonly number[]>> = {
+  gossip: [requestKinds.gossip],
+  reads: [requestKinds.readObject],
+  writes: [requestKinds.mergeObject, requestKinds.mergeBatch],
+  forwards: [requestKinds.coordinateWrite],
+  transactions: [requestKinds.transact],
+  antiEntropy: [requestKinds.antiEntropy],
+  transfers: [requestKinds.transferRange],
+  answers: Object.values(replyKinds),
+};
+
+/** False: there was nothing to strike. */
+export function injectNetworkFault(fault: NetworkFault, stage: Stage): boolean {
+  const { network } = stage.world;
+  const { targets, params } = fault;
+  const others = stage.others(fault);
+  switch (fault.kind) {
+    case 'FN1': {
+      const [left, right] = linkOf(fault);
+      const latency = latencyOf(fault);
+      stage.last(fault, network.slow([left], [right], latency), network.slow([right], [left], latency));
+      return true;
+    }
+    case 'FN2':
+    case 'FN3':
+    case 'FN4':
+    case 'FN5':
+    case 'FN10':
+      return meddle(fault, stage, frameFaultOf(fault.kind, params));
+    case 'FP9':
+      return meddle(fault, stage, { kind: 'FP9', oneIn: 1, versionBy: params['by'] === 'older' ? -1 : 1 });
+    case 'FN6': {
+      const { direction } = params;
+      const both = direction === 'both';
+      const lasting: Lasting[] = [];
+      if (direction === 'in' || both) lasting.push(network.clog(others, targets));
+      if (direction === 'out' || both) lasting.push(network.clog(targets, others));
+      stage.last(fault, ...lasting);
+      return true;
+    }
+    case 'FN7':
+      return swizzle(fault, stage);
+    case 'FN8':
+      stage.last(fault, network.partition(targets, others));
+      return true;
+    case 'FN9': {
+      const [from, to] = params['direction'] === 'deaf' ? [others, targets] : [targets, others];
+      stage.last(fault, network.partitionOneWay(from, to));
+      return true;
+    }
+    case 'FN11':
+      return network.reset(...linkOf(fault)) > 0;
+    case 'FN12':
+      return network.halfOpen(...linkOf(fault)) > 0;
+    case 'FN13':
+      stage.last(fault, network.shred(targets, others), network.shred(others, targets));
+      return true;
+  }
+}
+
+function meddle(fault: PlanFault, stage: Stage, frameFault: FrameFault): boolean {
+  const { network } = stage.world;
+  const others = stage.others(fault);
+  const lasting = [network.meddle(fault.targets, others, frameFault)];
+  // Only the node itself speaks another version.
+  if (fault.kind !== 'FP9') lasting.push(network.meddle(others, fault.targets, frameFault));
+  stage.last(fault, ...lasting);
+  return true;
+}
+
+function frameFaultOf(kind: 'FN2' | 'FN3' | 'FN4' | 'FN5' | 'FN10', params: PlanFault['params']): FrameFault {
+  const oneIn = Number(params['oneIn'] ?? 1);
+  if (kind === 'FN10') {
+    const frames = present(framesOf[String(params['message'])], 'frames of a sort of message');
+    return { kind, oneIn, frames: new Set(frames) };
+  }
+  const delayMsMax = params['delayMsMax'];
+  return { kind, oneIn, ...(delayMsMax === undefined ? {} : { delayUsMax: Number(delayMsMax) * 1000 }) };
+}
+
+/** FN7. The targets are clogged one after another, and freed one after another, begun elsewhere. */
+function swizzle(fault: PlanFault, stage: Stage): boolean {
+  const { targets, params, forUs } = fault;
+  const stepUs = Number(params['stepMs']) * 1000;
+  const turn = Number(params['turn']) % targets.length;
+  const { network } = stage.world;
+  targets.forEach((target, index) => {
+    const rest = stage.cluster.names.filter((name) => name !== target);
+    const away = (index + turn) % targets.length;
+    stage.later(index * stepUs + 1, `clog ${fault.id}`, () => {
+      const lasting = [network.clog([target], rest), network.clog(rest, [target])];
+      const forAll = forUs + away * stepUs;
+      stage.later(forAll, `free ${fault.id}`, () => lasting.forEach((one) => one.lift()));
+    });
+  });
+  return true;
+}
+
+function linkOf({ targets }: PlanFault): readonly [string, string] {
+  const [first, second] = targets;
+  assert(first !== undefined && second !== undefined, 'a link has two ends');
+  return [first, second];
+}
+
+function latencyOf({ params }: PlanFault): Latency {
+  return {
+    minUs: Number(params['minUs']),
+    meanUs: Number(params['meanUs']),
+    tailOneIn: 200,
+    tailUs: 500_000,
+  };
+}

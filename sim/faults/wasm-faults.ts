@@ -1,0 +1,237 @@
+/**
+ * Those who have to do with Wasm modules in a run: clients who ask for keys at which the routing module fails, or for
+ * jobs of which a phase does (FW1 to FW4), the operator who swaps a module (FW5) and looks at all nodes after the calm; and the calls that nodes tell of.
+ */
+import { sleep } from '../../engine/io/clock.ts';
+import type { Io } from '../../engine/io/io.ts';
+import type { CheckReport } from '../check/report.ts';
+import type { CallRecord, HeldRecord, JobRecord, ProvokedRecord } from '../check/wasm-purity.ts';
+import { checkWasmPurity } from '../check/wasm-purity.ts';
+import type { ClientRequest } from '../../engine/api/pbc/client-codec.ts';
+import type { RpbPutReq } from '../../engine/api/pbc/schema.ts';
+import { PbConnection } from '../workload/pb-connection.ts';
+import type { PlanFault } from '../plan/plan.ts';
+import type { WasmFault } from './kinds/wasm-fault-kinds.ts';
+import { wasmFaultIds } from './kinds/wasm-fault-kinds.ts';
+import { marksBytes, marksId, waywardId } from '../workload/work-modules.ts';
+import type { Cluster } from '../world/cluster/cluster.ts';
+import { routedType } from '../world/cluster/node-config.ts';
+import type { HttpClient, World } from '../world/world.ts';
+
+const timeoutUs = 2_000_000;
+const retryUs = 200_000;
+
+/** The letter, of a key or a phase's argument, that makes the module fail, and the code that this is answered by. */
+const troubles: Readonly<Record<string, { readonly letter: string; readonly code: string }>> = {
+  FW1: { letter: 't', code: 'WasmTrap' },
+  FW2: { letter: 'l', code: 'WasmOutOfFuel' },
+  FW3: { letter: 'g', code: 'WasmMemoryLimit' },
+  FW4: { letter: 'p', code: 'WasmTrap' },
+};
+
+/** Jobs begin so long after a swap has: in its midst, and when some nodes have heard of it. */
+const jobDelaysUs = [0, 200, 1_000, 3_000, 20_000];
+const jobKeys = 40;
+const job = {
+  request: Buffer.from(
+    JSON.stringify({
+      inputs: Array.from({ length: jobKeys }, (_, key) => ['newest', `k${key}`]),
+      query: [{ map: { language: 'wasm', module: marksId } }],
+    }),
+  ),
+  content_type: Buffer.from('application/json'),
+};
+
+export type WasmPlanFault = PlanFault & { readonly kind: WasmFault };
+
+export function isWasmFault(fault: PlanFault): fault is WasmPlanFault {
+  return wasmFaultIds.some((kind) => kind === fault.kind);
+}
+
+export class ModuleWork {
+  readonly #calls: CallRecord[] = [];
+  readonly #provoked: ProvokedRecord[] = [];
+  readonly #held: HeldRecord[] = [];
+  readonly #jobs: JobRecord[] = [];
+  readonly #world: World;
+  readonly #cluster: Cluster;
+  #operator: { readonly io: Io; readonly http: HttpClient } | undefined;
+  #busy = 0;
+
+  constructor(world: World, cluster: Cluster) {
+    this.#world = world;
+    this.#cluster = cluster;
+    for (const name of ['wasm.called', 'wasm.call.failed']) {
+      world.trace.on(name, ({ host, atUs, fields }) => {
+        const { digest, role, input, result, failure, fuel } = fields;
+        const outcome = `${String(failure ?? result)} for ${String(fuel)} units`;
+        this.#calls.push({
+          node: host,
+          atUs,
+          call: `${String(digest).slice(0, 12)} ${String(role)} ${String(input)}`,
+          outcome,
+        });
+      });
+    }
+  }
+
+  get idle(): boolean {
+    return this.#busy === 0;
+  }
+
+  /** INV28. */
+  purity(): CheckReport {
+    return checkWasmPurity(this.#calls, this.#provoked, this.#held, this.#jobs);
+  }
+
+  inject(fault: WasmPlanFault, node: string): boolean {
+    if (fault.kind === 'FW5') return this.#swap(node, Number(fault.params['version']));
+    return this.#provoke(fault, node);
+  }
+
+  /** Asks all nodes which modules they hold, until all say the same or `stopped` says so. */
+  readBack(stopped: () => boolean): void {
+    this.#spawn('modules read back', async ({ io, http }) => {
+      let held: readonly HeldRecord[];
+      do {
+        await sleep(io.clock, retryUs);
+        held = await Promise.all(this.#cluster.members.map((node) => this.#look(node, http)));
+      } while (!stopped() && new Set(held.map(({ modules }) => modules)).size > 1);
+      this.#held.push(...held);
+    });
+  }
+
+  async #look(node: string, http: HttpClient): Promise<HeldRecord> {
+    const atUs = this.#world.nowUs;
+    try {
+      const request = { method: 'GET', path: '/wasm/modules' } as const;
+      const { body } = await http.request(this.#cluster.address(node, 'http'), request, timeoutUs);
+      return { node, atUs, modules: body.toString('utf8') };
+    } catch {
+      // It is down or too slow: it has said nothing.
+      return { node, atUs, modules: undefined };
+    }
+  }
+
+  #swap(node: string, version: number): boolean {
+    if (!this.#cluster.serves(node)) return false;
+    for (const delayUs of jobDelaysUs) this.#runJob(node, delayUs);
+    this.#spawn(`swap ${marksId}`, async ({ http }) => {
+      const request = { method: 'PUT', path: `/wasm/modules/${marksId}`, body: marksBytes(version) } as const;
+      try {
+        await http.request(this.#cluster.address(node, 'http'), request, timeoutUs);
+      } catch {
+        // Whether it happened shows on the nodes after the calm.
+      }
+    });
+    return true;
+  }
+
+  /** A job of which every value passes through the module that is being swapped. */
+  #runJob(node: string, delayUs: number): void {
+    this.#spawn(`job ${marksId}`, async ({ io }) => {
+      await sleep(io.clock, delayUs);
+      const atUs = this.#world.nowUs;
+      this.#jobs.push({ node, atUs, values: await this.#valuesOf(io, node) });
+    });
+  }
+
+  /** Undefined when the job failed, or its answer was lost. */
+  async #valuesOf(io: Io, node: string): Promise<readonly number[] | undefined> {
+    const connection = await this.#connect(io, node);
+    const values: number[] = [];
+    const exchange = await connection?.ask({ kind: 'mapReduce', message: job }, timeoutUs, (reply) => {
+      if (reply.kind !== 'mapReduced') return false;
+      const { response, done } = reply.message;
+      if (response !== undefined) values.push(...(JSON.parse(Buffer.from(response).toString()) as number[]));
+      return done !== true;
+    });
+    connection?.close();
+    return exchange?.kind === 'answered' && exchange.answer.kind === 'mapReduced' ? values : undefined;
+  }
+
+  /** Undefined when the node refuses, or is silent: nothing was asked. */
+  async #connect(io: Io, node: string): Promise<PbConnection | undefined> {
+    try {
+      return await PbConnection.open(io, { address: this.#cluster.address(node, 'pb') }, timeoutUs);
+    } catch {
+      // Its port is closed, or it does not answer in time.
+      return undefined;
+    }
+  }
+
+  #provoke({ kind, params }: WasmPlanFault, node: string): boolean {
+    const trouble = troubles[kind];
+    if (trouble === undefined || !this.#cluster.serves(node)) return false;
+    const letter = params['how'] === 'refusal' ? 'r' : trouble.letter;
+    const key = `${letter}${String(params['key'])}`;
+    const what = String(params['what']);
+    const inPhase = what === 'map' || what === 'reduce';
+    this.#spawn(`ask ${key}`, async ({ io }) => {
+      const atUs = this.#world.nowUs;
+      const answered = await this.#ask(io, node, key, what);
+      const asked = inPhase ? `a ${what} phase ${letter}` : key;
+      this.#provoked.push({ node, atUs, asked, inPhase, expected: trouble.code, answered });
+    });
+    return true;
+  }
+
+  async #ask(io: Io, node: string, key: string, what: string): Promise<string | undefined> {
+    const connection = await this.#connect(io, node);
+    if (connection === undefined) return undefined;
+    const place = { type: Buffer.from(routedType), bucket: Buffer.from('newest'), key: Buffer.from(key) };
+    const content = { value: Buffer.from('never to be stored'), content_type: Buffer.from('text/plain') };
+    const exchange = await connection.ask(questionOf(what, key, { ...place, content }), timeoutUs);
+    connection.close();
+    if (exchange.kind === 'lost') return undefined;
+    return exchange.answer.kind === 'failed' ? exchange.answer.code : exchange.answer.kind;
+  }
+
+  #spawn(
+    name: string,
+    task: (operator: { readonly io: Io; readonly http: HttpClient }) => Promise<void>,
+  ): void {
+    this.#operator ??= this.#boot();
+    const operator = this.#operator;
+    this.#busy += 1;
+    operator.io.spawn(name, async () => {
+      try {
+        await task(operator);
+      } finally {
+        this.#busy -= 1;
+      }
+    });
+  }
+
+  #boot(): { readonly io: Io; readonly http: HttpClient } {
+    const host = this.#world.addHost('modules');
+    return { io: host.boot(), http: this.#world.httpClient(host) };
+  }
+}
+
+/** A get or a put of the key, a job that has it among its inputs, or one of which a phase does as its first letter says. */
+function questionOf(
+  what: string,
+  key: string,
+  { content, ...place }: RpbPutReq & { readonly key: Uint8Array },
+): ClientRequest {
+  if (what === 'put') return { kind: 'put', message: { ...place, content } };
+  if (what === 'get') return { kind: 'get', message: place };
+  const request = Buffer.from(JSON.stringify(jobOf(what, key)));
+  return { kind: 'mapReduce', message: { request, content_type: job.content_type } };
+}
+
+function jobOf(what: string, key: string): unknown {
+  const identity = { language: 'erlang', module: 'riak_kv_mapreduce', function: 'map_identity' };
+  if (what === 'job') {
+    return {
+      inputs: ['k0', key, 'k1'].map((one) => ['newest', one, null, routedType]),
+      query: [{ map: identity }],
+    };
+  }
+  const wayward = { language: 'wasm', module: waywardId, arg: key.slice(0, 1) };
+  return {
+    inputs: Array.from({ length: 4 }, (_, index) => ['newest', `k${index}`]),
+    query: what === 'map' ? [{ map: wayward }] : [{ map: identity }, { reduce: wayward }],
+  };
+}

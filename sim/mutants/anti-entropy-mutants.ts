@@ -1,0 +1,68 @@
+/** Planted bugs of anti-entropy (numbers: the catalogue's). */
+import type { PlantedBug } from './mutant.ts';
+
+export const antiEntropyBugs: readonly PlantedBug[] = [
+  {
+    id: 'M24',
+    title: 'hashes are combined by exclusive-or, under which equal ones cancel',
+    file: 'engine/anti-entropy/tree.js',
+    find: 'return { high: (left.high + right.high) >>> 0, low: (left.low + right.low) >>> 0 };',
+    replace: 'return { high: (left.high ^ right.high) >>> 0, low: (left.low ^ right.low) >>> 0 };',
+    scenario: 'no-churn-when-equal',
+    oracles: ['INV11', 'INV24'],
+    seedsMax: 10,
+  },
+  {
+    id: 'M25',
+    title: "the tree's hashes cover keys and not what is stored under them",
+    file: 'engine/anti-entropy/entry-hash.js',
+    find: "return hash('sha256', scratch.subarray(0, bytes), 'buffer');",
+    replace: "return hash('sha256', scratch.subarray(0, 4 + key.length), 'buffer');",
+    scenario: 'stale-snapshot',
+    oracles: ['INV11', 'INV10', 'INV14'],
+    seedsMax: 10,
+  },
+  {
+    id: 'M26',
+    title: 'a snapshot older than the store is taken for the tree of now',
+    file: 'engine/anti-entropy/snapshot.js',
+    find: 'if (seq > position)',
+    replace: 'if (seq > position && seq < 0)',
+    scenario: 'stale-snapshot',
+    // The catalogue's INV14 from seed 2 on. Where the stale leaf differs from the peer's, the node itself finds it wrong when
+    // it lists its keys, and counts a leaf that nobody altered: INV24, from seed 1 on.
+    oracles: ['INV14', 'INV10', 'INV11', 'INV24'],
+    seedsMax: 20,
+  },
+  {
+    id: 'M28',
+    title: 'a rejected snapshot is counted twice',
+    file: 'engine/anti-entropy/snapshot.js',
+    find: 'metrics.snapshotRejected();',
+    replace: 'metrics.snapshotRejected(); metrics.snapshotRejected();',
+    scenario: 'snapshot-corruption',
+    oracles: ['INV24'],
+    seedsMax: 10,
+  },
+  {
+    id: 'M29',
+    title: 'a replica keeps the lexically larger object of two, whatever their causality',
+    file: 'engine/replica/replica.js',
+    find: 'const merged = current === undefined ? incoming.object : mergeObjects(current, incoming.object);',
+    replace: `const larger = (left, right) => (JSON.stringify(left) > JSON.stringify(right) ? left : right);
+        const merged = current === undefined ? incoming.object : larger(current, incoming.object);`,
+    scenario: 'stale-snapshot',
+    oracles: ['INV5', 'INV9', 'INV12'],
+    seedsMax: 20,
+  },
+  {
+    id: 'M32',
+    title: 'equal objects have hashes that depend on when they were computed',
+    file: 'engine/anti-entropy/entry-hash.js',
+    find: 'let at = scratch.writeUInt32BE(key.length, 0);',
+    replace: 'let at = scratch.writeUInt32BE((this.calls = (this.calls ?? 0) + 1), 0);',
+    scenario: 'no-churn-when-equal',
+    oracles: ['INV12', 'INV11'],
+    seedsMax: 10,
+  },
+];

@@ -1,0 +1,117 @@
+/** Every planted bug, by number. Each edit is tested against the built engine (catalogue.test.ts). */
+import { antiEntropyBugs } from './anti-entropy-mutants.ts';
+import { clientBugs } from './client-mutants.ts';
+import { clusterBugs, harmlessEdits } from './cluster-mutants.ts';
+import type { PlantedBug } from './mutant.ts';
+import { readBugs } from './read-mutants.ts';
+import { storeBugs } from './storage-mutants.ts';
+import { transactionStoryBugs } from './random-transaction-mutants.ts';
+
+export const plantedBugs: readonly PlantedBug[] = [
+  ...storeBugs,
+  {
+    id: 'M01',
+    title: 'writes are acknowledged before the sync that covers them has come back',
+    file: 'engine/storage/log/group-commit.js',
+    find: 'const written = writeFullyDurably(file, gathering.chunks.map(bytesOf), gathering.at);',
+    replace: `const written = writeFully(file, gathering.chunks.map(bytesOf), gathering.at).then(() => {
+            this.#io.spawn('store.sync', () => file.sync());
+        });`,
+    scenario: 'crash-and-restart',
+    oracles: ['INV4', 'INV5'],
+    seedsMax: 50,
+  },
+  {
+    id: 'M27',
+    title: "the checksum of the hash tree's snapshot is not compared",
+    file: 'engine/anti-entropy/snapshot-file.js',
+    find: 'crc32(body) !== bytes.readUInt32BE(bodyBytes)',
+    replace: 'crc32(body.subarray(0, 64)) === 0',
+    scenario: 'snapshot-corruption',
+    oracles: ['INV13'],
+    seedsMax: 20,
+  },
+  {
+    id: 'M45',
+    title: 'a node runs the newest version of a module, whichever the job began with',
+    file: 'engine/wasm/registry.js',
+    find: 'content !== undefined && (digest === undefined || content.digest === digest)',
+    replace: 'content !== undefined && digest !== null',
+    scenario: 'module-swapped-mid-job',
+    oracles: ['INV28'],
+    seedsMax: 10,
+  },
+  {
+    id: 'M39',
+    title: 'what a call did to its module’s memory, before a trap too, is there at the next call',
+    file: 'engine/wasm/instance.js',
+    find: 'bytes.fill(0, start.length);',
+    replace: 'bytes.fill(0, 4096);',
+    scenario: 'trap-in-keyfun',
+    oracles: ['INV28', 'INV4', 'INV5'],
+    seedsMax: 5,
+  },
+  {
+    id: 'M30',
+    title: 'a deletion is forgotten although a replica that cannot be asked may not hold it',
+    file: 'engine/replication/tombstones/reaper.js',
+    find: "if (holding === 'same' || holding === 'forgotten')",
+    replace: "if (holding === undefined || holding === 'same' || holding === 'forgotten')",
+    scenario: 'deletions-forgotten',
+    oracles: ['INV4', 'INV10', 'INV20'],
+    seedsMax: 50,
+  },
+  {
+    id: 'M83',
+    title: 'a deletion is forgotten as soon as all have said once that they hold it',
+    file: 'engine/replication/tombstones/reaper.js',
+    find: 'const agreedUs = this.#parts.io.clock.nowUs();\n',
+    replace: `const items = answers.filter(({ answer }) => answer === 'agreed').map(({ item }) => item);
+        const order = { kind: 'forget', agreedForUs: 0, items };
+        await Promise.all(members.map((member) => this.#ask(member, order)));
+        await Promise.all(items.map((item) => this.#forget(item)));
+        const agreedUs = undefined;
+`,
+    scenario: 'hints-outlive-deletions',
+    oracles: ['INV27', 'INV4', 'INV20', 'INV10'],
+    seedsMax: 20,
+  },
+  {
+    id: 'M35',
+    title: 'a read that runs out of time is counted twice',
+    file: 'engine/replication/cluster-dispatcher.js',
+    find: 'if (isTimeout)',
+    replace: `if (isTimeout)
+            this.#parts.stats.failures.responseTimeout(level);
+        if (isTimeout)`,
+    scenario: 'partition-minority',
+    oracles: ['INV24'],
+    seedsMax: 10,
+  },
+  {
+    id: 'M91',
+    title: 'a write that runs out of time is not counted by whoever led it',
+    file: 'engine/replication/write-round.js',
+    find: "if (error.code === 'Timeout')",
+    replace: "if (error.code === 'Unheard')",
+    scenario: 'everything-at-once',
+    oracles: ['INV24'],
+    seedsMax: 10,
+  },
+  {
+    id: 'M92',
+    title: 'a read that runs out of time is not counted',
+    file: 'engine/replication/cluster-dispatcher.js',
+    find: 'if (isTimeout)',
+    replace: "if (isTimeout && level === 'unheard')",
+    scenario: 'one-way-partition',
+    oracles: ['INV24'],
+    seedsMax: 5,
+  },
+  ...antiEntropyBugs,
+  ...clientBugs,
+  ...clusterBugs,
+  ...harmlessEdits,
+  ...readBugs,
+  ...transactionStoryBugs,
+];

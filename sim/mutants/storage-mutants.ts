@@ -1,0 +1,71 @@
+/** Planted bugs of the store and of what it writes its files with. */
+import type { PlantedBug } from './mutant.ts';
+
+export const storeBugs: readonly PlantedBug[] = [
+  {
+    id: 'M41',
+    title:
+      'a loop over the flushes under way takes those that were begun while it awaited the first for written too',
+    file: 'engine/storage/log/group-commit.js',
+    find: 'this.#land(flight.gathering);',
+    replace: `this.#land(flight.gathering);
+            for (const one of this.#flights.splice(0)) {
+                this.#land(one.gathering);
+                answer(one.gathering.dones, 0, one.gathering.dones.length);
+            }`,
+    scenario: 'crash-and-restart',
+    oracles: ['INV4', 'INV5'],
+    seedsMax: 50,
+  },
+  {
+    id: 'M02',
+    title: 'a replaced file is renamed, and the directory that holds its name is not synced',
+    file: 'engine/io/disk.js',
+    find: `await disk.rename(beside, path);
+    await disk.syncDirectory(parentOf(path));`,
+    replace: 'await disk.rename(beside, path); /* and no more */',
+    scenario: 'no-replica-helps',
+    oracles: ['INV4'],
+    seedsMax: 20,
+  },
+  {
+    id: 'M03',
+    title: 'the error of a sync is taken for success',
+    file: 'engine/storage/log/group-commit.js',
+    find: 'const error = await flight.written;',
+    replace: 'const error = (await flight.written, undefined);',
+    scenario: 'disk-errors',
+    oracles: ['INV4', 'INV5'],
+    seedsMax: 20,
+  },
+  {
+    id: 'M08',
+    title: 'a recovery skips the first record of the log',
+    file: 'engine/storage/recovery/recovery.js',
+    find: 'record: (bytes, at, offset) => take(bytes, at, offset, false),',
+    replace: 'record: (bytes, at, offset) => offset > 104 && take(bytes, at, offset, false),',
+    scenario: 'no-replica-helps',
+    oracles: ['INV4'],
+    seedsMax: 50,
+  },
+  {
+    id: 'M94',
+    title: 'a store that found its disk full does not look for room',
+    file: 'engine/storage/store.js',
+    find: 'if (full)',
+    replace: "if (full && this.#state === 'open')",
+    scenario: 'room-comes-back',
+    oracles: ['INV10'],
+    seedsMax: 10,
+  },
+  {
+    id: 'M107',
+    title: 'a node with an empty store takes it that nothing was set of buckets',
+    file: 'engine/node/stored-properties.js',
+    find: "const condition = isLost ? 'lost' : isWhole",
+    replace: "const condition = isLost ? 'lost' : true",
+    scenario: 'lost-files',
+    oracles: ['INV4', 'INV20', 'INV10'],
+    seedsMax: 40,
+  },
+];

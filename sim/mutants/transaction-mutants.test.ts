@@ -1,0 +1,27 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+import { mustGetEnumeratedBug, plantInto } from '../cli/planting.ts';
+import { allCrashPoints, describePoint } from '../explore/crash-points.ts';
+import { transactionBugs } from './transaction-mutants.ts';
+
+/** `npm test` builds before it tests. */
+const build = fileURLToPath(new URL('../../dist', import.meta.url));
+
+describe('planted bugs of transactions', () => {
+  it.each(transactionBugs)('$id finds its place in the built engine exactly once', async (bug) => {
+    const text = await readFile(join(build, bug.file), 'utf8');
+    expect(plantInto(text, bug)).not.toBe(text);
+  });
+
+  it.each(transactionBugs)('$id names crash points that exist', ({ exposedBy }) => {
+    const exposing = allCrashPoints().filter((point) => describePoint(point).includes(exposedBy));
+    expect(exposing).not.toEqual([]);
+  });
+
+  it('an unknown one is refused with the known ones', () => {
+    expect(() => mustGetEnumeratedBug('M99')).toThrow('known are M04');
+  });
+});

@@ -1,0 +1,100 @@
+/** Planted bugs of transactions, each with the crash points that expose it (numbers: the catalogue's). */
+import type { EnumeratedBug } from './mutant.ts';
+
+export const transactionBugs: readonly EnumeratedBug[] = [
+  {
+    id: 'M04',
+    title: 'a branch votes before its prepare record is durable',
+    file: 'engine/transactions/participant/branches.js',
+    find: 'const error = await forced;',
+    replace: 'const error = undefined;',
+    exposedBy: 'c.vote.recv syncLoss',
+    oracles: ['INV1', 'INV7'],
+  },
+  {
+    id: 'M05',
+    title: 'the coordinator sends commit before the decision record is durable',
+    file: 'engine/transactions/coordinator/coordinator.js',
+    find: 'const error = await forced;',
+    replace: 'const error = void forced;',
+    exposedBy: 'c.decision.synced syncLoss',
+    oracles: ['INV1'],
+  },
+  {
+    id: 'M05x',
+    title: 'the coordinator’s own branch is carried out after its decision, not in one step with it',
+    file: 'engine/transactions/participant/branches.js',
+    find: "const round = await this.#write(branch, 'applied', how);",
+    replace: `handedOver?.();
+        const failure = await this.#context.log.force([decision]);
+        if (failure === undefined) followed?.();
+        const round = await this.#write(branch, 'applied', how);`,
+    exposedBy: 'c.decision.synced syncLoss',
+    oracles: ['INV3', 'values'],
+  },
+  {
+    id: 'M09',
+    title: 'a missing decision is taken for a commit',
+    file: 'engine/transactions/coordinator/coordinator.js',
+    find: "return decided?.state === 'committing' ? 'committed' : 'aborted';",
+    replace: "return 'committed';",
+    exposedBy: 'c.decision.beforeLog crash',
+    oracles: ['INV1'],
+  },
+  {
+    id: 'M10',
+    title: 'a branch that voted rolls back when the coordinator is silent',
+    file: 'engine/transactions/participant/inquiries.js',
+    find: "return reply.kind === 'told' ? reply.state : 'undecided';",
+    replace: "return reply.kind === 'told' ? reply.state : 'aborted';",
+    exposedBy: 'c.decision.synced partition',
+    oracles: ['INV1'],
+  },
+  {
+    id: 'M13',
+    title: 'the locks of prepared branches are forgotten at a restart',
+    file: 'engine/transactions/participant/branches.js',
+    find: "if (phase === 'preparing' || phase === 'prepared')",
+    replace: "if (phase === 'preparing')",
+    exposedBy: 'p.vote.sent syncLoss',
+    oracles: ['INV7', 'values'],
+  },
+  {
+    id: 'M14',
+    title: 'a branch whose coordinator died in the prepare never asks, and keeps its locks',
+    file: 'engine/transactions/transactions.js',
+    find: 'this.#inquiries.tick();',
+    replace: '',
+    exposedBy: 'c.decision.beforeLog crash',
+    oracles: ['INV3'],
+  },
+  {
+    id: 'M15',
+    title: 'a commit that did not arrive is not sent again',
+    file: 'engine/transactions/coordinator/coordinator.js',
+    find: "this.#post(active, { kind: 'reminded' });",
+    replace: '',
+    exposedBy: 'p.decision.recv crash',
+    oracles: ['INV3'],
+  },
+  {
+    id: 'M16',
+    title: 'a commit that comes twice is carried out twice',
+    file: 'engine/transactions/participant/branches.js',
+    find: "const { commands } = this.#step(branch, { kind: 'commitHeard' });",
+    replace: "this.#step(branch, { kind: 'commitHeard' }); const commands = [{ kind: 'apply' }];",
+    exposedBy: 'p.applied.synced partition',
+    oracles: ['INV8'],
+  },
+  {
+    id: 'M80',
+    title: 'a client is told of a commit when the votes stayed out and all was rolled back',
+    file: 'engine/api/transaction-rules.js',
+    find: "if (outcome.kind !== 'committed' || outcome.operationCount === operations.length)",
+    replace: `if (outcome.kind === 'aborted' && outcome.reason === 'prepare_timeout')
+        return { kind: 'committed', xid: outcome.xid, operationCount: operations.length, branches: [] };
+    if (outcome.kind !== 'committed' || outcome.operationCount === operations.length)`,
+    exposedBy: 'p.prepare.recv partition',
+    oracles: ['INV2'],
+  },
+];

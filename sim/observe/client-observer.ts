@@ -1,0 +1,308 @@
+/**
+ * What clients and a node say to one another, read off the wire by a reader of its own: requests as the process is
+ * handed them, answers as it writes them, and how connections end. The answers of a connection come in the order of
+ * its requests. Bytes that are no frame, and ends within one, are the client's fault and break the connection.
+ */
+import type { ClientReply } from '../../engine/api/pbc/client-codec.ts';
+import { decodeReply } from '../../engine/api/pbc/client-codec.ts';
+import type { Frame } from '../../engine/api/pbc/frames.ts';
+import { FrameReader } from '../../engine/api/pbc/frames.ts';
+import { messages } from '../../engine/api/pbc/schema.ts';
+import type { LockTransactionResp } from '../../engine/api/pbc/transaction-schema.ts';
+import { LockstepError } from '../../engine/base/errors.ts';
+import type { CloseReason } from '../../engine/io/network.ts';
+import { parseXid } from '../../engine/transactions/formats/xid.ts';
+import type { ClientTruth } from '../check/reconcile/account.ts';
+import { Guesses } from './guesses.ts';
+import { Tallies } from './tallies.ts';
+
+/** Codes of the binary protocol, statuses of HTTP. */
+const turnedAwayCodes: readonly string[] = ['Unauthorized', 'Forbidden', '401', '403'];
+
+/** `question`: about a transaction; `resolution`: an operator's over a branch. */
+type Asked = 'get' | 'put' | 'delete' | 'transaction' | 'question' | 'resolution' | 'job' | 'login' | 'other';
+
+/** Whose answers the node counts as those of requests for objects, and whether they read. */
+const readsObjects: Readonly<Partial<Record<Asked, boolean>>> = {
+  get: true,
+  question: true,
+  put: false,
+  delete: false,
+  transaction: false,
+  resolution: false,
+};
+
+/** One connection of the binary protocol, at the server's side. */
+class Conversation {
+  readonly heard: FrameReader;
+  readonly wrote = new FrameReader(Number.MAX_SAFE_INTEGER);
+  readonly owed: Asked[] = [];
+  broken = false;
+  toldEnd = false;
+  left: 'afterEnd' | 'first' | undefined;
+  /** The node stops: it takes nothing more, and what the client does from here on it has not caused. */
+  letGo = false;
+
+  constructor(frameBytesMax: number) {
+    this.heard = new FrameReader(frameBytesMax);
+  }
+}
+
+/** One connection of the HTTP listener. */
+interface HttpExchange {
+  refused: boolean;
+  left: boolean;
+  toldEnd: boolean;
+  letGo: boolean;
+}
+
+export class ClientWitness {
+  readonly #frameBytesMax: number;
+  readonly #sums = new Tallies();
+  readonly #open = new Map<number, Conversation>();
+  readonly #http = new Map<number, HttpExchange>();
+  readonly #guesses = new Guesses();
+
+  /** The node takes no longer frames of the binary protocol. */
+  constructor(frameBytesMax: number) {
+    this.#frameBytesMax = frameBytesMax;
+  }
+
+  get truth(): ClientTruth {
+    const sums = this.#sums;
+    return {
+      open: this.#open.size + this.#http.size,
+      eof: sums.get('eof'),
+      broken: sums.get('broken'),
+      gets: sums.get('get'),
+      puts: sums.get('put'),
+      deletes: sums.get('delete'),
+      others: sums.get('other') + sums.get('job') + sums.get('login'),
+      valuesRead: sums.get('valuesRead'),
+      answers: sums.get('answers'),
+      errors: sums.under('error.'),
+      getErrors: sums.under('get.error.'),
+      writeErrors: sums.under('write.error.'),
+      guesses: this.#guesses.unanswered,
+      turnedAway: turnedAwayCodes.reduce((sum, code) => sum + sums.get(`error.${code}`), 0),
+      abandonedGets: sums.get('abandoned.get') + sums.get('abandoned.question'),
+      abandonedWrites: ['write', 'transaction', 'resolution'].reduce(
+        (sum, asked) => sum + sums.get(`abandoned.${asked}`),
+        0,
+      ),
+      jobs: {
+        heard: sums.get('job'),
+        done: sums.get('job.done'),
+        failed: sums.get('job.failed'),
+        abandoned: sums.get('abandoned.job'),
+      },
+      transactions: {
+        heard: sums.get('transaction'),
+        operations: sums.get('operations'),
+        questions: sums.get('question'),
+        resolutions: sums.get('resolution'),
+        resolved: sums.under('resolved.'),
+        ended: sums.under('ended.'),
+        failed: sums.get('transaction.failed'),
+        abandoned: sums.get('abandoned.transaction'),
+        abandonedResolutions: sums.get('abandoned.resolution'),
+      },
+    };
+  }
+
+  opened(id: number, http: boolean): void {
+    if (http) this.#http.set(id, { refused: false, left: false, toldEnd: false, letGo: false });
+    else this.#open.set(id, new Conversation(this.#frameBytesMax));
+  }
+
+  heard(id: number, bytes: Uint8Array): void {
+    if (this.#http.has(id)) this.#guesses.heard(id, bytes);
+    const conversation = this.#open.get(id);
+    if (conversation === undefined || !listens(conversation)) return;
+    conversation.heard.push(bytes);
+    try {
+      for (let frame = conversation.heard.next(); frame !== undefined; frame = conversation.heard.next()) {
+        this.#asked(conversation, frame);
+      }
+    } catch (error) {
+      if (!(error instanceof LockstepError)) throw error;
+      this.#break(conversation);
+    }
+  }
+
+  wrote(id: number, bytes: Uint8Array): void {
+    const exchange = this.#http.get(id);
+    if (exchange !== undefined) {
+      this.#guesses.answered(id);
+      this.#httpAnswered(exchange, bytes);
+    }
+    const conversation = this.#open.get(id);
+    if (conversation === undefined) return;
+    conversation.wrote.push(bytes);
+    for (let frame = conversation.wrote.next(); frame !== undefined; frame = conversation.wrote.next()) {
+      this.#replied(conversation, decodeReply(frame));
+    }
+  }
+
+  toldEnd(id: number): void {
+    const exchange = this.#http.get(id);
+    if (exchange !== undefined) exchange.toldEnd = true;
+    const conversation = this.#open.get(id);
+    if (conversation === undefined) return;
+    conversation.toldEnd = true;
+    if (conversation.heard.pendingBytes > 0 && listens(conversation)) this.#break(conversation);
+  }
+
+  /** The listener of the binary protocol is closed: from here on the node takes no request, and ends what is open. */
+  letGo(): void {
+    for (const conversation of this.#open.values()) conversation.letGo ||= listens(conversation);
+  }
+
+  /** So is the HTTP listener. */
+  letGoOfHttp(): void {
+    for (const exchange of this.#http.values()) exchange.letGo = true;
+  }
+
+  left(id: number): void {
+    const exchange = this.#http.get(id);
+    if (exchange !== undefined) exchange.left = true;
+    const conversation = this.#open.get(id);
+    if (conversation !== undefined) conversation.left = conversation.toldEnd ? 'afterEnd' : 'first';
+  }
+
+  closed(id: number, reason: CloseReason): void {
+    const exchange = this.#http.get(id);
+    if (exchange !== undefined) this.#count(causeOfHttp(exchange, reason));
+    this.#http.delete(id);
+    this.#guesses.closed(id);
+    const conversation = this.#open.get(id);
+    if (conversation === undefined) return;
+    this.#open.delete(id);
+    this.#count(causeOf(conversation));
+    for (const asked of conversation.owed) {
+      if (asked === 'other' || asked === 'login') continue;
+      this.#sums.add(`abandoned.${asked === 'put' || asked === 'delete' ? 'write' : asked}`);
+    }
+  }
+
+  /** The conversation is over: the node owes an error, and nothing more. */
+  #break(conversation: Conversation): void {
+    conversation.broken = true;
+    conversation.owed.push('other');
+    this.#sums.add('other');
+  }
+
+  #count(cause: 'eof' | 'broken' | 'closedHere'): void {
+    this.#sums.add(cause);
+  }
+
+  #asked(conversation: Conversation, frame: Frame): void {
+    const asked = requestOf(frame);
+    conversation.owed.push(asked);
+    this.#sums.add(asked);
+    if (asked === 'transaction') this.#sums.add('operations', operationsOf(frame));
+  }
+
+  /** A job is answered by as many frames as it takes. */
+  #replied(conversation: Conversation, reply: ClientReply): void {
+    if (reply.kind === 'mapReduced' && reply.message.done !== true) return;
+    const asked = conversation.owed.shift() ?? 'other';
+    // Whoever guesses is heard no further.
+    if (asked === 'login' && reply.kind === 'failed') conversation.broken = true;
+    this.#answered(this.#unlessTurnedAway(asked, reply), reply);
+  }
+
+  /** Of what somebody asks who may not, a node looks at nothing but that it was asked. */
+  #unlessTurnedAway(asked: Asked, reply: ClientReply): Asked {
+    if (reply.kind !== 'failed' || !turnedAwayCodes.includes(reply.code ?? '')) return asked;
+    this.#sums.add(asked, -1);
+    this.#sums.add('other');
+    return 'other';
+  }
+
+  #answered(asked: Asked, reply: ClientReply): void {
+    const reads = readsObjects[asked];
+    if (asked === 'job') this.#sums.add(reply.kind === 'failed' ? 'job.failed' : 'job.done');
+    else if (reads !== undefined) this.#sums.add('answers');
+    if (reply.kind === 'got') this.#sums.add('valuesRead', reply.message.content?.length ?? 0);
+    if (reply.kind === 'transacted') this.#ended(asked, reply.message);
+    if (reply.kind !== 'failed') return;
+    const code = reply.code ?? '';
+    this.#sums.add(`error.${code}`);
+    if (asked === 'transaction') this.#sums.add('transaction.failed');
+    if (reads === true) this.#sums.add(`get.error.${code}`);
+    if (reads === false) this.#sums.add(`write.error.${code}`);
+  }
+
+  /** By the outcome, or by the reason of an abort; an operator's by what was decided. */
+  #ended(asked: Asked, { outcome, reason, heuristic }: LockTransactionResp): void {
+    if (asked === 'transaction') this.#sums.add(`ended.${textOf(reason ?? outcome)}`);
+    if (asked === 'resolution') this.#sums.add(`resolved.${textOf(heuristic ?? outcome)}`);
+  }
+
+  /** Nobody but strangers talks to the HTTP listener: what is answered there is a refusal. */
+  #httpAnswered(exchange: HttpExchange, bytes: Uint8Array): void {
+    const status = /^HTTP\/1\.1 (\d{3})/.exec(Buffer.from(bytes.subarray(0, 12)).toString('latin1'))?.[1];
+    if (status === undefined || status === '404' || status === '405' || status < '400') return;
+    // Who may not come in is answered as anybody is; other refusals are the end of the connection.
+    if (status !== '413' && !turnedAwayCodes.includes(status)) exchange.refused = true;
+    this.#sums.add(`error.${status}`);
+  }
+}
+
+/** The node takes what the client says. */
+function listens({ broken, left, letGo }: Conversation): boolean {
+  return !broken && left === undefined && !letGo;
+}
+
+function causeOf({ broken, left, letGo }: Conversation): 'eof' | 'broken' | 'closedHere' {
+  if (broken) return 'broken';
+  if (letGo) return 'closedHere';
+  if (left === undefined) return 'broken';
+  return left === 'afterEnd' ? 'eof' : 'closedHere';
+}
+
+function causeOfHttp(
+  { refused, left, toldEnd, letGo }: HttpExchange,
+  reason: CloseReason,
+): 'eof' | 'broken' | 'closedHere' {
+  if (refused || (reason !== 'ended' && reason !== 'closedHere')) return 'broken';
+  return !letGo && (toldEnd || !left) ? 'eof' : 'closedHere';
+}
+
+/** What a frame asks for; `other` for what is no request for an object, or a malformed one. */
+function requestOf(frame: Frame): Asked {
+  const { code, body } = frame;
+  try {
+    if (code === messages.getReq.code) return named(messages.getReq.decode(body), 'get');
+    if (code === messages.putReq.code) return named(messages.putReq.decode(body), 'put');
+    if (code === messages.delReq.code) return named(messages.delReq.decode(body), 'delete');
+    if (code === messages.mapRedReq.code) return 'job';
+    if (code === messages.authReq.code) return 'login';
+    if (code === messages.transactionReq.code) return operationsOf(frame) > 0 ? 'transaction' : 'other';
+    if (code === messages.transactionListReq.code) return 'question';
+    if (code === messages.transactionGetReq.code)
+      return asks(messages.transactionGetReq.decode(body), 'question');
+    if (code === messages.transactionResolveReq.code)
+      return asks(messages.transactionResolveReq.decode(body), 'resolution');
+  } catch (error) {
+    if (!(error instanceof LockstepError)) throw error;
+  }
+  return 'other';
+}
+
+function operationsOf({ body }: Frame): number {
+  return messages.transactionReq.decode(body).operations?.length ?? 0;
+}
+
+function asks({ transaction_id: xid }: { readonly transaction_id: Uint8Array }, asked: Asked): Asked {
+  return parseXid(textOf(xid)) === undefined ? 'other' : asked;
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('latin1');
+}
+
+function named(message: { readonly bucket: Uint8Array }, asked: Asked): Asked {
+  return message.bucket.length === 0 ? 'other' : asked;
+}

@@ -1,0 +1,30 @@
+/** What snapshots count, sample by sample, as accounts hold it. */
+import type { CollectedFamily } from '../../engine/metrics/family.ts';
+import { familiesOf } from '../../engine/metrics/snapshot-families.ts';
+import type { StatsSnapshot } from '../../engine/metrics/snapshot.ts';
+import type { CountedSample } from '../check/reconcile/account.ts';
+
+export class CountedSamples {
+  /** A snapshot shares what has not changed with the one before, and accounts do so too. */
+  readonly #known = new WeakMap<CollectedFamily, readonly CountedSample[]>();
+
+  of(snapshot: StatsSnapshot): readonly CountedSample[] {
+    const counted: CountedSample[] = [];
+    for (const collected of familiesOf(snapshot)) {
+      for (const sample of this.#of(collected)) counted.push(sample);
+    }
+    return counted;
+  }
+
+  #of(collected: CollectedFamily): readonly CountedSample[] {
+    const known = this.#known.get(collected);
+    if (known !== undefined) return known;
+    const { family, samples } = collected;
+    const counted: CountedSample[] = [];
+    for (const { labels, value } of samples) {
+      counted.push({ family: family.name, type: family.type, labels, value });
+    }
+    this.#known.set(collected, counted);
+    return counted;
+  }
+}

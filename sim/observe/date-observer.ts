@@ -1,0 +1,115 @@
+/**
+ * When versions say that they were written, against what the clocks of their coordinators showed (INV34). It hears every
+ * reading of a wall clock, and of every object that reaches a disk, as a value or as a hint.
+ *
+ * A version is looked at when it is first seen, a few moments after it was written: what the clock showed within
+ * `windowUs` counts. A date that is too early is told only below all that the clock ever showed, for a write may lie
+ * with its coordinator alone for long.
+ */
+import { textOf } from '../../engine/base/ids.ts';
+import type { PackedKey } from '../../engine/base/object-key.ts';
+import { clockSkewMsMax } from '../../engine/replica/object/dates.ts';
+import type { Dot } from '../../engine/replica/object/dots.ts';
+import { instantMsOf } from '../../engine/replica/object/dots.ts';
+import type { Sibling, StoredObject } from '../../engine/replica/object/object.ts';
+import type { DateRecords } from '../check/dates.ts';
+import type { BadEvent } from '../check/report.ts';
+import { nameOf } from './store-dump.ts';
+
+/** From a write to its first record on any disk. */
+const windowUs = 6_000_000;
+const sliceUs = 250_000;
+
+/** What one clock showed: the latest time in each slice of virtual time, and the earliest of all. */
+interface Shown {
+  readonly latestMs: Map<number, number>;
+  earliestMs: number;
+}
+
+/** What is known of a key from all disks. */
+interface KnownKey {
+  readonly dots: Set<string>;
+  highestMs: number;
+}
+
+export class DateWitness {
+  readonly #nowUs: () => number;
+  readonly #shown = new Map<string, Shown>();
+  readonly #keys = new Map<PackedKey, KnownKey>();
+  readonly #wrong: BadEvent[] = [];
+  #compared = 0;
+  #skipped = 0;
+
+  constructor(nowUs: () => number) {
+    this.#nowUs = nowUs;
+  }
+
+  get dates(): DateRecords {
+    return { compared: this.#compared, skipped: this.#skipped, wrong: this.#wrong };
+  }
+
+  /** A life on the host was told this time. */
+  told(host: string, wallMs: number): void {
+    const slice = this.#slice();
+    let shown = this.#shown.get(host);
+    if (shown === undefined) this.#shown.set(host, (shown = { latestMs: new Map(), earliestMs: wallMs }));
+    shown.latestMs.set(slice, Math.max(wallMs, shown.latestMs.get(slice) ?? wallMs));
+    shown.earliestMs = Math.min(wallMs, shown.earliestMs);
+  }
+
+  /** The object lies on a disk. */
+  stored(key: PackedKey, { context, siblings }: StoredObject): void {
+    let known = this.#keys.get(key);
+    if (known === undefined) this.#keys.set(key, (known = { dots: new Set(), highestMs: 0 }));
+    for (const sibling of siblings) {
+      const name = `${sibling.dot.actor}:${sibling.dot.counter}`;
+      if (known.dots.has(name)) continue;
+      known.dots.add(name);
+      const others = context.filter(({ actor }) => actor !== sibling.dot.actor);
+      const aheadMs = Math.max(known.highestMs, ...others.map(instantMsOf));
+      this.#judge(key, sibling, aheadMs);
+    }
+    known.highestMs = Math.max(known.highestMs, ...context.map(instantMsOf));
+  }
+
+  #judge(key: PackedKey, { dot, lastModifiedMs }: Sibling, keyMs: number): void {
+    const host = hostOf(dot);
+    const shown = this.#shown.get(host);
+    const latestMs = shown === undefined ? undefined : this.#latestMs(shown);
+    if (shown === undefined || latestMs === undefined) {
+      this.#skipped += 1;
+      return;
+    }
+    this.#compared += 1;
+    const what = `a version of ${nameOf(key)} by ${host}, whose clock showed ${latestMs} at most`;
+    if (lastModifiedMs < shown.earliestMs || lastModifiedMs > latestMs + clockSkewMsMax)
+      this.#complain(`${what}, is dated ${lastModifiedMs}`);
+    else if (instantMsOf(dot) > Math.max(latestMs + clockSkewMsMax, keyMs + 1))
+      this.#complain(`${what}, is named for ${instantMsOf(dot)}; its key was at ${keyMs}`);
+  }
+
+  #complain(text: string): void {
+    this.#wrong.push({ atUs: this.#nowUs(), text });
+  }
+
+  /** What the clock showed at most within the window. */
+  #latestMs({ latestMs }: Shown): number | undefined {
+    let latest: number | undefined;
+    const now = this.#slice();
+    for (let slice = now - windowUs / sliceUs; slice <= now; slice++) {
+      const shownMs = latestMs.get(slice);
+      if (shownMs !== undefined && (latest === undefined || shownMs > latest)) latest = shownMs;
+    }
+    return latest;
+  }
+
+  #slice(): number {
+    return Math.floor(this.#nowUs() / sliceUs);
+  }
+}
+
+/** An actor is `host.epoch`, with a number where it has several names. */
+function hostOf({ actor }: Dot): string {
+  const text = textOf(actor);
+  return text.slice(0, text.lastIndexOf('.'));
+}

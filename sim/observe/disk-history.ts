@@ -1,0 +1,103 @@
+/**
+ * What happened to the nodes' disks in a run, told by the world, and what the nodes said of it: what disks lost, which
+ * lives they told something that nobody wrote, and what those lives called damaged.
+ */
+import type { Loss } from '../check/disk-losses.ts';
+import type { CorruptionRecords, DamageReport, FileRange, HandedRange } from '../check/corruption.ts';
+import { roleOf } from '../plan/file-roles.ts';
+import type { Cluster } from '../world/cluster/cluster.ts';
+import type { FaultId } from '../world/core/fault-log.ts';
+import type { World } from '../world/world.ts';
+
+/** Damage to other files costs a start or a reading, and no data. */
+const roles: readonly string[] = ['log', 'manifest'];
+
+/** Events of the engine's log by which a node says that a file is not as it was written. */
+const reportEvents: readonly string[] = ['store.damage.found', 'store.tail.cut'];
+
+type Handed = Omit<HandedRange, 'endedUs'>;
+
+export class DiskBook {
+  readonly losses: Loss[] = [];
+  readonly #cluster: Cluster;
+  readonly #altered: FileRange[] = [];
+  /** Bytes that rotted, as `n1:path@offset`. */
+  readonly #rotten = new Set<string>();
+  readonly #handed = new Map<string, Handed>();
+  readonly #reports: DamageReport[] = [];
+  /** Torn tails that starts cut. */
+  readonly #cuts: DamageReport[] = [];
+  /** Lives whose disk failed an operation or handed out what nobody wrote, as `n1/3`. */
+  readonly #troubled = new Set<string>();
+  readonly #world: World;
+
+  /** Of the disks of `names`. */
+  constructor(world: World, cluster: Cluster, names: readonly string[] = cluster.names) {
+    this.#world = world;
+    this.#cluster = cluster;
+    for (const name of names) this.#watch(name);
+    for (const event of reportEvents) {
+      world.trace.on(event, ({ host: node, atUs, fields }) => {
+        const from = Number(fields['offset']);
+        const path = String(fields['path']);
+        const { lives: life } = cluster.host(node);
+        // A torn tail is what crashes leave: it answers for rot in it and needs no cause.
+        if (event === 'store.tail.cut') this.#cuts.push({ node, life, path, from, to: Infinity, atUs });
+        else this.#reports.push({ node, life, path, from, to: from + Number(fields['bytes']), atUs });
+      });
+    }
+  }
+
+  isTroubled(node: string, life: number): boolean {
+    return this.#troubled.has(`${node}/${life}`);
+  }
+
+  /** For INV15, once the run is over. */
+  records(): CorruptionRecords {
+    const lives = this.#cluster.lives();
+    const handed = [...this.#handed.values()].map((range) => ({
+      ...range,
+      endedUs: lives.find(({ node, life }) => node === range.node && life === range.life)?.atUs,
+    }));
+    // What a crash left behind the log is cut, rotten or not.
+    const open = handed.filter((range) => !this.#cuts.some((cut) => covers(cut, range)));
+    return { altered: this.#altered, handed: open, reports: this.#reports };
+  }
+
+  #watch(name: string): void {
+    this.#cluster.host(name).disk.watch({
+      altered: (node, path, from, to, kind) =>
+        this.#alter({ node, path, from, to, atUs: this.#world.nowUs }, kind),
+      failed: (node, life, _operation, _path, failure) => {
+        if (failure === 'fault' || failure === 'noSpace') this.#troubled.add(`${node}/${life}`);
+      },
+      handed: (node, life, path, from, to) =>
+        this.#hand({ node, life, path, from, to, atUs: this.#world.nowUs }),
+    });
+  }
+
+  #alter(range: FileRange, kind: FaultId): void {
+    const { node, path, from, atUs } = range;
+    this.#altered.push(range);
+    if (kind === 'FD9') this.#rotten.add(`${node}:${path}@${from}`);
+    if (isLoss(path, kind)) this.losses.push({ node, atUs });
+  }
+
+  #hand(range: Handed): void {
+    const { node, life, path, from } = range;
+    this.#troubled.add(`${node}/${life}`);
+    if (roleOf(path) !== 'log' || !this.#rotten.has(`${node}:${path}@${from}`)) return;
+    const key = `${node}/${life}:${path}@${from}`;
+    if (!this.#handed.has(key)) this.#handed.set(key, range);
+  }
+}
+
+function covers(report: DamageReport, { node, life, path, from }: Handed): boolean {
+  return report.node === node && report.life === life && report.path === path && report.from <= from;
+}
+
+function isLoss(path: string, kind: FaultId): boolean {
+  // The own disk comes back as it was.
+  if (path === '') return kind !== 'FD14';
+  return path.startsWith('store/') && roles.includes(roleOf(path));
+}

@@ -1,0 +1,276 @@
+/**
+ * Keeps the books of anti-entropy: what every exchange reported, beside what the stores of both sides held when it began,
+ * while it went on, and when it ended; and every tree that was saved, beside what the store makes of it. The nodes' own
+ * words (begun, reported, ended) are taken from the trace; what is true comes off the disks.
+ */
+import { byteStringOf } from '../../engine/base/ids.ts';
+import type { Token } from '../../engine/base/ids.ts';
+import { nameOfKey } from '../../engine/base/object-key.ts';
+import type { PackedKey } from '../../engine/base/object-key.ts';
+import { snapshotPath } from '../../engine/anti-entropy/snapshot.ts';
+import { decodeSnapshot } from '../../engine/anti-entropy/snapshot-file.ts';
+import { emptyVector, includesVector, mergeVectors } from '../../engine/replica/object/dots.ts';
+import type { ExchangeRecord, LeafRecord, ReportedKey, SuccessionRecord } from '../check/exchanges.ts';
+import { checkExchanges, checkRepairs, checkStaleSnapshots } from '../check/exchanges.ts';
+import type { CheckReport, InvariantId } from '../check/report.ts';
+import type { Cluster } from '../world/cluster/cluster.ts';
+import type { TraceEvent } from '../world/core/trace.ts';
+import type { World } from '../world/world.ts';
+import type { HeldVersion } from './replica-shadow.ts';
+import { ReplicaShadow, entryHash } from './replica-shadow.ts';
+import { Successions, contextOf } from './replacement-rule.ts';
+
+/** What was written so long before an exchange may become visible during it: a record counts once it is synced. */
+const slackUs = 2_000_000;
+
+interface OpenExchange {
+  readonly node: string;
+  readonly peer: string;
+  readonly beganUs: number;
+  readonly differing: ReadonlySet<string>;
+  readonly sinceSnapshot: ReadonlySet<string>;
+  readonly reported: ReportedKey[];
+  /** The newest record of either side's store when it began. */
+  readonly positions: readonly number[];
+}
+
+export class ExchangeWitness {
+  readonly exchanges: ExchangeRecord[] = [];
+  readonly leaves: LeafRecord[] = [];
+  readonly successions: SuccessionRecord[] = [];
+  readonly #world: World;
+  readonly #cluster: Cluster;
+  readonly #shadows = new Map<string, ReplicaShadow>();
+  readonly #rules = new Successions();
+  readonly #open = new Map<string, OpenExchange>();
+  /** Position of the snapshot that the node's life began with; none when it began without. */
+  readonly #loaded = new Map<string, number>();
+  /** Nodes a leaf of whose tree was altered. */
+  readonly #altered = new Set<string>();
+  readonly #rotten = new Set<string>();
+  #moving = false;
+
+  constructor(world: World, cluster: Cluster) {
+    this.#world = world;
+    this.#cluster = cluster;
+    for (const name of cluster.names) this.#watch(name);
+    const on = (name: string, listener: (event: TraceEvent) => void): void =>
+      void world.trace.on(name, listener);
+    on('store.opened', ({ host }) => this.#opened(host));
+    on('aae.snapshot.loaded', ({ host, fields }) => this.#loaded.set(host, Number(fields['position'])));
+    on('aae.snapshot.saved', ({ host, atUs }) => this.#saved(host, atUs));
+    on('aae.exchange.started', ({ host, fields }) => this.#began(host, String(fields['peer'])));
+    on('aae.key.diverged', ({ host, fields }) => {
+      const report = { key: String(fields['key']), outcome: String(fields['outcome']) };
+      this.#open.get(host)?.reported.push(report);
+    });
+    on('aae.exchange.finished', ({ host, fields }) =>
+      this.#ended(host, 'finished', Number(fields['listed'])),
+    );
+    on('aae.exchange.aborted', ({ host }) => this.#ended(host, 'aborted', 0));
+    cluster.onLifeEnding((name) => {
+      this.#ended(name, 'cut', 0);
+      this.#shadows.get(name)?.closed();
+    });
+  }
+
+  /** What is to be said about them, by invariant. */
+  checks(): readonly (readonly [InvariantId, () => CheckReport])[] {
+    return [
+      ['INV11', () => checkExchanges(this.exchanges, this.leaves)],
+      ['INV12', () => checkRepairs(this.exchanges, this.successions)],
+      ['INV14', () => checkStaleSnapshots(this.exchanges)],
+    ];
+  }
+
+  /** A fault has changed a leaf of the node's tree, under a sound checksum. */
+  altered(node: string): void {
+    this.#altered.add(node);
+  }
+
+  /** From now on owners come and go: who shares what is not known here. */
+  ringMoves(): void {
+    this.#moving = true;
+  }
+
+  shadow(name: string): ReplicaShadow | undefined {
+    return this.#shadows.get(name);
+  }
+
+  #watch(name: string): void {
+    const shadow = new ReplicaShadow(
+      () => this.#world.nowUs,
+      (change) => {
+        const fault = shadow.blind || this.isRotten(name) ? '' : this.#rules.faultOf(change);
+        const { atUs, key } = change;
+        this.successions.push({ node: name, atUs, key: nameOfKey(key), fault });
+      },
+    );
+    this.#shadows.set(name, shadow);
+    this.#cluster.host(name).disk.watch({
+      wrote: (_host, _life, path, _content, from, whole) => shadow.wrote(path, whole, from),
+      altered: (_host, path) => {
+        if (path.startsWith('store/')) this.#rotten.add(name);
+      },
+    });
+  }
+
+  #opened(host: string): void {
+    this.#loaded.delete(host);
+    this.#shadows.get(host)?.opened(this.#cluster.host(host).disk.durableFiles());
+  }
+
+  #began(node: string, peer: string): void {
+    const { differing, sinceSnapshot } = this.#compare(node, peer);
+    const beganUs = this.#world.nowUs;
+    const positions = [node, peer].map((name) => this.#shadows.get(name)?.seqSeen ?? 0);
+    this.#open.set(node, { node, peer, beganUs, differing, sinceSnapshot, reported: [], positions });
+  }
+
+  #ended(node: string, end: ExchangeRecord['end'], listed: number): void {
+    const open = this.#open.get(node);
+    if (open === undefined) return;
+    this.#open.delete(node);
+    const { peer, beganUs } = open;
+    this.exchanges.push({
+      ...open,
+      end,
+      listed,
+      endedUs: this.#world.nowUs,
+      differingAtEnd: this.#compare(node, peer).differing,
+      touched: this.#touched(node, peer, beganUs - slackUs),
+      touchedWithin: this.#touched(node, peer, beganUs),
+      fromElsewhere: this.#fromElsewhere(open),
+      skipped: this.#whySkipped(node, peer),
+      altered: this.#altered.has(node) || this.#altered.has(peer),
+    });
+  }
+
+  #whySkipped(node: string, peer: string): string {
+    if (this.#moving) return 'the ring changes';
+    const hurt = [node, peer].find((name) => this.#shadows.get(name)?.blind !== false || this.isRotten(name));
+    return hurt === undefined ? '' : `${hurt} holds what cannot be read`;
+  }
+
+  /** A place of its log was altered, at some time: what the node has noticed of it is not known here. */
+  isRotten(name: string): boolean {
+    return this.#rotten.has(name);
+  }
+
+  /** Keys of both that differ now, and those that the snapshots of either life know nothing of. */
+  #compare(
+    node: string,
+    peer: string,
+  ): { readonly differing: ReadonlySet<string>; readonly sinceSnapshot: ReadonlySet<string> } {
+    const differing = new Set<string>();
+    const sinceSnapshot = new Set<string>();
+    const [mine, theirs] = [this.#shadows.get(node), this.#shadows.get(peer)];
+    if (mine === undefined || theirs === undefined) return { differing, sinceSnapshot };
+    for (const key of new Set([...mine.keys, ...theirs.keys])) {
+      const [left, right] = [mine.newest(key), theirs.newest(key)];
+      const token = left?.token ?? right?.token ?? 0;
+      if (!this.#share(token, node, peer)) continue;
+      if (!isSame(left?.value, right?.value)) differing.add(nameOfKey(key));
+      if (this.#isSinceSnapshot(node, mine, key) || this.#isSinceSnapshot(peer, theirs, key)) {
+        sinceSnapshot.add(nameOfKey(key));
+      }
+    }
+    return { differing, sinceSnapshot };
+  }
+
+  #isSinceSnapshot(name: string, shadow: ReplicaShadow, key: PackedKey): boolean {
+    const position = this.#loaded.get(name);
+    const seq = shadow.newest(key)?.seq ?? 0;
+    return position !== undefined && seq > position && seq <= shadow.seqAtOpen;
+  }
+
+  #share(token: number, left: string, right: string): boolean {
+    const nodes = this.#cluster.ring.placement(token as Token).map(({ node }) => String(node));
+    return nodes.includes(left) && nodes.includes(right);
+  }
+
+  #touched(left: string, right: string, sinceUs: number): ReadonlyMap<string, number> {
+    const touched = new Map<string, number>();
+    for (const name of [left, right]) {
+      const changes = this.#shadows.get(name)?.changes ?? [];
+      for (let index = changes.length - 1; index >= 0; index--) {
+        const change = changes[index];
+        if (change === undefined || change.atUs < sinceUs) break;
+        const key = nameOfKey(change.key);
+        touched.set(key, (touched.get(key) ?? 0) + 1);
+      }
+    }
+    return touched;
+  }
+
+  /** Keys written since it began, of which a side knows now what neither knew then. */
+  #fromElsewhere({ node, peer, beganUs, positions }: OpenExchange): ReadonlySet<string> {
+    const sides = [node, peer].map((name) => this.#shadows.get(name));
+    const found = new Set<string>();
+    for (const { atUs, key } of sides.flatMap((side) => side?.changes ?? [])) {
+      if (atUs < beganUs) continue;
+      const before = sides.map((side, index) => side?.at(key, positions[index] ?? 0));
+      const after = sides.map((side) => side?.newest(key));
+      if (hasNews(before, after)) found.add(nameOfKey(key));
+    }
+    return found;
+  }
+
+  /** The tree on the disk, leaf by leaf, beside the records up to its position. */
+  #saved(node: string, atUs: number): void {
+    const shadow = this.#shadows.get(node);
+    const bytes = this.#cluster.host(node).disk.durableFiles().get(snapshotPath);
+    if (shadow === undefined || bytes === undefined || shadow.blind) return;
+    if (this.isRotten(node) || this.#altered.has(node)) return;
+    const reading = decodeSnapshot(bytes, {
+      segmentBits: 31 - Math.clz32(bytes.readUInt32BE(12)),
+      node: byteStringOf(node),
+      storeId: bytes.toString('hex', 20, 36),
+    });
+    if (reading.kind !== 'read') {
+      this.leaves.push({ node, atUs, segment: -1, saved: reading.reason, derived: 'a sound snapshot' });
+      return;
+    }
+    const { tree, position } = reading;
+    const derived = new Map<number, { count: number; high: number; low: number }>();
+    const unknown = new Set<number>();
+    for (const key of shadow.keys) {
+      const version = shadow.at(key, position);
+      const newest = shadow.newest(key);
+      if (newest === undefined) continue;
+      const segment = tree.segmentOf(version === 'unknown' ? newest.token : (version?.token ?? newest.token));
+      if (version === 'unknown') unknown.add(segment);
+      if (version === undefined || version === 'unknown' || version.value === undefined) continue;
+      const [high, low] = entryHash(key, version.value);
+      const sum = derived.get(segment) ?? { count: 0, high: 0, low: 0 };
+      derived.set(segment, {
+        count: sum.count + 1,
+        high: (sum.high + high) % 2 ** 32,
+        low: (sum.low + low) % 2 ** 32,
+      });
+    }
+    for (let segment = 0; segment < tree.segmentCount; segment++) {
+      if (tree.isDirty(segment) || unknown.has(segment)) continue;
+      const { count, high, low } = derived.get(segment) ?? { count: 0, high: 0, low: 0 };
+      if (count === 0 && tree.countOf(segment) === 0) continue;
+      const saved = `${tree.countOf(segment)} keys ${tree.highOf(segment)}/${tree.lowOf(segment)}`;
+      this.leaves.push({ node, atUs, segment, saved, derived: `${count} keys ${high}/${low}` });
+    }
+  }
+}
+
+/** True too where what was known before cannot be told any more. */
+function hasNews(
+  before: readonly (HeldVersion | 'unknown' | undefined)[],
+  after: readonly (HeldVersion | undefined)[],
+): boolean {
+  if (before.includes('unknown')) return true;
+  const known = before.map((version) => (version === 'unknown' ? emptyVector : contextOf(version)));
+  const together = known.reduce(mergeVectors, emptyVector);
+  return after.some((version) => !includesVector(together, contextOf(version)));
+}
+
+function isSame(left: Buffer | undefined, right: Buffer | undefined): boolean {
+  if (left === undefined || right === undefined) return left === right;
+  return Buffer.compare(left, right) === 0;
+}

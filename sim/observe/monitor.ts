@@ -1,0 +1,273 @@
+/**
+ * What is true of a run, beside what clients saw and what nodes count: what nodes thought of each other, what was wrong
+ * with whom, who answered whom on the wire, and which names of writes lay on which disk. The checks of INV9, INV18 to
+ * INV22 and INV27, and of INV23 those of reads, are made from it.
+ */
+import type { Token } from '../../engine/base/ids.ts';
+import type { StatsSnapshot } from '../../engine/metrics/snapshot.ts';
+import type { Sample } from '../../engine/metrics/family.ts';
+import { checkDates } from '../check/dates.ts';
+import { checkDots } from '../check/dots.ts';
+import type { PhiLook, Trouble } from '../check/failure-detector.ts';
+import { checkDetector } from '../check/failure-detector.ts';
+import { checkHints } from '../check/hints.ts';
+import type { HintBalance } from '../check/hints.ts';
+import type { ForbiddenStart } from '../check/identity.ts';
+import { checkIdentity } from '../check/identity.ts';
+import type { LifeAccount } from '../check/reconcile/account.ts';
+import type { QuietRecord } from '../check/quiet.ts';
+import { checkQuiet, isQuiet } from '../check/quiet.ts';
+import type { LifeBegin, OpinionMove } from '../check/opinions.ts';
+import { Opinions } from '../check/opinions.ts';
+import { checkQuorums } from '../check/quorums.ts';
+import { checkReadRoom } from '../check/read-memory.ts';
+import type { CheckReport, InvariantId } from '../check/report.ts';
+import type { History } from '../evidence/history.ts';
+import type { Plan } from '../plan/plan.ts';
+import { DateWitness } from './date-observer.ts';
+import type { HeirsOf } from './object-observer.ts';
+import { ObjectWitness } from './object-observer.ts';
+import { ReadRoomWitness } from './read-memory-observer.ts';
+import { RouteWitness } from './route-observer.ts';
+import type { Cluster } from '../world/cluster/cluster.ts';
+import type { World } from '../world/world.ts';
+import type { Faults } from '../faults/faults.ts';
+
+/** By code (spec: peer_state_current). */
+const states: readonly string[] = ['UNKNOWN', 'JOINING', 'NORMAL', 'STANDBY', 'DOWN', 'RESET', 'LEAVING'];
+
+/** A node that has just begun, or whose silence has just ended, has to find its way back for so long. */
+const recoveryUs = 5_000_000;
+/** Signs of life take their way, and opinions are formed once an interval. */
+const slackUs = 1_000_000;
+/** Defaults of the settings that decide how long a silence is tolerated (engine/config/keys.ts). */
+const detectorDefaults = { phi_threshold_milli: 8000, phi_mean_ms_min: 1000, gossip_interval_ms: 1000 };
+const intervalsMax = 5;
+
+export class Truth {
+  readonly #world: World;
+  readonly #cluster: Cluster;
+  readonly #plan: Plan;
+  readonly #faults: Faults;
+  readonly #dates: DateWitness;
+  readonly #objects: ObjectWitness;
+  readonly #routes: RouteWitness;
+  readonly #readRoom: ReadRoomWitness;
+  readonly #moves: OpinionMove[] = [];
+  readonly #begins: LifeBegin[] = [];
+  readonly #absences: Trouble[] = [];
+  /** Since when a host has been silent. */
+  readonly #silent = new Map<string, number>();
+  #quiet: readonly QuietRecord[] = [];
+  #balances: readonly HintBalance[] = [];
+
+  /** Not `observed`: it only says when all is quiet, by which a run goes on; of the rest there is nothing to ask. */
+  constructor(world: World, cluster: Cluster, plan: Plan, faults: Faults, observed = true) {
+    this.#world = world;
+    this.#cluster = cluster;
+    this.#plan = plan;
+    this.#faults = faults;
+    const nowUs = (): number => world.nowUs;
+    this.#dates = new DateWitness(nowUs);
+    const heirs: HeirsOf = (peer, token) => {
+      if (cluster.members.includes(peer)) return undefined;
+      return cluster
+        .owners()
+        .placement(token as Token)
+        .map(({ node }) => node);
+    };
+    this.#objects = new ObjectWitness(nowUs, heirs, this.#wants('INV34') ? this.#dates : undefined);
+    this.#routes = new RouteWitness(nowUs, (host) => cluster.names.includes(host));
+    this.#readRoom = new ReadRoomWitness(world, cluster);
+    if (!observed) return;
+    if (this.#wants('INV34')) this.#watchClocks();
+    if (this.#wants('INV9', 'INV27', 'INV34')) {
+      for (const name of cluster.names) cluster.host(name).disk.watch(this.#objects.watcher);
+      world.trace.on('host.booted', ({ host }) => {
+        if (!cluster.names.includes(host)) return;
+        this.#objects.relearn(host, cluster.host(host).disk.durableFiles());
+      });
+      world.trace.on('store.tail.cut', ({ host, fields }) => {
+        if (!cluster.names.includes(host)) return;
+        const files = cluster.host(host).disk.durableFiles();
+        this.#objects.cut(host, String(fields['path']), Number(fields['offset']), files);
+      });
+      world.trace.on('membership.left', ({ host }) => this.#objects.departed(host));
+    }
+    if (this.#wants('INV18', 'INV19')) world.network.watch(this.#routes.watcher);
+    this.#listen();
+  }
+
+  /** Opinions are NORMAL, no hint waits and no read of large objects goes on: nothing is left to be done. */
+  isQuiet(): boolean {
+    this.#quiet = this.#cluster.members.map((name) => this.#quietRecord(name));
+    return isQuiet(this.#quiet) && this.#readRoom.isAtRest;
+  }
+
+  /** The hints on every disk beside those that are counted, now. */
+  weighHints(): void {
+    this.#balances = this.#cluster.members.flatMap((node) => {
+      const snapshot = this.#cluster.statistics(node);
+      if (snapshot === undefined) return [];
+      const counted = sumOf(snapshot, 'svc_hints_kept');
+      return [{ node, atUs: this.#world.nowUs, onDisk: this.#objects.hintsOnDisk(node), counted }];
+    });
+  }
+
+  /** What reads hold when all is quiet, or should be. */
+  weighReads(): void {
+    this.#readRoom.rest();
+  }
+
+  /** The checks that are made from here. `clientsBusy`: conversations of clients that never ended. */
+  checks(
+    history: History,
+    accounts: readonly LifeAccount[],
+    clientsBusy: number,
+  ): readonly (readonly [InvariantId, () => CheckReport])[] {
+    const opinions = new Opinions(this.#moves, this.#begins);
+    const nodes = this.#cluster.names;
+    return [
+      ['INV9', () => checkDots(this.#objects.dots)],
+      ['INV34', () => checkDates(this.#dates.dates)],
+      [
+        'INV18',
+        () => checkQuorums(history, this.#routes.answers, opinions, nodes, this.#plan.faults.length === 0),
+      ],
+      ['INV19', () => checkIdentity(this.#routes.identities, this.#forbiddenStarts())],
+      [
+        'INV21',
+        () =>
+          checkDetector({
+            opinions,
+            looks: phiLooks(accounts),
+            troubles: this.#troubles(),
+            nodes,
+            horizonUs: this.#horizonUs(),
+          }),
+      ],
+      ['INV22', () => checkQuiet(this.#quiet, clientsBusy)],
+      ['INV23', () => this.#checkReads()],
+      ['INV27', () => checkHints(this.#objects.hints, this.#balances)],
+    ];
+  }
+
+  #checkReads(): CheckReport {
+    const { entries, rests } = this.#readRoom;
+    return checkReadRoom(entries, rests, this.#routes.largeAnswers);
+  }
+
+  #watchClocks(): void {
+    for (const name of this.#cluster.names) {
+      this.#cluster.host(name).clock.watch((wallMs) => this.#dates.told(name, wallMs));
+    }
+  }
+
+  #wants(...invariants: readonly InvariantId[]): boolean {
+    return invariants.some((invariant) => this.#plan.floors[invariant] !== undefined);
+  }
+
+  #listen(): void {
+    const { trace } = this.#world;
+    trace.on('membership.peer.state.changed', ({ host, atUs, fields }) => {
+      if (!this.#cluster.names.includes(host)) return;
+      const [peer, from, to] = [fields['peer'], fields['from'], fields['to']].map(String);
+      const { lives } = this.#cluster.host(host);
+      this.#moves.push({
+        observer: host,
+        life: lives,
+        peer: peer ?? '',
+        from: from ?? '',
+        to: to ?? '',
+        atUs,
+      });
+    });
+    trace.on('host.booted', ({ host, atUs }) => {
+      if (this.#cluster.names.includes(host)) this.#begins.push({ observer: host, atUs });
+    });
+    const endings = ['host.crashed', 'host.stopped', 'host.paused', 'node.stopping', 'membership.left'];
+    for (const name of endings) {
+      trace.on(name, ({ host, atUs }) => {
+        if (!this.#silent.has(host)) this.#silent.set(host, atUs);
+      });
+    }
+    for (const name of ['host.booted', 'host.resumed']) {
+      trace.on(name, ({ host, atUs }) => this.#heardAgain(host, atUs));
+    }
+  }
+
+  #heardAgain(node: string, atUs: number): void {
+    const fromUs = this.#silent.get(node);
+    this.#silent.delete(node);
+    if (fromUs === undefined) return;
+    this.#absences.push({ node, fromUs, toUs: atUs, away: true });
+    this.#absences.push({ node, fromUs: atUs, toUs: atUs + recoveryUs, away: false });
+  }
+
+  #troubles(): readonly Trouble[] {
+    const still = [...this.#silent].map(([node, fromUs]) => {
+      return { node, fromUs, toUs: this.#world.nowUs, away: true };
+    });
+    return [...this.#faults.troubles, ...this.#absences, ...still];
+  }
+
+  /** At most so long after the last sign of life, silence has been judged. */
+  #horizonUs(): number {
+    const setting = (name: keyof typeof detectorDefaults): number => {
+      return Number(this.#plan.settings[name] ?? detectorDefaults[name]);
+    };
+    const meanMs = intervalsMax * Math.max(setting('phi_mean_ms_min'), setting('gossip_interval_ms'));
+    // Thousandths of phi times milliseconds are microseconds.
+    return Math.ceil(setting('phi_threshold_milli') * Math.LN10 * meanMs) + slackUs;
+  }
+
+  #forbiddenStarts(): readonly ForbiddenStart[] {
+    const { doubleStarts, impostors } = this.#cluster;
+    return [
+      ...doubleStarts.map(({ node, atUs, refused }) => {
+        return { what: `a second start of ${node}`, atUs, refused, expected: 'DirectoryLocked' };
+      }),
+      ...impostors.impositions
+        .filter(({ claim }) => claim === 'hugeToken')
+        .map(({ name, refused }) => {
+          const expected = 'ConfigInvalid';
+          return { what: `${name} with a token beyond 32 bits`, atUs: 0, refused, expected };
+        }),
+    ];
+  }
+
+  #quietRecord(node: string): QuietRecord {
+    const snapshot = this.#cluster.statistics(node);
+    const { members, gone } = this.#cluster;
+    const expected = {
+      node,
+      atUs: this.#world.nowUs,
+      peersExpected: members.length - 1,
+      peersLost: gone.missed.length,
+    };
+    if (snapshot === undefined) return { ...expected, peers: undefined, hintsKept: 0 };
+    const peers = new Map(
+      samplesOf(snapshot, 'peer_state_current').map(({ labels, value }) => {
+        return [String(labels['peer_idx']), states[value] ?? String(value)];
+      }),
+    );
+    return { ...expected, peers, hintsKept: sumOf(snapshot, 'svc_hints_kept') };
+  }
+}
+
+function sumOf(snapshot: StatsSnapshot, name: string): number {
+  return samplesOf(snapshot, name).reduce((sum, { value }) => sum + value, 0);
+}
+
+/** Of a family that a room has registered. */
+function samplesOf({ families }: StatsSnapshot, name: string): readonly Sample[] {
+  return families.find(({ family }) => family.name === name)?.samples ?? [];
+}
+
+function phiLooks(accounts: readonly LifeAccount[]): readonly PhiLook[] {
+  return accounts.flatMap(({ node, atUs, counted }) =>
+    counted
+      .filter(({ family }) => family === 'gossip_phi_score_milli')
+      .map(({ value }) => ({ node, atUs, milliPhi: value })),
+  );
+}

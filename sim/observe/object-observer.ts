@@ -1,0 +1,349 @@
+/**
+ * What nodes write to their disks, object by object: which dots they name, what they replace (INV9), and which hints
+ * they keep and remove (INV27). It is told of every write when it has reached the disk.
+ */
+import { hash } from 'node:crypto';
+
+import { present } from '../../engine/base/assert.ts';
+import { ByteReader, BytesError } from '../../engine/base/bytes.ts';
+import { textOf } from '../../engine/base/ids.ts';
+import type { PackedKey } from '../../engine/base/object-key.ts';
+import { isSystemKey, unpackKey } from '../../engine/base/object-key.ts';
+import type { Dot } from '../../engine/replica/object/dots.ts';
+import { covers, instantMsOf } from '../../engine/replica/object/dots.ts';
+import { encodeContent } from '../../engine/replica/object/content.ts';
+import type { StoredObject } from '../../engine/replica/object/object.ts';
+import { decodeObject, describeObject } from '../../engine/replica/object/object.ts';
+import type { DotRecords } from '../check/dots.ts';
+import type { HintRecords } from '../check/hints.ts';
+import type { BadEvent } from '../check/report.ts';
+import type { DiskWatcher } from '../world/core/watchers.ts';
+import type { DateWitness } from './date-observer.ts';
+import type { LogRecord } from './log-records.ts';
+import { SegmentTail, segmentHeadOf, tailOf } from './log-records.ts';
+import { logsInUse } from './segments-in-use.ts';
+import { nameOf } from './store-dump.ts';
+
+const segmentPath = /^(store|hints)\/\d+\.log$/;
+const rooms = ['store', 'hints'] as const;
+/** The newest record of a key; without an object (or hint) when it is a removal. */
+interface Held {
+  readonly seq: number;
+  readonly object: StoredObject | undefined;
+}
+
+interface HeldHint {
+  readonly seq: number;
+  readonly hint: Uint8Array | undefined;
+}
+
+/** A hint as it lies on a disk (engine/replication/hints/hints.ts). */
+interface ReadHint {
+  readonly token: number;
+  readonly object: StoredObject;
+}
+
+/** What a dot names. */
+interface NamedWrite {
+  readonly key: PackedKey;
+  /** `tellingOf` its content. */
+  readonly content: string;
+}
+
+/** Contents longer than this are known by their hashes. */
+const contentBytesMax = 1024;
+
+/** Who stands in for a peer that is no member any more: the owners of the token; undefined for a member. */
+export type HeirsOf = (peer: string, token: number) => readonly string[] | undefined;
+
+export class ObjectWitness {
+  readonly #nowUs: () => number;
+  readonly #heirs: HeirsOf;
+  readonly #dates: DateWitness | undefined;
+  readonly #segments = new Map<string, SegmentTail>();
+  /** Under each dot: which key and content. */
+  readonly #named = new Map<string, NamedWrite>();
+  /** Newest per host and key. */
+  readonly #held = new Map<string, Held>();
+  /** Hints kept and removed, per host: by their keys. */
+  readonly #hints = new Map<string, Map<string, HeldHint>>();
+  /** Hosts whose logs a fault has changed: not all that they have written can still be read. */
+  readonly #altered = new Set<string>();
+  readonly #reused: BadEvent[] = [];
+  readonly #lost: BadEvent[] = [];
+  readonly #forgotten: BadEvent[] = [];
+  #compared = 0;
+  #skipped = 0;
+  #removed = 0;
+  #skippedHints = 0;
+
+  /** `dates`: is shown every object too. */
+  constructor(nowUs: () => number, heirs: HeirsOf = () => undefined, dates?: DateWitness) {
+    this.#nowUs = nowUs;
+    this.#heirs = heirs;
+    this.#dates = dates;
+  }
+
+  get watcher(): DiskWatcher {
+    return {
+      wrote: (host, _life, path, _content, from, whole) => this.#wrote(host, path, whole, from),
+      altered: (host, path) => {
+        if (path === '' || segmentPath.test(path)) this.#altered.add(host);
+      },
+    };
+  }
+
+  get dots(): DotRecords {
+    return { compared: this.#compared, skipped: this.#skipped, reused: this.#reused, lost: this.#lost };
+  }
+
+  get hints(): HintRecords {
+    return { removed: this.#removed, skipped: this.#skippedHints, forgotten: this.#forgotten };
+  }
+
+  /** Hints on a node's disk now. */
+  hintsOnDisk(host: string): number {
+    const hints = [...(this.#hints.get(host)?.values() ?? [])];
+    return hints.filter(({ hint }) => hint !== undefined).length;
+  }
+
+  /** A node leaves for good: the hints that it still has are lost. */
+  departed(host: string): void {
+    for (const [key, { hint }] of this.#hints.get(host) ?? []) {
+      if (hint !== undefined) this.#lose(host, key, hint, 'left with');
+    }
+  }
+
+  /** A life begins on these files, whatever became of what the last one wrote. */
+  relearn(host: string, files: ReadonlyMap<string, Buffer>): void {
+    for (const key of this.#held.keys()) if (key.startsWith(`${host} `)) this.#held.delete(key);
+    for (const key of this.#segments.keys()) if (key.startsWith(`${host}:`)) this.#segments.delete(key);
+    this.#hints.set(host, new Map());
+    for (const [room, key, { seq, value }] of newestRecords(files)) {
+      if (value === 'damaged' || isSystemKey(key)) continue;
+      if (room === 'hints') {
+        // Removals too: a file that the store has given up is written over, and shows older records once more meanwhile.
+        this.#hints
+          .get(host)
+          ?.set(key, { seq, hint: value === undefined ? undefined : new Uint8Array(value) });
+        continue;
+      }
+      const object = value === undefined ? undefined : objectOf(value);
+      if (value === undefined || object !== undefined) this.#held.set(`${host} ${key}`, { seq, object });
+    }
+    for (const room of rooms) {
+      for (const [path, content] of logsInUse(files, room))
+        this.#tailOf(`${host}:${path}`, content)?.read(content, 0, () => undefined);
+    }
+  }
+
+  /**
+   * A recovery cuts a log where a batch is missing. What lies behind was never acknowledged, and its numbers are given
+   * out again.
+   */
+  cut(host: string, path: string, offset: number, files: ReadonlyMap<string, Buffer>): void {
+    const left = present(files.get(path), 'the log that is cut').subarray(0, offset);
+    this.relearn(host, new Map([...files, [path, left]]));
+  }
+
+  #wrote(host: string, path: string, content: Buffer, from: number): void {
+    const room = segmentPath.exec(path)?.[1];
+    const tail = room === undefined ? undefined : this.#tailOf(`${host}:${path}`, content);
+    if (tail === undefined || tail.head.merge) return;
+    tail.read(content, from, (record) => {
+      if (room === 'hints') this.#hinted(host, record);
+      else this.#stored(host, record);
+    });
+  }
+
+  #tailOf(name: string, content: Buffer): SegmentTail | undefined {
+    const known = this.#segments.get(name);
+    const tail = tailOf(content, known);
+    if (tail !== undefined && tail !== known) this.#segments.set(name, tail);
+    return tail;
+  }
+
+  #stored(host: string, { key, seq, value }: LogRecord): void {
+    if (isSystemKey(key) || value === 'damaged') return;
+    const place = `${host} ${key}`;
+    const held = this.#held.get(place);
+    // The same batch once more, by a recovery or because it lies behind a hole.
+    if (held !== undefined && seq <= held.seq) return;
+    if (value === undefined) {
+      this.#held.set(place, { seq, object: undefined });
+      return;
+    }
+    const object = objectOf(value);
+    if (object === undefined) {
+      this.#skipped += 1;
+      return;
+    }
+    this.#dates?.stored(key, object);
+    for (const sibling of object.siblings) this.#name(host, key, sibling);
+    if (held?.object !== undefined) this.#replaces(host, key, held.object, object);
+    this.#held.set(place, { seq, object });
+  }
+
+  #name(host: string, key: PackedKey, sibling: StoredObject['siblings'][number]): void {
+    const dot = placeOfDot(key, sibling);
+    const content = tellingOf(encodeContent(sibling));
+    const known = this.#named.get(dot);
+    if (known === undefined) {
+      this.#named.set(dot, { key, content });
+      return;
+    }
+    this.#compared += 1;
+    if (known.key === key && known.content === content) return;
+    const [before, now] = [known, { key, content }].map(describeWrite);
+    const text = `${host} writes ${now} under the dot ${nameOfDot(sibling.dot)}, which names ${before}`;
+    this.#reused.push({ atUs: this.#nowUs(), text });
+  }
+
+  #replaces(host: string, key: PackedKey, old: StoredObject, now: StoredObject): void {
+    // Of a copy that it has lost a node knows nothing; it writes under a name that it has never used for the key.
+    if (this.#altered.has(host) && isUnderNewName(host, old, now)) {
+      this.#skipped += old.siblings.length;
+      return;
+    }
+    for (const { dot } of old.siblings) {
+      const kept = now.siblings.some((sibling) => sameDot(sibling.dot, dot));
+      if (!kept && now.context.every(({ actor }) => actor !== dot.actor)) {
+        this.#skipped += 1;
+        continue;
+      }
+      this.#compared += 1;
+      if (kept || covers(now.context, dot)) continue;
+      const text = `${host} forgets ${nameOfDot(dot)} of ${nameOf(key)}: ${describeObject(now)} replaces ${describeObject(old)}`;
+      this.#lost.push({ atUs: this.#nowUs(), text });
+    }
+  }
+
+  #hinted(host: string, { key, seq, value }: LogRecord): void {
+    const hints = this.#hints.get(host) ?? new Map<string, HeldHint>();
+    this.#hints.set(host, hints);
+    const held = hints.get(key);
+    if (value === 'damaged' || (held !== undefined && seq <= held.seq)) return;
+    hints.set(key, { seq, hint: value === undefined ? undefined : new Uint8Array(value) });
+    if (value === undefined && held?.hint !== undefined) this.#lose(host, key, held.hint, 'removed');
+    const hint =
+      value === undefined || this.#dates === undefined ? undefined : readHint(new Uint8Array(value));
+    const hinted = unpackKey(key)?.key as string | undefined;
+    if (hint !== undefined && hinted !== undefined) this.#dates?.stored(hinted as PackedKey, hint.object);
+  }
+
+  /** From now on the host does not keep the hint: somebody must have what it told of. */
+  #lose(host: string, key: string, bytes: Uint8Array, how: string): void {
+    this.#removed += 1;
+    const name = unpackKey(key as PackedKey);
+    const hint = readHint(bytes);
+    if (name === undefined || hint === undefined) this.#skippedHints += 1;
+    else if (!this.#isKeptElsewhere(host, key, hint.object))
+      this.#gaveUp(host, how, textOf(name.bucket), name.key as string as PackedKey, hint);
+  }
+
+  /** Another node keeps a hint for the same replica that tells of as much. */
+  #isKeptElsewhere(host: string, key: string, { siblings }: StoredObject): boolean {
+    return [...this.#hints].some(([other, hints]) => {
+      const bytes = other === host ? undefined : hints.get(key)?.hint;
+      const kept = bytes === undefined ? undefined : readHint(bytes)?.object;
+      return kept !== undefined && siblings.every(({ dot }) => covers(kept.context, dot));
+    });
+  }
+
+  /** The replica's disk has all that the hint told of; where it is gone for good and never had, those of all owners. */
+  #gaveUp(host: string, how: string, peer: string, key: PackedKey, { token, object }: ReadHint): void {
+    const had = this.#held.get(`${peer} ${key}`)?.object;
+    if (had !== undefined && object.siblings.every(({ dot }) => covers(had.context, dot))) return;
+    for (const owner of this.#heirs(peer, token) ?? [peer]) {
+      if (this.#mustHave(owner, key, object, `${host} ${how} its hint of ${nameOf(key)} for ${peer}`)) return;
+    }
+  }
+
+  /** Whether that is settled: it does not have it, or nobody can tell. */
+  #mustHave(owner: string, key: PackedKey, hinted: StoredObject, what: string): boolean {
+    const held = this.#held.get(`${owner} ${key}`)?.object;
+    const missing = hinted.siblings.filter(({ dot }) => held === undefined || !covers(held.context, dot));
+    if (missing.length === 0) return false;
+    if (
+      held !== undefined &&
+      missing.every(({ dot }) => held.context.every((one) => one.actor !== dot.actor))
+    ) {
+      this.#skippedHints += 1;
+      return true;
+    }
+    const has = held === undefined ? 'nothing' : describeObject(held);
+    const text = `${what}; ${owner} holds ${has}, not ${describeObject(hinted)}`;
+    this.#forgotten.push({ atUs: this.#nowUs(), text });
+    return true;
+  }
+}
+
+/** The newest record of every key of both stores, removals too, as (room, key, record). */
+function newestRecords(
+  files: ReadonlyMap<string, Buffer>,
+): readonly (readonly [room: string, key: PackedKey, record: LogRecord])[] {
+  const newest = new Map<string, readonly [string, PackedKey, LogRecord]>();
+  for (const room of rooms) {
+    for (const [, content] of logsInUse(files, room)) {
+      const head = segmentHeadOf(content);
+      if (head === undefined) continue;
+      new SegmentTail(head).read(content, 0, (record) => {
+        const place = `${room} ${record.key}`;
+        if (record.seq > (newest.get(place)?.[2].seq ?? -1)) newest.set(place, [room, record.key, record]);
+      });
+    }
+  }
+  return [...newest.values()];
+}
+
+/** The host's own write, under an actor that the old object has not heard of. */
+function isUnderNewName(host: string, old: StoredObject, now: StoredObject): boolean {
+  return now.siblings.some(({ dot: { actor } }) => {
+    return textOf(actor).startsWith(`${host}.`) && old.context.every((known) => known.actor !== actor);
+  });
+}
+
+function nameOfDot({ actor, counter }: Dot): string {
+  return `${textOf(actor)}:${counter}`;
+}
+
+/** For a map. Only where its key was ahead of the clock may a dot be another key's too. */
+function placeOfDot(key: PackedKey, { dot, lastModifiedMs }: StoredObject['siblings'][number]): string {
+  const name = `${dot.actor}:${dot.counter}`;
+  return instantMsOf(dot) <= lastModifiedMs ? name : `${name} ${key}`;
+}
+
+function sameDot(one: Dot, other: Dot): boolean {
+  return one.counter === other.counter && one.actor === other.actor;
+}
+
+/** Differs where the bytes do. A hash costs ten times what these few bytes do. */
+function tellingOf(bytes: Buffer): string {
+  return bytes.length > contentBytesMax ? `#${hash('sha256', bytes)}` : bytes.toString('latin1');
+}
+
+function describeWrite({ key, content }: NamedWrite): string {
+  return `${nameOf(key)} ${hash('sha256', content).slice(0, 16)}`;
+}
+
+function objectOf(bytes: Uint8Array): StoredObject | undefined {
+  try {
+    return decodeObject(new Uint8Array(bytes));
+  } catch (error) {
+    if (error instanceof BytesError) return undefined;
+    throw error;
+  }
+}
+
+function readHint(bytes: Uint8Array): ReadHint | undefined {
+  try {
+    const reader = new ByteReader(bytes);
+    if (reader.u8() !== 1) return undefined;
+    const token = reader.u32();
+    reader.u64();
+    return { token, object: decodeObject(reader.bytes()) };
+  } catch (error) {
+    if (error instanceof BytesError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,400 @@
+/**
+ * Keeps the books of a run: for every life of every node, what the world saw pass its doors. It is told in the events
+ * themselves, so between two events its sums are those of the instant.
+ */
+import type { NodeConfig } from '../../engine/config/config.ts';
+import { configKeys } from '../../engine/config/keys.ts';
+import type { LogFields } from '../../engine/io/log.ts';
+import type { CloseReason } from '../../engine/io/network.ts';
+import { requestBytesMax } from '../../engine/node/topology.ts';
+import { branchSteps, coordinatorSteps } from '../../engine/transactions/formats/steps.ts';
+import type { LifeAccount, LifeTruth, Moment } from '../check/reconcile/account.ts';
+import { roleOf } from '../plan/file-roles.ts';
+import type { Plan, PlanNode } from '../plan/plan.ts';
+import type { Cluster } from '../world/cluster/cluster.ts';
+import { clusterPorts } from '../world/cluster/node-config.ts';
+import type { ConnectionEnd, ConnectionWatcher, DiskWatcher } from '../world/core/watchers.ts';
+import type { World } from '../world/world.ts';
+import { AntiEntropyWitness } from './anti-entropy-observer.ts';
+import { ClientWitness } from './client-observer.ts';
+import { CountedSamples } from './counted-samples.ts';
+import { Disturbances } from './disturbances.ts';
+import type { ExchangeWitness } from './exchange-observer.ts';
+import { ListenerWitness } from './listener-observer.ts';
+import { AskedWitness, AskingWitness } from './peer-observer.ts';
+import { RedisWitness } from './redis-observer.ts';
+import { RefusalWitness } from './refusal-observer.ts';
+import { sizesOf } from './store-sizes.ts';
+import { KnownBatches, StoreWitness } from './store-observer.ts';
+import { Tallies } from './tallies.ts';
+import { TransactionRecords } from './transaction-records.ts';
+import { transactionEvents, TransactionWitness } from './transaction-observer.ts';
+import { WasmWitness } from './wasm-observer.ts';
+
+/** Everything about one life. */
+class LifeBook {
+  readonly clients: ClientWitness;
+  readonly redis = new RedisWitness();
+  readonly beside = new AskingWitness();
+  readonly near = new AskingWitness();
+  readonly far = new AskingWitness();
+  readonly asked = new AskedWitness();
+  readonly listener = new ListenerWitness();
+  readonly wasm = new WasmWitness();
+  readonly refusals = new RefusalWitness();
+  readonly moves = new Tallies();
+  readonly indexes: Record<string, { readonly peer: string; readonly datacenter: string }> = {};
+  readonly store: StoreWitness;
+  readonly transactions: TransactionWitness;
+  failedOperations = 0;
+  readonly diskErrors = new Tallies();
+
+  constructor(life: number, known: KnownBatches, transactions: TransactionWitness, config: NodeConfig) {
+    this.clients = new ClientWitness(requestBytesMax(config));
+    this.store = new StoreWitness(life, known);
+    this.transactions = transactions;
+  }
+}
+
+/** Who keeps the book of one connection. */
+interface ConnectionBook {
+  opened(id: number, http: boolean, peer: string): void;
+  wrote(id: number, bytes: Uint8Array): void;
+  heard(id: number, bytes: Uint8Array): void;
+  toldEnd(id: number): void;
+  left(id: number): void;
+  closed(id: number, reason: CloseReason): void;
+}
+
+export class Witness {
+  readonly accounts: LifeAccount[] = [];
+  readonly antiEntropy: AntiEntropyWitness;
+  readonly #world: World;
+  readonly #cluster: Cluster;
+  readonly #nodes: ReadonlyMap<string, PlanNode>;
+  readonly #books = new Map<string, LifeBook>();
+  readonly #batches = new Map<string, KnownBatches>();
+  readonly #records: ReadonlyMap<string, TransactionRecords>;
+  /** Transactions whose commit their coordinator has on its disk. */
+  readonly #committed = new Set<string>();
+  readonly #alteredPlaces = new Map<string, number>();
+  readonly #known = new Map<string, Set<string>>();
+  readonly #counted = new CountedSamples();
+  /** By node and life. */
+  readonly #ringChanges = new Map<string, number>();
+  /** Members from the beginning. */
+  readonly #bornCount: number;
+  /** Members come and go. */
+  readonly #moving: boolean;
+  readonly #disturbances: Disturbances;
+  #missed = 0;
+  /** A life has ended, or is about to. */
+  #ended = false;
+
+  constructor(
+    world: World,
+    cluster: Cluster,
+    { nodes, settings, faults }: Pick<Plan, 'nodes' | 'settings' | 'faults'>,
+    exchanges: ExchangeWitness,
+  ) {
+    this.#world = world;
+    this.antiEntropy = new AntiEntropyWitness(world, cluster, nodes, exchanges, segmentsOf(settings));
+    this.#cluster = cluster;
+    this.#nodes = new Map(nodes.map((node) => [node.name, node]));
+    this.#records = new Map(nodes.map(({ name }) => [name, new TransactionRecords()]));
+    this.#bornCount = nodes.filter(({ spare }) => spare !== true).length;
+    this.#disturbances = new Disturbances({ settings, faults });
+    this.#moving = faults.some(({ kind }) => kind === 'FM1');
+    if (this.#moving) this.#followMembers();
+    world.trace.on('membership.ring.changed', ({ host }) => {
+      const life = `${host}/${cluster.host(host).lives}`;
+      this.#ringChanges.set(life, (this.#ringChanges.get(life) ?? 0) + 1);
+    });
+    world.network.watch(this.#connections());
+    for (const { name } of nodes) cluster.host(name).disk.watch(this.#disks());
+    for (const name of ['wasm.called', 'wasm.call.failed']) {
+      world.trace.on(name, ({ host, fields }) => {
+        const { role, failure } = fields;
+        this.#bookOf(host, cluster.host(host).lives).wasm.called(String(role), String(failure ?? 'ok'));
+      });
+    }
+    this.#followTransactions();
+    this.#followPeers();
+    // Peers are told before the life is over.
+    world.trace.on('node.stopping', ({ host }) => {
+      this.#ended = true;
+      if (this.#nodes.has(host)) this.#refusalsOf(host).stopping();
+    });
+    cluster.onLifeEnding((name, how) => {
+      this.look(name, how);
+      this.#ended = true;
+    });
+  }
+
+  /** Looks at nodes that did not serve. */
+  get missed(): number {
+    return this.#missed;
+  }
+
+  /** Takes the account of a node's life as it stands now. */
+  look(node: string, moment: Moment): void {
+    const snapshot = this.#cluster.statistics(node);
+    if (snapshot === undefined) {
+      this.#missed += 1;
+      return;
+    }
+    const life = this.#cluster.host(node).lives;
+    this.accounts.push({
+      node,
+      life,
+      atUs: this.#world.nowUs,
+      moment,
+      counted: this.#counted.of(snapshot),
+      recorded: snapshot.recorded,
+      truth: this.#truthOf(node, life, moment),
+    });
+  }
+
+  #truthOf(node: string, life: number, moment: Moment): LifeTruth {
+    const book = this.#bookOf(node, life);
+    const { ledger } = this.#world;
+    return {
+      transactions: book.transactions.truth(this.#world.nowUs, this.#cluster.host(node).clock),
+      refusals: book.refusals.truth({ ...book.indexes }),
+      moves: book.moves.under(''),
+      wasm: book.wasm.truth([...this.#books.values()].map(({ wasm }) => wasm)),
+      clients: book.clients.truth,
+      redis: book.redis.truth([...this.#books.values()].some(({ redis }) => redis.mortal)),
+      beside: book.beside.truth,
+      near: book.near.truth,
+      far: book.far.truth,
+      asked: book.asked.truth,
+      listener: book.listener.truth,
+      store: book.store.truth,
+      sizes: this.#sizesOf(node, book, moment),
+      antiEntropy: this.antiEntropy.truthOf(node),
+      failedOperations: book.failedOperations,
+      diskErrors: book.diskErrors.under(''),
+      alteredPlaces: this.#alteredPlaces.get(node) ?? 0,
+      failedTasks: this.#cluster.host(node).io.failedTasks(),
+      undisturbed: this.#disturbances.areNone({
+        nowUs: this.#world.nowUs,
+        ended: this.#ended,
+        injected: ledger.total({ effect: 'injected' }),
+        full: [...this.#books.values()].some(({ refusals }) => refusals.full > 0),
+      }),
+      ringChanges: this.#ringChanges.get(`${node}/${life}`) ?? 0,
+      joins: this.#nodes.get(node)?.spare === true,
+      ...this.#peersOf(node, life, moment),
+    };
+  }
+
+  #sizesOf(node: string, { failedOperations }: LifeBook, moment: Moment): LifeTruth['sizes'] {
+    const altered = this.#alteredPlaces.get(node) ?? 0;
+    const calm = moment === 'settled' || moment === 'stopped';
+    if (!calm || failedOperations + altered > 0) return { store: undefined, hints: undefined };
+    const files = this.#cluster.host(node).disk.durableFiles();
+    return { store: sizesOf(files, 'store'), hints: sizesOf(files, 'hints') };
+  }
+
+  #peersOf(
+    node: string,
+    life: number,
+    moment: Moment,
+  ): Pick<LifeTruth, 'peersMin' | 'peersMax' | 'peersDead' | 'moving' | 'moved'> {
+    const all = this.#nodes.size - 1;
+    const { members } = this.#cluster;
+    if (!this.#moving) {
+      const born = this.#bornCount;
+      return {
+        peersMin: born - 1,
+        peersMax: born - 1,
+        peersDead: born - members.length,
+        moving: false,
+        moved: false,
+      };
+    }
+    const moved =
+      members.some((name) => this.#nodes.get(name)?.spare === true) || members.length !== this.#bornCount;
+    // Who has left the cluster is on its way out, and learns no more of it.
+    if (moment === 'settled' && members.includes(node)) {
+      const peers = members.length - 1;
+      return { peersMin: peers, peersMax: peers, peersDead: 0, moving: true, moved };
+    }
+    const known = this.#known.get(`${node}/${life}`)?.size ?? 0;
+    return { peersMin: known, peersMax: all, peersDead: 0, moving: true, moved };
+  }
+
+  /** Whom each life of each node has heard of. */
+  #followMembers(): void {
+    const { trace } = this.#world;
+    const known = (host: string): Set<string> => {
+      const life = `${host}/${this.#cluster.host(host).lives}`;
+      const peers = this.#known.get(life) ?? new Set<string>();
+      this.#known.set(life, peers);
+      return peers;
+    };
+    trace.on('membership.peer.state.changed', ({ host, fields }) => {
+      if (this.#nodes.has(host)) known(host).add(String(fields['peer']));
+    });
+    trace.on('membership.peer.left', ({ host, fields }) => {
+      if (this.#nodes.has(host)) known(host).delete(String(fields['peer']));
+    });
+  }
+
+  /** What each life thinks of its peers, and what it could not ask of them. */
+  #followPeers(): void {
+    const { trace } = this.#world;
+    trace.on('membership.peer.state.changed', ({ host, fields }) => {
+      if (!this.#nodes.has(host)) return;
+      const { peer, index, from, to } = fields;
+      const { moves, indexes } = this.#bookOf(host, this.#cluster.host(host).lives);
+      moves.add(`${String(index)} ${String(from)} ${String(to)}`);
+      const datacenter = this.#nodes.get(String(peer))?.datacenter ?? '';
+      indexes[String(index)] = { peer: String(peer), datacenter };
+    });
+    const drop = (fields: LogFields): { peer: string; kind: string; outcome: string } => {
+      return {
+        peer: String(fields['peer']),
+        kind: String(fields['kind']),
+        outcome: String(fields['outcome']),
+      };
+    };
+    trace.on('peer.request.dropped', ({ host, fields }) => {
+      const here = this.#nodes.get(host);
+      if (here === undefined) return;
+      const { lives } = this.#cluster.host(host);
+      const told = drop(fields);
+      const local = this.#nodes.get(told.peer)?.datacenter === here.datacenter;
+      const up = this.#askingBook(host, lives, told.peer)?.isUp(told.peer) === true;
+      this.#bookOf(host, lives).refusals.dropped(told, local, up);
+    });
+    trace.on('dispatch.peer.refused', ({ host, fields }) => {
+      if (this.#nodes.has(host)) this.#refusalsOf(host).refused(drop(fields));
+    });
+    trace.on('store.request.refused', ({ host, fields }) => {
+      if (!this.#nodes.has(host) || fields['directory'] !== 'store') return;
+      this.#refusalsOf(host).refusedByStore(String(fields['outcome']));
+    });
+  }
+
+  #refusalsOf(host: string): RefusalWitness {
+    return this.#bookOf(host, this.#cluster.host(host).lives).refusals;
+  }
+
+  #followTransactions(): void {
+    const { trace } = this.#world;
+    // A store that opens makes sure of what it has found.
+    trace.on('store.opened', ({ host }) => {
+      if (!this.#nodes.has(host)) return;
+      const { disk, lives } = this.#cluster.host(host);
+      this.#records.get(host)?.opened(disk.durableFiles());
+      this.#bookOf(host, lives).transactions.opened();
+    });
+    trace.on('node.started', ({ host }) => {
+      if (this.#nodes.has(host)) this.#bookOf(host, this.#cluster.host(host).lives).transactions.started();
+    });
+    for (const name of ['xa.c.decision.synced', 'xa.decision.recovered'])
+      trace.on(name, ({ fields }) => this.#committed.add(String(fields['xid'])));
+    const steps = [...coordinatorSteps, ...branchSteps].map((step) => `xa.${step}`);
+    for (const name of [...steps, ...transactionEvents]) {
+      trace.on(name, ({ host, atUs, fields }) => {
+        if (!this.#nodes.has(host)) return;
+        const { clock, lives } = this.#cluster.host(host);
+        this.#bookOf(host, lives).transactions.happened(name, fields, atUs, clock);
+      });
+    }
+  }
+
+  #connections(): ConnectionWatcher {
+    const book = (end: ConnectionEnd): ConnectionBook | undefined => this.#connectionBook(end);
+    return {
+      opened: (end) => book(end)?.opened(end.id, end.port === clusterPorts.http, end.peer),
+      wrote: (end, bytes) => book(end)?.wrote(end.id, bytes),
+      heard: (end, bytes) => book(end)?.heard(end.id, bytes),
+      toldEnd: (end) => book(end)?.toldEnd(end.id),
+      left: (end) => book(end)?.left(end.id),
+      closed: (end, reason) => book(end)?.closed(end.id, reason),
+      listenerClosed: (host, life, port) => this.#listenerClosed(host, life, port),
+      connectFailed: (host, life, peer, port, failure) => {
+        if (port === clusterPorts.peer) this.#askingBook(host, life, peer)?.connectFailed(failure);
+      },
+    };
+  }
+
+  #disks(): DiskWatcher {
+    return {
+      writes: (host, life, path, chunks, offset) =>
+        this.#bookOf(host, life).store.writes(path, chunks, offset),
+      wrote: (host, life, path, content, from, whole) => {
+        this.#bookOf(host, life).store.wrote(path, content, from);
+        this.#records.get(host)?.wrote(path, whole, from);
+      },
+      failed: (host, life, operation, path, failure) => {
+        if (failure !== 'fault' && failure !== 'noSpace') return;
+        const book = this.#bookOf(host, life);
+        book.failedOperations += 1;
+        book.diskErrors.add(`${operation} ${roleOf(path)} ${failure}`);
+      },
+      altered: (host, path, _from, _to, kind) => {
+        this.#alteredPlaces.set(host, (this.#alteredPlaces.get(host) ?? 0) + 1);
+        if (path === '' && kind === 'FD13') this.#batchesOf(host).rolledBack = true;
+      },
+    };
+  }
+
+  #listenerClosed(host: string, life: number, port: number): void {
+    if (!this.#nodes.has(host)) return;
+    const { redis, clients } = this.#bookOf(host, life);
+    if (port === clusterPorts.redis) redis.letGo();
+    else if (port === clusterPorts.http) clients.letGoOfHttp();
+    else if (port === clusterPorts.pb) clients.letGo();
+  }
+
+  /** Undefined for the connections of those who are no nodes. */
+  #connectionBook({ side, host, life, peer, port }: ConnectionEnd): ConnectionBook | undefined {
+    if (!this.#nodes.has(host)) return undefined;
+    if (side === 'client') return port === clusterPorts.peer ? this.#askingBook(host, life, peer) : undefined;
+    const book = this.#bookOf(host, life);
+    if (port === clusterPorts.peer) return book.asked;
+    if (port === clusterPorts.redis) return book.redis;
+    return port === clusterPorts.stats ? book.listener : book.clients;
+  }
+
+  #askingBook(host: string, life: number, peer: string): AskingWitness | undefined {
+    const here = this.#nodes.get(host);
+    const there = this.#nodes.get(peer) ?? this.#nodes.get(this.#posesAs(peer));
+    if (here === undefined) return undefined;
+    const book = this.#bookOf(host, life);
+    if (here.datacenter !== there?.datacenter) return book.far;
+    return here.rack === there.rack ? book.beside : book.near;
+  }
+
+  /** An impostor says that it stands where its victim does, and is believed while the victim is not there. */
+  #posesAs(host: string): string {
+    return this.#cluster.impostors.impositions.find(({ name }) => name === host)?.victim ?? '';
+  }
+
+  #batchesOf(node: string): KnownBatches {
+    const known = this.#batches.get(node) ?? new KnownBatches();
+    this.#batches.set(node, known);
+    return known;
+  }
+
+  #bookOf(node: string, life: number): LifeBook {
+    const name = `${node}/${life}`;
+    const known = this.#books.get(name);
+    if (known !== undefined) return known;
+    const records = this.#records.get(node) ?? new TransactionRecords();
+    const transactions = new TransactionWitness(records, this.#committed);
+    const book = new LifeBook(life, this.#batchesOf(node), transactions, this.#cluster.configOf(node));
+    this.#books.set(name, book);
+    return book;
+  }
+}
+
+/** Of every node's hash tree; 0 where anti-entropy is off. */
+function segmentsOf(settings: Plan['settings']): number {
+  if (settings['aae_enabled'] === false) return 0;
+  return Number(settings['aae_segments'] ?? configKeys.aaeSegments.fallback);
+}

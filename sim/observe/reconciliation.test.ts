@@ -1,0 +1,156 @@
+/** The ledger over real runs: it holds, and whoever counts one too many, or one too few, is noticed. */
+import { beforeAll, describe, expect, it } from 'vitest';
+
+import { present } from '../../engine/base/assert.ts';
+import { checkExposition } from '../check/exposition.ts';
+import type { CountedSample, LifeAccount } from '../check/reconcile/account.ts';
+import { checkLedger, claimsOf } from '../check/reconcile/reconciliation.ts';
+import { runPlan } from '../runner/run.ts';
+import { planOfSeed } from '../runner/task.ts';
+
+let accounts: readonly LifeAccount[];
+let settled: LifeAccount;
+/** Looks at nodes amid transactions, and after them. */
+let contended: readonly LifeAccount[];
+
+beforeAll(async () => {
+  accounts = (await runPlan({ ...planOfSeed('calm', 1), stormUs: 800_000 })).accounts;
+  settled = present(
+    accounts.find(({ moment }) => moment === 'settled'),
+    'an account after the calm',
+  );
+  contended = (await runPlan({ ...planOfSeed('conflicting-batches', 1), stormUs: 800_000 })).accounts;
+});
+
+/** Families that no equation speaks of; reports/README.md gives the reason of each. */
+const unequated: readonly RegExp[] = [
+  /^svc_(build_info|uptime_seconds|timestamp_seconds|memory_bytes)$/,
+  /_microseconds$/,
+  /^svc_payload_size_bytes$/,
+  /_queue_p99$/,
+  /^svc_store_merges_total$/,
+  /^svc_wasm_(fuel_used_total|reloads_total|modules.*)$/,
+  /^svc_tombstones_/,
+];
+
+/** Families whose equations leave room: one more, or one less, may be the truth as well. */
+const bounded: readonly RegExp[] = [
+  /^svc_(alloc|free)_mbufs$/,
+  /^svc_pool_peer_forward_error$/,
+  /^svc_server_read_(request|response)_bytes_total$/,
+  /^svc_server_(in|out)_queue_bytes$/,
+  /^svc_read_repairs_total$/,
+  /^svc_read_disagreements_total$/,
+  /^svc_gossip_bytes_total$/,
+  /^svc_peer_handshakes_refused_total$/,
+  /^gossip_phi_score_milli$/,
+];
+
+function oneOf(patterns: readonly RegExp[], family: string): boolean {
+  return patterns.some((pattern) => pattern.test(family));
+}
+
+function noticed(index: number, sample: CountedSample, account = settled): boolean {
+  const counted = account.counted.map((other, at) => (at === index ? sample : other));
+  return !checkLedger([{ ...account, counted }], 0).ok;
+}
+
+/** The values behind a rollup are a twin's to hold, but for the longest; how long a whole transaction took is the client's. */
+function isRollup({ labels }: CountedSample): boolean {
+  if ('quantile' in labels) return labels['quantile'] !== 'max';
+  return 'rollup' in labels && (labels['rollup'] !== 'max' || labels['phase'] === 'total');
+}
+
+describe('the ledger', () => {
+  it('holds at every instant of a run, crashes and restarts included', async () => {
+    expect(checkLedger(accounts, 0).reasons).toEqual([]);
+    const crashed = await runPlan({ ...planOfSeed('crash-and-restart', 1), stormUs: 1_500_000 });
+    expect(checkLedger(crashed.accounts, 0).reasons).toEqual([]);
+    expect(new Set(crashed.accounts.map(({ moment }) => moment))).toContain('crashed');
+    const compared = crashed.reports.find(({ invariant }) => invariant === 'INV26')?.checked ?? 0;
+    expect(compared).toBeGreaterThan(planOfSeed('crash-and-restart', 1).floors.INV26 ?? Infinity);
+    expect(compared, 'each look and each scrape is due, and no more').toBe(crashed.floors.INV26);
+  });
+
+  it('speaks of every family but those with a reason', () => {
+    const { families } = claimsOf(settled);
+    const silent = settled.counted.map(({ family }) => family).filter((family) => !families.has(family));
+    expect(silent.filter((family) => !oneOf(unequated, family))).toEqual([]);
+    expect([...families].filter((family) => oneOf(unequated, family))).toEqual([]);
+  });
+
+  it('finds a number of every family before its first event: a rate misses nothing', () => {
+    const shown = new Set(settled.counted.map(({ family }) => family));
+    expect([...claimsOf(settled).families].filter((family) => !shown.has(family))).toEqual([]);
+  });
+
+  it('notices one too many and one too few of every number that the world knows', () => {
+    const missed = settled.counted.filter((sample, index) => {
+      const { family, value } = sample;
+      if (oneOf(unequated, family) || oneOf(bounded, family) || isRollup(sample)) return false;
+      const more = noticed(index, { ...sample, value: value + 1 });
+      return !more || (value > 0 && !noticed(index, { ...sample, value: value - 1 }));
+    });
+    expect(missed.map(({ family, labels }) => `${family} ${JSON.stringify(labels)}`)).toEqual([]);
+  });
+
+  it('notices one too many and one too few of everything about transactions', () => {
+    expect(checkLedger(contended, 0).reasons).toEqual([]);
+    const seen = new Set<string>();
+    const missed: string[] = [];
+    // A commit that is being carried out leaves room: it may have failed, and waits again.
+    const exact = contended.filter(({ truth }) => truth.transactions.oldestKnown);
+    for (const account of exact) {
+      for (const [index, sample] of account.counted.entries()) {
+        const { family, value, labels } = sample;
+        if (!family.startsWith('svc_transaction') || isRollup(sample)) continue;
+        if (value > 0) seen.add(family);
+        const more = noticed(index, { ...sample, value: value + 1 }, account);
+        const less = value === 0 || noticed(index, { ...sample, value: value - 1 }, account);
+        if (!more || !less) missed.push(`${family} ${JSON.stringify(labels)}`);
+      }
+    }
+    expect(missed).toEqual([]);
+    expect([...seen].sort()).toEqual(
+      expect.arrayContaining([
+        'svc_transaction_branches_total',
+        'svc_transaction_lock_conflicts_total',
+        'svc_transaction_locks',
+        'svc_transaction_oldest_age_seconds',
+        'svc_transaction_phase_latency_seconds',
+        'svc_transactions_in_doubt',
+        'svc_transactions_prepared',
+        'svc_transactions_total',
+      ]),
+    );
+  });
+
+  it('notices a histogram that was not told of an operation, or twice', () => {
+    for (const [histogram, count] of Object.entries(settled.recorded)) {
+      const recorded = { ...settled.recorded, [histogram]: count + 1 };
+      expect([histogram, checkLedger([{ ...settled, recorded }], 0).ok]).toEqual([histogram, false]);
+    }
+  });
+});
+
+describe('the exposition', () => {
+  it('may not fall within a life, and may within the next one', () => {
+    const family = 'svc_pool_peer_requests_total';
+    const fallen = (life: number): LifeAccount => ({
+      ...settled,
+      life,
+      counted: settled.counted.map((one) => (one.family === family ? { ...one, value: one.value - 1 } : one)),
+    });
+    const { node, life } = settled;
+    const series = `${family}{pool="lockstep"}`;
+    expect(checkExposition([], [settled, fallen(life)]).reasons[0]).toContain(
+      `${node} life ${life}: ${series} fell`,
+    );
+    expect(checkExposition([], [settled, fallen(life + 1)]).ok).toBe(true);
+  });
+
+  it('may not be malformed', () => {
+    const look = { id: 's0', node: 'n1', life: 'life 1', atUs: 5, seen: { stats: '{}', metrics: 'x 1' } };
+    expect(checkExposition([look], []).firstBad?.text).toContain('the text does not end with a newline');
+  });
+});

@@ -1,0 +1,283 @@
+/**
+ * What Redis clients and a node say to one another, read off the wire by tables of its own: commands as the process is
+ * handed them, replies as it writes them, and how connections end. Replies come in the order of the commands.
+ *
+ * A node takes a command when nothing that it would be out of order with is under way, and none behind one that it has not
+ * taken. Nobody outside sees when that is over: a command that had to wait counts as taken once it, or a later one, is
+ * answered, and stands apart until then (`held`).
+ */
+import { ProtocolError, RequestReader } from '../../engine/api/redis/request-reader.ts';
+import type { Reply } from '../../engine/api/redis/reply-reader.ts';
+import { ReplyReader } from '../../engine/api/redis/reply-reader.ts';
+import type { RedisTruth } from '../check/reconcile/account.ts';
+import { Tallies } from './tallies.ts';
+
+type Purpose = 'read' | 'write';
+
+/** What the world's clients say, and nothing else: who says more extends the tables. */
+const fields: Readonly<Record<string, string>> = {
+  get: 'get',
+  set: 'set',
+  append: 'set',
+  incr: 'incr_decr',
+  del: 'del',
+  auth: 'other',
+  multi: 'other',
+  exec: 'other',
+  watch: 'other',
+  unwatch: 'other',
+  echo: 'other',
+};
+const purposes: Readonly<Record<string, Purpose>> = {
+  get: 'read',
+  set: 'write',
+  append: 'write',
+  incr: 'write',
+  del: 'write',
+  watch: 'read',
+};
+
+/** Errors of commands that no replica has heard of. */
+const refusals: readonly string[] = ['OVERLOADED', 'NOTARGETS', 'DISKFULL', 'SHUTTINGDOWN'];
+/** Errors of commands whose level was not met. */
+const unmet: readonly string[] = ['NOQUORUM', 'TIMEOUT'];
+/** Errors of commands of whom may not send them; EXEC wraps them in an error of its own. */
+const turnedAway = /^(EXECABORT Transaction discarded because of: )?(NOAUTH|WRONGPASS|NOPERM) /;
+
+/** `alone` waits for all that is under way; `free` for nothing. */
+type Order = Purpose | 'alone' | 'free';
+
+interface Asked {
+  readonly name: string;
+  readonly purpose: Purpose | undefined;
+  readonly order: Order;
+  readonly key: string;
+  /** What it counts. */
+  readonly sums: readonly (readonly [name: string, amount: number])[];
+  held: boolean;
+}
+
+class Conversation {
+  readonly heard = new RequestReader({
+    argumentCountMax: 1024 * 1024,
+    argumentBytesMax: 64 * 1024 * 1024,
+    requestBytesMax: 64 * 1024 * 1024,
+  });
+  readonly wrote = new ReplyReader();
+  readonly owed: Asked[] = [];
+  /** Purposes of what stands between MULTI and EXEC. */
+  queued: (Purpose | undefined)[] | undefined;
+  /** Keys that EXEC will name, and those under WATCH. */
+  readonly keys = new Set<string>();
+  readonly watched = new Set<string>();
+  /** Keys that the WATCH under way would add; one that fails adds none. */
+  watching: readonly string[] = [];
+  broken = false;
+  toldEnd = false;
+  left: 'afterEnd' | 'first' | undefined;
+  /** The node stops: it takes nothing more, and what the client does from here on it has not caused. */
+  letGo = false;
+}
+
+export class RedisWitness {
+  readonly #sums = new Tallies();
+  readonly #open = new Map<number, Conversation>();
+
+  /** Somebody wrote a value that expires here. */
+  get mortal(): boolean {
+    return this.#sums.get('mortal') > 0;
+  }
+
+  /** `mortal`: somebody did so at any node. */
+  truth(mortal: boolean): RedisTruth {
+    const sums = this.#sums;
+    return {
+      open: this.#open.size,
+      eof: sums.get('eof'),
+      broken: sums.get('broken'),
+      commands: sums.get('commands'),
+      reads: sums.get('read'),
+      writes: sums.get('write'),
+      answers: sums.get('answers'),
+      values: sums.get('values'),
+      fragments: sums.get('fragments'),
+      errors: sums.get('errors'),
+      refusals: sums.get('refusals'),
+      unmet: sums.get('unmet'),
+      turnedAway: sums.get('turnedAway'),
+      abandoned: sums.get('abandoned'),
+      mortal,
+      fields: sums.under('field.'),
+      held: {
+        commands: sums.get('held.commands'),
+        reads: sums.get('held.read'),
+        writes: sums.get('held.write'),
+        values: sums.get('held.values'),
+        fields: sums.under('held.field.'),
+      },
+    };
+  }
+
+  opened(id: number): void {
+    this.#open.set(id, new Conversation());
+  }
+
+  heard(id: number, bytes: Uint8Array): void {
+    const conversation = this.#open.get(id);
+    if (conversation === undefined || !listens(conversation)) return;
+    conversation.heard.push(bytes);
+    try {
+      for (let next = conversation.heard.next(); next !== undefined; next = conversation.heard.next()) {
+        this.#asked(conversation, next);
+      }
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      conversation.broken = true;
+      this.#owe(conversation, { name: '', purpose: undefined, order: 'free', key: '', sums: commandAlone });
+    }
+  }
+
+  wrote(id: number, bytes: Uint8Array): void {
+    const conversation = this.#open.get(id);
+    if (conversation === undefined) return;
+    conversation.wrote.push(bytes);
+    for (let next = conversation.wrote.next(); next !== undefined; next = conversation.wrote.next()) {
+      const asked = conversation.owed.shift();
+      if (asked !== undefined) this.#release(asked);
+      this.#answered(conversation, asked, next);
+    }
+  }
+
+  toldEnd(id: number): void {
+    const conversation = this.#open.get(id);
+    if (conversation === undefined) return;
+    conversation.toldEnd = true;
+    if (conversation.heard.within && listens(conversation)) conversation.broken = true;
+  }
+
+  /** The listener is closed: from here on the node takes no command, and ends what is open. */
+  letGo(): void {
+    for (const conversation of this.#open.values()) conversation.letGo ||= listens(conversation);
+  }
+
+  left(id: number): void {
+    const conversation = this.#open.get(id);
+    if (conversation !== undefined) conversation.left = conversation.toldEnd ? 'afterEnd' : 'first';
+  }
+
+  closed(id: number): void {
+    const conversation = this.#open.get(id);
+    if (conversation === undefined) return;
+    this.#open.delete(id);
+    const { broken, left, letGo, owed } = conversation;
+    if (broken || (left === undefined && !letGo)) this.#sums.add('broken');
+    else if (left === 'afterEnd' && !letGo) this.#sums.add('eof');
+    for (const { purpose } of owed) if (purpose !== undefined) this.#sums.add('abandoned');
+  }
+
+  #asked(conversation: Conversation, request: readonly Buffer[]): void {
+    const name = request[0]?.toString('latin1').toLowerCase() ?? '';
+    const fragments = fragmentsOf(conversation, name, request);
+    if (fragments > 1) this.#sums.add('fragments', fragments);
+    const purpose = purposeOf(conversation, name);
+    const sums: (readonly [string, number])[] = [...commandAlone, [`field.${fields[name] ?? 'other'}`, 1]];
+    if (purpose !== undefined) sums.push([purpose, 1]);
+    if (name === 'set' && purpose === 'write') sums.push(['values', 1]);
+    if (name === 'set' && request.length > 3) this.#sums.add('mortal');
+    const order = alone.includes(name) ? 'alone' : (purpose ?? 'free');
+    const key = request[1]?.toString('latin1') ?? '';
+    this.#owe(conversation, { name, purpose, order, key, sums });
+  }
+
+  #owe({ owed }: Conversation, asked: Omit<Asked, 'held'>): void {
+    const held = owed.some((earlier) => earlier.held || meets(earlier, asked));
+    owed.push({ ...asked, held });
+    for (const [name, amount] of asked.sums) this.#sums.add(held ? `held.${name}` : name, amount);
+  }
+
+  /** It, and so all before it, has been taken. */
+  #release(asked: Asked): void {
+    if (!asked.held) return;
+    asked.held = false;
+    for (const [name, amount] of asked.sums) {
+      this.#sums.add(`held.${name}`, -amount);
+      this.#sums.add(name, amount);
+    }
+  }
+
+  /** A command of whom may not send it is counted by its name alone. */
+  #turnAway({ sums }: Asked): void {
+    for (const [name, amount] of sums) {
+      if (name !== 'commands' && !name.startsWith('field.')) this.#sums.add(name, -amount);
+    }
+  }
+
+  #answered({ watched, watching }: Conversation, asked: Asked | undefined, reply: Reply): void {
+    if (reply.kind === 'error' && turnedAway.test(reply.text) && asked !== undefined) {
+      this.#turnAway(asked);
+      this.#sums.add('errors');
+      this.#sums.add('turnedAway');
+      return;
+    }
+    if (asked?.purpose !== undefined) this.#sums.add('answers');
+    if (asked?.name === 'get' && asked.purpose !== undefined && reply.kind === 'bulk')
+      this.#sums.add('values');
+    if (reply.kind !== 'error') return;
+    if (asked?.name === 'watch') for (const key of watching) watched.delete(key);
+    const word = reply.text.slice(0, reply.text.indexOf(' '));
+    this.#sums.add('errors');
+    if (refusals.includes(word)) this.#sums.add('refusals');
+    if (unmet.includes(word)) this.#sums.add('unmet');
+  }
+}
+
+const commandAlone: readonly (readonly [string, number])[] = [['commands', 1]];
+const alone: readonly string[] = ['exec', 'watch', 'unwatch'];
+
+/** The node takes what the client says. */
+function listens({ broken, left, letGo }: Conversation): boolean {
+  return !broken && left === undefined && !letGo;
+}
+
+/** The later one must not be begun while the earlier one is under way. */
+function meets(earlier: Pick<Asked, 'order' | 'key'>, later: Pick<Asked, 'order' | 'key'>): boolean {
+  if (later.order === 'free' || earlier.order === 'free') return false;
+  if (later.order === 'alone' || earlier.order === 'alone') return true;
+  return earlier.order !== later.order && earlier.key === later.key;
+}
+
+/** What a command is counted as; between MULTI and EXEC only EXEC is a request. */
+function purposeOf(conversation: Conversation, name: string): Purpose | undefined {
+  const { queued } = conversation;
+  if (name === 'multi') conversation.queued = [];
+  if (name === 'exec') {
+    conversation.queued = undefined;
+    const watches = conversation.watched.size > 0;
+    conversation.watched.clear();
+    if (queued?.includes('write') === true) return 'write';
+    return watches || queued?.includes('read') === true ? 'read' : undefined;
+  }
+  if (name === 'unwatch') conversation.watched.clear();
+  if (queued !== undefined) {
+    queued.push(purposes[name]);
+    return undefined;
+  }
+  return purposes[name];
+}
+
+/** Keys that a command names, when it begins at once. */
+function fragmentsOf(conversation: Conversation, name: string, request: readonly Buffer[]): number {
+  const { queued, keys, watched } = conversation;
+  const named = request.slice(1).map((key) => key.toString('latin1'));
+  if (name === 'watch' && queued === undefined) {
+    const fresh = named.filter((key) => !watched.has(key));
+    conversation.watching = fresh;
+    for (const key of fresh) watched.add(key);
+    return fresh.length;
+  }
+  if (name === 'multi') keys.clear();
+  if (name === 'exec') return new Set([...keys, ...watched]).size;
+  const [key] = named;
+  if (queued !== undefined && key !== undefined) keys.add(key);
+  return 0;
+}

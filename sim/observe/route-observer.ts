@@ -1,0 +1,129 @@
+/**
+ * Who answered whom, read off the wire of the peer plane: the replicas' answers to reads (INV18; of large objects, INV23),
+ * and the life that each answered request came from (INV19).
+ */
+import type { Frame } from '../../engine/peer/wire/frames.ts';
+import { FrameDecoder, FrameError } from '../../engine/peer/wire/frames.ts';
+import { decodeGreeting } from '../../engine/peer/wire/greetings.ts';
+import { greetingKinds, isReplyKind, replyKinds, requestKinds } from '../../engine/peer/wire/kinds.ts';
+import { decodeKeyed, decodeObjectReply } from '../../engine/peer/wire/object-bodies.ts';
+import type { AnswerRecord } from '../check/identity.ts';
+import type { ReadAnswer } from '../check/quorums.ts';
+import type { LargeAnswer } from '../check/read-memory.ts';
+import { clusterPorts } from '../world/cluster/node-config.ts';
+import type { ConnectionEnd, ConnectionWatcher } from '../world/core/watchers.ts';
+import { nameOf } from './store-dump.ts';
+
+const limits = { frameBytesMax: 64 * 1024 * 1024 };
+
+interface Read {
+  readonly key: string;
+  readonly askedUs: number;
+  /** What is longer is to be described. */
+  readonly bytesMax: number | undefined;
+}
+
+/** One side of a connection of the plane. */
+class Side {
+  readonly heard = new FrameDecoder(limits);
+  readonly wrote = new FrameDecoder(limits);
+  /** Reads asked and not answered, by request. */
+  readonly reads = new Map<number, Read>();
+  /** Whom the other side greeted as. */
+  claim: { readonly name: string; readonly epoch: string } | undefined;
+  /** Bytes came that are no frame. */
+  cut = false;
+}
+
+export class RouteWitness {
+  readonly answers: ReadAnswer[] = [];
+  readonly largeAnswers: LargeAnswer[] = [];
+  readonly identities: AnswerRecord[] = [];
+  readonly #nowUs: () => number;
+  readonly #isNode: (host: string) => boolean;
+  readonly #sides = new Map<number, Side>();
+  /** Per life of a node and name of a peer: the life of the peer that was greeted last. */
+  readonly #newest = new Map<string, string>();
+
+  constructor(nowUs: () => number, isNode: (host: string) => boolean) {
+    this.#nowUs = nowUs;
+    this.#isNode = isNode;
+  }
+
+  get watcher(): ConnectionWatcher {
+    return {
+      opened: (end) => {
+        if (end.port === clusterPorts.peer && this.#isNode(end.host))
+          this.#sides.set(numberOf(end), new Side());
+      },
+      wrote: (end, bytes) => this.#read(end, 'wrote', bytes),
+      heard: (end, bytes) => this.#read(end, 'heard', bytes),
+      toldEnd: () => undefined,
+      left: () => undefined,
+      closed: (end) => void this.#sides.delete(numberOf(end)),
+      connectFailed: () => undefined,
+    };
+  }
+
+  #read(end: ConnectionEnd, way: 'wrote' | 'heard', bytes: Uint8Array): void {
+    const side = this.#sides.get(numberOf(end));
+    if (side === undefined || side.cut) return;
+    const decoder = side[way];
+    try {
+      decoder.push(bytes);
+      for (let frame = decoder.next(); frame !== undefined; frame = decoder.next()) {
+        if (end.side === 'server') this.#serves(end, side, way, frame);
+        else this.#asks(end, side, way, frame);
+      }
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      side.cut = true;
+    }
+  }
+
+  #asks(end: ConnectionEnd, side: Side, way: 'wrote' | 'heard', { kind, id, body }: Frame): void {
+    if (way === 'wrote') {
+      if (kind !== requestKinds.readObject) return;
+      const { key, bytesMax } = decodeKeyed(body);
+      side.reads.set(id, { key: nameOf(key), askedUs: this.#nowUs(), bytesMax });
+      return;
+    }
+    const read = side.reads.get(id);
+    if (read === undefined || !isReplyKind(kind)) return;
+    side.reads.delete(id);
+    if (kind !== replyKinds.object) return;
+    const { key, askedUs, bytesMax } = read;
+    const [node, peer, heardUs] = [end.host, end.peer, this.#nowUs()];
+    this.answers.push({ key, askedUs, node, peer, heardUs });
+    if (bytesMax === undefined) return;
+    const { object, described } = decodeObjectReply(body);
+    const objectBytes = object?.length ?? 0;
+    if (described !== undefined || objectBytes > bytesMax)
+      this.largeAnswers.push({ node, peer, atUs: heardUs, objectBytes, bytesMax });
+  }
+
+  #serves(end: ConnectionEnd, side: Side, way: 'wrote' | 'heard', frame: Frame): void {
+    const { kind } = frame;
+    if (way === 'heard') {
+      if (kind === greetingKinds.hello) side.claim = claimOf(frame);
+      return;
+    }
+    if (side.claim === undefined) return;
+    const { name, epoch } = side.claim;
+    const place = `${end.host}/${end.life} ${name}`;
+    if (kind === greetingKinds.hello) this.#newest.set(place, epoch);
+    if (!isReplyKind(kind) || kind === replyKinds.pong) return;
+    const newest = this.#newest.get(place) ?? epoch;
+    this.identities.push({ node: end.host, peer: name, atUs: this.#nowUs(), life: epoch, newest });
+  }
+}
+
+function claimOf(frame: Frame): Side['claim'] {
+  const greeting = decodeGreeting(frame);
+  return greeting.kind === 'hello' ? { name: greeting.hello.node, epoch: greeting.hello.epoch } : undefined;
+}
+
+/** Of one side of a connection. */
+function numberOf({ id, side }: ConnectionEnd): number {
+  return side === 'client' ? id * 2 : id * 2 + 1;
+}

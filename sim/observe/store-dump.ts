@@ -1,0 +1,59 @@
+/**
+ * What a node's store holds, read off the disk as bytes: the newest record of every key, whatever the node's own
+ * directory says. The engine's own records (system keys) are left out. A disk that was hurt is read as far as its
+ * checksums hold; what does not match is `damaged`.
+ */
+import { textOf } from '../../engine/base/ids.ts';
+import type { PackedKey } from '../../engine/base/object-key.ts';
+import { isSystemKey, unpackKey } from '../../engine/base/object-key.ts';
+import { segmentHeadBytes } from '../../engine/storage/log/record.ts';
+import type { DumpedValue, ReplicaDump } from '../check/convergence.ts';
+import type { Cluster } from '../world/cluster/cluster.ts';
+import type { LogRecord } from './log-records.ts';
+import { readRecords, readSealedRecords } from './log-records.ts';
+import { segmentsInUse } from './segments-in-use.ts';
+
+const directory = 'store';
+
+/** What lies on the disks of everybody who is to be there, now. */
+export function dumpStores(cluster: Cluster, atUs: number): readonly ReplicaDump[] {
+  return cluster.members.map((node) => {
+    return { node, atUs, values: dumpStore(cluster.host(node).disk.durableFiles()) };
+  });
+}
+
+interface Newest extends DumpedValue {
+  readonly seq: number;
+  readonly removed: boolean;
+}
+
+/** Every object in the store on a disk with these files; by packed key. */
+export function dumpStore(files: ReadonlyMap<string, Buffer>): ReadonlyMap<string, DumpedValue> {
+  return newestOf(files, (key) => !isSystemKey(key));
+}
+
+/** What the store on a disk with these files holds under the wanted keys. */
+export function newestOf(
+  files: ReadonlyMap<string, Buffer>,
+  wanted: (key: PackedKey) => boolean,
+): ReadonlyMap<PackedKey, DumpedValue> {
+  const newest = new Map<PackedKey, Newest>();
+  for (const { content, salt, sealed } of segmentsInUse(files, directory) ?? []) {
+    if (content === undefined) continue;
+    const take = ({ key, seq, token, value }: LogRecord): void => {
+      if (!wanted(key) || seq <= (newest.get(key)?.seq ?? -1)) return;
+      const removed = value === undefined;
+      newest.set(key, { name: nameOf(key), token, bytes: value ?? 'damaged', seq, removed });
+    };
+    if (sealed) readSealedRecords(content, salt, take);
+    else readRecords(content, segmentHeadBytes, salt, take);
+  }
+  return new Map([...newest].filter(([, { removed }]) => !removed));
+}
+
+/** `bucket/key`, as histories name it. */
+export function nameOf(key: PackedKey): string {
+  const name = unpackKey(key);
+  if (name === undefined) return `(${Buffer.from(key, 'latin1').toString('hex')})`;
+  return `${textOf(name.bucket)}/${textOf(name.key)}`;
+}

@@ -1,0 +1,287 @@
+/**
+ * What becomes of transactions in one life of a node: what it told step by step (engine/transactions/formats/steps.ts, and the events
+ * beside them), weighed by tables of its own (who holds which key, who voted and has not heard, who has acknowledged),
+ * and by the records on its disk.
+ */
+import type { TransactionTruth } from '../check/reconcile/account.ts';
+import { OperatorWitness } from './operator-observer.ts';
+import { Tallies } from './tallies.ts';
+import type { TransactionRecords } from './transaction-records.ts';
+
+/** The clocks of the node at this instant: monotonic microseconds, and wall milliseconds. */
+export interface Clocks {
+  readonly localUs: number;
+  readonly wallMs: number;
+}
+
+type Fields = Readonly<Record<string, string | number | boolean>>;
+
+interface Begun extends Clocks {
+  /** Nodes that voted commit. */
+  readonly voters: Set<string>;
+}
+
+/** A decision that not everybody has acknowledged, or that is not made yet. */
+interface Open {
+  readonly sinceMs: number;
+  readonly committers: ReadonlySet<string>;
+  readonly acknowledged: Set<string>;
+  /** When its present phase began. */
+  phaseUs: number;
+}
+
+interface Prepared {
+  readonly sinceMs: number;
+  /** It was told to commit: whether that is under way or has failed shows nowhere. */
+  told: boolean;
+}
+
+/** Events that a life tells beside the named steps. */
+export const transactionEvents: readonly string[] = [
+  'xa.branch.refused',
+  'xa.branch.concluded',
+  'xa.branch.conflicted',
+  'xa.branch.learned',
+  'xa.branch.resolving',
+  'xa.branch.unresolved',
+  'xa.branch.decided',
+  'xa.branch.mixed',
+  'xa.branch.forgotten',
+  'xa.single.lost',
+  'xa.single.learned',
+  'xa.single.abandoned',
+  'xa.decision.doubted',
+  'xa.decision.refused',
+  'xa.decision.recovered',
+  'xa.decision.abandoned',
+];
+
+export class TransactionWitness {
+  readonly #records: TransactionRecords;
+  readonly #operators: OperatorWitness;
+  #found: TransactionTruth['found'] = { prepared: 0, done: 0, committing: 0, damaged: 0 };
+  #blind = false;
+  readonly #sums = new Tallies();
+  readonly #begun = new Map<string, Begun>();
+  readonly #open = new Map<string, Open>();
+  readonly #lost = new Map<string, number>();
+  readonly #locks = new Map<string, readonly string[]>();
+  readonly #takenMs = new Map<string, number>();
+  readonly #prepared = new Map<string, Prepared>();
+  /** Decided by an operator, since when. */
+  readonly #byHand = new Map<string, number>();
+  readonly #longestUs: Record<'prepare' | 'decision' | 'commit', number> = {
+    prepare: 0,
+    decision: 0,
+    commit: 0,
+  };
+  #lastUs = -1;
+  #serves = false;
+
+  /** `committed`: transactions of all nodes whose commit is on the disk of their coordinator. */
+  constructor(records: TransactionRecords, committed: ReadonlySet<string>) {
+    this.#records = records;
+    this.#operators = new OperatorWitness(committed);
+  }
+
+  /** The life has opened its store, and found these records. */
+  opened(): void {
+    this.#found = this.#records.found;
+    this.#blind = this.#records.blind;
+  }
+
+  truth(nowUs: number, { wallMs }: Clocks): TransactionTruth {
+    const prepared = [...this.#prepared.values()];
+    const since = [
+      ...[...this.#open.values(), ...prepared].map(({ sinceMs }) => sinceMs),
+      ...this.#lost.values(),
+      ...this.#byHand.values(),
+    ];
+    return {
+      begun: this.#sums.get('begun'),
+      votes: this.#sums.under('vote.'),
+      conflicts: this.#sums.get('conflicts'),
+      learned: this.#sums.under('learned.'),
+      byOperator: { ...this.#sums.under('operator.'), mixed: this.#operators.mixed(nowUs) },
+      found: this.#found,
+      recovered: this.#serves,
+      unread: this.#blind,
+      preparedSince: this.#records.preparedSince,
+      preparedOnDisk: this.#records.found.prepared,
+      prepared: [prepared.filter(({ told }) => !told).length, prepared.length],
+      inDoubt: this.#open.size + this.#lost.size,
+      locks: [...this.#locks.values()].reduce((sum, keys) => sum + keys.length, 0),
+      oldestAgeMs: Math.max(0, ...since.map((ms) => wallMs - ms)),
+      // A commit that failed waits again; an operator's decision is forgotten in silence.
+      oldestKnown: this.#byHand.size === 0 && prepared.every(({ told }) => !told),
+      longestUs: { ...this.#longestUs },
+      amidst: this.#lastUs === nowUs,
+    };
+  }
+
+  /** The life serves: what it found is taken up. */
+  started(): void {
+    this.#serves = true;
+  }
+
+  happened(name: string, fields: Fields, nowUs: number, clocks: Clocks): void {
+    this.#lastUs = nowUs;
+    const xid = String(fields['xid']);
+    this.#operators.happened(name, xid, fields, nowUs);
+    if (name.startsWith('xa.c.') || name.startsWith('xa.decision.'))
+      this.#coordinated(name, xid, fields, clocks);
+    else this.#branched(name, xid, fields, clocks);
+  }
+
+  #coordinated(name: string, xid: string, fields: Fields, clocks: Clocks): void {
+    const { localUs } = clocks;
+    const open = this.#open.get(xid);
+    switch (name) {
+      case 'xa.c.begin':
+        this.#sums.add('begun');
+        this.#begun.set(xid, { localUs, wallMs: clocks.wallMs, voters: new Set() });
+        return;
+      case 'xa.c.vote.recv':
+        if (fields['vote'] === 'commit') this.#begun.get(xid)?.voters.add(String(fields['from']));
+        return;
+      case 'xa.c.decision.beforeLog':
+        return this.#decides(xid, localUs);
+      case 'xa.c.decision.synced':
+      case 'xa.decision.doubted':
+        if (open !== undefined) this.#took('decision', open, localUs);
+        return;
+      case 'xa.decision.refused':
+        if (open !== undefined) this.#took('decision', open, localUs);
+        this.#open.delete(xid);
+        return;
+      case 'xa.decision.recovered': {
+        const { sinceMs = 0, committers = [] } = this.#records.decision(xid) ?? {};
+        this.#open.set(xid, {
+          sinceMs,
+          committers: new Set(committers),
+          acknowledged: new Set(),
+          phaseUs: localUs,
+        });
+        return;
+      }
+      case 'xa.decision.abandoned':
+        this.#sums.add('operator.abandon');
+        for (const node of String(fields['nodes']).split(' '))
+          if (open !== undefined) this.#acknowledged(xid, open, node, localUs);
+        return;
+      case 'xa.c.ack.recv':
+        if (open !== undefined) this.#acknowledged(xid, open, String(fields['from']), localUs);
+        return;
+    }
+  }
+
+  #acknowledged(xid: string, open: Open, node: string, localUs: number): void {
+    open.acknowledged.add(node);
+    if ([...open.committers].some((one) => !open.acknowledged.has(one))) return;
+    this.#took('commit', open, localUs);
+    this.#open.delete(xid);
+  }
+
+  #decides(xid: string, localUs: number): void {
+    const begun = this.#begun.get(xid);
+    if (begun === undefined) return;
+    const open: Open = {
+      sinceMs: begun.wallMs,
+      committers: begun.voters,
+      acknowledged: new Set(),
+      phaseUs: begun.localUs,
+    };
+    this.#took('prepare', open, localUs);
+    this.#open.set(xid, open);
+  }
+
+  #took(phase: 'prepare' | 'decision' | 'commit', open: Open, localUs: number): void {
+    this.#longestUs[phase] = Math.max(this.#longestUs[phase], localUs - open.phaseUs);
+    open.phaseUs = localUs;
+  }
+
+  #branched(name: string, xid: string, fields: Fields, { wallMs }: Clocks): void {
+    const prepared = this.#prepared.get(xid);
+    switch (name) {
+      case 'xa.p.locks.taken':
+        this.#locks.set(xid, keysIn(fields));
+        this.#takenMs.set(xid, wallMs);
+        // A decided branch once more, whose record was lost.
+        if (fields['phase'] === 'prepared') this.#prepared.set(xid, { sinceMs: wallMs, told: false });
+        return;
+      case 'xa.p.recovery.scan':
+        if (fields['phase'] !== 'prepared') return;
+        this.#locks.set(xid, keysIn(fields));
+        this.#prepared.set(xid, { sinceMs: this.#records.branch(xid)?.sinceMs ?? 0, told: false });
+        return;
+      case 'xa.p.vote.sent':
+        this.#voted(String(fields['vote']));
+        // A vote for nothing to write is of a prepared branch too, but for the coordinator's own, which has no record.
+        if (
+          fields['vote'] === 'commit' ||
+          (fields['vote'] === 'readOnly' && this.#records.branch(xid) !== undefined)
+        )
+          this.#prepared.set(xid, { sinceMs: this.#takenMs.get(xid) ?? 0, told: false });
+        return;
+      case 'xa.p.decision.recv':
+        if (fields['decision'] === 'rollback') {
+          this.#prepared.delete(xid);
+          this.#byHand.delete(xid);
+        } else if (prepared !== undefined) prepared.told = true;
+        return;
+      case 'xa.p.applied.synced':
+        this.#prepared.delete(xid);
+        return;
+      case 'xa.p.locks.released':
+        this.#locks.delete(xid);
+        // That is all that becomes of one with nothing to write.
+        this.#prepared.delete(xid);
+        return;
+      case 'xa.branch.refused':
+        return this.#voted('abort');
+      case 'xa.branch.concluded':
+        return this.#voted(String(fields['vote']));
+      case 'xa.branch.conflicted':
+        // Whoever is said to hold the key does.
+        if (this.#locks.get(String(fields['holder']))?.includes(String(fields['key'])) === true)
+          this.#sums.add('conflicts');
+        return;
+      case 'xa.branch.learned':
+        this.#sums.add(`learned.${String(fields['outcome'])}`);
+        return;
+      case 'xa.branch.resolving':
+      case 'xa.branch.unresolved':
+        // What an operator says is on its way to the disk, or did not get there.
+        if (prepared !== undefined) prepared.told = name === 'xa.branch.resolving';
+        return;
+      case 'xa.branch.decided':
+        this.#sums.add(`operator.${String(fields['decision'])}`);
+        this.#byHand.set(xid, prepared?.sinceMs ?? 0);
+        this.#prepared.delete(xid);
+        return;
+      case 'xa.branch.forgotten':
+        this.#sums.add('operator.abandon');
+        this.#byHand.delete(xid);
+        return;
+      case 'xa.single.lost':
+        this.#lost.set(xid, wallMs);
+        return;
+      case 'xa.single.learned':
+        this.#lost.delete(xid);
+        return;
+      case 'xa.single.abandoned':
+        this.#sums.add('operator.abandon');
+        this.#lost.delete(xid);
+        return;
+    }
+  }
+
+  #voted(vote: string): void {
+    if (vote !== 'doubtful') this.#sums.add(`vote.${vote === 'readOnly' ? 'read_only' : vote}`);
+  }
+}
+
+function keysIn(fields: Fields): readonly string[] {
+  const keys = String(fields['keys'] ?? '');
+  return keys === '' ? [] : keys.split(' ');
+}

@@ -1,0 +1,127 @@
+/**
+ * The records of transactions in doubt as they lie on a node's disk (engine/transactions/formats/records.ts): read whole when a life
+ * begins, and followed by what it writes. A record counts from the instant at which it has been written.
+ */
+import { BytesError } from '../../engine/base/bytes.ts';
+import { byteStringOf } from '../../engine/base/ids.ts';
+import type { ByteString } from '../../engine/base/ids.ts';
+import { bucketPrefix } from '../../engine/base/object-key.ts';
+import {
+  branchBucket,
+  decisionBucket,
+  readBranch,
+  readDecision,
+} from '../../engine/transactions/formats/records.ts';
+import type { TransactionRecordsFound } from '../check/reconcile/account.ts';
+import { segmentHeadBytes } from '../../engine/storage/log/record.ts';
+import type { LogRecord, SegmentTail } from './log-records.ts';
+import { tailOf } from './log-records.ts';
+import { logsInUse } from './segments-in-use.ts';
+
+/** What a record says; `damaged`: it cannot be read. */
+export type RecordState = 'prepared' | 'done' | 'committing' | 'ended' | 'damaged';
+
+export interface RecordHeld {
+  readonly seq: number;
+  /** Undefined: removed. */
+  readonly state: RecordState | undefined;
+  /** Wall clock of the node that wrote it. */
+  readonly sinceMs: number;
+  /** Of a decision: the nodes that are to commit. */
+  readonly committers: readonly string[];
+  /** A decision that its coordinator's own branch was carried out with. */
+  readonly own: boolean;
+}
+
+const logFile = /^store\/\d+\.log$/;
+const systemType = '' as ByteString;
+const branchPrefix = bucketPrefix(systemType, branchBucket);
+const decisionPrefix = bucketPrefix(systemType, decisionBucket);
+
+export class TransactionRecords {
+  readonly #held = new Map<string, RecordHeld>();
+  readonly #tails = new Map<string, SegmentTail>();
+  readonly #preparedOnce = new Set<string>();
+
+  /** A life begins on these files. */
+  opened(files: ReadonlyMap<string, Buffer>): void {
+    this.#held.clear();
+    this.#tails.clear();
+    this.#preparedOnce.clear();
+    for (const [path, content] of logsInUse(files, 'store')) this.#read(path, content, 0);
+    this.#preparedOnce.clear();
+  }
+
+  wrote(path: string, whole: Buffer, from: number): void {
+    if (logFile.test(path)) this.#read(path, whole, from);
+  }
+
+  /** Places that cannot be read: what the node makes of them is its own affair. */
+  get blind(): boolean {
+    return [...this.#tails.values()].some((tail) => tail.hasHole);
+  }
+
+  /** Branches that have been prepared on this disk since it was opened, or carried out together with the decision. */
+  get preparedSince(): number {
+    return this.#preparedOnce.size;
+  }
+
+  get found(): TransactionRecordsFound {
+    const held = [...this.#held.values()];
+    const count = (wanted: RecordState): number => held.filter(({ state }) => state === wanted).length;
+    return {
+      prepared: count('prepared'),
+      done: count('done') + held.filter(({ own }) => own).length,
+      committing: count('committing'),
+      damaged: count('damaged'),
+    };
+  }
+
+  branch(xid: string): RecordHeld | undefined {
+    return this.#held.get(branchPrefix + byteStringOf(xid));
+  }
+
+  decision(xid: string): RecordHeld | undefined {
+    return this.#held.get(decisionPrefix + byteStringOf(xid));
+  }
+
+  #read(path: string, content: Buffer, from: number): void {
+    if (content.length < segmentHeadBytes) return;
+    const known = this.#tails.get(path);
+    const tail = tailOf(content, known);
+    if (tail === undefined) return;
+    if (tail !== known) this.#tails.set(path, tail);
+    tail.read(content, from, (record) => this.#take(record));
+  }
+
+  #take({ key, seq, value }: LogRecord): void {
+    const isBranch = key.startsWith(branchPrefix);
+    if (!isBranch && !key.startsWith(decisionPrefix)) return;
+    const held = { seq, ...(value === undefined ? removed : said(isBranch, value)) };
+    if (held.state === 'prepared') this.#preparedOnce.add(key);
+    if (held.own) this.#preparedOnce.add(branchPrefix + key.slice(decisionPrefix.length));
+    const known = this.#held.get(key);
+    // What a disk wrote in parts was damaged before its rest came.
+    const isWhole = known?.seq === seq && known.state === 'damaged';
+    if (known === undefined || known.seq < seq || isWhole) this.#held.set(key, held);
+  }
+}
+
+const removed = { state: undefined, sinceMs: 0, committers: [], own: false };
+
+function said(isBranch: boolean, value: Uint8Array | 'damaged'): Omit<RecordHeld, 'seq'> {
+  const damaged = { state: 'damaged', sinceMs: 0, committers: [], own: false } as const;
+  if (value === 'damaged') return damaged;
+  try {
+    if (isBranch) {
+      const { state, sinceMs } = readBranch(value);
+      return { state: state === 'prepared' ? state : 'done', sinceMs, committers: [], own: false };
+    }
+    const { state, sinceMs, branches, own } = readDecision(value);
+    const committers = branches.filter(({ readOnly }) => !readOnly).map(({ node }): string => node);
+    return { state, sinceMs, committers, own: own !== undefined };
+  } catch (error) {
+    if (error instanceof BytesError) return damaged;
+    throw error;
+  }
+}

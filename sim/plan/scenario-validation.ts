@@ -1,0 +1,251 @@
+/**
+ * Scenarios that others wrote: whatever is wrong with one ends in a sentence that names the place and what is allowed
+ * (`PlanInvalid`), before anything is run. What the fields say is read here; whether plans can be drawn from them is
+ * tried, and what is drawn is read as a plan file is.
+ */
+import { LockstepError } from '../../engine/base/errors.ts';
+import { consistencyLevels } from '../../engine/replication/requests.ts';
+import { invariantIds } from '../check/report.ts';
+import { jobKinds } from '../evidence/jobs.ts';
+import { redisKinds } from '../evidence/redis.ts';
+import { faultKindIds, faultKinds } from '../faults/kinds/fault-kinds.ts';
+import type { Field } from './fields.ts';
+import {
+  readChoice,
+  readEntries,
+  readFlag,
+  readInteger,
+  readList,
+  readObject,
+  readText,
+  refuse,
+} from './fields.ts';
+import { generatePlan } from './plan-generation.ts';
+import { readNodeName } from './node-names.ts';
+import { planLimits } from './plan-limits.ts';
+import { parsePlan, readSettings } from './plan-validation.ts';
+import { formatPlan, needWords, operationKinds, transactionKinds } from './plan.ts';
+import type { Scenario } from './scenario.ts';
+
+/** Seeds whose plans are drawn to see whether all that is drawn is a plan. */
+const seedsTried = 4;
+
+/** The scenario itself. `taken`: names that it must not have. Throws `PlanInvalid`. */
+export function mustBeScenario(scenario: Scenario, taken: readonly string[]): Scenario {
+  const given: unknown = scenario;
+  const named =
+    typeof given === 'object' && given !== null && 'name' in given && typeof given.name === 'string';
+  const field = { path: named ? scenario.name : 'scenario', value: given };
+  readScenario(field, taken);
+  for (let seed = 0; seed < seedsTried; seed++) tryToDraw(field, scenario, seed);
+  return scenario;
+}
+
+function tryToDraw({ path }: Field, scenario: Scenario, seed: number): void {
+  try {
+    parsePlan(formatPlan(generatePlan(scenario, seed)));
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new LockstepError('PlanInvalid', `${path}: no plan can be drawn from it: ${why}`, { cause });
+  }
+}
+
+function readScenario(field: Field, taken: readonly string[]): void {
+  const { name, story, cluster, load, faults, stormMs, calmMs, settleMsMax, invariants, ...rest } =
+    readObject(
+      field,
+      ['name', 'story', 'cluster', 'load', 'faults', 'stormMs', 'calmMs', 'settleMsMax', 'invariants'],
+      ['redis', 'jobs', 'mendedBy', 'levels', 'settings'],
+    );
+  if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(readText(name, 100)))
+    refuse(name, 'a name like accounts-under-partition is expected: lower case, digits, dashes');
+  if (taken.some((one) => one === name.value))
+    refuse(name, 'there is a scenario of that name already; give this one another');
+  readText(story, 1000);
+  readCluster(cluster);
+  readLoad(load);
+  const storm = readInteger(stormMs, 1, planLimits.durationUsMax / 1000);
+  readInteger(calmMs, 0, planLimits.durationUsMax / 1000);
+  readInteger(settleMsMax, 1, planLimits.durationUsMax / 1000);
+  readList(faults, faultKindIds.length * 4, (item) => readDraw(item, storm * 1000));
+  readInvariants(invariants);
+  if (rest.redis !== undefined) readRedis(rest.redis);
+  if (rest.jobs !== undefined) readJobs(rest.jobs);
+  if (rest.mendedBy !== undefined) readChoice(rest.mendedBy, ['sweeps']);
+  if (rest.levels !== undefined) readLevels(rest.levels);
+  if (rest.settings !== undefined) readSettings(rest.settings);
+}
+
+function readCluster(field: Field): void {
+  const shape = readObject(field, ['datacenters', 'racks', 'nodesPerRack'], ['spares']);
+  const counts = [shape.datacenters, shape.racks, shape.nodesPerRack];
+  const nodes = counts.reduce((product, one) => product * readInteger(one, 1, planLimits.nodesMax), 1);
+  if (nodes > planLimits.nodesMax)
+    refuse(field, `${nodes} nodes; at most ${planLimits.nodesMax} are allowed`);
+  if (shape.spares === undefined) return;
+  const taken = new Set(Array.from({ length: nodes }, (_, index) => `n${index + 1}`));
+  readList(shape.spares, planLimits.nodesMax, (item) => {
+    const spare = readObject(item, ['name', 'datacenter', 'rack'], ['replaces']);
+    return readNodeName(spare.name, taken);
+  });
+}
+
+function readLoad(field: Field): void {
+  const load = readObject(
+    field,
+    [
+      ...([
+        'clients',
+        'operations',
+        'keys',
+        'siblingKeys',
+        'thinkUs',
+        'valueBytes',
+        'kinds',
+        'needs',
+      ] as const),
+      ...(['garbage', 'scrapes'] as const),
+    ],
+    ['transactions', 'numbered'],
+  );
+  readClients(load.clients);
+  readRange(load.operations, 0, planLimits.operationsMax);
+  readInteger(load.siblingKeys, 0, readInteger(load.keys, 1, planLimits.keysMax));
+  readRange(load.thinkUs, 0, planLimits.durationUsMax);
+  readRange(load.valueBytes, 0, planLimits.valueBytesMax);
+  readWeights(load.kinds, operationKinds);
+  readWeights(load.needs, needWords);
+  readRange(load.garbage, 0, planLimits.garbageMax);
+  readRange(load.scrapes, 0, planLimits.scrapesMax);
+  if (load.transactions !== undefined) readTransactions(load.transactions);
+  if (load.numbered === undefined) return;
+  const { percent, copiesMax } = readObject(load.numbered, ['percent', 'copiesMax']);
+  readInteger(percent, 0, 100);
+  readInteger(copiesMax, 1, planLimits.nodesMax);
+}
+
+function readLevels(field: Field): void {
+  const { read, write } = readObject(field, ['read', 'write']);
+  readWeights(read, consistencyLevels);
+  readWeights(write, consistencyLevels);
+}
+
+function readTransactions(field: Field): void {
+  const load = readObject(field, [
+    ...(['clients', 'count', 'thinkUs', 'kinds', 'structures', 'placesMax'] as const),
+    ...(['forcedPercent', 'namedPercent', 'onePercent'] as const),
+  ]);
+  readClients(load.clients);
+  readRange(load.count, 0, planLimits.operationsMax);
+  readRange(load.thinkUs, 0, planLimits.durationUsMax);
+  readWeights(load.kinds, transactionKinds);
+  const structures = readObject(load.structures, ['accounts', 'lists', 'twins', 'triples']);
+  for (const count of Object.values(structures)) readInteger(count, 0, 1000);
+  readInteger(load.placesMax, 1, 1000);
+  for (const percent of [load.forcedPercent, load.namedPercent, load.onePercent])
+    readInteger(percent, 0, 100);
+}
+
+function readRedis(field: Field): void {
+  const load = readObject(field, [
+    ...(['clients', 'operations', 'counters', 'accounts', 'mortals', 'lifeMs', 'thinkUs', 'kinds'] as const),
+  ]);
+  readClients(load.clients);
+  readRange(load.operations, 0, planLimits.operationsMax);
+  readInteger(load.counters, 1, planLimits.keysMax);
+  readInteger(load.accounts, 2, planLimits.keysMax);
+  readInteger(load.mortals, 1, planLimits.keysMax);
+  readRange(load.lifeMs, 1, planLimits.durationUsMax / 1000);
+  readRange(load.thinkUs, 0, planLimits.durationUsMax);
+  readWeights(load.kinds, redisKinds);
+}
+
+function readJobs(field: Field): void {
+  const load = readObject(field, ['clients', 'count', 'thinkUs', 'kinds', 'keysMax']);
+  readClients(load.clients);
+  readRange(load.count, 0, planLimits.operationsMax);
+  readRange(load.thinkUs, 0, planLimits.durationUsMax);
+  readWeights(load.kinds, jobKinds);
+  readInteger(load.keysMax, 1, planLimits.keysMax);
+}
+
+function readDraw(field: Field, stormUs: number): void {
+  const draw = readObject(
+    field,
+    ['kind', 'count'],
+    ['forUs', 'params', 'words', 'targets', 'atUs', 'group', 'sideMax', 'after', 'always'],
+  );
+  const kind = readChoice(draw.kind, faultKindIds);
+  const { lasting, params, aim } = faultKinds[kind];
+  readRange(draw.count, 0, planLimits.faultsMax);
+  if (draw.forUs !== undefined) {
+    if (!lasting) refuse(draw.forUs, `${kind} is over at once; leave forUs out`);
+    readRange(draw.forUs, 0, planLimits.durationUsMax);
+  }
+  for (const [name, range] of draw.params === undefined ? [] : readEntries(draw.params, 100)) {
+    const own = params[name];
+    if (own?.kind !== 'integer')
+      refuse(range, `${kind} has no such number; it has ${namesOf(params, 'integer')}`);
+    else readRange(range, own.min, own.max);
+  }
+  for (const [name, words] of draw.words === undefined ? [] : readEntries(draw.words, 100)) {
+    const own = params[name];
+    if (own?.kind !== 'choice')
+      refuse(words, `${kind} has no such word; it has ${namesOf(params, 'choice')}`);
+    else if (readList(words, 100, (word) => readChoice(word, own.of)).length === 0)
+      refuse(words, 'one at least');
+  }
+  if (draw.targets !== undefined && readList(draw.targets, 1000, (item) => readText(item, 64)).length === 0)
+    refuse(draw.targets, 'one at least is expected; leave it out for all members');
+  if (draw.atUs !== undefined) readRange(draw.atUs, 0, stormUs);
+  if (draw.group !== undefined) readChoice(draw.group, ['rack', 'datacenter']);
+  if (draw.sideMax !== undefined) readInteger(draw.sideMax, 1, planLimits.nodesMax);
+  if (aim !== 'side' && (draw.group ?? draw.sideMax) !== undefined)
+    refuse(field, `${kind} aims at a ${aim}; group and sideMax are for kinds that aim at a side`);
+  if (draw.always !== undefined) readFlag(draw.always);
+  if (draw.after === undefined) return;
+  const after = readObject(draw.after, ['event', 'nth', 'delayUs'], ['host']);
+  readText(after.event, 100);
+  if (after.host !== undefined) readText(after.host, 64);
+  readRange(after.nth, 1, 1_000_000);
+  readRange(after.delayUs, 0, planLimits.durationUsMax);
+}
+
+function namesOf(params: (typeof faultKinds)['FN1']['params'], kind: 'integer' | 'choice'): string {
+  const names = Object.entries(params).flatMap(([name, range]) => (range.kind === kind ? [name] : []));
+  return names.length === 0 ? 'none' : names.join(', ');
+}
+
+/** One at least must ask for something: a run that need compare nothing proves nothing. */
+function readInvariants(field: Field): void {
+  const floors = readEntries(field, invariantIds.length).map(([name, floor]) => {
+    readChoice({ path: floor.path, value: name }, invariantIds);
+    return readInteger(floor, 0, Number.MAX_SAFE_INTEGER);
+  });
+  if (!floors.some((floor) => floor > 0))
+    refuse(
+      field,
+      'one invariant at least with a floor above 0 is expected ({ INV32: 1 }): fewer prove nothing',
+    );
+}
+
+function readClients(field: Field): void {
+  readInteger(field, 1, planLimits.clientsMax);
+}
+
+function readRange(field: Field, min: number, max: number): void {
+  const bounds = readList(field, 2, (item) => readInteger(item, min, max));
+  const [least, most] = bounds;
+  if (least === undefined || most === undefined || least > most)
+    refuse(field, `a range [least, most] is expected, not [${bounds.join(', ')}]`);
+}
+
+/** How often each word is drawn; at least one is. */
+function readWeights(field: Field, words: readonly string[]): void {
+  const weights = readEntries(field, words.length).map(([word, weight]) => {
+    readChoice({ path: weight.path, value: word }, words);
+    return readInteger(weight, 0, 1_000_000);
+  });
+  if (!weights.some((weight) => weight > 0))
+    refuse(field, `one of ${words.join(', ')} with a weight above 0`);
+}

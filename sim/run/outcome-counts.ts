@@ -1,9 +1,0 @@
-/** How the operations of a run ended, counted. */
-import type { Outcome } from '../history.ts';
-import type { OutcomeCounts } from './result.ts';
-
-export function countOutcomes(history: readonly { readonly outcome: Outcome }[]): OutcomeCounts {
-  const counts = { ok: 0, fail: 0, unknown: 0 };
-  for (const { outcome } of history) counts[outcome] += 1;
-  return counts;
-}

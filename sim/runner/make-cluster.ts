@@ -1,0 +1,15 @@
+/** The cluster that a plan describes. */
+import { LockstepError } from '../../engine/base/errors.ts';
+import type { Plan } from '../plan/plan.ts';
+import { Cluster } from '../world/cluster/cluster.ts';
+import type { World } from '../world/world.ts';
+
+/** A cluster with the plan's settings; what the configuration refuses is the plan's fault. */
+export function makeCluster(world: World, plan: Plan): Cluster {
+  try {
+    return new Cluster(world, plan.nodes, plan.settings);
+  } catch (cause) {
+    if (!(cause instanceof LockstepError) || cause.code !== 'ConfigInvalid') throw cause;
+    throw new LockstepError('PlanInvalid', `plan.settings: ${cause.message}`, { cause });
+  }
+}

@@ -1,0 +1,9 @@
+/** How the operations of a run ended, counted. */
+import type { Outcome } from '../evidence/history.ts';
+import type { OutcomeCounts } from './result.ts';
+
+export function countOutcomes(history: readonly { readonly outcome: Outcome }[]): OutcomeCounts {
+  const counts = { ok: 0, fail: 0, unknown: 0 };
+  for (const { outcome } of history) counts[outcome] += 1;
+  return counts;
+}

@@ -1,0 +1,231 @@
+/**
+ * What runs come to, as plain data: it crosses worker threads, becomes JSON, and is what reports render.
+ */
+import type { CheckReport, InvariantName } from '../check/report.ts';
+import type { FaultKind } from '../faults/kinds/fault-kinds.ts';
+import type { Plan } from '../plan/plan.ts';
+
+/**
+ * `unknown`: the run ended before the checks could say anything (it ran out of its budget of events), or there were none:
+ * the plan's floors name no invariant.
+ */
+export type Verdict = 'passed' | 'failed' | 'unknown';
+
+export interface OutcomeCounts {
+  readonly ok: number;
+  readonly fail: number;
+  readonly unknown: number;
+}
+
+/** A fault of the plan that did not take place. */
+export interface MissedFault {
+  readonly id: string;
+  readonly kind: FaultKind;
+  readonly targets: readonly string[];
+  /** The storm ended before its instant or its event came, or whom it aims at was down, gone or idle just then. */
+  readonly why: 'its moment did not come' | 'there was nothing to strike';
+}
+
+export interface RunResult {
+  readonly scenario: string;
+  readonly seed: number;
+  readonly verdict: Verdict;
+  readonly reports: readonly CheckReport[];
+  /** SHA-256 of the trace, in hex. */
+  readonly digest: string;
+  /** Events of the world's agenda. */
+  readonly events: number;
+  /** Of them, those that ran code of a node. */
+  readonly nodeEvents: number;
+  readonly outcomes: OutcomeCounts;
+  readonly virtualUs: number;
+  readonly wallMs: number;
+  /** Faults that were injected, by kind. */
+  readonly struck: Readonly<Partial<Record<FaultKind, number>>>;
+  /** Faults that were not, in the plan's order. Of those that a seed draws, some always are: two may want one node. */
+  readonly missed: readonly MissedFault[];
+  /** Why the verdict is `unknown`; empty otherwise. */
+  readonly because: string;
+}
+
+/** A failure made small. */
+export interface Shrunk {
+  readonly plan: Plan;
+  readonly result: RunResult;
+  /** Runs that the search took. */
+  readonly runs: number;
+  /** Sizes before and after. */
+  readonly operations: readonly [before: number, after: number];
+  readonly faults: readonly [before: number, after: number];
+}
+
+export interface Failure {
+  readonly result: RunResult;
+  readonly shrunk: Shrunk | undefined;
+  /** Arguments of `lockstep-sim` that replay it; the smallest plan when there is one. */
+  readonly replay: readonly string[];
+  /** Arguments that make it small, where the time was up before that was done. */
+  readonly shrinks?: readonly string[];
+}
+
+export interface ScenarioSummary {
+  readonly name: string;
+  readonly seeds: number;
+  readonly passed: number;
+  readonly failed: number;
+  readonly unknown: number;
+  readonly events: number;
+  readonly operations: number;
+  readonly virtualMs: number;
+  /** Summed over the workers. */
+  readonly wallMs: number;
+  readonly checks: Readonly<
+    Partial<Record<InvariantName, { readonly checked: number; readonly skipped: number }>>
+  >;
+  readonly struck: Readonly<Partial<Record<FaultKind, number>>>;
+  /** Seeds that failed, smallest first, at most `failedSeedsMax`. */
+  readonly failedSeeds: readonly number[];
+  /** Which invariants broke in which seeds, as many as are named; one cause may break several in one run. */
+  readonly broken: Readonly<Partial<Record<InvariantName, readonly number[]>>>;
+  /** The failure of the smallest seed. */
+  readonly failure: Failure | undefined;
+}
+
+/** How far a run came whose time was limited. */
+export interface TimeLimit {
+  readonly forMs: number;
+  /** Scenarios of which no seed was run before the time was up. */
+  readonly notReached: readonly string[];
+}
+
+export interface Summary {
+  readonly passed: boolean;
+  /** Some scenario has more unknown verdicts than its share allows. */
+  readonly unknownBeyondCap: boolean;
+  /** Those of which at least one seed was run. */
+  readonly scenarios: readonly ScenarioSummary[];
+  /** Undefined when the number of seeds was given, and not the time. */
+  readonly limit: TimeLimit | undefined;
+}
+
+/** Of a scenario's seeds, at most this many per hundred may end unknown. */
+export const unknownPercentMax = 5;
+
+/** So many failed seeds are named; more would be one cause seen again. */
+const failedSeedsMax = 20;
+
+/** The invariant that broke first; undefined when none did. */
+export function brokenInvariant(result: RunResult): CheckReport | undefined {
+  const broken = result.reports.filter((report) => !report.ok);
+  return broken.toSorted((left, right) => atOf(left) - atOf(right))[0];
+}
+
+function atOf(report: CheckReport): number {
+  return report.firstBad?.atUs ?? Number.MAX_SAFE_INTEGER;
+}
+
+/** Adds up a scenario's results; they may come in any order. */
+export function summarize(
+  name: string,
+  results: readonly RunResult[],
+  failure: Failure | undefined,
+): ScenarioSummary {
+  const count = (verdict: Verdict): number => results.filter((result) => result.verdict === verdict).length;
+  return {
+    name,
+    seeds: results.length,
+    passed: count('passed'),
+    failed: count('failed'),
+    unknown: count('unknown'),
+    events: sum(results, (result) => result.events),
+    operations: sum(results, (result) => result.outcomes.ok + result.outcomes.fail + result.outcomes.unknown),
+    virtualMs: Math.round(sum(results, (result) => result.virtualUs) / 1000),
+    wallMs: Math.round(sum(results, (result) => result.wallMs)),
+    checks: addChecks(results),
+    struck: addStruck(results),
+    failedSeeds: failedSeedsOf(results),
+    broken: brokenBySeed(results),
+    failure,
+  };
+}
+
+export function summarizeAll(scenarios: readonly ScenarioSummary[], limit?: TimeLimit): Summary {
+  const beyondCap = scenarios.some((one) => one.unknown * 100 > one.seeds * unknownPercentMax);
+  const failed = scenarios.some((one) => one.failed > 0);
+  return { passed: !failed && !beyondCap, unknownBeyondCap: beyondCap, scenarios, limit };
+}
+
+/** The one line of `--json`. */
+export function summaryJson(summary: Summary): string {
+  const scenarios = summary.scenarios.map((one) => ({
+    name: one.name,
+    seeds: one.seeds,
+    passed: one.passed,
+    failed: one.failed,
+    unknown: one.unknown,
+    events: one.events,
+    operations: one.operations,
+    virtual_ms: one.virtualMs,
+    wall_ms: one.wallMs,
+    checks: one.checks,
+    faults: one.struck,
+    ...(one.failure === undefined
+      ? {}
+      : { failed_seeds: one.failedSeeds, broken: one.broken, failure: failureJson(one.failure) }),
+  }));
+  const limit =
+    summary.limit === undefined ? {} : { for_ms: summary.limit.forMs, not_reached: summary.limit.notReached };
+  return JSON.stringify({ passed: summary.passed, scenarios, ...limit });
+}
+
+function failedSeedsOf(results: readonly RunResult[]): readonly number[] {
+  const seeds = results.filter((result) => result.verdict === 'failed').map((result) => result.seed);
+  return seeds.sort((left, right) => left - right).slice(0, failedSeedsMax);
+}
+
+function brokenBySeed(results: readonly RunResult[]): ScenarioSummary['broken'] {
+  const broken: Partial<Record<InvariantName, number[]>> = {};
+  for (const { seed, reports } of results.toSorted((left, right) => left.seed - right.seed)) {
+    for (const { invariant, ok } of reports) {
+      if (ok) continue;
+      const seeds = (broken[invariant] ??= []);
+      if (seeds.length < failedSeedsMax) seeds.push(seed);
+    }
+  }
+  return broken;
+}
+
+function failureJson({ result, replay }: Failure): object {
+  const broken = brokenInvariant(result);
+  return {
+    seed: result.seed,
+    invariant: broken?.invariant,
+    reason: broken?.reasons[0],
+    at_us: broken?.firstBad?.atUs,
+    replay: ['lockstep-sim', ...replay].join(' '),
+  };
+}
+
+function addChecks(results: readonly RunResult[]): ScenarioSummary['checks'] {
+  const checks: Partial<Record<InvariantName, { checked: number; skipped: number }>> = {};
+  for (const report of results.flatMap((result) => result.reports)) {
+    const total = (checks[report.invariant] ??= { checked: 0, skipped: 0 });
+    total.checked += report.checked;
+    total.skipped += report.skipped;
+  }
+  return checks;
+}
+
+function addStruck(results: readonly RunResult[]): ScenarioSummary['struck'] {
+  const struck: Partial<Record<FaultKind, number>> = {};
+  for (const result of results) {
+    for (const [kind, count] of Object.entries(result.struck) as [FaultKind, number][]) {
+      struck[kind] = (struck[kind] ?? 0) + count;
+    }
+  }
+  return struck;
+}
+
+function sum<T>(items: readonly T[], of: (item: T) => number): number {
+  return items.reduce((total, item) => total + of(item), 0);
+}

@@ -1,0 +1,420 @@
+/**
+ * One run of a plan: the cluster starts, the storm passes over it, the calm heals it, it settles, and what was promised
+ * is checked. Everything in here happens in virtual time; the same plan gives the same run.
+ */
+import type { Token } from '../../engine/base/ids.ts';
+import { checkAcknowledgement } from '../check/acknowledgement.ts';
+import type { BranchesLeft } from '../check/branches-left.ts';
+import type { Death, ReplicaDump } from '../check/convergence.ts';
+import { checkConvergence, HintlessDeaths, keysInFlight, noHintlessDeaths } from '../check/convergence.ts';
+import { checkDurability } from '../check/durability.ts';
+import { checkExposition } from '../check/exposition.ts';
+import { expositionReader } from '../check/exposition-text.ts';
+import { checkFailures } from '../check/failures.ts';
+import type { StopRecord } from '../check/leaks.ts';
+import { checkSnapshotRejection, type SnapshotRejectionRecord } from '../check/snapshot-rejection.ts';
+import { checkResources } from '../check/resources.ts';
+import { checkClockUse } from '../check/clock-use.ts';
+import { checkLedger } from '../check/reconcile/reconciliation.ts';
+import { atlasOf } from '../check/disk-losses.ts';
+import { checkCorruption } from '../check/corruption.ts';
+import { checkMalformedInput } from '../check/malformed-input.ts';
+import type { CheckReport, InvariantId } from '../check/report.ts';
+import { joinReports } from '../check/report.ts';
+import { checkJobs } from '../check/jobs.ts';
+import { checkRedisCounters } from '../check/redis-counters.ts';
+import { checkRedisExpiry } from '../check/redis-expiry.ts';
+import { checkRedisPages } from '../check/redis-pages.ts';
+import { checkRingAgreement } from '../check/ring-agreement.ts';
+import { checkSlowReaders } from '../check/slow-readers.ts';
+import { checkSessions } from '../check/sessions.ts';
+import { checkStrangers } from '../check/unauthenticated-clients.ts';
+import { checkStatsAgreement } from '../check/stats-agreement.ts';
+import type { Plan } from '../plan/plan.ts';
+import { mustLeaveSomebody } from '../plan/survivors.ts';
+import { DurableTags } from '../workload/durable-tags.ts';
+import { HistoryRecorder } from '../workload/history-recorder.ts';
+import { Load } from '../workload/workload.ts';
+import { branchesLeft } from '../observe/branches-left.ts';
+import { dumpStores } from '../observe/store-dump.ts';
+import { TransactionSteps } from '../observe/transaction-steps.ts';
+import { ExchangeWitness } from '../observe/exchange-observer.ts';
+import { Witness } from '../observe/observer.ts';
+import type { Cluster } from '../world/cluster/cluster.ts';
+import { typesAtRunTime } from '../world/cluster/node-config.ts';
+import { World } from '../world/world.ts';
+import { TypeMaker } from './type-maker.ts';
+import { workFiles } from '../workload/work-modules.ts';
+import { boundsOf, bytesHeldMax } from './bounds.ts';
+import type { ClientPlanFault } from '../faults/client-faults.ts';
+import { injectClientFault } from '../faults/client-faults.ts';
+import { DiskBook } from '../observe/disk-history.ts';
+import { Faults } from '../faults/faults.ts';
+import { namesOfLeaks, startsOf } from './starts.ts';
+import { ModuleWork } from '../faults/wasm-faults.ts';
+import { grownFloors } from './floors.ts';
+import { Looks } from '../observe/samples.ts';
+import { makeCluster } from './make-cluster.ts';
+import { blameFor } from './simulator-fault.ts';
+import { Truth } from '../observe/monitor.ts';
+import { keepsBooks, watchesExchanges } from '../observe/wanted-observers.ts';
+import { countOutcomes } from './outcome-counts.ts';
+import type { RunOutcome, RunSettings } from './run-outcome.ts';
+import type { NamedCheck } from './transaction-reports.ts';
+import { tracesSteps, transactionChecks } from './transaction-reports.ts';
+
+/** A run that takes more events than this is broken off, and its verdict is `unknown`. */
+const eventsMax = 20_000_000;
+
+/** How long the nodes may take to start, and to stop. */
+const startUsMax = 10_000_000;
+const stopUsMax = 30_000_000;
+
+/** The nodes of a new cluster find each other within this time; a storm before that would be a story of its own. */
+const acquaintanceUs = 500_000;
+
+/** How often the replicas are compared while they repair themselves, and how long they may take. */
+const dumpEveryUs = 500_000;
+const convergenceUsMax = 60_000_000;
+/** How long the nodes may take until nothing is left to be done. */
+const quietUsMax = 60_000_000;
+
+/** How long they may take until no record of a transaction's branch is left. */
+const forgetUsMax = 20_000_000;
+
+/** A hint that a coordinator writes is durable within this time, slow disks included. */
+const hintUsMax = 1_000_000;
+
+/** What is under way when the settling ends still gets its answer or its deadline. */
+const lastWordsUs = 5_000_000;
+
+/**
+ * Runs the plan. Throws `PlanInvalid` when its settings are no configuration or nobody would be left, `SimulatorFault` when
+ * a run cannot go on.
+ */
+export async function runPlan(plan: Plan, settings: RunSettings = {}): Promise<RunOutcome> {
+  mustLeaveSomebody(plan);
+  try {
+    return await performRun(plan, settings);
+  } catch (error) {
+    throw blameFor(plan, error);
+  }
+}
+
+async function performRun(plan: Plan, settings: RunSettings): Promise<RunOutcome> {
+  const run = new Run(plan, settings);
+  await run.begin();
+  await run.storm();
+  await run.calm();
+  if (plan.mendedBy === 'sweeps') await run.converge();
+  await run.settle();
+  if (plan.mendedBy === undefined) await run.converge();
+  await run.lookAgain();
+  await run.quieten();
+  await run.forget();
+  await run.stop();
+  return run.outcome();
+}
+
+class Run {
+  readonly #plan: Plan;
+  readonly #world: World;
+  readonly #cluster: Cluster;
+  readonly #faults: Faults;
+  readonly #disks: DiskBook;
+  readonly #load: Load;
+  readonly #modules: ModuleWork;
+  readonly #truth: Truth;
+  /** Undefined when the plan asks for nothing that is in its books, or nobody observes. */
+  readonly #witness: Witness | undefined;
+  /** Undefined for a plan without transactions, or when nobody observes. */
+  readonly #steps: TransactionSteps | undefined;
+  readonly #exchanges: ExchangeWitness | undefined;
+  readonly #recorder = new HistoryRecorder();
+  readonly #trace: string[] = [];
+  readonly #observed: boolean;
+  readonly #stops: StopRecord[] = [];
+  readonly #rejections: SnapshotRejectionRecord[] = [];
+  readonly #deaths: Death[] = [];
+  #dumps: readonly ReplicaDump[] = [];
+  #left: readonly BranchesLeft[] = [];
+  readonly #looks: Looks;
+  #unfinished = '';
+
+  constructor(plan: Plan, settings: RunSettings) {
+    this.#plan = plan;
+    this.#observed = settings.unobserved !== true;
+    const record = (line: string): void => void this.#trace.push(line);
+    this.#world = new World({
+      seed: `${plan.scenario}/${plan.seed}`,
+      // The named steps of transactions are of the trace level.
+      ...(tracesSteps(plan) ? { logLevel: 'trace' } : {}),
+      wasm: { files: workFiles },
+      ...(settings.trace === true ? { record } : {}),
+    });
+    this.#cluster = makeCluster(this.#world, plan);
+    this.#modules = new ModuleWork(this.#world, this.#cluster);
+    this.#exchanges =
+      this.#observed && watchesExchanges(plan) ? new ExchangeWitness(this.#world, this.#cluster) : undefined;
+    const watched = this.#observed ? this.#cluster.names : [];
+    this.#disks = new DiskBook(this.#world, this.#cluster, watched);
+    this.#world.trace.on('aae.snapshot.rejected', ({ host, atUs, fields }) => {
+      this.#rejections.push({ node: host, atUs, reason: String(fields['reason']) });
+    });
+    this.#world.trace.on('host.crashed', ({ host: node, atUs }) => void this.#deaths.push({ node, atUs }));
+    const durable = new DurableTags((node) => this.#cluster.hasReturned(node));
+    for (const name of watched) {
+      const { disk } = this.#cluster.host(name);
+      disk.onDurable(({ image, from, to }) => durable.becameDurable(name, image, from, to));
+    }
+    const exchanges = this.#exchanges;
+    const witness =
+      keepsBooks(plan) && exchanges !== undefined
+        ? new Witness(this.#world, this.#cluster, plan, exchanges)
+        : undefined;
+    this.#looks = new Looks(this.#world, this.#cluster, witness);
+    this.#witness = witness;
+    const onAltered = (node: string, bytes: Buffer): void => {
+      exchanges?.altered(node);
+      witness?.antiEntropy.altered(node, bytes);
+    };
+    const byClients = (fault: ClientPlanFault): boolean => injectClientFault(fault, this.#load);
+    this.#faults = new Faults(this.#world, this.#cluster, this.#modules, onAltered, byClients);
+    if (plan.faults.some(({ kind }) => kind === 'FM1')) exchanges?.ringMoves();
+    this.#truth = new Truth(this.#world, this.#cluster, plan, this.#faults, this.#observed);
+    const onScraped = (node: string): void => this.#looks.at(node, 'running');
+    const transacts = this.#observed && plan.transactionClients > 0;
+    this.#steps = transacts ? new TransactionSteps(this.#world, this.#cluster) : undefined;
+    this.#load = new Load(this.#world, this.#cluster, plan, this.#recorder, durable, onScraped);
+  }
+
+  async begin(): Promise<void> {
+    const { members } = this.#cluster;
+    for (const name of members) this.#cluster.start(name);
+    await this.#until(() => members.every((name) => this.#cluster.serves(name)), startUsMax);
+    await this.#pass(acquaintanceUs);
+    if (this.#plan.settings[typesAtRunTime] === true) {
+      const made = new TypeMaker(this.#world, this.#cluster).make();
+      await this.#until(() => made.over, startUsMax);
+    }
+  }
+
+  async storm(): Promise<void> {
+    const startUs = this.#world.nowUs;
+    this.#world.trace.note('run.storm.began');
+    this.#faults.arrange(this.#plan.faults, startUs);
+    this.#load.begin(startUs);
+    this.#looks.atRandom(this.#plan.stormUs);
+    await this.#pass(this.#plan.stormUs);
+  }
+
+  async calm(): Promise<void> {
+    this.#world.trace.note('run.calm.began');
+    this.#faults.calm();
+    this.#load.end();
+    await this.#pass(this.#plan.calmUs);
+  }
+
+  async settle(): Promise<void> {
+    this.#world.trace.note('run.settling.began');
+    const endUs = this.#world.nowUs + this.#plan.settleUsMax;
+    await this.#until(() => this.#load.idle, this.#plan.settleUsMax);
+    this.#load.readBack(() => this.#world.nowUs >= endUs);
+    this.#load.finish(this.#faults.wipes, () => this.#world.nowUs >= endUs);
+    if (this.#plan.floors.INV28 !== undefined) this.#modules.readBack(() => this.#world.nowUs >= endUs);
+    await this.#until(() => this.#load.idle && this.#modules.idle, this.#plan.settleUsMax + lastWordsUs);
+  }
+
+  /** Lets the replicas repair themselves until they are equal, and keeps what they hold when they are or time is up. */
+  async converge(): Promise<void> {
+    if (this.#plan.floors.INV10 === undefined) return;
+    this.#world.trace.note('run.converging.began');
+    const endUs = this.#world.nowUs + convergenceUsMax;
+    for (;;) {
+      this.#dumps = dumpStores(this.#cluster, this.#world.nowUs);
+      if (this.#convergence().ok || this.#world.nowUs >= endUs || this.#unfinished !== '') return;
+      await this.#pass(dumpEveryUs);
+    }
+  }
+
+  /** Jobs over everything, when the replicas have had their time to become equal. */
+  async lookAgain(): Promise<void> {
+    if (this.#plan.jobs === undefined || this.#unfinished !== '') return;
+    const endUs = this.#world.nowUs + this.#plan.settleUsMax;
+    this.#load.lookAtAll(() => this.#world.nowUs >= endUs);
+    await this.#until(() => this.#load.idle, this.#plan.settleUsMax + lastWordsUs);
+  }
+
+  /** Lets the nodes find back to each other and hand over what they kept, until they have or time is up. */
+  async quieten(): Promise<void> {
+    if (this.#plan.floors.INV22 !== undefined || this.#plan.floors.INV27 !== undefined) {
+      const endUs = this.#world.nowUs + quietUsMax;
+      while (!this.#truth.isQuiet() && this.#world.nowUs < endUs && this.#unfinished === '') {
+        await this.#pass(dumpEveryUs);
+      }
+      this.#truth.weighReads();
+    }
+    this.#world.after(1, 'look', () => this.#looks.atAll('settled'));
+    await this.#pass(1);
+    if (this.#observed) this.#truth.weighHints();
+  }
+
+  /** Lets the nodes forget what is over, until no record of a branch is left or time is up, and keeps what is. */
+  async forget(): Promise<void> {
+    if (this.#plan.transactionClients === 0 || this.#plan.floors.INV3 === undefined) return;
+    const endUs = this.#world.nowUs + forgetUsMax;
+    for (;;) {
+      this.#left = branchesLeft(this.#cluster, this.#world.nowUs);
+      // It takes as long when nobody observes.
+      const none = this.#left.every(({ branches }) => branches.length === 0);
+      if (none || this.#world.nowUs >= endUs || this.#unfinished !== '') return;
+      await this.#pass(dumpEveryUs);
+    }
+  }
+
+  #convergence(): CheckReport {
+    const { history } = this.#recorder;
+    const ring = this.#cluster.owners();
+    const ownersOf = (token: number): readonly string[] => {
+      return ring.placement(token as Token).map(({ node }) => node);
+    };
+    const inFlight = keysInFlight(history, this.#dumps[0]?.atUs ?? 0);
+    return checkConvergence(this.#dumps, ownersOf, inFlight, this.#hintlessDeaths());
+  }
+
+  /** Where hints alone repair, a coordinator that dies takes with it what it has not made a hint of yet. */
+  #hintlessDeaths(): HintlessDeaths {
+    if (this.#plan.mendedBy === undefined) return noHintlessDeaths;
+    const { members } = this.#cluster;
+    const configs = members.map((name) => this.#cluster.configOf(name));
+    if (configs.some(({ aaeEnabled }) => aaeEnabled)) return noHintlessDeaths;
+    const patienceMs = Math.max(...configs.map(({ requestTimeoutMs }) => requestTimeoutMs));
+    return new HintlessDeaths(this.#recorder.history, this.#deaths, patienceMs * 1000 + hintUsMax, members);
+  }
+
+  async stop(): Promise<void> {
+    if (this.#unfinished !== '') return;
+    this.#world.trace.note('run.stop.began');
+    const left = await this.#cluster.stopAll(stopUsMax);
+    for (const [node, leaks] of left) {
+      const stopped = leaks !== 'stuck';
+      this.#stops.push({ node, atUs: this.#world.nowUs, stopped, left: stopped ? namesOfLeaks(leaks) : [] });
+    }
+  }
+
+  outcome(): RunOutcome {
+    const { history } = this.#recorder;
+    return {
+      reports: this.#observed ? this.#reports() : [],
+      digest: this.#world.digest(),
+      events: this.#world.eventCount,
+      nodeEvents: this.#world.eventCountOf(this.#cluster.names),
+      virtualUs: this.#world.nowUs,
+      outcomes: countOutcomes([...history, ...this.#load.transactions.history]),
+      history,
+      transactions: this.#load.transactions.history,
+      redis: this.#load.redis,
+      jobs: this.#load.jobs,
+      accounts: this.#witness?.accounts ?? [],
+      floors: grownFloors(this.#plan.floors, this.#looks.perLife, this.#load.scrapes),
+      struck: { ...this.#faults.struck, ...this.#load.givenUp },
+      missed: this.#faults.missed,
+      unfinished: this.#unfinished,
+      trace: this.#trace,
+    };
+  }
+
+  #reports(): readonly CheckReport[] {
+    const { history } = this.#recorder;
+    const { floors, mendedBy } = this.#plan;
+    const atlas = atlasOf(this.#disks.losses, mendedBy === 'sweeps' && floors.INV10 !== undefined);
+    const accounts = this.#witness?.accounts ?? [];
+    const parse = expositionReader();
+    const failures = this.#world.failures.map(({ atUs, host, what, error }) => ({
+      atUs,
+      text: `${host === '' ? 'the world' : host}: ${what}: ${error instanceof Error ? error.message : String(error)}`,
+    }));
+    const checks: readonly (readonly [InvariantId, () => CheckReport])[] = [
+      ['INV4', () => checkDurability(history, atlas)],
+      ['INV5', () => checkAcknowledgement(history, atlas)],
+      ['INV10', () => this.#convergence()],
+      ...(this.#exchanges?.checks() ?? []),
+      ['INV13', () => checkSnapshotRejection(this.#faults.tampers, this.#rejections)],
+      ['INV15', () => checkCorruption(history, this.#disks.records())],
+      [
+        'INV16',
+        () =>
+          checkMalformedInput(
+            this.#load.garbage,
+            this.#load.pings,
+            startsOf(this.#cluster, this.#faults.foreignStarts, this.#disks),
+          ),
+      ],
+      ['INV17', () => checkRingAgreement(this.#load.rings, this.#cluster.members)],
+      ['INV20', () => checkSessions(history, atlas)],
+      ...this.#truth.checks(history, accounts, this.#load.idle ? 0 : 1),
+      ['INV8', () => checkRedisCounters(this.#load.redis)],
+      ['INV20', () => checkRedisExpiry(this.#load.redis)],
+      ['INV20', () => checkRedisPages(this.#load.redis)],
+      ['INV23', () => this.#resources()],
+      ['INV23', () => checkSlowReaders(this.#load.slowReadings, bytesHeldMax())],
+      ['INV24', () => checkLedger(accounts, this.#witness?.missed ?? 0)],
+      ['INV25', () => checkStatsAgreement(this.#load.scrapes, parse)],
+      ['INV26', () => checkExposition(this.#load.scrapes, accounts, parse)],
+      ['INV28', () => this.#modules.purity()],
+      ['INV28', () => checkJobs(history, this.#load.jobs)],
+      ['INV31', () => checkClockUse(this.#clockUses())],
+      ['INV32', () => checkFailures(this.#cluster.lives(), failures)],
+      ['INV33', () => checkStrangers(this.#load.strangers.records, this.#load.strangers.untouched)],
+    ];
+    const wanted = [...checks, ...this.#transactionChecks()].filter(
+      ([invariant]) => this.#plan.floors[invariant] !== undefined,
+    );
+    const reports = new Map<InvariantId, CheckReport>();
+    for (const [invariant, check] of wanted) {
+      const earlier = reports.get(invariant);
+      reports.set(invariant, earlier === undefined ? check() : joinReports(earlier, check()));
+    }
+    return [...reports.values()];
+  }
+
+  #transactionChecks(): readonly NamedCheck[] {
+    if (this.#steps === undefined) return [];
+    return transactionChecks({
+      steps: this.#steps.steps,
+      history: this.#load.transactions.history,
+      finals: this.#load.finals,
+      left: this.#left,
+      accounts: this.#plan.structures.accounts,
+      ...this.#cluster.gone,
+      wipes: this.#faults.wipes,
+    });
+  }
+
+  #resources(): CheckReport {
+    const known = new Map(this.#cluster.names.map((name) => [name, boundsOf(this.#cluster.configOf(name))]));
+    return checkResources(this.#stops, this.#witness?.accounts ?? [], (node) => known.get(node) ?? []);
+  }
+
+  /** Clients have clocks of their own; how they use them is nobody's business. */
+  #clockUses(): ReturnType<World['clockUses']> {
+    const { names } = this.#cluster;
+    return this.#world.clockUses().filter(({ node }) => names.includes(node));
+  }
+
+  /** Lets `us` pass. */
+  async #pass(us: number): Promise<void> {
+    const endUs = this.#world.nowUs + us;
+    // Something has to happen at the end of a phase, or a quiet world would end it early.
+    this.#world.at(endUs, 'phase', () => undefined);
+    await this.#until(() => this.#world.nowUs >= endUs, us);
+  }
+
+  /** Lets time pass until the goal is reached or the budget is spent; breaks the run off when it takes too many events. */
+  async #until(goal: () => boolean, budgetUs: number): Promise<void> {
+    const world = this.#world;
+    if (this.#unfinished !== '' || goal()) return;
+    await world.runUntil(() => goal() || world.eventCount > eventsMax, budgetUs);
+    if (world.eventCount > eventsMax) this.#unfinished = `the run was broken off after ${eventsMax} events`;
+  }
+}

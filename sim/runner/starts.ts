@@ -1,0 +1,42 @@
+/** What became of starts that nodes refused, and of those on a disk that is not the node's own, for INV16. */
+import type { StartRecord } from '../check/malformed-input.ts';
+import type { Cluster } from '../world/cluster/cluster.ts';
+import type { Leaks } from '../world/cluster/host.ts';
+import type { DiskBook } from '../observe/disk-history.ts';
+import type { ForeignStart } from '../faults/disk-faults.ts';
+
+export function startsOf(
+  cluster: Cluster,
+  foreignStarts: readonly ForeignStart[],
+  disks: DiskBook,
+): readonly StartRecord[] {
+  const refused = cluster.refusedStarts.map(({ node, life, atUs, code, departed, left }) => ({
+    node,
+    life,
+    atUs,
+    refused: code,
+    served: false,
+    foreign: departed || foreignStarts.some((start) => start.node === node && start.life === life),
+    troubled: disks.isTroubled(node, life),
+    left: namesOfLeaks(left),
+  }));
+  const served = foreignStarts.filter((start) => start.served);
+  const wrong = served.map((start) => ({
+    ...start,
+    refused: undefined,
+    foreign: true,
+    troubled: false,
+    left: [],
+  }));
+  return [...refused, ...wrong];
+}
+
+/** What a stop left behind, for people. */
+export function namesOfLeaks(leaks: Leaks): readonly string[] {
+  const { timers, connections, listeners, files, locks, tasks } = leaks;
+  const lists = Object.entries({ connections, listeners, files, locks, tasks });
+  return [
+    ...(timers === 0 ? [] : [`${timers} timers`]),
+    ...lists.filter(([, names]) => names.length > 0).map(([kind, names]) => `${kind}: ${names.join(' ')}`),
+  ];
+}

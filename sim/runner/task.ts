@@ -1,0 +1,189 @@
+/**
+ * The work that a worker thread does, one task at a time: run a seed (twice, where determinism is to be checked), run a
+ * plan, or make a failing plan small. Tasks and answers are plain data.
+ */
+import { present } from '../../engine/base/assert.ts';
+import { LockstepError } from '../../engine/base/errors.ts';
+import { nearestName } from '../../engine/config/faults.ts';
+import { findScenario, scenarios } from '../../scenarios/catalogue.ts';
+import { checkDeterminism, firstDifference } from '../check/determinism.ts';
+import type { Evidence, Invariant } from '../check/user-invariants.ts';
+import { checkOwn, evidenceOf, mustBeInvariants } from '../check/user-invariants.ts';
+import type { CheckReport, InvariantName } from '../check/report.ts';
+import { withFloor } from '../check/report.ts';
+import { generatePlan } from '../plan/plan-generation.ts';
+import type { Plan } from '../plan/plan.ts';
+import { shrinkPlan, shrinkRunsMax, withoutFloors } from '../plan/shrink.ts';
+import type { Scenario } from '../plan/scenario.ts';
+import { mustHaveJudges } from './judges.ts';
+import type { RunResult, Shrunk, Verdict } from './result.ts';
+import { brokenInvariant } from './result.ts';
+import type { Own } from './user-defined.ts';
+import { nothingOwn } from './user-defined.ts';
+import type { RunOutcome } from './run-outcome.ts';
+import { runPlan } from './run.ts';
+import type { CrashPoint, CrashPointResult } from '../explore/crash-points.ts';
+import { runCrashPoints } from '../explore/crash-points.ts';
+
+export type Task =
+  | { readonly kind: 'seed'; readonly scenario: string; readonly seed: number }
+  | { readonly kind: 'plan'; readonly plan: Plan }
+  | { readonly kind: 'crashPoints'; readonly points: readonly CrashPoint[] }
+  | {
+      readonly kind: 'shrink';
+      readonly scenario: string;
+      readonly seed: number;
+      readonly invariant: InvariantName;
+      /** Milliseconds of real time after which the smallest plan so far is the answer; undefined for no limit. */
+      readonly msMax?: number;
+    };
+
+export type TaskAnswer =
+  | { readonly kind: 'ran'; readonly result: RunResult }
+  | { readonly kind: 'struck'; readonly result: CrashPointResult }
+  | { readonly kind: 'shrunk'; readonly shrunk: Shrunk };
+
+type ShrinkTask = Task & { readonly kind: 'shrink' };
+
+/** Milliseconds of real time, for reports only. */
+export type Stopwatch = () => number;
+
+export async function performTask(
+  task: Task,
+  stopwatch: Stopwatch,
+  own: Own = nothingOwn,
+): Promise<TaskAnswer> {
+  switch (task.kind) {
+    case 'seed':
+      return {
+        kind: 'ran',
+        result: await judgePlan(planOfSeed(task.scenario, task.seed, own), stopwatch, own.invariants),
+      };
+    case 'plan':
+      return { kind: 'ran', result: await judgePlan(task.plan, stopwatch, own.invariants) };
+    case 'crashPoints':
+      return { kind: 'struck', result: await runCrashPoints(task.points) };
+    case 'shrink':
+      return { kind: 'shrunk', shrunk: await shrinkSeed(task, stopwatch, own) };
+  }
+}
+
+/** The plan of a scenario's seed. Throws `NotFound` for a name that no scenario has. */
+export function planOfSeed(name: string, seed: number, own: Own = nothingOwn): Plan {
+  return generatePlan(mustFindScenario(name, own), seed);
+}
+
+/** Throws `NotFound`, with the nearest name, for one that no scenario has. */
+export function mustFindScenario(name: string, own: Own = nothingOwn): Scenario {
+  const scenario = own.scenarios.find((one) => one.name === name) ?? findScenario(name);
+  if (scenario !== undefined) return scenario;
+  const nearest = nearestName(
+    [...own.scenarios, ...scenarios].map((known) => known.name),
+    name,
+  );
+  const detail = `there is no scenario "${name}"; the nearest is ${nearest ?? 'none'}, lockstep-sim list shows all, plan files end in .json, and --scenarios FILE adds your own`;
+  throw new LockstepError('NotFound', detail);
+}
+
+/**
+ * Runs a plan and says whether its invariants held, and the caller's `invariants`; where the plan asks for INV29, it is
+ * run twice. Throws `BadRequest` for a plan that names invariants of a user (`judgedBy`) which `invariants` lacks.
+ */
+export async function judgePlan(
+  plan: Plan,
+  stopwatch: Stopwatch,
+  invariants: readonly Invariant[] = [],
+): Promise<RunResult> {
+  mustBeInvariants(invariants);
+  mustHaveJudges(plan, invariants);
+  const startMs = stopwatch();
+  const outcome = await runPlan(plan);
+  const determinism = plan.floors.INV29 === undefined ? [] : [await checkTwice(plan, outcome)];
+  const asked = [...outcome.reports, ...determinism].map((report) =>
+    withFloor(report, floorOf(report, outcome.floors)),
+  );
+  const reports = [...asked, ...checkOwn(invariants, evidenceIn(outcome), asksForFloors(plan))];
+  return {
+    scenario: plan.scenario,
+    seed: plan.seed,
+    verdict: verdictOf(outcome, reports),
+    reports,
+    digest: outcome.digest,
+    events: outcome.events,
+    nodeEvents: outcome.nodeEvents,
+    outcomes: outcome.outcomes,
+    virtualUs: outcome.virtualUs,
+    wallMs: stopwatch() - startMs,
+    struck: outcome.struck,
+    missed: outcome.missed,
+    because: outcome.unfinished === '' && reports.length === 0 ? nothingJudged : outcome.unfinished,
+  };
+}
+
+/** Why a run of which nothing is asked has not passed. */
+const nothingJudged = 'no invariant was judged: the floors of the plan name none that its run has to do with';
+
+function floorOf({ invariant }: CheckReport, floors: Plan['floors']): number {
+  return new Map<string, number>(Object.entries(floors)).get(invariant) ?? 0;
+}
+
+/** One that was made small asks for none. */
+function asksForFloors({ floors }: Plan): boolean {
+  return Object.values(floors).some((floor) => floor > 0);
+}
+
+function evidenceIn({ history, transactions, redis, jobs }: RunOutcome): Evidence {
+  return evidenceOf({ operations: history, transactions, redis, jobs });
+}
+
+function verdictOf(outcome: RunOutcome, reports: RunResult['reports']): Verdict {
+  if (reports.some((report) => !report.ok && !report.vacuous)) return 'failed';
+  if (outcome.unfinished !== '' || reports.length === 0) return 'unknown';
+  return reports.every((report) => report.ok) ? 'passed' : 'failed';
+}
+
+async function checkTwice(plan: Plan, first: RunOutcome): Promise<RunResult['reports'][number]> {
+  // Nobody keeps books of the second run: to watch must change nothing, and costs a fifth of a run.
+  const second = await runPlan(plan, { unobserved: true });
+  if (first.digest === second.digest) return checkDeterminism(first.digest, second.digest);
+  const traces = [
+    await runPlan(plan, { trace: true }),
+    await runPlan(plan, { trace: true, unobserved: true }),
+  ] as const;
+  return checkDeterminism(first.digest, second.digest, () =>
+    firstDifference(traces[0].trace, traces[1].trace),
+  );
+}
+
+async function shrinkSeed(
+  { scenario, seed, invariant, msMax }: ShrinkTask,
+  stopwatch: Stopwatch,
+  own: Own,
+): Promise<Shrunk> {
+  const whole = planOfSeed(scenario, seed, own);
+  // Only what broke is asked for again; a second run of each candidate would say nothing about it.
+  const plan: Plan = { ...whole, floors: onlyFloor(whole.floors, invariant) };
+  const ofOwn = own.invariants.filter(({ name }) => name === invariant);
+  let last: RunResult | undefined;
+  const fails = async (candidate: Plan): Promise<boolean> => {
+    const result = await judgePlan(candidate, stopwatch, ofOwn);
+    if (brokenInvariant(result)?.invariant !== invariant) return false;
+    last = result;
+    return true;
+  };
+  const startMs = stopwatch();
+  const isOver = (): boolean => msMax !== undefined && stopwatch() - startMs >= msMax;
+  const { plan: small, runs } = await shrinkPlan(plan, shrinkRunsMax, fails, isOver);
+  return {
+    plan: withoutFloors({ ...small, floors: whole.floors }),
+    result: present(last ?? (await judgePlan(plan, stopwatch, ofOwn)), 'a result'),
+    runs,
+    operations: [whole.operations.length, small.operations.length],
+    faults: [whole.faults.length, small.faults.length],
+  };
+}
+
+/** The floor of one of them, without its number; none for an invariant of the caller's. */
+function onlyFloor(floors: Plan['floors'], invariant: InvariantName): Plan['floors'] {
+  return Object.fromEntries(Object.keys(floors).flatMap((id) => (id === invariant ? [[id, 0]] : [])));
+}

@@ -1,0 +1,119 @@
+/** What the checks of transactions say of a run. */
+import type { BranchesLeft } from '../check/branches-left.ts';
+import { checkNothingLeft, sharedWith } from '../check/branches-left.ts';
+import { checkIsolation } from '../check/isolation.ts';
+import { checkLiveness } from '../check/liveness.ts';
+import type { CheckReport, InvariantId } from '../check/report.ts';
+import { joinReports } from '../check/report.ts';
+import { checkTransactionDurability } from '../check/transaction-durability.ts';
+import { checkTransactionValues } from '../check/transaction-values.ts';
+import type { HeardOutcome, TransactionStep, Wipe } from '../check/transactions.ts';
+import {
+  buriedWith,
+  checkAtomicity,
+  checkNothingDangles,
+  checkFinality,
+  checkOnce,
+  checkRepetitions,
+  checkStability,
+  decidedByHand,
+  keysOf,
+  lostWithDisks,
+  withWipes,
+} from '../check/transactions.ts';
+import { checkLocks } from '../check/locks.ts';
+import type { TransactionHistory } from '../evidence/transactions.ts';
+import { answerTimeoutUs } from '../workload/workload.ts';
+import { attemptsMax, firstBalance } from '../workload/transaction-client.ts';
+import type { Finals } from '../workload/transaction-finals.ts';
+import type { Plan } from '../plan/plan.ts';
+
+/** Attempts, reads before them, and what lies between. */
+const answerUsMax = (attemptsMax + 4) * 2 * answerTimeoutUs;
+
+export interface TransactionEvidence {
+  readonly steps: readonly TransactionStep[];
+  readonly history: TransactionHistory;
+  readonly finals: Finals;
+  /** Records of branches on the disks when all is over. */
+  readonly left: readonly BranchesLeft[];
+  readonly accounts: number;
+  /** Nodes that died for good. */
+  readonly lost: readonly string[];
+  /** Those of them that nobody has replaced. */
+  readonly missed: readonly string[];
+  /** Who has replaced which of the others. */
+  readonly heirs: ReadonlyMap<string, string>;
+  /** Disks that were lost, whose nodes live on. */
+  readonly wipes: readonly Wipe[];
+}
+
+/** The named steps are told: clients' transactions, or Redis commands that are some. */
+export function tracesSteps({
+  transactionClients,
+  redisOperations = [],
+}: Pick<Plan, 'transactionClients' | 'redisOperations'>): boolean {
+  return transactionClients > 0 || redisOperations.length > 0;
+}
+
+export type NamedCheck = readonly [InvariantId, () => CheckReport];
+
+export function transactionChecks({
+  steps: protocol,
+  history,
+  finals,
+  left,
+  accounts,
+  lost,
+  missed,
+  heirs,
+  wipes,
+}: TransactionEvidence): readonly NamedCheck[] {
+  const steps = withWipes(protocol, wipes);
+  const gone = [...missed, ...wipes.map(({ node }) => node)];
+  const tainted = keysOf(steps, decidedByHand(steps));
+  const halfLost = keysOf(steps, new Set([...buriedWith(lost, steps, heirs), ...lostWithDisks(steps)]));
+  return [
+    [
+      'INV1',
+      () =>
+        joinReports(
+          checkAtomicity(steps, lost, heirs),
+          checkTransactionValues(history, accounts, firstBalance, new Set([...tainted, ...halfLost])),
+        ),
+    ],
+    ['INV2', () => checkStability(steps, [...heardIn(history), ...finals.heard])],
+    [
+      'INV3',
+      () =>
+        joinReports(
+          checkNothingDangles(finals.dangling),
+          checkNothingLeft(left, new Set([...sharedWith(gone, steps), ...unconfirmed(missed, steps)])),
+        ),
+    ],
+    ['INV5', () => checkTransactionDurability(steps, history)],
+    ['INV6', () => checkIsolation(history, tainted)],
+    ['INV7', () => checkLocks(steps, heirs)],
+    [
+      'INV8',
+      () =>
+        joinReports(joinReports(checkOnce(steps), checkRepetitions(history)), checkFinality(steps, history)),
+    ],
+    ['INV22', () => checkLiveness(finals.liveness, history, answerUsMax)],
+  ];
+}
+
+/** What an operator decided is kept until the coordinator confirms it, or is replaced. */
+function unconfirmed(missed: readonly string[], steps: readonly TransactionStep[]): readonly string[] {
+  return [...decidedByHand(steps)].filter((xid) => missed.some((node) => xid.startsWith(`${node}-`)));
+}
+
+function heardIn(history: TransactionHistory): readonly HeardOutcome[] {
+  return history.flatMap(({ xids, completedUs, invokedUs }) =>
+    xids.map((answer) => {
+      const [xid = '', word] = answer.split(' ');
+      const outcome = word === 'committed' || word === 'aborted' ? word : 'unknown';
+      return { atUs: completedUs ?? invokedUs, xid, outcome } as const;
+    }),
+  );
+}

@@ -1,0 +1,38 @@
+/** The operator who makes the type of the buckets that keep siblings, where no configuration names it. */
+import type { Cluster } from '../world/cluster/cluster.ts';
+import { siblingsType } from '../world/cluster/node-config.ts';
+import type { HttpClient, World } from '../world/world.ts';
+
+const timeoutUs = 5_000_000;
+
+export class TypeMaker {
+  readonly #cluster: Cluster;
+  readonly #client: HttpClient;
+  readonly #spawn: (name: string, task: () => Promise<void>) => void;
+
+  constructor(world: World, cluster: Cluster) {
+    this.#cluster = cluster;
+    const host = world.addHost('type-maker');
+    const io = host.boot();
+    this.#client = world.httpClient(host);
+    this.#spawn = (name, task) => io.spawn(name, task);
+  }
+
+  /** Asks the first member; `over` once it has answered that the type is made. */
+  make(): { readonly over: boolean } {
+    const made = { over: false };
+    const [first = ''] = this.#cluster.members;
+    const body = JSON.stringify({ name: siblingsType, props: { allow_mult: true } });
+    const request = {
+      method: 'POST',
+      path: '/types',
+      headers: { 'Content-Type': 'application/json' },
+      body,
+    } as const;
+    this.#spawn('types.make', async () => {
+      const { status } = await this.#client.request(this.#cluster.address(first, 'http'), request, timeoutUs);
+      made.over = status >= 200 && status < 300;
+    });
+    return made;
+  }
+}

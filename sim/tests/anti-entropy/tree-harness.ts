@@ -1,0 +1,169 @@
+/**
+ * Whole nodes in a world whose anti-entropy is watched from outside: objects by the peer-facing truth (each node's
+ * durable store, opened on a copy of its disk once the node has stopped), counts by `/metrics`. The ground of
+ * anti-entropy's laws.
+ */
+import { assert, present } from '../../../engine/base/assert.ts';
+import type { PackedKey } from '../../../engine/base/object-key.ts';
+import { unpackKey } from '../../../engine/base/object-key.ts';
+import { replaceFile } from '../../../engine/io/disk.ts';
+import { storeDefaults } from '../../../engine/storage/options.ts';
+import { Store } from '../../../engine/storage/store.ts';
+import { familiesOf } from '../../../engine/metrics/snapshot-families.ts';
+import type { ParsedSample } from '../../check/exposition-text.ts';
+import { parseExposition } from '../../check/exposition-text.ts';
+import type { PlanNode } from '../../plan/plan.ts';
+import { Cluster } from '../../world/cluster/cluster.ts';
+import type { HttpClient } from '../../world/world.ts';
+import { World } from '../../world/world.ts';
+
+export const second = 1_000_000;
+
+/** The settings of a room: quick ticks, a small tree, and no hints, so that only anti-entropy can repair. */
+const quick = {
+  aae_tick_interval_seconds: 1,
+  aae_segments: 256,
+  hinted_handoff: false,
+  write_consistency: 'DC_ONE',
+};
+
+/** What a node stores: per packed key the bytes, in hex. */
+export type Dump = ReadonlyMap<PackedKey, string>;
+
+export class TreeRoom {
+  readonly world: World;
+  readonly cluster: Cluster;
+  readonly #client: HttpClient;
+
+  constructor(seed: string, racks: number, settings: Readonly<Record<string, unknown>> = {}, perRack = 1) {
+    this.world = new World({ seed, logLevel: 'info' });
+    const nodes: PlanNode[] = [];
+    for (let number = 1; number <= racks * perRack; number++) {
+      nodes.push({ name: `n${number}`, datacenter: 'dc1', rack: `r${((number - 1) % racks) + 1}` });
+    }
+    this.cluster = new Cluster(this.world, nodes, { ...quick, ...settings });
+    const operator = this.world.addHost('operator');
+    operator.boot();
+    this.#client = this.world.httpClient(operator);
+  }
+
+  async start(...names: readonly string[]): Promise<void> {
+    const wanted = names.length === 0 ? this.cluster.names : names;
+    for (const name of wanted) this.cluster.start(name);
+    const serving = (): boolean => wanted.every((name) => this.cluster.serves(name));
+    assert(await this.until(serving, 30 * second), `${wanted.join(' ')} did not start`);
+    await this.pass(second / 2);
+  }
+
+  async stop(name: string): Promise<void> {
+    assert((await this.cluster.stop(name, 30 * second)) !== 'stuck', `${name} did not stop`);
+  }
+
+  pass(us: number): Promise<void> {
+    return this.world.run({ untilUs: this.world.nowUs + us });
+  }
+
+  async until(holds: () => boolean, budgetUs: number): Promise<boolean> {
+    await this.world.runUntil(holds, budgetUs);
+    return holds();
+  }
+
+  /** Puts `count` objects through a node. */
+  async put(through: string, prefix: string, count: number, value = 'v'): Promise<void> {
+    for (let index = 0; index < count; index++) {
+      const answer = await this.http(through, 'PUT', `/buckets/b/keys/${prefix}${index}`, `${value}${index}`);
+      assert(answer.status === 204, `a put was answered ${answer.status}: ${answer.body}`);
+    }
+  }
+
+  async http(
+    node: string,
+    method: 'GET' | 'PUT' | 'POST' | 'DELETE',
+    path: string,
+    body = '',
+    port: 'http' | 'stats' = 'http',
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<{ readonly status: number; readonly body: string }> {
+    const headers = { 'Content-Type': 'text/plain', ...more };
+    const request = { method, path, headers, ...(method === 'GET' ? {} : { body }) };
+    const asking = this.#client.request(this.cluster.address(node, port), request, 10 * second);
+    await this.world.runUntil(asking, 20 * second);
+    const answer = await asking;
+    return { status: answer.status, body: answer.body.toString() };
+  }
+
+  /** Flips a bit of a value that is on a node's disk; once the node has forgotten it, that copy cannot be read. */
+  rot(name: string, value: string): boolean {
+    const { disk } = this.cluster.host(name);
+    for (const [path, content] of disk.durableFiles()) {
+      const at = /^store\/\d+\.log$/.test(path) ? content.indexOf(value) : -1;
+      if (at >= 0) return disk.rot(path, at, 3);
+    }
+    return false;
+  }
+
+  /** The sum over a family's children on one node, as published at least a second from now. */
+  async count(node: string, family: string): Promise<number> {
+    return (await this.samples(node, family)).reduce((sum, { value }) => sum + value, 0);
+  }
+
+  /** The family's children, likewise. */
+  async samples(node: string, family: string): Promise<readonly ParsedSample[]> {
+    await this.pass(2.1 * second);
+    const { body } = await this.http(node, 'GET', '/metrics', '', 'stats');
+    const found = present(
+      parseExposition(body).find(({ name }) => name === family),
+      family,
+    );
+    return found.samples;
+  }
+
+  /** The same on the spot: what a serving node counts now. */
+  countNow(node: string, family: string): number {
+    const snapshot = present(this.cluster.statistics(node), `the statistics of ${node}`);
+    const found = present(
+      familiesOf(snapshot).find((one) => one.family.name === family),
+      family,
+    );
+    return found.samples.reduce((sum, { value }) => sum + value, 0);
+  }
+
+  /** Puts a file on the disk of a stopped node. */
+  async writeFile(name: string, path: string, bytes: Buffer | undefined): Promise<void> {
+    assert(bytes !== undefined && !this.cluster.isUp(name), `${path} on ${name}`);
+    const host = this.cluster.host(name);
+    const io = host.boot();
+    const writing = replaceFile(io.disk, path, bytes);
+    await this.world.runUntil(writing, second);
+    host.stop();
+  }
+
+  /** What the store of a stopped node holds. */
+  async dump(name: string): Promise<Dump> {
+    assert(!this.cluster.isUp(name), `${name} must be down to be looked into`);
+    const host = this.cluster.host(name);
+    const io = host.boot();
+    const found: { dump?: Map<PackedKey, string> } = {};
+    io.spawn('dump', async () => {
+      const store = await Store.open(io, 'store', { ...storeDefaults, nodeName: name });
+      const dump = new Map<PackedKey, string>();
+      for (const key of [...store.keys()].sort()) {
+        if (unpackKey(key) === undefined) continue;
+        dump.set(key, Buffer.from((await store.get(key)) ?? []).toString('hex'));
+      }
+      await store.close();
+      found.dump = dump;
+    });
+    await this.until(() => found.dump !== undefined, 30 * second);
+    host.stop();
+    return present(found.dump, `the dump of ${name}`);
+  }
+
+  /** Stops everyone and compares what they hold; every node holds every key in rooms with one node a rack. */
+  async dumps(): Promise<readonly Dump[]> {
+    const dumps: Dump[] = [];
+    for (const name of this.cluster.names) if (this.cluster.isUp(name)) await this.stop(name);
+    for (const name of this.cluster.names) dumps.push(await this.dump(name));
+    return dumps;
+  }
+}

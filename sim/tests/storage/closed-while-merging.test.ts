@@ -1,0 +1,63 @@
+/** A store that closes while a merge moves its keys to their copies: the merge has happened, and its inputs go. */
+import { expect, it } from 'vitest';
+
+import type { DiskFile, OpenMode } from '../../../engine/io/disk.ts';
+import { decodeManifest } from '../../../engine/storage/log/manifest.ts';
+import { JournalDisk } from '../../explore/journal-disk.ts';
+import {
+  keyNumber,
+  makeRoom,
+  manifestPath,
+  openStore,
+  smallOptions,
+  storeDirectory,
+  writeBatch,
+} from '../../explore/store-harness.ts';
+import { WorldRandom } from '../../world/core/random.ts';
+
+/** Tells when the first hint file of a merge's output is opened to be read: its keys are about to move. */
+class WatchedDisk extends JournalDisk {
+  onMove: (() => void) | undefined;
+
+  override async open(path: string, mode: OpenMode): Promise<DiskFile> {
+    const { onMove } = this;
+    if (mode === 'read' && path.endsWith('.hint') && onMove !== undefined) {
+      this.onMove = undefined;
+      onMove();
+    }
+    return super.open(path, mode);
+  }
+}
+
+it('a store that closes while a merge moves its keys leaves none of the merged files behind', async () => {
+  const disk = new WatchedDisk();
+  const random = WorldRandom.root('closed while merging');
+  const store = await openStore(makeRoom(disk, random), smallOptions);
+  const valueOf = (key: number): Buffer => Buffer.alloc(80, key + 1);
+  const closed = new Promise<void>((resolve, reject) => {
+    disk.onMove = () => void store.close().then(resolve, reject);
+  });
+  for (let key = 0; key < 40 && store.state === 'open'; key++) {
+    expect(await writeBatch(store, [{ key: key % 12, value: valueOf(key) }])).toBe(undefined);
+  }
+  await closed;
+
+  const manifest = await readManifest(disk);
+  const named = manifest.segments.map(({ number }) => `${String(number).padStart(8, '0')}.log`);
+  const logs = (await disk.list(storeDirectory)).filter((name) => name.endsWith('.log'));
+  expect(logs).toEqual(named);
+  expect(store.diskBytes).toBe(manifest.segments.reduce((sum, { length }) => sum + length, 0));
+
+  const next = await openStore(makeRoom(disk, random), smallOptions);
+  expect(next.recovery.strayFiles).toBe(0);
+  expect(await next.get(keyNumber(0))).not.toBe(undefined);
+  await next.close();
+});
+
+async function readManifest(disk: JournalDisk): Promise<ReturnType<typeof decodeManifest>['manifest']> {
+  const file = await disk.open(manifestPath, 'read');
+  const bytes = Buffer.alloc(await file.size());
+  await file.readAt(bytes, 0);
+  await file.close();
+  return decodeManifest(bytes).manifest;
+}

@@ -1,0 +1,113 @@
+/**
+ * A manifest that is older than the files beside it: what a disk leaves that said of a newer one that it was durable,
+ * and lost it. The start must say so, or serve everything; it must not remove what it does not know.
+ */
+import { describe, expect, it } from 'vitest';
+
+import { LockstepError } from '../../../engine/base/errors.ts';
+import { rebuildManifest } from '../../../engine/storage/recovery/rebuild-manifest.ts';
+import { verifyStore } from '../../../engine/storage/recovery/verify.ts';
+import type { DiskImage } from '../../explore/journal-disk.ts';
+import { JournalDisk } from '../../explore/journal-disk.ts';
+import type { Twin } from '../../explore/store-harness.ts';
+import {
+  applyBatch,
+  contentsOf,
+  describeTwin,
+  keyNumber,
+  makeRoom,
+  manifestPath,
+  openStore,
+  rewriting,
+  smallOptions,
+  storeDirectory,
+  writeBatch,
+} from '../../explore/store-harness.ts';
+import { WorldRandom } from '../../world/core/random.ts';
+
+const keyCount = 9;
+const batches = rewriting(keyCount, 90);
+const twin = batches.reduce<Twin>(applyBatch, new Map());
+
+describe('a manifest that is older than the segments', () => {
+  it('without merges is refused with the ways out, loses nothing, and is rebuilt', async () => {
+    const { older, image } = await written(false);
+    expect(older.length).toBeGreaterThan(5);
+    for (const manifest of older.filter((_, index) => index % 3 === 0)) {
+      const disk = new JournalDisk(new Map([...image, [manifestPath, manifest]]));
+      const before = disk.image();
+      await expect(open(disk)).rejects.toThrow(/older than 0{6}.*nothing was removed; .*store rebuild DIR/);
+      expect(disk.image()).toEqual(before);
+      const { findings } = await verifyStore(disk, storeDirectory, () => undefined);
+      expect(findings.some(({ kind, file }) => kind === 'stray' && file.endsWith('.log'))).toBe(true);
+      expect((await rebuildManifest(disk, storeDirectory, 'n1', 0)).setAside).toEqual([]);
+      const store = await open(disk);
+      expect(describeTwin(await contentsOf(store, keyCount))).toBe(describeTwin(twin));
+    }
+  });
+
+  it('with merges is refused, or opened without one wrong answer', async () => {
+    const { older, image } = await written(true);
+    const outcomes = new Map<string, number>();
+    for (const manifest of older) {
+      const disk = new JournalDisk(new Map([...image, [manifestPath, manifest]]));
+      const outcome = await openedOrRefused(disk, image);
+      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+    }
+    expect([...outcomes.keys()]).not.toContain('wrong');
+    expect(outcomes.get('refused')).toBeGreaterThan(5);
+  });
+});
+
+async function openedOrRefused(disk: JournalDisk, image: DiskImage): Promise<string> {
+  try {
+    const store = await open(disk);
+    for (let key = 0; key < keyCount; key++) {
+      const value = await valueOrDoubt(store, key);
+      if (value !== 'doubted' && value !== twin.get(key)?.toString('hex')) return 'wrong';
+    }
+    return store.damages.length > 0 ? 'damaged' : 'whole';
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'Corrupted' });
+    const left = disk.image();
+    for (const path of image.keys()) expect(left.has(path)).toBe(true);
+    return 'refused';
+  }
+}
+
+async function valueOrDoubt(
+  store: Awaited<ReturnType<typeof open>>,
+  key: number,
+): Promise<string | undefined> {
+  try {
+    const value = await store.get(keyNumber(key));
+    return value === undefined ? undefined : Buffer.from(value).toString('hex');
+  } catch (error) {
+    if (error instanceof LockstepError && error.code === 'Corrupted') return 'doubted';
+    throw error;
+  }
+}
+
+/** Every manifest there ever was but the last, and the files of a process that was killed. */
+async function written(merges: boolean): Promise<{ older: readonly Buffer[]; image: DiskImage }> {
+  const disk = new JournalDisk();
+  const options = { ...smallOptions, merge: { ...smallOptions.merge, enabled: merges } };
+  const store = await openStore(makeRoom(disk, WorldRandom.root('older')), options);
+  const manifests = new Map<string, Buffer>();
+  const look = (): void => {
+    const bytes = disk.image().get(manifestPath);
+    if (bytes !== undefined) manifests.set(bytes.toString('hex'), Buffer.from(bytes));
+  };
+  for (const batch of batches) {
+    expect(await writeBatch(store, batch)).toBeUndefined();
+    look();
+  }
+  await store.settle();
+  look();
+  return { older: [...manifests.values()].slice(0, -1), image: disk.image() };
+}
+
+function open(disk: JournalDisk): ReturnType<typeof openStore> {
+  const options = { ...smallOptions, merge: { ...smallOptions.merge, enabled: false } };
+  return openStore(makeRoom(disk, WorldRandom.root('older again')), options);
+}

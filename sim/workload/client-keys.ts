@@ -1,0 +1,76 @@
+/** The keys of a plan as its clients name them, and as the cluster places them. */
+import type { Token } from '../../engine/base/ids.ts';
+import { byteStringOf } from '../../engine/base/ids.ts';
+import type { Ring } from '../../engine/cluster/ring/ring.ts';
+import { routeToken, tokenOf } from '../../engine/cluster/ring/token.ts';
+import type { Plan } from '../plan/plan.ts';
+import { keyOf } from '../plan/plan.ts';
+import { routeBytesOf } from './work-modules.ts';
+import { hasModules, routedType, siblingsType } from '../world/cluster/node-config.ts';
+import type { ClientKey } from './client.ts';
+
+/** A key by its number, for clients of a datacenter; `movers`: who may hold copies besides its replicas. */
+function clientKey(
+  plan: Plan,
+  ring: Ring,
+  number: number,
+  datacenter: string,
+  movers: readonly string[],
+): ClientKey {
+  const { bucket, key, siblings } = keyOf(plan, number);
+  const routed = !siblings && hasModules(plan.settings);
+  const token = routed
+    ? tokenOf(routeBytesOf(Buffer.from(key)))
+    : routeToken('STD', byteStringOf(bucket), byteStringOf(key));
+  const replicas = replicasIn(ring, token, datacenter);
+  return {
+    name: `${bucket}/${key}`,
+    siblings,
+    place: {
+      type: Buffer.from(siblings ? siblingsType : routed ? routedType : 'default'),
+      bucket: Buffer.from(bucket),
+      key: Buffer.from(key),
+    },
+    replicas,
+    holders: movers.length === 0 ? replicas : [...new Set([...replicas, ...movers])],
+  };
+}
+
+/** A loop, not closures: code that is optimised for those is gone with them at the end of a run, and made again in the next. */
+function replicasIn(ring: Ring, token: Token, datacenter: string): readonly string[] {
+  const replicas: string[] = [];
+  for (const member of ring.placement(token)) {
+    if (member.datacenter === datacenter) replicas.push(member.node);
+  }
+  return replicas;
+}
+
+/** The keys of a plan as clients of each datacenter see them; all clients of one share a list. */
+export class ClientKeys {
+  readonly #plan: Plan;
+  readonly #ring: Ring;
+  readonly #lists = new Map<string, readonly ClientKey[]>();
+
+  constructor(plan: Plan, ring: Ring) {
+    this.#plan = plan;
+    this.#ring = ring;
+  }
+
+  of(datacenter: string): readonly ClientKey[] {
+    const known = this.#lists.get(datacenter);
+    if (known !== undefined) return known;
+    const movers = moversIn(this.#plan);
+    const keys = Array.from({ length: this.#plan.keys }, (_, key) =>
+      clientKey(this.#plan, this.#ring, key, datacenter, movers),
+    );
+    this.#lists.set(datacenter, keys);
+    return keys;
+  }
+}
+
+/** Nodes that may hold copies besides, since they come, go or die. */
+export function moversIn({ nodes, faults }: Plan): readonly string[] {
+  const spares = nodes.filter((node) => node.spare === true).map((node) => node.name);
+  const heirs = faults.some(({ kind }) => kind === 'FM1') ? nodes.map((node) => node.name) : [];
+  return [...spares, ...heirs];
+}

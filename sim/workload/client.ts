@@ -1,0 +1,322 @@
+/**
+ * A simulated client: works through its operations of the plan, one at a time, over the binary protocol, and writes
+ * the history. When an answer stays out, or the connection is lost, the operation's outcome is what the error table
+ * says, and the client turns to another node of its datacenter. It never retries an operation: what was sent once may
+ * have happened once.
+ */
+import type { ClientReply, ClientRequest } from '../../engine/api/pbc/client-codec.ts';
+import type { RpbGetResp } from '../../engine/api/pbc/schema.ts';
+import { quorumWords } from '../../engine/api/pbc/schema.ts';
+import { present } from '../../engine/base/assert.ts';
+import { sleep } from '../../engine/io/clock.ts';
+import type { Io } from '../../engine/io/io.ts';
+import type { Address } from '../../engine/io/network.ts';
+import { pick } from '../../engine/io/random.ts';
+import type { ConsistencyLevel } from '../../engine/replication/requests.ts';
+import type { Outcome } from '../evidence/history.ts';
+import type { NeedWord, PlanOperation, PlanQuorum } from '../plan/plan.ts';
+import type { DurableTags } from './durable-tags.ts';
+import { Impatience } from './impatient-client.ts';
+import type { Completion, HistoryRecorder, Invocation } from './history-recorder.ts';
+import type { PbExchange } from './pb-connection.ts';
+import { PbConnection } from './pb-connection.ts';
+import { makeValue, readTag, tagOf } from './traced-value.ts';
+
+/** Where a client can turn to. */
+export interface ClientTarget {
+  readonly node: string;
+  readonly datacenter: string;
+  readonly address: Address;
+  /** Where nodes ask for credentials. */
+  readonly token?: string | undefined;
+}
+
+/** Where a key is, in the words of the protocol's messages. */
+export interface KeyPlace {
+  readonly type: Uint8Array;
+  readonly bucket: Uint8Array;
+  readonly key: Uint8Array;
+}
+
+/** A key as the client names it and as the cluster places it. */
+export interface ClientKey {
+  readonly name: string;
+  readonly siblings: boolean;
+  /** Its name as messages carry it. */
+  readonly place: KeyPlace;
+  /** The nodes of the client's datacenter that hold a copy. */
+  readonly replicas: readonly string[];
+  /** These, and the nodes that hold one in the course of a change of the ring. */
+  readonly holders: readonly string[];
+}
+
+/** The consistency levels that the nodes are configured with. */
+export interface ClientLevels {
+  readonly read: ConsistencyLevel;
+  readonly write: ConsistencyLevel;
+  /** There are other datacenters than the client's. */
+  readonly several: boolean;
+}
+
+/** What an operation asks for. */
+type Wanted = Pick<PlanOperation, 'kind' | 'need' | 'quorum'>;
+
+export interface ClientSetup {
+  readonly name: string;
+  readonly io: Io;
+  /** The nodes of its datacenter; not empty. */
+  readonly targets: readonly ClientTarget[];
+  /** By number. */
+  readonly keys: readonly ClientKey[];
+  readonly recorder: HistoryRecorder;
+  readonly durable: DurableTags;
+  /** World time, the same for every client, in microseconds. */
+  readonly nowUs: () => number;
+  /** Of the nodes. */
+  readonly levels: ClientLevels;
+  /** How long a client waits for a connection and for an answer. */
+  readonly connectTimeoutUs: number;
+  readonly answerTimeoutUs: number;
+}
+
+/** What the client's last read of a key left: whose context, and the bytes. */
+interface SeenContext {
+  readonly read: number;
+  readonly bytes: Uint8Array;
+}
+
+export class Client {
+  readonly impatience: Impatience;
+  readonly #setup: ClientSetup;
+  readonly #seen = new Map<number, SeenContext>();
+  #target: ClientTarget;
+  #connection: PbConnection | undefined;
+  #writeCount = 0;
+
+  constructor(setup: ClientSetup) {
+    this.#setup = setup;
+    this.impatience = new Impatience(setup.io.clock);
+    this.#target = pick(setup.io.random, setup.targets);
+  }
+
+  /** Works through `operations` until `stopped` says so or none is left; closes the connection at the end. */
+  async work(operations: readonly PlanOperation[], stopped: () => boolean): Promise<void> {
+    for (const operation of operations) {
+      await sleep(this.#setup.io.clock, operation.thinkUs);
+      if (stopped()) break;
+      await this.perform(operation);
+    }
+    this.leave();
+  }
+
+  /** Closes the connection. */
+  leave(): void {
+    this.#connection?.close();
+  }
+
+  perform(operation: PlanOperation): Promise<Outcome> {
+    if (operation.kind === 'get') return this.#read(operation.key, operation, false);
+    return this.#write(operation);
+  }
+
+  /** Reads a key; `final` marks the reads after the calm. */
+  read(key: number, need: NeedWord, final: boolean): Promise<Outcome> {
+    return this.#read(key, { kind: 'get', need }, final);
+  }
+
+  async #read(key: number, wanted: Wanted, final: boolean): Promise<Outcome> {
+    const where = this.#key(key);
+    const { recorder } = this.#setup;
+    const connection = this.#openConnection() ?? (await this.#connect());
+    const id = recorder.beginRead(this.#invocation(where, wanted), final);
+    const exchange = this.#heard(await this.#ask(connection, this.#readRequest(where, wanted)));
+    if (exchange.kind === 'answered' && exchange.answer.kind === 'got') {
+      const { message } = exchange.answer;
+      this.#remember(key, id, message);
+      recorder.endRead(id, this.#completion('ok', ''), tagsOf(message));
+      return 'ok';
+    }
+    // A read changes nothing: without an answer it certainly had no effect.
+    recorder.endRead(id, this.#completion('fail', reasonOf(exchange)), []);
+    return 'fail';
+  }
+
+  /** Turns to that node from now on. */
+  turnTo(target: ClientTarget): void {
+    this.#connection?.close();
+    this.#connection = undefined;
+    this.#target = target;
+  }
+
+  async #write(operation: PlanOperation): Promise<Outcome> {
+    const where = this.#key(operation.key);
+    const seen = operation.context === 'last' ? this.#seen.get(operation.key) : undefined;
+    const tag = operation.kind === 'put' ? tagOf(this.#setup.name, this.#writeCount++) : '';
+    const connection = this.#openConnection() ?? (await this.#connect());
+    const id = this.#setup.recorder.beginWrite(this.#invocation(where, operation), {
+      kind: operation.kind === 'put' ? 'put' : 'delete',
+      tag,
+      contextFrom: seen?.read,
+    });
+    const request = this.#writeRequest(operation, where, tag, seen?.bytes);
+    const exchange = this.#heard(await this.#ask(connection, request));
+    const outcome = connection === undefined ? 'fail' : writeOutcome(exchange);
+    const copies = outcome === 'ok' ? this.#setup.durable.copies(tag, where.holders) : 0;
+    const reason = outcome === 'ok' ? '' : reasonOf(exchange);
+    this.#setup.recorder.endWrite(id, this.#completion(outcome, reason), copies);
+    return outcome;
+  }
+
+  #readRequest({ place }: ClientKey, { need, quorum }: Wanted): ClientRequest {
+    return {
+      kind: 'get',
+      message: {
+        type: place.type,
+        bucket: place.bucket,
+        key: place.key,
+        r: quorum?.as === 'number' ? quorum.count : quorumWords[need === 'level' ? 'default' : need],
+        ...(quorum?.as === 'primaries' ? { pr: quorum.count } : {}),
+        ...(quorum?.as === 'durable' ? { node_confirms: quorum.count } : {}),
+        deletedvclock: true,
+        timeout: this.#serverTimeoutMs(),
+      },
+    };
+  }
+
+  #writeRequest(
+    operation: PlanOperation,
+    where: ClientKey,
+    tag: string,
+    context: Uint8Array | undefined,
+  ): ClientRequest {
+    const { type, bucket, key } = where.place;
+    const { need, quorum } = operation;
+    const named = quorumWords[need === 'level' ? 'default' : need];
+    const timeout = this.#serverTimeoutMs();
+    if (operation.kind === 'delete') {
+      const rw = quorum?.as === 'number' ? { rw: quorum.count } : { w: named };
+      return {
+        kind: 'delete',
+        message: { type, bucket, key, ...rw, ...raisedBy(quorum), timeout, vclock: context },
+      };
+    }
+    const content = { value: makeValue(tag, operation.valueBytes) };
+    const w = quorum?.as === 'number' ? quorum.count : named;
+    return {
+      kind: 'put',
+      message: { type, bucket, key, w, ...raisedBy(quorum), timeout, vclock: context, content },
+    };
+  }
+
+  /** The connection to the present node. */
+  #openConnection(): PbConnection | undefined {
+    return this.#connection?.open === true ? this.#connection : undefined;
+  }
+
+  /** A new connection, to the present node; undefined when none can be made. */
+  async #connect(): Promise<PbConnection | undefined> {
+    const { io, connectTimeoutUs } = this.#setup;
+    try {
+      this.#connection = await PbConnection.open(io, this.#target, connectTimeoutUs);
+    } catch {
+      // Refused or silent: the operation fails for certain, and the next one goes elsewhere.
+      this.#connection = undefined;
+    }
+    return this.#connection;
+  }
+
+  #ask(connection: PbConnection | undefined, request: ClientRequest): Promise<PbExchange> {
+    if (connection === undefined) return Promise.resolve(neverSent);
+    return this.impatience.over(connection, connection.ask(request, this.#setup.answerTimeoutUs), false);
+  }
+
+  /** Without an answer the client turns to another node. */
+  #heard(exchange: PbExchange): PbExchange {
+    if (exchange.kind === 'lost') this.#target = pick(this.#setup.io.random, this.#setup.targets);
+    return exchange;
+  }
+
+  #remember(key: number, read: number, { vclock }: RpbGetResp): void {
+    if (vclock === undefined || vclock.length === 0) this.#seen.delete(key);
+    else this.#seen.set(key, { read, bytes: Buffer.from(vclock) });
+  }
+
+  #key(key: number): ClientKey {
+    return present(this.#setup.keys[key], 'a key of the plan');
+  }
+
+  #invocation(where: ClientKey, wanted: Wanted): Invocation {
+    const copies = where.replicas.length;
+    const { levels } = this.#setup;
+    const level = wanted.kind === 'get' ? levels.read : levels.write;
+    const byNumber = wanted.quorum?.as === 'number';
+    return {
+      client: this.#setup.name,
+      key: where.name,
+      siblings: where.siblings,
+      node: this.#target.node,
+      datacenter: this.#target.datacenter,
+      copies,
+      need: waitedFor(wanted, level, copies),
+      far:
+        levels.several && wanted.need === 'level' && level === 'DC_EACH_SAFE_QUORUM' && !byNumber
+          ? needCount('quorum', copies)
+          : 0,
+      agree: wanted.kind === 'get' && (level === 'DC_SAFE_QUORUM' || level === 'DC_EACH_SAFE_QUORUM'),
+      invokedUs: this.#setup.nowUs(),
+    };
+  }
+
+  #completion(outcome: Outcome, reason: string): Completion {
+    return { completedUs: this.#setup.nowUs(), outcome, reason };
+  }
+
+  /** The node is to give up a little before the client does. */
+  #serverTimeoutMs(): number {
+    return Math.max(1, Math.floor((this.#setup.answerTimeoutUs * 3) / 4 / 1000));
+  }
+}
+
+const neverSent: PbExchange = { kind: 'lost', reason: 'no connection could be made' };
+
+/** What `pw` and `dw` ask for. */
+function raisedBy(quorum: PlanQuorum | undefined): { readonly pw?: number; readonly dw?: number } {
+  if (quorum?.as === 'primaries') return { pw: quorum.count };
+  return quorum?.as === 'durable' ? { dw: quorum.count } : {};
+}
+
+/** Copies of its datacenter that an operation waits for, by what the client was promised. */
+function waitedFor({ need, quorum }: Wanted, level: ConsistencyLevel, copies: number): number {
+  if (quorum?.as === 'number') return quorum.count;
+  return Math.max(needCount(need, copies, level), quorum?.count ?? 0);
+}
+
+/** Copies that a word asks for, of `copies` in the datacenter. */
+export function needCount(need: NeedWord, copies: number, level: ConsistencyLevel = 'DC_QUORUM'): number {
+  if (need === 'one' || (need === 'level' && level === 'DC_ONE')) return 1;
+  return need === 'all' ? copies : Math.floor(copies / 2) + 1;
+}
+
+/** What a write's answer says about whether it happened. */
+function writeOutcome(exchange: PbExchange): Outcome {
+  if (exchange.kind === 'lost') return 'unknown';
+  const { answer: reply } = exchange;
+  if (reply.kind === 'stored' || reply.kind === 'deleted') return 'ok';
+  if (reply.kind !== 'failed' || reply.code === undefined) return 'unknown';
+  return reply.definite ? 'fail' : 'unknown';
+}
+
+function reasonOf(exchange: PbExchange): string {
+  if (exchange.kind === 'lost') return exchange.reason;
+  return describeReply(exchange.answer);
+}
+
+function describeReply(reply: ClientReply): string {
+  return reply.kind === 'failed' ? reply.text : `an answer of kind ${reply.kind}`;
+}
+
+/** Tags of the values in an answer; deletions have none. */
+function tagsOf({ content = [] }: RpbGetResp): readonly string[] {
+  // The history keeps the list: it has room for what is in it.
+  return content.filter((one) => one.deleted !== true).map((one) => readTag(one.value));
+}

@@ -1,0 +1,98 @@
+/**
+ * Writes the history down while it happens: an operation is opened at its invocation and closed at its end; those
+ * that are never closed stay unknown. Records are made field by field and closed in place: there are two of these
+ * calls for every operation of every run.
+ */
+import type { History, Operation, ReadOperation, WriteOperation } from '../evidence/history.ts';
+
+/** What is known at the invocation. */
+export type Invocation = Pick<
+  Operation,
+  'client' | 'key' | 'siblings' | 'node' | 'datacenter' | 'copies' | 'need' | 'far' | 'agree' | 'invokedUs'
+>;
+
+export type Completion = Pick<Operation, 'completedUs' | 'outcome' | 'reason'>;
+
+type Open<T> = { -readonly [Field in keyof T]: T[Field] };
+
+export class HistoryRecorder {
+  readonly #operations: (Open<ReadOperation> | Open<WriteOperation>)[] = [];
+
+  /** Everything so far; what is still open changes. */
+  get history(): History {
+    return this.#operations;
+  }
+
+  /** Opens a read; answers its id. */
+  beginRead(invocation: Invocation, final: boolean): number {
+    const id = this.#operations.length;
+    this.#operations.push({
+      id,
+      kind: 'get',
+      client: invocation.client,
+      key: invocation.key,
+      siblings: invocation.siblings,
+      node: invocation.node,
+      datacenter: invocation.datacenter,
+      copies: invocation.copies,
+      need: invocation.need,
+      far: invocation.far ?? 0,
+      agree: invocation.agree ?? false,
+      invokedUs: invocation.invokedUs,
+      completedUs: undefined,
+      outcome: 'unknown',
+      reason: unheard,
+      values: [],
+      final,
+    });
+    return id;
+  }
+
+  /** Opens a write; answers its id. */
+  beginWrite(invocation: Invocation, write: Pick<WriteOperation, 'kind' | 'tag' | 'contextFrom'>): number {
+    const id = this.#operations.length;
+    this.#operations.push({
+      id,
+      kind: write.kind,
+      client: invocation.client,
+      key: invocation.key,
+      siblings: invocation.siblings,
+      node: invocation.node,
+      datacenter: invocation.datacenter,
+      copies: invocation.copies,
+      need: invocation.need,
+      far: invocation.far ?? 0,
+      agree: invocation.agree ?? false,
+      invokedUs: invocation.invokedUs,
+      completedUs: undefined,
+      outcome: 'unknown',
+      reason: unheard,
+      tag: write.tag,
+      contextFrom: write.contextFrom,
+      durableCopies: 0,
+    });
+    return id;
+  }
+
+  endRead(id: number, completion: Completion, values: ReadOperation['values']): void {
+    const operation = this.#operations[id];
+    if (operation?.kind !== 'get') return;
+    complete(operation, completion);
+    operation.values = values;
+  }
+
+  endWrite(id: number, completion: Completion, durableCopies: number): void {
+    const operation = this.#operations[id];
+    if (operation === undefined || operation.kind === 'get') return;
+    complete(operation, completion);
+    operation.durableCopies = durableCopies;
+  }
+}
+
+function complete(operation: Open<Completion>, completion: Completion): void {
+  operation.completedUs = completion.completedUs;
+  operation.outcome = completion.outcome;
+  operation.reason = completion.reason;
+}
+
+const unheard = 'no answer was heard';

@@ -1,0 +1,150 @@
+/** A simulated client of MapReduce: one job after the other over the binary protocol, each at some node. */
+import { bufferOf } from '../../engine/base/ids.ts';
+import { sleep } from '../../engine/io/clock.ts';
+import type { Io } from '../../engine/io/io.ts';
+import { pick } from '../../engine/io/random.ts';
+import type { FoundKey, JobKind, JobRecord } from '../evidence/jobs.ts';
+import type { PlanJob } from '../plan/plan.ts';
+import type { ClientKey, ClientTarget } from './client.ts';
+import { Impatience } from './impatient-client.ts';
+import { PbConnection } from './pb-connection.ts';
+import { tagAt } from './traced-value.ts';
+
+export interface JobClientSetup {
+  readonly name: string;
+  readonly io: Io;
+  readonly targets: readonly ClientTarget[];
+  /** By number. */
+  readonly keys: readonly ClientKey[];
+  readonly records: JobRecord[];
+  readonly nowUs: () => number;
+  readonly connectTimeoutUs: number;
+  readonly answerTimeoutUs: number;
+}
+
+type Asked = Pick<PlanJob, 'id' | 'kind' | 'keys'>;
+
+/** What a job came to. */
+type Heard = { readonly values: readonly unknown[] } | { readonly reason: string };
+
+export class JobClient {
+  readonly impatience: Impatience;
+  readonly #setup: JobClientSetup;
+  #connection: PbConnection | undefined;
+  #target: ClientTarget;
+
+  constructor(setup: JobClientSetup) {
+    this.#setup = setup;
+    this.impatience = new Impatience(setup.io.clock);
+    this.#target = pick(setup.io.random, setup.targets);
+  }
+
+  async work(jobs: readonly PlanJob[], stopped: () => boolean): Promise<void> {
+    for (const job of jobs) {
+      await sleep(this.#setup.io.clock, job.thinkUs);
+      if (stopped()) break;
+      await this.run(job, false);
+    }
+    this.#connection?.close();
+  }
+
+  /** Turns to that node from now on. */
+  turnTo(target: ClientTarget): void {
+    this.#connection?.close();
+    this.#connection = undefined;
+    this.#target = target;
+  }
+
+  /** Runs a job and keeps what came of it; true when it was answered. */
+  async run(job: Asked, final: boolean): Promise<boolean> {
+    const { name, nowUs, records } = this.#setup;
+    const invokedUs = nowUs();
+    const { node } = this.#target;
+    const heard = await this.#ask(requestOf(job, this.#setup.keys));
+    const ok = 'values' in heard;
+    const values = ok ? heard.values : [];
+    records.push({
+      ...{ id: job.id, client: name, node, kind: job.kind, keys: namesOf(job, this.#setup.keys) },
+      ...{ invokedUs, completedUs: nowUs(), outcome: ok ? 'ok' : 'fail', reason: ok ? '' : heard.reason },
+      ...{
+        found: job.kind === 'count' ? [] : values.map(foundIn),
+        counted: job.kind === 'count' ? values : [],
+      },
+      final,
+    });
+    return ok;
+  }
+
+  async #ask(request: unknown): Promise<Heard> {
+    const { io, targets, connectTimeoutUs, answerTimeoutUs } = this.#setup;
+    try {
+      if (this.#connection?.open !== true)
+        this.#connection = await PbConnection.open(io, this.#target, connectTimeoutUs);
+    } catch {
+      // Refused or silent: nothing was asked.
+      this.#target = pick(io.random, targets);
+      return { reason: 'no connection could be made' };
+    }
+    const connection = this.#connection;
+    const values: unknown[] = [];
+    const message = {
+      request: Buffer.from(JSON.stringify(request)),
+      content_type: Buffer.from('application/json'),
+    };
+    const asked = connection.ask({ kind: 'mapReduce', message }, answerTimeoutUs, (reply) => {
+      if (reply.kind !== 'mapReduced') return false;
+      const { response, done } = reply.message;
+      if (response !== undefined) values.push(...(JSON.parse(bufferOf(response).toString()) as unknown[]));
+      return done !== true;
+    });
+    const exchange = await this.impatience.over(connection, asked, false);
+    if (exchange.kind === 'lost') {
+      this.#target = pick(io.random, targets);
+      return { reason: exchange.reason };
+    }
+    return exchange.answer.kind === 'failed' ? { reason: exchange.answer.text } : { values };
+  }
+}
+
+const identity = { map: { language: 'erlang', module: 'riak_kv_mapreduce', function: 'map_identity' } };
+const counting = {
+  reduce: { language: 'erlang', module: 'riak_kv_mapreduce', function: 'reduce_count_inputs' },
+};
+
+function requestOf({ kind, keys }: Asked, all: readonly ClientKey[]): unknown {
+  const places = keys.flatMap((key) => all[key] ?? []).map(({ place }) => place);
+  const [first] = places;
+  if (kind === 'whole' && first !== undefined) {
+    return { inputs: [textOf(first.type), textOf(first.bucket)], query: [identity] };
+  }
+  const inputs = places.map(({ type, bucket, key }) => [textOf(bucket), textOf(key), null, textOf(type)]);
+  return { inputs, query: kind === 'count' ? [identity, counting] : [identity] };
+}
+
+/** What the job is about, as the history names it. */
+function namesOf(
+  { kind, keys }: { readonly kind: JobKind; readonly keys: readonly number[] },
+  all: readonly ClientKey[],
+): readonly string[] {
+  const names = keys.flatMap((key) => all[key] ?? []).map(({ name }) => name);
+  return kind === 'whole' ? names.slice(0, 1).map((name) => name.slice(0, name.indexOf('/') + 1)) : names;
+}
+
+/** An object as `map_identity` tells of it. */
+function foundIn(value: unknown): FoundKey {
+  const told = value as {
+    readonly not_found?: { readonly bucket: string; readonly key: string };
+    readonly bucket: string;
+    readonly key: string;
+    readonly values: readonly { readonly data: string }[];
+  };
+  if (told.not_found !== undefined)
+    return { key: `${told.not_found.bucket}/${told.not_found.key}`, tags: [] };
+  // What follows the tag is no text, and JSON cannot hold it.
+  const tags = told.values.map(({ data }) => tagAt(Buffer.from(data), 0) ?? `(no tag: ${data.slice(0, 16)})`);
+  return { key: `${told.bucket}/${told.key}`, tags };
+}
+
+function textOf(bytes: Uint8Array): string {
+  return bufferOf(bytes).toString();
+}

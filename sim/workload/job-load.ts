@@ -1,0 +1,87 @@
+/** The clients of MapReduce of a run, and the jobs that look at everything after the calm. */
+import { sleep } from '../../engine/io/clock.ts';
+import type { Io } from '../../engine/io/io.ts';
+import type { JobKind, JobRecord } from '../evidence/jobs.ts';
+import type { PlanJob } from '../plan/plan.ts';
+import type { ClientKey, ClientTarget } from './client.ts';
+import type { Impatience } from './impatient-client.ts';
+import { JobClient } from './job-client.ts';
+
+/** What the load gives them. */
+export interface JobLoadRoom {
+  readonly jobs: readonly PlanJob[];
+  readonly targets: () => readonly ClientTarget[];
+  readonly keys: () => readonly ClientKey[];
+  readonly nowUs: () => number;
+  readonly connectTimeoutUs: number;
+  readonly answerTimeoutUs: number;
+  /** Boots a host and runs the task on it. */
+  readonly spawn: (name: string, task: (io: Io) => Promise<void>) => void;
+}
+
+const retryUs = 200_000;
+
+export class JobLoad {
+  readonly records: JobRecord[] = [];
+  readonly #room: JobLoadRoom;
+  readonly #impatience = new Map<string, Impatience>();
+
+  constructor(room: JobLoadRoom) {
+    this.#room = room;
+  }
+
+  get impatience(): ReadonlyMap<string, Impatience> {
+    return this.#impatience;
+  }
+
+  begin(stopped: () => boolean): void {
+    const { jobs, spawn } = this.#room;
+    for (const index of new Set(jobs.map(({ client }) => client))) {
+      const mine = jobs.filter(({ client }) => client === index);
+      const name = `j${index}`;
+      spawn(name, (io) => {
+        const client = this.#client(name, io);
+        this.#impatience.set(name, client.impatience);
+        return client.work(mine, stopped);
+      });
+    }
+  }
+
+  /** Every node is asked for every key by name, and for each bucket, until it has answered or `stopped` says so. */
+  lookAtAll(stopped: () => boolean): void {
+    const { jobs, targets, keys, spawn } = this.#room;
+    if (jobs.length === 0) return;
+    const all = keys().map((_, key) => key);
+    const first = keys().findIndex(({ siblings }) => siblings);
+    const other = keys().findIndex(({ siblings }) => !siblings);
+    const wholes = [first, other].filter((key) => key >= 0);
+    const asked: readonly { readonly kind: JobKind; readonly keys: readonly number[] }[] = [
+      { kind: 'objects', keys: all },
+      { kind: 'count', keys: all },
+      ...wholes.map((key) => ({ kind: 'whole', keys: [key] }) as const),
+    ];
+    for (const target of targets()) {
+      const name = `j-after-${target.node}`;
+      spawn(name, async (io) => {
+        const client = this.#client(name, io);
+        for (const [index, job] of asked.entries()) {
+          do {
+            client.turnTo(target);
+            if (await client.run({ id: `final ${index}`, ...job }, true)) break;
+            await sleep(io.clock, retryUs);
+          } while (!stopped());
+        }
+        client.turnTo(target);
+      });
+    }
+  }
+
+  #client(name: string, io: Io): JobClient {
+    const { targets, keys, nowUs, connectTimeoutUs, answerTimeoutUs } = this.#room;
+    const records = this.records;
+    return new JobClient({
+      ...{ name, io, targets: targets(), keys: keys(), records, nowUs },
+      ...{ connectTimeoutUs, answerTimeoutUs },
+    });
+  }
+}

@@ -1,0 +1,248 @@
+/**
+ * A simulated Redis client: increments counters, moves amounts between accounts in transactions, writes values that
+ * expire, and looks at all of them. It never repeats an operation that may have happened. When an answer stays out, or
+ * the connection is lost, it turns to another node.
+ */
+import type { Reply } from '../../engine/api/redis/reply-reader.ts';
+import { sleep } from '../../engine/io/clock.ts';
+import type { Io } from '../../engine/io/io.ts';
+import { pick } from '../../engine/io/random.ts';
+import type { Outcome } from '../evidence/history.ts';
+import type { PlanRedisOperation } from '../plan/plan.ts';
+import type { RedisRecord } from '../evidence/redis.ts';
+import type { PageCommand } from '../evidence/redis-pages.ts';
+import { pageCommands } from '../evidence/redis-pages.ts';
+import type { ClientTarget } from './client.ts';
+import { Impatience } from './impatient-client.ts';
+import type { RedisCommand, RedisExchange } from './redis-connection.ts';
+import { RedisConnection } from './redis-connection.ts';
+
+export interface RedisClientSetup {
+  readonly name: string;
+  readonly io: Io;
+  readonly targets: readonly ClientTarget[];
+  readonly accounts: number;
+  readonly records: RedisRecord[];
+  readonly nowUs: () => number;
+  readonly connectTimeoutUs: number;
+  readonly answerTimeoutUs: number;
+}
+
+/** What an operation came to. */
+interface Seen {
+  readonly outcome: Outcome;
+  readonly reason: string;
+  readonly counted?: number | undefined;
+  readonly balances?: readonly number[];
+  readonly found?: string | undefined;
+  readonly replies?: readonly string[];
+}
+
+/** Words of errors after which the command may have been carried out. */
+const indefinite: readonly string[] = [
+  'INDOUBT',
+  'NOQUORUM',
+  'TIMEOUT',
+  'STORAGEFAILED',
+  'PEERGONE',
+  'INTERNAL',
+];
+
+export class RedisClient {
+  readonly impatience: Impatience;
+  readonly #setup: RedisClientSetup;
+  #target: ClientTarget;
+  #connection: RedisConnection | undefined;
+
+  constructor(setup: RedisClientSetup) {
+    this.#setup = setup;
+    this.impatience = new Impatience(setup.io.clock);
+    this.#target = pick(setup.io.random, setup.targets);
+  }
+
+  async work(operations: readonly PlanRedisOperation[], stopped: () => boolean): Promise<void> {
+    for (const operation of operations) {
+      await sleep(this.#setup.io.clock, operation.thinkUs);
+      if (stopped()) break;
+      await this.perform(operation, false);
+    }
+    this.#connection?.close();
+  }
+
+  /** Turns to that node from now on. */
+  turnTo(target: ClientTarget): void {
+    this.#connection?.close();
+    this.#connection = undefined;
+    this.#target = target;
+  }
+
+  close(): void {
+    this.#connection?.close();
+  }
+
+  async perform(operation: Omit<PlanRedisOperation, 'thinkUs' | 'client'>, final: boolean): Promise<Outcome> {
+    const { name, nowUs, records } = this.#setup;
+    const { id, kind, key, other, amount } = operation;
+    const connection = await this.#connect();
+    const invokedUs = nowUs();
+    const { node } = this.#target;
+    const seen = connection === undefined ? neverSent : await this.#act(connection, operation);
+    const { outcome, reason, counted, balances = [], found, replies = [] } = seen;
+    const about = { id, kind, client: name, node, key, other, amount, final };
+    const saw = { counted, balances, found, replies };
+    records.push({ ...about, invokedUs, completedUs: nowUs(), outcome, reason, ...saw });
+    return outcome;
+  }
+
+  async #act(
+    connection: RedisConnection,
+    { id, kind, key, other, amount }: Omit<PlanRedisOperation, 'thinkUs' | 'client'>,
+  ): Promise<Seen> {
+    switch (kind) {
+      case 'incr':
+        return seenOf(await this.#ask(connection, [['INCR', `c${key}`]]), 'write');
+      case 'read':
+        return seenOf(await this.#ask(connection, [['GET', `c${key}`]]), 'read');
+      case 'mortal':
+        return seenOf(await this.#ask(connection, mortalCommands(`m${key}`, id, amount)), 'write');
+      case 'look':
+        return lookOf(await this.#ask(connection, [['GET', `m${key}`]]));
+      case 'snapshot':
+        return balancesOf(await this.#ask(connection, this.#readAccounts()));
+      case 'page':
+        return pagesOf(await this.#ask(connection, pageCommands({ id, key, other }).map(wordsOf)));
+      case 'transfer':
+        return this.#transfer(connection, key, other, amount);
+    }
+  }
+
+  #readAccounts(): readonly RedisCommand[] {
+    const reads = Array.from({ length: this.#setup.accounts }, (_, account) => ['GET', `a${account}`]);
+    return [['MULTI'], ...reads, ['EXEC']];
+  }
+
+  /** Pays only from what it has read, under WATCH. */
+  async #transfer(connection: RedisConnection, from: number, to: number, amount: number): Promise<Seen> {
+    const watched = await this.#ask(connection, [['WATCH', `a${from}`, `a${to}`]]);
+    const unwatched = failureOf(watched, 'read');
+    if (unwatched !== undefined) return unwatched;
+    const read = await this.#ask(connection, [
+      ['GET', `a${from}`],
+      ['GET', `a${to}`],
+    ]);
+    const unread = failureOf(read, 'read');
+    if (unread !== undefined || read.kind === 'lost') {
+      if (read.kind === 'answered') await this.#ask(connection, [['UNWATCH']]);
+      return unread ?? neverSent;
+    }
+    const balance = read.answer.map(numberOf);
+    const exchange = await this.#ask(connection, [
+      ['MULTI'],
+      ['SET', `a${from}`, (balance[0] ?? 0) - amount],
+      ['SET', `a${to}`, (balance[1] ?? 0) + amount],
+      ['EXEC'],
+    ]);
+    if (exchange.kind === 'lost') return { outcome: 'unknown', reason: exchange.reason };
+    const last = exchange.answer.at(-1);
+    if (last?.kind === 'nothing') return { outcome: 'fail', reason: 'an account has changed' };
+    if (last?.kind === 'error') return errorOf(last.text, 'write');
+    return { outcome: 'ok', reason: '' };
+  }
+
+  async #connect(): Promise<RedisConnection | undefined> {
+    if (this.#connection?.open === true) return this.#connection;
+    const { io, connectTimeoutUs } = this.#setup;
+    try {
+      this.#connection = await RedisConnection.open(io, this.#target, connectTimeoutUs);
+    } catch {
+      // Refused or silent: the operation fails for certain, and the next one goes elsewhere.
+      this.#connection = undefined;
+      this.#target = pick(io.random, this.#setup.targets);
+    }
+    return this.#connection;
+  }
+
+  async #ask(connection: RedisConnection, commands: readonly RedisCommand[]): Promise<RedisExchange> {
+    const { io, targets, answerTimeoutUs } = this.#setup;
+    const asked = connection.ask(commands, answerTimeoutUs);
+    const exchange = await this.impatience.over(connection, asked, false);
+    if (exchange.kind === 'lost') this.#target = pick(io.random, targets);
+    return exchange;
+  }
+}
+
+const neverSent: Seen = { outcome: 'fail', reason: 'no connection could be made' };
+
+/** Why an exchange is no success; undefined when it is. A read has no effect, answered or not. */
+function failureOf(exchange: RedisExchange, purpose: 'read' | 'write'): Seen | undefined {
+  if (exchange.kind === 'lost') {
+    return { outcome: purpose === 'read' ? 'fail' : 'unknown', reason: exchange.reason };
+  }
+  const error = exchange.answer.find((reply) => reply.kind === 'error');
+  return error?.kind === 'error' ? errorOf(error.text, purpose) : undefined;
+}
+
+function errorOf(text: string, purpose: 'read' | 'write'): Seen {
+  const word = text.slice(0, text.indexOf(' '));
+  const unknown = purpose === 'write' && indefinite.includes(word);
+  return { outcome: unknown ? 'unknown' : 'fail', reason: text };
+}
+
+function seenOf(exchange: RedisExchange, purpose: 'read' | 'write'): Seen {
+  const failure = failureOf(exchange, purpose);
+  if (failure !== undefined || exchange.kind === 'lost') return failure ?? neverSent;
+  return { outcome: 'ok', reason: '', counted: numberOf(exchange.answer[0]) };
+}
+
+/** Every other one is written in two steps of one transaction: what changes a value leaves it its time. */
+function mortalCommands(name: string, id: string, lifeMs: number): readonly RedisCommand[] {
+  if (lifeMs % 2 === 0) return [['SET', name, id, 'PX', lifeMs]];
+  return [['MULTI'], ['SET', name, '', 'PX', lifeMs], ['APPEND', name, id], ['EXEC']];
+}
+
+function lookOf(exchange: RedisExchange): Seen {
+  const failure = failureOf(exchange, 'read');
+  if (failure !== undefined || exchange.kind === 'lost') return failure ?? neverSent;
+  const [reply] = exchange.answer;
+  return { outcome: 'ok', reason: '', found: reply?.kind === 'bulk' ? reply.bytes.toString() : undefined };
+}
+
+function wordsOf({ kind, page, text }: PageCommand): RedisCommand {
+  if (kind === 'echo') return ['ECHO', text];
+  return kind === 'read' ? ['GET', page] : ['SET', page, text];
+}
+
+/** Some of the commands may have failed; each reply says so for itself. */
+function pagesOf(exchange: RedisExchange): Seen {
+  if (exchange.kind === 'lost') return { outcome: 'unknown', reason: exchange.reason };
+  return { outcome: 'ok', reason: '', replies: exchange.answer.map(shown) };
+}
+
+function shown(reply: Reply): string {
+  switch (reply.kind) {
+    case 'bulk':
+      return `=${reply.bytes.toString()}`;
+    case 'error':
+      return `-${reply.text}`;
+    case 'text':
+      return `+${reply.text}`;
+    case 'nothing':
+      return 'nil';
+    default:
+      return reply.kind;
+  }
+}
+
+function balancesOf(exchange: RedisExchange): Seen {
+  const failure = failureOf(exchange, 'read');
+  if (failure !== undefined || exchange.kind === 'lost') return failure ?? neverSent;
+  const last = exchange.answer.at(-1);
+  if (last?.kind !== 'array') return { outcome: 'fail', reason: 'the transaction was given up' };
+  return { outcome: 'ok', reason: '', balances: last.items.map(numberOf) };
+}
+
+/** What a key without a value holds is 0. */
+function numberOf(reply: Reply | undefined): number {
+  if (reply?.kind === 'integer') return reply.value;
+  return reply?.kind === 'bulk' ? Number(reply.bytes.toString()) : 0;
+}

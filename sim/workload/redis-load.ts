@@ -1,0 +1,85 @@
+/** The Redis clients of a run, and who reads back what they wrote. */
+import type { Io } from '../../engine/io/io.ts';
+import type { PlanRedisOperation } from '../plan/plan.ts';
+import type { RedisRecord } from '../evidence/redis.ts';
+import type { ClientTarget } from './client.ts';
+import type { Impatience } from './impatient-client.ts';
+import { RedisClient } from './redis-client.ts';
+import { readBackRedis } from './redis-reads.ts';
+
+/** What the load gives its Redis clients. */
+export interface RedisLoadRoom {
+  readonly operations: readonly PlanRedisOperation[];
+  readonly targets: () => readonly ClientTarget[];
+  readonly nowUs: () => number;
+  readonly connectTimeoutUs: number;
+  readonly answerTimeoutUs: number;
+  /** Boots a host and runs the task on it. */
+  readonly spawn: (name: string, task: (io: Io) => Promise<void>) => void;
+}
+
+export class RedisLoad {
+  readonly records: RedisRecord[] = [];
+  readonly #room: RedisLoadRoom;
+  readonly #clients = new Map<string, RedisClient>();
+
+  constructor(room: RedisLoadRoom) {
+    this.#room = room;
+  }
+
+  begin(stopped: () => boolean): void {
+    const { operations } = this.#room;
+    for (const index of new Set(operations.map(({ client }) => client))) {
+      const mine = operations.filter(({ client }) => client === index);
+      this.#room.spawn(`r${index}`, (io) => {
+        const client = this.#client(`r${index}`, io);
+        this.#clients.set(`r${index}`, client);
+        return client.work(mine, stopped);
+      });
+    }
+  }
+
+  get impatience(): readonly Impatience[] {
+    return [...this.#clients.values()].map(({ impatience }) => impatience);
+  }
+
+  /** The client of that name; undefined when there is none. */
+  impatienceOf(name: string): Impatience | undefined {
+    return this.#clients.get(name)?.impatience;
+  }
+
+  /** So many clients increment the first counter of the plan at once; false when it has none. */
+  crowd(id: string, clients: number): boolean {
+    const counted = this.#room.operations.find(({ kind }) => kind === 'incr');
+    if (counted === undefined) return false;
+    for (let index = 0; index < clients; index++) {
+      const name = `${id}.r${index}`;
+      const operation = { ...counted, id: name, thinkUs: 0 };
+      this.#room.spawn(name, (io) => this.#client(name, io).work([operation], () => false));
+    }
+    return true;
+  }
+
+  readBack(stopped: () => boolean): void {
+    const { operations, targets } = this.#room;
+    if (operations.length === 0) return;
+    this.#room.spawn('redis-reader', (io) =>
+      readBackRedis(this.#client('redis-reader', io), targets(), operations, io, stopped),
+    );
+  }
+
+  #client(name: string, io: Io): RedisClient {
+    const { operations, nowUs, connectTimeoutUs, answerTimeoutUs } = this.#room;
+    const transfers = operations.filter(({ kind }) => kind === 'transfer');
+    return new RedisClient({
+      name,
+      io,
+      targets: this.#room.targets(),
+      accounts: Math.max(0, ...transfers.map(({ key, other }) => Math.max(key, other) + 1)),
+      records: this.records,
+      nowUs,
+      connectTimeoutUs,
+      answerTimeoutUs,
+    });
+  }
+}

@@ -1,0 +1,49 @@
+/** After the calm: every counter, all accounts and every mortal value are read through every node until it answers. */
+import { sleep } from '../../engine/io/clock.ts';
+import type { Io } from '../../engine/io/io.ts';
+import type { PlanRedisOperation } from '../plan/plan.ts';
+import type { RedisKind } from '../evidence/redis.ts';
+import type { ClientTarget } from './client.ts';
+import type { RedisClient } from './redis-client.ts';
+
+const retryUs = 200_000;
+
+/** What reads back what each kind of operation wrote. */
+const readers: Readonly<Partial<Record<RedisKind, RedisKind>>> = {
+  incr: 'read',
+  transfer: 'snapshot',
+  mortal: 'look',
+};
+
+export async function readBackRedis(
+  client: RedisClient,
+  targets: readonly ClientTarget[],
+  operations: readonly PlanRedisOperation[],
+  io: Io,
+  stopped: () => boolean,
+): Promise<void> {
+  for (const target of targets) {
+    client.turnTo(target);
+    for (const { kind, key } of readsOf(operations)) {
+      const id = `final ${kind} ${key} at ${target.node}`;
+      while (!stopped() && (await client.perform({ id, kind, key, other: 0, amount: 0 }, true)) !== 'ok') {
+        await sleep(io.clock, retryUs);
+        client.turnTo(target);
+      }
+    }
+  }
+  client.close();
+}
+
+function readsOf(
+  operations: readonly PlanRedisOperation[],
+): readonly { readonly kind: RedisKind; readonly key: number }[] {
+  const reads = new Map<string, { readonly kind: RedisKind; readonly key: number }>();
+  for (const { kind, key } of operations) {
+    const reader = readers[kind];
+    if (reader === undefined) continue;
+    const read = { kind: reader, key: reader === 'snapshot' ? 0 : key };
+    reads.set(`${read.kind} ${read.key}`, read);
+  }
+  return [...reads.values()];
+}

@@ -1,0 +1,105 @@
+/**
+ * A client that asks a node for much, at once, and reads nothing for a while (FK4); then it reads all of it. The node may
+ * hold what the connection holds and no more: it stops taking commands, and then its kernel stops taking bytes.
+ */
+import { present } from '../../engine/base/assert.ts';
+import { ReplyReader } from '../../engine/api/redis/reply-reader.ts';
+import type { Io } from '../../engine/io/io.ts';
+import type { Address, Connection } from '../../engine/io/network.ts';
+import { Deferred } from '../../engine/base/deferred.ts';
+import { sleep } from '../../engine/io/clock.ts';
+import type { SlowReading } from '../evidence/slow-reading.ts';
+
+export interface SlowReader {
+  readonly node: string;
+  readonly address: Address;
+  readonly requests: number;
+  readonly bytes: number;
+  readonly forUs: number;
+  readonly nowUs: () => number;
+}
+
+/** How long it waits for the connection, and for all replies once it reads. */
+const connectTimeoutUs = 500_000;
+const answerTimeoutUs = 30_000_000;
+
+/** Undefined: nobody took the connection. */
+export async function readSlowly(reader: SlowReader, io: Io): Promise<SlowReading | undefined> {
+  const { node, requests, bytes, forUs, nowUs } = reader;
+  let connection: Connection;
+  try {
+    connection = await io.network.connect(reader.address, connectTimeoutUs);
+  } catch {
+    // It is down, or behind a cut.
+    return undefined;
+  }
+  const replies = new Replies();
+  connection.start({
+    onData: (chunk) => replies.take(chunk),
+    onDrain: () => undefined,
+    onEnd: () => replies.over(),
+    onClose: () => replies.over(),
+  });
+  connection.pause();
+  let askedBytes = 0;
+  for (let index = 0; index < requests; index++) {
+    const command = echo(textOf(index, bytes));
+    askedBytes += command.length;
+    connection.write(command);
+  }
+  await sleep(io.clock, forUs);
+  const takenBytes = askedBytes - connection.pendingBytes;
+  connection.resume();
+  const late = io.clock.after(answerTimeoutUs, () => replies.over());
+  const answered = await replies.until(requests, (index) => textOf(index, bytes));
+  late.cancel();
+  connection.destroy();
+  return { node, atUs: nowUs(), askedBytes, takenBytes, asked: requests, answered };
+}
+
+/** A text of its own for every request. */
+function textOf(index: number, bytes: number): string {
+  return `${index}:`.padEnd(bytes, 'x');
+}
+
+function echo(text: string): Buffer {
+  return Buffer.from(`*2\r\n$4\r\nECHO\r\n$${text.length}\r\n${text}\r\n`);
+}
+
+class Replies {
+  readonly #reader = new ReplyReader();
+  readonly #done = new Deferred<number | undefined>();
+  #wanted: ((index: number) => string) | undefined;
+  #count = 0;
+  #most = Infinity;
+  #right = 0;
+  #unread: Uint8Array[] = [];
+
+  take(chunk: Uint8Array): void {
+    this.#unread.push(Uint8Array.from(chunk));
+    this.#read();
+  }
+
+  over(): void {
+    this.#done.resolve(undefined);
+  }
+
+  /** How many of `count` replies were the wanted ones; undefined when they do not all come. */
+  until(count: number, wanted: (index: number) => string): Promise<number | undefined> {
+    this.#most = count;
+    this.#wanted = wanted;
+    this.#read();
+    return this.#done.promise;
+  }
+
+  #read(): void {
+    if (this.#wanted === undefined) return;
+    for (const chunk of this.#unread) this.#reader.push(chunk);
+    this.#unread = [];
+    for (let reply = this.#reader.next(); reply !== undefined; reply = this.#reader.next()) {
+      const text = present(this.#wanted, 'what is wanted')(this.#count++);
+      if (reply.kind === 'bulk' && reply.bytes.toString() === text) this.#right += 1;
+    }
+    if (this.#count >= this.#most) this.#done.resolve(this.#right);
+  }
+}

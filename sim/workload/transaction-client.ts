@@ -1,0 +1,398 @@
+/**
+ * A client of transactions: reads at the primaries, writes on condition that nothing has changed, and keeps the history.
+ * A transaction with a name of the client's is repeated under it, through another node, while its outcome stays out;
+ * others are never sent twice.
+ */
+import { errorTable } from '../../engine/base/errors.ts';
+import { quorumWords } from '../../engine/api/pbc/schema.ts';
+import type { RpbGetResp } from '../../engine/api/pbc/schema.ts';
+import type { LockOperation, LockTransactionReq } from '../../engine/api/pbc/transaction-schema.ts';
+import { present } from '../../engine/base/assert.ts';
+import { bufferOf } from '../../engine/base/ids.ts';
+import { sleep } from '../../engine/io/clock.ts';
+import type { Io } from '../../engine/io/io.ts';
+import { pick } from '../../engine/io/random.ts';
+import type { SeenKey, TransactionValue, WrittenKey } from '../evidence/transactions.ts';
+import { elementsOf } from '../evidence/transactions.ts';
+import type { PlanTransaction } from '../plan/plan.ts';
+import type { ClientTarget } from './client.ts';
+import type { DurableTags } from './durable-tags.ts';
+import { Impatience } from './impatient-client.ts';
+import type { PbExchange } from './pb-connection.ts';
+import { PbConnection } from './pb-connection.ts';
+import { Repetitions } from './retries.ts';
+import type { TransactionKey, TransactionKeys } from './transaction-keys.ts';
+import type { OpenTransaction, TransactionRecorder } from './transaction-recorder.ts';
+import { formatValue, parseValue } from './transaction-values.ts';
+
+export interface TransactionClientSetup {
+  readonly name: string;
+  readonly io: Io;
+  readonly targets: readonly ClientTarget[];
+  readonly keys: TransactionKeys;
+  readonly recorder: TransactionRecorder;
+  readonly durable: DurableTags;
+  readonly nowUs: () => number;
+  readonly connectTimeoutUs: number;
+  readonly answerTimeoutUs: number;
+}
+
+/** What every account holds before anybody has written to it. */
+export const firstBalance = 100;
+
+/** How often a transaction with a name is sent at most, and the wait between. */
+export const attemptsMax = 4;
+const retryUs = 150_000;
+
+/** A read with what a write on condition of it has to say. */
+interface Seen extends SeenKey {
+  readonly where: TransactionKey;
+  readonly context: Uint8Array | undefined;
+}
+
+interface Wanted {
+  readonly where: TransactionKey;
+  readonly value: TransactionValue | undefined;
+  readonly seen: Seen | undefined;
+}
+
+export class TransactionClient {
+  readonly impatience: Impatience;
+  readonly #setup: TransactionClientSetup;
+  readonly #connections = new Map<string, PbConnection>();
+  readonly #repetitions: Repetitions;
+
+  constructor(setup: TransactionClientSetup) {
+    this.#setup = setup;
+    this.#repetitions = new Repetitions(setup);
+    this.impatience = new Impatience(setup.io.clock, (count) => this.#repetitions.repeat(count));
+  }
+
+  /** Works through `transactions` until `stopped` says so or none is left. */
+  async work(transactions: readonly PlanTransaction[], stopped: () => boolean): Promise<void> {
+    for (const transaction of transactions) {
+      await sleep(this.#setup.io.clock, transaction.thinkUs);
+      if (stopped()) break;
+      await this.#perform(transaction);
+    }
+    this.close();
+  }
+
+  close(): void {
+    for (const connection of this.#connections.values()) connection.close();
+    this.#connections.clear();
+  }
+
+  /** One transaction over a key of every primary, through `node`; true when it has committed. */
+  async probe(node: string): Promise<boolean> {
+    const record = this.#open({ id: '', kind: 'probe', forced: false });
+    record.final = true;
+    const wanted = this.#setup.keys.probes.map((where) => this.#stamp(record, where, 0));
+    await this.#run(record, wanted, { forced: false, named: false, level: 'DC_QUORUM' }, node);
+    return record.outcome === 'ok';
+  }
+
+  /**
+   * Reads a key after the calm: at its primary, which knows what transactions have done (a branch that was called pending
+   * need not have reached a quorum yet), or at a quorum when the primary is lost for good.
+   */
+  async readFinally(where: TransactionKey, lost: readonly string[]): Promise<boolean> {
+    const record = this.#open({ id: '', kind: 'look', forced: false });
+    record.final = true;
+    const { targets, io } = this.#setup;
+    const need = lost.includes(where.primary) ? quorumWords.quorum : quorumWords.primary;
+    const seen = await this.#read(where, pick(io.random, targets).node, need);
+    this.#saw(record, seen);
+    return seen !== undefined;
+  }
+
+  /** Asks `node` something that is no transaction. */
+  ask(node: string, request: Parameters<PbConnection['ask']>[0]): Promise<PbExchange> {
+    return this.#ask(node, request);
+  }
+
+  async #perform(planned: PlanTransaction): Promise<void> {
+    const { keys } = this.#setup;
+    const { places } = planned;
+    switch (planned.kind) {
+      case 'look':
+        for (const place of places) await this.#look(planned, present(keys.lists[place], 'a list'));
+        return;
+      case 'append':
+        return this.#append(
+          planned,
+          places.map((place) => present(keys.lists[place], 'a list')),
+        );
+      case 'twin':
+        return this.#append(planned, present(keys.twins[places[0] ?? 0], 'a pair'));
+      case 'transfer':
+        return this.#transfer(
+          planned,
+          places.map((place) => present(keys.accounts[place], 'an account')),
+        );
+      case 'stamp':
+      case 'erase':
+        return this.#write(planned, present(keys.triples[places[0] ?? 0], 'a triple'));
+      case 'move':
+        return this.#move(
+          planned,
+          places.map((place) => present(keys.loners[place], 'a single key')),
+        );
+      case 'restamp':
+        return this.#restamp(planned, present(keys.triples[places[0] ?? 0], 'a triple'));
+      case 'bunch': {
+        const bunch = present(keys.bunches[places[0] ?? 0], 'a bunch');
+        return this.#write(planned, bunch, planned.amount === 1 ? bunch[0]?.primary : undefined);
+      }
+      case 'put': {
+        const loner = present(keys.loners[places[0] ?? 0], 'a single key');
+        // Half of them through whichever node, which asks the primary.
+        return this.#write(planned, [loner], planned.amount === 1 ? loner.primary : undefined);
+      }
+    }
+  }
+
+  async #look(planned: PlanTransaction, where: TransactionKey): Promise<void> {
+    const record = this.#open(planned);
+    this.#saw(record, await this.#read(where, where.primary, quorumWords.primary));
+  }
+
+  #saw(record: OpenTransaction, seen: Seen | undefined): void {
+    record.node = seen?.where.primary ?? '';
+    record.validated = true;
+    record.reads = seen === undefined ? [] : [{ key: seen.key, value: seen.value }];
+    this.#close(record, seen === undefined ? 'fail' : 'ok', seen === undefined ? 'it could not be read' : '');
+  }
+
+  async #append(planned: PlanTransaction, lists: readonly TransactionKey[]): Promise<void> {
+    const record = this.#open(planned);
+    const seen = await this.#readAll(record, lists);
+    if (seen === undefined) return;
+    // An intermediate state has to exist for somebody to see it.
+    const elements = elementsOf(record.id, planned.kind === 'append' ? planned.amount : 1);
+    const wanted = seen.map((one, index) => {
+      const list = [...(one.value?.list ?? []), ...elements];
+      return { where: one.where, seen: one, value: { tag: tagOf(record, index), balance: undefined, list } };
+    });
+    await this.#run(record, wanted, planned);
+  }
+
+  async #transfer(planned: PlanTransaction, accounts: readonly TransactionKey[]): Promise<void> {
+    const record = this.#open(planned);
+    const seen = await this.#readAll(record, accounts);
+    if (seen === undefined) return;
+    const wanted = seen.map((one, index) => {
+      const change = index === 0 ? -planned.amount : planned.amount;
+      const balance = (one.value?.balance ?? firstBalance) + change;
+      return { where: one.where, seen: one, value: { tag: tagOf(record, index), balance, list: undefined } };
+    });
+    await this.#run(record, wanted, planned);
+  }
+
+  async #write(planned: PlanTransaction, keys: readonly TransactionKey[], node?: string): Promise<void> {
+    const record = this.#open(planned);
+    const wanted = keys.map((where, index) =>
+      planned.kind === 'erase'
+        ? { where, seen: undefined, value: undefined }
+        : this.#stamp(record, where, index),
+    );
+    await this.#run(record, wanted, planned, node);
+  }
+
+  async #restamp(planned: PlanTransaction, triple: readonly TransactionKey[]): Promise<void> {
+    const record = this.#open(planned);
+    const seen = await this.#readAll(record, triple);
+    if (seen === undefined) return;
+    const wanted = seen.map((one, index) => ({ ...this.#stamp(record, one.where, index), seen: one }));
+    await this.#run(record, wanted, planned);
+  }
+
+  async #move(planned: PlanTransaction, loners: readonly TransactionKey[]): Promise<void> {
+    const record = this.#open(planned);
+    const wanted = loners.map((where, index) =>
+      index === 0 ? { where, seen: undefined, value: undefined } : this.#stamp(record, where, index),
+    );
+    await this.#run(record, wanted, planned);
+  }
+
+  #stamp(record: OpenTransaction, where: TransactionKey, index: number): Wanted {
+    const value = { tag: tagOf(record, index), balance: undefined, list: undefined };
+    return { where, seen: undefined, value };
+  }
+
+  /** Reads all of the keys at their primaries; undefined, and the record closed, when one cannot be read. */
+  async #readAll(
+    record: OpenTransaction,
+    keys: readonly TransactionKey[],
+  ): Promise<readonly Seen[] | undefined> {
+    const seen: Seen[] = [];
+    for (const where of keys) {
+      const one = await this.#read(where, where.primary, quorumWords.primary);
+      if (one === undefined) {
+        this.#close(record, 'fail', `${where.name} could not be read`);
+        return undefined;
+      }
+      seen.push(one);
+    }
+    record.reads = seen.map(({ key, value }) => ({ key, value }));
+    record.validated = true;
+    return seen;
+  }
+
+  async #read(where: TransactionKey, node: string, quorum: number): Promise<Seen | undefined> {
+    const { type, bucket, key } = where.place;
+    const message = { type, bucket, key, r: quorum, timeout: this.#serverTimeoutMs() };
+    const exchange = await this.#ask(node, { kind: 'get', message });
+    if (exchange.kind !== 'answered' || exchange.answer.kind !== 'got') return undefined;
+    return { ...this.#seenIn(exchange.answer.message), key: where.name, where };
+  }
+
+  #seenIn({ content, vclock }: RpbGetResp): Pick<Seen, 'value' | 'context'> {
+    const [first] = content ?? [];
+    if (first === undefined) return { value: undefined, context: undefined };
+    const context = vclock === undefined ? undefined : new Uint8Array(vclock);
+    return { value: parseValue(first.value), context };
+  }
+
+  async #run(
+    record: OpenTransaction,
+    wanted: readonly Wanted[],
+    planned: Pick<PlanTransaction, 'forced' | 'named' | 'level'>,
+    node?: string,
+  ): Promise<void> {
+    record.writes = wanted.map(({ where, value }) => ({ key: where.name, value, durableCopies: undefined }));
+    const copies = Math.min(...wanted.map(({ where }) => where.holders.length));
+    record.need = planned.level === 'DC_ONE' ? 1 : Math.floor(copies / 2) + 1;
+    record.clientId = planned.named ? `${this.#setup.name}/${record.id}` : '';
+    const message: LockTransactionReq = {
+      operations: wanted.map(operationOf),
+      consistency: Buffer.from(planned.level),
+      timeout: this.#serverTimeoutMs(),
+      ...(planned.forced ? { force_abort: true } : {}),
+      ...(record.clientId === '' ? {} : { id: Buffer.from(record.clientId) }),
+    };
+    if (planned.named) this.#repetitions.keep(record, message);
+    for (let attempt = 0; attempt < (planned.named ? attemptsMax : 1); attempt++) {
+      if (attempt > 0 && !this.impatience.takeHurry()) await sleep(this.#setup.io.clock, retryUs);
+      const { targets, io } = this.#setup;
+      record.node = node ?? pick(io.random, targets).node;
+      const mayRepeat = planned.named && attempt + 1 < attemptsMax;
+      const exchange = await this.#ask(record.node, { kind: 'transaction', message }, mayRepeat);
+      this.#hear(record, exchange, attempt > 0);
+      if (record.outcome === 'ok') this.#countCopies(record, wanted, unconfirmedIn(exchange));
+      if (record.outcome !== 'unknown') return;
+    }
+  }
+
+  /** `again`: an earlier attempt may have been carried out, so that an error of this one says nothing about that. */
+  #hear(record: OpenTransaction, exchange: PbExchange, again: boolean): void {
+    const certainly = again ? 'unknown' : 'fail';
+    if (exchange.kind === 'lost') {
+      this.#close(record, exchange === neverSent ? certainly : 'unknown', exchange.reason);
+      return;
+    }
+    const { answer: reply } = exchange;
+    if (reply.kind === 'failed') {
+      const definite = reply.code !== undefined && errorTable[reply.code].definite;
+      this.#close(record, definite ? certainly : 'unknown', reply.text);
+      return;
+    }
+    if (reply.kind !== 'transacted') {
+      this.#close(record, 'unknown', `an answer of kind ${reply.kind}`);
+      return;
+    }
+    const { outcome: word, transaction_id: xid, reason, detail } = reply.message;
+    const outcome = textOf(word);
+    record.xids = [...record.xids, `${textOf(xid)} ${outcome}`];
+    if (outcome === 'committed') this.#close(record, 'ok', '');
+    else if (outcome === 'aborted')
+      // Under a name it is final for every attempt.
+      this.#close(record, 'fail', `${textOf(reason)}: ${textOf(detail)}`);
+    else this.#close(record, 'unknown', outcome);
+  }
+
+  /** What is durable at this instant of what the answer promises; `unconfirmed` branches promise it for later. */
+  #countCopies(record: OpenTransaction, wanted: readonly Wanted[], unconfirmed: readonly string[]): void {
+    record.writes = record.writes.map((write, index): WrittenKey => {
+      const { where } = present(wanted[index], 'what was wanted');
+      const promised = record.need === 1 || !where.primaries.some((node) => unconfirmed.includes(node));
+      if (write.value === undefined || !promised || unconfirmed.includes(anyBranch)) return write;
+      return { ...write, durableCopies: this.#setup.durable.copies(write.value.tag, where.keepers) };
+    });
+  }
+
+  async #ask(
+    node: string,
+    request: Parameters<PbConnection['ask']>[0],
+    mayRepeat = false,
+  ): Promise<PbExchange> {
+    const { io, targets, connectTimeoutUs, answerTimeoutUs } = this.#setup;
+    let connection = this.#connections.get(node);
+    if (connection?.open !== true) {
+      const target = targets.find((one) => one.node === node);
+      if (target === undefined) return neverSent;
+      try {
+        connection = await PbConnection.open(io, target, connectTimeoutUs);
+      } catch {
+        // Refused or silent: nothing was sent.
+        return neverSent;
+      }
+      this.#connections.set(node, connection);
+    }
+    return this.impatience.over(connection, connection.ask(request, answerTimeoutUs), mayRepeat);
+  }
+
+  #open({
+    id,
+    kind,
+    forced,
+  }: Pick<PlanTransaction, 'id' | 'forced'> & { kind: OpenTransaction['kind'] }): OpenTransaction {
+    const { recorder, name, nowUs } = this.#setup;
+    return recorder.open({ planned: id, client: name, kind, forced, invokedUs: nowUs() });
+  }
+
+  #close(record: OpenTransaction, outcome: OpenTransaction['outcome'], reason: string): void {
+    record.outcome = outcome;
+    record.reason = reason;
+    record.completedUs = this.#setup.nowUs();
+  }
+
+  /** The node is to give up a little before the client does. */
+  #serverTimeoutMs(): number {
+    return Math.max(1, Math.floor((this.#setup.answerTimeoutUs * 3) / 4 / 1000));
+  }
+}
+
+const neverSent: PbExchange = { kind: 'lost', reason: 'no connection could be made' };
+
+function tagOf({ id, client }: OpenTransaction, index: number): string {
+  return `«w:${client}:t${id}.${index}»`;
+}
+
+/** In the place of a node's name: no branch is known to have confirmed. */
+const anyBranch = '*';
+
+/** Nodes whose branches had not confirmed their level when the answer came. */
+function unconfirmedIn(exchange: PbExchange): readonly string[] {
+  if (exchange.kind === 'lost' || exchange.answer.kind !== 'transacted') return [];
+  const { branches = [] } = exchange.answer.message;
+  // The answer to a repetition names none: it says that the first attempt is decided, and no more.
+  if (branches.length === 0) return [anyBranch];
+  return branches.filter(({ pending }) => pending === true).map(({ node }) => textOf(node));
+}
+
+function operationOf({ where, value, seen }: Wanted): LockOperation {
+  const { type, bucket, key } = where.place;
+  const condition =
+    seen === undefined
+      ? {}
+      : seen.context === undefined
+        ? { if_absent: true }
+        : { if_match: seen.context, vclock: seen.context };
+  if (value === undefined) return { type, bucket, key, delete: true };
+  return { type, bucket, key, content: { value: formatValue(value) }, ...condition };
+}
+
+function textOf(bytes: Uint8Array | undefined): string {
+  return bytes === undefined ? '' : bufferOf(bytes).toString('utf8');
+}

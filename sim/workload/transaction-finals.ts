@@ -1,0 +1,166 @@
+/**
+ * Transactions after the calm: an operator resolves, node by node, what waits for a coordinator that died for good,
+ * and knows no better than to commit some branches and roll others back; rolls back what waits for one that has lost its
+ * disk, and abandons branches that were lost with a disk and whose orders nobody has any more, and what was decided by
+ * hand for a coordinator that was replaced; then every node is
+ * asked until it is in doubt of nothing, each coordinates one more transaction over all primaries, every key is read,
+ * and coordinators are asked once more what became of what they answered.
+ */
+import type { LockInDoubt } from '../../engine/api/pbc/transaction-schema.ts';
+import { bufferOf } from '../../engine/base/ids.ts';
+import { sleep } from '../../engine/io/clock.ts';
+import type { Io } from '../../engine/io/io.ts';
+import type { LivenessRecord } from '../check/liveness.ts';
+import type { Dangling, HeardOutcome } from '../check/transactions.ts';
+import type { TransactionHistory } from '../evidence/transactions.ts';
+import type { TransactionClient } from './transaction-client.ts';
+import type { TransactionKeys } from './transaction-keys.ts';
+
+export interface FinalsSetup {
+  readonly client: TransactionClient;
+  readonly io: Io;
+  readonly keys: TransactionKeys;
+  /** Nodes that live. */
+  readonly members: readonly string[];
+  /** Nodes that died for good. */
+  readonly lost: readonly string[];
+  /** Those of them that nobody has replaced. */
+  readonly missed: readonly string[];
+  /** Nodes that live without what their disks knew once. */
+  readonly forgetful: readonly string[];
+  readonly nowUs: () => number;
+  readonly stopped: () => boolean;
+}
+
+export interface Finals {
+  readonly dangling: readonly Dangling[];
+  readonly liveness: readonly LivenessRecord[];
+  readonly heard: readonly HeardOutcome[];
+}
+
+const retryUs = 200_000;
+/** An operator goes from one node to the next: meanwhile the branches there ask what became of the first. */
+const walkUs = 1_000_000;
+/** Outcomes asked for a second time. */
+const askedMax = 40;
+
+export async function finishTransactions(setup: FinalsSetup, history: TransactionHistory): Promise<Finals> {
+  const dangling: Dangling[] = [];
+  const liveness: LivenessRecord[] = [];
+  for (const node of setup.members) dangling.push(await untilCertain(setup, node));
+  // A key whose primary is gone can be in no transaction.
+  const able = setup.missed.length === 0 ? setup.members : [];
+  for (const node of able) liveness.push(await untilCommitted(setup, node));
+  for (const key of setup.keys.all) {
+    while (!(await setup.client.readFinally(key, setup.missed)) && !setup.stopped())
+      await sleep(setup.io.clock, retryUs);
+  }
+  const heard = await askAgain(setup, history);
+  setup.client.close();
+  return { dangling, liveness, heard };
+}
+
+/** What the node is in doubt of, once that is nothing or time is up. */
+async function untilCertain(setup: FinalsSetup, node: string): Promise<Dangling> {
+  for (;;) {
+    const entries = await inDoubtAt(setup, node);
+    const open = entries?.filter((entry) => !isExcused(setup, entry));
+    if (open !== undefined && (await resolveOrphans(setup, node, open))) await sleep(setup.io.clock, walkUs);
+    if (open?.length === 0 || setup.stopped()) {
+      return {
+        node,
+        atUs: setup.nowUs(),
+        xids: open?.map(({ transaction_id: xid, state }) => `${text(xid)} ${text(state)}`),
+      };
+    }
+    await sleep(setup.io.clock, retryUs);
+  }
+}
+
+async function inDoubtAt({ client }: FinalsSetup, node: string): Promise<readonly LockInDoubt[] | undefined> {
+  const exchange = await client.ask(node, { kind: 'transactionList' });
+  if (exchange.kind === 'lost' || exchange.answer.kind !== 'inDoubt') return undefined;
+  return exchange.answer.message.transactions ?? [];
+}
+
+/** Nobody can end it: a decision that a dead branch will never acknowledge; an operator's that nobody can confirm. */
+function isExcused(setup: FinalsSetup, { role, state, coordinator, branches = [] }: LockInDoubt): boolean {
+  const { missed } = setup;
+  if (text(role) === 'coordinator') return branches.some((node) => missed.includes(text(node)));
+  return missed.includes(text(coordinator)) && text(state).startsWith('heuristic');
+}
+
+/** False: there is nothing that waits for an operator. */
+async function resolveOrphans(
+  setup: FinalsSetup,
+  node: string,
+  entries: readonly LockInDoubt[],
+): Promise<boolean> {
+  let given = false;
+  for (const entry of entries) {
+    const decision = decisionOver(setup, node, entry);
+    if (decision === undefined) continue;
+    const message = { transaction_id: entry.transaction_id, heuristic: Buffer.from(decision) };
+    await setup.client.ask(node, { kind: 'transactionResolve', message });
+    given = true;
+  }
+  return given;
+}
+
+/** What the operator says; undefined: it ends by itself. */
+function decisionOver(
+  { lost, forgetful, members }: FinalsSetup,
+  node: string,
+  { transaction_id: xid, role, state, coordinator, branches = [] }: LockInDoubt,
+): 'rollback' | 'commit' | 'abandon' | undefined {
+  // Refused while a branch is only late.
+  if (text(role) === 'coordinator') {
+    const gone = [...forgetful, ...lost];
+    return branches.some((branch) => gone.includes(text(branch))) ? 'abandon' : undefined;
+  }
+  // Refused while its coordinator may come back.
+  if (text(state) !== 'prepared')
+    return [...lost, ...forgetful].includes(text(coordinator)) ? 'abandon' : undefined;
+  if (forgetful.includes(text(coordinator))) return 'rollback';
+  if (!lost.includes(text(coordinator))) return undefined;
+  // Every other branch of every other transaction: branches that follow one another show.
+  return (numberOf(text(xid)) + members.indexOf(node)) % 2 === 0 ? 'rollback' : 'commit';
+}
+
+async function untilCommitted(setup: FinalsSetup, node: string): Promise<LivenessRecord> {
+  const sinceUs = setup.nowUs();
+  for (;;) {
+    const committed = await setup.client.probe(node);
+    if (committed || setup.stopped()) return { node, sinceUs, atUs: setup.nowUs(), committed };
+    await sleep(setup.io.clock, retryUs);
+  }
+}
+
+async function askAgain(
+  { client, members, nowUs }: FinalsSetup,
+  history: TransactionHistory,
+): Promise<readonly HeardOutcome[]> {
+  const heard: HeardOutcome[] = [];
+  const names = history.flatMap(({ xids }) => xids.map((answer) => answer.split(' ')[0] ?? ''));
+  for (const xid of names.slice(-askedMax)) {
+    const coordinator = xid.replace(/-[0-9a-f]{12}-\d+$/, '');
+    if (!members.includes(coordinator)) continue;
+    const exchange = await client.ask(coordinator, {
+      kind: 'transactionGet',
+      message: { transaction_id: Buffer.from(xid) },
+    });
+    if (exchange.kind === 'lost' || exchange.answer.kind !== 'transacted') continue;
+    const outcome = text(exchange.answer.message.outcome);
+    if (outcome === 'committed' || outcome === 'aborted') heard.push({ atUs: nowUs(), xid, outcome });
+  }
+  return heard;
+}
+
+/** Of its coordinator's transactions. */
+function numberOf(xid: string): number {
+  return Number(xid.slice(xid.lastIndexOf('-') + 1));
+}
+
+function text(bytes: Uint8Array): string {
+  return bufferOf(bytes).toString('latin1');
+}

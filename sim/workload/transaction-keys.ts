@@ -1,0 +1,112 @@
+/**
+ * The keys that transactions work on: accounts, lists, pairs, triples, single ones, bunches of one primary, and one key for each node's probe. The keys of
+ * a pair or triple have different primaries where the cluster has enough nodes, so that its transactions have branches.
+ */
+import { present } from '../../engine/base/assert.ts';
+import { byteStringOf } from '../../engine/base/ids.ts';
+import type { Ring } from '../../engine/cluster/ring/ring.ts';
+import { routeToken } from '../../engine/cluster/ring/token.ts';
+import type { PlanStructures } from '../plan/plan.ts';
+import type { KeyPlace } from './client.ts';
+
+/** One key, in the words of messages, and where the cluster keeps it. */
+export interface TransactionKey {
+  /** `lists/l3`. */
+  readonly name: string;
+  readonly place: KeyPlace;
+  /** The node where its transactions prepare. */
+  readonly primary: string;
+  /** It, and the nodes where they may in the course of a change of the ring. */
+  readonly primaries: readonly string[];
+  /** Every node that holds a copy. */
+  readonly holders: readonly string[];
+  /** These, and the nodes that hold one in the course of a change of the ring. */
+  readonly keepers: readonly string[];
+}
+
+export class TransactionKeys {
+  readonly accounts: readonly TransactionKey[];
+  readonly lists: readonly TransactionKey[];
+  readonly twins: readonly (readonly TransactionKey[])[];
+  readonly triples: readonly (readonly TransactionKey[])[];
+  /** One beside each triple. */
+  readonly loners: readonly TransactionKey[];
+  /** Three of one primary beside each triple. */
+  readonly bunches: readonly (readonly TransactionKey[])[];
+  /** One per primary. */
+  readonly probes: readonly TransactionKey[];
+  readonly #ring: Ring;
+  readonly #movers: readonly string[];
+
+  /** `movers` may come to hold copies of anything. */
+  constructor(
+    ring: Ring,
+    nodes: readonly string[],
+    { accounts, lists, twins, triples }: PlanStructures,
+    movers: readonly string[] = [],
+  ) {
+    this.#ring = ring;
+    this.#movers = movers;
+    this.accounts = numbered(accounts, (index) => this.#key('bank', `a${index}`));
+    this.lists = numbered(lists, (index) => this.#key('lists', `l${index}`));
+    this.twins = numbered(twins, (index) => this.#apart('twins', `w${index}`, 2));
+    this.triples = numbered(triples, (index) => this.#apart('triples', `s${index}`, 3));
+    this.loners = numbered(triples, (index) => this.#key('loners', `o${index}`));
+    this.bunches = numbered(triples, (index) => this.#together('bunches', `u${index}`, 3));
+    this.probes = this.#apart('probes', 'p', nodes.length);
+  }
+
+  /** Every key that holds something in the end, the probes apart. */
+  get all(): readonly TransactionKey[] {
+    return [
+      ...this.accounts,
+      ...this.lists,
+      ...this.twins.flat(),
+      ...this.triples.flat(),
+      ...this.loners,
+      ...this.bunches.flat(),
+    ];
+  }
+
+  /** Keys with different primaries, for as long as there are any. */
+  #apart(bucket: string, stem: string, count: number): readonly TransactionKey[] {
+    const keys: TransactionKey[] = [];
+    for (let salt = 0; keys.length < count; salt++) {
+      const key = this.#key(bucket, `${stem}.${salt}`);
+      const taken = keys.some(({ primary }) => primary === key.primary);
+      if (!taken || salt > saltMax) keys.push(key);
+    }
+    return keys;
+  }
+
+  /** Keys with the primary of the first, for as long as there are any. */
+  #together(bucket: string, stem: string, count: number): readonly TransactionKey[] {
+    const keys: TransactionKey[] = [];
+    for (let salt = 0; keys.length < count; salt++) {
+      const key = this.#key(bucket, `${stem}.${salt}`);
+      const primary = keys[0]?.primary ?? key.primary;
+      if (key.primary === primary || salt > saltMax) keys.push(key);
+    }
+    return keys;
+  }
+
+  #key(bucket: string, key: string): TransactionKey {
+    const placement = this.#ring.placement(routeToken('STD', byteStringOf(bucket), byteStringOf(key)));
+    const holders = placement.map(({ node }) => node);
+    const primary = present(placement[0], 'a primary').node;
+    return {
+      name: `${bucket}/${key}`,
+      place: { type: Buffer.from('default'), bucket: Buffer.from(bucket), key: Buffer.from(key) },
+      primary,
+      primaries: [primary, ...this.#movers],
+      holders,
+      keepers: [...new Set([...holders, ...this.#movers])],
+    };
+  }
+}
+
+const saltMax = 200;
+
+function numbered<T>(count: number, make: (index: number) => T): readonly T[] {
+  return Array.from({ length: count }, (_, index) => make(index));
+}

@@ -1,0 +1,26 @@
+/** Values of transactions' keys as bytes: the tag, so that disks can be searched for it, and what it stands for. */
+import type { TransactionValue } from '../evidence/transactions.ts';
+
+const form = /^(«w:[^»]*») ?(-?\d+)?(\[[\d,]*\])?$/;
+
+export function formatValue({ tag, balance, list }: TransactionValue): Buffer {
+  if (balance !== undefined) return Buffer.from(`${tag} ${balance}`);
+  return Buffer.from(list === undefined ? tag : `${tag} [${list.join(',')}]`);
+}
+
+/** What bytes stand for; bytes of nobody's are a value with a tag that says so. */
+export function parseValue(bytes: Uint8Array): TransactionValue {
+  const text = Buffer.from(bytes).toString('utf8');
+  const [, tag, balance, list] = form.exec(text) ?? [];
+  if (tag === undefined) return { tag: `(no value of ours: ${text})`, balance: undefined, list: undefined };
+  return {
+    tag,
+    balance: balance === undefined ? undefined : Number(balance),
+    list: list === undefined ? undefined : numbersIn(list),
+  };
+}
+
+function numbersIn(list: string): readonly number[] {
+  const inner = list.slice(1, -1);
+  return inner === '' ? [] : inner.split(',').map(Number);
+}

@@ -1,0 +1,118 @@
+/**
+ * Clients who may not come in, at the doors of nodes that ask for credentials (FK5): one request each, of which none must
+ * have an effect. What it would write lies under names that nobody else uses.
+ */
+import type { ClientRequest } from '../../engine/api/pbc/client-codec.ts';
+import { present } from '../../engine/base/assert.ts';
+import type { Io } from '../../engine/io/io.ts';
+import type { Address } from '../../engine/io/network.ts';
+import type { StrangerGuise, StrangerListener } from '../evidence/unauthenticated-clients.ts';
+import { worldTokens } from '../world/cluster/world-credentials.ts';
+import type { HttpClient } from '../world/world.ts';
+import { PbConnection } from './pb-connection.ts';
+import type { RedisCommand } from './redis-connection.ts';
+import { RedisConnection } from './redis-connection.ts';
+
+export interface StrangerVisit {
+  readonly listener: StrangerListener;
+  readonly guise: StrangerGuise;
+  /** Which of the requests of that listener. */
+  readonly what: number;
+  readonly address: Address;
+}
+
+export interface StrangerAnswer {
+  readonly asked: string;
+  readonly answered: string | undefined;
+}
+
+/** The key that strangers would write over HTTP and the binary protocol. */
+export const strangersPlace = { bucket: Buffer.from('kept'), key: Buffer.from('theirs') };
+
+const patienceUs = 3_000_000;
+const nobodysToken = 'a-token-of-nobody-at-all';
+
+type HttpTry = readonly [method: 'GET' | 'PUT' | 'DELETE' | 'POST', path: string];
+
+const httpTries: readonly HttpTry[] = [
+  ['PUT', '/buckets/kept/keys/theirs'],
+  ['DELETE', '/buckets/newest/keys/k0'],
+  ['PUT', '/buckets/newest/props'],
+  ['POST', '/cluster/leave?force=true'],
+  ['POST', '/transactions'],
+  ['PUT', '/wasm/modules/theirs'],
+];
+/** Reading is the smallest role, so nobody's is too small here. */
+const statsTries: readonly HttpTry[] = [
+  ['GET', '/metrics'],
+  ['GET', '/stats'],
+];
+const pbTries: readonly ClientRequest[] = [
+  { kind: 'put', message: { ...strangersPlace, content: { value: Buffer.from('theirs') } } },
+  { kind: 'delete', message: { bucket: Buffer.from('newest'), key: Buffer.from('k0') } },
+  { kind: 'setBucket', message: { bucket: Buffer.from('newest'), props: { allow_mult: true } } },
+];
+const redisTries: readonly RedisCommand[] = [
+  ['SET', 'theirs', 'theirs'],
+  ['DEL', 'theirs'],
+  ['INCR', 'theirs'],
+];
+
+export async function visit(visiting: StrangerVisit, io: Io, http: HttpClient): Promise<StrangerAnswer> {
+  const { listener } = visiting;
+  try {
+    if (listener === 'pb') return await overPb(visiting, io);
+    if (listener === 'redis') return await overRedis(visiting, io);
+    return await overHttp(visiting, http);
+  } catch {
+    // No connection could be made, or it was lost: nothing was answered.
+    return { asked: `${listener} ${visiting.guise}`, answered: undefined };
+  }
+}
+
+async function overHttp(
+  { listener, guise, what, address }: StrangerVisit,
+  http: HttpClient,
+): Promise<StrangerAnswer> {
+  const [method, path] = choose(listener === 'stats' ? statsTries : httpTries, what);
+  const wrong = guise === 'wrong' || (listener === 'stats' && guise === 'forbidden');
+  const token = wrong ? nobodysToken : worldTokens.read;
+  const authorization: Readonly<Record<string, string>> =
+    guise === 'missing' ? {} : { Authorization: `Bearer ${token}` };
+  const headers = { 'Content-Type': 'text/plain', ...authorization };
+  const body = method === 'PUT' || method === 'POST' ? { body: 'theirs' } : {};
+  const { status } = await http.request(address, { method, path, headers, ...body }, patienceUs);
+  return { asked: `${listener} ${guise}: ${method} ${path}`, answered: String(status) };
+}
+
+async function overPb({ guise, what, address }: StrangerVisit, io: Io): Promise<StrangerAnswer> {
+  const token = guise === 'forbidden' ? worldTokens.read : undefined;
+  const connection = await PbConnection.open(io, { address, token }, patienceUs);
+  const guess = {
+    kind: 'auth',
+    message: { user: Buffer.from('adminer'), password: Buffer.from(nobodysToken) },
+  } as const;
+  const request = guise === 'wrong' ? guess : choose(pbTries, what);
+  const exchange = await connection.ask(request, patienceUs);
+  connection.close();
+  const asked = `pb ${guise}: ${request.kind}`;
+  if (exchange.kind === 'lost') return { asked, answered: undefined };
+  const { answer } = exchange;
+  return { asked, answered: answer.kind === 'failed' ? (answer.code ?? answer.text) : answer.kind };
+}
+
+async function overRedis({ guise, what, address }: StrangerVisit, io: Io): Promise<StrangerAnswer> {
+  const token = guise === 'forbidden' ? worldTokens.read : undefined;
+  const connection = await RedisConnection.open(io, { address, token }, patienceUs);
+  const command: RedisCommand = guise === 'wrong' ? ['AUTH', nobodysToken] : choose(redisTries, what);
+  const exchange = await connection.ask([command], patienceUs);
+  connection.close();
+  const asked = `redis ${guise}: ${command.join(' ')}`;
+  const reply = exchange.kind === 'lost' ? undefined : exchange.answer[0];
+  if (reply === undefined) return { asked, answered: undefined };
+  return { asked, answered: reply.kind === 'error' ? (reply.text.split(' ')[0] ?? '') : reply.kind };
+}
+
+function choose<T>(tries: readonly T[], what: number): T {
+  return present(tries[what % tries.length], 'a request');
+}

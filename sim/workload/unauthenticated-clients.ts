@@ -1,0 +1,89 @@
+/** The strangers of a run (FK5), and who looks after the calm whether anything of theirs is there. */
+import { sleep } from '../../engine/io/clock.ts';
+import type { Io } from '../../engine/io/io.ts';
+import type {
+  StrangerGuise,
+  StrangerListener,
+  StrangerRecord,
+  UntouchedRecord,
+} from '../evidence/unauthenticated-clients.ts';
+import type { PlanFault } from '../plan/plan.ts';
+import type { Cluster } from '../world/cluster/cluster.ts';
+import type { HttpClient, World } from '../world/world.ts';
+import { PbConnection } from './pb-connection.ts';
+import { strangersPlace, visit } from './unauthenticated-client.ts';
+
+const retryUs = 200_000;
+const patienceUs = 2_000_000;
+
+type Spawn = (io: Io, task: () => Promise<void>) => void;
+
+export class Strangers {
+  readonly records: StrangerRecord[] = [];
+  readonly untouched: UntouchedRecord[] = [];
+  readonly #world: World;
+  readonly #cluster: Cluster;
+  readonly #token: string | undefined;
+  #host: { readonly io: Io; readonly http: HttpClient } | undefined;
+
+  /** `token`: of an admin; undefined: nodes ask for no credentials. */
+  constructor(world: World, cluster: Cluster, token: string | undefined) {
+    this.#world = world;
+    this.#cluster = cluster;
+    this.#token = token;
+  }
+
+  ask(id: string, node: string, params: PlanFault['params'], spawn: Spawn): boolean {
+    if (this.#token === undefined || !this.#cluster.serves(node)) return false;
+    this.#host ??= this.#boot('strangers');
+    const { io, http } = this.#host;
+    const listener = params['listener'] as StrangerListener;
+    const guise = params['guise'] as StrangerGuise;
+    const address = this.#cluster.address(node, listener);
+    spawn(io, async () => {
+      const atUs = this.#world.nowUs;
+      const what = Number(params['what']);
+      const { asked, answered } = await visit({ listener, guise, what, address }, io, http);
+      this.records.push({ id, node, atUs, asked, answered });
+    });
+    return true;
+  }
+
+  /** Asks every node for the key that strangers would have written, until it answers or `stopped` says so. */
+  lookAfter(stopped: () => boolean, spawn: Spawn): void {
+    if (this.#token === undefined) return;
+    const { io } = this.#boot('strangers-after');
+    for (const node of this.#cluster.members) {
+      spawn(io, async () => {
+        let found = await this.#look(node, io);
+        while (found === undefined && !stopped()) {
+          await sleep(io.clock, retryUs);
+          found = await this.#look(node, io);
+        }
+        this.untouched.push({ node, atUs: this.#world.nowUs, found });
+      });
+    }
+  }
+
+  /** Over the binary protocol, which the witness follows. */
+  async #look(node: string, io: Io): Promise<string | undefined> {
+    const door = { address: this.#cluster.address(node, 'pb'), token: this.#token };
+    try {
+      const connection = await PbConnection.open(io, door, patienceUs);
+      const exchange = await connection.ask({ kind: 'get', message: strangersPlace }, patienceUs);
+      connection.close();
+      // Lost, or too few replicas answered: it has said nothing.
+      if (exchange.kind === 'lost' || exchange.answer.kind !== 'got') return undefined;
+      const [content] = exchange.answer.message.content ?? [];
+      return content === undefined ? '' : Buffer.from(content.value).toString();
+    } catch {
+      // It is down, too slow, or lets nobody in.
+      return undefined;
+    }
+  }
+
+  #boot(name: string): { readonly io: Io; readonly http: HttpClient } {
+    const host = this.#world.addHost(name);
+    return { io: host.boot(), http: this.#world.httpClient(host) };
+  }
+}

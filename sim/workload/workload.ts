@@ -1,0 +1,409 @@
+/**
+ * Everyone outside the cluster: clients, the stranger with garbage, the operator who looks at the statistics, and the
+ * reader who comes after the calm. Each is a host of the world and speaks over its network.
+ */
+import { present } from '../../engine/base/assert.ts';
+import type { ConsistencyLevel } from '../../engine/replication/requests.ts';
+import { consistencyLevels } from '../../engine/replication/requests.ts';
+import type { Io } from '../../engine/io/io.ts';
+import type { RedisRecord } from '../evidence/redis.ts';
+import type { Wipe } from '../check/transactions.ts';
+import type { GarbageRecord, NodeRecord } from '../check/malformed-input.ts';
+import type { RingRecord } from '../check/ring-agreement.ts';
+import type { Plan, PlanFault, PlanScrape } from '../plan/plan.ts';
+import type { Cluster } from '../world/cluster/cluster.ts';
+import type { ClusterPort } from '../world/cluster/node-config.ts';
+import { worldTokens } from '../world/cluster/world-credentials.ts';
+import type { HttpClient, World } from '../world/world.ts';
+import type { ClientLevels, ClientTarget } from './client.ts';
+import { ClientKeys, moversIn } from './client-keys.ts';
+import { Client } from './client.ts';
+import type { DurableTags } from './durable-tags.ts';
+import { askRing, pingNode, readAll } from './final-reads.ts';
+import { sendGarbage } from './malformed-input.ts';
+import type { HistoryRecorder } from './history-recorder.ts';
+import type { Impatience } from './impatient-client.ts';
+import { sumGivenUp } from './impatient-client.ts';
+import type { JobRecord } from '../evidence/jobs.ts';
+import type { JobLoadRoom } from './job-load.ts';
+import { JobLoad } from './job-load.ts';
+import { stayLoyal } from './single-node-clients.ts';
+import { RedisLoad } from './redis-load.ts';
+import type { ScrapeRecord } from './scrape.ts';
+import { scrapeNode, untilSeen } from './scrape.ts';
+import type { SlowReading } from '../evidence/slow-reading.ts';
+import { readSlowly } from './slow-reader.ts';
+import { Strangers } from './unauthenticated-clients.ts';
+import { TransactionClient } from './transaction-client.ts';
+import type { Finals } from './transaction-finals.ts';
+import { finishTransactions } from './transaction-finals.ts';
+import { TransactionKeys } from './transaction-keys.ts';
+import { TransactionRecorder } from './transaction-recorder.ts';
+
+/** How long clients wait for a connection and for an answer. */
+const connectTimeoutUs = 500_000;
+export const answerTimeoutUs = 2_000_000;
+/** A job asks a replica that does not answer for some seconds before it turns to the next. */
+const jobTimeoutUs = 12_000_000;
+
+type RoomOfClients = Pick<JobLoadRoom, 'nowUs' | 'connectTimeoutUs' | 'answerTimeoutUs' | 'spawn'>;
+
+export class Load {
+  readonly garbage: GarbageRecord[] = [];
+  readonly scrapes: ScrapeRecord[] = [];
+  readonly pings: NodeRecord[] = [];
+  readonly rings: RingRecord[] = [];
+  readonly transactions = new TransactionRecorder();
+  readonly slowReadings: SlowReading[] = [];
+  finals: Finals = { dangling: [], liveness: [], heard: [] };
+  readonly #redis: RedisLoad;
+  readonly #jobs: JobLoad;
+  readonly #world: World;
+  readonly #cluster: Cluster;
+  readonly #plan: Plan;
+  readonly #recorder: HistoryRecorder;
+  readonly #durable: DurableTags;
+  readonly #onScraped: (node: string) => void;
+  readonly #keys: ClientKeys;
+  readonly #transactionKeys: TransactionKeys;
+  readonly #impatience = new Map<string, Impatience>();
+  /** By which clients come in, where nodes ask for credentials. */
+  readonly #token: string | undefined;
+  readonly #strangers: Strangers;
+  #ended = false;
+  #busy = 0;
+
+  /** `onScraped`: somebody has just looked at this node's statistics. */
+  constructor(
+    world: World,
+    cluster: Cluster,
+    plan: Plan,
+    recorder: HistoryRecorder,
+    durable: DurableTags,
+    onScraped: (node: string) => void,
+  ) {
+    this.#onScraped = onScraped;
+    this.#world = world;
+    this.#cluster = cluster;
+    this.#plan = plan;
+    this.#recorder = recorder;
+    this.#durable = durable;
+    this.#keys = new ClientKeys(plan, cluster.ring);
+    this.#token = plan.settings['credentials'] === undefined ? undefined : worldTokens.admin;
+    this.#strangers = new Strangers(world, cluster, this.#token);
+    this.#redis = this.#redisLoad();
+    this.#jobs = this.#jobLoad();
+    const members = plan.nodes.filter(({ spare }) => spare !== true).map((node) => node.name);
+    const structured = plan.transactionClients > 0;
+    this.#transactionKeys = new TransactionKeys(
+      cluster.ring,
+      structured ? members : [],
+      plan.structures,
+      moversIn(plan),
+    );
+  }
+
+  /** What Redis clients did and saw. */
+  get redis(): readonly RedisRecord[] {
+    return this.#redis.records;
+  }
+
+  /** What clients of MapReduce asked and were answered. */
+  get jobs(): readonly JobRecord[] {
+    return this.#jobs.records;
+  }
+
+  /** Jobs that look at everything, at every node. */
+  lookAtAll(stopped: () => boolean): void {
+    this.#jobs.lookAtAll(stopped);
+  }
+
+  /** Nobody is in the middle of anything. */
+  get idle(): boolean {
+    return this.#busy === 0;
+  }
+
+  /** Begins everything that the plan holds; its instants count from `startUs`. */
+  begin(startUs: number): void {
+    const plan = this.#plan;
+    for (let index = 0; index < plan.clients; index++) this.#beginClient(index);
+    for (let index = 0; index < plan.transactionClients; index++) this.#beginTransactions(index);
+    this.#redis.begin(() => this.#ended);
+    this.#jobs.begin(() => this.#ended);
+    this.#beginStranger(startUs);
+    this.#beginOperator(startUs);
+  }
+
+  /** Requests that clients gave up because a fault said so, by the fault's kind. */
+  get givenUp(): ReturnType<typeof sumGivenUp> {
+    const patience = [...this.#impatience.values(), ...this.#jobs.impatience.values()];
+    return sumGivenUp([...patience, ...this.#redis.impatience]);
+  }
+
+  /** How patient the client of that name is; undefined when there is none. */
+  impatienceOf(name: string): Impatience | undefined {
+    return this.#impatience.get(name) ?? this.#redis.impatienceOf(name) ?? this.#jobs.impatience.get(name);
+  }
+
+  /** So many new clients want one key at once: a list, a counter, or both. False: the plan has neither. */
+  crowd(id: string, clients: number): boolean {
+    const counted = this.#redis.crowd(id, clients);
+    if (this.#plan.structures.lists === 0) return counted;
+    const wish = { kind: 'append', places: [0], amount: 1, forced: false, level: 'DC_QUORUM' } as const;
+    for (let index = 0; index < clients; index++) {
+      const name = `${id}.x${index}`;
+      const planned = { ...wish, id: name, client: index, thinkUs: 0, named: index % 2 === 0 };
+      this.#hosted(name, (io) => this.#transactionClient(name, io).work([planned], () => false));
+    }
+    return true;
+  }
+
+  /** A client that asks `node` for much and reads nothing for `forUs`. False: the node does not serve. */
+  readSlowly(id: string, node: string, requests: number, bytes: number, forUs: number): boolean {
+    if (!this.#cluster.serves(node)) return false;
+    const address = this.#cluster.address(node, 'redis');
+    const reader = { node, address, requests, bytes, forUs, nowUs: () => this.#world.nowUs };
+    this.#hosted(`${id}.slow`, async (io) => {
+      const reading = await readSlowly(reader, io);
+      if (reading !== undefined) this.slowReadings.push(reading);
+    });
+    return true;
+  }
+
+  /** FK6. So many clients that keep to `node` for `forUs`. */
+  keepTo(id: string, node: string, clients: number, forUs: number): void {
+    const { datacenter } = this.#cluster.configOf(node);
+    const endUs = this.#world.nowUs + forUs;
+    const stopped = (): boolean => this.#ended || this.#world.nowUs >= endUs;
+    for (let index = 0; index < clients; index++) {
+      const name = `${id}.c${index}`;
+      this.#hosted(name, (io) =>
+        stayLoyal(this.#client(name, io, datacenter, node), this.#plan.keys, io, stopped),
+      );
+    }
+  }
+
+  /** Who may not asks for something. False: nobody asks for credentials there. */
+  strange(id: string, node: string, params: PlanFault['params']): boolean {
+    return this.#strangers.ask(id, node, params, (io, task) => this.#spawn(io, id, task));
+  }
+
+  get strangers(): Pick<Strangers, 'records' | 'untouched'> {
+    return this.#strangers;
+  }
+
+  /** Clients begin no further operation. */
+  end(): void {
+    this.#ended = true;
+  }
+
+  /** Reads every key in every datacenter, and asks every node, until all have answered or `stopped` says so. */
+  readBack(stopped: () => boolean): void {
+    this.#redis.readBack(stopped);
+    this.#strangers.lookAfter(stopped, (io, task) => this.#spawn(io, 'strangers', task));
+    const datacenters = new Set(this.#plan.nodes.map((node) => node.datacenter));
+    for (const datacenter of datacenters) {
+      const name = `reader-${datacenter}`;
+      const host = this.#world.addHost(name);
+      const io = host.boot();
+      const http = this.#world.httpClient(host, this.#token);
+      const targets = this.#targetsIn(datacenter);
+      const client = this.#client(name, io, datacenter);
+      this.#spawn(io, name, () => readAll(client, targets, this.#plan.keys, io, stopped));
+      for (const target of targets) {
+        this.#spawn(io, `ping ${target.node}`, async () => {
+          this.pings.push(await pingNode(target, io, () => this.#world.nowUs, stopped));
+        });
+        this.#spawn(io, `ring ${target.node}`, async () => {
+          const address = this.#cluster.address(target.node, 'http');
+          this.rings.push(await askRing(target.node, http, address, io, () => this.#world.nowUs, stopped));
+        });
+        this.#spawn(io, `scrape ${target.node}`, async () => {
+          const look = (): Promise<ScrapeRecord> =>
+            this.#scrape({ id: 'after the calm', node: target.node }, http);
+          this.scrapes.push(await untilSeen(look, io.clock, stopped));
+        });
+      }
+    }
+  }
+
+  /** What transactions come to after the calm; nothing without transactions. `wipes`: disks that were lost. */
+  finish(wipes: readonly Wipe[], stopped: () => boolean): void {
+    const { transactionClients } = this.#plan;
+    if (transactionClients === 0) return;
+    const name = 'x-after';
+    const io = this.#world.addHost(name).boot();
+    const { members, gone } = this.#cluster;
+    const forgetful = wipes.map(({ node }) => node);
+    const client = this.#transactionClient(name, io);
+    const nowUs = (): number => this.#world.nowUs;
+    this.#spawn(io, name, async () => {
+      const who = { members, ...gone, forgetful };
+      const setup = { client, io, keys: this.#transactionKeys, ...who, nowUs, stopped };
+      this.finals = await finishTransactions(setup, this.transactions.history);
+    });
+  }
+
+  #beginClient(index: number): void {
+    const name = `c${index}`;
+    const io = this.#world.addHost(name).boot();
+    const datacenters = [...new Set(this.#plan.nodes.map((node) => node.datacenter))];
+    const datacenter = present(datacenters[index % datacenters.length], 'a datacenter');
+    const operations = this.#plan.operations.filter((operation) => operation.client === index);
+    const client = this.#client(name, io, datacenter);
+    this.#impatience.set(name, client.impatience);
+    this.#spawn(io, name, () => client.work(operations, () => this.#ended));
+  }
+
+  #beginTransactions(index: number): void {
+    const name = `x${index}`;
+    const transactions = this.#plan.transactions.filter(({ client }) => client === index);
+    this.#hosted(name, (io) => {
+      const client = this.#transactionClient(name, io);
+      this.#impatience.set(name, client.impatience);
+      return client.work(transactions, () => this.#ended);
+    });
+  }
+
+  #transactionClient(name: string, io: Io): TransactionClient {
+    const datacenter = present(this.#plan.nodes[0], 'a node').datacenter;
+    return new TransactionClient({
+      name,
+      io,
+      targets: this.#targetsIn(datacenter),
+      keys: this.#transactionKeys,
+      recorder: this.transactions,
+      durable: this.#durable,
+      nowUs: () => this.#world.nowUs,
+      connectTimeoutUs,
+      answerTimeoutUs,
+    });
+  }
+
+  #redisLoad(): RedisLoad {
+    return new RedisLoad({
+      operations: this.#plan.redisOperations ?? [],
+      targets: () => this.#targetsAt('redis'),
+      ...this.#roomOfClients(answerTimeoutUs),
+    });
+  }
+
+  #jobLoad(): JobLoad {
+    const { datacenter } = present(this.#plan.nodes[0], 'a node');
+    return new JobLoad({
+      jobs: this.#plan.jobs ?? [],
+      targets: () => this.#targetsAt('pb'),
+      keys: () => this.#keys.of(datacenter),
+      ...this.#roomOfClients(jobTimeoutUs),
+    });
+  }
+
+  #roomOfClients(timeoutUs: number): RoomOfClients {
+    return {
+      nowUs: () => this.#world.nowUs,
+      connectTimeoutUs,
+      answerTimeoutUs: timeoutUs,
+      spawn: (name, task) => this.#hosted(name, task),
+    };
+  }
+
+  #targetsAt(port: ClusterPort): readonly ClientTarget[] {
+    const { members } = this.#cluster;
+    const nodes = this.#plan.nodes.filter(({ name }) => members.includes(name));
+    return nodes.map(({ name, datacenter }) => {
+      return { node: name, datacenter, address: this.#cluster.address(name, port), token: this.#token };
+    });
+  }
+
+  #beginStranger(startUs: number): void {
+    const io = this.#world.addHost('stranger').boot();
+    for (const burst of this.#plan.garbage) {
+      this.#world.at(startUs + burst.atUs, `garbage ${burst.id}`, () => {
+        const address = this.#cluster.address(burst.node, burst.listener);
+        const life = (): string => this.#lifeOf(burst.node);
+        const still = (): boolean => this.#cluster.host(burst.node).paused;
+        this.#spawn(io, burst.id, async () => {
+          this.garbage.push(await sendGarbage(burst, io, address, () => this.#world.nowUs, life, still));
+        });
+      });
+    }
+  }
+
+  #beginOperator(startUs: number): void {
+    const host = this.#world.addHost('operator');
+    const io = host.boot();
+    const http = this.#world.httpClient(host, this.#token);
+    for (const scrape of this.#plan.scrapes) {
+      this.#world.at(startUs + scrape.atUs, `scrape ${scrape.id}`, () => {
+        this.#spawn(io, scrape.id, async () => {
+          this.scrapes.push(await this.#scrape(scrape, http));
+        });
+      });
+    }
+  }
+
+  async #scrape(scrape: Pick<PlanScrape, 'id' | 'node'>, http: HttpClient): Promise<ScrapeRecord> {
+    const address = this.#cluster.address(scrape.node, 'stats');
+    const life = (): string => this.#lifeOf(scrape.node);
+    const record = await scrapeNode(scrape, http, address, () => this.#world.nowUs, life);
+    this.#onScraped(scrape.node);
+    return record;
+  }
+
+  /** `only`: the node that it keeps to. */
+  #client(name: string, io: Io, datacenter: string, only?: string): Client {
+    return new Client({
+      name,
+      io,
+      targets: only === undefined ? this.#targetsIn(datacenter) : [this.#targetAt(only, datacenter)],
+      keys: this.#keys.of(datacenter),
+      recorder: this.#recorder,
+      durable: this.#durable,
+      levels: levelsOf(this.#plan),
+      nowUs: () => this.#world.nowUs,
+      connectTimeoutUs,
+      answerTimeoutUs,
+    });
+  }
+
+  #targetsIn(datacenter: string): readonly ClientTarget[] {
+    const { members } = this.#cluster;
+    const nodes = this.#plan.nodes.filter(
+      (node) => node.datacenter === datacenter && members.includes(node.name),
+    );
+    return nodes.map(({ name }) => this.#targetAt(name, datacenter));
+  }
+
+  #targetAt(node: string, datacenter: string): ClientTarget {
+    return { node, datacenter, address: this.#cluster.address(node, 'pb'), token: this.#token };
+  }
+
+  #lifeOf(node: string): string {
+    return this.#cluster.isUp(node) ? `life ${this.#cluster.host(node).lives}` : '';
+  }
+
+  /** A task on a host of its own. */
+  #hosted(name: string, task: (io: Io) => Promise<void>): void {
+    const io = this.#world.addHost(name).boot();
+    this.#spawn(io, name, () => task(io));
+  }
+
+  #spawn(io: Io, name: string, task: () => Promise<void>): void {
+    this.#busy += 1;
+    io.spawn(name, async () => {
+      try {
+        await task();
+      } finally {
+        this.#busy -= 1;
+      }
+    });
+  }
+}
+
+/** As the plan's nodes are configured. */
+function levelsOf({ settings, nodes }: Plan): ClientLevels {
+  const named = (name: string): ConsistencyLevel =>
+    consistencyLevels.find((level) => level === settings[name]) ?? 'DC_QUORUM';
+  const several = new Set(nodes.map(({ datacenter }) => datacenter)).size > 1;
+  return { read: named('read_consistency'), write: named('write_consistency'), several };
+}

@@ -1,0 +1,394 @@
+/**
+ * A cluster in the world: the hosts of its nodes, their configurations, and the lives that run on them. The only place
+ * of the simulator that builds a Node.
+ */
+import { present } from '../../../engine/base/assert.ts';
+import { LockstepError } from '../../../engine/base/errors.ts';
+import type { Token } from '../../../engine/base/ids.ts';
+import type { NodeConfig } from '../../../engine/config/config.ts';
+import type { Address } from '../../../engine/io/network.ts';
+import type { Random } from '../../../engine/io/random.ts';
+import { Node } from '../../../engine/node/node.ts';
+import { Ring } from '../../../engine/cluster/ring/ring.ts';
+import type { StatsSnapshot } from '../../../engine/metrics/snapshot.ts';
+import type { LifeRecord } from '../../check/failures.ts';
+import type { ReturnMode } from '../../faults/kinds/fault-kinds.ts';
+import type { PlanNode } from '../../plan/plan.ts';
+import type { Host, Leaks, Survival } from './host.ts';
+import type { Claim } from './impostors.ts';
+import { codeOf, Impostors } from './impostors.ts';
+import { clusterPorts, configOf, newcomerSettings, spareSettings } from './node-config.ts';
+import type { ClusterPort } from './node-config.ts';
+import type { DoubleStart, Gone, Life, LifeEndListener, RefusedStart, Seat } from './node-slots.ts';
+import { memberOf } from './node-slots.ts';
+import { worldCredentials } from './world-credentials.ts';
+import type { World } from '../world.ts';
+
+/** Wall clocks are off by at most so much, and both clocks run fast or slow by at most so much. */
+const wallOffsetMsMax = 200;
+const driftPpmMax = 200;
+
+/** What nodes are handed beside their configurations; they look at it where these name `credentials`. */
+const secrets = { credentials: worldCredentials };
+
+export class Cluster {
+  readonly ring: Ring;
+  readonly impostors: Impostors;
+  readonly #world: World;
+  readonly #nodes: readonly PlanNode[];
+  readonly #settings: Readonly<Record<string, unknown>>;
+  readonly #clocks: Random;
+  readonly #seats = new Map<string, Seat>();
+  readonly #lives: LifeRecord[] = [];
+  readonly #endings: LifeEndListener[] = [];
+  readonly #doubleStarts: DoubleStart[] = [];
+  readonly #refused: RefusedStart[] = [];
+  readonly #returned = new Set<string>();
+  readonly #onRefused: ((refused: RefusedStart) => void)[] = [];
+
+  /** Puts a host for every node into the world; none is started. Throws `ConfigInvalid` for settings that are. */
+  constructor(world: World, nodes: readonly PlanNode[], settings: Readonly<Record<string, unknown>>) {
+    this.#world = world;
+    this.impostors = new Impostors(world);
+    this.#nodes = nodes.filter((node) => node.spare !== true);
+    this.#settings = settings;
+    this.#clocks = world.random.fork('clocks');
+    for (const node of nodes) this.add(node, node.spare === true ? spareSettings(node) : {});
+    const members = [...this.#seats.values()].filter(({ standing }) => standing === 'member');
+    this.ring = new Ring(members.map(memberOf));
+    world.trace.on('membership.departed', ({ host }) => {
+      const seat = this.#seats.get(host);
+      if (seat !== undefined) seat.departed = true;
+    });
+  }
+
+  /**
+   * Puts one more host into the world, for a node that the others' configurations do not name. `own` are settings of
+   * its own, by the names of the file; they may even give it another name than its host's.
+   */
+  add(node: PlanNode, own: Readonly<Record<string, unknown>> = {}): void {
+    const host = this.#world.addHost(node.name, {
+      wallOffsetMs: this.#clocks.below(2 * wallOffsetMsMax + 1) - wallOffsetMsMax,
+      driftPpm: this.#clocks.below(2 * driftPpmMax + 1) - driftPpmMax,
+    });
+    const config = configOf(node, this.#nodes, { ...this.#settings, ...own });
+    const standing = node.spare === true ? 'spare' : 'member';
+    const nobody = { told: undefined, life: undefined, departed: false };
+    this.#seats.set(node.name, { ...nobody, config, host, node, standing });
+  }
+
+  /** From its next life on a node has these settings of its own. */
+  reconfigure(node: PlanNode, own: Readonly<Record<string, unknown>>): void {
+    const seat = this.#seat(node.name);
+    seat.config = configOf(node, this.#nodes, { ...this.#settings, ...own });
+    seat.told = undefined;
+  }
+
+  get names(): readonly string[] {
+    return [...this.#seats.keys()];
+  }
+
+  /** Nodes that are to be up once all is well: without spares, and without those that are gone. */
+  get members(): readonly string[] {
+    const seats = [...this.#seats.values()].filter(({ standing }) => standing === 'member');
+    return seats.map(({ host }) => host.name);
+  }
+
+  /** Members that are no more. */
+  get gone(): Gone {
+    const seats = [...this.#seats.values()].filter(({ standing }) => standing !== 'spare');
+    const namesOf = (some: readonly Seat[]): readonly string[] => some.map(({ host }) => host.name);
+    return {
+      lost: namesOf(seats.filter(({ standing }) => standing !== 'member')),
+      missed: namesOf(seats.filter(({ standing }) => standing === 'lost')),
+      heirs: new Map(
+        seats.flatMap(({ node: { name, replaces } }) => (replaces === undefined ? [] : [[replaces, name]])),
+      ),
+    };
+  }
+
+  /** The ring of those who are to be there. */
+  owners(): Ring {
+    const seats = [...this.#seats.values()].filter(({ standing }) => standing === 'member');
+    return new Ring(seats.map(memberOf));
+  }
+
+  /**
+   * FM1. A spare joins, in the place of a member that dies for good if it has one; a member leaves. False: the node is
+   * down, on its way already, or gone.
+   */
+  change(name: string): boolean {
+    const seat = this.#seat(name);
+    if (seat.standing === 'member') return this.#leave(seat);
+    if (seat.standing !== 'spare') return false;
+    const { replaces } = seat.node;
+    if (replaces !== undefined) {
+      this.#seat(replaces).standing = 'replaced';
+      this.crash(replaces, 'keepAll', 'silent');
+    }
+    seat.standing = 'member';
+    this.start(name);
+    return true;
+  }
+
+  /**
+   * FM6. One that is gone starts again on its old disk, as a `member` or as one who is `joining`, and is none of the
+   * members for that; or it joins `anew`, with an empty disk and other tokens. How it had gone; undefined: it is not
+   * gone, or has not ended yet.
+   */
+  returns(name: string, join: ReturnMode): 'left' | 'replaced' | undefined {
+    const seat = this.#seat(name);
+    const { standing } = seat;
+    if ((standing !== 'left' && standing !== 'replaced') || seat.life !== undefined) return undefined;
+    if (join === 'anew') {
+      seat.host.disk.wipe();
+      seat.standing = 'member';
+      seat.departed = false;
+      this.reconfigure(seat.node, newcomerSettings(seat.config));
+    } else {
+      this.#returned.add(name);
+      this.reconfigure(seat.node, { join });
+    }
+    this.start(name);
+    return standing;
+  }
+
+  /** The spare that is to take its place. */
+  heirOf(name: string): string | undefined {
+    return [...this.#seats.values()].find(({ node }) => node.replaces === name)?.host.name;
+  }
+
+  /** It was gone, and was started again: what it holds is no copy of anything. */
+  hasReturned(name: string): boolean {
+    return this.#returned.has(name);
+  }
+
+  /** FP10. A member dies for good. False: it is gone already. */
+  lose(name: string): boolean {
+    const seat = this.#seat(name);
+    if (seat.standing !== 'member') return false;
+    seat.standing = 'lost';
+    this.crash(name, 'keepAll', 'silent');
+    return true;
+  }
+
+  #leave(seat: Seat): boolean {
+    const { life } = seat;
+    if (life?.node === undefined) return false;
+    const { node } = life;
+    let leaving = true;
+    seat.host.ask(() => {
+      try {
+        node.leave();
+      } catch (error) {
+        if (!(error instanceof LockstepError)) throw error;
+        // It is on its way already.
+        leaving = false;
+      }
+    });
+    return leaving;
+  }
+
+  /** FN16. A process of a host of its own claims to be a member, or to be one beside `victim`. */
+  impose(id: string, victim: string, claim: Claim): void {
+    const { node, config } = this.#seat(victim);
+    this.impostors.impose(id, { node, config }, claim, this.#nodes, this.#settings);
+  }
+
+  /** FP8. A second process on the same directory; what it was told is in `doubleStarts`. False: nobody lives there. */
+  startTwice(name: string): boolean {
+    const seat = this.#seat(name);
+    const { life } = seat;
+    if (life?.node === undefined) return false;
+    const start: DoubleStart = { node: name, atUs: this.#world.nowUs, refused: '' };
+    this.#doubleStarts.push(start);
+    life.io.spawn('second', async () => {
+      try {
+        const second = await Node.start(life.io, seat.config, secrets);
+        await second.stop();
+        start.refused = 'nothing: it served';
+      } catch (error) {
+        start.refused = codeOf(error);
+      }
+    });
+    return true;
+  }
+
+  get doubleStarts(): readonly Readonly<DoubleStart>[] {
+    return this.#doubleStarts;
+  }
+
+  /** Where a node is reached. */
+  address(name: string, port: ClusterPort): Address {
+    return `${name}:${clusterPorts[port]}`;
+  }
+
+  /** The node's configuration, of its present life or its next. */
+  configOf(name: string): NodeConfig {
+    return this.#seat(name).config;
+  }
+
+  host(name: string): Host {
+    return this.#seat(name).host;
+  }
+
+  /** A process lives on the node's host, whether it serves yet or not. */
+  isUp(name: string): boolean {
+    return this.#seat(name).life !== undefined;
+  }
+
+  /** The node has started and serves. */
+  serves(name: string): boolean {
+    return this.#seat(name).life?.node !== undefined;
+  }
+
+  /** What the node counts now; undefined while it does not serve. */
+  statistics(name: string): StatsSnapshot | undefined {
+    return this.#seat(name).life?.node?.statistics();
+  }
+
+  /** Calls `listener` at the end of every life: its numbers can be asked for a last time. */
+  onLifeEnding(listener: LifeEndListener): void {
+    this.#endings.push(listener);
+  }
+
+  /** Starts that nodes refused. */
+  get refusedStarts(): readonly RefusedStart[] {
+    return this.#refused;
+  }
+
+  /** Calls `listener` after every start that a node refused, when its life is over. */
+  onStartRefused(listener: (refused: RefusedStart) => void): void {
+    this.#onRefused.push(listener);
+  }
+
+  /** Boots the host and starts the node on it; nothing when it is up. */
+  start(name: string): void {
+    this.#start(name, undefined);
+  }
+
+  /** `tokens`: those that the process has been told of. */
+  #start(name: string, tokens: readonly Token[] | undefined): void {
+    const seat = this.#seat(name);
+    if (seat.life !== undefined) return;
+    const io = seat.host.boot();
+    const life: Life = { io, node: undefined };
+    seat.life = life;
+    io.spawn('node', async () => {
+      try {
+        const node = await Node.start(io, { ...seat.config, ...(tokens && { tokens }) }, secrets);
+        life.node = node;
+        // As `lockstep start` does (engine/cli/start.ts).
+        const startAnew = (told: readonly Token[] | undefined): void => {
+          if (seat.life === life) this.beginStop(name, () => this.#start(name, told));
+        };
+        node.onRoom(() => startAnew(tokens));
+        const over = (): void => {
+          if (seat.life !== life) return;
+          seat.standing = 'left';
+          this.beginStop(name, () => undefined);
+        };
+        // A rejection is nobody's to expect: it is thrown on, and fails the run (INV32).
+        node.left.then(over, (error: unknown) => {
+          throw error;
+        });
+        node.onTokens((told) => {
+          seat.told = told;
+          startAnew(told);
+        });
+      } catch (error) {
+        if (!(error instanceof LockstepError)) throw error;
+        this.#refuse(seat, life, error);
+      }
+    });
+  }
+
+  /** The process ends, as a program does that cannot start; in an event of its own. */
+  #refuse(seat: Seat, life: Life, { code, message: detail }: LockstepError): void {
+    const { host } = seat;
+    this.#world.after(0, `refused ${host.name}`, () => {
+      if (seat.life !== life) return;
+      this.#endLife(seat);
+      const left = host.stop();
+      // The power went between its last word to its disk and its end: nothing is left to be done for it.
+      const departed = seat.departed && code === 'StoreForeign';
+      if (departed && seat.standing === 'member') seat.standing = 'left';
+      const { nowUs: atUs } = this.#world;
+      const refused = { node: host.name, life: host.lives, atUs, code, detail, departed, left };
+      this.#refused.push(refused);
+      for (const listener of this.#onRefused) listener(refused);
+    });
+  }
+
+  /** Ends a node's life in silence; nothing when it is down. */
+  crash(name: string, survival: Survival, connections: 'silent' | 'reset'): void {
+    const seat = this.#seat(name);
+    if (seat.life === undefined) return;
+    this.#record(seat, seat.life, 'crashed');
+    seat.life = undefined;
+    seat.host.crash(survival, connections);
+  }
+
+  /** Asks every living node to stop, lets time pass until they have, and reports what each left behind. */
+  async stopAll(budgetUs: number): Promise<ReadonlyMap<string, Leaks | 'stuck'>> {
+    const left = new Map<string, Leaks | 'stuck'>();
+    for (const { host, life } of this.#seats.values()) {
+      if (life?.node !== undefined) left.set(host.name, await this.stop(host.name, budgetUs));
+    }
+    return left;
+  }
+
+  /** Asks a node that serves to stop, lets time pass until it has, and reports what it left behind. */
+  async stop(name: string, budgetUs: number): Promise<Leaks | 'stuck'> {
+    const outcome: { left: Leaks | 'stuck' } = { left: 'stuck' };
+    this.beginStop(name, (leaks) => (outcome.left = leaks));
+    await this.#world.runUntil(() => outcome.left !== 'stuck', budgetUs);
+    if (outcome.left === 'stuck') this.#endLife(this.#seat(name));
+    return outcome.left;
+  }
+
+  /** FP7. Asks a node to stop; `onStopped` is told what it left behind. False: it does not serve. */
+  beginStop(name: string, onStopped: (left: Leaks) => void): boolean {
+    const seat = this.#seat(name);
+    const { life } = seat;
+    if (life?.node === undefined) return false;
+    const { node } = life;
+    const stop = async (): Promise<void> => {
+      await node.stop();
+      // In an event of its own, when this task is over: it is nothing that the node left behind.
+      this.#world.after(0, `stopped ${name}`, () => {
+        if (seat.life !== life) return;
+        this.#endLife(seat);
+        onStopped(seat.host.stop());
+      });
+    };
+    seat.host.ask(() => life.io.spawn('stop', stop));
+    return true;
+  }
+
+  #endLife(seat: Seat): void {
+    if (seat.life !== undefined) this.#record(seat, seat.life, 'stopped');
+    seat.life = undefined;
+  }
+
+  /** Every life so far, those that still run included. */
+  lives(): readonly LifeRecord[] {
+    const running = [...this.#seats.values()].flatMap(({ host, life }) =>
+      life === undefined ? [] : [this.#recordOf(host, life)],
+    );
+    return [...this.#lives, ...running];
+  }
+
+  #record({ host }: Seat, life: Life, how: 'crashed' | 'stopped'): void {
+    for (const listener of this.#endings) listener(host.name, how);
+    this.#lives.push(this.#recordOf(host, life));
+  }
+
+  #recordOf(host: Host, { io }: Life): LifeRecord {
+    return { node: host.name, life: host.lives, failedTasks: io.failedTasks(), atUs: this.#world.nowUs };
+  }
+
+  #seat(name: string): Seat {
+    return present(this.#seats.get(name), `the node ${name}`);
+  }
+}

@@ -1,0 +1,215 @@
+/**
+ * A simulated machine, and the lives of the process on it. The machine (its clock, its disk, its place in the network)
+ * outlives the lives; a life has doors of its own (incarnation.ts says what its end means).
+ */
+import { assert, present } from '../../../engine/base/assert.ts';
+import type { Io } from '../../../engine/io/io.ts';
+import { HostClock, LifeClock } from '../core/clock.ts';
+import { LifeDisk } from '../disk/disk-port.ts';
+import { HostDisk } from '../disk/disk.ts';
+import type { Survival } from '../disk/file-image.ts';
+import type { Ground } from '../core/world-context.ts';
+import { LifeHttp } from '../http/http.ts';
+import type { FaultId } from '../core/fault-log.ts';
+import type { Holding } from './incarnation.ts';
+import { Life } from './incarnation.ts';
+import { LifeLog } from '../core/log.ts';
+import type { Machine } from '../network/machine.ts';
+import type { WorldNetwork } from '../network/network.ts';
+import { Tasks } from '../core/tasks.ts';
+import { worldEvents } from '../core/trace.ts';
+import { LifeWasmTools } from './wasm-tools.ts';
+
+export type { Survival };
+
+export interface HostOptions {
+  /** Offset of the wall clock at the start, milliseconds. Default 0. */
+  readonly wallOffsetMs?: number;
+  /** Parts per million by which both clocks run fast (or slow, below 0). Default 0. */
+  readonly driftPpm?: number;
+}
+
+/** What an orderly stop left behind (INV23). All zero and empty when nothing leaked. */
+export interface Leaks {
+  readonly timers: number;
+  readonly connections: readonly string[];
+  readonly listeners: readonly string[];
+  readonly files: readonly string[];
+  readonly locks: readonly string[];
+  /** Tasks of `spawn` that have not ended. */
+  readonly tasks: readonly string[];
+}
+
+/** What a process needs before it holds anything, and for each thing that it holds. */
+const baseBytes = 24 * 1024 * 1024;
+const bytesPer = { timer: 128, connection: 4096, file: 1024, name: 256, task: 512 } as const;
+
+export class Host {
+  readonly name: string;
+  readonly clock: HostClock;
+  readonly disk: HostDisk;
+  readonly #ground: Ground;
+  readonly #network: WorldNetwork;
+  readonly #machine: Machine;
+  #io: Io | undefined;
+  #lives = 0;
+  #zombieCallsBefore = 0;
+  #lastLife: Life | undefined;
+
+  constructor(ground: Ground, network: WorldNetwork, machine: Machine, options: HostOptions) {
+    this.name = machine.name;
+    this.#ground = ground;
+    this.#network = network;
+    this.#machine = machine;
+    this.clock = new HostClock(ground, machine.name, options.wallOffsetMs ?? 0, options.driftPpm ?? 0);
+    this.disk = new HostDisk(ground, machine.name);
+  }
+
+  /** A process lives here. */
+  get alive(): boolean {
+    return this.#machine.life !== undefined;
+  }
+
+  get paused(): boolean {
+    return this.#machine.life?.paused === true;
+  }
+
+  /** Lives begun so far. */
+  get lives(): number {
+    return this.#lives;
+  }
+
+  /** Calls into doors of dead lives, out of promise reactions that were still queued when they died. */
+  get zombieCalls(): number {
+    return this.#zombieCallsBefore + (this.#lastLife?.zombieCalls ?? 0);
+  }
+
+  /** The doors of the life. Throws when there is none. */
+  get io(): Io {
+    return present(this.#io, `a life on ${this.name}`);
+  }
+
+  /** Begins a life and hands over its doors. Throws when one is alive. */
+  boot(): Io {
+    assert(!this.alive, `${this.name} is alive already`);
+    this.#zombieCallsBefore = this.zombieCalls;
+    const life = new Life(this.#ground, this.name, this.#machine.index, ++this.#lives);
+    this.#lastLife = life;
+    this.#machine.life = life;
+    this.#machine.on = true;
+    this.#machine.crashed = false;
+    this.#ground.trace.happened(worldEvents.hostBooted, this.#machine.index, life.number);
+    this.#network.machineChanged();
+    this.#io = this.#doors(life);
+    return this.#io;
+  }
+
+  /**
+   * FP1, FD6, FD7, FD11. The life ends in silence: its doors never settle again and calls into them do nothing. `silent`
+   * connections stay half-open for the other side (the machine is off until the next boot and answers nothing); with
+   * `reset` the system lives on and tells peers what a killed process's sockets tell them.
+   */
+  crash(survival: Survival, connections: 'silent' | 'reset' = 'silent'): void {
+    const cause = crashFault(survival);
+    this.#ground.ledger.enter(cause, this.name, 'injected');
+    this.#ground.ledger.enter(cause, this.name, 'crashed');
+    this.#machine.crashed = true;
+    this.#machine.on = connections === 'reset';
+    const life = this.#endLife('FP1');
+    this.disk.endLife(survival, cause);
+    this.#ground.trace.happened(worldEvents.hostCrashed, this.#machine.index, life.number, 0, survival);
+  }
+
+  /** Ends the life after an orderly stop of what ran in it, and reports what it left behind. */
+  stop(): Leaks {
+    const leaks = leaksOf(present(this.#machine.life, `a life on ${this.name}`));
+    const life = this.#endLife(undefined);
+    this.disk.endLife('keepAll', undefined);
+    this.#ground.trace.happened(worldEvents.hostStopped, this.#machine.index, life.number);
+    return leaks;
+  }
+
+  /** FP4. The process stands still; what would wake it waits for `resume`. Its clocks and its kernel go on. */
+  pause(): void {
+    const life = present(this.#machine.life, `a life on ${this.name}`);
+    life.pause();
+    this.#ground.ledger.enter('FP4', this.name, 'injected');
+    this.#ground.trace.happened(worldEvents.hostPaused, this.#machine.index, life.number);
+  }
+
+  /** What somebody outside wants of the process (a signal, an operator's word): it hears of it when it runs. */
+  ask(act: () => void): void {
+    present(this.#machine.life, `a life on ${this.name}`).whenRunning(act);
+  }
+
+  /** Nothing when it was not paused. */
+  resume(): void {
+    const life = present(this.#machine.life, `a life on ${this.name}`);
+    if (!life.paused) return;
+    const held = life.resume();
+    if (held > 0) this.#ground.ledger.enter('FP4', this.name, 'paused');
+    this.#ground.trace.happened(worldEvents.hostResumed, this.#machine.index, life.number, held);
+  }
+
+  #endLife(cause: FaultId | undefined): Life {
+    const life = present(this.#machine.life, `a life on ${this.name}`);
+    this.#machine.life = undefined;
+    this.#io = undefined;
+    life.end();
+    this.#network.endLife(life, this.#machine, cause);
+    return life;
+  }
+
+  #doors(life: Life): Io {
+    const clock = new LifeClock(life, this.clock);
+    const network = this.#network.door(life, this.#machine);
+    const log = new LifeLog(life);
+    const tasks = new Tasks(life, log);
+    return {
+      clock,
+      network,
+      peerNetwork: network,
+      log,
+      disk: new LifeDisk(life, this.disk),
+      random: this.#ground.random.fork(`life/${this.name}/${life.number}`),
+      http: new LifeHttp(life, network, clock, log),
+      wasm: new LifeWasmTools(life),
+      spawn: (name, task) => tasks.spawn(name, task),
+      failedTasks: () => tasks.failed,
+      // Nobody listens in on the world's wires.
+      secured: { clients: true, peers: true },
+      failedHandshakes: () => ({ clients: 0, peers: 0 }),
+      residentBytes: () => this.#residentBytes(life),
+    };
+  }
+
+  #residentBytes(life: Life): number {
+    return (
+      baseBytes +
+      life.timers * bytesPer.timer +
+      life.tasks.size * bytesPer.task +
+      life.files.size * bytesPer.file +
+      this.disk.nameCount * bytesPer.name +
+      life.connections.size * bytesPer.connection +
+      this.#network.heldBytes(life)
+    );
+  }
+}
+
+function crashFault(survival: Survival): FaultId {
+  if (survival === 'keepAll') return 'FP1';
+  if (survival === 'namesLost') return 'FD11';
+  return survival === 'torn' ? 'FD7' : 'FD6';
+}
+
+function leaksOf(life: Life): Leaks {
+  const describe = (holdings: ReadonlySet<Holding>): string[] => [...holdings].map((one) => one.describe());
+  return {
+    timers: life.timers,
+    connections: describe(life.connections),
+    listeners: describe(life.listeners),
+    files: describe(life.files),
+    locks: describe(life.locks),
+    tasks: life.tasks.names,
+  };
+}

@@ -1,0 +1,81 @@
+/** The configurations of the nodes of a simulated cluster, as an operator's files would give them. */
+import type { NodeConfig } from '../../../engine/config/config.ts';
+import { parseConfig } from '../../../engine/config/config.ts';
+import type { PlanNode } from '../../plan/plan.ts';
+import {
+  marksFile,
+  marksId,
+  routesFile,
+  routesId,
+  waywardFile,
+  waywardId,
+} from '../../workload/work-modules.ts';
+
+/** Type of the buckets that keep siblings; the others are of the type `default`. */
+export const siblingsType = 'siblings';
+
+/** In plans with this setting no configuration names `siblingsType`: an operator makes it when the cluster has started. */
+export const typesAtRunTime = 'types_at_run_time';
+
+/** Type of the buckets whose keys go where a module says, in plans whose settings say `features_wasm`. */
+export const routedType = 'routed';
+
+export const clusterPorts = { http: 8098, pb: 8087, redis: 8099, peer: 8101, stats: 22222 } as const;
+
+export type ClusterPort = keyof typeof clusterPorts;
+
+/** The configuration as a file would give it, so that settings are read, checked and refused as an operator's are. */
+export function configOf(
+  node: PlanNode,
+  nodes: readonly PlanNode[],
+  given: Readonly<Record<string, unknown>>,
+): NodeConfig {
+  const { [typesAtRunTime]: makesTypes, ...settings } = given;
+  const siblings = makesTypes === true ? {} : { [siblingsType]: { allow_mult: true } };
+  const file = {
+    name: node.name,
+    datacenter: node.datacenter,
+    rack: node.rack,
+    listen: `${node.name}:${clusterPorts.http}`,
+    pb_listen: `${node.name}:${clusterPorts.pb}`,
+    redis_listen: `${node.name}:${clusterPorts.redis}`,
+    peer_listen: `${node.name}:${clusterPorts.peer}`,
+    stats_listen: `${node.name}:${clusterPorts.stats}`,
+    insecure: true,
+    bucket_types: { ...siblings, ...(hasModules(settings) ? routedTypes : {}) },
+    ...(hasModules(settings) ? { store_wasm_modules: startModules } : {}),
+    seeds: nodes.map(({ name, datacenter, rack }) => ({
+      name,
+      datacenter,
+      rack,
+      address: `${name}:${clusterPorts.peer}`,
+      // A file that gives its own node tokens says the same of it among the seeds.
+      ...(name === node.name && settings['tokens'] !== undefined ? { tokens: settings['tokens'] } : {}),
+    })),
+    ...settings,
+  };
+  return parseConfig(JSON.stringify({ lockstep: file }), {}, `${node.name}.json`);
+}
+
+export function spareSettings({ replaces }: PlanNode): Readonly<Record<string, unknown>> {
+  return { join: 'joining', ...(replaces === undefined ? {} : { replace: replaces }) };
+}
+
+/** For a node that was a member under this name before: its tokens may be somebody else's by now. */
+export function newcomerSettings({ tokens }: NodeConfig): Readonly<Record<string, unknown>> {
+  return { join: 'joining', tokens: tokens.map((token) => (token + 2 ** 31) % 2 ** 32) };
+}
+
+const routedTypes = {
+  [routedType]: { allow_mult: false, chash_keyfun: 'CUSTOM', wasm_keyfun: routesId },
+};
+const startModules = [
+  { id: routesId, path: routesFile },
+  { id: marksId, path: marksFile },
+  { id: waywardId, path: waywardFile },
+];
+
+/** The plan's nodes have modules, and its clients' keys are routed by one. */
+export function hasModules(settings: Readonly<Record<string, unknown>>): boolean {
+  return settings['features_wasm'] === true;
+}

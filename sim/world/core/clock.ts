@@ -1,0 +1,249 @@
+/**
+ * The clocks of a host: monotonic time that runs fast or slow by parts per million, wall time with an offset on top,
+ * which jumps and freezes when told to, and timers that may fire early or late within what the door leaves open.
+ *
+ * A host's clocks outlive its lives; each life sees monotonic time from an origin of its own, so that comparing two
+ * lives' readings cannot work by luck.
+ */
+import { assert } from '../../../engine/base/assert.ts';
+import type { Clock, Timer } from '../../../engine/io/clock.ts';
+import type { Ticket } from './agenda.ts';
+import type { Ground } from './world-context.ts';
+import type { Life } from '../cluster/incarnation.ts';
+import type { Happening } from './timeline.ts';
+import { worldEvents } from './trace.ts';
+
+/** The wall clock at the world's beginning: 2026-01-01T00:00:00Z. */
+export const epochMs = 1_767_225_600_000;
+
+const million = 1_000_000;
+/** The door's contract lets a timer fire 1 ms early, by the node's own clock; drift takes its share of that. */
+const contractEarlyUs = 1000;
+const earlyUsMax = 990;
+const driftPpmMax = 10_000;
+const originUsMax = 1_000_000_000;
+
+export class HostClock {
+  readonly #ground: Ground;
+  readonly #host: string;
+  // Local time is counted from the last change of the drift.
+  #ppm = 0;
+  #sinceUs = 0;
+  #localSinceUs = 0;
+  #wallOffsetMs = 0;
+  #frozenMs: number | undefined;
+  #earlyUs = 0;
+  #lateUs = 0;
+  #told: (wallMs: number) => void = () => undefined;
+
+  constructor(ground: Ground, host: string, wallOffsetMs: number, driftPpm: number) {
+    this.#ground = ground;
+    this.#host = host;
+    this.#wallOffsetMs = wallOffsetMs;
+    this.#ppm = driftPpm;
+  }
+
+  /** The host's monotonic time, counted from the world's beginning. */
+  get localUs(): number {
+    const elapsedUs = this.#ground.timeline.nowUs - this.#sinceUs;
+    return this.#localSinceUs + elapsedUs + Math.floor((elapsedUs * this.#ppm) / million);
+  }
+
+  get wallMs(): number {
+    return this.#frozenMs ?? epochMs + this.#wallOffsetMs + Math.floor(this.localUs / 1000);
+  }
+
+  /** Calls `told` with every wall time that a life on this host is told. */
+  watch(told: (wallMs: number) => void): void {
+    this.#told = told;
+  }
+
+  /** The wall clock, asked by a life. */
+  tellWallMs(): number {
+    const { wallMs } = this;
+    this.#told(wallMs);
+    return wallMs;
+  }
+
+  /** How much early and late timers may be. */
+  get jitterUs(): { readonly early: number; readonly late: number } {
+    return { early: this.#earlyUs, late: this.#lateUs };
+  }
+
+  /** FC1. Both clocks run fast (or slow, below 0) by so many parts per million from now on. */
+  setDrift(ppm: number): void {
+    assert(Number.isInteger(ppm) && Math.abs(ppm) <= driftPpmMax, 'a drift is at most 1 %');
+    this.#localSinceUs = this.localUs;
+    this.#sinceUs = this.#ground.timeline.nowUs;
+    this.#ppm = ppm;
+    this.#ground.ledger.enter('FC1', this.#host, 'injected');
+  }
+
+  /** FC1. Sets by how much the wall clock is ahead of the world's (behind, below 0). */
+  setWallOffset(ms: number): void {
+    this.#wallOffsetMs = Math.round(ms);
+    this.#ground.ledger.enter('FC1', this.#host, 'injected');
+  }
+
+  /** FC2, FC3. The wall clock jumps, forward or (below 0) back. */
+  jumpWall(byMs: number): void {
+    this.#wallOffsetMs += Math.round(byMs);
+    if (this.#frozenMs !== undefined) this.#frozenMs += Math.round(byMs);
+    this.#ground.ledger.enter('FC2', this.#host, 'injected');
+  }
+
+  /** FC4. The wall clock stands; monotonic time runs on. */
+  freezeWall(): void {
+    this.#frozenMs ??= this.wallMs;
+    this.#ground.ledger.enter('FC4', this.#host, 'injected');
+  }
+
+  /** The wall clock goes on, from where it would be had it never stood. */
+  thawWall(): void {
+    this.#frozenMs = undefined;
+  }
+
+  /** FC5. Timers fire up to `earlyUs` (at most 990) before their instant and up to `lateUs` after it. */
+  setTimerJitter(earlyUs: number, lateUs: number): void {
+    assert(earlyUs >= 0 && earlyUs <= earlyUsMax && lateUs >= 0, 'a timer is early by at most 1 ms');
+    this.#earlyUs = earlyUs;
+    this.#lateUs = lateUs;
+    this.#ground.ledger.enter('FC5', this.#host, 'injected');
+  }
+
+  /** Undoes the offset, the freeze and the jitter; the drift stays (no clock is exact). */
+  heal(): void {
+    this.#wallOffsetMs = 0;
+    this.#frozenMs = undefined;
+    this.#earlyUs = 0;
+    this.#lateUs = 0;
+  }
+
+  /** The first instant of the world at which the host's monotonic time is at least `localUs`. */
+  worldUsOf(localUs: number): number {
+    const target = localUs - this.#localSinceUs;
+    if (this.#ppm === 0) return this.#sinceUs + target;
+    const localOf = (elapsedUs: number): number => elapsedUs + Math.floor((elapsedUs * this.#ppm) / million);
+    let elapsedUs = Math.floor((target * million) / (million + this.#ppm));
+    while (localOf(elapsedUs) >= target) elapsedUs -= 1;
+    while (localOf(elapsedUs) < target) elapsedUs += 1;
+    return this.#sinceUs + elapsedUs;
+  }
+}
+
+/** The clock door of one life. */
+export class LifeClock implements Clock {
+  readonly #life: Life;
+  readonly #host: HostClock;
+  readonly #originUs: number;
+  readonly #jitterSalt: number;
+  #diedAtUs: number | undefined;
+
+  constructor(life: Life, host: HostClock) {
+    const random = life.ground.random.fork(`clock/${life.host}/${life.number}`);
+    this.#life = life;
+    this.#host = host;
+    this.#originUs = random.below(originUsMax) - host.localUs;
+    this.#jitterSalt = random.u32();
+  }
+
+  nowUs(): number {
+    this.#life.clockReadings += 1;
+    if (!this.#life.alive) return (this.#diedAtUs ??= this.#host.localUs + this.#originUs);
+    return this.#host.localUs + this.#originUs;
+  }
+
+  wallMs(): number {
+    this.#life.clockReadings += 1;
+    return this.#host.tellWallMs();
+  }
+
+  after(delayUs: number, fire: () => void): Timer {
+    assert(Number.isFinite(delayUs), 'a delay is a number of microseconds');
+    if (!this.#life.awake()) return neverTimer;
+    // At least one microsecond: a loop of timers without delay must not stop time.
+    return new LifeTimer(this, this.#life, this.#host.localUs + Math.max(1, Math.ceil(delayUs)), fire);
+  }
+
+  /**
+   * The instant of the world at which a timer of a local instant fires. Early and late are drawn per local instant,
+   * not per timer, so that timers of one instant keep their order.
+   */
+  firesAtUs(dueUs: number): number {
+    const atUs = this.#host.worldUsOf(dueUs);
+    const { early, late } = this.#host.jitterUs;
+    if (early + late === 0) return atUs;
+    const shifted = atUs - early + (mix(dueUs, this.#jitterSalt) % (early + late + 1));
+    // Not at once: who waits for the rest of a delay again and again must not stop time.
+    return Math.max(this.#life.ground.timeline.nowUs + 1, shifted);
+  }
+
+  /** The local instant has not come, even for a timer that may be early: the drift has changed since it was set. */
+  isBefore(dueUs: number): boolean {
+    return this.#host.localUs < dueUs - contractEarlyUs;
+  }
+
+  /** Enters in the ledger by how much a timer missed its instant. */
+  noteFired(dueUs: number): void {
+    const { early, late } = this.#host.jitterUs;
+    if (early + late === 0) return;
+    const missUs = this.#host.localUs - dueUs;
+    const { ledger } = this.#life.ground;
+    if (missUs < 0) ledger.enter('FC5', this.#life.host, 'timerEarly');
+    else if (missUs > 0) ledger.enter('FC5', this.#life.host, 'timerLate');
+  }
+}
+
+const neverTimer: Timer = { cancel: () => undefined };
+
+class LifeTimer implements Timer, Happening {
+  readonly owner: Life;
+  readonly #clock: LifeClock;
+  readonly #dueUs: number;
+  #fire: (() => void) | undefined;
+  #ticket: Ticket;
+
+  constructor(clock: LifeClock, life: Life, dueUs: number, fire: () => void) {
+    this.owner = life;
+    this.#clock = clock;
+    this.#dueUs = dueUs;
+    this.#fire = fire;
+    this.#ticket = life.ground.timeline.schedule(clock.firesAtUs(dueUs), this);
+    life.timers += 1;
+  }
+
+  cancel(): void {
+    if (this.#fire === undefined) return;
+    this.#fire = undefined;
+    this.owner.timers -= 1;
+    this.owner.ground.timeline.cancel(this.#ticket);
+  }
+
+  happen(): boolean {
+    const life = this.owner;
+    // Cancelled while it was held by a pause.
+    if (this.#fire === undefined) return false;
+    if (this.#clock.isBefore(this.#dueUs)) {
+      const { timeline } = life.ground;
+      const againUs = Math.max(this.#clock.firesAtUs(this.#dueUs), timeline.nowUs + 1);
+      this.#ticket = timeline.schedule(againUs, this);
+      return false;
+    }
+    if (!life.mayRun(this)) return false;
+    const fire = this.#fire;
+    this.#fire = undefined;
+    life.timers -= 1;
+    life.ground.trace.happened(worldEvents.timerFired, life.hostIndex);
+    this.#clock.noteFired(this.#dueUs);
+    if (life.alive) fire();
+    return true;
+  }
+}
+
+/** A well-mixed 32-bit hash of an instant (finaliser of MurmurHash3). */
+function mix(instant: number, salt: number): number {
+  let hash = (instant % 0x100000000) ^ salt ^ Math.floor(instant / 0x100000000);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}

@@ -1,0 +1,417 @@
+/**
+ * The disk of a host, which outlives the lives on it: names, files, locks, what was written and what is durable, and
+ * the faults that act on it. The door of a life is disk-port.ts.
+ */
+import { assert } from '../../../engine/base/assert.ts';
+import type { DiskOperation } from '../../../engine/io/disk.ts';
+import { DiskError, parentOf } from '../../../engine/io/disk.ts';
+import type { DiskCopy } from './disk-copy.ts';
+import { certainFiles, copyOf, currentFiles, layDown } from './disk-copy.ts';
+import type { DiskFault } from './disk-fault.ts';
+import { DiskFaults } from './disk-fault.ts';
+import type { DurableListener } from './durable-runs.ts';
+import { DurableRuns } from './durable-runs.ts';
+import type { Covered, Survival } from './file-image.ts';
+import { FileImage, sectorBytes } from './file-image.ts';
+import type { Ground } from '../core/world-context.ts';
+import type { Effect, FaultId } from '../core/fault-log.ts';
+import type { Life } from '../cluster/incarnation.ts';
+import { Directory, Names } from './directory-entries.ts';
+import type { WorldRandom } from '../core/random.ts';
+import type { DiskWatcher } from '../core/watchers.ts';
+import type { OpenFile, Write } from './pending-writes.ts';
+import { WritesUnderWay } from './pending-writes.ts';
+
+export class HostDisk {
+  readonly watchers: DiskWatcher[] = [];
+  readonly #ground: Ground;
+  readonly #host: string;
+  readonly #random: WorldRandom;
+  readonly #names = new Names();
+  readonly #faults: DiskFaults;
+  readonly #open = new Set<OpenFile>();
+  readonly #writes = new WritesUnderWay();
+  readonly #locks = new Map<string, Life>();
+  readonly #durableRuns: DurableRuns;
+  #capacityBytes = Infinity;
+  #transferBytesMax = Infinity;
+  #fileCount = 0;
+
+  constructor(ground: Ground, host: string) {
+    this.#ground = ground;
+    this.#host = host;
+    this.#random = ground.random.fork(`disk/${host}`);
+    this.#durableRuns = new DurableRuns(host, this.#names);
+    this.#faults = new DiskFaults(ground.ledger, host, this.#random.fork('faults'));
+  }
+
+  /** Injects a fault of operations (FD1, FD2, FD4, FD5, FD8, FD10) until it is lifted, or its count is spent. */
+  inject(fault: DiskFault): { lift(): void } {
+    return this.#faults.inject(fault);
+  }
+
+  /** FD3. Bytes that fit; undefined for no limit. A write fills what room there is, and the next one fails. */
+  setCapacity(bytes: number | undefined): void {
+    this.#capacityBytes = bytes ?? Infinity;
+    if (bytes !== undefined) this.#ground.ledger.enter('FD3', this.#host, 'injected');
+  }
+
+  /** No read or write moves more bytes than this; undefined for no limit. */
+  limitTransfers(bytesMax: number | undefined): void {
+    this.#transferBytesMax = bytesMax ?? Infinity;
+  }
+
+  /** FD9. Flips one bit of a file, durably; false when there is no such byte. */
+  rot(path: string, offset: number, bit: number): boolean {
+    if (this.#names.file(path)?.rot(offset, bit) !== true) return false;
+    this.#ground.ledger.enter('FD9', `${this.#host}:${path}`, 'injected');
+    this.#tellAltered(path, offset, offset + 1, 'FD9');
+    return true;
+  }
+
+  /** FD12. Everything is gone. Between two lives only. */
+  wipe(): void {
+    this.#replace('FD12', { files: new Map(), directories: [] });
+  }
+
+  /** What is on the disk now, for `mount`. */
+  copy(): DiskCopy {
+    return copyOf(this.#names, currentFiles(this.#names));
+  }
+
+  /** What a crash now would certainly leave: an image as storage takes it beneath a running system. */
+  durableCopy(): DiskCopy {
+    return copyOf(this.#names, certainFiles(this.#names));
+  }
+
+  /** FD13 (an older copy of this disk), FD14 (a copy of another one). Between two lives only. */
+  mount(kind: 'FD13' | 'FD14', copy: DiskCopy): void {
+    this.#replace(kind, copy);
+  }
+
+  /** The disk is again as it was when it was copied. Between two lives only. */
+  restore(copy: DiskCopy): void {
+    this.#replace(undefined, copy);
+  }
+
+  /** FD15. Of a file only the first bytes are left, durably; false when it was no longer than that. */
+  cutShort(path: string, bytes: number): boolean {
+    const image = this.#names.file(path);
+    if (image === undefined || image.length <= bytes) return false;
+    this.#tellAltered(path, bytes, image.length, 'FD15');
+    image.truncate(bytes);
+    image.finishSync(image.beginSync());
+    this.#ground.ledger.enter('FD15', `${this.#host}:${path}`, 'injected');
+    return true;
+  }
+
+  /** FD16. A file is gone, or holds nothing any more, durably. Between two lives only; false when there is none. */
+  loseFile(path: string, how: 'removed' | 'emptied'): boolean {
+    assert(this.#open.size === 0, 'a file is lost between two lives');
+    const image = this.#names.file(path);
+    if (image === undefined) return false;
+    this.#tellAltered(path, 0, image.length, 'FD16');
+    if (how === 'removed') {
+      this.#names.remove(path);
+      this.#names.sync(parentOf(path));
+    } else {
+      image.truncate(0);
+      image.finishSync(image.beginSync());
+    }
+    this.#ground.ledger.enter('FD16', `${this.#host}:${path}`, 'injected');
+    return true;
+  }
+
+  get usedBytes(): number {
+    return this.#names.files().reduce((sum, [, image]) => sum + image.length, 0);
+  }
+
+  /** Lifts every injected fault, the capacity and the limit of transfers. */
+  heal(): void {
+    this.#faults.clear();
+    this.#capacityBytes = Infinity;
+    this.#transferBytesMax = Infinity;
+  }
+
+  /** Files that a crash now would certainly leave, with the bytes it would certainly leave; by path, in order. */
+  durableFiles(): ReadonlyMap<string, Buffer> {
+    return certainFiles(this.#names);
+  }
+
+  /** Hears of every run of bytes at the moment it becomes durable under a durable name. */
+  onDurable(listener: DurableListener): void {
+    this.#durableRuns.listen(listener);
+  }
+
+  /** Has every write and sync told to `watcher`. */
+  watch(watcher: DiskWatcher): void {
+    this.watchers.push(watcher);
+  }
+
+  /** Names and files, for the memory that a process needs to know them. */
+  get nameCount(): number {
+    return this.#names.count;
+  }
+
+  /** The life that used the disk is over: its handles and locks are gone, its files are what the survival leaves. */
+  endLife(survival: Survival, cause: FaultId | undefined): void {
+    this.#writes.abandon(this.#random);
+    this.#open.clear();
+    this.#locks.clear();
+    if (survival === 'keepAll') for (const [, image] of this.#names.files()) image.abandonSyncs();
+    else this.#losePower(survival, cause);
+  }
+
+  #losePower(survival: Survival, cause: FaultId | undefined): void {
+    for (const image of this.#names.images()) {
+      const sectors = image.losePower(survival, this.#random);
+      this.#enterCrash(cause, 'sectorKept', sectors.kept);
+      this.#enterCrash(cause, 'sectorDropped', sectors.dropped);
+      this.#enterCrash(cause, 'sectorTorn', sectors.torn);
+    }
+    const names = this.#names.losePower(survival, this.#random, () => ++this.#fileCount);
+    this.#enterCrash(cause, 'nameKept', names.kept);
+    this.#enterCrash(cause, 'nameReverted', names.reverted);
+    this.#durableRuns.tellAll();
+  }
+
+  // What the door asks.
+
+  get random(): WorldRandom {
+    return this.#random;
+  }
+
+  delayUs(operation: DiskOperation, path: string): number {
+    return this.#faults.delayUs(operation, path);
+  }
+
+  open(path: string, mode: 'read' | 'readWrite' | 'create'): OpenFile {
+    const entry = this.#names.get(path);
+    if (entry instanceof Directory) throw new DiskError('invalid', 'open', path);
+    if (entry !== undefined && mode === 'create') throw new DiskError('exists', 'open', path);
+    if (entry === undefined && (mode === 'read' || !this.#names.isDirectory(parentOf(path)))) {
+      throw new DiskError('notFound', 'open', path);
+    }
+    const image = entry ?? new FileImage(++this.#fileCount);
+    if (entry === undefined) this.#names.set(path, image);
+    const file = { image, path };
+    this.#open.add(file);
+    return file;
+  }
+
+  close(file: OpenFile): void {
+    this.#open.delete(file);
+  }
+
+  read(file: OpenFile, into: Uint8Array, offset: number): number {
+    const place = `${this.#host}:${file.path}`;
+    if (this.#faults.strike('FD1', file.path) !== undefined) {
+      this.#ground.ledger.enter('FD1', place, 'operationFailed');
+      throw new DiskError('fault', 'read', file.path);
+    }
+    const from = this.#aimRead(file, offset, into.length);
+    const count = file.image.read(into, from, this.#drawTransfer(into.length, 'FD1', file.path));
+    const altered = file.image.alteredIn(from, from + count);
+    if (altered.length > 0) this.#ground.ledger.enter('FD9', place, 'rottenRead');
+    return count;
+  }
+
+  beginWrite(write: Write): void {
+    if (this.#writes.begin(write)) return;
+    this.#ground.fail(
+      this.#host,
+      'disk',
+      new Error(`two writes to ${write.file.path} overlap while under way`),
+    );
+  }
+
+  /** Answers how many bytes were written, and where (FD10). */
+  finishWrite(write: Write): { readonly count: number; readonly at: number } {
+    const { file, chunks, offset, bytes } = write;
+    this.#writes.end(write);
+    if (bytes === 0) return { count: 0, at: offset };
+    this.#failWrite(write);
+    const room = this.#room(file, offset, bytes);
+    if (room === 0) {
+      this.#ground.ledger.enter('FD3', `${this.#host}:${file.path}`, 'operationFailed');
+      throw new DiskError('noSpace', 'write', file.path);
+    }
+    const count = this.#drawTransfer(Math.min(bytes, room), 'FD2', file.path);
+    const at = this.#aim(file, offset);
+    file.image.write(chunks, at, count);
+    if (at !== offset) this.#noteMisdirected(file, offset, at, count);
+    return { count, at };
+  }
+
+  /** The bytes of a durable write, just written, become durable. Answers how many did. */
+  finishDurably(file: OpenFile, from: number, to: number): number {
+    if (!this.#syncs(file, [from, to], () => file.image.dropRange(from, to))) return 0;
+    const bytes = file.image.syncRange(from, to);
+    this.#durableRuns.tellRanges(file.path, file.image, [from, to]);
+    return bytes;
+  }
+
+  truncate(file: OpenFile, length: number): void {
+    file.image.truncate(length);
+  }
+
+  beginSync(file: OpenFile): Covered {
+    return file.image.beginSync();
+  }
+
+  /** Answers how many bytes became durable. */
+  finishSync(file: OpenFile, covered: Covered): number {
+    if (!this.#syncs(file, covered.ranges, () => file.image.dropSync(covered))) return 0;
+    const bytes = file.image.finishSync(covered);
+    this.#durableRuns.tellRanges(file.path, file.image, covered.ranges);
+    return bytes;
+  }
+
+  rename(from: string, to: string): FileImage {
+    const image = this.#names.file(from);
+    if (image === undefined) throw this.#absent('rename', from);
+    if (!this.#names.isDirectory(parentOf(to))) throw new DiskError('notFound', 'rename', from);
+    if (this.#names.isDirectory(to)) throw new DiskError('invalid', 'rename', from);
+    if (from === to) return image;
+    this.#names.remove(from);
+    this.#names.set(to, image);
+    for (const file of this.#open) if (file.image === image) file.path = to;
+    return image;
+  }
+
+  remove(path: string): FileImage {
+    const image = this.#names.file(path);
+    if (image === undefined) throw this.#absent('remove', path);
+    this.#names.remove(path);
+    return image;
+  }
+
+  list(directory: string): readonly string[] {
+    if (!this.#names.isDirectory(directory)) throw new DiskError('notFound', 'list', directory);
+    return this.#names.list(directory).sort();
+  }
+
+  /** Makes a directory and those above it, durably. */
+  makeDirectory(directory: string): void {
+    const parts = directory === '' ? [] : directory.split('/');
+    for (let depth = 1; depth <= parts.length; depth++) {
+      const path = parts.slice(0, depth).join('/');
+      if (this.#names.file(path) !== undefined) throw new DiskError('exists', 'makeDirectory', path);
+      if (!this.#names.isDirectory(path)) this.#names.set(path, new Directory());
+      this.syncDirectory(parentOf(path));
+    }
+  }
+
+  /** Answers how many names became durable. */
+  syncDirectory(directory: string): number {
+    if (!this.#names.isDirectory(directory)) throw new DiskError('notFound', 'syncDirectory', directory);
+    const paths = this.#names.sync(directory);
+    this.#durableRuns.tellNames(paths);
+    return paths.length;
+  }
+
+  size(path: string): number | undefined {
+    return this.#names.file(path)?.length;
+  }
+
+  lock(path: string, life: Life): void {
+    if (!this.#names.isDirectory(parentOf(path))) throw new DiskError('notFound', 'lock', path);
+    if (this.#locks.has(path)) throw new DiskError('locked', 'lock', path);
+    if (this.#names.get(path) === undefined) this.#names.set(path, new Directory());
+    this.#locks.set(path, life);
+  }
+
+  unlock(path: string, life: Life): void {
+    if (this.#locks.get(path) === life) this.#locks.delete(path);
+  }
+
+  /** FD2. An error in the middle of a write: an unknown part of it was written. */
+  #failWrite({ file, chunks, offset, bytes }: Write): void {
+    const fault = this.#faults.strike('FD2', file.path);
+    if (fault === undefined) return;
+    const { failure = 'fault' } = fault;
+    const count = failure === 'fault' ? this.#random.below(bytes) : 0;
+    if (count > 0) file.image.write(chunks, offset, count);
+    this.#ground.ledger.enter('FD2', `${this.#host}:${file.path}`, 'operationFailed');
+    throw new DiskError(failure, 'write', file.path);
+  }
+
+  /** FD4: throws; FD8: false. In both cases `drop` lets go of what would have become durable. */
+  #syncs(file: OpenFile, ranges: readonly number[], drop: () => void): boolean {
+    const place = `${this.#host}:${file.path}`;
+    if (this.#faults.strike('FD4', file.path) !== undefined) {
+      drop();
+      this.#ground.ledger.enter('FD4', place, 'operationFailed');
+      throw new DiskError('fault', 'sync', file.path);
+    }
+    if (this.#faults.strike('FD8', file.path) === undefined) return true;
+    drop();
+    this.#ground.ledger.enter('FD8', place, 'syncLied');
+    for (let index = 0; index + 1 < ranges.length; index += 2) {
+      this.#tellAltered(file.path, ranges[index] ?? 0, ranges[index + 1] ?? 0, 'FD8');
+    }
+    return false;
+  }
+
+  /** FD10. Where a write really goes: elsewhere in the file, in whole sectors. */
+  #aim(file: OpenFile, offset: number): number {
+    if (this.#faults.strike('FD10', file.path, 'write') === undefined) return offset;
+    const sectors = Math.max(1, Math.floor(file.image.length / sectorBytes));
+    this.#ground.ledger.enter('FD10', `${this.#host}:${file.path}`, 'writeMisdirected');
+    return this.#random.below(sectors) * sectorBytes + (offset % sectorBytes);
+  }
+
+  /** FD10. Where a read really reads: whole sectors away, within the file. */
+  #aimRead(file: OpenFile, offset: number, bytes: number): number {
+    const sectors = Math.floor((file.image.length - bytes - (offset % sectorBytes)) / sectorBytes);
+    if (sectors <= 0 || this.#faults.strike('FD10', file.path, 'read') === undefined) return offset;
+    this.#ground.ledger.enter('FD10', `${this.#host}:${file.path}`, 'readMisdirected');
+    this.#tellAltered(file.path, offset, offset + bytes, 'FD10');
+    return this.#random.below(sectors + 1) * sectorBytes + (offset % sectorBytes);
+  }
+
+  /** Neither where the bytes belong nor where they went does the file hold what its writer believes. */
+  #noteMisdirected(file: OpenFile, offset: number, at: number, count: number): void {
+    for (const from of [offset, at]) {
+      file.image.noteAltered(from, from + count);
+      this.#tellAltered(file.path, from, from + count, 'FD10');
+    }
+  }
+
+  #tellAltered(path: string, from: number, to: number, kind: FaultId): void {
+    for (const watcher of this.watchers) watcher.altered?.(this.#host, path, from, to, kind);
+  }
+
+  /** How many of `bytes` a read or write moves this time. */
+  #drawTransfer(bytes: number, kind: FaultId, path: string): number {
+    const { shortOneIn } = this.#ground.tuning.disk;
+    if (bytes > 1 && shortOneIn > 0 && this.#random.below(shortOneIn) === 0) {
+      this.#ground.ledger.enter(kind, `${this.#host}:${path}`, 'operationShort');
+      return Math.min(1 + this.#random.below(bytes - 1), this.#transferBytesMax);
+    }
+    return Math.min(bytes, this.#transferBytesMax);
+  }
+
+  /** How many of `bytes` at `offset` still fit. */
+  #room(file: OpenFile, offset: number, bytes: number): number {
+    if (this.#capacityBytes === Infinity) return bytes;
+    const freeBytes = Math.max(0, this.#capacityBytes - this.usedBytes);
+    return Math.min(bytes, Math.max(0, file.image.length - offset) + freeBytes);
+  }
+
+  #absent(operation: DiskOperation, path: string): DiskError {
+    return new DiskError(this.#names.isDirectory(path) ? 'invalid' : 'notFound', operation, path);
+  }
+
+  #replace(kind: FaultId | undefined, copy: DiskCopy): void {
+    assert(this.#open.size === 0, 'a disk is changed between two lives');
+    layDown(this.#names, copy, () => ++this.#fileCount);
+    if (kind === undefined) return;
+    this.#ground.ledger.enter(kind, this.#host, 'injected');
+    this.#tellAltered('', 0, Infinity, kind);
+  }
+
+  #enterCrash(cause: FaultId | undefined, effect: Effect, count: number): void {
+    if (cause !== undefined && count > 0) this.#ground.ledger.enter(cause, this.#host, effect, count);
+  }
+}

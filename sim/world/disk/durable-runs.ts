@@ -1,0 +1,69 @@
+/** Tells whoever listens of bytes at the moment they become durable under a durable name: the ground truth of INV5. */
+import { FileImage } from './file-image.ts';
+import type { Names } from './directory-entries.ts';
+import { Directory } from './directory-entries.ts';
+
+/** Bytes `from`..`to - 1` of a file have become durable, under a durable name. */
+export interface DurableRun {
+  readonly host: string;
+  readonly path: string;
+  /** The file's durable bytes, all of them: look around `from` and `to` for what straddles the edges. Not to be kept. */
+  readonly image: Buffer;
+  readonly from: number;
+  readonly to: number;
+}
+
+export type DurableListener = (run: DurableRun) => void;
+
+export class DurableRuns {
+  readonly #host: string;
+  readonly #names: Names;
+  readonly #listeners: DurableListener[] = [];
+
+  constructor(host: string, names: Names) {
+    this.#host = host;
+    this.#names = names;
+  }
+
+  listen(listener: DurableListener): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Ranges, as (from, to) pairs, of a file have become durable; told when its name is. */
+  tellRanges(path: string, image: FileImage, ranges: readonly number[]): void {
+    if (this.#listeners.length === 0 || !this.#names.isDurable(path, image)) return;
+    for (let index = 0; index + 1 < ranges.length; index += 2) {
+      this.#tell(path, image, ranges[index] ?? 0, ranges[index + 1] ?? 0);
+    }
+  }
+
+  /** Names have become durable: with them all durable bytes behind them. */
+  tellNames(paths: readonly string[]): void {
+    if (this.#listeners.length === 0) return;
+    for (const path of paths) {
+      const entry = this.#names.get(path);
+      if (entry instanceof FileImage) this.#tellFile(path, entry);
+      else if (entry instanceof Directory) this.#tellFilesUnder(`${path}/`);
+    }
+  }
+
+  /** Everything on the disk is as durable as it is now. */
+  tellAll(): void {
+    if (this.#listeners.length > 0) this.#tellFilesUnder('');
+  }
+
+  #tellFilesUnder(prefix: string): void {
+    for (const [path, image] of this.#names.files()) if (path.startsWith(prefix)) this.#tellFile(path, image);
+  }
+
+  #tellFile(path: string, image: FileImage): void {
+    if (this.#names.isDurable(path, image)) this.#tell(path, image, 0, image.durable.length);
+  }
+
+  #tell(path: string, image: FileImage, from: number, until: number): void {
+    const { durable } = image;
+    const to = Math.min(until, durable.length);
+    if (from >= to) return;
+    for (const listener of this.#listeners) listener({ host: this.#host, path, image: durable, from, to });
+  }
+}

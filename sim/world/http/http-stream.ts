@@ -1,0 +1,76 @@
+/** A body that is made while it is sent, in chunks of HTTP/1.1 onto a simulated connection. */
+import { Deferred } from '../../../engine/base/deferred.ts';
+import { LockstepError } from '../../../engine/base/errors.ts';
+import type { HttpStream } from '../../../engine/io/http.ts';
+import type { Connection } from '../../../engine/io/network.ts';
+
+const lastChunk = Buffer.from('0\r\n\r\n');
+
+/** One body on its way. `gone` and `drained` are told by the connection's handler. */
+export class StreamSending {
+  readonly #connection: Connection;
+  readonly #chunks: AsyncIterator<Uint8Array, unknown>;
+  /** Told that the client is waited for. */
+  readonly #pending: () => void;
+  #gone = false;
+  #returned: Promise<unknown> | undefined;
+  #room: Deferred<void> | undefined;
+
+  constructor(connection: Connection, stream: HttpStream, pending: () => void) {
+    this.#connection = connection;
+    this.#chunks = stream[Symbol.asyncIterator]();
+    this.#pending = pending;
+  }
+
+  /** Resolves when the last chunk was written, with false when the client has gone or the stream has failed. */
+  async run(failed: (error: unknown) => void): Promise<boolean> {
+    try {
+      return await this.#pump();
+    } catch (error) {
+      if (!(error instanceof LockstepError)) failed(error);
+      this.#connection.destroy();
+      return false;
+    }
+  }
+
+  /** The connection has closed: nothing more is wanted. */
+  gone(): void {
+    this.#gone = true;
+    this.#returned = this.#chunks.return?.();
+    // Heard of by the pump, once it gets there.
+    this.#returned?.catch(() => undefined);
+    this.drained();
+  }
+
+  drained(): void {
+    this.#room?.resolve();
+    this.#room = undefined;
+  }
+
+  async #pump(): Promise<boolean> {
+    for (;;) {
+      const step = await this.#chunks.next();
+      if (this.#isGone()) break;
+      if (step.done === true) {
+        this.#connection.write(lastChunk);
+        return true;
+      }
+      await this.#write(step.value);
+      if (this.#isGone()) break;
+    }
+    await this.#returned;
+    return false;
+  }
+
+  #isGone(): boolean {
+    return this.#gone;
+  }
+
+  #write(chunk: Uint8Array): Promise<void> | undefined {
+    const head = Buffer.from(`${chunk.length.toString(16)}\r\n`, 'latin1');
+    if (this.#connection.write(Buffer.concat([head, chunk, Buffer.from('\r\n')]))) return undefined;
+    this.#pending();
+    this.#room = new Deferred<void>();
+    return this.#room.promise;
+  }
+}

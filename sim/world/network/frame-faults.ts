@@ -1,0 +1,131 @@
+/**
+ * What may happen to whole frames of the peer plane between two hosts: FN2 (lost), FN3 (doubled), FN4 (an old one comes
+ * again), FN5 (one overtakes others), FN10 (one kind of message no longer passes). TCP does none of this; a meddling
+ * middlebox, a proxy, or a bug below does, and the engine has to hold its promises all the same. FP9 makes a node
+ * speak another version of the format.
+ *
+ * Frames are found by their header (engine/peer/wire/frames.ts). Bytes that are no whole frames of the plane pass as they
+ * are, and so do greetings, FP9 apart: a connection that cannot even begin is another fault's story.
+ */
+import { headerBytes } from '../../../engine/peer/wire/frames.ts';
+import { isReplyKind, isRequestKind } from '../../../engine/peer/wire/kinds.ts';
+import type { Effect, FaultId } from '../core/fault-log.ts';
+import type { WorldRandom } from '../core/random.ts';
+
+export type FrameFaultKind = 'FN2' | 'FN3' | 'FN4' | 'FN5' | 'FN10' | 'FP9';
+
+export interface FrameFault {
+  readonly kind: FrameFaultKind;
+  /** It strikes one frame in so many. */
+  readonly oneIn: number;
+  /** Only frames of these kinds (engine/peer/wire/kinds.ts); undefined: every request and answer. */
+  readonly frames?: ReadonlySet<number>;
+  /** FN3, FN4, FN5: how late the frame comes, at most. */
+  readonly delayUsMax?: number;
+  /** FP9: added to the version that frames name, greetings included. */
+  readonly versionBy?: number;
+}
+
+/** What a direction does with bytes that were meddled with. */
+export interface MeddlingGround {
+  readonly random: WorldRandom;
+  /** The direction's memory of frames that passed (FN4); it outlives connections. */
+  readonly memory: Uint8Array[];
+  send(bytes: Uint8Array): void;
+  /** Sends the bytes later, if the connection is still there. */
+  sendLater(bytes: Uint8Array, delayUs: number): void;
+  note(kind: FaultId, effect: Effect): void;
+}
+
+const magicBytes = [0x4c, 0x53, 0x50] as const;
+const versionAt = 3;
+const kindAt = 4;
+const lengthAt = 12;
+const remembered = 32;
+
+/** Passes what a process wrote on to the wire, as the faults of the direction have it. */
+export function meddle(bytes: Uint8Array, faults: readonly FrameFault[], ground: MeddlingGround): void {
+  const frames = framesOf(bytes);
+  if (frames === undefined) return ground.send(bytes);
+  let overtaken: Uint8Array[] = [];
+  for (const frame of frames) {
+    const fault = faults.find((one) => strikes(one, frame, ground.random));
+    remember(frame, ground);
+    if (fault === undefined) {
+      ground.send(frame);
+      for (const late of overtaken) ground.send(late);
+      overtaken = [];
+    } else if (fault.kind === 'FN5') {
+      ground.note('FN5', 'frameOvertaken');
+      overtaken.push(frame);
+    } else act(fault, frame, ground);
+  }
+  for (const late of overtaken) ground.sendLater(late, 1 + ground.random.below(overtakenUsMax));
+}
+
+/** A frame that nothing followed at once waits so long for others to overtake it. */
+const overtakenUsMax = 20_000;
+
+function act(fault: FrameFault, frame: Uint8Array, ground: MeddlingGround): void {
+  const delayUs = 1 + ground.random.below(fault.delayUsMax ?? 1);
+  switch (fault.kind) {
+    case 'FN2':
+    case 'FN10':
+      return ground.note(fault.kind, 'frameDropped');
+    case 'FN3':
+      ground.send(frame);
+      ground.note('FN3', 'frameDoubled');
+      return ground.sendLater(frame, delayUs);
+    case 'FN4': {
+      ground.send(frame);
+      // A request goes where requests go: on the connection of the one who asks.
+      if (ground.memory.length === 0 || !isRequestKind(kindOf(frame))) return;
+      const old = ground.memory[ground.random.below(ground.memory.length)] ?? frame;
+      ground.note('FN4', 'frameReplayed');
+      return ground.sendLater(old, delayUs);
+    }
+    case 'FP9': {
+      const foreign = new Uint8Array(frame);
+      foreign[versionAt] = (foreign[versionAt] ?? 0) + (fault.versionBy ?? 0);
+      ground.note('FP9', 'frameForeign');
+      return ground.send(foreign);
+    }
+    case 'FN5':
+      return;
+  }
+}
+
+function strikes(fault: FrameFault, frame: Uint8Array, random: WorldRandom): boolean {
+  const { frames, oneIn } = fault;
+  const kind = kindOf(frame);
+  if (fault.kind === 'FP9') return true;
+  if (!isRequestKind(kind) && !isReplyKind(kind)) return false;
+  if (frames !== undefined && !frames.has(kind)) return false;
+  return oneIn <= 1 || random.below(oneIn) === 0;
+}
+
+/** Requests only: an old answer is a stray to whoever hears it, as a doubled one is. */
+function remember(frame: Uint8Array, { memory }: MeddlingGround): void {
+  if (!isRequestKind(kindOf(frame))) return;
+  memory.push(new Uint8Array(frame));
+  if (memory.length > remembered) memory.shift();
+}
+
+function kindOf(frame: Uint8Array): number {
+  return frame[kindAt] ?? 0;
+}
+
+/** The whole frames that these bytes are; undefined when they are anything else. */
+function framesOf(bytes: Uint8Array): readonly Uint8Array[] | undefined {
+  const frames: Uint8Array[] = [];
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  for (let at = 0; at < bytes.length;) {
+    if (at + headerBytes > bytes.length || !magicBytes.every((byte, index) => bytes[at + index] === byte))
+      return undefined;
+    const end = at + headerBytes + view.getUint32(at + lengthAt);
+    if (end > bytes.length) return undefined;
+    frames.push(bytes.subarray(at, end));
+    at = end;
+  }
+  return frames;
+}

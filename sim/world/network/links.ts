@@ -1,0 +1,163 @@
+/**
+ * The directions between machines: how long a packet takes, and whether it passes. Blocks and delays of one direction
+ * add up and are lifted each by itself, so that overlapping partitions heal as they should.
+ */
+import { assert } from '../../../engine/base/assert.ts';
+import type { Ground } from '../core/world-context.ts';
+import type { FrameFault } from './frame-faults.ts';
+import type { Latency } from '../core/latency.ts';
+import { drawLatency } from '../core/latency.ts';
+import type { FaultId } from '../core/fault-log.ts';
+import type { Machine } from './machine.ts';
+import type { WorldRandom } from '../core/random.ts';
+
+/** Why packets of a direction do not pass. */
+export interface Block {
+  readonly kind: FaultId;
+  /** Packets wait and pass when it is lifted; otherwise they are lost and sent again, until the sender gives up. */
+  readonly lossless: boolean;
+}
+
+const machinesMax = 128;
+const offBlock: Block = { kind: 'FP1', lossless: false };
+
+export class Links {
+  readonly #ground: Ground;
+  readonly #random: WorldRandom;
+  /** Blocks of each direction, counted; the blocks themselves are needed only when something stalls. */
+  readonly #blockCounts = new Uint8Array(machinesMax * machinesMax);
+  readonly #blocks = new Map<number, Block[]>();
+  readonly #slow = new Map<number, Latency[]>();
+  readonly #frameFaults = new Map<number, FrameFault[]>();
+  /** Frames that passed a direction while it was meddled with; kept over connections and faults. */
+  readonly #frames = new Map<number, Uint8Array[]>();
+  readonly #shredded = new Map<number, number>();
+  readonly #randoms = new Array<WorldRandom | undefined>(machinesMax * machinesMax);
+
+  constructor(ground: Ground) {
+    this.#ground = ground;
+    this.#random = ground.random.fork('net');
+  }
+
+  /** A packet that arrives now passes: the direction is open and the machine at its end answers. */
+  passable(from: Machine, to: Machine): boolean {
+    return to.on && this.#blockCounts[directionOf(from, to)] === 0;
+  }
+
+  /** Why it does not pass. */
+  blockOf(from: Machine, to: Machine): Block {
+    return this.#blocks.get(directionOf(from, to))?.at(-1) ?? offBlock;
+  }
+
+  /** Draws how long a packet that leaves now is under way. */
+  drawUs(from: Machine, to: Machine): number {
+    const { latency, loopback } = this.#ground.tuning.network;
+    const random = this.random(from, to);
+    if (from === to) return drawLatency(random, loopback);
+    if (this.#slow.size === 0) return drawLatency(random, latency);
+    return drawLatency(random, this.#slow.get(directionOf(from, to))?.at(-1) ?? latency);
+  }
+
+  /** Bytes leave now: when the direction is slow, that is in the ledger. */
+  noteSent(from: Machine, to: Machine): void {
+    if (this.#slow.size === 0 || !this.#slow.has(directionOf(from, to))) return;
+    this.#ground.ledger.enter('FN1', placeOf(from, to), 'deliveryDelayed');
+  }
+
+  /** The direction's own stream of draws. */
+  random(from: Machine, to: Machine): WorldRandom {
+    const direction = directionOf(from, to);
+    return (this.#randoms[direction] ??= this.#random.fork(placeOf(from, to)));
+  }
+
+  /** Blocks a direction until `unblock` with the same block. */
+  block(from: Machine, to: Machine, block: Block): void {
+    assert(from !== to, 'a host always reaches itself');
+    const direction = directionOf(from, to);
+    this.#blocks.set(direction, [...(this.#blocks.get(direction) ?? []), block]);
+    this.#countBlocks(direction);
+    this.#ground.ledger.enter(block.kind, placeOf(from, to), 'injected');
+  }
+
+  unblock(from: Machine, to: Machine, block: Block): void {
+    const direction = directionOf(from, to);
+    const rest = (this.#blocks.get(direction) ?? []).filter((other) => other !== block);
+    this.#blocks.set(direction, rest);
+    this.#countBlocks(direction);
+  }
+
+  /** Gives a direction another latency until `unslow` with the same latency; the latest one counts. */
+  slow(from: Machine, to: Machine, latency: Latency): void {
+    const direction = directionOf(from, to);
+    this.#slow.set(direction, [...(this.#slow.get(direction) ?? []), latency]);
+    this.#ground.ledger.enter('FN1', placeOf(from, to), 'injected');
+  }
+
+  unslow(from: Machine, to: Machine, latency: Latency): void {
+    const direction = directionOf(from, to);
+    const rest = (this.#slow.get(direction) ?? []).filter((other) => other !== latency);
+    if (rest.length > 0) this.#slow.set(direction, rest);
+    else this.#slow.delete(direction);
+  }
+
+  /** Meddles with the frames of a direction until `leaveAlone` with the same fault. */
+  meddle(from: Machine, to: Machine, fault: FrameFault): void {
+    const direction = directionOf(from, to);
+    this.#frameFaults.set(direction, [...(this.#frameFaults.get(direction) ?? []), fault]);
+    this.#ground.ledger.enter(fault.kind, placeOf(from, to), 'injected');
+  }
+
+  leaveAlone(from: Machine, to: Machine, fault: FrameFault): void {
+    const direction = directionOf(from, to);
+    const rest = (this.#frameFaults.get(direction) ?? []).filter((other) => other !== fault);
+    if (rest.length > 0) this.#frameFaults.set(direction, rest);
+    else this.#frameFaults.delete(direction);
+  }
+
+  /** What is done to the frames of a direction now; undefined: nothing. */
+  frameFaults(from: Machine, to: Machine): readonly FrameFault[] | undefined {
+    return this.#frameFaults.size === 0 ? undefined : this.#frameFaults.get(directionOf(from, to));
+  }
+
+  /** Frames remembered of a direction. */
+  frameMemory(from: Machine, to: Machine): Uint8Array[] {
+    const direction = directionOf(from, to);
+    const known = this.#frames.get(direction);
+    if (known !== undefined) return known;
+    const memory: Uint8Array[] = [];
+    this.#frames.set(direction, memory);
+    return memory;
+  }
+
+  /** FN13. Every delivery of a direction is cut into pieces until `unshred`; counted, since they may overlap. */
+  shred(from: Machine, to: Machine): void {
+    const direction = directionOf(from, to);
+    this.#shredded.set(direction, (this.#shredded.get(direction) ?? 0) + 1);
+    this.#ground.ledger.enter('FN13', placeOf(from, to), 'injected');
+  }
+
+  unshred(from: Machine, to: Machine): void {
+    const direction = directionOf(from, to);
+    const left = (this.#shredded.get(direction) ?? 1) - 1;
+    if (left > 0) this.#shredded.set(direction, left);
+    else this.#shredded.delete(direction);
+  }
+
+  shreds(from: Machine, to: Machine): boolean {
+    return this.#shredded.size > 0 && this.#shredded.has(directionOf(from, to));
+  }
+
+  #countBlocks(direction: number): void {
+    this.#blockCounts[direction] = Math.min(this.#blocks.get(direction)?.length ?? 0, 255);
+  }
+}
+
+/** A direction's name in the ledger: `n1>n2`. */
+export function placeOf(from: Machine, to: Machine): string {
+  return `${from.name}>${to.name}`;
+}
+
+function directionOf(from: Machine, to: Machine): number {
+  assert(from.index < machinesMax && to.index < machinesMax, 'a world has at most 128 hosts');
+  return from.index * machinesMax + to.index;
+}

@@ -1,0 +1,336 @@
+/**
+ * The network between hosts. `WorldNetwork` is the side that faults act on; `LifeNetwork` is the door of one life.
+ *
+ * Connections are TCP's: see pipe.ts for what a blocked direction does to bytes, connection.ts for the two sides,
+ * dial.ts for connecting. Hosts are named as in addresses (`n1:8101` is port 8101 of host `n1`).
+ */
+import { Deferred } from '../../../engine/base/deferred.ts';
+import type { Address, Connection, Listener, Network } from '../../../engine/io/network.ts';
+import { ConnectError, ListenError } from '../../../engine/io/network.ts';
+import { WorldConnection } from './connection.ts';
+import { Dial } from './dial.ts';
+import type { FrameFault } from './frame-faults.ts';
+import type { Ground } from '../core/world-context.ts';
+import type { Latency } from '../core/latency.ts';
+import type { FaultId } from '../core/fault-log.ts';
+import type { Holding, Life } from '../cluster/incarnation.ts';
+import type { Block } from './links.ts';
+import { Links, placeOf } from './links.ts';
+import type { Listening, Machine, Machines } from './machine.ts';
+import { freePort, splitAddress } from './machine.ts';
+import type { Pipe, PipeGround } from './pipe.ts';
+import { worldEvents } from '../core/trace.ts';
+import type { ConnectionWatcher } from '../core/watchers.ts';
+
+/** A fault that lasts. Lifting it twice is harmless. */
+export interface Lasting {
+  lift(): void;
+}
+
+type Direction = readonly [from: Machine, to: Machine];
+
+export class WorldNetwork {
+  readonly #ground: Ground;
+  readonly #machines: Machines;
+  readonly #shared: PipeGround;
+  readonly #lasting = new Set<Lasting>();
+  readonly #watchers: ConnectionWatcher[] = [];
+  #connections = 0;
+
+  constructor(ground: Ground, machines: Machines) {
+    this.#ground = ground;
+    this.#machines = machines;
+    const stalled = new Set<Pipe>();
+    this.#shared = { ground, links: new Links(ground), stalled, watchers: this.#watchers };
+  }
+
+  /** Has every connection told to `watcher`. */
+  watch(watcher: ConnectionWatcher): void {
+    this.#watchers.push(watcher);
+  }
+
+  /** A life hears that its listener is closed. */
+  tellClosed({ host, number }: Life, port: number): void {
+    for (const watcher of this.#watchers) watcher.listenerClosed?.(host, number, port);
+  }
+
+  /** FN8. Nothing passes between the two sides, in either direction; nobody is told. */
+  partition(left: readonly string[], right: readonly string[]): Lasting {
+    return this.#block('FN8', false, [...this.#directions(left, right), ...this.#directions(right, left)]);
+  }
+
+  /** FN9. Nothing passes from `from` to `to`; the other direction works. */
+  partitionOneWay(from: readonly string[], to: readonly string[]): Lasting {
+    return this.#block('FN9', false, this.#directions(from, to));
+  }
+
+  /** FN6. Everything from `from` to `to` waits, nothing is lost or given up; it flows at once when lifted. */
+  clog(from: readonly string[], to: readonly string[]): Lasting {
+    return this.#block('FN6', true, this.#directions(from, to));
+  }
+
+  /** FN1. Another latency from `from` to `to` (one way), for what is sent while it lasts. The latest one counts. */
+  slow(from: readonly string[], to: readonly string[], latency: Latency): Lasting {
+    const directions = this.#directions(from, to);
+    // An object of its own, so that lifting one of two equal delays lifts that one.
+    const own = { ...latency };
+    for (const [source, target] of directions) this.#shared.links.slow(source, target, own);
+    return this.#last(() => {
+      for (const [source, target] of directions) this.#shared.links.unslow(source, target, own);
+    });
+  }
+
+  /** FN2 to FN5, FN10. Something happens to whole frames of the peer plane from `from` to `to`. */
+  meddle(from: readonly string[], to: readonly string[], fault: FrameFault): Lasting {
+    const directions = this.#directions(from, to);
+    const own = { ...fault };
+    for (const [source, target] of directions) this.#shared.links.meddle(source, target, own);
+    return this.#last(() => {
+      for (const [source, target] of directions) this.#shared.links.leaveAlone(source, target, own);
+    });
+  }
+
+  /** FN13. Whatever arrives from `from` at `to` comes in small pieces. */
+  shred(from: readonly string[], to: readonly string[]): Lasting {
+    const directions = this.#directions(from, to);
+    for (const [source, target] of directions) this.#shared.links.shred(source, target);
+    return this.#last(() => {
+      for (const [source, target] of directions) this.#shared.links.unshred(source, target);
+    });
+  }
+
+  /**
+   * FN11. Resets every connection that lives between two hosts, losing what is under way; returns how many those are.
+   * `side` says who is told at once; the other one learns of it when it next sends.
+   */
+  reset(left: string, right: string, side: 'left' | 'right' | 'both' = 'both'): number {
+    const pairs = this.#pairs(left, right);
+    this.#enterReset('FN11', left, right);
+    for (const [atLeft, atRight] of pairs) {
+      if (side !== 'right') atLeft.break('reset', 'FN11');
+      if (side !== 'left') atRight.break('reset', 'FN11');
+    }
+    return pairs.length;
+  }
+
+  /** FN12. The connections between two hosts end for `told` only: to `untold` they are open until it next sends. */
+  halfOpen(told: string, untold: string): number {
+    const pairs = this.#pairs(told, untold);
+    this.#enterReset('FN12', told, untold);
+    for (const [atTold] of pairs) atTold.break('reset', 'FN12');
+    return pairs.length;
+  }
+
+  /** FN11. The same, for each connection once `bytes` more of it have arrived at `to`. */
+  resetAfter(from: string, to: string, bytes: number): number {
+    const pairs = this.#pairs(from, to);
+    this.#enterReset('FN11', from, to);
+    for (const [, atReceiver] of pairs) atReceiver.breakAfter(bytes);
+    return pairs.length;
+  }
+
+  /** Live connections between two hosts. */
+  connectionCount(left: string, right: string): number {
+    return this.#pairs(left, right).length;
+  }
+
+  /** Lifts every lasting fault of the network. */
+  heal(): void {
+    for (const lasting of [...this.#lasting]) lasting.lift();
+  }
+
+  /** A machine answers again, or no longer. */
+  machineChanged(): void {
+    for (const pipe of [...this.#shared.stalled]) pipe.revive();
+  }
+
+  /** The door of a life. */
+  door(life: Life, machine: Machine): Network {
+    return new LifeNetwork(this, life, machine);
+  }
+
+  /** Ends what a life had: with the machine on, the other sides are told, because of `cause`. */
+  endLife(life: Life, machine: Machine, cause: FaultId | undefined): void {
+    for (const connection of connectionsOf(life)) connection.lifeEnded(machine.on, cause);
+    machine.listeners.clear();
+  }
+
+  /** Bytes that the model holds for a life's connections. */
+  heldBytes(life: Life): number {
+    return connectionsOf(life).reduce((sum, connection) => sum + connection.heldBytes, 0);
+  }
+
+  /** Listens for a life; throws `ListenError`. */
+  listen(life: Life, machine: Machine, address: Address, entry: Listening): Address {
+    const place = this.#machines.resolve(address, machine);
+    if (place?.machine !== machine) throw new ListenError(`${address} is no address of ${machine.name}`);
+    const port = place.port === 0 ? freePort(machine) : place.port;
+    if (machine.listeners.has(port)) throw new ListenError(`${address} is taken`);
+    machine.listeners.set(port, entry);
+    this.#ground.trace.happened(worldEvents.listened, life.hostIndex, port);
+    return `${splitAddress(address).host}:${port}`;
+  }
+
+  /** Connects for a life. */
+  connect(life: Life, machine: Machine, address: Address, timeoutUs: number): Promise<Connection> {
+    const place = this.#machines.resolve(address, machine);
+    if (place === undefined) {
+      const outcome = new Deferred<Connection>();
+      life.later(0, () => outcome.reject(new ConnectError('unreachable', address)));
+      return outcome.promise;
+    }
+    const target = { ...place, address };
+    const establish = (serverLife: Life): Connection => this.#establish(life, machine, target, serverLife);
+    return new Dial(this.#shared, { life, machine }, target, establish).start(timeoutUs);
+  }
+
+  #establish(
+    life: Life,
+    machine: Machine,
+    target: { readonly machine: Machine; readonly port: number; readonly address: Address },
+    serverLife: Life,
+  ): Connection {
+    const id = ++this.#connections;
+    const { trace } = this.#ground;
+    trace.happened(worldEvents.connected, life.hostIndex, id, target.port);
+    const accept = (connection: WorldConnection): boolean => {
+      const entry = target.machine.listeners.get(target.port);
+      if (entry === undefined) {
+        connection.refuse();
+        return false;
+      }
+      connection.accepted();
+      trace.happened(worldEvents.accepted, serverLife.hostIndex, id, target.port);
+      if (serverLife.alive) entry.onConnection(connection);
+      return true;
+    };
+    return WorldConnection.makePair(
+      this.#shared,
+      id,
+      { machine, life, remote: target.address, side: 'client', port: target.port },
+      {
+        machine: target.machine,
+        life: serverLife,
+        remote: `${machine.name}:${freePort(machine)}`,
+        side: 'server',
+        port: target.port,
+      },
+      accept,
+    );
+  }
+
+  #block(kind: FaultId, lossless: boolean, directions: readonly Direction[]): Lasting {
+    const block: Block = { kind, lossless };
+    const { links } = this.#shared;
+    for (const [from, to] of directions) links.block(from, to, block);
+    return this.#last(() => {
+      for (const [from, to] of directions) links.unblock(from, to, block);
+      this.machineChanged();
+    });
+  }
+
+  #last(undo: () => void): Lasting {
+    const lasting: Lasting = {
+      lift: () => {
+        if (this.#lasting.delete(lasting)) undo();
+      },
+    };
+    this.#lasting.add(lasting);
+    return lasting;
+  }
+
+  #directions(from: readonly string[], to: readonly string[]): readonly Direction[] {
+    return from.flatMap((source) =>
+      to
+        .filter((target) => target !== source)
+        .map((target): Direction => [this.#machines.mustGet(source), this.#machines.mustGet(target)]),
+    );
+  }
+
+  /** Connections between two hosts of which a side can still be told, as (side at left, side at right). */
+  #pairs(left: string, right: string): readonly (readonly [WorldConnection, WorldConnection])[] {
+    const machines = [this.#machines.mustGet(left), this.#machines.mustGet(right)] as const;
+    const pairs = new Map<number, readonly [WorldConnection, WorldConnection]>();
+    for (const machine of machines) {
+      const other = machine === machines[0] ? machines[1] : machines[0];
+      for (const side of machine.life === undefined ? [] : connectionsOf(machine.life)) {
+        if (side.peer.machine !== other || !(side.live || side.peer.live)) continue;
+        pairs.set(side.id, machine === machines[0] ? [side, side.peer] : [side.peer, side]);
+      }
+    }
+    return [...pairs.values()];
+  }
+
+  #enterReset(kind: FaultId, left: string, right: string): void {
+    const place = placeOf(this.#machines.mustGet(left), this.#machines.mustGet(right));
+    this.#ground.ledger.enter(kind, place, 'injected');
+  }
+}
+
+function connectionsOf(life: Life): readonly WorldConnection[] {
+  return [...life.connections].filter((holding) => holding instanceof WorldConnection);
+}
+
+class LifeNetwork implements Network {
+  readonly #network: WorldNetwork;
+  readonly #life: Life;
+  readonly #machine: Machine;
+
+  constructor(network: WorldNetwork, life: Life, machine: Machine) {
+    this.#network = network;
+    this.#life = life;
+    this.#machine = machine;
+  }
+
+  listen(address: Address, onConnection: (connection: Connection) => void): Promise<Listener> {
+    const life = this.#life;
+    if (!life.awake()) return life.silence();
+    const outcome = new Deferred<Listener>();
+    try {
+      const entry: Listening = { life, onConnection };
+      const own = this.#network.listen(life, this.#machine, address, entry);
+      const listener = new LifeListener(life, this.#machine, own, this.#network);
+      life.later(1, () => outcome.resolve(listener));
+    } catch (error) {
+      life.later(1, () => outcome.reject(error));
+    }
+    return outcome.promise;
+  }
+
+  connect(address: Address, timeoutUs: number): Promise<Connection> {
+    if (!this.#life.awake()) return this.#life.silence();
+    return this.#network.connect(this.#life, this.#machine, address, timeoutUs);
+  }
+}
+
+class LifeListener implements Listener, Holding {
+  readonly address: Address;
+  readonly #life: Life;
+  readonly #machine: Machine;
+  readonly #network: WorldNetwork;
+
+  constructor(life: Life, machine: Machine, address: Address, network: WorldNetwork) {
+    this.address = address;
+    this.#life = life;
+    this.#machine = machine;
+    this.#network = network;
+    life.listeners.add(this);
+  }
+
+  describe(): string {
+    return this.address;
+  }
+
+  close(): Promise<void> {
+    if (!this.#life.awake()) return this.#life.silence();
+    const life = this.#life;
+    const { port } = splitAddress(this.address);
+    if (life.listeners.delete(this)) this.#machine.listeners.delete(port);
+    const closed = new Deferred<void>();
+    life.later(1, () => {
+      this.#network.tellClosed(life, port);
+      closed.resolve();
+    });
+    return closed.promise;
+  }
+}

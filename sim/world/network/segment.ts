@@ -1,0 +1,56 @@
+/** What a pipe sends in one event: bytes, and marks at their edges. */
+import type { FaultId } from '../core/fault-log.ts';
+import type { Happening } from '../core/timeline.ts';
+
+/** Who carries segments: told when one comes due. Answers whether code of the engine ran. */
+export interface Carrier {
+  arrive(segment: Segment): boolean;
+}
+
+export class Segment implements Happening {
+  readonly owner = undefined;
+  readonly carrier: Carrier;
+  readonly turn: number;
+  /** The connection begins with it. */
+  readonly opens: boolean;
+  /** Everything is over, and why when a fault did it. */
+  readonly reset: boolean;
+  readonly cause: FaultId | undefined;
+  /** The sender will send no more. */
+  ends = false;
+  length = 0;
+  #first: Uint8Array | undefined;
+  #more: Uint8Array[] | undefined;
+
+  constructor(carrier: Carrier, turn: number, mark: 'opens' | 'reset' | 'none', cause?: FaultId) {
+    this.carrier = carrier;
+    this.turn = turn;
+    this.opens = mark === 'opens';
+    this.reset = mark === 'reset';
+    this.cause = cause;
+  }
+
+  add(bytes: Uint8Array): void {
+    this.length += bytes.length;
+    if (this.#first === undefined) this.#first = bytes;
+    else (this.#more ??= []).push(bytes);
+  }
+
+  /** Its bytes as one run. */
+  bytes(): Uint8Array {
+    const first = this.#first ?? new Uint8Array(0);
+    if (this.#more === undefined) return first;
+    const joined = Buffer.allocUnsafe(this.length);
+    joined.set(first);
+    let at = first.length;
+    for (const chunk of this.#more) {
+      joined.set(chunk, at);
+      at += chunk.length;
+    }
+    return joined;
+  }
+
+  happen(): boolean {
+    return this.carrier.arrive(this);
+  }
+}
