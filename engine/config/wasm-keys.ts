@@ -40,8 +40,8 @@ export const wasmKeys: KeyRows<WasmConfigFields> = {
   },
   wasmFuelMax: {
     kind: wholeNumber(1000, 1_000_000_000, 'units'),
-    fallback: 10_000_000,
-    help: 'Fuel of a call into a module: one unit is one instruction, about; the node does nothing else meanwhile.',
+    fallback: 60_000_000,
+    help: 'Fuel of a call into a module. A unit is the time of one plain instruction (an addition, a load; 0.1 to 0.4 ns); a division, a call, or work on many bytes or table elements costs as many units as it takes times as long. The node does nothing else during a call: 60 million units take 5 to 50 ms.',
   },
   wasmModulesMax: {
     kind: wholeNumber(1, 1000, 'modules'),

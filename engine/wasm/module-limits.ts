@@ -4,7 +4,7 @@ export interface WasmLimits {
   readonly moduleBytesMax: number;
   /** Linear memory of one call, a multiple of 64 KiB. */
   readonly memoryBytesMax: number;
-  /** Instructions of one call, about (`prepare.ts` says exactly what is counted). */
+  /** Units of fuel of one call: what its instructions cost together (`prices.ts`). */
   readonly fuelMax: number;
   /** Modules registered at once. */
   readonly moduleCountMax: number;
@@ -15,7 +15,8 @@ export const pageBytes = 65_536;
 export const wasmLimitDefaults: WasmLimits = {
   moduleBytesMax: 1024 * 1024,
   memoryBytesMax: 16 * 1024 * 1024,
-  fuelMax: 10_000_000,
+  /** Of the modules measured for it, all that ran within 10 million when each instruction cost 1; 5 to 50 ms of a thread. */
+  fuelMax: 60_000_000,
   moduleCountMax: 256,
 };
 

@@ -153,9 +153,12 @@ describe('work in proportion to an operand costs in proportion', () => {
         (br_if $l (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const ${turns}))))
       ${answering('(local.get $n)')}`;
     const text = (turns: number): string => phaseText(fills(turns), '(table $t 9000 funcref)');
-    expect(wasmLimitDefaults.fuelMax).toBe(10_000_000);
-    expect(valueOf(callerOf(text(10)))).toBe(10);
-    expect(() => valueOf(callerOf(text(11)))).toThrow('more than 10000000 units of fuel were used');
+    const limits = { fuelMax: 10_000_000 };
+    expect(valueOf(callerOf(text(10), limits))).toBe(10);
+    expect(() => valueOf(callerOf(text(11), limits))).toThrow('more than 10000000 units of fuel were used');
+    // What a call may use by default: six times as much.
+    expect(valueOf(callerOf(text(60)))).toBe(60);
+    expect(() => valueOf(callerOf(text(64)))).toThrow('more than 60000000 units of fuel were used');
   });
 });
 

@@ -6,8 +6,9 @@
  * follows an operand pays for every byte, element or page of it. The aim is that equal fuel lasts equally long in all
  * instructions, within a factor of four; `npm run bench -- wasm` measures it, and needs an idle machine to do so.
  *
- * A first call into a module runs in the first tier, whatever it loops, so that tier is what the prices are made for; most
- * instructions are faster in the optimizing tier. Not in the price: caches that miss, and the page faults of memory that is
+ * A first call into a module runs in the first tier, whatever it loops, so that tier is what the prices are made for. The
+ * optimizing tier is faster at most instructions; the prices do not depend on it, and some instructions may be slower there
+ * for their fuel than others. Not in the price: caches that miss, and the page faults of memory that is
  * used for the first time (`memory.grow` pays ahead for those).
  */
 
