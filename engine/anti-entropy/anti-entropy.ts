@@ -41,7 +41,7 @@ export interface AntiEntropyOptions extends SchedulerOptions {
   readonly snapshotUs: number;
 }
 
-export interface AntiEntropyParts {
+export interface AntiEntropyDependencies {
   readonly io: Pick<Io, 'clock' | 'random' | 'log' | 'spawn' | 'disk'>;
   readonly self: NodeId;
   readonly store: Store;
@@ -88,7 +88,7 @@ const unknownPeer: PeerRecord = {
 };
 
 export class AntiEntropy {
-  readonly #parts: AntiEntropyParts;
+  readonly #parts: AntiEntropyDependencies;
   readonly #options: AntiEntropyOptions;
   readonly #throttle: Throttle;
   readonly #shape: SnapshotShape;
@@ -97,7 +97,7 @@ export class AntiEntropy {
   #savedPosition = -1;
   #savedUs = 0;
 
-  constructor(parts: AntiEntropyParts, options: AntiEntropyOptions) {
+  constructor(parts: AntiEntropyDependencies, options: AntiEntropyOptions) {
     this.#parts = parts;
     this.#options = options;
     this.#throttle = new Throttle(parts.io.clock, options.keysPerSecond);

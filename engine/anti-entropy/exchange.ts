@@ -30,7 +30,7 @@ const repairWindow = 16;
  */
 const secondLookUs = 50_000;
 
-export interface ExchangeParts {
+export interface ExchangeDependencies {
   readonly clock: Clock;
   readonly refresh: Refresh;
   readonly throttle: Throttle;
@@ -50,7 +50,7 @@ export type ExchangeEnd = 'finished' | 'busy';
 
 /** Rejects with a `LockstepError`: the peer's, or the local store's; `PeerGone` when a repair found the peer away. */
 export async function exchange(
-  parts: ExchangeParts,
+  parts: ExchangeDependencies,
   peer: ExchangePeer,
   ranges: readonly TokenRange[],
 ): Promise<ExchangeEnd> {
@@ -65,7 +65,7 @@ export async function exchange(
 }
 
 async function compareAndRepair(
-  parts: ExchangeParts,
+  parts: ExchangeDependencies,
   peer: ExchangePeer,
   ranges: readonly TokenRange[],
 ): Promise<ExchangeEnd> {
@@ -90,11 +90,11 @@ async function compareAndRepair(
 }
 
 class Talk {
-  readonly #parts: ExchangeParts;
+  readonly #parts: ExchangeDependencies;
   readonly #peer: ExchangePeer;
   readonly #segmentBits: number;
 
-  constructor(parts: ExchangeParts, peer: ExchangePeer) {
+  constructor(parts: ExchangeDependencies, peer: ExchangePeer) {
     this.#parts = parts;
     this.#peer = peer;
     this.#segmentBits = parts.refresh.tree.segmentBits;

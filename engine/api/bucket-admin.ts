@@ -2,7 +2,7 @@
 import type { ByteString } from '../base/ids.ts';
 import type { BucketProperties, PropertySet } from '../buckets/properties.ts';
 
-export interface BucketDesk {
+export interface BucketAdmin {
   of(type: ByteString, bucket: ByteString): BucketProperties;
   /** What the type's buckets have that have set nothing; undefined for an unknown type. */
   ofType(type: ByteString): BucketProperties | undefined;

@@ -7,7 +7,7 @@ import { PhaseError } from '../mapreduce/phase-error.ts';
 import { sizeOf } from '../mapreduce/phase-worker.ts';
 
 /** MapReduce as the listeners use it: engine/mapreduce, or a test's own. */
-export interface MapReduceDesk {
+export interface MapReduceAdmin {
   /** Bytes of results gathered for one client. */
   readonly bytesMax: number;
   /** A request was none that makes a job. */

@@ -9,7 +9,7 @@ import type { NamedNodeOptions } from './named-node.ts';
 import { clientOf, withNamedNode } from './named-node.ts';
 import type { NodeClient } from './node-client.ts';
 import { isNobody } from './node-client.ts';
-import type { Look, WaitingOptions } from './waiting.ts';
+import type { ClusterSample, WaitingOptions } from './waiting.ts';
 import { isWaiting, waitUntil, withWaiting } from './waiting.ts';
 
 interface LeaveOptions extends NamedNodeOptions, WaitingOptions {
@@ -45,7 +45,7 @@ async function isLeaving(client: NodeClient): Promise<boolean> {
 }
 
 /** It has handed everything over, and nobody listens there any more. Throws when it is gone before that. */
-function untilGone({ origin }: NodeClient): (look: Look) => boolean {
+function untilGone({ origin }: NodeClient): (look: ClusterSample) => boolean {
   let step = '';
   return ({ view, error }) => {
     const self = view === undefined ? undefined : selfOf(view);

@@ -6,7 +6,7 @@ import type { Token } from '../base/ids.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { Node } from '../node/node.ts';
-import { lacksRoom } from '../storage/faults.ts';
+import { lacksSpace } from '../storage/faults.ts';
 
 type Renewable = Pick<Node, 'left' | 'onRoom' | 'onTokens' | 'stop'>;
 type Doors = Pick<Io, 'clock' | 'log'>;
@@ -55,7 +55,7 @@ async function startAgain(
     try {
       return await start();
     } catch (error) {
-      if (!lacksRoom(error)) throw error;
+      if (!lacksSpace(error)) throw error;
       io.log.event('error', 'node.start.waiting', { detail: String(error) });
     }
     let timer: Timer | undefined;

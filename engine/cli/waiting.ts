@@ -44,7 +44,7 @@ function durationMs(given: string): number {
 }
 
 /** What the node said last, or why it could not be asked. */
-export interface Look {
+export interface ClusterSample {
   readonly view: ClusterView | undefined;
   readonly error: Error | undefined;
 }
@@ -62,7 +62,7 @@ export function isWaiting({ wait, timeout }: WaitingOptions): boolean {
 export async function waitUntil(
   client: NodeClient,
   { timeout = timeoutMsDefault }: WaitingOptions,
-  done: (look: Look) => boolean,
+  done: (look: ClusterSample) => boolean,
 ): Promise<void> {
   const untilMs = Date.now() + timeout;
   const told = new Told(process.stderr);
@@ -80,7 +80,7 @@ export async function waitUntil(
   }
 }
 
-async function lookAt(client: NodeClient): Promise<Look> {
+async function lookAt(client: NodeClient): Promise<ClusterSample> {
   try {
     return { view: await clusterOf(client), error: undefined };
   } catch (caught) {
@@ -95,7 +95,7 @@ function mayPass(error: Error): boolean {
   return !(error.cause instanceof SyntaxError);
 }
 
-function describe({ view, error }: Look): string {
+function describe({ view, error }: ClusterSample): string {
   if (view === undefined) return error?.message ?? 'nobody answers';
   const silent = silentIn(view);
   const others = view.members.filter(({ node, state, move }) => {

@@ -12,7 +12,7 @@ import { environmentPrefix, keyOf, tokenVariable, variableOf } from './key-names
 import { configFields, configKeys } from './keys.ts';
 import { nodeName, resolveTokens } from './members.ts';
 import { spelledOut } from './aliases.ts';
-import { findMisfits } from './cross-field-checks.ts';
+import { checkAcrossFields } from './cross-field-checks.ts';
 import { showGiven } from './values.ts';
 
 /** A configuration that is valid as a whole. */
@@ -139,7 +139,7 @@ function finish(config: NodeConfig, given: GivenKeys, source: string): NodeConfi
   const seeds = config.seeds.filter((seed) => seed !== replaced);
   const whole = { ...config, seeds, tokens: resolveTokens(name, tokens, numTokens) };
   const faults = new FaultList();
-  for (const { field, problem } of findMisfits(whole)) {
+  for (const { field, problem } of checkAcrossFields(whole)) {
     faults.add(faultOf(field, given.get(field), source, problem));
   }
   if (!faults.empty) throw faults.error();

@@ -20,7 +20,7 @@ interface Misfit {
 const listeners = ['listen', 'pbListen', 'redisListen', 'peerListen', 'statsListen'] as const;
 
 /** Everything that does not fit together; empty for a valid configuration. */
-export function findMisfits(config: ConfigFields): readonly Misfit[] {
+export function checkAcrossFields(config: ConfigFields): readonly Misfit[] {
   return [
     ...exposedListeners(config),
     ...sharedAddresses(config),

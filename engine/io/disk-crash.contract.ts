@@ -11,19 +11,19 @@ import type { DiskFaults, DiskHarness, Unsynced } from './disk-harness.fixture.t
 import { bytesAt, expectFailure, makeFile } from './disk-harness.fixture.ts';
 import type { Disk } from './disk.ts';
 import { readFile, readFully, replaceFile, writeFully, writeFullyDurably } from './disk.ts';
-import type { LawBook } from './law.contract.ts';
+import type { LawRegister } from './law.contract.ts';
 
 const unsyncedFates: readonly Unsynced[] = ['lost', 'kept', 'torn'];
 const sectorBytes = 512;
 
-export function crashLaws(book: LawBook<DiskHarness>): void {
+export function crashLaws(book: LawRegister<DiskHarness>): void {
   syncedLaws(book);
   unsyncedLaws(book);
   nameCrashLaws(book);
   failureLaws(book);
 }
 
-function syncedLaws(book: LawBook<DiskHarness>): void {
+function syncedLaws(book: LawRegister<DiskHarness>): void {
   book.law('what sync covered survives every crash', async (harness) => {
     const faults = faultsOf(harness);
     let disk = harness.disk;
@@ -123,7 +123,7 @@ function syncedLaws(book: LawBook<DiskHarness>): void {
   });
 }
 
-function unsyncedLaws(book: LawBook<DiskHarness>): void {
+function unsyncedLaws(book: LawRegister<DiskHarness>): void {
   book.law('a crash can lose all that was not synced', async (harness) => {
     const disk = await crashAfterAppend(harness, 'lost');
     expect(await readFile(disk, 'file', 99_999)).toEqual(Buffer.alloc(1000, 1));
@@ -181,7 +181,7 @@ function unsyncedLaws(book: LawBook<DiskHarness>): void {
   );
 }
 
-function nameCrashLaws(book: LawBook<DiskHarness>): void {
+function nameCrashLaws(book: LawRegister<DiskHarness>): void {
   book.law('a new name is durable only after its directory is synced', async (harness) => {
     const { disk } = harness;
     for (const path of ['named', 'nameless']) {
@@ -260,7 +260,7 @@ function nameCrashLaws(book: LawBook<DiskHarness>): void {
   );
 }
 
-function failureLaws(book: LawBook<DiskHarness>): void {
+function failureLaws(book: LawRegister<DiskHarness>): void {
   book.law('what a failed sync covered is lost, whatever a later sync says', async (harness) => {
     const { disk } = harness;
     const faults = faultsOf(harness);

@@ -8,7 +8,7 @@ import { crashLaws } from './disk-crash.contract.ts';
 import type { DiskHarness } from './disk-harness.fixture.ts';
 import { bytesAt, expectFailure, makeFile } from './disk-harness.fixture.ts';
 import { DiskError, readFile, replaceFile, writeFully, writeFullyDurably } from './disk.ts';
-import type { LawBook, MakeHarness, Skips } from './law.contract.ts';
+import type { LawRegister, MakeHarness, Skips } from './law.contract.ts';
 import { contract } from './law.contract.ts';
 
 export function diskContract(name: string, makeHarness: MakeHarness<DiskHarness>, skips: Skips = {}): void {
@@ -48,7 +48,7 @@ const fileSteps: fc.Arbitrary<FileStep[]> = fc.array(
   { maxLength: 25 },
 );
 
-function fileLaws(book: LawBook<DiskHarness>): void {
+function fileLaws(book: LawRegister<DiskHarness>): void {
   book.property(
     'a file holds what was written, as an array of bytes would',
     fileSteps,
@@ -166,7 +166,7 @@ function fileLaws(book: LawBook<DiskHarness>): void {
   });
 }
 
-function openLaws(book: LawBook<DiskHarness>): void {
+function openLaws(book: LawRegister<DiskHarness>): void {
   book.law('read and readWrite and create open as they say', async ({ disk }) => {
     await expectFailure('notFound', () => disk.open('file', 'read'));
     const created = await disk.open('file', 'create');
@@ -215,7 +215,7 @@ function openLaws(book: LawBook<DiskHarness>): void {
   });
 }
 
-function nameLaws(book: LawBook<DiskHarness>): void {
+function nameLaws(book: LawRegister<DiskHarness>): void {
   book.law('list gives the names of files and directories, sorted by code unit', async ({ disk }) => {
     const names = ['b', 'a', 'B', '10', '9', 'a.new', '_', 'Z'];
     await disk.makeDirectory('d');
@@ -276,7 +276,7 @@ function nameLaws(book: LawBook<DiskHarness>): void {
   });
 }
 
-function lockLaws(book: LawBook<DiskHarness>): void {
+function lockLaws(book: LawRegister<DiskHarness>): void {
   book.law('a lock has one holder, and released it can be taken again', async ({ disk }) => {
     const held = await disk.lock('lock');
     await expectFailure('locked', () => disk.lock('lock'));
@@ -307,7 +307,7 @@ function lockLaws(book: LawBook<DiskHarness>): void {
   });
 }
 
-function wholeFileLaws(book: LawBook<DiskHarness>): void {
+function wholeFileLaws(book: LawRegister<DiskHarness>): void {
   book.law('a replaced file reads back whole, and nothing stays beside it', async ({ disk }) => {
     await disk.makeDirectory('d');
     for (const text of ['first', 'the second, longer', '3']) {

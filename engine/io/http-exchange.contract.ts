@@ -6,15 +6,15 @@ import { sleep } from './clock.ts';
 import type { HttpRequest, HttpResponse } from './http.ts';
 import type { HttpHarness } from './http-serving.contract.ts';
 import { ok, okStream, route, serve } from './http-serving.contract.ts';
-import type { LawBook } from './law.contract.ts';
+import type { LawRegister } from './law.contract.ts';
 
-export function exchangeLaws(book: LawBook<HttpHarness>): void {
+export function exchangeLaws(book: LawRegister<HttpHarness>): void {
   requestLaws(book);
   answerLaws(book);
   streamLaws(book);
 }
 
-function requestLaws(book: LawBook<HttpHarness>): void {
+function requestLaws(book: LawRegister<HttpHarness>): void {
   book.law('the handler gets the request as it stands on the wire', async (harness) => {
     const seen: HttpRequest[] = [];
     const listener = await serve(harness, [
@@ -152,7 +152,7 @@ function requestLaws(book: LawBook<HttpHarness>): void {
   });
 }
 
-function answerLaws(book: LawBook<HttpHarness>): void {
+function answerLaws(book: LawRegister<HttpHarness>): void {
   book.law('status, headers and body are those of the handler', async (harness) => {
     const headers = {
       'Content-Type': 'multipart/mixed; boundary=x',
@@ -268,7 +268,7 @@ function answerLaws(book: LawBook<HttpHarness>): void {
   });
 }
 
-function streamLaws(book: LawBook<HttpHarness>): void {
+function streamLaws(book: LawRegister<HttpHarness>): void {
   book.law('a body made while it is sent arrives whole and in order', async (harness) => {
     const chunks = Array.from({ length: 40 }, (_, index) => Buffer.alloc(1 + index * 997, index));
     const listener = await serve(harness, [

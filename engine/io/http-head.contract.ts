@@ -5,7 +5,7 @@ import { sleep } from './clock.ts';
 import type { HttpHarness } from './http-serving.contract.ts';
 import { ok, route, serve, serviceOf } from './http-serving.contract.ts';
 import type { HttpListener } from './http.ts';
-import type { LawBook } from './law.contract.ts';
+import type { LawRegister } from './law.contract.ts';
 
 const close = 'Connection: close\r\n';
 
@@ -23,13 +23,13 @@ function fillers(count: number): string {
   return Array.from({ length: count }, (_, index) => `X-F${index}: v\r\n`).join('');
 }
 
-export function headLaws(book: LawBook<HttpHarness>): void {
+export function headLaws(book: LawRegister<HttpHarness>): void {
   refusedHeadLaws(book);
   lastAnswerLaws(book);
   placeLaws(book);
 }
 
-function refusedHeadLaws(book: LawBook<HttpHarness>): void {
+function refusedHeadLaws(book: LawRegister<HttpHarness>): void {
   book.law('a head with more lines than are allowed is refused, whatever stands in them', async (harness) => {
     const seen: unknown[] = [];
     const put = route('PUT', '/k', ({ headers }) => {
@@ -123,7 +123,7 @@ function refusedHeadLaws(book: LawBook<HttpHarness>): void {
   );
 }
 
-function lastAnswerLaws(book: LawBook<HttpHarness>): void {
+function lastAnswerLaws(book: LawRegister<HttpHarness>): void {
   book.law('behind an answer that closes its connection nothing is handled or answered', async (harness) => {
     let puts = 0;
     const routes = [
@@ -179,7 +179,7 @@ function lastAnswerLaws(book: LawBook<HttpHarness>): void {
   });
 }
 
-function placeLaws(book: LawBook<HttpHarness>): void {
+function placeLaws(book: LawRegister<HttpHarness>): void {
   const fill = async (harness: HttpHarness, { address }: HttpListener, begun: string): Promise<void> => {
     for (let place = 0; place < 3; place++) harness.say(address, begun).catch(() => '');
     await sleep(harness.clock, 100_000);

@@ -4,9 +4,9 @@ import { sleep } from './clock.ts';
 import type { HttpRequest, HttpResponse } from './http.ts';
 import type { HttpHarness } from './http-serving.contract.ts';
 import { ok, route, serve } from './http-serving.contract.ts';
-import type { LawBook } from './law.contract.ts';
+import type { LawRegister } from './law.contract.ts';
 
-export function turnLaws(book: LawBook<HttpHarness>): void {
+export function turnLaws(book: LawRegister<HttpHarness>): void {
   book.law(
     'the requests of a connection are handled one after another, each answered before the next',
     async (harness) => {

@@ -16,7 +16,7 @@ import {
   serve,
   serviceOf,
 } from './http-serving.contract.ts';
-import type { LawBook, MakeHarness, Skips } from './law.contract.ts';
+import type { LawRegister, MakeHarness, Skips } from './law.contract.ts';
 import { contract } from './law.contract.ts';
 import { ListenError } from './network.ts';
 
@@ -32,7 +32,7 @@ export function httpContract(name: string, makeHarness: MakeHarness<HttpHarness>
   });
 }
 
-function refusalLaws(book: LawBook<HttpHarness>): void {
+function refusalLaws(book: LawRegister<HttpHarness>): void {
   book.law('a path without a route is not found', async (harness) => {
     const listener = await serve(harness, [route('GET', '/known/:x', () => ok(''))]);
     for (const method of ['GET', 'PUT', 'HEAD', 'OPTIONS', 'PATCH', 'PROPFIND']) {
@@ -95,7 +95,7 @@ function refusalLaws(book: LawBook<HttpHarness>): void {
   });
 }
 
-function budgetLaws(book: LawBook<HttpHarness>): void {
+function budgetLaws(book: LawRegister<HttpHarness>): void {
   book.law(
     'a body that all bodies’ budget has no room for is refused, and nothing stays counted',
     async (harness) => {
@@ -120,7 +120,7 @@ function budgetLaws(book: LawBook<HttpHarness>): void {
   );
 }
 
-function readingLaws(book: LawBook<HttpHarness>): void {
+function readingLaws(book: LawRegister<HttpHarness>): void {
   book.law(
     'a client that takes nothing of its answer is cut off, one that waits for it is not',
     async (harness) => {
@@ -159,7 +159,7 @@ function readingLaws(book: LawBook<HttpHarness>): void {
   );
 }
 
-function listenerLaws(book: LawBook<HttpHarness>): void {
+function listenerLaws(book: LawRegister<HttpHarness>): void {
   book.law('an address is served once', async (harness) => {
     const listener = await serve(harness, []);
     const error = await harness.http

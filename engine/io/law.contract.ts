@@ -31,7 +31,7 @@ export type MakeHarness<H extends Harness> = (seed: number) => Promise<H>;
 /** Law title -> why this implementation cannot run it. */
 export type Skips = Readonly<Record<string, string>>;
 
-export interface LawBook<H extends Harness> {
+export interface LawRegister<H extends Harness> {
   /** A law, checked once. */
   law(title: string, body: (harness: H) => Promise<void>): void;
   /** A law over generated values, each in a harness of its own; the report names the seed and path to repeat it. */
@@ -55,7 +55,7 @@ export function contract<H extends Harness>(
   name: string,
   makeHarness: MakeHarness<H>,
   skips: Skips,
-  write: (book: LawBook<H>) => void,
+  write: (book: LawRegister<H>) => void,
 ): void {
   describe(name, () => {
     const titles = new Set<string>();

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { present } from '../base/assert.ts';
 import { sleep } from './clock.ts';
 import { ConnectionRecorder, streamBytes, streamMismatch } from './connection-recorder.fixture.ts';
-import type { LawBook } from './law.contract.ts';
+import type { LawRegister } from './law.contract.ts';
 import type { NetworkHarness } from './network-harness.fixture.ts';
 import {
   chunkBytes,
@@ -15,7 +15,7 @@ import {
 } from './network-harness.fixture.ts';
 import { ConnectError, ListenError } from './network.ts';
 
-export function endingLaws(book: LawBook<NetworkHarness>): void {
+export function endingLaws(book: LawRegister<NetworkHarness>): void {
   book.law('each side ends for itself, and the connection ends in order when both have', async (harness) => {
     const { client, server } = await openPair(harness);
     const atClient = ConnectionRecorder.start(client);
@@ -133,7 +133,7 @@ export function endingLaws(book: LawBook<NetworkHarness>): void {
   });
 }
 
-export function connectingLaws(book: LawBook<NetworkHarness>): void {
+export function connectingLaws(book: LawRegister<NetworkHarness>): void {
   book.law('connecting where nobody listens is refused', async (harness) => {
     const error = await failureOf(harness.client.connect(harness.vacantAddress, 5_000_000));
     expect(error).toBeInstanceOf(ConnectError);
@@ -182,7 +182,7 @@ export function connectingLaws(book: LawBook<NetworkHarness>): void {
   });
 }
 
-export function faultLaws(book: LawBook<NetworkHarness>): void {
+export function faultLaws(book: LawRegister<NetworkHarness>): void {
   book.law('a cut connection is silent: nothing arrives and nobody is told', async (harness) => {
     const { client, server } = await openPair(harness);
     const atClient = ConnectionRecorder.start(client);

@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import { sleep } from './clock.ts';
 import { ConnectionRecorder, streamBytes } from './connection-recorder.fixture.ts';
-import type { LawBook } from './law.contract.ts';
+import type { LawRegister } from './law.contract.ts';
 import type { NetworkHarness } from './network-harness.fixture.ts';
 import { openPair, pour, quietUs, writeUntilRefused } from './network-harness.fixture.ts';
 
@@ -10,7 +10,7 @@ const patienceUs = 500_000;
 /** So many bytes in one go that the system, which takes note of them in large steps only, sees some of them leave. */
 const takenBytes = 6 * 1024 * 1024;
 
-export function patienceLaws(book: LawBook<NetworkHarness>): void {
+export function patienceLaws(book: LawRegister<NetworkHarness>): void {
   book.law('who takes nothing of what is pending is cut off when patience is over', async (harness) => {
     const { client, server } = await openPair(harness);
     const atClient = ConnectionRecorder.start(client);

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import { sleep } from './clock.ts';
 import { ConnectionRecorder, streamBytes, streamMismatch } from './connection-recorder.fixture.ts';
-import type { LawBook, MakeHarness, Skips } from './law.contract.ts';
+import type { LawRegister, MakeHarness, Skips } from './law.contract.ts';
 import { contract } from './law.contract.ts';
 import { connectingLaws, endingLaws, faultLaws } from './network-ending.contract.ts';
 import { patienceLaws } from './network-patience.contract.ts';
@@ -39,7 +39,7 @@ export function networkContract(
   });
 }
 
-function streamLaws(book: LawBook<NetworkHarness>): void {
+function streamLaws(book: LawRegister<NetworkHarness>): void {
   const turn = fc.record({
     sizes: fc.array(fc.nat(3000), { maxLength: 8 }),
     waitUs: fc.constantFrom(0, 0, 200, 3000),
@@ -141,7 +141,7 @@ function streamLaws(book: LawBook<NetworkHarness>): void {
   });
 }
 
-function pressureLaws(book: LawBook<NetworkHarness>): void {
+function pressureLaws(book: LawRegister<NetworkHarness>): void {
   book.law('a paused reader makes the writer pend, and reading on drains it', async (harness) => {
     const { client, server } = await openPair(harness);
     const atServer = ConnectionRecorder.start(server);
@@ -249,7 +249,7 @@ async function untilReturned(harness: NetworkHarness, lender: Lender): Promise<v
   for (let waits = 0; lender.lent.size > 0 && waits < 500; waits++) await sleep(harness.clock, quietUs);
 }
 
-function lendingLaws(book: LawBook<NetworkHarness>): void {
+function lendingLaws(book: LawRegister<NetworkHarness>): void {
   const sizes = fc.array(fc.oneof(fc.nat(300), fc.nat(40_000), fc.constant(0)), {
     minLength: 1,
     maxLength: 30,

@@ -5,7 +5,7 @@
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { Coverage } from './listing/coverage.ts';
-import type { Asking, DispatchParts } from '../replication/round-dependencies.ts';
+import type { Asking, RoundDependencies } from '../replication/round-dependencies.ts';
 import type { Dispatcher } from '../replication/requests.ts';
 import type { PhaseModule } from '../wasm/phase-modules.ts';
 import type { MapReduceCounts } from './metrics.ts';
@@ -13,14 +13,14 @@ import type { Work, WorkDone } from './peer-messages.ts';
 import type { ObjectStore, PhaseWorker } from './phase-worker.ts';
 
 /** The rooms below, as a coordinator needs them. */
-export interface MapReduceParts
-  extends Asking, Pick<DispatchParts, 'self' | 'ring' | 'view' | 'clock' | 'router'> {
+export interface JobDependencies
+  extends Asking, Pick<RoundDependencies, 'self' | 'ring' | 'view' | 'clock' | 'router'> {
   readonly coverage: Pick<Coverage, 'keys'>;
   readonly dispatcher: Pick<Dispatcher, 'get'>;
 }
 
 export class JobContext {
-  readonly parts: MapReduceParts;
+  readonly parts: JobDependencies;
   readonly #worker: PhaseWorker;
   /** By id, as they were when the job began. */
   readonly modules: ReadonlyMap<string, PhaseModule>;
@@ -32,7 +32,7 @@ export class JobContext {
   #end: LockstepError | undefined;
 
   constructor(
-    parts: MapReduceParts,
+    parts: JobDependencies,
     worker: PhaseWorker,
     modules: ReadonlyMap<string, PhaseModule>,
     counts: MapReduceCounts,

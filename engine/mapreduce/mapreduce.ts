@@ -10,7 +10,7 @@ import type { Io } from '../io/io.ts';
 import type { PhaseModule, PhaseModules } from '../wasm/phase-modules.ts';
 import type { PeerReply } from '../peer/wire/messages.ts';
 import type { Job } from './job.ts';
-import type { MapReduceParts } from './job-context.ts';
+import type { JobDependencies } from './job-context.ts';
 import { JobContext } from './job-context.ts';
 import type { JobOutcome } from './metrics.ts';
 import { MapReduceCounts } from './metrics.ts';
@@ -31,7 +31,7 @@ export interface MapReduceOptions {
 export class MapReduce {
   readonly counts = new MapReduceCounts();
   readonly #io: Pick<Io, 'spawn' | 'clock'>;
-  readonly #parts: MapReduceParts;
+  readonly #parts: JobDependencies;
   readonly #modules: PhaseModules;
   readonly #worker: PhaseWorker;
   readonly #knowsType: (type: ByteString) => boolean;
@@ -41,7 +41,7 @@ export class MapReduce {
 
   constructor(
     io: Pick<Io, 'spawn' | 'clock'>,
-    parts: MapReduceParts,
+    parts: JobDependencies,
     store: ObjectStore,
     modules: PhaseModules,
     knowsType: (type: ByteString) => boolean,

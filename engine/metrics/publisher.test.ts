@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Deferred } from '../base/deferred.ts';
 import type { Clock, Timer } from '../io/clock.ts';
 import { NodeStats } from './node-stats.ts';
-import type { PublisherDoors } from './publisher.ts';
+import type { PublisherIo } from './publisher.ts';
 import { StatsPublisher } from './publisher.ts';
 import { histogramTurnUs } from './rolling-histogram.ts';
 
@@ -52,7 +52,7 @@ function setting(): {
   const stats = new NodeStats();
   const tasks: Promise<void>[] = [];
   const failures: unknown[] = [];
-  const doors: PublisherDoors = {
+  const doors: PublisherIo = {
     clock,
     residentBytes: () => 77,
     spawn: (_name, task) => {

@@ -42,10 +42,10 @@ export class Publication {
 }
 
 /** What the publisher needs of the outside. */
-export type PublisherDoors = Pick<Io, 'clock' | 'spawn' | 'residentBytes'>;
+export type PublisherIo = Pick<Io, 'clock' | 'spawn' | 'residentBytes'>;
 
 export class StatsPublisher {
-  readonly #io: PublisherDoors;
+  readonly #io: PublisherIo;
   readonly #stats: NodeStats;
   readonly #identity: StatsIdentity;
   readonly #intervalUs: number;
@@ -59,7 +59,7 @@ export class StatsPublisher {
   #stopped = false;
 
   /** The uptime counts from here. */
-  constructor(io: PublisherDoors, stats: NodeStats, identity: StatsIdentity, intervalMs: number) {
+  constructor(io: PublisherIo, stats: NodeStats, identity: StatsIdentity, intervalMs: number) {
     assert(intervalMs > 0, 'stats are published at an interval');
     this.#io = io;
     this.#stats = stats;

@@ -12,7 +12,7 @@ import type { LockstepError } from '../base/errors.ts';
 import type { Membership } from '../cluster/membership/membership.ts';
 import type { RequestHandler } from '../peer/inbound.ts';
 import type { PeerRequest } from '../peer/wire/messages.ts';
-import { isFence, isOrder } from '../transactions/formats/messages.ts';
+import { isFence, isPrepareRequest } from '../transactions/formats/messages.ts';
 
 /** `handle`, held back while the peer that asks sees the ring otherwise. */
 export function whenAgreed(
@@ -62,7 +62,7 @@ function isPlannedByRing(request: PeerRequest): boolean {
     case 'wasmModules':
       return false;
     case 'transact':
-      return isOrder(request.words) || isFence(request.words);
+      return isPrepareRequest(request.words) || isFence(request.words);
     default:
       return true;
   }

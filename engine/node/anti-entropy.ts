@@ -1,7 +1,7 @@
 /** Anti-entropy as the configuration wants it, and what of it is shown to operators. */
 import type { AntiEntropyOptions, AntiEntropyStatus, PeerStatus } from '../anti-entropy/anti-entropy.ts';
 import { AntiEntropy } from '../anti-entropy/anti-entropy.ts';
-import type { AntiEntropyDesk } from '../api/http/anti-entropy-routes.ts';
+import type { AntiEntropyAdmin } from '../api/http/anti-entropy-routes.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import type { NodeConfig } from '../config/config.ts';
@@ -67,7 +67,7 @@ function antiEntropyOptions(config: NodeConfig): AntiEntropyOptions {
   };
 }
 
-export function antiEntropyDesk(antiEntropy: AntiEntropy): AntiEntropyDesk {
+export function antiEntropyAdmin(antiEntropy: AntiEntropy): AntiEntropyAdmin {
   return {
     describe: () => describeStatus(antiEntropy.status()),
     sweep: () => antiEntropy.sweep(),

@@ -1,5 +1,5 @@
 /** Bucket properties as the other rooms need them: the peer plane and the store behind the keeper, and its topic. */
-import type { BucketDesk } from '../api/bucket-admin.ts';
+import type { BucketAdmin } from '../api/bucket-admin.ts';
 import { LockstepError, asLockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { NodeConfig } from '../config/config.ts';
@@ -73,11 +73,11 @@ function wordsOf(reply: PeerReply): Uint8Array | LockstepError {
 }
 
 /** What the listeners see of it. */
-export function bucketDesk(
+export function bucketAdmin(
   buckets: Buckets,
   keeper: PropertyKeeper,
   checkRouting: (moduleId: string) => void,
-): BucketDesk {
+): BucketAdmin {
   const check = ({ chashKeyfun, wasmKeyfun }: BucketProperties): void => {
     if (chashKeyfun === 'CUSTOM') checkRouting(wasmKeyfun);
   };

@@ -29,22 +29,22 @@ import type { NodeStats } from '../metrics/node-stats.ts';
 import type { StatsPublisher } from '../metrics/publisher.ts';
 import type { StoreDriver } from '../storage/driver.ts';
 import type { Store } from '../storage/store.ts';
-import type { Mover } from '../cluster/changes/ring-change-coordinator.ts';
-import type { Refill } from '../cluster/changes/rebuild.ts';
+import type { RingChangeCoordinator } from '../cluster/changes/ring-change-coordinator.ts';
+import type { Rebuild } from '../cluster/changes/rebuild.ts';
 import type { Transfer } from '../cluster/changes/transfer.ts';
 import type { Transactions } from '../transactions/transactions.ts';
-import { antiEntropyDesk } from './anti-entropy.ts';
+import { antiEntropyAdmin } from './anti-entropy.ts';
 import { jobLimits } from './map-reduce.ts';
 import { countClients } from './observers.ts';
-import { bucketDesk } from './bucket-properties.ts';
-import type { RedisRoom } from './redis-listener.ts';
+import { bucketAdmin } from './bucket-properties.ts';
+import type { RedisListener } from './redis-listener.ts';
 import { buildRedis } from './redis-listener.ts';
 import { contentLimits, requestBytesMax } from './topology.ts';
 import { transactionLimits } from './transactions.ts';
 import { clusterControl } from './ring-changes.ts';
-import type { WasmRoom } from './wasm.ts';
+import type { WasmServices } from './wasm.ts';
 
-export interface ClientParts {
+export interface ListenerDependencies {
   readonly io: Io;
   readonly config: NodeConfig;
   readonly gate: Gate;
@@ -56,8 +56,8 @@ export interface ClientParts {
   readonly driver: StoreDriver;
   readonly dispatcher: ClusterDispatcher;
   readonly membership: Membership;
-  readonly mover: Mover;
-  readonly refill: Refill;
+  readonly mover: RingChangeCoordinator;
+  readonly refill: Rebuild;
   readonly transfer: Transfer;
   readonly transactions: Transactions;
   readonly keeper: PropertyKeeper;
@@ -65,18 +65,18 @@ export interface ClientParts {
   readonly antiEntropy: AntiEntropy | undefined;
   /** Listings of what the cluster holds. */
   readonly coverage: Coverage;
-  readonly wasm: WasmRoom;
+  readonly wasm: WasmServices;
   readonly mapReduce: MapReduce;
 }
 
-export interface ClientRooms {
+export interface ClientListeners {
   readonly http: HttpService;
   readonly pbc: PbcServer;
-  readonly redis: RedisRoom;
+  readonly redis: RedisListener;
 }
 
 /** The listeners for clients, and what they count. */
-export function clientRooms(parts: ClientParts): ClientRooms {
+export function composeListeners(parts: ListenerDependencies): ClientListeners {
   const { io, config, gate, stats, buckets, store, driver } = parts;
   const { dispatcher, membership, mover, refill, transfer, transactions, keeper, antiEntropy } = parts;
   const { coverage, wasm, mapReduce, publisher } = parts;
@@ -94,7 +94,7 @@ export function clientRooms(parts: ClientParts): ClientRooms {
       replicaCount: () => membership.ring.rackCount(config.datacenter),
     },
     knowsType: (type: ByteString) => buckets.knowsType(type),
-    buckets: bucketDesk(buckets, keeper, wasm.checkRouting),
+    buckets: bucketAdmin(buckets, keeper, wasm.checkRouting),
     lister: coverage,
   };
   const cluster = clusterControl(membership, mover, refill, transfer, store);
@@ -114,7 +114,7 @@ export function clientRooms(parts: ClientParts): ClientRooms {
       }),
       ...transactionRoutes({ io, transactions, observer, limits }),
       ...mapReduceRoutes({ io, mapReduce, limits: jobLimits(config), observer }),
-      ...antiEntropyRoutes(antiEntropy === undefined ? undefined : antiEntropyDesk(antiEntropy)),
+      ...antiEntropyRoutes(antiEntropy === undefined ? undefined : antiEntropyAdmin(antiEntropy)),
       ...wasmRoutes(io.log, wasm.desk),
     ],
   });

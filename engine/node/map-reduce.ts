@@ -2,27 +2,27 @@
 import type { ByteString } from '../base/ids.ts';
 import type { NodeConfig } from '../config/config.ts';
 import type { Coverage } from '../mapreduce/listing/coverage.ts';
-import type { DispatchParts } from '../replication/round-dependencies.ts';
+import type { RoundDependencies } from '../replication/round-dependencies.ts';
 import type { Dispatcher } from '../replication/requests.ts';
 import type { Io } from '../io/io.ts';
 import type { JobLimits } from '../mapreduce/job.ts';
 import { defaultJobLimits } from '../mapreduce/job.ts';
-import type { MapReduceParts } from '../mapreduce/job-context.ts';
+import type { JobDependencies } from '../mapreduce/job-context.ts';
 import { MapReduce } from '../mapreduce/mapreduce.ts';
 import type { PhaseModules } from '../wasm/phase-modules.ts';
 
 /** What MapReduce stands on. */
-export interface MapReduceGround {
-  readonly parts: DispatchParts;
+export interface MapReduceDependencies {
+  readonly parts: RoundDependencies;
   readonly dispatcher: Dispatcher;
   readonly coverage: Coverage;
   readonly modules: PhaseModules;
   readonly knowsType: (type: ByteString) => boolean;
 }
 
-export function buildMapReduce(io: Io, config: NodeConfig, ground: MapReduceGround): MapReduce {
+export function buildMapReduce(io: Io, config: NodeConfig, ground: MapReduceDependencies): MapReduce {
   const { parts, dispatcher, coverage, modules, knowsType } = ground;
-  const cluster: MapReduceParts = { ...parts, coverage, dispatcher };
+  const cluster: JobDependencies = { ...parts, coverage, dispatcher };
   const store = { tryRead: parts.replica.read.bind(parts.replica) };
   const mapReduce = new MapReduce(io, cluster, store, modules, knowsType, {
     timeoutMs: config.mapredTimeoutMs,

@@ -25,15 +25,15 @@ import { CountedDisk } from './counted-disk.ts';
 import { DurableFiles } from './durable-files.ts';
 import { isAlone, mustHaveItsStore } from './lost-store.ts';
 import { isEmpty } from './tombstone-reaper.ts';
-import type { Opened, Rooms } from './services.ts';
+import type { Opened, NodeServices } from './services.ts';
 import type { GossipHandler } from '../cluster/membership/gossip-handler.ts';
-import { buildRooms } from './services.ts';
+import { composeServices } from './services.ts';
 import { hintStoreOptions, storeOptions } from './storage.ts';
 import { forgetLostProperties, StoredProperties } from './stored-properties.ts';
 import { recordsLost } from '../buckets/property-keeper.ts';
 import type { StatsSnapshot } from '../metrics/snapshot.ts';
 import { storeDirectory } from '../storage/log/file-names.ts';
-import { openOrSetAside } from '../storage/recovery/quarantine.ts';
+import { openOrQuarantine } from '../storage/recovery/quarantine.ts';
 import { Store } from '../storage/store.ts';
 
 /** What `GET /cluster` answers. */
@@ -81,13 +81,13 @@ export interface NodeSecrets {
 export class Node {
   readonly #io: Io;
   readonly #config: NodeConfig;
-  readonly #rooms: Rooms;
+  readonly #rooms: NodeServices;
   readonly #gate: Gate;
   readonly #listeners: HttpListener[] = [];
   #addresses: NodeAddresses | undefined;
   #stopped: Promise<void> | undefined;
 
-  private constructor(io: Io, config: NodeConfig, rooms: Rooms, gate: Gate) {
+  private constructor(io: Io, config: NodeConfig, rooms: NodeServices, gate: Gate) {
     this.#io = io;
     this.#config = config;
     this.#rooms = rooms;
@@ -105,7 +105,7 @@ export class Node {
     const io: Io = { ...doors, disk };
     const opened = await open(io, given, disk);
     const config = withOwnTokens(io, given, opened.members);
-    const node = new Node(io, config, buildRooms(io, config, opened, gate), gate);
+    const node = new Node(io, config, composeServices(io, config, opened, gate), gate);
     try {
       await node.#serve(opened);
     } catch (error) {
@@ -309,7 +309,7 @@ async function open(io: Io, config: NodeConfig, disk: CountedDisk): Promise<Open
     const files = await DurableFiles.open(store);
     // Hints are copies of what other nodes hold too: without them anti-entropy has more to do.
     const hints = config.hintedHandoff
-      ? await openStore(openOrSetAside(io, hintDirectory, hintStoreOptions(config)))
+      ? await openStore(openOrQuarantine(io, hintDirectory, hintStoreOptions(config)))
       : undefined;
     if (hints !== undefined) noteHints(io, files, hints);
     const owner = { node: config.name, clusterId: config.clusterId };

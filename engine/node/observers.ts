@@ -11,7 +11,7 @@ import type { Plane } from '../peer/plane.ts';
 import type { NodeStats } from '../metrics/node-stats.ts';
 import type { StoreDriver } from '../storage/driver.ts';
 import type { StoreObserver } from '../storage/observer.ts';
-import { PeerTrouble } from './peer-failures.ts';
+import { PeerFailures } from './peer-failures.ts';
 
 /** A client listener's counts; one observer may serve several listeners. */
 export function countClients(stats: NodeStats): ClientObserver {
@@ -106,7 +106,7 @@ export interface Place {
 export function countPeers(stats: NodeStats, place: Place, onLinked: (node: NodeId) => void): PeerObserver {
   const { pool } = stats;
   const { datacenter, rack } = place;
-  const trouble = new PeerTrouble();
+  const trouble = new PeerFailures();
   for (const family of trouble.families) stats.register(family);
   const isLocal = (peer: PeerTarget): boolean => peer.datacenter === datacenter;
   return {

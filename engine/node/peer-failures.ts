@@ -12,7 +12,7 @@ import { refusalReasons } from '../peer/wire/greetings.ts';
 
 const directions: readonly Direction[] = ['inbound', 'outbound'];
 
-export class PeerTrouble {
+export class PeerFailures {
   readonly #rejected = new LabelledFamily({
     name: 'svc_peer_frames_rejected_total',
     help: 'Frames of peers that were cut off for being malformed, by the direction of their connection and what was wrong.',

@@ -1,12 +1,12 @@
 /** The Redis protocol's room as the configuration wants it, and what it counts. */
 import type { RedisField } from '../api/redis/commands.ts';
-import type { RedisParts } from '../api/redis/listener-dependencies.ts';
+import type { RedisDependencies } from '../api/redis/listener-dependencies.ts';
 import { RedisServer } from '../api/redis/server.ts';
 import { defaultSessionLimits } from '../api/redis/session-dependencies.ts';
 import type { ListKeys } from '../api/redis/keyspace.ts';
 import { Keyspace } from '../api/redis/keyspace.ts';
-import type { KeyTurns } from '../api/redis/key-queue.ts';
-import type { ReaperParts } from '../api/redis/reaper.ts';
+import type { KeyQueue } from '../api/redis/key-queue.ts';
+import type { ExpiryReaperDependencies } from '../api/redis/reaper.ts';
 import { Reaper } from '../api/redis/reaper.ts';
 import { BytesError } from '../base/bytes.ts';
 import type { NodeId } from '../base/ids.ts';
@@ -26,12 +26,12 @@ import type { NodeStats } from '../metrics/node-stats.ts';
 import { requestBytesMax } from './topology.ts';
 
 type Shared = Pick<
-  RedisParts,
+  RedisDependencies,
   'gate' | 'io' | 'requests' | 'dispatcher' | 'transactions' | 'observer' | 'terms' | 'limits'
 >;
 
 /** The listener, and beside it the reaper of what has expired. */
-export class RedisRoom {
+export class RedisListener {
   readonly #server: RedisServer;
   readonly #reaper: Reaper;
 
@@ -65,9 +65,9 @@ export function buildRedis(
   stats: NodeStats,
   coverage: Coverage,
   local: LocalKeys,
-): RedisRoom {
+): RedisListener {
   const bytesMax = requestBytesMax(config);
-  const parts: RedisParts = {
+  const parts: RedisDependencies = {
     ...shared,
     count: countCommands(stats),
     type: defaultType,
@@ -91,15 +91,15 @@ export function buildRedis(
     },
     new Keyspace(shared.io, listKeys(coverage, parts), config.requestTimeoutMs, parts.answerBytesMax),
   );
-  return new RedisRoom(server, new Reaper(reaperParts(parts, server.turns, config.name, local)));
+  return new RedisListener(server, new Reaper(reaperParts(parts, server.turns, config.name, local)));
 }
 
 function reaperParts(
-  { io, type, bucket }: RedisParts,
-  turns: KeyTurns,
+  { io, type, bucket }: RedisDependencies,
+  turns: KeyQueue,
   self: NodeId,
   { store, driver, membership }: LocalKeys,
-): ReaperParts {
+): ExpiryReaperDependencies {
   return {
     io,
     turns,
@@ -182,7 +182,7 @@ function countCommands({ server }: NodeStats): (field: RedisField) => void {
 }
 
 /** The living keys of the bucket, page by page. */
-function listKeys(coverage: Coverage, { type, bucket }: RedisParts): ListKeys {
+function listKeys(coverage: Coverage, { type, bucket }: RedisDependencies): ListKeys {
   return async function* (first, deadlineUs) {
     for await (const { names } of coverage.keys(type, bucket, { live: true, first }, deadlineUs)) yield names;
   };

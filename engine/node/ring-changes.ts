@@ -5,20 +5,24 @@ import type { NodeConfig } from '../config/config.ts';
 import type { Hints } from '../replication/hints/hints.ts';
 import type { Reply } from '../replication/peer-service.ts';
 import type { PeerLinks } from '../replication/peer-links.ts';
-import type { DispatchParts } from '../replication/round-dependencies.ts';
+import type { RoundDependencies } from '../replication/round-dependencies.ts';
 import type { Io } from '../io/io.ts';
 import type { Membership } from '../cluster/membership/membership.ts';
 import type { FamilySource } from '../metrics/family.ts';
 import { noLabels } from '../metrics/family.ts';
 import type { StoreDriver } from '../storage/driver.ts';
 import type { Store } from '../storage/store.ts';
-import { Estate } from '../cluster/changes/leave-drain.ts';
-import type { MoveProgress, MoveWait, Mover } from '../cluster/changes/ring-change-coordinator.ts';
+import { LeaveDrain } from '../cluster/changes/leave-drain.ts';
+import type {
+  MoveProgress,
+  MoveWait,
+  RingChangeCoordinator,
+} from '../cluster/changes/ring-change-coordinator.ts';
 import { RangeSource } from '../cluster/changes/range-source.ts';
 import { decodeRangeRequest, encodeRangeAnswer } from '../cluster/changes/range-messages.ts';
-import { Refill } from '../cluster/changes/rebuild.ts';
-import type { RefillMark } from '../cluster/changes/rebuild-mark.ts';
-import { Surplus } from '../cluster/changes/cleanup.ts';
+import { Rebuild } from '../cluster/changes/rebuild.ts';
+import type { RebuildMark } from '../cluster/changes/rebuild-mark.ts';
+import { Cleanup } from '../cluster/changes/cleanup.ts';
 import type { Transfer, TransferOptions } from '../cluster/changes/transfer.ts';
 import type { Transactions } from '../transactions/transactions.ts';
 import { clientKeysOf } from './tombstone-reaper.ts';
@@ -45,8 +49,8 @@ export function estateOf(
   config: NodeConfig,
   transactions: Transactions,
   hints: Hints | undefined,
-): Estate {
-  return new Estate(
+): LeaveDrain {
+  return new LeaveDrain(
     {
       io,
       closeTransactions: () => transactions.close(),
@@ -60,25 +64,25 @@ export function estateOf(
 /** Brings back what the disk before this one may have held. */
 export function refillOf(
   io: Io,
-  self: DispatchParts['self'],
+  self: RoundDependencies['self'],
   membership: Membership,
   transfer: Transfer,
   transactions: Pick<Transactions, 'legacyAt'>,
-  mark: RefillMark,
-): Refill {
+  mark: RebuildMark,
+): Rebuild {
   const ask = transactions.legacyAt.bind(transactions);
-  return new Refill({ io, self, membership, transfer, mark, ask });
+  return new Rebuild({ io, self, membership, transfer, mark, ask });
 }
 
 /** Removes what this node has given away for good. */
 export function surplusOf(
   io: Io,
   config: NodeConfig,
-  { self, replica, links }: Pick<DispatchParts, 'self' | 'replica'> & { readonly links: PeerLinks },
+  { self, replica, links }: Pick<RoundDependencies, 'self' | 'replica'> & { readonly links: PeerLinks },
   membership: Membership,
   store: Store,
-): Surplus {
-  return new Surplus(
+): Cleanup {
+  return new Cleanup(
     {
       io,
       self,
@@ -112,8 +116,8 @@ export function answerTransfer(io: Io, source: RangeSource, words: Uint8Array, r
 /** The cluster and this node's move as an operator sees them. */
 export function clusterControl(
   membership: Membership,
-  mover: Mover,
-  refill: Refill,
+  mover: RingChangeCoordinator,
+  refill: Rebuild,
   transfer: Transfer,
   store: Pick<Store, 'state'>,
 ): ClusterControl {
@@ -140,11 +144,11 @@ export function clusterControl(
 }
 
 /** A member that is still filling its empty disk is on no move. */
-function progressOf(mover: Mover, refill: Refill): MoveProgress {
+function progressOf(mover: RingChangeCoordinator, refill: Rebuild): MoveProgress {
   return refill.hindrance === undefined ? mover.progress : refill.progress;
 }
 
-function waitsOf(mover: Mover, refill: Refill): MoveWait {
+function waitsOf(mover: RingChangeCoordinator, refill: Rebuild): MoveWait {
   if (refill.hindrance === undefined) return mover.waitsFor;
   return { members: refill.waitsFor, transactions: 0, hints: 0 };
 }
@@ -152,9 +156,9 @@ function waitsOf(mover: Mover, refill: Refill): MoveWait {
 /** What moves between nodes, and how far the present move is. */
 export function transferFamilies(
   transfer: Transfer,
-  mover: Mover,
-  refill: Refill,
-  surplus: Surplus,
+  mover: RingChangeCoordinator,
+  refill: Rebuild,
+  surplus: Cleanup,
   membership: Membership,
 ): readonly FamilySource[] {
   const { counts } = transfer;

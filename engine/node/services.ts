@@ -9,7 +9,7 @@ import { version } from '../base/version.ts';
 import type { NodeConfig } from '../config/config.ts';
 import type { Coverage } from '../mapreduce/listing/coverage.ts';
 import { ClusterDispatcher } from '../replication/cluster-dispatcher.ts';
-import type { DispatchParts, DispatchSettings } from '../replication/round-dependencies.ts';
+import type { RoundDependencies, DispatchSettings } from '../replication/round-dependencies.ts';
 import { lackAt } from '../replication/round-dependencies.ts';
 import type { Viewpoint } from '../replication/plan.ts';
 import type { PeerLinks } from '../replication/peer-links.ts';
@@ -19,12 +19,12 @@ import { PeerService } from '../replication/peer-service.ts';
 import { ReadBudget } from '../replication/read-budget.ts';
 import { Replica } from '../replica/replica.ts';
 import type { MapReduce } from '../mapreduce/mapreduce.ts';
-import { Inheritance } from '../cluster/changes/replacement-takeover.ts';
-import { Mover } from '../cluster/changes/ring-change-coordinator.ts';
-import type { Refill } from '../cluster/changes/rebuild.ts';
-import { RefillMark } from '../cluster/changes/rebuild-mark.ts';
+import { ReplacementTakeover } from '../cluster/changes/replacement-takeover.ts';
+import { RingChangeCoordinator } from '../cluster/changes/ring-change-coordinator.ts';
+import type { Rebuild } from '../cluster/changes/rebuild.ts';
+import { RebuildMark } from '../cluster/changes/rebuild-mark.ts';
 import type { RangeSource } from '../cluster/changes/range-source.ts';
-import type { Surplus } from '../cluster/changes/cleanup.ts';
+import type { Cleanup } from '../cluster/changes/cleanup.ts';
 import { Transfer } from '../cluster/changes/transfer.ts';
 import type { HttpService } from '../io/http.ts';
 import type { Io } from '../io/io.ts';
@@ -32,7 +32,7 @@ import { GossipHandler } from '../cluster/membership/gossip-handler.ts';
 import type { Identity } from '../cluster/membership/identity.ts';
 import type { MemberFile } from '../cluster/membership/member-file.ts';
 import { Membership } from '../cluster/membership/membership.ts';
-import { Standing } from '../cluster/membership/fencing.ts';
+import { Fencing } from '../cluster/membership/fencing.ts';
 import type { Actor } from '../replica/object/dots.ts';
 import type { Admission } from '../peer/admission.ts';
 import { Plane } from '../peer/plane.ts';
@@ -44,8 +44,8 @@ import { StatsPublisher } from '../metrics/publisher.ts';
 import { StoreDriver } from '../storage/driver.ts';
 import type { Store } from '../storage/store.ts';
 import type { Transactions } from '../transactions/transactions.ts';
-import type { ClientRooms } from './client-listeners.ts';
-import { answeredHosts, clientRooms } from './client-listeners.ts';
+import type { ClientListeners } from './client-listeners.ts';
+import { answeredHosts, composeListeners } from './client-listeners.ts';
 import { answerTree, buildAntiEntropy } from './anti-entropy.ts';
 import { coverageOf } from './listings.ts';
 import type { CountedDisk } from './counted-disk.ts';
@@ -74,14 +74,14 @@ import { whenAgreed } from './agreed-requests.ts';
 import { buildMapReduce } from './map-reduce.ts';
 import { handshakeFamily } from './handshake-family.ts';
 import { buildTransactions } from './transactions.ts';
-import type { WasmRoom } from './wasm.ts';
-import { buildWasm } from './wasm.ts';
+import type { WasmServices } from './wasm.ts';
+import { composeWasm } from './wasm.ts';
 
 /** The store driver's name: the label `server`. */
 const serverName = 'store_local';
 
 /** The rooms of one node, not yet serving. */
-export interface Rooms extends ClientRooms {
+export interface NodeServices extends ClientListeners {
   readonly store: Store;
   readonly driver: StoreDriver;
   /** The store of hints and what works with it; undefined when hinted handoff is off. */
@@ -94,10 +94,10 @@ export interface Rooms extends ClientRooms {
   /** Undefined when it is off. */
   readonly antiEntropy: AntiEntropy | undefined;
   readonly mapReduce: MapReduce;
-  readonly mover: Mover;
-  readonly refill: Refill;
-  readonly surplus: Surplus;
-  readonly wasm: WasmRoom;
+  readonly mover: RingChangeCoordinator;
+  readonly refill: Rebuild;
+  readonly surplus: Cleanup;
+  readonly wasm: WasmServices;
   /** Resolves once this node has left the cluster for good. */
   readonly left: Promise<void>;
   readonly objects: ClusterDispatcher;
@@ -121,7 +121,7 @@ export interface Opened {
   readonly files: DurableFiles;
 }
 
-export function buildRooms(io: Io, config: NodeConfig, opened: Opened, gate: Gate): Rooms {
+export function composeServices(io: Io, config: NodeConfig, opened: Opened, gate: Gate): NodeServices {
   const { store } = opened;
   const stats = new NodeStats();
   stats.failures.startAt(config.datacenter, config.rack);
@@ -167,7 +167,7 @@ export function buildRooms(io: Io, config: NodeConfig, opened: Opened, gate: Gat
     gossip: new GossipHandler(dispatch.membership, stats.failures),
     publisher,
     statistics,
-    ...clientRooms({ io, config, gate, stats, publisher, buckets, store, driver, ...dispatch }),
+    ...composeListeners({ io, config, gate, stats, publisher, buckets, store, driver, ...dispatch }),
   };
 }
 
@@ -188,9 +188,9 @@ interface Dispatch {
   readonly transactions: Transactions;
   readonly keeper: PropertyKeeper;
   readonly reaper: Reaper;
-  readonly mover: Mover;
-  readonly refill: Refill;
-  readonly surplus: Surplus;
+  readonly mover: RingChangeCoordinator;
+  readonly refill: Rebuild;
+  readonly surplus: Cleanup;
   readonly transfer: Transfer;
   /** Listings of what the cluster holds. */
   readonly coverage: Coverage;
@@ -198,7 +198,7 @@ interface Dispatch {
   readonly left: Promise<void>;
   readonly handoff: Handoff | undefined;
   readonly antiEntropy: AntiEntropy | undefined;
-  readonly wasm: WasmRoom;
+  readonly wasm: WasmServices;
 }
 
 /** The plane hands peers' requests to the service, which stands on the dispatcher, which asks through the plane. */
@@ -228,11 +228,11 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     membershipLinks(config, epoch, () => plane),
     countMembership(stats, io, (node) => handoff?.hints.drain(node)),
   );
-  const standing = new Standing(io.log, () => membership.peers.some(({ node }) => plane.isConnected(node)));
+  const standing = new Fencing(io.log, () => membership.peers.some(({ node }) => plane.isConnected(node)));
   const handoff =
     hintStore === undefined ? undefined : buildHandoff(io, config, links, membership, replica, hintStore);
   if (handoff !== undefined) for (const family of hintFamilies(handoff.hints)) stats.register(family);
-  const wasm = buildWasm({ io, config, stats, store, driver, links, membership, buckets });
+  const wasm = composeWasm({ io, config, stats, store, driver, links, membership, buckets });
   const viewOf = (isThisNodeThere: () => boolean): Viewpoint => ({
     self,
     rackCount: (datacenter) => membership.ring.rackCount(datacenter),
@@ -240,7 +240,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
       member === self ? standing.isMember && isThisNodeThere() : membership.isRoutable(member.node),
   });
   const readBudget = new ReadBudget(io.log, config.clientReadBytesMax);
-  const parts: DispatchParts = {
+  const parts: RoundDependencies = {
     self,
     ring: () => membership.ring,
     pending: (token) => membership.pending(token),
@@ -331,13 +331,15 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     { clock: io.clock, links, replica, source, names: transactions.names },
     transferOptions(config),
   );
-  const mark = new RefillMark(driver, () => isEmpty(store));
-  const refill: Refill = refillOf(io, self, membership, transfer, transactions, mark);
+  const mark = new RebuildMark(driver, () => isEmpty(store));
+  const refill: Rebuild = refillOf(io, self, membership, transfer, transactions, mark);
   const left = new Deferred<void>();
   const estate = estateOf(io, config, transactions, handoff?.hints);
   const ask = transactions.inheritanceAt.bind(transactions);
-  const inheritance: Inheritance = new Inheritance({ io, membership, ask });
-  const mover = new Mover(io, membership, transfer, refill, estate, inheritance, self, () => left.resolve());
+  const inheritance: ReplacementTakeover = new ReplacementTakeover({ io, membership, ask });
+  const mover = new RingChangeCoordinator(io, membership, transfer, refill, estate, inheritance, self, () =>
+    left.resolve(),
+  );
   const surplus = surplusOf(io, config, { self, replica, links }, membership, store);
   for (const family of transferFamilies(transfer, mover, refill, surplus, membership)) stats.register(family);
   const moving = { mover, refill, surplus, transfer, left: left.promise };
@@ -359,12 +361,12 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
 }
 
 /** Whoever joins would take what is here for all that there is. One that fills its own disk asks others, too. */
-function isNoSourceFor(asker: NodeId, membership: Membership, refill: Refill): boolean {
+function isNoSourceFor(asker: NodeId, membership: Membership, refill: Rebuild): boolean {
   const record = membership.members().find(({ node }) => node === asker);
   return refill.hindrance !== undefined && record?.state === 'JOINING';
 }
 
-function admissionOf(membership: Membership, standing: Standing, isRefilling: () => boolean): Admission {
+function admissionOf(membership: Membership, standing: Fencing, isRefilling: () => boolean): Admission {
   return {
     judge: (hello, rival) => membership.judge(hello, rival),
     admitted: (hello) => membership.admitted(hello),

@@ -2,7 +2,7 @@
 import type { NodeConfig } from '../config/config.ts';
 import type { ClientKeys } from '../replica/client-keys.ts';
 import type { Hints } from '../replication/hints/hints.ts';
-import type { DispatchParts } from '../replication/round-dependencies.ts';
+import type { RoundDependencies } from '../replication/round-dependencies.ts';
 import { Reaper } from '../replication/tombstones/reaper.ts';
 import type { Io } from '../io/io.ts';
 import type { Membership } from '../cluster/membership/membership.ts';
@@ -31,7 +31,7 @@ const ofObjects: ReadonlySet<PeerRequest['kind']> = new Set([
 export function buildReaper(
   io: Io,
   config: NodeConfig,
-  parts: DispatchParts,
+  parts: RoundDependencies,
   hints: Hints | undefined,
   store: Store,
   membership: Pick<Membership, 'members' | 'member'>,

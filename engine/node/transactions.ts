@@ -4,7 +4,7 @@ import type { TransactionLimits } from '../api/transaction-rules.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { NodeConfig } from '../config/config.ts';
 import { frameOverheadBytes } from '../config/cross-field-checks.ts';
-import type { DispatchParts } from '../replication/round-dependencies.ts';
+import type { RoundDependencies } from '../replication/round-dependencies.ts';
 import type { Io } from '../io/io.ts';
 import type { MemberRecord } from '../cluster/membership/member-record.ts';
 import type { Membership } from '../cluster/membership/membership.ts';
@@ -13,7 +13,7 @@ import type { StoreDriver } from '../storage/driver.ts';
 import type { Store } from '../storage/store.ts';
 import type { TransactionOptions } from '../transactions/context.ts';
 import type { Memories } from '../transactions/recovery/lost-disk-state.ts';
-import type { Refill } from '../cluster/changes/rebuild.ts';
+import type { Rebuild } from '../cluster/changes/rebuild.ts';
 import { Transactions } from '../transactions/transactions.ts';
 import { isEmpty } from './tombstone-reaper.ts';
 
@@ -21,13 +21,13 @@ import { isEmpty } from './tombstone-reaper.ts';
 export function buildTransactions(
   io: Io,
   config: NodeConfig,
-  parts: DispatchParts,
+  parts: RoundDependencies,
   stats: NodeStats,
   store: Store,
   driver: StoreDriver,
   epoch: string,
   membership: Pick<Membership, 'self' | 'lifeOf' | 'members' | 'isReplaced'>,
-  refill: () => Pick<Refill, 'began' | 'hindrance'>,
+  refill: () => Pick<Rebuild, 'began' | 'hindrance'>,
 ): Transactions {
   const records = {
     tryRead: driver.tryRead.bind(driver),

@@ -1,5 +1,5 @@
 /** Wasm modules as the other rooms need them: kept in the node's own store, spread over the peer plane, served to operators. */
-import type { ModuleDesk } from '../api/http/wasm-routes.ts';
+import type { ModuleAdmin } from '../api/http/wasm-routes.ts';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError, asLockstepError } from '../base/errors.ts';
 import { byteStringOf, textOf } from '../base/ids.ts';
@@ -29,19 +29,19 @@ import type { SpreadOptions } from '../wasm/spread.ts';
 import { Spread } from '../wasm/spread.ts';
 
 /** What the node does with modules; nothing where the feature is off. */
-export interface WasmRoom {
+export interface WasmServices {
   readonly route: CustomRoute;
   /** Throws `BadRequest` when the module is there and cannot route keys. */
   readonly checkRouting: (moduleId: string) => void;
   readonly phases: PhaseModules;
   /** Undefined where the feature is off. */
-  readonly desk: ModuleDesk | undefined;
+  readonly desk: ModuleAdmin | undefined;
   start(): Promise<void>;
   stop(): void;
   answer(words: Uint8Array, reply: Reply): void;
 }
 
-export interface WasmParts {
+export interface WasmDependencies {
   readonly io: Io;
   readonly config: NodeConfig;
   readonly stats: NodeStats;
@@ -58,7 +58,7 @@ const moduleBucket = byteStringOf('wasm');
 /** Bytes of modules in one message, about: far below what a frame may have. */
 const messageBytesMax = 4 * 1024 * 1024;
 
-export function buildWasm(parts: WasmParts): WasmRoom {
+export function composeWasm(parts: WasmDependencies): WasmServices {
   const { io, config, stats, links, membership, buckets } = parts;
   if (!config.featuresWasm) return withoutWasm;
   const metrics = new WasmMetrics();
@@ -109,7 +109,7 @@ function checkBucketTypes({ bucketTypes }: NodeConfig, modules: Modules): void {
   }
 }
 
-const withoutWasm: WasmRoom = {
+const withoutWasm: WasmServices = {
   route: noCustomRoute,
   checkRouting: () => undefined,
   phases: noPhaseModules,
@@ -135,7 +135,7 @@ function spreadOptions(config: NodeConfig): SpreadOptions {
   return { timeoutUs: config.peerRequestTimeoutMs * 1000, messageBytesMax };
 }
 
-function deskOf(modules: Modules): ModuleDesk {
+function deskOf(modules: Modules): ModuleAdmin {
   return {
     register: (id, body) => modules.register(id, body),
     remove: (id) => modules.remove(id),
@@ -172,7 +172,7 @@ function answer(io: Io, spread: Spread, words: Uint8Array, reply: Reply): void {
 }
 
 /** Records of the node's own store, under keys that no client can name. */
-function shelfOf({ store, driver }: WasmParts): ModuleShelf {
+function shelfOf({ store, driver }: WasmDependencies): ModuleShelf {
   const prefix = bucketPrefix('' as ByteString, moduleBucket);
   return {
     load: async () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Clock, Timer } from '../io/clock.ts';
 import type { Deadlined } from './deadlines.ts';
 import { DeadlineWheel } from './deadlines.ts';
-import { Pulses } from './heartbeat.ts';
+import { Heartbeats } from './heartbeat.ts';
 
 /** A clock that goes where it is told; timers fire in order, `earlyUs` before their instant. */
 class HandClock implements Clock {
@@ -164,7 +164,7 @@ describe('the deadline wheel', () => {
 });
 
 describe('the pulse', () => {
-  function pulseOn(clock: Clock, pulses = new Pulses(clock, { intervalUs: 800, silentMax: 3 })) {
+  function pulseOn(clock: Clock, pulses = new Heartbeats(clock, { intervalUs: 800, silentMax: 3 })) {
     const told = { silent: 0, dead: 0 };
     const pulse = pulses.begin({
       onSilent: () => void (told.silent += 1),

@@ -11,14 +11,14 @@ import { present } from '../base/assert.ts';
 import type { Clock, Timer } from '../io/clock.ts';
 
 /** Who is told of silence. */
-export interface PulseListener {
+export interface HeartbeatListener {
   /** A whole interval has passed without a sign. */
   onSilent(): void;
   /** So many have that the other side counts as dead; nothing is told after it. */
   onDead(): void;
 }
 
-export interface PulseSettings {
+export interface HeartbeatSettings {
   readonly intervalUs: number;
   /** Whole intervals without a sign after which the other side counts as dead. */
   readonly silentMax: number;
@@ -27,26 +27,26 @@ export interface PulseSettings {
 const slotCount = 8;
 
 /** All connections of a node. */
-export class Pulses {
+export class Heartbeats {
   readonly #clock: Clock;
   readonly #silentMax: number;
   readonly #grainUs: number;
-  readonly #slots: readonly Set<Pulse>[] = Array.from({ length: slotCount }, () => new Set<Pulse>());
+  readonly #slots: readonly Set<Heartbeat>[] = Array.from({ length: slotCount }, () => new Set<Heartbeat>());
   /** The slot that was looked at last. */
   #at = 0;
   #count = 0;
   #timer: Timer | undefined;
 
-  constructor(clock: Clock, { intervalUs, silentMax }: PulseSettings) {
+  constructor(clock: Clock, { intervalUs, silentMax }: HeartbeatSettings) {
     this.#clock = clock;
     this.#silentMax = silentMax;
     this.#grainUs = Math.ceil(intervalUs / slotCount);
   }
 
   /** Begins to listen for the signs of a connection, until its pulse is stopped or it is dead. */
-  begin(listener: PulseListener): Pulse {
+  begin(listener: HeartbeatListener): Heartbeat {
     const slot = this.#emptiest();
-    const pulse = new Pulse(listener, () => this.#remove(slot, pulse));
+    const pulse = new Heartbeat(listener, () => this.#remove(slot, pulse));
     slot.add(pulse);
     this.#count += 1;
     if (this.#count === 1) this.#arm();
@@ -54,7 +54,7 @@ export class Pulses {
   }
 
   /** Of several the one whose turn is the farthest away. */
-  #emptiest(): Set<Pulse> {
+  #emptiest(): Set<Heartbeat> {
     let best = this.#slot(this.#at);
     for (let ahead = slotCount - 1; ahead > 0; ahead--) {
       const slot = this.#slot(this.#at + ahead);
@@ -63,7 +63,7 @@ export class Pulses {
     return best;
   }
 
-  #remove(slot: Set<Pulse>, pulse: Pulse): void {
+  #remove(slot: Set<Heartbeat>, pulse: Heartbeat): void {
     if (!slot.delete(pulse)) return;
     this.#count -= 1;
     if (this.#count > 0) return;
@@ -81,19 +81,19 @@ export class Pulses {
     for (const pulse of this.#slot(this.#at)) pulse.tick(this.#silentMax);
   }
 
-  #slot(index: number): Set<Pulse> {
+  #slot(index: number): Set<Heartbeat> {
     return present(this.#slots[index % slotCount], 'a slot');
   }
 }
 
 /** The signs of one connection. */
-export class Pulse {
-  readonly #listener: PulseListener;
+export class Heartbeat {
+  readonly #listener: HeartbeatListener;
   readonly #end: () => void;
   /** Looks since the last sign; the first one may follow it at once. */
   #looks = 0;
 
-  constructor(listener: PulseListener, end: () => void) {
+  constructor(listener: HeartbeatListener, end: () => void) {
     this.#listener = listener;
     this.#end = end;
   }

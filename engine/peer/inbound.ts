@@ -23,7 +23,7 @@ import { FrameStream } from './frame-stream.ts';
 import type { CloseCause } from './observer.ts';
 import type { PlaneContext } from './plane-context.ts';
 import { pingId } from './plane-context.ts';
-import type { Pulse } from './heartbeat.ts';
+import type { Heartbeat } from './heartbeat.ts';
 import type { Refused } from './refusals.ts';
 
 /** Handles a peer's request: calls `reply` once, now or later. */
@@ -47,7 +47,7 @@ export class Inbound implements Rival {
   readonly #context: PlaneContext;
   readonly #owner: InboundOwner;
   readonly #stream: FrameStream<Buffer>;
-  #pulse: Pulse | undefined;
+  #pulse: Heartbeat | undefined;
   /** Of the peer's greeting, what is asked for later. */
   #hello: Pick<Hello, 'node' | 'epoch'> | undefined;
   #handshake: Timer | undefined;

@@ -26,7 +26,7 @@ import type { PeerTarget } from './options.ts';
 import type { Pending, ReplyHandler } from './pending.ts';
 import type { PlaneContext } from './plane-context.ts';
 import { pingId } from './plane-context.ts';
-import type { Pulse } from './heartbeat.ts';
+import type { Heartbeat } from './heartbeat.ts';
 import type { Refused } from './refusals.ts';
 import type { RequestIds } from './request-ids.ts';
 
@@ -35,7 +35,7 @@ export class LinkSession implements Rival {
   readonly #target: PeerTarget;
   readonly #ids: RequestIds;
   readonly #stream: FrameStream<Pending>;
-  #pulse: Pulse | undefined;
+  #pulse: Heartbeat | undefined;
   readonly #pending = new TransientMap<number, Pending>();
   readonly #over = new Deferred<void>();
   #state: 'greeting' | 'up' | 'over' = 'greeting';

@@ -8,7 +8,7 @@ import type { DeadlineWheel } from './deadlines.ts';
 import type { PeerObserver } from './observer.ts';
 import type { PeerTarget, PlaneOptions } from './options.ts';
 import type { Pending, PendingPool } from './pending.ts';
-import type { Pulses } from './heartbeat.ts';
+import type { Heartbeats } from './heartbeat.ts';
 import type { Refusals } from './refusals.ts';
 
 /** The id of the plane's own pings; no request has it. */
@@ -23,7 +23,7 @@ export interface PlaneContext {
   readonly wheel: DeadlineWheel<Pending>;
   readonly pool: PendingPool;
   readonly chunks: ChunkPool;
-  readonly pulses: Pulses;
+  readonly pulses: Heartbeats;
   /** The plane's own ping, and the answer to it; nobody changes them. */
   readonly pingFrame: Buffer;
   readonly pongFrame: Buffer;

@@ -30,7 +30,7 @@ import type { Pending, ReplyHandler } from './pending.ts';
 import { PendingPool } from './pending.ts';
 import type { PlaneContext } from './plane-context.ts';
 import { pingId } from './plane-context.ts';
-import { Pulses } from './heartbeat.ts';
+import { Heartbeats } from './heartbeat.ts';
 import { Reception } from './reception.ts';
 import { Refusals } from './refusals.ts';
 
@@ -73,7 +73,7 @@ export class Plane {
       wheel,
       pool: new PendingPool(),
       chunks: new ChunkPool(options.limits.chunkBytes),
-      pulses: new Pulses(io.clock, { intervalUs: pingUs, silentMax: Math.ceil(idleUs / pingUs) }),
+      pulses: new Heartbeats(io.clock, { intervalUs: pingUs, silentMax: Math.ceil(idleUs / pingUs) }),
       pingFrame: lastingFrame(requestKinds.ping, pingId, noBytes),
       pongFrame: lastingFrame(replyKinds.pong, pingId, noBytes),
       hello: options.hello,

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 const root = resolve(import.meta.dirname, '../..');
 
 /** Compiles `file` (a path inside the project) into `directory`, under the same path with `.js`, beside the packages. */
-export async function compileRoom(file: string, directory: string): Promise<void> {
+export async function compileModule(file: string, directory: string): Promise<void> {
   const options = { rootDir: root, outDir: directory, noCheck: true, declaration: false, types: [] };
   const config = {
     extends: join(root, 'tsconfig.json'),

@@ -8,7 +8,7 @@ import type { DiskHarness } from '../io/disk-harness.fixture.ts';
 import { bytesAt, expectFailure, makeFile } from '../io/disk-harness.fixture.ts';
 import { diskContract } from '../io/disk.contract.ts';
 import { writeFullyDurably, readFile, writeFully } from '../io/disk.ts';
-import { compileRoom } from './compiled-modules.fixture.ts';
+import { compileModule } from './compiled-modules.fixture.ts';
 import { HeldElsewhere, substituteOf, takeLockAt } from './disk-lock.ts';
 import { createRealDisk } from './disk.ts';
 import { machineHarness, makeTemporaryDirectory, removeDirectory } from './machine.fixture.ts';
@@ -21,7 +21,7 @@ let compiled = '';
 
 beforeAll(async () => {
   compiled = await makeTemporaryDirectory();
-  await compileRoom('engine/real/disk.ts', compiled);
+  await compileModule('engine/real/disk.ts', compiled);
 });
 
 afterAll(() => removeDirectory(compiled));

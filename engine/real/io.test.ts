@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { compileRoom } from './compiled-modules.fixture.ts';
+import { compileModule } from './compiled-modules.fixture.ts';
 import { makeTemporaryDirectory, removeDirectory } from './machine.fixture.ts';
 
 /** The doors as JavaScript, and the data directory of the processes that use them. */
@@ -11,7 +11,7 @@ let compiled = '';
 
 beforeAll(async () => {
   compiled = await makeTemporaryDirectory();
-  await compileRoom('engine/real/io.ts', compiled);
+  await compileModule('engine/real/io.ts', compiled);
 });
 
 afterAll(() => removeDirectory(compiled));

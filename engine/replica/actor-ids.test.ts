@@ -15,7 +15,7 @@ import {
   nextCounter,
   withDot,
 } from './object/dots.ts';
-import { DotNames } from './actor-ids.ts';
+import { ActorIds } from './actor-ids.ts';
 
 const life = byteStringOf('n1.aa') as Actor;
 const nowMs = Date.UTC(2026, 0);
@@ -27,7 +27,7 @@ function keyOf(name: string): PackedKey {
 }
 
 it('a key that was renounced has a name that nothing was written under, though many were', () => {
-  const names = new DotNames(life, 2);
+  const names = new ActorIds(life, 2);
   const actorOf = (key: PackedKey): string => names.next(key, emptyVector, emptyVector, nowMs).actor;
   expect([a, b].map(actorOf)).toEqual(['n1.aa', 'n1.aa']);
   names.renounce(a);
@@ -43,7 +43,7 @@ it('a key that was renounced has a name that nothing was written under, though m
 });
 
 it('knows a forged context under whichever name of this life', () => {
-  const names = new DotNames(life);
+  const names = new ActorIds(life);
   names.renounce(a);
   const dot = names.next(a, emptyVector, emptyVector, nowMs);
   expect(names.isForged([dot])).toBe(false);
@@ -57,7 +57,7 @@ function contextAt(atMs: number): VersionVector {
 }
 
 it('a key that is ahead of the clock moves no other one', () => {
-  const names = new DotNames(life);
+  const names = new ActorIds(life);
   const ahead = contextAt(nowMs + year);
   for (const [known, seen] of [
     [ahead, emptyVector],
@@ -73,7 +73,7 @@ it('a key that is ahead of the clock moves no other one', () => {
 });
 
 it('a clock that was wrong for a moment is followed back, under a name that nothing was written under', () => {
-  const names = new DotNames(life);
+  const names = new ActorIds(life);
   const before = names.next(a, emptyVector, emptyVector, nowMs);
   const wrong = names.next(a, [before], emptyVector, nowMs + year);
   const after = names.next(b, emptyVector, emptyVector, nowMs + 1000);
@@ -113,7 +113,7 @@ const turns: fc.Arbitrary<readonly Turn[]> = fc.array(
 it('no context that a key ever had covers a later write of it, whatever clocks and clients do', () => {
   fc.assert(
     fc.property(turns, (history) => {
-      const names = new DotNames(life, 2);
+      const names = new ActorIds(life, 2);
       const keys = [a, b, c, d];
       const held = keys.map(() => emptyVector);
       const ever = keys.map(() => emptyVector);

@@ -26,7 +26,7 @@ const renamedMax = 4096;
 /** A clock that is so far behind the counters, in milliseconds, has gone back: they are never so far ahead of it else. */
 const staleMsMin = 2 * clockSkewMsMax;
 
-export class DotNames {
+export class ActorIds {
   readonly #life: Actor;
   readonly #renamedMax: number;
   /** What a key without a name of its own is written under. */

@@ -16,7 +16,7 @@ interface Forgotten {
 
 const keptMax = 131_072;
 
-export class ForgottenKeys {
+export class ReapedKeys {
   readonly #last = new RecentMap<PackedKey, Forgotten>(keptMax);
 
   /** `mark`: names the tombstone (reap-messages.ts). */

@@ -35,8 +35,8 @@ import {
 import type { ContextLimits } from './object/prune.ts';
 import { pruneContext } from './object/prune.ts';
 import type { StoreWrite } from '../storage/store.ts';
-import { DotNames } from './actor-ids.ts';
-import { ForgottenKeys } from './reaped-keys.ts';
+import { ActorIds } from './actor-ids.ts';
+import { ReapedKeys } from './reaped-keys.ts';
 import type { ReapItem } from './reap-messages.ts';
 import { markOf } from './reap-messages.ts';
 import type { Change, MemoryStore, Newest, Place, ReadDone, WriteDone } from './key-slots.ts';
@@ -99,18 +99,18 @@ export interface ReadGate {
 export class Replica {
   readonly #store: MemoryStore;
   readonly #clock: Clock;
-  readonly #names: DotNames;
+  readonly #names: ActorIds;
   /** Those of the objects that are read here. */
   readonly #actors = new NameTable();
   readonly #rules: (key: PackedKey) => ConflictRules;
   readonly #slots: Slots;
-  readonly #forgotten = new ForgottenKeys();
+  readonly #forgotten = new ReapedKeys();
   #gate: ReadGate | undefined;
 
   constructor(store: MemoryStore, clock: Clock, actor: Actor, rules: (key: PackedKey) => ConflictRules) {
     this.#store = store;
     this.#clock = clock;
-    this.#names = new DotNames(actor);
+    this.#names = new ActorIds(actor);
     this.#rules = rules;
     this.#slots = new Slots(store, this.#actors, (key) => this.#names.renounce(key));
   }

@@ -11,7 +11,7 @@ import type { Member, Placement } from '../cluster/ring/ring.ts';
 import type { PeerRequest } from '../peer/wire/messages.ts';
 import { encodeBatch } from './batch-codec.ts';
 import { writeNeed } from './needs.ts';
-import type { DispatchParts } from './round-dependencies.ts';
+import type { RoundDependencies } from './round-dependencies.ts';
 import { askPeer } from './round-dependencies.ts';
 import type { DispatchPlan, Refusal } from './plan.ts';
 import { planWrite } from './plan.ts';
@@ -30,7 +30,7 @@ export interface BatchLevel {
 }
 
 /** Objects of a batch that the same members hold, and whose durability is counted alike. */
-export interface Kin {
+export interface ReplicaGroup {
   readonly placement: Placement;
   readonly rules: BucketProperties;
   /** Nobody is about to become an owner. */
@@ -43,7 +43,7 @@ export interface Kin {
 
 /** Kin, and their one vote: whoever holds one of them holds all. */
 interface Vote {
-  readonly kin: Kin;
+  readonly kin: ReplicaGroup;
   readonly tally: Tally | undefined;
 }
 
@@ -54,7 +54,7 @@ interface Share {
 }
 
 export class BatchRound {
-  readonly #parts: DispatchParts;
+  readonly #parts: RoundDependencies;
   readonly #places: readonly Place[];
   readonly #objects: readonly Uint8Array[];
   readonly #votes: readonly Vote[];
@@ -75,7 +75,7 @@ export class BatchRound {
    * which name of a client's the batch was written, for its replicas to keep.
    */
   constructor(
-    parts: DispatchParts,
+    parts: RoundDependencies,
     places: readonly Place[],
     objects: readonly Uint8Array[],
     level: BatchLevel,
@@ -200,7 +200,7 @@ export class BatchRound {
  * primary by nodes that are a step ahead, and a majority without it is no help to them. (Who cannot be reached answers
  * too: with a failure.)
  */
-function heirsOf(parts: DispatchParts, places: readonly Place[]): Set<NodeId> | undefined {
+function heirsOf(parts: RoundDependencies, places: readonly Place[]): Set<NodeId> | undefined {
   let heirs: Set<NodeId> | undefined;
   for (const { token } of places) {
     const pending = parts.pending(token);
@@ -214,26 +214,30 @@ function heirsOf(parts: DispatchParts, places: readonly Place[]): Set<NodeId> | 
   return heirs;
 }
 
-function voteOf(kin: Kin): Vote {
+function voteOf(kin: ReplicaGroup): Vote {
   return { kin, tally: kin.plan.kind === 'plan' ? new Tally(kin.plan) : undefined };
 }
 
 /** The places of a batch by who holds them: mostly all of them are kin. */
-export function kinOf(parts: DispatchParts, places: readonly Place[], level: BatchLevel): readonly Kin[] {
-  const all: Kin[] = [];
+export function kinOf(
+  parts: RoundDependencies,
+  places: readonly Place[],
+  level: BatchLevel,
+): readonly ReplicaGroup[] {
+  const all: ReplicaGroup[] = [];
   const ring = parts.ring();
   for (let index = 0; index < places.length; index++) {
     const place = present(places[index], 'a place of the batch');
     const calm = parts.pending(place.token).length === 0;
-    enterKin(parts, all, place, index, ring.placement(place.token), calm, level);
+    enterReplicaGroup(parts, all, place, index, ring.placement(place.token), calm, level);
   }
   return all;
 }
 
 /** Adds the place at `index` of a batch to the kin of those before it; `calm`: nobody is about to become an owner. */
-export function enterKin(
-  parts: DispatchParts,
-  all: Kin[],
+export function enterReplicaGroup(
+  parts: RoundDependencies,
+  all: ReplicaGroup[],
   place: Place,
   index: number,
   placement: Placement,
@@ -247,7 +251,11 @@ export function enterKin(
   else all.push({ placement, rules, calm, plan: batchPlan(parts, place, level), indexes: [index] });
 }
 
-function kinAmong(all: readonly Kin[], placement: Placement, rules: BucketProperties): Kin | undefined {
+function kinAmong(
+  all: readonly ReplicaGroup[],
+  placement: Placement,
+  rules: BucketProperties,
+): ReplicaGroup | undefined {
   for (const one of all)
     if (one.calm && one.rules === rules && areAlike(one.placement, placement)) return one;
   return undefined;
@@ -262,7 +270,7 @@ function areAlike(left: Placement, right: Placement): boolean {
 
 /** Whose durability a batch waits for, of one of its keys. */
 export function batchPlan(
-  parts: DispatchParts,
+  parts: RoundDependencies,
   { key, token }: Place,
   batch: BatchLevel,
 ): DispatchPlan | Refusal {
@@ -279,7 +287,7 @@ export function batchPlan(
  * that is no member any more no client waits.
  */
 function countedIn(
-  { self, member, view }: DispatchParts,
+  { self, member, view }: RoundDependencies,
   { level, coordinator, clientId }: BatchLevel,
 ): { readonly local: string; readonly beside?: string } {
   const asked = coordinator === self.node ? self : member(coordinator);
@@ -290,7 +298,7 @@ function countedIn(
 
 /** A batch waits for its own level, and for what the bucket's `w`, `dw` and `pw` ask beyond it. */
 function raisedNeed(
-  { settings, view }: DispatchParts,
+  { settings, view }: RoundDependencies,
   { w, dw, pw }: BucketProperties,
   level: ConsistencyLevel,
   local: string,
@@ -300,9 +308,9 @@ function raisedNeed(
 }
 
 function sharesOf(
-  { self, pending }: DispatchParts,
+  { self, pending }: RoundDependencies,
   places: readonly Place[],
-  kin: readonly Kin[],
+  kin: readonly ReplicaGroup[],
 ): readonly Share[] {
   const shares: Share[] = [];
   for (const { placement, indexes, calm } of kin) {

@@ -17,7 +17,7 @@ import type { FailureMetrics } from '../metrics/failure-metrics.ts';
 import type { PeerReply, PeerRequest } from '../peer/wire/messages.ts';
 import type { ReplicaTerms } from './needs.ts';
 import { bucketReadNeed, bucketWriteNeed, nothingAsked } from './needs.ts';
-import type { DispatchParts } from './round-dependencies.ts';
+import type { RoundDependencies } from './round-dependencies.ts';
 import { askPeer, lackAt, replyError, termsOf } from './round-dependencies.ts';
 import type { DispatchPlan, Refusal, Viewpoint } from './plan.ts';
 import { planForward, planRead, planWrite } from './plan.ts';
@@ -38,12 +38,12 @@ import { WriteRound } from './write-round.ts';
 const noBytes = Buffer.alloc(0);
 
 export class ClusterDispatcher implements Dispatcher {
-  readonly #parts: DispatchParts;
+  readonly #parts: RoundDependencies;
   readonly #terms: ReplicaTerms;
   /** Peers toward which the last forward failed. */
   readonly #failingForwards = new Set<NodeId>();
 
-  constructor(parts: DispatchParts) {
+  constructor(parts: RoundDependencies) {
     this.#parts = parts;
     this.#terms = termsOf(parts);
   }

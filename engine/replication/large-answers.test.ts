@@ -6,14 +6,14 @@ import { describe, expect, it } from 'vitest';
 import { TestClock } from '../api/testing/test-io.fixture.ts';
 import type { Answer, LargeReader } from './large-answers.ts';
 import { describeObject, LargeAnswers } from './large-answers.ts';
-import type { Trouble } from './round-dependencies.ts';
+import type { ReplyFailure } from './round-dependencies.ts';
 import { ReadBudget, ReadShare } from './read-budget.ts';
 
 const nothing = (): void => undefined;
 const silent = { enabled: () => false, event: () => undefined };
 const untilUs = 1_000_000;
 const patienceUs = 250_000;
-const broken: Trouble = { code: 'StorageFailed', message: 'it cannot be read' };
+const broken: ReplyFailure = { code: 'StorageFailed', message: 'it cannot be read' };
 
 const [red, green, redToo] = ['red', 'green', 'red'].map((text) => Buffer.from(text));
 
@@ -44,7 +44,7 @@ class Reading implements LargeReader {
     this.asked.push(target);
   }
 
-  hear(target: number, error: Trouble | undefined, bytes: Uint8Array | undefined): void {
+  hear(target: number, error: ReplyFailure | undefined, bytes: Uint8Array | undefined): void {
     expect(this.heard[target]).toBeUndefined();
     this.heard[target] = error?.code ?? (bytes === undefined ? 'nothing' : Buffer.from(bytes).toString());
     if (error === undefined) this.answers[target] = { bytes };

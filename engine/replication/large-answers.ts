@@ -12,7 +12,7 @@ import { createHash } from 'node:crypto';
 import { LockstepError } from '../base/errors.ts';
 import type { Clock, Timer } from '../io/clock.ts';
 import type { Description } from '../peer/wire/messages.ts';
-import type { Trouble } from './round-dependencies.ts';
+import type { ReplyFailure } from './round-dependencies.ts';
 import type { ReadBudget } from './read-budget.ts';
 import { ReadShare } from './read-budget.ts';
 
@@ -32,7 +32,7 @@ export interface LargeReader {
   /** Asks the target for all that it has; what comes goes to `arrived`, once. */
   fetch(target: number): void;
   /** That is the target's answer. */
-  hear(target: number, error: Trouble | undefined, bytes: Uint8Array | undefined): void;
+  hear(target: number, error: ReplyFailure | undefined, bytes: Uint8Array | undefined): void;
   /** Its room is wanted: it is to end with what it has heard. */
   letGo(): void;
 }
@@ -44,7 +44,7 @@ interface Offer {
   /** Undefined: it is this node's own. */
   readonly digest: Uint8Array | undefined;
   /** Or why it did not come when it was fetched. */
-  state: 'offered' | 'fetching' | Trouble;
+  state: 'offered' | 'fetching' | ReplyFailure;
 }
 
 export class LargeAnswers {
@@ -100,7 +100,7 @@ export class LargeAnswers {
   }
 
   /** What was fetched of a target. */
-  arrived(target: number, error: Trouble | undefined, bytes: Uint8Array | undefined): void {
+  arrived(target: number, error: ReplyFailure | undefined, bytes: Uint8Array | undefined): void {
     this.#fetching -= 1;
     if (this.#ended) {
       if (this.#fetching === 0) this.#share.leave();
@@ -205,7 +205,7 @@ export class LargeAnswers {
   }
 
   /** Tells the read, once. */
-  #hear(offer: Offer, error: Trouble | undefined, bytes: Uint8Array | undefined): void {
+  #hear(offer: Offer, error: ReplyFailure | undefined, bytes: Uint8Array | undefined): void {
     const at = this.#offers.indexOf(offer);
     if (at < 0) return;
     this.#offers.splice(at, 1);

@@ -5,14 +5,14 @@
  * write, which fails when too few replicas take it: write-round.ts.)
  */
 import type { Member } from '../cluster/ring/ring.ts';
-import type { DispatchParts } from './round-dependencies.ts';
+import type { RoundDependencies } from './round-dependencies.ts';
 import { askPeer } from './round-dependencies.ts';
 import type { DispatchPlan } from './plan.ts';
 import type { IncomingObject } from '../replica/replica.ts';
 import { Tally } from './tally.ts';
 
 export class ObjectRound {
-  readonly #parts: DispatchParts;
+  readonly #parts: RoundDependencies;
   readonly #item: IncomingObject;
   readonly #plan: DispatchPlan | undefined;
   readonly #tally: Tally | undefined;
@@ -23,7 +23,7 @@ export class ObjectRound {
    * once it cannot be any more.
    */
   constructor(
-    parts: DispatchParts,
+    parts: RoundDependencies,
     item: IncomingObject,
     plan: DispatchPlan | undefined,
     met: (met: boolean) => void,

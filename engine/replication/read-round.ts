@@ -24,16 +24,16 @@ import { decodeObject, encodeObject, mergeObjects, resolveToNewest } from '../re
 import type { Member } from '../cluster/ring/ring.ts';
 import type { Answer, LargeReader } from './large-answers.ts';
 import { LargeAnswers, waitedInVain } from './large-answers.ts';
-import type { Asking, DispatchParts, Trouble } from './round-dependencies.ts';
-import { askPeer, replyTrouble, roundError } from './round-dependencies.ts';
+import type { Asking, RoundDependencies, ReplyFailure } from './round-dependencies.ts';
+import { askPeer, replyFailure, roundError } from './round-dependencies.ts';
 import type { DispatchPlan } from './plan.ts';
 import { largeBytes } from './read-budget.ts';
 import { refusal } from '../replica/key-slots.ts';
 import { Tally } from './tally.ts';
 
 /** What a read works with. */
-export type ReadParts = Asking &
-  Pick<DispatchParts, 'self' | 'replica' | 'readBudget' | 'clock' | 'settings' | 'rules'>;
+export type ReadDependencies = Asking &
+  Pick<RoundDependencies, 'self' | 'replica' | 'readBudget' | 'clock' | 'settings' | 'rules'>;
 
 /**
  * Those held back are asked when this share of a request's time has passed without enough answers: 1 / patienceShare; so
@@ -42,7 +42,7 @@ export type ReadParts = Asking &
 const patienceShare = 4;
 
 /** Nothing is described to whoever asks for all of it. */
-const evasion: Trouble = { code: 'Internal', message: 'a peer described what it was to send' };
+const evasion: ReplyFailure = { code: 'Internal', message: 'a peer described what it was to send' };
 
 /** Enough replicas have answered, and too few of them agree: how their repair goes on. */
 interface Disagreement {
@@ -59,13 +59,13 @@ interface Disagreement {
 }
 
 export class ReadRound implements LargeReader {
-  readonly #parts: ReadParts;
+  readonly #parts: ReadDependencies;
   readonly #key: PackedKey;
   readonly #token: Token;
   readonly #plan: DispatchPlan;
   readonly #tally: Tally;
   readonly answers: (Answer | undefined)[];
-  readonly #failures: Trouble[] = [];
+  readonly #failures: ReplyFailure[] = [];
   /** Targets whose own copy is unreadable: repaired with what the others hold. */
   readonly #corrupt: number[] = [];
   readonly #result = new Deferred<StoredObject | undefined>();
@@ -82,7 +82,7 @@ export class ReadRound implements LargeReader {
   /** Set once enough replicas have answered and too few of them agree. */
   #disagreement: Disagreement | undefined;
 
-  constructor(parts: ReadParts, key: PackedKey, token: Token, plan: DispatchPlan) {
+  constructor(parts: ReadDependencies, key: PackedKey, token: Token, plan: DispatchPlan) {
     this.#parts = parts;
     this.#key = key;
     this.#token = token;
@@ -169,7 +169,7 @@ export class ReadRound implements LargeReader {
     }
     const request = { kind: 'readObject', key: this.#key, token: this.#token, bytesMax } as const;
     const error = askPeer(this.#parts, member, request, timeoutUs, (reply) => {
-      if (reply.kind !== 'object') this.#told(index, bytesMax, replyTrouble(reply), undefined);
+      if (reply.kind !== 'object') this.#told(index, bytesMax, replyFailure(reply), undefined);
       else
         this.#told(index, bytesMax, undefined, reply.object, reply.described?.bytes, reply.described?.digest);
     });
@@ -180,7 +180,7 @@ export class ReadRound implements LargeReader {
   #told(
     index: number,
     bytesMax: number | undefined,
-    error: Trouble | undefined,
+    error: ReplyFailure | undefined,
     bytes: Uint8Array | undefined,
     describedBytes?: number,
     digest?: Uint8Array,
@@ -197,7 +197,7 @@ export class ReadRound implements LargeReader {
     }
   }
 
-  hear(index: number, error: Trouble | undefined, bytes: Uint8Array | undefined): void {
+  hear(index: number, error: ReplyFailure | undefined, bytes: Uint8Array | undefined): void {
     if (error === undefined) {
       this.answers[index] = { bytes };
     } else {
@@ -375,7 +375,7 @@ export class ReadRound implements LargeReader {
   #repairTarget(index: number, bytes: Buffer, ended: (repaired: boolean) => void): void {
     const { member } = present(this.#plan.targets[index], 'a target');
     const { readRepairs } = this.#parts.stats;
-    const done = (error: Trouble | undefined): void => {
+    const done = (error: ReplyFailure | undefined): void => {
       if (error === undefined) readRepairs.done += 1;
       else readRepairs.failed += 1;
       ended(error === undefined);
@@ -389,7 +389,7 @@ export class ReadRound implements LargeReader {
     const request = { kind: 'mergeObject', key: this.#key, token: this.#token, object: bytes } as const;
     const timeoutUs = this.#parts.settings.timeoutMs * 1000;
     const error = askPeer(this.#parts, member, request, timeoutUs, (reply) =>
-      done(reply.kind === 'written' ? undefined : replyTrouble(reply)),
+      done(reply.kind === 'written' ? undefined : replyFailure(reply)),
     );
     if (error !== undefined) done(error);
   }

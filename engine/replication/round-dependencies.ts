@@ -27,7 +27,7 @@ export interface DispatchSettings {
   readonly timeoutMs: number;
 }
 
-export interface DispatchParts {
+export interface RoundDependencies {
   readonly self: Member;
   /** The ring of now: another one after membership has changed. */
   readonly ring: () => Ring;
@@ -68,7 +68,7 @@ export interface DispatchParts {
 
 /** Why this node, as the primary of the token, is not read yet; undefined: it is no primary there, or it is whole. */
 export function lackAt(
-  { ring, self, refilling }: Pick<DispatchParts, 'ring' | 'self' | 'refilling'>,
+  { ring, self, refilling }: Pick<RoundDependencies, 'ring' | 'self' | 'refilling'>,
   token: Token,
 ): string | undefined {
   const lacking = refilling();
@@ -76,10 +76,10 @@ export function lackAt(
 }
 
 /** What it takes to ask a peer. */
-export type Asking = Pick<DispatchParts, 'plane' | 'stats' | 'peerIndex'>;
+export type Asking = Pick<RoundDependencies, 'plane' | 'stats' | 'peerIndex'>;
 
 /** What quorum words mean at this node. */
-export function termsOf({ settings, view }: DispatchParts): ReplicaTerms {
+export function termsOf({ settings, view }: RoundDependencies): ReplicaTerms {
   const { readLevel, writeLevel } = settings;
   return { readLevel, writeLevel, replicaCount: () => view.rackCount(view.self.datacenter) };
 }
@@ -91,7 +91,7 @@ export function askPeer(
   request: PeerRequest,
   timeoutUs: number,
   onReply: ReplyHandler,
-): Trouble | undefined {
+): ReplyFailure | undefined {
   const outcome = parts.plane.request(peer.node, request, timeoutUs, onReply);
   if (outcome === 'ok') return undefined;
   const { failures } = parts.stats;
@@ -107,28 +107,28 @@ export function askPeer(
  * Why one replica did not do its part. No error yet: a round mostly ends well without that replica, and the stack of the
  * place where it was asked, or where its answer was read, costs nine times as much as the words and says nothing.
  */
-export type Trouble = Pick<LockstepError, 'code' | 'message'>;
+export type ReplyFailure = Pick<LockstepError, 'code' | 'message'>;
 
 /** The trouble as the error that ends what asked. */
-export function troubleError({ code, message }: Trouble): LockstepError {
+export function troubleError({ code, message }: ReplyFailure): LockstepError {
   return new LockstepError(code, message);
 }
 
 /** What a reply tells that is not of the kind that was asked for. */
-export function replyTrouble(reply: PeerReply): Trouble {
+export function replyFailure(reply: PeerReply): ReplyFailure {
   if (reply.kind === 'failed') return { code: reply.code, message: reply.detail };
   return { code: 'Internal', message: `a peer answered "${reply.kind}" to another question` };
 }
 
 /** The same as the error that ends what asked. */
 export function replyError(reply: PeerReply): LockstepError {
-  const { code, message } = replyTrouble(reply);
+  const { code, message } = replyFailure(reply);
   return new LockstepError(code, message, reply.kind === 'failed' ? reply.facts : {});
 }
 
 /** Why a request that gathered too few answers failed: `Timeout` when silence was among the reasons. */
 export function roundError(
-  failures: readonly Trouble[],
+  failures: readonly ReplyFailure[],
   tally: string,
   facts: ErrorFacts = {},
 ): LockstepError {

@@ -11,8 +11,8 @@ import { LockstepError } from '../base/errors.ts';
 import type { Timer } from '../io/clock.ts';
 import type { StoredObject } from '../replica/object/object.ts';
 import type { Member } from '../cluster/ring/ring.ts';
-import type { Asking, DispatchParts, Trouble } from './round-dependencies.ts';
-import { askPeer, replyTrouble, roundError } from './round-dependencies.ts';
+import type { Asking, RoundDependencies, ReplyFailure } from './round-dependencies.ts';
+import { askPeer, replyFailure, roundError } from './round-dependencies.ts';
 import type { DispatchPlan } from './plan.ts';
 import { withLate } from './plan.ts';
 import type { LocalWrite, WriteListener } from '../replica/replica.ts';
@@ -21,18 +21,18 @@ import type { ConsistencyLevel } from './requests.ts';
 import { Tally } from './tally.ts';
 
 /** What a write needs of its room. */
-export type WriteParts = Asking &
-  Pick<DispatchParts, 'self' | 'ring' | 'pending' | 'clock' | 'hints'> & {
-    readonly replica: Pick<DispatchParts['replica'], 'coordinate'>;
+export type WriteDependencies = Asking &
+  Pick<RoundDependencies, 'self' | 'ring' | 'pending' | 'clock' | 'hints'> & {
+    readonly replica: Pick<RoundDependencies['replica'], 'coordinate'>;
   };
 
 export class WriteRound implements WriteListener {
-  readonly #parts: WriteParts;
+  readonly #parts: WriteDependencies;
   readonly #write: LocalWrite;
   readonly #level: ConsistencyLevel;
   #plan: DispatchPlan;
   #tally: Tally;
-  readonly #failures: Trouble[] = [];
+  readonly #failures: ReplyFailure[] = [];
   /** Replicas that could not be reached at the beginning. */
   readonly #away: Member[] = [];
   readonly #result = new Deferred<StoredObject>();
@@ -41,7 +41,7 @@ export class WriteRound implements WriteListener {
   #deadline: Timer | undefined;
   #timeoutUs = 0;
 
-  constructor(parts: WriteParts, write: LocalWrite, plan: DispatchPlan, level: ConsistencyLevel) {
+  constructor(parts: WriteDependencies, write: LocalWrite, plan: DispatchPlan, level: ConsistencyLevel) {
     this.#parts = parts;
     this.#write = write;
     this.#plan = plan;
@@ -80,12 +80,12 @@ export class WriteRound implements WriteListener {
     const { key, token } = this.#write;
     const request = { kind: 'mergeObject', key, token, object: bytes } as const;
     const error = askPeer(this.#parts, member, request, this.#timeoutUs, (reply) => {
-      this.#hear(index, reply.kind === 'written' ? undefined : replyTrouble(reply));
+      this.#hear(index, reply.kind === 'written' ? undefined : replyFailure(reply));
     });
     if (error !== undefined) this.#hear(index, error);
   }
 
-  #hear(index: number, error: Trouble | undefined): void {
+  #hear(index: number, error: ReplyFailure | undefined): void {
     if (error !== undefined) {
       this.#failures.push(error);
       this.#hint(present(this.#plan.targets[index], 'a target').member);

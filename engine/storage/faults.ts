@@ -15,7 +15,7 @@ export function isFull(error: unknown): error is DiskError {
 }
 
 /** It, or what caused it, is a disk without room. */
-export function lacksRoom(error: unknown): boolean {
+export function lacksSpace(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (isFull(cause)) return true;
   return false;
 }

@@ -20,7 +20,7 @@ const preallocationsMin = 8;
 /** Repeated farther apart than what compresses fast looks back. */
 const blockBytes = 128 * 1024;
 
-export class RoomProbe {
+export class FreeSpaceProbe {
   readonly #io: StoreIo;
   readonly #path: string;
   readonly #bytes: number;

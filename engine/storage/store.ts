@@ -25,8 +25,8 @@ import type { StoreIo } from './store-io.ts';
 import type { Catalog } from './log/segment-catalog.ts';
 import { readRecord } from './cold-read.ts';
 import type { ExpectedRecord } from './cold-read.ts';
-import type { Damage, DamageBook, DamageFinder } from './recovery/damage.ts';
-import { asStoreError, lacksRoom, lostKey } from './faults.ts';
+import type { Damage, Damages, DamageFinder } from './recovery/damage.ts';
+import { asStoreError, lacksSpace, lostKey } from './faults.ts';
 import { Fingerprints } from './index/fingerprints.ts';
 import type { StoreFigures } from './figures.ts';
 import { GroupCommit } from './log/group-commit.ts';
@@ -41,11 +41,11 @@ import { NewestRecords } from './index/newest-records.ts';
 import { recover } from './recovery/recovery.ts';
 import { answerLater, refusalOf } from './refusal.ts';
 import type { StoreState } from './refusal.ts';
-import type { RescanRoom } from './recovery/rescan.ts';
+import type { RescanContext } from './recovery/rescan.ts';
 import { rescanValues } from './recovery/rescan.ts';
 import type { Recovered, RecoveryReport } from './recovery/recovery.ts';
 import type { Segment } from './log/segment.ts';
-import { RoomProbe } from './free-space-probe.ts';
+import { FreeSpaceProbe } from './free-space-probe.ts';
 import { SpareFile } from './log/spare-file.ts';
 import { ValueCache } from './index/value-cache.ts';
 
@@ -59,10 +59,10 @@ export class Store {
   readonly #catalog: Catalog;
   readonly #keys: KeyDirectory;
   readonly #cache: ValueCache;
-  readonly #book: DamageBook;
+  readonly #book: Damages;
   readonly #commit: GroupCommit;
   readonly #housekeeping: Housekeeping;
-  readonly #probe: RoomProbe;
+  readonly #probe: FreeSpaceProbe;
   readonly #onFailed: ((error: LockstepError) => void)[] = [];
   /** By its path at the disk's door. */
   readonly directory: string;
@@ -89,7 +89,7 @@ export class Store {
     this.#keys = recovered.keys;
     this.#book = recovered.book;
     this.recovery = recovered.report;
-    const lost: RescanRoom['lost'] = (id, segment, foundBy) => this.#lost(id, segment, foundBy);
+    const lost: RescanContext['lost'] = (id, segment, foundBy) => this.#lost(id, segment, foundBy);
     const room = { catalog: this.#catalog, keys: this.#keys, book: this.#book, lost };
     this.fingerprints = new Fingerprints(
       this.#keys,
@@ -115,7 +115,7 @@ export class Store {
       barrier: () => this.#commit.barrier(),
       failed: (error) => this.#commit.fail(error),
     });
-    this.#probe = new RoomProbe(io, directory, options);
+    this.#probe = new FreeSpaceProbe(io, directory, options);
   }
 
   /**
@@ -393,7 +393,7 @@ export class Store {
 
   #fail(error: LockstepError): void {
     if (this.#state === 'open') this.#state = 'failed';
-    const full = lacksRoom(error);
+    const full = lacksSpace(error);
     this.#lacksRoom ||= full;
     this.#io.log.event('error', 'store.failed', { detail: error.message, full });
     for (const failed of this.#onFailed) failed(error);

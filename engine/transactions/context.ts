@@ -4,13 +4,13 @@ import { Deferred } from '../base/deferred.ts';
 import type { ErrorCode } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { BatchRound } from '../replication/batch-round.ts';
-import type { Asking, DispatchParts } from '../replication/round-dependencies.ts';
+import type { Asking, RoundDependencies } from '../replication/round-dependencies.ts';
 import { askPeer } from '../replication/round-dependencies.ts';
 import type { Io } from '../io/io.ts';
-import type { ClientNames } from './idempotency/idempotency-keys.ts';
+import type { IdempotencyKeys } from './idempotency/idempotency-keys.ts';
 import type { NamedRecord } from './formats/idempotency-records.ts';
 import type { TransactionLog } from './recovery/transaction-log.ts';
-import type { Lives } from './recovery/log-horizon.ts';
+import type { Incarnations } from './recovery/log-horizon.ts';
 import type { TransactionMetrics } from './metrics.ts';
 import type { BranchReply, BranchRequest } from './formats/messages.ts';
 import { decodeReply, encodeRequest } from './formats/messages.ts';
@@ -43,13 +43,13 @@ export interface BatchFollower {
 
 export interface TransactionContext {
   readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
-  readonly parts: DispatchParts;
+  readonly parts: RoundDependencies;
   readonly log: TransactionLog;
   readonly metrics: TransactionMetrics;
   readonly options: TransactionOptions;
-  readonly lives: Lives;
+  readonly lives: Incarnations;
   /** Of clients. */
-  readonly names: ClientNames;
+  readonly names: IdempotencyKeys;
   readonly spread: NameFollower;
   readonly batches: BatchFollower;
   /**
@@ -69,7 +69,7 @@ export interface NoAnswer {
 
 /** What it takes to ask another node. */
 export interface Asker {
-  readonly parts: Asking & Pick<DispatchParts, 'member'>;
+  readonly parts: Asking & Pick<RoundDependencies, 'member'>;
 }
 
 /** Asks another node. Never rejects. */

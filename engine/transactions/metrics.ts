@@ -5,7 +5,7 @@ import { LabelledFamily } from '../metrics/labelled-family.ts';
 import { RollingHistogram } from '../metrics/rolling-histogram.ts';
 import type { OperatorDecision } from './formats/outcomes.ts';
 import { abortReasons, operatorDecisions } from './formats/outcomes.ts';
-import type { SaidVote } from './formats/messages.ts';
+import type { ReportedVote } from './formats/messages.ts';
 
 export type PhaseName = 'prepare' | 'decision' | 'commit' | 'total';
 export type RecoveryOutcome = (typeof recoveryOutcomes)[number];
@@ -78,7 +78,7 @@ export class TransactionMetrics {
   }
 
   /** One that is doubtful is none. */
-  voted(vote: SaidVote | 'alone'): void {
+  voted(vote: ReportedVote | 'alone'): void {
     if (vote !== 'doubtful') this.#votes.child(vote === 'readOnly' ? 'read_only' : vote).value += 1;
   }
 

@@ -6,33 +6,33 @@
 import { BytesError } from '../base/bytes.ts';
 import { LockstepError, asLockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
-import type { DispatchParts } from '../replication/round-dependencies.ts';
+import type { RoundDependencies } from '../replication/round-dependencies.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
-import type { Legacy } from '../cluster/membership/lost-disk-state.ts';
+import type { LostDiskState } from '../cluster/membership/lost-disk-state.ts';
 import type { PeerReply } from '../peer/wire/messages.ts';
 import type { Active } from './coordinator/active-transaction.ts';
 import { clientOf, knowledgeOf } from './coordinator/active-transaction.ts';
-import { AskedPuts } from './one-phase/remote-puts.ts';
-import { adopt, BatchSpread } from './one-phase/batch-replication.ts';
+import { RemotePuts } from './one-phase/remote-puts.ts';
+import { adopt, BatchReplication } from './one-phase/batch-replication.ts';
 import type { Branch } from './participant/branch.ts';
 import { Branches } from './participant/branches.ts';
-import { ClientNames } from './idempotency/idempotency-keys.ts';
+import { IdempotencyKeys } from './idempotency/idempotency-keys.ts';
 import type { TransactionContext, TransactionOptions } from './context.ts';
 import { askNode } from './context.ts';
 import { Coordinator } from './coordinator/coordinator.ts';
 import { inDoubtOf, unsettledOf } from './coordinator/in-doubt.ts';
 import { Inquiries } from './participant/inquiries.ts';
-import { Leftovers } from './participant/applied-branch-cleanup.ts';
+import { AppliedBranchCleanup } from './participant/applied-branch-cleanup.ts';
 import type { Memories } from './recovery/lost-disk-state.ts';
-import { askInheritance, askLegacy, legacyOf } from './recovery/lost-disk-state.ts';
+import { askTakeover, askLostDiskState, legacyOf } from './recovery/lost-disk-state.ts';
 import type { RecordStore } from './recovery/transaction-log.ts';
 import { TransactionLog } from './recovery/transaction-log.ts';
-import type { Lives } from './recovery/log-horizon.ts';
+import type { Incarnations } from './recovery/log-horizon.ts';
 import { TransactionMetrics } from './metrics.ts';
 import type { OpenAttempt } from './idempotency/key-service.ts';
-import { NameService } from './idempotency/key-service.ts';
-import { NameSpread } from './idempotency/key-replication.ts';
+import { IdempotencyService } from './idempotency/key-service.ts';
+import { KeyReplication } from './idempotency/key-replication.ts';
 import type {
   InDoubtEntry,
   Knowledge,
@@ -41,12 +41,12 @@ import type {
   TransactionOutcome,
   TransactionRequest,
 } from './formats/outcomes.ts';
-import { OwnPuts } from './one-phase/local-puts.ts';
+import { LocalPuts } from './one-phase/local-puts.ts';
 import { recoverTransactions } from './recovery/recovery.ts';
 import { carryOut, spreadBranch } from './coordinator/branch-requests.ts';
 import { surveyOf } from './coordinator/survey.ts';
-import type { BranchReply, BranchRequest, SaidState } from './formats/messages.ts';
-import { decodeRequest, encodeReply, holdsOrder, orderBytesOf } from './formats/messages.ts';
+import type { BranchReply, BranchRequest, ReportedState } from './formats/messages.ts';
+import { decodeRequest, encodeReply, hasPrepareRequest, orderBytesOf } from './formats/messages.ts';
 import type { Xid } from './formats/xid.ts';
 import { XidSource, coordinatorOf } from './formats/xid.ts';
 
@@ -66,16 +66,16 @@ export interface TransactionService {
 export class Transactions implements TransactionService {
   readonly metrics = new TransactionMetrics();
   /** Of clients. */
-  readonly names: NameService;
+  readonly names: IdempotencyService;
   readonly #context: TransactionContext;
   readonly #branches: Branches;
   readonly #coordinator: Coordinator;
   readonly #inquiries: Inquiries;
-  readonly #leftovers: Leftovers;
-  readonly #askedPuts: AskedPuts;
+  readonly #leftovers: AppliedBranchCleanup;
+  readonly #askedPuts: RemotePuts;
   readonly #memories: Memories;
-  readonly #spread: NameSpread;
-  readonly #handed: BatchSpread;
+  readonly #spread: KeyReplication;
+  readonly #handed: BatchReplication;
   /** Branches that an earlier life carried out, as long as this one has not spread them again. */
   readonly #recovered = new Set<Branch>();
   #released: () => void = () => undefined;
@@ -86,32 +86,32 @@ export class Transactions implements TransactionService {
   /** `epoch`: 12 hexadecimal digits of this life, in the names of its transactions. */
   constructor(
     io: Pick<Io, 'clock' | 'log' | 'spawn'>,
-    parts: DispatchParts,
+    parts: RoundDependencies,
     store: RecordStore,
     options: TransactionOptions,
     epoch: string,
-    lives: Lives,
+    lives: Incarnations,
     memories: Memories,
   ) {
-    const names = new ClientNames(options.rememberedMax);
-    const spread = new NameSpread(io, parts);
+    const names = new IdempotencyKeys(options.rememberedMax);
+    const spread = new KeyReplication(io, parts);
     const log = new TransactionLog(store);
     const startedUs = io.clock.nowUs();
     const mayHaveGoneBack = (): boolean =>
       !this.#coordinator.memory.isFirst && io.clock.nowUs() - startedUs < options.retentionMs * 1000;
     const { metrics } = this;
-    const batches = new BatchSpread(io, parts);
+    const batches = new BatchReplication(io, parts);
     this.#context = { io, parts, log, metrics, options, lives, names, spread, batches, mayHaveGoneBack };
     this.#spread = spread;
     this.#handed = batches;
-    this.names = new NameService(this.#context, spread, {
+    this.names = new IdempotencyService(this.#context, spread, {
       all: () => this.#openAttempts(),
       named: (clientId) => this.#openUnder(clientId),
       branches: (clientId) => this.#branches.named(clientId).map(attemptIn),
     });
     this.#memories = memories;
     this.#branches = new Branches(this.#context);
-    const ownPuts = new OwnPuts(this.#context, this.#branches.locks);
+    const ownPuts = new LocalPuts(this.#context, this.#branches.locks);
     this.#coordinator = new Coordinator(
       this.#context,
       this.#branches,
@@ -119,10 +119,10 @@ export class Transactions implements TransactionService {
       this.names,
       new XidSource(parts.self.node, epoch),
     );
-    this.#askedPuts = new AskedPuts(this.#context, this.#branches, ownPuts);
+    this.#askedPuts = new RemotePuts(this.#context, this.#branches, ownPuts);
     this.#coordinator.remembered.onForget((xids) => this.#branches.forget(xids));
     this.#inquiries = new Inquiries(this.#context, this.#branches, this.#coordinator);
-    this.#leftovers = new Leftovers(this.#context, this.#branches, this.#coordinator);
+    this.#leftovers = new AppliedBranchCleanup(this.#context, this.#branches, this.#coordinator);
   }
 
   /** Takes up what the log holds; before anybody is served. */
@@ -242,20 +242,20 @@ export class Transactions implements TransactionService {
   }
 
   /** What a peer knows of this node's earlier lives; undefined when it does not answer. */
-  legacyAt(peer: NodeId): Promise<Legacy | undefined> {
-    return askLegacy(this.#context, peer);
+  legacyAt(peer: NodeId): Promise<LostDiskState | undefined> {
+    return askLostDiskState(this.#context, peer);
   }
 
   /** Whether a peer waits for a branch of the dead node's that this one replaces; undefined when it does not answer. */
   inheritanceAt(peer: NodeId, dead: NodeId): Promise<boolean | undefined> {
-    return askInheritance(this.#context, peer, dead);
+    return askTakeover(this.#context, peer, dead);
   }
 
   /** A peer's words; `reply` is called once. */
   handle(words: Uint8Array, reply: (reply: PeerReply) => void): void {
     let request: BranchRequest;
     // A branch keeps its order, whose values are views of the bytes, for longer than the frame lives.
-    const kept = holdsOrder(words) ? Buffer.from(words) : words;
+    const kept = hasPrepareRequest(words) ? Buffer.from(words) : words;
     try {
       request = decodeRequest(kept);
     } catch (error) {
@@ -339,13 +339,13 @@ export class Transactions implements TransactionService {
     return ended;
   }
 
-  async #inquired(xid: Xid, life: number): Promise<SaidState> {
+  async #inquired(xid: Xid, life: number): Promise<ReportedState> {
     if (coordinatorOf(xid) === this.#context.parts.self.node) return this.#coordinator.inquire(xid);
     const state = this.#branches.inquire(xid);
     return state === 'none' && !this.#coordinator.memory.reachesBackTo(life) ? 'forgotten' : state;
   }
 
-  async #statusHere(xid: Xid): Promise<SaidState> {
+  async #statusHere(xid: Xid): Promise<ReportedState> {
     const known = this.#known(xid);
     if (known?.kind === 'committed' || known?.kind === 'aborted') return known.kind;
     if (known !== undefined) return 'undecided';
@@ -437,7 +437,7 @@ function attemptAt(active: Active): readonly OpenAttempt[] {
     : [{ xid: active.xid, clientId: client.clientId, clientDigest: client.clientDigest }];
 }
 
-async function toldOf(state: Promise<SaidState>): Promise<BranchReply> {
+async function toldOf(state: Promise<ReportedState>): Promise<BranchReply> {
   return { kind: 'told', state: await state };
 }
 

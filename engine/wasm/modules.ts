@@ -39,7 +39,7 @@ export interface ConfiguredModule {
   readonly path: string;
 }
 
-export interface ModuleParts {
+export interface ModuleDependencies {
   readonly clock: Clock;
   readonly log: Log;
   readonly tools: WasmTools;
@@ -56,9 +56,9 @@ const lengthBytes = 4;
 
 export class Modules implements PhaseModules {
   readonly enabled = true;
-  readonly #parts: ModuleParts;
+  readonly #parts: ModuleDependencies;
 
-  constructor(parts: ModuleParts) {
+  constructor(parts: ModuleDependencies) {
     this.#parts = parts;
   }
 

@@ -21,7 +21,7 @@ export interface ModuleShelf {
   save(name: string, bytes: Uint8Array): Promise<void>;
 }
 
-export interface RegistryParts {
+export interface RegistryDependencies {
   readonly log: Log;
   readonly cache: ModuleCache;
   readonly metrics: WasmMetrics;
@@ -45,7 +45,7 @@ const noBytes = Buffer.alloc(0);
 const retiredCountMax = 16;
 
 export class Registry {
-  readonly #parts: RegistryParts;
+  readonly #parts: RegistryDependencies;
   readonly #entries = new Map<string, ModuleEntry>();
   /** Contents that were current once, the oldest first. */
   readonly #retired = new Map<ModuleDigest, Uint8Array>();
@@ -56,7 +56,7 @@ export class Registry {
   /** Changes happen one after the other: each begins with what the one before made durable. */
   #tail: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: RegistryParts) {
+  constructor(parts: RegistryDependencies) {
     this.#parts = parts;
   }
 

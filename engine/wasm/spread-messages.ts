@@ -3,7 +3,7 @@ import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
 import type { EntryStamp, ModuleEntry } from './entry.ts';
 import { isModuleId, readEntry, readStamp, writeEntry, writeStamp } from './entry.ts';
 
-export type SpreadWords =
+export type SpreadMessage =
   /** Is this what you know? `digest`: of all stamps, in hex. */
   | { readonly kind: 'compare'; readonly digest: string }
   /** Take these, and give me what you know of those. */
@@ -19,7 +19,7 @@ const wordKinds = { compare: 1, give: 2 } as const;
 const answerKinds = { same: 1, stamps: 2, given: 3 } as const;
 const countMax = 10_000;
 
-export function encodeWords(words: SpreadWords): Uint8Array {
+export function encodeSpreadMessage(words: SpreadMessage): Uint8Array {
   const writer = new ByteWriter();
   if (words.kind === 'compare') return writer.u8(wordKinds.compare).bytes(Buffer.from(words.digest)).finish();
   writer.u8(wordKinds.give);
@@ -29,7 +29,7 @@ export function encodeWords(words: SpreadWords): Uint8Array {
 }
 
 /** Throws `BytesError`. */
-export function decodeWords(bytes: Uint8Array): SpreadWords {
+export function decodeSpreadMessage(bytes: Uint8Array): SpreadMessage {
   return whole(bytes, (reader) => {
     const kind = reader.u8();
     if (kind === wordKinds.compare) return { kind: 'compare', digest: reader.bytes().toString('latin1') };

@@ -6,7 +6,7 @@ import { BytesError } from '../base/bytes.ts';
 import type { ModuleEntry } from './entry.ts';
 import { merge, stampOf } from './entry.ts';
 import { digestOf } from './module-cache.ts';
-import { decodeAnswer, decodeWords, encodeAnswer, encodeWords } from './spread-messages.ts';
+import { decodeAnswer, decodeSpreadMessage, encodeAnswer, encodeSpreadMessage } from './spread-messages.ts';
 
 const content = fc.record({ byte: fc.nat(3), routes: fc.boolean() }).map(({ byte, routes }) => {
   const bytes = Uint8Array.of(byte);
@@ -65,14 +65,14 @@ test('words survive the way, and bytes that are none are refused', () => {
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 4 }), (entries) => {
       const words = { kind: 'give', entries, wanted: ['a', 'b.c'] } as const;
-      expect(decodeWords(encodeWords(words))).toEqual(words);
+      expect(decodeSpreadMessage(encodeSpreadMessage(words))).toEqual(words);
       const answer = { kind: 'stamps', stamps: entries.map(stampOf) } as const;
       expect(decodeAnswer(encodeAnswer(answer))).toEqual(answer);
     }),
   );
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 80 }), (bytes) => {
-      for (const decode of [decodeWords, decodeAnswer]) {
+      for (const decode of [decodeSpreadMessage, decodeAnswer]) {
         try {
           decode(bytes);
         } catch (error) {

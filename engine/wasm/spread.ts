@@ -20,8 +20,8 @@ import type { EntryStamp, ModuleEntry } from './entry.ts';
 import { sameStamp, stampOf } from './entry.ts';
 import type { WasmMetrics } from './metrics.ts';
 import type { Registry } from './registry.ts';
-import type { SpreadAnswer, SpreadWords } from './spread-messages.ts';
-import { decodeAnswer, decodeWords, encodeAnswer, encodeWords } from './spread-messages.ts';
+import type { SpreadAnswer, SpreadMessage } from './spread-messages.ts';
+import { decodeAnswer, decodeSpreadMessage, encodeAnswer, encodeSpreadMessage } from './spread-messages.ts';
 
 /** What spreading needs of the peer plane. */
 export interface SpreadLinks {
@@ -76,7 +76,7 @@ export class Spread {
   /** Tells all peers of a change; resolves when each of them has it durably or has failed to say so. */
   async push(entry: ModuleEntry, members: readonly NodeId[]): Promise<SpreadReport> {
     const reachable = this.#links.peers();
-    const words: SpreadWords = { kind: 'give', entries: [entry], wanted: [] };
+    const words: SpreadMessage = { kind: 'give', entries: [entry], wanted: [] };
     const asked = members.map(async (node) => {
       if (!reachable.includes(node)) return { node, held: false };
       this.#metrics.sent += 1;
@@ -105,7 +105,7 @@ export class Spread {
 
   /** Answers a peer's words. Rejects with `BadRequest` when they are none. */
   async answer(bytes: Uint8Array): Promise<Uint8Array> {
-    const words = readOr(() => decodeWords(bytes));
+    const words = readOr(() => decodeSpreadMessage(bytes));
     if (words === undefined) throw new LockstepError('BadRequest', 'words about modules that do not decode');
     if (words.kind === 'compare') {
       const same = words.digest === this.#registry.digest;
@@ -149,9 +149,9 @@ export class Spread {
   }
 
   /** The answer; undefined when there was none, or when it made no sense. */
-  #ask(peer: NodeId, words: SpreadWords): Promise<SpreadAnswer | undefined> {
+  #ask(peer: NodeId, words: SpreadMessage): Promise<SpreadAnswer | undefined> {
     const done = new Deferred<SpreadAnswer | undefined>();
-    const outcome = this.#links.ask(peer, encodeWords(words), this.#options.timeoutUs, (bytes) => {
+    const outcome = this.#links.ask(peer, encodeSpreadMessage(words), this.#options.timeoutUs, (bytes) => {
       done.resolve(bytes === undefined ? undefined : readOr(() => decodeAnswer(bytes)));
     });
     if (outcome !== 'ok') done.resolve(undefined);

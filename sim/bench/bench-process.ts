@@ -17,14 +17,14 @@ interface Started {
   readonly signal: NodeJS.Signals;
 }
 
-export class Undertaking {
+export class BenchProcess {
   readonly #children: Started[] = [];
   readonly #directories: string[] = [];
   #ending: Promise<void> | undefined;
 
   /** Runs `work`, and ends whatever it has started. */
-  static async run(work: (undertaking: Undertaking) => Promise<void>): Promise<void> {
-    const undertaking = new Undertaking();
+  static async run(work: (undertaking: BenchProcess) => Promise<void>): Promise<void> {
+    const undertaking = new BenchProcess();
     let interruption: Promise<never> | undefined;
     const interrupted = (signal: (typeof signals)[number]): void => {
       interruption ??= undertaking.end().then(() => process.exit(128 + constants.signals[signal]));

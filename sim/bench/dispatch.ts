@@ -12,7 +12,7 @@ import type { NodeId } from '../../engine/base/ids.ts';
 import { defaultType, objectKey } from '../../engine/base/object-key.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
 import { ClusterDispatcher } from '../../engine/replication/cluster-dispatcher.ts';
-import type { DispatchParts, DispatchSettings } from '../../engine/replication/round-dependencies.ts';
+import type { RoundDependencies, DispatchSettings } from '../../engine/replication/round-dependencies.ts';
 import type { PeerLinks } from '../../engine/replication/peer-links.ts';
 import { PeerService } from '../../engine/replication/peer-service.ts';
 import { ReadBudget } from '../../engine/replication/read-budget.ts';
@@ -118,7 +118,7 @@ function makeMachines(wires: Wires): Ring {
       rackCount: (datacenter: string) => ring.rackCount(datacenter),
       isRoutable: () => true,
     };
-    const parts: DispatchParts = {
+    const parts: RoundDependencies = {
       self,
       ring: () => ring,
       pending: () => [],

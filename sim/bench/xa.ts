@@ -29,7 +29,7 @@ import {
   parts,
   transactions,
 } from './transaction-conversations.ts';
-import { Undertaking, freePort, progress } from './bench-process.ts';
+import { BenchProcess, freePort, progress } from './bench-process.ts';
 
 export interface TransactionBenchOptions {
   readonly rounds: number;
@@ -74,10 +74,10 @@ const connectionCounts = [1, 64];
 const warmUpFactor = 2;
 
 export function run(options: TransactionBenchOptions): Promise<void> {
-  return Undertaking.run((undertaking) => measure(undertaking, options));
+  return BenchProcess.run((undertaking) => measure(undertaking, options));
 }
 
-async function measure(undertaking: Undertaking, options: TransactionBenchOptions): Promise<void> {
+async function measure(undertaking: BenchProcess, options: TransactionBenchOptions): Promise<void> {
   const directory = undertaking.directory();
   const began = (child: ChildProcess): void => undertaking.add(child, 'SIGTERM');
   const words = (options.only ?? '').split(';');

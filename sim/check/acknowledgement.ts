@@ -8,14 +8,14 @@
  */
 import type { History, WriteOperation } from '../evidence/history.ts';
 import { byKey, describeOperation, isWrite } from '../evidence/history.ts';
-import type { Atlas } from './disk-losses.ts';
+import type { DiskLosses } from './disk-losses.ts';
 import { wholeDisks } from './disk-losses.ts';
 import type { Causality } from './causality.ts';
 import { causalityOf } from './causality.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-export function checkAcknowledgement(history: History, atlas: Atlas = wholeDisks): CheckReport {
+export function checkAcknowledgement(history: History, atlas: DiskLosses = wholeDisks): CheckReport {
   const tally = new Tally('INV5');
   const lasting = writesThatLast(history);
   for (const operations of byKey(history).values()) {
@@ -42,7 +42,7 @@ export function writesThatLast(history: History): ReadonlySet<number> {
   return lasting;
 }
 
-function compare(write: WriteOperation, atlas: Atlas, tally: Tally): void {
+function compare(write: WriteOperation, atlas: DiskLosses, tally: Tally): void {
   const atUs = write.completedUs ?? write.invokedUs;
   const owed = write.need - atlas.lostBetween(write.invokedUs, atUs);
   tally.compare(write.durableCopies >= owed, atUs, () => {

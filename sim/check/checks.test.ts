@@ -4,7 +4,7 @@ import { checkAcknowledgement } from './acknowledgement.ts';
 import { checkDeterminism, firstDifference } from './determinism.ts';
 import { checkFailures } from './failures.ts';
 import { deleteAt, newestWins, putAt, readAt } from './history-fixture.ts';
-import type { GarbageRecord } from './malformed-input.ts';
+import type { MalformedInputRecord } from './malformed-input.ts';
 import { checkMalformedInput } from './malformed-input.ts';
 import { Tally, withFloor } from './report.ts';
 
@@ -50,7 +50,7 @@ describe('INV5', () => {
 });
 
 describe('INV16', () => {
-  const burst: GarbageRecord = {
+  const burst: MalformedInputRecord = {
     id: 'g0',
     node: 'n1',
     listener: 'pb',

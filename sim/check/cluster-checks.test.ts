@@ -13,7 +13,7 @@ import type { OpinionMove } from './opinions.ts';
 import { Opinions } from './opinions.ts';
 import type { ReadAnswer } from './quorums.ts';
 import { checkQuorums } from './quorums.ts';
-import { checkReadRoom } from './read-memory.ts';
+import { checkReadMemory } from './read-memory.ts';
 import type { CheckReport } from './report.ts';
 import { checkSessions } from './sessions.ts';
 
@@ -105,14 +105,14 @@ describe('INV23 of reads', () => {
 
   it('holds for what fits or is alone, for nothing held at rest, and for what is described', () => {
     const alone = { ...entry, bytes: 11, heldBytes: 0 };
-    expect(verdict(checkReadRoom([entry, alone], [rest], [answer]))).toEqual([true, 4, 0]);
+    expect(verdict(checkReadMemory([entry, alone], [rest], [answer]))).toEqual([true, 4, 0]);
   });
 
   it('breaks over one too many, over room not given back, and over what was sent unasked', () => {
     const bad = [
-      checkReadRoom([{ ...entry, heldBytes: 5 }], [], []),
-      checkReadRoom([], [{ ...rest, heldBytes: 1 }], []),
-      checkReadRoom([], [], [{ ...answer, objectBytes: 6 }]),
+      checkReadMemory([{ ...entry, heldBytes: 5 }], [], []),
+      checkReadMemory([], [{ ...rest, heldBytes: 1 }], []),
+      checkReadMemory([], [], [{ ...answer, objectBytes: 6 }]),
     ];
     expect(bad.map(({ firstBad }) => firstBad?.atUs)).toEqual([1, 2, 3]);
   });

@@ -4,19 +4,19 @@
  * once, and each account is read once.
  */
 import { seriesName } from './exposition-text.ts';
-import type { CountedSample, LifeAccount } from './reconcile/account.ts';
+import type { CountedSample, IncarnationAccount } from './reconcile/account.ts';
 
 type Labels = CountedSample['labels'];
 /** By family. */
 type Names = Map<string, string>;
 
 export class CountedSeries {
-  readonly #known = new Map<LifeAccount, ReadonlyMap<string, number>>();
+  readonly #known = new Map<IncarnationAccount, ReadonlyMap<string, number>>();
   readonly #ofLabels = new Map<Labels, Names>();
   /** The same by what the labels say: some are made anew for each snapshot. */
   readonly #ofTexts = new Map<string, Names>();
 
-  of(account: LifeAccount): ReadonlyMap<string, number> {
+  of(account: IncarnationAccount): ReadonlyMap<string, number> {
     const known = this.#known.get(account);
     if (known !== undefined) return known;
     const counters = new Map<string, number>();

@@ -9,7 +9,7 @@ export interface Loss {
   readonly atUs: number;
 }
 
-export interface Atlas {
+export interface DiskLosses {
   /** Anti-entropy had the time to bring back, from one kept copy, whatever was lost before the final reads. */
   readonly healed: boolean;
   /** How many nodes lost something between two instants, both included. */
@@ -17,9 +17,9 @@ export interface Atlas {
 }
 
 /** No disk loses anything. */
-export const wholeDisks: Atlas = { healed: false, lostBetween: () => 0 };
+export const wholeDisks: DiskLosses = { healed: false, lostBetween: () => 0 };
 
-export function atlasOf(losses: readonly Loss[], healed: boolean): Atlas {
+export function atlasOf(losses: readonly Loss[], healed: boolean): DiskLosses {
   if (losses.length === 0) return wholeDisks;
   return {
     healed,

@@ -14,20 +14,20 @@
  */
 import type { History, Operation, ReadOperation, WriteOperation } from '../evidence/history.ts';
 import { byKey, describeOperation, isRead, isWrite } from '../evidence/history.ts';
-import type { Atlas } from './disk-losses.ts';
+import type { DiskLosses } from './disk-losses.ts';
 import { wholeDisks } from './disk-losses.ts';
 import type { Causality } from './causality.ts';
 import { causalityOf } from './causality.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-export function checkDurability(history: History, atlas: Atlas = wholeDisks): CheckReport {
+export function checkDurability(history: History, atlas: DiskLosses = wholeDisks): CheckReport {
   const tally = new Tally('INV4');
   for (const operations of byKey(history).values()) checkKey(operations, atlas, tally);
   return tally.report();
 }
 
-function checkKey(operations: History, atlas: Atlas, tally: Tally): void {
+function checkKey(operations: History, atlas: DiskLosses, tally: Tally): void {
   const causality = causalityOf(operations);
   const writes = operations.filter(isWrite);
   const acknowledged = writes.filter((write) => write.outcome === 'ok');
@@ -48,7 +48,7 @@ function checkKey(operations: History, atlas: Atlas, tally: Tally): void {
 function checkReadable(
   acknowledged: readonly WriteOperation[],
   reads: readonly ReadOperation[],
-  atlas: Atlas,
+  atlas: DiskLosses,
   tally: Tally,
 ): void {
   const write = acknowledged.at(-1);
@@ -146,7 +146,7 @@ export function isKept(
 }
 
 /** Any replicas that answered the read and any that kept the write have one in common. */
-export function mustMeet(write: WriteOperation, read: ReadOperation, atlas: Atlas): boolean {
+export function mustMeet(write: WriteOperation, read: ReadOperation, atlas: DiskLosses): boolean {
   const lost = atlas.lostBetween(write.invokedUs, read.completedUs ?? read.invokedUs);
   // One copy that was kept has been brought to the others by then.
   if (write.datacenter === read.datacenter && read.final && atlas.healed)

@@ -59,7 +59,7 @@ export interface LeafRecord {
 }
 
 /** A record of a key that replaced another one on one node. */
-export interface SuccessionRecord {
+export interface ReplacementRecord {
   readonly node: string;
   readonly atUs: number;
   readonly key: string;
@@ -101,7 +101,7 @@ function compareExchange(exchange: ExchangeRecord, tally: Tally): void {
 
 export function checkRepairs(
   exchanges: readonly ExchangeRecord[],
-  successions: readonly SuccessionRecord[],
+  successions: readonly ReplacementRecord[],
 ): CheckReport {
   const tally = new Tally('INV12');
   for (const { node, atUs, key, fault } of successions) {

@@ -8,13 +8,13 @@
 import { CountedSeries } from './counted-series.ts';
 import type { ExpositionReader, ParsedFamily } from './exposition-text.ts';
 import { ExpositionError, expositionReader } from './exposition-text.ts';
-import type { LifeAccount } from './reconcile/account.ts';
+import type { IncarnationAccount } from './reconcile/account.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
-import type { StatsLook } from './stats-agreement.ts';
+import type { StatsSample } from './stats-agreement.ts';
 
 /** A look, and which life of the node it saw; '' when that is not known. */
-export interface LivingLook extends StatsLook {
+export interface IncarnationSample extends StatsSample {
   readonly life: string;
 }
 
@@ -25,8 +25,8 @@ const samplesMax = 420;
 const samplesPerPeerMax = 80;
 
 export function checkExposition(
-  looks: readonly LivingLook[],
-  accounts: readonly LifeAccount[],
+  looks: readonly IncarnationSample[],
+  accounts: readonly IncarnationAccount[],
   parse = expositionReader(),
 ): CheckReport {
   const tally = new Tally('INV26');
@@ -41,7 +41,7 @@ export function checkExposition(
 }
 
 interface Known {
-  readonly accounts: readonly LifeAccount[];
+  readonly accounts: readonly IncarnationAccount[];
   readonly counted: CountedSeries;
   /** Of the scrape before, by node and life. */
   readonly last: Map<string, Counters>;
@@ -49,7 +49,7 @@ interface Known {
 
 function checkLook(
   tally: Tally,
-  { id, node, life, atUs }: LivingLook,
+  { id, node, life, atUs }: IncarnationSample,
   families: readonly ParsedFamily[] | string,
   { accounts, counted, last }: Known,
 ): void {
@@ -102,7 +102,7 @@ export function askewRollups({ name, samples }: ParsedFamily): string | undefine
   return `the rollups of ${name} contradict each other: ${shown}`;
 }
 
-function checkAccounts(tally: Tally, accounts: readonly LifeAccount[], counted: CountedSeries): void {
+function checkAccounts(tally: Tally, accounts: readonly IncarnationAccount[], counted: CountedSeries): void {
   const last = new Map<string, Counters>();
   for (const account of accounts) {
     const name = `${account.node} ${lifeName(account)}`;
@@ -143,6 +143,6 @@ function countersIn(families: readonly ParsedFamily[]): Counters {
   return counters;
 }
 
-function lifeName({ life }: LifeAccount): string {
+function lifeName({ life }: IncarnationAccount): string {
   return `life ${life}`;
 }

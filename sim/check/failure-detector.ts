@@ -14,7 +14,7 @@ import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
 /** Something was wrong with a node, or (`node` empty) with the network, for this long. */
-export interface Trouble {
+export interface DetectorDisturbance {
   readonly node: string;
   readonly fromUs: number;
   readonly toUs: number;
@@ -22,7 +22,7 @@ export interface Trouble {
   readonly away: boolean;
 }
 
-export interface PhiLook {
+export interface PhiSample {
   readonly node: string;
   readonly atUs: number;
   readonly milliPhi: number;
@@ -41,8 +41,8 @@ const routable: readonly string[] = ['NORMAL', 'JOINING'];
 
 export interface DetectorTruth {
   readonly opinions: Opinions;
-  readonly looks: readonly PhiLook[];
-  readonly troubles: readonly Trouble[];
+  readonly looks: readonly PhiSample[];
+  readonly troubles: readonly DetectorDisturbance[];
   readonly nodes: readonly string[];
   /** Longest time from a silence's beginning to its judgement. */
   readonly horizonUs: number;
@@ -68,7 +68,7 @@ function checkPaths({ opinions }: DetectorTruth, tally: Tally): void {
   }
 }
 
-function checkLooks(looks: readonly PhiLook[], tally: Tally): void {
+function checkLooks(looks: readonly PhiSample[], tally: Tally): void {
   for (const { node, atUs, milliPhi } of looks) {
     const fine = Number.isInteger(milliPhi) && milliPhi >= 0 && milliPhi <= 0x7fffffff;
     tally.compare(fine, atUs, () => `${node} shows a phi of ${milliPhi} thousandths`);
@@ -89,7 +89,7 @@ function checkCause(
 }
 
 /** By then, everybody who was well thinks so. */
-function checkNoticed(absence: Trouble, truth: DetectorTruth, tally: Tally): void {
+function checkNoticed(absence: DetectorDisturbance, truth: DetectorTruth, tally: Tally): void {
   const { opinions, troubles, nodes, horizonUs } = truth;
   const dueUs = absence.fromUs + horizonUs;
   if (absence.toUs <= dueUs) return;

@@ -7,7 +7,7 @@ import type { BadEvent, CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
 /** One life of one node, from its start to its crash, stop or the end of the run. */
-export interface LifeRecord {
+export interface IncarnationRecord {
   readonly node: string;
   readonly life: number;
   /** Failed tasks, by the doors' own count. */
@@ -15,7 +15,10 @@ export interface LifeRecord {
   readonly atUs: number;
 }
 
-export function checkFailures(lives: readonly LifeRecord[], failures: readonly BadEvent[]): CheckReport {
+export function checkFailures(
+  lives: readonly IncarnationRecord[],
+  failures: readonly BadEvent[],
+): CheckReport {
   const tally = new Tally('INV32');
   for (const { node, life, failedTasks, atUs } of lives) {
     tally.compare(failedTasks === 0, atUs, () => `${node}, life ${life}: ${failedTasks} tasks failed`);

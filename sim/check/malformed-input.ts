@@ -10,7 +10,7 @@
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-export interface GarbageRecord {
+export interface MalformedInputRecord {
   readonly id: string;
   readonly node: string;
   readonly listener: string;
@@ -51,7 +51,7 @@ export interface StartRecord {
 }
 
 export function checkMalformedInput(
-  garbage: readonly GarbageRecord[],
+  garbage: readonly MalformedInputRecord[],
   nodes: readonly NodeRecord[],
   starts: readonly StartRecord[] = [],
 ): CheckReport {

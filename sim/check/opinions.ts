@@ -12,18 +12,18 @@ export interface OpinionMove {
 }
 
 /** A node began a life: it has heard of nobody yet. */
-export interface LifeBegin {
+export interface IncarnationStart {
   readonly observer: string;
   readonly atUs: number;
 }
 
 export class Opinions {
   readonly moves: readonly OpinionMove[];
-  readonly #begins: readonly LifeBegin[];
+  readonly #begins: readonly IncarnationStart[];
   readonly #byPair = new Map<string, OpinionMove[]>();
 
   /** Both in the order in which they happened. */
-  constructor(moves: readonly OpinionMove[], begins: readonly LifeBegin[] = []) {
+  constructor(moves: readonly OpinionMove[], begins: readonly IncarnationStart[] = []) {
     this.moves = moves;
     this.#begins = begins;
     for (const move of moves) {

@@ -9,7 +9,7 @@ import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
 /** A read was let in. */
-export interface RoomEntry {
+export interface ReadMemoryEntry {
   readonly node: string;
   readonly atUs: number;
   readonly bytes: number;
@@ -19,7 +19,7 @@ export interface RoomEntry {
 }
 
 /** Nothing is under way at the node. */
-export interface RoomRest {
+export interface ReadMemoryRest {
   readonly node: string;
   readonly atUs: number;
   readonly heldBytes: number;
@@ -34,9 +34,9 @@ export interface LargeAnswer {
   readonly bytesMax: number;
 }
 
-export function checkReadRoom(
-  entries: readonly RoomEntry[],
-  rests: readonly RoomRest[],
+export function checkReadMemory(
+  entries: readonly ReadMemoryEntry[],
+  rests: readonly ReadMemoryRest[],
   answers: readonly LargeAnswer[],
 ): CheckReport {
   const tally = new Tally('INV23');

@@ -38,9 +38,9 @@ export const invariantIds = [
 export type InvariantId = (typeof invariantIds)[number];
 
 /** Invariants that whoever uses the simulator adds (user-invariants.ts): lower case, so that no built-in one is meant. */
-export type OwnInvariantName = Lowercase<string>;
+export type UserInvariantName = Lowercase<string>;
 
-export type InvariantName = InvariantId | OwnInvariantName;
+export type InvariantName = InvariantId | UserInvariantName;
 
 export interface BadEvent {
   /** Virtual time in microseconds. */

@@ -5,7 +5,7 @@
  */
 import type { StopRecord } from './leaks.ts';
 import { compareStops } from './leaks.ts';
-import type { LifeAccount } from './reconcile/account.ts';
+import type { IncarnationAccount } from './reconcile/account.ts';
 import { Numbers } from './reconcile/numbers.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -18,7 +18,7 @@ export interface Bound {
 
 export function checkResources(
   stops: readonly StopRecord[],
-  accounts: readonly LifeAccount[],
+  accounts: readonly IncarnationAccount[],
   boundsOf: (node: string) => readonly Bound[],
 ): CheckReport {
   const tally = new Tally('INV23');

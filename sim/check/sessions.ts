@@ -13,19 +13,19 @@ import type { History, ReadOperation, WriteOperation } from '../evidence/history
 import { byKey, describeOperation, isRead, isWrite } from '../evidence/history.ts';
 import type { Causality } from './causality.ts';
 import { causalityOf } from './causality.ts';
-import type { Atlas } from './disk-losses.ts';
+import type { DiskLosses } from './disk-losses.ts';
 import { wholeDisks } from './disk-losses.ts';
 import { isKept, mustMeet } from './durability.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-export function checkSessions(history: History, atlas: Atlas = wholeDisks): CheckReport {
+export function checkSessions(history: History, atlas: DiskLosses = wholeDisks): CheckReport {
   const tally = new Tally('INV20');
   for (const operations of byKey(history).values()) checkKey(operations, atlas, tally);
   return tally.report();
 }
 
-function checkKey(operations: History, atlas: Atlas, tally: Tally): void {
+function checkKey(operations: History, atlas: DiskLosses, tally: Tally): void {
   const causality = causalityOf(operations);
   const writes = operations.filter(isWrite);
   for (const read of operations.filter(isRead)) {

@@ -10,7 +10,7 @@ import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
 /** One look at a node's `/stats` and `/metrics`; `seen` only when both showed the same snapshot. */
-export interface StatsLook {
+export interface StatsSample {
   readonly id: string;
   readonly node: string;
   readonly atUs: number;
@@ -24,7 +24,7 @@ export interface StatsAgreement {
   readonly differences: readonly string[];
 }
 
-export function checkStatsAgreement(looks: readonly StatsLook[], parse = expositionReader()): CheckReport {
+export function checkStatsAgreement(looks: readonly StatsSample[], parse = expositionReader()): CheckReport {
   const tally = new Tally('INV25');
   for (const { id, node, atUs, seen } of looks) {
     if (seen === undefined) {

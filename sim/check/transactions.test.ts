@@ -7,7 +7,7 @@ import {
   checkAtomicity,
   checkNothingDangles,
   checkOnce,
-  checkRepetitions,
+  checkRetries,
   checkStability,
 } from './transactions.ts';
 import { checkLocks } from './locks.ts';
@@ -275,13 +275,13 @@ describe('once (INV8)', () => {
   it('breaks when who has heard of a commit is told under the same name that nothing happened', () => {
     const denial = { atUs: 7, xid: 't2', reason: 'conflict: b/k belongs to the transaction t9' };
     const heard = { ...blankTransaction, clientId: 'mine', denials: [denial] };
-    expect(checkRepetitions([heard])).toMatchObject({
+    expect(checkRetries([heard])).toMatchObject({
       ok: false,
       firstBad: { atUs: 7 },
       reasons: [`mine was committed, and its repetition t2 was told: aborted, ${denial.reason}`],
     });
     const faithful = { ...blankTransaction, clientId: 'mine' };
     const unheard = { ...heard, outcome: 'unknown' } as const;
-    expect(checkRepetitions([faithful, unheard, blankTransaction])).toMatchObject({ ok: true, checked: 1 });
+    expect(checkRetries([faithful, unheard, blankTransaction])).toMatchObject({ ok: true, checked: 1 });
   });
 });

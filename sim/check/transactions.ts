@@ -223,7 +223,7 @@ function branchesByHand(steps: readonly TransactionStep[]): ReadonlySet<string> 
 }
 
 /** Transactions that an operator decided at some branch, or of which one abandoned a lost branch. */
-export function decidedByHand(steps: readonly TransactionStep[]): ReadonlySet<string> {
+export function decidedHeuristically(steps: readonly TransactionStep[]): ReadonlySet<string> {
   return new Set(steps.filter((step) => nodesByHand(step).length > 0).map(({ xid }) => xid));
 }
 
@@ -293,7 +293,7 @@ function checkNames(steps: readonly TransactionStep[], tally: Tally): void {
 }
 
 /** Who has heard of the commit under its own name is never told, without a doubt, that nothing happened under it. */
-export function checkRepetitions(history: TransactionHistory): CheckReport {
+export function checkRetries(history: TransactionHistory): CheckReport {
   const tally = new Tally('INV8');
   for (const { clientId, denials, outcome } of history) {
     if (clientId === '' || outcome !== 'ok') continue;
@@ -314,7 +314,7 @@ export function checkRepetitions(history: TransactionHistory): CheckReport {
 export function checkFinality(steps: readonly TransactionStep[], history: TransactionHistory): CheckReport {
   const tally = new Tally('INV8');
   const named = namesIn(steps);
-  const byHand = decidedByHand(steps);
+  const byHand = decidedHeuristically(steps);
   const done = new Map<string, string>();
   for (const { step, xid } of steps) {
     const name = step === 'p.applied.synced' && !byHand.has(xid) ? named.get(xid) : undefined;

@@ -3,7 +3,7 @@
  * in the words of its listener, whatever else goes on, and what it would have written is at no node after the calm. Each
  * answer and each look afterwards is one comparison. Skipped: answers that were lost. That each refusal is counted is INV24's.
  */
-import type { StrangerRecord, UntouchedRecord } from '../evidence/unauthenticated-clients.ts';
+import type { UnauthenticatedRecord, UntouchedRecord } from '../evidence/unauthenticated-clients.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -17,8 +17,8 @@ const refusals: readonly string[] = [
   'NOPERM',
 ];
 
-export function checkStrangers(
-  strangers: readonly StrangerRecord[],
+export function checkUnauthenticatedClients(
+  strangers: readonly UnauthenticatedRecord[],
   untouched: readonly UntouchedRecord[],
 ): CheckReport {
   const tally = new Tally('INV33');

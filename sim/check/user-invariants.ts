@@ -8,7 +8,7 @@ import type { JobRecord } from '../evidence/jobs.ts';
 import type { RedisRecord } from '../evidence/redis.ts';
 import type { TransactionHistory } from '../evidence/transactions.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
-import type { CheckReport, OwnInvariantName } from './report.ts';
+import type { CheckReport, UserInvariantName } from './report.ts';
 import { disown, isThenable, nameOf, Tally, withFloor } from './report.ts';
 
 /** What clients did and saw in one run. Times are microseconds of virtual time. */
@@ -27,7 +27,7 @@ export interface Evidence {
 
 export interface Invariant {
   /** What reports call it: lower case, words joined by dashes. */
-  readonly name: OwnInvariantName;
+  readonly name: UserInvariantName;
   /**
    * Comparisons below which a run has proved nothing about it, and fails. Default: 1. A plan whose own floors are all 0,
    * as those of every plan that was made small, asks for none of these either.
@@ -80,7 +80,7 @@ function reportOf({ name, check }: Invariant, evidence: Evidence): CheckReport {
   return tally.report();
 }
 
-function refusalOf(name: OwnInvariantName, returned: unknown): LockstepError {
+function refusalOf(name: UserInvariantName, returned: unknown): LockstepError {
   disown(returned);
   const what = `the invariant ${name} returned ${nameOf(returned)}${isThenable(returned) ? ' (is it async?)' : ''}`;
   return new LockstepError('BadRequest', `${what}: it is to compare what it is given, and to return nothing`);

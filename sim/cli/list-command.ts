@@ -3,7 +3,7 @@ import type { ChalkInstance } from 'chalk';
 
 import { scenarios } from '../../scenarios/catalogue.ts';
 import { faultKinds } from '../faults/kinds/fault-kinds.ts';
-import { plantedBugs } from '../mutants/catalogue.ts';
+import { mutants } from '../mutants/catalogue.ts';
 import type { Own } from '../runner/user-defined.ts';
 
 /** For people: a paragraph per scenario, then the planted bugs. */
@@ -17,7 +17,7 @@ export function listText(own: Own, paint: ChalkInstance): string {
       `  invariants: ${Object.keys(scenario.invariants).join(', ')}`,
     ].join('\n');
   });
-  const bugs = plantedBugs.map(
+  const bugs = mutants.map(
     (bug) => `  ${bug.id} ${bug.title} (${bug.scenario}, ${bug.oracles.join(' or ')})`,
   );
   return [...paragraphs, paint.bold('planted bugs'), ...bugs].join('\n');
@@ -33,7 +33,7 @@ export function listJson(own: Own): string {
       faults: faults.map(({ kind }) => kind),
       invariants: Object.keys(invariants),
     })),
-    plants: plantedBugs.map(({ id, title, scenario, oracles, seedsMax }) => ({
+    plants: mutants.map(({ id, title, scenario, oracles, seedsMax }) => ({
       id,
       title,
       scenario,

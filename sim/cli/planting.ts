@@ -5,16 +5,16 @@ import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 import { LockstepError } from '../../engine/base/errors.ts';
-import { plantedBugs } from '../mutants/catalogue.ts';
-import type { EnumeratedBug, PlantedBug, PlantedEdit } from '../mutants/mutant.ts';
+import { mutants } from '../mutants/catalogue.ts';
+import type { EnumeratedBug, Mutant, MutantEdit } from '../mutants/mutant.ts';
 import { transactionBugs } from '../mutants/transaction-mutants.ts';
 import { buildDirectory, bundleFile } from '../runner/pool/build.ts';
 
 /** The bug of that id. Throws `NotFound` with the known ids. */
-export function mustGetPlant(id: string): PlantedBug {
-  const bug = plantedBugs.find((one) => one.id === id);
+export function mutantNamed(id: string): Mutant {
+  const bug = mutants.find((one) => one.id === id);
   if (bug !== undefined) return bug;
-  const known = idsOf(plantedBugs);
+  const known = idsOf(mutants);
   throw new LockstepError('NotFound', `there is no planted bug "${id}"; known are ${known}`);
 }
 
@@ -27,7 +27,7 @@ export function mustGetEnumeratedBug(id: string): EnumeratedBug {
 }
 
 /** The edited text. Throws `Conflict` unless the edit's place is found exactly once: the catalogue is out of date. */
-export function plantInto(text: string, bug: PlantedEdit): string {
+export function plantInto(text: string, bug: MutantEdit): string {
   const found = text.split(bug.find).length - 1;
   if (found !== 1) {
     throw new LockstepError(
@@ -39,7 +39,7 @@ export function plantInto(text: string, bug: PlantedEdit): string {
 }
 
 /** Copies the build to `dist-plants/<id>` beside it with the bug in; answers that directory. */
-export async function plant(bug: PlantedEdit, build: string = buildDirectory): Promise<string> {
+export async function plant(bug: MutantEdit, build: string = buildDirectory): Promise<string> {
   const edited = plantInto(await readFile(join(build, bug.file), 'utf8'), bug);
   const plants = join(dirname(join(build, '.')), 'dist-plants');
   const target = join(plants, bug.id);

@@ -23,7 +23,7 @@ import { exitCodes } from './complaints.ts';
 import { enumerateTransactions, enumerationText } from './enumerate-command.ts';
 import { enumerateStoreBatches, mustApplyToStore, storeBatchText } from './enumerate-store-command.ts';
 import { listJson, listText } from './list-command.ts';
-import { mustGetEnumeratedBug, mustGetPlant, plant } from './planting.ts';
+import { mustGetEnumeratedBug, mutantNamed, plant } from './planting.ts';
 import { digestOf, planToReplay, replayPlan, traceOf, writeHistory } from './replay-command.ts';
 import { runScenarios } from './run-command.ts';
 
@@ -237,7 +237,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
 
 /** Hands the command over to the planted copy of this program. */
 async function replayPlanted(what: string, flags: ReplayFlags, id: string): Promise<number> {
-  const build = await plant(mustGetPlant(id));
+  const build = await plant(mutantNamed(id));
   const words = ['replay', what];
   if (flags.seed !== undefined) words.push('--seed', String(flags.seed));
   if (flags.trace === true) words.push('--trace');

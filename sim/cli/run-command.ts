@@ -17,7 +17,7 @@ import { brokenInvariant, summarize, summarizeAll } from '../runner/result.ts';
 import type { Task } from '../runner/task.ts';
 import { mustFindScenario, planOfSeed } from '../runner/task.ts';
 import { judgedBy } from '../runner/judges.ts';
-import { mustGetPlant, plant } from './planting.ts';
+import { mutantNamed, plant } from './planting.ts';
 import { startProgress } from './progress.ts';
 
 export interface RunOptions {
@@ -55,7 +55,7 @@ export async function runScenarios(options: RunOptions): Promise<Summary> {
   const { forMs } = options;
   const own = await loadOwn(options.ownFile);
   const names = namesToRun(options, own);
-  const build = options.plant === undefined ? buildDirectory : await plant(mustGetPlant(options.plant));
+  const build = options.plant === undefined ? buildDirectory : await plant(mutantNamed(options.plant));
   const endMs = forMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + forMs;
   const pool = new Pool(build, options.jobs, options.ownFile);
   try {
@@ -84,7 +84,7 @@ function mustBeSeeds({ firstSeed, seedCount = 1 }: RunOptions): void {
 function namesToRun(options: RunOptions, own: Own): readonly string[] {
   for (const name of options.scenarios) mustFindScenario(name, own);
   if (options.scenarios.length > 0) return options.scenarios;
-  if (options.plant !== undefined) return [mustGetPlant(options.plant).scenario];
+  if (options.plant !== undefined) return [mutantNamed(options.plant).scenario];
   return (own.scenarios.length > 0 ? own.scenarios : scenarios).map((scenario) => scenario.name);
 }
 

@@ -1,13 +1,13 @@
 /** What those who may not asked of a cluster that wants credentials, and were answered (FK5), as the checks read it. Plain data. */
 
 export const strangerListeners = ['http', 'pb', 'redis', 'stats'] as const;
-export type StrangerListener = (typeof strangerListeners)[number];
+export type GuardedListener = (typeof strangerListeners)[number];
 
 /** Without credentials, with wrong ones, or with those of too small a role. */
 export const strangerGuises = ['missing', 'wrong', 'forbidden'] as const;
-export type StrangerGuise = (typeof strangerGuises)[number];
+export type FalseCredential = (typeof strangerGuises)[number];
 
-export interface StrangerRecord {
+export interface UnauthenticatedRecord {
   readonly id: string;
   readonly node: string;
   readonly atUs: number;

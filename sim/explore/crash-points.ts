@@ -16,8 +16,8 @@ import { checkAtomicity, checkNothingDangles, checkOnce, checkStability } from '
 import { checkLocks } from '../check/locks.ts';
 import type { TraceEvent } from '../world/core/trace.ts';
 import { branchesLeft } from '../observe/branches-left.ts';
-import type { LabAnswer, LabNode } from './transaction-harness.ts';
-import { Lab, labNodes, put } from './transaction-harness.ts';
+import type { HarnessAnswer, HarnessNode } from './transaction-harness.ts';
+import { TransactionHarness, labNodes, put } from './transaction-harness.ts';
 import { branchSteps, coordinatorSteps } from '../../engine/transactions/formats/steps.ts';
 
 export const strikes = ['crash', 'partition', 'pause', 'syncLoss'] as const;
@@ -27,7 +27,7 @@ export type Strike = (typeof strikes)[number];
 export interface CrashPoint {
   readonly step: string;
   readonly strike: Strike;
-  readonly branch: LabNode;
+  readonly branch: HarnessNode;
 }
 
 export interface CrashPointResult {
@@ -75,8 +75,8 @@ export async function runCrashPoints(points: readonly CrashPoint[]): Promise<Cra
 
 class CrashRun {
   readonly #points: readonly CrashPoint[];
-  readonly #lab: Lab;
-  readonly #coordinator: LabNode;
+  readonly #lab: TransactionHarness;
+  readonly #coordinator: HarnessNode;
   readonly #keys: readonly string[];
   readonly #heard: HeardOutcome[] = [];
   readonly #dangling: Dangling[] = [];
@@ -86,7 +86,7 @@ class CrashRun {
 
   constructor(points: readonly CrashPoint[]) {
     this.#points = points;
-    this.#lab = new Lab(points.map(describePoint).join(', '));
+    this.#lab = new TransactionHarness(points.map(describePoint).join(', '));
     this.#coordinator = coordinatorFor(points);
     this.#keys = labNodes.map((node) => this.#lab.key(node));
   }
@@ -131,8 +131,8 @@ class CrashRun {
   }
 
   /** Others want the keys again and again while the cluster limps, through whichever node serves. */
-  async #rivals(): Promise<readonly (LabAnswer | undefined)[]> {
-    const answers: Promise<LabAnswer | undefined>[] = [];
+  async #rivals(): Promise<readonly (HarnessAnswer | undefined)[]> {
+    const answers: Promise<HarnessAnswer | undefined>[] = [];
     for (let turn = 0; turn < rivalCount; turn++) {
       await this.#lab.wait(rivalEveryUs);
       const serving = labNodes.filter((node) => this.#lab.cluster.serves(node));
@@ -293,7 +293,7 @@ class CrashRun {
   }
 
   /** A node that has just returned may not have found its peers yet. */
-  async #readPatiently(node: LabNode, key: string): Promise<string | undefined> {
+  async #readPatiently(node: HarnessNode, key: string): Promise<string | undefined> {
     for (let tries = 0; tries < 20; tries++) {
       const value = await this.#lab.read(node, key);
       if (value !== undefined) return value;
@@ -302,7 +302,7 @@ class CrashRun {
     return undefined;
   }
 
-  #hear(answer: LabAnswer | undefined): void {
+  #hear(answer: HarnessAnswer | undefined): void {
     const atUs = this.#lab.world.nowUs;
     const { transaction_id: xid, outcome } = answer?.body ?? {};
     const said = outcome === 'committed' || outcome === 'aborted' ? outcome : 'unknown';
@@ -311,7 +311,7 @@ class CrashRun {
 }
 
 /** Steps that happen once per transaction vary by who coordinates; its own branch has no prepare record. */
-function coordinatorFor(points: readonly CrashPoint[]): LabNode {
+function coordinatorFor(points: readonly CrashPoint[]): HarnessNode {
   const once = points.find(({ step }) => step.startsWith('c.') && !namingSteps.includes(step));
   if (once !== undefined) return once.branch;
   const recorded = points.filter(({ step }) => step.startsWith('p.prepareRec.')).map(({ branch }) => branch);
@@ -323,11 +323,11 @@ export function stepOf({ atUs, host, name, fields }: TraceEvent): Parameters<typ
   return { atUs, node: host, step: name.slice('xa.'.length), xid: String(fields['xid']), fields };
 }
 
-function xidsOf(answer: LabAnswer | undefined): readonly string[] | undefined {
+function xidsOf(answer: HarnessAnswer | undefined): readonly string[] | undefined {
   const list = answer?.body['transactions'];
   return Array.isArray(list) ? list.map((one: unknown) => JSON.stringify(one)) : undefined;
 }
 
-function describeFailure({ host, what, error }: Lab['world']['failures'][number]): string {
+function describeFailure({ host, what, error }: TransactionHarness['world']['failures'][number]): string {
   return `${host}: ${what}: ${error instanceof Error ? error.message : String(error)}`;
 }

@@ -18,7 +18,7 @@ import {
   applyBatch,
   contentsOf,
   describeTwin,
-  makeRoom,
+  makeStoreHarness,
   openStore,
   sameContents,
   smallOptions,
@@ -143,7 +143,7 @@ export function describeStoreBatch(report: StoreBatchReport): string {
 
 async function runHistory(random: Random, operations: number): Promise<History> {
   const disk = new JournalDisk();
-  const room = makeRoom(disk, random.fork('room'));
+  const room = makeStoreHarness(disk, random.fork('room'));
   const batches: Batch[] = [];
   const points: Point[] = [];
   let answered = 0;
@@ -236,12 +236,12 @@ class Visit {
   /** The process is killed and started again; what that start shows must survive a crash of the host right after. */
   async #kill(point: Point): Promise<void> {
     const disk = JournalDisk.after(point.moment);
-    const store = await openStore(makeRoom(disk, this.#random.fork('kill')), smallOptions);
+    const store = await openStore(makeStoreHarness(disk, this.#random.fork('kill')), smallOptions);
     const shown = await contentsOf(store, keyCount);
     this.#expectPrefix(point, shown);
     for (const image of crashImages(disk.moment(), killImagesMax, this.#random).images) {
       this.startStatesVisited += 1;
-      const room = makeRoom(new JournalDisk(image), this.#random.fork('crash'));
+      const room = makeStoreHarness(new JournalDisk(image), this.#random.fork('crash'));
       const found = await contentsOf(await openStore(room, smallOptions), keyCount);
       if (!sameContents(found, shown)) {
         throw new Error(
@@ -259,7 +259,7 @@ class Visit {
       moments.push(disk.moment());
       return undefined;
     });
-    const store = await openStore(makeRoom(disk, this.#random.fork('start')), smallOptions);
+    const store = await openStore(makeStoreHarness(disk, this.#random.fork('start')), smallOptions);
     await store.settle();
     for (const moment of moments) {
       for (const second of crashImages(moment, startImagesMax, this.#random).images) {
@@ -282,7 +282,7 @@ class Visit {
 
   async #check(point: Point, image: DiskImage): Promise<void> {
     const disk = new JournalDisk(image);
-    const room = makeRoom(disk, this.#random.fork('check'));
+    const room = makeStoreHarness(disk, this.#random.fork('check'));
     const store = await openStore(room, smallOptions);
     if (store.damages.length > 0) throw new Error(`damage reported: ${JSON.stringify(store.damages)}`);
     const found = await contentsOf(store, keyCount);
@@ -292,7 +292,7 @@ class Visit {
     if (error !== undefined) throw error;
     await store.settle();
     await store.close();
-    const again = await openStore(makeRoom(disk, this.#random.fork('again')), smallOptions);
+    const again = await openStore(makeStoreHarness(disk, this.#random.fork('again')), smallOptions);
     const expected = applyBatch(found, further);
     const kept = await contentsOf(again, keyCount);
     if (!sameContents(kept, expected)) {

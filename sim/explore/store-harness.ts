@@ -31,12 +31,12 @@ export const smallOptions: StoreOptions = {
 };
 
 /** What one life of a store may touch. A task that fails is kept: anything in `failures` is a bug. */
-export interface Room {
+export interface StoreHarness {
   readonly io: StoreIo;
   readonly failures: unknown[];
 }
 
-export function makeRoom(disk: Disk, random: Random): Room {
+export function makeStoreHarness(disk: Disk, random: Random): StoreHarness {
   const failures: unknown[] = [];
   let nowUs = 0;
   const io: StoreIo = {
@@ -51,7 +51,7 @@ export function makeRoom(disk: Disk, random: Random): Room {
   return { io, failures };
 }
 
-export function openStore(room: Room, options: StoreOptions): Promise<Store> {
+export function openStore(room: StoreHarness, options: StoreOptions): Promise<Store> {
   return Store.open(room.io, storeDirectory, options);
 }
 

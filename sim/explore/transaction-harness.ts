@@ -13,7 +13,7 @@ import type { Lasting } from '../world/world.ts';
 import { World } from '../world/world.ts';
 
 export const labNodes = ['n1', 'n2', 'n3'] as const;
-export type LabNode = (typeof labNodes)[number];
+export type HarnessNode = (typeof labNodes)[number];
 export const bucket = 'b';
 
 /** The named steps, and a decision that a start has found. */
@@ -22,17 +22,17 @@ const stepName = /^xa\.(c\.|p\.|decision\.recovered$)/;
 const startUsMax = 10_000_000;
 const acquaintanceUs = 300_000;
 
-export interface LabAnswer {
+export interface HarnessAnswer {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-export class Lab {
+export class TransactionHarness {
   readonly world: World;
   readonly cluster: Cluster;
   /** Every step of every transaction so far, in order. */
   readonly steps: TraceEvent[] = [];
-  readonly #keys = new Map<LabNode, string[]>();
+  readonly #keys = new Map<HarnessNode, string[]>();
   readonly #client;
 
   /** `copies` of every key: as many racks. */
@@ -57,7 +57,7 @@ export class Lab {
   }
 
   /** The node where transactions on the key prepare. */
-  primaryOf(key: string): LabNode {
+  primaryOf(key: string): HarnessNode {
     const token = routeToken('STD', byteStringOf(bucket), byteStringOf(key));
     const primary = this.cluster.ring.placement(token)[0]?.node;
     return present(
@@ -67,7 +67,7 @@ export class Lab {
   }
 
   /** Keys whose primary the node is. */
-  keysOf(node: LabNode): string[] {
+  keysOf(node: HarnessNode): string[] {
     const known = this.#keys.get(node);
     if (known !== undefined) return known;
     const keys: string[] = [];
@@ -76,11 +76,11 @@ export class Lab {
   }
 
   /** The `index`th key of a node. */
-  key(node: LabNode, index = 0): string {
+  key(node: HarnessNode, index = 0): string {
     return present(this.keysOf(node)[index], 'a key of the node');
   }
 
-  async start(names: readonly LabNode[] = labNodes): Promise<void> {
+  async start(names: readonly HarnessNode[] = labNodes): Promise<void> {
     this.#client.boot();
     for (const name of names) this.cluster.start(name);
     await this.world.runUntil(() => names.every((name) => this.cluster.serves(name)), startUsMax);
@@ -119,7 +119,7 @@ export class Lab {
     method: 'GET' | 'POST' | 'PUT',
     path: string,
     body?: unknown,
-  ): Promise<LabAnswer | undefined> {
+  ): Promise<HarnessAnswer | undefined> {
     return this.send(node, method, path, body).then(
       (response) => ({ status: response.status, body: parsed(response) }),
       // No whole answer came: the node died, or the client was cut off.
@@ -133,7 +133,7 @@ export class Lab {
     method: 'GET' | 'POST',
     path: string,
     body?: unknown,
-  ): Promise<LabAnswer | undefined> {
+  ): Promise<HarnessAnswer | undefined> {
     const answer = this.ask(node, method, path, body);
     await this.world.runUntil(answer, 20_000_000);
     return answer;

@@ -4,7 +4,7 @@
  * strike, and why, is told (`missed`).
  */
 import { present } from '../../engine/base/assert.ts';
-import type { Trouble } from '../check/failure-detector.ts';
+import type { DetectorDisturbance } from '../check/failure-detector.ts';
 import type { Wipe } from '../check/transactions.ts';
 import type { SnapshotTamper } from '../check/snapshot-rejection.ts';
 import type { DiskFaultKind } from './kinds/disk-fault-kinds.ts';
@@ -53,7 +53,7 @@ export class Faults {
   /** Those that have not struck, in the plan's order. */
   readonly #missed = new Map<PlanFault, MissedFault['why']>();
   readonly #snapshots: SnapshotFaults;
-  readonly #troubles: Trouble[] = [];
+  readonly #troubles: DetectorDisturbance[] = [];
   readonly #stage: Stage;
   readonly #disks: DiskStrikes;
   readonly #returns: Returns;
@@ -106,7 +106,7 @@ export class Faults {
   }
 
   /** What was wrong with whom, crashes and pauses apart: those are in the trace. */
-  get troubles(): readonly Trouble[] {
+  get troubles(): readonly DetectorDisturbance[] {
     return this.#troubles;
   }
 
@@ -323,7 +323,10 @@ function resume(host: Host): void {
 }
 
 /** A fault of the network is everybody's trouble, one of a link that of its two ends, a late timer its node's. */
-function troublesOf({ kind, targets, forUs, params }: PlanFault, fromUs: number): readonly Trouble[] {
+function troublesOf(
+  { kind, targets, forUs, params }: PlanFault,
+  fromUs: number,
+): readonly DetectorDisturbance[] {
   const toUs = fromUs + forUs;
   if (kind === 'FN1' || kind === 'FN11' || kind === 'FN12') {
     return targets.map((node) => ({ node, fromUs, toUs, away: false }));

@@ -1,7 +1,7 @@
 /** Planted bugs of anti-entropy (numbers: the catalogue's). */
-import type { PlantedBug } from './mutant.ts';
+import type { Mutant } from './mutant.ts';
 
-export const antiEntropyBugs: readonly PlantedBug[] = [
+export const antiEntropyBugs: readonly Mutant[] = [
   {
     id: 'M24',
     title: 'hashes are combined by exclusive-or, under which equal ones cancel',

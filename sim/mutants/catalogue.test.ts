@@ -5,14 +5,14 @@ import { describe, expect, it } from 'vitest';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { findScenario } from '../../scenarios/catalogue.ts';
-import { mustGetPlant, plantInto } from '../cli/planting.ts';
-import { plantedBugs } from './catalogue.ts';
+import { mutantNamed, plantInto } from '../cli/planting.ts';
+import { mutants } from './catalogue.ts';
 
 /** `npm test` builds before it tests. */
 const build = fileURLToPath(new URL('../../dist', import.meta.url));
 
 describe('planted bugs', () => {
-  it.each(plantedBugs)('$id finds its place in the built engine exactly once', async (bug) => {
+  it.each(mutants)('$id finds its place in the built engine exactly once', async (bug) => {
     const text = await readFile(join(build, bug.file), 'utf8');
     const edited = plantInto(text, bug);
     expect(edited).not.toBe(text);
@@ -20,20 +20,20 @@ describe('planted bugs', () => {
   });
 
   it('have an id each', () => {
-    const ids = plantedBugs.map(({ id }) => id);
+    const ids = mutants.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it.each(plantedBugs)('$id names a scenario that checks its oracles', ({ scenario, oracles }) => {
+  it.each(mutants)('$id names a scenario that checks its oracles', ({ scenario, oracles }) => {
     const checked = Object.keys(findScenario(scenario)?.invariants ?? {});
     expect(checked).toEqual(expect.arrayContaining([...oracles]));
   });
 
   it('an edit whose place is gone, or is there twice, is refused', () => {
-    const bug = mustGetPlant('M01');
+    const bug = mutantNamed('M01');
     expect(() => plantInto('nothing of the kind', bug)).toThrow(LockstepError);
     expect(() => plantInto(bug.find + bug.find, bug)).toThrow('found 2 times');
-    expect(() => mustGetPlant('M999')).toThrow('there is no planted bug "M999"');
+    expect(() => mutantNamed('M999')).toThrow('there is no planted bug "M999"');
   });
 
   it('the built engine holds no trace of them', async () => {
@@ -44,7 +44,7 @@ describe('planted bugs', () => {
       const text = await readFile(join(build, 'engine', file), 'utf8');
       expect(text).not.toContain('plant(');
       // An edit that only takes away leaves nothing to be found.
-      for (const { replace } of plantedBugs) if (replace !== '') expect(text).not.toContain(replace);
+      for (const { replace } of mutants) if (replace !== '') expect(text).not.toContain(replace);
     }
   });
 });

@@ -2,12 +2,12 @@
 import { antiEntropyBugs } from './anti-entropy-mutants.ts';
 import { clientBugs } from './client-mutants.ts';
 import { clusterBugs, harmlessEdits } from './cluster-mutants.ts';
-import type { PlantedBug } from './mutant.ts';
+import type { Mutant } from './mutant.ts';
 import { readBugs } from './read-mutants.ts';
 import { storeBugs } from './storage-mutants.ts';
 import { transactionStoryBugs } from './random-transaction-mutants.ts';
 
-export const plantedBugs: readonly PlantedBug[] = [
+export const mutants: readonly Mutant[] = [
   ...storeBugs,
   {
     id: 'M01',

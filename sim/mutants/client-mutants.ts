@@ -1,7 +1,7 @@
 /** Planted bugs of what clients talk to: names for transactions, Redis, MapReduce (numbers follow the catalogue's). */
-import type { PlantedBug } from './mutant.ts';
+import type { Mutant } from './mutant.ts';
 
-export const clientBugs: readonly PlantedBug[] = [
+export const clientBugs: readonly Mutant[] = [
   {
     id: 'M46',
     title: 'nodes do not remember under which name of a client a transaction was carried out',

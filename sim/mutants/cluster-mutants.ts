@@ -1,7 +1,7 @@
 /** Planted bugs of the cluster layer: routing, quorums, causality, failure detection, hints. */
-import type { PlantedBug } from './mutant.ts';
+import type { Mutant } from './mutant.ts';
 
-export const clusterBugs: readonly PlantedBug[] = [
+export const clusterBugs: readonly Mutant[] = [
   {
     id: 'M19',
     title: 'an answer of the peer plane goes to the newest request of its kind on the connection',
@@ -312,7 +312,7 @@ export const clusterBugs: readonly PlantedBug[] = [
 ];
 
 /** Edits that break no promise: nothing may be reported of them. */
-export const harmlessEdits: readonly PlantedBug[] = [
+export const harmlessEdits: readonly Mutant[] = [
   {
     id: 'AN1',
     title: 'a write is sent to its replicas in another order',

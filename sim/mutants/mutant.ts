@@ -5,7 +5,7 @@
 import type { InvariantId } from '../check/report.ts';
 
 /** One edit of the built engine. */
-export interface PlantedEdit {
+export interface MutantEdit {
   /** Number of the catalogue: `M01`. */
   readonly id: string;
   /** What the edited engine does wrong. */
@@ -18,14 +18,14 @@ export interface PlantedEdit {
 }
 
 /** A bug that one crash point of a transaction exposes (`lockstep-sim enumerate xa --plant`). */
-export interface EnumeratedBug extends PlantedEdit {
+export interface EnumeratedBug extends MutantEdit {
   /** A part of the description of the points that expose it: `p.vote.sent syncLoss`. */
   readonly exposedBy: string;
   /** The runs must fail by these, or by the values that clients read back (`values`). */
   readonly oracles: readonly (InvariantId | 'values')[];
 }
 
-export interface PlantedBug extends PlantedEdit {
+export interface Mutant extends MutantEdit {
   /** The scenario that must fail, by one of these invariants, within that many seeds; without oracles it must not. */
   readonly scenario: string;
   readonly oracles: readonly InvariantId[];

@@ -1,7 +1,7 @@
 /** Planted bugs of transactions that the random stories must notice (numbers: the catalogue's). */
-import type { PlantedBug } from './mutant.ts';
+import type { Mutant } from './mutant.ts';
 
-export const transactionStoryBugs: readonly PlantedBug[] = [
+export const transactionStoryBugs: readonly Mutant[] = [
   {
     id: 'M06',
     title: 'the decision is never written to the log',

@@ -1,7 +1,7 @@
 /** Planted bugs of reads of large objects: what they hold, and what is taken for the same (numbers follow the catalogue's). */
-import type { PlantedBug } from './mutant.ts';
+import type { Mutant } from './mutant.ts';
 
-export const readBugs: readonly PlantedBug[] = [
+export const readBugs: readonly Mutant[] = [
   {
     id: 'M72',
     title: 'a read does not give back its room when a fetch of a large object has failed',

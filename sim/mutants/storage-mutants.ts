@@ -1,7 +1,7 @@
 /** Planted bugs of the store and of what it writes its files with. */
-import type { PlantedBug } from './mutant.ts';
+import type { Mutant } from './mutant.ts';
 
-export const storeBugs: readonly PlantedBug[] = [
+export const storeBugs: readonly Mutant[] = [
   {
     id: 'M41',
     title:

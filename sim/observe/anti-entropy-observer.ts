@@ -11,7 +11,7 @@ import type { PlanNode } from '../plan/plan.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { TraceEvent } from '../world/core/trace.ts';
 import type { World } from '../world/world.ts';
-import type { ExchangeWitness } from './exchange-observer.ts';
+import type { ExchangeObserver } from './exchange-observer.ts';
 import { Tallies } from './tallies.ts';
 
 /** Writes become visible so long after they were written, at most. */
@@ -31,10 +31,10 @@ interface Book {
   begun: boolean;
 }
 
-export class AntiEntropyWitness {
+export class AntiEntropyObserver {
   readonly #cluster: Cluster;
   readonly #nodes: ReadonlyMap<string, PlanNode>;
-  readonly #exchanges: ExchangeWitness;
+  readonly #exchanges: ExchangeObserver;
   /** Segments of the nodes' trees; 0 where anti-entropy is off. */
   readonly #segments: number;
   readonly #books = new Map<string, Book>();
@@ -46,7 +46,7 @@ export class AntiEntropyWitness {
     world: World,
     cluster: Cluster,
     nodes: readonly PlanNode[],
-    exchanges: ExchangeWitness,
+    exchanges: ExchangeObserver,
     segments: number,
   ) {
     this.#cluster = cluster;

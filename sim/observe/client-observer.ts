@@ -56,7 +56,7 @@ interface HttpExchange {
   letGo: boolean;
 }
 
-export class ClientWitness {
+export class ClientObserver {
   readonly #frameBytesMax: number;
   readonly #sums = new Tallies();
   readonly #open = new Map<number, Conversation>();

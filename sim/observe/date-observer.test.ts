@@ -9,7 +9,7 @@ import { emptyVector, nextCounter } from '../../engine/replica/object/dots.ts';
 import type { StoredObject } from '../../engine/replica/object/object.ts';
 import { applyWrite } from '../../engine/replica/object/object.ts';
 import { checkDates } from '../check/dates.ts';
-import { DateWitness } from './date-observer.ts';
+import { DateObserver } from './date-observer.ts';
 
 const startMs = Date.UTC(2026, 0);
 const day = 86_400_000;
@@ -24,7 +24,7 @@ function written(namedMs: number, datedMs: number, below?: StoredObject): Stored
 
 class Scene {
   nowUs = 0;
-  readonly witness = new DateWitness(() => this.nowUs);
+  readonly witness = new DateObserver(() => this.nowUs);
 
   /** `n1` reads its clock at that virtual second. */
   told(second: number, wallMs: number): this {

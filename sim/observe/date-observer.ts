@@ -32,7 +32,7 @@ interface KnownKey {
   highestMs: number;
 }
 
-export class DateWitness {
+export class DateObserver {
   readonly #nowUs: () => number;
   readonly #shown = new Map<string, Shown>();
   readonly #keys = new Map<PackedKey, KnownKey>();

@@ -17,7 +17,7 @@ const reportEvents: readonly string[] = ['store.damage.found', 'store.tail.cut']
 
 type Handed = Omit<HandedRange, 'endedUs'>;
 
-export class DiskBook {
+export class DiskHistory {
   readonly losses: Loss[] = [];
   readonly #cluster: Cluster;
   readonly #altered: FileRange[] = [];

@@ -10,7 +10,7 @@ import type { PackedKey } from '../../engine/base/object-key.ts';
 import { snapshotPath } from '../../engine/anti-entropy/snapshot.ts';
 import { decodeSnapshot } from '../../engine/anti-entropy/snapshot-file.ts';
 import { emptyVector, includesVector, mergeVectors } from '../../engine/replica/object/dots.ts';
-import type { ExchangeRecord, LeafRecord, ReportedKey, SuccessionRecord } from '../check/exchanges.ts';
+import type { ExchangeRecord, LeafRecord, ReportedKey, ReplacementRecord } from '../check/exchanges.ts';
 import { checkExchanges, checkRepairs, checkStaleSnapshots } from '../check/exchanges.ts';
 import type { CheckReport, InvariantId } from '../check/report.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
@@ -18,7 +18,7 @@ import type { TraceEvent } from '../world/core/trace.ts';
 import type { World } from '../world/world.ts';
 import type { HeldVersion } from './replica-shadow.ts';
 import { ReplicaShadow, entryHash } from './replica-shadow.ts';
-import { Successions, contextOf } from './replacement-rule.ts';
+import { ReplacementRule, contextOf } from './replacement-rule.ts';
 
 /** What was written so long before an exchange may become visible during it: a record counts once it is synced. */
 const slackUs = 2_000_000;
@@ -34,14 +34,14 @@ interface OpenExchange {
   readonly positions: readonly number[];
 }
 
-export class ExchangeWitness {
+export class ExchangeObserver {
   readonly exchanges: ExchangeRecord[] = [];
   readonly leaves: LeafRecord[] = [];
-  readonly successions: SuccessionRecord[] = [];
+  readonly successions: ReplacementRecord[] = [];
   readonly #world: World;
   readonly #cluster: Cluster;
   readonly #shadows = new Map<string, ReplicaShadow>();
-  readonly #rules = new Successions();
+  readonly #rules = new ReplacementRule();
   readonly #open = new Map<string, OpenExchange>();
   /** Position of the snapshot that the node's life began with; none when it began without. */
   readonly #loaded = new Map<string, number>();

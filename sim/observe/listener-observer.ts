@@ -6,7 +6,7 @@ import { Guesses } from './guesses.ts';
 const counted: readonly string[] = ['200', '401', '403', '404', '405'];
 const refused: readonly string[] = ['401', '403'];
 
-export class ListenerWitness {
+export class ListenerObserver {
   readonly #open = new Set<number>();
   readonly #guesses = new Guesses();
   #answers = 0;

@@ -8,27 +8,27 @@ import type { StatsSnapshot } from '../../engine/metrics/snapshot.ts';
 import type { Sample } from '../../engine/metrics/family.ts';
 import { checkDates } from '../check/dates.ts';
 import { checkDots } from '../check/dots.ts';
-import type { PhiLook, Trouble } from '../check/failure-detector.ts';
+import type { PhiSample, DetectorDisturbance } from '../check/failure-detector.ts';
 import { checkDetector } from '../check/failure-detector.ts';
 import { checkHints } from '../check/hints.ts';
 import type { HintBalance } from '../check/hints.ts';
 import type { ForbiddenStart } from '../check/identity.ts';
 import { checkIdentity } from '../check/identity.ts';
-import type { LifeAccount } from '../check/reconcile/account.ts';
+import type { IncarnationAccount } from '../check/reconcile/account.ts';
 import type { QuietRecord } from '../check/quiet.ts';
 import { checkQuiet, isQuiet } from '../check/quiet.ts';
-import type { LifeBegin, OpinionMove } from '../check/opinions.ts';
+import type { IncarnationStart, OpinionMove } from '../check/opinions.ts';
 import { Opinions } from '../check/opinions.ts';
 import { checkQuorums } from '../check/quorums.ts';
-import { checkReadRoom } from '../check/read-memory.ts';
+import { checkReadMemory } from '../check/read-memory.ts';
 import type { CheckReport, InvariantId } from '../check/report.ts';
 import type { History } from '../evidence/history.ts';
 import type { Plan } from '../plan/plan.ts';
-import { DateWitness } from './date-observer.ts';
-import type { HeirsOf } from './object-observer.ts';
-import { ObjectWitness } from './object-observer.ts';
-import { ReadRoomWitness } from './read-memory-observer.ts';
-import { RouteWitness } from './route-observer.ts';
+import { DateObserver } from './date-observer.ts';
+import type { ReplacementsOf } from './object-observer.ts';
+import { ObjectObserver } from './object-observer.ts';
+import { ReadMemoryObserver } from './read-memory-observer.ts';
+import { RouteObserver } from './route-observer.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { World } from '../world/world.ts';
 import type { Faults } from '../faults/faults.ts';
@@ -44,18 +44,18 @@ const slackUs = 1_000_000;
 const detectorDefaults = { phi_threshold_milli: 8000, phi_mean_ms_min: 1000, gossip_interval_ms: 1000 };
 const intervalsMax = 5;
 
-export class Truth {
+export class Monitor {
   readonly #world: World;
   readonly #cluster: Cluster;
   readonly #plan: Plan;
   readonly #faults: Faults;
-  readonly #dates: DateWitness;
-  readonly #objects: ObjectWitness;
-  readonly #routes: RouteWitness;
-  readonly #readRoom: ReadRoomWitness;
+  readonly #dates: DateObserver;
+  readonly #objects: ObjectObserver;
+  readonly #routes: RouteObserver;
+  readonly #readRoom: ReadMemoryObserver;
   readonly #moves: OpinionMove[] = [];
-  readonly #begins: LifeBegin[] = [];
-  readonly #absences: Trouble[] = [];
+  readonly #begins: IncarnationStart[] = [];
+  readonly #absences: DetectorDisturbance[] = [];
   /** Since when a host has been silent. */
   readonly #silent = new Map<string, number>();
   #quiet: readonly QuietRecord[] = [];
@@ -68,17 +68,17 @@ export class Truth {
     this.#plan = plan;
     this.#faults = faults;
     const nowUs = (): number => world.nowUs;
-    this.#dates = new DateWitness(nowUs);
-    const heirs: HeirsOf = (peer, token) => {
+    this.#dates = new DateObserver(nowUs);
+    const heirs: ReplacementsOf = (peer, token) => {
       if (cluster.members.includes(peer)) return undefined;
       return cluster
         .owners()
         .placement(token as Token)
         .map(({ node }) => node);
     };
-    this.#objects = new ObjectWitness(nowUs, heirs, this.#wants('INV34') ? this.#dates : undefined);
-    this.#routes = new RouteWitness(nowUs, (host) => cluster.names.includes(host));
-    this.#readRoom = new ReadRoomWitness(world, cluster);
+    this.#objects = new ObjectObserver(nowUs, heirs, this.#wants('INV34') ? this.#dates : undefined);
+    this.#routes = new RouteObserver(nowUs, (host) => cluster.names.includes(host));
+    this.#readRoom = new ReadMemoryObserver(world, cluster);
     if (!observed) return;
     if (this.#wants('INV34')) this.#watchClocks();
     if (this.#wants('INV9', 'INV27', 'INV34')) {
@@ -122,7 +122,7 @@ export class Truth {
   /** The checks that are made from here. `clientsBusy`: conversations of clients that never ended. */
   checks(
     history: History,
-    accounts: readonly LifeAccount[],
+    accounts: readonly IncarnationAccount[],
     clientsBusy: number,
   ): readonly (readonly [InvariantId, () => CheckReport])[] {
     const opinions = new Opinions(this.#moves, this.#begins);
@@ -154,7 +154,7 @@ export class Truth {
 
   #checkReads(): CheckReport {
     const { entries, rests } = this.#readRoom;
-    return checkReadRoom(entries, rests, this.#routes.largeAnswers);
+    return checkReadMemory(entries, rests, this.#routes.largeAnswers);
   }
 
   #watchClocks(): void {
@@ -204,7 +204,7 @@ export class Truth {
     this.#absences.push({ node, fromUs: atUs, toUs: atUs + recoveryUs, away: false });
   }
 
-  #troubles(): readonly Trouble[] {
+  #troubles(): readonly DetectorDisturbance[] {
     const still = [...this.#silent].map(([node, fromUs]) => {
       return { node, fromUs, toUs: this.#world.nowUs, away: true };
     });
@@ -264,7 +264,7 @@ function samplesOf({ families }: StatsSnapshot, name: string): readonly Sample[]
   return families.find(({ family }) => family.name === name)?.samples ?? [];
 }
 
-function phiLooks(accounts: readonly LifeAccount[]): readonly PhiLook[] {
+function phiLooks(accounts: readonly IncarnationAccount[]): readonly PhiSample[] {
   return accounts.flatMap(({ node, atUs, counted }) =>
     counted
       .filter(({ family }) => family === 'gossip_phi_score_milli')

@@ -20,7 +20,7 @@ import {
 } from '../../engine/storage/log/record.ts';
 import { encodeGroup } from '../../engine/storage/log/group.fixture.ts';
 import type { StoreWrite } from '../../engine/storage/log/record.ts';
-import { ObjectWitness } from './object-observer.ts';
+import { ObjectObserver } from './object-observer.ts';
 
 const path = 'hints/00000001.log';
 const token = 7 as Token;
@@ -42,7 +42,7 @@ function wholeHint(): Buffer {
 
 /** A store of hints whose file is zeros ahead of what is written. */
 class HintFile {
-  readonly witness = new ObjectWitness(() => 0);
+  readonly witness = new ObjectObserver(() => 0);
   readonly #content = Buffer.alloc(4096);
   readonly #planned: Buffer = Buffer.alloc(4096);
   #at = segmentHeadBytes;

@@ -18,7 +18,7 @@ import type { DotRecords } from '../check/dots.ts';
 import type { HintRecords } from '../check/hints.ts';
 import type { BadEvent } from '../check/report.ts';
 import type { DiskWatcher } from '../world/core/watchers.ts';
-import type { DateWitness } from './date-observer.ts';
+import type { DateObserver } from './date-observer.ts';
 import type { LogRecord } from './log-records.ts';
 import { SegmentTail, segmentHeadOf, tailOf } from './log-records.ts';
 import { logsInUse } from './segments-in-use.ts';
@@ -54,12 +54,12 @@ interface NamedWrite {
 const contentBytesMax = 1024;
 
 /** Who stands in for a peer that is no member any more: the owners of the token; undefined for a member. */
-export type HeirsOf = (peer: string, token: number) => readonly string[] | undefined;
+export type ReplacementsOf = (peer: string, token: number) => readonly string[] | undefined;
 
-export class ObjectWitness {
+export class ObjectObserver {
   readonly #nowUs: () => number;
-  readonly #heirs: HeirsOf;
-  readonly #dates: DateWitness | undefined;
+  readonly #heirs: ReplacementsOf;
+  readonly #dates: DateObserver | undefined;
   readonly #segments = new Map<string, SegmentTail>();
   /** Under each dot: which key and content. */
   readonly #named = new Map<string, NamedWrite>();
@@ -78,7 +78,7 @@ export class ObjectWitness {
   #skippedHints = 0;
 
   /** `dates`: is shown every object too. */
-  constructor(nowUs: () => number, heirs: HeirsOf = () => undefined, dates?: DateWitness) {
+  constructor(nowUs: () => number, heirs: ReplacementsOf = () => undefined, dates?: DateObserver) {
     this.#nowUs = nowUs;
     this.#heirs = heirs;
     this.#dates = dates;

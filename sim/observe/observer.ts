@@ -8,50 +8,50 @@ import type { LogFields } from '../../engine/io/log.ts';
 import type { CloseReason } from '../../engine/io/network.ts';
 import { requestBytesMax } from '../../engine/node/topology.ts';
 import { branchSteps, coordinatorSteps } from '../../engine/transactions/formats/steps.ts';
-import type { LifeAccount, LifeTruth, Moment } from '../check/reconcile/account.ts';
+import type { IncarnationAccount, IncarnationTruth, Moment } from '../check/reconcile/account.ts';
 import { roleOf } from '../plan/file-roles.ts';
 import type { Plan, PlanNode } from '../plan/plan.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import { clusterPorts } from '../world/cluster/node-config.ts';
 import type { ConnectionEnd, ConnectionWatcher, DiskWatcher } from '../world/core/watchers.ts';
 import type { World } from '../world/world.ts';
-import { AntiEntropyWitness } from './anti-entropy-observer.ts';
-import { ClientWitness } from './client-observer.ts';
+import { AntiEntropyObserver } from './anti-entropy-observer.ts';
+import { ClientObserver } from './client-observer.ts';
 import { CountedSamples } from './counted-samples.ts';
 import { Disturbances } from './disturbances.ts';
-import type { ExchangeWitness } from './exchange-observer.ts';
-import { ListenerWitness } from './listener-observer.ts';
-import { AskedWitness, AskingWitness } from './peer-observer.ts';
-import { RedisWitness } from './redis-observer.ts';
-import { RefusalWitness } from './refusal-observer.ts';
+import type { ExchangeObserver } from './exchange-observer.ts';
+import { ListenerObserver } from './listener-observer.ts';
+import { AnsweringPeerObserver, RequestingPeerObserver } from './peer-observer.ts';
+import { RedisObserver } from './redis-observer.ts';
+import { RefusalObserver } from './refusal-observer.ts';
 import { sizesOf } from './store-sizes.ts';
-import { KnownBatches, StoreWitness } from './store-observer.ts';
+import { KnownBatches, StoreObserver } from './store-observer.ts';
 import { Tallies } from './tallies.ts';
 import { TransactionRecords } from './transaction-records.ts';
-import { transactionEvents, TransactionWitness } from './transaction-observer.ts';
-import { WasmWitness } from './wasm-observer.ts';
+import { transactionEvents, TransactionObserver } from './transaction-observer.ts';
+import { WasmObserver } from './wasm-observer.ts';
 
 /** Everything about one life. */
 class LifeBook {
-  readonly clients: ClientWitness;
-  readonly redis = new RedisWitness();
-  readonly beside = new AskingWitness();
-  readonly near = new AskingWitness();
-  readonly far = new AskingWitness();
-  readonly asked = new AskedWitness();
-  readonly listener = new ListenerWitness();
-  readonly wasm = new WasmWitness();
-  readonly refusals = new RefusalWitness();
+  readonly clients: ClientObserver;
+  readonly redis = new RedisObserver();
+  readonly beside = new RequestingPeerObserver();
+  readonly near = new RequestingPeerObserver();
+  readonly far = new RequestingPeerObserver();
+  readonly asked = new AnsweringPeerObserver();
+  readonly listener = new ListenerObserver();
+  readonly wasm = new WasmObserver();
+  readonly refusals = new RefusalObserver();
   readonly moves = new Tallies();
   readonly indexes: Record<string, { readonly peer: string; readonly datacenter: string }> = {};
-  readonly store: StoreWitness;
-  readonly transactions: TransactionWitness;
+  readonly store: StoreObserver;
+  readonly transactions: TransactionObserver;
   failedOperations = 0;
   readonly diskErrors = new Tallies();
 
-  constructor(life: number, known: KnownBatches, transactions: TransactionWitness, config: NodeConfig) {
-    this.clients = new ClientWitness(requestBytesMax(config));
-    this.store = new StoreWitness(life, known);
+  constructor(life: number, known: KnownBatches, transactions: TransactionObserver, config: NodeConfig) {
+    this.clients = new ClientObserver(requestBytesMax(config));
+    this.store = new StoreObserver(life, known);
     this.transactions = transactions;
   }
 }
@@ -66,9 +66,9 @@ interface ConnectionBook {
   closed(id: number, reason: CloseReason): void;
 }
 
-export class Witness {
-  readonly accounts: LifeAccount[] = [];
-  readonly antiEntropy: AntiEntropyWitness;
+export class RunObserver {
+  readonly accounts: IncarnationAccount[] = [];
+  readonly antiEntropy: AntiEntropyObserver;
   readonly #world: World;
   readonly #cluster: Cluster;
   readonly #nodes: ReadonlyMap<string, PlanNode>;
@@ -95,10 +95,10 @@ export class Witness {
     world: World,
     cluster: Cluster,
     { nodes, settings, faults }: Pick<Plan, 'nodes' | 'settings' | 'faults'>,
-    exchanges: ExchangeWitness,
+    exchanges: ExchangeObserver,
   ) {
     this.#world = world;
-    this.antiEntropy = new AntiEntropyWitness(world, cluster, nodes, exchanges, segmentsOf(settings));
+    this.antiEntropy = new AntiEntropyObserver(world, cluster, nodes, exchanges, segmentsOf(settings));
     this.#cluster = cluster;
     this.#nodes = new Map(nodes.map((node) => [node.name, node]));
     this.#records = new Map(nodes.map(({ name }) => [name, new TransactionRecords()]));
@@ -155,7 +155,7 @@ export class Witness {
     });
   }
 
-  #truthOf(node: string, life: number, moment: Moment): LifeTruth {
+  #truthOf(node: string, life: number, moment: Moment): IncarnationTruth {
     const book = this.#bookOf(node, life);
     const { ledger } = this.#world;
     return {
@@ -189,7 +189,7 @@ export class Witness {
     };
   }
 
-  #sizesOf(node: string, { failedOperations }: LifeBook, moment: Moment): LifeTruth['sizes'] {
+  #sizesOf(node: string, { failedOperations }: LifeBook, moment: Moment): IncarnationTruth['sizes'] {
     const altered = this.#alteredPlaces.get(node) ?? 0;
     const calm = moment === 'settled' || moment === 'stopped';
     if (!calm || failedOperations + altered > 0) return { store: undefined, hints: undefined };
@@ -201,7 +201,7 @@ export class Witness {
     node: string,
     life: number,
     moment: Moment,
-  ): Pick<LifeTruth, 'peersMin' | 'peersMax' | 'peersDead' | 'moving' | 'moved'> {
+  ): Pick<IncarnationTruth, 'peersMin' | 'peersMax' | 'peersDead' | 'moving' | 'moved'> {
     const all = this.#nodes.size - 1;
     const { members } = this.#cluster;
     if (!this.#moving) {
@@ -278,7 +278,7 @@ export class Witness {
     });
   }
 
-  #refusalsOf(host: string): RefusalWitness {
+  #refusalsOf(host: string): RefusalObserver {
     return this.#bookOf(host, this.#cluster.host(host).lives).refusals;
   }
 
@@ -361,7 +361,7 @@ export class Witness {
     return port === clusterPorts.stats ? book.listener : book.clients;
   }
 
-  #askingBook(host: string, life: number, peer: string): AskingWitness | undefined {
+  #askingBook(host: string, life: number, peer: string): RequestingPeerObserver | undefined {
     const here = this.#nodes.get(host);
     const there = this.#nodes.get(peer) ?? this.#nodes.get(this.#posesAs(peer));
     if (here === undefined) return undefined;
@@ -386,7 +386,7 @@ export class Witness {
     const known = this.#books.get(name);
     if (known !== undefined) return known;
     const records = this.#records.get(node) ?? new TransactionRecords();
-    const transactions = new TransactionWitness(records, this.#committed);
+    const transactions = new TransactionObserver(records, this.#committed);
     const book = new LifeBook(life, this.#batchesOf(node), transactions, this.#cluster.configOf(node));
     this.#books.set(name, book);
     return book;

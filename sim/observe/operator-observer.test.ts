@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 
-import { OperatorWitness } from './operator-observer.ts';
+import { OperatorObserver } from './operator-observer.ts';
 
 /** `branch.decided commit` at a branch of `t1`, one event a line, a microsecond apart; how many are mixed then. */
 function mixedAfter(text: string, committed: readonly string[]): number {
-  const witness = new OperatorWitness(new Set(committed));
+  const witness = new OperatorObserver(new Set(committed));
   const lines = text
     .split('\n')
     .map((line) => line.trim())

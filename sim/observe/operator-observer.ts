@@ -12,7 +12,7 @@ interface Owed {
   readonly told: string;
 }
 
-export class OperatorWitness {
+export class OperatorObserver {
   /** Transactions whose commit is on the disk of their coordinator: no record means abort. */
   readonly #committed: ReadonlySet<string>;
   /** What an operator has decided over a branch here, until that has been compared. */

@@ -42,7 +42,7 @@ class Talk {
   }
 }
 
-abstract class PeerWitness {
+abstract class PeerObserver {
   protected readonly sums = new Tallies();
   protected readonly open = new Map<number, Talk>();
 
@@ -119,7 +119,7 @@ abstract class PeerWitness {
 }
 
 /** The connections that the node made to peers of one kind. */
-export class AskingWitness extends PeerWitness {
+export class RequestingPeerObserver extends PeerObserver {
   get truth(): AskingTruth {
     const { sums } = this;
     let unanswered = 0;
@@ -180,7 +180,7 @@ export class AskingWitness extends PeerWitness {
 }
 
 /** The connections that peers made to the node. */
-export class AskedWitness extends PeerWitness {
+export class AnsweringPeerObserver extends PeerObserver {
   get truth(): AskedTruth {
     const { sums } = this;
     let underWay = 0;

@@ -1,11 +1,11 @@
 /** What reads of large objects hold at each node (engine/replication/read-budget.ts), added up from what it tells of them. */
-import type { RoomEntry, RoomRest } from '../check/read-memory.ts';
+import type { ReadMemoryEntry, ReadMemoryRest } from '../check/read-memory.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { World } from '../world/world.ts';
 
-export class ReadRoomWitness {
-  readonly entries: RoomEntry[] = [];
-  readonly rests: RoomRest[] = [];
+export class ReadMemoryObserver {
+  readonly entries: ReadMemoryEntry[] = [];
+  readonly rests: ReadMemoryRest[] = [];
   readonly #world: World;
   readonly #cluster: Cluster;
   /** By node and life; of lives that read something large. */

@@ -3,15 +3,15 @@ import { beforeAll, describe, expect, it } from 'vitest';
 
 import { present } from '../../engine/base/assert.ts';
 import { checkExposition } from '../check/exposition.ts';
-import type { CountedSample, LifeAccount } from '../check/reconcile/account.ts';
-import { checkLedger, claimsOf } from '../check/reconcile/reconciliation.ts';
+import type { CountedSample, IncarnationAccount } from '../check/reconcile/account.ts';
+import { checkReconciliation, claimsOf } from '../check/reconcile/reconciliation.ts';
 import { runPlan } from '../runner/run.ts';
 import { planOfSeed } from '../runner/task.ts';
 
-let accounts: readonly LifeAccount[];
-let settled: LifeAccount;
+let accounts: readonly IncarnationAccount[];
+let settled: IncarnationAccount;
 /** Looks at nodes amid transactions, and after them. */
-let contended: readonly LifeAccount[];
+let contended: readonly IncarnationAccount[];
 
 beforeAll(async () => {
   accounts = (await runPlan({ ...planOfSeed('calm', 1), stormUs: 800_000 })).accounts;
@@ -52,7 +52,7 @@ function oneOf(patterns: readonly RegExp[], family: string): boolean {
 
 function noticed(index: number, sample: CountedSample, account = settled): boolean {
   const counted = account.counted.map((other, at) => (at === index ? sample : other));
-  return !checkLedger([{ ...account, counted }], 0).ok;
+  return !checkReconciliation([{ ...account, counted }], 0).ok;
 }
 
 /** The values behind a rollup are a twin's to hold, but for the longest; how long a whole transaction took is the client's. */
@@ -63,9 +63,9 @@ function isRollup({ labels }: CountedSample): boolean {
 
 describe('the ledger', () => {
   it('holds at every instant of a run, crashes and restarts included', async () => {
-    expect(checkLedger(accounts, 0).reasons).toEqual([]);
+    expect(checkReconciliation(accounts, 0).reasons).toEqual([]);
     const crashed = await runPlan({ ...planOfSeed('crash-and-restart', 1), stormUs: 1_500_000 });
-    expect(checkLedger(crashed.accounts, 0).reasons).toEqual([]);
+    expect(checkReconciliation(crashed.accounts, 0).reasons).toEqual([]);
     expect(new Set(crashed.accounts.map(({ moment }) => moment))).toContain('crashed');
     const compared = crashed.reports.find(({ invariant }) => invariant === 'INV26')?.checked ?? 0;
     expect(compared).toBeGreaterThan(planOfSeed('crash-and-restart', 1).floors.INV26 ?? Infinity);
@@ -95,7 +95,7 @@ describe('the ledger', () => {
   });
 
   it('notices one too many and one too few of everything about transactions', () => {
-    expect(checkLedger(contended, 0).reasons).toEqual([]);
+    expect(checkReconciliation(contended, 0).reasons).toEqual([]);
     const seen = new Set<string>();
     const missed: string[] = [];
     // A commit that is being carried out leaves room: it may have failed, and waits again.
@@ -128,7 +128,7 @@ describe('the ledger', () => {
   it('notices a histogram that was not told of an operation, or twice', () => {
     for (const [histogram, count] of Object.entries(settled.recorded)) {
       const recorded = { ...settled.recorded, [histogram]: count + 1 };
-      expect([histogram, checkLedger([{ ...settled, recorded }], 0).ok]).toEqual([histogram, false]);
+      expect([histogram, checkReconciliation([{ ...settled, recorded }], 0).ok]).toEqual([histogram, false]);
     }
   });
 });
@@ -136,7 +136,7 @@ describe('the ledger', () => {
 describe('the exposition', () => {
   it('may not fall within a life, and may within the next one', () => {
     const family = 'svc_pool_peer_requests_total';
-    const fallen = (life: number): LifeAccount => ({
+    const fallen = (life: number): IncarnationAccount => ({
       ...settled,
       life,
       counted: settled.counted.map((one) => (one.family === family ? { ...one, value: one.value - 1 } : one)),

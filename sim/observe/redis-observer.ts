@@ -79,7 +79,7 @@ class Conversation {
   letGo = false;
 }
 
-export class RedisWitness {
+export class RedisObserver {
   readonly #sums = new Tallies();
   readonly #open = new Map<number, Conversation>();
 

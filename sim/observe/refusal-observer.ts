@@ -24,7 +24,7 @@ interface Drop {
   readonly outcome: string;
 }
 
-export class RefusalWitness {
+export class RefusalObserver {
   readonly #asked = new Tallies();
   #stopping = false;
   #storeFull = 0;

@@ -11,7 +11,7 @@ import type { StoredObject } from '../../engine/replica/object/object.ts';
 import { decodeObject, liveSiblings } from '../../engine/replica/object/object.ts';
 import type { HeldVersion, ShadowChange } from './replica-shadow.ts';
 
-export class Successions {
+export class ReplacementRule {
   /** What had been seen of a key when its tombstone was reaped, somewhere. */
   readonly #reaped = new Map<PackedKey, VersionVector[]>();
 

@@ -35,7 +35,7 @@ class Side {
   cut = false;
 }
 
-export class RouteWitness {
+export class RouteObserver {
   readonly answers: ReadAnswer[] = [];
   readonly largeAnswers: LargeAnswer[] = [];
   readonly identities: AnswerRecord[] = [];

@@ -4,20 +4,20 @@
  */
 import type { Random } from '../../engine/io/random.ts';
 import type { Moment } from '../check/reconcile/account.ts';
-import type { Witness } from './observer.ts';
+import type { RunObserver } from './observer.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { World } from '../world/world.ts';
 
 /** Random instants of the storm at which every node's numbers are checked. */
 const looksPerStorm = 10;
 
-export class Looks {
+export class Samples {
   readonly #world: World;
   readonly #cluster: Cluster;
-  readonly #witness: Witness | undefined;
+  readonly #witness: RunObserver | undefined;
   readonly #byLife = new Map<string, number>();
 
-  constructor(world: World, cluster: Cluster, witness: Witness | undefined) {
+  constructor(world: World, cluster: Cluster, witness: RunObserver | undefined) {
     this.#world = world;
     this.#cluster = cluster;
     this.#witness = witness;

@@ -30,7 +30,7 @@ export class KnownBatches {
   }
 }
 
-export class StoreWitness {
+export class StoreObserver {
   readonly #life: number;
   readonly #known: KnownBatches;
   /** Where a write ended within a batch: the batch's place, by the place where the rest will be written. */

@@ -4,7 +4,7 @@
  * and by the records on its disk.
  */
 import type { TransactionTruth } from '../check/reconcile/account.ts';
-import { OperatorWitness } from './operator-observer.ts';
+import { OperatorObserver } from './operator-observer.ts';
 import { Tallies } from './tallies.ts';
 import type { TransactionRecords } from './transaction-records.ts';
 
@@ -56,9 +56,9 @@ export const transactionEvents: readonly string[] = [
   'xa.decision.abandoned',
 ];
 
-export class TransactionWitness {
+export class TransactionObserver {
   readonly #records: TransactionRecords;
-  readonly #operators: OperatorWitness;
+  readonly #operators: OperatorObserver;
   #found: TransactionTruth['found'] = { prepared: 0, done: 0, committing: 0, damaged: 0 };
   #blind = false;
   readonly #sums = new Tallies();
@@ -81,7 +81,7 @@ export class TransactionWitness {
   /** `committed`: transactions of all nodes whose commit is on the disk of their coordinator. */
   constructor(records: TransactionRecords, committed: ReadonlySet<string>) {
     this.#records = records;
-    this.#operators = new OperatorWitness(committed);
+    this.#operators = new OperatorObserver(committed);
   }
 
   /** The life has opened its store, and found these records. */

@@ -4,9 +4,9 @@ import type { Plan } from '../plan/plan.ts';
 /** The ledger's truth about anti-entropy is in the same books. */
 export function watchesExchanges(plan: Plan): boolean {
   const { INV11, INV12, INV14 } = plan.floors;
-  return keepsBooks(plan) || [INV11, INV12, INV14].some((floor) => floor !== undefined);
+  return wantsObservers(plan) || [INV11, INV12, INV14].some((floor) => floor !== undefined);
 }
 
-export function keepsBooks({ floors }: Plan): boolean {
+export function wantsObservers({ floors }: Plan): boolean {
   return floors.INV24 !== undefined || floors.INV26 !== undefined;
 }

@@ -1,11 +1,11 @@
 /** The calls into Wasm modules that a life told of, by role and by what became of them, and phases that failed elsewhere. */
 import type { WasmTruth } from '../check/reconcile/account.ts';
 
-export class WasmWitness {
+export class WasmObserver {
   readonly #counts = new Map<string, number>();
 
   /** `all`: of every life, this one too. */
-  truth(all: Iterable<WasmWitness>): WasmTruth {
+  truth(all: Iterable<WasmObserver>): WasmTruth {
     const truth: Record<string, number> = Object.fromEntries(this.#counts);
     for (const failure of ['fuel', 'memory']) {
       let elsewhere = -this.#of(`phase ${failure}`);

@@ -12,7 +12,15 @@ import type { ConsistencyLevel } from '../../engine/replication/requests.ts';
 import type { ClusterShape, FaultDraw, LoadShape, Range, Scenario } from './scenario.ts';
 import type { ParameterRange } from '../faults/kinds/fault-kind-row.ts';
 import { faultKinds } from '../faults/kinds/fault-kinds.ts';
-import type { Moment, Plan, PlanFault, PlanGarbage, PlanNode, PlanOperation, PlanScrape } from './plan.ts';
+import type {
+  Moment,
+  Plan,
+  PlanFault,
+  PlanMalformedInput,
+  PlanNode,
+  PlanOperation,
+  PlanScrape,
+} from './plan.ts';
 import { garbageForms, garbageListeners, noStructures, planFormat, quorumForms } from './plan.ts';
 import { jobsOf } from './job-plans.ts';
 import { redisOperationsOf } from './redis-generation.ts';
@@ -236,7 +244,7 @@ function parameterOf(
   return integerIn(narrower ?? [range.min, range.max]);
 }
 
-function garbageOf(nodes: readonly PlanNode[], stormUs: number): fc.Arbitrary<Unnamed<PlanGarbage>> {
+function garbageOf(nodes: readonly PlanNode[], stormUs: number): fc.Arbitrary<Unnamed<PlanMalformedInput>> {
   return fc.record({
     atUs: fc.integer({ min: 0, max: stormUs }),
     node: fc.constantFrom(...nodes.map((node) => node.name)),

@@ -14,7 +14,7 @@ import type {
   Moment,
   Plan,
   PlanFault,
-  PlanGarbage,
+  PlanMalformedInput,
   PlanJudges,
   PlanNode,
   PlanOperation,
@@ -24,7 +24,7 @@ import type {
 import {
   garbageForms,
   garbageListeners,
-  needWords,
+  needNames,
   quorumForms,
   noStructures,
   operationKinds,
@@ -229,7 +229,7 @@ function readOperation(field: Field, clients: number, keys: number): PlanOperati
     kind: readChoice(fields.kind, operationKinds),
     key: readInteger(fields.key, 0, keys - 1),
     valueBytes: readInteger(fields.valueBytes, 0, planLimits.valueBytesMax),
-    need: readChoice(fields.need, needWords),
+    need: readChoice(fields.need, needNames),
     ...(fields.quorum === undefined ? {} : { quorum: readQuorum(fields.quorum) }),
     context: readChoice(fields.context, ['none', 'last']),
   };
@@ -295,7 +295,7 @@ function readParameter(field: Field, range: ParameterRange): number | string {
   return range.kind === 'integer' ? readInteger(field, range.min, range.max) : readChoice(field, range.of);
 }
 
-function readGarbage(field: Field, hosts: Hosts): PlanGarbage {
+function readGarbage(field: Field, hosts: Hosts): PlanMalformedInput {
   const fields = readObject(field, ['id', 'atUs', 'node', 'listener', 'form', 'bytes']);
   return {
     id: readText(fields.id, 32),

@@ -24,8 +24,8 @@ export interface PlanNode {
 }
 
 /** Copies that an operation waits for; `level`: as many as the node's consistency level names. */
-export const needWords = ['one', 'quorum', 'all', 'level'] as const;
-export type NeedWord = (typeof needWords)[number];
+export const needNames = ['one', 'quorum', 'all', 'level'] as const;
+export type NeedWord = (typeof needNames)[number];
 
 /**
  * Copies by number: in `need`'s place (`r`, `w`, of a deletion `rw`), or on top of it, as primaries (`pr`, `pw`) or as durable
@@ -158,17 +158,17 @@ export interface PlanFault {
 }
 
 export const garbageForms = ['random', 'oversized', 'truncated', 'unknown-code', 'corrupt-body'] as const;
-export type GarbageForm = (typeof garbageForms)[number];
+export type MalformedInputForm = (typeof garbageForms)[number];
 
 export const garbageListeners = ['pb', 'peer'] as const;
 
 /** Bytes that no client would send, to one listener of one node. */
-export interface PlanGarbage {
+export interface PlanMalformedInput {
   readonly id: string;
   readonly atUs: number;
   readonly node: string;
   readonly listener: (typeof garbageListeners)[number];
-  readonly form: GarbageForm;
+  readonly form: MalformedInputForm;
   readonly bytes: number;
 }
 
@@ -206,7 +206,7 @@ export interface Plan {
   /** Left out: none. */
   readonly jobs?: readonly PlanJob[];
   readonly faults: readonly PlanFault[];
-  readonly garbage: readonly PlanGarbage[];
+  readonly garbage: readonly PlanMalformedInput[];
   readonly scrapes: readonly PlanScrape[];
   /** Invariants to check, each with the comparisons below which the run proves nothing. */
   readonly floors: Readonly<Partial<Record<InvariantId, number>>>;

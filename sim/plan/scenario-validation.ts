@@ -24,7 +24,7 @@ import { generatePlan } from './plan-generation.ts';
 import { readNodeName } from './node-names.ts';
 import { planLimits } from './plan-limits.ts';
 import { parsePlan, readSettings } from './plan-validation.ts';
-import { formatPlan, needWords, operationKinds, transactionKinds } from './plan.ts';
+import { formatPlan, needNames, operationKinds, transactionKinds } from './plan.ts';
 import type { Scenario } from './scenario.ts';
 
 /** Seeds whose plans are drawn to see whether all that is drawn is a plan. */
@@ -114,7 +114,7 @@ function readLoad(field: Field): void {
   readRange(load.thinkUs, 0, planLimits.durationUsMax);
   readRange(load.valueBytes, 0, planLimits.valueBytesMax);
   readWeights(load.kinds, operationKinds);
-  readWeights(load.needs, needWords);
+  readWeights(load.needs, needNames);
   readRange(load.garbage, 0, planLimits.garbageMax);
   readRange(load.scrapes, 0, planLimits.scrapesMax);
   if (load.transactions !== undefined) readTransactions(load.transactions);

@@ -1,5 +1,5 @@
 /** What one run comes to, before it is judged: the world's own account of it, and what the checks said. */
-import type { LifeAccount } from '../check/reconcile/account.ts';
+import type { IncarnationAccount } from '../check/reconcile/account.ts';
 import type { CheckReport } from '../check/report.ts';
 import type { History } from '../evidence/history.ts';
 import type { JobRecord } from '../evidence/jobs.ts';
@@ -23,7 +23,7 @@ export interface RunOutcome {
   readonly redis: readonly RedisRecord[];
   readonly jobs: readonly JobRecord[];
   /** What the nodes counted, beside what the world knows; empty when the plan asks for neither INV24 nor INV26. */
-  readonly accounts: readonly LifeAccount[];
+  readonly accounts: readonly IncarnationAccount[];
   /** Comparisons below which this run proves nothing: what the plan says, and what the run's length asks for. */
   readonly floors: Plan['floors'];
   readonly struck: Readonly<Partial<Record<FaultKind, number>>>;

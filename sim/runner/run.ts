@@ -15,7 +15,7 @@ import type { StopRecord } from '../check/leaks.ts';
 import { checkSnapshotRejection, type SnapshotRejectionRecord } from '../check/snapshot-rejection.ts';
 import { checkResources } from '../check/resources.ts';
 import { checkClockUse } from '../check/clock-use.ts';
-import { checkLedger } from '../check/reconcile/reconciliation.ts';
+import { checkReconciliation } from '../check/reconcile/reconciliation.ts';
 import { atlasOf } from '../check/disk-losses.ts';
 import { checkCorruption } from '../check/corruption.ts';
 import { checkMalformedInput } from '../check/malformed-input.ts';
@@ -28,7 +28,7 @@ import { checkRedisPages } from '../check/redis-pages.ts';
 import { checkRingAgreement } from '../check/ring-agreement.ts';
 import { checkSlowReaders } from '../check/slow-readers.ts';
 import { checkSessions } from '../check/sessions.ts';
-import { checkStrangers } from '../check/unauthenticated-clients.ts';
+import { checkUnauthenticatedClients } from '../check/unauthenticated-clients.ts';
 import { checkStatsAgreement } from '../check/stats-agreement.ts';
 import type { Plan } from '../plan/plan.ts';
 import { mustLeaveSomebody } from '../plan/survivors.ts';
@@ -38,8 +38,8 @@ import { Load } from '../workload/workload.ts';
 import { branchesLeft } from '../observe/branches-left.ts';
 import { dumpStores } from '../observe/store-dump.ts';
 import { TransactionSteps } from '../observe/transaction-steps.ts';
-import { ExchangeWitness } from '../observe/exchange-observer.ts';
-import { Witness } from '../observe/observer.ts';
+import { ExchangeObserver } from '../observe/exchange-observer.ts';
+import { RunObserver } from '../observe/observer.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import { typesAtRunTime } from '../world/cluster/node-config.ts';
 import { World } from '../world/world.ts';
@@ -48,16 +48,16 @@ import { workFiles } from '../workload/work-modules.ts';
 import { boundsOf, bytesHeldMax } from './bounds.ts';
 import type { ClientPlanFault } from '../faults/client-faults.ts';
 import { injectClientFault } from '../faults/client-faults.ts';
-import { DiskBook } from '../observe/disk-history.ts';
+import { DiskHistory } from '../observe/disk-history.ts';
 import { Faults } from '../faults/faults.ts';
 import { namesOfLeaks, startsOf } from './starts.ts';
 import { ModuleWork } from '../faults/wasm-faults.ts';
 import { grownFloors } from './floors.ts';
-import { Looks } from '../observe/samples.ts';
+import { Samples } from '../observe/samples.ts';
 import { makeCluster } from './make-cluster.ts';
 import { blameFor } from './simulator-fault.ts';
-import { Truth } from '../observe/monitor.ts';
-import { keepsBooks, watchesExchanges } from '../observe/wanted-observers.ts';
+import { Monitor } from '../observe/monitor.ts';
+import { wantsObservers, watchesExchanges } from '../observe/wanted-observers.ts';
 import { countOutcomes } from './outcome-counts.ts';
 import type { RunOutcome, RunSettings } from './run-outcome.ts';
 import type { NamedCheck } from './transaction-reports.ts';
@@ -121,15 +121,15 @@ class Run {
   readonly #world: World;
   readonly #cluster: Cluster;
   readonly #faults: Faults;
-  readonly #disks: DiskBook;
+  readonly #disks: DiskHistory;
   readonly #load: Load;
   readonly #modules: ModuleWork;
-  readonly #truth: Truth;
+  readonly #truth: Monitor;
   /** Undefined when the plan asks for nothing that is in its books, or nobody observes. */
-  readonly #witness: Witness | undefined;
+  readonly #witness: RunObserver | undefined;
   /** Undefined for a plan without transactions, or when nobody observes. */
   readonly #steps: TransactionSteps | undefined;
-  readonly #exchanges: ExchangeWitness | undefined;
+  readonly #exchanges: ExchangeObserver | undefined;
   readonly #recorder = new HistoryRecorder();
   readonly #trace: string[] = [];
   readonly #observed: boolean;
@@ -138,7 +138,7 @@ class Run {
   readonly #deaths: Death[] = [];
   #dumps: readonly ReplicaDump[] = [];
   #left: readonly BranchesLeft[] = [];
-  readonly #looks: Looks;
+  readonly #looks: Samples;
   #unfinished = '';
 
   constructor(plan: Plan, settings: RunSettings) {
@@ -155,9 +155,9 @@ class Run {
     this.#cluster = makeCluster(this.#world, plan);
     this.#modules = new ModuleWork(this.#world, this.#cluster);
     this.#exchanges =
-      this.#observed && watchesExchanges(plan) ? new ExchangeWitness(this.#world, this.#cluster) : undefined;
+      this.#observed && watchesExchanges(plan) ? new ExchangeObserver(this.#world, this.#cluster) : undefined;
     const watched = this.#observed ? this.#cluster.names : [];
-    this.#disks = new DiskBook(this.#world, this.#cluster, watched);
+    this.#disks = new DiskHistory(this.#world, this.#cluster, watched);
     this.#world.trace.on('aae.snapshot.rejected', ({ host, atUs, fields }) => {
       this.#rejections.push({ node: host, atUs, reason: String(fields['reason']) });
     });
@@ -169,10 +169,10 @@ class Run {
     }
     const exchanges = this.#exchanges;
     const witness =
-      keepsBooks(plan) && exchanges !== undefined
-        ? new Witness(this.#world, this.#cluster, plan, exchanges)
+      wantsObservers(plan) && exchanges !== undefined
+        ? new RunObserver(this.#world, this.#cluster, plan, exchanges)
         : undefined;
-    this.#looks = new Looks(this.#world, this.#cluster, witness);
+    this.#looks = new Samples(this.#world, this.#cluster, witness);
     this.#witness = witness;
     const onAltered = (node: string, bytes: Buffer): void => {
       exchanges?.altered(node);
@@ -181,7 +181,7 @@ class Run {
     const byClients = (fault: ClientPlanFault): boolean => injectClientFault(fault, this.#load);
     this.#faults = new Faults(this.#world, this.#cluster, this.#modules, onAltered, byClients);
     if (plan.faults.some(({ kind }) => kind === 'FM1')) exchanges?.ringMoves();
-    this.#truth = new Truth(this.#world, this.#cluster, plan, this.#faults, this.#observed);
+    this.#truth = new Monitor(this.#world, this.#cluster, plan, this.#faults, this.#observed);
     const onScraped = (node: string): void => this.#looks.at(node, 'running');
     const transacts = this.#observed && plan.transactionClients > 0;
     this.#steps = transacts ? new TransactionSteps(this.#world, this.#cluster) : undefined;
@@ -358,14 +358,17 @@ class Run {
       ['INV20', () => checkRedisPages(this.#load.redis)],
       ['INV23', () => this.#resources()],
       ['INV23', () => checkSlowReaders(this.#load.slowReadings, bytesHeldMax())],
-      ['INV24', () => checkLedger(accounts, this.#witness?.missed ?? 0)],
+      ['INV24', () => checkReconciliation(accounts, this.#witness?.missed ?? 0)],
       ['INV25', () => checkStatsAgreement(this.#load.scrapes, parse)],
       ['INV26', () => checkExposition(this.#load.scrapes, accounts, parse)],
       ['INV28', () => this.#modules.purity()],
       ['INV28', () => checkJobs(history, this.#load.jobs)],
       ['INV31', () => checkClockUse(this.#clockUses())],
       ['INV32', () => checkFailures(this.#cluster.lives(), failures)],
-      ['INV33', () => checkStrangers(this.#load.strangers.records, this.#load.strangers.untouched)],
+      [
+        'INV33',
+        () => checkUnauthenticatedClients(this.#load.strangers.records, this.#load.strangers.untouched),
+      ],
     ];
     const wanted = [...checks, ...this.#transactionChecks()].filter(
       ([invariant]) => this.#plan.floors[invariant] !== undefined,

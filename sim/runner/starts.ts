@@ -2,13 +2,13 @@
 import type { StartRecord } from '../check/malformed-input.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { Leaks } from '../world/cluster/host.ts';
-import type { DiskBook } from '../observe/disk-history.ts';
+import type { DiskHistory } from '../observe/disk-history.ts';
 import type { ForeignStart } from '../faults/disk-faults.ts';
 
 export function startsOf(
   cluster: Cluster,
   foreignStarts: readonly ForeignStart[],
-  disks: DiskBook,
+  disks: DiskHistory,
 ): readonly StartRecord[] {
   const refused = cluster.refusedStarts.map(({ node, life, atUs, code, departed, left }) => ({
     node,

@@ -14,9 +14,9 @@ import {
   checkNothingDangles,
   checkFinality,
   checkOnce,
-  checkRepetitions,
+  checkRetries,
   checkStability,
-  decidedByHand,
+  decidedHeuristically,
   keysOf,
   lostWithDisks,
   withWipes,
@@ -71,7 +71,7 @@ export function transactionChecks({
 }: TransactionEvidence): readonly NamedCheck[] {
   const steps = withWipes(protocol, wipes);
   const gone = [...missed, ...wipes.map(({ node }) => node)];
-  const tainted = keysOf(steps, decidedByHand(steps));
+  const tainted = keysOf(steps, decidedHeuristically(steps));
   const halfLost = keysOf(steps, new Set([...buriedWith(lost, steps, heirs), ...lostWithDisks(steps)]));
   return [
     [
@@ -96,8 +96,7 @@ export function transactionChecks({
     ['INV7', () => checkLocks(steps, heirs)],
     [
       'INV8',
-      () =>
-        joinReports(joinReports(checkOnce(steps), checkRepetitions(history)), checkFinality(steps, history)),
+      () => joinReports(joinReports(checkOnce(steps), checkRetries(history)), checkFinality(steps, history)),
     ],
     ['INV22', () => checkLiveness(finals.liveness, history, answerUsMax)],
   ];
@@ -105,7 +104,7 @@ export function transactionChecks({
 
 /** What an operator decided is kept until the coordinator confirms it, or is replaced. */
 function unconfirmed(missed: readonly string[], steps: readonly TransactionStep[]): readonly string[] {
-  return [...decidedByHand(steps)].filter((xid) => missed.some((node) => xid.startsWith(`${node}-`)));
+  return [...decidedHeuristically(steps)].filter((xid) => missed.some((node) => xid.startsWith(`${node}-`)));
 }
 
 function heardIn(history: TransactionHistory): readonly HeardOutcome[] {

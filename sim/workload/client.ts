@@ -6,7 +6,7 @@
  */
 import type { ClientReply, ClientRequest } from '../../engine/api/pbc/client-codec.ts';
 import type { RpbGetResp } from '../../engine/api/pbc/schema.ts';
-import { quorumWords } from '../../engine/api/pbc/schema.ts';
+import { quorumNames } from '../../engine/api/pbc/schema.ts';
 import { present } from '../../engine/base/assert.ts';
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
@@ -174,7 +174,7 @@ export class Client {
         type: place.type,
         bucket: place.bucket,
         key: place.key,
-        r: quorum?.as === 'number' ? quorum.count : quorumWords[need === 'level' ? 'default' : need],
+        r: quorum?.as === 'number' ? quorum.count : quorumNames[need === 'level' ? 'default' : need],
         ...(quorum?.as === 'primaries' ? { pr: quorum.count } : {}),
         ...(quorum?.as === 'durable' ? { node_confirms: quorum.count } : {}),
         deletedvclock: true,
@@ -191,7 +191,7 @@ export class Client {
   ): ClientRequest {
     const { type, bucket, key } = where.place;
     const { need, quorum } = operation;
-    const named = quorumWords[need === 'level' ? 'default' : need];
+    const named = quorumNames[need === 'level' ? 'default' : need];
     const timeout = this.#serverTimeoutMs();
     if (operation.kind === 'delete') {
       const rw = quorum?.as === 'number' ? { rw: quorum.count } : { w: named };

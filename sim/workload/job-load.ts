@@ -8,7 +8,7 @@ import type { Impatience } from './impatient-client.ts';
 import { JobClient } from './job-client.ts';
 
 /** What the load gives them. */
-export interface JobLoadRoom {
+export interface JobLoadContext {
   readonly jobs: readonly PlanJob[];
   readonly targets: () => readonly ClientTarget[];
   readonly keys: () => readonly ClientKey[];
@@ -23,10 +23,10 @@ const retryUs = 200_000;
 
 export class JobLoad {
   readonly records: JobRecord[] = [];
-  readonly #room: JobLoadRoom;
+  readonly #room: JobLoadContext;
   readonly #impatience = new Map<string, Impatience>();
 
-  constructor(room: JobLoadRoom) {
+  constructor(room: JobLoadContext) {
     this.#room = room;
   }
 

@@ -7,8 +7,8 @@ import { messages } from '../../engine/api/pbc/schema.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type { Address, Connection } from '../../engine/io/network.ts';
 import type { Random } from '../../engine/io/random.ts';
-import type { GarbageRecord } from '../check/malformed-input.ts';
-import type { GarbageForm, PlanGarbage } from '../plan/plan.ts';
+import type { MalformedInputRecord } from '../check/malformed-input.ts';
+import type { MalformedInputForm, PlanMalformedInput } from '../plan/plan.ts';
 
 const connectTimeoutUs = 1_000_000;
 
@@ -23,14 +23,14 @@ const codeThatNobodyServes = 251;
  * Connects, sends one burst, and reports how it ended. `life` names the node's present life; '' when it is down.
  * `still`: its process stands still now, while its kernel goes on taking connections and bytes.
  */
-export async function sendGarbage(
-  burst: PlanGarbage,
+export async function sendMalformedInput(
+  burst: PlanMalformedInput,
   io: Io,
   address: Address,
   nowUs: () => number,
   life: () => string,
   still: () => boolean,
-): Promise<GarbageRecord> {
+): Promise<MalformedInputRecord> {
   const bytes = garbageBytes(burst, io.random.fork(burst.id));
   const before = life();
   const ended = await send(io, address, bytes, burst.form === 'truncated', still);
@@ -49,12 +49,15 @@ export async function sendGarbage(
 }
 
 /** The bytes of a burst: the form's head, and random bytes after it. */
-export function garbageBytes({ form, bytes }: Pick<PlanGarbage, 'form' | 'bytes'>, random: Random): Buffer {
+export function garbageBytes(
+  { form, bytes }: Pick<PlanMalformedInput, 'form' | 'bytes'>,
+  random: Random,
+): Buffer {
   const noise = random.bytes(bytes);
   return Buffer.concat([headOf(form, noise.length), noise]);
 }
 
-function headOf(form: GarbageForm, noiseBytes: number): Buffer {
+function headOf(form: MalformedInputForm, noiseBytes: number): Buffer {
   switch (form) {
     case 'random':
       return Buffer.alloc(0);
@@ -86,7 +89,7 @@ async function send(
   bytes: Buffer,
   half: boolean,
   still: () => boolean,
-): Promise<GarbageRecord['outcome']> {
+): Promise<MalformedInputRecord['outcome']> {
   let connection: Connection;
   try {
     connection = await io.network.connect(address, connectTimeoutUs);
@@ -94,7 +97,7 @@ async function send(
     // Refused or silent: nobody was there to be harmed.
     return 'lost';
   }
-  const ended = new Deferred<GarbageRecord['outcome']>();
+  const ended = new Deferred<MalformedInputRecord['outcome']>();
   connection.start({
     onData: () => ended.resolve('closed'),
     onDrain: () => {

@@ -8,7 +8,7 @@ import { RedisClient } from './redis-client.ts';
 import { readBackRedis } from './redis-reads.ts';
 
 /** What the load gives its Redis clients. */
-export interface RedisLoadRoom {
+export interface RedisLoadContext {
   readonly operations: readonly PlanRedisOperation[];
   readonly targets: () => readonly ClientTarget[];
   readonly nowUs: () => number;
@@ -20,10 +20,10 @@ export interface RedisLoadRoom {
 
 export class RedisLoad {
   readonly records: RedisRecord[] = [];
-  readonly #room: RedisLoadRoom;
+  readonly #room: RedisLoadContext;
   readonly #clients = new Map<string, RedisClient>();
 
-  constructor(room: RedisLoadRoom) {
+  constructor(room: RedisLoadContext) {
     this.#room = room;
   }
 

@@ -11,7 +11,7 @@ import type { ClientTarget } from './client.ts';
 import { PbConnection } from './pb-connection.ts';
 import type { OpenTransaction } from './transaction-recorder.ts';
 
-export interface RepetitionSetup {
+export interface RetrySetup {
   readonly io: Io;
   readonly targets: readonly ClientTarget[];
   readonly connectTimeoutUs: number;
@@ -24,11 +24,11 @@ interface Past {
   readonly message: LockTransactionReq;
 }
 
-export class Repetitions {
-  readonly #setup: RepetitionSetup;
+export class Retries {
+  readonly #setup: RetrySetup;
   readonly #past: Past[] = [];
 
-  constructor(setup: RepetitionSetup) {
+  constructor(setup: RetrySetup) {
     this.#setup = setup;
   }
 

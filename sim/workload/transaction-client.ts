@@ -4,7 +4,7 @@
  * others are never sent twice.
  */
 import { errorTable } from '../../engine/base/errors.ts';
-import { quorumWords } from '../../engine/api/pbc/schema.ts';
+import { quorumNames } from '../../engine/api/pbc/schema.ts';
 import type { RpbGetResp } from '../../engine/api/pbc/schema.ts';
 import type { LockOperation, LockTransactionReq } from '../../engine/api/pbc/transaction-schema.ts';
 import { present } from '../../engine/base/assert.ts';
@@ -20,7 +20,7 @@ import type { DurableTags } from './durable-tags.ts';
 import { Impatience } from './impatient-client.ts';
 import type { PbExchange } from './pb-connection.ts';
 import { PbConnection } from './pb-connection.ts';
-import { Repetitions } from './retries.ts';
+import { Retries } from './retries.ts';
 import type { TransactionKey, TransactionKeys } from './transaction-keys.ts';
 import type { OpenTransaction, TransactionRecorder } from './transaction-recorder.ts';
 import { formatValue, parseValue } from './transaction-values.ts';
@@ -60,11 +60,11 @@ export class TransactionClient {
   readonly impatience: Impatience;
   readonly #setup: TransactionClientSetup;
   readonly #connections = new Map<string, PbConnection>();
-  readonly #repetitions: Repetitions;
+  readonly #repetitions: Retries;
 
   constructor(setup: TransactionClientSetup) {
     this.#setup = setup;
-    this.#repetitions = new Repetitions(setup);
+    this.#repetitions = new Retries(setup);
     this.impatience = new Impatience(setup.io.clock, (count) => this.#repetitions.repeat(count));
   }
 
@@ -100,7 +100,7 @@ export class TransactionClient {
     const record = this.#open({ id: '', kind: 'look', forced: false });
     record.final = true;
     const { targets, io } = this.#setup;
-    const need = lost.includes(where.primary) ? quorumWords.quorum : quorumWords.primary;
+    const need = lost.includes(where.primary) ? quorumNames.quorum : quorumNames.primary;
     const seen = await this.#read(where, pick(io.random, targets).node, need);
     this.#saw(record, seen);
     return seen !== undefined;
@@ -154,7 +154,7 @@ export class TransactionClient {
 
   async #look(planned: PlanTransaction, where: TransactionKey): Promise<void> {
     const record = this.#open(planned);
-    this.#saw(record, await this.#read(where, where.primary, quorumWords.primary));
+    this.#saw(record, await this.#read(where, where.primary, quorumNames.primary));
   }
 
   #saw(record: OpenTransaction, seen: Seen | undefined): void {
@@ -227,7 +227,7 @@ export class TransactionClient {
   ): Promise<readonly Seen[] | undefined> {
     const seen: Seen[] = [];
     for (const where of keys) {
-      const one = await this.#read(where, where.primary, quorumWords.primary);
+      const one = await this.#read(where, where.primary, quorumNames.primary);
       if (one === undefined) {
         this.#close(record, 'fail', `${where.name} could not be read`);
         return undefined;

@@ -6,22 +6,22 @@ import type { ClientRequest } from '../../engine/api/pbc/client-codec.ts';
 import { present } from '../../engine/base/assert.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type { Address } from '../../engine/io/network.ts';
-import type { StrangerGuise, StrangerListener } from '../evidence/unauthenticated-clients.ts';
+import type { FalseCredential, GuardedListener } from '../evidence/unauthenticated-clients.ts';
 import { worldTokens } from '../world/cluster/world-credentials.ts';
 import type { HttpClient } from '../world/world.ts';
 import { PbConnection } from './pb-connection.ts';
 import type { RedisCommand } from './redis-connection.ts';
 import { RedisConnection } from './redis-connection.ts';
 
-export interface StrangerVisit {
-  readonly listener: StrangerListener;
-  readonly guise: StrangerGuise;
+export interface UnauthenticatedRequest {
+  readonly listener: GuardedListener;
+  readonly guise: FalseCredential;
   /** Which of the requests of that listener. */
   readonly what: number;
   readonly address: Address;
 }
 
-export interface StrangerAnswer {
+export interface UnauthenticatedAnswer {
   readonly asked: string;
   readonly answered: string | undefined;
 }
@@ -58,7 +58,11 @@ const redisTries: readonly RedisCommand[] = [
   ['INCR', 'theirs'],
 ];
 
-export async function visit(visiting: StrangerVisit, io: Io, http: HttpClient): Promise<StrangerAnswer> {
+export async function visit(
+  visiting: UnauthenticatedRequest,
+  io: Io,
+  http: HttpClient,
+): Promise<UnauthenticatedAnswer> {
   const { listener } = visiting;
   try {
     if (listener === 'pb') return await overPb(visiting, io);
@@ -71,9 +75,9 @@ export async function visit(visiting: StrangerVisit, io: Io, http: HttpClient): 
 }
 
 async function overHttp(
-  { listener, guise, what, address }: StrangerVisit,
+  { listener, guise, what, address }: UnauthenticatedRequest,
   http: HttpClient,
-): Promise<StrangerAnswer> {
+): Promise<UnauthenticatedAnswer> {
   const [method, path] = choose(listener === 'stats' ? statsTries : httpTries, what);
   const wrong = guise === 'wrong' || (listener === 'stats' && guise === 'forbidden');
   const token = wrong ? nobodysToken : worldTokens.read;
@@ -85,7 +89,10 @@ async function overHttp(
   return { asked: `${listener} ${guise}: ${method} ${path}`, answered: String(status) };
 }
 
-async function overPb({ guise, what, address }: StrangerVisit, io: Io): Promise<StrangerAnswer> {
+async function overPb(
+  { guise, what, address }: UnauthenticatedRequest,
+  io: Io,
+): Promise<UnauthenticatedAnswer> {
   const token = guise === 'forbidden' ? worldTokens.read : undefined;
   const connection = await PbConnection.open(io, { address, token }, patienceUs);
   const guess = {
@@ -101,7 +108,10 @@ async function overPb({ guise, what, address }: StrangerVisit, io: Io): Promise<
   return { asked, answered: answer.kind === 'failed' ? (answer.code ?? answer.text) : answer.kind };
 }
 
-async function overRedis({ guise, what, address }: StrangerVisit, io: Io): Promise<StrangerAnswer> {
+async function overRedis(
+  { guise, what, address }: UnauthenticatedRequest,
+  io: Io,
+): Promise<UnauthenticatedAnswer> {
   const token = guise === 'forbidden' ? worldTokens.read : undefined;
   const connection = await RedisConnection.open(io, { address, token }, patienceUs);
   const command: RedisCommand = guise === 'wrong' ? ['AUTH', nobodysToken] : choose(redisTries, what);

@@ -2,9 +2,9 @@
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type {
-  StrangerGuise,
-  StrangerListener,
-  StrangerRecord,
+  FalseCredential,
+  GuardedListener,
+  UnauthenticatedRecord,
   UntouchedRecord,
 } from '../evidence/unauthenticated-clients.ts';
 import type { PlanFault } from '../plan/plan.ts';
@@ -18,8 +18,8 @@ const patienceUs = 2_000_000;
 
 type Spawn = (io: Io, task: () => Promise<void>) => void;
 
-export class Strangers {
-  readonly records: StrangerRecord[] = [];
+export class UnauthenticatedClients {
+  readonly records: UnauthenticatedRecord[] = [];
   readonly untouched: UntouchedRecord[] = [];
   readonly #world: World;
   readonly #cluster: Cluster;
@@ -37,8 +37,8 @@ export class Strangers {
     if (this.#token === undefined || !this.#cluster.serves(node)) return false;
     this.#host ??= this.#boot('strangers');
     const { io, http } = this.#host;
-    const listener = params['listener'] as StrangerListener;
-    const guise = params['guise'] as StrangerGuise;
+    const listener = params['listener'] as GuardedListener;
+    const guise = params['guise'] as FalseCredential;
     const address = this.#cluster.address(node, listener);
     spawn(io, async () => {
       const atUs = this.#world.nowUs;

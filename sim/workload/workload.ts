@@ -8,7 +8,7 @@ import { consistencyLevels } from '../../engine/replication/requests.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type { RedisRecord } from '../evidence/redis.ts';
 import type { Wipe } from '../check/transactions.ts';
-import type { GarbageRecord, NodeRecord } from '../check/malformed-input.ts';
+import type { MalformedInputRecord, NodeRecord } from '../check/malformed-input.ts';
 import type { RingRecord } from '../check/ring-agreement.ts';
 import type { Plan, PlanFault, PlanScrape } from '../plan/plan.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
@@ -20,12 +20,12 @@ import { ClientKeys, moversIn } from './client-keys.ts';
 import { Client } from './client.ts';
 import type { DurableTags } from './durable-tags.ts';
 import { askRing, pingNode, readAll } from './final-reads.ts';
-import { sendGarbage } from './malformed-input.ts';
+import { sendMalformedInput } from './malformed-input.ts';
 import type { HistoryRecorder } from './history-recorder.ts';
 import type { Impatience } from './impatient-client.ts';
 import { sumGivenUp } from './impatient-client.ts';
 import type { JobRecord } from '../evidence/jobs.ts';
-import type { JobLoadRoom } from './job-load.ts';
+import type { JobLoadContext } from './job-load.ts';
 import { JobLoad } from './job-load.ts';
 import { stayLoyal } from './single-node-clients.ts';
 import { RedisLoad } from './redis-load.ts';
@@ -33,7 +33,7 @@ import type { ScrapeRecord } from './scrape.ts';
 import { scrapeNode, untilSeen } from './scrape.ts';
 import type { SlowReading } from '../evidence/slow-reading.ts';
 import { readSlowly } from './slow-reader.ts';
-import { Strangers } from './unauthenticated-clients.ts';
+import { UnauthenticatedClients } from './unauthenticated-clients.ts';
 import { TransactionClient } from './transaction-client.ts';
 import type { Finals } from './transaction-finals.ts';
 import { finishTransactions } from './transaction-finals.ts';
@@ -46,10 +46,10 @@ export const answerTimeoutUs = 2_000_000;
 /** A job asks a replica that does not answer for some seconds before it turns to the next. */
 const jobTimeoutUs = 12_000_000;
 
-type RoomOfClients = Pick<JobLoadRoom, 'nowUs' | 'connectTimeoutUs' | 'answerTimeoutUs' | 'spawn'>;
+type RoomOfClients = Pick<JobLoadContext, 'nowUs' | 'connectTimeoutUs' | 'answerTimeoutUs' | 'spawn'>;
 
 export class Load {
-  readonly garbage: GarbageRecord[] = [];
+  readonly garbage: MalformedInputRecord[] = [];
   readonly scrapes: ScrapeRecord[] = [];
   readonly pings: NodeRecord[] = [];
   readonly rings: RingRecord[] = [];
@@ -69,7 +69,7 @@ export class Load {
   readonly #impatience = new Map<string, Impatience>();
   /** By which clients come in, where nodes ask for credentials. */
   readonly #token: string | undefined;
-  readonly #strangers: Strangers;
+  readonly #strangers: UnauthenticatedClients;
   #ended = false;
   #busy = 0;
 
@@ -90,7 +90,7 @@ export class Load {
     this.#durable = durable;
     this.#keys = new ClientKeys(plan, cluster.ring);
     this.#token = plan.settings['credentials'] === undefined ? undefined : worldTokens.admin;
-    this.#strangers = new Strangers(world, cluster, this.#token);
+    this.#strangers = new UnauthenticatedClients(world, cluster, this.#token);
     this.#redis = this.#redisLoad();
     this.#jobs = this.#jobLoad();
     const members = plan.nodes.filter(({ spare }) => spare !== true).map((node) => node.name);
@@ -188,7 +188,7 @@ export class Load {
     return this.#strangers.ask(id, node, params, (io, task) => this.#spawn(io, id, task));
   }
 
-  get strangers(): Pick<Strangers, 'records' | 'untouched'> {
+  get strangers(): Pick<UnauthenticatedClients, 'records' | 'untouched'> {
     return this.#strangers;
   }
 
@@ -323,7 +323,9 @@ export class Load {
         const life = (): string => this.#lifeOf(burst.node);
         const still = (): boolean => this.#cluster.host(burst.node).paused;
         this.#spawn(io, burst.id, async () => {
-          this.garbage.push(await sendGarbage(burst, io, address, () => this.#world.nowUs, life, still));
+          this.garbage.push(
+            await sendMalformedInput(burst, io, address, () => this.#world.nowUs, life, still),
+          );
         });
       });
     }

@@ -20,19 +20,19 @@ import { assert, present } from '../../engine/base/assert.ts';
 import type { LogLevel } from '../../engine/io/log.ts';
 import type { Random } from '../../engine/io/random.ts';
 import type { ClockUse } from '../check/clock-use.ts';
-import { setAlarm } from './core/ambient-time-guard.ts';
+import { guardAmbientTime } from './core/ambient-time-guard.ts';
 import { drive } from './core/driver.ts';
-import type { Actor, ClockUser, Ground, WorldFailure } from './core/world-context.ts';
+import type { Actor, ClockUser, WorldContext, WorldFailure } from './core/world-context.ts';
 import type { HostOptions } from './cluster/host.ts';
 import { Host } from './cluster/host.ts';
 import { HttpClient } from './http/http-client.ts';
 import { HttpWays } from './http/http-router.ts';
-import { Ledger } from './core/fault-log.ts';
+import { FaultLog } from './core/fault-log.ts';
 import { Machines } from './network/machine.ts';
 import type { Lasting } from './network/network.ts';
 import { WorldNetwork } from './network/network.ts';
 import { WorldRandom } from './core/random.ts';
-import type { Happening } from './core/timeline.ts';
+import type { TimelineEvent } from './core/timeline.ts';
 import { StandstillError, Timeline } from './core/timeline.ts';
 import { Trace, worldEvents } from './core/trace.ts';
 import type { TuningChange } from './core/tuning.ts';
@@ -70,7 +70,7 @@ export class World {
   /** The run's own streams: fork by name (`world.random.fork('load')`). */
   readonly random: Random;
   readonly trace: Trace;
-  readonly ledger = new Ledger();
+  readonly ledger = new FaultLog();
   readonly network: WorldNetwork;
   readonly #timeline = new Timeline();
   readonly #machines = new Machines();
@@ -137,7 +137,7 @@ export class World {
 
   /** Calls `act` at an instant (now, when it has passed), as an event of the world's own. `name` goes to the trace. */
   at(atUs: number, name: string, act: () => void): Appointment {
-    const happening: Happening = {
+    const happening: TimelineEvent = {
       owner: undefined,
       happen: () => {
         this.#ground.leave();
@@ -182,7 +182,7 @@ export class World {
   async #drive(untilUs: number, reached: () => boolean): Promise<void> {
     assert(!this.#running, 'a world runs once at a time');
     this.#running = true;
-    const calm = setAlarm((name) => this.#machineCalled(name));
+    const calm = guardAmbientTime((name) => this.#machineCalled(name));
     try {
       await drive({
         step: () => !reached() && this.#step(untilUs),
@@ -240,16 +240,16 @@ export class World {
   }
 }
 
-class WorldGround implements Ground {
+class WorldGround implements WorldContext {
   readonly timeline: Timeline;
   readonly trace: Trace;
-  readonly ledger: Ledger;
+  readonly ledger: FaultLog;
   readonly random: WorldRandom;
-  readonly tuning: Ground['tuning'];
+  readonly tuning: WorldContext['tuning'];
   readonly logLevel: LogLevel;
   readonly wasm: WasmSupplies;
   readonly httpWays = new HttpWays();
-  readonly fail: Ground['fail'];
+  readonly fail: WorldContext['fail'];
   outside = false;
   readonly lives: ClockUser[] = [];
   #actor: Actor | undefined;
@@ -257,10 +257,10 @@ class WorldGround implements Ground {
   constructor(
     timeline: Timeline,
     trace: Trace,
-    ledger: Ledger,
+    ledger: FaultLog,
     random: WorldRandom,
     options: WorldOptions,
-    fail: Ground['fail'],
+    fail: WorldContext['fail'],
   ) {
     this.timeline = timeline;
     this.trace = trace;

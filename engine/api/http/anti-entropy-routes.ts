@@ -4,7 +4,7 @@ import type { HttpResponse, HttpRoute } from '../../io/http.ts';
 import { jsonAnswer, problemAnswer } from './problems.ts';
 
 /** Anti-entropy as operators need it. */
-export interface AntiEntropyDesk {
+export interface AntiEntropyAdmin {
   /** A value for JSON. */
   describe(): object;
   /** A full sweep begins; false: one is under way already. */
@@ -12,7 +12,7 @@ export interface AntiEntropyDesk {
 }
 
 /** `GET /aae` and `POST /aae/sweep`; `desk` is undefined where anti-entropy is off. */
-export function antiEntropyRoutes(desk: AntiEntropyDesk | undefined): readonly HttpRoute[] {
+export function antiEntropyRoutes(desk: AntiEntropyAdmin | undefined): readonly HttpRoute[] {
   return [
     {
       method: 'GET',
@@ -23,7 +23,7 @@ export function antiEntropyRoutes(desk: AntiEntropyDesk | undefined): readonly H
   ];
 }
 
-function startSweep(desk: AntiEntropyDesk): HttpResponse {
+function startSweep(desk: AntiEntropyAdmin): HttpResponse {
   if (desk.sweep()) return jsonAnswer(202, { sweep: 'started' });
   const detail = 'a full sweep is under way already; GET /aae tells how far it is';
   return problemAnswer(new LockstepError('Conflict', detail));

@@ -14,17 +14,21 @@ import { defaultType, objectKey } from '../../base/object-key.ts';
 import type { HttpMethod, HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
 import { readProperties, showProperties } from '../property-json.ts';
 import { answerOf, emptyAnswer } from './answers.ts';
-import type { HttpParts } from './http-dependencies.ts';
+import type { HttpDependencies } from './http-dependencies.ts';
 import { percentDecode } from './percent.ts';
 import type { PathForm, Place } from './place.ts';
 import { placeOf } from './place.ts';
 import { jsonAnswer, problemAnswer } from './problems.ts';
 
-type Handler = (parts: HttpParts, request: HttpRequest, place: Place) => HttpResponse | Promise<HttpResponse>;
+type Handler = (
+  parts: HttpDependencies,
+  request: HttpRequest,
+  place: Place,
+) => HttpResponse | Promise<HttpResponse>;
 
 const bytesMax = 64 * 1024;
 
-export function bucketRoutes(parts: HttpParts): readonly HttpRoute[] {
+export function bucketRoutes(parts: HttpDependencies): readonly HttpRoute[] {
   const forms: readonly { readonly form: PathForm; readonly path: string }[] = [
     { form: 'buckets', path: '/buckets/:bucket/props' },
     { form: 'types', path: '/types/:type/buckets/:bucket/props' },
@@ -45,14 +49,14 @@ export function bucketRoutes(parts: HttpParts): readonly HttpRoute[] {
 
 /** A request for a bucket: its type is known and its names are well-formed; errors are Riak's plain texts. */
 export function bucketRoute(
-  parts: HttpParts,
+  parts: HttpDependencies,
   method: HttpMethod,
   path: string,
   form: PathForm,
   handler: Handler,
 ): HttpRoute {
   const handle = (request: HttpRequest): Promise<HttpResponse> =>
-    inRiaksWords(parts, async () => {
+    asRiakText(parts, async () => {
       const place = placeOf(request, form);
       mustKnow(parts, place.type);
       // Checks the lengths of the names.
@@ -63,8 +67,8 @@ export function bucketRoute(
 }
 
 /** Errors of Riak's endpoints are plain texts. */
-export async function inRiaksWords(
-  parts: HttpParts,
+export async function asRiakText(
+  parts: HttpDependencies,
   work: () => Promise<HttpResponse>,
 ): Promise<HttpResponse> {
   try {
@@ -77,40 +81,52 @@ export async function inRiaksWords(
 }
 
 /** Throws Riak's `NotFound` for a bucket type that nobody has made. */
-export function mustKnow(parts: HttpParts, type: ByteString): void {
+export function mustKnow(parts: HttpDependencies, type: ByteString): void {
   if (type === defaultType || parts.knowsType(type)) return;
   throw new LockstepError('NotFound', `Unknown bucket type: ${textOf(type)}`);
 }
 
 /** The answer of `GET …/props`, also as a part of others. */
-export function propertiesOf(parts: HttpParts, { type, bucket }: Place): Readonly<Record<string, unknown>> {
+export function propertiesOf(
+  parts: HttpDependencies,
+  { type, bucket }: Place,
+): Readonly<Record<string, unknown>> {
   return showProperties(parts.buckets.of(type, bucket), parts.terms, textOf(bucket));
 }
 
-function getProperties(parts: HttpParts, _: HttpRequest, place: Place): HttpResponse {
+function getProperties(parts: HttpDependencies, _: HttpRequest, place: Place): HttpResponse {
   return jsonAnswer(200, { props: propertiesOf(parts, place) });
 }
 
-async function putProperties(parts: HttpParts, request: HttpRequest, place: Place): Promise<HttpResponse> {
+async function putProperties(
+  parts: HttpDependencies,
+  request: HttpRequest,
+  place: Place,
+): Promise<HttpResponse> {
   const { props } = bodyOf(request);
   await parts.buckets.set(place.type, place.bucket, readProperties(asObject(props), parts.terms));
   return emptyAnswer(204, { 'Content-Type': 'application/json' });
 }
 
-async function resetProperties(parts: HttpParts, _: HttpRequest, place: Place): Promise<HttpResponse> {
+async function resetProperties(parts: HttpDependencies, _: HttpRequest, place: Place): Promise<HttpResponse> {
   await parts.buckets.reset(place.type, place.bucket);
   return emptyAnswer(204, { 'Content-Type': 'application/json' });
 }
 
 type TypeHandler = (
-  parts: HttpParts,
+  parts: HttpDependencies,
   request: HttpRequest,
   type: ByteString,
 ) => HttpResponse | Promise<HttpResponse>;
 
-function typeRoute(parts: HttpParts, method: HttpMethod, path: string, handler: TypeHandler): HttpRoute {
+function typeRoute(
+  parts: HttpDependencies,
+  method: HttpMethod,
+  path: string,
+  handler: TypeHandler,
+): HttpRoute {
   const handle = (request: HttpRequest): Promise<HttpResponse> =>
-    inRiaksWords(parts, async () => {
+    asRiakText(parts, async () => {
       const type = percentDecode(request.params['type'] ?? '', 'the bucket type');
       mustKnow(parts, type);
       return handler(parts, request, type);
@@ -118,14 +134,14 @@ function typeRoute(parts: HttpParts, method: HttpMethod, path: string, handler: 
   return { method, path, handle };
 }
 
-function getTypeProperties(parts: HttpParts, _: HttpRequest, type: ByteString): HttpResponse {
+function getTypeProperties(parts: HttpDependencies, _: HttpRequest, type: ByteString): HttpResponse {
   const properties = parts.buckets.ofType(type);
   if (properties === undefined) throw new LockstepError('NotFound', `Unknown bucket type: ${textOf(type)}`);
   return jsonAnswer(200, { props: showProperties(properties, parts.terms) });
 }
 
 async function putTypeProperties(
-  parts: HttpParts,
+  parts: HttpDependencies,
   request: HttpRequest,
   type: ByteString,
 ): Promise<HttpResponse> {
@@ -133,7 +149,7 @@ async function putTypeProperties(
   return emptyAnswer(204, { 'Content-Type': 'application/json' });
 }
 
-function listTypes(parts: HttpParts): HttpResponse {
+function listTypes(parts: HttpDependencies): HttpResponse {
   const types = parts.buckets.typeNames().flatMap((type) => {
     const properties = parts.buckets.ofType(type);
     const shown = properties === undefined ? undefined : showProperties(properties, parts.terms);
@@ -142,7 +158,7 @@ function listTypes(parts: HttpParts): HttpResponse {
   return jsonAnswer(200, { types });
 }
 
-async function createType(parts: HttpParts, request: HttpRequest): Promise<HttpResponse> {
+async function createType(parts: HttpDependencies, request: HttpRequest): Promise<HttpResponse> {
   try {
     const { name, props = {} } = bodyOf(request);
     const type = typeof name === 'string' ? parseNodeId(name) : undefined;

@@ -12,7 +12,7 @@ import { MapDispatcher, replicaCount } from '../testing/map-dispatcher.fixture.t
 import { TallyingObserver } from '../testing/tallying-observer.fixture.ts';
 import { CountingRandom, TestClock, TestLog } from '../testing/test-io.fixture.ts';
 import { RequestBudget } from '../session/request-budget.ts';
-import type { HttpParts } from './http-dependencies.ts';
+import type { HttpDependencies } from './http-dependencies.ts';
 import { httpService } from './http-service.ts';
 
 export interface Call {
@@ -32,7 +32,7 @@ export class TestingClient {
   readonly log = new TestLog();
   readonly gate: Gate;
   /** What the service's handlers work with. */
-  readonly parts: HttpParts;
+  readonly parts: HttpDependencies;
   readonly service: HttpService;
   readonly #router = findMyWay({ maxParamLength: 100_000 });
 

@@ -4,7 +4,7 @@ import type { Dispatcher } from '../../replication/requests.ts';
 import type { BodyBudget, HttpRoute } from '../../io/http.ts';
 import type { Io } from '../../io/io.ts';
 import type { AnsweredHosts } from '../answered-hosts.ts';
-import type { BucketDesk } from '../bucket-admin.ts';
+import type { BucketAdmin } from '../bucket-admin.ts';
 import type { ClientObserver } from '../client-observer.ts';
 import type { ContentLimits } from '../content-limits.ts';
 import type { ReplicaTerms } from '../../replication/needs.ts';
@@ -18,7 +18,7 @@ export interface HttpOptions {
   readonly terms: ReplicaTerms;
   readonly limits: ContentLimits;
   readonly knowsType: KnowsType;
-  readonly buckets: BucketDesk;
+  readonly buckets: BucketAdmin;
   readonly lister: NameLister;
   /** Connections open at most. */
   readonly connectionCountMax: number;
@@ -35,7 +35,7 @@ export interface HttpOptions {
 }
 
 /** What the handlers work with. */
-export interface HttpParts extends HttpOptions {
+export interface HttpDependencies extends HttpOptions {
   readonly dispatcher: Dispatcher;
   readonly observer: ClientObserver;
 }

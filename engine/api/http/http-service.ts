@@ -14,7 +14,7 @@ import { observeError } from '../client-observer.ts';
 import { guardService } from '../http-guard.ts';
 import { answerOf, errorAnswer } from './answers.ts';
 import { bucketRoutes } from './bucket-routes.ts';
-import type { HttpOptions, HttpParts } from './http-dependencies.ts';
+import type { HttpOptions, HttpDependencies } from './http-dependencies.ts';
 import { createObject, deleteObject, getObject, putObject } from './object-handlers.ts';
 import { listingRoutes } from './listing-routes.ts';
 import type { PathForm, Place } from './place.ts';
@@ -25,7 +25,7 @@ import { resourceList } from './resource-list.ts';
 import { isRiaks, routeAccess } from './route-access.ts';
 
 type ObjectHandler = (
-  parts: HttpParts,
+  parts: HttpDependencies,
   request: HttpRequest,
   place: Place,
   key: ByteString,
@@ -48,7 +48,7 @@ export function httpService(
   observer: ClientObserver,
   options: HttpOptions,
 ): HttpService {
-  const parts: HttpParts = { ...options, dispatcher, observer };
+  const parts: HttpDependencies = { ...options, dispatcher, observer };
   const routes = [
     ...objectRoutes(parts),
     ...bucketRoutes(parts),
@@ -93,7 +93,7 @@ const ping: HttpRoute = {
   handle: () => ({ status: 200, headers: { 'Content-Type': 'text/html' }, body: 'OK' }),
 };
 
-function objectRoutes(parts: HttpParts): readonly HttpRoute[] {
+function objectRoutes(parts: HttpDependencies): readonly HttpRoute[] {
   return forms.flatMap(({ form, key, bucket }) => [
     route(parts, 'GET', key, form, 'read', getObject),
     route(parts, 'PUT', key, form, 'write', putObject),
@@ -104,7 +104,7 @@ function objectRoutes(parts: HttpParts): readonly HttpRoute[] {
 }
 
 function route(
-  parts: HttpParts,
+  parts: HttpDependencies,
   method: HttpMethod,
   path: string,
   form: PathForm,
@@ -115,7 +115,7 @@ function route(
 }
 
 async function serve(
-  parts: HttpParts,
+  parts: HttpDependencies,
   request: HttpRequest,
   form: PathForm,
   purpose: Purpose,
@@ -137,11 +137,11 @@ async function serve(
   }
 }
 
-function isKnown(parts: HttpParts, type: ByteString): boolean {
+function isKnown(parts: HttpDependencies, type: ByteString): boolean {
   return type === defaultType || parts.knowsType(type);
 }
 
-function unknownType(parts: HttpParts, type: ByteString): HttpResponse {
+function unknownType(parts: HttpDependencies, type: ByteString): HttpResponse {
   parts.observer.failed();
   return errorAnswer('NotFound', `Unknown bucket type: ${textOf(type)}`);
 }

@@ -14,8 +14,8 @@ import { textOf } from '../../base/ids.ts';
 import { defaultType } from '../../base/object-key.ts';
 import type { HttpBody, HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
 import { listingTimeoutMs } from '../name-lister.ts';
-import { bucketRoute, inRiaksWords, mustKnow, propertiesOf } from './bucket-routes.ts';
-import type { HttpParts } from './http-dependencies.ts';
+import { bucketRoute, asRiakText, mustKnow, propertiesOf } from './bucket-routes.ts';
+import type { HttpDependencies } from './http-dependencies.ts';
 import { percentDecode } from './percent.ts';
 import type { Place } from './place.ts';
 import { jsonAnswer } from './problems.ts';
@@ -47,7 +47,7 @@ interface Gathering {
 }
 
 /** The routes of the listings. `bytesMax`: what all that are being gathered may hold. */
-export function listingRoutes(parts: HttpParts, bytesMax = gatheredBytesMax): readonly HttpRoute[] {
+export function listingRoutes(parts: HttpDependencies, bytesMax = gatheredBytesMax): readonly HttpRoute[] {
   const gathering: Gathering = { bytes: 0 };
   const send: Sender = (listing, request) => sendListing(listing, request, gathering, bytesMax);
   const listKeys: BucketHandler = async (_, request, place) => keysAnswer(parts, request, place, send);
@@ -62,8 +62,8 @@ export function listingRoutes(parts: HttpParts, bytesMax = gatheredBytesMax): re
   ];
 }
 
-function listBuckets(parts: HttpParts, request: HttpRequest, send: Sender): Promise<HttpResponse> {
-  return inRiaksWords(parts, async () => {
+function listBuckets(parts: HttpDependencies, request: HttpRequest, send: Sender): Promise<HttpResponse> {
+  return asRiakText(parts, async () => {
     const { type } = request.params;
     const named = type === undefined ? defaultType : percentDecode(type, 'the bucket type');
     mustKnow(parts, named);
@@ -76,7 +76,7 @@ function listBuckets(parts: HttpParts, request: HttpRequest, send: Sender): Prom
 }
 
 async function keysAnswer(
-  parts: HttpParts,
+  parts: HttpDependencies,
   request: HttpRequest,
   place: Place,
   send: Sender,
@@ -88,7 +88,7 @@ async function keysAnswer(
 
 /** The old form: the properties unless `props=false`, and the keys where `keys` asks for them. */
 async function bucketAnswer(
-  parts: HttpParts,
+  parts: HttpDependencies,
   request: HttpRequest,
   place: Place,
   send: Sender,
@@ -99,7 +99,7 @@ async function bucketAnswer(
   return send({ field: 'keys', form, names: keysOf(parts, request, place), props }, request);
 }
 
-async function* keysOf(parts: HttpParts, request: HttpRequest, { type, bucket }: Place): Names {
+async function* keysOf(parts: HttpDependencies, request: HttpRequest, { type, bucket }: Place): Names {
   const deadlineUs = deadlineOf(parts, request);
   for await (const { names } of parts.lister.keys(type, bucket, { live: true }, deadlineUs)) {
     yield names.map(({ name }) => name);
@@ -206,6 +206,6 @@ function formOf({ query }: HttpRequest, name: string): Form | undefined {
   throw new LockstepError('BadRequest', `${name}=${form} given; allowed: true, stream, false`);
 }
 
-function deadlineOf({ io }: HttpParts, { query }: HttpRequest): number {
+function deadlineOf({ io }: HttpDependencies, { query }: HttpRequest): number {
   return io.clock.nowUs() + (timeoutOf(query) ?? listingTimeoutMs) * 1000;
 }

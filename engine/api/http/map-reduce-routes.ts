@@ -11,31 +11,31 @@ import type { JobLimits } from '../../mapreduce/job.ts';
 import { parseJob } from '../../mapreduce/parse-job.ts';
 import type { ClientObserver } from '../client-observer.ts';
 import { observeError } from '../client-observer.ts';
-import type { MapReduceDesk } from '../map-reduce-answers.ts';
+import type { MapReduceAdmin } from '../map-reduce-answers.ts';
 import { failureJson, gatherResults } from '../map-reduce-answers.ts';
 import { errorAnswer, textAnswer } from './answers.ts';
 import { boolean } from './quorum-query.ts';
 
-export interface MapReduceHttpParts {
+export interface MapReduceHttpDependencies {
   readonly io: Pick<Io, 'random' | 'log'>;
-  readonly mapReduce: MapReduceDesk;
+  readonly mapReduce: MapReduceAdmin;
   readonly limits: JobLimits;
   readonly observer: ClientObserver;
 }
 
-type Running = ReturnType<MapReduceDesk['start']>;
+type Running = ReturnType<MapReduceAdmin['start']>;
 
 const usage =
   'POST a job as application/json: {"inputs": ..., "query": [{"map": {...}}, {"link": {...}}, {"reduce": {...}}]}\n';
 
-export function mapReduceRoutes(parts: MapReduceHttpParts): readonly HttpRoute[] {
+export function mapReduceRoutes(parts: MapReduceHttpDependencies): readonly HttpRoute[] {
   return [
     { method: 'GET', path: '/mapred', handle: () => textAnswer(200, usage) },
     { method: 'POST', path: '/mapred', handle: (request) => serve(parts, request) },
   ];
 }
 
-async function serve(parts: MapReduceHttpParts, request: HttpRequest): Promise<HttpResponse> {
+async function serve(parts: MapReduceHttpDependencies, request: HttpRequest): Promise<HttpResponse> {
   const { mapReduce, limits } = parts;
   if (!isJson(request.headers['content-type'])) {
     mapReduce.refused();
@@ -67,14 +67,14 @@ async function serve(parts: MapReduceHttpParts, request: HttpRequest): Promise<H
   }
 }
 
-function chunked(parts: MapReduceHttpParts, running: Running): HttpResponse {
+function chunked(parts: MapReduceHttpDependencies, running: Running): HttpResponse {
   const boundary = `lockstep-mr-${parts.io.random.bytes(8).toString('hex')}`;
   const headers = { 'Content-Type': `multipart/mixed; boundary=${boundary}` };
   return { status: 200, headers, body: chunks(parts, running, boundary) };
 }
 
 async function* chunks(
-  parts: MapReduceHttpParts,
+  parts: MapReduceHttpDependencies,
   running: Running,
   boundary: string,
 ): AsyncGenerator<Uint8Array, void, undefined> {
@@ -91,20 +91,20 @@ async function* chunks(
 }
 
 /** The job has not begun: what is wrong with it, in words. */
-function refusal(parts: MapReduceHttpParts, error: LockstepError): HttpResponse {
+function refusal(parts: MapReduceHttpDependencies, error: LockstepError): HttpResponse {
   observe(parts, error);
   return errorAnswer(error.code, error.message.replace(/\n$/, ''));
 }
 
 /** The job has failed. */
-function failure(parts: MapReduceHttpParts, error: LockstepError): HttpResponse {
+function failure(parts: MapReduceHttpDependencies, error: LockstepError): HttpResponse {
   observe(parts, error);
   const { status, headers } = errorAnswer(error.code, '');
   const answer = jsonAnswer(status, failureJson(error));
   return { ...answer, headers: { ...headers, ...answer.headers } };
 }
 
-function observe({ io, observer }: MapReduceHttpParts, error: LockstepError): void {
+function observe({ io, observer }: MapReduceHttpDependencies, error: LockstepError): void {
   if (error.code === 'Internal') io.log.event('error', 'api.http.failed', { detail: error.message });
   observeError(observer, error.code);
 }

@@ -24,7 +24,7 @@ import { makeKey } from '../tags.ts';
 import { emptyAnswer, errorAnswer, plainText } from './answers.ts';
 import { forbidsAny, hasWriteConditions, judge, namesVersion } from './conditions.ts';
 import { base64Header, contentOf } from './content-headers.ts';
-import type { HttpParts } from './http-dependencies.ts';
+import type { HttpDependencies } from './http-dependencies.ts';
 import { notFoundAnswer, notModifiedAnswer, objectAnswer, viewOf } from './object-answers.ts';
 import { keyPath } from './place.ts';
 import type { Place } from './place.ts';
@@ -33,7 +33,7 @@ import { parseObjectQuery } from './quorum-query.ts';
 
 /** One request for an object, with everything that its handler needs. */
 interface Task {
-  readonly parts: HttpParts;
+  readonly parts: HttpDependencies;
   readonly request: HttpRequest;
   readonly place: Place;
   readonly key: ObjectKey;
@@ -42,7 +42,7 @@ interface Task {
 }
 
 export async function getObject(
-  parts: HttpParts,
+  parts: HttpDependencies,
   request: HttpRequest,
   place: Place,
   key: ByteString,
@@ -62,7 +62,7 @@ export async function getObject(
 
 /** PUT, and POST to a key: 204, or the object with `returnbody=true`. */
 export async function putObject(
-  parts: HttpParts,
+  parts: HttpDependencies,
   request: HttpRequest,
   place: Place,
   key: ByteString,
@@ -76,7 +76,7 @@ export async function putObject(
 
 /** POST to a bucket: the server makes the key. 201 with its path. */
 export async function createObject(
-  parts: HttpParts,
+  parts: HttpDependencies,
   request: HttpRequest,
   place: Place,
 ): Promise<HttpResponse> {
@@ -91,7 +91,7 @@ export async function createObject(
 
 /** DELETE: 204, or Riak's 404 when there is nothing to delete. */
 export async function deleteObject(
-  parts: HttpParts,
+  parts: HttpDependencies,
   request: HttpRequest,
   place: Place,
   key: ByteString,
@@ -123,7 +123,7 @@ function typeSent({ headers }: HttpRequest): string {
   return headers['content-type'] ?? plainText;
 }
 
-function taskOf(parts: HttpParts, request: HttpRequest, place: Place, key: ByteString): Task {
+function taskOf(parts: HttpDependencies, request: HttpRequest, place: Place, key: ByteString): Task {
   const own = parts.buckets.of(place.type, place.bucket);
   const bucket = request.method === 'DELETE' ? forDeletion(own) : own;
   const query = parseObjectQuery(request.query, parts.terms, bucket);

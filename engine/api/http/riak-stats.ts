@@ -13,7 +13,7 @@ import type { StatsSnapshot } from '../../metrics/snapshot.ts';
 import type { ClusterView } from './cluster-routes.ts';
 
 /** What the route works with. */
-export interface RiakStatsDesk {
+export interface RiakStatsSource {
   /** The snapshot that was published last. */
   readonly snapshot: () => StatsSnapshot;
   readonly describe: () => Pick<ClusterView, 'node' | 'members'>;
@@ -23,7 +23,7 @@ export interface RiakStatsDesk {
 const connectedStates = ['NORMAL', 'JOINING'];
 
 /** JSON, or for `Accept: text/plain` the same on many lines, as Riak answers. */
-export function riakStatsRoute(desk: RiakStatsDesk): HttpRoute {
+export function riakStatsRoute(desk: RiakStatsSource): HttpRoute {
   const handle = (request: HttpRequest): HttpResponse => {
     const snapshot = desk.snapshot();
     const stats = riakStats(snapshot, desk.describe());

@@ -25,16 +25,16 @@ import { jsonAnswer, problemAnswer } from './problems.ts';
 import { boolean } from './quorum-query.ts';
 import { parseTransaction } from './transaction-body.ts';
 
-export interface TransactionParts {
+export interface TransactionDependencies {
   readonly io: Pick<Io, 'clock' | 'log'>;
   readonly transactions: TransactionService;
   readonly limits: TransactionLimits;
   readonly observer: ClientObserver;
 }
 
-type Handler = (parts: TransactionParts, request: HttpRequest) => Promise<HttpResponse>;
+type Handler = (parts: TransactionDependencies, request: HttpRequest) => Promise<HttpResponse>;
 
-export function transactionRoutes(parts: TransactionParts): readonly HttpRoute[] {
+export function transactionRoutes(parts: TransactionDependencies): readonly HttpRoute[] {
   return [
     route(parts, 'POST', '/transactions', 'write', runBatch),
     route(parts, 'POST', '/buckets/:bucket/transactions', 'write', runBatch),
@@ -46,7 +46,7 @@ export function transactionRoutes(parts: TransactionParts): readonly HttpRoute[]
 }
 
 function route(
-  parts: TransactionParts,
+  parts: TransactionDependencies,
   method: 'GET' | 'POST',
   path: string,
   purpose: Purpose,
@@ -56,7 +56,7 @@ function route(
 }
 
 async function serve(
-  parts: TransactionParts,
+  parts: TransactionDependencies,
   request: HttpRequest,
   purpose: Purpose,
   handler: Handler,
@@ -76,7 +76,7 @@ async function serve(
   }
 }
 
-async function runBatch(parts: TransactionParts, request: HttpRequest): Promise<HttpResponse> {
+async function runBatch(parts: TransactionDependencies, request: HttpRequest): Promise<HttpResponse> {
   const place = request.params['bucket'] === undefined ? undefined : placeOf(request, 'types');
   const batch = parseTransaction(request.body, place, parts.limits);
   for (const { content } of batch.operations) parts.observer.payload(content.value.length);
@@ -84,7 +84,7 @@ async function runBatch(parts: TransactionParts, request: HttpRequest): Promise<
   return jsonAnswer(statusOf(outcome), outcomeBody(asSent(outcome, batch)));
 }
 
-async function listInDoubt(parts: TransactionParts, request: HttpRequest): Promise<HttpResponse> {
+async function listInDoubt(parts: TransactionDependencies, request: HttpRequest): Promise<HttpResponse> {
   const state = request.query.get('state');
   if (state !== 'in_doubt')
     throw new LockstepError('BadRequest', 'transactions can be listed with ?state=in_doubt');
@@ -92,7 +92,7 @@ async function listInDoubt(parts: TransactionParts, request: HttpRequest): Promi
   return jsonAnswer(200, { transactions: parts.transactions.inDoubt().map(entryBody) });
 }
 
-async function findOne(parts: TransactionParts, request: HttpRequest): Promise<HttpResponse> {
+async function findOne(parts: TransactionDependencies, request: HttpRequest): Promise<HttpResponse> {
   const xid = namedIn(request);
   if (boolean(request.query, 'members') === true) {
     return jsonAnswer(200, { transaction_id: xid, members: await parts.transactions.survey(xid) });
@@ -102,7 +102,7 @@ async function findOne(parts: TransactionParts, request: HttpRequest): Promise<H
   throw noRecordOf(xid);
 }
 
-async function resolveOne(parts: TransactionParts, request: HttpRequest): Promise<HttpResponse> {
+async function resolveOne(parts: TransactionDependencies, request: HttpRequest): Promise<HttpResponse> {
   const xid = namedIn(request);
   const decision = decisionIn(request.body);
   if (!(await parts.transactions.resolve(xid, decision))) throw noBranchOf(xid);

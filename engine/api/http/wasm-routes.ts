@@ -26,7 +26,7 @@ export interface ModuleReport {
 }
 
 /** The module store as operators need it. Rejects with `LockstepError`s. */
-export interface ModuleDesk {
+export interface ModuleAdmin {
   register(
     id: string,
     body: Uint8Array,
@@ -39,12 +39,12 @@ export interface ModuleDesk {
   bytesOf(id: string): Uint8Array | undefined;
 }
 
-type Handler = (desk: ModuleDesk, request: HttpRequest) => HttpResponse | Promise<HttpResponse>;
+type Handler = (desk: ModuleAdmin, request: HttpRequest) => HttpResponse | Promise<HttpResponse>;
 
 const wasmType = 'application/wasm';
 
 /** `desk` is undefined where the feature is off: everything is answered `WasmNotImplemented`. */
-export function wasmRoutes(log: Io['log'], desk: ModuleDesk | undefined): readonly HttpRoute[] {
+export function wasmRoutes(log: Io['log'], desk: ModuleAdmin | undefined): readonly HttpRoute[] {
   const route = (method: HttpMethod, path: string, handler: Handler): HttpRoute => {
     return { method, path, handle: (request) => serve(log, desk, request, handler) };
   };
@@ -58,7 +58,7 @@ export function wasmRoutes(log: Io['log'], desk: ModuleDesk | undefined): readon
 
 async function serve(
   log: Io['log'],
-  desk: ModuleDesk | undefined,
+  desk: ModuleAdmin | undefined,
   request: HttpRequest,
   handler: Handler,
 ): Promise<HttpResponse> {
@@ -72,11 +72,11 @@ async function serve(
   }
 }
 
-function listModules(desk: ModuleDesk): HttpResponse {
+function listModules(desk: ModuleAdmin): HttpResponse {
   return jsonAnswer(200, { modules: desk.list() });
 }
 
-function showModule(desk: ModuleDesk, request: HttpRequest): HttpResponse {
+function showModule(desk: ModuleAdmin, request: HttpRequest): HttpResponse {
   const id = idOf(request);
   const view = desk.get(id);
   const bytes = desk.bytesOf(id);
@@ -89,12 +89,12 @@ function showModule(desk: ModuleDesk, request: HttpRequest): HttpResponse {
   return { ...description, headers: { ...description.headers, Vary: 'Accept' } };
 }
 
-async function putModule(desk: ModuleDesk, request: HttpRequest): Promise<HttpResponse> {
+async function putModule(desk: ModuleAdmin, request: HttpRequest): Promise<HttpResponse> {
   const { view, outcome, held, pending } = await desk.register(idOf(request), request.body);
   return jsonAnswer(outcome === 'created' ? 201 : 200, { ...view, outcome, nodes: { held, pending } });
 }
 
-async function deleteModule(desk: ModuleDesk, request: HttpRequest): Promise<HttpResponse> {
+async function deleteModule(desk: ModuleAdmin, request: HttpRequest): Promise<HttpResponse> {
   const id = idOf(request);
   const { held, pending } = await desk.remove(id);
   return jsonAnswer(200, { id, outcome: 'deleted', nodes: { held, pending } });

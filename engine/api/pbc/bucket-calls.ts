@@ -9,7 +9,7 @@ import type { ObjectKey } from '../../base/object-key.ts';
 import { defaultType, objectKey } from '../../base/object-key.ts';
 import type { ReplicaTerms } from '../../replication/needs.ts';
 import type { PropertySet } from '../../buckets/properties.ts';
-import type { BucketDesk } from '../bucket-admin.ts';
+import type { BucketAdmin } from '../bucket-admin.ts';
 import type { KnowsType } from '../objects.ts';
 import { readBucketProps, rpbBucketProps } from './bucket-properties.ts';
 import { nameOf, RiakRefusal } from './call-texts.ts';
@@ -35,8 +35,8 @@ export interface Preflist {
 }
 
 /** What the calls work with. */
-export interface BucketCallDesk {
-  readonly buckets: BucketDesk;
+export interface BucketCallDependencies {
+  readonly buckets: BucketAdmin;
   readonly terms: ReplicaTerms;
   readonly knowsType: KnowsType;
   /** Throws `KeyfunUnavailable` and what else a CUSTOM bucket's module does. */
@@ -112,7 +112,7 @@ function invalidProperties(code: ErrorCode, why: string): RiakRefusal {
 }
 
 /** The frame of the answer. Rejects with a `LockstepError`. */
-export async function answerBucketCall(desk: BucketCallDesk, call: BucketCall): Promise<Buffer> {
+export async function answerBucketCall(desk: BucketCallDependencies, call: BucketCall): Promise<Buffer> {
   switch (call.kind) {
     case 'getBucket': {
       const properties = desk.buckets.of(call.name.type, call.name.bucket);

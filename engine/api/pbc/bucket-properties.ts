@@ -9,7 +9,7 @@ import type { Keyfun } from '../../cluster/ring/token.ts';
 import { readProperties, showProperties } from '../property-json.ts';
 import type { RpbBucketProps, RpbModFun } from './bucket-schema.ts';
 import { needOf } from './call-texts.ts';
-import { quorumWords } from './schema.ts';
+import { quorumNames } from './schema.ts';
 
 const keyfunNames: Readonly<Record<Keyfun, string>> = {
   STD: 'chash_std_keyfun',
@@ -101,9 +101,9 @@ function customOr(given: { readonly mod: string; readonly fun: string }): unknow
 
 function numberOf(shown: unknown): number {
   if (typeof shown === 'number') return shown;
-  if (shown === 'one') return quorumWords.one;
-  if (shown === 'all') return quorumWords.all;
-  return shown === 'quorum' ? quorumWords.quorum : quorumWords.default;
+  if (shown === 'one') return quorumNames.one;
+  if (shown === 'all') return quorumNames.all;
+  return shown === 'quorum' ? quorumNames.quorum : quorumNames.default;
 }
 
 /** Clients send what they read, and what they leave out as nothing. */

@@ -11,7 +11,7 @@ import { defaultProperties, withProperties } from '../../buckets/properties.ts';
 import { readBucketProps, rpbBucketProps } from './bucket-properties.ts';
 import type { RpbBucketProps } from './bucket-schema.ts';
 import type { ClientReply, ClientRequest } from './client-codec.ts';
-import { messages, quorumWords } from './schema.ts';
+import { messages, quorumNames } from './schema.ts';
 import type { PbcPeer } from './peer.fixture.ts';
 import { TestingServer } from './server.fixture.ts';
 
@@ -38,13 +38,13 @@ test('what is set is read, reset, and refused where it cannot be', async () => {
   expect(props(await ask(peer, { kind: 'getBucket', message: { bucket } }))).toMatchObject({
     n_val: 3,
     allow_mult: false,
-    r: quorumWords.quorum,
+    r: quorumNames.quorum,
     pr: 0,
     notfound_ok: true,
   });
   const set = {
     allow_mult: true,
-    w: quorumWords.all,
+    w: quorumNames.all,
     r: 1,
     chash_keyfun: customKeyfun,
     keyfun_module: utf8('by-owner'),
@@ -53,7 +53,7 @@ test('what is set is read, reset, and refused where it cannot be', async () => {
     { kind: 'bucketSet' },
   ]);
   const got = props(await ask(peer, { kind: 'getBucket', message: { bucket } }));
-  expect(got).toMatchObject({ allow_mult: true, w: quorumWords.all, r: 1, chash_keyfun: customKeyfun });
+  expect(got).toMatchObject({ allow_mult: true, w: quorumNames.all, r: 1, chash_keyfun: customKeyfun });
   expect(Buffer.from(got.keyfun_module ?? []).toString()).toBe('by-owner');
   expect(await ask(peer, { kind: 'resetBucket', message: { bucket } })).toEqual([{ kind: 'bucketReset' }]);
   expect(props(await ask(peer, { kind: 'getBucket', message: { bucket } })).allow_mult).toBe(false);

@@ -8,7 +8,7 @@ import type { Need } from '../../replication/requests.ts';
 import type { KnowsType } from '../objects.ts';
 import { timeoutMsMax } from '../objects.ts';
 import { stringOf } from './contents.ts';
-import { quorumWords } from './schema.ts';
+import { quorumNames } from './schema.ts';
 
 /** A request refused in words of Riak's, which go out as they are. */
 export class RiakRefusal extends LockstepError {}
@@ -17,13 +17,13 @@ export class RiakRefusal extends LockstepError {}
 export function needOf(quorum: number | undefined): Need {
   switch (quorum) {
     case undefined:
-    case quorumWords.default:
+    case quorumNames.default:
       return 'default';
-    case quorumWords.one:
+    case quorumNames.one:
       return 'one';
-    case quorumWords.quorum:
+    case quorumNames.quorum:
       return 'quorum';
-    case quorumWords.all:
+    case quorumNames.all:
       return 'all';
     default:
       return quorum;
@@ -31,7 +31,7 @@ export function needOf(quorum: number | undefined): Need {
 }
 
 export function readNeedOf(quorum: number | undefined): Need | 'primary' {
-  return quorum === quorumWords.primary ? 'primary' : needOf(quorum);
+  return quorum === quorumNames.primary ? 'primary' : needOf(quorum);
 }
 
 /** Milliseconds; 0 stands for "not given", as clients send it. */

@@ -8,19 +8,19 @@ import { RiakRefusal } from './call-texts.ts';
 import type { QuickCall } from './call-order.ts';
 import type { AuthCall } from './calls.ts';
 import { accessOf } from './message-access.ts';
-import type { PbcParts } from './object-calls.ts';
+import type { PbcDependencies } from './object-calls.ts';
 import { messages } from './schema.ts';
 
 /** What Riak calls a client that has not said what it calls itself. */
 const noClientId: Uint8Array = new Uint8Array(4);
 
 export class Caller {
-  readonly #parts: Pick<PbcParts, 'gate' | 'serverInfo'>;
+  readonly #parts: Pick<PbcDependencies, 'gate' | 'serverInfo'>;
   readonly #remote: string;
   #clientId = noClientId;
   #identity: Identity | undefined;
 
-  constructor(parts: PbcParts, remote: string) {
+  constructor(parts: PbcDependencies, remote: string) {
     this.#parts = parts;
     this.#remote = remote;
   }

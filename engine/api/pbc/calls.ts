@@ -17,7 +17,7 @@ import { parseListingCall } from './listing-calls.ts';
 import type { RpbDelReq, RpbGetReq, RpbPutReq } from './schema.ts';
 import { messages } from './schema.ts';
 import type { TransactionCall } from './transaction-calls.ts';
-import type { MapReduceCall, MapReduceCallDesk } from './map-reduce-calls.ts';
+import type { MapReduceCall, MapReduceCallDependencies } from './map-reduce-calls.ts';
 import { parseMapReduceCall } from './map-reduce-calls.ts';
 import { parseTransactionCall } from './transaction-calls.ts';
 
@@ -45,7 +45,7 @@ export type ObjectCall =
   | { readonly kind: 'delete'; readonly key: ObjectKey; readonly message: RpbDelReq };
 
 /** What a frame is understood by. */
-export interface CallTerms extends MapReduceCallDesk {
+export interface CallTerms extends MapReduceCallDependencies {
   readonly io: { readonly random: Random };
   readonly knowsType: KnowsType;
   readonly terms: ReplicaTerms;

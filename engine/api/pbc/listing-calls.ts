@@ -29,7 +29,7 @@ export type ListingCall =
     };
 
 /** What the calls work with. */
-export interface ListingDesk {
+export interface ListingCallDependencies {
   readonly io: { readonly clock: Clock };
   readonly lister: NameLister;
 }
@@ -52,7 +52,7 @@ export function parseListingCall(frame: Frame, knowsType: KnowsType): ListingCal
 
 /** The frames of the answer. Iterating rejects with a `LockstepError`. */
 export function answerListingCall(
-  { io, lister }: ListingDesk,
+  { io, lister }: ListingCallDependencies,
   call: ListingCall,
 ): AsyncGenerator<Buffer, void, undefined> {
   const deadlineUs = io.clock.nowUs() + call.timeoutMs * 1000;

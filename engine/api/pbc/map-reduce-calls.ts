@@ -7,7 +7,7 @@ import { asLockstepError, LockstepError } from '../../base/errors.ts';
 import { textOf } from '../../base/ids.ts';
 import type { Job, JobLimits } from '../../mapreduce/job.ts';
 import { parseJob } from '../../mapreduce/parse-job.ts';
-import type { MapReduceDesk } from '../map-reduce-answers.ts';
+import type { MapReduceAdmin } from '../map-reduce-answers.ts';
 import { failureJson } from '../map-reduce-answers.ts';
 import { RiakRefusal } from './call-texts.ts';
 import { stringOf } from './contents.ts';
@@ -20,8 +20,8 @@ export interface MapReduceCall {
 }
 
 /** What the calls work with. */
-export interface MapReduceCallDesk {
-  readonly mapReduce: MapReduceDesk;
+export interface MapReduceCallDependencies {
+  readonly mapReduce: MapReduceAdmin;
   readonly jobLimits: JobLimits;
 }
 
@@ -38,7 +38,7 @@ const jsonType = 'application/json';
 /** Undefined: the frame is about something else. Throws `BadRequest`, also for another content type. */
 export function parseMapReduceCall(
   frame: Frame,
-  { mapReduce, jobLimits }: MapReduceCallDesk,
+  { mapReduce, jobLimits }: MapReduceCallDependencies,
 ): MapReduceCall | undefined {
   if (frame.code !== messages.mapRedReq.code) return undefined;
   try {
@@ -56,13 +56,16 @@ export function parseMapReduceCall(
 }
 
 /** Begins the job. Throws what keeps it from beginning. */
-export function answerMapReduceCall({ mapReduce }: MapReduceCallDesk, { job }: MapReduceCall): JobAnswer {
+export function answerMapReduceCall(
+  { mapReduce }: MapReduceCallDependencies,
+  { job }: MapReduceCall,
+): JobAnswer {
   const running = mapReduce.start(job);
   return { frames: framesOf(running), gone: () => running.end() };
 }
 
 async function* framesOf(
-  running: ReturnType<MapReduceDesk['start']>,
+  running: ReturnType<MapReduceAdmin['start']>,
 ): AsyncGenerator<Buffer, void, undefined> {
   try {
     for await (const { phase, values } of running) {

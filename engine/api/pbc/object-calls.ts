@@ -20,18 +20,23 @@ import type { ReplicaTerms } from '../../replication/needs.ts';
 import { bucketReadNeed, bucketWriteNeed, forDeletion } from '../../replication/needs.ts';
 import type { BucketProperties } from '../../buckets/properties.ts';
 import { Patience, isDeleted, parseContext, readObject, writeTombstone } from '../objects.ts';
-import type { BucketCallDesk } from './bucket-calls.ts';
+import type { BucketCallDependencies } from './bucket-calls.ts';
 import type { ObjectCall } from './calls.ts';
 import { RiakRefusal, needOf, readNeedOf, timeoutOf } from './call-texts.ts';
 import { contentOf, contentsOf } from './contents.ts';
-import type { ListingDesk } from './listing-calls.ts';
-import type { MapReduceCallDesk } from './map-reduce-calls.ts';
+import type { ListingCallDependencies } from './listing-calls.ts';
+import type { MapReduceCallDependencies } from './map-reduce-calls.ts';
 import type { RpbDelReq, RpbGetReq, RpbPutReq } from './schema.ts';
 import { messages } from './schema.ts';
-import type { TransactionDesk } from './transaction-calls.ts';
+import type { TransactionCallDependencies } from './transaction-calls.ts';
 
 /** What the node chooses, and what the calls work with. */
-export interface PbcParts extends TransactionDesk, BucketCallDesk, ListingDesk, MapReduceCallDesk {
+export interface PbcDependencies
+  extends
+    TransactionCallDependencies,
+    BucketCallDependencies,
+    ListingCallDependencies,
+    MapReduceCallDependencies {
   readonly io: Pick<Io, 'clock' | 'log' | 'network' | 'random' | 'spawn'>;
   readonly dispatcher: Dispatcher;
   readonly limits: ContentLimits;
@@ -44,7 +49,7 @@ export interface PbcParts extends TransactionDesk, BucketCallDesk, ListingDesk, 
 
 const noBytes = Buffer.alloc(0);
 
-export function answerObjectCall(parts: PbcParts, call: ObjectCall): Promise<Buffer> {
+export function answerObjectCall(parts: PbcDependencies, call: ObjectCall): Promise<Buffer> {
   switch (call.kind) {
     case 'get':
       return get(parts, call.key, call.message);
@@ -55,7 +60,7 @@ export function answerObjectCall(parts: PbcParts, call: ObjectCall): Promise<Buf
   }
 }
 
-async function get(parts: PbcParts, key: ObjectKey, message: RpbGetReq): Promise<Buffer> {
+async function get(parts: PbcDependencies, key: ObjectKey, message: RpbGetReq): Promise<Buffer> {
   checkCopies(parts.terms, message.n_val);
   const bucket = parts.buckets.of(key.type, key.bucket);
   const need = bucketReadNeed(parts.terms, bucket, {
@@ -81,7 +86,7 @@ async function get(parts: PbcParts, key: ObjectKey, message: RpbGetReq): Promise
   return messages.getResp.encode({ content: contentsOf(object, headOnly), vclock });
 }
 
-async function put(parts: PbcParts, key: ObjectKey, message: RpbPutReq): Promise<Buffer> {
+async function put(parts: PbcDependencies, key: ObjectKey, message: RpbPutReq): Promise<Buffer> {
   if (message.asis === true) refuse('asis: every write gets a version of its own');
   checkCopies(parts.terms, message.n_val);
   const object = await write(parts, putRequestOf(parts, key, message), message);
@@ -93,7 +98,7 @@ async function put(parts: PbcParts, key: ObjectKey, message: RpbPutReq): Promise
   return messages.putResp.encode({ content: contentsOf(object, headOnly), vclock, key: madeKey });
 }
 
-function putRequestOf(parts: PbcParts, key: ObjectKey, message: RpbPutReq): PutRequest {
+function putRequestOf(parts: PbcDependencies, key: ObjectKey, message: RpbPutReq): PutRequest {
   const content = contentOf(message.content);
   checkContent(content, parts.limits);
   parts.observer.payload(content.value.length);
@@ -111,7 +116,7 @@ function putRequestOf(parts: PbcParts, key: ObjectKey, message: RpbPutReq): PutR
 }
 
 /** Puts, and tells a failed condition in Riak's words. */
-async function write(parts: PbcParts, request: PutRequest, message: RpbPutReq): Promise<StoredObject> {
+async function write(parts: PbcDependencies, request: PutRequest, message: RpbPutReq): Promise<StoredObject> {
   // Nobody has seen a version by no context: the condition cannot hold, not even for an absent object.
   if (request.ifContext?.length === 0) throw await conditionFailure(parts, request, message);
   try {
@@ -123,7 +128,7 @@ async function write(parts: PbcParts, request: PutRequest, message: RpbPutReq): 
 }
 
 async function conditionFailure(
-  parts: PbcParts,
+  parts: PbcDependencies,
   request: PutRequest,
   message: RpbPutReq,
 ): Promise<LockstepError> {
@@ -134,7 +139,7 @@ async function conditionFailure(
 }
 
 /** What is not there is deleted already: Riak answers both alike. */
-async function remove(parts: PbcParts, key: ObjectKey, message: RpbDelReq): Promise<Buffer> {
+async function remove(parts: PbcDependencies, key: ObjectKey, message: RpbDelReq): Promise<Buffer> {
   checkCopies(parts.terms, message.n_val);
   const patience = new Patience(parts.io.clock, timeoutOf(message.timeout));
   const bucket = forDeletion(parts.buckets.of(key.type, key.bucket));
@@ -166,7 +171,7 @@ interface WriteQuorums {
 }
 
 function putNeed(
-  parts: PbcParts,
+  parts: PbcDependencies,
   bucket: BucketProperties,
   { w, dw, pw }: WriteQuorums,
   nodeConfirms: number | undefined,

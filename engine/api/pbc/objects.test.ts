@@ -5,7 +5,7 @@ import { LockstepError } from '../../base/errors.ts';
 import type { ErrorCode } from '../../base/errors.ts';
 import type { ClientReply, ClientRequest } from './client-codec.ts';
 import type { RpbContent, RpbDelReq, RpbGetReq, RpbGetResp, RpbPutReq, RpbPutResp } from './schema.ts';
-import { quorumWords } from './schema.ts';
+import { quorumNames } from './schema.ts';
 import { TestingServer } from './server.fixture.ts';
 import type { PbcPeer } from './peer.fixture.ts';
 
@@ -192,18 +192,18 @@ test('the quorum fields become one need: numbers, words and magic numbers', asyn
   const reads: [Partial<RpbGetReq>, unknown][] = [
     [{}, 'default'],
     [{ r: 2 }, 2],
-    [{ r: quorumWords.one }, 'one'],
-    [{ r: quorumWords.quorum }, 'quorum'],
-    [{ r: quorumWords.all }, 'all'],
-    [{ r: quorumWords.default, pr: quorumWords.default }, 'default'],
+    [{ r: quorumNames.one }, 'one'],
+    [{ r: quorumNames.quorum }, 'quorum'],
+    [{ r: quorumNames.all }, 'all'],
+    [{ r: quorumNames.default, pr: quorumNames.default }, 'default'],
     [{ r: 0 }, 'one'],
-    [{ r: 1, pr: quorumWords.all }, 'all'],
+    [{ r: 1, pr: quorumNames.all }, 'all'],
     [{ node_confirms: 3 }, 3],
   ];
   for (const [message] of reads) await fetch(peer, message);
   expect(testing.dispatcher.gets.map((one) => one.need)).toEqual(reads.map(([, need]) => need));
   await store(peer, 'v', { w: 1, dw: 2, timeout: 250 });
-  await store(peer, 'v', { pw: quorumWords.all, timeout: 0 });
+  await store(peer, 'v', { pw: quorumNames.all, timeout: 0 });
   await ask(peer, del({ rw: 3 }));
   expect(testing.dispatcher.puts.map((one) => [one.need, one.timeoutMs])).toEqual([
     [2, 250],

@@ -94,7 +94,7 @@ export interface RpbDelReq {
 export type Empty = Readonly<Record<string, never>>;
 
 /** Numbers that stand for words in the quorum fields. */
-export const quorumWords = {
+export const quorumNames = {
   one: 0xfffffffe,
   quorum: 0xfffffffd,
   all: 0xfffffffc,

@@ -5,7 +5,7 @@ import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { Address, Connection, Listener } from '../../io/network.ts';
 import { refusedAtOnceMax } from '../session/lingering-close.ts';
-import type { PbcParts } from './object-calls.ts';
+import type { PbcDependencies } from './object-calls.ts';
 import type { SessionLimits } from './session.ts';
 import { Session } from './session.ts';
 
@@ -15,7 +15,7 @@ export interface PbcLimits extends SessionLimits {
 }
 
 export class PbcServer {
-  readonly #parts: PbcParts;
+  readonly #parts: PbcDependencies;
   readonly #limits: PbcLimits;
   readonly #sessions = new Set<Session>();
   #listener: Listener | undefined;
@@ -23,7 +23,7 @@ export class PbcServer {
   /** Resolved when the last connection of a stopping server is over. */
   readonly #emptied = new Deferred<void>();
 
-  constructor(parts: PbcParts, limits: PbcLimits) {
+  constructor(parts: PbcDependencies, limits: PbcLimits) {
     this.#parts = parts;
     this.#limits = limits;
   }

@@ -27,10 +27,10 @@ import { FrameReader } from './frames.ts';
 import { answerListingCall } from './listing-calls.ts';
 import type { JobAnswer } from './map-reduce-calls.ts';
 import { answerMapReduceCall } from './map-reduce-calls.ts';
-import type { PbcParts } from './object-calls.ts';
+import type { PbcDependencies } from './object-calls.ts';
 import { answerObjectCall } from './object-calls.ts';
 import { errorFrame, errorFrameOf } from './replies.ts';
-import { Farewell } from '../session/lingering-close.ts';
+import { LingeringClose } from '../session/lingering-close.ts';
 import { MessageDeadline } from '../session/message-deadline.ts';
 import { messages } from './schema.ts';
 import { PipelineWindow } from '../session/pipeline-window.ts';
@@ -70,7 +70,7 @@ interface Exchange {
 }
 
 export class Session implements ConnectionHandler {
-  readonly #parts: PbcParts;
+  readonly #parts: PbcDependencies;
   readonly #limits: SessionLimits;
   readonly #connection: Connection;
   readonly #onOver: (session: Session) => void;
@@ -95,12 +95,12 @@ export class Session implements ConnectionHandler {
   /** No further request is taken; the connection ends when the last answer is written. */
   #closing: 'eof' | 'error' | 'closedHere' | undefined;
   #over = false;
-  readonly #farewell: Farewell;
+  readonly #farewell: LingeringClose;
   readonly #deadline: MessageDeadline;
   readonly #share: RequestShare;
 
   constructor(
-    parts: PbcParts,
+    parts: PbcDependencies,
     limits: SessionLimits,
     connection: Connection,
     onOver: (session: Session) => void,
@@ -116,7 +116,7 @@ export class Session implements ConnectionHandler {
       const detail = `a message was not whole ${limits.messageUsMax / 1000} ms after it began`;
       this.#fail(new LockstepError('FrameInvalid', detail));
     });
-    this.#farewell = new Farewell(parts.io.clock, connection);
+    this.#farewell = new LingeringClose(parts.io.clock, connection);
     this.#share = new RequestShare(parts.requests);
     this.#caller = new Caller(parts, connection.remote);
     parts.observer.opened();

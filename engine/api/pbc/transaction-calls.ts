@@ -51,7 +51,7 @@ export type TransactionCall =
   | { readonly kind: 'transactionResolve'; readonly xid: Xid; readonly decision: OperatorDecision };
 
 /** What the calls work with. */
-export interface TransactionDesk {
+export interface TransactionCallDependencies {
   readonly transactions: TransactionService;
   readonly transactionLimits: TransactionLimits;
   readonly observer: ClientObserver;
@@ -83,7 +83,10 @@ export function parseTransactionCall(frame: Frame, limits: TransactionLimits): T
 }
 
 /** The frame of the answer. */
-export async function answerTransactionCall(desk: TransactionDesk, call: TransactionCall): Promise<Buffer> {
+export async function answerTransactionCall(
+  desk: TransactionCallDependencies,
+  call: TransactionCall,
+): Promise<Buffer> {
   const { transactions, observer } = desk;
   switch (call.kind) {
     case 'transaction':

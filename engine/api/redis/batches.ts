@@ -24,7 +24,7 @@ import { keysOf, looksAtValues } from './commands.ts';
 import { entryOf } from './entries.ts';
 import type { WantedKey } from './loading.ts';
 import { loadKeys } from './loading.ts';
-import type { RedisParts } from './listener-dependencies.ts';
+import type { RedisDependencies } from './listener-dependencies.ts';
 import { keyOf } from './listener-dependencies.ts';
 import { texts } from './refusals.ts';
 import type { RespVersion } from './replies.ts';
@@ -60,9 +60,9 @@ interface Loaded {
 }
 
 export class Batches {
-  readonly #parts: RedisParts;
+  readonly #parts: RedisDependencies;
 
-  constructor(parts: RedisParts) {
+  constructor(parts: RedisDependencies) {
     this.#parts = parts;
   }
 

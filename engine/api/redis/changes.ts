@@ -11,11 +11,11 @@ import type { Operation, TransactionOutcome } from '../../transactions/formats/o
 import { checkContent } from '../content-limits.ts';
 import type { Entry } from './entries.ts';
 import { contentOf } from './entries.ts';
-import type { RedisParts } from './listener-dependencies.ts';
+import type { RedisDependencies } from './listener-dependencies.ts';
 
 /** The change of one key on top of what was read under it. Throws `TooLarge`. */
 export function changeOf(
-  { limits }: Pick<RedisParts, 'limits'>,
+  { limits }: Pick<RedisDependencies, 'limits'>,
   key: ObjectKey,
   read: StoredObject | undefined,
   entry: Entry | undefined,

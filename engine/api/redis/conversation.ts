@@ -15,7 +15,7 @@ import { keyOf } from './listener-dependencies.ts';
 import { Refusal, refusalText, texts, wrongArity } from './refusals.ts';
 import { errorReply, okReply, queuedReply, simpleReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
-import type { SessionRooms } from './session-dependencies.ts';
+import type { SessionDependencies } from './session-dependencies.ts';
 
 /** What is to be done with a command. */
 export type Plan =
@@ -37,14 +37,14 @@ interface Multi {
 
 export class Conversation {
   readonly state: ConnectionState;
-  readonly #rooms: SessionRooms;
+  readonly #rooms: SessionDependencies;
   #multi: Multi | undefined;
   /** Who the client has shown itself to be. */
   #identity: Identity | undefined;
   #wrongCount = 0;
   watched: readonly Watched[] = [];
 
-  constructor(rooms: SessionRooms, state: ConnectionState) {
+  constructor(rooms: SessionDependencies, state: ConnectionState) {
     this.#rooms = rooms;
     this.state = state;
   }

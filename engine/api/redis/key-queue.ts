@@ -21,7 +21,7 @@ import type { Ending } from './changes.ts';
 import { changeOf, endingOf } from './changes.ts';
 import type { Command } from './commands.ts';
 import { contentOf, entryOf } from './entries.ts';
-import type { RedisParts } from './listener-dependencies.ts';
+import type { RedisDependencies } from './listener-dependencies.ts';
 import { editNeed } from './listener-dependencies.ts';
 import { Refusal, refusalText, texts } from './refusals.ts';
 import type { RespVersion } from './replies.ts';
@@ -47,11 +47,11 @@ interface Turn {
   waiting: Edit[];
 }
 
-export class KeyTurns {
-  readonly #parts: RedisParts;
+export class KeyQueue {
+  readonly #parts: RedisDependencies;
   readonly #turns = new Map<PackedKey, Turn>();
 
-  constructor(parts: RedisParts) {
+  constructor(parts: RedisDependencies) {
     this.#parts = parts;
   }
 

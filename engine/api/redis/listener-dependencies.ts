@@ -13,7 +13,7 @@ import type { ContentLimits } from '../content-limits.ts';
 import type { ReplicaTerms } from '../../replication/needs.ts';
 import type { RedisField } from './commands.ts';
 
-export interface RedisParts {
+export interface RedisDependencies {
   readonly io: Pick<Io, 'clock' | 'log' | 'network' | 'random' | 'spawn'>;
   readonly dispatcher: Dispatcher;
   readonly transactions: Pick<TransactionService, 'run'>;
@@ -40,11 +40,11 @@ export interface RedisParts {
 }
 
 /** The object behind a key of Redis. Throws `BadRequest` for an empty key, `TooLarge` for one beyond its limit. */
-export function keyOf({ type, bucket }: Pick<RedisParts, 'type' | 'bucket'>, key: Buffer): ObjectKey {
+export function keyOf({ type, bucket }: Pick<RedisDependencies, 'type' | 'bucket'>, key: Buffer): ObjectKey {
   return objectKey(type, bucket, byteStringFrom(key));
 }
 
 /** Who is asked before a key is changed: a majority at least, whatever level reads have. */
-export function editNeed({ terms }: Pick<RedisParts, 'terms'>): Need {
+export function editNeed({ terms }: Pick<RedisDependencies, 'terms'>): Need {
   return terms.readLevel === 'DC_ONE' ? 'quorum' : 'default';
 }

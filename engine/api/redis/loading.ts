@@ -6,7 +6,7 @@ import { present } from '../../base/assert.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
 import type { StoredObject } from '../../replica/object/object.ts';
 import { AnswerSize, valueBytesOf, withoutValues } from './answer-size.ts';
-import type { RedisParts } from './listener-dependencies.ts';
+import type { RedisDependencies } from './listener-dependencies.ts';
 import { editNeed } from './listener-dependencies.ts';
 
 export interface WantedKey {
@@ -20,7 +20,7 @@ const readsMax = 64;
 
 /** In the order of `wanted`. Rejects with the error of a read, or `TooLarge`. */
 export async function loadKeys(
-  parts: Pick<RedisParts, 'io' | 'dispatcher' | 'terms' | 'answerBytesMax'>,
+  parts: Pick<RedisDependencies, 'io' | 'dispatcher' | 'terms' | 'answerBytesMax'>,
   wanted: readonly WantedKey[],
   timeoutMs: number,
 ): Promise<readonly (StoredObject | undefined)[]> {

@@ -16,11 +16,11 @@ import type { StoredObject } from '../../replica/object/object.ts';
 import { Deferred } from '../../base/deferred.ts';
 import type { Command } from './commands.ts';
 import { okReply } from './replies.ts';
-import type { Edit, KeyTurns } from './key-queue.ts';
+import type { Edit, KeyQueue } from './key-queue.ts';
 
-export interface ReaperParts {
+export interface ExpiryReaperDependencies {
   readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
-  readonly turns: Pick<KeyTurns, 'submit'>;
+  readonly turns: Pick<KeyQueue, 'submit'>;
   /** This node's keys of the bucket, in no order; may be iterated over a long time. */
   keys(): Iterable<PackedKey>;
   isPrimary(key: ObjectKey): boolean;
@@ -38,14 +38,14 @@ export interface ReaperOptions {
 export const defaultReaperOptions: ReaperOptions = { intervalUs: 1_000_000, roundCount: 512 };
 
 export class Reaper {
-  readonly #parts: ReaperParts;
+  readonly #parts: ExpiryReaperDependencies;
   readonly #options: ReaperOptions;
   #keys: Iterator<PackedKey> | undefined;
   #timer: Timer | undefined;
   #running: Promise<void> | undefined;
   #stopped = true;
 
-  constructor(parts: ReaperParts, options: ReaperOptions = defaultReaperOptions) {
+  constructor(parts: ExpiryReaperDependencies, options: ReaperOptions = defaultReaperOptions) {
     this.#parts = parts;
     this.#options = options;
   }

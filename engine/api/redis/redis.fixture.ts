@@ -24,7 +24,7 @@ import { CountingRandom, TestClock, TestLog } from '../testing/test-io.fixture.t
 import type { RedisField } from './commands.ts';
 import type { ListedKey } from './keyspace.ts';
 import { Keyspace } from './keyspace.ts';
-import type { RedisParts } from './listener-dependencies.ts';
+import type { RedisDependencies } from './listener-dependencies.ts';
 import type { RedisLimits } from './server.ts';
 import { RedisServer } from './server.ts';
 import { defaultSessionLimits } from './session-dependencies.ts';
@@ -92,7 +92,7 @@ export class TestingRedis {
   private constructor(limits: Partial<RedisLimits>, credentials: readonly Credential[] | undefined) {
     const log = new TestLog();
     this.gate = new Gate(log, credentials);
-    const io: RedisParts['io'] = {
+    const io: RedisDependencies['io'] = {
       clock: this.clock,
       log,
       network: this.#network,
@@ -101,7 +101,7 @@ export class TestingRedis {
         task().catch(() => this.failed.push(name));
       },
     };
-    const parts: RedisParts = {
+    const parts: RedisDependencies = {
       io,
       dispatcher: this.dispatcher,
       transactions: this.transactions,

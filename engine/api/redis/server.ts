@@ -9,10 +9,10 @@ import { refusedAtOnceMax } from '../session/lingering-close.ts';
 import { Batches } from './batches.ts';
 import type { ConnectionState, ListenerState } from './connection-commands.ts';
 import type { Keyspace } from './keyspace.ts';
-import type { RedisParts } from './listener-dependencies.ts';
-import type { SessionLimits, SessionRooms } from './session-dependencies.ts';
+import type { RedisDependencies } from './listener-dependencies.ts';
+import type { SessionLimits, SessionDependencies } from './session-dependencies.ts';
 import { Session } from './session.ts';
-import { KeyTurns } from './key-queue.ts';
+import { KeyQueue } from './key-queue.ts';
 
 export interface RedisLimits extends SessionLimits {
   /** Connections open at most; further ones are told so and closed. */
@@ -20,9 +20,9 @@ export interface RedisLimits extends SessionLimits {
 }
 
 export class RedisServer {
-  readonly #parts: RedisParts;
+  readonly #parts: RedisDependencies;
   readonly #limits: RedisLimits;
-  readonly #rooms: SessionRooms;
+  readonly #rooms: SessionDependencies;
   readonly #sessions = new Set<Session>();
   #listener: Listener | undefined;
   #nextId = 1;
@@ -30,13 +30,13 @@ export class RedisServer {
   /** Resolved when the last connection of a stopping server is over. */
   readonly #emptied = new Deferred<void>();
 
-  constructor(parts: RedisParts, limits: RedisLimits, keyspace: Keyspace) {
+  constructor(parts: RedisDependencies, limits: RedisLimits, keyspace: Keyspace) {
     this.#parts = parts;
     this.#limits = limits;
     this.#rooms = {
       parts,
       limits,
-      turns: new KeyTurns(parts),
+      turns: new KeyQueue(parts),
       batches: new Batches(parts),
       keyspace,
       listener: this.#listenerState(),
@@ -44,7 +44,7 @@ export class RedisServer {
   }
 
   /** Where writes of a key take their turns. */
-  get turns(): KeyTurns {
+  get turns(): KeyQueue {
     return this.#rooms.turns;
   }
 

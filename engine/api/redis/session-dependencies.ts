@@ -2,9 +2,9 @@
 import type { Batches } from './batches.ts';
 import type { ListenerState } from './connection-commands.ts';
 import type { Keyspace } from './keyspace.ts';
-import type { RedisParts } from './listener-dependencies.ts';
+import type { RedisDependencies } from './listener-dependencies.ts';
 import type { RequestLimits } from './request-reader.ts';
-import type { KeyTurns } from './key-queue.ts';
+import type { KeyQueue } from './key-queue.ts';
 
 export interface SessionLimits extends RequestLimits {
   /** Commands of one connection under way. */
@@ -29,10 +29,10 @@ export const defaultSessionLimits: Omit<
   queuedMax: 10_000,
 };
 
-export interface SessionRooms {
-  readonly parts: RedisParts;
+export interface SessionDependencies {
+  readonly parts: RedisDependencies;
   readonly limits: SessionLimits;
-  readonly turns: KeyTurns;
+  readonly turns: KeyQueue;
   readonly batches: Batches;
   readonly keyspace: Keyspace;
   readonly listener: ListenerState;

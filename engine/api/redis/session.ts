@@ -14,7 +14,7 @@
 import type { LockstepError } from '../../base/errors.ts';
 import type { PackedKey } from '../../base/object-key.ts';
 import type { CloseReason, Connection, ConnectionHandler } from '../../io/network.ts';
-import { Farewell } from '../session/lingering-close.ts';
+import { LingeringClose } from '../session/lingering-close.ts';
 import { MessageDeadline } from '../session/message-deadline.ts';
 import { PipelineWindow } from '../session/pipeline-window.ts';
 import { RequestShare } from '../session/request-budget.ts';
@@ -29,7 +29,7 @@ import { refusalText, unknownCommand } from './refusals.ts';
 import { errorReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
 import { ProtocolError, RequestReader } from './request-reader.ts';
-import type { SessionRooms } from './session-dependencies.ts';
+import type { SessionDependencies } from './session-dependencies.ts';
 import { readKey, runTask } from './tasks.ts';
 
 /** What an error's line begins with. */
@@ -38,7 +38,7 @@ const minus = 0x2d;
 const refusedWords: readonly string[] = ['OVERLOADED', 'NOTARGETS', 'DISKFULL', 'SHUTTINGDOWN'];
 
 export class Session implements ConnectionHandler, ExchangeOwner {
-  readonly #rooms: SessionRooms;
+  readonly #rooms: SessionDependencies;
   readonly #connection: Connection;
   readonly #onOver: (session: Session) => void;
   readonly #reader: RequestReader;
@@ -58,17 +58,22 @@ export class Session implements ConnectionHandler, ExchangeOwner {
   /** No further command is taken; the connection ends when the last reply is written. */
   #closing: 'eof' | 'error' | 'closedHere' | undefined;
   #over = false;
-  readonly #farewell: Farewell;
+  readonly #farewell: LingeringClose;
   readonly #deadline: MessageDeadline;
   readonly #share: RequestShare;
 
-  constructor(rooms: SessionRooms, connection: Connection, id: number, onOver: (session: Session) => void) {
+  constructor(
+    rooms: SessionDependencies,
+    connection: Connection,
+    id: number,
+    onOver: (session: Session) => void,
+  ) {
     this.#rooms = rooms;
     this.#connection = connection;
     this.#onOver = onOver;
     this.#reader = new RequestReader(rooms.limits);
     this.#window = new PipelineWindow(rooms.limits.owedBytesMax);
-    this.#farewell = new Farewell(rooms.parts.io.clock, connection);
+    this.#farewell = new LingeringClose(rooms.parts.io.clock, connection);
     this.#share = new RequestShare(rooms.parts.requests);
     const { messageUsMax } = rooms.limits;
     this.#deadline = new MessageDeadline(rooms.parts.io.clock, messageUsMax, () => this.#late());

@@ -11,7 +11,7 @@ import type { Exchange } from './exchange.ts';
 import { keyOf } from './listener-dependencies.ts';
 import { Refusal, refusalText } from './refusals.ts';
 import { arrayReply, errorReply, nilArrayReply, okReply } from './replies.ts';
-import type { SessionRooms } from './session-dependencies.ts';
+import type { SessionDependencies } from './session-dependencies.ts';
 import { applyCommand } from './key-queue.ts';
 import { WorkingKey } from './working-set.ts';
 
@@ -20,7 +20,7 @@ import { WorkingKey } from './working-set.ts';
  * have heard yet of a write that is still spreading, and EXEC would take the older value for the watched one.
  */
 export async function readKey(
-  { parts }: SessionRooms,
+  { parts }: SessionDependencies,
   { watched }: Conversation,
   exchange: Exchange,
   key: ObjectKey,
@@ -43,7 +43,7 @@ export async function readKey(
 
 /** A command that runs alone. */
 export async function runTask(
-  rooms: SessionRooms,
+  rooms: SessionDependencies,
   conversation: Conversation,
   exchange: Exchange,
   task: Task,
@@ -57,7 +57,7 @@ export async function runTask(
 }
 
 async function replyOf(
-  rooms: SessionRooms,
+  rooms: SessionDependencies,
   conversation: Conversation,
   exchange: Exchange,
   task: Task,
@@ -99,7 +99,7 @@ function repliesOf(result: BatchResult): readonly Buffer[] | undefined {
 }
 
 async function watch(
-  { parts, batches }: SessionRooms,
+  { parts, batches }: SessionDependencies,
   conversation: Conversation,
   { command, request }: Exchange,
 ): Promise<void> {

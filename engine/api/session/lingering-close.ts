@@ -11,7 +11,7 @@ const lingerUs = 1_000_000;
 /** Connections of a listener beyond its maximum that are told so; further ones are closed without a word. */
 export const refusedAtOnceMax = 16;
 
-export class Farewell {
+export class LingeringClose {
   readonly #clock: Clock;
   readonly #connection: Connection;
   #timer: Timer | undefined;

@@ -5,9 +5,9 @@ import { byteStringOf } from '../../base/ids.ts';
 import { bucketPrefix } from '../../base/object-key.ts';
 import type { BucketProperties, PropertySet } from '../../buckets/properties.ts';
 import { typeProperties, withProperties } from '../../buckets/properties.ts';
-import type { BucketDesk } from '../bucket-admin.ts';
+import type { BucketAdmin } from '../bucket-admin.ts';
 
-export class MapBuckets implements BucketDesk {
+export class MapBuckets implements BucketAdmin {
   readonly #types: Map<ByteString, BucketProperties>;
   readonly #buckets = new Map<string, BucketProperties>();
   /** What the next changes end in. */

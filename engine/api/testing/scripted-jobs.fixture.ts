@@ -3,9 +3,9 @@ import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { Job } from '../../mapreduce/job.ts';
 import type { Batch } from '../../mapreduce/pipeline.ts';
-import type { MapReduceDesk } from '../map-reduce-answers.ts';
+import type { MapReduceAdmin } from '../map-reduce-answers.ts';
 
-export class ScriptedJobs implements MapReduceDesk {
+export class ScriptedJobs implements MapReduceAdmin {
   readonly bytesMax = 1000;
   batches: readonly Batch[] = [];
   /** How jobs end after their batches; undefined: well. */
@@ -20,7 +20,7 @@ export class ScriptedJobs implements MapReduceDesk {
     this.refusals += 1;
   }
 
-  start(job: Job): ReturnType<MapReduceDesk['start']> {
+  start(job: Job): ReturnType<MapReduceAdmin['start']> {
     this.started.push(job);
     const over = new Deferred<never>();
     over.promise.catch(() => undefined);
@@ -31,7 +31,7 @@ export class ScriptedJobs implements MapReduceDesk {
       done = true;
       over.reject(new LockstepError('ShuttingDown', 'ended'));
     };
-    const running: ReturnType<MapReduceDesk['start']> = {
+    const running: ReturnType<MapReduceAdmin['start']> = {
       [Symbol.asyncIterator]: () => running as never,
       next: async () => {
         const value = left.shift();

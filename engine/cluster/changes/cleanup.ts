@@ -19,14 +19,14 @@ import type { Io } from '../../io/io.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { Member } from '../ring/ring.ts';
 
-export interface SurplusOptions {
+export interface CleanupOptions {
   /** How long the ring has to have stood still. */
   readonly delayUs: number;
   readonly bytesPerSecond: number;
   readonly timeoutUs: number;
 }
 
-export interface SurplusParts extends ClientKeys {
+export interface CleanupDependencies extends ClientKeys {
   readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
   readonly self: Member;
   readonly membership: Pick<
@@ -48,9 +48,9 @@ const lookUsMax = 60_000_000;
 /** Keys looked at between two breaths. */
 const glanceCount = 1000;
 
-export class Surplus {
-  readonly #parts: SurplusParts;
-  readonly #options: SurplusOptions;
+export class Cleanup {
+  readonly #parts: CleanupDependencies;
+  readonly #options: CleanupOptions;
   #timer: Timer | undefined;
   #stopped = false;
   #work: Promise<void> = Promise.resolve();
@@ -59,7 +59,7 @@ export class Surplus {
   /** Keys that went. */
   dropped = 0;
 
-  constructor(parts: SurplusParts, options: SurplusOptions) {
+  constructor(parts: CleanupDependencies, options: CleanupOptions) {
     this.#parts = parts;
     this.#options = options;
   }

@@ -10,7 +10,7 @@ import { sleep } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
 
 /** What the estate consists of. */
-export interface EstateParts {
+export interface LeaveDrainDependencies {
   readonly io: Pick<Io, 'clock' | 'log'>;
   /** Begins no transaction any more. */
   closeTransactions(): void;
@@ -20,7 +20,7 @@ export interface EstateParts {
   handOnHints(): Promise<number>;
 }
 
-export interface EstateOptions {
+export interface LeaveDrainOptions {
   /** How long this node stays at most. */
   readonly patienceUs: number;
   /** A request's deadline. */
@@ -28,25 +28,25 @@ export interface EstateOptions {
 }
 
 /** What the node still waits for. */
-export interface EstateLeft {
+export interface LeaveDrainRest {
   readonly transactions: number;
   readonly hints: number;
 }
 
 const retryUs = 200_000;
 
-export class Estate {
-  readonly #parts: EstateParts;
-  readonly #options: EstateOptions;
-  #left: EstateLeft = { transactions: 0, hints: 0 };
+export class LeaveDrain {
+  readonly #parts: LeaveDrainDependencies;
+  readonly #options: LeaveDrainOptions;
+  #left: LeaveDrainRest = { transactions: 0, hints: 0 };
 
-  constructor(parts: EstateParts, options: EstateOptions) {
+  constructor(parts: LeaveDrainDependencies, options: LeaveDrainOptions) {
     this.#parts = parts;
     this.#options = options;
   }
 
   /** Nothing until the node settles it. */
-  get left(): EstateLeft {
+  get left(): LeaveDrainRest {
     return this.#left;
   }
 

@@ -18,7 +18,7 @@ const key = systemKey(byteStringOf('transfer'), byteStringOf('refill'));
 /** It belongs to the node, not to the ring. */
 const token = 0 as Token;
 
-export class RefillMark {
+export class RebuildMark {
   readonly #store: LocalStore;
   readonly #isEmpty: () => boolean;
 

@@ -18,22 +18,22 @@ import { Deferred } from '../../base/deferred.ts';
 import type { NodeId } from '../../base/ids.ts';
 import { sleep } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
-import type { Legacy } from '../membership/lost-disk-state.ts';
+import type { LostDiskState } from '../membership/lost-disk-state.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { TokenRange } from '../ring/arc.ts';
 import type { Member } from '../ring/ring.ts';
 import { refillSources } from './arcs.ts';
-import type { RefillMark } from './rebuild-mark.ts';
+import type { RebuildMark } from './rebuild-mark.ts';
 import type { Transfer } from './transfer.ts';
 
-export interface RefillParts {
+export interface RebuildDependencies {
   readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
   readonly self: Member;
   readonly membership: Pick<Membership, 'ring' | 'members' | 'isRoutable' | 'isReplaced' | 'lifeOf'>;
   readonly transfer: Pick<Transfer, 'pull'>;
-  readonly mark: RefillMark;
+  readonly mark: RebuildMark;
   /** Undefined: it has not answered. */
-  readonly ask: (peer: NodeId) => Promise<Legacy | undefined>;
+  readonly ask: (peer: NodeId) => Promise<LostDiskState | undefined>;
 }
 
 /** What is missing yet; with neither, something has changed meanwhile, and it is looked again. */
@@ -51,8 +51,8 @@ const quietLooks = 15;
 const remindingLooks = 150;
 const lookAgain: Lack = { members: [], coordinators: [] };
 
-export class Refill {
-  readonly #parts: RefillParts;
+export class Rebuild {
+  readonly #parts: RebuildDependencies;
   /** What was read, as `n2 17-42`. */
   readonly #read = new Set<string>();
   /** Undefined: nothing is awaited. */
@@ -67,7 +67,7 @@ export class Refill {
   #stopped = false;
   #work: Promise<void> = Promise.resolve();
 
-  constructor(parts: RefillParts) {
+  constructor(parts: RebuildDependencies) {
     this.#parts = parts;
   }
 
@@ -181,9 +181,9 @@ export class Refill {
     return nodes.filter((node) => node !== self.node && !membership.isReplaced(node));
   }
 
-  async #legacies(): Promise<ReadonlyMap<NodeId, Legacy>> {
+  async #legacies(): Promise<ReadonlyMap<NodeId, LostDiskState>> {
     const { membership, ask } = this.#parts;
-    const legacies = new Map<NodeId, Legacy>();
+    const legacies = new Map<NodeId, LostDiskState>();
     await Promise.all(
       this.#others().map(async (node) => {
         const legacy = membership.isRoutable(node) ? await ask(node) : undefined;
@@ -194,7 +194,7 @@ export class Refill {
   }
 
   /** Members that have not answered and may know something. */
-  #away(legacies: ReadonlyMap<NodeId, Legacy>): readonly NodeId[] {
+  #away(legacies: ReadonlyMap<NodeId, LostDiskState>): readonly NodeId[] {
     const { membership, self } = this.#parts;
     const others = this.#others();
     const owners = membership.ring.members.filter((member) => member !== self).map(({ node }) => node);
@@ -207,7 +207,10 @@ export class Refill {
   }
 
   /** Undefined: everything has been read; otherwise who could not be. */
-  async #readAll(legacies: ReadonlyMap<NodeId, Legacy>, judged: Deferred<void>): Promise<NodeId | undefined> {
+  async #readAll(
+    legacies: ReadonlyMap<NodeId, LostDiskState>,
+    judged: Deferred<void>,
+  ): Promise<NodeId | undefined> {
     const { membership, self, io } = this.#parts;
     const sources = refillSources(membership.ring, self, ({ node }) => {
       const legacy = legacies.get(node);

@@ -12,7 +12,7 @@ import { sleep } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
 import type { Membership } from '../membership/membership.ts';
 
-export interface InheritanceParts {
+export interface TakeoverDependencies {
   readonly io: Pick<Io, 'clock' | 'log'>;
   readonly membership: Pick<Membership, 'self' | 'member' | 'members' | 'isRoutable' | 'isReplaced'>;
   /** Whether the peer waits for a branch of the dead node's; undefined: it has not answered. */
@@ -23,11 +23,11 @@ const retryUs = 200_000;
 /** So many looks that find something open are nothing to tell. */
 const quietLooks = 15;
 
-export class Inheritance {
-  readonly #parts: InheritanceParts;
+export class ReplacementTakeover {
+  readonly #parts: TakeoverDependencies;
   #open: readonly NodeId[] = [];
 
-  constructor(parts: InheritanceParts) {
+  constructor(parts: TakeoverDependencies) {
     this.#parts = parts;
   }
 

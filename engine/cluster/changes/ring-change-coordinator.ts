@@ -28,9 +28,9 @@ import type { DeclaredState, MoveStage } from '../membership/states.ts';
 import type { TokenRange } from '../ring/arc.ts';
 import type { Member, Ring } from '../ring/ring.ts';
 import { arcsOf, inOneRack, sourcesOf, splitByPlacement } from './arcs.ts';
-import type { Estate, EstateLeft } from './leave-drain.ts';
-import type { Inheritance } from './replacement-takeover.ts';
-import type { Refill } from './rebuild.ts';
+import type { LeaveDrain, LeaveDrainRest } from './leave-drain.ts';
+import type { ReplacementTakeover } from './replacement-takeover.ts';
+import type { Rebuild } from './rebuild.ts';
 import type { Transfer } from './transfer.ts';
 
 /** How often a wait looks again. */
@@ -47,18 +47,18 @@ export interface MoveProgress {
 }
 
 /** What a move waits for; nothing without one. */
-export interface MoveWait extends EstateLeft {
+export interface MoveWait extends LeaveDrainRest {
   /** Members that are away, or do not follow the present step yet. */
   readonly members: readonly NodeId[];
 }
 
-export class Mover {
+export class RingChangeCoordinator {
   readonly #io: Io;
   readonly #membership: Membership;
   readonly #transfer: Transfer;
-  readonly #refill: Pick<Refill, 'hindrance'>;
-  readonly #estate: Estate;
-  readonly #inheritance: Pick<Inheritance, 'settle' | 'waitsFor'>;
+  readonly #refill: Pick<Rebuild, 'hindrance'>;
+  readonly #estate: LeaveDrain;
+  readonly #inheritance: Pick<ReplacementTakeover, 'settle' | 'waitsFor'>;
   readonly #self: Member;
   readonly #onLeft: () => void;
   #progress: MoveProgress = { rangesLeft: 0, ranges: 0 };
@@ -70,9 +70,9 @@ export class Mover {
     io: Io,
     membership: Membership,
     transfer: Transfer,
-    refill: Pick<Refill, 'hindrance'>,
-    estate: Estate,
-    inheritance: Pick<Inheritance, 'settle' | 'waitsFor'>,
+    refill: Pick<Rebuild, 'hindrance'>,
+    estate: LeaveDrain,
+    inheritance: Pick<ReplacementTakeover, 'settle' | 'waitsFor'>,
     self: Member,
     onLeft: () => void,
   ) {

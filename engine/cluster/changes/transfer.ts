@@ -41,7 +41,7 @@ export interface RangeNames {
   push(range: TokenRange): Promise<void>;
 }
 
-export interface TransferParts {
+export interface TransferDependencies {
   readonly clock: Clock;
   readonly links: PeerLinks;
   readonly replica: Pick<Replica, 'merge'>;
@@ -53,10 +53,10 @@ const usPerSecond = 1_000_000;
 
 export class Transfer {
   readonly counts: TransferCounts = { keysIn: 0, bytesIn: 0, keysOut: 0, bytesOut: 0 };
-  readonly #parts: TransferParts;
+  readonly #parts: TransferDependencies;
   readonly #options: TransferOptions;
 
-  constructor(parts: TransferParts, options: TransferOptions) {
+  constructor(parts: TransferDependencies, options: TransferOptions) {
     this.#parts = parts;
     this.#options = options;
   }

@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest';
 
 import type { NodeId } from '../../base/ids.ts';
-import { Standing } from './fencing.ts';
+import { Fencing } from './fencing.ts';
 
 const peer = 'n2' as NodeId;
 
-function standing(isHeard: () => boolean = () => false): { made: Standing; told: string[] } {
+function standing(isHeard: () => boolean = () => false): { made: Fencing; told: string[] } {
   const told: string[] = [];
   const log = {
     enabled: () => true,
     event: (level: string, name: string) => void told.push(`${level} ${name}`),
   };
-  return { made: new Standing(log, isHeard), told };
+  return { made: new Fencing(log, isHeard), told };
 }
 
 test('a node is a member until a peer says that it is none, and again once a peer accepts it', () => {

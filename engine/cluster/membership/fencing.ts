@@ -9,7 +9,7 @@
 import type { NodeId } from '../../base/ids.ts';
 import type { Io } from '../../io/io.ts';
 
-export class Standing {
+export class Fencing {
   readonly #log: Io['log'];
   readonly #isHeard: () => boolean;
   /** Who said last that this node is no member. */

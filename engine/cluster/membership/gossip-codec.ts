@@ -9,8 +9,8 @@
 import type { NodeId } from '../../base/ids.ts';
 import { bufferOf, parseNodeId } from '../../base/ids.ts';
 import { writeVarint, varintBytes } from '../../peer/wire/protobuf-cursor.ts';
-import type { GossipWords, News } from './gossip-messages.ts';
-import { gossipMembersMax, newsMax, readPlainWords, textCharsMax } from './gossip-reader.ts';
+import type { GossipMessage, News } from './gossip-messages.ts';
+import { gossipMembersMax, newsMax, readGossip, textCharsMax } from './gossip-reader.ts';
 import { RecordReader, RecordWriter } from './record-codec.ts';
 import type { DigestEntry } from './gossip-progress.ts';
 import type { MemberRecord } from './member-record.ts';
@@ -28,7 +28,7 @@ export class GossipCodec {
   /** Names that have been read, so that each is one string; no more than a message may hold. */
   readonly #names = new Map<string, NodeId>();
 
-  encode({ digest, records, view, news = [] }: GossipWords): Uint8Array {
+  encode({ digest, records, view, news = [] }: GossipMessage): Uint8Array {
     let length = runBytes(Buffer.byteLength(view));
     for (const { node } of digest) length += runBytes(entryBytes(node));
     for (const record of records) length += runBytes(this.#writer.bytesOf(record).length);
@@ -52,14 +52,14 @@ export class GossipCodec {
   }
 
   /** Throws `BadRequest` when the bytes are no words, or say what no member may say. */
-  decode(bytes: Uint8Array): GossipWords {
+  decode(bytes: Uint8Array): GossipMessage {
     const body = bufferOf(bytes);
     const readRecord = (record: Buffer): MemberRecord => this.#reader.read(record);
-    return this.#readWritten(body) ?? readPlainWords(body, readRecord);
+    return this.#readWritten(body) ?? readGossip(body, readRecord);
   }
 
   /** The words as `encode` writes them; undefined for any other bytes. Throws what a record that is none throws. */
-  #readWritten(body: Buffer): GossipWords | undefined {
+  #readWritten(body: Buffer): GossipMessage | undefined {
     const runs = new Runs(body);
     const digest: DigestEntry[] = [];
     while (runs.next(tags.digest)) {
@@ -200,11 +200,11 @@ function writeEntry(bytes: Buffer, at: number, { node, generation, version }: Di
   return bytes.writeDoubleLE(version, end + 1);
 }
 
-export function encodeWords(words: GossipWords): Uint8Array {
+export function encodeGossip(words: GossipMessage): Uint8Array {
   return new GossipCodec().encode(words);
 }
 
 /** Throws `BadRequest` when the bytes are no words, or say what no member may say. */
-export function decodeWords(bytes: Uint8Array): GossipWords {
+export function decodeGossip(bytes: Uint8Array): GossipMessage {
   return new GossipCodec().decode(bytes);
 }

@@ -9,7 +9,7 @@ export interface News {
 }
 
 /** One message of a round. */
-export interface GossipWords {
+export interface GossipMessage {
   /** How far the sender knows everyone. */
   readonly digest: readonly DigestEntry[];
   /** Records that the receiver lacks, as far as the sender can tell. */

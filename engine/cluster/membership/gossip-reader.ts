@@ -7,7 +7,7 @@ import type protobuf from 'protobufjs';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
 import { parseNodeId, parseToken } from '../../base/ids.ts';
-import type { GossipWords, News } from './gossip-messages.ts';
+import type { GossipMessage, News } from './gossip-messages.ts';
 import { recordType, wordsType } from './gossip-schema.ts';
 import type { DeclaredState, MoveStage } from './states.ts';
 import { declaredStates, moveStages } from './states.ts';
@@ -21,7 +21,7 @@ const tokensMax = 256;
 export const textCharsMax = 256;
 
 /** Throws `BadRequest` when the bytes are no words; what is wrong with a record is `readRecord`'s to say. */
-export function readPlainWords(bytes: Uint8Array, readRecord: (bytes: Buffer) => MemberRecord): GossipWords {
+export function readGossip(bytes: Uint8Array, readRecord: (bytes: Buffer) => MemberRecord): GossipMessage {
   const plain = plainOf(wordsType, bytes);
   const digest = listOf(plain, 'digest').map((entry) => digestOf(fieldsOf(entry)));
   const records = listOf(plain, 'records').map((entry) => readRecord(bytesOf(entry)));

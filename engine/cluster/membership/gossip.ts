@@ -21,7 +21,7 @@ import type { Timer } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
 import type { Random } from '../../io/random.ts';
 import { pick, shuffled } from '../../io/random.ts';
-import type { GossipWords, News } from './gossip-messages.ts';
+import type { GossipMessage, News } from './gossip-messages.ts';
 import { GossipCodec } from './gossip-codec.ts';
 import type { MemberRecord } from './member-record.ts';
 import type { Applied, MemberTable, RefusalReason } from './table.ts';
@@ -152,14 +152,14 @@ export class Gossip {
     await Promise.all(told);
   }
 
-  #answerTo(words: GossipWords): Uint8Array {
+  #answerTo(words: GossipMessage): Uint8Array {
     if (words.digest.length === 0) return this.#words({ digest: [], records: [] });
     const records = this.#table.newerThan(words.digest);
     const digest = this.#table.isBehind(words.digest) ? this.#table.digest() : [];
     return this.#words({ digest, records });
   }
 
-  #words(words: Pick<GossipWords, 'digest' | 'records'>): Uint8Array {
+  #words(words: Pick<GossipMessage, 'digest' | 'records'>): Uint8Array {
     return this.#codec.encode({ ...words, view: this.#observer.view(), news: this.#observer.news() });
   }
 
@@ -221,7 +221,7 @@ export class Gossip {
     return outcome;
   }
 
-  #read(from: NodeId, bytes: Uint8Array): GossipWords | undefined {
+  #read(from: NodeId, bytes: Uint8Array): GossipMessage | undefined {
     try {
       return this.#codec.decode(bytes);
     } catch (error) {

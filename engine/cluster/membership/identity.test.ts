@@ -12,7 +12,7 @@ import { replaceFile } from '../../io/disk.ts';
 import { realClock } from '../../real/clock.ts';
 import { createRealDisk } from '../../real/disk.ts';
 import { createRealLog } from '../../real/log.ts';
-import type { IdentityBook } from './identity.ts';
+import type { IdentityRecord } from './identity.ts';
 import { Identity } from './identity.ts';
 
 let directory = '';
@@ -20,9 +20,9 @@ let directory = '';
 beforeEach(() => void (directory = mkdtempSync(join(tmpdir(), 'lockstep-identity-'))));
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-const noBook: IdentityBook = { had: false, generation: 0, saved: () => undefined };
+const noBook: IdentityRecord = { had: false, generation: 0, saved: () => undefined };
 
-function open(node: string, clusterId: string, book: IdentityBook = noBook): Promise<Identity> {
+function open(node: string, clusterId: string, book: IdentityRecord = noBook): Promise<Identity> {
   const io = {
     clock: realClock,
     disk: createRealDisk(directory),

@@ -9,7 +9,7 @@
  * A body that ends after the generation is of a version that did not write the cluster's id: its node has the
  * configured one from the next start on.
  *
- * A node whose file is missing or damaged goes on from the generation that its store knows (`IdentityBook`). One whose
+ * A node whose file is missing or damaged goes on from the generation that its store knows (`IdentityRecord`). One whose
  * disk was wiped takes the seconds of its wall clock, which are more than its earlier lives' unless the clock went back;
  * its peers then tell it which life they know (`raise`).
  */
@@ -31,7 +31,7 @@ export interface Owner {
 }
 
 /** What a node knows of its identity beside the file. */
-export interface IdentityBook {
+export interface IdentityRecord {
   /** The greatest generation that is known; 0: none is. */
   readonly generation: number;
   /** The node has had the file. */
@@ -55,7 +55,7 @@ export class Identity {
   readonly #io: IdentityIo;
   readonly #path: string;
   readonly #clusterId: string;
-  readonly #book: IdentityBook;
+  readonly #book: IdentityRecord;
   /** An earlier life has written the file, and it can be read. */
   readonly found: boolean;
   #generation = 0;
@@ -64,7 +64,7 @@ export class Identity {
     io: IdentityIo,
     path: string,
     { node, clusterId }: Owner,
-    book: IdentityBook,
+    book: IdentityRecord,
     found: boolean,
   ) {
     this.#io = io;
@@ -79,7 +79,7 @@ export class Identity {
    * Begins the next life of the node whose identity lies at `path`. Rejects with `StoreForeign` when it is another
    * node's or of another cluster, with `StorageFailed` when the disk does not read or write.
    */
-  static async open(io: IdentityIo, path: string, owner: Owner, book: IdentityBook): Promise<Identity> {
+  static async open(io: IdentityIo, path: string, owner: Owner, book: IdentityRecord): Promise<Identity> {
     const before = await mapped(readWritten(io, path));
     if (before !== undefined) refuseForeign(path, before, owner);
     const wallSeconds = Math.max(1, Math.floor(io.clock.wallMs() / 1000));

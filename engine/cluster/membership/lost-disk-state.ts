@@ -2,7 +2,7 @@
 import type { NodeId } from '../../base/ids.ts';
 
 /** What a member knows of another one's earlier lives. */
-export interface Legacy {
+export interface LostDiskState {
   /** It coordinates transactions that an earlier life has a part in, and would give that part again. */
   readonly open: boolean;
   /** There are objects in its store. */

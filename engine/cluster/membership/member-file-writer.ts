@@ -11,7 +11,7 @@ import type { MemberRecord } from './member-record.ts';
 
 const lookEveryUs = 60_000_000;
 
-export class Memory {
+export class MemberFileWriter {
   readonly #io: Pick<Io, 'log' | 'spawn'>;
   readonly #file: Pick<MemberFile, 'depart' | 'lacksOneOf' | 'save'>;
   readonly #records: () => readonly MemberRecord[];

@@ -6,7 +6,7 @@
  *     body       the records as gossip writes them (gossip-codec.ts); instead of a view "departed" once the members know
  *                that this node has left, and "-" until then
  *
- * The node has the same records in another place (`MemberBook`): a file that is damaged, or missing though the node has
+ * The node has the same records in another place (`MemberFileRecord`): a file that is damaged, or missing though the node has
  * had it, is made again from there.
  */
 import { crc32 } from '../../base/checksum.ts';
@@ -15,12 +15,12 @@ import type { NodeId } from '../../base/ids.ts';
 import type { Disk } from '../../io/disk.ts';
 import { DiskError, readFile, replaceFile } from '../../io/disk.ts';
 import type { Io } from '../../io/io.ts';
-import { decodeWords, encodeWords } from './gossip-codec.ts';
-import type { GossipWords } from './gossip-messages.ts';
+import { decodeGossip, encodeGossip } from './gossip-codec.ts';
+import type { GossipMessage } from './gossip-messages.ts';
 import type { MemberRecord } from './member-record.ts';
 
 /** What a node knows of its file of members beside the file. */
-export interface MemberBook {
+export interface MemberFileRecord {
   /** The node has had the file. */
   readonly had: boolean;
   /** The body of the file as it was saved last; empty: it is not known. */
@@ -37,7 +37,7 @@ const departed = 'departed';
 export class MemberFile {
   readonly #io: Pick<Io, 'disk'>;
   readonly #path: string;
-  readonly #book: MemberBook;
+  readonly #book: MemberFileRecord;
   /** What the last life knew, this node's own record included; empty in the first. */
   readonly remembered: readonly MemberRecord[];
   /** Whom the file names. */
@@ -49,8 +49,8 @@ export class MemberFile {
   private constructor(
     io: Pick<Io, 'disk'>,
     path: string,
-    book: MemberBook,
-    { records, view }: Pick<GossipWords, 'records' | 'view'>,
+    book: MemberFileRecord,
+    { records, view }: Pick<GossipMessage, 'records' | 'view'>,
   ) {
     this.#io = io;
     this.#path = path;
@@ -61,7 +61,7 @@ export class MemberFile {
   }
 
   /** Rejects with `StorageFailed` when the disk does not read, or does not take a lost file again. */
-  static async open(io: Pick<Io, 'disk' | 'log'>, path: string, book: MemberBook): Promise<MemberFile> {
+  static async open(io: Pick<Io, 'disk' | 'log'>, path: string, book: MemberFileRecord): Promise<MemberFile> {
     const bytes = await mapped(readFile(io.disk, path, fileBytesMax));
     const words = bytes === undefined ? undefined : decode(bytes);
     if (bytes !== undefined && words !== undefined) {
@@ -111,7 +111,7 @@ export class MemberFile {
 
   async #write(records: readonly MemberRecord[]): Promise<void> {
     const known = records.filter(({ generation }) => generation > 0);
-    const body = encodeWords({ digest: [], records: known, view: this.#departed ? departed : '-' });
+    const body = encodeGossip({ digest: [], records: known, view: this.#departed ? departed : '-' });
     const file = Buffer.alloc(headBytes + body.length);
     magic.copy(file);
     file.writeUInt32BE(crc32(body), magic.length);
@@ -133,15 +133,15 @@ export async function readMembers(disk: Disk, path: string): Promise<readonly Me
 }
 
 /** Undefined for bytes that are not as `save` wrote them. */
-function decode(bytes: Buffer): GossipWords | undefined {
+function decode(bytes: Buffer): GossipMessage | undefined {
   const body = bytes.subarray(headBytes);
   const whole = bytes.length > headBytes && bytes.subarray(0, magic.length).equals(magic);
   return !whole || bytes.readUInt32BE(magic.length) !== crc32(body) ? undefined : wordsOf(body);
 }
 
-function wordsOf(words: Uint8Array): GossipWords | undefined {
+function wordsOf(words: Uint8Array): GossipMessage | undefined {
   try {
-    return decodeWords(words);
+    return decodeGossip(words);
   } catch (error) {
     if (error instanceof LockstepError) return undefined;
     throw error;

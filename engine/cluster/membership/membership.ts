@@ -24,14 +24,14 @@ import { Detector } from './detector.ts';
 import type { GossipLinks } from './gossip.ts';
 import { Gossip } from './gossip.ts';
 import { Handover } from '../view/handover.ts';
-import { Heritage } from './token-assignment.ts';
+import { TokenAssignment } from './token-assignment.ts';
 import { judgeGreeting } from './greeting.ts';
 import type { Identity } from './identity.ts';
 import type { MemberFile } from './member-file.ts';
-import { Memory } from './member-file-writer.ts';
+import { MemberFileWriter } from './member-file-writer.ts';
 import type { KnownPeer, MembershipObserver } from './observer.ts';
 import { isMoving, Ownership } from '../view/ownership.ts';
-import { Publication } from '../view/ring-view-publisher.ts';
+import { RingViewPublisher } from '../view/ring-view-publisher.ts';
 import { Rejections } from './rejections.ts';
 import type { MembershipSettings } from './settings.ts';
 import { expectedRecord, numbered, ownRecord, replacedRecord } from './settings.ts';
@@ -67,9 +67,9 @@ export class Membership {
   readonly #ownership: Ownership;
   readonly #agreement: Agreement;
   readonly #file: MemberFile;
-  readonly #memory: Memory;
-  readonly #publication: Publication;
-  readonly heritage: Heritage;
+  readonly #memory: MemberFileWriter;
+  readonly #publication: RingViewPublisher;
+  readonly heritage: TokenAssignment;
   readonly handover: Handover;
   readonly #indexes: Map<NodeId, number>;
   readonly #peers = new Map<NodeId, KnownPeer>();
@@ -96,7 +96,7 @@ export class Membership {
     this.#links = links;
     this.#identity = identity;
     this.#file = file;
-    this.#memory = new Memory(io, file, () => [
+    this.#memory = new MemberFileWriter(io, file, () => [
       { ...this.heritage.record, ...this.#intended },
       ...this.#table.peers(),
     ]);
@@ -107,7 +107,7 @@ export class Membership {
       makeDetector,
       (node, from, to) => this.#onMove(node, from, to),
     );
-    this.heritage = new Heritage(io, { self: () => this.self, save: () => this.#memory.save() });
+    this.heritage = new TokenAssignment(io, { self: () => this.self, save: () => this.#memory.save() });
     for (const record of file.remembered) if (record.node !== settings.self.node) this.#table.expect(record);
     for (const seed of settings.seeds) this.#table.expect(expectedRecord(seed));
     const met = this.#table.peers();
@@ -120,7 +120,7 @@ export class Membership {
       if (this.#table.isSuperseded(record)) this.#table.evict(record.node);
       else if (!record.left) this.#meet(record);
     this.#ownership = new Ownership(settings.self, this.#table);
-    this.#publication = new Publication({
+    this.#publication = new RingViewPublisher({
       io,
       view: () => this.#ownership.view,
       save: () => this.#memory.save(),
@@ -178,7 +178,7 @@ export class Membership {
   }
 
   /** When this node tells that it knows of a changed ring. */
-  get publication(): Pick<Publication, 'holdWhile' | 'refresh' | 'held' | 'heldSeconds'> {
+  get publication(): Pick<RingViewPublisher, 'holdWhile' | 'refresh' | 'held' | 'heldSeconds'> {
     return this.#publication;
   }
 

@@ -5,7 +5,7 @@ import { present } from '../../base/assert.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
 import { Detector, detectorDefaults } from './detector.ts';
-import { decodeWords, encodeWords, GossipCodec } from './gossip-codec.ts';
+import { decodeGossip, encodeGossip, GossipCodec } from './gossip-codec.ts';
 import { recordType, wordsType } from './gossip-schema.ts';
 import type { PeerState } from './states.ts';
 import { isLegalMove } from './states.ts';
@@ -275,7 +275,7 @@ describe('the words of gossip', () => {
       ],
       view: '0123',
     };
-    expect(decodeWords(encodeWords(words))).toEqual(words);
+    expect(decodeGossip(encodeGossip(words))).toEqual(words);
   });
 
   it('are read by a codec that remembers as by one that does not, in lent bytes too', () => {
@@ -293,7 +293,7 @@ describe('the words of gossip', () => {
         for (const records of messages) {
           const words = { digest: [], records, view: '' };
           const lent = Buffer.from(writer.encode(words));
-          expect(lent.equals(encodeWords(words))).toBe(true);
+          expect(lent.equals(encodeGossip(words))).toBe(true);
           expect(reader.decode(lent)).toEqual(words);
           lent.fill(0);
         }
@@ -318,36 +318,40 @@ describe('the words of gossip', () => {
         const records = some.map(({ node: of, ...rest }) => recordOf(of, { ...rest, tokens: [7 as Token] }));
         const schema = { ...more, records: records.map((record) => recordType.encode(record).finish()) };
         const bytes = wordsType.encode(schema).finish();
-        expect(Buffer.from(encodeWords({ ...more, records })).equals(bytes)).toBe(true);
-        expect(decodeWords(bytes)).toEqual({ ...more, records });
+        expect(Buffer.from(encodeGossip({ ...more, records })).equals(bytes)).toBe(true);
+        expect(decodeGossip(bytes)).toEqual({ ...more, records });
         // A field that this version does not know.
-        expect(decodeWords(Buffer.concat([bytes, Buffer.from([0x7a, 1, 7])]))).toEqual({ ...more, records });
+        expect(decodeGossip(Buffer.concat([bytes, Buffer.from([0x7a, 1, 7])]))).toEqual({ ...more, records });
       }),
     );
   });
 
   it('are refused by name when they say what no member may say', () => {
     const said = (more: object): Uint8Array =>
-      encodeWords({ digest: [], records: [{ ...recordOf('n2'), ...more }], view: '' });
-    expect(() => decodeWords(said({ state: 'DOWN' }))).toThrow(/"DOWN" is unknown; allowed: JOINING, NORMAL/);
-    expect(() => decodeWords(said({ move: 'gone' }))).toThrow(/"gone" is unknown; allowed: none, queued/);
-    expect(() => decodeWords(said({ node: 'a b' }))).toThrow(/node name/);
-    expect(() => decodeWords(said({ tokens: [2, 1] }))).toThrow(/ascending/);
-    expect(() => decodeWords(said({ tokens: [] }))).toThrow(/1 to 256 tokens/);
-    expect(() => decodeWords(said({ generation: -1 }))).toThrow(/whole number/);
+      encodeGossip({ digest: [], records: [{ ...recordOf('n2'), ...more }], view: '' });
+    expect(() => decodeGossip(said({ state: 'DOWN' }))).toThrow(
+      /"DOWN" is unknown; allowed: JOINING, NORMAL/,
+    );
+    expect(() => decodeGossip(said({ move: 'gone' }))).toThrow(/"gone" is unknown; allowed: none, queued/);
+    expect(() => decodeGossip(said({ node: 'a b' }))).toThrow(/node name/);
+    expect(() => decodeGossip(said({ tokens: [2, 1] }))).toThrow(/ascending/);
+    expect(() => decodeGossip(said({ tokens: [] }))).toThrow(/1 to 256 tokens/);
+    expect(() => decodeGossip(said({ generation: -1 }))).toThrow(/whole number/);
     const many = Array.from({ length: 1025 }, (_, index) => ({
       node: `n${index}` as NodeId,
       generation: 1,
       version: 1,
     }));
-    expect(() => decodeWords(encodeWords({ digest: many, records: [], view: '-' }))).toThrow(/at most 1024/);
+    expect(() => decodeGossip(encodeGossip({ digest: many, records: [], view: '-' }))).toThrow(
+      /at most 1024/,
+    );
   });
 
   it('are bad requests when they are any other bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         try {
-          decodeWords(bytes);
+          decodeGossip(bytes);
         } catch (error) {
           expect(error instanceof LockstepError && error.code).toBe('BadRequest');
         }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { NodeId, Token } from '../../base/ids.ts';
-import { Heritage, tokensOfMember } from './token-assignment.ts';
+import { TokenAssignment, tokensOfMember } from './token-assignment.ts';
 import type { MemberRecord } from './member-record.ts';
 
 const peer = 'n1' as NodeId;
@@ -26,9 +26,9 @@ const record: MemberRecord = {
 };
 
 /** What is done, in order. */
-function heritageOf(own: Partial<MemberRecord> = {}): { heritage: Heritage; done: unknown[] } {
+function heritageOf(own: Partial<MemberRecord> = {}): { heritage: TokenAssignment; done: unknown[] } {
   const done: unknown[] = [];
-  const heritage: Heritage = new Heritage(
+  const heritage: TokenAssignment = new TokenAssignment(
     {
       log: { enabled: () => true, event: (level, name) => void done.push(`${level} ${name}`) },
       spawn: (_name, task) => void task().catch((error: unknown) => done.push(error)),

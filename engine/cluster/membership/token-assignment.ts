@@ -14,21 +14,21 @@ import { sameTokens } from './member-record.ts';
 
 type Doors = Pick<Io, 'log' | 'spawn'>;
 
-export interface HeritageMembership {
+export interface TokenAssignmentMembership {
   /** What the node says of itself now. */
   self(): MemberRecord;
-  /** Makes `Heritage.record` durable, if the disk does. Never rejects. */
+  /** Makes `TokenAssignment.record` durable, if the disk does. Never rejects. */
   save(): Promise<unknown>;
 }
 
-export class Heritage {
+export class TokenAssignment {
   readonly #io: Doors;
-  readonly #membership: HeritageMembership;
+  readonly #membership: TokenAssignmentMembership;
   #tokens: readonly Token[] | undefined;
   #isSaved = false;
   #told: ((tokens: readonly Token[]) => void) | undefined;
 
-  constructor(io: Doors, membership: HeritageMembership) {
+  constructor(io: Doors, membership: TokenAssignmentMembership) {
     this.#io = io;
     this.#membership = membership;
   }

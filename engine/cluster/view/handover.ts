@@ -11,7 +11,7 @@ import type { NodeId, Token } from '../../base/ids.ts';
 import type { MemberRecord } from '../membership/member-record.ts';
 import type { Ownership } from './ownership.ts';
 
-export interface HandoverParts {
+export interface HandoverDependencies {
   readonly self: NodeId;
   readonly ownership: Pick<Ownership, 'formerPrimaries' | 'handingOver'>;
   /** This node tells its peers what it sees itself. */
@@ -23,9 +23,9 @@ export interface HandoverParts {
 }
 
 export class Handover {
-  readonly #parts: HandoverParts;
+  readonly #parts: HandoverDependencies;
 
-  constructor(parts: HandoverParts) {
+  constructor(parts: HandoverDependencies) {
     this.#parts = parts;
   }
 

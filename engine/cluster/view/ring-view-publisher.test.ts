@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 
-import { Publication } from './ring-view-publisher.ts';
+import { RingViewPublisher } from './ring-view-publisher.ts';
 
 /** A publication whose view, holders and disk the test decides; `told` is what peers were told, in order. */
 function publicationOf(view: string) {
   const now = { view, held: [] as string[], disk: true };
   const told: string[] = [];
   const tasks: Promise<void>[] = [];
-  const publication: Publication = new Publication({
+  const publication: RingViewPublisher = new RingViewPublisher({
     io: {
       clock: { nowUs: () => 0, wallMs: () => 0, after: () => ({ cancel: () => undefined }) },
       log: { enabled: () => false, event: () => undefined },

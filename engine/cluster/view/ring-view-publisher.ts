@@ -9,7 +9,7 @@
 import type { Timer } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
 
-export interface PublicationParts {
+export interface RingViewDependencies {
   readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
   /** How this node sees the ring now. */
   readonly view: () => string;
@@ -33,8 +33,8 @@ const retryUs = 1_000_000;
 /** What peers are told of the ring before there is anything to tell: no fingerprint, so nobody agrees with it. */
 const untold = '-';
 
-export class Publication {
-  readonly #parts: PublicationParts;
+export class RingViewPublisher {
+  readonly #parts: RingViewDependencies;
   #view = untold;
   #begun = false;
   #saving = false;
@@ -45,7 +45,7 @@ export class Publication {
   #reminder: Timer | undefined;
   #retry: Timer | undefined;
 
-  constructor(parts: PublicationParts) {
+  constructor(parts: RingViewDependencies) {
     this.#parts = parts;
   }
 

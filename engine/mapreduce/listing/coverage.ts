@@ -12,7 +12,7 @@ import { present } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError, asLockstepError } from '../../base/errors.ts';
 import type { ByteString, Token } from '../../base/ids.ts';
-import type { Asking, DispatchParts } from '../../replication/round-dependencies.ts';
+import type { Asking, RoundDependencies } from '../../replication/round-dependencies.ts';
 import { askPeer, replyError, roundError, troubleError } from '../../replication/round-dependencies.ts';
 import { sleep } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
@@ -51,14 +51,15 @@ const roundRestUs = 200_000;
 const pageUsMax = 5_000_000;
 
 /** Who there is, now and later. */
-export interface CoverageParts extends Asking, Pick<DispatchParts, 'self' | 'ring' | 'view' | 'clock'> {}
+export interface CoverageDependencies
+  extends Asking, Pick<RoundDependencies, 'self' | 'ring' | 'view' | 'clock'> {}
 
 export class Coverage {
   readonly #io: Pick<Io, 'spawn'>;
-  readonly #parts: CoverageParts;
+  readonly #parts: CoverageDependencies;
   readonly #local: LocalListing;
 
-  constructor(io: Pick<Io, 'spawn'>, parts: CoverageParts, local: LocalListing) {
+  constructor(io: Pick<Io, 'spawn'>, parts: CoverageDependencies, local: LocalListing) {
     this.#io = io;
     this.#parts = parts;
     this.#local = local;

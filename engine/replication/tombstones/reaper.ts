@@ -33,7 +33,7 @@ import type { Member } from '../../cluster/ring/ring.ts';
 import type { PeerReply } from '../../peer/wire/messages.ts';
 import type { Hints } from '../hints/hints.ts';
 import type { ClientKeys } from '../../replica/client-keys.ts';
-import type { DispatchParts } from '../round-dependencies.ts';
+import type { RoundDependencies } from '../round-dependencies.ts';
 import { askPeer } from '../round-dependencies.ts';
 import type { Holding, ReapItem, ReapQuestion } from '../../replica/reap-messages.ts';
 import {
@@ -53,10 +53,10 @@ export interface ReaperOptions {
   readonly timeoutUs: number;
 }
 
-export interface ReaperParts
-  extends ClientKeys, Pick<DispatchParts, 'self' | 'ring' | 'pending' | 'plane' | 'stats' | 'peerIndex'> {
-  readonly replica: Pick<DispatchParts['replica'], 'watch' | 'forget' | 'hasForgotten'>;
-  readonly view: Pick<DispatchParts['view'], 'isRoutable'>;
+export interface ReaperDependencies
+  extends ClientKeys, Pick<RoundDependencies, 'self' | 'ring' | 'pending' | 'plane' | 'stats' | 'peerIndex'> {
+  readonly replica: Pick<RoundDependencies['replica'], 'watch' | 'forget' | 'hasForgotten'>;
+  readonly view: Pick<RoundDependencies['view'], 'isRoutable'>;
   /**
    * Who is in the cluster, on the way in or on the way out. A node that waits to join again may hold what it copied
    * before, and one that leaves keeps hints.
@@ -92,7 +92,7 @@ const walkRestUs = 200_000;
 const turnIntervals = 3;
 
 export class Reaper {
-  readonly #parts: ReaperParts;
+  readonly #parts: ReaperDependencies;
   readonly #options: ReaperOptions;
   readonly #known = new Map<PackedKey, Tombstone>();
   #timer: Timer | undefined;
@@ -102,7 +102,7 @@ export class Reaper {
   /** Tombstones that this node has forgotten. */
   reaped = 0;
 
-  constructor(parts: ReaperParts, options: ReaperOptions) {
+  constructor(parts: ReaperDependencies, options: ReaperOptions) {
     this.#parts = parts;
     this.#options = options;
     parts.replica.watch((key, token, object) => this.#stored(key, token, object));

@@ -10,7 +10,7 @@ import { DiskError } from '../../io/disk.ts';
 import type { StoreIo } from '../store-io.ts';
 import { isFull } from '../faults.ts';
 import { HintWriter } from '../index/hint-file.ts';
-import type { MergeReport, MergeRoom } from './merge.ts';
+import type { MergeReport, MergeContext } from './merge.ts';
 import { damageVisitor, MergeRefusedError, mergeSegments } from './merge.ts';
 import type { MergePlan } from './merge-plan.ts';
 import { decaying, planMerge } from './merge-plan.ts';
@@ -29,7 +29,7 @@ export class Housekeeping {
   readonly #io: StoreIo;
   readonly #directory: string;
   readonly #options: StoreOptions;
-  readonly #room: MergeRoom;
+  readonly #room: MergeContext;
   #running = false;
   #again = false;
   #stopping = false;
@@ -38,7 +38,7 @@ export class Housekeeping {
   #sliceBeganUs = 0;
   #mergeCount = 0;
 
-  constructor(io: StoreIo, directory: string, options: StoreOptions, room: MergeRoom) {
+  constructor(io: StoreIo, directory: string, options: StoreOptions, room: MergeContext) {
     this.#io = io;
     this.#directory = directory;
     this.#options = options;

@@ -14,9 +14,9 @@ import { LockstepError } from '../../base/errors.ts';
 import type { Token } from '../../base/ids.ts';
 import type { Disk } from '../../io/disk.ts';
 import type { Catalog } from '../log/segment-catalog.ts';
-import type { Damage, DamageBook } from '../recovery/damage.ts';
+import type { Damage, Damages } from '../recovery/damage.ts';
 import { readHint } from '../index/hint-file.ts';
-import type { RescanRoom } from '../recovery/rescan.ts';
+import type { RescanContext } from '../recovery/rescan.ts';
 import { loseWithin } from '../recovery/rescan.ts';
 import type { KeyDirectory } from '../index/key-directory.ts';
 import { MergeOutput } from './merge-output.ts';
@@ -34,12 +34,12 @@ import { scanSegment } from '../recovery/scan.ts';
 import type { Segment } from '../log/segment.ts';
 
 /** What a merge works on. */
-export interface MergeRoom {
+export interface MergeContext {
   readonly catalog: Catalog;
   readonly keys: KeyDirectory;
-  readonly book: DamageBook;
+  readonly book: Damages;
   /** The key's newest record, in this segment, cannot be read. */
-  readonly lost: RescanRoom['lost'];
+  readonly lost: RescanContext['lost'];
   /** Everything that reads can see is durable when this resolves: a merge may drop what is superseded. */
   barrier(): Promise<void>;
   /** The manifest could not be replaced: nothing may be written any more. */
@@ -70,7 +70,7 @@ export class MergeRefusedError extends Error {
 }
 
 export async function mergeSegments(
-  room: MergeRoom,
+  room: MergeContext,
   work: MergeWork,
   inputs: readonly Segment[],
 ): Promise<MergeReport> {
@@ -92,7 +92,7 @@ export async function mergeSegments(
 }
 
 async function copyInputs(
-  room: MergeRoom,
+  room: MergeContext,
   work: MergeWork,
   inputs: readonly Segment[],
   output: MergeOutput,
@@ -107,7 +107,7 @@ async function copyInputs(
 }
 
 async function copyInput(
-  room: MergeRoom,
+  room: MergeContext,
   work: MergeWork,
   input: Segment,
   output: MergeOutput,
@@ -158,7 +158,7 @@ function lowestSeqOutside(catalog: Catalog, inputs: readonly Segment[]): number 
 
 /** Enters what a background scan finds: every key whose newest record lies in the damage is lost from now on. */
 export function damageVisitor(
-  room: Pick<MergeRoom, 'keys' | 'book' | 'lost'>,
+  room: Pick<MergeContext, 'keys' | 'book' | 'lost'>,
   segment: Segment,
 ): Pick<ScanVisitor, 'lostValue' | 'breach'> {
   const { keys } = room;
@@ -180,7 +180,7 @@ export function damageVisitor(
 
 /** A record that newer ones have replaced: nobody will ask for it, but the segment is damaged. */
 function noteDead(
-  room: Pick<MergeRoom, 'book'>,
+  room: Pick<MergeContext, 'book'>,
   input: Segment,
   record: Buffer,
   at: number,
@@ -192,7 +192,7 @@ function noteDead(
 }
 
 function noteDamage(
-  room: Pick<MergeRoom, 'book'>,
+  room: Pick<MergeContext, 'book'>,
   input: Segment,
   damage: Omit<Damage, 'segment' | 'foundBy'>,
 ): void {
@@ -201,7 +201,7 @@ function noteDamage(
 }
 
 async function publish(
-  room: MergeRoom,
+  room: MergeContext,
   inputs: readonly Segment[],
   outputs: readonly Segment[],
 ): Promise<void> {
@@ -220,7 +220,7 @@ async function publish(
  * themselves. A copy that keys could not be pointed at is `unsettled`: it looks dead, and is all that the next start has.
  */
 async function relocate(
-  room: MergeRoom,
+  room: MergeContext,
   work: MergeWork,
   inputs: readonly Segment[],
   outputs: readonly Segment[],
@@ -243,7 +243,7 @@ async function relocate(
   if (isWhole) for (const output of outputs) output.unsettled = false;
 }
 
-async function relocateByScan(room: MergeRoom, work: MergeWork, output: Segment): Promise<void> {
+async function relocateByScan(room: MergeContext, work: MergeWork, output: Segment): Promise<void> {
   const { file, identity, length } = output;
   if (file === undefined) return;
   await scanSegment(
@@ -263,7 +263,7 @@ async function relocateByScan(room: MergeRoom, work: MergeWork, output: Segment)
 
 /** The key's newest record is read from its copy from now on. */
 function move(
-  { keys, catalog }: Pick<MergeRoom, 'keys' | 'catalog'>,
+  { keys, catalog }: Pick<MergeContext, 'keys' | 'catalog'>,
   output: Segment,
   bytes: Buffer,
   keyAt: number,
@@ -281,7 +281,7 @@ function move(
 }
 
 /** Inputs that keys still point into (not all of the copies could be read back) stay until the next start. */
-function dropInputs(room: MergeRoom, inputs: readonly Segment[]): void {
+function dropInputs(room: MergeContext, inputs: readonly Segment[]): void {
   for (const input of inputs) {
     if (input.liveBytes === 0) room.catalog.drop(input);
   }

@@ -24,9 +24,9 @@ import { writeFully, writeFullyDurably } from '../../io/disk.ts';
 import type { Catalog } from './segment-catalog.ts';
 import type { Chunk } from './chunks.ts';
 import { bytesOf, Chunks } from './chunks.ts';
-import type { Flight } from './in-flight-flushes.ts';
+import type { InFlightFlush } from './in-flight-flushes.ts';
 import { flightsMax, mayLeave, splitWritersMin } from './in-flight-flushes.ts';
-import type { Gathering } from './pending-flush.ts';
+import type { PendingFlush } from './pending-flush.ts';
 import { gather, sealLastGroup } from './pending-flush.ts';
 import { segmentHeadBytes, segmentIdentity } from './record.ts';
 import type { SegmentIdentity, StoreWrite, WriteDone } from './record.ts';
@@ -63,14 +63,14 @@ export class GroupCommit {
   /** Everything of the open segment under this offset is durable. */
   #durableBefore = segmentHeadBytes;
   readonly #zeros: ZerosAhead;
-  #gathering: Gathering | undefined;
+  #gathering: PendingFlush | undefined;
   /** Of the segment that the last gathering goes to. */
   #identity: SegmentIdentity | undefined;
   /** Where the next gathering begins: behind the last one, or (undefined) in a new segment. */
   #plannedNumber: number | undefined;
   #plannedAt = segmentHeadBytes;
   /** Under way, in the order of their places. */
-  readonly #flights: Flight[] = [];
+  readonly #flights: InFlightFlush[] = [];
   #running = false;
   #launching = false;
   /** Writers have just been answered: what they write in this turn leaves with the launch that follows. */
@@ -244,12 +244,12 @@ export class GroupCommit {
     }
   }
 
-  #mayLaunch(next: Gathering): boolean {
+  #mayLaunch(next: PendingFlush): boolean {
     return this.#failure === undefined && mayLeave(this.#flights, next);
   }
 
   /** Resolves with what went wrong, or undefined. */
-  #fly(gathering: Gathering, alone: boolean): Promise<unknown> {
+  #fly(gathering: PendingFlush, alone: boolean): Promise<unknown> {
     const file = this.#segment?.file;
     if (alone || file === undefined || this.#options.sync.kind !== 'always')
       return this.#flush(gathering).then(nothingWrong, wrong);
@@ -259,7 +259,7 @@ export class GroupCommit {
   }
 
   /** The flush, and every one before it, is durable. */
-  #land({ at, end, chunks }: Gathering): void {
+  #land({ at, end, chunks }: PendingFlush): void {
     const segment = this.#segment;
     assert(segment !== undefined, 'a flush has a segment');
     segment.length = end;
@@ -271,7 +271,7 @@ export class GroupCommit {
   }
 
   /** A flush that begins a segment, makes the file longer, or is not durable at once. */
-  async #flush(gathering: Gathering): Promise<void> {
+  async #flush(gathering: PendingFlush): Promise<void> {
     if (this.#segment?.number !== gathering.identity.number) await this.#rotate(gathering.identity.number);
     await this.#zeros.settle();
     if (this.#failure !== undefined) throw this.#failure;
@@ -288,7 +288,7 @@ export class GroupCommit {
   }
 
   /** The flush must make the file longer, and writes zeros ahead then. */
-  #growsFile({ end }: Gathering): boolean {
+  #growsFile({ end }: PendingFlush): boolean {
     return this.#options.sync.kind === 'always' && end > this.#zeros.end;
   }
 
@@ -347,7 +347,7 @@ export class GroupCommit {
     this.#fail(cause);
   }
 
-  #answerBroken({ dones }: Gathering): void {
+  #answerBroken({ dones }: PendingFlush): void {
     for (const done of dones) done(this.#failure);
   }
 
@@ -364,7 +364,7 @@ export class GroupCommit {
     for (const done of waiting?.dones ?? []) done(error);
   }
 
-  #gather(): Gathering {
+  #gather(): PendingFlush {
     const number = this.#plannedNumber ?? this.#catalog.reserveForLog();
     const at = this.#plannedNumber === undefined ? segmentHeadBytes : this.#plannedAt;
     if (this.#identity?.number !== number)
@@ -373,7 +373,7 @@ export class GroupCommit {
   }
 
   /** What is known to be durable of the segment that the gathering goes to. */
-  #knownDurable(gathering: Gathering): number {
+  #knownDurable(gathering: PendingFlush): number {
     return this.#segment?.number === gathering.identity.number ? this.#durableBefore : segmentHeadBytes;
   }
 }

@@ -1,9 +1,9 @@
 /** What flies to the disk, and when one more flight may leave (group-commit.ts says why). */
-import type { Gathering } from './pending-flush.ts';
+import type { PendingFlush } from './pending-flush.ts';
 
 /** A flush under way. */
-export interface Flight {
-  readonly gathering: Gathering;
+export interface InFlightFlush {
+  readonly gathering: PendingFlush;
   /** No other may leave before it has landed: it begins a segment, or writes zeros ahead. */
   readonly alone: boolean;
   /** Settles without rejecting; what went wrong, or undefined. */
@@ -17,7 +17,7 @@ const busyFlightsMax = 2;
 export const splitWritersMin = 8;
 
 /** `next` may leave while `flights` are under way, the oldest first. */
-export function mayLeave(flights: readonly Flight[], { identity, dones }: Gathering): boolean {
+export function mayLeave(flights: readonly InFlightFlush[], { identity, dones }: PendingFlush): boolean {
   const [ahead] = flights;
   if (ahead === undefined) return true;
   if (flights.length >= flightsMax || flights.some(({ alone }) => alone)) return false;

@@ -10,7 +10,7 @@ import { encodeRecords, groupHeadBytes, sealGroup } from './record.ts';
 /** A longer group takes no further batch: what rots away with a head stays in proportion. */
 const groupBytesMax = 32 * 1024;
 
-export interface Gathering {
+export interface PendingFlush {
   readonly identity: SegmentIdentity;
   readonly at: number;
   end: number;
@@ -34,7 +34,7 @@ interface OpenGroup extends GroupSums {
  * known to be durable.
  */
 export function gather(
-  gathering: Gathering,
+  gathering: PendingFlush,
   batch: readonly StoreWrite[],
   bytes: number,
   firstSeq: number,
@@ -49,7 +49,7 @@ export function gather(
 }
 
 /** Writes the head of the last group; no batch joins it any more. */
-export function sealLastGroup(gathering: Gathering, durableBefore: number): void {
+export function sealLastGroup(gathering: PendingFlush, durableBefore: number): void {
   const { group, identity } = gathering;
   if (group === undefined) return;
   const { chunk, position, at, firstSeq, count, hashXor, tokenXor } = group;
@@ -58,7 +58,7 @@ export function sealLastGroup(gathering: Gathering, durableBefore: number): void
   gathering.group = undefined;
 }
 
-function joinable({ group }: Gathering, bytes: number): OpenGroup | undefined {
+function joinable({ group }: PendingFlush, bytes: number): OpenGroup | undefined {
   if (group === undefined) return undefined;
   const { chunk, position } = group;
   const end = chunk.used + bytes - groupHeadBytes;
@@ -66,7 +66,7 @@ function joinable({ group }: Gathering, bytes: number): OpenGroup | undefined {
 }
 
 function beginGroup(
-  gathering: Gathering,
+  gathering: PendingFlush,
   bytes: number,
   firstSeq: number,
   durableBefore: number,
@@ -82,7 +82,7 @@ function beginGroup(
   return group;
 }
 
-function chunkFor({ chunks, end }: Gathering, bytes: number, spares: Chunks): Chunk {
+function chunkFor({ chunks, end }: PendingFlush, bytes: number, spares: Chunks): Chunk {
   const last = chunks.at(-1);
   if (last !== undefined && last.used + bytes <= last.buffer.length) return last;
   const chunk = spares.take(bytes, end);

@@ -52,7 +52,7 @@ export interface Suspicion {
 }
 
 /** Everything that is wrong with a store, and what it makes doubtful. */
-export class DamageBook {
+export class Damages {
   readonly #log: Log;
   readonly #directory: string;
   readonly #damages: Damage[] = [];

@@ -10,7 +10,11 @@ import { Store } from '../store.ts';
 import type { StoreIo } from '../store-io.ts';
 
 /** Opens a store, or a new one in its place when what is there is `Corrupted`. Otherwise as `Store.open`. */
-export async function openOrSetAside(io: StoreIo, directory: string, options: StoreOptions): Promise<Store> {
+export async function openOrQuarantine(
+  io: StoreIo,
+  directory: string,
+  options: StoreOptions,
+): Promise<Store> {
   try {
     return await Store.open(io, directory, options);
   } catch (error) {

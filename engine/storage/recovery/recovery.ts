@@ -18,7 +18,7 @@ import type { StoreIo } from '../store-io.ts';
 import { Catalog } from '../log/segment-catalog.ts';
 import type { StoreIdentity } from '../log/segment-catalog.ts';
 import type { Damage } from './damage.ts';
-import { DamageBook } from './damage.ts';
+import { Damages } from './damage.ts';
 import { hintName, manifestName, numberOfName, probeName, segmentName } from '../log/file-names.ts';
 import { readHint } from '../index/hint-file.ts';
 import { KeyDirectory } from '../index/key-directory.ts';
@@ -64,7 +64,7 @@ export interface RecoveryReport {
 export interface Recovered {
   readonly catalog: Catalog;
   readonly keys: KeyDirectory;
-  readonly book: DamageBook;
+  readonly book: Damages;
   readonly lastSeq: number;
   readonly report: RecoveryReport;
 }
@@ -98,7 +98,7 @@ class Recovery {
   readonly #manifest: Manifest;
   readonly #catalog: Catalog;
   readonly #keys: KeyDirectory;
-  readonly #book: DamageBook;
+  readonly #book: Damages;
   readonly #report: RecoveryReport;
   readonly #breaches: { readonly breach: Breach; readonly segment: Segment }[] = [];
   #removedIds: number[] = [];
@@ -111,7 +111,7 @@ class Recovery {
   constructor(io: StoreIo, directory: string, manifest: Manifest, created: boolean) {
     this.#io = io;
     this.#directory = directory;
-    this.#book = new DamageBook(io.log, directory);
+    this.#book = new Damages(io.log, directory);
     this.#manifest = manifest;
     const identity: StoreIdentity = {
       storeId: manifest.storeId,

@@ -11,7 +11,7 @@ import type { Token } from '../../base/ids.ts';
 import type { DiskFile } from '../../io/disk.ts';
 import { writeFullyDurably } from '../../io/disk.ts';
 import type { Catalog } from '../log/segment-catalog.ts';
-import type { DamageBook, DamageFinder } from './damage.ts';
+import type { Damages, DamageFinder } from './damage.ts';
 import type { KeyDirectory } from '../index/key-directory.ts';
 import { asStoreError } from '../faults.ts';
 import {
@@ -35,17 +35,17 @@ export type ValueVisitor = (
   valueBytes: number,
 ) => void;
 
-export interface RescanRoom {
+export interface RescanContext {
   readonly catalog: Catalog;
   readonly keys: KeyDirectory;
-  readonly book: DamageBook;
+  readonly book: Damages;
   /** The key's newest record, in this segment, cannot be read. */
   readonly lost: (id: number, segment: Segment, foundBy: DamageFinder) => void;
 }
 
 /** Calls `rest` with the number of values seen since it last did, after each window of a segment and at its end. */
 export async function rescanValues(
-  room: RescanRoom,
+  room: RescanContext,
   visit: ValueVisitor,
   rest: (values: number) => Promise<void>,
 ): Promise<void> {
@@ -61,7 +61,7 @@ export async function rescanValues(
 }
 
 async function rescanSegment(
-  room: RescanRoom,
+  room: RescanContext,
   segment: Segment,
   visit: ValueVisitor,
   rest: (values: number) => Promise<void>,
@@ -117,7 +117,7 @@ async function rescanSegment(
  * one that was never answered otherwise, and would cut it. What stands there is of no use: a crash can make nothing worse.
  */
 async function mendHead(
-  { book }: RescanRoom,
+  { book }: RescanContext,
   { number }: Segment,
   file: DiskFile,
   { kind, offset, bytes }: Breach,
@@ -133,7 +133,7 @@ async function mendHead(
 
 /** Every key whose newest record lies where nothing can be read is lost, whatever memory still has of it. */
 export function loseWithin(
-  room: Pick<RescanRoom, 'keys' | 'lost'>,
+  room: Pick<RescanContext, 'keys' | 'lost'>,
   segment: Segment,
   { offset, bytes, lost }: Breach,
   foundBy: DamageFinder,
@@ -148,7 +148,13 @@ export function loseWithin(
 }
 
 /** A record that newer ones have replaced: nobody will ask for it, but the disk has lost it. */
-function noteDead({ book }: RescanRoom, segment: Segment, record: Buffer, at: number, offset: number): void {
+function noteDead(
+  { book }: RescanContext,
+  segment: Segment,
+  record: Buffer,
+  at: number,
+  offset: number,
+): void {
   if (segment.damaged) return;
   segment.damaged = true;
   const bytes = recordBytes(recordKeyBytes(record, at), recordValueBytes(record, at));

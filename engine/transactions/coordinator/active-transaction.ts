@@ -7,15 +7,15 @@ import type { Coordination } from '../protocol/coordinator-protocol.ts';
 import { unacknowledged, waitsFor } from '../protocol/coordinator-protocol.ts';
 import type { Voted } from '../formats/prepare-request.ts';
 import type { Knowledge, TransactionOutcome } from '../formats/outcomes.ts';
-import type { DecisionRecord, OwnBranch } from '../formats/records.ts';
-import type { BranchOrder, SaidState } from '../formats/messages.ts';
+import type { DecisionRecord, LocalBranch } from '../formats/records.ts';
+import type { PrepareRequest, ReportedState } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
 /** One transaction under way. */
 export interface Active {
   readonly xid: Xid;
   state: Coordination;
-  readonly orders: ReadonlyMap<NodeId, BranchOrder>;
+  readonly orders: ReadonlyMap<NodeId, PrepareRequest>;
   readonly operationCount: number;
   /** The decision itself makes the one copy durable that the client waits for: at DC_ONE, or where there is one only. */
   readonly answersEarly: boolean;
@@ -40,7 +40,7 @@ export interface Active {
 /** `sinceMs` by the wall clock, `startUs` by the other one; one that a start has found has no orders any more. */
 export function newActive(
   state: Coordination,
-  orders: ReadonlyMap<NodeId, BranchOrder>,
+  orders: ReadonlyMap<NodeId, PrepareRequest>,
   answersEarly: boolean,
   operationCount: number,
   sinceMs: number,
@@ -66,7 +66,7 @@ export function newActive(
 }
 
 /** Its client's id; undefined: it has none, or no orders any more. */
-export function clientOf({ orders }: Active): Pick<BranchOrder, 'clientId' | 'clientDigest'> | undefined {
+export function clientOf({ orders }: Active): Pick<PrepareRequest, 'clientId' | 'clientDigest'> | undefined {
   for (const order of orders.values()) return order.clientId === '' ? undefined : order;
   return undefined;
 }
@@ -99,7 +99,7 @@ export function abandonable(active: Active): readonly NodeId[] {
 export function decisionOf(
   { state, sinceMs, operationCount }: Active,
   to: DecisionRecord['state'],
-  own: OwnBranch | undefined,
+  own: LocalBranch | undefined,
 ): DecisionRecord {
   const branches = state.branches.map(({ node, vote }) => ({ node, readOnly: vote === 'readOnly' }));
   return { state: to, sinceMs, operationCount, branches, own };
@@ -149,7 +149,7 @@ export function fateOf(
 }
 
 /** What another node's word comes to for who asks by name. */
-export function knowledgeOf(xid: Xid, state: SaidState): Knowledge | undefined {
+export function knowledgeOf(xid: Xid, state: ReportedState): Knowledge | undefined {
   switch (state) {
     case 'committed':
       return { kind: 'committed', xid, branches: [] };

@@ -11,7 +11,7 @@ import { encodeName } from '../formats/idempotency-records.ts';
 import type { NoAnswer, TransactionContext } from '../context.ts';
 import { askNode, tryAskNode } from '../context.ts';
 import type { CommitReply, Voted } from '../formats/prepare-request.ts';
-import type { BranchOrder, BranchReply, BranchRequest } from '../formats/messages.ts';
+import type { PrepareRequest, BranchReply, BranchRequest } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
 /** The writes of an applied branch go to the other replicas once more: a crash may have come before they did. */
@@ -44,7 +44,7 @@ export async function spreadBranch(
 /** Who carries out what was decided. */
 interface Carrier {
   commit(xid: Xid): Promise<CommitReply>;
-  redo(xid: Xid, order: BranchOrder, mark: string): Promise<CommitReply>;
+  redo(xid: Xid, order: PrepareRequest, mark: string): Promise<CommitReply>;
 }
 
 /** What a coordinator that has decided asks of a branch. */
@@ -60,7 +60,7 @@ export function carryOut(
 export async function isStillWanted(
   context: TransactionContext,
   xid: Xid,
-  { coordinator }: BranchOrder,
+  { coordinator }: PrepareRequest,
 ): Promise<boolean> {
   const { self, settings } = context.parts;
   if (coordinator === self.node) return true;
@@ -75,7 +75,7 @@ export async function isStillWanted(
 
 /** The branches of one node. */
 interface Holder extends Carrier {
-  prepare(xid: Xid, order: BranchOrder): Promise<Voted>;
+  prepare(xid: Xid, order: PrepareRequest): Promise<Voted>;
   rollback(xid: Xid): void;
   forget(xids: readonly Xid[]): void;
 }

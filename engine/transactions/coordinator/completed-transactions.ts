@@ -12,7 +12,7 @@ import { CommittedOutcomes } from './committed-transactions.ts';
 import type { TransactionOutcome } from '../formats/outcomes.ts';
 import type { DecisionRecord } from '../formats/records.ts';
 import { dropDecision } from '../formats/records.ts';
-import type { SaidState } from '../formats/messages.ts';
+import type { ReportedState } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
 const outcomesMax = 131_072;
@@ -23,7 +23,7 @@ const sweptCountMax = 1000;
 /** With so many names a node is told at once, not at the next tick: what it remembers is bounded under any load. */
 const forgetSoonCount = 256;
 
-export class Remembered {
+export class CompletedTransactions {
   readonly #context: TransactionContext;
   readonly #committed: CommittedOutcomes;
   /** All others. */
@@ -105,7 +105,7 @@ export class Remembered {
   }
 
   /** The outcome of the transaction that carried out, or may carry out, the same client's name. */
-  repeated({ xid, state }: { readonly xid: Xid; readonly state: SaidState }): TransactionOutcome {
+  repeated({ xid, state }: { readonly xid: Xid; readonly state: ReportedState }): TransactionOutcome {
     const known = this.outcome(xid);
     if (known !== undefined) return known;
     return state === 'committed' ? { kind: 'committed', xid, branches: [] } : { kind: 'inDoubt', xid };

@@ -34,31 +34,31 @@ import {
 } from '../protocol/coordinator-protocol.ts';
 import type { Aborted } from '../idempotency/fence.ts';
 import { attemptOf, Fences } from '../idempotency/fence.ts';
-import { Memory } from '../recovery/log-horizon.ts';
+import { LogHorizon } from '../recovery/log-horizon.ts';
 import type { TransactionOutcome, TransactionRequest } from '../formats/outcomes.ts';
 import { saidBy } from '../formats/outcomes.ts';
-import type { OwnPuts } from '../one-phase/local-puts.ts';
+import type { LocalPuts } from '../one-phase/local-puts.ts';
 import { isDurableOnceDecided, objectionTo, ordersOf, unfitToDecide } from './partition.ts';
-import type { DecisionRecord, OwnBranch } from '../formats/records.ts';
+import type { DecisionRecord, LocalBranch } from '../formats/records.ts';
 import { writeDecision } from '../formats/records.ts';
-import { Remembered } from './completed-transactions.ts';
+import { CompletedTransactions } from './completed-transactions.ts';
 import { SingleCommits } from '../one-phase/single-commits.ts';
 import { askBranch } from './branch-requests.ts';
 import { mark, markBegin } from '../formats/steps.ts';
-import type { NameService } from '../idempotency/key-service.ts';
-import type { BranchReply, BranchRequest, SaidState } from '../formats/messages.ts';
+import type { IdempotencyService } from '../idempotency/key-service.ts';
+import type { BranchReply, BranchRequest, ReportedState } from '../formats/messages.ts';
 import type { StoreWrite } from '../../storage/store.ts';
 import type { Xid, XidSource } from '../formats/xid.ts';
 
 export class Coordinator {
-  readonly remembered: Remembered;
+  readonly remembered: CompletedTransactions;
   readonly singles: SingleCommits;
-  readonly memory: Memory;
+  readonly memory: LogHorizon;
   /** Of clients' ids. */
   readonly fences: Fences;
   readonly #context: TransactionContext;
   readonly #branches: Branches;
-  readonly #ownPuts: OwnPuts;
+  readonly #ownPuts: LocalPuts;
   readonly #xids: XidSource;
   readonly #active = new TransientMap<Xid, Active>();
   #running = 0;
@@ -66,15 +66,15 @@ export class Coordinator {
   constructor(
     context: TransactionContext,
     branches: Branches,
-    ownPuts: OwnPuts,
-    names: Pick<NameService, 'answer'>,
+    ownPuts: LocalPuts,
+    names: Pick<IdempotencyService, 'answer'>,
     xids: XidSource,
   ) {
     this.#context = context;
     this.#branches = branches;
     this.#xids = xids;
-    this.memory = new Memory(context.log, context.lives, xids.life);
-    this.remembered = new Remembered(context, xids.prefix);
+    this.memory = new LogHorizon(context.log, context.lives, xids.life);
+    this.remembered = new CompletedTransactions(context, xids.prefix);
     this.fences = new Fences(context, (request) => names.answer(request), this.remembered);
     this.singles = new SingleCommits(context, branches, this.remembered, (attempt, told, timeoutUs) =>
       this.fences.conclude(attempt, told, timeoutUs),
@@ -149,7 +149,7 @@ export class Coordinator {
   }
 
   /** What a branch that asks is told; no record means abort, where the records go back so far. */
-  async inquire(xid: Xid): Promise<SaidState> {
+  async inquire(xid: Xid): Promise<ReportedState> {
     const active = this.#active.get(xid);
     if (active !== undefined) return answerToBranch(active.state);
     if (this.remembered.hasEnded(xid)) return 'aborted';
@@ -162,7 +162,7 @@ export class Coordinator {
   }
 
   /** The same for a client, who is told nothing that is only presumed. */
-  async status(xid: Xid): Promise<SaidState> {
+  async status(xid: Xid): Promise<ReportedState> {
     const active = this.#active.get(xid);
     if (active !== undefined) return answerToBranch(active.state);
     const decided = await this.#context.log.decisionOf(xid);
@@ -313,7 +313,7 @@ export class Coordinator {
     metrics.took('prepare', io.clock.nowUs() - active.phaseUs);
     active.phaseUs = io.clock.nowUs();
     mark(io, 'c.decision.beforeLog', xid);
-    const decide = (here: OwnBranch | undefined): StoreWrite =>
+    const decide = (here: LocalBranch | undefined): StoreWrite =>
       writeDecision(xid, decisionOf(active, 'committing', here));
     const then = {
       handedOver: () => mark(io, 'c.decision.written', xid),

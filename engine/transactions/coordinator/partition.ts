@@ -7,13 +7,13 @@ import type { ByteString, NodeId } from '../../base/ids.ts';
 import { byteStringFrom } from '../../base/ids.ts';
 import type { BatchLevel } from '../../replication/batch-round.ts';
 import { batchPlan } from '../../replication/batch-round.ts';
-import type { DispatchParts } from '../../replication/round-dependencies.ts';
+import type { RoundDependencies } from '../../replication/round-dependencies.ts';
 import type { ConsistencyLevel } from '../../replication/requests.ts';
 import type { Place } from '../../replica/key-slots.ts';
-import type { Lives } from '../recovery/log-horizon.ts';
+import type { Incarnations } from '../recovery/log-horizon.ts';
 import { describeKey } from '../formats/prepare-request.ts';
 import type { AbortReason, TransactionRequest } from '../formats/outcomes.ts';
-import type { BranchName, BranchOperation, BranchOrder } from '../formats/messages.ts';
+import type { BranchName, BranchOperation, PrepareRequest } from '../formats/messages.ts';
 import { writeOperation } from '../formats/messages.ts';
 
 const noDigest = '' as ByteString;
@@ -21,11 +21,11 @@ const digestBytes = 16;
 
 /** Per primary its order, in the sequence in which the operations name them. Throws what the router throws. */
 export function ordersOf(
-  { ring, router, self }: Pick<DispatchParts, 'ring' | 'router' | 'self'>,
-  lives: Lives,
+  { ring, router, self }: Pick<RoundDependencies, 'ring' | 'router' | 'self'>,
+  lives: Incarnations,
   request: TransactionRequest,
   level: ConsistencyLevel,
-): ReadonlyMap<NodeId, BranchOrder> {
+): ReadonlyMap<NodeId, PrepareRequest> {
   const byNode = new Map<NodeId, BranchOperation[]>();
   for (const { key, content, context, ifMatch, ifAbsent, check = false } of request.operations) {
     const token = router.tokenOf(key);
@@ -42,7 +42,7 @@ export function ordersOf(
   }
   const { clientId = '' } = request;
   const clientDigest = clientId === '' ? noDigest : digestOf([...byNode.values()].flat());
-  const orders = new Map<NodeId, BranchOrder>();
+  const orders = new Map<NodeId, PrepareRequest>();
   for (const [node, told] of byNode) {
     // What several branches are told may outlive the message that the client's values are views of.
     const operations = byNode.size > 1 ? told.map(withOwnValue) : told;
@@ -52,17 +52,17 @@ export function ordersOf(
 }
 
 /** Why a transaction cannot be carried out now, and what a person reads of it. */
-export interface Objection {
+export interface PartitionRejection {
   readonly reason: Extract<AbortReason, 'no_targets' | 'disk_full'>;
   readonly detail: string;
 }
 
 /** What keeps the orders from being sent; undefined: nothing. `undecided`: they are to come to nothing anyway. */
 export function objectionTo(
-  parts: Pick<DispatchParts, 'ring' | 'view' | 'self' | 'diskFull'>,
-  orders: ReadonlyMap<NodeId, BranchOrder>,
+  parts: Pick<RoundDependencies, 'ring' | 'view' | 'self' | 'diskFull'>,
+  orders: ReadonlyMap<NodeId, PrepareRequest>,
   undecided: boolean,
-): Objection | undefined {
+): PartitionRejection | undefined {
   const { ring, view, self } = parts;
   for (const node of orders.keys()) {
     const own = node === self.node ? closedToWrites(parts) : undefined;
@@ -79,8 +79,8 @@ export function objectionTo(
  * disk until it is started anew.
  */
 export function unfitToDecide(
-  parts: Pick<DispatchParts, 'view' | 'self' | 'diskFull'>,
-): Objection | undefined {
+  parts: Pick<RoundDependencies, 'view' | 'self' | 'diskFull'>,
+): PartitionRejection | undefined {
   const closed = closedToWrites(parts);
   if (closed === undefined) return undefined;
   return { ...closed, detail: `${closed.detail}; it cannot coordinate: ask another node` };
@@ -91,7 +91,7 @@ function closedToWrites({
   view,
   self,
   diskFull,
-}: Pick<DispatchParts, 'view' | 'self' | 'diskFull'>): Objection | undefined {
+}: Pick<RoundDependencies, 'view' | 'self' | 'diskFull'>): PartitionRejection | undefined {
   if (view.isRoutable(self)) return undefined;
   if (!diskFull()) return { reason: 'no_targets', detail: `${self.node} takes no writes now` };
   const detail = `the disk of ${self.node} is full, and it takes no writes until there is room`;
@@ -108,16 +108,16 @@ function withOwnValue(operation: BranchOperation): BranchOperation {
  * that any level can ask for is.
  */
 export function hasOneCopyEach(
-  { ring, pending }: Pick<DispatchParts, 'ring' | 'pending'>,
-  { operations }: BranchOrder,
+  { ring, pending }: Pick<RoundDependencies, 'ring' | 'pending'>,
+  { operations }: PrepareRequest,
 ): boolean {
   return operations.every(({ token }) => ring().placement(token).length === 1 && pending(token).length === 0);
 }
 
 /** Prepared at the primaries and decided is all that the order's level asks for. */
 export function isDurableOnceDecided(
-  parts: Pick<DispatchParts, 'ring' | 'pending'>,
-  order: BranchOrder,
+  parts: Pick<RoundDependencies, 'ring' | 'pending'>,
+  order: PrepareRequest,
 ): boolean {
   return order.level === 'DC_ONE' || hasOneCopyEach(parts, order);
 }
@@ -127,11 +127,11 @@ export function isDurableOnceDecided(
  * it can. `again`: it has voted for it, and lost that with its disk.
  */
 export function hindranceOf(
-  parts: DispatchParts,
+  parts: RoundDependencies,
   place: Place,
   level: BatchLevel,
   again: boolean,
-): Objection | undefined {
+): PartitionRejection | undefined {
   const lacking = again ? undefined : parts.refilling();
   if (lacking !== undefined) return { reason: 'no_targets', detail: lacking };
   const closed = closedToWrites(parts);
@@ -145,7 +145,7 @@ export function hindranceOf(
 
 /** The key is not, or not yet, this node's to lead. */
 function foreignHindrance(
-  { ring, self, handedOver }: Pick<DispatchParts, 'ring' | 'self' | 'handedOver'>,
+  { ring, self, handedOver }: Pick<RoundDependencies, 'ring' | 'self' | 'handedOver'>,
   { key, token }: Place,
 ): string | undefined {
   if (ring().placement(token)[0]?.node !== self.node)

@@ -3,7 +3,7 @@ import type { NodeId } from '../../base/ids.ts';
 import type { TransactionContext } from '../context.ts';
 import { askNode } from '../context.ts';
 import type { MemberKnowledge } from '../formats/outcomes.ts';
-import type { SaidState } from '../formats/messages.ts';
+import type { ReportedState } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 import { coordinatorOf } from '../formats/xid.ts';
 
@@ -11,7 +11,7 @@ import { coordinatorOf } from '../formats/xid.ts';
 export async function surveyOf(
   context: TransactionContext,
   xid: Xid,
-  here: () => Promise<SaidState>,
+  here: () => Promise<ReportedState>,
 ): Promise<readonly MemberKnowledge[]> {
   const { self, ring } = context.parts;
   const coordinator = coordinatorOf(xid);
@@ -40,6 +40,6 @@ async function knownAt(
   return reply.kind === 'told' ? wordFor(reply.state) : 'unreachable';
 }
 
-function wordFor(state: SaidState): MemberKnowledge['knows'] {
+function wordFor(state: ReportedState): MemberKnowledge['knows'] {
   return state === 'none' ? 'unknown' : state;
 }

@@ -12,7 +12,7 @@ import type { Actor } from '../../replica/object/dots.ts';
 import type { NamedRecord } from './idempotency-records.ts';
 import { decodeName, encodeName, readClient, writeClient } from './idempotency-records.ts';
 import { readBranch, readDecision, writeBranch, writeDecision } from './records.ts';
-import type { BranchOrder, BranchReply, BranchRequest } from './messages.ts';
+import type { PrepareRequest, BranchReply, BranchRequest } from './messages.ts';
 import { decodeReply, decodeRequest, encodeReply, encodeRequest, orderBytesOf } from './messages.ts';
 import type { Xid } from './xid.ts';
 import { makeXid } from './xid.fixture.ts';
@@ -40,7 +40,7 @@ const operation = fc.record({
   ifAbsent: fc.boolean(),
   check: fc.boolean(),
 });
-const order: fc.Arbitrary<BranchOrder> = fc.record({
+const order: fc.Arbitrary<PrepareRequest> = fc.record({
   coordinator: node,
   level: fc.constantFrom(...consistencyLevels),
   clientId: fc.string({ maxLength: 12, unit: 'grapheme' }),

@@ -12,7 +12,7 @@ import type { ConsistencyLevel } from '../../replication/requests.ts';
 import { consistencyLevels } from '../../replication/requests.ts';
 import type { Content } from '../../replica/object/content.ts';
 import { readContent, writeContent } from '../../replica/object/content.ts';
-import type { Legacy } from '../../cluster/membership/lost-disk-state.ts';
+import type { LostDiskState } from '../../cluster/membership/lost-disk-state.ts';
 import type { VersionVector } from '../../replica/object/dots.ts';
 import { readVector, writeVector } from '../../replica/object/dots.ts';
 import type { NamedRecord } from './idempotency-records.ts';
@@ -44,7 +44,7 @@ export interface BranchName {
 }
 
 /** What a branch is asked to prepare. */
-export interface BranchOrder {
+export interface PrepareRequest {
   readonly coordinator: NodeId;
   readonly level: ConsistencyLevel;
   /** The client's own name of the transaction; empty for none. */
@@ -56,16 +56,16 @@ export interface BranchOrder {
 }
 
 export type BranchRequest =
-  | { readonly kind: 'prepare'; readonly xid: Xid; readonly order: BranchOrder }
+  | { readonly kind: 'prepare'; readonly xid: Xid; readonly order: PrepareRequest }
   /** Prepare and commit in one step: it is the only branch. */
-  | { readonly kind: 'commitAlone'; readonly xid: Xid; readonly order: BranchOrder }
+  | { readonly kind: 'commitAlone'; readonly xid: Xid; readonly order: PrepareRequest }
   /** A single put, to be written as the asked node's own are: without a record (transactions/one-phase/remote-puts.ts). */
-  | { readonly kind: 'put'; readonly xid: Xid; readonly order: BranchOrder }
+  | { readonly kind: 'put'; readonly xid: Xid; readonly order: PrepareRequest }
   /** What became of it? `life`: of the asked, as the order names it: no other one knows. Having none, it takes none. */
   | { readonly kind: 'inquirePut'; readonly xid: Xid; readonly life: number }
   | { readonly kind: 'commit'; readonly xid: Xid }
   /** Commit what you have prepared and lost: the order once more, and what came with the vote; empty for nothing. */
-  | { readonly kind: 'redo'; readonly xid: Xid; readonly order: BranchOrder; readonly mark: string }
+  | { readonly kind: 'redo'; readonly xid: Xid; readonly order: PrepareRequest; readonly mark: string }
   | { readonly kind: 'rollback'; readonly xid: Xid }
   /** What do you know of it? `life`: of the asked, as the order names it; a disk that is younger cannot say `none`, but `forgotten`. */
   | { readonly kind: 'inquire'; readonly xid: Xid; readonly life: number }
@@ -101,7 +101,7 @@ export type BranchRequest =
   | { readonly kind: 'open'; readonly after: string };
 
 /** The client's own name of a transaction, not empty, and what it wants done under it, in short. */
-type ClientName = Pick<BranchOrder, 'clientId' | 'clientDigest'>;
+type ClientName = Pick<PrepareRequest, 'clientId' | 'clientDigest'>;
 
 /** A primary has asked whether it may carry the transaction out under a client's id, and was told yes. */
 export interface Claimed {
@@ -110,28 +110,28 @@ export interface Claimed {
 }
 
 /** `doubtful`: the store failed in the middle of a one-step commit. */
-export type SaidVote = 'commit' | 'readOnly' | 'abort' | 'doubtful';
+export type ReportedVote = 'commit' | 'readOnly' | 'abort' | 'doubtful';
 /**
  * `none`: it has no record, and will take none of this transaction any more. `forgotten`: it cannot tell, and never will:
  * what nobody else knows nobody can know.
  */
-export type SaidState = 'committed' | 'aborted' | 'undecided' | 'none' | 'forgotten';
+export type ReportedState = 'committed' | 'aborted' | 'undecided' | 'none' | 'forgotten';
 
 export type BranchReply =
   | {
       readonly kind: 'voted';
-      readonly vote: SaidVote;
+      readonly vote: ReportedVote;
       readonly reason: AbortReason;
       /** Why it aborts. Of a commit: what whoever gives the branch again tells it of this moment (transactions/recovery/redo.ts). */
       readonly detail: string;
       /** The client's name was used before, by this transaction, which is `committed` or `undecided`. */
-      readonly earlier: { readonly xid: Xid; readonly state: SaidState } | undefined;
+      readonly earlier: { readonly xid: Xid; readonly state: ReportedState } | undefined;
     }
   /** The commit is done here; `met`: durable at as many replicas as the level names. */
   | { readonly kind: 'ended'; readonly met: boolean }
-  | { readonly kind: 'told'; readonly state: SaidState }
+  | { readonly kind: 'told'; readonly state: ReportedState }
   /** To a node that has lost its disk. */
-  | ({ readonly kind: 'bequeathed' } & Legacy)
+  | ({ readonly kind: 'bequeathed' } & LostDiskState)
   /** `more`: not all of the range. */
   | { readonly kind: 'named'; readonly names: readonly NamedRecord[]; readonly more: boolean }
   /**
@@ -170,8 +170,8 @@ const requestKinds = [
   'open',
 ] as const;
 const replyKinds = ['voted', 'ended', 'told', 'bequeathed', 'named', 'fenced'] as const;
-const votes: readonly SaidVote[] = ['commit', 'readOnly', 'abort', 'doubtful'];
-const states: readonly SaidState[] = ['committed', 'aborted', 'undecided', 'none', 'forgotten'];
+const votes: readonly ReportedVote[] = ['commit', 'readOnly', 'abort', 'doubtful'];
+const states: readonly ReportedState[] = ['committed', 'aborted', 'undecided', 'none', 'forgotten'];
 const reasons: readonly AbortReason[] = [
   'force_abort',
   'conflict',
@@ -212,7 +212,7 @@ export function encodeRequest(request: BranchRequest): Buffer {
     writer.varint(request.tokens.length);
     for (const token of request.tokens) writer.u32(token);
   }
-  if ('order' in request) writeOrder(writer, request.order);
+  if ('order' in request) writePrepareRequest(writer, request.order);
   if (request.kind === 'redo' && request.mark !== '') writer.string(byteStringOf(request.mark));
   if ('life' in request) writer.varint(request.life);
   return writer.finish();
@@ -278,9 +278,9 @@ function readRequest(
     case 'prepare':
     case 'commitAlone':
     case 'put':
-      return { kind, xid, order: readOrder(reader) };
+      return { kind, xid, order: readPrepareRequest(reader) };
     case 'redo': {
-      const order = readOrder(reader);
+      const order = readPrepareRequest(reader);
       return { kind, xid, order, mark: reader.left === 0 ? '' : textOf(reader.string()) };
     }
     case 'inquire':
@@ -314,15 +314,15 @@ export function isFence(bytes: Uint8Array): boolean {
 }
 
 /** The asker has chosen the node by its ring: as the primary of the order's keys. */
-export function isOrder(bytes: Uint8Array): boolean {
+export function isPrepareRequest(bytes: Uint8Array): boolean {
   const kind = requestKinds[bytes[1] ?? requestKinds.length];
   return kind === 'prepare' || kind === 'commitAlone' || kind === 'put';
 }
 
 /** What is read of the bytes has views of them. */
-export function holdsOrder(bytes: Uint8Array): boolean {
+export function hasPrepareRequest(bytes: Uint8Array): boolean {
   const kind = requestKinds[bytes[1] ?? requestKinds.length];
-  return isOrder(bytes) || kind === 'redo' || kind === 'adopt';
+  return isPrepareRequest(bytes) || kind === 'redo' || kind === 'adopt';
 }
 
 /** The order within the bytes of a request that has one: a record holds it in the same form. */
@@ -405,7 +405,7 @@ function readReply(reader: ByteReader, kind: (typeof replyKinds)[number]): Branc
   }
 }
 
-export function writeOrder(writer: ByteWriter, order: BranchOrder): void {
+export function writePrepareRequest(writer: ByteWriter, order: PrepareRequest): void {
   writer.string(byteStringOf(order.coordinator)).u8(consistencyLevels.indexOf(order.level));
   writer.string(byteStringOf(order.clientId)).string(order.clientDigest).varint(order.branches.length);
   for (const { node, writes, life } of order.branches)
@@ -418,7 +418,7 @@ export function writeOrder(writer: ByteWriter, order: BranchOrder): void {
 }
 
 /** Contents are views of the bytes. `namesLives`: false for an order of version 2. */
-export function readOrder(reader: ByteReader, namesLives = true): BranchOrder {
+export function readPrepareRequest(reader: ByteReader, namesLives = true): PrepareRequest {
   const coordinator = readNode(reader);
   const level = among(consistencyLevels, reader.u8());
   const clientId = textOf(reader.string());

@@ -9,7 +9,7 @@ import { mergeVectors } from '../../replica/object/dots.ts';
 import type { StoredObject } from '../../replica/object/object.ts';
 import { liveSiblings } from '../../replica/object/object.ts';
 import type { AbortReason } from './outcomes.ts';
-import type { BranchOperation, BranchOrder, BranchReply } from './messages.ts';
+import type { BranchOperation, PrepareRequest, BranchReply } from './messages.ts';
 
 export type Voted = Extract<BranchReply, { kind: 'voted' }>;
 export type Ended = Extract<BranchReply, { kind: 'ended' }>;
@@ -17,7 +17,7 @@ export type Ended = Extract<BranchReply, { kind: 'ended' }>;
 export type CommitReply = Ended | Extract<BranchReply, { kind: 'told' }> | LockstepError;
 
 /** The writes of a prepared order: their conditions were checked when it was prepared. */
-export function writesOf(order: BranchOrder): readonly LocalWrite[] {
+export function writesOf(order: PrepareRequest): readonly LocalWrite[] {
   const writing = order.operations.filter(({ check }) => !check);
   return writing.map(({ key, token, content, context }) => ({
     key,
@@ -30,7 +30,7 @@ export function writesOf(order: BranchOrder): readonly LocalWrite[] {
 }
 
 /** The writes of an order that commits in one step, with their conditions: they hold at the instant of the write. */
-export function conditionalWritesOf(order: BranchOrder): readonly LocalWrite[] {
+export function conditionalWritesOf(order: PrepareRequest): readonly LocalWrite[] {
   return order.operations.filter(({ check }) => !check).map(vettedWrite);
 }
 
@@ -56,10 +56,10 @@ export function votedReadOnly(): Voted {
 
 /** The same order of other operations. Field by field: all orders have one shape. */
 export function withOperations(
-  { coordinator, level, clientId, clientDigest, branches: all }: BranchOrder,
-  operations: BranchOrder['operations'],
-  branches: BranchOrder['branches'] = all,
-): BranchOrder {
+  { coordinator, level, clientId, clientDigest, branches: all }: PrepareRequest,
+  operations: PrepareRequest['operations'],
+  branches: PrepareRequest['branches'] = all,
+): PrepareRequest {
   return { coordinator, level, clientId, clientDigest, branches, operations };
 }
 
@@ -67,11 +67,14 @@ export function withOperations(
  * Nothing is to be written for it, not even under which name of a client it was done. (Of an order whose conditions were
  * checked, or of one that holds nothing but conditions.)
  */
-export function isReadOnly({ operations, clientId }: Pick<BranchOrder, 'operations' | 'clientId'>): boolean {
+export function isReadOnly({
+  operations,
+  clientId,
+}: Pick<PrepareRequest, 'operations' | 'clientId'>): boolean {
   return clientId === '' && operations.every(({ check }) => check);
 }
 
-export function placesOf(order: BranchOrder): readonly Place[] {
+export function placesOf(order: PrepareRequest): readonly Place[] {
   return order.operations.map(({ key, token }) => ({ key, token }));
 }
 
@@ -104,7 +107,7 @@ export function resolved(operation: BranchOperation, current: StoredObject | und
 }
 
 /** A decided order once more, where its record was lost: what it was written on condition of, it has seen. */
-export function redone(order: BranchOrder): BranchOrder {
+export function redone(order: PrepareRequest): PrepareRequest {
   const operations = order.operations.map((operation) => {
     const { check, context, ifMatch } = operation;
     if (check || ifMatch === undefined) return operation;

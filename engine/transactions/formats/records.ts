@@ -19,8 +19,8 @@ import { consistencyLevels } from '../../replication/requests.ts';
 import type { Place } from '../../replica/key-slots.ts';
 import type { StoreWrite } from '../../storage/store.ts';
 import { among, readList, readNode } from './reading.ts';
-import type { BranchOrder } from './messages.ts';
-import { readOrder, writeOrder } from './messages.ts';
+import type { PrepareRequest } from './messages.ts';
+import { readPrepareRequest, writePrepareRequest } from './messages.ts';
 import type { Xid } from './xid.ts';
 
 const version = 4;
@@ -53,13 +53,13 @@ export interface BranchRecord {
   /** Wall clock at the prepare, for an operator. */
   readonly sinceMs: number;
   /** With no operations once they are done. */
-  readonly order: BranchOrder;
+  readonly order: PrepareRequest;
   /** The keys that were written; empty while prepared. */
   readonly places: readonly Place[];
 }
 
 /** The coordinator's own branch: its writes are durable if its decision is. */
-export interface OwnBranch {
+export interface LocalBranch {
   readonly level: ConsistencyLevel;
   /** At least one. */
   readonly places: readonly Place[];
@@ -72,7 +72,7 @@ export interface DecisionRecord {
   /** With their votes. */
   readonly branches: readonly { readonly node: NodeId; readonly readOnly: boolean }[];
   /** Undefined: it has none, or all is over. */
-  readonly own: OwnBranch | undefined;
+  readonly own: LocalBranch | undefined;
 }
 
 /** `orderBytes`: those of the record's order, where they are known. */
@@ -83,7 +83,7 @@ export function writeBranch(xid: Xid, record: BranchRecord, orderBytes?: Uint8Ar
       : orderBytes.length + headBytesMax;
   const writer = new ByteWriter(valueBytes).u8(version).u8(branchStates.indexOf(record.state));
   writer.u64(record.sinceMs);
-  if (orderBytes === undefined) writeOrder(writer, record.order);
+  if (orderBytes === undefined) writePrepareRequest(writer, record.order);
   else writer.raw(orderBytes);
   writePlaces(writer, record.places);
   return recordOf(systemKey(branchBucket, xid), writer.finish());
@@ -94,7 +94,7 @@ export function readBranch(bytes: Uint8Array): BranchRecord {
   const { reader, found } = opened(bytes);
   const state = among(branchStates, reader.u8());
   const sinceMs = reader.u64();
-  const order = readOrder(reader, found > lifelessVersion);
+  const order = readPrepareRequest(reader, found > lifelessVersion);
   const places = readPlaces(reader);
   reader.end();
   return { state, sinceMs, order, places };
@@ -134,30 +134,30 @@ function recordOf(key: PackedKey, value: Buffer | undefined): StoreWrite {
   return { key, token: recordToken, value };
 }
 
-export const memoryKey = systemKey(memoryBucket, byteStringOf('since'));
+export const horizonKey = systemKey(memoryBucket, byteStringOf('since'));
 
-export function writeMemory(life: number): StoreWrite {
-  return recordOf(memoryKey, new ByteWriter(16).u8(version).u64(life).finish());
+export function writeHorizon(life: number): StoreWrite {
+  return recordOf(horizonKey, new ByteWriter(16).u8(version).u64(life).finish());
 }
 
 /** Throws `BytesError`. */
-export function readMemory(bytes: Uint8Array): number {
+export function readHorizon(bytes: Uint8Array): number {
   const { reader } = opened(bytes);
   const life = reader.u64();
   reader.end();
   return life;
 }
 
-export const livesKey = systemKey(memoryBucket, byteStringOf('lives'));
+export const incarnationsKey = systemKey(memoryBucket, byteStringOf('lives'));
 
-export function writeLives(lives: readonly string[]): StoreWrite {
+export function writeIncarnations(lives: readonly string[]): StoreWrite {
   const writer = new ByteWriter(64).u8(version).varint(lives.length);
   for (const life of lives) writer.string(byteStringOf(life));
-  return recordOf(livesKey, writer.finish());
+  return recordOf(incarnationsKey, writer.finish());
 }
 
 /** Throws `BytesError`. */
-export function readLives(bytes: Uint8Array): readonly string[] {
+export function readIncarnations(bytes: Uint8Array): readonly string[] {
   const { reader } = opened(bytes);
   const lives = readList(reader, () => textOf(reader.string()));
   reader.end();

@@ -22,8 +22,8 @@ import type { NoAnswer, TransactionContext } from '../context.ts';
 import { tryAskNode } from '../context.ts';
 import type { Voted } from '../formats/prepare-request.ts';
 import type { TransactionOutcome } from '../formats/outcomes.ts';
-import type { Remembered } from '../coordinator/completed-transactions.ts';
-import type { BranchOrder, BranchReply, BranchRequest, Claimed } from '../formats/messages.ts';
+import type { CompletedTransactions } from '../coordinator/completed-transactions.ts';
+import type { PrepareRequest, BranchReply, BranchRequest, Claimed } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
 export type Aborted = Extract<TransactionOutcome, { kind: 'aborted' }>;
@@ -31,12 +31,12 @@ type Fenced = Extract<BranchReply, { kind: 'fenced' }>;
 type FenceRequest = Extract<BranchRequest, { kind: 'fence' }>;
 
 /** An attempt under an id of a client's. */
-export interface NamedAttempt extends Pick<BranchOrder, 'clientId' | 'clientDigest'> {
+export interface NamedAttempt extends Pick<PrepareRequest, 'clientId' | 'clientDigest'> {
   /** Of its keys, each once. */
   readonly tokens: readonly Token[];
 }
 
-type Outcomes = Pick<Remembered, 'keepAs' | 'keepUnknown' | 'repeated'>;
+type Outcomes = Pick<CompletedTransactions, 'keepAs' | 'keepUnknown' | 'repeated'>;
 
 /** Answers what this node asks itself. */
 type Local = (request: FenceRequest) => BranchReply | Promise<BranchReply>;
@@ -59,7 +59,7 @@ const unsettledCountMax = 4096;
 const triedCountMax = 64;
 
 /** The attempt of orders of one transaction; undefined: its client has named none. */
-export function attemptOf(orders: readonly BranchOrder[]): NamedAttempt | undefined {
+export function attemptOf(orders: readonly PrepareRequest[]): NamedAttempt | undefined {
   const [first] = orders;
   if (first === undefined || first.clientId === '') return undefined;
   const { clientId, clientDigest } = first;

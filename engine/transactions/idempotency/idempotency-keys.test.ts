@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import type { ByteString, NodeId, Token } from '../../base/ids.ts';
-import { ClientNames } from './idempotency-keys.ts';
+import { IdempotencyKeys } from './idempotency-keys.ts';
 import type { NamedRecord } from '../formats/idempotency-records.ts';
 import { makeXid } from '../formats/xid.fixture.ts';
-import type { BranchOrder } from '../formats/messages.ts';
+import type { PrepareRequest } from '../formats/messages.ts';
 
 const xid = makeXid('n1' as NodeId, '0123456789ab', 7);
 const digest = 'd' as ByteString;
@@ -14,14 +14,14 @@ function nameOf(index: number, tokens: readonly number[], sinceMs = 100): NamedR
   return { clientId: `c${index}`, xid, digest, sinceMs, tokens: tokens as readonly Token[] };
 }
 
-function orderOf(clientId: string, clientDigest = digest): BranchOrder {
+function orderOf(clientId: string, clientDigest = digest): PrepareRequest {
   const order = { coordinator: 'n2' as NodeId, level: 'DC_QUORUM' as const, branches: [], operations: [] };
   return { ...order, clientId, clientDigest };
 }
 
 describe('the names of clients', () => {
   it('stand against a repetition with the first transaction, and against another use of them', () => {
-    const names = new ClientNames(10);
+    const names = new IdempotencyKeys(10);
     names.enter(nameOf(1, [5]));
     expect(names.standsAgainst(orderOf('c1'), [])).toMatchObject({
       vote: 'abort',
@@ -39,7 +39,7 @@ describe('the names of clients', () => {
     const records = fc.array(fc.array(fc.nat({ max: 9 }), { maxLength: 3 }), { maxLength: 30 });
     fc.assert(
       fc.property(records, fc.nat({ max: 9 }), fc.nat({ max: 400 }), (all, below, bytesMax) => {
-        const names = new ClientNames(100);
+        const names = new IdempotencyKeys(100);
         for (const [index, tokens] of all.entries()) names.enter(nameOf(index, tokens));
         const found: string[] = [];
         for (let after = '', more = true; more;) {
@@ -57,7 +57,7 @@ describe('the names of clients', () => {
   });
 
   it('are forgotten by age, whoever told of them', () => {
-    const names = new ClientNames(10);
+    const names = new IdempotencyKeys(10);
     names.enter(nameOf(1, [1], 100));
     names.enter(nameOf(2, [1], 50));
     names.enter(nameOf(3, [1], 300));

@@ -10,13 +10,13 @@ import type { ClientRecord, NamedRecord } from '../formats/idempotency-records.t
 import { isFence, nameBytes } from '../formats/idempotency-records.ts';
 import type { Voted } from '../formats/prepare-request.ts';
 import { votedAbort } from '../formats/prepare-request.ts';
-import type { BranchOrder } from '../formats/messages.ts';
+import type { PrepareRequest } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
 /** A transaction with an order that is not carried out yet. */
 interface Waiting {
   readonly xid: Xid;
-  readonly order: BranchOrder;
+  readonly order: PrepareRequest;
 }
 
 /** Part of the names of a range. */
@@ -26,7 +26,7 @@ export interface NamePage {
   readonly more: boolean;
 }
 
-export class ClientNames {
+export class IdempotencyKeys {
   readonly #records = new Map<string, ClientRecord>();
   readonly #countMax: number;
   #fenceCount = 0;
@@ -37,7 +37,7 @@ export class ClientNames {
   }
 
   /** What stands against the order's name: it was carried out, or may yet be (the first of `waiting`, under the name). */
-  standsAgainst(order: BranchOrder, [waiting]: readonly Waiting[]): Voted | undefined {
+  standsAgainst(order: PrepareRequest, [waiting]: readonly Waiting[]): Voted | undefined {
     const { clientId, clientDigest } = order;
     if (clientId === '') return undefined;
     const done = this.#records.get(clientId);
@@ -124,7 +124,7 @@ export const fencedDetail = 'an earlier request under the id has ended without e
 
 /** The order's name was carried out by that transaction, or is fenced. */
 export function usedBefore(
-  { clientId, clientDigest }: Pick<BranchOrder, 'clientId' | 'clientDigest'>,
+  { clientId, clientDigest }: Pick<PrepareRequest, 'clientId' | 'clientDigest'>,
   record: Pick<ClientRecord, 'xid' | 'digest'>,
 ): Voted {
   const { xid, digest } = record;
@@ -134,7 +134,7 @@ export function usedBefore(
 
 /** The other attempt under the order's name may be carried out yet. */
 export function undecidedBefore(
-  { clientId, clientDigest }: Pick<BranchOrder, 'clientId' | 'clientDigest'>,
+  { clientId, clientDigest }: Pick<PrepareRequest, 'clientId' | 'clientDigest'>,
   xid: Xid,
   digest: ByteString,
 ): Voted {

@@ -7,7 +7,7 @@
  */
 import type { NodeId, Token } from '../../base/ids.ts';
 import type { BatchRound } from '../../replication/batch-round.ts';
-import type { DispatchParts } from '../../replication/round-dependencies.ts';
+import type { RoundDependencies } from '../../replication/round-dependencies.ts';
 import type { Io } from '../../io/io.ts';
 import type { Member } from '../../cluster/ring/ring.ts';
 import type { NamedRecord } from '../formats/idempotency-records.ts';
@@ -27,13 +27,13 @@ interface Carried {
 /** Names that are told again at one tick, at most. */
 const toldCountMax = 256;
 
-export class NameSpread implements NameFollower {
+export class KeyReplication implements NameFollower {
   readonly #io: Pick<Io, 'spawn'>;
-  readonly #parts: DispatchParts;
+  readonly #parts: RoundDependencies;
   readonly #carried = new Map<string, Carried>();
   #settled: () => void = () => undefined;
 
-  constructor(io: Pick<Io, 'spawn'>, parts: DispatchParts) {
+  constructor(io: Pick<Io, 'spawn'>, parts: RoundDependencies) {
     this.#io = io;
     this.#parts = parts;
   }
@@ -152,7 +152,7 @@ export class NameSpread implements NameFollower {
 
 /** The token's owners in this node's datacenter; all of them where it has none there. */
 export function nearOwners(
-  { ring, self }: Pick<DispatchParts, 'ring' | 'self'>,
+  { ring, self }: Pick<RoundDependencies, 'ring' | 'self'>,
   token: Token,
 ): readonly Member[] {
   const placement = ring().placement(token);

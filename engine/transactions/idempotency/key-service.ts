@@ -16,7 +16,7 @@ import type { NamedRecord } from '../formats/idempotency-records.ts';
 import { decodeName, dropClient, isFence, writeClient } from '../formats/idempotency-records.ts';
 import type { TransactionContext } from '../context.ts';
 import { askNode } from '../context.ts';
-import type { NameSpread } from './key-replication.ts';
+import type { KeyReplication } from './key-replication.ts';
 import type { BranchReply, BranchRequest } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
@@ -49,9 +49,9 @@ const sweptCountMax = 1000;
 /** Attempts in one message. */
 const openCountMax = 500;
 
-export class NameService implements NameKeeper {
+export class IdempotencyService implements NameKeeper {
   readonly #context: TransactionContext;
-  readonly #spread: NameSpread;
+  readonly #spread: KeyReplication;
   readonly #open: OpenAttempts;
   readonly #claims: Claims;
   /** Members whose open attempts this life knows, by the ring `#heardRing`. */
@@ -60,7 +60,7 @@ export class NameService implements NameKeeper {
   readonly #asking = new Set<NodeId>();
   #sweeping = false;
 
-  constructor(context: TransactionContext, spread: NameSpread, open: OpenAttempts) {
+  constructor(context: TransactionContext, spread: KeyReplication, open: OpenAttempts) {
     this.#context = context;
     this.#spread = spread;
     this.#open = open;

@@ -21,7 +21,7 @@ import { tryAskNode } from '../context.ts';
 import { nearOwners } from './key-replication.ts';
 import type { Voted } from '../formats/prepare-request.ts';
 import { votedAbort } from '../formats/prepare-request.ts';
-import type { BranchOrder, BranchReply, BranchRequest } from '../formats/messages.ts';
+import type { PrepareRequest, BranchReply, BranchRequest } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
 /** Owners of one token that have to answer, of whom some answers are lacking. */
@@ -42,7 +42,7 @@ const retryUs = 20_000;
 export function claimName(
   context: TransactionContext,
   xid: Xid,
-  order: BranchOrder,
+  order: PrepareRequest,
 ): Promise<Voted | undefined> {
   const quorums = quorumsOf(context, order);
   const answer = new Deferred<Voted | undefined>();
@@ -107,7 +107,7 @@ function isLinkedSoon({ parts }: TransactionContext, node: NodeId, { code }: NoA
   return code !== 'ShuttingDown' && member !== undefined && parts.view.isRoutable(member);
 }
 
-function quorumsOf({ parts }: TransactionContext, { operations }: BranchOrder): readonly Quorum[] {
+function quorumsOf({ parts }: TransactionContext, { operations }: PrepareRequest): readonly Quorum[] {
   const tokens = new Set<Token>(operations.map(({ token }) => token));
   const quorums = [...tokens].map((token) => {
     const owners = nearOwners(parts, token);

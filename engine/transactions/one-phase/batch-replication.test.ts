@@ -5,7 +5,7 @@ import type { NodeId, Token } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
 import { Ring } from '../../cluster/ring/ring.ts';
 import { NodeStats } from '../../metrics/node-stats.ts';
-import { BatchSpread } from './batch-replication.ts';
+import { BatchReplication } from './batch-replication.ts';
 import { makeXid } from '../formats/xid.fixture.ts';
 
 const mib = 1024 * 1024;
@@ -22,12 +22,12 @@ class Room {
   away = true;
   asked = 0;
   readonly #log = new TestLog();
-  readonly #spread: BatchSpread;
+  readonly #spread: BatchReplication;
   #count = 0;
 
   constructor() {
     const ring = new Ring([n1, n2]);
-    this.#spread = new BatchSpread(
+    this.#spread = new BatchReplication(
       { log: this.#log, spawn: (_name, task) => void task().catch(fail) },
       {
         self: n1,

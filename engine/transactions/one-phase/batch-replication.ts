@@ -14,7 +14,7 @@ import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
 import { decodeBatch, encodeBatch } from '../../replication/batch-codec.ts';
-import type { DispatchParts } from '../../replication/round-dependencies.ts';
+import type { RoundDependencies } from '../../replication/round-dependencies.ts';
 import type { IncomingObject } from '../../replica/replica.ts';
 import type { Io } from '../../io/io.ts';
 import type { Member } from '../../cluster/ring/ring.ts';
@@ -44,11 +44,11 @@ const toldCountMax = 256;
 type Followed = Parameters<BatchFollower['follow']>[1];
 
 type Parts = Asker['parts'] &
-  Pick<DispatchParts, 'self' | 'settings' | 'ring' | 'pending'> & {
-    readonly view: Pick<DispatchParts['view'], 'isRoutable'>;
+  Pick<RoundDependencies, 'self' | 'settings' | 'ring' | 'pending'> & {
+    readonly view: Pick<RoundDependencies['view'], 'isRoutable'>;
   };
 
-export class BatchSpread implements BatchFollower {
+export class BatchReplication implements BatchFollower {
   readonly #io: Pick<Io, 'log' | 'spawn'>;
   readonly #parts: Parts;
   /** Oldest first. */

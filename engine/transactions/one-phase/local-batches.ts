@@ -7,8 +7,8 @@
  * hold, and write anew over a part of it (transactions/participant/branch.ts).
  */
 import type { LockstepError } from '../../base/errors.ts';
-import type { BatchLevel, Kin } from '../../replication/batch-round.ts';
-import { BatchRound, enterKin } from '../../replication/batch-round.ts';
+import type { BatchLevel, ReplicaGroup } from '../../replication/batch-round.ts';
+import { BatchRound, enterReplicaGroup } from '../../replication/batch-round.ts';
 import type { BatchListener, LocalWrite } from '../../replica/replica.ts';
 import { emptyVector } from '../../replica/object/dots.ts';
 import { certainly } from '../participant/branch.ts';
@@ -20,10 +20,10 @@ import { mark } from '../formats/steps.ts';
 import type { Xid } from '../formats/xid.ts';
 
 /** A batch with all that lets it be written at once. */
-export interface OwnBatch {
+export interface LocalBatch {
   readonly writes: readonly LocalWrite[];
   /** As of the instant at which it was taken. */
-  readonly kin: readonly Kin[];
+  readonly kin: readonly ReplicaGroup[];
   readonly level: BatchLevel;
 }
 
@@ -37,12 +37,12 @@ export function takeBatch(
   xid: Xid,
   operations: readonly Operation[],
   level: BatchLevel,
-): OwnBatch | undefined {
+): LocalBatch | undefined {
   const { self, view, handedOver, pending, router, refilling } = parts;
   if (!view.isRoutable(self) || refilling() !== undefined) return undefined;
   const ring = parts.ring();
   const writes: LocalWrite[] = [];
-  const kin: Kin[] = [];
+  const kin: ReplicaGroup[] = [];
   for (const operation of operations) {
     if (!statesNothing(operation)) return undefined;
     const { key, content } = operation;
@@ -53,7 +53,7 @@ export function takeBatch(
     if (pending(token).length > 0 || !handedOver(token)) return undefined;
     const ifContext = undefined;
     const write = { key: key.packed, token, content, seen: emptyVector, ifNoneMatch: false, ifContext };
-    enterKin(parts, kin, write, writes.length, placement, true, level);
+    enterReplicaGroup(parts, kin, write, writes.length, placement, true, level);
     writes.push(write);
   }
   return kin.every(isPlain) && locks.takeShortly(xid, writes) ? { writes, kin, level } : undefined;
@@ -64,7 +64,7 @@ function statesNothing({ content, context, ifMatch, ifAbsent, check }: Operation
 }
 
 /** They can be written now, and leave one value each whatever their keys hold. */
-function isPlain({ plan, rules }: Kin): boolean {
+function isPlain({ plan, rules }: ReplicaGroup): boolean {
   return plan.kind === 'plan' && (!rules.allowMult || rules.lastWriteWins);
 }
 
@@ -74,7 +74,7 @@ export class BatchWriting implements BatchListener {
   readonly #context: TransactionContext;
   readonly #locks: Locks;
   readonly #xid: Xid;
-  readonly #batch: OwnBatch;
+  readonly #batch: LocalBatch;
   readonly #done: (met: boolean | LockstepError) => void;
   /** The kin are of this instant. */
   #fresh = true;
@@ -85,7 +85,7 @@ export class BatchWriting implements BatchListener {
     context: TransactionContext,
     locks: Locks,
     xid: Xid,
-    batch: OwnBatch,
+    batch: LocalBatch,
     done: (met: boolean | LockstepError) => void,
   ) {
     this.#context = context;

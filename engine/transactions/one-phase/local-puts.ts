@@ -26,22 +26,25 @@ import type { TransactionContext } from '../context.ts';
 import type { Locks } from '../participant/locks.ts';
 import type { Ended, Voted } from '../formats/prepare-request.ts';
 import { describeKey, votedFailure } from '../formats/prepare-request.ts';
-import type { OwnBatch } from './local-batches.ts';
+import type { LocalBatch } from './local-batches.ts';
 import { BatchWriting, takeBatch } from './local-batches.ts';
 import type { BranchVote, TransactionOutcome, TransactionRequest } from '../formats/outcomes.ts';
 import { saidBy } from '../formats/outcomes.ts';
 import { mark, markBegin } from '../formats/steps.ts';
-import type { BranchOperation, BranchOrder } from '../formats/messages.ts';
+import type { BranchOperation, PrepareRequest } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
 /** A put with all that lets it be written at once. */
-export interface OwnPut {
+export interface LocalPut {
   readonly write: LocalWrite;
   readonly plan: DispatchPlan;
 }
 
 /** The order asks for such a put, wherever its primary is. */
-export function isSinglePut({ operations, clientId }: Pick<BranchOrder, 'operations' | 'clientId'>): boolean {
+export function isSinglePut({
+  operations,
+  clientId,
+}: Pick<PrepareRequest, 'operations' | 'clientId'>): boolean {
   const [operation] = operations;
   return operations.length === 1 && clientId === '' && operation !== undefined && isPut(operation);
 }
@@ -54,7 +57,7 @@ function isPut({
   return check !== true && !content.tombstone && !ifAbsent;
 }
 
-export class OwnPuts {
+export class LocalPuts {
   readonly #context: TransactionContext;
   readonly #locks: Locks;
   /** Of what clients ask of this node. */
@@ -87,7 +90,7 @@ export class OwnPuts {
     xid: Xid,
     { operations, forceAbort, clientId }: TransactionRequest,
     level: ConsistencyLevel,
-  ): OwnPut | OwnBatch | undefined {
+  ): LocalPut | LocalBatch | undefined {
     const [operation] = operations;
     if (operation === undefined || forceAbort || clientId !== undefined) return undefined;
     if (operations.length > 1)
@@ -99,7 +102,7 @@ export class OwnPuts {
   }
 
   /** The same of another node's order. */
-  takeOrder(xid: Xid, order: BranchOrder): OwnPut | undefined {
+  takeOrder(xid: Xid, order: PrepareRequest): LocalPut | undefined {
     const [operation] = order.operations;
     return operation !== undefined && isSinglePut(order) ? this.#taken(xid, operation, order) : undefined;
   }
@@ -114,7 +117,7 @@ export class OwnPuts {
       ifMatch,
     }: Pick<BranchOperation, 'key' | 'token' | 'content' | 'context' | 'ifMatch'>,
     level: BatchLevel,
-  ): OwnPut | undefined {
+  ): LocalPut | undefined {
     const { ring, self, view, handedOver, pending, refilling } = this.#context.parts;
     if (ring().placement(token)[0]?.node !== self.node || !view.isRoutable(self)) return undefined;
     if (refilling() !== undefined) return undefined;
@@ -134,7 +137,7 @@ export class OwnPuts {
   }
 
   /** Writes it; resolves with its outcome. */
-  run(xid: Xid, own: OwnPut | OwnBatch, level: ConsistencyLevel): Promise<TransactionOutcome> {
+  run(xid: Xid, own: LocalPut | LocalBatch, level: ConsistencyLevel): Promise<TransactionOutcome> {
     const { io, parts } = this.#context;
     const { node } = parts.self;
     const outcome = new Deferred<TransactionOutcome>();
@@ -153,7 +156,7 @@ export class OwnPuts {
   }
 
   /** Writes it; calls `done` once, with what a branch says of a one-step commit. */
-  write(xid: Xid, { write, plan }: OwnPut, level: BatchLevel, done: (how: Voted | Ended) => void): void {
+  write(xid: Xid, { write, plan }: LocalPut, level: BatchLevel, done: (how: Voted | Ended) => void): void {
     const writing = new Writing(this.#context, this.#locks, xid, write, plan, level, (met) => {
       if (typeof met === 'boolean') {
         done(this.#concluded(xid, { kind: 'ended', met }));
@@ -166,7 +169,7 @@ export class OwnPuts {
     writing.begin();
   }
 
-  #writeBatch(xid: Xid, batch: OwnBatch, done: (how: Voted | Ended) => void): void {
+  #writeBatch(xid: Xid, batch: LocalBatch, done: (how: Voted | Ended) => void): void {
     const writing = new BatchWriting(this.#context, this.#locks, xid, batch, (met) => {
       const how = typeof met === 'boolean' ? ({ kind: 'ended', met } as const) : votedFailure(met);
       done(this.#concluded(xid, how));

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { NodeId } from '../../base/ids.ts';
 import type { PutState } from './put-outcomes.ts';
-import { PutMemory } from './put-outcomes.ts';
+import { PutOutcomes } from './put-outcomes.ts';
 import type { Xid } from '../formats/xid.ts';
 import { makeXid } from '../formats/xid.fixture.ts';
 
@@ -42,7 +42,7 @@ describe('the memory of puts', () => {
     const bursts = fc.array(counted, { minLength: 1, maxLength: 12 });
     fc.assert(
       fc.property(bursts, fc.array(fc.constantFrom(...states), { minLength: 1 }), (given, said) => {
-        const memory = new PutMemory(countMax);
+        const memory = new PutOutcomes(countMax);
         const all = new Map<Xid, PutState>();
         for (const [index, name] of arrivals(given).entries()) {
           const state = said[index % said.length] ?? 'running';
@@ -58,7 +58,7 @@ describe('the memory of puts', () => {
   });
 
   it('knows that a put was never there, however many others it has forgotten', () => {
-    const memory = new PutMemory(countMax);
+    const memory = new PutOutcomes(countMax);
     const name = (counter: number): Xid => makeXid(nodes[0] as NodeId, epochs[0] as string, counter);
     for (let counter = 1; counter <= 100; counter++) memory.set(name(counter), 'committed');
     expect(memory.state(name(1))).toBe('forgotten');
@@ -68,7 +68,7 @@ describe('the memory of puts', () => {
   });
 
   it('forgets whoever asked least lately, and takes a new asker for what it is', () => {
-    const memory = new PutMemory(4096);
+    const memory = new PutOutcomes(4096);
     const name = (asker: number, counter: number): Xid =>
       makeXid(`m${asker}` as NodeId, '0123456789ab', counter);
     for (let asker = 0; asker < 300; asker++) {

@@ -20,7 +20,7 @@ interface Asker {
 
 const askersMax = 256;
 
-export class PutMemory {
+export class PutOutcomes {
   readonly #halfCount: number;
   #young = new Map<Xid, PutState>();
   #old = new Map<Xid, PutState>();

@@ -10,23 +10,23 @@ import { LockstepError } from '../../base/errors.ts';
 import type { Branches } from '../participant/branches.ts';
 import type { TransactionContext } from '../context.ts';
 import type { Ended, Voted } from '../formats/prepare-request.ts';
-import { lifeObjection, tellRefusal } from '../participant/rejection-checks.ts';
-import type { OwnPuts } from './local-puts.ts';
+import { incarnationRejection, tellRefusal } from '../participant/rejection-checks.ts';
+import type { LocalPuts } from './local-puts.ts';
 import type { PutState } from './put-outcomes.ts';
-import { PutMemory } from './put-outcomes.ts';
-import type { BranchOrder, BranchReply, SaidState } from '../formats/messages.ts';
+import { PutOutcomes } from './put-outcomes.ts';
+import type { PrepareRequest, BranchReply, ReportedState } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
 const rememberedMax = 131_072;
 
-export class AskedPuts {
+export class RemotePuts {
   readonly #context: TransactionContext;
   readonly #branches: Branches;
-  readonly #ownPuts: OwnPuts;
-  readonly #memory = new PutMemory(rememberedMax);
+  readonly #ownPuts: LocalPuts;
+  readonly #memory = new PutOutcomes(rememberedMax);
   #running = 0;
 
-  constructor(context: TransactionContext, branches: Branches, ownPuts: OwnPuts) {
+  constructor(context: TransactionContext, branches: Branches, ownPuts: LocalPuts) {
     this.#context = context;
     this.#branches = branches;
     this.#ownPuts = ownPuts;
@@ -38,7 +38,7 @@ export class AskedPuts {
   }
 
   /** Carries the order out, once. Rejects with `BadRequest` for one with a client's name: that takes a record. */
-  async run(xid: Xid, order: BranchOrder): Promise<BranchReply> {
+  async run(xid: Xid, order: PrepareRequest): Promise<BranchReply> {
     if (order.clientId !== '')
       throw new LockstepError('BadRequest', 'a put with an id of a client is asked for otherwise');
     const known = this.#memory.state(xid);
@@ -57,7 +57,7 @@ export class AskedPuts {
   }
 
   /** For a node that has lost the answer. `life`: of this node, when it was asked. */
-  inquire(xid: Xid, life: number): SaidState {
+  inquire(xid: Xid, life: number): ReportedState {
     if (life !== this.#context.lives.own()) return 'forgotten';
     const known = this.#memory.state(xid);
     if (known !== undefined) return saidOf(known);
@@ -67,8 +67,8 @@ export class AskedPuts {
     return 'none';
   }
 
-  #carryOut(xid: Xid, order: BranchOrder): Promise<Voted | Ended> {
-    const stale = lifeObjection(this.#context, order);
+  #carryOut(xid: Xid, order: PrepareRequest): Promise<Voted | Ended> {
+    const stale = incarnationRejection(this.#context, order);
     if (stale !== undefined) {
       tellRefusal(this.#context, xid, stale);
       return Promise.resolve(stale);
@@ -86,7 +86,7 @@ function stateOf(ended: Voted | Ended): PutState {
   return ended.vote === 'doubtful' ? 'doubtful' : 'aborted';
 }
 
-function saidOf(state: PutState | 'forgotten'): SaidState {
+function saidOf(state: PutState | 'forgotten'): ReportedState {
   switch (state) {
     case 'running':
       return 'undecided';

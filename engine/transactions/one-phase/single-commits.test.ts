@@ -10,7 +10,7 @@ import { NodeStats } from '../../metrics/node-stats.ts';
 import type { PeerReply, PeerRequest } from '../../peer/wire/messages.ts';
 import type { TransactionOutcome } from '../formats/outcomes.ts';
 import { SingleCommits } from './single-commits.ts';
-import type { BranchOrder } from '../formats/messages.ts';
+import type { PrepareRequest } from '../formats/messages.ts';
 import { decodeRequest, encodeReply } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 import { makeXid } from '../formats/xid.fixture.ts';
@@ -20,7 +20,7 @@ const n2 = 'n2' as NodeId;
 const name = byteStringOf('b');
 
 /** A single put at n2. */
-const order: BranchOrder = {
+const order: PrepareRequest = {
   coordinator: n1,
   level: 'DC_QUORUM',
   clientId: '',

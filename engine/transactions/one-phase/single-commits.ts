@@ -8,7 +8,7 @@
  */
 import { Deferred } from '../../base/deferred.ts';
 import type { NodeId } from '../../base/ids.ts';
-import type { DispatchParts } from '../../replication/round-dependencies.ts';
+import type { RoundDependencies } from '../../replication/round-dependencies.ts';
 import type { Branches } from '../participant/branches.ts';
 import type { Asker, NoAnswer, TransactionContext } from '../context.ts';
 import { askNode } from '../context.ts';
@@ -18,8 +18,8 @@ import type { Aborted, NamedAttempt } from '../idempotency/fence.ts';
 import { attemptOf } from '../idempotency/fence.ts';
 import type { Ended, Voted } from '../formats/prepare-request.ts';
 import { isSinglePut } from './local-puts.ts';
-import type { Remembered } from '../coordinator/completed-transactions.ts';
-import type { BranchOrder, BranchReply, SaidState } from '../formats/messages.ts';
+import type { CompletedTransactions } from '../coordinator/completed-transactions.ts';
+import type { PrepareRequest, BranchReply, ReportedState } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
 interface Lost {
@@ -39,7 +39,7 @@ interface Lost {
 
 /** What it takes of a node. */
 export interface SingleContext extends Asker, Pick<TransactionContext, 'io' | 'lives'> {
-  readonly parts: Asker['parts'] & Pick<DispatchParts, 'self' | 'settings'>;
+  readonly parts: Asker['parts'] & Pick<RoundDependencies, 'self' | 'settings'>;
 }
 
 /** Sees to it that an abort under an id of a client's is final; or says what stands against that. */
@@ -49,7 +49,7 @@ export type Conclude = (
   timeoutUs: number,
 ) => Promise<TransactionOutcome>;
 
-type Outcomes = Pick<Remembered, 'keepAs' | 'keepUnknown' | 'release' | 'repeated'>;
+type Outcomes = Pick<CompletedTransactions, 'keepAs' | 'keepUnknown' | 'release' | 'repeated'>;
 
 export class SingleCommits {
   readonly #context: SingleContext;
@@ -80,7 +80,7 @@ export class SingleCommits {
     return [...this.#lost.values()];
   }
 
-  async run(xid: Xid, node: NodeId, order: BranchOrder, timeoutUs: number): Promise<TransactionOutcome> {
+  async run(xid: Xid, node: NodeId, order: PrepareRequest, timeoutUs: number): Promise<TransactionOutcome> {
     const count = order.operations.length;
     if (node === this.#context.parts.self.node) {
       const ended = await this.#branches.commitAlone(xid, order, false);
@@ -138,7 +138,7 @@ export class SingleCommits {
   async #pursue(
     xid: Xid,
     node: NodeId,
-    order: BranchOrder,
+    order: PrepareRequest,
     put: boolean,
     leftUs: number,
   ): Promise<TransactionOutcome> {
@@ -179,7 +179,10 @@ export class SingleCommits {
   }
 
   /** Undefined: it is not carried out, and that is not final for its client's id yet. */
-  async #learn(lost: Lost, state: Exclude<SaidState, 'undecided'>): Promise<TransactionOutcome | undefined> {
+  async #learn(
+    lost: Lost,
+    state: Exclude<ReportedState, 'undecided'>,
+  ): Promise<TransactionOutcome | undefined> {
     const outcome = learned(lost, state);
     const { attempt } = lost;
     if (outcome.kind !== 'aborted' || attempt === undefined) return outcome;
@@ -188,7 +191,7 @@ export class SingleCommits {
     return final.kind === 'inDoubt' ? undefined : final;
   }
 
-  async #stateOf({ xid, node, life, put }: Lost): Promise<SaidState> {
+  async #stateOf({ xid, node, life, put }: Lost): Promise<ReportedState> {
     const { parts } = this.#context;
     if (put && parts.member(node) === undefined) return 'forgotten';
     const request = { kind: put ? 'inquirePut' : 'inquire', xid, life } as const;
@@ -233,7 +236,7 @@ export class SingleCommits {
 
 function learned(
   { xid, node, operationCount }: Lost,
-  state: Exclude<SaidState, 'undecided'>,
+  state: Exclude<ReportedState, 'undecided'>,
 ): TransactionOutcome {
   switch (state) {
     case 'committed':

@@ -6,9 +6,9 @@ import { byteStringOf } from '../../base/ids.ts';
 import type { Member } from '../../cluster/ring/ring.ts';
 import { NodeStats } from '../../metrics/node-stats.ts';
 import type { PeerReply, PeerRequest } from '../../peer/wire/messages.ts';
-import { Leftovers } from './applied-branch-cleanup.ts';
+import { AppliedBranchCleanup } from './applied-branch-cleanup.ts';
 import { makeXid } from '../formats/xid.fixture.ts';
-import type { SaidState } from '../formats/messages.ts';
+import type { ReportedState } from '../formats/messages.ts';
 import { decodeRequest, encodeReply } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
@@ -21,9 +21,9 @@ class Room {
   readonly released: Xid[] = [];
   /** Who was a member, and is none any more. */
   readonly over = new Set<NodeId>([n1]);
-  readonly links = new Map<NodeId, SaidState | 'closed' | 'failed'>();
+  readonly links = new Map<NodeId, ReportedState | 'closed' | 'failed'>();
   readonly branches;
-  readonly #leftovers: Leftovers;
+  readonly #leftovers: AppliedBranchCleanup;
   readonly #clock = new TestClock();
 
   constructor(count: number, writers: readonly NodeId[] = [n1, n2, n3, n4]) {
@@ -41,7 +41,7 @@ class Room {
     const member = (node: NodeId): Member => ({ node, datacenter: 'dc1', rack: 'r1', tokens: [] });
     const settings = { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', timeoutMs: 1000 } as const;
     const request = this.#request.bind(this);
-    this.#leftovers = new Leftovers(
+    this.#leftovers = new AppliedBranchCleanup(
       {
         io: { clock: this.#clock, log: new TestLog(), spawn: (_name, task) => void task().catch(this.#fail) },
         parts: {
@@ -86,7 +86,7 @@ class Room {
     this.asked.push(`${node} ${decodeRequest(message.words).kind}`);
     if (state === 'closed') return 'closed';
     const failed = { kind: 'failed', code: 'Timeout', detail: 'no answer in time' } as const;
-    const told = (said: SaidState): PeerReply => ({
+    const told = (said: ReportedState): PeerReply => ({
       kind: 'transacted',
       words: encodeReply({ kind: 'told', state: said }),
     });

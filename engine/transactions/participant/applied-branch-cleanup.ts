@@ -12,13 +12,13 @@
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
 import { RecentMap } from '../../base/recent-map.ts';
-import type { DispatchParts } from '../../replication/round-dependencies.ts';
+import type { RoundDependencies } from '../../replication/round-dependencies.ts';
 import type { Branch } from './branch.ts';
 import type { Asker, TransactionContext } from '../context.ts';
 import { askNode } from '../context.ts';
 import type { Coordinator } from '../coordinator/coordinator.ts';
 import type { TransactionLog } from '../recovery/transaction-log.ts';
-import type { Lives } from '../recovery/log-horizon.ts';
+import type { Incarnations } from '../recovery/log-horizon.ts';
 import type { Xid } from '../formats/xid.ts';
 
 /** Names in one message. */
@@ -36,14 +36,14 @@ interface Known {
 }
 
 interface Context extends Asker, Pick<TransactionContext, 'io' | 'options'> {
-  readonly parts: Asker['parts'] & Pick<DispatchParts, 'self' | 'settings'>;
+  readonly parts: Asker['parts'] & Pick<RoundDependencies, 'self' | 'settings'>;
   readonly log: Pick<TransactionLog, 'decisionOf'>;
-  readonly lives: Pick<Lives, 'isOver'>;
+  readonly lives: Pick<Incarnations, 'isOver'>;
 }
 
 type Applied = Pick<Branch, 'xid' | 'phase' | 'order' | 'askedUs'>;
 
-export class Leftovers {
+export class AppliedBranchCleanup {
   readonly #context: Context;
   readonly #branches: { readonly all: readonly Applied[] };
   readonly #coordinator: Known;

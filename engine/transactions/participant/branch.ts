@@ -17,7 +17,7 @@ import { withOperations, writesOf } from '../formats/prepare-request.ts';
 import type { BranchState } from '../formats/records.ts';
 import { writeBranch } from '../formats/records.ts';
 import { mark } from '../formats/steps.ts';
-import type { BranchOrder } from '../formats/messages.ts';
+import type { PrepareRequest } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
 /** A branch that is, or was, prepared here. */
@@ -25,7 +25,7 @@ export interface Branch {
   readonly xid: Xid;
   phase: BranchPhase;
   /** With the contexts that its writes will have seen. */
-  order: BranchOrder;
+  order: PrepareRequest;
   /** The order in the form of its message, as long as it is the one that came. */
   orderBytes: Uint8Array | undefined;
   readonly places: readonly Place[];
@@ -47,7 +47,7 @@ export interface Branch {
 /** `sinceMs` by the wall clock, `nowUs` by the other one. */
 export function newBranch(
   xid: Xid,
-  order: BranchOrder,
+  order: PrepareRequest,
   places: readonly Place[],
   sinceMs: number,
   phase: BranchPhase,

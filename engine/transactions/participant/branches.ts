@@ -13,13 +13,18 @@ import { tellVote, waitsToForget } from './branch.ts';
 import type { BranchEvent, BranchStep } from '../protocol/branch-protocol.ts';
 import { isInHand, isUndecided, isUnderWay, knownOf } from '../protocol/branch-protocol.ts';
 import { BranchTable } from './branch-table.ts';
-import { decideByHand, mayBeForgotten, noteOutcome, reportMixed } from './heuristic-decision.ts';
-import { checkOrder, isFree } from './conditions.ts';
+import { decideHeuristically, mayBeForgotten, noteOutcome, reportMixed } from './heuristic-decision.ts';
+import { checkPrepareRequest, isFree } from './conditions.ts';
 import type { TransactionContext } from '../context.ts';
-import { Endings } from './finished-branches.ts';
+import { FinishedBranches } from './finished-branches.ts';
 import { Locks } from './locks.ts';
 import type { Followed } from '../recovery/transaction-log.ts';
-import { isAstray, lifeObjection, placeObjection, tellRefusal } from './rejection-checks.ts';
+import {
+  isNotYetReplicated,
+  incarnationRejection,
+  ownershipRejection,
+  tellRefusal,
+} from './rejection-checks.ts';
 import type { CommitReply, Ended, Voted } from '../formats/prepare-request.ts';
 import { isReadOnly, placesOf, redone } from '../formats/prepare-request.ts';
 import { confirm, leftOf, markText } from '../recovery/redo.ts';
@@ -31,18 +36,18 @@ import {
   withOperations,
 } from '../formats/prepare-request.ts';
 import { hasOneCopyEach } from '../coordinator/partition.ts';
-import type { BranchRecord, BranchState, OwnBranch } from '../formats/records.ts';
+import type { BranchRecord, BranchState, LocalBranch } from '../formats/records.ts';
 import { dropBranch } from '../formats/records.ts';
 import { mark } from '../formats/steps.ts';
 import { isStillWanted } from '../coordinator/branch-requests.ts';
-import type { BranchOrder, SaidState } from '../formats/messages.ts';
+import type { PrepareRequest, ReportedState } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
 export class Branches {
   readonly locks: Locks;
   readonly #context: TransactionContext;
   readonly #table = new BranchTable();
-  readonly #ended = new Endings();
+  readonly #ended = new FinishedBranches();
 
   constructor(context: TransactionContext) {
     this.#context = context;
@@ -68,7 +73,7 @@ export class Branches {
    * Prepares a branch and votes. `orderBytes`: the order in the form of its message; undefined: for the coordinator of
    * this node, who carries it out with its decision (`commitWith`), so that it writes nothing before.
    */
-  prepare(xid: Xid, order: BranchOrder, orderBytes?: Uint8Array, waited = false): Promise<Voted> {
+  prepare(xid: Xid, order: PrepareRequest, orderBytes?: Uint8Array, waited = false): Promise<Voted> {
     const known = this.#table.get(xid);
     if (known !== undefined) return known.voted.promise;
     if (!waited) mark(this.#context.io, 'p.prepare.recv', xid, { from: order.coordinator });
@@ -83,7 +88,7 @@ export class Branches {
   }
 
   /** A key of the order is let go as soon as the disk has taken a decided batch: that is waited for, once. */
-  #freed(order: BranchOrder): Promise<void> | undefined {
+  #freed(order: PrepareRequest): Promise<void> | undefined {
     return this.locks.freed(order.operations, (holder) => isUnderWay(this.#table.get(holder)?.phase));
   }
 
@@ -93,7 +98,7 @@ export class Branches {
    */
   async commitWith(
     xid: Xid,
-    decide: (own: OwnBranch) => StoreWrite,
+    decide: (own: LocalBranch) => StoreWrite,
     { handedOver, durable: followed }: Followed,
   ): Promise<LockstepError | undefined> {
     const branch = this.#table.get(xid);
@@ -113,12 +118,12 @@ export class Branches {
   }
 
   /** Prepares and commits the only branch of a transaction in one step. */
-  commitAlone(xid: Xid, order: BranchOrder, remembered: boolean, waited = false): Promise<Voted | Ended> {
+  commitAlone(xid: Xid, order: PrepareRequest, remembered: boolean, waited = false): Promise<Voted | Ended> {
     const known = this.#table.get(xid)?.alone;
     if (known !== undefined) return known;
     const freed = waited ? undefined : this.#freed(order);
     if (freed !== undefined) return freed.then(() => this.commitAlone(xid, order, remembered, true));
-    const refused = this.#refusal(xid, order, lifeObjection(this.#context, order));
+    const refused = this.#refusal(xid, order, incarnationRejection(this.#context, order));
     // It stands, though the same message may come once more when nothing is against it any longer.
     if (refused !== undefined && remembered) this.#ended.enter(xid, 'refused');
     if (refused !== undefined) return Promise.resolve(refused);
@@ -132,7 +137,7 @@ export class Branches {
     const { io, metrics } = this.#context;
     // What a prepared branch promises is looked at first; here the write itself says whether it can be.
     const free = isFree(this.#context, branch.order);
-    const checked = free ? undefined : await checkOrder(this.#context, branch);
+    const checked = free ? undefined : await checkPrepareRequest(this.#context, branch);
     const vote = checked ?? (await this.#applyAlone(branch, remembered));
     if (branch.phase !== 'applied') this.#table.delete(xid);
     const said = vote.kind === 'ended' ? 'alone' : vote.vote;
@@ -147,7 +152,7 @@ export class Branches {
    * A decided branch whose record this node has lost, from its coordinator: carried out as it was ordered, for it was
    * prepared and its conditions held. Resolves as `commit` does.
    */
-  async redo(xid: Xid, order: BranchOrder, mark: string): Promise<CommitReply> {
+  async redo(xid: Xid, order: PrepareRequest, mark: string): Promise<CommitReply> {
     // Nothing was lost: somebody has told this life to roll back what is decided, and others have used the keys since.
     if (this.#ended.of(xid) === 'rolledBack') return new LockstepError('Conflict', 'it was rolled back here');
     // Messages arrive twice, and late: only a coordinator that still waits for this branch has lost anything here.
@@ -156,9 +161,9 @@ export class Branches {
     const left = this.#table.has(xid) ? order : await leftOf(this.#context.parts, order, mark);
     if (left instanceof LockstepError) return left;
     if (left.operations.length === 0 && !isReadOnly(order)) return confirm(this.#context, xid, order);
-    if (isAstray(this.#context, left)) return { kind: 'told', state: 'forgotten' };
+    if (isNotYetReplicated(this.#context, left)) return { kind: 'told', state: 'forgotten' };
     if (!this.#table.has(xid)) {
-      const objection = placeObjection(this.#context, this.locks, left);
+      const objection = ownershipRejection(this.#context, this.locks, left);
       if (objection !== undefined) return new LockstepError('Conflict', objection.detail);
       this.#enter(xid, redone(left), 'prepared');
     }
@@ -207,7 +212,7 @@ export class Branches {
   }
 
   /** What this node can tell another one. Having no record, it will not prepare the transaction any more. */
-  inquire(xid: Xid): SaidState {
+  inquire(xid: Xid): ReportedState {
     const branch = this.#table.get(xid);
     if (branch !== undefined) return knownOf(branch.phase);
     const ending = this.#ended.of(xid);
@@ -240,7 +245,7 @@ export class Branches {
 
   /** An operator's decision over a prepared branch. False: there is none. */
   decide(xid: Xid, decision: 'commit' | 'rollback'): Promise<boolean> {
-    return decideByHand(this.#context, this.#table.get(xid), decision, {
+    return decideHeuristically(this.#context, this.#table.get(xid), decision, {
       apply: (branch, durable) => this.#apply(branch, 'heuristicCommitted', false, durable),
       release: (branch) => this.#release(branch),
     });
@@ -267,7 +272,7 @@ export class Branches {
     const { io, log } = this.#context;
     const { xid } = branch;
     const free = isFree(this.#context, branch.order);
-    const refused = free ? undefined : await checkOrder(this.#context, branch);
+    const refused = free ? undefined : await checkPrepareRequest(this.#context, branch);
     if (branch.phase !== 'preparing') return;
     if (refused !== undefined) {
       this.#release(branch);
@@ -369,16 +374,16 @@ export class Branches {
   }
 
   /** Why the order is not even tried; undefined when nothing stands against it. Counted and told. */
-  #refusal(xid: Xid, order: BranchOrder, stale?: Voted): Voted | undefined {
+  #refusal(xid: Xid, order: PrepareRequest, stale?: Voted): Voted | undefined {
     const known = this.#table.has(xid) ? votedAbort('prepare_failed', 'it is known already') : undefined;
     const named = this.#table.named(order.clientId);
     const before = known ?? this.#ended.objection(xid) ?? this.#context.names.standsAgainst(order, named);
-    const refused = before ?? stale ?? placeObjection(this.#context, this.locks, order, xid);
+    const refused = before ?? stale ?? ownershipRejection(this.#context, this.locks, order, xid);
     if (refused !== undefined) tellRefusal(this.#context, xid, refused);
     return refused;
   }
 
-  #enter(xid: Xid, order: BranchOrder, phase: 'preparing' | 'prepared'): Branch {
+  #enter(xid: Xid, order: PrepareRequest, phase: 'preparing' | 'prepared'): Branch {
     const { clock } = this.#context.io;
     const branch = newBranch(xid, order, placesOf(order), clock.wallMs(), phase, clock.nowUs());
     return this.#keep(branch, 'p.locks.taken');

@@ -16,13 +16,13 @@ import {
   withOperations,
 } from '../formats/prepare-request.ts';
 import { claimName } from '../idempotency/lookup.ts';
-import type { BranchOperation, BranchOrder } from '../formats/messages.ts';
+import type { BranchOperation, PrepareRequest } from '../formats/messages.ts';
 
 /**
  * Whatever the keys hold, the order is written as it is: it states no condition, has seen nothing, deletes nothing, and
  * leaves one value behind.
  */
-function isUnconditional({ parts }: TransactionContext, { operations }: BranchOrder): boolean {
+function isUnconditional({ parts }: TransactionContext, { operations }: PrepareRequest): boolean {
   return operations.every(({ key, content, context, ifMatch, ifAbsent, check }) => {
     if (check || ifAbsent || content.tombstone || context !== undefined || ifMatch !== undefined)
       return false;
@@ -32,12 +32,15 @@ function isUnconditional({ parts }: TransactionContext, { operations }: BranchOr
 }
 
 /** Nothing about the order has to be looked at before it is written. */
-export function isFree(context: TransactionContext, order: BranchOrder): boolean {
+export function isFree(context: TransactionContext, order: PrepareRequest): boolean {
   return order.clientId === '' && isUnconditional(context, order);
 }
 
 /** An abort when its name was used before, or one of its conditions does not hold; the rest as `checkConditions`. */
-export async function checkOrder(context: TransactionContext, branch: Branch): Promise<Voted | undefined> {
+export async function checkPrepareRequest(
+  context: TransactionContext,
+  branch: Branch,
+): Promise<Voted | undefined> {
   const { xid, order } = branch;
   const used = order.clientId === '' ? undefined : await claimName(context, xid, order);
   if (used !== undefined || isUnconditional(context, branch.order)) return used;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { NodeId } from '../../base/ids.ts';
-import { Endings } from './finished-branches.ts';
+import { FinishedBranches } from './finished-branches.ts';
 import { makeXid } from '../formats/xid.fixture.ts';
 
 describe('a transaction that has ended', () => {
@@ -14,7 +14,7 @@ describe('a transaction that has ended', () => {
     // Its writes may be on the disk: that it is aborted would be a guess.
     ['doubtful', 'doubtful'],
   ] as const)('%s: its message comes once more and is answered with %s', (how, vote) => {
-    const endings = new Endings();
+    const endings = new FinishedBranches();
     expect(endings.objection(xid)).toBeUndefined();
     endings.enter(xid, how);
     expect(endings.objection(xid)).toMatchObject({ kind: 'voted', vote, reason: 'prepare_failed' });

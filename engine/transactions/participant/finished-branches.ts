@@ -13,12 +13,12 @@ const countMax = 32_768;
  * `refused`: over, or asked about before it was heard of. `readOnly`, `doubtful`: voted so; what there is of a doubtful
  * one only a restart can tell.
  */
-export type Ending = 'readOnly' | 'refused' | 'rolledBack' | 'doubtful';
+export type FinishedBranch = 'readOnly' | 'refused' | 'rolledBack' | 'doubtful';
 
-export class Endings {
-  readonly #endings = new RecentMap<Xid, Ending>(countMax);
+export class FinishedBranches {
+  readonly #endings = new RecentMap<Xid, FinishedBranch>(countMax);
 
-  of(xid: Xid): Ending | undefined {
+  of(xid: Xid): FinishedBranch | undefined {
     return this.#endings.get(xid);
   }
 
@@ -31,7 +31,7 @@ export class Endings {
   }
 
   /** The first ending stands, but for a rollback. */
-  enter(xid: Xid, how: Ending): void {
+  enter(xid: Xid, how: FinishedBranch): void {
     if (how === 'rolledBack' || this.#endings.get(xid) === undefined) this.#endings.set(xid, how);
   }
 }

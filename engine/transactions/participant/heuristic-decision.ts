@@ -6,11 +6,11 @@ import { LockstepError } from '../../base/errors.ts';
 import type { Branch } from './branch.ts';
 import { advance, recordOf } from './branch.ts';
 import type { BranchCommand } from '../protocol/branch-protocol.ts';
-import { isByHand } from '../protocol/branch-protocol.ts';
+import { isHeuristicPending } from '../protocol/branch-protocol.ts';
 import type { TransactionContext } from '../context.ts';
 
 /** What the owner of the branch does for it. */
-export interface Hands {
+export interface BranchActions {
   /** Carries it out; `durable` is called at once when that is on the disk. */
   apply(branch: Branch, durable: () => void): Promise<boolean | LockstepError>;
   release(branch: Branch): void;
@@ -20,11 +20,11 @@ export interface Hands {
  * An operator's decision over a prepared branch, said and counted once it is on the disk. False: it is not prepared.
  * Throws what has kept it from the disk; then the branch is prepared as before.
  */
-export async function decideByHand(
+export async function decideHeuristically(
   context: TransactionContext,
   branch: Branch | undefined,
   decision: 'commit' | 'rollback',
-  hands: Hands,
+  hands: BranchActions,
 ): Promise<boolean> {
   if (branch?.phase !== 'prepared') return false;
   const { io, metrics } = context;
@@ -47,7 +47,7 @@ async function rollBack(
   { log }: TransactionContext,
   branch: Branch,
   durable: () => void,
-  hands: Hands,
+  hands: BranchActions,
 ): Promise<true | LockstepError> {
   const error = await log.force([recordOf(branch, 'heuristicRolledBack')]);
   if (error === undefined) durable();
@@ -65,7 +65,7 @@ export function mayBeForgotten(
   { lives, io }: TransactionContext,
   branch: Branch | undefined,
 ): branch is Branch {
-  if (branch === undefined || !isByHand(branch.phase)) return false;
+  if (branch === undefined || !isHeuristicPending(branch.phase)) return false;
   const { xid, phase, order, orphan } = branch;
   const { coordinator } = order;
   if (!orphan && !lives.isOver(coordinator)) {

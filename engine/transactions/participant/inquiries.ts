@@ -11,7 +11,7 @@ import { stepBranch, waits } from '../protocol/branch-protocol.ts';
 import type { TransactionContext } from '../context.ts';
 import { askNode } from '../context.ts';
 import type { Coordinator } from '../coordinator/coordinator.ts';
-import type { SaidState } from '../formats/messages.ts';
+import type { ReportedState } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
 export class Inquiries {
@@ -74,7 +74,7 @@ export class Inquiries {
     else this.#branches.rollback(xid);
   }
 
-  async #askCoordinator({ xid, order }: Branch): Promise<SaidState> {
+  async #askCoordinator({ xid, order }: Branch): Promise<ReportedState> {
     const { parts } = this.#context;
     if (order.coordinator === parts.self.node) return this.#coordinator.inquire(xid);
     const reply = await askNode(
@@ -104,6 +104,6 @@ export class Inquiries {
   }
 }
 
-function certain(state: SaidState): 'committed' | 'aborted' | 'undecided' {
+function certain(state: ReportedState): 'committed' | 'aborted' | 'undecided' {
   return state === 'none' || state === 'forgotten' ? 'undecided' : state;
 }

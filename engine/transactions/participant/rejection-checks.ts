@@ -4,7 +4,7 @@ import type { Locks } from './locks.ts';
 import type { Voted } from '../formats/prepare-request.ts';
 import { describeKey, votedAbort } from '../formats/prepare-request.ts';
 import { hindranceOf } from '../coordinator/partition.ts';
-import type { BranchOrder } from '../formats/messages.ts';
+import type { PrepareRequest } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
 /**
@@ -12,9 +12,9 @@ import type { Xid } from '../formats/xid.ts';
  * and nobody may know here. Undefined: it was not, or its maker did not know of this node's lives. A prepare needs no
  * such objection, since its coordinator is asked.
  */
-export function lifeObjection(
+export function incarnationRejection(
   { parts: { self }, lives }: Pick<TransactionContext, 'parts' | 'lives'>,
-  { branches }: BranchOrder,
+  { branches }: PrepareRequest,
 ): Voted | undefined {
   const life = branches.find(({ node }) => node === self.node)?.life ?? 0;
   if (life === 0 || life >= lives.own()) return undefined;
@@ -25,10 +25,10 @@ export function lifeObjection(
  * A key of the order is locked, or belongs to another primary, or cannot be written at its level; undefined: none.
  * A conflict is counted for the transaction `counted`; without one the order is given again (`redo`).
  */
-export function placeObjection(
+export function ownershipRejection(
   { io, parts, metrics }: TransactionContext,
   locks: Locks,
-  order: BranchOrder,
+  order: PrepareRequest,
   counted?: Xid,
 ): Voted | undefined {
   for (const { key, token } of order.operations) {
@@ -51,9 +51,9 @@ export function placeObjection(
  * The order was made for a node that this one has replaced, and a key of it has another primary by now: that primary may
  * have led other transactions over it since, unless this node has yet to hand the key over to it.
  */
-export function isAstray(
+export function isNotYetReplicated(
   { parts: { self, ring, isFormer } }: Pick<TransactionContext, 'parts'>,
-  { branches, operations }: BranchOrder,
+  { branches, operations }: PrepareRequest,
 ): boolean {
   if (branches.some(({ node }) => node === self.node)) return false;
   return operations.some(({ token }) => ring().placement(token)[0]?.node !== self.node && !isFormer(token));

@@ -110,7 +110,7 @@ export function stepBranch(phase: BranchPhase, event: BranchEvent): BranchStep {
     case 'operatorDecided':
       return phase === 'prepared' ? hearOperator(event.decision) : stay(phase);
     case 'operatorForgot':
-      return isByHand(phase) ? stay('gone', { kind: 'dropRecord' }) : stay(phase);
+      return isHeuristicPending(phase) ? stay('gone', { kind: 'dropRecord' }) : stay(phase);
     case 'heuristicForced':
       return phase === 'heuristicRollingBack'
         ? stay('heuristicRolledBack', { kind: 'release' })
@@ -134,7 +134,7 @@ export function waits(phase: BranchPhase): boolean {
 }
 
 /** An operator has decided it, for good. */
-export function isByHand(phase: BranchPhase): boolean {
+export function isHeuristicPending(phase: BranchPhase): boolean {
   return phase === 'heuristicCommitted' || phase === 'heuristicRolledBack' || phase === 'heuristicMixed';
 }
 

@@ -4,8 +4,8 @@ import { LockstepError } from '../../base/errors.ts';
 import type { PackedKey } from '../../base/object-key.ts';
 import type { RecordStore } from './transaction-log.ts';
 import { TransactionLog } from './transaction-log.ts';
-import { Memory } from './log-horizon.ts';
-import { livesKey } from '../formats/records.ts';
+import { LogHorizon } from './log-horizon.ts';
+import { incarnationsKey } from '../formats/records.ts';
 import type { Xid } from '../formats/xid.ts';
 
 /** A disk: what lives write to it is there for the next ones. `broken`: it cannot be read. */
@@ -33,8 +33,8 @@ class Disk implements RecordStore {
 const nameOf = (life: number): string => `n1-${life.toString(16).padStart(12, '0')}`;
 const xidOf = (life: number): Xid => `${nameOf(life)}-7` as Xid;
 
-async function liveOn(disk: Disk, life: number): Promise<Memory> {
-  const memory = new Memory(
+async function liveOn(disk: Disk, life: number): Promise<LogHorizon> {
+  const memory = new LogHorizon(
     new TransactionLog(disk),
     { own: () => life, of: () => 0, isOver: () => false },
     nameOf(life),
@@ -74,7 +74,7 @@ describe('which lives the records of a disk go back to', () => {
   it('none but its own when what is written of them does not decode', async () => {
     const disk = new Disk();
     await liveOn(disk, 1);
-    disk.records.set(livesKey, Buffer.from('garbage'));
+    disk.records.set(incarnationsKey, Buffer.from('garbage'));
     const memory = await liveOn(disk, 2);
     expect([1, 2].map((life) => memory.reachesBackToNameOf(xidOf(life)))).toEqual([false, true]);
   });

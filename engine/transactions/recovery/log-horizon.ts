@@ -14,7 +14,14 @@ import { BytesError } from '../../base/bytes.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
 import type { TransactionLog } from './transaction-log.ts';
-import { livesKey, memoryKey, readLives, readMemory, writeLives, writeMemory } from '../formats/records.ts';
+import {
+  incarnationsKey,
+  horizonKey,
+  readIncarnations,
+  readHorizon,
+  writeIncarnations,
+  writeHorizon,
+} from '../formats/records.ts';
 import type { Xid } from '../formats/xid.ts';
 import { lifeOf } from '../formats/xid.ts';
 
@@ -22,7 +29,7 @@ import { lifeOf } from '../formats/xid.ts';
 const livesCountMax = 512;
 
 /** The lives of nodes: generations of the membership. */
-export interface Lives {
+export interface Incarnations {
   /** This node's, now. */
   own(): number;
   /** Another's, as far as it is known here; 0: not at all. */
@@ -34,9 +41,9 @@ export interface Lives {
   isOver(node: NodeId): boolean;
 }
 
-export class Memory {
+export class LogHorizon {
   readonly #log: TransactionLog;
-  readonly #lives: Lives;
+  readonly #lives: Incarnations;
   /** What this life names its transactions by (transactions/formats/xid.ts). */
   readonly #name: string;
   /** The life in which the records began; undefined: this one. */
@@ -47,7 +54,7 @@ export class Memory {
   #named: readonly string[];
   #isFirst = false;
 
-  constructor(log: TransactionLog, lives: Lives, name: string) {
+  constructor(log: TransactionLog, lives: Incarnations, name: string) {
     this.#log = log;
     this.#lives = lives;
     this.#name = name;
@@ -57,21 +64,21 @@ export class Memory {
   /** Reads how far back the records go, or begins them; before anything is coordinated. */
   async recover(): Promise<void> {
     await this.#recoverSince();
-    const bytes = await this.#log.read(livesKey);
+    const bytes = await this.#log.read(incarnationsKey);
     // What cannot be read now may be read by the next life.
     if (bytes instanceof LockstepError) return;
     const before = bytes === undefined ? [] : namesIn(bytes);
     this.#isFirst = bytes === undefined;
     this.#named = [...before, this.#name].slice(-livesCountMax);
     // A disk that does not take it: the next life presumes nothing of this one.
-    await this.#log.force([writeLives(this.#named)]);
+    await this.#log.force([writeIncarnations(this.#named)]);
   }
 
   async #recoverSince(): Promise<void> {
-    const bytes = await this.#log.read(memoryKey);
+    const bytes = await this.#log.read(horizonKey);
     if (bytes === undefined || bytes instanceof LockstepError) return;
     try {
-      this.#since = readMemory(bytes);
+      this.#since = readHorizon(bytes);
     } catch (error) {
       // As young as can be: nothing is claimed of what was before.
       if (!(error instanceof BytesError)) throw error;
@@ -88,7 +95,7 @@ export class Memory {
     const own = this.#lives.own();
     if (this.#since !== undefined || this.#written === own) return;
     this.#written = own;
-    this.#log.later(writeMemory(own));
+    this.#log.later(writeHorizon(own));
   }
 
   /** Everything that this node was told in that life, or since, is in the records, or is over. */
@@ -105,7 +112,7 @@ export class Memory {
 /** None in bytes that do not decode. */
 function namesIn(bytes: Uint8Array): readonly string[] {
   try {
-    return readLives(bytes);
+    return readIncarnations(bytes);
   } catch (error) {
     if (!(error instanceof BytesError)) throw error;
     return [];

@@ -6,7 +6,7 @@
  * that died, and that another one replaces (cluster/changes/replacement-takeover.ts): the order goes to that one.
  */
 import type { NodeId } from '../../base/ids.ts';
-import type { Legacy } from '../../cluster/membership/lost-disk-state.ts';
+import type { LostDiskState } from '../../cluster/membership/lost-disk-state.ts';
 import { isOpenAt } from '../coordinator/active-transaction.ts';
 import type { NoAnswer, TransactionContext } from '../context.ts';
 import { askNode } from '../context.ts';
@@ -14,7 +14,7 @@ import type { Coordinator } from '../coordinator/coordinator.ts';
 import type { BranchReply } from '../formats/messages.ts';
 
 /** What of a legacy the rooms above know. */
-export type Memories = () => Omit<Legacy, 'open'>;
+export type Memories = () => Omit<LostDiskState, 'open'>;
 
 /** This node's answer to one that is in its life `life`. */
 export function legacyOf(
@@ -22,12 +22,15 @@ export function legacyOf(
   memories: Memories,
   node: NodeId,
   life: number,
-): Legacy {
+): LostDiskState {
   return { open: coordinator.all.some((active) => isOpenAt(active, node, life)), ...memories() };
 }
 
 /** Undefined: it has not answered. A node of an earlier version may hold anything, and says nothing of transactions. */
-export async function askLegacy(context: TransactionContext, peer: NodeId): Promise<Legacy | undefined> {
+export async function askLostDiskState(
+  context: TransactionContext,
+  peer: NodeId,
+): Promise<LostDiskState | undefined> {
   const { parts, lives } = context;
   const request = { kind: 'reborn', node: parts.self.node, life: lives.own() } as const;
   const reply = await askNode(context, peer, request, parts.settings.timeoutMs * 1000);
@@ -36,7 +39,7 @@ export async function askLegacy(context: TransactionContext, peer: NodeId): Prom
 }
 
 /** Whether the peer waits for a branch of the dead node's, which this one replaces; undefined: it has not answered. */
-export async function askInheritance(
+export async function askTakeover(
   context: TransactionContext,
   peer: NodeId,
   dead: NodeId,

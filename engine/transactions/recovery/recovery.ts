@@ -14,7 +14,7 @@ import type { Coordinator } from '../coordinator/coordinator.ts';
 import type { FoundRecord } from './transaction-log.ts';
 import type { NamedRecord } from '../formats/idempotency-records.ts';
 import { clientBucket, readClient } from '../formats/idempotency-records.ts';
-import type { BranchRecord, DecisionRecord, OwnBranch } from '../formats/records.ts';
+import type { BranchRecord, DecisionRecord, LocalBranch } from '../formats/records.ts';
 import { branchBucket, decisionBucket, readBranch, readDecision } from '../formats/records.ts';
 import type { Xid } from '../formats/xid.ts';
 import { parseXid } from '../formats/xid.ts';
@@ -74,7 +74,7 @@ function takeUp({ io, metrics }: TransactionContext, { xid, phase }: Branch): vo
 function ownRecord(
   { parts }: TransactionContext,
   { sinceMs, branches }: DecisionRecord,
-  { level, places }: OwnBranch,
+  { level, places }: LocalBranch,
   named: NamedRecord | undefined,
 ): BranchRecord {
   const names = branches.map(({ node, readOnly }) => ({ node, writes: !readOnly, life: 0 }));

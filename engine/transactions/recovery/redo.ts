@@ -10,7 +10,7 @@
  */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
-import type { DispatchParts } from '../../replication/round-dependencies.ts';
+import type { RoundDependencies } from '../../replication/round-dependencies.ts';
 import type { Actor, Dot } from '../../replica/object/dots.ts';
 import type { StoredObject } from '../../replica/object/object.ts';
 import { namedOf, newBranch } from '../participant/branch.ts';
@@ -20,7 +20,7 @@ import type { Ended } from '../formats/prepare-request.ts';
 import { placesOf, withOperations } from '../formats/prepare-request.ts';
 import { spreadBranch } from '../coordinator/branch-requests.ts';
 import { mark } from '../formats/steps.ts';
-import type { BranchOrder } from '../formats/messages.ts';
+import type { PrepareRequest } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
 /** `n1.5f0c8e12ab34 1837462`. */
@@ -30,10 +30,10 @@ export function markText({ actor, counter }: Dot): string {
 
 /** What of the order is to be written again; `told`: the mark of the vote, empty for nothing. An error: not to be said yet. */
 export async function leftOf(
-  { replica, unread }: Pick<DispatchParts, 'replica' | 'unread'>,
-  order: BranchOrder,
+  { replica, unread }: Pick<RoundDependencies, 'replica' | 'unread'>,
+  order: PrepareRequest,
   told: string,
-): Promise<BranchOrder | LockstepError> {
+): Promise<PrepareRequest | LockstepError> {
   if (unread()) return new LockstepError('Overloaded', 'the disk is being filled again; try again later');
   const [life = '', last = ''] = told.split(' ');
   if (life === '') return order;
@@ -51,7 +51,7 @@ export async function leftOf(
 }
 
 /** It was carried out, and what that wrote, or what followed it, is here again: the other replicas get it, too. */
-export async function confirm(context: TransactionContext, xid: Xid, order: BranchOrder): Promise<Ended> {
+export async function confirm(context: TransactionContext, xid: Xid, order: PrepareRequest): Promise<Ended> {
   const { clock } = context.io;
   const places = placesOf(order);
   const branch = newBranch(xid, withOperations(order, []), places, clock.wallMs(), 'applied', clock.nowUs());

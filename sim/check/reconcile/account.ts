@@ -283,7 +283,7 @@ export interface RefusalTruth {
   readonly contradicted: number;
 }
 
-export interface LifeTruth {
+export interface IncarnationTruth {
   readonly refusals: RefusalTruth;
   /** Changes of peers' states that it told of, by number, from and to: `2 NORMAL DOWN`. */
   readonly moves: Readonly<Record<string, number>>;
@@ -334,7 +334,7 @@ export interface LifeTruth {
 /** `settled`: after the calm, when nobody asks anything any more. `stopped`: in order, at any time. */
 export type Moment = 'running' | 'settled' | 'crashed' | 'stopped';
 
-export interface LifeAccount {
+export interface IncarnationAccount {
   readonly node: string;
   readonly life: number;
   readonly atUs: number;
@@ -342,5 +342,5 @@ export interface LifeAccount {
   readonly counted: readonly CountedSample[];
   /** Values recorded by each histogram, by its field's name. */
   readonly recorded: Readonly<Record<string, number>>;
-  readonly truth: LifeTruth;
+  readonly truth: IncarnationTruth;
 }

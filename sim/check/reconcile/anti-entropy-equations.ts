@@ -3,7 +3,7 @@
  * a snapshot is saved, loaded or rejected as what lies on the disk demands. Whether the keys that an exchange reports do
  * differ is INV11's to say.
  */
-import type { LifeAccount } from './account.ts';
+import type { IncarnationAccount } from './account.ts';
 import type { Claim } from './claims.ts';
 import { between, equal } from './claims.ts';
 import type { Numbers } from './numbers.ts';
@@ -17,7 +17,7 @@ const counters = [
 
 const steps = ['settle', 'hashes', 'parts', 'list', 'repair', 'close', 'busy'];
 
-export function antiEntropyEquations(numbers: Numbers, { truth }: LifeAccount): readonly Claim[] {
+export function antiEntropyEquations(numbers: Numbers, { truth }: IncarnationAccount): readonly Claim[] {
   const known = truth.antiEntropy;
   const attempts = numbers.sum('aae_exchange_attempts_total');
   const ended = numbers.sum('aae_exchange_success_total') + numbers.sum('svc_aae_exchanges_aborted_total');

@@ -2,7 +2,7 @@
  * Failure causes against the answers that clients got. A write that a peer forwarded here fails here and is answered
  * there, one that this node forwarded fails there and is answered here: both widen the bounds by their number.
  */
-import type { LifeAccount, RedisTruth } from './account.ts';
+import type { IncarnationAccount, RedisTruth } from './account.ts';
 import type { Claim } from './claims.ts';
 import { between, equal, upTo } from './claims.ts';
 import type { Numbers } from './numbers.ts';
@@ -52,7 +52,7 @@ const neverCounted: readonly string[] = [
   'svc_client_requests_refused_total',
 ];
 
-export function causeEquations(numbers: Numbers, account: LifeAccount): readonly Claim[] {
+export function causeEquations(numbers: Numbers, account: IncarnationAccount): readonly Claim[] {
   const { truth } = account;
   const { clients, near, beside, far, asked } = truth;
   const abandoned = clients.abandonedGets + clients.abandonedWrites;
@@ -105,7 +105,7 @@ export function causeEquations(numbers: Numbers, account: LifeAccount): readonly
 }
 
 /** Nobody moves; but who is on its way in waits for members to know it, and for nothing else. */
-function waitsOf(numbers: Numbers, { joins, peersMax }: LifeAccount['truth']): readonly Claim[] {
+function waitsOf(numbers: Numbers, { joins, peersMax }: IncarnationAccount['truth']): readonly Claim[] {
   const family = 'svc_transfer_waits_for';
   const members = numbers.sum(family, { what: 'members' });
   return [
@@ -120,7 +120,7 @@ export function unseenOfRedis({ mortal, unmet, refusals, abandoned, errors }: Re
 }
 
 /** Who may not is answered as soon as it is counted, but for guesses of tokens over HTTP, and answers owed to earlier requests. */
-function turnedAway({ clients, redis, listener }: LifeAccount['truth']): number {
+function turnedAway({ clients, redis, listener }: IncarnationAccount['truth']): number {
   return clients.turnedAway + redis.turnedAway + listener.turnedAway;
 }
 

@@ -3,7 +3,7 @@
  * the node counts how they ended, and nobody outside sees it; and for Redis commands behind others that the node need not
  * have taken (`held`).
  */
-import type { ClientTruth, LifeAccount, RedisTruth } from './account.ts';
+import type { ClientTruth, IncarnationAccount, RedisTruth } from './account.ts';
 import { unseenOfRedis } from './cause-equations.ts';
 import type { Claim } from './claims.ts';
 import { between, equal, upTo } from './claims.ts';
@@ -34,7 +34,7 @@ const redisFields: readonly string[] = [
 const disagreement: readonly string[] = ['ReplicasDisagree'];
 const unmet: readonly string[] = ['NoQuorum', 'Timeout', 'ReplicasDisagree'];
 
-export function clientEquations(numbers: Numbers, { truth }: LifeAccount): readonly Claim[] {
+export function clientEquations(numbers: Numbers, { truth }: IncarnationAccount): readonly Claim[] {
   const { clients, redis, listener } = truth;
   const { puts, others, answers, transactions } = clients;
   const reading = clients.gets + transactions.questions;

@@ -3,7 +3,7 @@
  * clients were told them, and batches of phases between nodes. What clients never heard (`abandoned`: the connection was
  * over before) leaves room; what no job asked for is 0.
  */
-import type { LifeAccount } from './account.ts';
+import type { IncarnationAccount } from './account.ts';
 import type { Claim } from './claims.ts';
 import { between, upTo } from './claims.ts';
 import type { Numbers } from './numbers.ts';
@@ -11,7 +11,10 @@ import type { Numbers } from './numbers.ts';
 const jobs = 'svc_mapred_jobs_total';
 const phaseTime = 'svc_mapred_phase_seconds_total';
 
-export function mapReduceEquations(numbers: Numbers, { truth, moment }: LifeAccount): readonly Claim[] {
+export function mapReduceEquations(
+  numbers: Numbers,
+  { truth, moment }: IncarnationAccount,
+): readonly Claim[] {
   const { heard, done, failed, abandoned } = truth.clients.jobs;
   const { beside, near, far, asked } = truth;
   const sentFrames = beside.phases + near.phases + far.phases;

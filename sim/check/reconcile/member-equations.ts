@@ -1,5 +1,5 @@
 /** What a node thinks of its peers: its transitions are a path, and its gauges are where the path ends. */
-import type { CountedSample, LifeAccount } from './account.ts';
+import type { CountedSample, IncarnationAccount } from './account.ts';
 import type { Claim } from './claims.ts';
 import { between, equal } from './claims.ts';
 import type { Numbers } from './numbers.ts';
@@ -8,7 +8,7 @@ import type { Numbers } from './numbers.ts';
 const states: readonly string[] = ['UNKNOWN', 'JOINING', 'NORMAL', 'STANDBY', 'DOWN', 'RESET', 'LEAVING'];
 const routable: readonly string[] = ['JOINING', 'NORMAL'];
 
-export function memberEquations(numbers: Numbers, account: LifeAccount): readonly Claim[] {
+export function memberEquations(numbers: Numbers, account: IncarnationAccount): readonly Claim[] {
   const current = numbers.samples('peer_state_current');
   const up = current.filter(({ value }) => routable.includes(states[value] ?? '')).length;
   const ejects = ejectionsOf(numbers);
@@ -48,7 +48,7 @@ function calmEquations(current: readonly CountedSample[], dead: number): readonl
 }
 
 /** Each change as often as it was told of, and no other. */
-function moveEquations(numbers: Numbers, moves: LifeAccount['truth']['moves']): readonly Claim[] {
+function moveEquations(numbers: Numbers, moves: IncarnationAccount['truth']['moves']): readonly Claim[] {
   const family = 'peer_state_transitions_total';
   const told = Object.entries(moves);
   const each = told.map(([move, count]) => {

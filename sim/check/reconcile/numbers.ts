@@ -1,5 +1,5 @@
 /** Reading an account's numbers by the names that the interface gives them. */
-import type { CountedSample, LifeAccount } from './account.ts';
+import type { CountedSample, IncarnationAccount } from './account.ts';
 
 /** Names of families by their fields: a run asks for the same few hundred tens of thousands of times. */
 class FamilyNames {
@@ -31,9 +31,9 @@ const noNames: readonly string[] = [];
 export class Numbers {
   readonly #byFamily = new Map<string, CountedSample[]>();
   readonly #used = new Set<string>();
-  readonly #recorded: LifeAccount['recorded'];
+  readonly #recorded: IncarnationAccount['recorded'];
 
-  constructor({ counted, recorded }: LifeAccount) {
+  constructor({ counted, recorded }: IncarnationAccount) {
     this.#recorded = recorded;
     for (const sample of counted) {
       const known = this.#byFamily.get(sample.family);

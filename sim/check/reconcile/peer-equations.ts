@@ -2,7 +2,7 @@
  * The peer plane against the wire, and against itself where only the node can know: which of its requests timed out
  * shows on the wire only as silence, and why it ended a connection itself does not show at all.
  */
-import type { AskedTruth, AskingTruth, LifeAccount, LinkTruth, RefusalTruth } from './account.ts';
+import type { AskedTruth, AskingTruth, IncarnationAccount, LinkTruth, RefusalTruth } from './account.ts';
 import type { Claim } from './claims.ts';
 import { between, equal, upTo } from './claims.ts';
 import type { Numbers } from './numbers.ts';
@@ -11,7 +11,7 @@ const frameBytesMin = 24;
 /** What a gossip message's words have around them in their frame's body, at most. */
 const wordsHeadBytesMax = 6;
 
-export function peerEquations(numbers: Numbers, account: LifeAccount): readonly Claim[] {
+export function peerEquations(numbers: Numbers, account: IncarnationAccount): readonly Claim[] {
   const { beside, near, far } = account.truth;
   const local = addUp(beside, near);
   const all = addUp(local, far);
@@ -27,7 +27,7 @@ export function peerEquations(numbers: Numbers, account: LifeAccount): readonly 
 
 function connectionEquations(
   numbers: Numbers,
-  { truth: { asked } }: LifeAccount,
+  { truth: { asked } }: IncarnationAccount,
   local: AskingTruth,
   far: AskingTruth,
 ): readonly Claim[] {
@@ -134,7 +134,7 @@ function unanswered(numbers: Numbers, gauge: string, truth: AskingTruth, timedOu
  * Requests that ran out of time before they were sent, at most: they waited behind others. Of those that ran out of time
  * the wire shows which were sent where an answer came late, or has not come on a connection that is open.
  */
-export function neverSent(numbers: Numbers, { truth: { beside, near, far } }: LifeAccount): number {
+export function neverSent(numbers: Numbers, { truth: { beside, near, far } }: IncarnationAccount): number {
   const all = addUp(addUp(beside, near), far);
   const timedOut = numbers.pool('peer_timedout_requests') + numbers.pool('remote_peer_timedout_requests');
   const late = Math.max(0, numbers.pool('peer_mismatch_requests') - all.strayAnswers);
@@ -166,7 +166,7 @@ function poolEquations(numbers: Numbers): readonly Claim[] {
 
 function histogramEquations(
   numbers: Numbers,
-  { truth: { near, far, asked } }: LifeAccount,
+  { truth: { near, far, asked } }: IncarnationAccount,
   local: AskingTruth,
 ): readonly Claim[] {
   const late = numbers.pool('peer_mismatch_requests');
@@ -205,7 +205,7 @@ function queued(
 /** Counted when it is asked; one that was turned away, given up in the queue, or queued on a link that broke was never written. */
 function gossipEquations(
   numbers: Numbers,
-  { truth: { asked } }: LifeAccount,
+  { truth: { asked } }: IncarnationAccount,
   all: AskingTruth,
 ): readonly Claim[] {
   const written = all.gossip + asked.gossip;

@@ -6,7 +6,7 @@
  */
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
-import type { LifeAccount } from './account.ts';
+import type { IncarnationAccount } from './account.ts';
 import { antiEntropyEquations } from './anti-entropy-equations.ts';
 import { causeEquations } from './cause-equations.ts';
 import type { Claim } from './claims.ts';
@@ -32,7 +32,7 @@ const rooms = [
   transactionEquations,
 ];
 
-export function checkLedger(accounts: readonly LifeAccount[], missed: number): CheckReport {
+export function checkReconciliation(accounts: readonly IncarnationAccount[], missed: number): CheckReport {
   const tally = new Tally('INV24');
   tally.skip(missed);
   for (const account of accounts) {
@@ -44,7 +44,7 @@ export function checkLedger(accounts: readonly LifeAccount[], missed: number): C
 }
 
 /** All claims about an account, and the families that they speak of. */
-export function claimsOf(account: LifeAccount): {
+export function claimsOf(account: IncarnationAccount): {
   readonly claims: readonly Claim[];
   readonly families: ReadonlySet<string>;
 } {
@@ -53,6 +53,6 @@ export function claimsOf(account: LifeAccount): {
   return { claims, families: numbers.used };
 }
 
-function describe({ node, life, atUs, moment }: LifeAccount, claim: Claim): string {
+function describe({ node, life, atUs, moment }: IncarnationAccount, claim: Claim): string {
   return `${node}, life ${life}, ${moment} at ${(atUs / 1000).toFixed(1)} ms: ${describeClaim(claim)}`;
 }

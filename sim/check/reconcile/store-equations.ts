@@ -2,12 +2,12 @@
  * The store's driver against the disk: every batch that it was given lies in the log, byte for byte, but for those
  * that wait at the driver or in the store now, and those that failed.
  */
-import type { LifeAccount } from './account.ts';
+import type { IncarnationAccount } from './account.ts';
 import type { Claim } from './claims.ts';
 import { between, equal } from './claims.ts';
 import type { Numbers } from './numbers.ts';
 
-export function storeEquations(numbers: Numbers, account: LifeAccount): readonly Claim[] {
+export function storeEquations(numbers: Numbers, account: IncarnationAccount): readonly Claim[] {
   const { moment, truth } = account;
   const ejects = numbers.pool('server_ejects');
   const ejectedAt = numbers.serverGauge('server_ejected_at');
@@ -42,7 +42,7 @@ export function storeEquations(numbers: Numbers, account: LifeAccount): readonly
 }
 
 /** By cause, whoever asked: a client's request, a peer's, or the node itself. */
-function refusalEquations(numbers: Numbers, { truth: { refusals } }: LifeAccount): readonly Claim[] {
+function refusalEquations(numbers: Numbers, { truth: { refusals } }: IncarnationAccount): readonly Claim[] {
   const { storeFull, storeClosed } = refusals;
   return [
     equal('server_dropped_requests', numbers.server('server_dropped_requests'), storeFull + storeClosed),
@@ -65,7 +65,7 @@ function requestEquations(numbers: Numbers): readonly Claim[] {
   return [between('in_queue + out_queue', waiting, owed, owed + timedOut)];
 }
 
-function diskEquations(numbers: Numbers, { truth: { store } }: LifeAccount): readonly Claim[] {
+function diskEquations(numbers: Numbers, { truth: { store } }: IncarnationAccount): readonly Claim[] {
   const failed = numbers.server('server_err') + numbers.server('server_timedout_requests');
   const waiting = numbers.serverGauge('in_queue') + numbers.serverGauge('out_queue') + failed;
   const waitingBytes = numbers.serverGauge('in_queue_bytes') + numbers.serverGauge('out_queue_bytes');
@@ -99,7 +99,10 @@ function histogramEquations(numbers: Numbers): readonly Claim[] {
 }
 
 /** What a disk refused is what the node was told, operation by operation, file by file. */
-function diskErrorEquations(numbers: Numbers, { truth: { diskErrors } }: LifeAccount): readonly Claim[] {
+function diskErrorEquations(
+  numbers: Numbers,
+  { truth: { diskErrors } }: IncarnationAccount,
+): readonly Claim[] {
   const family = 'svc_disk_errors_total';
   const kinds = Object.entries(diskErrors).map(([kind, count]) => {
     const [operation = '', role = '', failure = ''] = kind.split(' ');
@@ -110,7 +113,7 @@ function diskErrorEquations(numbers: Numbers, { truth: { diskErrors } }: LifeAcc
 }
 
 /** What the disk holds, once the driver and the store have nothing left to write. */
-function sizeEquations(numbers: Numbers, { truth: { sizes } }: LifeAccount): readonly Claim[] {
+function sizeEquations(numbers: Numbers, { truth: { sizes } }: IncarnationAccount): readonly Claim[] {
   const { store, hints } = sizes;
   const waiting = numbers.serverGauge('in_queue') + numbers.serverGauge('out_queue');
   const gaveUp = numbers.server('server_timedout_requests');
@@ -151,7 +154,7 @@ function readBytes(numbers: Numbers): readonly Claim[] {
  * ever), or that were answered with a failure: a lock that was held for too long, a primary that is not whole yet, no
  * room. The node's own come on top.
  */
-function readsOf(numbers: Numbers, { truth: { asked } }: LifeAccount): number {
+function readsOf(numbers: Numbers, { truth: { asked } }: IncarnationAccount): number {
   return asked.reads - asked.abandoned - asked.failedReads - numbers.poolGauge('dnode_client_in_queue');
 }
 

@@ -6,7 +6,7 @@
  * Room: transactions whose connection was over before their answer, and those behind Redis commands, whose outcome shows
  * in no word of that protocol; and for gauges the instant in which a life ends between two lines of its own.
  */
-import type { LifeAccount } from './account.ts';
+import type { IncarnationAccount } from './account.ts';
 import type { Claim } from './claims.ts';
 import { between, equal } from './claims.ts';
 import type { Numbers } from './numbers.ts';
@@ -33,7 +33,7 @@ const voteNames: readonly string[] = ['commit', 'read_only', 'abort', 'alone'];
 const operatorNames: readonly string[] = ['commit', 'rollback', 'abandon', 'mixed'];
 const phaseNames = ['prepare', 'decision', 'commit'] as const;
 
-export function transactionEquations(numbers: Numbers, account: LifeAccount): readonly Claim[] {
+export function transactionEquations(numbers: Numbers, account: IncarnationAccount): readonly Claim[] {
   return [
     ...outcomeEquations(numbers, account),
     ...branchEquations(numbers, account),
@@ -44,7 +44,7 @@ export function transactionEquations(numbers: Numbers, account: LifeAccount): re
   ];
 }
 
-function outcomeEquations(numbers: Numbers, { truth, moment }: LifeAccount): readonly Claim[] {
+function outcomeEquations(numbers: Numbers, { truth, moment }: IncarnationAccount): readonly Claim[] {
   const { heard, ended, failed, abandoned } = truth.clients.transactions;
   // Commands are carried out as transactions, and so is the removal of values that have expired, wherever they came from.
   const ofRedis = truth.redis.commands === 0 && !truth.redis.mortal ? 0 : Infinity;
@@ -63,7 +63,10 @@ function outcomeEquations(numbers: Numbers, { truth, moment }: LifeAccount): rea
   ];
 }
 
-function branchEquations(numbers: Numbers, { truth: { transactions } }: LifeAccount): readonly Claim[] {
+function branchEquations(
+  numbers: Numbers,
+  { truth: { transactions } }: IncarnationAccount,
+): readonly Claim[] {
   const { votes, preparedSince } = transactions;
   const prepared = numbers.sum(branches, { vote: 'commit' });
   return [
@@ -76,7 +79,7 @@ function branchEquations(numbers: Numbers, { truth: { transactions } }: LifeAcco
 }
 
 /** What a start finds it takes up before it serves. */
-function recoveryEquations(numbers: Numbers, { truth }: LifeAccount): readonly Claim[] {
+function recoveryEquations(numbers: Numbers, { truth }: IncarnationAccount): readonly Claim[] {
   const { found, learned, recovered, unread } = truth.transactions;
   const certain = recovered && !unread && truth.alteredPlaces === 0;
   const most = unread || truth.alteredPlaces > 0 ? Infinity : 0;
@@ -99,7 +102,7 @@ function recoveryEquations(numbers: Numbers, { truth }: LifeAccount): readonly C
   ];
 }
 
-function operatorEquations(numbers: Numbers, { truth }: LifeAccount): readonly Claim[] {
+function operatorEquations(numbers: Numbers, { truth }: IncarnationAccount): readonly Claim[] {
   const { byOperator } = truth.transactions;
   const { resolved, resolutions } = truth.clients.transactions;
   const counted = (decision: string): number => numbers.sum(heuristics, { decision });
@@ -119,7 +122,7 @@ function operatorEquations(numbers: Numbers, { truth }: LifeAccount): readonly C
   ];
 }
 
-function gaugeEquations(numbers: Numbers, { truth, moment }: LifeAccount): readonly Claim[] {
+function gaugeEquations(numbers: Numbers, { truth, moment }: IncarnationAccount): readonly Claim[] {
   const { prepared, preparedOnDisk, inDoubt, locks, oldestAgeMs, oldestKnown, amidst } = truth.transactions;
   if (moment === 'crashed' && amidst) return instantEquations(numbers);
   const [least, most] = prepared;
@@ -151,7 +154,7 @@ function instantEquations(numbers: Numbers): readonly Claim[] {
 }
 
 /** Percentiles and mean are the histogram's (engine/metrics/histogram.test.ts); the longest is known to the world. */
-function latencyEquations(numbers: Numbers, { truth, moment }: LifeAccount): readonly Claim[] {
+function latencyEquations(numbers: Numbers, { truth, moment }: IncarnationAccount): readonly Claim[] {
   const { longestUs, amidst } = truth.transactions;
   if (moment === 'crashed' && amidst) return [];
   return phaseNames.map((phase) =>

@@ -2,7 +2,7 @@
  * What a node counts of Wasm: each call that it told of, under the role and the outcome that it had; and no more failures
  * by a module answered to clients than there were: here, or in phases elsewhere.
  */
-import type { LifeAccount } from './account.ts';
+import type { IncarnationAccount } from './account.ts';
 import type { Claim } from './claims.ts';
 import { between, equal } from './claims.ts';
 import type { Numbers } from './numbers.ts';
@@ -10,7 +10,7 @@ import type { Numbers } from './numbers.ts';
 const roles = ['keyfun', 'phase'] as const;
 const outcomes = ['ok', 'trap', 'fuel', 'memory', 'result', 'refused'] as const;
 
-export function wasmEquations(numbers: Numbers, { truth }: LifeAccount): readonly Claim[] {
+export function wasmEquations(numbers: Numbers, { truth }: IncarnationAccount): readonly Claim[] {
   const told = (role: string, ...of: readonly string[]): number =>
     of.reduce((sum, outcome) => sum + (truth.wasm[`${role} ${outcome}`] ?? 0), 0);
   const { errors } = truth.clients;

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 
 import { present } from '../../../engine/base/assert.ts';
 import { rejectedPath, snapshotPath } from '../../../engine/anti-entropy/snapshot.ts';
-import { TreeRoom, second } from './tree-harness.ts';
+import { TreeHarness, second } from './tree-harness.ts';
 
 /** A node alone, with a small tree. */
 const settings = { aae_segments: 16, aae_snapshot_interval_seconds: 1 };
@@ -19,7 +19,7 @@ interface Start {
 }
 
 /** Starts the node over what lies on its disk, looks at its numbers, and crashes it. */
-async function startOver(room: TreeRoom): Promise<Start> {
+async function startOver(room: TreeHarness): Promise<Start> {
   const reasons: unknown[] = [];
   const hearing = room.world.trace.on('aae.snapshot.rejected', ({ fields }) =>
     reasons.push(fields['reason']),
@@ -38,8 +38,8 @@ async function startOver(room: TreeRoom): Promise<Start> {
 
 async function roomWithSnapshot(
   name: string,
-): Promise<{ readonly room: TreeRoom; readonly snapshot: Buffer }> {
-  const room = new TreeRoom(name, 1, settings);
+): Promise<{ readonly room: TreeHarness; readonly snapshot: Buffer }> {
+  const room = new TreeHarness(name, 1, settings);
   await room.start();
   await room.put('n1', 'k', 3);
   expect((await room.http('n1', 'POST', '/aae/sweep')).status).toBe(202);
@@ -105,7 +105,7 @@ test('a crash at any step of saving leaves the snapshot before or after it', asy
 
 /** Stops the node in order, and crashes it right after the nth step of its disk at its tree's files. False: no such step. */
 async function crashWhileSaving(
-  room: TreeRoom,
+  room: TreeHarness,
   nth: number,
   survival: 'dropAll' | 'keepAll' | 'subset',
 ): Promise<boolean> {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { present } from '../../../engine/base/assert.ts';
-import { TreeRoom, second } from './tree-harness.ts';
+import { TreeHarness, second } from './tree-harness.ts';
 import type { Dump } from './tree-harness.ts';
 import type { HostDisk } from '../../world/disk/disk.ts';
 
@@ -18,7 +18,7 @@ interface Peers {
   }[];
 }
 
-async function sum(room: TreeRoom, family: string): Promise<number> {
+async function sum(room: TreeHarness, family: string): Promise<number> {
   let total = 0;
   for (const name of room.cluster.names) total += await room.count(name, family);
   return total;
@@ -42,7 +42,7 @@ function logOf(disk: HostDisk): string {
 
 describe('a replica', () => {
   test('that lost its disk reads it back from both others, and leaves nothing to repair', async () => {
-    const room = new TreeRoom('wiped', 3);
+    const room = new TreeHarness('wiped', 3);
     await room.start();
     await room.put('n1', 'k', 200);
     await room.pass(3 * second);
@@ -58,7 +58,7 @@ describe('a replica', () => {
   });
 
   test('that missed writes gets them, and one that missed nothing causes no repair', async () => {
-    const room = new TreeRoom('missed', 3);
+    const room = new TreeHarness('missed', 3);
     await room.start();
     await room.put('n1', 'before', 40);
     await room.stop('n2');
@@ -75,7 +75,7 @@ describe('a replica', () => {
   });
 
   test('with concurrent writes to both sides of a cut ends with the same siblings as the others', async () => {
-    const room = new TreeRoom('siblings', 2, { bucket_types: { siblings: { allow_mult: true } } });
+    const room = new TreeHarness('siblings', 2, { bucket_types: { siblings: { allow_mult: true } } });
     await room.start();
     const cut = room.world.network.partition(['n1'], ['n2']);
     await room.http('n1', 'PUT', '/types/siblings/buckets/b/keys/k', 'left');
@@ -90,7 +90,7 @@ describe('a replica', () => {
   });
 
   test('that missed a deletion does not bring the object back', async () => {
-    const room = new TreeRoom('deletion', 3);
+    const room = new TreeHarness('deletion', 3);
     await room.start();
     await room.put('n1', 'k', 5);
     await room.stop('n3');
@@ -104,7 +104,7 @@ describe('a replica', () => {
   });
 
   test('shares only the arcs that both nodes own', async () => {
-    const room = new TreeRoom('shared arcs', 2, {}, 2);
+    const room = new TreeHarness('shared arcs', 2, {}, 2);
     await room.start();
     await room.put('n1', 'k', 120);
     await room.stop('n4');
@@ -124,7 +124,7 @@ describe('a replica', () => {
 
 describe('an exchange', () => {
   test('that is cut midway goes on where it was, and repairs each key once', async () => {
-    const room = new TreeRoom('cut', 2, { aae_throttle: 400 });
+    const room = new TreeHarness('cut', 2, { aae_throttle: 400 });
     await room.start();
     await room.stop('n2');
     await room.put('n1', 'k', 600);
@@ -141,7 +141,7 @@ describe('an exchange', () => {
   });
 
   test('finds a value that has rotted on one disk, at the next full sweep', async () => {
-    const room = new TreeRoom('rot', 3);
+    const room = new TreeHarness('rot', 3);
     await room.start();
     await room.put('n1', 'k', 50, 'x'.repeat(400));
     await room.pass(3 * second);
@@ -160,7 +160,7 @@ describe('an exchange', () => {
 
 describe('a full sweep', () => {
   test('finds what has rotted under a value that is still in memory', async () => {
-    const room = new TreeRoom('rot under the cache', 3);
+    const room = new TreeHarness('rot under the cache', 3);
     await room.start();
     await room.put('n1', 'k', 40, 'x'.repeat(400));
     await room.pass(3 * second);
@@ -179,7 +179,7 @@ describe('a full sweep', () => {
 
 describe('the instant of the last full sweep', () => {
   test('is counted of each peer that it was completed with, and of no other', async () => {
-    const room = new TreeRoom('away', 3);
+    const room = new TreeHarness('away', 3);
     await room.start();
     await room.put('n1', 'k', 10);
     await room.pass(3 * second);
@@ -204,7 +204,7 @@ describe('the instant of the last full sweep', () => {
 
 describe('an operator', () => {
   test('sees the peers, and may begin one sweep at a time', async () => {
-    const room = new TreeRoom('operator', 2);
+    const room = new TreeHarness('operator', 2);
     await room.start();
     await room.put('n1', 'k', 3);
     await room.pass(4 * second);
@@ -223,7 +223,7 @@ describe('an operator', () => {
   });
 
   test('who switched it off is told so', async () => {
-    const room = new TreeRoom('off', 1, { aae_enabled: false });
+    const room = new TreeHarness('off', 1, { aae_enabled: false });
     await room.start();
     const answer = await room.http('n1', 'GET', '/aae');
     expect(answer.status).toBe(404);

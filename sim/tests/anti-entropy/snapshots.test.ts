@@ -1,7 +1,7 @@
 /** The tree over restarts: what is kept, what is refused, and what an old snapshot may never say. */
 import { describe, expect, test } from 'vitest';
 
-import { TreeRoom, second } from './tree-harness.ts';
+import { TreeHarness, second } from './tree-harness.ts';
 
 const rejections = 'aae_snapshot_corruption_total';
 const loads = 'aae_snapshot_load_total';
@@ -12,8 +12,8 @@ const path = 'aae/tree.snapshot';
 async function settledRoom(
   seed: string,
   settings: Readonly<Record<string, unknown>> = {},
-): Promise<TreeRoom> {
-  const room = new TreeRoom(seed, 2, settings);
+): Promise<TreeHarness> {
+  const room = new TreeHarness(seed, 2, settings);
   await room.start();
   await room.put('n1', 'k', 30);
   await room.pass(5 * second);

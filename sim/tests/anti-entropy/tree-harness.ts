@@ -30,7 +30,7 @@ const quick = {
 /** What a node stores: per packed key the bytes, in hex. */
 export type Dump = ReadonlyMap<PackedKey, string>;
 
-export class TreeRoom {
+export class TreeHarness {
   readonly world: World;
   readonly cluster: Cluster;
   readonly #client: HttpClient;

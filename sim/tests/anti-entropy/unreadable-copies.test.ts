@@ -1,7 +1,7 @@
 /** What clients see of a key whose copy on one node cannot be read. */
 import { describe, expect, test } from 'vitest';
 
-import { TreeRoom } from './tree-harness.ts';
+import { TreeHarness } from './tree-harness.ts';
 
 const path = '/buckets/b/keys/k';
 const value = 'x'.repeat(400);
@@ -12,9 +12,9 @@ const ifNothing = { 'If-None-Match': '*' };
 async function rottenAt(
   seed: string,
   names: readonly string[],
-  meanwhile: (room: TreeRoom) => Promise<unknown> = () => Promise.resolve(),
-): Promise<TreeRoom> {
-  const room = new TreeRoom(seed, 3, { aae_enabled: false });
+  meanwhile: (room: TreeHarness) => Promise<unknown> = () => Promise.resolve(),
+): Promise<TreeHarness> {
+  const room = new TreeHarness(seed, 3, { aae_enabled: false });
   await room.start();
   expect((await room.http('n1', 'PUT', `${path}?w=all`, value)).status).toBe(204);
   for (const name of names) {

@@ -5,7 +5,7 @@ import type { NodeId } from '../../../engine/base/ids.ts';
 import { byteStringOf } from '../../../engine/base/ids.ts';
 import { Ring } from '../../../engine/cluster/ring/ring.ts';
 import { routeToken, tokensOfNode } from '../../../engine/cluster/ring/token.ts';
-import { MemberRoom, second } from './member-harness.ts';
+import { MemberHarness, second } from './member-harness.ts';
 
 const keys = Array.from({ length: 40 }, (_, key) => `k${key}`);
 const delaySeconds = 4;
@@ -24,11 +24,11 @@ const joiner = {
 };
 
 describe('keys that a node has given away', () => {
-  let room: MemberRoom;
+  let room: MemberHarness;
   let moved: readonly string[];
 
   beforeEach(async () => {
-    room = new MemberRoom('surplus', 3, { transfer_drop_delay_seconds: delaySeconds, aae_enabled: false });
+    room = new MemberHarness('surplus', 3, { transfer_drop_delay_seconds: delaySeconds, aae_enabled: false });
     await room.startAll();
     const ring = new Ring([...room.cluster.ring.members, joiner]);
     moved = keys.filter((key) => {
@@ -68,7 +68,7 @@ describe('keys that a node has given away', () => {
   });
 
   test('are given to every owner before they go: nobody else may have had them', async () => {
-    const alone = new MemberRoom('surplus-alone', 3, {
+    const alone = new MemberHarness('surplus-alone', 3, {
       transfer_drop_delay_seconds: delaySeconds,
       aae_enabled: false,
       hinted_handoff: false,

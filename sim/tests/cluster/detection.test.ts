@@ -1,7 +1,7 @@
 /** Who is called down, when, and who never is (INV21); and what gossip costs. */
 import { describe, expect, test } from 'vitest';
 
-import { MemberRoom, nodeOf, second } from './member-harness.ts';
+import { MemberHarness, nodeOf, second } from './member-harness.ts';
 
 /** Phi 8 at one heartbeat a second: 8 x ln 10 seconds of silence. */
 const toleranceUs = 18.4 * second;
@@ -19,7 +19,7 @@ describe('a node that dies', () => {
     [3, 'silent'],
     [9, 'silent'],
   ] as const)('among %i (%s) is called down by everyone when phi says so', async (count, connections) => {
-    const room = new MemberRoom(`death ${count} ${connections}`, count, {}, 3);
+    const room = new MemberHarness(`death ${count} ${connections}`, count, {}, 3);
     await room.startAll();
     await room.pass(30 * second);
     room.forget();
@@ -46,7 +46,7 @@ describe('a node that dies', () => {
 
   test('is called down the sooner the lower the threshold and the quicker the heartbeat', async () => {
     const settings = { gossip_interval_ms: 100, phi_threshold_milli: 2000, phi_mean_ms_min: 100 };
-    const room = new MemberRoom('quick', 3, settings);
+    const room = new MemberHarness('quick', 3, settings);
     await room.startAll();
     await room.pass(10 * second);
     room.forget();
@@ -57,7 +57,7 @@ describe('a node that dies', () => {
   });
 
   test('in order says so, and is called down at once', async () => {
-    const room = new MemberRoom('orderly', 3);
+    const room = new MemberHarness('orderly', 3);
     await room.startAll();
     room.forget();
     const left = await room.cluster.stop('n2', 30 * second);
@@ -71,7 +71,7 @@ describe('a node that dies', () => {
 
 describe('a node that lives', () => {
   test('is never called down for slow and uneven links', async () => {
-    const room = new MemberRoom('slow', 4);
+    const room = new MemberHarness('slow', 4);
     await room.startAll();
     room.forget();
     const latency = { minUs: 30_000, meanUs: 300_000, tailOneIn: 20, tailUs: 3 * second };
@@ -88,7 +88,7 @@ describe('a node that lives', () => {
   });
 
   test('is never called down for resets of its connections', async () => {
-    const room = new MemberRoom('resets', 3);
+    const room = new MemberHarness('resets', 3);
     await room.startAll();
     room.forget();
     for (let round = 0; round < 100; round++) {
@@ -99,7 +99,7 @@ describe('a node that lives', () => {
   });
 
   test('is called down for a long pause only, and calls nobody down when it wakes', async () => {
-    const room = new MemberRoom('pause', 3);
+    const room = new MemberHarness('pause', 3);
     await room.startAll();
     await room.pass(30 * second);
     room.forget();
@@ -122,7 +122,7 @@ describe('a node that lives', () => {
   test.each(['mute', 'deaf'])(
     'but is %s is called down, calls the others down, and returns',
     async (shape) => {
-      const room = new MemberRoom(`one way ${shape}`, 3);
+      const room = new MemberHarness(`one way ${shape}`, 3);
       await room.startAll();
       await room.pass(10 * second);
       room.forget();
@@ -141,7 +141,7 @@ describe('a node that lives', () => {
   );
 
   test('is heard of through a third while two cannot reach each other', async () => {
-    const room = new MemberRoom('triangle', 3);
+    const room = new MemberHarness('triangle', 3);
     await room.startAll();
     await room.pass(10 * second);
     room.forget();
@@ -154,7 +154,7 @@ describe('a node that lives', () => {
 describe('gossip', () => {
   /** Messages that all nodes together send in an interval. */
   async function messagesPerInterval(count: number): Promise<number> {
-    const room = new MemberRoom(`traffic ${count}`, count, {}, 3);
+    const room = new MemberHarness(`traffic ${count}`, count, {}, 3);
     await room.startAll();
     await room.pass(5 * second);
     const sum = async (): Promise<number> => {
@@ -176,7 +176,7 @@ describe('gossip', () => {
   });
 
   test('brings news to all of thirty nodes within a few intervals', async () => {
-    const room = new MemberRoom('news', 30, {}, 3);
+    const room = new MemberHarness('news', 30, {}, 3);
     await room.startAll();
     await room.pass(5 * second);
     room.cluster.add({ ...nodeOf(31, 3), name: 'n31' }, { join: 'joining', seeds: [seedOf(1)] });

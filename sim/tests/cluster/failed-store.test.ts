@@ -1,10 +1,10 @@
 /** A node whose store has failed takes no writes until it is started again; what it holds it still answers. */
 import { expect, test } from 'vitest';
 
-import { MemberRoom, second } from './member-harness.ts';
+import { MemberHarness, second } from './member-harness.ts';
 
 test('a node whose disk is full answers reads and listings, and takes no writes', async () => {
-  const room = new MemberRoom('full', 1);
+  const room = new MemberHarness('full', 1);
   await room.startAll();
   expect((await room.ask('n1', 'PUT', '/buckets/b/keys/k', 'kept')).status).toBe(204);
   const full = room.cluster.host('n1').disk.inject({ kind: 'FD2', failure: 'noSpace' });

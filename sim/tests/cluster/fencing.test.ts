@@ -2,10 +2,10 @@
 import { expect, test } from 'vitest';
 
 import type { HostDisk } from '../../world/disk/disk.ts';
-import { MemberRoom, second } from './member-harness.ts';
+import { MemberHarness, second } from './member-harness.ts';
 
 async function statusOf(
-  room: MemberRoom,
+  room: MemberHarness,
   name: string,
   method: 'PUT' | 'GET',
   query: string,
@@ -15,7 +15,7 @@ async function statusOf(
 }
 
 test('a node that claims to be a member and is none answers nobody, at the lowest level either', async () => {
-  const room = new MemberRoom('claims', 3);
+  const room = new MemberHarness('claims', 3);
   await room.startAll();
   expect(await statusOf(room, 'n1', 'PUT', '?w=1')).toBe(204);
   room.cluster.add({ name: 'n4', datacenter: 'dc1', rack: 'r4' }, {});
@@ -28,7 +28,7 @@ test('a node that claims to be a member and is none answers nobody, at the lowes
 });
 
 test('a node that was replaced while it stood still answers nobody once it goes on', async () => {
-  const room = new MemberRoom('replaced', 3);
+  const room = new MemberHarness('replaced', 3);
   await room.startAll();
   const host = room.cluster.host('n3');
   host.pause();
@@ -47,7 +47,7 @@ test('a node that was replaced while it stood still answers nobody once it goes 
 });
 
 test('a node that has left does not start again on what it held then', async () => {
-  const room = new MemberRoom('left', 3);
+  const room = new MemberHarness('left', 3);
   await room.startAll();
   const refused: string[] = [];
   room.cluster.onStartRefused(({ node, code }) => refused.push(`${node} ${code}`));
@@ -64,7 +64,7 @@ test('a node that has left does not start again on what it held then', async () 
 });
 
 test('a node that is to join holds nothing: one with keys of a time that it has forgotten refuses to start', async () => {
-  const room = new MemberRoom('leftovers', 3);
+  const room = new MemberHarness('leftovers', 3);
   await room.startAll();
   const refused: string[] = [];
   room.cluster.onStartRefused(({ node, code }) => refused.push(`${node} ${code}`));
@@ -95,7 +95,7 @@ function forgetMembers(disk: HostDisk): number {
 }
 
 test('a node whose file of members is damaged is the member that its store knows', async () => {
-  const room = new MemberRoom('remade', 3);
+  const room = new MemberHarness('remade', 3);
   await room.startAll();
   room.cluster.crash('n3', 'keepAll', 'silent');
   expect(room.cluster.host('n3').disk.rot('members', 0, 0)).toBe(true);
@@ -107,7 +107,7 @@ test('a node whose file of members is damaged is the member that its store knows
 });
 
 test('a node does not start on what it held in another cluster, and does again in its own', async () => {
-  const room = new MemberRoom('another cluster', 3);
+  const room = new MemberHarness('another cluster', 3);
   await room.startAll();
   const refused: string[] = [];
   room.cluster.onStartRefused(({ node, code }) => refused.push(`${node} ${code}`));
@@ -123,7 +123,7 @@ test('a node does not start on what it held in another cluster, and does again i
 });
 
 test('a first member stays one, whatever its file says in its next life', async () => {
-  const room = new MemberRoom('founders', 3);
+  const room = new MemberHarness('founders', 3);
   await room.startAll();
   room.cluster.crash('n3', 'keepAll', 'silent');
   room.cluster.reconfigure({ name: 'n3', datacenter: 'dc1', rack: 'r3' }, { join: 'joining' });
@@ -132,7 +132,7 @@ test('a first member stays one, whatever its file says in its next life', async 
 });
 
 test('a member whose peers are away goes on at the lowest level: nobody has disowned it', async () => {
-  const room = new MemberRoom('alone', 3);
+  const room = new MemberHarness('alone', 3);
   await room.startAll();
   for (const name of ['n2', 'n3']) room.cluster.crash(name, 'keepAll', 'silent');
   await room.pass(40 * second);

@@ -1,12 +1,12 @@
 /** A join that is interrupted, and goes on when what it had copied has been deleted and forgotten by everybody. */
 import { expect, test } from 'vitest';
 
-import { MemberRoom, second } from './member-harness.ts';
+import { MemberHarness, second } from './member-harness.ts';
 
 const keys = Array.from({ length: 60 }, (_, key) => `k${key}`);
 
 test('what a joining node copied in an earlier life is not back once it is a member', async () => {
-  const room = new MemberRoom('joins-again', 3, {
+  const room = new MemberHarness('joins-again', 3, {
     transfer_bytes_per_second: 1_024,
     transfer_batch_bytes: 1_024,
     tombstone_grace_seconds: 1,

@@ -1,10 +1,10 @@
 /** A node that leaves and loses its power at its last step: the others learn that it has left, and it ends. */
 import { describe, expect, test } from 'vitest';
 
-import { MemberRoom, second } from './member-harness.ts';
+import { MemberHarness, second } from './member-harness.ts';
 
-async function roomOf(seed: string): Promise<MemberRoom> {
-  const room = new MemberRoom(seed, 6, { gossip_interval_ms: 200 }, 3);
+async function roomOf(seed: string): Promise<MemberHarness> {
+  const room = new MemberHarness(seed, 6, { gossip_interval_ms: 200 }, 3);
   await room.startAll();
   for (let key = 0; key < 12; key++)
     expect((await room.ask('n1', 'PUT', `/buckets/b/keys/k${key}`, 'v')).status).toBe(204);
@@ -12,7 +12,7 @@ async function roomOf(seed: string): Promise<MemberRoom> {
 }
 
 /** The power of `name` goes as often as it says `event`, for a second each time, three times at most. */
-function losesPowerAt(room: MemberRoom, name: string, event: string): () => number {
+function losesPowerAt(room: MemberHarness, name: string, event: string): () => number {
   let losses = 0;
   room.world.trace.on(event, ({ host }) => {
     if (host !== name || losses === 3) return;
@@ -25,13 +25,13 @@ function losesPowerAt(room: MemberRoom, name: string, event: string): () => numb
   return () => losses;
 }
 
-async function membersAt(room: MemberRoom, by: string): Promise<readonly string[]> {
+async function membersAt(room: MemberHarness, by: string): Promise<readonly string[]> {
   const { body } = await room.ask(by, 'GET', '/cluster');
   const { members } = JSON.parse(body.toString()) as { members: { node: string; move: string }[] };
   return members.map(({ node, move }) => `${node} ${move}`).toSorted();
 }
 
-async function expectGone(room: MemberRoom): Promise<void> {
+async function expectGone(room: MemberHarness): Promise<void> {
   expect(await room.until(() => !room.cluster.members.includes('n4'), 120 * second)).toBe(true);
   await room.pass(10 * second);
   for (const by of ['n1', 'n2', 'n3', 'n5', 'n6'])

@@ -27,7 +27,7 @@ export interface Move {
   readonly text: string;
 }
 
-export class MemberRoom {
+export class MemberHarness {
   readonly world: World;
   readonly cluster: Cluster;
   readonly moves: Move[] = [];

@@ -5,13 +5,13 @@ import type { NodeId } from '../../../engine/base/ids.ts';
 import { byteStringOf } from '../../../engine/base/ids.ts';
 import { Ring } from '../../../engine/cluster/ring/ring.ts';
 import { routeToken, tokensOfNode } from '../../../engine/cluster/ring/token.ts';
-import { MemberRoom, nodeOf, second } from './member-harness.ts';
+import { MemberHarness, nodeOf, second } from './member-harness.ts';
 
 const refusals = 'svc_peer_handshakes_refused_total';
 
 describe('a cluster', () => {
   test.each([2, 3, 9])('of %i nodes knows itself within a second of the last one’s start', async (count) => {
-    const room = new MemberRoom(`fresh ${count}`, count);
+    const room = new MemberHarness(`fresh ${count}`, count);
     await room.start(...room.cluster.names);
     expect(await room.until(() => room.allAre('NORMAL'), second)).toBe(true);
     for (const { text } of room.moves) expect(text).toBe('UNKNOWN>NORMAL');
@@ -22,7 +22,7 @@ describe('a cluster', () => {
   });
 
   test('whose seeds are all down serves alone, and grows together as they come', async () => {
-    const room = new MemberRoom('seeds down', 4);
+    const room = new MemberHarness('seeds down', 4);
     await room.start('n3');
     await room.pass(60 * second);
     // Whom nobody hears for so long is down, whether he was heard before or not.
@@ -38,7 +38,7 @@ describe('a cluster', () => {
   });
 
   test('learns of a node through others when the configuration does not name it', async () => {
-    const room = new MemberRoom('hearsay', 3);
+    const room = new MemberHarness('hearsay', 3);
     const seeds = (...numbers: readonly number[]) =>
       numbers.map((number) => ({ ...nodeOf(number, 3), address: `n${number}:8101` }));
     room.cluster.reconfigure(nodeOf(1, 3), { seeds: seeds(2) });
@@ -57,7 +57,7 @@ describe('nodes whose lists of seeds differ', () => {
     numbers.map((number) => ({ ...nodeOf(number, 5), address: `n${number}:8101` }));
 
   test('find one another by the one member that both lists have', async () => {
-    const room = new MemberRoom('two lists', 5);
+    const room = new MemberHarness('two lists', 5);
     // n1, n2 and n4, n5 know nothing of each other; n3 has one of either.
     for (const number of [1, 2]) room.cluster.reconfigure(nodeOf(number, 5), { seeds: seeds(1, 2, 3) });
     for (const number of [4, 5]) room.cluster.reconfigure(nodeOf(number, 5), { seeds: seeds(3, 4, 5) });
@@ -74,7 +74,7 @@ describe('nodes whose lists of seeds differ', () => {
   });
 
   test('remember whom they met: a node finds the others though all its seeds are dead', async () => {
-    const room = new MemberRoom('dead seeds', 4);
+    const room = new MemberHarness('dead seeds', 4);
     room.cluster.reconfigure(nodeOf(4, 4), { seeds: seeds(1) });
     await room.startAll();
     await room.pass(3 * second);
@@ -88,7 +88,7 @@ describe('nodes whose lists of seeds differ', () => {
 
 describe('a node that returns', () => {
   test('begins a new life that everyone takes note of, once', async () => {
-    const room = new MemberRoom('restart', 3);
+    const room = new MemberHarness('restart', 3);
     await room.startAll();
     room.forget();
     room.cluster.crash('n2', 'keepAll', 'reset');
@@ -106,7 +106,7 @@ describe('a node that returns', () => {
   });
 
   test('after a death in silence is let in as soon as its old connections are found dead', async () => {
-    const room = new MemberRoom('silent restart', 3);
+    const room = new MemberHarness('silent restart', 3);
     await room.startAll();
     room.cluster.crash('n2', 'dropAll', 'silent');
     await room.start('n2');
@@ -115,7 +115,7 @@ describe('a node that returns', () => {
   });
 
   test('with a wiped disk and a clock in the past outbids the life that its peers have seen', async () => {
-    const room = new MemberRoom('wiped', 3);
+    const room = new MemberHarness('wiped', 3);
     const raised: unknown[] = [];
     room.world.trace.on('membership.identity.raised', ({ host, fields }) =>
       raised.push([host, fields['by']]),
@@ -137,7 +137,7 @@ describe('a node that returns', () => {
   });
 
   test('keeps the greater number of a life when it starts again', async () => {
-    const room = new MemberRoom('numbers', 1);
+    const room = new MemberHarness('numbers', 1);
     const numbers: number[] = [];
     room.world.trace.on('membership.started', ({ fields }) => numbers.push(Number(fields['generation'])));
     await room.start('n1');
@@ -151,7 +151,7 @@ describe('a node that returns', () => {
   });
 
   test('at another address is found there', async () => {
-    const room = new MemberRoom('moved', 3);
+    const room = new MemberHarness('moved', 3);
     await room.startAll();
     room.cluster.crash('n2', 'keepAll', 'reset');
     room.cluster.reconfigure(nodeOf(2, 3), { peer_listen: 'n2:9101' });
@@ -164,7 +164,7 @@ describe('a node that returns', () => {
   });
 
   test('with a damaged identity file is told which life its peers have seen', async () => {
-    const room = new MemberRoom('damaged', 2);
+    const room = new MemberHarness('damaged', 2);
     const rejected: string[] = [];
     room.world.trace.on('membership.identity.rejected', ({ host }) => rejected.push(host));
     await room.startAll();
@@ -178,8 +178,8 @@ describe('a node that returns', () => {
 
 describe('a node that is not who it says', () => {
   /** n1, n2 and n3, and a host `stranger` with settings of its own; all started, and a minute later. */
-  async function visited(seed: string, own: Readonly<Record<string, unknown>>): Promise<MemberRoom> {
-    const room = new MemberRoom(seed, 3);
+  async function visited(seed: string, own: Readonly<Record<string, unknown>>): Promise<MemberHarness> {
+    const room = new MemberHarness(seed, 3);
     await room.startAll();
     room.forget();
     room.cluster.add({ name: 'stranger', datacenter: 'dc1', rack: 'r2' }, own);
@@ -188,7 +188,7 @@ describe('a node that is not who it says', () => {
     return room;
   }
 
-  async function expectUnmoved(room: MemberRoom, reason: string): Promise<void> {
+  async function expectUnmoved(room: MemberHarness, reason: string): Promise<void> {
     // Nobody talks to it: to the stranger they are down.
     expect(room.moves.filter(({ by }) => by !== 'stranger')).toEqual([]);
     const counted = await room.count('n1', refusals, { reason, direction: 'inbound' });
@@ -212,7 +212,7 @@ describe('a node that is not who it says', () => {
   });
 
   test('but has another one’s token, is refused', async () => {
-    const room = new MemberRoom('token', 3);
+    const room = new MemberHarness('token', 3);
     const [token] = room.cluster.ring.members.find((member) => member.node === 'n2')?.tokens ?? [];
     const seeds = [1, 3].map((number) => ({ ...nodeOf(number, 3), address: `n${number}:8101` }));
     const own = { join: 'joining', tokens: [token], seeds };
@@ -230,7 +230,7 @@ describe('a node that is not who it says', () => {
 
 describe('a node that joins', () => {
   test('owns nothing while it is JOINING, and holds all of its part from the moment it is NORMAL', async () => {
-    const room = new MemberRoom('join', 3);
+    const room = new MemberHarness('join', 3);
     await room.startAll();
     const ask = (name: string, method: 'PUT' | 'GET', key: number) =>
       room.ask(name, method, `/buckets/b/keys/k${key}`, method === 'PUT' ? `v${key}` : undefined);
@@ -264,7 +264,7 @@ describe('a node that joins', () => {
   });
 
   test('stays outside while so many are away that a majority of racks could go on without it', async () => {
-    const room = new MemberRoom('join-few', 3);
+    const room = new MemberHarness('join-few', 3);
     await room.startAll();
     for (const away of ['n2', 'n3']) room.cluster.crash(away, 'keepAll', 'silent');
     room.cluster.add({ name: 'n4', datacenter: 'dc1', rack: 'r1' }, { join: 'joining' });
@@ -278,7 +278,7 @@ describe('a node that joins', () => {
   });
 
   test('is a member after a crash of everybody, although no configuration names it', async () => {
-    const room = new MemberRoom('join-crash', 3);
+    const room = new MemberHarness('join-crash', 3);
     await room.startAll();
     room.cluster.add({ name: 'n4', datacenter: 'dc1', rack: 'r1' }, { join: 'joining' });
     await room.start('n4');

@@ -3,13 +3,13 @@ import { expect, test } from 'vitest';
 
 import { tokensOfNode } from '../../../engine/cluster/ring/token.ts';
 import type { NodeId } from '../../../engine/base/ids.ts';
-import { MemberRoom, nodeOf, second } from './member-harness.ts';
+import { MemberHarness, nodeOf, second } from './member-harness.ts';
 
 /** A move lasts until somebody ends it. */
 const crawling = { transfer_bytes_per_second: 1_024, transfer_batch_bytes: 1_024, gossip_interval_ms: 200 };
 
-async function roomWithKeys(seed: string): Promise<MemberRoom> {
-  const room = new MemberRoom(seed, 6, crawling, 3);
+async function roomWithKeys(seed: string): Promise<MemberHarness> {
+  const room = new MemberHarness(seed, 6, crawling, 3);
   await room.startAll();
   for (let key = 0; key < 60; key++) {
     const { status } = await room.ask('n1', 'PUT', `/buckets/b/keys/k${key}`, 'v'.repeat(400));
@@ -20,7 +20,7 @@ async function roomWithKeys(seed: string): Promise<MemberRoom> {
 
 /** The member's record as a node shows it. */
 async function shown(
-  room: MemberRoom,
+  room: MemberHarness,
   by: string,
   name: string,
 ): Promise<Record<string, unknown> | undefined> {
@@ -30,7 +30,7 @@ async function shown(
 }
 
 async function comesInto(
-  room: MemberRoom,
+  room: MemberHarness,
   name: string,
   rack: string,
   replaces: string | undefined,
@@ -42,7 +42,7 @@ async function comesInto(
   await room.start(name);
 }
 
-async function diesCopying(room: MemberRoom, name: string): Promise<void> {
+async function diesCopying(room: MemberHarness, name: string): Promise<void> {
   const copying = async (): Promise<boolean> => (await shown(room, 'n1', name))?.['move'] === 'copying';
   for (let tries = 0; tries < 100 && !(await copying()); tries++) await room.pass(second / 4);
   expect(await copying()).toBe(true);
@@ -50,13 +50,13 @@ async function diesCopying(room: MemberRoom, name: string): Promise<void> {
   await dies(room, name);
 }
 
-async function dies(room: MemberRoom, name: string): Promise<void> {
+async function dies(room: MemberHarness, name: string): Promise<void> {
   room.cluster.lose(name);
   const others = room.cluster.names.filter((one) => room.cluster.serves(one));
   expect(await room.until(() => room.allAre('DOWN', [name], others), 60 * second)).toBe(true);
 }
 
-async function isIn(room: MemberRoom, name: string): Promise<boolean> {
+async function isIn(room: MemberHarness, name: string): Promise<boolean> {
   const others = room.cluster.names.filter((one) => room.cluster.serves(one));
   return room.until(() => room.allAre('NORMAL', [name], others), 600 * second);
 }
@@ -117,14 +117,14 @@ test('of two that would replace one node the first takes its place, and the othe
 });
 
 /** Who has taken over n5's part of the ring, and has been heard of, shows it as its own. */
-async function hasShareOfN5(room: MemberRoom, name: string, share: unknown): Promise<void> {
+async function hasShareOfN5(room: MemberHarness, name: string, share: unknown): Promise<void> {
   expect(await isIn(room, name)).toBe(true);
   await room.pass(5 * second);
   expect(await shown(room, name, name)).toMatchObject({ state: 'NORMAL', move: 'none', owns: true, share });
   expect((await room.ask(name, 'GET', '/buckets/b/keys/k1?r=all')).status).toBe(200);
 }
 
-async function roomOfAnHeir(seed: string): Promise<{ room: MemberRoom; share: unknown }> {
+async function roomOfAnHeir(seed: string): Promise<{ room: MemberHarness; share: unknown }> {
   const room = await roomWithKeys(seed);
   const share = (await shown(room, 'n1', 'n5'))?.['share'];
   await dies(room, 'n5');
@@ -182,18 +182,18 @@ test('a member whose file gives it other tokens keeps those that it has, and say
   expect(room.world.failures).toEqual([]);
 });
 
-function allButN5(room: MemberRoom): readonly string[] {
+function allButN5(room: MemberHarness): readonly string[] {
   return room.cluster.names.filter((name) => name !== 'n5');
 }
 
 /** All but n5 lose their power, and come back. */
-async function outage(room: MemberRoom): Promise<void> {
+async function outage(room: MemberHarness): Promise<void> {
   for (const name of allButN5(room)) room.cluster.crash(name, 'dropAll', 'silent');
   await room.start(...allButN5(room));
 }
 
 test('one that nobody has heard since an outage of all is down, and is replaced', async () => {
-  const room = new MemberRoom('outage', 6, crawling, 3);
+  const room = new MemberHarness('outage', 6, crawling, 3);
   await room.startAll();
   room.cluster.lose('n5');
   await outage(room);
@@ -212,7 +212,7 @@ test('one that nobody has heard since an outage of all is down, and is replaced'
 });
 
 test('who was heard of for a minute is remembered through an outage of all: its replacement is told its tokens', async () => {
-  const room = new MemberRoom('remembered', 6, crawling, 3);
+  const room = new MemberHarness('remembered', 6, crawling, 3);
   await room.startAll();
   const share = (await shown(room, 'n1', 'n5'))?.['share'];
   await room.pass(61 * second);

@@ -1,7 +1,7 @@
 /** MapReduce while things go wrong: nodes that die in the middle of a job, partitions, clients that go, modules. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { marksBytes } from '../../workload/work-modules.ts';
-import { JobRoom, jobNodes } from './job-harness.ts';
+import { JobHarness, jobNodes } from './job-harness.ts';
 
 const count = 200;
 const jobs = 'svc_mapred_jobs_total';
@@ -12,8 +12,8 @@ const query = [
 const job = { inputs: 'things', query };
 const sum = (count * (count - 1)) / 2;
 
-async function filled(seed: string, settings: Readonly<Record<string, unknown>> = {}): Promise<JobRoom> {
-  const room = new JobRoom(seed, { gossip_interval_ms: 200, ...settings });
+async function filled(seed: string, settings: Readonly<Record<string, unknown>> = {}): Promise<JobHarness> {
+  const room = new JobHarness(seed, { gossip_interval_ms: 200, ...settings });
   await room.start();
   await room.fill('things', count, (index) => JSON.stringify({ n: index }));
   await room.pass(500_000);
@@ -21,7 +21,7 @@ async function filled(seed: string, settings: Readonly<Record<string, unknown>> 
 }
 
 describe('a job', () => {
-  let room: JobRoom;
+  let room: JobHarness;
   let calm: unknown;
   beforeAll(async () => {
     room = await filled('faults');
@@ -90,7 +90,7 @@ describe('a job', () => {
 
 describe('a job with a Wasm phase', () => {
   const marks = { map: { language: 'wasm', module: 'marks' } };
-  const put = (room: JobRoom, version: number): Promise<unknown> =>
+  const put = (room: JobHarness, version: number): Promise<unknown> =>
     room.world
       .httpClient(room.visitor)
       .request(
@@ -124,7 +124,7 @@ describe('a job with a Wasm phase', () => {
   });
 
   it('is refused where the feature is off, once it has been read', async () => {
-    const room = new JobRoom('off', { features_wasm: false });
+    const room = new JobHarness('off', { features_wasm: false });
     await room.start();
     expect(await room.run('n1', { inputs: [['b', 'k']], query: [marks] })).toMatchObject({ status: 501 });
     const unsound = { inputs: [['b', 'k']], query: [{ map: { language: 'wasm' } }] };

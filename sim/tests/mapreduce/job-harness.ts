@@ -19,7 +19,7 @@ export interface JobAnswer {
   readonly headers: Readonly<Record<string, string | undefined>>;
 }
 
-export class JobRoom {
+export class JobHarness {
   readonly world: World;
   readonly cluster: Cluster;
   /** The client's host. */

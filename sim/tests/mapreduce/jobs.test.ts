@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { JobRoom, jobNodes } from './job-harness.ts';
+import { JobHarness, jobNodes } from './job-harness.ts';
 
 const count = 120;
 const words = ['red', 'green', 'blue'];
 
 describe('MapReduce over a cluster', () => {
-  const room = new JobRoom('mapred');
+  const room = new JobHarness('mapred');
   beforeAll(async () => {
     await room.start();
     await room.fill('words', count, (index) => JSON.stringify({ n: index, word: words[index % 3] }));

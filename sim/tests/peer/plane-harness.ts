@@ -28,7 +28,7 @@ export interface NodeChange {
 }
 
 /** One life of one node's plane. */
-export interface Seat {
+export interface PlaneNode {
   readonly io: Io;
   readonly plane: Plane;
   readonly counts: Counts;
@@ -41,11 +41,11 @@ export interface Asked {
   readonly replies: PeerReply[];
 }
 
-export class PlaneRoom {
+export class PlaneHarness {
   readonly world: World;
   readonly names: readonly string[];
   readonly #targets: readonly PeerTarget[];
-  readonly #seats = new Map<string, Seat>();
+  readonly #seats = new Map<string, PlaneNode>();
   /** Lets in who is in the list, where the list has it. */
   readonly #listed: Admission = {
     judge: (hello) => refusalOf(hello, this.#targets),
@@ -68,7 +68,7 @@ export class PlaneRoom {
   }
 
   /** Boots the host and starts a plane on it. */
-  start(name: string, change: NodeChange = {}): Seat {
+  start(name: string, change: NodeChange = {}): PlaneNode {
     const io = this.world.mustGetHost(name).boot();
     const counts = new Counts();
     const options = { ...this.options(name), ...change.options };
@@ -117,7 +117,7 @@ export class PlaneRoom {
     };
   }
 
-  seat(name: string): Seat {
+  seat(name: string): PlaneNode {
     return present(this.#seats.get(name), name);
   }
 

@@ -5,7 +5,7 @@ import type { NodeId } from '../../../engine/base/ids.ts';
 import { defaultPeerLimits, defaultPeerTimeouts } from '../../../engine/peer/options.ts';
 import type { PeerReply } from '../../../engine/peer/wire/messages.ts';
 import type { Asked } from './plane-harness.ts';
-import { echo, echoFrom, mergeOf, PlaneRoom, readOf, wanted } from './plane-harness.ts';
+import { echo, echoFrom, mergeOf, PlaneHarness, readOf, wanted } from './plane-harness.ts';
 
 const second = 1_000_000;
 /** By then a dead peer has been noticed. */
@@ -14,9 +14,9 @@ const noLeaks = { timers: 0, connections: [], listeners: [], files: [], locks: [
 
 async function linkedRoom(
   seed: string,
-  changes: Parameters<PlaneRoom['startAll']>[0] = {},
-): Promise<PlaneRoom> {
-  const room = new PlaneRoom(seed);
+  changes: Parameters<PlaneHarness['startAll']>[0] = {},
+): Promise<PlaneHarness> {
+  const room = new PlaneHarness(seed);
   room.startAll(changes);
   expect(await room.until(() => room.allLinked(), 5 * second)).toBe(true);
   return room;
@@ -109,7 +109,7 @@ describe('links', () => {
 
 describe('requests', () => {
   test('are answered by the peer that was asked, each with its own answer, in whatever order it comes', async () => {
-    const room = new PlaneRoom('order');
+    const room = new PlaneHarness('order');
     const delays = room.world.random.fork('delays');
     for (const name of room.names) {
       room.start(name, {
@@ -259,7 +259,7 @@ describe('requests', () => {
         fc.nat(),
         fc.array(trouble, { minLength: 1, maxLength: 6 }),
         async (seed, troubles) => {
-          const room = new PlaneRoom(`storm ${seed}`);
+          const room = new PlaneHarness(`storm ${seed}`);
           room.startAll();
           await room.until(() => room.allLinked(), 5 * second);
           const asked: { readonly to: string; readonly key: string; readonly one: Asked }[] = [];
@@ -295,7 +295,7 @@ describe('requests', () => {
 });
 
 /** Begins a trouble of `node`; gives what ends it. */
-function makeTrouble(room: PlaneRoom, kind: string, node: string): () => void {
+function makeTrouble(room: PlaneHarness, kind: string, node: string): () => void {
   const { network } = room.world;
   const host = room.world.mustGetHost(node);
   switch (kind) {

@@ -8,7 +8,7 @@ import { FrameDecoder } from '../../../engine/peer/wire/frames.ts';
 
 const limits = { frameBytesMax: 1 << 20, chunkBytes: 4096 };
 
-export class Stranger {
+export class UnauthenticatedPeer {
   readonly arena = new FrameArena(limits);
   /** Whole frames that came. */
   readonly frames: Frame[] = [];

@@ -8,25 +8,25 @@ import { encodeReply, encodeRequest } from '../../../engine/peer/wire/codec.ts';
 import { decodeGreeting, encodeHello } from '../../../engine/peer/wire/greetings.ts';
 import { replyKinds } from '../../../engine/peer/wire/kinds.ts';
 import type { NodeChange } from './plane-harness.ts';
-import { peerPort, PlaneRoom, readOf } from './plane-harness.ts';
-import { Stranger } from './unauthenticated-peer.ts';
+import { peerPort, PlaneHarness, readOf } from './plane-harness.ts';
+import { UnauthenticatedPeer } from './unauthenticated-peer.ts';
 
 const second = 1_000_000;
 
 /** Two linked nodes, and a third host from which a stranger has called n1. */
-async function visited(seed: string): Promise<{ room: PlaneRoom; stranger: Stranger }> {
-  const room = new PlaneRoom(seed);
+async function visited(seed: string): Promise<{ room: PlaneHarness; stranger: UnauthenticatedPeer }> {
+  const room = new PlaneHarness(seed);
   room.start('n1');
   room.start('n2');
   expect(await room.until(() => room.allLinked(['n1', 'n2']), 5 * second)).toBe(true);
-  const stranger = new Stranger();
+  const stranger = new UnauthenticatedPeer();
   stranger.call(room.world.mustGetHost('n3').boot(), `n1:${peerPort}`);
   expect(await room.until(() => stranger.connected, second)).toBe(true);
   return { room, stranger };
 }
 
 /** The node lives on: its other link serves. */
-async function expectServing(room: PlaneRoom): Promise<void> {
+async function expectServing(room: PlaneHarness): Promise<void> {
   const asked = room.read('n2', 'n1', 'k');
   await room.pass(second);
   expect(asked.replies).toHaveLength(1);
@@ -135,11 +135,11 @@ describe('a connection of a stranger', () => {
   });
 
   test('beyond the limit is closed on the spot', async () => {
-    const room = new PlaneRoom('crowd');
+    const room = new PlaneHarness('crowd');
     const limits = { ...defaultPeerLimits, inboundConnectionCountMax: 2 };
     room.start('n1', { options: { limits } });
     const io = room.world.mustGetHost('n3').boot();
-    const strangers = [1, 2, 3, 4].map(() => new Stranger());
+    const strangers = [1, 2, 3, 4].map(() => new UnauthenticatedPeer());
     await room.pass(100_000);
     for (const stranger of strangers) stranger.call(io, `n1:${peerPort}`);
     await room.pass(second);
@@ -149,7 +149,7 @@ describe('a connection of a stranger', () => {
 });
 
 test('nodes that refuse each other for ever say so once on each side, and count every time', async () => {
-  const room = new PlaneRoom('outcast', ['n1', 'n2']);
+  const room = new PlaneHarness('outcast', ['n1', 'n2']);
   const told: string[] = [];
   room.world.trace.on('peer.link.refused', ({ host, level, fields }) => {
     if (level !== 'debug')
@@ -175,8 +175,8 @@ test('nodes that refuse each other for ever say so once on each side, and count 
 
 describe('a link to a stranger', () => {
   /** n1, and a stranger where n2 should be. */
-  async function misled(room: PlaneRoom, change: NodeChange = {}): Promise<Stranger> {
-    const stranger = new Stranger();
+  async function misled(room: PlaneHarness, change: NodeChange = {}): Promise<UnauthenticatedPeer> {
+    const stranger = new UnauthenticatedPeer();
     const { hello } = room.options('n2');
     stranger.listen(room.world.mustGetHost('n2').boot(), `n2:${peerPort}`, () => {
       stranger.send(encodeHello(stranger.arena, hello));
@@ -195,14 +195,14 @@ describe('a link to a stranger', () => {
       admitted: ({ node }) => outcomes.push(`${node} ${room.read('n1', 'n2', 'k').outcome}`),
       refused: () => undefined,
     };
-    const room = new PlaneRoom('at once');
+    const room = new PlaneHarness('at once');
     await misled(room, { admission });
     expect(outcomes).toEqual(['n2 ok']);
   });
 
   test('is not taken for the peer that should be there', async () => {
-    const room = new PlaneRoom('impostor');
-    const stranger = new Stranger();
+    const room = new PlaneHarness('impostor');
+    const stranger = new UnauthenticatedPeer();
     stranger.listen(room.world.mustGetHost('n2').boot(), `n2:${peerPort}`, () => {
       stranger.send(encodeHello(stranger.arena, room.options('n3').hello));
     });
@@ -215,7 +215,7 @@ describe('a link to a stranger', () => {
   });
 
   test('gives an answer to nobody but the request that it names, once, and of its kind', async () => {
-    const room = new PlaneRoom('crossed');
+    const room = new PlaneHarness('crossed');
     const stranger = await misled(room);
     const asked = room.read('n1', 'n2', 'k', 5 * second);
     await room.pass(100_000);
@@ -237,7 +237,7 @@ describe('a link to a stranger', () => {
   });
 
   test('that sends what no peer sends is cut, and what was under way is answered', async () => {
-    const room = new PlaneRoom('nonsense');
+    const room = new PlaneHarness('nonsense');
     const stranger = await misled(room);
     const asked = room.read('n1', 'n2', 'k', 5 * second);
     await room.pass(100_000);
@@ -249,8 +249,8 @@ describe('a link to a stranger', () => {
   });
 
   test('that never greets is given up', async () => {
-    const room = new PlaneRoom('speechless');
-    const stranger = new Stranger();
+    const room = new PlaneHarness('speechless');
+    const stranger = new UnauthenticatedPeer();
     stranger.listen(room.world.mustGetHost('n2').boot(), `n2:${peerPort}`, () => undefined);
     room.start('n1');
     const { counts } = room.seat('n1');
@@ -259,8 +259,8 @@ describe('a link to a stranger', () => {
   });
 
   test('that has not greeted yet is stopped without a trace', async () => {
-    const room = new PlaneRoom('early');
-    const stranger = new Stranger();
+    const room = new PlaneHarness('early');
+    const stranger = new UnauthenticatedPeer();
     stranger.listen(room.world.mustGetHost('n2').boot(), `n2:${peerPort}`, () => undefined);
     await room.pass(100_000);
     room.start('n1');

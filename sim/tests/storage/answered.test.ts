@@ -1,7 +1,13 @@
 import { expect, it } from 'vitest';
 
 import type { Token } from '../../../engine/base/ids.ts';
-import { keyNumber, makeRoom, openStore, smallOptions, tokenNumber } from '../../explore/store-harness.ts';
+import {
+  keyNumber,
+  makeStoreHarness,
+  openStore,
+  smallOptions,
+  tokenNumber,
+} from '../../explore/store-harness.ts';
 import { JournalDisk } from '../../explore/journal-disk.ts';
 import { WorldRandom } from '../../world/core/random.ts';
 
@@ -9,7 +15,10 @@ const rounds = 40;
 const writers = 20;
 
 it('a writer that is answered reads what it has written in the same instant, by every way of reading', async () => {
-  const store = await openStore(makeRoom(new JournalDisk(), WorldRandom.root('answered')), smallOptions);
+  const store = await openStore(
+    makeStoreHarness(new JournalDisk(), WorldRandom.root('answered')),
+    smallOptions,
+  );
   let answered = 0;
   const missed: string[] = [];
   const write = (writer: number, round: number): void => {

@@ -6,7 +6,7 @@ import { decodeManifest } from '../../../engine/storage/log/manifest.ts';
 import { JournalDisk } from '../../explore/journal-disk.ts';
 import {
   keyNumber,
-  makeRoom,
+  makeStoreHarness,
   manifestPath,
   openStore,
   smallOptions,
@@ -32,7 +32,7 @@ class WatchedDisk extends JournalDisk {
 it('a store that closes while a merge moves its keys leaves none of the merged files behind', async () => {
   const disk = new WatchedDisk();
   const random = WorldRandom.root('closed while merging');
-  const store = await openStore(makeRoom(disk, random), smallOptions);
+  const store = await openStore(makeStoreHarness(disk, random), smallOptions);
   const valueOf = (key: number): Buffer => Buffer.alloc(80, key + 1);
   const closed = new Promise<void>((resolve, reject) => {
     disk.onMove = () => void store.close().then(resolve, reject);
@@ -48,7 +48,7 @@ it('a store that closes while a merge moves its keys leaves none of the merged f
   expect(logs).toEqual(named);
   expect(store.diskBytes).toBe(manifest.segments.reduce((sum, { length }) => sum + length, 0));
 
-  const next = await openStore(makeRoom(disk, random), smallOptions);
+  const next = await openStore(makeStoreHarness(disk, random), smallOptions);
   expect(next.recovery.strayFiles).toBe(0);
   expect(await next.get(keyNumber(0))).not.toBe(undefined);
   await next.close();

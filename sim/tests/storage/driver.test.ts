@@ -11,7 +11,13 @@ import { silentObserver } from '../../../engine/storage/observer.ts';
 import type { Store } from '../../../engine/storage/store.ts';
 import type { StoreIo } from '../../../engine/storage/store-io.ts';
 import { JournalDisk } from '../../explore/journal-disk.ts';
-import { keyNumber, makeRoom, openStore, smallOptions, writesOf } from '../../explore/store-harness.ts';
+import {
+  keyNumber,
+  makeStoreHarness,
+  openStore,
+  smallOptions,
+  writesOf,
+} from '../../explore/store-harness.ts';
 import { WorldRandom } from '../../world/core/random.ts';
 
 type Counts = Record<keyof StoreObserver, number>;
@@ -47,7 +53,7 @@ async function stage(
   cacheBytes = smallOptions.cacheBytes,
 ): Promise<Stage> {
   const disk = new GatedDisk();
-  const room = makeRoom(disk, WorldRandom.root('driver'));
+  const room = makeStoreHarness(disk, WorldRandom.root('driver'));
   const timers: { atUs: number; fire: (() => void) | undefined }[] = [];
   let nowUs = 0;
   const after = (delayUs: number, fire: () => void): Timer => {

@@ -4,11 +4,20 @@ import { byteStringOf } from '../../../engine/base/ids.ts';
 import type { Token } from '../../../engine/base/ids.ts';
 import { systemKey } from '../../../engine/base/object-key.ts';
 import { JournalDisk } from '../../explore/journal-disk.ts';
-import { keyNumber, makeRoom, openStore, smallOptions, tokenNumber } from '../../explore/store-harness.ts';
+import {
+  keyNumber,
+  makeStoreHarness,
+  openStore,
+  smallOptions,
+  tokenNumber,
+} from '../../explore/store-harness.ts';
 import { WorldRandom } from '../../world/core/random.ts';
 
 it('records of the engine’s own move the position and change nothing that a replica compares', async () => {
-  const store = await openStore(makeRoom(new JournalDisk(), WorldRandom.root('fingerprints')), smallOptions);
+  const store = await openStore(
+    makeStoreHarness(new JournalDisk(), WorldRandom.root('fingerprints')),
+    smallOptions,
+  );
   const changed: number[] = [];
   store.fingerprints.listen((token) => changed.push(token));
   const own = systemKey(byteStringOf('log'), byteStringOf('entry'));
@@ -31,7 +40,10 @@ it('records of the engine’s own move the position and change nothing that a re
 });
 
 it('a key that comes to hang at another token changes there and where it hung', async () => {
-  const store = await openStore(makeRoom(new JournalDisk(), WorldRandom.root('fingerprints')), smallOptions);
+  const store = await openStore(
+    makeStoreHarness(new JournalDisk(), WorldRandom.root('fingerprints')),
+    smallOptions,
+  );
   const changed: number[] = [];
   store.fingerprints.listen((token) => changed.push(token));
   for (const token of [7, 4_000_000_000]) {

@@ -7,7 +7,7 @@ import type { Batch, Twin } from '../../explore/store-harness.ts';
 import {
   applyBatch,
   keyNumber,
-  makeRoom,
+  makeStoreHarness,
   openStore,
   smallOptions,
   storeDirectory,
@@ -39,7 +39,7 @@ const twin = batches.reduce<Twin>(applyBatch, new Map());
 /** The files of a store that took the batches; with `closed`, after an orderly stop. */
 async function written(closed: boolean): Promise<DiskImage> {
   const disk = new JournalDisk();
-  const store = await openStore(makeRoom(disk, WorldRandom.root('flips')), options);
+  const store = await openStore(makeStoreHarness(disk, WorldRandom.root('flips')), options);
   for (const batch of batches) expect(await writeBatch(store, batch)).toBeUndefined();
   if (closed) await store.close();
   return disk.image();
@@ -48,7 +48,10 @@ async function written(closed: boolean): Promise<DiskImage> {
 /** What a store over these files answers for each key: its value, `absent`, or an error's code. */
 async function answers(image: DiskImage): Promise<readonly string[]> {
   try {
-    const store = await openStore(makeRoom(new JournalDisk(image), WorldRandom.root('flips again')), options);
+    const store = await openStore(
+      makeStoreHarness(new JournalDisk(image), WorldRandom.root('flips again')),
+      options,
+    );
     const found: string[] = [];
     for (let key = 0; key < keyCount; key++) found.push(await answerOf(() => store.get(keyNumber(key))));
     return found;

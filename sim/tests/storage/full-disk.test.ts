@@ -6,7 +6,7 @@ import type { Batch, Twin } from '../../explore/store-harness.ts';
 import {
   applyBatch,
   contentsOf,
-  makeRoom,
+  makeStoreHarness,
   openStore,
   smallOptions,
   writeBatch,
@@ -21,7 +21,7 @@ const put = (...keys: readonly number[]): Batch =>
 /** A disk that holds what was written without any merge, and from then on no more than `roomBytes` beyond it. */
 async function filled(batches: readonly Batch[], roomBytes: number): Promise<JournalDisk> {
   const before = new JournalDisk();
-  const store = await openStore(makeRoom(before, WorldRandom.root('full')), unmerged);
+  const store = await openStore(makeStoreHarness(before, WorldRandom.root('full')), unmerged);
   for (const batch of batches) expect(await writeBatch(store, batch)).toBeUndefined();
   await store.close();
   const disk = new JournalDisk(before.image());
@@ -40,7 +40,7 @@ const keyCount = 22;
 
 /** What a store that is opened on the disk makes of it, once it has nothing more to do. */
 async function tidied(disk: JournalDisk): Promise<Twin> {
-  const store = await openStore(makeRoom(disk, WorldRandom.root('full')), smallOptions);
+  const store = await openStore(makeStoreHarness(disk, WorldRandom.root('full')), smallOptions);
   await store.settle();
   expect(await writeBatch(store, put(0))).toBeUndefined();
   const contents = await contentsOf(store, keyCount);

@@ -5,7 +5,13 @@ import { LockstepError } from '../../../engine/base/errors.ts';
 import { DiskError } from '../../../engine/io/disk.ts';
 import type { DiskImage } from '../../explore/journal-disk.ts';
 import { JournalDisk } from '../../explore/journal-disk.ts';
-import { makeRoom, openStore, rewriting, smallOptions, writeBatch } from '../../explore/store-harness.ts';
+import {
+  makeStoreHarness,
+  openStore,
+  rewriting,
+  smallOptions,
+  writeBatch,
+} from '../../explore/store-harness.ts';
 import { WorldRandom } from '../../world/core/random.ts';
 
 const batches = rewriting(6, 40);
@@ -31,7 +37,7 @@ async function live(failing: number, before?: DiskImage): Promise<Life> {
     failed = `${operation} ${path}`;
     return 'fail';
   });
-  const room = makeRoom(disk, WorldRandom.root('left open'));
+  const room = makeStoreHarness(disk, WorldRandom.root('left open'));
   let merges = 0;
   try {
     const store = await openStore(room, smallOptions);

@@ -4,7 +4,7 @@ import { LockstepError } from '../../../engine/base/errors.ts';
 import { JournalDisk } from '../../explore/journal-disk.ts';
 import {
   keyNumber,
-  makeRoom,
+  makeStoreHarness,
   openStore,
   smallOptions,
   storeDirectory,
@@ -18,7 +18,7 @@ const options = { ...smallOptions, cacheBytes: 0, merge: { ...smallOptions.merge
 it('damage that a merge finds makes its keys lost and their tokens dirty, and the segment stays', async () => {
   const disk = new JournalDisk();
   const random = WorldRandom.root('merge-damage');
-  const first = await openStore(makeRoom(disk, random), options);
+  const first = await openStore(makeStoreHarness(disk, random), options);
   for (let key = 0; key < 9; key++) {
     expect(await writeBatch(first, [{ key, value: Buffer.alloc(60, key) }])).toBe(undefined);
   }
@@ -31,7 +31,7 @@ it('damage that a merge finds makes its keys lost and their tokens dirty, and th
   expect(place).toBeGreaterThan(0);
   flipped[place] = 77;
 
-  const room = makeRoom(new JournalDisk(new Map([...image, [path, flipped]])), random);
+  const room = makeStoreHarness(new JournalDisk(new Map([...image, [path, flipped]])), random);
   const store = await openStore(room, options);
   expect(store.damages).toEqual([]);
   const dirty: number[] = [];

@@ -4,7 +4,13 @@ import { expect, it } from 'vitest';
 import type { DiskFile, OpenMode } from '../../../engine/io/disk.ts';
 import { DiskError } from '../../../engine/io/disk.ts';
 import { JournalDisk } from '../../explore/journal-disk.ts';
-import { keyNumber, makeRoom, openStore, smallOptions, writeBatch } from '../../explore/store-harness.ts';
+import {
+  keyNumber,
+  makeStoreHarness,
+  openStore,
+  smallOptions,
+  writeBatch,
+} from '../../explore/store-harness.ts';
 import { WorldRandom } from '../../world/core/random.ts';
 
 /** Its logs and hint files cannot be read while it `refuses`; those that are open already can. */
@@ -32,7 +38,7 @@ it.each(['hints', 'copies too'] as const)('keeps every key when a disk refuses t
   const options = { ...smallOptions, cacheBytes: 0, merge: { ...smallOptions.merge, enabled: false } };
   const disk = new ForgetfulDisk();
   const random = WorldRandom.root(`merge relocation ${what}`);
-  const first = await openStore(makeRoom(disk, random), options);
+  const first = await openStore(makeStoreHarness(disk, random), options);
   const valueOf = (key: number): Buffer => Buffer.alloc(80, key + 1);
   for (let key = 0; key < 20; key++) {
     expect(await writeBatch(first, [{ key, value: valueOf(key) }])).toBe(undefined);
@@ -48,7 +54,7 @@ it.each(['hints', 'copies too'] as const)('keeps every key when a disk refuses t
   await first.compact();
   await first.close();
 
-  const second = await openStore(makeRoom(disk, random), options);
+  const second = await openStore(makeStoreHarness(disk, random), options);
   expect(second.damages).toEqual([]);
   for (let key = 0; key < 30; key++) expect(await second.get(keyNumber(key))).toEqual(valueOf(key));
   await second.close();

@@ -8,7 +8,7 @@ import type { Batch, Twin } from '../../explore/store-harness.ts';
 import {
   applyBatch,
   contentsOf,
-  makeRoom,
+  makeStoreHarness,
   openStore,
   sameContents,
   smallOptions,
@@ -32,14 +32,17 @@ const strays: readonly Astray[] = ['sector before', 'sector behind', 'other file
 async function contentsAfter(image: DiskImage, nth: number, astray: Astray): Promise<string | undefined> {
   const disk = new JournalDisk(image);
   const reads = { left: nth, struck: false };
-  const room = makeRoom(misreading(disk, reads, astray, longestOf(image)), WorldRandom.root('misread'));
+  const room = makeStoreHarness(
+    misreading(disk, reads, astray, longestOf(image)),
+    WorldRandom.root('misread'),
+  );
   const store = await openStore(room, noMerges);
   reads.left = Infinity;
   if (!reads.struck) return undefined;
   const first = await judge(store);
   await store.close();
   expect(room.failures).toEqual([]);
-  const again = await openStore(makeRoom(disk, WorldRandom.root('misread again')), noMerges);
+  const again = await openStore(makeStoreHarness(disk, WorldRandom.root('misread again')), noMerges);
   return `${first}; then ${await judge(again)}`;
 }
 
@@ -72,7 +75,7 @@ async function written(
   disk: JournalDisk,
   options: StoreOptions,
 ): Promise<Awaited<ReturnType<typeof openStore>>> {
-  const store = await openStore(makeRoom(disk, WorldRandom.root('misread')), options);
+  const store = await openStore(makeStoreHarness(disk, WorldRandom.root('misread')), options);
   for (const batch of batches) expect(await writeBatch(store, batch)).toBeUndefined();
   return store;
 }

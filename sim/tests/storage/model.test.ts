@@ -6,12 +6,12 @@ import type { StoreOptions } from '../../../engine/storage/options.ts';
 import type { Store } from '../../../engine/storage/store.ts';
 import { crashImages } from '../../explore/crash-images.ts';
 import { JournalDisk } from '../../explore/journal-disk.ts';
-import type { Batch, Room, Twin } from '../../explore/store-harness.ts';
+import type { Batch, StoreHarness, Twin } from '../../explore/store-harness.ts';
 import {
   applyBatch,
   contentsOf,
   describeTwin,
-  makeRoom,
+  makeStoreHarness,
   openStore,
   sameContents,
   smallOptions,
@@ -79,7 +79,7 @@ class Pair {
   /** What the store held at each moment since it was opened. */
   #life: Twin[] = [];
   #disk: JournalDisk;
-  #room: Room;
+  #room: StoreHarness;
   #store: Store | undefined;
   #twin: Twin = new Map();
 
@@ -87,7 +87,7 @@ class Pair {
     this.#chunkBytesMax = chunkBytesMax;
     this.#options = options;
     this.#disk = this.#diskOf(new JournalDisk());
-    this.#room = makeRoom(this.#disk, this.#random);
+    this.#room = makeStoreHarness(this.#disk, this.#random);
   }
 
   async run(steps: readonly Step[]): Promise<void> {
@@ -192,7 +192,7 @@ class Pair {
   /** Opens the store, which holds one of the possible twins (none given: the one it had). */
   async #start(possible: readonly Twin[]): Promise<void> {
     expect(this.#room.failures).toEqual([]);
-    this.#room = makeRoom(this.#disk, this.#random.fork('life'));
+    this.#room = makeStoreHarness(this.#disk, this.#random.fork('life'));
     this.#store = await openStore(this.#room, this.#options);
     expect(this.#store.damages).toEqual([]);
     const found = await contentsOf(this.#store, keyCount);
@@ -260,7 +260,7 @@ describe('a store', () => {
   it('that syncs at intervals loses no durable value to a merge, though a newer one was not durable yet', async () => {
     const options: StoreOptions = { ...smallOptions, sync: { kind: 'interval', intervalUs: 1_000_000 } };
     const disk = new JournalDisk();
-    const store = await openStore(makeRoom(disk, WorldRandom.root('barrier')), options);
+    const store = await openStore(makeStoreHarness(disk, WorldRandom.root('barrier')), options);
     const old = { key: 0, value: Buffer.from('old') };
     const filler = { key: 1, value: Buffer.alloc(options.segmentBytes) };
     for (const batch of [[old], [filler], [{ key: 0, value: Buffer.from('new') }]])
@@ -268,7 +268,10 @@ describe('a store', () => {
     await store.compact();
     // Nothing that was not synced survives.
     const image = crashImages(disk.moment(), 2, WorldRandom.root('none')).images[0];
-    const again = await openStore(makeRoom(new JournalDisk(image), WorldRandom.root('again')), options);
+    const again = await openStore(
+      makeStoreHarness(new JournalDisk(image), WorldRandom.root('again')),
+      options,
+    );
     expect(['old', 'new']).toContain((await contentsOf(again, keyCount)).get(0)?.toString());
   });
 });

@@ -15,7 +15,7 @@ import {
   contentsOf,
   describeTwin,
   keyNumber,
-  makeRoom,
+  makeStoreHarness,
   manifestPath,
   openStore,
   rewriting,
@@ -92,7 +92,7 @@ async function valueOrDoubt(
 async function written(merges: boolean): Promise<{ older: readonly Buffer[]; image: DiskImage }> {
   const disk = new JournalDisk();
   const options = { ...smallOptions, merge: { ...smallOptions.merge, enabled: merges } };
-  const store = await openStore(makeRoom(disk, WorldRandom.root('older')), options);
+  const store = await openStore(makeStoreHarness(disk, WorldRandom.root('older')), options);
   const manifests = new Map<string, Buffer>();
   const look = (): void => {
     const bytes = disk.image().get(manifestPath);
@@ -109,5 +109,5 @@ async function written(merges: boolean): Promise<{ older: readonly Buffer[]; ima
 
 function open(disk: JournalDisk): ReturnType<typeof openStore> {
   const options = { ...smallOptions, merge: { ...smallOptions.merge, enabled: false } };
-  return openStore(makeRoom(disk, WorldRandom.root('older again')), options);
+  return openStore(makeStoreHarness(disk, WorldRandom.root('older again')), options);
 }

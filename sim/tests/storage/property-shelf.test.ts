@@ -12,7 +12,7 @@ import { recordName, writeRecord } from '../../../engine/buckets/property-codec.
 import { settingOf } from '../../../engine/buckets/registers.ts';
 import type { Store } from '../../../engine/storage/store.ts';
 import { JournalDisk } from '../../explore/journal-disk.ts';
-import { makeRoom, openStore, smallOptions } from '../../explore/store-harness.ts';
+import { makeStoreHarness, openStore, smallOptions } from '../../explore/store-harness.ts';
 import { WorldRandom } from '../../world/core/random.ts';
 
 const options = { ...smallOptions, cacheBytes: 0 };
@@ -39,7 +39,7 @@ function shelfStore(store: Store): Parameters<StoredProperties['writeTo']>[0] {
 async function openShelf(
   disk: JournalDisk,
 ): Promise<{ readonly store: Store; readonly shelf: StoredProperties }> {
-  const store = await openStore(makeRoom(disk, random), options);
+  const store = await openStore(makeStoreHarness(disk, random), options);
   const shelf = await StoredProperties.open({ disk, log }, store, path);
   await shelf.writeTo(shelfStore(store));
   return { store, shelf };

@@ -1,13 +1,13 @@
 /** A store of hints that cannot be read does not keep its node from starting: it is set aside, wherever a crash comes. */
 import { describe, expect, it } from 'vitest';
 
-import { openOrSetAside } from '../../../engine/storage/recovery/quarantine.ts';
+import { openOrQuarantine } from '../../../engine/storage/recovery/quarantine.ts';
 import { crashImages } from '../../explore/crash-images.ts';
 import type { DiskImage, DiskMoment } from '../../explore/journal-disk.ts';
 import { JournalDisk } from '../../explore/journal-disk.ts';
 import {
   contentsOf,
-  makeRoom,
+  makeStoreHarness,
   manifestPath,
   openStore,
   rewriting,
@@ -41,7 +41,7 @@ describe('a store that is set aside', () => {
   it('is one that is corrupted: another node’s is refused', async () => {
     const { image } = await written();
     const foreign = { ...smallOptions, nodeName: 'n2' };
-    const opening = openOrSetAside(room(new JournalDisk(image)).io, storeDirectory, foreign);
+    const opening = openOrQuarantine(room(new JournalDisk(image)).io, storeDirectory, foreign);
     await expect(opening).rejects.toMatchObject({ code: 'StoreForeign' });
   });
 });
@@ -54,13 +54,13 @@ async function momentsOfOpening(image: DiskImage): Promise<readonly DiskMoment[]
     moments.push(disk.moment());
     return undefined;
   });
-  await openOrSetAside(room(disk).io, storeDirectory, smallOptions);
+  await openOrQuarantine(room(disk).io, storeDirectory, smallOptions);
   return moments;
 }
 
 async function mustOpenEmpty(crashed: DiskImage): Promise<DiskImage> {
   const disk = new JournalDisk(crashed);
-  const store = await openOrSetAside(room(disk).io, storeDirectory, smallOptions);
+  const store = await openOrQuarantine(room(disk).io, storeDirectory, smallOptions);
   expect([...(await contentsOf(store, keyCount)).keys()]).toEqual([]);
   expect(await writeBatch(store, [fresh])).toBeUndefined();
   const again = await openStore(room(new JournalDisk(disk.image())), smallOptions);
@@ -88,6 +88,6 @@ async function written(): Promise<{ older: Buffer; image: DiskImage }> {
   return { older: older ?? Buffer.alloc(0), image: disk.image() };
 }
 
-function room(disk: JournalDisk): ReturnType<typeof makeRoom> {
-  return makeRoom(disk, WorldRandom.root('set aside'));
+function room(disk: JournalDisk): ReturnType<typeof makeStoreHarness> {
+  return makeStoreHarness(disk, WorldRandom.root('set aside'));
 }

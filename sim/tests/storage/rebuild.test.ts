@@ -11,7 +11,7 @@ import {
   contentsOf,
   describeTwin,
   keyNumber,
-  makeRoom,
+  makeStoreHarness,
   manifestPath,
   openStore,
   rewriting,
@@ -79,7 +79,7 @@ describe('a store whose manifest is lost', () => {
 
 async function written(end: 'killed' | 'stopped', seed = 'rebuild'): Promise<DiskImage> {
   const disk = new JournalDisk();
-  const store = await openStore(makeRoom(disk, WorldRandom.root(seed)), options);
+  const store = await openStore(makeStoreHarness(disk, WorldRandom.root(seed)), options);
   for (const batch of batches) expect(await writeBatch(store, batch)).toBeUndefined();
   await store.settle();
   if (end === 'stopped') await store.close();
@@ -87,7 +87,7 @@ async function written(end: 'killed' | 'stopped', seed = 'rebuild'): Promise<Dis
 }
 
 function open(disk: JournalDisk): ReturnType<typeof openStore> {
-  return openStore(makeRoom(disk, WorldRandom.root('rebuild again')), options);
+  return openStore(makeStoreHarness(disk, WorldRandom.root('rebuild again')), options);
 }
 
 function withoutManifest(image: DiskImage, loss: 'removed' | 'zeros'): DiskImage {

@@ -3,7 +3,13 @@ import { describe, expect, it } from 'vitest';
 
 import { JournalDisk } from '../../explore/journal-disk.ts';
 import type { Batch } from '../../explore/store-harness.ts';
-import { keyNumber, makeRoom, openStore, smallOptions, writeBatch } from '../../explore/store-harness.ts';
+import {
+  keyNumber,
+  makeStoreHarness,
+  openStore,
+  smallOptions,
+  writeBatch,
+} from '../../explore/store-harness.ts';
 import { WorldRandom } from '../../world/core/random.ts';
 
 const removed = 0;
@@ -12,7 +18,7 @@ const filler = (key: number): Batch => [{ key, value: Buffer.alloc(200, key) }];
 describe('a removed key', () => {
   it('stays removed when the segment that says so is merged without the one that holds its value', async () => {
     const disk = new JournalDisk();
-    const store = await openStore(makeRoom(disk, WorldRandom.root('removal')), smallOptions);
+    const store = await openStore(makeStoreHarness(disk, WorldRandom.root('removal')), smallOptions);
     const write = async (batch: Batch): Promise<void> => {
       expect(await writeBatch(store, batch)).toBeUndefined();
     };
@@ -25,7 +31,7 @@ describe('a removed key', () => {
     await store.settle();
     expect(store.mergeCount).toBeGreaterThan(0);
     const again = await openStore(
-      makeRoom(new JournalDisk(disk.image()), WorldRandom.root('again')),
+      makeStoreHarness(new JournalDisk(disk.image()), WorldRandom.root('again')),
       smallOptions,
     );
     expect(await again.get(keyNumber(removed))).toBeUndefined();

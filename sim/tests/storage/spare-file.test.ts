@@ -11,7 +11,7 @@ import type { Twin } from '../../explore/store-harness.ts';
 import {
   applyBatch,
   contentsOf,
-  makeRoom,
+  makeStoreHarness,
   openStore,
   rewriting,
   sameContents,
@@ -32,7 +32,7 @@ describe('the file of a dropped segment', () => {
     expect(freed).toBeGreaterThan(0);
     const disk = new JournalDisk(image);
     expect((await verifyStore(disk, storeDirectory, () => undefined)).findings).toEqual([]);
-    const store = await openStore(makeRoom(disk, WorldRandom.root('spare')), smallOptions);
+    const store = await openStore(makeStoreHarness(disk, WorldRandom.root('spare')), smallOptions);
     expect(store.recovery).toMatchObject({ strayFiles: 0, tornTails: 0 });
     expect(sameContents(await contentsOf(store, keyCount), twin)).toBe(true);
   });
@@ -48,14 +48,14 @@ describe('the file of a dropped segment', () => {
       encodeSegmentHead(manifest.storeId, head, 'log').copy(bytes);
       const disk = new JournalDisk(new Map([...image, [path, bytes]]));
       expect((await verifyStore(disk, storeDirectory, () => undefined)).findings).toEqual([]);
-      const store = await openStore(makeRoom(disk, WorldRandom.root('spare')), smallOptions);
+      const store = await openStore(makeStoreHarness(disk, WorldRandom.root('spare')), smallOptions);
       expect(store.recovery.strayFiles).toBe(1);
       expect(disk.image().has(path)).toBe(false);
       for (const place of [segmentHeadBytes, bytes.length - 1]) {
         const written = Buffer.from(bytes);
         written[place] = 1;
         const other = new JournalDisk(new Map([...image, [path, written]]));
-        const room = makeRoom(other, WorldRandom.root('spare'));
+        const room = makeStoreHarness(other, WorldRandom.root('spare'));
         await expect(openStore(room, smallOptions)).rejects.toMatchObject({ code: 'Corrupted' });
         expect(other.image().has(path)).toBe(true);
       }
@@ -73,7 +73,7 @@ async function rewritten(): Promise<{ image: DiskImage; renamed: number; freed: 
     if (operation === 'remove' && path.endsWith('.log')) freed += 1;
     return undefined;
   });
-  const room = makeRoom(disk, WorldRandom.root('spare'));
+  const room = makeStoreHarness(disk, WorldRandom.root('spare'));
   const store = await openStore(room, smallOptions);
   for (const batch of batches) expect(await writeBatch(store, batch)).toBe(undefined);
   await store.close();

@@ -8,7 +8,7 @@ import { verifyStore } from '../../../engine/storage/recovery/verify.ts';
 import { JournalDisk } from '../../explore/journal-disk.ts';
 import type { DiskImage } from '../../explore/journal-disk.ts';
 import {
-  makeRoom,
+  makeStoreHarness,
   openStore,
   smallOptions,
   storeDirectory,
@@ -59,7 +59,7 @@ describe('verify', () => {
 
 async function stoppedStore(): Promise<DiskImage> {
   const disk = new JournalDisk();
-  const room = makeRoom(disk, WorldRandom.root('verify'));
+  const room = makeStoreHarness(disk, WorldRandom.root('verify'));
   const store = await openStore(room, { ...smallOptions, merge: { ...smallOptions.merge, enabled: false } });
   for (let index = 0; index < 30; index++) {
     const value = index % 7 === 3 ? undefined : Buffer.alloc(40 + index, index);

@@ -1,11 +1,11 @@
 /** A bucket's own quorums bind transactions as they bind puts. */
 import { describe, expect, it } from 'vitest';
 
-import { Lab, put } from '../../explore/transaction-harness.ts';
+import { TransactionHarness, put } from '../../explore/transaction-harness.ts';
 
 describe('transactions on keys of a bucket that asks for every copy', () => {
   it('are aborted for want of targets while one is down, and committed once it is back', async () => {
-    const room = new Lab('bucket-quorums');
+    const room = new TransactionHarness('bucket-quorums');
     await room.start();
     const set = room.send('n1', 'PUT', '/buckets/b/props', { props: { pw: 3, w: 3 } });
     await room.world.runUntil(set, 5_000_000);

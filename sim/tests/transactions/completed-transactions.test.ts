@@ -1,25 +1,28 @@
 /** What is remembered of transactions that are over is bounded: by time at any rate of load, and by count. */
 import { describe, expect, it } from 'vitest';
 
-import type { LabAnswer } from '../../explore/transaction-harness.ts';
-import { Lab, put } from '../../explore/transaction-harness.ts';
+import type { HarnessAnswer } from '../../explore/transaction-harness.ts';
+import { TransactionHarness, put } from '../../explore/transaction-harness.ts';
 
 const retentionSeconds = 8;
 
-async function started(label: string, settings: Readonly<Record<string, unknown>>): Promise<Lab> {
-  const room = new Lab(label, settings, 1);
+async function started(
+  label: string,
+  settings: Readonly<Record<string, unknown>>,
+): Promise<TransactionHarness> {
+  const room = new TransactionHarness(label, settings, 1);
   await room.start();
   return room;
 }
 
 /** Transactions over keys of n1 and n2, each under keys of its own, so many at a time; their ids. */
-async function commitMany(room: Lab, count: number): Promise<readonly string[]> {
+async function commitMany(room: TransactionHarness, count: number): Promise<readonly string[]> {
   const ids: string[] = [];
   const names = Array.from({ length: 8 * count }, (_, index) => `x${index}`);
   const lefts = names.filter((name) => room.primaryOf(name) === 'n1');
   const rights = names.filter((name) => room.primaryOf(name) === 'n2');
   for (let first = 0; first < count; first += 50) {
-    const answers: Promise<LabAnswer | undefined>[] = [];
+    const answers: Promise<HarnessAnswer | undefined>[] = [];
     for (let at = first; at < Math.min(count, first + 50); at++) {
       const operations = [put(lefts[at] ?? '', '1'), put(rights[at] ?? '', '1')];
       answers.push(room.ask('n1', 'POST', '/transactions', { operations }));
@@ -34,7 +37,7 @@ async function commitMany(room: Lab, count: number): Promise<readonly string[]> 
   return ids;
 }
 
-async function knows(room: Lab, id: string | undefined): Promise<boolean> {
+async function knows(room: TransactionHarness, id: string | undefined): Promise<boolean> {
   const answer = await room.call('n1', 'GET', `/transactions/${id ?? ''}`);
   expect([200, 404]).toContain(answer?.status);
   return answer?.status === 200;
@@ -67,7 +70,7 @@ describe('transactions that are over', () => {
 describe('ids of clients', () => {
   it('are refused when as many as may be are remembered, but for repetitions, until their time is over', async () => {
     const room = await started('ids', { transaction_remembered_max: 2, transaction_retention_seconds: 2 });
-    const commit = (id: string): Promise<LabAnswer | undefined> =>
+    const commit = (id: string): Promise<HarnessAnswer | undefined> =>
       room.call('n1', 'POST', '/transactions', { id, operations: [put(room.key('n2'), id)] });
     const first = await commit('a');
     expect(await commit('b')).toMatchObject({ status: 200 });

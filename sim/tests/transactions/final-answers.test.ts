@@ -5,33 +5,39 @@
 import { describe, expect, it } from 'vitest';
 
 import { constantLatency } from '../../world/core/latency.ts';
-import type { LabAnswer, LabNode } from '../../explore/transaction-harness.ts';
-import { Lab, labNodes, put } from '../../explore/transaction-harness.ts';
+import type { HarnessAnswer, HarnessNode } from '../../explore/transaction-harness.ts';
+import { TransactionHarness, labNodes, put } from '../../explore/transaction-harness.ts';
 
 const second = 1_000_000;
 /** Nothing but the transactions themselves moves data. */
 const alone = { hinted_handoff: false, aae_enabled: false };
 
-async function started(seed: string, settings: object = {}): Promise<Lab> {
-  const room = new Lab(seed, { ...alone, ...settings });
+async function started(seed: string, settings: object = {}): Promise<TransactionHarness> {
+  const room = new TransactionHarness(seed, { ...alone, ...settings });
   await room.start();
   return room;
 }
 
-function asking(room: Lab, operations: readonly object[]): (node: string) => Promise<LabAnswer | undefined> {
+function asking(
+  room: TransactionHarness,
+  operations: readonly object[],
+): (node: string) => Promise<HarnessAnswer | undefined> {
   return (node) => room.ask(node, 'POST', '/transactions', { id: 'X', operations });
 }
 
 async function answered(
-  room: Lab,
-  answer: Promise<LabAnswer | undefined>,
+  room: TransactionHarness,
+  answer: Promise<HarnessAnswer | undefined>,
 ): Promise<Readonly<Record<string, unknown>> | undefined> {
   await room.world.runUntil(answer, 20 * second);
   return (await answer)?.body;
 }
 
 /** Asks every node until none is in doubt any more; the outcome, which all agree on. */
-async function settled(room: Lab, ask: (node: string) => Promise<LabAnswer | undefined>): Promise<string> {
+async function settled(
+  room: TransactionHarness,
+  ask: (node: string) => Promise<HarnessAnswer | undefined>,
+): Promise<string> {
   const outcomes = new Set<string>();
   for (const node of labNodes) {
     let outcome = 'in_doubt';
@@ -175,7 +181,7 @@ describe('an answer under an id (way ii: an order is on its way)', () => {
     for (const node of labNodes) room.cluster.crash(node, 'dropAll', 'silent');
     for (const node of labNodes) room.cluster.start(node);
     await room.world.runUntil(
-      () => labNodes.every((node: LabNode) => room.cluster.serves(node)),
+      () => labNodes.every((node: HarnessNode) => room.cluster.serves(node)),
       20 * second,
     );
     await room.pass(second);

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 
 import { branchesOn } from '../../observe/branches-left.ts';
-import type { LabNode } from '../../explore/transaction-harness.ts';
-import { Lab, labNodes, put } from '../../explore/transaction-harness.ts';
+import type { HarnessNode } from '../../explore/transaction-harness.ts';
+import { TransactionHarness, labNodes, put } from '../../explore/transaction-harness.ts';
 
 /** Several intervals of inquiry, and what it takes to tell and to write. */
 const soonUs = 3_000_000;
@@ -11,36 +11,42 @@ const soonUs = 3_000_000;
 const delay = { minUs: 3_000_000, meanUs: 1, tailOneIn: 1_000_000, tailUs: 1 };
 const slowSyncs = { kind: 'FD5', operations: ['sync'], delay } as const;
 
-async function started(label: string, settings: Readonly<Record<string, unknown>> = {}): Promise<Lab> {
-  const room = new Lab(label, settings);
+async function started(
+  label: string,
+  settings: Readonly<Record<string, unknown>> = {},
+): Promise<TransactionHarness> {
+  const room = new TransactionHarness(label, settings);
   await room.start();
   return room;
 }
 
 /** What becomes of the keys, as one transaction. */
-async function commit(room: Lab, keys: readonly string[], more: object = {}): Promise<string> {
+async function commit(room: TransactionHarness, keys: readonly string[], more: object = {}): Promise<string> {
   const operations = keys.map((key) => put(key, '1'));
   const answer = await room.call('n1', 'POST', '/transactions', { operations, ...more });
   expect(answer?.body['outcome']).toBe('committed');
   return String(answer?.body['transaction_id']);
 }
 
-function statesOn(room: Lab, node: LabNode): readonly string[] {
+function statesOn(room: TransactionHarness, node: HarnessNode): readonly string[] {
   return branchesOn(room.cluster.host(node).disk.durableFiles()).map(({ state }) => state);
 }
 
-async function restart(room: Lab, node: LabNode): Promise<void> {
+async function restart(room: TransactionHarness, node: HarnessNode): Promise<void> {
   room.cluster.crash(node, 'dropAll', 'reset');
   room.cluster.start(node);
   await room.world.runUntil(() => room.cluster.serves(node), 20_000_000);
 }
 
-async function outcomeOf(room: Lab, node: LabNode, xid: string): Promise<unknown> {
+async function outcomeOf(room: TransactionHarness, node: HarnessNode, xid: string): Promise<unknown> {
   return (await room.call(node, 'GET', `/transactions/${xid}`))?.body['outcome'];
 }
 
-const twoOf = (room: Lab, node: LabNode): readonly string[] => [room.key(node, 0), room.key(node, 1)];
-const oneOfEach = (room: Lab): readonly string[] => labNodes.map((node) => room.key(node));
+const twoOf = (room: TransactionHarness, node: HarnessNode): readonly string[] => [
+  room.key(node, 0),
+  room.key(node, 1),
+];
+const oneOfEach = (room: TransactionHarness): readonly string[] => labNodes.map((node) => room.key(node));
 
 describe('the record of a branch that was carried out', () => {
   it('goes although the coordinator of a batch with one primary has crashed', async () => {

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 
 import { checkAtomicity } from '../../check/transactions.ts';
 import { stepOf } from '../../explore/crash-points.ts';
-import type { LabAnswer } from '../../explore/transaction-harness.ts';
-import { Lab, put } from '../../explore/transaction-harness.ts';
+import type { HarnessAnswer } from '../../explore/transaction-harness.ts';
+import { TransactionHarness, put } from '../../explore/transaction-harness.ts';
 
 type Decision = 'commit' | 'rollback';
 
@@ -12,13 +12,13 @@ interface Entry {
   readonly transaction_id: string;
 }
 
-async function openAt(room: Lab, node: string): Promise<readonly Entry[]> {
+async function openAt(room: TransactionHarness, node: string): Promise<readonly Entry[]> {
   const list = await room.call(node, 'GET', '/transactions?state=in_doubt');
   return list?.body['transactions'] as Entry[];
 }
 
 /** Resolves the one transaction that waits on n2; its name. */
-async function decideAt(room: Lab, node: string, heuristic: Decision): Promise<string> {
+async function decideAt(room: TransactionHarness, node: string, heuristic: Decision): Promise<string> {
   const [entry] = await openAt(room, node);
   const xid = String(entry?.transaction_id);
   const resolved = await room.call(node, 'POST', `/transactions/${xid}/resolve`, { heuristic });
@@ -27,7 +27,11 @@ async function decideAt(room: Lab, node: string, heuristic: Decision): Promise<s
 }
 
 /** n2 is cut off once the commit of `n1` is durable, for so long. */
-async function cutOffAtDecision(room: Lab, forUs: number, then = (): void => undefined): Promise<void> {
+async function cutOffAtDecision(
+  room: TransactionHarness,
+  forUs: number,
+  then = (): void => undefined,
+): Promise<void> {
   let armed = true;
   room.onStep('c.decision.synced', ({ host }) => {
     if (!armed || host !== 'n1') return;
@@ -43,10 +47,10 @@ async function cutOffAtDecision(room: Lab, forUs: number, then = (): void => und
 }
 
 describe('a decision by hand that the coordinator’s is compared with', () => {
-  let room: Lab;
+  let room: TransactionHarness;
   let told: string[];
   const begin = async (seed: string): Promise<void> => {
-    room = new Lab(seed);
+    room = new TransactionHarness(seed);
     told = [];
     room.world.trace.on('xa.branch.mixed', ({ host }) => told.push(host));
     await room.start();
@@ -91,7 +95,7 @@ describe('a decision by hand that the coordinator’s is compared with', () => {
 
 describe('a decision by hand over one branch', () => {
   it.each(['commit', 'rollback'] as const)('is no word for the others: %s', async (decision) => {
-    const room = new Lab(`alone-${decision}`);
+    const room = new TransactionHarness(`alone-${decision}`);
     await room.start();
     let armed = true;
     room.onStep('c.decision.beforeLog', ({ host }) => {
@@ -124,7 +128,7 @@ describe('a decision by hand over one branch', () => {
 
 describe('a decision by hand for a coordinator that has lost its disk', () => {
   it('may be abandoned once that has said so', async () => {
-    const room = new Lab('forgotten');
+    const room = new TransactionHarness('forgotten');
     await room.start();
     room.onStep('c.decision.beforeLog', ({ host }) => {
       if (host !== 'n1') return;
@@ -136,7 +140,7 @@ describe('a decision by hand for a coordinator that has lost its disk', () => {
     const answer = room.ask('n1', 'POST', '/transactions', { operations, timeout_ms: 800 });
     await room.pass(1_500_000);
     const xid = await decideAt(room, 'n2', 'rollback');
-    const abandoned = (): Promise<LabAnswer | undefined> =>
+    const abandoned = (): Promise<HarnessAnswer | undefined> =>
       room.call('n2', 'POST', `/transactions/${xid}/resolve`, { heuristic: 'abandon' });
     expect((await abandoned())?.status).toBe(409);
     await room.pass(6_000_000);
@@ -151,7 +155,7 @@ describe('a decision by hand that the store does not take', () => {
   it.each(['commit', 'rollback'] as const)(
     'leaves the branch as it was, to be resolved again: %s',
     async (decision) => {
-      const room = new Lab(`full-${decision}`, { store_queue_count_max: 4 });
+      const room = new TransactionHarness(`full-${decision}`, { store_queue_count_max: 4 });
       await room.start();
       let armed = true;
       room.onStep('c.decision.beforeLog', ({ host }) => {

@@ -12,19 +12,24 @@ import { routeToken, tokensOfNode } from '../../../engine/cluster/ring/token.ts'
 import { requestKinds } from '../../../engine/peer/wire/kinds.ts';
 import { constantLatency } from '../../world/core/latency.ts';
 import type { Lasting } from '../../world/world.ts';
-import type { LabAnswer } from '../../explore/transaction-harness.ts';
-import { Lab, bucket, labNodes, put } from '../../explore/transaction-harness.ts';
+import type { HarnessAnswer } from '../../explore/transaction-harness.ts';
+import { TransactionHarness, bucket, labNodes, put } from '../../explore/transaction-harness.ts';
 
 const second = 1_000_000;
 /** Nothing but the move itself brings anybody what it does not know. */
 const alone = { hinted_handoff: false, aae_enabled: false };
 
-function commit(room: Lab, node: string, key: string, more: object = {}): Promise<LabAnswer | undefined> {
+function commit(
+  room: TransactionHarness,
+  node: string,
+  key: string,
+  more: object = {},
+): Promise<HarnessAnswer | undefined> {
   return room.call(node, 'POST', '/transactions', { id: 'mine', operations: [put(key, '1')], ...more });
 }
 
 /** A key of n1 that n4 leads once it has joined. */
-function movingKey(room: Lab): string {
+function movingKey(room: TransactionHarness): string {
   const joiner = {
     node: 'n4' as NodeId,
     datacenter: 'dc1',
@@ -39,7 +44,7 @@ function movingKey(room: Lab): string {
   return present(led, 'a key that n4 will lead');
 }
 
-async function joinN4(room: Lab): Promise<void> {
+async function joinN4(room: TransactionHarness): Promise<void> {
   room.cluster.add({ name: 'n4', datacenter: 'dc1', rack: 'r1' }, { join: 'joining' });
   room.cluster.start('n4');
   await room.world.runUntil(() => room.cluster.serves('n4'), 10 * second);
@@ -49,7 +54,7 @@ async function joinN4(room: Lab): Promise<void> {
 describe('an id of a client', () => {
   for (const copies of [1, 3] as const) {
     it(`is known to a newcomer that leads its key, with ${copies} of each key`, async () => {
-      const room = new Lab('names', alone, copies);
+      const room = new TransactionHarness('names', alone, copies);
       await room.start();
       const key = movingKey(room);
       const first = await commit(room, 'n2', key);
@@ -74,11 +79,11 @@ describe('an id of a client', () => {
 
   it('reaches the next primary before that leads anything, though the batch that tells it is lost', async () => {
     // Nobody is told again for a while.
-    const room = new Lab('names', { ...alone, transaction_inquiry_ms: 60_000 });
+    const room = new TransactionHarness('names', { ...alone, transaction_inquiry_ms: 60_000 });
     await room.start();
     const key = movingKey(room);
     const losing = (frames: readonly number[]): Lasting => room.losing('n1', ['n2', 'n3', 'n4'], frames);
-    let first: Promise<LabAnswer | undefined> | undefined;
+    let first: Promise<HarnessAnswer | undefined> | undefined;
     let gossip: Lasting | undefined;
     room.world.trace.on('membership.move.declared', ({ host, fields }) => {
       if (host !== 'n4' || fields['move'] !== 'switching') return;
@@ -100,7 +105,7 @@ describe('an id of a client', () => {
   });
 
   it('is known to the heirs of who led its key and has left', async () => {
-    const room = new Lab('names', alone, 1);
+    const room = new TransactionHarness('names', alone, 1);
     await room.start();
     const key = room.key('n1');
     const first = await commit(room, 'n2', key);
@@ -112,7 +117,7 @@ describe('an id of a client', () => {
   });
 
   it('is known to its primary when that has lost its disk, and restarted since', async () => {
-    const room = new Lab('names', alone);
+    const room = new TransactionHarness('names', alone);
     await room.start();
     const key = room.key('n1');
     const first = await commit(room, 'n2', key);
@@ -131,10 +136,10 @@ describe('an id of a client', () => {
 
   for (const copies of [1, 3] as const) {
     it(`is known while one of its primaries is away, with ${copies} of each key`, async () => {
-      const room = new Lab('names', alone, copies);
+      const room = new TransactionHarness('names', alone, copies);
       await room.start();
       const operations = [put(room.key('n1'), '1'), put(room.key('n2'), '1')];
-      const ask = (): Promise<LabAnswer | undefined> =>
+      const ask = (): Promise<HarnessAnswer | undefined> =>
         room.call('n3', 'POST', '/transactions', { id: 'mine', operations });
       const other = { id: 'another', operations };
       const first = await ask();
@@ -155,7 +160,7 @@ describe('an id of a client', () => {
   }
 
   it('that too few can tell of is in doubt, and comes to nothing for good once they can', async () => {
-    const room = new Lab('names', alone);
+    const room = new TransactionHarness('names', alone);
     await room.start();
     const key = room.key('n1');
     const others = labNodes.filter((node) => node !== 'n1');
@@ -174,10 +179,10 @@ describe('an id of a client', () => {
   });
 
   it('of a transaction under way is answered with that one, not with the locks that it holds', async () => {
-    const room = new Lab('names', alone);
+    const room = new TransactionHarness('names', alone);
     await room.start();
     const operations = [put(room.key('n1'), '1'), put(room.key('n2'), '1')];
-    const ask = (node: string): Promise<LabAnswer | undefined> =>
+    const ask = (node: string): Promise<HarnessAnswer | undefined> =>
       room.call(node, 'POST', '/transactions', { id: 'mine', operations });
     const began: unknown[] = [];
     room.onStep('c.decision.beforeLog', ({ host, fields }) => {
@@ -197,7 +202,7 @@ describe('an id of a client', () => {
   });
 
   it('is known where its primary has forgotten it, and another transaction holds the key', async () => {
-    const room = new Lab('names', alone);
+    const room = new TransactionHarness('names', alone);
     await room.start();
     const key = room.key('n1');
     const old = room.cluster.host('n1').disk.durableCopy();
@@ -226,7 +231,7 @@ describe('an id of a client', () => {
   });
 
   it('is known where its primary has forgotten it, though who has missed it answers first', async () => {
-    const room = new Lab('names', alone);
+    const room = new TransactionHarness('names', alone);
     await room.start();
     const key = room.key('n1');
     const old = room.cluster.host('n1').disk.durableCopy();
@@ -246,7 +251,7 @@ describe('an id of a client', () => {
   });
 
   it('is refused for other operations, though one of its primaries is away', async () => {
-    const room = new Lab('names', alone);
+    const room = new TransactionHarness('names', alone);
     await room.start();
     const mine = (values: readonly string[]): object => ({
       id: 'mine',
@@ -262,7 +267,7 @@ describe('an id of a client', () => {
   });
 
   it('may be an earlier one when too few can be asked, and is in doubt then', async () => {
-    const room = new Lab('names', alone);
+    const room = new TransactionHarness('names', alone);
     await room.start();
     const key = room.key('n1');
     room.cluster.crash('n3', 'keepAll', 'silent');

@@ -2,18 +2,18 @@
 import { describe, expect, it } from 'vitest';
 
 import { present } from '../../../engine/base/assert.ts';
-import { Lab, put } from '../../explore/transaction-harness.ts';
+import { TransactionHarness, put } from '../../explore/transaction-harness.ts';
 
 const second = 1_000_000;
 
 /** A lab with a fourth node that has joined, and leaves right after it has decided a transaction that n2 never heard of. */
 class Departure {
-  readonly room: Lab;
+  readonly room: TransactionHarness;
   /** Errors and warnings of n4, and that it left, with their instants. */
   readonly told: { readonly name: string; readonly atUs: number }[] = [];
 
   constructor(seed: string, settings: Readonly<Record<string, unknown>> = {}) {
-    this.room = new Lab(seed, { gossip_interval_ms: 200, ...settings });
+    this.room = new TransactionHarness(seed, { gossip_interval_ms: 200, ...settings });
     for (const name of ['membership.left', 'transfer.estate.abandoned']) {
       this.room.world.trace.on(name, ({ atUs }) => void this.told.push({ name, atUs }));
     }

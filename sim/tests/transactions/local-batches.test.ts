@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { checkAtomicity, checkOnce } from '../../check/transactions.ts';
 import { checkLocks } from '../../check/locks.ts';
 import type { StepName } from '../../../engine/transactions/formats/steps.ts';
-import { Lab, labNodes, put } from '../../explore/transaction-harness.ts';
+import { TransactionHarness, labNodes, put } from '../../explore/transaction-harness.ts';
 import { stepOf } from '../../explore/crash-points.ts';
 
 const steps: readonly StepName[] = [
@@ -32,7 +32,7 @@ async function strike(
   keeps: 'keepAll' | 'dropAll',
   laterUs = 0,
 ): Promise<void> {
-  const lab = new Lab(`own batches ${step} ${keeps}`, {}, copies);
+  const lab = new TransactionHarness(`own batches ${step} ${keeps}`, {}, copies);
   await lab.start();
   const keys = [lab.key('n1', 0), lab.key('n1', 1), lab.key('n1', 2)];
   const batch = (value: string): object => ({ operations: keys.map((key) => put(key, value)) });

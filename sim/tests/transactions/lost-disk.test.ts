@@ -1,19 +1,19 @@
 /** A branch whose disk is lost, and what its coordinator makes of it: nothing is acknowledged that is not there. */
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import type { LabAnswer } from '../../explore/transaction-harness.ts';
-import { Lab, labNodes, put } from '../../explore/transaction-harness.ts';
+import type { HarnessAnswer } from '../../explore/transaction-harness.ts';
+import { TransactionHarness, labNodes, put } from '../../explore/transaction-harness.ts';
 
 describe('a primary that returns with an empty disk', () => {
-  let room: Lab;
+  let room: TransactionHarness;
   let keys: readonly string[];
   beforeEach(async () => {
-    room = new Lab('amnesia');
+    room = new TransactionHarness('amnesia');
     await room.start();
     keys = labNodes.map((node) => room.key(node));
   });
 
-  const batch = (value: string): Promise<LabAnswer | undefined> =>
+  const batch = (value: string): Promise<HarnessAnswer | undefined> =>
     room.ask('n1', 'POST', '/transactions', {
       operations: keys.map((key) => put(key, value)),
       timeout_ms: 800,
@@ -101,7 +101,7 @@ describe('a primary that returns with an empty disk', () => {
     expect(open).toMatchObject({ role: 'coordinator', state: 'committing', lost: ['n2'] });
     expect(told('xa.c.forget')).toBe(0);
     const path = `/transactions/${String(open['transaction_id'])}/resolve`;
-    const resolved = (heuristic: string): Promise<LabAnswer | undefined> =>
+    const resolved = (heuristic: string): Promise<HarnessAnswer | undefined> =>
       room.call('n1', 'POST', path, { heuristic });
     expect((await resolved('commit'))?.status).toBe(404);
     expect(await resolved('abandon')).toMatchObject({ status: 200, body: { heuristic: 'abandon' } });
@@ -154,7 +154,7 @@ describe('a primary that returns with an empty disk', () => {
     expect(await room.read('n2', keys[1] ?? '', 'primary')).toBe('after');
   });
 
-  async function settled(answer: Promise<LabAnswer | undefined>): Promise<LabAnswer | undefined> {
+  async function settled(answer: Promise<HarnessAnswer | undefined>): Promise<HarnessAnswer | undefined> {
     await room.world.runUntil(answer, 20_000_000);
     return answer;
   }

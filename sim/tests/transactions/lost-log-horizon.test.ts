@@ -3,18 +3,18 @@ import { beforeEach, describe, expect, it } from 'vitest';
 
 import { checkAtomicity } from '../../check/transactions.ts';
 import { stepOf } from '../../explore/crash-points.ts';
-import type { LabAnswer, LabNode } from '../../explore/transaction-harness.ts';
-import { Lab, labNodes, put } from '../../explore/transaction-harness.ts';
+import type { HarnessAnswer, HarnessNode } from '../../explore/transaction-harness.ts';
+import { TransactionHarness, labNodes, put } from '../../explore/transaction-harness.ts';
 
 type Entry = Readonly<Record<string, unknown>>;
 
-let room: Lab;
+let room: TransactionHarness;
 beforeEach(async () => {
-  room = new Lab('lost memory');
+  room = new TransactionHarness('lost memory');
   await room.start();
 });
 
-const batch = (keys: readonly string[], value: string): Promise<LabAnswer | undefined> =>
+const batch = (keys: readonly string[], value: string): Promise<HarnessAnswer | undefined> =>
   room.ask('n1', 'POST', '/transactions', {
     operations: keys.map((key) => put(key, value)),
     timeout_ms: 800,
@@ -25,7 +25,7 @@ async function settled<T>(answer: Promise<T>): Promise<T> {
   return answer;
 }
 
-async function inDoubtAt(node: LabNode): Promise<readonly Entry[]> {
+async function inDoubtAt(node: HarnessNode): Promise<readonly Entry[]> {
   const list = await room.call(node, 'GET', '/transactions?state=in_doubt');
   return list?.body['transactions'] as readonly Entry[];
 }
@@ -34,18 +34,18 @@ async function expectCertain(): Promise<void> {
   for (const node of labNodes) expect(await inDoubtAt(node), node).toEqual([]);
 }
 
-const resolved = (node: LabNode, xid: unknown, heuristic: string): Promise<LabAnswer | undefined> =>
+const resolved = (node: HarnessNode, xid: unknown, heuristic: string): Promise<HarnessAnswer | undefined> =>
   room.call(node, 'POST', `/transactions/${String(xid)}/resolve`, { heuristic });
 
 /** The node loses its power; `wiped`: and its disk. It is there again after a while. */
-function strike(node: LabNode, wiped: boolean): void {
+function strike(node: HarnessNode, wiped: boolean): void {
   room.cluster.crash(node, 'dropAll', 'silent');
   if (wiped) room.cluster.host(node).disk.wipe();
   room.world.after(300_000, 'restart', () => room.cluster.start(node));
 }
 
 /** Once: when `node` has told of the step. */
-function onceAt(step: string, node: LabNode, act: () => void, where: Entry = {}): void {
+function onceAt(step: string, node: HarnessNode, act: () => void, where: Entry = {}): void {
   let armed = true;
   room.onStep(step, ({ host, fields }) => {
     const meant = host === node && Object.entries(where).every(([name, value]) => fields[name] === value);
@@ -154,7 +154,7 @@ describe('a batch of one primary', () => {
     keys = [room.key('n2', 0), room.key('n2', 1)];
   });
 
-  async function expectUnknown(answer: LabAnswer | undefined): Promise<void> {
+  async function expectUnknown(answer: HarnessAnswer | undefined): Promise<void> {
     const id = String(answer?.body['transaction_id']);
     for (const node of labNodes) {
       const known = await room.call(node, 'GET', `/transactions/${id}`);

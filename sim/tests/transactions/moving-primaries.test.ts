@@ -8,19 +8,19 @@ import { Ring } from '../../../engine/cluster/ring/ring.ts';
 import { routeToken, tokensOfNode } from '../../../engine/cluster/ring/token.ts';
 import { requestKinds } from '../../../engine/peer/wire/kinds.ts';
 import type { Lasting } from '../../world/world.ts';
-import type { LabAnswer } from '../../explore/transaction-harness.ts';
-import { Lab, bucket, put } from '../../explore/transaction-harness.ts';
+import type { HarnessAnswer } from '../../explore/transaction-harness.ts';
+import { TransactionHarness, bucket, put } from '../../explore/transaction-harness.ts';
 
 const second = 1_000_000;
 
 describe('a key that gets another primary', () => {
-  let room: Lab;
+  let room: TransactionHarness;
   /** Led by n1, and by n4 once that has joined. */
   let moving: string;
 
   beforeEach(async () => {
     // Nothing but the move itself brings anybody what it does not know.
-    room = new Lab('moving', {
+    room = new TransactionHarness('moving', {
       hinted_handoff: false,
       aae_enabled: false,
       phi_threshold_milli: 3_000,
@@ -63,7 +63,7 @@ describe('a key that gets another primary', () => {
     await room.pass(5 * second);
   }
 
-  function write(value: string, key = moving): Promise<LabAnswer | undefined> {
+  function write(value: string, key = moving): Promise<HarnessAnswer | undefined> {
     return room.call('n4', 'POST', '/transactions', { operations: [put(key, value)] });
   }
 
@@ -170,7 +170,7 @@ describe('a key that gets another primary', () => {
     async (how) => {
       const losing = (frames: readonly number[]): Lasting => room.losing('n1', ['n2', 'n3', 'n4'], frames);
       let gossip: Lasting | undefined;
-      let first: Promise<LabAnswer | undefined> | undefined;
+      let first: Promise<HarnessAnswer | undefined> | undefined;
       room.world.trace.on('membership.move.declared', ({ host, fields }) => {
         if (host !== 'n4' || fields['move'] !== 'switching') return;
         // n1 does not hear of it, and writes by the ring of before: the others refuse that after a second, or never get it.

@@ -1,13 +1,13 @@
 /** Transactions over keys with one copy each: answered once they are decided, and what comes next comes after them. */
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { Lab, bucket, labNodes, put } from '../../explore/transaction-harness.ts';
+import { TransactionHarness, bucket, labNodes, put } from '../../explore/transaction-harness.ts';
 
 describe('a transaction over keys with one copy each', () => {
-  let room: Lab;
+  let room: TransactionHarness;
   let keys: { readonly a: string; readonly b: string; readonly c: string };
   beforeEach(async () => {
-    room = new Lab('one copy', {}, 1);
+    room = new TransactionHarness('one copy', {}, 1);
     await room.start();
     keys = { a: room.key('n1'), b: room.key('n2'), c: room.key('n3') };
   });

@@ -2,15 +2,15 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { put } from '../../explore/transaction-harness.ts';
-import type { LabAnswer, LabNode } from '../../explore/transaction-harness.ts';
-import { Lab, labNodes } from '../../explore/transaction-harness.ts';
+import type { HarnessAnswer, HarnessNode } from '../../explore/transaction-harness.ts';
+import { TransactionHarness, labNodes } from '../../explore/transaction-harness.ts';
 
 /** Nothing but the refill itself brings a replica what it missed; reminders take their time. */
 const alone = { hinted_handoff: false, aae_enabled: false, transaction_inquiry_ms: 2_000 };
 
-let room: Lab;
+let room: TransactionHarness;
 beforeEach(async () => {
-  room = new Lab('refill', alone);
+  room = new TransactionHarness('refill', alone);
   await room.start();
 });
 
@@ -20,25 +20,25 @@ async function settled<T>(answer: Promise<T>): Promise<T> {
 }
 
 const transact = (
-  node: LabNode,
+  node: HarnessNode,
   operations: readonly object[],
   more: Readonly<Record<string, unknown>> = {},
-): Promise<LabAnswer | undefined> =>
+): Promise<HarnessAnswer | undefined> =>
   settled(room.ask(node, 'POST', '/transactions', { operations, timeout_ms: 800, ...more }));
 
-function wipe(node: LabNode): void {
+function wipe(node: HarnessNode): void {
   room.cluster.crash(node, 'dropAll', 'silent');
   room.cluster.host(node).disk.wipe();
 }
 
-function cutOff(node: LabNode): { lift(): void } {
+function cutOff(node: HarnessNode): { lift(): void } {
   return room.world.network.partition(
     [node],
     labNodes.filter((other) => other !== node),
   );
 }
 
-async function untilServing(node: LabNode): Promise<void> {
+async function untilServing(node: HarnessNode): Promise<void> {
   room.cluster.start(node);
   await room.world.runUntil(() => room.cluster.serves(node), 20_000_000);
 }
@@ -54,7 +54,7 @@ async function waitingForN3(): Promise<{ readonly key: string; readonly cut: { l
   return { key, cut };
 }
 
-const waits = async (node: LabNode): Promise<unknown> =>
+const waits = async (node: HarnessNode): Promise<unknown> =>
   (await room.call(node, 'GET', '/cluster'))?.body['transfer'];
 
 describe('a primary that returns with an empty disk', () => {
@@ -168,7 +168,7 @@ describe('a primary that returns with an empty disk', () => {
     });
     const first = room.ask('n1', 'POST', '/transactions', { operations: batch('first'), timeout_ms: 800 });
     await room.pass(100_000);
-    let answer: LabAnswer | undefined;
+    let answer: HarnessAnswer | undefined;
     for (let tries = 0; tries < 200 && answer?.status !== 200; tries++) {
       answer = await transact('n3', batch('second'));
       await room.pass(20_000);
@@ -182,7 +182,7 @@ describe('a primary that returns with an empty disk', () => {
 
 describe('a new cluster', () => {
   it('has nothing to wait for, not even for a member that nobody has ever heard of', async () => {
-    const fresh = new Lab('fresh', alone);
+    const fresh = new TransactionHarness('fresh', alone);
     await fresh.start(['n1', 'n2']);
     const operations = [put(fresh.key('n1'), 'first'), put(fresh.key('n2'), 'first')];
     const answer = await fresh.call('n1', 'POST', '/transactions', { operations });
@@ -190,7 +190,7 @@ describe('a new cluster', () => {
   });
 
   it('is not taken for granted by a node that meets nobody', async () => {
-    const fresh = new Lab('fresh', alone);
+    const fresh = new TransactionHarness('fresh', alone);
     await fresh.start(['n1']);
     const body = { operations: [put(fresh.key('n1'), 'first')], consistency: 'DC_ONE' };
     const answer = await fresh.call('n1', 'POST', '/transactions', body);

@@ -1,30 +1,30 @@
 /** Single puts through a node that is not their primary: what their clients hear when the answer between the two is lost. */
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import type { LabAnswer } from '../../explore/transaction-harness.ts';
-import { Lab, labNodes, put } from '../../explore/transaction-harness.ts';
+import type { HarnessAnswer } from '../../explore/transaction-harness.ts';
+import { TransactionHarness, labNodes, put } from '../../explore/transaction-harness.ts';
 
 const syncUs = 20_000;
 
 describe('a single put through a node that is not its primary', () => {
-  let room: Lab;
+  let room: TransactionHarness;
   let key: string;
   beforeEach(async () => {
-    room = new Lab('asked puts');
+    room = new TransactionHarness('asked puts');
     await room.start();
     key = room.key('n2');
   });
 
-  const ask = (value: string, more: object = {}): Promise<LabAnswer | undefined> =>
+  const ask = (value: string, more: object = {}): Promise<HarnessAnswer | undefined> =>
     room.ask('n1', 'POST', '/transactions', { operations: [put(key, value)], ...more });
 
-  async function answered(asked: Promise<LabAnswer | undefined>): Promise<LabAnswer | undefined> {
+  async function answered(asked: Promise<HarnessAnswer | undefined>): Promise<HarnessAnswer | undefined> {
     await room.world.runUntil(asked, 20_000_000);
     return asked;
   }
 
   /** What every node says of the transaction, and that n1 lists nothing. */
-  async function expectKnown(answer: LabAnswer | undefined, outcome: string): Promise<void> {
+  async function expectKnown(answer: HarnessAnswer | undefined, outcome: string): Promise<void> {
     const id = String(answer?.body['transaction_id']);
     for (const node of labNodes) {
       expect(await room.call(node, 'GET', `/transactions/${id}`)).toMatchObject({

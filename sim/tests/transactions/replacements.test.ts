@@ -6,17 +6,17 @@ import { checkLocks } from '../../check/locks.ts';
 import { checkAtomicity } from '../../check/transactions.ts';
 import type { Lasting } from '../../world/world.ts';
 import { stepOf } from '../../explore/crash-points.ts';
-import type { LabAnswer } from '../../explore/transaction-harness.ts';
-import { Lab, put } from '../../explore/transaction-harness.ts';
+import type { HarnessAnswer } from '../../explore/transaction-harness.ts';
+import { TransactionHarness, put } from '../../explore/transaction-harness.ts';
 
 const second = 1_000_000;
 /** Who replaced whom. */
 const heirs = new Map([['n2', 'n4']]);
 
-let room: Lab;
+let room: TransactionHarness;
 let keys: readonly string[];
 beforeEach(async () => {
-  room = new Lab('heirs', { phi_threshold_milli: 3_000, gossip_interval_ms: 200 });
+  room = new TransactionHarness('heirs', { phi_threshold_milli: 3_000, gossip_interval_ms: 200 });
   await room.start();
   const n4 = { name: 'n4', datacenter: 'dc1', rack: 'r2', replaces: 'n2' };
   room.cluster.add(n4, { join: 'joining', replace: 'n2' });
@@ -25,13 +25,13 @@ beforeEach(async () => {
   await room.pass(second);
 });
 
-function transfer(value: string, by = 'n1', some = keys): Promise<LabAnswer | undefined> {
+function transfer(value: string, by = 'n1', some = keys): Promise<HarnessAnswer | undefined> {
   const operations = some.map((key) => put(key, value));
   return room.call(by, 'POST', '/transactions', { operations, timeout_ms: 800 });
 }
 
 /** n2 dies for good as its vote is heard: n1 decides, and n2's part is nowhere but on n2's disk. */
-async function diesAfterItsVote(): Promise<LabAnswer | undefined> {
+async function diesAfterItsVote(): Promise<HarnessAnswer | undefined> {
   room.onStep('c.vote.recv', ({ host, fields }) => {
     if (host === 'n1' && fields['from'] === 'n2') room.cluster.lose('n2');
   });

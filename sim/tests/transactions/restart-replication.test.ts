@@ -1,14 +1,14 @@
 /** A node that dies between its commit and telling the other replicas of it spreads it when it is back. */
 import { describe, expect, it } from 'vitest';
 
-import { Lab, bucket, put } from '../../explore/transaction-harness.ts';
+import { TransactionHarness, bucket, put } from '../../explore/transaction-harness.ts';
 
 describe('what a start finds applied and not spread', () => {
   // Nothing else would bring it about in that time: no exchange of trees, no look through the hints.
   const settings = { aae_enabled: false, hint_drain_interval_ms: 3_600_000 };
 
   it.each([0, 400_000])('reaches the other replicas at once, syncs taking %i us', async (syncUs) => {
-    const room = new Lab('restart spread', settings);
+    const room = new TransactionHarness('restart spread', settings);
     await room.start();
     // Where values stand beside each other nothing is sent before it is durable.
     const set = room.send('n1', 'PUT', `/buckets/${bucket}/props`, { props: { allow_mult: true } });

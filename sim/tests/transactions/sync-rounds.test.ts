@@ -1,17 +1,17 @@
 /** How many rounds of syncs a client waits for: on disks that take 20 ms to sync, and a network that takes nothing. */
 import { describe, expect, it } from 'vitest';
 
-import { Lab, labNodes, put } from '../../explore/transaction-harness.ts';
+import { TransactionHarness, labNodes, put } from '../../explore/transaction-harness.ts';
 
 const syncUs = 20_000;
 
 /** Milliseconds until the answer, in units of one sync. */
 async function roundsOf(
   level: string,
-  keys: (lab: Lab) => readonly string[],
+  keys: (lab: TransactionHarness) => readonly string[],
   copies: 1 | 3 = 3,
 ): Promise<number> {
-  const lab = new Lab('sync rounds', {}, copies);
+  const lab = new TransactionHarness('sync rounds', {}, copies);
   await lab.start();
   const batch = { operations: keys(lab).map((key) => put(key, 'v')), consistency: level };
   await lab.call('n1', 'POST', '/transactions', batch);
@@ -27,9 +27,9 @@ async function roundsOf(
 }
 
 describe('a commit waits for', () => {
-  const each = (lab: Lab): readonly string[] => labNodes.map((node) => lab.key(node));
+  const each = (lab: TransactionHarness): readonly string[] => labNodes.map((node) => lab.key(node));
 
-  const two = (lab: Lab): readonly string[] => [lab.key('n2'), lab.key('n3')];
+  const two = (lab: TransactionHarness): readonly string[] => [lab.key('n2'), lab.key('n3')];
 
   // Primaries are each other’s replicas: what the others send is synced beside what a node applies itself.
   it('three syncs over several primaries: prepare, decision, and apply at as many replicas as the level names', async () => {
@@ -45,7 +45,7 @@ describe('a commit waits for', () => {
     expect(await roundsOf('DC_QUORUM', each, 1)).toBe(2);
   });
 
-  const one = (lab: Lab): readonly string[] => [lab.key('n2', 0), lab.key('n2', 1)];
+  const one = (lab: TransactionHarness): readonly string[] => [lab.key('n2', 0), lab.key('n2', 1)];
 
   it('two where one node is the primary of all its keys: its own, then a replica’s', async () => {
     expect(await roundsOf('DC_QUORUM', one)).toBe(2);

@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { Lab, bucket, labNodes, put } from '../../explore/transaction-harness.ts';
+import { TransactionHarness, bucket, labNodes, put } from '../../explore/transaction-harness.ts';
 
 describe('transactions', () => {
-  let room: Lab;
+  let room: TransactionHarness;
   let keys: { readonly a: string; readonly b: string; readonly c: string };
   beforeEach(async () => {
-    room = new Lab('transactions');
+    room = new TransactionHarness('transactions');
     await room.start();
     keys = { a: room.key('n1'), b: room.key('n2'), c: room.key('n3') };
   });

@@ -15,7 +15,7 @@ export interface Answer {
   readonly text: string;
 }
 
-export class ModuleRoom {
+export class ModuleHarness {
   readonly world: World;
   readonly cluster: Cluster;
 

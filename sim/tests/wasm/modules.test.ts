@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import wabt from 'wabt';
 
-import { ModuleRoom, nodeOf } from './module-harness.ts';
+import { ModuleHarness, nodeOf } from './module-harness.ts';
 
 const toolkit = await wabt();
 
@@ -38,7 +38,7 @@ const supplies = { toolkit, files: new Map<string, Uint8Array>([]) };
 const cluster = ['n1', 'n2', 'n3'];
 
 test('a module registered on one node, as text, is on every node when the answer comes; and after restarts', async () => {
-  const room = new ModuleRoom('spread', 3, supplies);
+  const room = new ModuleHarness('spread', 3, supplies);
   await room.start(...cluster);
   const { status, text } = await room.put('n1', 'echo', phase(1));
   expect([status, JSON.parse(text)]).toMatchObject([
@@ -62,7 +62,7 @@ test('a module registered on one node, as text, is on every node when the answer
 });
 
 test('what is changed while a node is away reaches it when it is back; a deletion too', async () => {
-  const room = new ModuleRoom('away', 3, supplies);
+  const room = new ModuleHarness('away', 3, supplies);
   await room.start(...cluster);
   await room.put('n1', 'gone', phase(1));
   await room.put('n1', 'stays', phase(2));
@@ -82,7 +82,7 @@ test('what is changed while a node is away reaches it when it is back; a deletio
 });
 
 test('two sides of a cut register different contents: all nodes settle on one of them', async () => {
-  const room = new ModuleRoom('cut', 3, supplies);
+  const room = new ModuleHarness('cut', 3, supplies);
   await room.start(...cluster);
   const cut = room.world.network.partition(['n1'], ['n2', 'n3']);
   expect((await room.put('n1', 'both', phase(1))).status).toBe(201);
@@ -95,7 +95,7 @@ test('two sides of a cut register different contents: all nodes settle on one of
 });
 
 test('a node that joins later gets the modules', async () => {
-  const room = new ModuleRoom('joins', 2, supplies);
+  const room = new ModuleHarness('joins', 2, supplies);
   await room.start('n1', 'n2');
   await room.put('n1', 'echo', phase(1));
   const seeds = [nodeOf(1), nodeOf(2)].map((node) => ({ ...node, address: `${node.name}:8101` }));
@@ -111,7 +111,7 @@ test('the configuration names modules; what was registered since then stands', a
     ['other.wasm', wasmOf(phase(2))],
   ]);
   const settings = { store_wasm_modules: [{ id: 'echo', path: 'echo.wat' }] };
-  const room = new ModuleRoom('configured', 1, { toolkit, files }, settings);
+  const room = new ModuleHarness('configured', 1, { toolkit, files }, settings);
   await room.start('n1');
   const [first] = await room.known('n1');
   await room.put('n1', 'echo', phase(7));
@@ -132,7 +132,7 @@ test('a start that cannot have its modules says which and why', async () => {
   const files = new Map<string, Uint8Array>([['bad.wasm', Buffer.from('\0asm\u0002\0\0\0', 'latin1')]]);
   const failure = async (id: string, path: string): Promise<string> => {
     const settings = { store_wasm_modules: [{ id, path }] };
-    const room = new ModuleRoom(`refused ${path}`, 1, { toolkit, files }, settings);
+    const room = new ModuleHarness(`refused ${path}`, 1, { toolkit, files }, settings);
     await room.start('n1').catch(() => undefined);
     expect(room.failures()).toEqual([]);
     const [refused] = room.cluster.refusedStarts;
@@ -148,7 +148,7 @@ test('a start that cannot have its modules says which and why', async () => {
 });
 
 test('a module without the exports for it routes nothing: bucket, module and configuration are refused, and say so', async () => {
-  const room = new ModuleRoom('no keyfun', 1, supplies);
+  const room = new ModuleHarness('no keyfun', 1, supplies);
   await room.start('n1');
   const route = (bucket: string, module: string) => {
     const props = { chash_keyfun: 'CUSTOM', wasm_keyfun: module };
@@ -175,7 +175,7 @@ test('a module without the exports for it routes nothing: bucket, module and con
     store_wasm_modules: [{ id: 'words', path: 'phase.wasm' }],
     bucket_types: { routed: { chash_keyfun: 'CUSTOM', wasm_keyfun: 'words' } },
   };
-  const wrong = new ModuleRoom('no keyfun at start', 1, { toolkit, files }, settings);
+  const wrong = new ModuleHarness('no keyfun at start', 1, { toolkit, files }, settings);
   await wrong.start('n1').catch(() => undefined);
   expect(wrong.cluster.refusedStarts[0]).toMatchObject({
     code: 'ConfigInvalid',
@@ -188,7 +188,7 @@ test('a CUSTOM bucket routes by its module; without it, or when it fails, the re
     bucket_types: { routed: { chash_keyfun: 'CUSTOM', wasm_keyfun: 'first', allow_mult: false } },
     wasm_fuel_max: 100_000,
   };
-  const room = new ModuleRoom('routes', 3, supplies, settings);
+  const room = new ModuleHarness('routes', 3, supplies, settings);
   await room.start(...cluster);
   const path = '/types/routed/buckets/users/keys/anna-1';
   const put = async (): Promise<string> => {
@@ -226,7 +226,7 @@ test('a keyfun that traps or never ends fails its requests, and nothing else', a
     { chash_keyfun: 'CUSTOM', wasm_keyfun: id, allow_mult: false },
   ]);
   const settings = { bucket_types: Object.fromEntries(types), wasm_fuel_max: 100_000 };
-  const room = new ModuleRoom('failing', 3, supplies, settings);
+  const room = new ModuleHarness('failing', 3, supplies, settings);
   await room.start(...cluster);
   for (const [id, [before, expected]] of Object.entries(failing)) {
     expect((await room.put('n1', id, keyfun(before))).status).toBe(201);
@@ -242,7 +242,7 @@ test('two contents of one routing module, registered at once: neither routes unt
   const settings = {
     bucket_types: { routed: { chash_keyfun: 'CUSTOM', wasm_keyfun: 'by', allow_mult: false } },
   };
-  const room = new ModuleRoom('disputed', 3, supplies, settings);
+  const room = new ModuleHarness('disputed', 3, supplies, settings);
   await room.start(...cluster);
   const cut = room.world.network.partition(['n1'], ['n2', 'n3']);
   await room.put('n1', 'by', keyfun());
@@ -264,7 +264,7 @@ test('two contents of one routing module, registered at once: neither routes unt
 });
 
 test('what is no module is refused, and says why', async () => {
-  const room = new ModuleRoom('refused', 1, supplies, { wasm_module_bytes_max: 4096 });
+  const room = new ModuleHarness('refused', 1, supplies, { wasm_module_bytes_max: 4096 });
   await room.start('n1');
   const put = async (id: string, body: Uint8Array | string): Promise<string> => {
     const { status, text } = await room.put('n1', id, body);
@@ -285,7 +285,7 @@ test('what is no module is refused, and says why', async () => {
 });
 
 test('a node without the feature says so', async () => {
-  const room = new ModuleRoom('without', 2, supplies, { features_wasm: false });
+  const room = new ModuleHarness('without', 2, supplies, { features_wasm: false });
   await room.start('n1', 'n2');
   const { status, text } = await room.put('n1', 'echo', phase(1));
   expect([status, JSON.parse(text)]).toMatchObject([501, { code: 'WasmNotImplemented' }]);

@@ -11,7 +11,7 @@ import type { Random } from '../../../engine/io/random.ts';
 import { Node } from '../../../engine/node/node.ts';
 import { Ring } from '../../../engine/cluster/ring/ring.ts';
 import type { StatsSnapshot } from '../../../engine/metrics/snapshot.ts';
-import type { LifeRecord } from '../../check/failures.ts';
+import type { IncarnationRecord } from '../../check/failures.ts';
 import type { ReturnMode } from '../../faults/kinds/fault-kinds.ts';
 import type { PlanNode } from '../../plan/plan.ts';
 import type { Host, Leaks, Survival } from './host.ts';
@@ -19,7 +19,14 @@ import type { Claim } from './impostors.ts';
 import { codeOf, Impostors } from './impostors.ts';
 import { clusterPorts, configOf, newcomerSettings, spareSettings } from './node-config.ts';
 import type { ClusterPort } from './node-config.ts';
-import type { DoubleStart, Gone, Life, LifeEndListener, RefusedStart, Seat } from './node-slots.ts';
+import type {
+  DoubleStart,
+  Gone,
+  SlotIncarnation,
+  IncarnationEndListener,
+  RefusedStart,
+  NodeSlot,
+} from './node-slots.ts';
 import { memberOf } from './node-slots.ts';
 import { worldCredentials } from './world-credentials.ts';
 import type { World } from '../world.ts';
@@ -38,9 +45,9 @@ export class Cluster {
   readonly #nodes: readonly PlanNode[];
   readonly #settings: Readonly<Record<string, unknown>>;
   readonly #clocks: Random;
-  readonly #seats = new Map<string, Seat>();
-  readonly #lives: LifeRecord[] = [];
-  readonly #endings: LifeEndListener[] = [];
+  readonly #seats = new Map<string, NodeSlot>();
+  readonly #lives: IncarnationRecord[] = [];
+  readonly #endings: IncarnationEndListener[] = [];
   readonly #doubleStarts: DoubleStart[] = [];
   readonly #refused: RefusedStart[] = [];
   readonly #returned = new Set<string>();
@@ -97,7 +104,7 @@ export class Cluster {
   /** Members that are no more. */
   get gone(): Gone {
     const seats = [...this.#seats.values()].filter(({ standing }) => standing !== 'spare');
-    const namesOf = (some: readonly Seat[]): readonly string[] => some.map(({ host }) => host.name);
+    const namesOf = (some: readonly NodeSlot[]): readonly string[] => some.map(({ host }) => host.name);
     return {
       lost: namesOf(seats.filter(({ standing }) => standing !== 'member')),
       missed: namesOf(seats.filter(({ standing }) => standing === 'lost')),
@@ -172,7 +179,7 @@ export class Cluster {
     return true;
   }
 
-  #leave(seat: Seat): boolean {
+  #leave(seat: NodeSlot): boolean {
     const { life } = seat;
     if (life?.node === undefined) return false;
     const { node } = life;
@@ -248,7 +255,7 @@ export class Cluster {
   }
 
   /** Calls `listener` at the end of every life: its numbers can be asked for a last time. */
-  onLifeEnding(listener: LifeEndListener): void {
+  onLifeEnding(listener: IncarnationEndListener): void {
     this.#endings.push(listener);
   }
 
@@ -272,7 +279,7 @@ export class Cluster {
     const seat = this.#seat(name);
     if (seat.life !== undefined) return;
     const io = seat.host.boot();
-    const life: Life = { io, node: undefined };
+    const life: SlotIncarnation = { io, node: undefined };
     seat.life = life;
     io.spawn('node', async () => {
       try {
@@ -304,7 +311,7 @@ export class Cluster {
   }
 
   /** The process ends, as a program does that cannot start; in an event of its own. */
-  #refuse(seat: Seat, life: Life, { code, message: detail }: LockstepError): void {
+  #refuse(seat: NodeSlot, life: SlotIncarnation, { code, message: detail }: LockstepError): void {
     const { host } = seat;
     this.#world.after(0, `refused ${host.name}`, () => {
       if (seat.life !== life) return;
@@ -366,29 +373,29 @@ export class Cluster {
     return true;
   }
 
-  #endLife(seat: Seat): void {
+  #endLife(seat: NodeSlot): void {
     if (seat.life !== undefined) this.#record(seat, seat.life, 'stopped');
     seat.life = undefined;
   }
 
   /** Every life so far, those that still run included. */
-  lives(): readonly LifeRecord[] {
+  lives(): readonly IncarnationRecord[] {
     const running = [...this.#seats.values()].flatMap(({ host, life }) =>
       life === undefined ? [] : [this.#recordOf(host, life)],
     );
     return [...this.#lives, ...running];
   }
 
-  #record({ host }: Seat, life: Life, how: 'crashed' | 'stopped'): void {
+  #record({ host }: NodeSlot, life: SlotIncarnation, how: 'crashed' | 'stopped'): void {
     for (const listener of this.#endings) listener(host.name, how);
     this.#lives.push(this.#recordOf(host, life));
   }
 
-  #recordOf(host: Host, { io }: Life): LifeRecord {
+  #recordOf(host: Host, { io }: SlotIncarnation): IncarnationRecord {
     return { node: host.name, life: host.lives, failedTasks: io.failedTasks(), atUs: this.#world.nowUs };
   }
 
-  #seat(name: string): Seat {
+  #seat(name: string): NodeSlot {
     return present(this.#seats.get(name), `the node ${name}`);
   }
 }

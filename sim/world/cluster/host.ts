@@ -4,21 +4,21 @@
  */
 import { assert, present } from '../../../engine/base/assert.ts';
 import type { Io } from '../../../engine/io/io.ts';
-import { HostClock, LifeClock } from '../core/clock.ts';
-import { LifeDisk } from '../disk/disk-port.ts';
+import { HostClock, IncarnationClock } from '../core/clock.ts';
+import { IncarnationDisk } from '../disk/disk-port.ts';
 import { HostDisk } from '../disk/disk.ts';
 import type { Survival } from '../disk/file-image.ts';
-import type { Ground } from '../core/world-context.ts';
-import { LifeHttp } from '../http/http.ts';
+import type { WorldContext } from '../core/world-context.ts';
+import { IncarnationHttp } from '../http/http.ts';
 import type { FaultId } from '../core/fault-log.ts';
 import type { Holding } from './incarnation.ts';
-import { Life } from './incarnation.ts';
-import { LifeLog } from '../core/log.ts';
+import { Incarnation } from './incarnation.ts';
+import { IncarnationLog } from '../core/log.ts';
 import type { Machine } from '../network/machine.ts';
 import type { WorldNetwork } from '../network/network.ts';
 import { Tasks } from '../core/tasks.ts';
 import { worldEvents } from '../core/trace.ts';
-import { LifeWasmTools } from './wasm-tools.ts';
+import { IncarnationWasmTools } from './wasm-tools.ts';
 
 export type { Survival };
 
@@ -48,15 +48,15 @@ export class Host {
   readonly name: string;
   readonly clock: HostClock;
   readonly disk: HostDisk;
-  readonly #ground: Ground;
+  readonly #ground: WorldContext;
   readonly #network: WorldNetwork;
   readonly #machine: Machine;
   #io: Io | undefined;
   #lives = 0;
   #zombieCallsBefore = 0;
-  #lastLife: Life | undefined;
+  #lastLife: Incarnation | undefined;
 
-  constructor(ground: Ground, network: WorldNetwork, machine: Machine, options: HostOptions) {
+  constructor(ground: WorldContext, network: WorldNetwork, machine: Machine, options: HostOptions) {
     this.name = machine.name;
     this.#ground = ground;
     this.#network = network;
@@ -93,7 +93,7 @@ export class Host {
   boot(): Io {
     assert(!this.alive, `${this.name} is alive already`);
     this.#zombieCallsBefore = this.zombieCalls;
-    const life = new Life(this.#ground, this.name, this.#machine.index, ++this.#lives);
+    const life = new Incarnation(this.#ground, this.name, this.#machine.index, ++this.#lives);
     this.#lastLife = life;
     this.#machine.life = life;
     this.#machine.on = true;
@@ -151,7 +151,7 @@ export class Host {
     this.#ground.trace.happened(worldEvents.hostResumed, this.#machine.index, life.number, held);
   }
 
-  #endLife(cause: FaultId | undefined): Life {
+  #endLife(cause: FaultId | undefined): Incarnation {
     const life = present(this.#machine.life, `a life on ${this.name}`);
     this.#machine.life = undefined;
     this.#io = undefined;
@@ -160,20 +160,20 @@ export class Host {
     return life;
   }
 
-  #doors(life: Life): Io {
-    const clock = new LifeClock(life, this.clock);
+  #doors(life: Incarnation): Io {
+    const clock = new IncarnationClock(life, this.clock);
     const network = this.#network.door(life, this.#machine);
-    const log = new LifeLog(life);
+    const log = new IncarnationLog(life);
     const tasks = new Tasks(life, log);
     return {
       clock,
       network,
       peerNetwork: network,
       log,
-      disk: new LifeDisk(life, this.disk),
+      disk: new IncarnationDisk(life, this.disk),
       random: this.#ground.random.fork(`life/${this.name}/${life.number}`),
-      http: new LifeHttp(life, network, clock, log),
-      wasm: new LifeWasmTools(life),
+      http: new IncarnationHttp(life, network, clock, log),
+      wasm: new IncarnationWasmTools(life),
       spawn: (name, task) => tasks.spawn(name, task),
       failedTasks: () => tasks.failed,
       // Nobody listens in on the world's wires.
@@ -183,7 +183,7 @@ export class Host {
     };
   }
 
-  #residentBytes(life: Life): number {
+  #residentBytes(life: Incarnation): number {
     return (
       baseBytes +
       life.timers * bytesPer.timer +
@@ -202,7 +202,7 @@ function crashFault(survival: Survival): FaultId {
   return survival === 'torn' ? 'FD7' : 'FD6';
 }
 
-function leaksOf(life: Life): Leaks {
+function leaksOf(life: Incarnation): Leaks {
   const describe = (holdings: ReadonlySet<Holding>): string[] => [...holdings].map((one) => one.describe());
   return {
     timers: life.timers,

@@ -11,9 +11,9 @@
  * throws at once would never yield.
  */
 import { Deferred } from '../../../engine/base/deferred.ts';
-import type { Ground } from '../core/world-context.ts';
+import type { WorldContext } from '../core/world-context.ts';
 import { RunningTasks } from '../core/running-tasks.ts';
-import type { Happening } from '../core/timeline.ts';
+import type { TimelineEvent } from '../core/timeline.ts';
 
 /** What a life holds and must give back before an orderly stop. */
 export interface Holding {
@@ -21,8 +21,8 @@ export interface Holding {
   describe(): string;
 }
 
-export class Life {
-  readonly ground: Ground;
+export class Incarnation {
+  readonly ground: WorldContext;
   /** The host's name and number, and which life of it this is (1 is the first). */
   readonly host: string;
   readonly hostIndex: number;
@@ -42,12 +42,12 @@ export class Life {
   firstCallUs: number | undefined;
   #alive = true;
   #paused = false;
-  #held: Happening[] = [];
+  #held: TimelineEvent[] = [];
   #releasing = false;
   #releaseScheduled = false;
   #silence: Deferred<never> | undefined;
 
-  constructor(ground: Ground, host: string, hostIndex: number, number: number) {
+  constructor(ground: WorldContext, host: string, hostIndex: number, number: number) {
     this.ground = ground;
     this.host = host;
     this.hostIndex = hostIndex;
@@ -91,7 +91,7 @@ export class Life {
    * Asked by whatever is about to run this life's code: true when it may, now. Otherwise the life is dead, and nothing
    * happens, or it is paused, and the happening waits its turn.
    */
-  mayRun(happening: Happening): boolean {
+  mayRun(happening: TimelineEvent): boolean {
     if (!this.#alive) return false;
     if (this.#paused || (this.#held.length > 0 && !this.#releasing)) {
       this.#held.push(happening);
@@ -131,8 +131,8 @@ export class Life {
   }
 
   /** An event that runs `act` when the life may run, and nothing once it is over. */
-  #turnOf(act: () => void): Happening {
-    const happening: Happening = {
+  #turnOf(act: () => void): TimelineEvent {
+    const happening: TimelineEvent = {
       owner: this,
       happen: () => {
         if (!this.mayRun(happening)) return false;

@@ -20,22 +20,22 @@ export interface RefusedStart {
   readonly left: Leaks;
 }
 
-export type LifeEndListener = (name: string, how: 'crashed' | 'stopped') => void;
+export type IncarnationEndListener = (name: string, how: 'crashed' | 'stopped') => void;
 
 /** A process on a host: its doors, and the node once it serves. */
-export interface Life {
+export interface SlotIncarnation {
   readonly io: Io;
   node: Node | undefined;
 }
 
-export interface Seat {
+export interface NodeSlot {
   /** As its file says. */
   config: NodeConfig;
   /** The tokens that its peers have told it of, where they are others than its file's. */
   told: readonly Token[] | undefined;
   readonly host: Host;
   readonly node: PlanNode;
-  life: Life | undefined;
+  life: SlotIncarnation | undefined;
   /** The others know, by what it last said, that it has left. */
   departed: boolean;
   /** `spare`: not a member yet. `left` and `replaced` start again by FM6 only; `lost`, who died for good, never. */
@@ -60,7 +60,7 @@ export interface DoubleStart {
 }
 
 /** Where it stands in the ring once it is a member. */
-export function memberOf({ config, told }: Seat): Member {
+export function memberOf({ config, told }: NodeSlot): Member {
   const { name, datacenter, rack, tokens } = config;
   return { node: name, datacenter, rack, tokens: told ?? tokens };
 }

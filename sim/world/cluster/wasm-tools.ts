@@ -6,16 +6,16 @@ import { Deferred } from '../../../engine/base/deferred.ts';
 import { LockstepError, asLockstepError } from '../../../engine/base/errors.ts';
 import type { WasmTools } from '../../../engine/io/wasm-tools.ts';
 import { watMessageCharsMax } from '../../../engine/io/wasm-tools.ts';
-import type { Life } from './incarnation.ts';
+import type { Incarnation } from './incarnation.ts';
 import type { WasmSupplies } from './wasm-supplies.ts';
 
 const readUs = 300;
 const compileUs = 40_000;
 
-export class LifeWasmTools implements WasmTools {
-  readonly #life: Life;
+export class IncarnationWasmTools implements WasmTools {
+  readonly #life: Incarnation;
 
-  constructor(life: Life) {
+  constructor(life: Incarnation) {
     this.#life = life;
   }
 

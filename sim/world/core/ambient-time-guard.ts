@@ -13,7 +13,7 @@ const guarded: readonly (readonly [owner: string, property: string, name: string
 ];
 
 /** Calls `called` with the name of what is called, from now until the function it answers is. */
-export function setAlarm(called: (name: string) => void): () => void {
+export function guardAmbientTime(called: (name: string) => void): () => void {
   const undo = guarded.map(([ownerName, property, name]) => {
     const owner = ownerName === '' ? globalThis : (Reflect.get(globalThis, ownerName) as object);
     const real: unknown = Reflect.get(owner, property);

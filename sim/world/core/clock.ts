@@ -8,9 +8,9 @@
 import { assert } from '../../../engine/base/assert.ts';
 import type { Clock, Timer } from '../../../engine/io/clock.ts';
 import type { Ticket } from './agenda.ts';
-import type { Ground } from './world-context.ts';
-import type { Life } from '../cluster/incarnation.ts';
-import type { Happening } from './timeline.ts';
+import type { WorldContext } from './world-context.ts';
+import type { Incarnation } from '../cluster/incarnation.ts';
+import type { TimelineEvent } from './timeline.ts';
 import { worldEvents } from './trace.ts';
 
 /** The wall clock at the world's beginning: 2026-01-01T00:00:00Z. */
@@ -24,7 +24,7 @@ const driftPpmMax = 10_000;
 const originUsMax = 1_000_000_000;
 
 export class HostClock {
-  readonly #ground: Ground;
+  readonly #ground: WorldContext;
   readonly #host: string;
   // Local time is counted from the last change of the drift.
   #ppm = 0;
@@ -36,7 +36,7 @@ export class HostClock {
   #lateUs = 0;
   #told: (wallMs: number) => void = () => undefined;
 
-  constructor(ground: Ground, host: string, wallOffsetMs: number, driftPpm: number) {
+  constructor(ground: WorldContext, host: string, wallOffsetMs: number, driftPpm: number) {
     this.#ground = ground;
     this.#host = host;
     this.#wallOffsetMs = wallOffsetMs;
@@ -132,14 +132,14 @@ export class HostClock {
 }
 
 /** The clock door of one life. */
-export class LifeClock implements Clock {
-  readonly #life: Life;
+export class IncarnationClock implements Clock {
+  readonly #life: Incarnation;
   readonly #host: HostClock;
   readonly #originUs: number;
   readonly #jitterSalt: number;
   #diedAtUs: number | undefined;
 
-  constructor(life: Life, host: HostClock) {
+  constructor(life: Incarnation, host: HostClock) {
     const random = life.ground.random.fork(`clock/${life.host}/${life.number}`);
     this.#life = life;
     this.#host = host;
@@ -196,14 +196,14 @@ export class LifeClock implements Clock {
 
 const neverTimer: Timer = { cancel: () => undefined };
 
-class LifeTimer implements Timer, Happening {
-  readonly owner: Life;
-  readonly #clock: LifeClock;
+class LifeTimer implements Timer, TimelineEvent {
+  readonly owner: Incarnation;
+  readonly #clock: IncarnationClock;
   readonly #dueUs: number;
   #fire: (() => void) | undefined;
   #ticket: Ticket;
 
-  constructor(clock: LifeClock, life: Life, dueUs: number, fire: () => void) {
+  constructor(clock: IncarnationClock, life: Incarnation, dueUs: number, fire: () => void) {
     this.owner = life;
     this.#clock = clock;
     this.#dueUs = dueUs;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
-import { compileRoom } from '../../../engine/real/compiled-modules.fixture.ts';
+import { compileModule } from '../../../engine/real/compiled-modules.fixture.ts';
 import type { Storm } from './storm.fixture.ts';
 import { storm } from './storm.fixture.ts';
 
@@ -31,7 +31,7 @@ describe('a storm', () => {
   it('is the same compiled, in a thread of its own', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'lockstep-storm-'));
     try {
-      await compileRoom('sim/world/core/storm.fixture.ts', directory);
+      await compileModule('sim/world/core/storm.fixture.ts', directory);
       const program = join(directory, 'storm.js');
       await writeFile(program, threadProgram);
       expect(await answerOf<Storm>(program)).toEqual(await storm(7));

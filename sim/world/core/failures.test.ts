@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { compileRoom } from '../../../engine/real/compiled-modules.fixture.ts';
+import { compileModule } from '../../../engine/real/compiled-modules.fixture.ts';
 import { sleep } from '../../../engine/io/clock.ts';
 import { World } from '../world.ts';
 
@@ -74,7 +74,7 @@ describe('a failure', () => {
     // In a process of its own: the test runner has opinions on unhandled rejections.
     const directory = await mkdtemp(join(tmpdir(), 'lockstep-failures-'));
     try {
-      await compileRoom('sim/world/world.ts', directory);
+      await compileModule('sim/world/world.ts', directory);
       await writeFile(join(directory, 'main.js'), processProgram);
       const { stdout } = await promisify(execFile)(process.execPath, [join(directory, 'main.js')]);
       expect(JSON.parse(stdout)).toEqual([

@@ -61,7 +61,7 @@ export type Effect =
   | 'crashed'
   | 'paused';
 
-export interface LedgerLine {
+export interface FaultLogLine {
   readonly kind: FaultId;
   /** A host (`n1`), a direction (`n1>n2`), or a host's file (`n1:log/000001`). */
   readonly place: string;
@@ -69,10 +69,10 @@ export interface LedgerLine {
   readonly count: number;
 }
 
-export type LedgerQuery = Partial<Pick<LedgerLine, 'kind' | 'place' | 'effect'>>;
+export type FaultLogQuery = Partial<Pick<FaultLogLine, 'kind' | 'place' | 'effect'>>;
 
-export class Ledger {
-  readonly #lines = new Map<string, { -readonly [Field in keyof LedgerLine]: LedgerLine[Field] }>();
+export class FaultLog {
+  readonly #lines = new Map<string, { -readonly [Field in keyof FaultLogLine]: FaultLogLine[Field] }>();
 
   /** Enters `count` of an effect. */
   enter(kind: FaultId, place: string, effect: Effect, count = 1): void {
@@ -83,7 +83,7 @@ export class Ledger {
   }
 
   /** The sum over the lines that match what the query names. */
-  total(query: LedgerQuery): number {
+  total(query: FaultLogQuery): number {
     let sum = 0;
     for (const line of this.#lines.values()) {
       if (matches(line, query)) sum += line.count;
@@ -92,12 +92,12 @@ export class Ledger {
   }
 
   /** All lines, in the order in which each was first entered. */
-  lines(): readonly LedgerLine[] {
+  lines(): readonly FaultLogLine[] {
     return [...this.#lines.values()].map((line) => ({ ...line }));
   }
 }
 
-function matches(line: LedgerLine, query: LedgerQuery): boolean {
+function matches(line: FaultLogLine, query: FaultLogQuery): boolean {
   return (
     (query.kind === undefined || query.kind === line.kind) &&
     (query.place === undefined || query.place === line.place) &&

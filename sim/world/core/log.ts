@@ -1,13 +1,13 @@
 /** The log door of the world: events at or above the run's level go into the trace. */
 import type { Log, LogFields, LogLevel } from '../../../engine/io/log.ts';
 import { logLevels } from '../../../engine/io/log.ts';
-import type { Life } from '../cluster/incarnation.ts';
+import type { Incarnation } from '../cluster/incarnation.ts';
 
-export class LifeLog implements Log {
-  readonly #life: Life;
+export class IncarnationLog implements Log {
+  readonly #life: Incarnation;
   readonly #least: number;
 
-  constructor(life: Life) {
+  constructor(life: Incarnation) {
     this.#life = life;
     this.#least = logLevels.indexOf(life.ground.logLevel);
   }

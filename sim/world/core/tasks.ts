@@ -1,13 +1,13 @@
 /** The tasks of a life: conversations that nobody waits for. A failure in one is logged, counted, and the world's. */
 import type { Log } from '../../../engine/io/log.ts';
-import type { Life } from '../cluster/incarnation.ts';
+import type { Incarnation } from '../cluster/incarnation.ts';
 
 export class Tasks {
-  readonly #life: Life;
+  readonly #life: Incarnation;
   readonly #log: Log;
   #failed = 0;
 
-  constructor(life: Life, log: Log) {
+  constructor(life: Incarnation, log: Log) {
     this.#life = life;
     this.#log = log;
   }

@@ -8,7 +8,7 @@ import type { Ticket } from './agenda.ts';
 import { Agenda } from './agenda.ts';
 
 /** Something that will happen at an instant. */
-export interface Happening {
+export interface TimelineEvent {
   /** The life whose doings it is: a crash forgets what belongs to the life that it ends. Undefined for the world's own. */
   readonly owner: object | undefined;
   /** Happens. True when code outside the world may have run, so that its promises must settle before the next. */
@@ -24,7 +24,7 @@ export class StandstillError extends Error {
 const sameInstantMax = 1_000_000;
 
 export class Timeline {
-  readonly #agenda = new Agenda<Happening>();
+  readonly #agenda = new Agenda<TimelineEvent>();
   #nowUs = 0;
   #count = 0;
   /** Happenings before the present instant. */
@@ -45,7 +45,7 @@ export class Timeline {
     return this.#agenda.nextUs;
   }
 
-  schedule(atUs: number, happening: Happening): Ticket {
+  schedule(atUs: number, happening: TimelineEvent): Ticket {
     return this.#agenda.schedule(atUs > this.#nowUs ? atUs : this.#nowUs, happening);
   }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Digest } from './digest.ts';
-import { Ledger } from './fault-log.ts';
+import { FaultLog } from './fault-log.ts';
 import type { TraceEvent } from './trace.ts';
 import { World } from '../world.ts';
 
@@ -85,7 +85,7 @@ describe('a digest', () => {
 
 describe('the ledger', () => {
   it('sums what a query names', () => {
-    const ledger = new Ledger();
+    const ledger = new FaultLog();
     ledger.enter('FN8', 'n1>n2', 'injected');
     ledger.enter('FN8', 'n1>n2', 'deliveryStalled', 3);
     ledger.enter('FN8', 'n2>n1', 'deliveryStalled');

@@ -1,7 +1,7 @@
 /** What every part of the world stands on: time, chance, the trace, the ledger, and the list of failures. */
 import type { LogLevel } from '../../../engine/io/log.ts';
 import type { HttpWays } from '../http/http-router.ts';
-import type { Ledger } from './fault-log.ts';
+import type { FaultLog } from './fault-log.ts';
 import type { WorldRandom } from './random.ts';
 import type { Timeline } from './timeline.ts';
 import type { Trace } from './trace.ts';
@@ -40,12 +40,12 @@ export interface Actor {
   eventCount: number;
 }
 
-export interface Ground {
+export interface WorldContext {
   /** Notes that a life has begun. */
   begin(life: ClockUser): void;
   readonly timeline: Timeline;
   readonly trace: Trace;
-  readonly ledger: Ledger;
+  readonly ledger: FaultLog;
   readonly tuning: Tuning;
   /** The run's first stream; every part forks its own by name. */
   readonly random: WorldRandom;

@@ -3,7 +3,7 @@
  * left the host, and looks once more before it lets go: who changed them meanwhile has broken the door's contract.
  */
 import type { BytesOwner } from '../../../engine/io/network.ts';
-import type { Ground } from '../core/world-context.ts';
+import type { WorldContext } from '../core/world-context.ts';
 
 interface Loan {
   readonly view: Uint8Array;
@@ -16,15 +16,15 @@ interface Loan {
 /** So many released ones are taken off at once. */
 const compactFrom = 64;
 
-export class Loans {
-  readonly #ground: Ground;
+export class BorrowedBuffers {
+  readonly #ground: WorldContext;
   readonly #host: string;
   readonly #remote: string;
   readonly #loans: Loan[] = [];
   /** Those before are released. */
   #first = 0;
 
-  constructor(ground: Ground, host: string, remote: string) {
+  constructor(ground: WorldContext, host: string, remote: string) {
     this.#ground = ground;
     this.#host = host;
     this.#remote = remote;

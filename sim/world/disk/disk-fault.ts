@@ -3,7 +3,7 @@ import type { DiskOperation } from '../../../engine/io/disk.ts';
 import type { Random } from '../../../engine/io/random.ts';
 import type { Latency } from '../core/latency.ts';
 import { drawLatency } from '../core/latency.ts';
-import type { Ledger } from '../core/fault-log.ts';
+import type { FaultLog } from '../core/fault-log.ts';
 
 export type DiskFaultKind = 'FD1' | 'FD2' | 'FD4' | 'FD5' | 'FD8' | 'FD10';
 
@@ -35,12 +35,12 @@ interface Rule {
 }
 
 export class DiskFaults {
-  readonly #ledger: Ledger;
+  readonly #ledger: FaultLog;
   readonly #host: string;
   readonly #random: Random;
   readonly #rules: Rule[] = [];
 
-  constructor(ledger: Ledger, host: string, random: Random) {
+  constructor(ledger: FaultLog, host: string, random: Random) {
     this.#ledger = ledger;
     this.#host = host;
     this.#random = random;

@@ -9,17 +9,17 @@ import { DiskError } from '../../../engine/io/disk.ts';
 import type { HostDisk } from './disk.ts';
 import type { Latency } from '../core/latency.ts';
 import { drawLatency } from '../core/latency.ts';
-import type { Holding, Life } from '../cluster/incarnation.ts';
-import type { Happening } from '../core/timeline.ts';
+import type { Holding, Incarnation } from '../cluster/incarnation.ts';
+import type { TimelineEvent } from '../core/timeline.ts';
 import { worldEvents } from '../core/trace.ts';
 import type { DiskWatcher } from '../core/watchers.ts';
 import type { OpenFile, Write } from './pending-writes.ts';
 
-export class LifeDisk implements Disk {
-  readonly life: Life;
+export class IncarnationDisk implements Disk {
+  readonly life: Incarnation;
   readonly host: HostDisk;
 
-  constructor(life: Life, host: HostDisk) {
+  constructor(life: Incarnation, host: HostDisk) {
     this.life = life;
     this.host = host;
   }
@@ -100,7 +100,7 @@ export class LifeDisk implements Disk {
     if (!life.awake()) return life.silence();
     const outcome = new Deferred<T>();
     const { timeline } = life.ground;
-    const operating: Happening = {
+    const operating: TimelineEvent = {
       owner: life,
       happen: () => {
         if (!life.mayRun(operating)) return false;
@@ -152,13 +152,13 @@ export class LifeDisk implements Disk {
 }
 
 class LifeFile implements DiskFile, Holding {
-  readonly #disk: LifeDisk;
+  readonly #disk: IncarnationDisk;
   readonly #file: OpenFile;
   readonly #writable: boolean;
   readonly path: string;
   #closed = false;
 
-  constructor(disk: LifeDisk, file: OpenFile, writable: boolean) {
+  constructor(disk: IncarnationDisk, file: OpenFile, writable: boolean) {
     this.#disk = disk;
     this.#file = file;
     this.path = file.path;
@@ -312,10 +312,10 @@ class LifeFile implements DiskFile, Holding {
 }
 
 class LifeLock implements DiskLock, Holding {
-  readonly #disk: LifeDisk;
+  readonly #disk: IncarnationDisk;
   readonly #path: string;
 
-  constructor(disk: LifeDisk, path: string) {
+  constructor(disk: IncarnationDisk, path: string) {
     this.#disk = disk;
     this.#path = path;
     disk.life.locks.add(this);

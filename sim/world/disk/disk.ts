@@ -13,9 +13,9 @@ import type { DurableListener } from './durable-runs.ts';
 import { DurableRuns } from './durable-runs.ts';
 import type { Covered, Survival } from './file-image.ts';
 import { FileImage, sectorBytes } from './file-image.ts';
-import type { Ground } from '../core/world-context.ts';
+import type { WorldContext } from '../core/world-context.ts';
 import type { Effect, FaultId } from '../core/fault-log.ts';
-import type { Life } from '../cluster/incarnation.ts';
+import type { Incarnation } from '../cluster/incarnation.ts';
 import { Directory, Names } from './directory-entries.ts';
 import type { WorldRandom } from '../core/random.ts';
 import type { DiskWatcher } from '../core/watchers.ts';
@@ -24,20 +24,20 @@ import { WritesUnderWay } from './pending-writes.ts';
 
 export class HostDisk {
   readonly watchers: DiskWatcher[] = [];
-  readonly #ground: Ground;
+  readonly #ground: WorldContext;
   readonly #host: string;
   readonly #random: WorldRandom;
   readonly #names = new Names();
   readonly #faults: DiskFaults;
   readonly #open = new Set<OpenFile>();
   readonly #writes = new WritesUnderWay();
-  readonly #locks = new Map<string, Life>();
+  readonly #locks = new Map<string, Incarnation>();
   readonly #durableRuns: DurableRuns;
   #capacityBytes = Infinity;
   #transferBytesMax = Infinity;
   #fileCount = 0;
 
-  constructor(ground: Ground, host: string) {
+  constructor(ground: WorldContext, host: string) {
     this.#ground = ground;
     this.#host = host;
     this.#random = ground.random.fork(`disk/${host}`);
@@ -314,14 +314,14 @@ export class HostDisk {
     return this.#names.file(path)?.length;
   }
 
-  lock(path: string, life: Life): void {
+  lock(path: string, life: Incarnation): void {
     if (!this.#names.isDirectory(parentOf(path))) throw new DiskError('notFound', 'lock', path);
     if (this.#locks.has(path)) throw new DiskError('locked', 'lock', path);
     if (this.#names.get(path) === undefined) this.#names.set(path, new Directory());
     this.#locks.set(path, life);
   }
 
-  unlock(path: string, life: Life): void {
+  unlock(path: string, life: Incarnation): void {
     if (this.#locks.get(path) === life) this.#locks.delete(path);
   }
 

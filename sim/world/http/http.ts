@@ -11,15 +11,15 @@ import type { HttpEdge } from './http-connection.ts';
 import { HttpConnection } from './http-connection.ts';
 import type { HttpWays } from './http-router.ts';
 import { HttpRouter } from './http-router.ts';
-import type { Life } from '../cluster/incarnation.ts';
+import type { Incarnation } from '../cluster/incarnation.ts';
 
-export class LifeHttp implements Http {
-  readonly #life: Life;
+export class IncarnationHttp implements Http {
+  readonly #life: Incarnation;
   readonly #network: Network;
   readonly #clock: Clock;
   readonly #log: Log;
 
-  constructor(life: Life, network: Network, clock: Clock, log: Log) {
+  constructor(life: Incarnation, network: Network, clock: Clock, log: Log) {
     this.#life = life;
     this.#network = network;
     this.#clock = clock;

@@ -13,17 +13,17 @@ import type {
 } from '../../../engine/io/network.ts';
 import { Inbox } from './inbox.ts';
 import type { FaultId } from '../core/fault-log.ts';
-import type { Holding, Life } from '../cluster/incarnation.ts';
+import type { Holding, Incarnation } from '../cluster/incarnation.ts';
 import { placeOf } from './links.ts';
-import { Loans } from '../disk/borrowed-buffers.ts';
+import { BorrowedBuffers } from '../disk/borrowed-buffers.ts';
 import type { Machine } from './machine.ts';
 import { Patience } from './user-timeout.ts';
-import type { PipeGround, Receiver, Sender } from './pipe.ts';
+import type { PipeContext, Receiver, Sender } from './pipe.ts';
 import { Pipe } from './pipe.ts';
 import type { Segment } from './segment.ts';
 import type { Side } from './sides.ts';
 import { closeReasons } from './sides.ts';
-import type { Happening } from '../core/timeline.ts';
+import type { TimelineEvent } from '../core/timeline.ts';
 import { worldEvents } from '../core/trace.ts';
 import type { ConnectionEnd, ConnectionWatcher } from '../core/watchers.ts';
 
@@ -34,8 +34,8 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
   readonly id: number;
   readonly remote: Address;
   readonly machine: Machine;
-  readonly #life: Life;
-  readonly #shared: PipeGround;
+  readonly #life: Incarnation;
+  readonly #shared: PipeContext;
   readonly #out: Pipe;
   readonly #in: Pipe;
   #peer: WorldConnection | undefined;
@@ -46,7 +46,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
   #reading = true;
   #readScheduled = false;
 
-  readonly #loans: Loans;
+  readonly #loans: BorrowedBuffers;
   readonly #patience: Patience;
   readonly #end: ConnectionEnd;
   #left = false;
@@ -58,7 +58,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
   #closed: CloseReason | undefined;
 
   private constructor(
-    shared: PipeGround,
+    shared: PipeContext,
     id: number,
     { machine, life, remote, side, port }: Side,
     other: Machine,
@@ -73,13 +73,13 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
     this.#out = pipes.out;
     this.#in = pipes.in;
     this.#inbox = new Inbox(shared, other, machine);
-    this.#loans = new Loans(shared.ground, machine.name, remote);
+    this.#loans = new BorrowedBuffers(shared.ground, machine.name, remote);
     this.#patience = new Patience(shared.ground.timeline, pipes.out, () => this.#abandon('timedOut'));
   }
 
   /** Both sides of a new connection. The server's is announced to `accept` when the news of it arrives there. */
   static makePair(
-    shared: PipeGround,
+    shared: PipeContext,
     id: number,
     client: Side,
     server: Side,
@@ -253,7 +253,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
     const { highWaterBytes } = this.#shared.ground.tuning.network;
     if (!this.#needsDrain || this.#out.pendingBytes * 2 > highWaterBytes) return false;
     this.#needsDrain = false;
-    const draining: Happening = { owner: this.#life, happen: () => this.#drain(draining) };
+    const draining: TimelineEvent = { owner: this.#life, happen: () => this.#drain(draining) };
     return draining.happen();
   }
 
@@ -281,7 +281,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
       this.#out.sendReset(this.#overCause ?? 'FP1');
       return false;
     }
-    const accepting: Happening = {
+    const accepting: TimelineEvent = {
       owner: this.#life,
       happen: () => this.#life.mayRun(accepting) && accept(this),
     };
@@ -322,12 +322,12 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
     if (!this.#inbox.waiting) return;
     this.#readScheduled = true;
     const { timeline } = this.#shared.ground;
-    const reading: Happening = { owner: this.#life, happen: () => this.#read(reading) };
+    const reading: TimelineEvent = { owner: this.#life, happen: () => this.#read(reading) };
     timeline.schedule(timeline.nowUs + delayUs, reading);
   }
 
   /** Hands over the next piece, or the end. */
-  #read(reading: Happening): boolean {
+  #read(reading: TimelineEvent): boolean {
     if (!this.#life.mayRun(reading)) return false;
     this.#readScheduled = false;
     if (this.#over || !this.#reading) return false;
@@ -347,7 +347,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
     return true;
   }
 
-  #drain(draining: Happening): boolean {
+  #drain(draining: TimelineEvent): boolean {
     if (this.#over || !this.#life.mayRun(draining)) return false;
     this.#shared.ground.trace.happened(worldEvents.drained, this.#life.hostIndex, this.id);
     if (this.#life.alive) this.#handler?.onDrain();
@@ -382,11 +382,11 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
     this.#closed = reason;
     if (this.#handler === undefined) return;
     const { timeline } = this.#shared.ground;
-    const closing: Happening = { owner: this.#life, happen: () => this.#tellClosed(closing) };
+    const closing: TimelineEvent = { owner: this.#life, happen: () => this.#tellClosed(closing) };
     timeline.schedule(timeline.nowUs, closing);
   }
 
-  #tellClosed(closing: Happening): boolean {
+  #tellClosed(closing: TimelineEvent): boolean {
     if (!this.#life.mayRun(closing)) return false;
     const reason = present(this.#closed, 'the reason of the close');
     this.#life.connections.delete(this);

@@ -8,21 +8,21 @@ import type { Address, Connection, ConnectFailure } from '../../../engine/io/net
 import { ConnectError } from '../../../engine/io/network.ts';
 import type { Ticket } from '../core/agenda.ts';
 import type { FaultId } from '../core/fault-log.ts';
-import type { Life } from '../cluster/incarnation.ts';
+import type { Incarnation } from '../cluster/incarnation.ts';
 import { placeOf } from './links.ts';
 import type { Machine } from './machine.ts';
-import type { PipeGround } from './pipe.ts';
-import type { Happening } from '../core/timeline.ts';
+import type { PipeContext } from './pipe.ts';
+import type { TimelineEvent } from '../core/timeline.ts';
 import { worldEvents } from '../core/trace.ts';
 
 const firstRetryUs = 1_000_000;
 
 /** Makes the two sides of a connection; the answer is the client's. */
-export type Establish = (serverLife: Life) => Connection;
+export type Establish = (serverLife: Incarnation) => Connection;
 
 export class Dial {
-  readonly #shared: PipeGround;
-  readonly #life: Life;
+  readonly #shared: PipeContext;
+  readonly #life: Incarnation;
   readonly #from: Machine;
   readonly #to: Machine;
   readonly #port: number;
@@ -35,8 +35,8 @@ export class Dial {
   #limit: Ticket | undefined;
 
   constructor(
-    shared: PipeGround,
-    client: { readonly life: Life; readonly machine: Machine },
+    shared: PipeContext,
+    client: { readonly life: Incarnation; readonly machine: Machine },
     target: { readonly machine: Machine; readonly port: number; readonly address: Address },
     establish: Establish,
   ) {
@@ -71,10 +71,10 @@ export class Dial {
   }
 
   /** The answer comes due here. */
-  #answered(serverLife: Life | undefined): boolean {
+  #answered(serverLife: Incarnation | undefined): boolean {
     if (this.#over) return false;
     if (!this.#shared.links.passable(this.#to, this.#from)) return this.#lost(this.#to, this.#from);
-    const hearing: Happening = {
+    const hearing: TimelineEvent = {
       owner: this.#life,
       happen: () => {
         if (this.#over || !this.#life.mayRun(hearing)) return false;
@@ -86,7 +86,7 @@ export class Dial {
     return hearing.happen();
   }
 
-  #connect(serverLife: Life): void {
+  #connect(serverLife: Incarnation): void {
     this.#end();
     this.#outcome.resolve(this.#establish(serverLife));
   }
@@ -102,7 +102,7 @@ export class Dial {
   }
 
   #timeOut(): boolean {
-    const timingOut: Happening = {
+    const timingOut: TimelineEvent = {
       owner: this.#life,
       happen: () => {
         if (this.#over || !this.#life.mayRun(timingOut)) return false;

@@ -27,7 +27,7 @@ export interface FrameFault {
 }
 
 /** What a direction does with bytes that were meddled with. */
-export interface MeddlingGround {
+export interface FrameFaultContext {
   readonly random: WorldRandom;
   /** The direction's memory of frames that passed (FN4); it outlives connections. */
   readonly memory: Uint8Array[];
@@ -44,7 +44,7 @@ const lengthAt = 12;
 const remembered = 32;
 
 /** Passes what a process wrote on to the wire, as the faults of the direction have it. */
-export function meddle(bytes: Uint8Array, faults: readonly FrameFault[], ground: MeddlingGround): void {
+export function meddle(bytes: Uint8Array, faults: readonly FrameFault[], ground: FrameFaultContext): void {
   const frames = framesOf(bytes);
   if (frames === undefined) return ground.send(bytes);
   let overtaken: Uint8Array[] = [];
@@ -66,7 +66,7 @@ export function meddle(bytes: Uint8Array, faults: readonly FrameFault[], ground:
 /** A frame that nothing followed at once waits so long for others to overtake it. */
 const overtakenUsMax = 20_000;
 
-function act(fault: FrameFault, frame: Uint8Array, ground: MeddlingGround): void {
+function act(fault: FrameFault, frame: Uint8Array, ground: FrameFaultContext): void {
   const delayUs = 1 + ground.random.below(fault.delayUsMax ?? 1);
   switch (fault.kind) {
     case 'FN2':
@@ -105,7 +105,7 @@ function strikes(fault: FrameFault, frame: Uint8Array, random: WorldRandom): boo
 }
 
 /** Requests only: an old answer is a stray to whoever hears it, as a doubled one is. */
-function remember(frame: Uint8Array, { memory }: MeddlingGround): void {
+function remember(frame: Uint8Array, { memory }: FrameFaultContext): void {
   if (!isRequestKind(kindOf(frame))) return;
   memory.push(new Uint8Array(frame));
   if (memory.length > remembered) memory.shift();

@@ -5,14 +5,14 @@
 import { ByteQueue } from './byte-queue.ts';
 import { placeOf } from './links.ts';
 import type { Machine } from './machine.ts';
-import type { PipeGround } from './pipe.ts';
+import type { PipeContext } from './pipe.ts';
 
 /** Bytes handed over in one call at most, as a socket's read buffer gives them. */
 const readBytesMax = 64 * 1024;
 const smallPieceBytes = 16;
 
 export class Inbox {
-  readonly #shared: PipeGround;
+  readonly #shared: PipeContext;
   readonly #from: Machine;
   readonly #to: Machine;
   readonly #bytes = new ByteQueue();
@@ -22,7 +22,7 @@ export class Inbox {
   /** The process has been told so. */
   endTold = false;
 
-  constructor(shared: PipeGround, from: Machine, to: Machine) {
+  constructor(shared: PipeContext, from: Machine, to: Machine) {
     this.#shared = shared;
     this.#from = from;
     this.#to = to;

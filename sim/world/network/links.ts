@@ -3,7 +3,7 @@
  * add up and are lifted each by itself, so that overlapping partitions heal as they should.
  */
 import { assert } from '../../../engine/base/assert.ts';
-import type { Ground } from '../core/world-context.ts';
+import type { WorldContext } from '../core/world-context.ts';
 import type { FrameFault } from './frame-faults.ts';
 import type { Latency } from '../core/latency.ts';
 import { drawLatency } from '../core/latency.ts';
@@ -22,7 +22,7 @@ const machinesMax = 128;
 const offBlock: Block = { kind: 'FP1', lossless: false };
 
 export class Links {
-  readonly #ground: Ground;
+  readonly #ground: WorldContext;
   readonly #random: WorldRandom;
   /** Blocks of each direction, counted; the blocks themselves are needed only when something stalls. */
   readonly #blockCounts = new Uint8Array(machinesMax * machinesMax);
@@ -34,7 +34,7 @@ export class Links {
   readonly #shredded = new Map<number, number>();
   readonly #randoms = new Array<WorldRandom | undefined>(machinesMax * machinesMax);
 
-  constructor(ground: Ground) {
+  constructor(ground: WorldContext) {
     this.#ground = ground;
     this.#random = ground.random.fork('net');
   }

@@ -1,11 +1,11 @@
 /** A machine as the network sees it: whether it answers, who lives on it, and who listens on which port. */
 import { assert } from '../../../engine/base/assert.ts';
 import type { Address, Connection } from '../../../engine/io/network.ts';
-import type { Life } from '../cluster/incarnation.ts';
+import type { Incarnation } from '../cluster/incarnation.ts';
 
 /** Somebody who listens on a port. */
 export interface Listening {
-  readonly life: Life;
+  readonly life: Incarnation;
   onConnection(connection: Connection): void;
 }
 
@@ -18,7 +18,7 @@ export interface Machine {
   on: boolean;
   /** The process died of a fault and has not been started again. */
   crashed: boolean;
-  life: Life | undefined;
+  life: Incarnation | undefined;
   readonly listeners: Map<number, Listening>;
   nextPort: number;
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { streamBytes, streamMismatch } from '../../../engine/io/connection-recorder.fixture.ts';
 import { ConnectError } from '../../../engine/io/network.ts';
 import { constantLatency } from '../core/latency.ts';
-import type { FaultId, LedgerQuery } from '../core/fault-log.ts';
+import type { FaultId, FaultLogQuery } from '../core/fault-log.ts';
 import { talkers } from './connected-pair.fixture.ts';
 import type { World } from '../world.ts';
 
@@ -211,7 +211,7 @@ describe('addresses', () => {
 });
 
 function effects(world: World, kind: FaultId): Record<string, number> {
-  const query: LedgerQuery = { kind };
+  const query: FaultLogQuery = { kind };
   const names = world.ledger
     .lines()
     .filter((line) => line.kind === kind)

@@ -1,5 +1,5 @@
 /**
- * The network between hosts. `WorldNetwork` is the side that faults act on; `LifeNetwork` is the door of one life.
+ * The network between hosts. `WorldNetwork` is the side that faults act on; `IncarnationNetwork` is the door of one life.
  *
  * Connections are TCP's: see pipe.ts for what a blocked direction does to bytes, connection.ts for the two sides,
  * dial.ts for connecting. Hosts are named as in addresses (`n1:8101` is port 8101 of host `n1`).
@@ -10,15 +10,15 @@ import { ConnectError, ListenError } from '../../../engine/io/network.ts';
 import { WorldConnection } from './connection.ts';
 import { Dial } from './dial.ts';
 import type { FrameFault } from './frame-faults.ts';
-import type { Ground } from '../core/world-context.ts';
+import type { WorldContext } from '../core/world-context.ts';
 import type { Latency } from '../core/latency.ts';
 import type { FaultId } from '../core/fault-log.ts';
-import type { Holding, Life } from '../cluster/incarnation.ts';
+import type { Holding, Incarnation } from '../cluster/incarnation.ts';
 import type { Block } from './links.ts';
 import { Links, placeOf } from './links.ts';
 import type { Listening, Machine, Machines } from './machine.ts';
 import { freePort, splitAddress } from './machine.ts';
-import type { Pipe, PipeGround } from './pipe.ts';
+import type { Pipe, PipeContext } from './pipe.ts';
 import { worldEvents } from '../core/trace.ts';
 import type { ConnectionWatcher } from '../core/watchers.ts';
 
@@ -30,14 +30,14 @@ export interface Lasting {
 type Direction = readonly [from: Machine, to: Machine];
 
 export class WorldNetwork {
-  readonly #ground: Ground;
+  readonly #ground: WorldContext;
   readonly #machines: Machines;
-  readonly #shared: PipeGround;
+  readonly #shared: PipeContext;
   readonly #lasting = new Set<Lasting>();
   readonly #watchers: ConnectionWatcher[] = [];
   #connections = 0;
 
-  constructor(ground: Ground, machines: Machines) {
+  constructor(ground: WorldContext, machines: Machines) {
     this.#ground = ground;
     this.#machines = machines;
     const stalled = new Set<Pipe>();
@@ -50,7 +50,7 @@ export class WorldNetwork {
   }
 
   /** A life hears that its listener is closed. */
-  tellClosed({ host, number }: Life, port: number): void {
+  tellClosed({ host, number }: Incarnation, port: number): void {
     for (const watcher of this.#watchers) watcher.listenerClosed?.(host, number, port);
   }
 
@@ -145,23 +145,23 @@ export class WorldNetwork {
   }
 
   /** The door of a life. */
-  door(life: Life, machine: Machine): Network {
-    return new LifeNetwork(this, life, machine);
+  door(life: Incarnation, machine: Machine): Network {
+    return new IncarnationNetwork(this, life, machine);
   }
 
   /** Ends what a life had: with the machine on, the other sides are told, because of `cause`. */
-  endLife(life: Life, machine: Machine, cause: FaultId | undefined): void {
+  endLife(life: Incarnation, machine: Machine, cause: FaultId | undefined): void {
     for (const connection of connectionsOf(life)) connection.lifeEnded(machine.on, cause);
     machine.listeners.clear();
   }
 
   /** Bytes that the model holds for a life's connections. */
-  heldBytes(life: Life): number {
+  heldBytes(life: Incarnation): number {
     return connectionsOf(life).reduce((sum, connection) => sum + connection.heldBytes, 0);
   }
 
   /** Listens for a life; throws `ListenError`. */
-  listen(life: Life, machine: Machine, address: Address, entry: Listening): Address {
+  listen(life: Incarnation, machine: Machine, address: Address, entry: Listening): Address {
     const place = this.#machines.resolve(address, machine);
     if (place?.machine !== machine) throw new ListenError(`${address} is no address of ${machine.name}`);
     const port = place.port === 0 ? freePort(machine) : place.port;
@@ -172,7 +172,7 @@ export class WorldNetwork {
   }
 
   /** Connects for a life. */
-  connect(life: Life, machine: Machine, address: Address, timeoutUs: number): Promise<Connection> {
+  connect(life: Incarnation, machine: Machine, address: Address, timeoutUs: number): Promise<Connection> {
     const place = this.#machines.resolve(address, machine);
     if (place === undefined) {
       const outcome = new Deferred<Connection>();
@@ -180,15 +180,16 @@ export class WorldNetwork {
       return outcome.promise;
     }
     const target = { ...place, address };
-    const establish = (serverLife: Life): Connection => this.#establish(life, machine, target, serverLife);
+    const establish = (serverLife: Incarnation): Connection =>
+      this.#establish(life, machine, target, serverLife);
     return new Dial(this.#shared, { life, machine }, target, establish).start(timeoutUs);
   }
 
   #establish(
-    life: Life,
+    life: Incarnation,
     machine: Machine,
     target: { readonly machine: Machine; readonly port: number; readonly address: Address },
-    serverLife: Life,
+    serverLife: Incarnation,
   ): Connection {
     const id = ++this.#connections;
     const { trace } = this.#ground;
@@ -267,16 +268,16 @@ export class WorldNetwork {
   }
 }
 
-function connectionsOf(life: Life): readonly WorldConnection[] {
+function connectionsOf(life: Incarnation): readonly WorldConnection[] {
   return [...life.connections].filter((holding) => holding instanceof WorldConnection);
 }
 
-class LifeNetwork implements Network {
+class IncarnationNetwork implements Network {
   readonly #network: WorldNetwork;
-  readonly #life: Life;
+  readonly #life: Incarnation;
   readonly #machine: Machine;
 
-  constructor(network: WorldNetwork, life: Life, machine: Machine) {
+  constructor(network: WorldNetwork, life: Incarnation, machine: Machine) {
     this.#network = network;
     this.#life = life;
     this.#machine = machine;
@@ -305,11 +306,11 @@ class LifeNetwork implements Network {
 
 class LifeListener implements Listener, Holding {
   readonly address: Address;
-  readonly #life: Life;
+  readonly #life: Incarnation;
   readonly #machine: Machine;
   readonly #network: WorldNetwork;
 
-  constructor(life: Life, machine: Machine, address: Address, network: WorldNetwork) {
+  constructor(life: Incarnation, machine: Machine, address: Address, network: WorldNetwork) {
     this.address = address;
     this.#life = life;
     this.#machine = machine;

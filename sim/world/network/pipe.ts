@@ -10,7 +10,7 @@
 import type { Ticket } from '../core/agenda.ts';
 import { ByteQueue } from './byte-queue.ts';
 import { meddle } from './frame-faults.ts';
-import type { Ground } from '../core/world-context.ts';
+import type { WorldContext } from '../core/world-context.ts';
 import type { FaultId } from '../core/fault-log.ts';
 import type { Block, Links } from './links.ts';
 import { placeOf } from './links.ts';
@@ -22,8 +22,8 @@ import { worldEvents } from '../core/trace.ts';
 import type { ConnectionWatcher } from '../core/watchers.ts';
 
 /** What pipes share. */
-export interface PipeGround {
-  readonly ground: Ground;
+export interface PipeContext {
+  readonly ground: WorldContext;
   readonly links: Links;
   /** Pipes in which something waits for a direction to open. */
   readonly stalled: Set<Pipe>;
@@ -52,7 +52,7 @@ export interface Receiver {
 }
 
 export class Pipe implements Carrier {
-  readonly #shared: PipeGround;
+  readonly #shared: PipeContext;
   readonly #connection: number;
   readonly #from: Machine;
   readonly #to: Machine;
@@ -81,7 +81,7 @@ export class Pipe implements Carrier {
   #arrived = 0;
   #cutOffAt = Infinity;
 
-  constructor(shared: PipeGround, connection: number, from: Machine, to: Machine) {
+  constructor(shared: PipeContext, connection: number, from: Machine, to: Machine) {
     this.#shared = shared;
     this.#connection = connection;
     this.#from = from;

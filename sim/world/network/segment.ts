@@ -1,13 +1,13 @@
 /** What a pipe sends in one event: bytes, and marks at their edges. */
 import type { FaultId } from '../core/fault-log.ts';
-import type { Happening } from '../core/timeline.ts';
+import type { TimelineEvent } from '../core/timeline.ts';
 
 /** Who carries segments: told when one comes due. Answers whether code of the engine ran. */
 export interface Carrier {
   arrive(segment: Segment): boolean;
 }
 
-export class Segment implements Happening {
+export class Segment implements TimelineEvent {
   readonly owner = undefined;
   readonly carrier: Carrier;
   readonly turn: number;
