@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { LockstepError } from '../../base/errors.ts';
 import { settle } from '../testing/test-io.fixture.ts';
+import { requestsPerTurn } from '../session/fair-turns.ts';
 import type { ClientRequest } from './client-codec.ts';
 import { encodeRequest } from './client-codec.ts';
 import type { PbcPeer } from './peer.fixture.ts';
@@ -80,6 +81,30 @@ test('no more than the limit are under way, and the rest waits unread', async ()
   expect(testing.dispatcher.underWayMax).toBe(4);
   expect(testing.observer.outQueueMax).toBe(4);
   expect(peer.paused).toBe(false);
+});
+
+test('a client that pipelines begins so many requests in a turn, and others are answered before its next ones', async () => {
+  const testing = await TestingServer.start({ inFlightMax: 1000 });
+  testing.clock.holdsTurns = true;
+  const [greedy, modest] = [testing.join(), testing.join()];
+  const sent = 2 * requestsPerTurn + 10;
+  // What makes no sense counts as well.
+  const wrong = Buffer.of(0, 0, 0, 2, 11, 0xff);
+  const requests = Array.from({ length: sent }, (_, index) =>
+    index % 2 === 0 ? encodeRequest(get('a')) : wrong,
+  );
+  await greedy.send(Buffer.concat(requests));
+  expect(story(greedy)).toHaveLength(requestsPerTurn);
+  expect(greedy.paused).toBe(true);
+  await modest.request(get('b'));
+  expect(story(modest)).toEqual(['got']);
+  testing.clock.advance(0);
+  await greedy.turn();
+  expect(story(greedy)).toHaveLength(requestsPerTurn);
+  testing.clock.advance(0);
+  await greedy.turn();
+  expect(story(greedy)).toHaveLength(10);
+  expect(greedy.paused).toBe(false);
 });
 
 test('a client that does not read is not read from', async () => {

@@ -6,7 +6,7 @@
  * object and of which one writes are done one after the other, so a client reads what it wrote before. While as many
  * are under way, or fewer where answers are large (api/session/pipeline-window.ts), while more than `owedBytesMax` bytes of answers
  * wait for their turn, or while the client does not read what was written, the session takes no request and stops
- * reading.
+ * reading. So it does between its turns (api/session/fair-turns.ts).
  *
  * A broken frame, one that is not whole in `messageUsMax`, and one that the budget of all clients has no room for end the
  * conversation: what came before is answered, then the error, then the connection closes. So does a wrong password, as
@@ -30,6 +30,7 @@ import { answerMapReduceCall } from './map-reduce-calls.ts';
 import type { PbcDependencies } from './object-calls.ts';
 import { answerObjectCall } from './object-calls.ts';
 import { errorFrame, errorFrameOf } from './replies.ts';
+import { FairTurns } from '../session/fair-turns.ts';
 import { LingeringClose } from '../session/lingering-close.ts';
 import { MessageDeadline } from '../session/message-deadline.ts';
 import { messages } from './schema.ts';
@@ -95,6 +96,7 @@ export class Session implements ConnectionHandler {
   /** No further request is taken; the connection ends when the last answer is written. */
   #closing: 'eof' | 'error' | 'closedHere' | undefined;
   #over = false;
+  readonly #fairTurns: FairTurns;
   readonly #farewell: LingeringClose;
   readonly #deadline: MessageDeadline;
   readonly #share: RequestShare;
@@ -116,6 +118,7 @@ export class Session implements ConnectionHandler {
       const detail = `a message was not whole ${limits.messageUsMax / 1000} ms after it began`;
       this.#fail(new LockstepError('FrameInvalid', detail));
     });
+    this.#fairTurns = new FairTurns(parts.io.clock, () => this.#pump());
     this.#farewell = new LingeringClose(parts.io.clock, connection);
     this.#share = new RequestShare(parts.requests);
     this.#caller = new Caller(parts, connection.remote);
@@ -164,6 +167,7 @@ export class Session implements ConnectionHandler {
     this.#over = true;
     this.#job?.gone();
     this.#drained?.resolve();
+    this.#fairTurns.close();
     this.#farewell.cancel();
     this.#deadline.close();
     this.#share.hold(0);
@@ -194,6 +198,7 @@ export class Session implements ConnectionHandler {
       this.#writable &&
       this.#exchanges.length < this.#limits.inFlightMax &&
       this.#window.hasRoom &&
+      this.#fairTurns.hasRoom &&
       this.#owedBytes < this.#limits.owedBytesMax
     );
   }
@@ -207,6 +212,7 @@ export class Session implements ConnectionHandler {
         if (frame === undefined) return undefined;
         framed = true;
         this.#deadline.end();
+        this.#fairTurns.begun();
         this.#caller.admit(frame.code);
         return parseCall(frame, this.#parts);
       } catch (caught) {

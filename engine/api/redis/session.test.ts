@@ -6,6 +6,7 @@ import type { Token } from '../../base/ids.ts';
 import { defaultType, objectKey } from '../../base/object-key.ts';
 import { plainContent } from '../../replica/object/content.ts';
 import { expiryName, expiryOf, newestValue } from '../../replica/object/expiry.ts';
+import { requestsPerTurn } from '../session/fair-turns.ts';
 import type { RedisPeer } from './redis.fixture.ts';
 import { TestingRedis, encodeRequest, noQuorum } from './redis.fixture.ts';
 
@@ -200,6 +201,30 @@ test('no more commands are under way than allowed', async () => {
   redis.dispatcher.holding = false;
   while (redis.dispatcher.release()) await peer.turn();
   expect(redis.dispatcher.underWayMax).toBe(4);
+});
+
+test('a client that pipelines begins so many commands in a turn, and others are answered before its next ones', async () => {
+  const redis = await TestingRedis.start({ inFlightMax: 1000 });
+  redis.clock.holdsTurns = true;
+  const [greedy, modest] = [redis.join(), redis.join()];
+  const sent = 3 * requestsPerTurn - 10;
+  const first = await greedy.send(Buffer.from('GET a\r\n'.repeat(sent)));
+  expect(redis.dispatcher.gets).toHaveLength(requestsPerTurn);
+  expect(first).toBe('$-1\r\n'.repeat(requestsPerTurn));
+  expect(greedy.paused).toBe(true);
+  expect(await modest.send('GET b\r\n')).toBe('$-1\r\n');
+  redis.clock.advance(0);
+  expect(await greedy.turn()).toBe('$-1\r\n'.repeat(requestsPerTurn));
+  redis.clock.advance(0);
+  expect(await greedy.turn()).toBe('$-1\r\n'.repeat(requestsPerTurn - 10));
+  expect(greedy.paused).toBe(false);
+  // It hears the end of its own input only after its last turn.
+  await greedy.send(Buffer.from('PING\r\n'.repeat(20)));
+  await greedy.endClient();
+  expect(greedy.serverEnded).toBe(false);
+  redis.clock.advance(0);
+  await greedy.turn();
+  expect(greedy.serverEnded).toBe(true);
 });
 
 test('bytes that are no command end the conversation after what came before', async () => {

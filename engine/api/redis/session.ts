@@ -5,7 +5,7 @@
  * Several commands of a client may be under way (pipelining), at most `inFlightMax`. One that would be out of order
  * waits: a read behind a write of the same key and the other way round, and any command on several keys behind all.
  * Writes of one key go on together (key-queue.ts). While too much is under way or owed, or while the client does not read,
- * the session takes no command and stops reading. Large replies make fewer be under way: what they will bring is not
+ * the session takes no command and stops reading. So it does between its turns (api/session/fair-turns.ts). Large replies make fewer be under way: what they will bring is not
  * known before they are there.
  *
  * Bytes that are no command, and a command that is not whole in time or that all clients’ budget has no room for, end the conversation: what came before is
@@ -14,6 +14,7 @@
 import type { LockstepError } from '../../base/errors.ts';
 import type { PackedKey } from '../../base/object-key.ts';
 import type { CloseReason, Connection, ConnectionHandler } from '../../io/network.ts';
+import { FairTurns } from '../session/fair-turns.ts';
 import { LingeringClose } from '../session/lingering-close.ts';
 import { MessageDeadline } from '../session/message-deadline.ts';
 import { PipelineWindow } from '../session/pipeline-window.ts';
@@ -58,6 +59,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
   /** No further command is taken; the connection ends when the last reply is written. */
   #closing: 'eof' | 'error' | 'closedHere' | undefined;
   #over = false;
+  readonly #fairTurns: FairTurns;
   readonly #farewell: LingeringClose;
   readonly #deadline: MessageDeadline;
   readonly #share: RequestShare;
@@ -73,6 +75,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
     this.#onOver = onOver;
     this.#reader = new RequestReader(rooms.limits);
     this.#window = new PipelineWindow(rooms.limits.owedBytesMax);
+    this.#fairTurns = new FairTurns(rooms.parts.io.clock, () => this.#pump());
     this.#farewell = new LingeringClose(rooms.parts.io.clock, connection);
     this.#share = new RequestShare(rooms.parts.requests);
     const { messageUsMax } = rooms.limits;
@@ -136,6 +139,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
 
   onClose(reason: CloseReason): void {
     this.#over = true;
+    this.#fairTurns.close();
     this.#farewell.cancel();
     this.#deadline.close();
     this.#share.hold(0);
@@ -187,6 +191,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
       this.#writable &&
       this.#exchanges.length < inFlightMax &&
       this.#window.hasRoom &&
+      this.#fairTurns.hasRoom &&
       this.#owedBytes < owedBytesMax
     );
   }
@@ -196,6 +201,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
       const request = this.#reader.next();
       if (request === undefined) return undefined;
       this.#deadline.end();
+      this.#fairTurns.begun();
       this.#count(request);
       return request;
     } catch (error) {

@@ -7,6 +7,8 @@ import type { Random } from '../../io/random.ts';
 export class TestClock implements Clock {
   /** By how much a test has moved the wall clock on. */
   aheadMs = 0;
+  /** What is set for the next turn waits for `advance(0)`; otherwise it comes by itself, among the promises. */
+  holdsTurns = false;
   #nowUs = 0;
   #timers: { atUs: number; fire: () => void; live: boolean }[] = [];
 
@@ -20,7 +22,11 @@ export class TestClock implements Clock {
 
   after(delayUs: number, fire: () => void): Timer {
     const timer = { atUs: this.#nowUs + delayUs, fire, live: true };
-    this.#timers.push(timer);
+    const come = (): void => {
+      if (timer.live) fire();
+    };
+    if (delayUs > 0 || this.holdsTurns) this.#timers.push(timer);
+    else void settle(1).then(come, come);
     return { cancel: () => void (timer.live = false) };
   }
 
@@ -71,8 +77,8 @@ export class CountingRandom implements Random {
 }
 
 /** Lets every promise that can settle do so. */
-export async function settle(): Promise<void> {
-  for (let turn = 0; turn < 50; turn++) {
+export async function settle(turns = 50): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) {
     const next = new Deferred<void>();
     next.resolve();
     await next.promise;
