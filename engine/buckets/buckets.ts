@@ -1,6 +1,9 @@
 /**
- * The properties of every bucket as this node knows them: Riak's defaults, over them what the configuration says of
- * the bucket's type, over them what was set of the type, over them what was set of the bucket.
+ * Resolves the properties of every bucket on this node. Four layers apply, each over the one before: Riak's defaults,
+ * the configuration of the bucket's type, the record set for the type at run time, the record set for the bucket.
+ *
+ * Reads are synchronous and never fail: an unknown type has the defaults. The record table is `property-table.ts`;
+ * keeping it durable and equal on all nodes is `property-keeper.ts`.
  */
 import type { ByteString } from '../base/ids.ts';
 import { byteStringOf, textOf } from '../base/ids.ts';
@@ -13,51 +16,54 @@ import { splitRecordName } from './property-codec.ts';
 import { PropertyTable } from './property-table.ts';
 import { valuesOf } from './registers.ts';
 
-/** A bucket type that was made at run time has this register, true, in its record. */
+/** The register in a type's record that marks a bucket type created at run time. Its value is true. */
 export const typeMark = 'type';
 
 interface TypeRow {
   readonly properties: BucketProperties;
-  /** Of the buckets with a record of their own. */
+  /** Buckets with a record of their own. Every other bucket of the type has `properties`. */
   readonly buckets: Map<ByteString, BucketProperties>;
 }
 
-/** A bucket by what its keys begin with; no other bucket's keys do. */
+/** A bucket with the prefix that all its packed keys, and no other bucket's, begin with. */
 interface RecentBucket {
   readonly prefix: string;
   readonly properties: BucketProperties;
 }
 
-/** More would cost as much to look through as the key to take apart. */
+/** Size of `#recent`. Scanning more entries costs as much as unpacking the key. */
 const recentMax = 4;
 
+/** The effective properties of all buckets and types of this node. */
 export class Buckets {
   readonly #configured: ReadonlyMap<string, BucketProperties>;
   readonly #listeners: (() => void)[] = [];
   readonly #table: PropertyTable;
   #types: ReadonlyMap<ByteString, TypeRow>;
-  /** The buckets that were asked for last: every request asks several times, and has no other key than the form. */
+  /** The buckets looked up last. Every request looks up several times and holds the key in packed form only. */
   readonly #recent: RecentBucket[] = [];
   #recentNext = 0;
 
-  /** `configured`: the configured bucket types by name. */
+  /** `configured`: the configured bucket types by name. `table`: the records set at run time. */
   constructor(configured: ReadonlyMap<string, BucketProperties>, table = new PropertyTable()) {
     this.#configured = configured;
     this.#table = table;
     this.#types = this.#resolve(table);
   }
 
+  /** The records that were set at run time. Only `apply` may change them. */
   get table(): PropertyTable {
     return this.#table;
   }
 
+  /** The properties of a bucket; those of its type if it has set none, Riak's defaults if the type is unknown. */
   of(type: ByteString, bucket: ByteString): BucketProperties {
     const row = this.#types.get(type);
     if (row === undefined) return defaultProperties;
     return row.buckets.get(bucket) ?? row.properties;
   }
 
-  /** Of the bucket of a key in its packed form. */
+  /** The properties of the bucket of a packed key; Riak's defaults for a key that does not unpack. */
   ofKey(packed: PackedKey): BucketProperties {
     for (const { prefix, properties } of this.#recent) if (packed.startsWith(prefix)) return properties;
     const key = unpackKey(packed);
@@ -68,12 +74,12 @@ export class Buckets {
     return properties;
   }
 
-  /** Of the buckets of a type that have set none; undefined for an unknown type. */
+  /** The properties of those buckets of a type that have set none; undefined for an unknown type. */
   ofType(type: ByteString): BucketProperties | undefined {
     return this.#types.get(type)?.properties;
   }
 
-  /** The bucket type exists. */
+  /** Whether the bucket type exists: configured, or created at run time. */
   knowsType(type: ByteString): boolean {
     return this.#types.has(type);
   }
@@ -84,7 +90,7 @@ export class Buckets {
     return ['default' as ByteString, ...others.sort()];
   }
 
-  /** Buckets and types whose keys go where a Wasm module says, in words for people. */
+  /** The buckets and types that route by the Wasm module `moduleId`, as phrases for an error message. */
   routedBy(moduleId: string): readonly string[] {
     const routes = ({ chashKeyfun, wasmKeyfun }: BucketProperties): boolean =>
       chashKeyfun === 'CUSTOM' && wasmKeyfun === moduleId;
@@ -96,11 +102,13 @@ export class Buckets {
     ]);
   }
 
-  /** From now on these records, changes of the table, hold. */
+  /**
+   * Merges `changes` (from the table's `changes`) into the table, resolves what they affect, and calls the listeners.
+   */
   apply(changes: readonly NamedRecord[]): void {
     this.#table.apply(changes);
     const parted = changes.map(partsOf);
-    // A type's own record is every bucket's of the type.
+    // A type's own record affects every bucket of the type.
     if (parted.some(({ bucket }) => bucket === '')) this.#types = this.#resolve(this.#table);
     else for (const one of parted) this.#resolveBucket(this.#types, one);
     this.#recent.length = 0;
@@ -108,7 +116,7 @@ export class Buckets {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Calls `listener` after every change. */
+  /** Calls `listener` after every `apply`. */
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
   }

@@ -1,49 +1,56 @@
 /**
- * Bucket properties: what they are, which values they take, and what holds where nobody has set any.
+ * Bucket properties: their names, allowed values and defaults.
  *
- * A property has one name everywhere (configuration, HTTP, the file, the words between nodes) and one plain value:
- * true or false, a number, a text. `BucketProperties` is what the engine works with, with nothing left open.
+ * A property has one name everywhere (configuration, HTTP, the store, peer messages) and one plain value: a boolean, a
+ * number or a string. `BucketProperties` is the resolved form that the engine works with: every field has a value.
  */
 import type { Keyfun } from '../cluster/ring/token.ts';
 import { keyfuns } from '../cluster/ring/token.ts';
 
-/** The node's consistency level, or a number of replicas of the local datacenter (Riak's `r` and `w`). */
+/**
+ * How many replicas a request waits for: the node's consistency level (`default`), a level by name, or a number of
+ * replicas of the local datacenter (Riak's `r` and `w`).
+ */
 export type Need = 'default' | 'one' | 'quorum' | 'all' | number;
 
-/** All properties of one bucket. */
+/** All properties of one bucket, resolved. Field names are the camel-case forms of Riak's names. */
 export interface BucketProperties {
-  /** Concurrent writes leave siblings for the client to resolve; otherwise the newest wins. */
+  /** True: concurrent writes leave siblings for the client to resolve. False: the newest write wins. */
   readonly allowMult: boolean;
-  /** The newest write wins by its time alone, whatever its writer had seen. */
+  /** The write with the newest timestamp wins, whatever context the client sent. */
   readonly lastWriteWins: boolean;
-  /** What requests wait for that do not say it themselves; `default`: the node's consistency level. */
+  /** Needs of requests that name none; `default`: the node's consistency level. */
   readonly r: Need;
   readonly w: Need;
-  /** What they wait for at least; 0 adds nothing. */
+  /** The least that a request waits for, whatever it names; 0 adds nothing. */
   readonly pr: Need;
   readonly pw: Need;
   readonly dw: Need;
   readonly nodeConfirms: Need;
-  /** Both needs of a deletion that does not say them itself; `default`: `r` and `w`. */
+  /** Both needs of a deletion that names none; `default`: `r` and `w`. */
   readonly rw: Need;
-  /** A majority of "I have none" is enough where `notfoundOk` is false. */
+  /** Where `notfoundOk` is false: a read ends as not found once a majority of the replicas hold no copy. */
   readonly basicQuorum: boolean;
-  /** A replica that has nothing counts as one that has answered. */
+  /** A replica without a copy counts as an answer. */
   readonly notfoundOk: boolean;
   readonly chashKeyfun: Keyfun;
-  /** The Wasm module by which a CUSTOM bucket routes; empty for none. */
+  /** The Wasm module by which a bucket with `chash_keyfun` CUSTOM routes; empty for none. */
   readonly wasmKeyfun: string;
-  /** Entries of a causal context that are always kept, and beyond which old ones always go. */
+  /** Limits of a causal context in entries: at most `smallVclock` are never pruned; see below for `bigVclock`. */
   readonly smallVclock: number;
   readonly bigVclock: number;
-  /** Seconds: a younger entry is kept while `bigVclock` allows it, an older one goes. */
+  /**
+   * Seconds. Entries younger than `youngVclock` stay. Of the others, those older than `oldVclock` are pruned, and all
+   * while the context has more than `bigVclock` entries.
+   */
   readonly youngVclock: number;
   readonly oldVclock: number;
 }
 
+/** The plain value of one property. */
 export type PropertyValue = boolean | number | string;
 
-/** Some properties by name, as they were set. Names that this version does not know are carried along. */
+/** Properties by name, as a client set them. Names that this version does not know are carried along. */
 export type PropertySet = ReadonlyMap<string, PropertyValue>;
 
 interface PropertyRow {
@@ -56,7 +63,7 @@ const moduleIdForm = /^[A-Za-z0-9_.-]{0,64}$/;
 const vclockCountMax = 10_000;
 const vclockSecondsMax = 100 * 365 * 86_400;
 
-/** By name, in the order in which they are shown. */
+/** Every property by name, in display order: its field, its allowed values in words, and its parser. */
 export const propertyTable: ReadonlyMap<string, PropertyRow> = new Map<string, PropertyRow>([
   ['allow_mult', flag('allowMult')],
   ['last_write_wins', flag('lastWriteWins')],
@@ -80,7 +87,7 @@ export const propertyTable: ReadonlyMap<string, PropertyRow> = new Map<string, P
   ['old_vclock', count('oldVclock', 0, vclockSecondsMax)],
 ]);
 
-/** Riak's defaults for the type `default`; `r` and the like follow the node's consistency level. */
+/** Riak's defaults for the type `default`. `r`, `w`, `dw` and `rw` follow the node's consistency level. */
 export const defaultProperties: BucketProperties = {
   allowMult: false,
   lastWriteWins: false,
@@ -101,12 +108,12 @@ export const defaultProperties: BucketProperties = {
   oldVclock: 86_400,
 };
 
-/** The value that a property may take; undefined when it may not, or when there is no such property. */
+/** `given` as a value of the property; undefined if the property does not allow it or does not exist. */
 export function parseProperty(name: string, given: unknown): PropertyValue | undefined {
   return propertyTable.get(name)?.parse(given);
 }
 
-/** `base` with what `set` says; values that the table does not allow change nothing. */
+/** `base` overlaid with `set`. Unknown names and values that the table does not allow change nothing. */
 export function withProperties(base: BucketProperties, set: PropertySet): BucketProperties {
   const fields: Record<string, unknown> = { ...base };
   for (const [name, value] of set) {
@@ -114,11 +121,14 @@ export function withProperties(base: BucketProperties, set: PropertySet): Bucket
     const parsed = row?.parse(value);
     if (row !== undefined && parsed !== undefined) fields[row.field] = parsed;
   }
-  // Every row's values are of its field's type.
+  // Each row's `parse` returns values of its field's type.
   return fields as object as BucketProperties;
 }
 
-/** The defaults of a bucket type's buckets: Riak's own types than `default` keep siblings. */
+/**
+ * The properties of a bucket type that sets `set`. As in Riak, types other than `default` keep siblings unless they set
+ * `last_write_wins` or `allow_mult`.
+ */
 export function typeProperties(type: string, set: PropertySet): BucketProperties {
   const allowMult = type !== 'default' && set.get('last_write_wins') !== true;
   return withProperties({ ...defaultProperties, allowMult }, set);

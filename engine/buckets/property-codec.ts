@@ -1,11 +1,12 @@
 /**
- * Records of properties as bytes: in the file, and in the words between nodes.
+ * Encodes property records for the store and for peer messages.
  *
  *     record     string name | u8 has reset [stamp] | varint count | (string property | stamp | value)*
  *     stamp      varint counter | string node
  *     value      u8 0 false, 1 true, 2 a whole number (u64), 3 text (string)
  *
- * A record's name is the prefix of its bucket's keys (`bucketPrefix`); with an empty bucket it is its type's.
+ * A record's name is the prefix of its bucket's packed keys (`bucketPrefix`). A type's own record has the prefix of the
+ * type's empty bucket name.
  */
 import type { ByteReader, ByteWriter } from '../base/bytes.ts';
 import { BytesError } from '../base/bytes.ts';
@@ -15,7 +16,7 @@ import { bucketBytesMax, bucketPrefix, typeBytesMax } from '../base/object-key.t
 import type { PropertyValue } from './properties.ts';
 import type { PropertyRecord, Register, Stamp } from './registers.ts';
 
-/** A record and whose it is. */
+/** A record with its name: the prefix of a bucket's packed keys. */
 export interface NamedRecord {
   readonly name: string;
   readonly record: PropertyRecord;
@@ -25,12 +26,12 @@ const registersMax = 64;
 const nameBytesMax = 64;
 const textBytesMax = 256;
 
-/** The name of a bucket's record. */
+/** The name of a bucket's record; of the type's own record if `bucket` is empty. */
 export function recordName(type: ByteString, bucket: ByteString): string {
   return bucketPrefix(type, bucket);
 }
 
-/** The type and bucket behind a record's name, an empty bucket for a type's own; undefined for no such name. */
+/** The type and bucket of a record name; `bucket` is empty for a type's own record. Undefined for a malformed name. */
 export function splitRecordName(
   name: string,
 ): { readonly type: ByteString; readonly bucket: ByteString } | undefined {
@@ -45,6 +46,7 @@ export function splitRecordName(
   };
 }
 
+/** Appends a record in the format of the header. Equal records have equal bytes. */
 export function writeRecord(writer: ByteWriter, { name, record }: NamedRecord): void {
   writer.string(name as ByteString).u8(record.reset === undefined ? 0 : 1);
   if (record.reset !== undefined) writeStamp(writer, record.reset);
@@ -56,7 +58,7 @@ export function writeRecord(writer: ByteWriter, { name, record }: NamedRecord): 
   }
 }
 
-/** Throws `BytesError` on anything that `writeRecord` does not write. */
+/** Reads one record. Throws `BytesError` on anything that `writeRecord` does not write. */
 export function readRecord(reader: ByteReader): NamedRecord {
   const name: string = reader.string();
   if (splitRecordName(name) === undefined) throw new BytesError('a record of no bucket and no type');

@@ -1,6 +1,6 @@
 /**
- * The file in which earlier versions kept the records of properties. It is read once: the records lie in the node's own
- * store from then on (node/stored-properties.ts).
+ * Reads and retires the file in which earlier versions stored the property records. A node reads it once: from then on
+ * the records are in its own store (`node/stored-properties.ts`).
  *
  *     properties    "LKPROPS1" | u32 crc of the body | body
  *     body          varint count | records (property-codec.ts)
@@ -17,7 +17,10 @@ const magic = Buffer.from('LKPROPS1', 'latin1');
 const headBytes = magic.length + 4;
 const fileBytesMax = 256 * 1024 * 1024;
 
-/** The file's records; undefined when there is no file. Rejects with `StorageFailed` when the disk does not read. */
+/**
+ * The file's records; undefined without a file; `damaged` if its checksum or format is wrong. Rejects with
+ * `StorageFailed` if the disk fails.
+ */
 export async function readPropertyFile(
   disk: Disk,
   path: string,
@@ -26,14 +29,14 @@ export async function readPropertyFile(
   return bytes === undefined ? undefined : (decode(bytes) ?? 'damaged');
 }
 
-/** Removes the file, or gives it another name. Rejects with `StorageFailed`. */
+/** Removes the file, or renames it to `renameTo`, durably. Rejects with `StorageFailed`. */
 export async function retirePropertyFile(disk: Disk, path: string, renameTo?: string): Promise<void> {
   if (renameTo === undefined) await onDisk(disk.remove(path));
   else await onDisk(disk.rename(path, renameTo));
   await onDisk(disk.syncDirectory(''));
 }
 
-/** Undefined for bytes that are not as an earlier version wrote them. */
+/** Undefined if the bytes are not those of a file of an earlier version. */
 function decode(bytes: Buffer): readonly NamedRecord[] | undefined {
   const body = bytes.subarray(headBytes);
   const whole = bytes.length > headBytes && bytes.subarray(0, magic.length).equals(magic);

@@ -17,11 +17,11 @@ import { PropertyTable } from './property-table.ts';
 const defaultType = byteStringOf('default');
 const types = new Map([['default', typeProperties('default', new Map())]]);
 
-/** Three nodes whose links a test cuts, whose files it reads, and whose buckets hold keys as it says. */
+/** Three nodes with property keepers. A test cuts their links, reads their files and decides which keys they hold. */
 class Trio {
   readonly clock = new TestClock();
   readonly names = ['n1', 'n2', 'n3'] as NodeId[];
-  /** What each has saved, in that order. */
+  /** What each node has saved, in the order of saving. */
   readonly files = new Map<NodeId, readonly NamedRecord[]>();
   readonly conditions = new Map<NodeId, PropertyCondition>();
   readonly buckets = new Map<NodeId, Buckets>();
@@ -29,14 +29,14 @@ class Trio {
   readonly held = new Set<string>();
   readonly cut = new Set<NodeId>();
   failedTasks = 0;
-  /** Called when a node has made something durable. */
+  /** Called after a node has saved records. */
   onSave: (node: NodeId) => void = () => undefined;
 
   constructor() {
     for (const name of this.names) this.boot(name);
   }
 
-  /** A new life of a node, from its file. */
+  /** Starts a new incarnation of a node from its file. */
   boot(name: NodeId): void {
     const buckets = new Buckets(types, new PropertyTable(this.files.get(name) ?? []));
     this.buckets.set(name, buckets);
@@ -74,7 +74,7 @@ class Trio {
     this.keepers.set(name, keeper);
   }
 
-  /** What gossip does in time: everybody hears everybody's digest, until nothing is new. */
+  /** Delivers every node's digest to every reachable node, three times, which is enough for three nodes. */
   async gossip(): Promise<void> {
     for (let round = 0; round < 3; round++) {
       for (const [name, keeper] of this.keepers)
@@ -118,7 +118,7 @@ async function outcomeOf(done: Promise<void> | undefined): Promise<string> {
   return ended ?? 'nobody';
 }
 
-test('what is set on one node holds on all that can be reached, and on the others when they return', async () => {
+test('a setting takes effect on all reachable nodes, and on the others when they return', async () => {
   const trio = new Trio();
   trio.cut.add('n3' as NodeId);
   expect(await trio.set(0, 'b', { allow_mult: true, w: 'all' })).toBe('done');
@@ -152,7 +152,7 @@ const steps = fc.array(
   { maxLength: 10 },
 );
 
-test('settings on all sides of partitions, and crashes between them, converge to one that somebody could have made', async () => {
+test('settings on both sides of partitions, with crashes in between, converge to a state that one client could have set', async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (plan) => {
       const trio = new Trio();
@@ -177,7 +177,7 @@ test('settings on all sides of partitions, and crashes between them, converge to
   );
 });
 
-test('where keys live changes only while every node says that it holds none', async () => {
+test('the routing changes only while every node confirms that it holds no key of the bucket', async () => {
   const trio = new Trio();
   const prefix = 'default'.length;
   const name = String.fromCharCode(prefix) + 'default' + '\0\x01b';
@@ -198,7 +198,7 @@ test('where keys live changes only while every node says that it holds none', as
   expect(trio.at(2, 'b').chashKeyfun).toBe('BUCKETONLY');
 });
 
-test('a write that slips in while the routing changes takes the change back', async () => {
+test('a write that arrives during a routing change reverts the change', async () => {
   const trio = new Trio();
   const name = `${String.fromCharCode('default'.length)}default\0\x01b`;
   trio.onSave = (node) => {
@@ -211,7 +211,7 @@ test('a write that slips in while the routing changes takes the change back', as
   for (const index of [0, 1, 2]) expect(trio.at(index, 'b').chashKeyfun).toBe('STD');
 });
 
-test('a type is made once, its buckets have its properties, and its routing stands', async () => {
+test('a type is created once, its buckets have its properties, and its routing cannot change', async () => {
   const trio = new Trio();
   const make = (at: number): Promise<string> =>
     outcomeOf(
@@ -239,7 +239,7 @@ test('a type is made once, its buckets have its properties, and its routing stan
   expect(trio.buckets.get('n1' as NodeId)?.ofType('carts' as ByteString)?.allowMult).toBe(false);
 });
 
-test('buckets with properties of their own are bounded, and both kinds of conflict rules at once are refused', async () => {
+test('the number of buckets with own properties is bounded; allow_mult with last_write_wins is refused', async () => {
   const trio = new Trio();
   for (let bucket = 0; bucket < 10; bucket++) expect(await trio.set(0, `b${bucket}`, { r: 1 })).toBe('done');
   expect(await trio.set(0, 'one more', { r: 1 })).toContain('TooLarge: 10 buckets and types');
@@ -248,7 +248,7 @@ test('buckets with properties of their own are bounded, and both kinds of confli
   );
 });
 
-test('a node that has lost its records tells nobody what it knows, and starts when a peer has told it', async () => {
+test('a node that has lost its records serves none to peers, and starts when a peer has sent them', async () => {
   const trio = new Trio();
   expect(await trio.set(0, 'b', { allow_mult: true })).toBe('done');
   const lost = 'n3' as NodeId;
@@ -266,7 +266,7 @@ test('a node that has lost its records tells nobody what it knows, and starts wh
   expect(trio.at(2, 'b').allowMult).toBe(true);
 });
 
-test('a node that has lost its records is refused when no peer tells it, and a new one goes on', async () => {
+test('a node that has lost its records does not start when no peer has them; a new node starts', async () => {
   const trio = new Trio();
   const alone = 'n3' as NodeId;
   trio.cut.add(alone);

@@ -1,14 +1,14 @@
 /**
- * Keeps the properties of buckets and types the same on all nodes: what is set here is durable here before it holds,
- * is offered to every peer at once, and reaches those that were away by gossip, which carries the table's digest; a
- * node that hears another digest fetches what it lacks, page by page.
+ * Keeps the properties of buckets and types equal on all nodes. A setting first becomes durable on the node that takes
+ * it, then takes effect there, then goes to every reachable peer. Gossip carries the table's digest; a node that sees a
+ * different digest fetches the missing records from that peer, page by page.
  *
- * A node that starts without the records (a new one, or one that has lost them) would drop siblings of buckets that keep
- * them. It asks its peers before it serves clients (`catchUp`), and in this life it takes no object of a peer, and gives
- * none to one that asks, before it has heard what that peer knows (`hasHeard`, `hear`).
+ * A node that starts without the records (because it is new, or has lost them) would drop siblings of buckets that keep
+ * siblings. It therefore asks its peers before it serves clients (`catchUp`). In this incarnation it exchanges objects
+ * with a peer only after it has that peer's records (`hasHeard`, `hear`).
  *
- * Where a bucket's keys live (`chash_keyfun`, `wasm_keyfun`) can change only while no node holds one of its keys, and
- * so only while every node can be asked.
+ * The routing of a bucket (`chash_keyfun`, `wasm_keyfun`) may change only while no node holds one of its keys. Every
+ * node must therefore be reachable to confirm that it holds none.
  */
 import { ByteWriter, BytesError } from '../base/bytes.ts';
 import { Deferred } from '../base/deferred.ts';
@@ -28,44 +28,45 @@ import { decodeAnswer, decodeQuestion, encodeAnswer, encodeQuestion } from './pr
 import type { Stamp } from './registers.ts';
 import { propertyGroups, resetAt, settingOf } from './registers.ts';
 
-/** What the keeper needs of the cluster and of the store. */
+/** What the keeper needs of the cluster and of the store. `node/` implements it. */
 export interface PropertyLinks {
   readonly self: NodeId;
   /** All other members. */
   peers(): readonly NodeId[];
+  /** Whether messages may be sent to the peer: it is a member that is not down. */
   isRoutable(peer: NodeId): boolean;
-  /** A request reaches it now. */
+  /** Whether a link to the peer is established, so that a request can leave now. */
   isConnected(peer: NodeId): boolean;
-  /** Calls `onAnswer` once, with the answer's bytes or why there is none. */
+  /** Sends `words` to the peer. Calls `onAnswer` once, with the answer's bytes or the error. */
   ask(peer: NodeId, words: Uint8Array, onAnswer: (answer: Uint8Array | LockstepError) => void): void;
-  /** This node holds a key, deleted or not, whose packed form begins so. */
+  /** Whether this node holds a key, tombstones included, whose packed form begins with `prefix`. */
   holdsKeys(prefix: string): boolean;
 }
 
 /**
- * What a node has of the records that were set: all of them; none, since it is new, or it cannot know whether it had
- * any; or less than it had.
+ * How complete a node's property records are at its start. `whole`: all are there. `new`: none are there, and the node
+ * is new or cannot know whether it had any. `lost`: the node had more than it has.
  */
 export type PropertyCondition = 'whole' | 'new' | 'lost';
 
-/** Where the records lie durably. */
+/** The durable storage of the records. */
 export interface PropertyShelf {
-  /** As the start found it. */
+  /** How the start found the records. */
   readonly condition: PropertyCondition;
-  /** Durable when this resolves. Rejects with a `LockstepError`. */
+  /** Stores the records; resolves when they are durable. Rejects with a `LockstepError`. */
   save(records: readonly NamedRecord[]): Promise<void>;
-  /** Makes durable that all was heard. Rejects with a `LockstepError`. */
+  /** Records durably that the node has all records again. Rejects with a `LockstepError`. */
   complete(): Promise<void>;
 }
 
-/** How often a node that has lost its records asks again. */
+/** How often a node that has lost its records asks its peers again. */
 const askAgainUs = 200_000;
-/** How long, and how often, a new node looks for the link to a peer that is there. */
+/** How long, and how often, a starting node waits for the links to its routable peers. */
 const linkUsMax = 1_000_000;
 const linkLookUs = 10_000;
-/** Records in one message, about. */
+/** Approximate bytes of records in one page of an answer to `fetch`. */
 const pageBytes = 128 * 1024;
-/** How long a setting waits for the peers that can be reached. */
+/** How long a setting waits for the reachable peers to take it. */
 const spreadUsMax = 2_000_000;
 
 interface Commit {
@@ -73,6 +74,7 @@ interface Commit {
   readonly done: Deferred<void>;
 }
 
+/** Sets, stores and spreads bucket properties on one node. */
 export class PropertyKeeper {
   readonly #io: Pick<Io, 'clock' | 'log' | 'spawn'>;
   readonly #buckets: Buckets;
@@ -81,16 +83,16 @@ export class PropertyKeeper {
   readonly #recordsMax: number;
   readonly #commits: Commit[] = [];
   readonly #fetching = new Map<NodeId, Deferred<boolean>>();
-  /** This life began with all records: nothing waits for what a peer knows. */
+  /** This incarnation began with all records: no peer's records are needed first. */
   readonly #beganWhole: boolean;
-  /** What this node knows is all that can be known: it tells others. */
+  /** This node has every record that was set, as far as it can know. It answers `fetch`. */
   #whole: boolean;
-  /** Peers whose records are known here. */
+  /** Peers whose records this node has. */
   readonly #heardFrom = new Set<NodeId>();
   #saving = false;
-  /** Settings of one name wait for one another: each is judged by what the one before it left. */
+  /** One queue per record name: each setting is checked against the result of the one before it. */
   readonly #turns = new Map<string, Promise<unknown>>();
-  /** Names without a record that are about to have one. */
+  /** Names whose first record is being written; they count toward `#recordsMax`. */
   readonly #coming = new Set<string>();
 
   constructor(
@@ -110,9 +112,10 @@ export class PropertyKeeper {
   }
 
   /**
-   * Sets some properties of a bucket, whose values are allowed ones; resolves when they are durable here and every
-   * peer that can be reached has them, or in two seconds. Rejects with `Conflict` (the bucket has keys and would route
-   * otherwise), `NoTargets` (that cannot be told), `BadRequest`, `TooLarge`, `StorageFailed`.
+   * Sets properties of a bucket; the caller has validated the values. Resolves when they are durable here and either
+   * every reachable peer has them or `spreadUsMax` has passed. Rejects with `Conflict` (the routing would change and a
+   * node holds keys of the bucket), `NoTargets` (the routing would change and a node does not answer), `BadRequest`,
+   * `TooLarge`, `StorageFailed`.
    */
   set(type: ByteString, bucket: ByteString, given: PropertySet): Promise<void> {
     const name = recordName(type, bucket);
@@ -125,7 +128,7 @@ export class PropertyKeeper {
     });
   }
 
-  /** The bucket has the properties of its type again. Rejects as `set`. */
+  /** Resets a bucket to the properties of its type. Rejects as `set`. */
   reset(type: ByteString, bucket: ByteString): Promise<void> {
     const name = recordName(type, bucket);
     return this.#inTurn(name, async () => {
@@ -138,7 +141,7 @@ export class PropertyKeeper {
     });
   }
 
-  /** Makes a bucket type. Rejects with `Conflict` when it exists. */
+  /** Creates a bucket type. Rejects with `Conflict` if it exists, `BadRequest`, `TooLarge`, `StorageFailed`. */
   createType(type: ByteString, given: PropertySet): Promise<void> {
     const name = recordName(type, '' as ByteString);
     return this.#inTurn(name, async () => {
@@ -149,7 +152,10 @@ export class PropertyKeeper {
     });
   }
 
-  /** Sets some properties of the type's buckets that have not set them. Rejects with `NotFound`, `Conflict`. */
+  /**
+   * Sets properties of a type, for all of its buckets that have not set them. Rejects with `NotFound` (no such type),
+   * `Conflict` (the routing would change), `BadRequest`, `TooLarge`, `StorageFailed`.
+   */
   setType(type: ByteString, given: PropertySet): Promise<void> {
     const name = recordName(type, '' as ByteString);
     return this.#inTurn(name, async () => {
@@ -166,28 +172,31 @@ export class PropertyKeeper {
     });
   }
 
-  /** What gossip tells of the table. */
+  /** Digest of the table, which gossip carries. */
   get digest(): string {
     return this.#buckets.table.digest;
   }
 
-  /** A peer's gossip told of its table. */
+  /** Called with a digest that a peer's gossip carried. Fetches the peer's records if the digest differs. */
   heard(peer: NodeId, digest: string): void {
     if (digest === this.digest || digest === '') this.#heardFrom.add(peer);
     else this.#hearing(peer);
   }
 
-  /** What the peer knows is known here, or need not be: this life began with all records. */
+  /**
+   * Whether objects may be exchanged with the peer: this node has its records, or began this incarnation with all
+   * records.
+   */
   hasHeard(peer: NodeId): boolean {
     return this.#beganWhole || this.#heardFrom.has(peer);
   }
 
-  /** Fetches what the peer knows; resolves with whether all of it is known here now. Never rejects. */
+  /** Fetches the peer's records. Resolves with whether all of them are now known here. Never rejects. */
   hear(peer: NodeId): Promise<boolean> {
     return this.#hearing(peer).promise;
   }
 
-  /** Begins to fetch what the peer knows, unless that is under way. */
+  /** Starts to fetch the peer's records, or joins the fetch that runs. */
   #hearing(peer: NodeId): Deferred<boolean> {
     const under = this.#fetching.get(peer);
     if (under !== undefined) return under;
@@ -207,9 +216,9 @@ export class PropertyKeeper {
   }
 
   /**
-   * At a start, once the peers that are there are known: a node that began without all records asks them. A new one goes
-   * on when none of them knows more. One that has lost records waits for a peer that has them: rejects with `FileMissing`
-   * when none does within `patienceUs`, or with `StorageFailed`.
+   * Called at a start, once the membership is known. A node that began without all records asks its peers for them. A
+   * new node continues when no peer has more. A node that has lost records waits for a peer that has them. Rejects with
+   * `FileMissing` if there is none within `patienceUs`, or with `StorageFailed`.
    */
   async catchUp(patienceUs: number): Promise<void> {
     if (this.#whole) return;
@@ -235,7 +244,10 @@ export class PropertyKeeper {
       log.event('info', 'props.catch.up.done', { records: this.#buckets.table.records.size });
   }
 
-  /** Answers a peer's words. Rejects with a `LockstepError`. */
+  /**
+   * Answers a peer's message. Rejects with `BadRequest` (malformed input), `Overloaded` (the records here are not
+   * complete yet) or `StorageFailed`.
+   */
   async answer(words: Uint8Array): Promise<Uint8Array> {
     return encodeAnswer(await this.#answerTo(understood(words, decodeQuestion)));
   }
@@ -266,12 +278,12 @@ export class PropertyKeeper {
     return { kind: 'page', records, complete: records.length === left.length };
   }
 
-  /** Whether all that the peer knows has come. */
+  /** Resolves with whether all of the peer's records have arrived and are durable here. */
   async #fetch(peer: NodeId): Promise<boolean> {
     let after = '';
     for (;;) {
       const answer = await this.#ask(peer, { kind: 'fetch', after });
-      // The next round of gossip begins again.
+      // The next round of gossip starts a new fetch.
       if (answer instanceof LockstepError || answer.kind !== 'page') return false;
       try {
         await this.#commit(answer.records);
@@ -303,7 +315,10 @@ export class PropertyKeeper {
     await this.#offer(record);
   }
 
-  /** Resolves when every peer that can be reached has taken it, or after a while: the others hear of it by gossip. */
+  /**
+   * Resolves when every reachable peer has answered, or after `spreadUsMax`. The other peers fetch the record by
+   * gossip.
+   */
   async #offer(record: NamedRecord): Promise<void> {
     const enough = new Deferred<void>();
     const patience = this.#io.clock.after(spreadUsMax, () => enough.resolve());
@@ -340,8 +355,8 @@ export class PropertyKeeper {
   }
 
   /**
-   * A write that was under way while the routing changed may have gone where keys lived before: then the change is taken
-   * back, before anybody is told that it was made. Rejects with `Conflict` or `NoTargets`.
+   * Checks again after the change. A write in flight during it may have placed a key by the old routing; in that case
+   * the keeper restores the old routing before the client gets an answer. Rejects with `Conflict` or `NoTargets`.
    */
   async #confirmRouting(type: ByteString, bucket: ByteString, before: BucketProperties): Promise<void> {
     const now = this.#buckets.of(type, bucket);
@@ -355,7 +370,7 @@ export class PropertyKeeper {
     }
   }
 
-  /** Merges what was heard; resolves when it is durable, and then it holds. Rejects with `StorageFailed`. */
+  /** Merges records into the table. Resolves when they are durable and in effect. Rejects with `StorageFailed`. */
   #commit(records: readonly NamedRecord[]): Promise<void> {
     const done = new Deferred<void>();
     this.#commits.push({ records, done });
@@ -416,7 +431,7 @@ export class PropertyKeeper {
   }
 }
 
-/** Why a node that has lost what was set of its buckets does not start, and what can be done. */
+/** The error of a node that does not start because its property records are lost. `why` completes the sentence. */
 export function recordsLost(why: string): LockstepError {
   return new LockstepError(
     'FileMissing',
@@ -424,7 +439,10 @@ export function recordsLost(why: string): LockstepError {
   );
 }
 
-/** What is set together, whole: what is not given of a group stays, or gives way to what is. */
+/**
+ * Completes `given` so that every property group is set whole. A missing property of a group keeps its value of
+ * `before`, except that `allow_mult` and `last_write_wins` exclude each other.
+ */
 function wholeGroups(before: BucketProperties, given: PropertySet): PropertySet {
   const set = new Map(completed(given));
   for (const group of propertyGroups) {
@@ -434,7 +452,7 @@ function wholeGroups(before: BucketProperties, given: PropertySet): PropertySet 
   return set;
 }
 
-/** One of `allow_mult` and `last_write_wins` takes the other's place. Throws `BadRequest` when both are wanted. */
+/** Turns `allow_mult` off if `last_write_wins` is set, and the reverse. Throws `BadRequest` if both are true. */
 function completed(given: PropertySet): PropertySet {
   const [siblings, newest] = [given.get('allow_mult'), given.get('last_write_wins')];
   if (siblings === true && newest === true) {

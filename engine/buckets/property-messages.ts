@@ -1,26 +1,29 @@
-/** What nodes say to one another of bucket properties; carried whole in one message of the peer plane. */
+/** Peer messages about bucket properties and their codec. Each is carried whole as the payload of one peer message. */
 import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
 import type { ByteString } from '../base/ids.ts';
 import type { NamedRecord } from './property-codec.ts';
 import { readRecord, writeRecord } from './property-codec.ts';
 
+/** A request of one node to another. */
 export type PropertyQuestion =
-  /** Take these. Answered by `taken` once they are durable. */
+  /** Asks the peer to store these records. The peer answers `taken` once they are durable. */
   | { readonly kind: 'offer'; readonly records: readonly NamedRecord[] }
-  /** Tell what you know after this name. Answered by `page`. */
+  /** Asks for the records whose names follow `after` (empty: all). The peer answers `page`. */
   | { readonly kind: 'fetch'; readonly after: string }
-  /** Do you hold keys of this bucket, deleted ones included? Answered by `held`. */
+  /** Asks whether the peer holds keys of this bucket, tombstones included. The peer answers `held`. */
   | { readonly kind: 'holds'; readonly name: string };
 
+/** The answer to a `PropertyQuestion`. */
 export type PropertyAnswer =
   | { readonly kind: 'taken' }
-  /** `complete`: there is nothing after these. */
+  /** `complete`: no record follows these. */
   | { readonly kind: 'page'; readonly records: readonly NamedRecord[]; readonly complete: boolean }
   | { readonly kind: 'held'; readonly held: boolean };
 
 const questions = { offer: 1, fetch: 2, holds: 3 } as const;
 const answers = { taken: 1, page: 2, held: 3 } as const;
 
+/** One byte for the kind, then its fields. */
 export function encodeQuestion(question: PropertyQuestion): Buffer {
   const writer = new ByteWriter(256).u8(questions[question.kind]);
   switch (question.kind) {
@@ -33,7 +36,7 @@ export function encodeQuestion(question: PropertyQuestion): Buffer {
   }
 }
 
-/** Throws `BytesError` for bytes that are no question. */
+/** Throws `BytesError` if the bytes are not a question. */
 export function decodeQuestion(bytes: Uint8Array): PropertyQuestion {
   const reader = new ByteReader(bytes);
   const question = readQuestion(reader);
@@ -41,6 +44,7 @@ export function decodeQuestion(bytes: Uint8Array): PropertyQuestion {
   return question;
 }
 
+/** One byte for the kind, then its fields. */
 export function encodeAnswer(answer: PropertyAnswer): Buffer {
   const writer = new ByteWriter(256).u8(answers[answer.kind]);
   switch (answer.kind) {
@@ -53,7 +57,7 @@ export function encodeAnswer(answer: PropertyAnswer): Buffer {
   }
 }
 
-/** Throws `BytesError` for bytes that are no answer. */
+/** Throws `BytesError` if the bytes are not an answer. */
 export function decodeAnswer(bytes: Uint8Array): PropertyAnswer {
   const reader = new ByteReader(bytes);
   const answer = readAnswer(reader);

@@ -1,4 +1,7 @@
-/** All records of properties that a node knows. What is new in a record is merged in two steps: `changes`, then `apply`. */
+/**
+ * The property records that a node knows, with a digest for gossip. Merging has two steps, so that the caller can make
+ * the changes durable in between: `changes` computes what is new, `apply` puts it into effect.
+ */
 import murmurHash3 from 'murmurhash3js-revisited';
 
 import { ByteWriter } from '../base/bytes.ts';
@@ -7,6 +10,7 @@ import { writeRecord } from './property-codec.ts';
 import type { PropertyRecord } from './registers.ts';
 import { emptyRecord, highestStamp, mergeRecords, sameRecord } from './registers.ts';
 
+/** Property records by name, merged by `registers.ts`. */
 export class PropertyTable {
   readonly #records = new Map<string, PropertyRecord>();
   #highest = 0;
@@ -16,11 +20,12 @@ export class PropertyTable {
     this.apply(this.changes(records));
   }
 
+  /** All records by name. */
   get records(): ReadonlyMap<string, PropertyRecord> {
     return this.#records;
   }
 
-  /** What these records say that is not known here: each changed record, merged with what is known of it. */
+  /** The records that change if `incoming` is merged: each changed record, merged with the one known here. */
   changes(incoming: readonly NamedRecord[]): readonly NamedRecord[] {
     const changed = new Map<string, PropertyRecord>();
     for (const { name, record } of incoming) {
@@ -31,7 +36,7 @@ export class PropertyTable {
     return [...changed].map(([name, record]) => ({ name, record }));
   }
 
-  /** From now on these records, which `changes` gave, are known. */
+  /** Puts records that `changes` returned into the table. */
   apply(changes: readonly NamedRecord[]): void {
     for (const { name, record } of changes) {
       this.#records.set(name, record);
@@ -40,24 +45,24 @@ export class PropertyTable {
     if (changes.length > 0) this.#digest = undefined;
   }
 
-  /** The records after the one of that name ('': all), by name. */
+  /** The records whose names follow `name`, sorted by name; all of them for ''. */
   after(name: string): readonly NamedRecord[] {
     return this.#sorted().filter((one) => one.name > name);
   }
 
-  /** Names this knowledge and no other: nodes that show the same one have nothing to tell each other. */
+  /** Hash of all records; '' if there are none. Two nodes with the same digest have nothing to send each other. */
   get digest(): string {
     if (this.#records.size === 0) return '';
     this.#digest ??= murmurHash3.x86.hash128(this.#encode());
     return this.#digest;
   }
 
-  /** The highest counter of any stamp. */
+  /** The highest counter of any stamp; 0 without records. */
   get highest(): number {
     return this.#highest;
   }
 
-  /** Canonical bytes: equal tables have equal ones. */
+  /** Canonical encoding: equal tables have equal bytes. */
   #encode(): Buffer {
     const writer = new ByteWriter(64 + this.#records.size * 128);
     writer.varint(this.#records.size);

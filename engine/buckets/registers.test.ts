@@ -17,7 +17,7 @@ const stamps: fc.Arbitrary<Stamp> = fc.record({
 });
 const values = fc.oneof(fc.boolean(), fc.nat(9), fc.constantFrom('quorum', 'STD'));
 
-/** One word on the properties, and when it was said. */
+/** One setting or reset, with its stamp. */
 type Word =
   | { readonly kind: 'set'; readonly stamp: Stamp; readonly set: Map<string, PropertyValue> }
   | { readonly kind: 'reset'; readonly stamp: Stamp };
@@ -56,7 +56,7 @@ test('records merge to the same in any order, grouping and number of times', () 
   );
 });
 
-test('what holds is what words in the order of their stamps leave, one after the other', () => {
+test('merging has the result of applying settings and resets in the order of their stamps', () => {
   fc.assert(
     fc.property(words, (said) => {
       const inOrder = said.toSorted((left, right) => (isNewerStamp(left.stamp, right.stamp) ? 1 : -1));
@@ -72,7 +72,7 @@ test('what holds is what words in the order of their stamps leave, one after the
   );
 });
 
-test('records come back from their bytes as they were', () => {
+test('records round-trip through their codec', () => {
   const name = recordName(byteStringOf('maps'), byteStringOf('b/ü'));
   fc.assert(
     fc.property(words, (said) => {
@@ -88,7 +88,7 @@ test('records come back from their bytes as they were', () => {
   );
 });
 
-test('any bytes are words about properties or a typed refusal', () => {
+test('any bytes decode to a message or throw BytesError', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
       for (const decode of [decodeQuestion, decodeAnswer]) {

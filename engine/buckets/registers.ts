@@ -1,46 +1,55 @@
 /**
- * What was set of one bucket's (or type's) properties, as a record that converges: per property the last value that
- * was set, by stamp; and when all were last reset (a map of last-writer-wins registers; source: Shapiro et al., "A
- * comprehensive study of Convergent and Commutative Replicated Data Types", 2011, section 3.2.2).
+ * The converging record of one bucket's (or type's) properties: a map of last-writer-wins registers. It holds the last
+ * value of each property by stamp, and the stamp of the last reset.
  *
- * Properties that only make sense together (`propertyGroups`) are always set together, with one stamp: so of two
- * settings on both sides of a partition one wins whole, and no mixture that nobody asked for comes out.
+ * Properties that only make sense together (`propertyGroups`) are always set together, with one stamp. Of two settings
+ * on both sides of a partition, one therefore wins whole; a mixture that no client asked for cannot result.
  *
- * Invariants: registers are newer than the reset; names are sorted; merging is commutative, associative, idempotent.
+ * Invariants: registers are newer than the reset; names are sorted; merging is commutative, associative and idempotent.
+ *
+ * Source: Shapiro et al., "A comprehensive study of Convergent and Commutative Replicated Data Types", 2011, section
+ * 3.2.2.
  */
 import type { NodeId } from '../base/ids.ts';
 import type { PropertySet, PropertyValue } from './properties.ts';
 
-/** When something was set: a counter beyond all that the setter knew, which follows its clock. No two are equal. */
+/**
+ * When a property was set: a counter above every stamp that the setting node knew, and at least its wall clock in
+ * milliseconds; the node breaks ties. No two stamps are equal.
+ */
 export interface Stamp {
   readonly counter: number;
   readonly node: NodeId;
 }
 
+/** The value of one property and when it was set. */
 export interface Register {
   readonly stamp: Stamp;
   readonly value: PropertyValue;
 }
 
+/** All registers of one bucket or type, and its last reset. */
 export interface PropertyRecord {
   readonly reset: Stamp | undefined;
-  /** By name, in the order of the names. */
+  /** By name, sorted. */
   readonly registers: ReadonlyMap<string, Register>;
 }
 
+/** The record of a bucket of which no property was ever set. */
 export const emptyRecord: PropertyRecord = { reset: undefined, registers: new Map() };
 
-/** Properties that are set together or not at all. */
+/** Properties that are only ever set together. */
 export const propertyGroups: readonly (readonly string[])[] = [
   ['allow_mult', 'last_write_wins'],
   ['chash_keyfun', 'wasm_keyfun'],
 ];
 
+/** Orders stamps: by counter, then by node. */
 export function isNewerStamp(left: Stamp, right: Stamp): boolean {
   return left.counter === right.counter ? left.node > right.node : left.counter > right.counter;
 }
 
-/** What either record says, the newer word on each property. */
+/** The merged record: per property the newer register, without those that are older than the newer reset. */
 export function mergeRecords(left: PropertyRecord, right: PropertyRecord): PropertyRecord {
   const reset = newerOf(left.reset, right.reset);
   const names = [...new Set([...left.registers.keys(), ...right.registers.keys()])].sort();
@@ -53,7 +62,7 @@ export function mergeRecords(left: PropertyRecord, right: PropertyRecord): Prope
   return { reset, registers };
 }
 
-/** The record of a setting; `set` holds whole groups. */
+/** The record of a setting with one stamp. `set` holds whole groups. */
 export function settingOf(set: PropertySet, stamp: Stamp): PropertyRecord {
   const names = [...set.keys()].sort();
   return {
@@ -62,23 +71,24 @@ export function settingOf(set: PropertySet, stamp: Stamp): PropertyRecord {
   };
 }
 
-/** The record of a reset: everything set before it is as if it had not been. */
+/** The record of a reset: it removes every setting with an older stamp. */
 export function resetAt(stamp: Stamp): PropertyRecord {
   return { reset: stamp, registers: new Map() };
 }
 
-/** The values that hold now. */
+/** The values in effect, by name. */
 export function valuesOf(record: PropertyRecord): PropertySet {
   return new Map([...record.registers].map(([name, { value }]) => [name, value]));
 }
 
-/** The highest counter that the record names; 0 for none. */
+/** The highest counter of any stamp in the record; 0 for none. */
 export function highestStamp({ reset, registers }: PropertyRecord): number {
   let highest = reset?.counter ?? 0;
   for (const { stamp } of registers.values()) highest = Math.max(highest, stamp.counter);
   return highest;
 }
 
+/** Whether both records hold the same stamps, and therefore the same values. */
 export function sameRecord(left: PropertyRecord, right: PropertyRecord): boolean {
   if (!sameStamp(left.reset, right.reset) || left.registers.size !== right.registers.size) return false;
   for (const [name, { stamp }] of left.registers) {

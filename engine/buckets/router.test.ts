@@ -29,14 +29,14 @@ test('STD routes by bucket and key, BUCKETONLY by the bucket', () => {
   expect(routerOf({ chashKeyfun: 'BUCKETONLY' }).tokenOf(key)).toBe(tokenOf(Buffer.from('users')));
 });
 
-test('CUSTOM hashes what the bucket’s module answers', () => {
+test('CUSTOM hashes the route bytes of the bucket’s module', () => {
   const owner: CustomRoute = (moduleId, bucket, name) =>
     Buffer.from(`${moduleId}:${bucket}:${name.split('/')[0] ?? ''}`);
   const router = routerOf({ chashKeyfun: 'CUSTOM', wasmKeyfun: 'owner' }, owner);
   expect(router.tokenOf(key)).toBe(tokenOf(Buffer.from('owner:users:ann')));
 });
 
-test('a CUSTOM bucket without a module is an error that names the bucket, never a guess', () => {
+test('a CUSTOM bucket without a module is an error that names the bucket', () => {
   expect(codeOf(() => routerOf({ chashKeyfun: 'CUSTOM' }).tokenOf(key))).toBe(
     'KeyfunUnavailable: the bucket users routes by chash_keyfun CUSTOM, and its wasm_keyfun names no module',
   );

@@ -1,7 +1,7 @@
 /**
- * Where a key lives, by its bucket's `chash_keyfun`: the one place in which tokens of objects are computed. What is
- * sent, forwarded, prepared, hinted or stored carries the token that this made; anti-entropy and transfers walk the
- * tokens that the store was given.
+ * Computes the token of an object's key by its bucket's `chash_keyfun`. This is the only place that computes one: what
+ * is sent, forwarded, prepared, hinted or stored carries this token. Anti-entropy and range transfers use the tokens in
+ * the store.
  */
 import { LockstepError } from '../base/errors.ts';
 import type { ByteString, Token } from '../base/ids.ts';
@@ -11,13 +11,13 @@ import { routeToken, tokenOf } from '../cluster/ring/token.ts';
 import type { BucketProperties } from './properties.ts';
 
 /**
- * Asks the Wasm module `moduleId` for the route bytes of a key. Throws `KeyfunUnavailable` when no such module is
- * registered here, `WasmTrap`, `WasmOutOfFuel` or `WasmMemoryLimit` when it fails. The same on every node for the same
- * module, bucket and key.
+ * Asks the Wasm module `moduleId` for the route bytes of a key. The result is the same on every node for the same
+ * module, bucket and key. Throws `KeyfunUnavailable` if the module is not registered here, and `WasmTrap`,
+ * `WasmOutOfFuel` or `WasmMemoryLimit` if it fails.
  */
 export type CustomRoute = (moduleId: string, bucket: ByteString, key: ByteString) => Uint8Array;
 
-/** A node that has no Wasm modules. */
+/** The route function of a node without Wasm modules: always throws `KeyfunUnavailable`. */
 export const noCustomRoute: CustomRoute = (moduleId, bucket) => {
   const named =
     moduleId === '' ? 'its wasm_keyfun names no module' : `the module ${moduleId} is not registered`;
@@ -27,6 +27,7 @@ export const noCustomRoute: CustomRoute = (moduleId, bucket) => {
   );
 };
 
+/** Maps object keys to tokens. */
 export class Router {
   readonly #propertiesOf: (type: ByteString, bucket: ByteString) => BucketProperties;
   readonly #customRoute: CustomRoute;
@@ -39,7 +40,10 @@ export class Router {
     this.#customRoute = customRoute;
   }
 
-  /** The key's token now. Throws `KeyfunUnavailable`, `WasmTrap`, `WasmOutOfFuel`, `WasmMemoryLimit`. */
+  /**
+   * The key's token under the bucket's present properties. Throws `KeyfunUnavailable`, `WasmTrap`, `WasmOutOfFuel`,
+   * `WasmMemoryLimit`.
+   */
   tokenOf({ type, bucket, key }: ObjectKey): Token {
     const { chashKeyfun, wasmKeyfun } = this.#propertiesOf(type, bucket);
     return chashKeyfun === 'CUSTOM'
