@@ -14,7 +14,7 @@ test('integers read as Buffer reads them', () => {
   );
 });
 
-test('what is written is read again, and nothing around it changes', () => {
+test('a written integer reads back, and the bytes around it do not change', () => {
   fc.assert(
     fc.property(bytes, fc.nat(), fc.nat({ max: 0xffffffff }), (run, place, value) => {
       const at = place % (run.length - 3);

@@ -33,7 +33,7 @@ function read(reader: ByteReader, item: Item): number | Uint8Array {
 }
 
 describe('bytes', () => {
-  it('what is written is read back, from any capacity', () => {
+  it('written values read back, whatever the initial capacity', () => {
     fc.assert(
       fc.property(fc.array(items, { maxLength: 20 }), fc.nat(64), (list, capacityBytes) => {
         const writer = new ByteWriter(capacityBytes);
@@ -49,7 +49,7 @@ describe('bytes', () => {
     );
   });
 
-  it('whatever is cut off is refused with BytesError, and nothing beyond is read', () => {
+  it('truncated input is refused with BytesError, and no byte beyond it is read', () => {
     fc.assert(
       fc.property(fc.array(items, { minLength: 1, maxLength: 8 }), fc.nat(), (list, cut) => {
         const writer = new ByteWriter();
@@ -67,7 +67,7 @@ describe('bytes', () => {
     );
   });
 
-  it('a varint has one form: arbitrary bytes are refused, or are what the writer writes', () => {
+  it('a varint has one form: arbitrary bytes are refused unless the writer would write them', () => {
     const ends = fc.constantFrom([], [0x7f], [0x80, 0x00], [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f]);
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 9 }), ends, (start, end) => {
@@ -89,7 +89,7 @@ describe('bytes', () => {
     );
   });
 
-  it('varints of the powers of two and their neighbours pass', () => {
+  it('varints of the powers of two and their neighbours round-trip', () => {
     for (let power = 0; power <= 53; power++) {
       for (const value of [2 ** power - 1, 2 ** power, 2 ** power + 1]) {
         if (!Number.isSafeInteger(value)) continue;
@@ -107,7 +107,7 @@ describe('bytes', () => {
     expect(new ByteReader(Buffer.from('ffffffffffffff0f', 'hex')).varint()).toBe(Number.MAX_SAFE_INTEGER);
   });
 
-  it('bytes left over are refused by end', () => {
+  it('end refuses unread bytes', () => {
     expect(() => new ByteReader(Buffer.from('x')).end()).toThrow(BytesError);
   });
 

@@ -1,27 +1,28 @@
 /**
- * Reading and writing of the product's own binary formats (stored records, objects, causal contexts): integers are
- * big-endian or unsigned LEB128 (`varint`), byte runs carry their length before them. A reader never reads past its
- * bytes: malformed input throws `BytesError`, which the format above turns into its own typed error.
+ * Reads and writes the product's own binary formats: stored records, objects, causal contexts.
+ *
+ * Integers are big-endian or unsigned LEB128 (`varint`); a run of bytes is preceded by its length. A reader never reads
+ * past its bytes. Malformed input throws `BytesError`, which the format built on top turns into its own typed error.
  */
 import type { ByteString } from './ids.ts';
 import { bufferOf } from './ids.ts';
 import type { NameTable } from './name-table.ts';
 
-/** The bytes do not hold what the format says. */
+/** Thrown by `ByteReader` when the bytes do not match the format: too short, too long or not in canonical form. */
 export class BytesError extends Error {
   override readonly name = 'BytesError';
 }
 
-/** Beyond this, leaving JavaScript pays. */
+/** Above this length one native call is faster than a loop in JavaScript. */
 const shortCharsMax = 32;
 
-/** The largest number that integer arithmetic holds: a remainder of a larger one is a call out of JavaScript. */
+/** The largest number that V8's integer arithmetic holds; the remainder of a larger one is a call out of JavaScript. */
 const intMax = 0x7fffffff;
-/** Of a varint: those of four of its bytes, eight at most. */
+/** Payload bits of half a varint: four of its at most eight bytes, seven bits each. */
 const halfBits = 28;
 const halfUnit = 0x10000000;
 
-/** Bytes of a varint. */
+/** Encoded size of `value` as a varint, in bytes: 1 to 8. */
 export function varintBytes(value: number): number {
   let bytes = 1;
   let rest = value;
@@ -33,49 +34,57 @@ export function varintBytes(value: number): number {
   return bytes;
 }
 
-/** Bytes of a run of `length` bytes, with its length before it. */
+/** Encoded size in bytes of a run of `length` bytes with its varint length in front. */
 export function runBytes(length: number): number {
   return varintBytes(length) + length;
 }
 
-/** A growing byte buffer. `finish` hands out a copy-free view; the writer must not be used after it. */
+/**
+ * A growing byte buffer; its methods are chainable. `finish` returns a view without copying; the writer must not be
+ * used after it.
+ */
 export class ByteWriter {
   #buffer: Buffer;
   #length = 0;
 
+  /** `capacityBytes`: initial size. The buffer doubles when it is full. */
   constructor(capacityBytes = 256) {
     this.#buffer = Buffer.allocUnsafe(capacityBytes);
   }
 
+  /** Bytes written so far. */
   get length(): number {
     return this.#length;
   }
 
+  /** One byte: the low 8 bits of `value`. */
   u8(value: number): this {
     this.#reserve(1);
     this.#buffer[this.#length++] = value;
     return this;
   }
 
+  /** A whole number 0..2^16-1, big-endian. Throws `RangeError` for others. */
   u16(value: number): this {
     this.#reserve(2);
     this.#length = this.#buffer.writeUInt16BE(value, this.#length);
     return this;
   }
 
+  /** A whole number 0..2^32-1, big-endian. Throws `RangeError` for others. */
   u32(value: number): this {
     this.#reserve(4);
     this.#length = this.#buffer.writeUInt32BE(value, this.#length);
     return this;
   }
 
-  /** A whole number 0..2^53-1 in eight bytes. */
+  /** A whole number 0..2^53-1 in eight bytes, big-endian. */
   u64(value: number): this {
     this.u32(Math.floor(value / 0x100000000));
     return this.u32(value % 0x100000000);
   }
 
-  /** A whole number 0..2^53-1, seven bits a byte, least significant first. */
+  /** A whole number 0..2^53-1 as a varint: seven bits a byte, least significant first. */
   varint(value: number): this {
     if (value < 0x80) return this.u8(value);
     this.#reserve(8);
@@ -93,7 +102,7 @@ export class ByteWriter {
     return this;
   }
 
-  /** Bytes as they are, without a length. */
+  /** The bytes alone, without a length. */
   raw(bytes: Uint8Array): this {
     this.#reserve(bytes.length);
     this.#buffer.set(bytes, this.#length);
@@ -101,12 +110,12 @@ export class ByteWriter {
     return this;
   }
 
-  /** Varint length, then the bytes. */
+  /** A varint length, then the bytes. */
   bytes(bytes: Uint8Array): this {
     return this.varint(bytes.length).raw(bytes);
   }
 
-  /** Varint length, then the byte string. */
+  /** A varint length, then one byte for each character of the byte string. */
   string(value: ByteString): this {
     this.varint(value.length);
     this.#reserve(value.length);
@@ -121,6 +130,7 @@ export class ByteWriter {
     return this;
   }
 
+  /** The bytes written, as a view of the writer's buffer. */
   finish(): Buffer {
     const { length } = this.#buffer;
     return this.#length === length ? this.#buffer : this.#buffer.subarray(0, this.#length);
@@ -135,7 +145,7 @@ export class ByteWriter {
   }
 }
 
-/** Reads from the front of a byte run; every method throws `BytesError` when too few bytes are left. */
+/** Reads from the front of a run of bytes. Every method throws `BytesError` when too few bytes are left. */
 export class ByteReader {
   readonly #buffer: Buffer;
   #at = 0;
@@ -149,6 +159,7 @@ export class ByteReader {
     return this.#buffer.length - this.#at;
   }
 
+  /** One byte. */
   u8(): number {
     const byte = this.#buffer[this.#at];
     if (byte === undefined) throw new BytesError('1 bytes expected, 0 left');
@@ -156,27 +167,31 @@ export class ByteReader {
     return byte;
   }
 
+  /** A big-endian 16-bit integer. */
   u16(): number {
     return this.#buffer.readUInt16BE(this.#take(2));
   }
 
+  /** A big-endian 32-bit integer. */
   u32(): number {
     return this.#buffer.readUInt32BE(this.#take(4));
   }
 
+  /** A big-endian 64-bit integer, at most 2^53-1; `BytesError` for a larger one. */
   u64(): number {
     const high = this.u32();
     if (high > 0x1fffff) throw new BytesError('a whole number exceeds 2^53-1');
     return high * 0x100000000 + this.u32();
   }
 
+  /** A varint, at most 2^53-1 and in its shortest form; `BytesError` for any other. */
   varint(): number {
     const only = this.#buffer[this.#at];
     if (only !== undefined && only < 0x80) {
       this.#at += 1;
       return only;
     }
-    // In two halves, each of which integer arithmetic can hold.
+    // Two halves, each of which fits into integer arithmetic.
     let low = 0;
     let high = 0;
     for (let bits = 0; bits < 2 * halfBits; bits += 7) {
@@ -184,7 +199,7 @@ export class ByteReader {
       if (bits < halfBits) low |= (byte & 0x7f) << bits;
       else high |= (byte & 0x7f) << (bits - halfBits);
       if (byte >= 0x80) continue;
-      // One value has one form, so that equal objects have equal bytes.
+      // Each value has exactly one form, so equal objects have equal bytes.
       if (byte === 0 && bits > 0) throw new BytesError('a varint is not in its shortest form');
       const value = high * halfUnit + low;
       if (value > Number.MAX_SAFE_INTEGER) break;
@@ -199,11 +214,12 @@ export class ByteReader {
     return this.#buffer.subarray(at, at + length);
   }
 
-  /** A view of a run written by `ByteWriter.bytes`. */
+  /** A view of a run that `ByteWriter.bytes` wrote (not a copy). */
   bytes(): Buffer {
     return this.raw(this.varint());
   }
 
+  /** A byte string that `ByteWriter.string` wrote. */
   string(): ByteString {
     const length = this.varint();
     if (length === 0) return '' as ByteString;
@@ -211,14 +227,14 @@ export class ByteReader {
     return this.#buffer.toString('latin1', at, at + length) as ByteString;
   }
 
-  /** The same for one of the names that come again and again. */
+  /** As `string`, for frequent names: `names` returns the same string object for equal bytes. */
   name(names: NameTable): ByteString {
     const length = this.varint();
     const at = this.#take(length);
     return names.get(this.#buffer, at, at + length);
   }
 
-  /** Throws unless everything was read. */
+  /** Throws `BytesError` unless every byte has been read. */
   end(): void {
     if (this.left !== 0) throw new BytesError(`${this.left} bytes too many`);
   }

@@ -63,7 +63,7 @@ describe('channel', () => {
     }
   });
 
-  it('a reader waits for an item, and hears of the end after the last one', async () => {
+  it('a reader waits for an item, and sees the close after the last one', async () => {
     const channel = new Channel<string>({ countMax: 2, bytesMax: 10 });
     const heard: (string | undefined)[] = [];
     const reading = (async (): Promise<void> => {
@@ -91,7 +91,7 @@ describe('channel', () => {
     expect(channel.closed).toBe(true);
   });
 
-  it('a reader that is called goes on just when one who waits would', async () => {
+  it('a reader callback runs exactly when a waiting reader would resume', async () => {
     const order: string[] = [];
     const waited = new Channel<string>({ countMax: 2, bytesMax: 10 });
     const called = new Channel<string>({ countMax: 2, bytesMax: 10 });
@@ -107,7 +107,7 @@ describe('channel', () => {
     expect(order).toEqual(['called a', 'waited b']);
   });
 
-  it('a reader is called once: by what is there already, or by the close', async () => {
+  it('a reader callback runs once: for a queued item or for the close', async () => {
     const channel = new Channel<string>({ countMax: 2, bytesMax: 10 });
     let calls = 0;
     channel.trySend('a');
@@ -125,7 +125,7 @@ describe('channel', () => {
     expect(calls).toBe(2);
   });
 
-  it('an item larger than all the bytes passes an empty channel only', () => {
+  it('an item above the byte limit passes an empty channel only', () => {
     const channel = new Channel<string>({ countMax: 9, bytesMax: 10 });
     expect(channel.trySend('large', 1000)).toBe('ok');
     expect(channel.trySend('small', 1)).toBe('full');
@@ -141,7 +141,7 @@ describe('channel', () => {
     expect(channel.length).toBe(0);
   });
 
-  it('a second reader is a bug', async () => {
+  it('a second reader fails an assertion', async () => {
     const channel = new Channel<string>({ countMax: 1, bytesMax: 1 });
     const first = channel.ready();
     expect(() => channel.ready()).toThrow(AssertionError);

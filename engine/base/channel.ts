@@ -1,24 +1,27 @@
 /**
- * A bounded queue between two rooms: one side offers without waiting, the other takes in order.
+ * A bounded queue between two modules: the sender offers items without waiting, one reader takes them in order.
  *
- * Bounded by count and by bytes; what does not fit is refused on the spot (`full`), which is where overload is
- * noticed and counted. Closing refuses further items (`closed`) and lets the reader drain what was accepted.
+ * Bounded by count and by bytes. An item that does not fit is refused at once (`full`): this is where overload is
+ * noticed and counted. `close` refuses further items (`closed`) and lets the reader drain the accepted ones.
  */
 import { assert } from './assert.ts';
 import { Deferred } from './deferred.ts';
 
+/** Result of `trySend`: accepted, refused because a bound is reached, or refused because the channel is closed. */
 export type SendOutcome = 'ok' | 'full' | 'closed';
 
+/** Bounds of a channel, both at least 1. */
 export interface ChannelLimits {
-  /** Items at most. */
+  /** Most items queued. */
   readonly countMax: number;
-  /** Bytes at most, as given to `trySend`. One item larger than this still passes through an empty channel. */
+  /** Most bytes queued, as stated to `trySend`. A single larger item still passes through an empty channel. */
   readonly bytesMax: number;
 }
 
-/** What is there already is not waited for. */
+/** Returned by `ready` when the reader need not wait. */
 const noWait = Promise.resolve();
 
+/** The queue: any number of senders, one reader. */
 export class Channel<T> {
   readonly #limits: ChannelLimits;
   #items: (T | undefined)[] = [];
@@ -39,16 +42,17 @@ export class Channel<T> {
     return this.#items.length - this.#head;
   }
 
-  /** Their bytes. */
+  /** Bytes of the items accepted and not yet taken. */
   get bytes(): number {
     return this.#bytes;
   }
 
+  /** Whether `close` has been called; accepted items may still be queued. */
   get closed(): boolean {
     return this.#closed;
   }
 
-  /** Offers an item of `bytes` bytes. Never waits, never throws. */
+  /** Offers an item that counts `bytes` bytes. Never waits, never throws. */
   trySend(item: T, bytes = 0): SendOutcome {
     if (this.#closed) return 'closed';
     const count = this.length;
@@ -61,7 +65,7 @@ export class Channel<T> {
     return 'ok';
   }
 
-  /** The next item, or undefined when there is none now. */
+  /** Takes the next item; undefined if none is queued now. */
   tryReceive(): T | undefined {
     const count = this.length;
     if (count === 0) return undefined;
@@ -74,13 +78,18 @@ export class Channel<T> {
     return item;
   }
 
-  /** Mostly one waits. To empty an array by its length would be a call out of JavaScript. */
+  /**
+   * The usual case: a single queued item. Emptying an array by setting its length would be a call out of JavaScript.
+   */
   #receiveOnly(): T | undefined {
     this.#bytes -= this.#sizes.pop() ?? 0;
     return this.#items.pop();
   }
 
-  /** Resolves when there is an item or the channel is closed, which the reader then sees; one waiter at a time. */
+  /**
+   * Resolves when an item is queued or the channel is closed; the reader then calls `tryReceive` to see which. One
+   * waiter at a time (`AssertionError` otherwise).
+   */
   ready(): Promise<void> {
     if (this.length > 0 || this.#closed) return noWait;
     assert(this.#waiter === undefined && this.#reader === undefined, 'a channel has one reader');
@@ -89,8 +98,8 @@ export class Channel<T> {
   }
 
   /**
-   * The same for a reader on a hot path, who is called instead, once, in a turn of its own, just when one who waits
-   * would go on. It must not throw.
+   * As `ready`, for a reader on a hot path: calls `reader` once, as a microtask, exactly when a promise of `ready`
+   * would have resumed it. `reader` must not throw.
    */
   whenReady(reader: () => void): void {
     assert(this.#waiter === undefined && this.#reader === undefined, 'a channel has one reader');
@@ -98,7 +107,7 @@ export class Channel<T> {
     if (this.length > 0 || this.#closed) this.#wake();
   }
 
-  /** Refuses further items; what was accepted can still be taken. */
+  /** Refuses further items; the reader can still take the accepted ones. */
   close(): void {
     this.#closed = true;
     this.#wake();

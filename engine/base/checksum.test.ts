@@ -4,13 +4,13 @@ import { describe, expect, it } from 'vitest';
 import { crc32, crc32Between, crc32OfView } from './checksum.ts';
 import { viewOf } from './views.ts';
 
-describe('the checksum', () => {
-  it('is the published one', () => {
+describe('CRC-32', () => {
+  it('has the published check value', () => {
     expect(crc32(Buffer.from('123456789'))).toBe(0xcbf43926);
     expect(crc32Between(Buffer.from('x123456789x'), 1, 10)).toBe(0xcbf43926);
   });
 
-  it('of a run is that of the run alone, whatever its length, place and seed', () => {
+  it('of a range equals that of the range alone, whatever its length, offset and seed', () => {
     const bytes = fc.uint8Array({ maxLength: 600 });
     fc.assert(
       fc.property(bytes, fc.nat(20), fc.nat(0xffffffff), (all, from, seed) => {

@@ -1,34 +1,40 @@
 /**
- * The one checksum of frames and stored records: CRC-32 (ISO-HDLC, as in zlib and gzip), continued over several runs
- * of bytes. It detects every burst up to 32 bits; it is no defence against an adversary.
+ * Computes the checksum of frames and stored records: CRC-32 (ISO-HDLC, as in zlib and gzip), which can be continued
+ * over several runs of bytes. It detects every burst of up to 32 bits. It is no defence against an adversary.
  */
 import { crc32 as zlibCrc32 } from 'node:zlib';
 
-/** CRC-32 of `bytes`, continuing from `seed` (the CRC of what came before). An unsigned 32-bit integer. */
+/** CRC-32 of `bytes`, continuing from `seed` (the CRC of the preceding bytes). An unsigned 32-bit integer. */
 export function crc32(bytes: Uint8Array, seed = 0): number {
-  // zlib takes no bytes for a request to begin anew.
+  // zlib treats an empty input as a request to start anew.
   return bytes.length === 0 ? seed : zlibCrc32(bytes, seed);
 }
 
-/** The same for the bytes `from` up to, not including, `to`: for short runs several times as fast as a call away. */
+/**
+ * As `crc32`, of the bytes from `from` (inclusive) to `to` (exclusive). For short runs several times as fast as a
+ * native call.
+ */
 export function crc32Between(bytes: Uint8Array, from: number, to: number, seed = 0): number {
   if (to - from <= shortBytesMax) return shortCrc32(bytes, from, to, seed);
   if (from === 0 && to === bytes.length) return zlibCrc32(bytes, seed);
-  // The `subarray` of a Buffer, which is another one, costs several times as much.
+  // `Buffer.subarray` makes another Buffer and costs several times as much as a plain array.
   return zlibCrc32(new Uint8Array(bytes.buffer, bytes.byteOffset + from, to - from), seed);
 }
 
-/** The same by a view of the bytes, which reads four at once: for who has one at hand and many short runs to check. */
+/**
+ * As `crc32Between`, through a `DataView`, which reads four bytes at once. For callers that keep a view and check many
+ * short runs.
+ */
 export function crc32OfView(view: DataView, from: number, to: number, seed = 0): number {
   if (to - from <= shortBytesMax) return shortCrc32OfView(view, from, to, seed);
   return zlibCrc32(new Uint8Array(view.buffer, view.byteOffset + from, to - from), seed);
 }
 
-/** Beyond this, leaving JavaScript pays. */
+/** Above this length the native call is faster. */
 const shortBytesMax = 256;
 const polynomial = 0xedb88320;
 
-/** Sixteen tables of 256 entries: what a byte does to the checksum, 0 to 15 bytes before the end of a step. */
+/** Sixteen tables of 256 entries: the effect of a byte on the checksum, 0 to 15 bytes before the end of a step. */
 const steps = makeSteps();
 
 function makeSteps(): Uint32Array {
@@ -45,7 +51,10 @@ function makeSteps(): Uint32Array {
   return table;
 }
 
-/** Slicing by sixteen and eight (source: Kounavis and Berry, "Novel Table Lookup-Based Algorithms for CRC Generation", 2008). */
+/**
+ * CRC-32 by slicing by sixteen and eight. Source: Kounavis and Berry, "Novel Table Lookup-Based Algorithms for CRC
+ * Generation", 2008.
+ */
 function shortCrc32(bytes: Uint8Array, from: number, to: number, seed: number): number {
   let crc = ~seed;
   let at = from;
@@ -90,7 +99,7 @@ function shortCrc32(bytes: Uint8Array, from: number, to: number, seed: number): 
   return ~crc >>> 0;
 }
 
-/** As `shortCrc32`, sixteen bytes a step while there are as many. */
+/** As `shortCrc32`, reading four bytes at once: sixteen bytes a step, then eight, then four. */
 function shortCrc32OfView(view: DataView, from: number, to: number, seed: number): number {
   let crc = ~seed;
   let at = from;

@@ -1,4 +1,4 @@
-/** Durations as people write them on a command line: `500ms`, `90s`, `5m`, `1h`. The unit is never implied. */
+/** Parses durations as written on a command line: `500ms`, `90s`, `5m`, `1h`. The unit is mandatory. */
 import { LockstepError } from './errors.ts';
 
 const unitMs: ReadonlyMap<string, number> = new Map([
@@ -8,7 +8,10 @@ const unitMs: ReadonlyMap<string, number> = new Map([
   ['h', 3_600_000],
 ]);
 
-/** Milliseconds, rounded. Throws `BadRequest`, naming the allowed forms, for a number without a unit and for anything else. */
+/**
+ * The duration in milliseconds, rounded. Throws `BadRequest`, naming the allowed forms, for a number without a unit or
+ * any other text.
+ */
 export function parseDurationMs(text: string): number {
   const [, amount, unit = ''] = /^(\d+(?:\.\d+)?)([a-z]*)$/.exec(text) ?? [];
   const factor = unitMs.get(unit);

@@ -1,19 +1,22 @@
 /**
- * Every error that the product reports, in one table: its stable code, the HTTP status that carries it, one
- * sentence, and whether it is definite. A definite error says that the operation certainly did not happen; an
- * indefinite one says that it may have. Clients decide by it whether a retry is safe, histories by it whether an
- * operation is `fail` or `unknown` (source of the idea: FoundationDB's error table, Maelstrom's `definite?`).
+ * The one table of errors that the product reports: stable code, HTTP status, one sentence, and whether the error is
+ * definite.
+ *
+ * A definite error states that the operation certainly did not happen; after an indefinite one it may have happened.
+ * Clients decide by it whether a retry is safe; recorded histories decide by it whether an operation is `fail` or
+ * `unknown`. Source of the idea: FoundationDB's error table, Maelstrom's `definite?`.
  */
 
 interface ErrorRow {
-  /** HTTP status of an answer that carries this error. */
+  /** HTTP status of the answer that carries this error. */
   readonly status: number;
-  /** The operation certainly did not happen. */
+  /** Whether the operation certainly did not happen. */
   readonly definite: boolean;
-  /** What a person reads when nothing more precise is known. */
+  /** The message when the code that reports the error gives no more precise one. */
   readonly sentence: string;
 }
 
+/** The table, keyed by code. The order of the rows is the code's number in the peer protocol: append only. */
 export const errorTable = {
   BadRequest: { status: 400, definite: true, sentence: 'the request is malformed' },
   Unauthorized: { status: 401, definite: true, sentence: 'the credentials are missing or wrong' },
@@ -66,25 +69,31 @@ export const errorTable = {
   FileMissing: { status: 500, definite: true, sentence: 'a durable file of the node is missing' },
 } as const satisfies Record<string, ErrorRow>;
 
+/** A stable error code; clients and logs see it by this name. */
 export type ErrorCode = keyof typeof errorTable;
 
-/** All codes, in the table's order (that order is their number on the wire: append only). */
+/** All codes in the table's order. An index is the code's number in the peer protocol. */
 export const errorCodes = Object.keys(errorTable) as readonly ErrorCode[];
 
-/** What one error says beyond its code. */
+/** What an error states beyond its code and message. */
 export interface ErrorFacts {
-  /** The operation certainly did not happen, though errors of its code leave that open: nothing had been sent. */
+  /**
+   * Set if the operation certainly did not happen although its code is indefinite, for example because nothing was
+   * sent.
+   */
   readonly definite?: true;
   /** Answers that there were, or could be, of those needed. */
+  /** Answers that arrived (or could still arrive), and answers that the consistency level needs. */
   readonly votes?: { readonly got: number; readonly needed: number };
 }
 
-/** An error of the table above. `detail` says what was wrong and what is allowed, for a person. */
+/** An error of the table. `detail`, its message, tells a person what was wrong and what is allowed. */
 export class LockstepError extends Error {
   override readonly name = 'LockstepError';
   readonly code: ErrorCode;
   readonly facts: ErrorFacts;
 
+  /** `detail` defaults to the table's sentence. `options` carries `cause` and the facts. */
   constructor(
     code: ErrorCode,
     detail: string = errorTable[code].sentence,
@@ -99,18 +108,18 @@ export class LockstepError extends Error {
     };
   }
 
-  /** The operation certainly did not happen. */
+  /** Whether the operation certainly did not happen. */
   get definite(): boolean {
     return this.facts.definite ?? errorTable[this.code].definite;
   }
 
-  /** HTTP status that carries this error. */
+  /** HTTP status of the answer that carries this error. */
   get status(): number {
     return errorTable[this.code].status;
   }
 }
 
-/** The error itself when it is one of ours; anything else becomes `Internal`, keeping it as the cause. */
+/** Returns a `LockstepError` unchanged; wraps anything else as `Internal`, with the original as `cause`. */
 export function asLockstepError(error: unknown): LockstepError {
   if (error instanceof LockstepError) return error;
   const detail = error instanceof Error ? error.message : String(error);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { byteStringFrom, byteStringOf, bytesOf, parseNodeId, parseToken, textOf, tokenMax } from './ids.ts';
 
 describe('byte strings', () => {
-  it('bytes survive, in the order of their bytes', () => {
+  it('bytes round-trip, and byte strings sort as their bytes do', () => {
     fc.assert(
       fc.property(fc.uint8Array(), fc.uint8Array(), (left, right) => {
         expect(Uint8Array.from(bytesOf(byteStringFrom(left)))).toEqual(left);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import { jsonDepthMax, parseFlat } from './json-text.ts';
 
-/** Lists and objects in one another, so deep, around a text that holds brackets of its own. */
+/** Lists and objects nested `depth` levels deep around a text that holds brackets of its own. */
 function nested(openings: readonly ('[' | '{')[], text: string): string {
   const inner = JSON.stringify(text);
   return openings.reduceRight((held, opening) => (opening === '[' ? `[${held}]` : `{"a":${held}}`), inner);
@@ -11,8 +11,8 @@ function nested(openings: readonly ('[' | '{')[], text: string): string {
 
 const bracketText = fc.string({ unit: fc.constantFrom('[', '{', ']', '}', '"', '\\', 'a'), maxLength: 200 });
 
-describe('JSON of clients', () => {
-  it('is read as deep as it may be, whatever its texts hold, and refused one level deeper', () => {
+describe('JSON from clients', () => {
+  it('parses at the depth limit, whatever its strings hold, and is refused one level deeper', () => {
     const openings = fc.array(fc.constantFrom('[' as const, '{' as const), {
       minLength: jsonDepthMax - 40,
       maxLength: jsonDepthMax + 2,
@@ -27,7 +27,7 @@ describe('JSON of clients', () => {
     );
   });
 
-  it('may hold any number of lists and objects beside one another', () => {
+  it('may hold any number of lists and objects side by side', () => {
     const many = JSON.stringify(Array.from({ length: 1000 }, () => [{ a: [] }]));
     expect(parseFlat(many)).toEqual(JSON.parse(many));
     for (const opening of ['[', '{'] as const) {

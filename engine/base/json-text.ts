@@ -1,20 +1,23 @@
 /**
- * JSON as clients send it. JSON.parse takes any depth, and what walks the value later (JSON.stringify, to begin with)
- * would run out of stack: a bound on the depth is told as one.
+ * Parses JSON from clients with a bound on its nesting. `JSON.parse` accepts any depth, but code that walks the value
+ * later (`JSON.stringify`, to begin with) would overflow the stack.
  */
 import { LockstepError } from './errors.ts';
 
-/** Depth of a request's JSON; MapReduce holds what functions give back to it too. */
+/** Default depth limit of a request's JSON, in levels. MapReduce applies it to the results of functions as well. */
 export const jsonDepthMax = 64;
 
-/** Throws `BadRequest` when the text nests deeper than `depthMax`, and what JSON.parse throws when it is no JSON. */
+/**
+ * Parses `text`. Throws `BadRequest` if it nests deeper than `depthMax`, and `SyntaxError` (from `JSON.parse`) if it is
+ * not JSON.
+ */
 export function parseFlat(text: string, depthMax = jsonDepthMax): unknown {
   checkDepth(text, depthMax);
   return JSON.parse(text);
 }
 
 function checkDepth(text: string, depthMax: number): void {
-  // With so few of each there is no way to be deeper.
+  // With so few opening brackets of each kind the text cannot nest deeper.
   if (opensAtMost(text, '{', depthMax / 2) && opensAtMost(text, '[', depthMax / 2)) return;
   let depth = 0;
   let inText = false;
@@ -32,7 +35,10 @@ function checkDepth(text: string, depthMax: number): void {
   }
 }
 
-/** Has the text at most so many of them, in its strings or not? Looking for them costs less than reading every character. */
+/**
+ * Whether `text` holds at most `countMax` of `opening`, inside or outside of strings. A search costs less than reading
+ * every character.
+ */
 function opensAtMost(text: string, opening: '{' | '[', countMax: number): boolean {
   let at = -1;
   for (let count = 0; count <= countMax; count++) {

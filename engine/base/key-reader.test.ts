@@ -8,7 +8,7 @@ import { defaultType, objectKey } from './object-key.ts';
 
 const maps = 'maps' as ByteString;
 
-test('names that are read one after the other are those of their parts', () => {
+test('names read in sequence equal those built from their parts', () => {
   const part = (lengths: readonly number[]): fc.Arbitrary<Uint8Array> =>
     fc
       .constantFrom(...lengths)
@@ -30,7 +30,7 @@ test('names that are read one after the other are those of their parts', () => {
   );
 });
 
-test('bytes that change afterwards change no name', () => {
+test('changing the input bytes afterwards changes no name', () => {
   const reader = new KeyReader();
   const [bucket, key] = [Buffer.from('b1'), Buffer.from('k1')];
   const first = reader.read(defaultType, bucket, key);
@@ -42,7 +42,7 @@ test('bytes that change afterwards change no name', () => {
   expect(first.packed).toBe(objectKey(defaultType, 'b1' as ByteString, 'k1' as ByteString).packed);
 });
 
-test('a part that is missing is refused as in any other name', () => {
+test('an empty part is refused as objectKey refuses it', () => {
   const reader = new KeyReader();
   reader.read(defaultType, Buffer.from('b'), Buffer.from('k'));
   expect(() => reader.read(defaultType, Buffer.from('b'), Buffer.alloc(0))).toThrow(

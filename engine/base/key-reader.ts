@@ -1,28 +1,30 @@
 /**
- * Full names of objects straight from the bytes of messages. Names that come one after the other are mostly of one
- * bucket, so the last one's is remembered; and the packed form is made in one piece. (A string put together of parts is
- * joined when its characters are first asked for, outside of JavaScript, and each look at it is slower ever after; a
- * packed form is looked up and written a dozen times on its key's way to the disk.)
+ * Builds the full names of objects from the bytes of messages.
+ *
+ * Consecutive names mostly share a bucket, so the reader caches the last bucket's prefix. It makes the packed form in
+ * one piece: V8 joins a concatenated string on its first access, outside of JavaScript, and every later access to it is
+ * slower. A packed key is looked up and written about a dozen times on its way to the disk.
  */
 import type { ByteString } from './ids.ts';
 import { byteStringFrom } from './ids.ts';
 import type { ObjectKey, PackedKey } from './object-key.ts';
 import { bucketPrefix, objectKey } from './object-key.ts';
 
-/** Longer ones are put together of their parts. */
+/** Longer names take the slow path, which concatenates the parts. */
 const prefixBytesMax = 256;
 const keyBytesMax = 256;
 
+/** One reader per stream of messages; not shared between streams, or the cache is of no use. */
 export class KeyReader {
-  /** What the keys of the last bucket begin with, then the key that is being read. */
+  /** The cached bucket's prefix, followed by the key being read. */
   readonly #scratch = Buffer.alloc(prefixBytesMax + keyBytesMax);
   #prefixBytes = 0;
-  /** The last bucket. */
+  /** The cached bucket. */
   #type = '' as ByteString;
   #bucket = '' as ByteString;
   #bucketBytes: Uint8Array = new Uint8Array(0);
 
-  /** The name of these parts, which are copied. Throws what `objectKey` throws. */
+  /** The full name with these parts, which are copied. Throws `BadRequest` and `TooLarge` as `objectKey` does. */
   read(type: ByteString, bucketBytes: Uint8Array, keyBytes: Uint8Array): ObjectKey {
     const { length } = keyBytes;
     const isUsual = length > 0 && length <= keyBytesMax && this.#knows(type, bucketBytes);
@@ -34,7 +36,7 @@ export class KeyReader {
     return { type, bucket: this.#bucket, key: packed.slice(keyAt) as ByteString, packed };
   }
 
-  /** The bucket is the last one, now or already; false: its name is not usual. */
+  /** Makes this bucket the cached one unless it already is. False if its name is empty or too long for the cache. */
   #knows(type: ByteString, bytes: Uint8Array): boolean {
     if (this.#type === type && areSame(this.#bucketBytes, bytes)) return true;
     if (bytes.length === 0 || type.length === 0 || 3 + type.length + bytes.length > prefixBytesMax)

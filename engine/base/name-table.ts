@@ -1,23 +1,24 @@
 /**
- * One string for equal runs of bytes, for readers to whom the same few names come again and again: to make one anew is
- * a call out of JavaScript and an object, and two that are the same object are compared in one step.
+ * A cache of byte strings: returns one string object for equal bytes, for readers that decode the same few names again
+ * and again. Creating a string is a call out of JavaScript, and comparing a string object with itself takes one step.
  *
- * The table has a fixed number of places; of two names that fall to one place the later one takes it, and what is too
- * long for a place is made anew each time.
+ * The table has a fixed number of slots. Of two names that hash to one slot the later one takes it. Names longer than a
+ * slot are created anew on each call.
  */
 import type { ByteString } from './ids.ts';
 
 const placeCount = 256;
 const nameBytesMax = 32;
-/** Names of one kind differ in their last bytes. */
+/** Only the last bytes are hashed: names of one kind differ there. */
 const hashedBytes = 4;
 
+/** The cache. Never wrong, whatever it evicts: a slot is compared byte for byte before it is used. */
 export class NameTable {
   readonly #names = new Array<ByteString>(placeCount).fill('' as ByteString);
-  /** Their bytes, which are compared faster than characters. */
+  /** The cached names' bytes; comparing bytes is faster than comparing characters. */
   readonly #bytes = new Uint8Array(placeCount * nameBytesMax);
 
-  /** The byte string of the bytes `from` up to, not including, `to`. */
+  /** The byte string of the bytes from `from` (inclusive) to `to` (exclusive). */
   get(bytes: Buffer, from: number, to: number): ByteString {
     const place = placeOf(bytes, from, to);
     const known = this.#names[place];

@@ -20,7 +20,7 @@ const part = (maxLength: number): fc.Arbitrary<ByteString> =>
 const names = fc.tuple(part(typeBytesMax), part(600), part(600));
 
 describe('object keys', () => {
-  it('a packed key gives back its parts', () => {
+  it('a packed key unpacks to its parts', () => {
     fc.assert(
       fc.property(names, ([type, bucket, key]) => {
         const name = objectKey(type, bucket, key);
@@ -42,7 +42,7 @@ describe('object keys', () => {
     );
   });
 
-  it('arbitrary bytes are no packed key, or pack to themselves', () => {
+  it('arbitrary bytes are refused or are the packed form of what they unpack to', () => {
     const short = fc.uint8Array({ maxLength: 40 });
     const likely = fc
       .tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 3 }), fc.uint8Array({ maxLength: 12 }))
@@ -75,7 +75,7 @@ describe('object keys', () => {
     );
   });
 
-  it('parts may have their limit and no more, and must not be empty', () => {
+  it('parts of the maximal length pass; longer and empty ones are refused', () => {
     const limits = [typeBytesMax, bucketBytesMax, keyBytesMax];
     const full = limits.map((limit) => 'x'.repeat(limit) as ByteString);
     const [type, bucket, key] = full;

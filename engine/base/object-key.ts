@@ -1,7 +1,7 @@
 /**
- * The full name of an object: bucket type, bucket and key, and its packed form.
+ * The full name of an object (bucket type, bucket, key) and its packed form.
  *
- * Packed form, the key of every map and every stored record (lengths are big-endian):
+ * The packed form is the key of every map and of every stored record (lengths are big-endian):
  *
  *     u8 type length | type | u16 bucket length | bucket | key
  *
@@ -11,8 +11,10 @@ import { LockstepError } from './errors.ts';
 import type { ByteString } from './ids.ts';
 import { byteStringOf } from './ids.ts';
 
+/** A full name in packed form; made by `objectKey` and `systemKey`. */
 export type PackedKey = ByteString & { readonly packed: true };
 
+/** A client-visible object's full name: its three parts, none empty, and their packed form. */
 export interface ObjectKey {
   readonly type: ByteString;
   readonly bucket: ByteString;
@@ -20,12 +22,16 @@ export interface ObjectKey {
   readonly packed: PackedKey;
 }
 
+/** The bucket type of requests that name none. */
 export const defaultType = byteStringOf('default');
+/** Most bytes of a bucket type: its length is one byte in the packed form. */
 export const typeBytesMax = 255;
+/** Most bytes of a bucket's name. */
 export const bucketBytesMax = 4096;
+/** Most bytes of a key. */
 export const keyBytesMax = 32768;
 
-/** The object's full name. Throws `BadRequest` when a part is empty, `TooLarge` when it exceeds its limit. */
+/** Builds an object's full name. Throws `BadRequest` if a part is empty, `TooLarge` if it exceeds its limit. */
 export function objectKey(type: ByteString, bucket: ByteString, key: ByteString): ObjectKey {
   checkLength('bucket type', type, typeBytesMax);
   checkLength('bucket', bucket, bucketBytesMax);
@@ -33,7 +39,7 @@ export function objectKey(type: ByteString, bucket: ByteString, key: ByteString)
   return { type, bucket, key, packed: (bucketPrefix(type, bucket) + key) as PackedKey };
 }
 
-/** What the packed forms of all keys of a bucket begin with. */
+/** The common prefix of the packed keys of a bucket. */
 export function bucketPrefix(type: ByteString, bucket: ByteString): string {
   return (
     String.fromCharCode(type.length) +
@@ -44,23 +50,24 @@ export function bucketPrefix(type: ByteString, bucket: ByteString): string {
 }
 
 /**
- * The key of a record of the engine's own that lies among the objects (so that one batch can hold both): its bucket
- * type is empty, which no client can name and `unpackKey` refuses. Whoever walks all keys leaves these out.
+ * The key of one of the engine's own records, stored among the objects so that one batch can hold both. Its bucket type
+ * is empty: no client can name it, `unpackKey` refuses it, and code that iterates over all objects must skip it.
  */
 export function systemKey(bucket: ByteString, name: ByteString): PackedKey {
   return (bucketPrefix('' as ByteString, bucket) + name) as PackedKey;
 }
 
+/** Whether a packed key belongs to one of the engine's own records. */
 export function isSystemKey(key: PackedKey): boolean {
   return key.charCodeAt(0) === 0;
 }
 
-/** The same of a packed form that lies in bytes. */
+/** As `isSystemKey`, for a packed key that begins at byte offset `at`. */
 export function isSystemAt(bytes: Uint8Array, at: number): boolean {
   return bytes[at] === 0;
 }
 
-/** The name behind a packed form that `objectKey` made; undefined when the bytes are no packed form. */
+/** The name in a packed key; undefined if it is no packed form of an object (a system key is none). */
 export function unpackKey(packed: PackedKey): ObjectKey | undefined {
   const typeLength = packed.charCodeAt(0);
   const bucketAt = 1 + typeLength + 2;
@@ -77,7 +84,7 @@ export function unpackKey(packed: PackedKey): ObjectKey | undefined {
   };
 }
 
-/** `type/bucket/key`, for logs: what is not plain is percent-encoded, so two keys never read the same. */
+/** `type/bucket/key` for logs, with special characters percent-encoded, so that different keys never read alike. */
 export function nameOfKey(packed: PackedKey): string {
   const name = unpackKey(packed);
   if (name === undefined) return `(${Buffer.from(packed, 'latin1').toString('hex')})`;

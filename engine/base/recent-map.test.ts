@@ -8,7 +8,7 @@ const operation = fc.record({
   key: fc.nat({ max: 12 }),
 });
 
-it('a recent map holds the newest half of its bound, no more than its bound, and what was set last', () => {
+it('a recent map holds at least the newest half of its bound, at most its bound, and the latest values', () => {
   fc.assert(
     fc.property(fc.integer({ min: 2, max: 9 }), fc.array(operation, { maxLength: 60 }), (countMax, steps) => {
       const map = new RecentMap<number, number>(countMax);

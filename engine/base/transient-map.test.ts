@@ -21,7 +21,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   { maxLength: 200 },
 );
 
-it('holds what a Map holds', () => {
+it('behaves as a Map does', () => {
   fc.assert(
     fc.property(steps, (all) => {
       const map = new TransientMap<number, object>();
@@ -55,7 +55,7 @@ it('holds what a Map holds', () => {
   );
 });
 
-it('keeps the order of keys that never come again, however many have gone', () => {
+it('keeps insertion order of keys that are never reused, however many were deleted', () => {
   const map = new TransientMap<number, { readonly id: number }>();
   const twin = new Map<number, { readonly id: number }>();
   for (let id = 0; id < 5000; id++) {

@@ -1,17 +1,17 @@
 /**
- * A map of what comes and goes: requests under way, keys that are being changed. What is deleted leaves its key behind,
- * without its value; when there are many such keys the rest moves into a new Map.
+ * A map of short-lived entries: requests under way, keys being changed. A deleted entry leaves its key behind without a
+ * value; once there are many such keys, the remaining entries move into a new Map.
  *
- * A Map itself makes a new table after every few deletions, and the old one leads to the new one. Once such a table has
- * grown old, everything younger that hangs at it (the tables after it, with all that was under way when they were left)
- * counts as alive for the collector of young garbage and is moved twice (measured: of a busy node's decoded objects,
- * four times as many bytes grew old).
+ * A plain Map allocates a new table after every few deletions, and the old table points to the new one. Once such a
+ * table has reached the old generation, the scavenger treats everything reachable from it as alive: later tables and
+ * all the requests that were under way at the time. It copies them twice (measured on a busy node: four times as many
+ * bytes of decoded objects reached the old generation).
  */
 export class TransientMap<K, V extends object> {
   #entries = new Map<K, V | undefined>();
   #size = 0;
 
-  /** Entries that are there. */
+  /** Number of entries, not counting keys without a value. */
   get size(): number {
     return this.#size;
   }
@@ -24,7 +24,7 @@ export class TransientMap<K, V extends object> {
     return this.#entries.get(key) !== undefined;
   }
 
-  /** False, and nothing is done, when there is one already. */
+  /** Adds an entry. Returns false and changes nothing if the key already has one. */
   add(key: K, value: V): boolean {
     const entries = this.#entries;
     if (entries.get(key) !== undefined) return false;
@@ -33,19 +33,20 @@ export class TransientMap<K, V extends object> {
     return true;
   }
 
+  /** Adds or replaces an entry. */
   set(key: K, value: V): void {
     const entries = this.#entries;
     if (entries.get(key) === undefined) this.#size += 1;
     entries.set(key, value);
   }
 
-  /** The same of a key that has no entry now. */
+  /** Adds an entry for a key that has none now; the caller guarantees it. */
   insert(key: K, value: V): void {
     this.#size += 1;
     this.#entries.set(key, value);
   }
 
-  /** What was there; nothing is done when nothing was. */
+  /** Removes and returns the entry's value; undefined if there is none. */
   delete(key: K): V | undefined {
     const entries = this.#entries;
     const gone = entries.get(key);
@@ -56,16 +57,18 @@ export class TransientMap<K, V extends object> {
     return gone;
   }
 
+  /** Removes every entry. */
   clear(): void {
     this.#entries = new Map();
     this.#size = 0;
   }
 
+  /** Keys of the entries, in the order of `values`. */
   keys(): K[] {
     return [...this.#entries].filter(([, value]) => value !== undefined).map(([key]) => key);
   }
 
-  /** What is there, in the order in which its keys came first since they were last swept away. */
+  /** Values in insertion order; a key that was deleted and set again may keep its old position. */
   values(): V[] {
     return [...this.#entries.values()].filter((value) => value !== undefined);
   }
@@ -77,5 +80,5 @@ export class TransientMap<K, V extends object> {
   }
 }
 
-/** Keys without a value, when hardly any has one. */
+/** Keys without a value that are tolerated even when hardly any entry is left. */
 const goneKeysMax = 256;

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 
 import { copyBytes, sameBytes, viewOf } from './views.ts';
 
-it('a copy by views is the copy, whatever its length and places, and touches nothing else', () => {
+it('a copy through views equals the source, whatever its length and offsets, and touches nothing else', () => {
   const bytes = fc.uint8Array({ minLength: 1, maxLength: 600 });
   fc.assert(
     fc.property(bytes, fc.nat(20), fc.nat(20), (from, skipped, place) => {
@@ -18,7 +18,7 @@ it('a copy by views is the copy, whatever its length and places, and touches not
   );
 });
 
-it('runs of bytes are the same when none of their bytes differs', () => {
+it('ranges are equal when no byte differs', () => {
   const bytes = fc.uint8Array({ maxLength: 40 });
   fc.assert(
     fc.property(bytes, fc.nat(20), fc.nat(60), (run, place, changed) => {

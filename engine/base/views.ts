@@ -1,17 +1,17 @@
 /**
- * Bytes by a `DataView`: four at a time, wherever they lie, without a call out of JavaScript. For hot paths that keep
- * one view of a large buffer; making a view costs as much as copying a few hundred bytes.
+ * Copies and compares bytes through `DataView`s: four at a time, at any alignment, without a call out of JavaScript.
+ * For hot paths that keep one view of a large buffer; creating a view costs as much as copying a few hundred bytes.
  */
 
-/** Beyond this, leaving JavaScript pays. */
+/** Above this length the native copy is faster. */
 const shortBytesMax = 256;
 
-/** A view of the same bytes. */
+/** A view of the same memory. */
 export function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** Copies `length` bytes at `at` of one view to `place` of another; the two do not overlap. */
+/** Copies `length` bytes from offset `at` of `from` to offset `place` of `into`. The ranges must not overlap. */
 export function copyBytes(from: DataView, at: number, length: number, into: DataView, place: number): void {
   if (length > shortBytesMax) {
     const bytes = new Uint8Array(from.buffer, from.byteOffset + at, length);
@@ -24,7 +24,10 @@ export function copyBytes(from: DataView, at: number, length: number, into: Data
   for (; index < length; index++) into.setUint8(place + index, from.getUint8(at + index));
 }
 
-/** The `length` bytes at `at` of one view are those at `place` of the other. */
+/**
+ * Whether `length` bytes at offset `at` of `one` equal those at offset `place` of `other`. The caller guarantees the
+ * bounds.
+ */
 export function sameBytes(
   one: DataView,
   at: number,
