@@ -1,4 +1,7 @@
-/** What the drivers of transactions work with: the rooms below, the node's settings, and the way to another node. */
+/**
+ * The context that every driver of transactions works with: the services below, the node's settings, and how one node
+ * asks another.
+ */
 import { BytesError } from '../base/bytes.ts';
 import { Deferred } from '../base/deferred.ts';
 import type { ErrorCode } from '../base/errors.ts';
@@ -16,50 +19,67 @@ import type { BranchReply, BranchRequest } from './formats/messages.ts';
 import { decodeReply, encodeRequest } from './formats/messages.ts';
 import type { Xid } from './formats/xid.ts';
 
+/** Settings of transactions, from the configuration (`transaction_*`). */
 export interface TransactionOptions {
-  /** A branch that has waited so long asks for the outcome; unacknowledged decisions are sent again as often. */
+  /**
+   * A branch that has waited this long asks for the outcome. The coordinator resends unacknowledged commits at this
+   * interval. Microseconds.
+   */
   readonly inquiryIntervalUs: number;
-  /** How long a reader waits for a prepared key. */
+  /** How long a reader waits for a prepared key. Microseconds. */
   readonly readWaitUs: number;
-  /** How long outcomes are remembered for who asks by name. Milliseconds of the wall clock. */
+  /** How long outcomes and idempotency keys are kept. Milliseconds of the wall clock. */
   readonly retentionMs: number;
-  /** How many outcomes are remembered at most, and how many names of clients. */
+  /** The most outcomes that are kept, and the most idempotency keys. */
   readonly rememberedMax: number;
 }
 
-/** Sees to it that who must know what was carried out under a client's name does (transactions/idempotency/key-replication.ts). */
+/**
+ * Tracks whether enough owners know each idempotency key that this node applied
+ * (transactions/idempotency/key-replication.ts).
+ */
 export interface NameFollower {
-  /** It was carried out here, and the round tells the others. */
+  /**
+   * Called when a transaction with an idempotency key was applied here. `round` sends the batch to the other replicas.
+   */
   follow(named: NamedRecord, round: BatchRound): void;
-  /** Too few owners may know it: this node alone could tell of it after a crash. */
+  /** True while so few owners may know the key that after a crash only this node could report the transaction. */
   isUnsafe(clientId: string): boolean;
 }
 
-/** Sees to it that whoever leads the keys next has what was carried out (transactions/one-phase/batch-replication.ts). */
+/**
+ * Tracks whether the next primary of each key has the batches that this node applied
+ * (transactions/one-phase/batch-replication.ts).
+ */
 export interface BatchFollower {
-  /** It was carried out here, and the round tells the others. */
+  /** Called when the transaction was applied here. `round` sends the batch to the other replicas. */
   follow(xid: Xid, round: Pick<BatchRound, 'isCalm' | 'items' | 'holders' | 'spread'>): void;
 }
 
+/** The services of one node's transactions. `Transactions` builds it once and hands it to every driver. */
 export interface TransactionContext {
   readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
   readonly parts: RoundDependencies;
   readonly log: TransactionLog;
   readonly metrics: TransactionMetrics;
   readonly options: TransactionOptions;
+  /** Incarnation numbers of this node and its peers. */
   readonly lives: Incarnations;
-  /** Of clients. */
+  /** Idempotency keys of clients, and the transactions that were applied under them. */
   readonly names: IdempotencyKeys;
   readonly spread: NameFollower;
   readonly batches: BatchFollower;
   /**
-   * Before this life the disk may have gone back to an older image, which lacks names that are still to be known: it had
-   * another life, and outcomes are remembered for longer than this one has lasted.
+   * True while this disk may be an older image of itself, which lacks idempotency keys that other nodes still keep.
+   * That is so if the disk had an earlier incarnation, and this incarnation is younger than `retentionMs`.
    */
   mayHaveGoneBack(): boolean;
 }
 
-/** No answer of the other node: nothing was sent (`unsent`), or nobody knows what became of it. */
+/**
+ * The other node gave no answer. `unsent`: the request was not sent. Otherwise nobody knows whether the node received
+ * it.
+ */
 export interface NoAnswer {
   readonly kind: 'noAnswer';
   readonly unsent: boolean;
@@ -67,12 +87,12 @@ export interface NoAnswer {
   readonly detail: string;
 }
 
-/** What it takes to ask another node. */
+/** The part of the context that is needed to ask another node. */
 export interface Asker {
   readonly parts: Asking & Pick<RoundDependencies, 'member'>;
 }
 
-/** Asks another node. Never rejects. */
+/** Asks another node and waits at most `timeoutUs` microseconds. Never rejects: a failure resolves as `NoAnswer`. */
 export function askNode(
   context: Asker,
   node: NodeId,
@@ -85,7 +105,10 @@ export function askNode(
   return answer.promise;
 }
 
-/** Asks another node: `heard` is called once, later; never when the question was not sent, which is said at once. */
+/**
+ * Asks another node. If the request was sent, calls `heard` once, later. If it could not be sent, returns why at once
+ * and never calls `heard`.
+ */
 export function tryAskNode(
   { parts }: Asker,
   node: NodeId,
@@ -116,7 +139,7 @@ function understood(words: Uint8Array): BranchReply | NoAnswer {
   }
 }
 
-/** Why a branch gave no vote. */
+/** The abort reason for a branch that gave no vote. */
 export function silenceOf(
   reply: BranchReply | NoAnswer,
 ): 'no_targets' | 'prepare_timeout' | 'prepare_failed' {
@@ -125,7 +148,7 @@ export function silenceOf(
   return reply.code === 'Timeout' ? 'prepare_timeout' : 'prepare_failed';
 }
 
-/** The same for people. */
+/** The same as text for people. */
 export function wordsOf(reply: BranchReply | NoAnswer): string {
   return reply.kind === 'noAnswer' ? reply.detail : 'an answer to another question';
 }

@@ -1,4 +1,4 @@
-/** What a node counts of its transactions, and the families that show it. */
+/** The transaction metrics of one node: counters, phase latencies, and the metric families that publish them. */
 import type { FamilySource, Sample } from '../metrics/family.ts';
 import { noLabels } from '../metrics/family.ts';
 import { LabelledFamily } from '../metrics/labelled-family.ts';
@@ -7,7 +7,9 @@ import type { OperatorDecision } from './formats/outcomes.ts';
 import { abortReasons, operatorDecisions } from './formats/outcomes.ts';
 import type { ReportedVote } from './formats/messages.ts';
 
+/** A phase of a transaction at its coordinator. `total` is from the request to the answer. */
 export type PhaseName = 'prepare' | 'decision' | 'commit' | 'total';
+/** What a start did with one entry of the in-doubt log. */
 export type RecoveryOutcome = (typeof recoveryOutcomes)[number];
 
 const phaseNames: readonly PhaseName[] = ['prepare', 'decision', 'commit', 'total'];
@@ -19,20 +21,25 @@ const recoveryOutcomes = [
   'aborted',
   'damaged',
 ] as const;
-/** Measurements between two turns of the histograms. */
+/** How many latencies are recorded between two turns of the histograms. */
 const turnCount = 16_384;
 
-/** What can only be asked at the moment of publication. */
+/** Values that are read at each publication. */
 export interface TransactionGauges {
-  /** Branches here that have voted and wait for the outcome. */
+  /** Prepared branches on this node that wait for the outcome. */
   readonly prepared: () => number;
-  /** Transactions that this node coordinates and whose decision not every branch has acknowledged, or is not known. */
+  /**
+   * Transactions that this node coordinates and that are not settled: some branch has not acknowledged the decision, or
+   * the decision is unknown.
+   */
   readonly inDoubt: () => number;
-  /** Age of the oldest of both, milliseconds. */
+  /** Age of the oldest prepared or in-doubt transaction, in milliseconds. */
   readonly oldestAgeMs: () => number;
+  /** Keys that transactions lock now. */
   readonly locks: () => number;
 }
 
+/** Counters and latencies of this node's transactions. */
 export class TransactionMetrics {
   readonly #outcomes = new LabelledFamily({
     name: 'svc_transactions_total',
@@ -62,10 +69,10 @@ export class TransactionMetrics {
     phaseNames.map((name) => [name, new RollingHistogram()]),
   );
   #recorded = 0;
-  /** Prepares that were refused because a key belonged to another transaction. */
+  /** Prepare requests that were refused because another transaction held a lock on a key. */
   lockConflicts = 0;
 
-  /** Every counter begins at 0, so that its first event shows as a rate. */
+  /** Creates every labelled counter at 0, so that its first event shows as a rate. */
   constructor() {
     for (const outcome of ['committed', 'in_doubt', ...abortReasons]) this.#outcomes.child(outcome);
     for (const vote of ['commit', 'read_only', 'abort', 'alone']) this.#votes.child(vote);
@@ -73,33 +80,38 @@ export class TransactionMetrics {
     for (const decision of [...operatorDecisions, 'mixed']) this.#heuristics.child(decision);
   }
 
+  /** Counts a transaction coordinated here. `outcome`: `committed`, `in_doubt` or an abort reason. */
   concluded(outcome: string): void {
     this.#outcomes.child(outcome).value += 1;
   }
 
-  /** One that is doubtful is none. */
+  /** Counts a branch's vote. A doubtful vote is not counted. */
   voted(vote: ReportedVote | 'alone'): void {
     if (vote !== 'doubtful') this.#votes.child(vote === 'readOnly' ? 'read_only' : vote).value += 1;
   }
 
+  /** Counts one entry of the in-doubt log that a start took up. */
   recovered(outcome: RecoveryOutcome): void {
     this.#recoveries.child(outcome).value += 1;
   }
 
+  /** Counts an operator's decision. `mixed`: it contradicts the coordinator's decision. */
   decidedByOperator(decision: OperatorDecision | 'mixed'): void {
     this.#heuristics.child(decision).value += 1;
   }
 
+  /** Records the latency of a phase, in microseconds. */
   took(phase: PhaseName, latencyUs: number): void {
     const histogram = this.#phases.get(phase);
     if (histogram === undefined) return;
     histogram.record(Math.max(0, latencyUs));
-    // Keeps to the recent past without a timer of its own.
+    // Turns the histograms by count, so that they cover the recent past without a timer.
     this.#recorded += 1;
     if (this.#recorded % turnCount !== 0) return;
     for (const one of this.#phases.values()) one.turn();
   }
 
+  /** The metric families of transactions, for the registry. */
   families(gauges: TransactionGauges): readonly FamilySource[] {
     return [
       this.#outcomes,

@@ -1,7 +1,7 @@
 /**
- * Transactions of this node, as the listeners and the peers see them: run one, ask for one, list those in doubt,
- * resolve one by hand. Ties the coordinator, the branches, the inquiries and the recovery together and gives them
- * their one clock.
+ * The transactions of one node, as listeners and peers use them: run a transaction, look one up, list those in doubt,
+ * resolve one by an operator's decision. Ties the coordinator, the branches, the inquiries and the recovery together,
+ * and drives all of them with one timer.
  */
 import { BytesError } from '../base/bytes.ts';
 import { LockstepError, asLockstepError } from '../base/errors.ts';
@@ -50,22 +50,30 @@ import { decodeRequest, encodeReply, hasPrepareRequest, orderBytesOf } from './f
 import type { Xid } from './formats/xid.ts';
 import { XidSource, coordinatorOf } from './formats/xid.ts';
 
-/** What the listeners need. */
+/** Transactions as the listeners use them. */
 export interface TransactionService {
-  /** Never rejects for what a transaction can end in. */
+  /**
+   * Runs a transaction and resolves with its outcome. Rejects with `ShuttingDown` while the node stops, and with the
+   * router's errors; no outcome of a transaction is a rejection.
+   */
   run(request: TransactionRequest): Promise<TransactionOutcome>;
-  /** Undefined: nobody has a record of it. */
+  /** What this node or the coordinator knows of the transaction. Undefined if neither has a record of it. */
   find(xid: Xid): Promise<Knowledge | undefined>;
-  /** What the coordinator and every member know of it; a member without a part in it knows nothing. */
+  /** What the coordinator and every member know of the transaction. A member without a branch knows nothing. */
   survey(xid: Xid): Promise<readonly MemberKnowledge[]>;
+  /** Transactions in doubt on this node, as coordinator or as branch. */
   inDoubt(): readonly InDoubtEntry[];
-  /** An operator's decision over what waits on this node; false when nothing does. Rejects with `Conflict`. */
+  /**
+   * Carries out an operator's decision over a transaction that waits on this node. Resolves with false if none waits.
+   * Rejects with `Conflict` if the transaction's state does not allow the decision.
+   */
   resolve(xid: Xid, decision: OperatorDecision): Promise<boolean>;
 }
 
+/** The transactions of one node. Lifecycle: `recover`, `start`, then `close` (no new transactions), then `stop`. */
 export class Transactions implements TransactionService {
   readonly metrics = new TransactionMetrics();
-  /** Of clients. */
+  /** Answers peers' questions about idempotency keys. */
   readonly names: IdempotencyService;
   readonly #context: TransactionContext;
   readonly #branches: Branches;
@@ -76,14 +84,14 @@ export class Transactions implements TransactionService {
   readonly #memories: Memories;
   readonly #spread: KeyReplication;
   readonly #handed: BatchReplication;
-  /** Branches that an earlier life carried out, as long as this one has not spread them again. */
+  /** Applied branches of an earlier incarnation that this incarnation has not yet sent to the other replicas again. */
   readonly #recovered = new Set<Branch>();
   #released: () => void = () => undefined;
   #timer: Timer | undefined;
   #stopped = false;
   #closed = false;
 
-  /** `epoch`: 12 hexadecimal digits of this life, in the names of its transactions. */
+  /** `epoch`: 12 hexadecimal digits, the incarnation id that this node puts into the ids of its transactions. */
   constructor(
     io: Pick<Io, 'clock' | 'log' | 'spawn'>,
     parts: RoundDependencies,
@@ -125,7 +133,7 @@ export class Transactions implements TransactionService {
     this.#leftovers = new AppliedBranchCleanup(this.#context, this.#branches, this.#coordinator);
   }
 
-  /** Takes up what the log holds; before anybody is served. */
+  /** Reads the log and restores every transaction in it. Must resolve before the node serves any request. */
   async recover(): Promise<void> {
     await this.#coordinator.memory.recover();
     await recoverTransactions(this.#context, this.#branches, this.#coordinator);
@@ -133,14 +141,17 @@ export class Transactions implements TransactionService {
       if (branch.phase === 'applied' || branch.phase === 'heuristicCommitted') this.#recovered.add(branch);
   }
 
-  /** Begins to ask, remind and spread. */
+  /** Starts the timer, and sends recovered branches to the other replicas. */
   start(): void {
     for (const branch of this.#recovered)
       this.#context.io.spawn('xa.spread', () => this.#spreadAgain(branch));
     this.#arm();
   }
 
-  /** The ring that this life begins with may be an old one: what changes meanwhile has other owners hear of it, too. */
+  /**
+   * Sends the branch's writes to the other replicas again. Repeats that while the owners change: the first ring of this
+   * incarnation may be an old one.
+   */
   async #spreadAgain(branch: Branch): Promise<void> {
     let owners: string;
     do {
@@ -151,7 +162,7 @@ export class Transactions implements TransactionService {
     this.#released();
   }
 
-  /** Who is to hold what the branch wrote, by name. */
+  /** The nodes that are to hold what the branch wrote, as one comparable string. */
   #ownersOf({ places }: Branch): string {
     const { ring, pending } = this.#context.parts;
     const owners = places.map(({ token }) => [...ring().placement(token), ...pending(token)]);
@@ -159,9 +170,15 @@ export class Transactions implements TransactionService {
   }
 
   /**
-   * Those that hold a key that is another node's by the ring of now, or that it does not have yet, or whose clients' names
-   * it does not know; `released` hears when one does no more. Of what an earlier life has carried out it is not known who
-   * has it before that is spread again.
+   * Returns a function that lists transactions which hold this node back from publishing its new ring view. A
+   * transaction is listed if it holds a key whose primary is another node by the current ring, and
+   *
+   * - it still locks that key, or
+   * - the new primary does not have its writes yet, or
+   * - too few owners know its idempotency key.
+   *
+   * Recovered branches are listed until their writes were sent again, since nobody knows before who has them. Calls
+   * `released` whenever a transaction may have left the list.
    */
   givenAway(released: () => void): () => readonly Xid[] {
     const { locks } = this.#branches;
@@ -177,7 +194,7 @@ export class Transactions implements TransactionService {
     ];
   }
 
-  /** No timer is left and nobody waits; what is in doubt is in the log. */
+  /** Cancels every timer and releases every waiting reader. What is in doubt stays in the log. */
   stop(): void {
     this.#stopped = true;
     this.#timer?.cancel();
@@ -186,15 +203,19 @@ export class Transactions implements TransactionService {
     this.#branches.locks.close();
   }
 
-  /** Begins none any more; those under way go on. */
+  /** Refuses new transactions with `ShuttingDown`. Transactions under way go on. */
   close(): void {
     this.#closed = true;
   }
 
-  /** Transactions in which this node has a part that is not over; those that an operator decided wait for nobody. */
+  /**
+   * How many transactions still need this node. Branches with a heuristic decision are not counted: nothing waits for
+   * them.
+   */
   get underWay(): number {
     const { self } = this.#context.parts;
-    // Another coordinator may have to hear of an applied branch once more; this node's own is not asked about.
+    // A remote coordinator may still send the commit of an applied branch. The own coordinator's transactions are
+    // counted above.
     const branches = this.#branches.all.filter(({ phase, order }) => {
       return phase === 'applied' ? order.coordinator !== self.node : !phase.startsWith('heuristic');
     });
@@ -241,20 +262,24 @@ export class Transactions implements TransactionService {
     return true;
   }
 
-  /** What a peer knows of this node's earlier lives; undefined when it does not answer. */
+  /** Asks a peer what it knows of this node's earlier incarnations. Undefined if it does not answer. */
   legacyAt(peer: NodeId): Promise<LostDiskState | undefined> {
     return askLostDiskState(this.#context, peer);
   }
 
-  /** Whether a peer waits for a branch of the dead node's that this one replaces; undefined when it does not answer. */
+  /**
+   * Asks a peer whether it coordinates a transaction that waits for a branch of `dead`, the node that this one
+   * replaces. Undefined if it does not answer.
+   */
   inheritanceAt(peer: NodeId, dead: NodeId): Promise<boolean | undefined> {
     return askTakeover(this.#context, peer, dead);
   }
 
-  /** A peer's words; `reply` is called once. */
+  /** Handles a peer's `transact` message. Calls `reply` once. */
   handle(words: Uint8Array, reply: (reply: PeerReply) => void): void {
     let request: BranchRequest;
-    // A branch keeps its order, whose values are views of the bytes, for longer than the frame lives.
+    // Copies a prepare request: the branch keeps it, with values that are views of the bytes, for longer than the frame
+    // lives.
     const kept = hasPrepareRequest(words) ? Buffer.from(words) : words;
     try {
       request = decodeRequest(kept);
@@ -273,7 +298,7 @@ export class Transactions implements TransactionService {
     });
   }
 
-  /** Registers what is counted here. */
+  /** The metric families of transactions on this node. */
   families(): ReturnType<TransactionMetrics['families']> {
     return this.metrics.families({
       prepared: () => this.#branches.all.filter(({ phase }) => phase === 'prepared').length,
@@ -307,9 +332,9 @@ export class Transactions implements TransactionService {
         this.#branches.forget(request.xids);
         return { kind: 'told', state: 'none' };
       case 'needed':
-        return this.#letGo(request.node, request.xids);
+        return this.#dropUnneeded(request.node, request.xids);
       case 'reborn':
-        return this.#bequeath(request.node, request.life);
+        return this.#lostDiskState(request.node, request.life);
       case 'inherit':
         return openOr(this.#coordinator.handOver(request.node, request.heir));
       case 'adopt':
@@ -324,11 +349,11 @@ export class Transactions implements TransactionService {
     }
   }
 
-  #bequeath(node: NodeId, life: number): BranchReply {
+  #lostDiskState(node: NodeId, life: number): BranchReply {
     return { kind: 'bequeathed', ...legacyOf(this.#coordinator, this.#memories, node, life) };
   }
 
-  async #letGo(node: NodeId, xids: readonly Xid[]): Promise<BranchReply> {
+  async #dropUnneeded(node: NodeId, xids: readonly Xid[]): Promise<BranchReply> {
     await this.#leftovers.letGo(node, xids);
     return { kind: 'told', state: 'none' };
   }
@@ -383,13 +408,13 @@ export class Transactions implements TransactionService {
     }
   }
 
-  /** Attempts under a client's id: branches here, and what this node coordinates. */
+  /** Open attempts under an idempotency key: branches here, and transactions that this node coordinates. */
   #openUnder(clientId: string): readonly OpenAttempt[] {
     const branches = this.#branches.named(clientId).map(attemptIn);
     return [...branches, ...this.#coordinator.named(clientId).flatMap(attemptAt)];
   }
 
-  /** The same under any id, and what was carried out here and too few others may know. */
+  /** Open attempts under any idempotency key, and applied transactions whose key too few owners may know. */
   #openAttempts(): readonly OpenAttempt[] {
     const branches = this.#branches.all.filter(({ order }) => order.clientId !== '').map(attemptIn);
     const carried = this.#spread.unsafe.map(({ xid, clientId, digest }) => {
@@ -419,7 +444,7 @@ export class Transactions implements TransactionService {
     return xids;
   }
 
-  /** This node is the token's primary as the ring is now. */
+  /** True if this node is the token's primary by the current ring. */
   #leads(token: Token): boolean {
     const { ring, self } = this.#context.parts;
     return ring().placement(token)[0]?.node === self.node;

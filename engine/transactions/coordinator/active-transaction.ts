@@ -1,4 +1,4 @@
-/** A transaction under way at its coordinator, and what it comes to in words and records. */
+/** The state of one transaction under way at its coordinator, and the outcomes and records derived from it. */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
@@ -17,27 +17,39 @@ export interface Active {
   state: Coordination;
   readonly orders: ReadonlyMap<NodeId, PrepareRequest>;
   readonly operationCount: number;
-  /** The decision itself makes the one copy durable that the client waits for: at DC_ONE, or where there is one only. */
+  /**
+   * True if the durable decision is already the copy that the level requires: at DC_ONE, or where each key has one
+   * copy. The coordinator then answers before any branch has acknowledged.
+   */
   readonly answersEarly: boolean;
   readonly outcome: Deferred<TransactionOutcome>;
   readonly sinceMs: number;
   readonly startUs: number;
   phaseUs: number;
-  /** What an aborting vote said. */
+  /** The detail of an aborting vote, for people. */
   detail: string;
-  /** The client's own name was used before. */
+  /** Set if the idempotency key was used before: the earlier transaction and its state. */
   earlier: Voted['earlier'];
-  /** The client's patience: half of it for the prepare. */
+  /** Ends the client's wait. The first half of the timeout is for the prepare. */
   timer: Timer | undefined;
-  /** Branches that have acknowledged although their level was not met in time: hints and repairs bring it about. */
+  /**
+   * Branches that have acknowledged although their level was not met in time. Hints and repairs bring the writes to the
+   * other replicas.
+   */
   readonly unmet: NodeId[];
-  /** Branches that have no record of it, and whose orders are gone too; or whose nodes are no members any more. */
+  /**
+   * Branches that cannot be completed: their record and their prepare request are gone, or their node is no longer a
+   * member.
+   */
   readonly lost: NodeId[];
-  /** What came with votes to commit (transactions/recovery/redo.ts). */
+  /** The marks of votes to commit (transactions/recovery/redo.ts). */
   readonly marks: Map<NodeId, string>;
 }
 
-/** `sinceMs` by the wall clock, `startUs` by the other one; one that a start has found has no orders any more. */
+/**
+ * The state of a new or recovered transaction. `sinceMs`: wall clock. `startUs`: monotonic clock. `orders` is empty for
+ * a recovered one.
+ */
 export function newActive(
   state: Coordination,
   orders: ReadonlyMap<NodeId, PrepareRequest>,
@@ -65,28 +77,37 @@ export function newActive(
   };
 }
 
-/** Its client's id; undefined: it has none, or no orders any more. */
+/**
+ * The idempotency key and its digest. Undefined if the transaction has none, or was recovered without its prepare
+ * requests.
+ */
 export function clientOf({ orders }: Active): Pick<PrepareRequest, 'clientId' | 'clientDigest'> | undefined {
   for (const order of orders.values()) return order.clientId === '' ? undefined : order;
   return undefined;
 }
 
-/** The order was made for an earlier life of the node, which has not said that it was carried out. */
+/**
+ * True if the prepare request went to an incarnation of the node before `life`, and the node has not acknowledged the
+ * branch.
+ */
 export function isOpenAt({ orders, state }: Active, node: NodeId, life: number): boolean {
   const ordered = orders.get(node)?.branches.find((branch) => branch.node === node);
   if (ordered === undefined || ordered.life >= life) return false;
-  // Who has nothing to write holds nothing from the decision on.
+  // A read-only branch holds nothing once the transaction is decided.
   return state.phase === 'committing'
     ? waitsFor(state, node)
     : !state.branches.some((branch) => branch.node === node && branch.acknowledged);
 }
 
-/** Branches of a decided transaction that nobody can carry out any more: their disks, or their nodes, are gone. */
+/** Branches of a committed transaction that no node can complete any more: their disks or their nodes are gone. */
 export function lostBranches({ state, lost }: Active): readonly NodeId[] {
   return state.phase === 'committing' ? unacknowledged(state).filter((node) => lost.includes(node)) : [];
 }
 
-/** Those of them that an operator may abandon. Throws `Conflict` while another branch may ask yet for the outcome. */
+/**
+ * The lost branches that an operator may abandon. Throws `Conflict` if the transaction is undecided, or if another
+ * branch may still ask for the outcome.
+ */
 export function abandonable(active: Active): readonly NodeId[] {
   const lost = lostBranches(active);
   const waiting = unacknowledged(active.state).filter((node) => !lost.includes(node));
@@ -95,7 +116,7 @@ export function abandonable(active: Active): readonly NodeId[] {
   throw new LockstepError('Conflict', `the transaction ${why}; only lost branches can be abandoned`);
 }
 
-/** The record of its decision; `own`: what is written here with it. */
+/** The decision record of the transaction. `own`: the writes of the coordinator's own branch in the same batch. */
 export function decisionOf(
   { state, sinceMs, operationCount }: Active,
   to: DecisionRecord['state'],
@@ -105,6 +126,7 @@ export function decisionOf(
   return { state: to, sinceMs, operationCount, branches, own };
 }
 
+/** The committed outcome as of now. A branch is `pending` until it has acknowledged with its level met. */
 export function committedOf({
   xid,
   state,
@@ -123,7 +145,7 @@ export function committedOf({
   };
 }
 
-/** The same of a record that a start has found: who was left out of it is not known any more. */
+/** The committed outcome of a record that a start has found. Nobody knows any more which branches were abandoned. */
 export function endedOf(
   xid: Xid,
   { operationCount, branches }: DecisionRecord,
@@ -136,11 +158,12 @@ export function endedOf(
   return { kind: 'committed', xid, operationCount, branches: votes };
 }
 
+/** The outcome's name in metrics. */
 export function nameOf(outcome: TransactionOutcome): string {
   return outcome.kind === 'inDoubt' ? 'in_doubt' : outcome.kind;
 }
 
-/** What became of a decision that was to be forced. */
+/** The protocol event for a forced decision: written, certainly not written, or unknown. */
 export function fateOf(
   error: LockstepError | undefined,
 ): 'decisionForced' | 'decisionRefused' | 'decisionDoubted' {
@@ -148,7 +171,7 @@ export function fateOf(
   return error.definite ? 'decisionRefused' : 'decisionDoubted';
 }
 
-/** What another node's word comes to for who asks by name. */
+/** What another node's answer means for a client that asks by id. Undefined if that node has no record. */
 export function knowledgeOf(xid: Xid, state: ReportedState): Knowledge | undefined {
   switch (state) {
     case 'committed':

@@ -1,4 +1,7 @@
-/** What branches are asked by their coordinator, and told by their own node once more after a start or a loss. */
+/**
+ * Requests of a coordinator to a branch, over the network or to the own node; and how a node sends an applied branch's
+ * writes to the other replicas again after a start or a lost disk.
+ */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
@@ -14,13 +17,16 @@ import type { CommitReply, Voted } from '../formats/prepare-request.ts';
 import type { PrepareRequest, BranchReply, BranchRequest } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
-/** The writes of an applied branch go to the other replicas once more: a crash may have come before they did. */
+/**
+ * Sends the writes of an applied branch to the other replicas again: the node may have crashed before the first time.
+ * Resolves once the round is over.
+ */
 export async function spreadBranch(
   { parts, spread, batches }: TransactionContext,
   branch: Branch,
 ): Promise<void> {
   const met = new Deferred<boolean>();
-  // Whoever tells it to commit once more hears whether the level is met now, not that it was done.
+  // A coordinator that repeats its commit hears from now on whether the level is met now.
   branch.applying = met.promise;
   const done = new Deferred<readonly (StoredObject | undefined)[]>();
   parts.replica.newest(branch.places, (_, objects) => done.resolve(objects));
@@ -41,13 +47,13 @@ export async function spreadBranch(
   await Promise.all([round.met.then((value) => met.resolve(value)), round.spread]);
 }
 
-/** Who carries out what was decided. */
+/** The branches' methods that apply a decided branch. */
 interface Carrier {
   commit(xid: Xid): Promise<CommitReply>;
   redo(xid: Xid, order: PrepareRequest, mark: string): Promise<CommitReply>;
 }
 
-/** What a coordinator that has decided asks of a branch. */
+/** Applies a decided branch on this node: by its record (`commit`) or by the prepare request sent again (`redo`). */
 export function carryOut(
   branches: Carrier,
   request: Extract<BranchRequest, { readonly kind: 'commit' | 'redo' }>,
@@ -56,7 +62,7 @@ export function carryOut(
   return branches.redo(request.xid, request.order, request.mark);
 }
 
-/** The coordinator has decided the transaction, and still waits for a branch of it. */
+/** True if the coordinator has committed the transaction and still waits for one of its branches. */
 export async function isStillWanted(
   context: TransactionContext,
   xid: Xid,
@@ -80,7 +86,7 @@ interface Holder extends Carrier {
   forget(xids: readonly Xid[]): void;
 }
 
-/** Asks a branch, on this node without the network; `heard` is called once, later. */
+/** Asks a branch, on this node without the network. Calls `heard` once, later. */
 export function askBranch(
   context: TransactionContext,
   branches: Holder,
@@ -101,7 +107,7 @@ export function askBranch(
   });
 }
 
-/** What a coordinator asks of a branch on its own node. */
+/** Runs a coordinator's request to a branch on its own node. */
 async function askHere(branches: Holder, request: BranchRequest): Promise<BranchReply | NoAnswer> {
   switch (request.kind) {
     case 'prepare':

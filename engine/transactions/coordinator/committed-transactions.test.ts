@@ -20,7 +20,7 @@ function outcomeOf(number: number, nodes: readonly string[], operationCount: num
 }
 
 describe('committed outcomes', () => {
-  it('are told as they were kept, the newest of all that came', () => {
+  it('are returned as they were kept, the newest for each id', () => {
     const kept = fc.record({
       number: fc.integer({ min: 1, max: 40 }),
       nodes: fc.subarray(['n1', 'n2', 'n3']),
@@ -45,7 +45,7 @@ describe('committed outcomes', () => {
     );
   });
 
-  it('make room for younger ones, and one that comes too late is not taken for a younger one', () => {
+  it('give way to newer ones, and one that comes too late does not replace a newer one', () => {
     const outcomes = new CommittedOutcomes(prefix);
     const last = 200_000;
     for (let number = 1; number <= last; number++) outcomes.keep(outcomeOf(number, ['n1'], 1 + (number % 9)));
@@ -57,7 +57,7 @@ describe('committed outcomes', () => {
     expect(outcomes.get(xidOf(131_073))?.operationCount).toBe(1 + (131_073 % 9));
   });
 
-  it('are those of one life alone, under the one form of a name', () => {
+  it('are those of one incarnation, and each id has one form', () => {
     const outcomes = new CommittedOutcomes(prefix);
     outcomes.keep(outcomeOf(7, ['n1'], 1));
     for (const other of [`n2-${epoch}-7`, 'n1-0123456789ac-7', `${prefix}07`, `${prefix}`, `${prefix}7x`])
@@ -67,7 +67,7 @@ describe('committed outcomes', () => {
     expect(outcomes.get(xidOf(7))?.operationCount).toBe(1);
   });
 
-  it('leave to others what has no count, and more different branches than there is room for', () => {
+  it('are refused without a count of operations, and beyond 200 distinct lists of votes', () => {
     const outcomes = new CommittedOutcomes(prefix);
     expect(outcomes.keep({ kind: 'committed', xid: xidOf(1), branches: [] })).toBe(false);
     const kept = Array.from({ length: 300 }, (_, at) => outcomes.keep(outcomeOf(at + 1, [`n${at}`], 1)));

@@ -1,39 +1,47 @@
 /**
- * What became of the newest transactions that this life of the node has coordinated and that have committed: a few bytes for
- * each, in the order of their names' numbers, so that a busy coordinator leaves the collector nothing to move. Old ones go
- * a part at a time.
+ * The outcomes of the newest committed transactions that this incarnation has coordinated. An outcome takes a few bytes
+ * in arrays, indexed by the counter in the transaction's id, so a busy coordinator gives the garbage collector nothing
+ * to move. Old outcomes go 4096 at a time.
  */
 import { present } from '../../base/assert.ts';
 import type { BranchVote, TransactionOutcome } from '../formats/outcomes.ts';
 import type { Xid } from '../formats/xid.ts';
 
+/** The outcome of a committed transaction. */
 export type CommittedOutcome = Extract<TransactionOutcome, { kind: 'committed' }>;
 
 const partCount = 32;
 const partSize = 4096;
-/** Different lists of branches, with their votes, that outcomes share. */
+/** The most distinct lists of branches with their votes; outcomes share them. */
 const votesMax = 200;
 const operationCountMax = 0xffff;
 
-/** Transactions with numbers from `base` on. */
+/** Transactions with counters from `base` on. */
 interface Part {
   readonly base: number;
-  /** Which of the lists of votes, from 1; 0: nothing is known. */
+  /** The index of the list of votes, from 1. 0: no outcome. */
   readonly votes: Uint8Array;
   readonly operationCounts: Uint16Array;
 }
 
+/** Committed outcomes by transaction id, for the ids of one incarnation: at least the newest 126,976 counters. */
 export class CommittedOutcomes {
   readonly #prefix: string;
   readonly #votes: (readonly BranchVote[])[] = [];
   readonly #parts: (Part | undefined)[] = [];
 
-  /** `prefix`: what the names of this life's transactions begin with, before their number (transactions/formats/xid.ts). */
+  /**
+   * `prefix`: what the ids of this incarnation's transactions begin with, before the counter
+   * (transactions/formats/xid.ts).
+   */
   constructor(prefix: string) {
     this.#prefix = prefix;
   }
 
-  /** False: it is none that can be kept here. */
+  /**
+   * Keeps an outcome. False if it cannot be kept here: another incarnation's id, no count of operations, too old, or
+   * too many distinct lists of votes.
+   */
   keep({ xid, operationCount, branches }: CommittedOutcome): boolean {
     const number = this.#numberOf(xid);
     if (number < 0 || operationCount === undefined || operationCount > operationCountMax) return false;
@@ -45,6 +53,7 @@ export class CommittedOutcomes {
     return true;
   }
 
+  /** The outcome; undefined if it is not kept here. */
   get(xid: Xid): CommittedOutcome | undefined {
     const number = this.#numberOf(xid);
     const part = number < 0 ? undefined : this.#parts[slotOf(number)];
@@ -60,27 +69,28 @@ export class CommittedOutcomes {
     };
   }
 
+  /** Drops the outcome, if it is kept here. */
   delete(xid: Xid): void {
     const number = this.#numberOf(xid);
     const part = number < 0 ? undefined : this.#parts[slotOf(number)];
     if (part !== undefined && baseOf(number) === part.base) part.votes[number - part.base] = 0;
   }
 
-  /** -1: another life's, or another node's. */
+  /** The id's counter. -1 for an id of another incarnation. */
   #numberOf(xid: Xid): number {
     const prefix = this.#prefix;
     if (!xid.startsWith(prefix)) return -1;
     let number = 0;
     for (let at = prefix.length; at < xid.length; at++) {
       const digit = xid.charCodeAt(at) - zero;
-      // One number has one form.
+      // A leading zero would give one counter two forms.
       if (digit < 0 || digit > 9 || (digit === 0 && number === 0)) return -1;
       number = number * 10 + digit;
     }
     return number > 0 && Number.isSafeInteger(number) ? number : -1;
   }
 
-  /** Undefined: it is older than what is kept. */
+  /** The part that holds the counter, created if needed. Undefined if the counter is older than what is kept. */
   #partOf(number: number): Part | undefined {
     const slot = slotOf(number);
     const base = baseOf(number);

@@ -1,7 +1,9 @@
 /**
- * What a coordinator still knows of transactions that are over: outcomes for clients who ask by name, and which
- * branches have yet to hear that their records may go. Bounded by time and count; commits outlive a restart (their
- * decision records are kept as `ended`), aborts need not: presumed abort answers for them.
+ * What a coordinator still knows of completed transactions: outcomes for clients that ask by id, and which branches
+ * have yet to hear that they may drop their records.
+ *
+ * Bounded by time and count. Commits outlive a restart: their decision records are kept as `ended`. Aborts need not:
+ * presumed abort answers for them.
  */
 import type { NodeId } from '../../base/ids.ts';
 import { RecentMap } from '../../base/recent-map.ts';
@@ -16,48 +18,52 @@ import type { ReportedState } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
 const outcomesMax = 131_072;
-/** Names in one message. */
+/** Transaction ids in one `forget` message. */
 const forgetCountMax = 1000;
 /** Records dropped in one write. */
 const sweptCountMax = 1000;
-/** With so many names a node is told at once, not at the next tick: what it remembers is bounded under any load. */
+/**
+ * With this many ids waiting, a node is told at once and not at the next tick. That bounds the memory under any load.
+ */
 const forgetSoonCount = 256;
 
+/** The outcomes of this coordinator's completed transactions, and the `forget` messages to their branches. */
 export class CompletedTransactions {
   readonly #context: TransactionContext;
   readonly #committed: CommittedOutcomes;
-  /** All others. */
+  /** All outcomes that `#committed` does not take. */
   readonly #outcomes = new RecentMap<Xid, TransactionOutcome>(outcomesMax);
-  /** Ended decisions whose records are kept, oldest first, and since when. */
+  /** Decision records of state `ended`, oldest first, and since when they are (wall clock, milliseconds). */
   readonly #records = new Map<Xid, number>();
   readonly #forgets = new Map<NodeId, Set<Xid>>();
   readonly #asking = new Set<NodeId>();
   #sweeping = false;
-  /** Those that did not hear it since the last tick. */
+  /** Nodes that did not answer a `forget` since the last tick. */
   readonly #silent = new Set<NodeId>();
   #forgetLocally: (xids: readonly Xid[]) => void = () => undefined;
 
-  /** `prefix`: what the names of this life's transactions begin with. */
+  /** `prefix`: what the ids of this incarnation's transactions begin with. */
   constructor(context: TransactionContext, prefix: string) {
     this.#context = context;
     this.#committed = new CommittedOutcomes(prefix);
   }
 
-  /** How this node's own branches forget. */
+  /** Sets how this node's own branches forget. */
   onForget(forget: (xids: readonly Xid[]) => void): void {
     this.#forgetLocally = forget;
   }
 
+  /** The outcome; undefined if it is unknown or forgotten. */
   outcome(xid: Xid): TransactionOutcome | undefined {
     return this.#committed.get(xid) ?? this.#outcomes.get(xid);
   }
 
-  /** Every branch has committed and said so. */
+  /** True if every branch has acknowledged the commit. */
   hasEnded(xid: Xid): boolean {
     return this.#records.has(xid);
   }
 
-  /** Remembers an outcome. */
+  /** Keeps an outcome, unless it is in doubt. */
   keep(outcome: TransactionOutcome): void {
     if (outcome.kind === 'inDoubt') return;
     if (outcome.kind === 'committed' && this.#committed.keep(outcome)) return;
@@ -65,24 +71,24 @@ export class CompletedTransactions {
     this.#outcomes.set(outcome.xid, outcome);
   }
 
-  /** Nobody will ever know what became of it. */
+  /** Keeps the transaction as in doubt for good: no node knows its outcome. */
   keepUnknown(xid: Xid): void {
     this.#outcomes.set(xid, { kind: 'inDoubt', xid });
   }
 
-  /** An attempt that came to nothing is asked for: what became of its client's id. */
+  /** Keeps for `xid` the outcome that its idempotency key has come to, which may be another transaction's. */
   keepAs(xid: Xid, outcome: TransactionOutcome): void {
     if (outcome.xid === xid) this.keep(outcome);
     else this.#outcomes.set(xid, outcome);
   }
 
-  /** Every branch has committed: the outcome stays. */
+  /** Every branch has acknowledged the commit: keeps the outcome and counts its record. */
   end(outcome: CommittedOutcome): void {
     this.keep(outcome);
     this.#records.set(outcome.xid, this.#context.io.clock.wallMs());
   }
 
-  /** That is durable: the branches may forget. */
+  /** Lets every branch with writes forget the transaction. Call it once the `ended` record is durable. */
   releaseAll(xid: Xid, { branches }: DecisionRecord): void {
     this.release(
       xid,
@@ -90,7 +96,7 @@ export class CompletedTransactions {
     );
   }
 
-  /** These branches may forget the transaction. */
+  /** Lets the branches on these nodes forget the transaction. */
   release(xid: Xid, nodes: readonly NodeId[]): void {
     for (const node of nodes) {
       if (node === this.#context.parts.self.node) {
@@ -104,13 +110,14 @@ export class CompletedTransactions {
     }
   }
 
-  /** The outcome of the transaction that carried out, or may carry out, the same client's name. */
+  /** The outcome for a retry: that of the earlier transaction under the same idempotency key. */
   repeated({ xid, state }: { readonly xid: Xid; readonly state: ReportedState }): TransactionOutcome {
     const known = this.outcome(xid);
     if (known !== undefined) return known;
     return state === 'committed' ? { kind: 'committed', xid, branches: [] } : { kind: 'inDoubt', xid };
   }
 
+  /** Sends waiting `forget` messages and drops records that are due. */
   tick(): void {
     this.#silent.clear();
     for (const [node, xids] of this.#forgets) {
@@ -126,7 +133,7 @@ export class CompletedTransactions {
     this.#context.io.spawn('xa.forget', () => this.#tell(node, xids));
   }
 
-  /** Until few names are left; after a failure no more until the next tick. */
+  /** Tells the node until few ids are left. After a failure it waits for the next tick. */
   async #tell(node: NodeId, xids: Set<Xid>): Promise<void> {
     const { settings } = this.#context.parts;
     let heard: boolean;
@@ -141,7 +148,7 @@ export class CompletedTransactions {
     if (!heard) this.#silent.add(node);
   }
 
-  /** Drops every record that is due, a part at a time: as fast as the disk takes it, whatever the load was. */
+  /** Drops every record that is due, `sweptCountMax` at a time: as fast as the disk takes it, whatever the load was. */
   #sweep(): void {
     if (this.#sweeping || this.#due().length === 0) return;
     this.#sweeping = true;
@@ -158,14 +165,14 @@ export class CompletedTransactions {
     });
   }
 
-  /** The oldest records that are older than outcomes are kept, or more than are kept; one part of them. */
+  /** The next records to drop: older than the retention time, or more than `rememberedMax`. At most `sweptCountMax`. */
   #due(): readonly Xid[] {
     const { io, options } = this.#context;
     const until = io.clock.wallMs() - options.retentionMs;
-    const surplus = this.#records.size - options.rememberedMax;
+    const excess = this.#records.size - options.rememberedMax;
     const due: Xid[] = [];
     for (const [xid, sinceMs] of this.#records) {
-      if ((sinceMs > until && due.length >= surplus) || due.length === sweptCountMax) break;
+      if ((sinceMs > until && due.length >= excess) || due.length === sweptCountMax) break;
       due.push(xid);
     }
     return due;

@@ -1,8 +1,10 @@
 /**
- * The transactions that this node coordinates: drives transactions/protocol/coordinator-protocol.ts with messages, the log and the clients'
- * patience. A transaction whose keys have one primary is one atomic batch there, without two-phase commit.
+ * The transactions that this node coordinates. Drives transactions/protocol/coordinator-protocol.ts with messages, the
+ * log and the clients' timeouts. A transaction whose keys have one primary is one atomic batch there, without two-phase
+ * commit.
  *
- * Whatever happens after the decision, a client hears `committed`; before it is known, `inDoubt`, never a guess.
+ * After the decision a client always hears `committed`. While the decision is unknown it hears `inDoubt`, never a
+ * guess.
  */
 import { present } from '../../base/assert.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -50,11 +52,12 @@ import type { BranchReply, BranchRequest, ReportedState } from '../formats/messa
 import type { StoreWrite } from '../../storage/store.ts';
 import type { Xid, XidSource } from '../formats/xid.ts';
 
+/** The coordinator role of one node. */
 export class Coordinator {
   readonly remembered: CompletedTransactions;
   readonly singles: SingleCommits;
   readonly memory: LogHorizon;
-  /** Of clients' ids. */
+  /** Fences of idempotency keys. */
   readonly fences: Fences;
   readonly #context: TransactionContext;
   readonly #branches: Branches;
@@ -87,16 +90,20 @@ export class Coordinator {
     return this.#active.values();
   }
 
+  /** The transaction, if it is not over. */
   find(xid: Xid): Active | undefined {
     return this.#active.get(xid);
   }
 
-  /** Clients' transactions that are not answered. */
+  /** How many clients wait for an answer. */
   get running(): number {
     return this.#running;
   }
 
-  /** Runs a transaction; resolves with its outcome by the end of the client's patience. Rejects with what the router throws. */
+  /**
+   * Runs a transaction. Resolves with its outcome by the end of the client's timeout; fencing may add a quarter of it.
+   * Rejects with what the router throws.
+   */
   async run(request: TransactionRequest): Promise<TransactionOutcome> {
     const { io, parts, metrics } = this.#context;
     const xid = this.#xids.next();
@@ -121,7 +128,10 @@ export class Coordinator {
     }
   }
 
-  /** What a client that names its transactions hears of one that was aborted, in a quarter of the time allowed at least. */
+  /**
+   * Fences the idempotency key of an aborted transaction and resolves with what the client hears. Takes at least a
+   * quarter of the client's timeout.
+   */
   #fence(
     request: TransactionRequest,
     told: Aborted,
@@ -136,32 +146,35 @@ export class Coordinator {
     return this.fences.settle(attempt, told, Math.max(leftUs, Math.floor(timeoutUs / 4)));
   }
 
-  /** Those under a client's id that are not over. */
+  /** Transactions under the idempotency key that are not over. */
   named(clientId: string): readonly Active[] {
     return this.all.filter((active) => clientOf(active)?.clientId === clientId);
   }
 
-  /** What is certain of a transaction under way. */
+  /** What is certain now of a transaction under way. */
   outcomeOf(active: Active): TransactionOutcome {
     const { phase } = active.state;
     if (phase === 'committing' || phase === 'ended') return committedOf(active);
     return phase === 'aborted' ? this.#abortOf(active) : { kind: 'inDoubt', xid: active.xid };
   }
 
-  /** What a branch that asks is told; no record means abort, where the records go back so far. */
+  /**
+   * Answers a branch that asks for the outcome. No record means abort, provided that the log goes back to the
+   * incarnation of the transaction's id.
+   */
   async inquire(xid: Xid): Promise<ReportedState> {
     const active = this.#active.get(xid);
     if (active !== undefined) return answerToBranch(active.state);
     if (this.remembered.hasEnded(xid)) return 'aborted';
-    // A record that cannot be read may be a commit: nothing is said then.
+    // A record that cannot be read may be a commit, so the coordinator does not answer.
     const decided = await this.#context.log.decisionOf(xid);
     if (decided instanceof LockstepError) return 'undecided';
     if (decided === undefined && !this.memory.reachesBackToNameOf(xid)) return 'forgotten';
-    // Once every branch has acknowledged none can ask: this one was begun anew by a prepare that came late.
+    // After `ended`, only a branch asks that a late prepare request has started anew: it must abort.
     return decided?.state === 'committing' ? 'committed' : 'aborted';
   }
 
-  /** The same for a client, who is told nothing that is only presumed. */
+  /** Answers a client that asks for the outcome. Reports nothing that is only presumed. */
   async status(xid: Xid): Promise<ReportedState> {
     const active = this.#active.get(xid);
     if (active !== undefined) return answerToBranch(active.state);
@@ -180,8 +193,8 @@ export class Coordinator {
   }
 
   /**
-   * An operator ends the wait for lost branches. False: nothing here waits for any. Throws `Conflict` while another branch
-   * has not acknowledged: it may have its record, and would ask in vain.
+   * Carries out an operator's decision to abandon lost branches. False if no transaction here waits for any. Throws
+   * `Conflict` while another branch has not acknowledged: it may hold its record and ask for the outcome.
    */
   abandon(xid: Xid): boolean {
     const active = this.#active.get(xid);
@@ -196,14 +209,17 @@ export class Coordinator {
     return true;
   }
 
-  /** `heir` replaces a dead node, and gets its parts of what is decided. True: a part of it is not carried out yet. */
+  /**
+   * Hands the dead node's parts of committed transactions to `heir`, its replacement. True if one of those parts is not
+   * applied yet, or may still be committed.
+   */
   handOver(node: NodeId, heir: NodeId): boolean {
     const open = this.all.filter((one) => isOpenAt(one, node, Infinity) && !one.lost.includes(node));
     for (const active of open) if (active.state.phase === 'committing') this.#redo(active, node, heir);
     return open.length > 0;
   }
 
-  /** Sends what has not been acknowledged again. */
+  /** Sends every unacknowledged commit again. */
   tick(): void {
     for (const active of this.#active.values()) {
       if (active.state.phase !== 'committing') continue;
@@ -215,7 +231,7 @@ export class Coordinator {
     this.remembered.tick();
   }
 
-  /** No timer of a client is left; those who wait hear what is certain. */
+  /** Cancels the clients' timers and answers each waiting client with what is certain. */
   stop(): void {
     for (const active of this.#active.values()) this.#runOut(active);
     this.singles.stop();
@@ -231,8 +247,8 @@ export class Coordinator {
     const timeoutUs = (request.timeoutMs ?? parts.settings.timeoutMs) * 1000;
     const orders = ordersOf(parts, lives, request, level);
     markBegin(io, xid, [...orders.keys()].join(' '), request.clientId);
-    const objection = objectionTo(parts, orders, request.forceAbort);
-    if (objection !== undefined) return Promise.resolve({ kind: 'aborted', xid, ...objection });
+    const rejection = objectionTo(parts, orders, request.forceAbort);
+    if (rejection !== undefined) return Promise.resolve({ kind: 'aborted', xid, ...rejection });
     const [only] = orders;
     if (orders.size === 1 && only !== undefined && !request.forceAbort)
       return this.singles.run(xid, only[0], only[1], timeoutUs);
@@ -325,7 +341,7 @@ export class Coordinator {
       own ? this.#branches.commitWith(xid, decide, then) : log.force([decide(undefined)], then);
     const forced =
       unfit === undefined ? force() : Promise.resolve(new LockstepError('NoTargets', unfit.detail));
-    // What nobody waits for shares its sync.
+    // Records that nobody waits for share the sync of this one.
     log.flush();
     const error = await forced;
     if (error?.definite === true) {
@@ -357,8 +373,9 @@ export class Coordinator {
   }
 
   /**
-   * The branch has voted and has no record any more: its disk was lost. It, or who replaces its node, gets its order once
-   * more; after a restart of this node there is none, and the transaction stays in doubt until an operator abandons it.
+   * The branch has voted and has no record any more: its disk was lost. Sends its prepare request again, to the node or
+   * to its replacement. A coordinator that restarted since has no prepare requests; then the transaction stays in doubt
+   * until an operator abandons it.
    */
   #redo(active: Active, node: NodeId, to = node): void {
     const { xid, orders, marks } = active;
@@ -366,13 +383,16 @@ export class Coordinator {
     if (order === undefined) return this.#lose(active, node);
     this.#context.io.log.event('error', 'xa.branch.lost', { xid, node, redone: true });
     this.#ask(to, { kind: 'redo', xid, order, mark: marks.get(node) ?? '' }, (reply) => {
-      // Whoever took the dead node's place leads these keys no more.
+      // The replacement does not lead these keys any more.
       if (reply.kind === 'told' && reply.state === 'forgotten') this.#lose(active, node);
       else this.#hearAcknowledgement(active, node, reply);
     });
   }
 
-  /** Nothing more can be done for the branch: its order is gone, or its node, whose keys others have written since. */
+  /**
+   * Marks a branch that cannot be completed: its prepare request is gone, or its node is, and other nodes have written
+   * its keys since.
+   */
   #lose({ xid, lost }: Active, node: NodeId): void {
     if (lost.includes(node)) return;
     lost.push(node);
@@ -384,7 +404,7 @@ export class Coordinator {
       this.#settle(active, this.#abortOf(active));
       this.#active.delete(active.xid);
     } else if (active.state.phase === 'ended') {
-      // All branches were read-only.
+      // Every branch was read-only.
       this.#settle(active, committedOf(active));
       this.#active.delete(active.xid);
     } else if (active.answersEarly) {
@@ -403,7 +423,8 @@ export class Coordinator {
     this.remembered.end(outcome);
     log.later(writeDecision(xid, record), {
       handedOver: () => mark(io, 'c.tombstone.written', xid),
-      // A coordinator that forgot the end would commit again; until then the branches keep their records.
+      // A coordinator that lost the `ended` record would commit again. Until the record is durable, the branches keep
+      // theirs.
       durable: () => {
         mark(io, 'c.forget', xid);
         this.remembered.releaseAll(xid, record);
@@ -424,7 +445,7 @@ export class Coordinator {
     }
   }
 
-  /** The client's patience ends: it hears what is certain. */
+  /** Ends the client's wait with what is certain now. */
   #runOut(active: Active): void {
     if (active.state.phase === 'preparing') this.#expirePrepare(active);
     const decided = active.state.phase === 'committing' || active.state.phase === 'ended';

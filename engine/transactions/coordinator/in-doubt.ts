@@ -1,4 +1,4 @@
-/** What is in doubt on a node, as an operator's list shows it: what it coordinates, and its branches. */
+/** The operators' list of what is in doubt on a node: transactions that it coordinates, and its branches. */
 import type { NodeId } from '../../base/ids.ts';
 import type { Active } from './active-transaction.ts';
 import { lostBranches } from './active-transaction.ts';
@@ -6,12 +6,14 @@ import type { Branches } from '../participant/branches.ts';
 import type { Coordinator } from './coordinator.ts';
 import type { InDoubtEntry } from '../formats/outcomes.ts';
 
-/** Transactions of the node that are decided and not yet acknowledged, or whose decision is not known. */
+/**
+ * Transactions of this coordinator that are decided and not acknowledged by every branch, or whose decision is unknown.
+ */
 export function unsettledOf({ all }: Pick<Coordinator, 'all'>): readonly Active[] {
   return all.filter(({ state }) => state.phase !== 'preparing');
 }
 
-/** `nowMs`: by the wall clock. */
+/** The list of transactions in doubt. `nowMs`: wall clock. */
 export function inDoubtOf(
   self: NodeId,
   coordinator: Pick<Coordinator, 'all' | 'singles'>,

@@ -1,4 +1,7 @@
-/** From a client's operations to the branches' orders: one per primary node. Pure. */
+/**
+ * Partitions a client's operations into prepare requests, one per primary node, and says why a node cannot lead them
+ * now. Pure.
+ */
 import { createHash } from 'node:crypto';
 
 import { present } from '../../base/assert.ts';
@@ -19,7 +22,10 @@ import { writeOperation } from '../formats/messages.ts';
 const noDigest = '' as ByteString;
 const digestBytes = 16;
 
-/** Per primary its order, in the sequence in which the operations name them. Throws what the router throws. */
+/**
+ * The prepare request of each primary, in the sequence in which the operations name the primaries. Throws what the
+ * router throws.
+ */
 export function ordersOf(
   { ring, router, self }: Pick<RoundDependencies, 'ring' | 'router' | 'self'>,
   lives: Incarnations,
@@ -44,20 +50,24 @@ export function ordersOf(
   const clientDigest = clientId === '' ? noDigest : digestOf([...byNode.values()].flat());
   const orders = new Map<NodeId, PrepareRequest>();
   for (const [node, told] of byNode) {
-    // What several branches are told may outlive the message that the client's values are views of.
+    // With several branches, the coordinator may keep a request for longer than the client's message, of which its
+    // values are views.
     const operations = byNode.size > 1 ? told.map(withOwnValue) : told;
     orders.set(node, { coordinator: self.node, level, clientId, clientDigest, branches, operations });
   }
   return orders;
 }
 
-/** Why a transaction cannot be carried out now, and what a person reads of it. */
+/** Why a transaction cannot run now. `detail`: text for people. */
 export interface PartitionRejection {
   readonly reason: Extract<AbortReason, 'no_targets' | 'disk_full'>;
   readonly detail: string;
 }
 
-/** What keeps the orders from being sent; undefined: nothing. `undecided`: they are to come to nothing anyway. */
+/**
+ * Why the requests cannot be sent; undefined if they can. `undecided`: the client wants an abort anyway, so the
+ * coordinator need not be able to decide.
+ */
 export function objectionTo(
   parts: Pick<RoundDependencies, 'ring' | 'view' | 'self' | 'diskFull'>,
   orders: ReadonlyMap<NodeId, PrepareRequest>,
@@ -75,8 +85,8 @@ export function objectionTo(
 }
 
 /**
- * Why this node can decide nothing now; undefined: it can. Branches that have voted would wait for a decision that is on no
- * disk until it is started anew.
+ * Why this node cannot coordinate a transaction now; undefined if it can. Without a writable store it could not force
+ * its decision, and branches that have voted would wait until it is restarted.
  */
 export function unfitToDecide(
   parts: Pick<RoundDependencies, 'view' | 'self' | 'diskFull'>,
@@ -86,7 +96,7 @@ export function unfitToDecide(
   return { ...closed, detail: `${closed.detail}; it cannot coordinate: ask another node` };
 }
 
-/** Its store has failed, or it is no member any more. */
+/** Why this node's store takes no writes: it has failed, or the node is no longer a member. */
 function closedToWrites({
   view,
   self,
@@ -104,8 +114,8 @@ function withOwnValue(operation: BranchOperation): BranchOperation {
 }
 
 /**
- * Each key of the order has one replica, its primary: once that one has prepared, and the decision is durable, every copy
- * that any level can ask for is.
+ * True if each key of the request has one replica, its primary. Once the primary has prepared and the decision is
+ * durable, every copy that any level can require is durable.
  */
 export function hasOneCopyEach(
   { ring, pending }: Pick<RoundDependencies, 'ring' | 'pending'>,
@@ -114,7 +124,7 @@ export function hasOneCopyEach(
   return operations.every(({ token }) => ring().placement(token).length === 1 && pending(token).length === 0);
 }
 
-/** Prepared at the primaries and decided is all that the order's level asks for. */
+/** True if a prepared branch and a durable decision are all that the request's level requires. */
 export function isDurableOnceDecided(
   parts: Pick<RoundDependencies, 'ring' | 'pending'>,
   order: PrepareRequest,
@@ -123,8 +133,8 @@ export function isDurableOnceDecided(
 }
 
 /**
- * Why this node cannot lead a transaction's write of the key now, by the level and by its bucket's quorums; undefined when
- * it can. `again`: it has voted for it, and lost that with its disk.
+ * Why this node cannot lead a transaction's write of the key now, by the level and by its bucket's quorums. Undefined
+ * if it can. `again`: the node has voted for the write and has lost that vote with its disk.
  */
 export function hindranceOf(
   parts: RoundDependencies,
@@ -136,15 +146,15 @@ export function hindranceOf(
   if (lacking !== undefined) return { reason: 'no_targets', detail: lacking };
   const closed = closedToWrites(parts);
   if (closed !== undefined) return closed;
-  // What it has voted for is carried out before it hands the key over.
-  const foreign = again && parts.isFormer(place.token) ? undefined : foreignHindrance(parts, place);
+  // A node applies what it has voted for before it hands the key over.
+  const foreign = again && parts.isFormer(place.token) ? undefined : foreignKeyReason(parts, place);
   if (foreign !== undefined) return { reason: 'no_targets', detail: foreign };
   const plan = batchPlan(parts, place, level);
   return plan.kind === 'refused' ? { reason: 'no_targets', detail: plan.detail } : undefined;
 }
 
-/** The key is not, or not yet, this node's to lead. */
-function foreignHindrance(
+/** Why this node does not lead the key, or not yet. */
+function foreignKeyReason(
   { ring, self, handedOver }: Pick<RoundDependencies, 'ring' | 'self' | 'handedOver'>,
   { key, token }: Place,
 ): string | undefined {
@@ -153,7 +163,10 @@ function foreignHindrance(
   return handedOver(token) ? undefined : `${describeKey(key)} is changing hands; try again later`;
 }
 
-/** Tells a repetition from another use of one name: the same operations, in any order of their keys' primaries. */
+/**
+ * The digest that tells a retry from another use of the idempotency key: the same operations have the same digest,
+ * whatever the sequence of their primaries.
+ */
 function digestOf(operations: readonly BranchOperation[]): ByteString {
   const writer = new ByteWriter(1024);
   const sorted = operations.toSorted((left, right) => (left.key < right.key ? -1 : 1));

@@ -1,4 +1,7 @@
-/** What every member knows of one transaction: asked before an operator decides over it, and changing nothing. */
+/**
+ * Asks every member what it knows of one transaction. An operator reads that before a heuristic decision; it changes
+ * nothing.
+ */
 import type { NodeId } from '../../base/ids.ts';
 import type { TransactionContext } from '../context.ts';
 import { askNode } from '../context.ts';
@@ -7,7 +10,10 @@ import type { ReportedState } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 import { coordinatorOf } from '../formats/xid.ts';
 
-/** The coordinator first, also where it is no member any more, then the members in the order of their names. */
+/**
+ * The coordinator's answer first, even if it is no longer a member, then the members' in the ring's sequence. `here`
+ * answers for this node.
+ */
 export async function surveyOf(
   context: TransactionContext,
   xid: Xid,
@@ -24,7 +30,7 @@ export async function surveyOf(
     return {
       node,
       role,
-      knows: node === self.node ? wordFor(await here()) : await knownAt(context, node, xid),
+      knows: node === self.node ? knownOf(await here()) : await knownAt(context, node, xid),
     };
   };
   return Promise.all(asked.map(ask));
@@ -37,9 +43,9 @@ async function knownAt(
 ): Promise<MemberKnowledge['knows']> {
   const timeoutUs = context.parts.settings.timeoutMs * 1000;
   const reply = await askNode(context, node, { kind: 'status', xid }, timeoutUs);
-  return reply.kind === 'told' ? wordFor(reply.state) : 'unreachable';
+  return reply.kind === 'told' ? knownOf(reply.state) : 'unreachable';
 }
 
-function wordFor(state: ReportedState): MemberKnowledge['knows'] {
+function knownOf(state: ReportedState): MemberKnowledge['knows'] {
   return state === 'none' ? 'unknown' : state;
 }

@@ -1,11 +1,11 @@
 /**
- * The names that clients gave to transactions, written down: which transaction carried a name out, and which tokens its
- * keys have, by which whoever takes over a range learns the names that belong to it.
+ * The record of an idempotency key: which transaction was applied under it, and the tokens of that transaction's keys.
+ * A node that takes over a range finds the idempotency keys of that range by these tokens.
  *
  *     client/<id>    u8 version | xid | digest | u64 since | tokens
  *
- * Between nodes the same without the version, behind the name: beside the objects that were written under it (`clientName`
- * of the wire's messages), and in lists (messages.ts).
+ * Between nodes the same bytes travel behind the idempotency key and without the version: beside the objects that were
+ * written under it (`clientName` of the peer messages), and in lists (messages.ts).
  */
 import { ByteReader, ByteWriter, BytesError } from '../../base/bytes.ts';
 import type { ByteString, Token } from '../../base/ids.ts';
@@ -16,7 +16,7 @@ import { readList, readXid } from './reading.ts';
 import type { Xid } from './xid.ts';
 
 const version = 5;
-/** Does not say which tokens. */
+/** Records of this version carry no tokens. */
 const tokenlessVersion = 4;
 const oldestVersion = 2;
 
@@ -26,35 +26,44 @@ const clientIdBytesMax = 512;
 /** The token of all records: they belong to the node, not to the ring. */
 const recordToken = 0 as Token;
 
+/** The system bucket of idempotency records. */
 export const clientBucket = byteStringOf('xa.client');
 
+/** What is stored under an idempotency key. */
 export interface ClientRecord {
   readonly xid: Xid;
-  /** What was done under the name, in short; empty in a fence: nothing was, and nothing will be. */
+  /**
+   * Digest of the operations that were applied under the key. Empty in a fence: nothing was applied, and nothing will
+   * be.
+   */
   readonly digest: ByteString;
-  /** By the wall clock of whoever wrote the record. */
+  /** Milliseconds by the wall clock of the node that wrote the record. */
   readonly sinceMs: number;
-  /** Of the keys of the branch, each once; none: a node of before did not say, and they may be any. */
+  /**
+   * Tokens of the branch's keys, each once. Empty if a node of an earlier version wrote the record: then the keys may
+   * be any.
+   */
   readonly tokens: readonly Token[];
 }
 
-/** A name with what it stands for. */
+/** A record together with its idempotency key. */
 export interface NamedRecord extends ClientRecord {
   /** Not empty. */
   readonly clientId: string;
 }
 
-/** The record is a fence: nothing is carried out under the name. `xid`: the attempt that was aborted. */
+/** True if the record is a fence: nothing is applied under the key any more. `xid` is then the aborted attempt. */
 export function isFence({ digest }: Pick<ClientRecord, 'digest'>): boolean {
   return digest === '';
 }
 
+/** The store write that stores the record. */
 export function writeClient({ clientId, ...record }: NamedRecord): StoreWrite {
   const writer = writeRecord(new ByteWriter(64 + 4 * record.tokens.length).u8(version), record);
   return { key: keyOf(clientId), token: recordToken, value: writer.finish() };
 }
 
-/** Throws `BytesError`. */
+/** Reads a record of any supported version. Throws `BytesError` for other bytes. */
 export function readClient(bytes: Uint8Array): ClientRecord {
   const reader = new ByteReader(bytes);
   const found = reader.u8();
@@ -65,15 +74,17 @@ export function readClient(bytes: Uint8Array): ClientRecord {
   return record;
 }
 
+/** The store write that deletes the record. */
 export function dropClient(clientId: string): StoreWrite {
   return { key: keyOf(clientId), token: recordToken, value: undefined };
 }
 
+/** Encodes a record with its idempotency key for a peer. */
 export function encodeName(named: NamedRecord): Buffer {
   return writeName(new ByteWriter(96 + 4 * named.tokens.length), named).finish();
 }
 
-/** Throws `BytesError` on anything but what `encodeName` wrote. */
+/** Decodes what `encodeName` wrote. Throws `BytesError` for anything else. */
 export function decodeName(bytes: Uint8Array): NamedRecord {
   const reader = new ByteReader(bytes);
   const named = readName(reader);
@@ -81,11 +92,12 @@ export function decodeName(bytes: Uint8Array): NamedRecord {
   return named;
 }
 
+/** Appends a record with its idempotency key to a message. */
 export function writeName(writer: ByteWriter, { clientId, ...record }: NamedRecord): ByteWriter {
   return writeRecord(writer.string(byteStringOf(clientId)), record);
 }
 
-/** Throws `BytesError`. */
+/** Reads what `writeName` wrote. Throws `BytesError`, also for an idempotency key of 0 or of more than 512 bytes. */
 export function readName(reader: ByteReader): NamedRecord {
   const name = reader.string();
   if (name.length === 0 || name.length > clientIdBytesMax)
@@ -93,7 +105,7 @@ export function readName(reader: ByteReader): NamedRecord {
   return { clientId: textOf(name), ...readRecord(reader, true) };
 }
 
-/** So many bytes `writeName` makes of it, about. */
+/** Estimates how many bytes `writeName` writes. */
 export function nameBytes({ clientId, tokens }: NamedRecord): number {
   return 2 * clientId.length + 4 * tokens.length + 96;
 }

@@ -118,7 +118,7 @@ const reply: fc.Arbitrary<BranchReply> = fc.oneof(
   }),
 );
 
-/** Bytes are understood, or refused with a `BytesError`; nothing else is thrown. */
+/** Decodes the bytes, or expects a `BytesError`; nothing else may be thrown. */
 function refusesOrReads(read: (bytes: Uint8Array) => unknown): (bytes: Uint8Array) => void {
   return (bytes) => {
     try {
@@ -129,8 +129,8 @@ function refusesOrReads(read: (bytes: Uint8Array) => unknown): (bytes: Uint8Arra
   };
 }
 
-describe('the words of transactions', () => {
-  it('hold an order as its record does', () => {
+describe('the messages of transactions', () => {
+  it('encode a prepare request in the same bytes as its record', () => {
     fc.assert(
       fc.property(xid, order, fc.nat(), (name, asked, sinceMs) => {
         const words = encodeRequest({ kind: 'prepare', xid: name, order: asked });
@@ -141,7 +141,7 @@ describe('the words of transactions', () => {
     );
   });
 
-  it('arrive as they were said', () => {
+  it('decode to what was encoded', () => {
     fc.assert(
       fc.property(request, reply, (asked, answered) => {
         expect(decodeRequest(encodeRequest(asked))).toEqual(asked);
@@ -150,7 +150,7 @@ describe('the words of transactions', () => {
     );
   });
 
-  it('cut short are refused', () => {
+  it('are refused when truncated', () => {
     fc.assert(
       fc.property(request, fc.nat(), (said, at) => {
         const bytes = encodeRequest(said);
@@ -159,7 +159,7 @@ describe('the words of transactions', () => {
     );
   });
 
-  it('of a stranger are refused, or make sense', () => {
+  it('are refused or decode to a valid message when the bytes are arbitrary', () => {
     const bytes = fc.uint8Array({ maxLength: 80 });
     const likely = bytes.map((rest) => Uint8Array.from([3, (rest[0] ?? 0) % 16, ...rest]));
     const readers = [decodeRequest, decodeReply, readBranch, readDecision, readClient, decodeName];
@@ -168,7 +168,7 @@ describe('the words of transactions', () => {
 });
 
 describe('the records of transactions', () => {
-  it('are read as they were written', () => {
+  it('decode to what was written', () => {
     const state = fc.constantFrom('prepared' as const, 'applied' as const, 'heuristicRolledBack' as const);
     fc.assert(
       fc.property(xid, order, state, fc.nat(), (one, its, was, sinceMs) => {
@@ -183,7 +183,7 @@ describe('the records of transactions', () => {
     );
   });
 
-  it('of names are read as they were written, and so are their words', () => {
+  it('of idempotency keys decode to what was written, and so do their messages', () => {
     fc.assert(
       fc.property(named, (one) => {
         const { clientId, ...record } = one;
@@ -193,7 +193,7 @@ describe('the records of transactions', () => {
     );
   });
 
-  it('of names, of a node of before, say of no key that it is not meant', () => {
+  it('of idempotency keys written by an earlier version may concern every token', () => {
     const before = new ByteWriter().u8(4).string(makeXid('n1' as NodeId, '0123456789ab', 7));
     const bytes = before
       .string('d' as ByteString)
@@ -202,14 +202,14 @@ describe('the records of transactions', () => {
     expect(readClient(bytes)).toMatchObject({ digest: 'd', sinceMs: 17, tokens: [] });
   });
 
-  it('of names longer than clients may choose are refused', () => {
+  it('of idempotency keys longer than the limit are refused', () => {
     const one = { clientId: 'x'.repeat(600), xid: makeXid('n1' as NodeId, '0123456789ab', 7), sinceMs: 1 };
     const words = encodeName({ ...one, digest: 'd' as ByteString, tokens: [] });
     expect(() => decodeName(words)).toThrow(BytesError);
   });
 });
 
-describe('the names of transactions', () => {
+describe('transaction ids', () => {
   it('name their coordinator, and other texts name none', () => {
     fc.assert(
       fc.property(xid, (one) => {

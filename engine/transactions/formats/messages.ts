@@ -1,7 +1,9 @@
 /**
- * What coordinators and branches say to each other (the `words` of the peer messages `transact` and `transacted`), and
- * what a branch is told to do, which is also what its prepare record holds. Version 3; a reader refuses others, except
- * that records of version 2, which name no lives, are read.
+ * The messages between coordinators, branches and owners of idempotency keys: payloads of the peer messages `transact`
+ * and `transacted`. Also the prepare request, which a prepare record stores in the same form.
+ *
+ * Version 3. A reader refuses every other version, except that it reads records of version 2, which name no
+ * incarnations.
  */
 import { ByteReader, ByteWriter, BytesError } from '../../base/bytes.ts';
 import type { ByteString, NodeId, Token } from '../../base/ids.ts';
@@ -23,7 +25,7 @@ import type { Xid } from './xid.ts';
 
 const version = 3;
 
-/** One operation, at the primary of its key. */
+/** One operation of a transaction, as the primary of its key gets it. */
 export interface BranchOperation {
   readonly key: PackedKey;
   readonly token: Token;
@@ -31,113 +33,156 @@ export interface BranchOperation {
   readonly context: VersionVector | undefined;
   readonly ifMatch: VersionVector | undefined;
   readonly ifAbsent: boolean;
-  /** Nothing is written; the key stays locked until the outcome, so its conditions hold when the batch commits. */
+  /**
+   * Writes nothing. The key stays locked until the outcome, so the operation's conditions hold when the batch commits.
+   */
   readonly check: boolean;
 }
 
-/** A branch of the transaction. `writes`: it surely writes something, so it never votes read-only. */
+/** A branch of the transaction. `writes`: it certainly writes something, so it never votes read-only. */
 export interface BranchName {
   readonly node: NodeId;
   readonly writes: boolean;
-  /** The node's life that the coordinator knew when it ordered (its generation); 0: it knew none. */
+  /**
+   * The incarnation number that the coordinator knew of the node when it sent the prepare request. 0 if it knew none.
+   */
   readonly life: number;
 }
 
-/** What a branch is asked to prepare. */
+/** What the coordinator asks a branch to prepare. */
 export interface PrepareRequest {
   readonly coordinator: NodeId;
   readonly level: ConsistencyLevel;
-  /** The client's own name of the transaction; empty for none. */
+  /** The idempotency key; empty for none. */
   readonly clientId: string;
-  /** What the client wants done under its name, in short (transactions/coordinator/partition.ts); empty without a name. */
+  /** Digest of the client's operations (transactions/coordinator/partition.ts). Empty without an idempotency key. */
   readonly clientDigest: ByteString;
   readonly branches: readonly BranchName[];
   readonly operations: readonly BranchOperation[];
 }
 
+/** A request from one node to another. */
 export type BranchRequest =
   | { readonly kind: 'prepare'; readonly xid: Xid; readonly order: PrepareRequest }
-  /** Prepare and commit in one step: it is the only branch. */
+  /** Prepare and commit in one step: this is the only branch. */
   | { readonly kind: 'commitAlone'; readonly xid: Xid; readonly order: PrepareRequest }
-  /** A single put, to be written as the asked node's own are: without a record (transactions/one-phase/remote-puts.ts). */
+  /**
+   * A single put. The asked primary writes it as it writes its own, without a record
+   * (transactions/one-phase/remote-puts.ts).
+   */
   | { readonly kind: 'put'; readonly xid: Xid; readonly order: PrepareRequest }
-  /** What became of it? `life`: of the asked, as the order names it: no other one knows. Having none, it takes none. */
+  /**
+   * Asks what became of a put. `life`: the incarnation of the asked node that the request named; another incarnation
+   * answers `forgotten`. If the node has not seen the put, it answers `none` and refuses it from then on.
+   */
   | { readonly kind: 'inquirePut'; readonly xid: Xid; readonly life: number }
   | { readonly kind: 'commit'; readonly xid: Xid }
-  /** Commit what you have prepared and lost: the order once more, and what came with the vote; empty for nothing. */
+  /**
+   * Commits a branch that was prepared and whose record is lost: the prepare request again, with the mark of the vote
+   * (empty for none).
+   */
   | { readonly kind: 'redo'; readonly xid: Xid; readonly order: PrepareRequest; readonly mark: string }
   | { readonly kind: 'rollback'; readonly xid: Xid }
-  /** What do you know of it? `life`: of the asked, as the order names it; a disk that is younger cannot say `none`, but `forgotten`. */
+  /**
+   * Asks what the node knows of the transaction. `life`: the incarnation of the asked node that the prepare request
+   * named. A node whose log began later answers `forgotten`, not `none`.
+   */
   | { readonly kind: 'inquire'; readonly xid: Xid; readonly life: number }
-  /** A client asks by name: the same, but an answer binds nobody. */
+  /** The same on behalf of a client. The answer commits the node to nothing. */
   | { readonly kind: 'status'; readonly xid: Xid }
   | { readonly kind: 'forget'; readonly xids: readonly Xid[] }
-  /** `node` has lost what it knew before its life `life`: what is known of that here (transactions/recovery/lost-disk-state.ts)? */
+  /**
+   * `node` has lost what it knew before its incarnation `life`. Asks what the receiver knows of that
+   * (transactions/recovery/lost-disk-state.ts).
+   */
   | { readonly kind: 'reborn'; readonly node: NodeId; readonly life: number }
-  /** `heir` replaces `node`, which has died: what that had voted for is to be given to the heir. Answered by `told`. */
+  /**
+   * `heir` replaces the dead `node`. The receiver sends it the prepare requests of committed transactions that `node`
+   * has not applied. Answered by `told`.
+   */
   | { readonly kind: 'inherit'; readonly node: NodeId; readonly heir: NodeId }
-  /** These were carried out at `node`, which is to be told to forget those that nobody with the asked needs any more. */
+  /**
+   * `node` has applied these branches. The receiver tells it to forget those that none of its transactions needs any
+   * more.
+   */
   | { readonly kind: 'needed'; readonly node: NodeId; readonly xids: readonly Xid[] }
-  /** What was carried out under this name of a client's? Answered by `named`: with one name or none. */
+  /** Asks which transaction was applied under this idempotency key. Answered by `named` with one record or none. */
   | { readonly kind: 'recall'; readonly clientId: string }
-  /** The next names of the keys with these tokens (from, to], behind the name `after` (empty: the first). Answered by `named`. */
+  /**
+   * Asks for the next idempotency keys with tokens in (from, to], after the key `after` (empty: from the start).
+   * Answered by `named`.
+   */
   | { readonly kind: 'names'; readonly from: Token; readonly to: Token; readonly after: string }
-  /** What was carried out where these keys were led before (replication/batch-codec.ts). Answered, `told`, once it is durable. */
+  /**
+   * A batch that was applied by the keys' former primary (replication/batch-codec.ts). Answered by `told` once it is
+   * durable.
+   */
   | { readonly kind: 'adopt'; readonly batch: Uint8Array }
-  /** Keep these names, too. Answered, `told`, once they are durable. */
+  /** Asks the receiver to keep these idempotency records, too. Answered by `told` once they are durable. */
   | { readonly kind: 'learn'; readonly names: readonly NamedRecord[] }
   /**
-   * `leader`, a primary, asks before it votes: may the transaction be carried out under the client's id? Answered by
-   * `named`: with no name (yes, and the answering node remembers the claim) or with the record that stands against it; or
-   * by `voted`: another attempt is under way.
+   * `leader`, a primary, asks before it votes whether the transaction may be applied under its idempotency key. The
+   * answer is
+   *
+   * - `named` without a record: yes, and the answering node remembers the claim;
+   * - `named` with the record that rules it out;
+   * - `voted`: another attempt is under way.
    */
   | ({ readonly kind: 'claim'; readonly xid: Xid; readonly leader: NodeId } & ClientName)
   /**
-   * Nothing is to be carried out under the client's id any more; the attempt `xid` certainly is not. `tokens`: of its keys.
-   * Answered by `fenced` once that is durable, or as `claim` when it cannot be.
+   * Nothing may be applied under the idempotency key any more; the attempt `xid` certainly is not. `tokens`: of its
+   * keys. Answered by `fenced` once that is durable, or as `claim` is if the key was or may be applied.
    */
   | ({ readonly kind: 'fence'; readonly xid: Xid; readonly tokens: readonly Token[] } & ClientName)
-  /** Which attempts under ids of clients are open with you, behind the id `after`? Answered by `named`. */
+  /**
+   * Asks which attempts under idempotency keys are open at the receiver, after the key `after`. Answered by `named`.
+   */
   | { readonly kind: 'open'; readonly after: string };
 
-/** The client's own name of a transaction, not empty, and what it wants done under it, in short. */
+/** A transaction's idempotency key, not empty, and the digest of its operations. */
 type ClientName = Pick<PrepareRequest, 'clientId' | 'clientDigest'>;
 
-/** A primary has asked whether it may carry the transaction out under a client's id, and was told yes. */
+/** A claim: the owner has allowed the primary `leader` to apply the transaction under an idempotency key. */
 export interface Claimed {
   readonly xid: Xid;
   readonly leader: NodeId;
 }
 
-/** `doubtful`: the store failed in the middle of a one-step commit. */
+/** A branch's vote. `doubtful`: the store failed in the middle of a one-step commit, so the outcome is unknown. */
 export type ReportedVote = 'commit' | 'readOnly' | 'abort' | 'doubtful';
 /**
- * `none`: it has no record, and will take none of this transaction any more. `forgotten`: it cannot tell, and never will:
- * what nobody else knows nobody can know.
+ * What a node knows of a transaction. `none`: it has no record, and will accept none of this transaction any more.
+ * `forgotten`: its log does not go back far enough to tell, and never will.
  */
 export type ReportedState = 'committed' | 'aborted' | 'undecided' | 'none' | 'forgotten';
 
+/** The answer to a `BranchRequest`. */
 export type BranchReply =
   | {
       readonly kind: 'voted';
       readonly vote: ReportedVote;
       readonly reason: AbortReason;
-      /** Why it aborts. Of a commit: what whoever gives the branch again tells it of this moment (transactions/recovery/redo.ts). */
+      /**
+       * Why the branch aborts. Of a vote to commit: the mark that a later `redo` must bring along
+       * (transactions/recovery/redo.ts).
+       */
       readonly detail: string;
-      /** The client's name was used before, by this transaction, which is `committed` or `undecided`. */
+      /** The idempotency key was used before, by this transaction, which is `committed` or `undecided`. */
       readonly earlier: { readonly xid: Xid; readonly state: ReportedState } | undefined;
     }
-  /** The commit is done here; `met`: durable at as many replicas as the level names. */
+  /** The branch is committed here. `met`: it is durable at as many replicas as the level requires. */
   | { readonly kind: 'ended'; readonly met: boolean }
   | { readonly kind: 'told'; readonly state: ReportedState }
-  /** To a node that has lost its disk. */
+  /** Answers `reborn`: a node that has lost its disk. */
   | ({ readonly kind: 'bequeathed' } & LostDiskState)
-  /** `more`: not all of the range. */
+  /** `more`: the range has further records. */
   | { readonly kind: 'named'; readonly names: readonly NamedRecord[]; readonly more: boolean }
   /**
-   * The fence is durable. `claims`: of other attempts under the id. `unheard`: members whose open attempts this life does
-   * not know, so that it may have forgotten claims of theirs. `leads`: this node's disk is whole, so that it would know of
-   * attempts of its own.
+   * The fence is durable.
+   *
+   * - `claims`: of other attempts under the idempotency key.
+   * - `unheard`: members whose open attempts this incarnation has not heard, so it may have forgotten claims of theirs.
+   * - `leads`: this node's disk is whole, so it would know of attempts of its own.
    */
   | {
       readonly kind: 'fenced';
@@ -146,7 +191,7 @@ export type BranchReply =
       readonly leads: boolean;
     };
 
-/** The last twelve are younger than the version: a node that does not know them says so. */
+/** A node of an older build may not know the last twelve and answers `BadRequest` to them. */
 const requestKinds = [
   'prepare',
   'commitAlone',
@@ -182,10 +227,11 @@ const reasons: readonly AbortReason[] = [
   'disk_full',
 ];
 
-/** Room for a message to begin with: most fit. */
+/** Initial buffer sizes in bytes; most messages fit. */
 const orderBytes = 512;
 const shortBytes = 64;
 
+/** Encodes a request. */
 export function encodeRequest(request: BranchRequest): Buffer {
   const writer = begin(requestKinds.indexOf(request.kind), 'order' in request ? orderBytes : shortBytes);
   if (request.kind === 'forget' || request.kind === 'needed') {
@@ -218,7 +264,7 @@ export function encodeRequest(request: BranchRequest): Buffer {
   return writer.finish();
 }
 
-/** Throws `BytesError` for bytes that `encodeRequest` did not write. */
+/** Decodes a request. Throws `BytesError` for bytes that `encodeRequest` did not write. */
 export function decodeRequest(bytes: Uint8Array): BranchRequest {
   const reader = new ByteReader(bytes);
   const kind = among(requestKinds, opening(reader));
@@ -233,7 +279,7 @@ export function decodeRequest(bytes: Uint8Array): BranchRequest {
   return request;
 }
 
-/** Requests of no transaction. */
+/** Requests that name no transaction. */
 const unnamed = ['reborn', 'inherit', 'recall', 'names', 'learn', 'adopt', 'open'] as const;
 type Unnamed = (typeof unnamed)[number];
 
@@ -301,36 +347,43 @@ function readRequest(
   }
 }
 
-/** Throws `BytesError` for an empty id. */
+/** Throws `BytesError` for an empty idempotency key. */
 function readClientName(reader: ByteReader): ClientName {
   const clientId = textOf(reader.string());
   if (clientId === '') throw new BytesError('an empty id of a client');
   return { clientId, clientDigest: reader.string() };
 }
 
-/** The asker has chosen the node by its ring: as the owner of keys whose id nothing may be carried out under any more. */
+/** True if the request is a fence. The asker chose the receiver by its ring, as an owner of the keys. */
 export function isFence(bytes: Uint8Array): boolean {
   return requestKinds[bytes[1] ?? requestKinds.length] === 'fence';
 }
 
-/** The asker has chosen the node by its ring: as the primary of the order's keys. */
+/**
+ * True if the request carries a prepare request that the receiver must lead. The asker chose it by its ring, as the
+ * primary of the keys.
+ */
 export function isPrepareRequest(bytes: Uint8Array): boolean {
   const kind = requestKinds[bytes[1] ?? requestKinds.length];
   return kind === 'prepare' || kind === 'commitAlone' || kind === 'put';
 }
 
-/** What is read of the bytes has views of them. */
+/** True if the decoded request holds views of the bytes, so the bytes must outlive the frame. */
 export function hasPrepareRequest(bytes: Uint8Array): boolean {
   const kind = requestKinds[bytes[1] ?? requestKinds.length];
   return isPrepareRequest(bytes) || kind === 'redo' || kind === 'adopt';
 }
 
-/** The order within the bytes of a request that has one: a record holds it in the same form. */
+/**
+ * The bytes of the prepare request within a message of kind `prepare`, `commitAlone` or `put`. A record stores them as
+ * they are.
+ */
 export function orderBytesOf(bytes: Uint8Array, xid: Xid): Uint8Array {
-  // Version, kind, and a name whose length is one byte.
+  // Skips the version, the kind, and the transaction's id, whose length takes one byte.
   return bytes.subarray(3 + xid.length);
 }
 
+/** Encodes a reply. */
 export function encodeReply(reply: BranchReply): Buffer {
   const writer = begin(replyKinds.indexOf(reply.kind), shortBytes);
   switch (reply.kind) {
@@ -365,7 +418,7 @@ export function encodeReply(reply: BranchReply): Buffer {
   return writer.finish();
 }
 
-/** Throws `BytesError` for bytes that `encodeReply` did not write. */
+/** Decodes a reply. Throws `BytesError` for bytes that `encodeReply` did not write. */
 export function decodeReply(bytes: Uint8Array): BranchReply {
   const reader = new ByteReader(bytes);
   const kind = among(replyKinds, opening(reader));
@@ -405,6 +458,7 @@ function readReply(reader: ByteReader, kind: (typeof replyKinds)[number]): Branc
   }
 }
 
+/** Appends a prepare request to a message or a record. */
 export function writePrepareRequest(writer: ByteWriter, order: PrepareRequest): void {
   writer.string(byteStringOf(order.coordinator)).u8(consistencyLevels.indexOf(order.level));
   writer.string(byteStringOf(order.clientId)).string(order.clientDigest).varint(order.branches.length);
@@ -417,17 +471,18 @@ export function writePrepareRequest(writer: ByteWriter, order: PrepareRequest): 
   for (const operation of order.operations) writeOperation(writer, operation);
 }
 
-/** Contents are views of the bytes. `namesLives`: false for an order of version 2. */
+/** Reads a prepare request. Values are views of the bytes. `namesLives`: false for version 2. Throws `BytesError`. */
 export function readPrepareRequest(reader: ByteReader, namesLives = true): PrepareRequest {
   const coordinator = readNode(reader);
   const level = among(consistencyLevels, reader.u8());
   const clientId = textOf(reader.string());
   const clientDigest = reader.string();
-  const branches = readList(reader, namesLives ? readLivingBranch : readLifelessBranch);
+  const branches = readList(reader, namesLives ? readBranchName : readBranchNameOfVersion2);
   const operations = readList(reader, readOperation);
   return { coordinator, level, clientId, clientDigest, branches, operations };
 }
 
+/** Appends one operation. The digest of an idempotency key is over these bytes, too. */
 export function writeOperation(writer: ByteWriter, operation: BranchOperation): void {
   const { context, ifMatch, ifAbsent, check } = operation;
   const given = (context === undefined ? 0 : 1) + (ifMatch === undefined ? 0 : 2);
@@ -438,11 +493,11 @@ export function writeOperation(writer: ByteWriter, operation: BranchOperation): 
   writeContent(writer, operation.content);
 }
 
-function readLivingBranch(reader: ByteReader): BranchName {
+function readBranchName(reader: ByteReader): BranchName {
   return { node: readNode(reader), writes: reader.u8() === 1, life: reader.varint() };
 }
 
-function readLifelessBranch(reader: ByteReader): BranchName {
+function readBranchNameOfVersion2(reader: ByteReader): BranchName {
   return { node: readNode(reader), writes: reader.u8() === 1, life: 0 };
 }
 

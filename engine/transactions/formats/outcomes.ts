@@ -1,4 +1,4 @@
-/** What a client asks of a transaction, and what it hears: the words that listeners and coordinators share. */
+/** What a client asks of a transaction, and the outcomes it can hear: types that listeners and coordinators share. */
 import type { NodeId } from '../../base/ids.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
 import type { ConsistencyLevel } from '../../replication/requests.ts';
@@ -10,28 +10,31 @@ import type { Xid } from './xid.ts';
 export interface Operation {
   readonly key: ObjectKey;
   readonly content: Content;
-  /** What the writer has seen; undefined: not given. */
+  /** The context that the client sent; undefined if it sent none. */
   readonly context: VersionVector | undefined;
   /** The key's context must equal this one. */
   readonly ifMatch: VersionVector | undefined;
   /** The key must hold no value. */
   readonly ifAbsent: boolean;
-  /** Nothing is written: the conditions must hold at the moment of the commit. The content is `tombstone`. */
+  /** Writes nothing: the conditions must hold at the moment of the commit. The content is `tombstone`. */
   readonly check?: boolean;
 }
 
+/** A client's transaction, as a listener parsed it. */
 export interface TransactionRequest {
   /** At least one; no two on one key. */
   readonly operations: readonly Operation[];
   /** Prepare every branch, then roll all of them back. */
   readonly forceAbort: boolean;
-  /** Undefined: the configured one. */
+  /** Undefined: the configured write level. */
   readonly level: ConsistencyLevel | undefined;
+  /** How long the client waits, in milliseconds. Undefined: the configured timeout. */
   readonly timeoutMs: number | undefined;
-  /** Makes a repetition of this request safe; undefined: the client named none. */
+  /** The idempotency key, which makes a retry safe; undefined if the client sent none. */
   readonly clientId: string | undefined;
 }
 
+/** Every reason for an abort, as clients read it. */
 export const abortReasons = [
   'force_abort',
   'conflict',
@@ -39,23 +42,26 @@ export const abortReasons = [
   'prepare_failed',
   'prepare_timeout',
   'no_targets',
-  /** A primary, or the coordinator, takes no writes before its disk has room. */
+  /** A primary or the coordinator takes no writes until its disk has space. */
   'disk_full',
 ] as const;
+/** Why a transaction was aborted. */
 export type AbortReason = (typeof abortReasons)[number];
 
+/** How one branch of a committed transaction stands. */
 export interface BranchVote {
   readonly node: NodeId;
   readonly vote: 'commit' | 'read_only';
-  /** It has not confirmed yet; it will: the decision stands. */
+  /** The branch has not confirmed its level yet. It will: the decision stands. */
   readonly pending: boolean;
 }
 
+/** The outcome of a transaction, as its client hears it. */
 export type TransactionOutcome =
   | {
       readonly kind: 'committed';
       readonly xid: Xid;
-      /** Absent where it is one branch's word, which knows its own operations only. */
+      /** Absent if only one branch reports the outcome: it knows its own operations alone. */
       readonly operationCount?: number;
       readonly branches: readonly BranchVote[];
     }
@@ -63,18 +69,18 @@ export type TransactionOutcome =
       readonly kind: 'aborted';
       readonly xid: Xid;
       readonly reason: AbortReason;
-      /** For a person: which key or node. */
+      /** Text for people: which key or node. */
       readonly detail: string;
     }
-  /** The decision is not known here yet. */
+  /** This node does not know the decision yet. */
   | { readonly kind: 'inDoubt'; readonly xid: Xid };
 
-/** A node's words for people, with its name, unless they begin with that. */
+/** A node's message for people, prefixed with the node's name unless it begins with that. */
 export function saidBy(node: NodeId, words: string): string {
   return words.startsWith(`${node} `) ? words : `${node}: ${words}`;
 }
 
-/** What a node knows of a transaction, for whoever asks by its name. */
+/** What a node knows of a transaction when a client or an operator asks by its id. */
 export type Knowledge =
   | TransactionOutcome
   | {
@@ -96,16 +102,19 @@ export type Knowledge =
 export interface MemberKnowledge {
   readonly node: NodeId;
   readonly role: 'coordinator' | 'branch';
-  /** `unknown`: it has no record of it. `unreachable`: it did not answer. */
+  /** `unknown`: it has no record of the transaction. `unreachable`: it did not answer. */
   readonly knows: 'committed' | 'aborted' | 'undecided' | 'unknown' | 'forgotten' | 'unreachable';
 }
 
 /**
- * What an operator may decide: a prepared branch, whose coordinator does not return, commits or rolls back; a coordinator
- * that has decided to commit waits no longer for branches that were lost, or for the only node that knows an outcome; and
- * what was decided by hand is no longer kept for a coordinator that is gone.
+ * The decisions an operator may take.
+ *
+ * - `commit`, `rollback`: end a prepared branch whose coordinator does not return (a heuristic decision).
+ * - `abandon`: the coordinator of a committed transaction stops waiting for lost branches, or for the only node that
+ *   knows an outcome; or a branch drops a heuristic decision that it kept for a coordinator that is gone.
  */
 export const operatorDecisions = ['commit', 'rollback', 'abandon'] as const;
+/** A heuristic decision, or the end of a wait. */
 export type OperatorDecision = (typeof operatorDecisions)[number];
 
 /** A transaction in doubt, as an operator's list shows it. */
@@ -115,7 +124,7 @@ export interface InDoubtEntry {
   readonly state: string;
   readonly coordinator: NodeId;
   readonly branches: readonly NodeId[];
-  /** Of a coordinator's branches: those that are lost for good; an operator may abandon them. */
+  /** Branches of the coordinator's transaction that are lost for good; an operator may abandon them. */
   readonly lost: readonly NodeId[];
   readonly ageMs: number;
 }

@@ -1,4 +1,4 @@
-/** A branch's order seen from its several sides: its keys, its conditions, its writes, and the votes over it. */
+/** Functions over a prepare request: its keys, its conditions, its writes, and the votes on it. */
 import type { LockstepError } from '../../base/errors.ts';
 import { textOf } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
@@ -11,12 +11,17 @@ import { liveSiblings } from '../../replica/object/object.ts';
 import type { AbortReason } from './outcomes.ts';
 import type { BranchOperation, PrepareRequest, BranchReply } from './messages.ts';
 
+/** A branch's vote. */
 export type Voted = Extract<BranchReply, { kind: 'voted' }>;
+/** A branch's acknowledgement of a commit. */
 export type Ended = Extract<BranchReply, { kind: 'ended' }>;
-/** What a coordinator's commit comes to: done; told `none`, this node has no record of it; or to be sent again. */
+/**
+ * The answer to a coordinator's commit. `told` with `none`: this node has no record of the branch. An error: send the
+ * commit again.
+ */
 export type CommitReply = Ended | Extract<BranchReply, { kind: 'told' }> | LockstepError;
 
-/** The writes of a prepared order: their conditions were checked when it was prepared. */
+/** The writes of a prepared request, without conditions: those were checked at the prepare. */
 export function writesOf(order: PrepareRequest): readonly LocalWrite[] {
   const writing = order.operations.filter(({ check }) => !check);
   return writing.map(({ key, token, content, context }) => ({
@@ -29,32 +34,34 @@ export function writesOf(order: PrepareRequest): readonly LocalWrite[] {
   }));
 }
 
-/** The writes of an order that commits in one step, with their conditions: they hold at the instant of the write. */
+/** The writes of a one-step commit, with their conditions: those must hold at the moment of the write. */
 export function conditionalWritesOf(order: PrepareRequest): readonly LocalWrite[] {
   return order.operations.filter(({ check }) => !check).map(vettedWrite);
 }
 
+/** A vote to abort. `detail`: text for people. */
 export function votedAbort(reason: AbortReason, detail: string): Voted {
   return { kind: 'voted', vote: 'abort', reason, detail, earlier: undefined };
 }
 
-/** Of a one-step commit that ended in the error. */
+/** The vote for a one-step commit that failed with the error. `doubtful` unless the error is definite. */
 export function votedFailure({ code, message, definite }: LockstepError): Voted {
   if (code === 'PreconditionFailed') return votedAbort('precondition_failed', message);
   const vote = votedAbort('prepare_failed', message);
   return definite ? vote : { ...vote, vote: 'doubtful' };
 }
 
-/** `mark`: see transactions/recovery/redo.ts. */
+/** A vote to commit. `mark`: see transactions/recovery/redo.ts. */
 export function votedCommit(mark = ''): Voted {
   return { kind: 'voted', vote: 'commit', reason: 'prepare_failed', detail: mark, earlier: undefined };
 }
 
+/** A vote of a branch that has nothing to write and needs no second phase. */
 export function votedReadOnly(): Voted {
   return { ...votedCommit(), vote: 'readOnly' };
 }
 
-/** The same order of other operations. Field by field: all orders have one shape. */
+/** The same request with other operations. Copies field by field, so that all requests share one hidden class. */
 export function withOperations(
   { coordinator, level, clientId, clientDigest, branches: all }: PrepareRequest,
   operations: PrepareRequest['operations'],
@@ -64,8 +71,8 @@ export function withOperations(
 }
 
 /**
- * Nothing is to be written for it, not even under which name of a client it was done. (Of an order whose conditions were
- * checked, or of one that holds nothing but conditions.)
+ * True if the branch has nothing to write, not even an idempotency record. Call it for a request whose conditions were
+ * checked, or that holds nothing but conditions.
  */
 export function isReadOnly({
   operations,
@@ -74,11 +81,12 @@ export function isReadOnly({
   return clientId === '' && operations.every(({ check }) => check);
 }
 
+/** The keys of the request's operations with their tokens. */
 export function placesOf(order: PrepareRequest): readonly Place[] {
   return order.operations.map(({ key, token }) => ({ key, token }));
 }
 
-/** The operation with its conditions. */
+/** The operation as a write, with its conditions. */
 export function vettedWrite({
   key,
   token,
@@ -91,22 +99,27 @@ export function vettedWrite({
 }
 
 /**
- * What is to be written or checked, with all that it has seen. A deletion of nothing states that there is nothing, which
- * holds until the outcome as any condition does: with its key let go at the vote, another transaction might write here
- * before this one has the keys of its other branches, and be undone there.
+ * The operation as it must be locked and written, with every version that it has seen in its context.
+ *
+ * A deletion of an absent key becomes a check: the key must stay absent until the outcome. If the branch released the
+ * key at its vote, another transaction might write here before this one holds the keys of its other branches, and this
+ * deletion would then undo that write.
  */
 export function resolved(operation: BranchOperation, current: StoredObject | undefined): BranchOperation {
   const { content, context, ifMatch, ifAbsent, check } = operation;
   if (check) return operation;
   if (content.tombstone && (current === undefined || liveSiblings(current).length === 0))
     return { ...operation, check: true };
-  // Whoever states what the key holds, or deletes what it holds, has seen it.
+  // A client that states or deletes what the key holds has seen it.
   const saw = ifMatch !== undefined || ifAbsent || (content.tombstone && context === undefined);
   if (current === undefined || !saw) return operation;
   return { ...operation, context: mergeVectors(context ?? [], current.context) };
 }
 
-/** A decided order once more, where its record was lost: what it was written on condition of, it has seen. */
+/**
+ * A committed request whose record was lost, to be applied again. A write with `ifMatch` has seen the version that it
+ * named.
+ */
 export function redone(order: PrepareRequest): PrepareRequest {
   const operations = order.operations.map((operation) => {
     const { check, context, ifMatch } = operation;
@@ -116,6 +129,7 @@ export function redone(order: PrepareRequest): PrepareRequest {
   return withOperations(order, operations);
 }
 
+/** The bucket and key as text for people. */
 export function describeKey(key: PackedKey): string {
   const name = unpackKey(key);
   return name === undefined ? 'a key' : `${textOf(name.bucket)}/${textOf(name.key)}`;

@@ -1,4 +1,4 @@
-/** What the words and the records of transactions have in common when they are read. All throw `BytesError`. */
+/** Readers that the messages and the records of transactions share. All throw `BytesError`. */
 import type { ByteReader } from '../../base/bytes.ts';
 import { BytesError } from '../../base/bytes.ts';
 import type { NodeId } from '../../base/ids.ts';
@@ -6,6 +6,7 @@ import { parseNodeId, textOf } from '../../base/ids.ts';
 import type { Xid } from './xid.ts';
 import { parseXid } from './xid.ts';
 
+/** Reads a transaction id. */
 export function readXid(reader: ByteReader): Xid {
   const text = reader.string();
   const xid = parseXid(text);
@@ -13,12 +14,14 @@ export function readXid(reader: ByteReader): Xid {
   return xid;
 }
 
+/** Reads a node's name. */
 export function readNode(reader: ByteReader): NodeId {
   const node = parseNodeId(textOf(reader.string()));
   if (node === undefined) throw new BytesError('a node without a name');
   return node;
 }
 
+/** Reads a list: its length, then each item. Refuses a length greater than the bytes that are left. */
 export function readList<T>(reader: ByteReader, readItem: (reader: ByteReader) => T): readonly T[] {
   const count = reader.varint();
   if (count > reader.left) throw new BytesError(`a list of ${count} items in ${reader.left} bytes`);
@@ -27,6 +30,7 @@ export function readList<T>(reader: ByteReader, readItem: (reader: ByteReader) =
   return items;
 }
 
+/** The entry of `words` that a message names by its index. */
 export function among<T>(words: readonly T[], index: number): T {
   const word = words[index];
   if (word === undefined) throw new BytesError(`a word of number ${index} where ${words.length} are known`);

@@ -1,13 +1,13 @@
 /**
- * The records of transactions. They lie in the node's own store beside its objects, so that a branch's writes and the
- * record that says they were made are one atomic batch, and a transaction's syncs are shared with all other writes.
+ * The records of transactions in the node's own store. They lie beside its objects, so one atomic batch holds a
+ * branch's writes and the record that they were made, and a transaction shares its syncs with all other writes.
  *
- *     branch/<xid>    prepared: the order; applied, heuristic: what was done, until the coordinator lets it be forgotten
- *     decision/<xid>  the coordinator's commit, with the keys that were written here in one step with it, until every
- *                     branch has acknowledged; then `ended`, for who asks later
- *     client/<id>     which transaction carried out a client's own name (idempotency-records.ts)
- *     memory/since    the life of the node in which these records began: of what was before them it can tell nothing
- *     memory/lives    the names of the lives that have kept these records, by which their transactions are named
+ *     branch/<xid>    prepared: the prepare request; applied, heuristic: what was done, until `forget`
+ *     decision/<xid>  the coordinator's commit, with the keys that were written here in the same batch, until every
+ *                     branch has acknowledged; then `ended`, for clients that ask later
+ *     client/<id>     the transaction that was applied under an idempotency key (idempotency-records.ts)
+ *     memory/since    the log horizon: the incarnation number in which these records began
+ *     memory/lives    the ids of the incarnations that kept these records, which their transactions' ids contain
  */
 import { ByteReader, ByteWriter, BytesError } from '../../base/bytes.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
@@ -24,18 +24,20 @@ import { readPrepareRequest, writePrepareRequest } from './messages.ts';
 import type { Xid } from './xid.ts';
 
 const version = 4;
-/** Its decisions do not say what was written with them: the coordinator's own branch has a record. */
-const ownlessVersion = 3;
-/** Nor do its orders name lives. */
-const lifelessVersion = 2;
+/** Decisions of this version do not list what was written with them: the coordinator's own branch has a record. */
+const versionWithoutOwnWrites = 3;
+/** Prepare requests of this version name no incarnations, either. */
+const versionWithoutIncarnations = 2;
 
-/** Of a record: what stands before and behind the order of a prepared branch. */
+/** Bytes of a branch record before and after its prepare request, at most. */
 const headBytesMax = 16;
 
 /** The token of all records: they belong to the node, not to the ring. */
 const recordToken = 0 as Token;
 
+/** The system bucket of branch records. */
 export const branchBucket = byteStringOf('xa.branch');
+/** The system bucket of decision records. */
 export const decisionBucket = byteStringOf('xa.decision');
 const memoryBucket = byteStringOf('xa.memory');
 
@@ -46,36 +48,42 @@ const branchStates = [
   'heuristicRolledBack',
   'heuristicMixed',
 ] as const;
+/** The durable state of a branch. */
 export type BranchState = (typeof branchStates)[number];
 
+/** The record of one branch on this node. */
 export interface BranchRecord {
   readonly state: BranchState;
-  /** Wall clock at the prepare, for an operator. */
+  /** Milliseconds by the wall clock at the prepare, for operators. */
   readonly sinceMs: number;
-  /** With no operations once they are done. */
+  /** Its operations are empty once they are done. */
   readonly order: PrepareRequest;
   /** The keys that were written; empty while prepared. */
   readonly places: readonly Place[];
 }
 
-/** The coordinator's own branch: its writes are durable if its decision is. */
+/** The coordinator's own branch, whose writes are in the same batch as the decision. */
 export interface LocalBranch {
   readonly level: ConsistencyLevel;
   /** At least one. */
   readonly places: readonly Place[];
 }
 
+/** The coordinator's record of a committed transaction. */
 export interface DecisionRecord {
   readonly state: 'committing' | 'ended';
   readonly sinceMs: number;
   readonly operationCount: number;
-  /** With their votes. */
+  /** Every branch with its vote. */
   readonly branches: readonly { readonly node: NodeId; readonly readOnly: boolean }[];
-  /** Undefined: it has none, or all is over. */
+  /** Undefined if the coordinator has no branch of its own, or the transaction has ended. */
   readonly own: LocalBranch | undefined;
 }
 
-/** `orderBytes`: those of the record's order, where they are known. */
+/**
+ * The store write of a branch record. `orderBytes`: the encoded prepare request, if the caller has it; otherwise it is
+ * encoded here.
+ */
 export function writeBranch(xid: Xid, record: BranchRecord, orderBytes?: Uint8Array): StoreWrite {
   const valueBytes =
     orderBytes === undefined
@@ -89,17 +97,18 @@ export function writeBranch(xid: Xid, record: BranchRecord, orderBytes?: Uint8Ar
   return recordOf(systemKey(branchBucket, xid), writer.finish());
 }
 
-/** Throws `BytesError`. Contents are views of the bytes. */
+/** Decodes a branch record. Values are views of the bytes. Throws `BytesError`. */
 export function readBranch(bytes: Uint8Array): BranchRecord {
   const { reader, found } = opened(bytes);
   const state = among(branchStates, reader.u8());
   const sinceMs = reader.u64();
-  const order = readPrepareRequest(reader, found > lifelessVersion);
+  const order = readPrepareRequest(reader, found > versionWithoutIncarnations);
   const places = readPlaces(reader);
   reader.end();
   return { state, sinceMs, order, places };
 }
 
+/** The store write of a decision record. */
 export function writeDecision(xid: Xid, record: DecisionRecord): StoreWrite {
   const writer = new ByteWriter(128).u8(version).u8(record.state === 'ended' ? 1 : 0);
   writer.u64(record.sinceMs).varint(record.operationCount).varint(record.branches.length);
@@ -109,23 +118,25 @@ export function writeDecision(xid: Xid, record: DecisionRecord): StoreWrite {
   return recordOf(systemKey(decisionBucket, xid), writer.finish());
 }
 
-/** Throws `BytesError`. */
+/** Decodes a decision record. Throws `BytesError`. */
 export function readDecision(bytes: Uint8Array): DecisionRecord {
   const { reader, found } = opened(bytes);
   const state = reader.u8() === 1 ? 'ended' : 'committing';
   const sinceMs = reader.u64();
   const operationCount = reader.varint();
   const branches = readList(reader, () => ({ node: readNode(reader), readOnly: reader.u8() === 1 }));
-  const places = found > ownlessVersion ? readPlaces(reader) : [];
+  const places = found > versionWithoutOwnWrites ? readPlaces(reader) : [];
   const own = places.length === 0 ? undefined : { places, level: among(consistencyLevels, reader.u8()) };
   reader.end();
   return { state, sinceMs, operationCount, branches, own };
 }
 
+/** The store write that deletes a branch record. */
 export function dropBranch(xid: Xid): StoreWrite {
   return recordOf(systemKey(branchBucket, xid), undefined);
 }
 
+/** The store write that deletes a decision record. */
 export function dropDecision(xid: Xid): StoreWrite {
   return recordOf(systemKey(decisionBucket, xid), undefined);
 }
@@ -134,13 +145,15 @@ function recordOf(key: PackedKey, value: Buffer | undefined): StoreWrite {
   return { key, token: recordToken, value };
 }
 
+/** The key of the log horizon. */
 export const horizonKey = systemKey(memoryBucket, byteStringOf('since'));
 
+/** The store write of the log horizon. `life`: an incarnation number. */
 export function writeHorizon(life: number): StoreWrite {
   return recordOf(horizonKey, new ByteWriter(16).u8(version).u64(life).finish());
 }
 
-/** Throws `BytesError`. */
+/** Decodes the log horizon, an incarnation number. Throws `BytesError`. */
 export function readHorizon(bytes: Uint8Array): number {
   const { reader } = opened(bytes);
   const life = reader.u64();
@@ -148,15 +161,17 @@ export function readHorizon(bytes: Uint8Array): number {
   return life;
 }
 
+/** The key of the list of incarnation ids. */
 export const incarnationsKey = systemKey(memoryBucket, byteStringOf('lives'));
 
+/** The store write of the list of incarnation ids, oldest first. */
 export function writeIncarnations(lives: readonly string[]): StoreWrite {
   const writer = new ByteWriter(64).u8(version).varint(lives.length);
   for (const life of lives) writer.string(byteStringOf(life));
   return recordOf(incarnationsKey, writer.finish());
 }
 
-/** Throws `BytesError`. */
+/** Decodes the list of incarnation ids. Throws `BytesError`. */
 export function readIncarnations(bytes: Uint8Array): readonly string[] {
   const { reader } = opened(bytes);
   const lives = readList(reader, () => textOf(reader.string()));
@@ -167,8 +182,10 @@ export function readIncarnations(bytes: Uint8Array): readonly string[] {
 function opened(bytes: Uint8Array): { readonly reader: ByteReader; readonly found: number } {
   const reader = new ByteReader(bytes);
   const found = reader.u8();
-  if (found < lifelessVersion || found > version)
-    throw new BytesError(`a record of version ${found}; this node reads ${lifelessVersion} to ${version}`);
+  if (found < versionWithoutIncarnations || found > version)
+    throw new BytesError(
+      `a record of version ${found}; this node reads ${versionWithoutIncarnations} to ${version}`,
+    );
   return { reader, found };
 }
 

@@ -1,11 +1,13 @@
 /**
- * The named steps of a transaction: events of the trace level at the points where a crash makes a difference
- * (`xa.c.*` at the coordinator, `xa.p.*` at a branch). Costs one question of the log when nobody listens.
+ * The named steps of a transaction: log events of level `trace` at the points where a crash makes a difference
+ * (`xa.c.*` at the coordinator, `xa.p.*` at a branch). While nobody listens to that level, a step costs one call of
+ * `log.enabled`.
  */
 import type { LogFields } from '../../io/log.ts';
 import type { Io } from '../../io/io.ts';
 import type { Xid } from './xid.ts';
 
+/** Steps of the coordinator. */
 export const coordinatorSteps = [
   'c.begin',
   'c.prepare.sent',
@@ -20,6 +22,7 @@ export const coordinatorSteps = [
   'c.forget',
 ] as const;
 
+/** Steps of a branch. */
 export const branchSteps = [
   'p.prepare.recv',
   'p.locks.taken',
@@ -35,14 +38,17 @@ export const branchSteps = [
   'p.recovery.scan',
 ] as const;
 
+/** The name of a step, without the prefix `xa.`. */
 export type StepName = (typeof coordinatorSteps)[number] | (typeof branchSteps)[number];
 
-/** Marks a step of a transaction; `more` says which branch, which vote. */
+/** Logs a step of a transaction. `more`: further fields, such as the branch or its vote. */
 export function mark(io: Pick<Io, 'log'>, step: StepName, xid: Xid, more?: LogFields): void {
   if (io.log.enabled('trace')) io.log.event('trace', `xa.${step}`, { xid, ...more });
 }
 
-/** Marks a transaction's begin; `branches`: the nodes of its branches, `client`: the name that the client gave it. */
+/**
+ * Logs the begin of a transaction. `branches`: the branches' nodes, separated by spaces. `client`: the idempotency key.
+ */
 export function markBegin(io: Pick<Io, 'log'>, xid: Xid, branches: string, client: string | undefined): void {
   mark(io, 'c.begin', xid, client === undefined ? { branches } : { branches, client });
 }

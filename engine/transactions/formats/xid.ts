@@ -1,23 +1,24 @@
 /**
- * Names of transactions: `<node>-<epoch>-<counter>`, where the epoch is the random one of a life of the node that
- * coordinates. So no two transactions have one name, on any nodes and over any restarts.
+ * Transaction ids: `<node>-<epoch>-<counter>`. The epoch is the random id of the coordinator's incarnation, so no two
+ * transactions share an id, on any nodes and over any restarts.
  */
 import type { NodeId } from '../../base/ids.ts';
 import { parseNodeId } from '../../base/ids.ts';
 import type { ByteString } from '../../base/ids.ts';
 
 declare const xidBrand: unique symbol;
+/** A transaction id, of at most 94 bytes. */
 export type Xid = ByteString & { readonly [xidBrand]: true };
 
 const form = /^(.{1,64})-([0-9a-f]{12})-([0-9]{1,16})$/;
-/** The same, of nodes only: a test allocates nothing. */
+/** The same without groups, so that a test allocates nothing. */
 const nameForm = /^[A-Za-z0-9_.-]{1,64}-[0-9a-f]{12}-[0-9]{1,16}$/;
 
-/** Names the transactions of one life of a node: their counter goes up by one. */
+/** Generates the transaction ids of one incarnation of a node. The counter grows by one with each. */
 export class XidSource {
-  /** What `lifeOf` says of all of them. */
+  /** The incarnation's part of every id, as `lifeOf` returns it. */
   readonly life: string;
-  /** What all of them begin with, before the counter. */
+  /** What every id begins with, up to the counter. */
   readonly prefix: string;
   #counter = 0;
 
@@ -32,17 +33,17 @@ export class XidSource {
   }
 }
 
-/** `text` as a transaction's name, or undefined when it is none. */
+/** `text` as a transaction id; undefined if it is none. */
 export function parseXid(text: string): Xid | undefined {
   return nameForm.test(text) ? (text as Xid) : undefined;
 }
 
-/** The life that named it: its node's name and epoch. */
+/** The incarnation that generated the id: its node's name and epoch. */
 export function lifeOf(xid: Xid): string {
   return xid.slice(0, xid.lastIndexOf('-'));
 }
 
-/** The node that coordinates the transaction; undefined for a text that names none. */
+/** The node that coordinates the transaction; undefined if the text is no transaction id. */
 export function coordinatorOf(xid: string): NodeId | undefined {
   const [, node] = form.exec(xid) ?? [];
   return node === undefined ? undefined : parseNodeId(node);

@@ -1,22 +1,26 @@
 /**
- * The claims that primaries have made on ids of clients at this node, as an owner of their keys (lookup.ts). A primary
- * claims an id at a majority of the owners before it votes or commits, so a fence at a majority (fence.ts) meets every
- * attempt that came before it. A claim ends with the record of what was carried out, with a fence that names its attempt
- * as aborted, or when its primary says that the attempt is not open there any more.
+ * The claims of primaries on idempotency keys, as this node remembers them as an owner of the primaries' keys
+ * (lookup.ts).
  *
- * Claims are in memory alone: no first attempt waits for a sync on their account. After a restart this node therefore
- * asks every member which attempts are open there, and says until then which members it has not heard.
+ * A primary claims an idempotency key at a majority of the owners before it votes or commits. So a fence at a majority
+ * (fence.ts) meets every attempt that came before it. A claim ends with the record of the applied transaction, with a
+ * fence that names its attempt as aborted, or when its primary reports that the attempt is no longer open.
+ *
+ * Claims are only in memory, so no first attempt waits for a sync because of them. After a restart this node therefore
+ * asks every member which attempts are open there. Until a member has answered, a fence reports it as `unheard`.
  */
 import type { ByteString, NodeId } from '../../base/ids.ts';
 import type { Claimed } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
+/** A claim with the digest of its operations and its age. */
 export interface Claim extends Claimed {
-  /** What the client wants done, in short; empty: not known here. */
+  /** Digest of the client's operations; empty if this node does not know it. */
   readonly digest: ByteString;
   readonly sinceUs: number;
 }
 
+/** The claims at one owner, by idempotency key. At most `countMax` keys. */
 export class Claims {
   readonly #claims = new Map<string, readonly Claim[]>();
   readonly #countMax: number;
@@ -25,28 +29,29 @@ export class Claims {
     this.#countMax = countMax;
   }
 
-  /** There is no room for claims on further ids. */
+  /** True if no further idempotency key can be claimed. */
   get isFull(): boolean {
     return this.#claims.size >= this.#countMax;
   }
 
+  /** The claims on the idempotency key. */
   of(clientId: string): readonly Claim[] {
     return this.#claims.get(clientId) ?? none;
   }
 
-  /** A claim of another attempt, made by another primary: it may be carried out yet. */
+  /** A claim by another primary for another attempt, which may still be applied. Undefined if there is none. */
   against(clientId: string, { xid, leader }: Claimed): Claim | undefined {
     return this.of(clientId).find((one) => one.xid !== xid && one.leader !== leader);
   }
 
-  /** Remembers the claim. A primary has one attempt under an id at a time, so its earlier claim is over. */
+  /** Records the claim. A primary has one attempt under a key at a time, so its earlier claim ends. */
   enter(clientId: string, claim: Claim): void {
     const others = this.#claims.get(clientId);
     if (others === undefined) this.#claims.set(clientId, [claim]);
     else this.#claims.set(clientId, [...others.filter(({ leader }) => leader !== claim.leader), claim]);
   }
 
-  /** A primary or coordinator has said that the attempt is open there. */
+  /** Records that a member reports this attempt as open, beside its other claims. */
   note(clientId: string, claim: Claim): void {
     const others = this.of(clientId).filter(
       ({ xid, leader }) => xid !== claim.xid || leader !== claim.leader,
@@ -54,17 +59,17 @@ export class Claims {
     this.#claims.set(clientId, [...others, claim]);
   }
 
-  /** The id has a record: it speaks for every claim. */
+  /** Drops every claim on the key: its record replaces them. */
   end(clientId: string): void {
     this.#claims.delete(clientId);
   }
 
-  /** The attempt is aborted. */
+  /** Drops the claims of an aborted attempt. */
   void(clientId: string, xid: Xid): void {
     this.#keep(clientId, (claim) => claim.xid !== xid);
   }
 
-  /** Primaries with claims that were made before `untilUs`. */
+  /** Primaries with claims from before `untilUs` (monotonic microseconds). */
   leadersBefore(untilUs: number): ReadonlySet<NodeId> {
     const leaders = new Set<NodeId>();
     for (const claims of this.#claims.values())
@@ -72,7 +77,7 @@ export class Claims {
     return leaders;
   }
 
-  /** Of the primary's claims that were made before `untilUs` only those of these attempts are open. */
+  /** Of the primary's claims from before `untilUs`, keeps those whose attempts are still open. */
   retain(leader: NodeId, open: ReadonlySet<Xid>, untilUs: number): void {
     for (const clientId of [...this.#claims.keys()])
       this.#keep(clientId, (one) => one.leader !== leader || one.sinceUs >= untilUs || open.has(one.xid));

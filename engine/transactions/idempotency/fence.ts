@@ -1,17 +1,20 @@
 /**
- * An abort under an id of a client's is told only once it is final. Before the client hears it, its coordinator fences the
- * id: each owner of the keys that answers durably notes that nothing is carried out under the id any more, and says which
- * primaries have claimed the id there before (lookup.ts). A primary claims the id at a majority of a key's owners, and one
- * branch that cannot be carried out keeps the whole transaction from it. So the abort is final when for one key
+ * Fences an idempotency key after an abort, so that the abort is final before the client hears of it.
  *
- * - a majority of its owners (in the datacenter of its primary, as for claims) has fenced the id, and
- * - every claim there is void: of the attempt that was aborted, or its primary has fenced the id itself, since it then holds
- *   no attempt, or can never come back with one; and
- * - the key's primary has fenced the id, or every one of that majority would remember a claim of it (claims.ts), and
+ * The coordinator asks each owner of the transaction's keys for a fence: a durable note that nothing is applied under
+ * the idempotency key any more. Each owner also reports which primaries have claimed the key there before (lookup.ts).
+ * A primary claims the key at a majority of the owners of each of its keys, and one branch that cannot be applied
+ * aborts the whole transaction. So the abort is final if for one key of the transaction
+ *
+ * - a majority of its owners has fenced the idempotency key (in the datacenter of its primary, as for claims), and
+ * - every claim there is void: it is of the aborted attempt; or its primary has fenced the idempotency key itself, and
+ *   so holds no attempt; or its primary can never come back with one; and
+ * - the key's primary has fenced the idempotency key, or every owner of that majority would remember a claim of that
+ *   primary (claims.ts), and
  * - the owners of the key are not changing.
  *
- * Otherwise the client hears of the other attempt: that it was carried out, or that it is in doubt. What stays in doubt is
- * tried again, for whoever asks later by the transaction's name.
+ * Otherwise the client hears of the other attempt: committed, or in doubt. An abort that stays in doubt is fenced again
+ * at every tick, for clients that ask later by the transaction's id.
  */
 import { Deferred } from '../../base/deferred.ts';
 import { asLockstepError } from '../../base/errors.ts';
@@ -26,28 +29,32 @@ import type { CompletedTransactions } from '../coordinator/completed-transaction
 import type { PrepareRequest, BranchReply, BranchRequest, Claimed } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
+/** The aborted outcome, before or after it is fenced. */
 export type Aborted = Extract<TransactionOutcome, { kind: 'aborted' }>;
 type Fenced = Extract<BranchReply, { kind: 'fenced' }>;
 type FenceRequest = Extract<BranchRequest, { kind: 'fence' }>;
 
-/** An attempt under an id of a client's. */
+/** An attempt under an idempotency key. */
 export interface NamedAttempt extends Pick<PrepareRequest, 'clientId' | 'clientDigest'> {
-  /** Of its keys, each once. */
+  /** Tokens of the attempt's keys, each once. */
   readonly tokens: readonly Token[];
 }
 
 type Outcomes = Pick<CompletedTransactions, 'keepAs' | 'keepUnknown' | 'repeated'>;
 
-/** Answers what this node asks itself. */
+/** Answers this node's request to itself. */
 type Local = (request: FenceRequest) => BranchReply | Promise<BranchReply>;
 
-/** `used`: what the answer of a node says against the id. `open`: another attempt, as far as it is known, may be carried out. */
+/**
+ * The result of a fence. `used`: a node's answer rules the idempotency key out. `open`: another attempt may be applied;
+ * `xid` is that one, if it is known.
+ */
 type Verdict =
   | { readonly kind: 'final' }
   | { readonly kind: 'used'; readonly voted: Voted }
   | { readonly kind: 'open'; readonly xid: Xid | undefined };
 
-/** Aborted, told as in doubt, and tried again. */
+/** An aborted attempt that was reported as in doubt, to be fenced again. */
 interface Unsettled {
   readonly attempt: NamedAttempt;
   readonly told: Aborted;
@@ -55,10 +62,10 @@ interface Unsettled {
 }
 
 const unsettledCountMax = 4096;
-/** Of these so many are tried at one tick. */
+/** The most attempts that are fenced again at one tick. */
 const triedCountMax = 64;
 
-/** The attempt of orders of one transaction; undefined: its client has named none. */
+/** The attempt that these prepare requests of one transaction belong to. Undefined without an idempotency key. */
 export function attemptOf(orders: readonly PrepareRequest[]): NamedAttempt | undefined {
   const [first] = orders;
   if (first === undefined || first.clientId === '') return undefined;
@@ -67,6 +74,7 @@ export function attemptOf(orders: readonly PrepareRequest[]): NamedAttempt | und
   return { clientId, clientDigest, tokens: [...tokens] };
 }
 
+/** Runs the fences of one coordinator, and repeats those that stay in doubt. */
 export class Fences {
   readonly #context: TransactionContext;
   readonly #local: Local;
@@ -81,14 +89,15 @@ export class Fences {
     this.#remembered = remembered;
   }
 
-  /** It is aborted, and whether that is final for its id is being found out. */
+  /** True while a fence for the aborted transaction runs. */
   has(xid: Xid): boolean {
     return this.#running.has(xid);
   }
 
   /**
-   * What the client of an attempt that was aborted hears, in `timeoutUs` at most: `told`, once that is final, the outcome of
-   * an earlier attempt, or that it is in doubt.
+   * Fences an aborted attempt and resolves within `timeoutUs` microseconds with what its client hears: `told`, once
+   * that is final; the outcome of an earlier attempt; or in doubt. An attempt in doubt is fenced again at the next
+   * ticks.
    */
   async settle(attempt: NamedAttempt, told: Aborted, timeoutUs: number): Promise<TransactionOutcome> {
     const outcome = await this.conclude(attempt, told, timeoutUs);
@@ -100,7 +109,7 @@ export class Fences {
     return outcome;
   }
 
-  /** The same, tried once. */
+  /** Fences once, without a later retry. */
   async conclude(attempt: NamedAttempt, told: Aborted, timeoutUs: number): Promise<TransactionOutcome> {
     const { io } = this.#context;
     const { xid } = told;
@@ -122,6 +131,7 @@ export class Fences {
     }
   }
 
+  /** Fences again what is still in doubt. Gives up after the retention time. */
   tick(): void {
     const { io, options, parts } = this.#context;
     let count = 0;
@@ -153,7 +163,7 @@ class FenceRound {
   readonly #asked = new Set<NodeId>();
   readonly #fenced = new Map<NodeId, Fenced>();
   #awaited = 0;
-  /** Another attempt that was heard of. */
+  /** Another attempt under the idempotency key that an owner reported. */
   #other: Xid | undefined;
   #timeoutUs = 0;
 
@@ -173,7 +183,7 @@ class FenceRound {
       for (const { node } of parts.pending(token)) nodes.add(node);
     }
     const timer = io.clock.after(timeoutUs, () => this.#end());
-    // Asked before any of them answers.
+    // Counts one more until every node is asked, so that no early answer ends the round.
     this.#awaited += 1;
     for (const node of nodes) this.#ask(node);
     this.#awaited -= 1;
@@ -235,20 +245,23 @@ class FenceRound {
     this.#verdict.resolve({ kind: 'open', xid: this.#other ?? claim?.xid });
   }
 
-  /** No attempt under the id writes a key with this token any more. */
+  /** True if no attempt under the idempotency key can write a key with this token any more. */
   #isFenced(token: Token): boolean {
     const { ring, pending, handedOver } = this.#context.parts;
     const placement = ring().placement(token);
     const [primary] = placement;
     if (primary === undefined || !handedOver(token)) return false;
-    // Whoever is about to become an owner has to know it.
+    // A pending owner must have the fence, too.
     if (!pending(token).every(({ node }) => this.#fenced.has(node))) return false;
     const near = placement.filter(({ datacenter }) => datacenter === primary.datacenter);
     const voters = near.filter((member) => this.#isVoter(member, primary));
     return voters.length * 2 > near.length;
   }
 
-  /** The owner has fenced the id, and what it says of claims leaves no attempt that may be carried out. */
+  /**
+   * True if the owner has fenced the idempotency key, and the claims that it reports leave no attempt that may be
+   * applied.
+   */
   #isVoter({ node }: Member, primary: Member): boolean {
     const fenced = this.#fenced.get(node);
     if (fenced === undefined || !fenced.claims.every((claim) => this.#isVoid(claim))) return false;
@@ -257,11 +270,12 @@ class FenceRound {
 
   #isVoid({ leader }: Claimed): boolean {
     if (this.#hasNone(leader)) return true;
-    // What it alone had carried out is gone with it; what others have of the transaction, their primaries know.
+    // What only the dead primary had applied is gone with it. What other nodes have of the transaction, their primaries
+    // know.
     return this.#context.lives.isOver(leader) && this.#primariesHaveNone();
   }
 
-  /** The node has fenced the id, and would know of an attempt of its own. */
+  /** True if the node has fenced the idempotency key and would know of an attempt of its own. */
   #hasNone(node: NodeId): boolean {
     return this.#fenced.get(node)?.leads === true;
   }
@@ -275,7 +289,7 @@ class FenceRound {
   }
 }
 
-/** What the reply says against the id: a transaction that was carried out, or another attempt. */
+/** What the reply says against the idempotency key: an applied transaction, or another attempt. */
 function votedBy(request: FenceRequest, reply: BranchReply | NoAnswer): Voted | undefined {
   if (reply.kind === 'voted') return reply;
   const [record] = reply.kind === 'named' ? reply.names : [];

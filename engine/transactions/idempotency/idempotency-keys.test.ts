@@ -19,8 +19,8 @@ function orderOf(clientId: string, clientDigest = digest): PrepareRequest {
   return { ...order, clientId, clientDigest };
 }
 
-describe('the names of clients', () => {
-  it('stand against a repetition with the first transaction, and against another use of them', () => {
+describe('idempotency keys', () => {
+  it('answer a retry with the first transaction, and refuse other operations', () => {
     const names = new IdempotencyKeys(10);
     names.enter(nameOf(1, [5]));
     expect(names.standsAgainst(orderOf('c1'), [])).toMatchObject({
@@ -35,7 +35,7 @@ describe('the names of clients', () => {
     });
   });
 
-  it('of a range come page by page, each once, and those of which nobody knows the keys with every range', () => {
+  it('come page by page for a range, each once, and records without tokens come with every range', () => {
     const records = fc.array(fc.array(fc.nat({ max: 9 }), { maxLength: 3 }), { maxLength: 30 });
     fc.assert(
       fc.property(records, fc.nat({ max: 9 }), fc.nat({ max: 400 }), (all, below, bytesMax) => {
@@ -56,7 +56,7 @@ describe('the names of clients', () => {
     );
   });
 
-  it('are forgotten by age, whoever told of them', () => {
+  it('are dropped by age, whichever node reported them', () => {
     const names = new IdempotencyKeys(10);
     names.enter(nameOf(1, [1], 100));
     names.enter(nameOf(2, [1], 50));

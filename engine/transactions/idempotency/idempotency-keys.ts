@@ -1,9 +1,10 @@
 /**
- * The names that clients gave to transactions, and which transaction carried out each, as far as this node has heard: as
- * the primary of a key, or as another owner of it, which keeps the name beside what was written under it. A repetition of
- * the same operations gets the first one's outcome, another use of the name is refused. A fence (fence.ts) is a record
- * that says that nothing was carried out under the name, and nothing will be. The records lie beside the writes
- * that they speak of (transactions/formats/idempotency-records.ts) and go when outcomes are forgotten.
+ * The idempotency keys that this node knows, and which transaction was applied under each. A node knows a key as the
+ * primary of an object, or as another owner, which stores the idempotency record in the same batch as the object.
+ *
+ * A retry with the same operations gets the first transaction's outcome; other operations under the key are refused. A
+ * fence (fence.ts) is a record that nothing was applied under the key, and nothing will be. The records are in the
+ * node's store (transactions/formats/idempotency-records.ts) and are dropped when their outcomes are.
  */
 import type { ByteString, Token } from '../../base/ids.ts';
 import type { ClientRecord, NamedRecord } from '../formats/idempotency-records.ts';
@@ -13,30 +14,37 @@ import { votedAbort } from '../formats/prepare-request.ts';
 import type { PrepareRequest } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
-/** A transaction with an order that is not carried out yet. */
+/** A transaction with its prepare request, not applied yet. */
 interface Waiting {
   readonly xid: Xid;
   readonly order: PrepareRequest;
 }
 
-/** Part of the names of a range. */
+/** Some of the idempotency records of a range. */
 export interface NamePage {
   readonly names: readonly NamedRecord[];
   /** There are more, after the last one of these. */
   readonly more: boolean;
 }
 
+/** The idempotency records of one node, in memory, in the sequence in which they came. */
 export class IdempotencyKeys {
   readonly #records = new Map<string, ClientRecord>();
   readonly #countMax: number;
   #fenceCount = 0;
 
-  /** With `countMax` names, new ones are refused until the oldest are forgotten: an early loss would carry out a retry. */
+  /**
+   * New keys are refused while `countMax` are known: dropping a record early would let a retry be applied a second
+   * time.
+   */
   constructor(countMax: number) {
     this.#countMax = countMax;
   }
 
-  /** What stands against the order's name: it was carried out, or may yet be (the first of `waiting`, under the name). */
+  /**
+   * The vote against the request's idempotency key, if a transaction was applied under it or may yet be (the first of
+   * `waiting`). Also votes abort while too many keys are known. Undefined if nothing rules the key out.
+   */
   standsAgainst(order: PrepareRequest, [waiting]: readonly Waiting[]): Voted | undefined {
     const { clientId, clientDigest } = order;
     if (clientId === '') return undefined;
@@ -54,14 +62,14 @@ export class IdempotencyKeys {
     return undefined;
   }
 
-  /** It was carried out under that name, or nothing ever will be. */
+  /** Records that a transaction was applied under the key, or that the key is fenced. */
   enter({ clientId, ...record }: NamedRecord): void {
     this.#uncount(clientId);
     this.#records.set(clientId, record);
     if (isFence(record)) this.#fenceCount += 1;
   }
 
-  /** There is room for another fence: as many as of names are kept. */
+  /** True while fewer than `countMax` fences are known. */
   get mayFence(): boolean {
     return this.#fenceCount < this.#countMax;
   }
@@ -71,17 +79,20 @@ export class IdempotencyKeys {
     if (known !== undefined && isFence(known)) this.#fenceCount -= 1;
   }
 
-  /** Who carried it out, if that is younger than `untilMs`. */
+  /** The record under the key, if it is younger than `untilMs` (wall clock). */
   get(clientId: string, untilMs: number): NamedRecord | undefined {
     const record = this.#records.get(clientId);
     return record === undefined || record.sinceMs <= untilMs ? undefined : { clientId, ...record };
   }
 
-  /** The names of keys whose tokens `are` wanted, behind the name `after`: `bytesMax` of them, about, and one at least. */
+  /**
+   * Records with a token that satisfies `are`, after the key `after`: about `bytesMax` bytes, and at least one record.
+   */
   page(are: (token: Token) => boolean, after: string, bytesMax: number): NamePage {
     const names: NamedRecord[] = [];
     let bytes = 0;
-    // One that was forgotten meanwhile was among the oldest: it is begun anew, and what comes twice changes nothing.
+    // If `after` was dropped meanwhile, it was among the oldest, so the page starts anew. A record that comes twice
+    // changes nothing.
     let reached = after === '' || !this.#records.has(after);
     for (const [clientId, record] of this.#records) {
       if (reached && (record.tokens.length === 0 || record.tokens.some(are))) {
@@ -95,15 +106,15 @@ export class IdempotencyKeys {
     return { names, more: false };
   }
 
-  /** The first name is older than `untilMs`. */
+  /** True if the first record is older than `untilMs`. */
   hasOlder(untilMs: number): boolean {
     for (const { sinceMs } of this.#records.values()) return sinceMs <= untilMs;
     return false;
   }
 
   /**
-   * Forgets names older than `untilMs`, those first that came here first, and `countMax` at most; which they were. One that
-   * another node has told of late may stay until what came before it goes.
+   * Drops at most `countMax` records older than `untilMs`, in the sequence in which they came, and returns their keys.
+   * A record that came late from another node may stay until those before it are dropped.
    */
   forgetOlder(untilMs: number, countMax: number): readonly string[] {
     const old: string[] = [];
@@ -119,10 +130,13 @@ export class IdempotencyKeys {
   }
 }
 
-/** The detail of an abort under an id that was fenced. */
+/** The detail of an abort under a fenced idempotency key. */
 export const fencedDetail = 'an earlier request under the id has ended without effect; use another id';
 
-/** The order's name was carried out by that transaction, or is fenced. */
+/**
+ * The vote against a key under which a transaction was applied, or which is fenced. A retry's vote carries the earlier
+ * transaction.
+ */
 export function usedBefore(
   { clientId, clientDigest }: Pick<PrepareRequest, 'clientId' | 'clientDigest'>,
   record: Pick<ClientRecord, 'xid' | 'digest'>,
@@ -132,7 +146,7 @@ export function usedBefore(
   return refusal(clientId, xid, 'committed', digest === clientDigest);
 }
 
-/** The other attempt under the order's name may be carried out yet. */
+/** The vote against a key under which another attempt may still be applied. */
 export function undecidedBefore(
   { clientId, clientDigest }: Pick<PrepareRequest, 'clientId' | 'clientDigest'>,
   xid: Xid,

@@ -1,9 +1,11 @@
 /**
- * Whether what this node has carried out under clients' names is known by so many owners of its keys that whoever leads
- * these keys next hears of it (lookup.ts). The batch itself tells them; those that it has not reached are told again. When
- * keys have got another primary, this node says that it knows (cluster/view/ring-view-publisher.ts) only once their owners know the
- * names: they are told at once then, since batches that were on their way wait for just that word. Nobody is waited for who
- * cannot be reached.
+ * Sees that enough owners know each idempotency key that this node has applied, so that the next primary of the objects
+ * hears of it (lookup.ts). The batch itself carries the key to the owners; owners that it has not reached are told
+ * again.
+ *
+ * When objects have a new primary, this node publishes its new ring view (cluster/view/ring-view-publisher.ts) only
+ * once the owners know the keys. It tells them at once then, since batches under way wait for that ring view. It does
+ * not wait for unreachable owners.
  */
 import type { NodeId, Token } from '../../base/ids.ts';
 import type { BatchRound } from '../../replication/batch-round.ts';
@@ -17,16 +19,17 @@ import type { Xid } from '../formats/xid.ts';
 
 interface Carried {
   readonly named: NamedRecord;
-  /** Other nodes that keep the name. */
+  /** Other nodes that keep the idempotency record. */
   readonly holders: Set<NodeId>;
-  /** The batch is on its way. */
+  /** The batch is under way to the other replicas. */
   spreading: boolean;
   telling: boolean;
 }
 
-/** Names that are told again at one tick, at most. */
+/** The most keys whose owners are told again at one tick. */
 const toldCountMax = 256;
 
+/** The idempotency keys that this node has applied and that too few owners may know. */
 export class KeyReplication implements NameFollower {
   readonly #io: Pick<Io, 'spawn'>;
   readonly #parts: RoundDependencies;
@@ -38,7 +41,7 @@ export class KeyReplication implements NameFollower {
     this.#parts = parts;
   }
 
-  /** Calls `settled` when enough of a name's owners know it, and now and then while some do not. */
+  /** Calls `settled` when enough owners know a key, and at ticks while some do not. */
   onSettled(settled: () => void): void {
     this.#settled = settled;
   }
@@ -54,7 +57,10 @@ export class KeyReplication implements NameFollower {
     });
   }
 
-  /** Those, of keys that are another node's, that others have to hear of first; begins to tell them. */
+  /**
+   * Transactions on tokens that another node leads and whose key some reachable owner must still hear. Starts to tell
+   * those owners.
+   */
   astray(isLed: (token: Token) => boolean): readonly Xid[] {
     const xids: Xid[] = [];
     for (const carried of this.#carried.values()) {
@@ -64,24 +70,27 @@ export class KeyReplication implements NameFollower {
     return xids;
   }
 
-  /** What was carried out here, and is not known to most owners near here. */
+  /** Records of applied transactions that a majority of owners may not know. */
   get unsafe(): readonly NamedRecord[] {
     return [...this.#carried.values()].map(({ named }) => named);
   }
 
-  /** Too few owners may know it: this node alone could tell of it after a crash. */
+  /**
+   * True while a majority of some token's owners may not know the key: after a crash only this node could report it.
+   */
   isUnsafe(clientId: string): boolean {
     const carried = this.#carried.get(clientId);
     return carried?.named.tokens.some((token) => !this.#isKnownNear(carried, token)) ?? false;
   }
 
-  /** The name is forgotten. */
+  /** Drops the key, whose record is dropped. */
   forget(clientId: string): void {
     this.#carried.delete(clientId);
   }
 
+  /** Tells the owners again that lack a key. */
   tick(): void {
-    // Somebody who could be told may be away now.
+    // An owner that lacked a key may be unreachable now, so it is no longer waited for.
     if (this.#carried.size > 0) this.#settled();
     let count = 0;
     for (const carried of this.#carried.values()) {
@@ -91,9 +100,9 @@ export class KeyReplication implements NameFollower {
     }
   }
 
-  /** Tells those who do not know it; false: there is nobody to be told. */
+  /** Tells every reachable owner that lacks the key. Returns false if there is none. */
   #tellSoon(carried: Carried): boolean {
-    const members = this.#ignorant(carried);
+    const members = this.#lacking(carried);
     if (members.length === 0) return false;
     if (!carried.telling) this.#io.spawn('xa.names.tell', () => this.#tell(carried, members));
     carried.telling = true;
@@ -106,7 +115,7 @@ export class KeyReplication implements NameFollower {
     await Promise.all(
       members.map(async ({ node }) => {
         const reply = await askNode({ parts: this.#parts }, node, request, timeoutUs);
-        // A node of before keeps no names of others.
+        // A node of an earlier version keeps no idempotency keys of other nodes.
         const isOlder = reply.kind === 'noAnswer' && reply.code === 'BadRequest';
         if (reply.kind === 'told' || isOlder) carried.holders.add(node);
       }),
@@ -122,7 +131,7 @@ export class KeyReplication implements NameFollower {
     this.#settled();
   }
 
-  /** Most owners near here keep it, and all that are about to become owners. */
+  /** True if a majority of the owners in this datacenter keeps the record, and every pending owner does. */
   #isKnown(carried: Carried, token: Token): boolean {
     const pending = this.#parts.pending(token);
     return this.#isKnownNear(carried, token) && pending.every((member) => this.#knows(carried, member));
@@ -137,8 +146,8 @@ export class KeyReplication implements NameFollower {
     return node === this.#parts.self.node || holders.has(node);
   }
 
-  /** Owners that do not know it and can be told; none when enough know it. */
-  #ignorant(carried: Carried): readonly Member[] {
+  /** Reachable owners that do not keep the record; none if enough do. */
+  #lacking(carried: Carried): readonly Member[] {
     const { ring, pending, view } = this.#parts;
     const members = new Set<Member>();
     for (const token of carried.named.tokens) {
@@ -150,7 +159,7 @@ export class KeyReplication implements NameFollower {
   }
 }
 
-/** The token's owners in this node's datacenter; all of them where it has none there. */
+/** The token's owners in this node's datacenter; all owners if it has none there. */
 export function nearOwners(
   { ring, self }: Pick<RoundDependencies, 'ring' | 'self'>,
   token: Token,

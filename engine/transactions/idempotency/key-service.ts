@@ -1,7 +1,7 @@
 /**
- * The clients' names of this node towards the others: what it tells whoever asks for one, claims or fences one, or takes
- * over a range; what it keeps of others' transactions; and how long. So a name is where the objects are that were written under it, wherever
- * they go.
+ * A node's side of every request about idempotency keys: lookups, claims, fences, and pages of a range. Also keeps
+ * records of other nodes' transactions, moves records with their ranges, and drops old ones. So a record is always
+ * where the objects are that were written under its key.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { ByteString, NodeId } from '../../base/ids.ts';
@@ -20,6 +20,7 @@ import type { KeyReplication } from './key-replication.ts';
 import type { BranchReply, BranchRequest } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
+/** The requests that `IdempotencyService` answers. */
 export type NameRequest = Extract<
   BranchRequest,
   { readonly kind: 'recall' | 'names' | 'learn' | 'claim' | 'fence' | 'open' }
@@ -27,7 +28,7 @@ export type NameRequest = Extract<
 type ClaimRequest = Extract<NameRequest, { readonly kind: 'claim' }>;
 type FenceRequest = Extract<NameRequest, { readonly kind: 'fence' }>;
 
-/** An attempt under an id of a client's that is open on this node: as a branch, or at its coordinator. */
+/** An attempt under an idempotency key that is open on this node, as a branch or at its coordinator. */
 export interface OpenAttempt {
   readonly xid: Xid;
   readonly clientId: string;
@@ -38,23 +39,24 @@ export interface OpenAttempt {
 export interface OpenAttempts {
   all(): readonly OpenAttempt[];
   named(clientId: string): readonly OpenAttempt[];
-  /** Of those the branches alone. */
+  /** The branches among them. */
   branches(clientId: string): readonly OpenAttempt[];
 }
 
-/** Of names in one message, about. */
+/** Bytes of records in one message, about. */
 const pageBytesMax = 65_536;
 /** Records dropped in one write. */
 const sweptCountMax = 1000;
 /** Attempts in one message. */
 const openCountMax = 500;
 
+/** The idempotency keys of one node, as peers and ring changes use them. */
 export class IdempotencyService implements NameKeeper {
   readonly #context: TransactionContext;
   readonly #spread: KeyReplication;
   readonly #open: OpenAttempts;
   readonly #claims: Claims;
-  /** Members whose open attempts this life knows, by the ring `#heardRing`. */
+  /** Members whose open attempts this incarnation has heard, under the ring `#heardRing`. */
   readonly #heard = new Set<NodeId>();
   #heardRing: Ring;
   readonly #asking = new Set<NodeId>();
@@ -68,6 +70,7 @@ export class IdempotencyService implements NameKeeper {
     this.#heardRing = context.parts.ring();
   }
 
+  /** Answers a peer's request. Rejects with `Overloaded` or the store's error; the caller sends that as `failed`. */
   answer(request: NameRequest): BranchReply | Promise<BranchReply> {
     const { names } = this.#context;
     switch (request.kind) {
@@ -91,7 +94,10 @@ export class IdempotencyService implements NameKeeper {
     }
   }
 
-  /** A name that came beside the objects that were written under it; as old as they are, whatever the other's clock says. */
+  /**
+   * Takes a record that came with the objects that were written under its key, and returns the write that stores it
+   * beside them. Its age begins now: the other node's clock may differ.
+   */
   learn(clientName: Uint8Array): readonly StoreWrite[] {
     const { names, io } = this.#context;
     const told = decodeName(clientName);
@@ -102,11 +108,14 @@ export class IdempotencyService implements NameKeeper {
     return [writeClient(named)];
   }
 
-  /** Takes the names that a node has of a range; durable here when this resolves. Rejects as a transfer does. */
+  /**
+   * Fetches a node's records of a range. They are durable here when this resolves. Rejects if the node does not answer
+   * or the store fails.
+   */
   async pull(node: NodeId, { from, to }: TokenRange): Promise<void> {
     for (let after = '', more = true; more;) {
       const reply = await this.#ask(node, { kind: 'names', from, to, after });
-      // A node of before gives none.
+      // A node of an earlier version has none to give.
       if (reply?.kind !== 'named') return;
       await this.#keep(reply.names);
       after = reply.names.at(-1)?.clientId ?? '';
@@ -114,7 +123,10 @@ export class IdempotencyService implements NameKeeper {
     }
   }
 
-  /** Gives the names that this node has of a range to all owners of their keys, of now and of the next moment. */
+  /**
+   * Sends this node's records of a range to all owners and pending owners of their keys. Rejects if one does not
+   * answer.
+   */
   async push(range: TokenRange): Promise<void> {
     const { names } = this.#context;
     for (let after = '', more = true; more;) {
@@ -126,7 +138,7 @@ export class IdempotencyService implements NameKeeper {
     }
   }
 
-  /** Names are remembered for as long as outcomes. */
+  /** Asks for open attempts, tells lacking owners, and drops records older than the retention time. */
   tick(): void {
     const { io, names, log } = this.#context;
     this.#spread.tick();
@@ -149,13 +161,14 @@ export class IdempotencyService implements NameKeeper {
     return io.clock.wallMs() - options.retentionMs;
   }
 
-  /** A primary, another node, wants to carry the attempt out under the id. */
+  /** A primary on another node wants to apply the attempt under the key. */
   #claim(request: ClaimRequest): BranchReply {
     const { names, io } = this.#context;
     const { xid, leader, clientId, clientDigest: digest } = request;
     const record = names.get(clientId, this.#untilMs);
     if (record !== undefined) return { kind: 'named', names: [record], more: false };
-    // Every first attempt passes here: what this node coordinates is left to the owners and primaries that it asks.
+    // Every first attempt passes here, so this looks at branches alone. Attempts that this node only coordinates are
+    // found by the owners and primaries that they ask.
     const branch = this.#open.branches(clientId).find((attempt) => attempt.xid !== xid);
     const other = branch ?? this.#claims.against(clientId, request);
     if (other !== undefined)
@@ -167,8 +180,8 @@ export class IdempotencyService implements NameKeeper {
   }
 
   /**
-   * From this instant on this node lets nothing be carried out under the id. The answer waits for the disk. Rejects where
-   * that fails, or where there is no room.
+   * Fences the idempotency key. From this call on, nothing is applied under it on this node; the answer waits until
+   * that is durable. Rejects if the store fails, and with `Overloaded` if too many keys are fenced.
    */
   async #fence(request: FenceRequest): Promise<BranchReply> {
     const { names, log, io, parts } = this.#context;
@@ -188,18 +201,21 @@ export class IdempotencyService implements NameKeeper {
     };
     const fence = known ?? { clientId, xid, digest: noDigest, sinceMs: io.clock.wallMs(), tokens };
     names.enter(fence);
-    // Again also where it is known: the first write may not be durable yet.
+    // Writes a known fence again, too: its first write may not be durable yet.
     const error = await log.force([writeClient(fence)]);
     if (error !== undefined) throw error;
     return reply;
   }
 
-  /** Another attempt under the id that is open on this node. */
+  /** Another attempt under the key that is open on this node. */
   #otherOf({ clientId, xid }: FenceRequest): OpenAttempt | undefined {
     return this.#open.named(clientId).find((attempt) => attempt.xid !== xid);
   }
 
-  /** A node whose disk was lost cannot tell before it is whole. Throws `Overloaded`. */
+  /**
+   * The attempts that are open here. Throws `Overloaded` while a lost disk is being rebuilt: this node cannot tell
+   * then.
+   */
   #tellOpen(after: string): BranchReply {
     const { parts, io } = this.#context;
     const lacking = parts.refilling();
@@ -207,7 +223,7 @@ export class IdempotencyService implements NameKeeper {
     const sinceMs = io.clock.wallMs();
     const open = this.#open.all().filter(({ clientId }) => clientId > after);
     open.sort((left, right) => (left.clientId < right.clientId ? -1 : 1));
-    // All attempts under one id come in one message.
+    // All attempts under one key must come in one message.
     const last = open[openCountMax - 1]?.clientId;
     const told = last === undefined ? open : open.filter(({ clientId }) => clientId <= last);
     const names = told.map(({ xid, clientId, clientDigest: digest }) => {
@@ -216,17 +232,17 @@ export class IdempotencyService implements NameKeeper {
     return { kind: 'named', names, more: told.length < open.length };
   }
 
-  /** Members, other than this node, that this life has not asked yet which attempts are open there. */
+  /** Other members whose open attempts this incarnation has not heard under the current ring. */
   #unheard(): readonly NodeId[] {
     const { ring, self } = this.#context.parts;
     const now = ring();
-    // A claim may lie with an owner of before: those who made it tell it to the owners of now.
+    // A claim may be at a former owner. The members that made it report it to the current owners.
     if (now !== this.#heardRing) this.#heard.clear();
     this.#heardRing = now;
     return now.members.map(({ node }) => node).filter((node) => node !== self.node && !this.#heard.has(node));
   }
 
-  /** Asks those who have not told what is open there, and those whose claims have stood here for long. */
+  /** Asks members that were not heard, and members whose claims are old here, which attempts are open there. */
   #hearOpen(): void {
     const { io, parts, options } = this.#context;
     const nodes = new Set(this.#unheard());
@@ -274,13 +290,13 @@ export class IdempotencyService implements NameKeeper {
     return { kind: 'told', state: 'none' };
   }
 
-  /** Resolves when they are durable. Rejects when they may not be. */
+  /** Stores the new ones among these records. Resolves when they are durable. Rejects when they may not be. */
   async #keep(told: readonly NamedRecord[]): Promise<void> {
     const { names, log, io } = this.#context;
     const nowMs = io.clock.wallMs();
     const fresh = told.filter((named) => {
       const known = names.get(named.clientId, this.#untilMs);
-      // What was carried out stands against a fence that came too late.
+      // A transaction that was applied replaces a fence that came too late.
       const isNew = known === undefined || (isFence(known) && !isFence(named));
       return named.sinceMs > this.#untilMs && isNew;
     });
@@ -294,7 +310,10 @@ export class IdempotencyService implements NameKeeper {
     }
   }
 
-  /** Per owner of their keys its names; who cannot be reached, and is no new owner, is left out. */
+  /**
+   * The records that each owner of their keys is to get. Unreachable owners are left out, unless they are pending
+   * owners.
+   */
   #takers(names: readonly NamedRecord[]): ReadonlyMap<NodeId, readonly NamedRecord[]> {
     const { ring, pending, self, view } = this.#context.parts;
     const takers = new Map<NodeId, NamedRecord[]>();
@@ -304,8 +323,8 @@ export class IdempotencyService implements NameKeeper {
           .placement(token)
           .filter((one) => view.isRoutable(one)),
       );
-      const heirs = named.tokens.flatMap((token) => pending(token));
-      const nodes = new Set([...owners, ...heirs].map(({ node }) => node));
+      const newOwners = named.tokens.flatMap((token) => pending(token));
+      const nodes = new Set([...owners, ...newOwners].map(({ node }) => node));
       nodes.delete(self.node);
       for (const node of nodes) {
         const known = takers.get(node);
@@ -316,7 +335,7 @@ export class IdempotencyService implements NameKeeper {
     return takers;
   }
 
-  /** Undefined: the node is of an older version. Rejects when it does not answer. */
+  /** Undefined if the node is of an earlier version. Rejects if it does not answer. */
   async #ask(node: NodeId, request: NameRequest): Promise<BranchReply | undefined> {
     const timeoutUs = this.#context.parts.settings.timeoutMs * 1000;
     const reply = await askNode(this.#context, node, request, timeoutUs);

@@ -1,16 +1,19 @@
 /**
- * A primary claims a client's name at the other owners of its keys before it votes or commits under it. Whatever was
- * carried out under a name, and acknowledged, is kept by most owners of its keys, as the objects are; so a primary that
- * has heard from as many as make a majority with itself knows it, though it was another's key then, or its own disk is a
- * new one that was filled. The owners that answer remember the claim (claims.ts): a fence at a majority (fence.ts) either
- * meets it there, or stands against it. A primary that hears from too few does not carry out what may have been carried
- * out, or fenced.
+ * How a primary claims an idempotency key at the other owners of its objects before it votes or commits.
  *
- * A disk that went back to an older image has lost what made the majority, and does not know it. So a node hears the answers
- * that come about as quickly as the majority's, too, for one of them may know the name; it waits for none that is slow, but
- * for one that is there and that it has no link to yet: after a crash a peer refuses the new life until it has noticed that
- * the old one's connection is dead. Disks go back between two lives: on a new disk, and once names of the life before are
- * remembered by nobody, the majority is enough.
+ * Every acknowledged transaction's idempotency record is at a majority of the owners of its objects, as the objects
+ * are. So a primary that hears from a majority (itself included) knows of it, even if another node was primary then, or
+ * its own disk was rebuilt. The owners that answer remember the claim (claims.ts): a fence at a majority (fence.ts)
+ * either meets the claim there, or rules it out. A primary that hears from too few owners votes abort, since the
+ * transaction may have been applied or fenced.
+ *
+ * A disk that went back to an older image has lost what made the majority, and does not know it. While that is
+ * possible, the primary also uses the answers that come about as quickly as the majority's, since one of those owners
+ * may know the key. It does not wait for slow owners. It does wait for a reachable owner without a link: after a crash
+ * a peer refuses the new incarnation until it notices that the old connection is dead.
+ *
+ * A disk goes back only between two incarnations. So the majority is enough on a new disk, and once every record of the
+ * earlier incarnation is past its retention time.
  */
 import { Deferred } from '../../base/deferred.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
@@ -24,20 +27,23 @@ import { votedAbort } from '../formats/prepare-request.ts';
 import type { PrepareRequest, BranchReply, BranchRequest } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
-/** Owners of one token that have to answer, of whom some answers are lacking. */
+/** The owners of one token, and how many of them must still answer. */
 interface Quorum {
   readonly nodes: ReadonlySet<NodeId>;
   lacking: number;
 }
 
-/** Once enough have answered the rest is waited for as long again as they took, and so long at least. */
+/**
+ * After the majority has answered, the other owners have as long again as the majority took, and at least this long.
+ */
 const graceUsMin = 5_000;
-/** How often a link is tried that is not up yet. */
+/** How often a request is tried again while the link to its owner is not up. */
 const retryUs = 20_000;
 
 /**
- * Claims the order's name at the other owners of its keys; resolves with what stands against it. Asks no other node for
- * keys that this node alone owns. Takes a quarter of the request timeout at most.
+ * Claims the request's idempotency key at the other owners of its objects. Resolves with the vote against it, or
+ * undefined if nothing rules it out. Asks no other node about objects that this node alone owns. Takes at most a
+ * quarter of the request timeout.
  */
 export function claimName(
   context: TransactionContext,
@@ -79,7 +85,7 @@ export function claimName(
   const ask = (node: NodeId, request: BranchRequest = claim): void => {
     if (answer.settled) return;
     const unsent = tryAskNode(context, node, request, timeoutUs, (reply) => {
-      // A node of an earlier version knows of no claims, but of what was carried out.
+      // A node of an earlier version knows no claims, but it knows what was applied.
       if (request === claim && isUnknownRequest(reply)) ask(node, { kind: 'recall', clientId });
       else hear(node, reply);
     });
@@ -101,7 +107,7 @@ export function claimName(
   return answer.promise;
 }
 
-/** It is there, and only the link to it is not. */
+/** True if the owner is reachable and only the link to it is not up. */
 function isLinkedSoon({ parts }: TransactionContext, node: NodeId, { code }: NoAnswer): boolean {
   const member = parts.member(node);
   return code !== 'ShuttingDown' && member !== undefined && parts.view.isRoutable(member);
@@ -112,14 +118,14 @@ function quorumsOf({ parts }: TransactionContext, { operations }: PrepareRequest
   const quorums = [...tokens].map((token) => {
     const owners = nearOwners(parts, token);
     const others = owners.filter(({ node }) => node !== parts.self.node);
-    // If this node is an owner, it is one of the majority.
+    // If this node is an owner, it counts toward the majority.
     const lacking = Math.floor(owners.length / 2) + 1 - (owners.length - others.length);
     return { nodes: new Set(others.map(({ node }) => node)), lacking };
   });
   return quorums.filter(({ lacking }) => lacking > 0);
 }
 
-/** A node of before keeps the names only of what it has led. */
+/** A node of an earlier version keeps only the keys of what it has led. */
 function knows(reply: BranchReply | NoAnswer): boolean {
   return reply.kind === 'named' || isUnknownRequest(reply);
 }
@@ -128,7 +134,7 @@ function isUnknownRequest(reply: BranchReply | NoAnswer): boolean {
   return reply.kind === 'noAnswer' && reply.code === 'BadRequest';
 }
 
-/** The detail of an abort that says nothing of earlier transactions under its name. */
+/** The detail of an abort when too few owners could say whether the key was used. */
 const idUnknown = 'too few replicas can say whether the id was used before; try again later';
 
 function unknown(): Voted {

@@ -12,13 +12,13 @@ const mib = 1024 * 1024;
 const n1 = { node: 'n1' as NodeId, datacenter: 'dc1', rack: 'r1', tokens: [0 as Token] };
 const n2 = { ...n1, node: 'n2' as NodeId, tokens: [0x8000_0000 as Token] };
 
-/** Not caught by anybody: the test fails. */
+/** Throws outside the test's promises, so that the test fails. */
 function fail(error: unknown): never {
   throw error;
 }
 
-/** n1, which has carried out batches on a key that n2 leads now; n2 answers nothing. */
-class Room {
+/** n1, which has applied batches to a key whose primary is n2 now. n2 never answers. */
+class Harness {
   away = true;
   asked = 0;
   readonly #log = new TestLog();
@@ -43,7 +43,7 @@ class Room {
     );
   }
 
-  /** So many more, whose rounds are over, without n2, or `under way`. */
+  /** Follows `count` more batches of `bytes` each, whose rounds are over without n2, or under way. */
   async follow(count: number, bytes: number, how: 'over' | 'under way' = 'over'): Promise<void> {
     const spread = how === 'over' ? Promise.resolve() : new Promise<void>(() => undefined);
     for (let index = 0; index < count; index++) {
@@ -56,7 +56,7 @@ class Room {
     await new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** What holds up the ring. */
+  /** How many batches hold back the ring view. */
   astray(): number {
     return this.#spread.astray(() => false).length;
   }
@@ -66,23 +66,23 @@ class Room {
   }
 }
 
-it('keeps so much at most for who is away, the youngest, and whatever is under way', async () => {
-  const room = new Room();
-  await room.follow(20, mib, 'under way');
-  await room.follow(16, mib);
-  expect(room.dropped).toBe(0);
-  await room.follow(4, mib);
-  expect(room.dropped).toBe(4);
-  expect(room.astray()).toBe(0);
-  room.away = false;
-  expect(room.astray()).toBe(20 + 16);
+it('keeps a bounded number of bytes for unreachable nodes: the newest batches, and all that are under way', async () => {
+  const harness = new Harness();
+  await harness.follow(20, mib, 'under way');
+  await harness.follow(16, mib);
+  expect(harness.dropped).toBe(0);
+  await harness.follow(4, mib);
+  expect(harness.dropped).toBe(4);
+  expect(harness.astray()).toBe(0);
+  harness.away = false;
+  expect(harness.astray()).toBe(20 + 16);
 });
 
-it('keeps so many at most, and tells no more than a part of them at a time', async () => {
-  const room = new Room();
-  await room.follow(10_300, 1);
-  expect(room.dropped).toBe(300);
-  room.away = false;
-  expect([room.astray(), room.asked]).toEqual([256, 256]);
-  expect([room.astray(), room.asked]).toEqual([256, 256]);
+it('keeps a bounded number of batches, and sends a bounded number at a time', async () => {
+  const harness = new Harness();
+  await harness.follow(10_300, 1);
+  expect(harness.dropped).toBe(300);
+  harness.away = false;
+  expect([harness.astray(), harness.asked]).toEqual([256, 256]);
+  expect([harness.astray(), harness.asked]).toEqual([256, 256]);
 });

@@ -1,13 +1,15 @@
 /**
- * Whether what this node has carried out is at whoever leads its keys next. While owners change, a batch goes to those who
- * are about to become owners, too. One of them may refuse it, since it waits for a second at most for a node that sees the
- * ring otherwise, or may never get it; hints and comparisons bring it later, and too late: who leads a key without it
- * writes beside it what should come after it.
+ * Sees that the next primary of a key has every batch that this node has applied to it.
  *
- * So when keys have got another primary, this node says that it knows (cluster/view/ring-view-publisher.ts) only once that one has
- * said that it has the batch. It is told at once then, by words that nobody's view of the ring holds up, since the batch
- * may wait there for just what this node does not say yet. Who cannot be reached is not waited for, and told when it is
- * there again, before it hears that the key is its own.
+ * While owners change, a batch also goes to the pending owners. One of them may refuse it, since it waits at most a
+ * second for a node with another ring view; or may never get it. Hints and anti-entropy bring the batch later, which is
+ * too late: a primary without the batch would write a sibling of what its write should follow.
+ *
+ * So when keys have a new primary, this node publishes its new ring view (cluster/view/ring-view-publisher.ts) only
+ * once the primary has said that it has the batch. It sends the batch at once then, in a message that no ring view
+ * holds up, since the batch itself may wait there for the very ring view that this node has not published. It does not
+ * wait for an unreachable primary. That one gets the batch when it is reachable again, before it hears that it leads
+ * the key.
  */
 import { BytesError } from '../../base/bytes.ts';
 import { Deferred } from '../../base/deferred.ts';
@@ -27,20 +29,20 @@ interface Carried {
   readonly xid: Xid;
   readonly items: readonly IncomingObject[];
   readonly bytes: number;
-  /** Other nodes that have it. */
+  /** Other nodes that have the batch. */
   readonly holders: Set<NodeId>;
-  /** The batch is on its way. */
+  /** The batch is under way to the replicas. */
   spreading: boolean;
   telling: boolean;
 }
 
-/** So many, and so much, are kept for those who cannot be reached; the oldest go first. */
+/** How many batches, and how many bytes, are kept for unreachable nodes; the oldest are dropped first. */
 const keptCountMax = 10_000;
 const keptBytesMax = 16 * 1024 * 1024;
-/** So many are told at a time. */
+/** The most batches that one ring change sends at a time. */
 const toldCountMax = 256;
 
-/** What of a round is followed. */
+/** The part of a round that is followed. */
 type Followed = Parameters<BatchFollower['follow']>[1];
 
 type Parts = Asker['parts'] &
@@ -48,12 +50,13 @@ type Parts = Asker['parts'] &
     readonly view: Pick<RoundDependencies['view'], 'isRoutable'>;
   };
 
+/** The batches that this node has applied and that a next primary may lack. */
 export class BatchReplication implements BatchFollower {
   readonly #io: Pick<Io, 'log' | 'spawn'>;
   readonly #parts: Parts;
   /** Oldest first. */
   readonly #carried = new Set<Carried>();
-  /** Of those whose batch is not on its way any more. */
+  /** Of the batches that are no longer under way. */
   #keptCount = 0;
   #keptBytes = 0;
   #settled: () => void = () => undefined;
@@ -63,7 +66,7 @@ export class BatchReplication implements BatchFollower {
     this.#parts = parts;
   }
 
-  /** Calls `settled` when a batch is where it has to be, and now and then while one is not. */
+  /** Calls `settled` when the next primaries have a batch, and at ticks while one lacks it. */
   onSettled(settled: () => void): void {
     this.#settled = settled;
   }
@@ -85,7 +88,10 @@ export class BatchReplication implements BatchFollower {
     });
   }
 
-  /** Those, of keys that are another node's, that others have to get first, the oldest of them; begins to tell them. */
+  /**
+   * Transactions on tokens that another node leads and whose batch some reachable next primary lacks; at most the
+   * oldest 256. Starts to send them.
+   */
   astray(isLed: (token: Token) => boolean): readonly Xid[] {
     const xids: Xid[] = [];
     for (const carried of this.#carried) {
@@ -95,7 +101,7 @@ export class BatchReplication implements BatchFollower {
     return xids;
   }
 
-  /** Somebody who could be told may be away now, or there again. */
+  /** Judges every batch again: a node that lacks it may be unreachable now, or reachable again. */
   tick(): void {
     if (this.#carried.size === 0) return;
     for (const carried of this.#carried) this.#judge(carried);
@@ -112,7 +118,7 @@ export class BatchReplication implements BatchFollower {
     }
   }
 
-  /** Whether it was kept. */
+  /** Stops keeping the batch. False if it was not kept. */
   #drop(carried: Carried): boolean {
     if (!this.#carried.delete(carried)) return false;
     this.#keptCount -= 1;
@@ -120,7 +126,7 @@ export class BatchReplication implements BatchFollower {
     return true;
   }
 
-  /** Tells those who lack it and can be reached; false: there is nobody. */
+  /** Sends the batch to every reachable next owner that lacks it. Returns false if there is none. */
   #tellSoon(carried: Carried): boolean {
     const { view } = this.#parts;
     const members = this.#lacking(carried).filter((member) => view.isRoutable(member));
@@ -138,7 +144,7 @@ export class BatchReplication implements BatchFollower {
         if (items.length === 0) return;
         const request = { kind: 'adopt', batch: encodeBatch(items) } as const;
         const reply = await askNode({ parts: this.#parts }, member.node, request, settings.timeoutMs * 1000);
-        // A node of before does not know these words: what it lacks comes as it came then.
+        // A node of an earlier version does not know this message; hints and anti-entropy bring it the batch.
         const isOlder = reply.kind === 'noAnswer' && reply.code === 'BadRequest';
         if (reply.kind === 'told' || isOlder) carried.holders.add(member.node);
       }),
@@ -152,7 +158,7 @@ export class BatchReplication implements BatchFollower {
     if (this.#drop(carried)) this.#settled();
   }
 
-  /** Whoever leads one of the keys next, and lacks it. */
+  /** The next primaries and pending owners that lack the batch. */
   #lacking({ items, holders }: Carried): readonly Member[] {
     const { self } = this.#parts;
     const members = new Set<Member>();
@@ -166,14 +172,16 @@ export class BatchReplication implements BatchFollower {
     return this.#next(token).some(({ node }) => node === member.node);
   }
 
-  /** The primary, and those who are about to become owners. */
+  /** The primary and the pending owners of the token. */
   #next(token: Token): readonly Member[] {
     const { ring, pending } = this.#parts;
     return [...ring().placement(token).slice(0, 1), ...pending(token)];
   }
 }
 
-/** Takes what another node has carried out on keys that this one leads next. Rejects with why it could not. */
+/**
+ * Applies a batch of another node to keys that this node leads next. Rejects with `BadRequest` or the store's error.
+ */
 export async function adopt(
   { parts }: Pick<TransactionContext, 'parts'>,
   batch: Uint8Array,

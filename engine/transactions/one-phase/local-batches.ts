@@ -1,10 +1,10 @@
 /**
- * Batches of several puts that a client asks of the primary of all their keys, and that state nothing of what those hold:
- * written in one atomic step under the keys' locks, without a record, as single puts are (local-puts.ts says who knows of
- * them then). With one copy of each key that is one batch of the store, and one sync.
+ * Batches of several unconditional puts whose keys all have this node as primary, and that a client asked this node
+ * for. They are written in one atomic step under the keys' locks, without a record, as single puts are (local-puts.ts
+ * says who knows of their outcome). With one copy of each key, that is one batch of the store, and one sync.
  *
- * The other replicas hear of a batch when it is durable here, not before: a crash would let this node forget what they
- * hold, and write anew over a part of it (transactions/participant/branch.ts).
+ * The other replicas get a batch only once it is durable here. Otherwise a crash could make this node forget what they
+ * hold, and a later write could replace a part of it (transactions/participant/branch.ts).
  */
 import type { LockstepError } from '../../base/errors.ts';
 import type { BatchLevel, ReplicaGroup } from '../../replication/batch-round.ts';
@@ -19,17 +19,17 @@ import type { Operation } from '../formats/outcomes.ts';
 import { mark } from '../formats/steps.ts';
 import type { Xid } from '../formats/xid.ts';
 
-/** A batch with all that lets it be written at once. */
+/** A batch with all that is needed to write it at once. */
 export interface LocalBatch {
   readonly writes: readonly LocalWrite[];
-  /** As of the instant at which it was taken. */
+  /** The replica groups of its keys, as of the moment at which its keys were locked. */
   readonly kin: readonly ReplicaGroup[];
   readonly level: BatchLevel;
 }
 
 /**
- * The operations as such a batch, whose keys are locked for it: it is written next. Undefined: they are none, or something
- * stands against it now, which is said elsewhere.
+ * Locks the keys of a batch that qualifies; the caller must write it next. Undefined if the operations do not qualify
+ * or cannot run now; the general path then reports why.
  */
 export function takeBatch(
   { parts }: TransactionContext,
@@ -49,7 +49,7 @@ export function takeBatch(
     const token = router.tokenOf(key);
     const placement = ring.placement(token);
     if (placement[0]?.node !== self.node) return undefined;
-    // While owners change, the next primary must have the batch before anybody hears of it (replication/batch-round.ts).
+    // While owners change, the next primary must have the batch before any replica does (replication/batch-round.ts).
     if (pending(token).length > 0 || !handedOver(token)) return undefined;
     const ifContext = undefined;
     const write = { key: key.packed, token, content, seen: emptyVector, ifNoneMatch: false, ifContext };
@@ -63,12 +63,12 @@ function statesNothing({ content, context, ifMatch, ifAbsent, check }: Operation
   return check !== true && !content.tombstone && !ifAbsent && context === undefined && ifMatch === undefined;
 }
 
-/** They can be written now, and leave one value each whatever their keys hold. */
+/** True if the group can be written now, and every key keeps one value whatever it holds. */
 function isPlain({ plan, rules }: ReplicaGroup): boolean {
   return plan.kind === 'plan' && (!rules.allowMult || rules.lastWriteWins);
 }
 
-/** Writes a batch. */
+/** Writes one batch: local store, then the other replicas. */
 export class BatchWriting implements BatchListener {
   readonly tentative = true;
   readonly #context: TransactionContext;
@@ -76,11 +76,13 @@ export class BatchWriting implements BatchListener {
   readonly #xid: Xid;
   readonly #batch: LocalBatch;
   readonly #done: (met: boolean | LockstepError) => void;
-  /** The kin are of this instant. */
+  /** The replica groups are of this moment. */
   #fresh = true;
   #round: BatchRound | undefined;
 
-  /** Calls `done` once: when the batch is durable here and its level is met, or (false) not; or with why it is not. */
+  /**
+   * Calls `done` once the batch is durable here: with whether its level was met, or with the error that prevented it.
+   */
   constructor(
     context: TransactionContext,
     locks: Locks,

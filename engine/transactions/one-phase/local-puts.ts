@@ -1,14 +1,15 @@
 /**
- * Batches of one put, at their primary: written like any put, under the key's lock, without a record. When the client has
- * asked this node nobody but this life of it knows the transaction's name, and the client has lost the connection when
- * that life ends; when it has asked another one, that one hears from this life or nobody does (remote-puts.ts). Whatever
- * else may be asked of a batch is done elsewhere (single-commits.ts): a client's own name, by which it would ask again,
- * deletions, several keys.
+ * Transactions of one put, at the key's primary: written like any put, under the key's lock, without a record.
  *
- * The other replicas get the put while it is on its way to the disk here: one round of syncs. Several keys would wait
- * until they are durable, lest a crash leave others with what this node has forgotten a part of (transactions/participant/branch.ts); with one key
- * there are no parts. But a put on condition waits too: after such a crash another one would find the condition met
- * again, and of the two the first might win.
+ * If the client asked this node, only this incarnation of the node knows the transaction's id, and the client loses its
+ * connection when that incarnation ends. If the client asked another node, that node hears the outcome from this
+ * incarnation or not at all (remote-puts.ts). single-commits.ts runs everything else: idempotency keys, with which a
+ * client would ask again, deletions, and several keys.
+ *
+ * The other replicas get the put while it is on its way to the local disk: one round of syncs. Several keys would wait
+ * until they are durable, lest a crash leave other replicas with writes that this node has forgotten a part of
+ * (transactions/participant/branch.ts); one key has no parts. But a conditional put waits, too. After such a crash
+ * another client would find the condition met again, and of the two writes the first might win.
  */
 import { Deferred } from '../../base/deferred.ts';
 import type { LockstepError } from '../../base/errors.ts';
@@ -34,13 +35,13 @@ import { mark, markBegin } from '../formats/steps.ts';
 import type { BranchOperation, PrepareRequest } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
-/** A put with all that lets it be written at once. */
+/** A put with all that is needed to write it at once. */
 export interface LocalPut {
   readonly write: LocalWrite;
   readonly plan: DispatchPlan;
 }
 
-/** The order asks for such a put, wherever its primary is. */
+/** True if the request is a single put without an idempotency key, whichever node is its primary. */
 export function isSinglePut({
   operations,
   clientId,
@@ -57,12 +58,13 @@ function isPut({
   return check !== true && !content.tombstone && !ifAbsent;
 }
 
+/** Runs single puts, and batches of puts, that this node leads. */
 export class LocalPuts {
   readonly #context: TransactionContext;
   readonly #locks: Locks;
-  /** Of what clients ask of this node. */
+  /** The levels of requests from this node's clients. */
   readonly #levels: Readonly<Record<ConsistencyLevel, BatchLevel>>;
-  /** What most of them end with. */
+  /** The branches of most outcomes. */
   readonly #branches: { readonly met: readonly BranchVote[]; readonly pending: readonly BranchVote[] };
 
   constructor(context: TransactionContext, locks: Locks) {
@@ -83,8 +85,9 @@ export class LocalPuts {
   }
 
   /**
-   * The request as such a put, or as a batch of several (local-batches.ts), whose keys are locked for it: it is written next.
-   * Undefined: it is neither, or something stands against it now, which is said elsewhere. Throws what the router throws.
+   * Locks the key of a put that qualifies, or the keys of a batch (local-batches.ts); the caller must write it next.
+   * Undefined if the request does not qualify or cannot run now; the general path then reports why. Throws what the
+   * router throws.
    */
   take(
     xid: Xid,
@@ -101,7 +104,7 @@ export class LocalPuts {
     return this.#taken(xid, { key: key.packed, token, content, context, ifMatch }, this.#levels[level]);
   }
 
-  /** The same of another node's order. */
+  /** The same for a prepare request of another node. */
   takeOrder(xid: Xid, order: PrepareRequest): LocalPut | undefined {
     const [operation] = order.operations;
     return operation !== undefined && isSinglePut(order) ? this.#taken(xid, operation, order) : undefined;
@@ -121,13 +124,13 @@ export class LocalPuts {
     const { ring, self, view, handedOver, pending, refilling } = this.#context.parts;
     if (ring().placement(token)[0]?.node !== self.node || !view.isRoutable(self)) return undefined;
     if (refilling() !== undefined) return undefined;
-    // While owners change, the next primary must have the put before anybody hears of it (replication/batch-round.ts).
+    // While owners change, the next primary must have the put before any replica does (replication/batch-round.ts).
     if (pending(token).length > 0 || !handedOver(token)) return undefined;
     const write = {
       key,
       token,
       content,
-      // Whoever states what the key holds has seen it.
+      // A client that states what the key holds has seen it.
       seen: ifMatch === undefined ? (context ?? []) : mergeVectors(context ?? [], ifMatch),
       ifNoneMatch: false,
       ifContext: ifMatch,
@@ -136,7 +139,7 @@ export class LocalPuts {
     return plan.kind === 'plan' && this.#locks.takeShortly(xid, [write]) ? { write, plan } : undefined;
   }
 
-  /** Writes it; resolves with its outcome. */
+  /** Writes it and resolves with its outcome. Never rejects. */
   run(xid: Xid, own: LocalPut | LocalBatch, level: ConsistencyLevel): Promise<TransactionOutcome> {
     const { io, parts } = this.#context;
     const { node } = parts.self;
@@ -155,7 +158,7 @@ export class LocalPuts {
     return outcome.promise;
   }
 
-  /** Writes it; calls `done` once, with what a branch says of a one-step commit. */
+  /** Writes it. Calls `done` once, with a branch's reply to a one-step commit. */
   write(xid: Xid, { write, plan }: LocalPut, level: BatchLevel, done: (how: Voted | Ended) => void): void {
     const writing = new Writing(this.#context, this.#locks, xid, write, plan, level, (met) => {
       if (typeof met === 'boolean') {
@@ -177,7 +180,7 @@ export class LocalPuts {
     writing.begin();
   }
 
-  /** Counted and told. */
+  /** Counts and logs the reply. */
   #concluded(xid: Xid, how: Voted | Ended): Voted | Ended {
     const { io, metrics } = this.#context;
     const vote = how.kind === 'ended' ? 'alone' : how.vote;
@@ -196,13 +199,13 @@ class Writing implements WriteListener {
   readonly #plan: DispatchPlan;
   readonly #level: BatchLevel;
   readonly #done: (met: boolean | LockstepError) => void;
-  /** The plan is of this instant. */
+  /** The plan is of this moment. */
   #fresh = true;
   #round: ObjectRound | undefined;
   #durable = false;
   #met: boolean | undefined;
 
-  /** Calls `done` once: when the put is durable here and the level is met, or (false) not; or with why it is not. */
+  /** Calls `done` once the put is durable here: with whether its level was met, or with the error that prevented it. */
   constructor(
     context: TransactionContext,
     locks: Locks,

@@ -8,7 +8,7 @@ import type { Xid } from '../formats/xid.ts';
 import { makeXid } from '../formats/xid.fixture.ts';
 
 const epochs = ['0123456789ab', 'ba9876543210'];
-/** One begins as another one's names do. */
+/** One asker's id is a prefix of another's. */
 const nodes = ['n1', 'n2', 'n1-0123456789ab'] as NodeId[];
 const counted = fc.record({
   node: fc.constantFrom(...nodes),
@@ -19,7 +19,7 @@ const counted = fc.record({
 const states: readonly PutState[] = ['running', 'committed', 'aborted', 'doubtful', 'refused'];
 const countMax = 8;
 
-/** Names as askers make them, in the order in which their messages arrive: a late one comes after the next. */
+/** Transaction ids of several askers, in the sequence in which their messages arrive; some overtake others. */
 function arrivals(bursts: readonly (typeof counted extends fc.Arbitrary<infer T> ? T : never)[]): Xid[] {
   const counters = new Map<string, number>();
   const names: Xid[] = [];
@@ -37,8 +37,8 @@ function arrivals(bursts: readonly (typeof counted extends fc.Arbitrary<infer T>
   return [...names, ...held];
 }
 
-describe('the memory of puts', () => {
-  it('tells every put as it is or as forgotten, and never one that was as none', () => {
+describe('put outcomes', () => {
+  it('reports every put by its state or as forgotten, never as one that did not come', () => {
     const bursts = fc.array(counted, { minLength: 1, maxLength: 12 });
     fc.assert(
       fc.property(bursts, fc.array(fc.constantFrom(...states), { minLength: 1 }), (given, said) => {
@@ -46,7 +46,7 @@ describe('the memory of puts', () => {
         const all = new Map<Xid, PutState>();
         for (const [index, name] of arrivals(given).entries()) {
           const state = said[index % said.length] ?? 'running';
-          // Whoever was never here may be taken for forgotten once others of its asker are, and for nothing else.
+          // A put that never came may be reported as forgotten once others of its asker are, but as nothing else.
           expect([undefined, 'forgotten']).toContain(memory.state(name));
           memory.set(name, state);
           all.set(name, state);
@@ -57,7 +57,7 @@ describe('the memory of puts', () => {
     );
   });
 
-  it('knows that a put was never there, however many others it has forgotten', () => {
+  it('knows that a put never came, however many others it has dropped', () => {
     const memory = new PutOutcomes(countMax);
     const name = (counter: number): Xid => makeXid(nodes[0] as NodeId, epochs[0] as string, counter);
     for (let counter = 1; counter <= 100; counter++) memory.set(name(counter), 'committed');
@@ -67,7 +67,7 @@ describe('the memory of puts', () => {
     expect(memory.state(makeXid(nodes[1] as NodeId, epochs[0] as string, 1))).toBe(undefined);
   });
 
-  it('forgets whoever asked least lately, and takes a new asker for what it is', () => {
+  it('drops the asker that has been silent the longest, and recognizes a new asker', () => {
     const memory = new PutOutcomes(4096);
     const name = (asker: number, counter: number): Xid =>
       makeXid(`m${asker}` as NodeId, '0123456789ab', counter);
@@ -79,7 +79,7 @@ describe('the memory of puts', () => {
     expect(memory.mayHaveBeen(name(1, 8))).toBe(true);
     expect(memory.mayHaveBeen(name(0, 1000))).toBe(false);
     expect(memory.mayHaveBeen(name(299, 8))).toBe(false);
-    // Its first put must be carried out, however many askers there have been.
+    // Its first put must be applied, however many askers there were before.
     expect(memory.state(name(300, 1))).toBe(undefined);
   });
 });

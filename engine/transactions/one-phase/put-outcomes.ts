@@ -1,17 +1,24 @@
 /**
- * What became of puts that other nodes had asked for, in this life of this node: told to whoever has lost the answer, and
- * to messages that come twice. Bounded by count, oldest first; what may have been forgotten is told from what never was:
- * the names of one life of an asker are numbered in the order in which it made them, so of each asker the greatest number
- * that was forgotten says it of all.
+ * The outcomes of puts that other nodes have asked this incarnation for. Answers a node that has lost the reply, and
+ * detects a message that comes twice.
+ *
+ * Bounded by count, oldest first. A forgotten put is told apart from one that never came: an asker's incarnation
+ * numbers its transactions in sequence, so the greatest forgotten number of each asker covers all smaller ones.
  */
 import { assert } from '../../base/assert.ts';
 import type { Xid } from '../formats/xid.ts';
 import { lifeOf } from '../formats/xid.ts';
 
-/** `refused`: asked about before it came. `doubtful`: the store has failed in the middle of it. */
+/**
+ * The state of a put. `refused`: its asker inquired before the put came. `doubtful`: the store failed in the middle of
+ * it.
+ */
 export type PutState = 'running' | 'committed' | 'aborted' | 'doubtful' | 'refused';
 
-/** One life of a node that asks. The numbers: the greatest of a name in the younger half, in the older one, of all gone. */
+/**
+ * One incarnation of an asking node, and the greatest numbers of its puts: in the younger half, in the older half, and
+ * among those dropped.
+ */
 interface Asker {
   young: number;
   old: number;
@@ -20,21 +27,25 @@ interface Asker {
 
 const askersMax = 256;
 
+/** The states of the newest puts, by transaction id. */
 export class PutOutcomes {
   readonly #halfCount: number;
   #young = new Map<Xid, PutState>();
   #old = new Map<Xid, PutState>();
-  /** By what their names begin with; who asked last is last. */
+  /** By asker's incarnation, as `lifeOf` returns it. The latest to ask is last. */
   readonly #askers = new Map<string, Asker>();
   #askersGone = false;
 
-  /** Remembers the newest `countMax / 2` at least, and `countMax` at most. */
+  /** Keeps at least the newest `countMax / 2` puts, and at most `countMax`. `countMax` must be at least 2. */
   constructor(countMax: number) {
     assert(countMax >= 2, 'each half holds an entry');
     this.#halfCount = Math.floor(countMax / 2);
   }
 
-  /** Undefined: there is none, and none that was is forgotten, unless all of its asker's are (`mayHaveBeen`). */
+  /**
+   * The put's state; `forgotten` if it may have been dropped. Undefined if it never came, unless its asker was dropped
+   * as a whole (`mayHaveBeen`).
+   */
   state(xid: Xid): PutState | 'forgotten' | undefined {
     const known = this.#young.get(xid) ?? this.#old.get(xid);
     if (known !== undefined) return known;
@@ -42,11 +53,12 @@ export class PutOutcomes {
     return asker !== undefined && numberOf(xid) <= asker.gone ? 'forgotten' : undefined;
   }
 
-  /** A put that has no state may have been one of an asker that was forgotten as a whole, long since: others came after it. */
+  /** True if the put may belong to an asker that was dropped as a whole, after 256 other askers. */
   mayHaveBeen(xid: Xid): boolean {
     return this.#askersGone && !this.#askers.has(lifeOf(xid));
   }
 
+  /** Records the put's state. */
   set(xid: Xid, state: PutState): void {
     if (this.#young.has(xid)) {
       this.#young.set(xid, state);
@@ -58,7 +70,7 @@ export class PutOutcomes {
     asker.young = Math.max(asker.young, numberOf(xid));
   }
 
-  /** The older half goes. */
+  /** Drops the older half. */
   #turn(): void {
     this.#old = this.#young;
     this.#young = new Map();
@@ -69,7 +81,7 @@ export class PutOutcomes {
     }
   }
 
-  /** Whoever has asked least lately makes room for a new one. */
+  /** The asker's entry, created if needed. Drops the asker that has been silent the longest. */
   #askerOf(life: string): Asker {
     const asker = this.#askers.get(life) ?? { young: 0, old: 0, gone: 0 };
     this.#askers.delete(life);

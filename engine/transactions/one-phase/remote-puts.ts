@@ -1,9 +1,11 @@
 /**
- * Single puts that other nodes have been asked for as batches, and this node, their primary, carries out for them: as it
- * does its own (local-puts.ts), without a record. What became of one is known for as long as this life lasts (put-outcomes.ts):
- * a message that comes twice does nothing, and whoever has lost the answer is told, or told that nobody can know any more,
- * as the client of a plain put that is forwarded. An order that was made for an earlier life is refused: that one may
- * have carried it out.
+ * Single puts that other nodes coordinate and this node, their primary, applies: like its own puts (local-puts.ts),
+ * without a record.
+ *
+ * This incarnation remembers each outcome (put-outcomes.ts). So a message that comes twice does nothing, and a
+ * coordinator that has lost the reply hears the outcome, or that no node can know it any more, as the client of a
+ * forwarded plain put does. A request that was made for an earlier incarnation is refused: that one may have applied
+ * it.
  */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -19,6 +21,7 @@ import type { Xid } from '../formats/xid.ts';
 
 const rememberedMax = 131_072;
 
+/** The single puts that this node applies for other coordinators. */
 export class RemotePuts {
   readonly #context: TransactionContext;
   readonly #branches: Branches;
@@ -32,12 +35,12 @@ export class RemotePuts {
     this.#ownPuts = ownPuts;
   }
 
-  /** Those that are not answered. */
+  /** How many puts are not answered yet. */
   get running(): number {
     return this.#running;
   }
 
-  /** Carries the order out, once. Rejects with `BadRequest` for one with a client's name: that takes a record. */
+  /** Applies the request once. Rejects with `BadRequest` for a request with an idempotency key: that needs a record. */
   async run(xid: Xid, order: PrepareRequest): Promise<BranchReply> {
     if (order.clientId !== '')
       throw new LockstepError('BadRequest', 'a put with an id of a client is asked for otherwise');
@@ -56,13 +59,16 @@ export class RemotePuts {
     }
   }
 
-  /** For a node that has lost the answer. `life`: of this node, when it was asked. */
+  /**
+   * Answers a node that has lost the reply. `life`: this node's incarnation when the put was sent. A put that has not
+   * come yet is refused from now on.
+   */
   inquire(xid: Xid, life: number): ReportedState {
     if (life !== this.#context.lives.own()) return 'forgotten';
     const known = this.#memory.state(xid);
     if (known !== undefined) return saidOf(known);
     if (this.#memory.mayHaveBeen(xid)) return 'forgotten';
-    // It may still be under way, and comes too late.
+    // The put may still be under way. It then comes too late.
     this.#memory.set(xid, 'refused');
     return 'none';
   }

@@ -39,8 +39,8 @@ const order: PrepareRequest = {
   ],
 };
 
-describe('a single put at a node of an older version', () => {
-  it('is asked for as that one knows it, at once in the same life, and as a put again in the next', async () => {
+describe('a single put at a primary of an earlier version', () => {
+  it('is sent as a one-step commit while that incarnation lasts, and as a put again to the next', async () => {
     const asked: string[] = [];
     let life = 1;
     const request = (

@@ -1,10 +1,12 @@
 /**
- * Transactions whose keys have one primary: one atomic batch there, in one message. When the answer stays out, the
- * outcome is asked for until it is known; a primary that has no record of it by then will not carry it out any more. One
- * whose records do not go back so far, since its disk was lost, has forgotten it: it stays in doubt.
+ * Transactions whose keys have one primary: one atomic batch there, in one message.
  *
- * Of a single put there is no record at any time (remote-puts.ts): its primary's present life knows of it, and when that
- * one is over while the answer stays out nobody will ever know. It stays in doubt then, and is listed no longer.
+ * If the reply is lost, the coordinator asks for the outcome until it knows it. A primary without a record answers
+ * `none` and refuses the transaction from then on. A primary whose log does not go back that far, since its disk was
+ * lost, answers `forgotten`: the transaction stays in doubt.
+ *
+ * A single put never has a record (remote-puts.ts): only the present incarnation of its primary knows its outcome. If
+ * that incarnation ends while the reply is lost, the put stays in doubt for good and is no longer listed.
  */
 import { Deferred } from '../../base/deferred.ts';
 import type { NodeId } from '../../base/ids.ts';
@@ -25,24 +27,26 @@ import type { Xid } from '../formats/xid.ts';
 interface Lost {
   readonly xid: Xid;
   readonly node: NodeId;
-  /** The node's, when it was asked. */
+  /** The node's incarnation when the request was sent. */
   readonly life: number;
-  /** It was asked for as a put, which has no record. */
+  /** The request was sent as a put, which has no record. */
   readonly put: boolean;
   readonly operationCount: number;
   readonly sinceMs: number;
   readonly outcome: Deferred<TransactionOutcome>;
-  /** Of a client's id; undefined: it has none. */
+  /** Of an idempotency key; undefined without one. */
   readonly attempt: NamedAttempt | undefined;
   asking: boolean;
 }
 
-/** What it takes of a node. */
+/** The parts of the context that single commits need. */
 export interface SingleContext extends Asker, Pick<TransactionContext, 'io' | 'lives'> {
   readonly parts: Asker['parts'] & Pick<RoundDependencies, 'self' | 'settings'>;
 }
 
-/** Sees to it that an abort under an id of a client's is final; or says what stands against that. */
+/**
+ * Fences the idempotency key of an aborted attempt (`Fences.conclude`): resolves with the final outcome, or in doubt.
+ */
 export type Conclude = (
   attempt: NamedAttempt,
   told: Aborted,
@@ -51,16 +55,17 @@ export type Conclude = (
 
 type Outcomes = Pick<CompletedTransactions, 'keepAs' | 'keepUnknown' | 'release' | 'repeated'>;
 
+/** The one-primary transactions that this node coordinates. */
 export class SingleCommits {
   readonly #context: SingleContext;
   readonly #branches: Pick<Branches, 'commitAlone'>;
   readonly #remembered: Outcomes;
   readonly #conclude: Conclude;
-  /** Those whose answer has not come. */
+  /** Transactions whose reply was lost. */
   readonly #lost = new Map<Xid, Lost>();
-  /** Those whose answer may come yet, of other nodes. */
+  /** Transactions whose reply from another node may still come. */
   readonly #asked = new Set<Xid>();
-  /** Nodes that knew of no such puts, and in which of their lives: of an older version. */
+  /** Nodes that refused `put` because they are of an earlier version, and the incarnation that did. */
   readonly #putless = new Map<NodeId, number>();
 
   constructor(
@@ -75,11 +80,15 @@ export class SingleCommits {
     this.#remembered = remembered;
   }
 
-  /** Those whose outcome is not known. */
+  /** Transactions whose outcome is unknown. */
   get lost(): readonly Pick<Lost, 'xid' | 'node' | 'sinceMs'>[] {
     return [...this.#lost.values()];
   }
 
+  /**
+   * Runs the transaction at its primary `node`. Resolves within `timeoutUs` microseconds, with in doubt if the outcome
+   * is unknown by then.
+   */
   async run(xid: Xid, node: NodeId, order: PrepareRequest, timeoutUs: number): Promise<TransactionOutcome> {
     const count = order.operations.length;
     if (node === this.#context.parts.self.node) {
@@ -103,17 +112,20 @@ export class SingleCommits {
     return this.#pursue(xid, node, order, put, Math.floor(timeoutUs / 4));
   }
 
-  /** Its primary, another node, may have to be asked for the outcome yet. */
+  /** True if the primary, another node, may still have to be asked for the outcome. */
   needs(xid: Xid): boolean {
     return this.#asked.has(xid) || this.#lost.has(xid);
   }
 
-  /** Its answer has not come. */
+  /** True if the reply was lost and the outcome is unknown. */
   has(xid: Xid): boolean {
     return this.#lost.has(xid);
   }
 
-  /** An operator waits no longer to hear what became of it: it stays in doubt. False: nobody waits here. */
+  /**
+   * Carries out an operator's decision to stop asking: the transaction stays in doubt. False if it is not waited for
+   * here.
+   */
   abandon(xid: Xid): boolean {
     const lost = this.#lost.get(xid);
     if (lost === undefined) return false;
@@ -124,17 +136,19 @@ export class SingleCommits {
     return true;
   }
 
+  /** Asks again for every unknown outcome. */
   tick(): void {
     for (const lost of this.#lost.values()) {
       if (!lost.asking) this.#context.io.spawn('xa.single.ask', () => this.#ask(lost));
     }
   }
 
+  /** Answers the waiting clients with in doubt. */
   stop(): void {
     for (const lost of this.#lost.values()) lost.outcome.resolve({ kind: 'inDoubt', xid: lost.xid });
   }
 
-  /** Asks until the outcome is known; the client waits for it no longer than its patience. */
+  /** Asks until the outcome is known. The client waits at most `leftUs` microseconds for it. */
   async #pursue(
     xid: Xid,
     node: NodeId,
@@ -178,7 +192,7 @@ export class SingleCommits {
     lost.outcome.resolve(outcome);
   }
 
-  /** Undefined: it is not carried out, and that is not final for its client's id yet. */
+  /** Undefined if the transaction was not applied and its idempotency key is not fenced yet. */
   async #learn(
     lost: Lost,
     state: Exclude<ReportedState, 'undecided'>,
@@ -199,7 +213,7 @@ export class SingleCommits {
     return reply.kind === 'told' ? reply.state : 'undecided';
   }
 
-  /** Undefined: nobody knows. */
+  /** Undefined if the reply does not tell the outcome. */
   #outcomeOf(
     xid: Xid,
     node: NodeId,
@@ -240,7 +254,7 @@ function learned(
 ): TransactionOutcome {
   switch (state) {
     case 'committed':
-      // The primary says that it has it, and may still be spreading it.
+      // The primary has applied it, and may still be sending it to the other replicas.
       return { kind: 'committed', xid, operationCount, branches: [{ node, vote: 'commit', pending: true }] };
     case 'aborted':
     case 'none':

@@ -8,7 +8,7 @@ import { LogHorizon } from './log-horizon.ts';
 import { incarnationsKey } from '../formats/records.ts';
 import type { Xid } from '../formats/xid.ts';
 
-/** A disk: what lives write to it is there for the next ones. `broken`: it cannot be read. */
+/** A disk that keeps what one incarnation writes for the next ones. `broken`: it cannot be read. */
 class Disk implements RecordStore {
   readonly records = new Map<PackedKey, Uint8Array>();
   broken = false;
@@ -43,8 +43,8 @@ async function liveOn(disk: Disk, life: number): Promise<LogHorizon> {
   return memory;
 }
 
-describe('which lives the records of a disk go back to', () => {
-  it('its own, and every one that wrote to the disk before', async () => {
+describe('the log horizon covers', () => {
+  it('this incarnation, and every earlier one that wrote to the disk', async () => {
     const disk = new Disk();
     expect((await liveOn(disk, 1)).isFirst).toBe(true);
     await liveOn(disk, 2);
@@ -53,14 +53,14 @@ describe('which lives the records of a disk go back to', () => {
     for (const life of [1, 2, 3]) expect(memory.reachesBackToNameOf(xidOf(life))).toBe(true);
   });
 
-  it('none of another disk', async () => {
+  it('no incarnation that wrote to another disk', async () => {
     await liveOn(new Disk(), 1);
     const memory = await liveOn(new Disk(), 2);
     expect(memory.reachesBackToNameOf(xidOf(1))).toBe(false);
     expect(memory.reachesBackToNameOf(xidOf(2))).toBe(true);
   });
 
-  it('none but its own while the disk cannot be read; the next one knows the earlier ones again', async () => {
+  it('only this incarnation while the disk cannot be read; the next one covers the earlier ones again', async () => {
     const disk = new Disk();
     await liveOn(disk, 1);
     disk.broken = true;
@@ -71,7 +71,7 @@ describe('which lives the records of a disk go back to', () => {
     expect([1, 2, 3].map((life) => next.reachesBackToNameOf(xidOf(life)))).toEqual([true, false, true]);
   });
 
-  it('none but its own when what is written of them does not decode', async () => {
+  it('only this incarnation when the record of the others does not decode', async () => {
     const disk = new Disk();
     await liveOn(disk, 1);
     disk.records.set(incarnationsKey, Buffer.from('garbage'));
@@ -79,7 +79,7 @@ describe('which lives the records of a disk go back to', () => {
     expect([1, 2].map((life) => memory.reachesBackToNameOf(xidOf(life)))).toEqual([false, true]);
   });
 
-  it('no more than the newest 512', async () => {
+  it('no more than the newest 512 incarnations', async () => {
     const disk = new Disk();
     let memory = await liveOn(disk, 1);
     for (let life = 2; life <= 513; life++) memory = await liveOn(disk, life);

@@ -1,14 +1,15 @@
 /**
- * How far back the records of this node go. A disk that was lost is replaced by an empty one, which has never heard of
- * transactions that were prepared, or even committed, before it: from such a disk "there is no record" proves nothing.
- * So the store remembers the life of its node (the generation, which grows over all disks) in which its records began,
- * and only who asks about a transaction that was ordered of that life or a later one is told `none`.
+ * The log horizon: the incarnation from which on this node's transaction log is complete. A lost disk is replaced by an
+ * empty one, which lacks the transactions that were prepared or even committed before. There "no record" proves
+ * nothing. So the store keeps the incarnation number in which its records began. Only an inquiry about a transaction
+ * that this node was asked for in that incarnation or later is answered `none`.
  *
- * While that life lasts its generation is the one of now, since it may still be raised by peers who have known greater
- * ones; a peer that has admitted this node knows it.
+ * While that incarnation lasts, its number is the current one: peers that have known a greater one may still raise it.
+ * A peer that has admitted this node knows the number.
  *
- * A coordinator is asked by the name of a transaction alone, which says in which life it was named. So the store keeps the
- * names of the lives that wrote to it, each before its first transaction: only of theirs does "no record" mean abort.
+ * A coordinator is asked by transaction id alone, which contains the incarnation's id. So the store also keeps the ids
+ * of the incarnations that wrote to it, each before its first transaction. "No record" means abort only for their
+ * transactions.
  */
 import { BytesError } from '../../base/bytes.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -25,32 +26,33 @@ import {
 import type { Xid } from '../formats/xid.ts';
 import { lifeOf } from '../formats/xid.ts';
 
-/** So many lives are named at most: of an older one's transactions nothing is presumed. */
+/** The most incarnation ids that are kept. For transactions of older incarnations nothing is presumed. */
 const livesCountMax = 512;
 
-/** The lives of nodes: generations of the membership. */
+/** Incarnation numbers of nodes, from the membership. */
 export interface Incarnations {
-  /** This node's, now. */
+  /** This node's current incarnation number. */
   own(): number;
-  /** Another's, as far as it is known here; 0: not at all. */
+  /** Another node's, as far as this node knows it; 0 if it does not. */
   of(node: NodeId): number;
   /**
-   * It was a member, and has left or was replaced, and nobody takes over what it had voted for: it comes back as somebody
-   * who remembers nothing, or never.
+   * True if the node was a member that has left or was replaced, and no node takes over what it had voted for. If it
+   * comes back, it remembers nothing.
    */
   isOver(node: NodeId): boolean;
 }
 
+/** The log horizon of one node. */
 export class LogHorizon {
   readonly #log: TransactionLog;
   readonly #lives: Incarnations;
-  /** What this life names its transactions by (transactions/formats/xid.ts). */
+  /** This incarnation's id, as transaction ids contain it (transactions/formats/xid.ts). */
   readonly #name: string;
-  /** The life in which the records began; undefined: this one. */
+  /** The incarnation number in which the records began; undefined if it is this incarnation. */
   #since: number | undefined;
-  /** What is written of this life. */
+  /** The own incarnation number that was last written. */
   #written = 0;
-  /** The lives whose records are here, the oldest first; the last one is this. */
+  /** Ids of the incarnations whose records are here, oldest first; this one is last. */
   #named: readonly string[];
   #isFirst = false;
 
@@ -61,16 +63,16 @@ export class LogHorizon {
     this.#named = [name];
   }
 
-  /** Reads how far back the records go, or begins them; before anything is coordinated. */
+  /** Reads the horizon, or begins it. Must resolve before this node coordinates anything. */
   async recover(): Promise<void> {
     await this.#recoverSince();
     const bytes = await this.#log.read(incarnationsKey);
-    // What cannot be read now may be read by the next life.
+    // The next incarnation may be able to read what this one cannot.
     if (bytes instanceof LockstepError) return;
     const before = bytes === undefined ? [] : namesIn(bytes);
     this.#isFirst = bytes === undefined;
     this.#named = [...before, this.#name].slice(-livesCountMax);
-    // A disk that does not take it: the next life presumes nothing of this one.
+    // If the disk does not take this, the next incarnation presumes nothing about this one.
     await this.#log.force([writeIncarnations(this.#named)]);
   }
 
@@ -80,17 +82,17 @@ export class LogHorizon {
     try {
       this.#since = readHorizon(bytes);
     } catch (error) {
-      // As young as can be: nothing is claimed of what was before.
+      // The youngest horizon possible: this node claims nothing about earlier incarnations.
       if (!(error instanceof BytesError)) throw error;
     }
   }
 
-  /** No life before this one has written to the disk. */
+  /** True if no earlier incarnation has written to this disk. */
   get isFirst(): boolean {
     return this.#isFirst;
   }
 
-  /** Writes down that the records begin with this life, again when its number has been raised. */
+  /** Writes that the records begin with this incarnation, again whenever its number was raised. */
   tick(): void {
     const own = this.#lives.own();
     if (this.#since !== undefined || this.#written === own) return;
@@ -98,18 +100,21 @@ export class LogHorizon {
     this.#log.later(writeHorizon(own));
   }
 
-  /** Everything that this node was told in that life, or since, is in the records, or is over. */
+  /** True if everything that this node was asked for in that incarnation or later is in the records, or is over. */
   reachesBackTo(life: number): boolean {
     return life >= (this.#since ?? this.#lives.own());
   }
 
-  /** Whatever this node has decided of the transaction is in the records, or is over: the life that named it kept them. */
+  /**
+   * True if every decision of this node about the transaction is in the records, or is over: the incarnation in its id
+   * kept them.
+   */
   reachesBackToNameOf(xid: Xid): boolean {
     return this.#named.includes(lifeOf(xid));
   }
 }
 
-/** None in bytes that do not decode. */
+/** Returns none for bytes that do not decode. */
 function namesIn(bytes: Uint8Array): readonly string[] {
   try {
     return readIncarnations(bytes);

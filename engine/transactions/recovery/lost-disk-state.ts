@@ -1,9 +1,13 @@
 /**
- * What others know of a node whose disk was lost (cluster/changes/rebuild.ts), and how it asks them. A transaction that an earlier
- * life of it has voted for is over for its keys when it is aborted, or its coordinator has heard that it was carried out:
- * until then the lock that was lost with the vote is missing, and the order may be given again (`redo`). A coordinator
- * that has lost the order itself, in a restart, gives nothing again; an operator hears of that branch. The same of a node
- * that died, and that another one replaces (cluster/changes/replacement-takeover.ts): the order goes to that one.
+ * What peers know of a node whose disk was lost (cluster/changes/rebuild.ts), and how that node asks them.
+ *
+ * A transaction that an earlier incarnation voted for is over once it is aborted, or once its coordinator has heard
+ * that the branch was applied. Until then the lock that was lost with the vote is missing, and the coordinator may send
+ * the prepare request again (`redo`). A coordinator that lost the prepare request in a restart sends nothing; an
+ * operator resolves that branch.
+ *
+ * The same holds for a dead node that another one replaces (cluster/changes/replacement-takeover.ts): the prepare
+ * requests go to the replacement.
  */
 import type { NodeId } from '../../base/ids.ts';
 import type { LostDiskState } from '../../cluster/membership/lost-disk-state.ts';
@@ -13,10 +17,10 @@ import { askNode } from '../context.ts';
 import type { Coordinator } from '../coordinator/coordinator.ts';
 import type { BranchReply } from '../formats/messages.ts';
 
-/** What of a legacy the rooms above know. */
+/** What the modules above the transactions know of the lost disk. `node/` supplies it. */
 export type Memories = () => Omit<LostDiskState, 'open'>;
 
-/** This node's answer to one that is in its life `life`. */
+/** This node's answer to `node`, which has lost its disk and runs as incarnation `life`. */
 export function legacyOf(
   coordinator: Pick<Coordinator, 'all'>,
   memories: Memories,
@@ -26,7 +30,10 @@ export function legacyOf(
   return { open: coordinator.all.some((active) => isOpenAt(active, node, life)), ...memories() };
 }
 
-/** Undefined: it has not answered. A node of an earlier version may hold anything, and says nothing of transactions. */
+/**
+ * Asks the peer. Undefined if it has not answered. A peer of an earlier version may hold anything and cannot say, so
+ * its answer is assumed: no open transaction, and objects of any key.
+ */
 export async function askLostDiskState(
   context: TransactionContext,
   peer: NodeId,
@@ -38,7 +45,9 @@ export async function askLostDiskState(
   return isUnheardOf(reply) ? { open: false, holds: true, whole: true, heard: [peer] } : undefined;
 }
 
-/** Whether the peer waits for a branch of the dead node's, which this one replaces; undefined: it has not answered. */
+/**
+ * Asks the peer whether it waits for a branch of `dead`, which this node replaces. Undefined if it has not answered.
+ */
 export async function askTakeover(
   context: TransactionContext,
   peer: NodeId,
@@ -51,7 +60,7 @@ export async function askTakeover(
   return isUnheardOf(reply) ? false : undefined;
 }
 
-/** The peer is of an earlier version, and does not know the question. */
+/** True if the peer is of an earlier version and does not know the request. */
 function isUnheardOf(reply: BranchReply | NoAnswer): boolean {
   return reply.kind === 'noAnswer' && reply.code === 'BadRequest';
 }

@@ -1,7 +1,7 @@
 /**
- * A start with transactions in the log: every branch that had voted holds its locks again before the node serves
- * anybody, every decision is taken up, and what was applied is spread once more. A record that cannot be read is
- * reported and keeps its place; nothing is presumed of it.
+ * Restores the transactions in the log at a start. Every prepared branch holds its locks again before the node serves
+ * any request, every decision is taken up, and applied branches are sent to the other replicas again. A record that
+ * cannot be read is reported and kept; nothing is presumed of it.
  */
 import { BytesError } from '../../base/bytes.ts';
 import type { ByteString } from '../../base/ids.ts';
@@ -21,6 +21,7 @@ import { parseXid } from '../formats/xid.ts';
 
 const noDigest = '' as ByteString;
 
+/** Reads every transaction record of the store into `branches`, `coordinator` and the idempotency keys. */
 export async function recoverTransactions(
   context: TransactionContext,
   branches: Branches,
@@ -28,7 +29,7 @@ export async function recoverTransactions(
 ): Promise<void> {
   const { io, metrics } = context;
   const named = await recoverNames(context);
-  // Decisions first: a branch that was carried out with one is found behind it.
+  // Decisions come first: an `applied` branch that was written with a decision has no record of its own.
   const ended = new Map<Xid, DecisionRecord>();
   await eachRecord(context, decisionBucket, (name, bytes) => {
     const xid = parseXid(name);
@@ -55,7 +56,7 @@ export async function recoverTransactions(
   }
 }
 
-/** By the transactions that carried them out. */
+/** Restores the idempotency records, and returns them by the transactions that were applied under them. */
 async function recoverNames(context: TransactionContext): Promise<ReadonlyMap<Xid, NamedRecord>> {
   const named: NamedRecord[] = [];
   await eachRecord(context, clientBucket, (name, bytes) => {
@@ -70,7 +71,7 @@ function takeUp({ io, metrics }: TransactionContext, { xid, phase }: Branch): vo
   io.log.event('info', 'xa.branch.recovered', { xid, phase });
 }
 
-/** What a branch's record would say of the coordinator's own one. */
+/** The record that the coordinator's own branch would have, derived from its decision. */
 function ownRecord(
   { parts }: TransactionContext,
   { sinceMs, branches }: DecisionRecord,

@@ -1,12 +1,15 @@
 /**
- * A decided branch is given again to a node that has lost its disk. Its earlier life may have carried it out before, and
- * others have written the keys since; only the acknowledgement was lost. Written once more it would undo them.
+ * Applies a committed branch again on a node that has lost its disk. An earlier incarnation may have applied it, and
+ * other writes may have followed; only the acknowledgement was lost. Writing the branch once more would undo those
+ * writes.
  *
- * So a branch says with its vote to commit which life it is, and how far that has come with its counters (the mark): it
- * holds the keys from before the vote on, and whatever that life writes there afterwards, itself first, has a higher counter.
- * Where the new disk, once it has read back what others hold, knows of such a write under a key, nothing is to be done
- * there again. (A branch that is carried out only after a restart is one of another life; lost after that, it is written
- * again.)
+ * So a branch sends a mark with its vote to commit: its actor, and how far that actor's counter has come. The branch
+ * locks its keys from before the vote on. Whatever that actor writes to them afterwards, beginning with the branch, has
+ * a greater counter. Once the new disk has read back what other replicas hold, a key that has seen such a write is not
+ * written again.
+ *
+ * A branch that is applied only after a restart is a write of another actor. If its disk is lost after that, the branch
+ * is written again.
  */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -23,12 +26,15 @@ import { mark } from '../formats/steps.ts';
 import type { PrepareRequest } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
-/** `n1.5f0c8e12ab34 1837462`. */
+/** The mark as text, such as `n1.5f0c8e12ab34 1837462`. */
 export function markText({ actor, counter }: Dot): string {
   return `${actor} ${counter}`;
 }
 
-/** What of the order is to be written again; `told`: the mark of the vote, empty for nothing. An error: not to be said yet. */
+/**
+ * The operations of the prepare request that must be applied again. `told`: the mark of the vote, empty for none.
+ * Resolves with an error while this node cannot tell yet.
+ */
 export async function leftOf(
   { replica, unread }: Pick<RoundDependencies, 'replica' | 'unread'>,
   order: PrepareRequest,
@@ -50,14 +56,17 @@ export async function leftOf(
   );
 }
 
-/** It was carried out, and what that wrote, or what followed it, is here again: the other replicas get it, too. */
+/**
+ * The branch was applied before the disk was lost, and its writes (or newer ones) are restored. Re-sends them to the
+ * other replicas.
+ */
 export async function confirm(context: TransactionContext, xid: Xid, order: PrepareRequest): Promise<Ended> {
   const { clock } = context.io;
   const places = placesOf(order);
   const branch = newBranch(xid, withOperations(order, []), places, clock.wallMs(), 'applied', clock.nowUs());
   const named = namedOf(branch);
   if (named !== undefined) {
-    // A disk that does not take it is asked again: the others keep the name, too.
+    // If the disk does not take the record, the coordinator asks again. The other replicas keep it, too.
     if ((await context.log.force([writeClient(named)])) === undefined) context.names.enter(named);
   }
   mark(context.io, 'p.applied.synced', xid);

@@ -35,8 +35,8 @@ class FullStore {
 
 const record = (counter: number): StoreWrite => dropBranch(makeXid(n1, '0123456789ab', counter));
 
-describe('records that nobody waits for', () => {
-  it('are kept while the store takes none, and written in order when it does', () => {
+describe('unforced records', () => {
+  it('are kept while the store is full, and written in sequence afterwards', () => {
     const store = new FullStore();
     const log = new TransactionLog(store);
     const heard: string[] = [];
@@ -55,7 +55,7 @@ describe('records that nobody waits for', () => {
     expect([...heard].sort()).toEqual(['durable 1', 'durable 2', 'handed 1', 'handed 2']);
   });
 
-  it('are bounded: the oldest go, and the store is not asked for each', () => {
+  it('are bounded: the oldest are dropped, and the store is not asked for each', () => {
     const store = new FullStore();
     const log = new TransactionLog(store);
     for (let counter = 1; counter <= 20_000; counter++) log.later(record(counter));
@@ -66,14 +66,14 @@ describe('records that nobody waits for', () => {
     expect(store.taken.at(-1)).toEqual(record(20_000));
   });
 
-  it('do not come after a forced one of the same name', async () => {
+  it('do not overwrite a forced record with the same key', async () => {
     const store = new FullStore();
     const log = new TransactionLog(store);
     const decision = dropDecision(makeXid(n1, '0123456789ab', 1));
     log.later({ ...decision, value: Buffer.from('ended') });
     log.later(record(2));
     const { tryWrite } = store;
-    // Too many bytes for what room there is; the forced one alone has room.
+    // The batch exceeds the store's queue; the forced record alone fits.
     store.tryWrite = (batch, done) => {
       store.answer = batch.length > 1 ? 'full' : 'ok';
       return tryWrite.call(store, batch, done);

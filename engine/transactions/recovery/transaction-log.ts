@@ -1,6 +1,6 @@
 /**
- * The log of transactions in doubt: records of the node's own store (transactions/formats/records.ts), written one batch at a time and read
- * back when the node starts. What is forced and when is the protocols' business.
+ * The in-doubt log of transactions: records in the node's own store (transactions/formats/records.ts), written one
+ * batch at a time and read when the node starts. The protocols decide what is forced and when.
  */
 import { BytesError } from '../../base/bytes.ts';
 import { Deferred } from '../../base/deferred.ts';
@@ -15,34 +15,35 @@ import type { DecisionRecord } from '../formats/records.ts';
 import { decisionBucket, readDecision } from '../formats/records.ts';
 import type { Xid } from '../formats/xid.ts';
 
-/** The store as the log needs it. */
+/** The store as the log uses it. */
 export interface RecordStore extends LocalStore {
   keysOfBucket(prefix: string): Iterable<PackedKey>;
 }
 
-/** A record that a start found. `bytes` undefined: it is there and cannot be read. */
+/** A record that a start found. `bytes` undefined: it exists but cannot be read. */
 export interface FoundRecord {
   readonly name: ByteString;
   readonly bytes: Uint8Array | undefined;
 }
 
-/** What follows a write, at once. */
+/** Callbacks of one write: when the store has taken it, and when it is durable. */
 export interface Followed {
   readonly handedOver?: (() => void) | undefined;
   readonly durable?: (() => void) | undefined;
 }
 
-/** A record that nobody waits for. */
+/** A record that no caller waits for. */
 interface Later {
   readonly record: StoreWrite;
   readonly then: Followed;
 }
 
-/** Records that wait for a forced one at most, and in one batch. */
+/** The most unforced records in one batch. Reaching it also starts a flush. */
 const laterCountMax = 256;
-/** Records that wait for a store whose queue is full. */
+/** The most unforced records that wait for a store whose queue is full. */
 const keptCountMax = 16_384;
 
+/** Writes and reads the transaction records of one node. */
 export class TransactionLog {
   readonly #store: RecordStore;
   #later: Later[] = [];
@@ -51,9 +52,12 @@ export class TransactionLog {
     this.#store = store;
   }
 
-  /** Resolves when the records are durable: without an error, or with the one that leaves it open whether they are. */
+  /**
+   * Writes records and resolves when they are durable: with undefined, or with the error. Unless the error is definite,
+   * the records may be durable all the same.
+   */
   force(records: readonly StoreWrite[], then: Followed = {}): Promise<LockstepError | undefined> {
-    // They share this write's sync.
+    // The unforced records share this write's sync.
     this.flush();
     const done = new Deferred<LockstepError | undefined>();
     const outcome = this.#store.tryWrite(records, (error) => {
@@ -67,18 +71,20 @@ export class TransactionLog {
   }
 
   /**
-   * Writes a record with whatever is forced next, or at the next `flush`. What a crash loses of these is found out again:
-   * presumed abort and repeated commits answer for it, and a branch that was carried out asks who still needs it.
+   * Writes a record with whatever is forced next, or at the next `flush`. A crash may lose it, and the protocol
+   * recovers: by presumed abort, by repeated commits, and by applied branches that ask who still needs them.
    */
   later(record: StoreWrite, then: Followed = {}): void {
     this.#later.push({ record, then });
     if (this.#later.length % laterCountMax !== 0) return;
     this.flush();
-    // As if a crash had come before them.
+    // The oldest are dropped, as if a crash had come before them.
     if (this.#later.length >= keptCountMax) this.#later.splice(0, laterCountMax);
   }
 
-  /** Hands over what `later` has gathered, in order; what the store has no room for waits for the next time. */
+  /**
+   * Hands the records of `later` to the store, in sequence. What the store has no space for waits for the next flush.
+   */
   flush(): void {
     while (this.#later.length > 0) {
       const some = this.#later.splice(0, laterCountMax);
@@ -94,14 +100,14 @@ export class TransactionLog {
     }
   }
 
-  /** A record that still waits must not come after a younger one of its name. */
+  /** Drops waiting records that a forced one replaces, so that they do not overwrite it later. */
   #supersede(records: readonly StoreWrite[]): void {
     if (this.#later.length === 0) return;
     const keys = new Set(records.map(({ key }) => key));
     this.#later = this.#later.filter(({ record }) => !keys.has(record.key));
   }
 
-  /** The decision under the name; an error when it cannot be told whether there is one. */
+  /** The decision about the transaction; undefined without one. An error if the record cannot be read. */
   async decisionOf(xid: Xid): Promise<DecisionRecord | undefined | LockstepError> {
     const bytes = await this.read(systemKey(decisionBucket, xid));
     if (bytes === undefined || bytes instanceof LockstepError) return bytes;
@@ -113,7 +119,7 @@ export class TransactionLog {
     }
   }
 
-  /** Every record of a bucket. */
+  /** Every record of a bucket, sorted by key. */
   async scan(bucket: ByteString): Promise<readonly FoundRecord[]> {
     const prefix = bucketPrefix('' as ByteString, bucket);
     const found: FoundRecord[] = [];
@@ -125,7 +131,7 @@ export class TransactionLog {
     return found;
   }
 
-  /** The bytes of a record; an error when it cannot be told what there is. */
+  /** The bytes of a record; undefined without one. An error if it cannot be read. */
   read(key: PackedKey): Promise<Uint8Array | undefined | LockstepError> {
     const done = new Deferred<Uint8Array | undefined | LockstepError>();
     const outcome = this.#store.tryRead(key, (error, bytes) => done.resolve(error ?? bytes));
