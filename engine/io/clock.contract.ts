@@ -1,4 +1,4 @@
-/** The laws of the clock door (clock.ts), for both implementations. */
+/** The laws of the clock port (`clock.ts`), for both implementations. */
 import { expect } from 'vitest';
 import { Deferred } from '../base/deferred.ts';
 import { sleep } from './clock.ts';
@@ -7,12 +7,12 @@ import { contract } from './law.contract.ts';
 
 export type ClockHarness = Harness;
 
-/** Timers may fire early by this much, as Node's own do. */
+/** Microseconds by which a timer may fire early, as Node's own do. */
 const earlyUsMax = 1000;
 
 export function clockContract(name: string, makeHarness: MakeHarness<ClockHarness>, skips: Skips = {}): void {
-  contract(`clock: ${name}`, makeHarness, skips, (book) => {
-    book.law('now is a whole number of microseconds and never goes back', async ({ clock }) => {
+  contract(`clock: ${name}`, makeHarness, skips, (suite) => {
+    suite.law('now is a whole number of microseconds and never goes back', async ({ clock }) => {
       let last = clock.nowUs();
       for (let round = 0; round < 20; round++) {
         for (let count = 0; count < 100; count++) {
@@ -25,52 +25,58 @@ export function clockContract(name: string, makeHarness: MakeHarness<ClockHarnes
       }
     });
 
-    book.law('the wall clock gives whole milliseconds', async ({ clock }) => {
+    suite.law('the wall clock gives whole milliseconds', async ({ clock }) => {
       expect(Number.isSafeInteger(clock.wallMs())).toBe(true);
       await sleep(clock, 1000);
       expect(Number.isSafeInteger(clock.wallMs())).toBe(true);
     });
 
-    book.law('a timer fires after about its delay', async ({ clock }) => {
+    suite.law('a timer fires after about its delay', async ({ clock }) => {
       const startedUs = clock.nowUs();
       await sleep(clock, 30_000);
       expect(clock.nowUs() - startedUs).toBeGreaterThanOrEqual(30_000 - earlyUsMax);
     });
 
-    book.law('a timer fires once', async ({ clock }) => {
+    suite.law('a timer fires once', async ({ clock }) => {
       let fired = 0;
       clock.after(2000, () => fired++);
       await sleep(clock, 40_000);
       expect(fired).toBe(1);
     });
 
-    book.law('a cancelled timer never fires, and cancelling twice or late is harmless', async ({ clock }) => {
-      const fired: string[] = [];
-      const early = clock.after(5000, () => fired.push('early'));
-      const soon = clock.after(0, () => fired.push('soon'));
-      const late = clock.after(1000, () => fired.push('late'));
-      early.cancel();
-      early.cancel();
-      soon.cancel();
-      await sleep(clock, 40_000);
-      late.cancel();
-      expect(fired).toEqual(['late']);
-    });
+    suite.law(
+      'a cancelled timer never fires, and cancelling twice or late is harmless',
+      async ({ clock }) => {
+        const fired: string[] = [];
+        const early = clock.after(5000, () => fired.push('early'));
+        const soon = clock.after(0, () => fired.push('soon'));
+        const late = clock.after(1000, () => fired.push('late'));
+        early.cancel();
+        early.cancel();
+        soon.cancel();
+        await sleep(clock, 40_000);
+        late.cancel();
+        expect(fired).toEqual(['late']);
+      },
+    );
 
-    book.law('a timer cancelled by an earlier timer of the same instant does not fire', async ({ clock }) => {
-      const fired: string[] = [];
-      for (const delayUs of [0, 3000]) {
-        clock.after(delayUs, () => {
-          fired.push('first');
-          second.cancel();
-        });
-        const second = clock.after(delayUs, () => fired.push('second'));
-        await sleep(clock, delayUs + 20_000);
-      }
-      expect(fired).toEqual(['first', 'first']);
-    });
+    suite.law(
+      'a timer cancelled by an earlier timer of the same instant does not fire',
+      async ({ clock }) => {
+        const fired: string[] = [];
+        for (const delayUs of [0, 3000]) {
+          clock.after(delayUs, () => {
+            fired.push('first');
+            second.cancel();
+          });
+          const second = clock.after(delayUs, () => fired.push('second'));
+          await sleep(clock, delayUs + 20_000);
+        }
+        expect(fired).toEqual(['first', 'first']);
+      },
+    );
 
-    book.law('timers set for one instant fire in the order in which they were set', async ({ clock }) => {
+    suite.law('timers set for one instant fire in the order in which they were set', async ({ clock }) => {
       for (const delayUs of [-5, 0, 700, 4000]) {
         const fired: number[] = [];
         for (let index = 0; index < 50; index++) clock.after(delayUs, () => fired.push(index));
@@ -79,7 +85,7 @@ export function clockContract(name: string, makeHarness: MakeHarness<ClockHarnes
       }
     });
 
-    book.law('timers far apart fire in the order of their instants', async ({ clock }) => {
+    suite.law('timers far apart fire in the order of their instants', async ({ clock }) => {
       const fired: string[] = [];
       clock.after(60_000, () => fired.push('third'));
       clock.after(30_000, () => fired.push('second'));
@@ -88,7 +94,7 @@ export function clockContract(name: string, makeHarness: MakeHarness<ClockHarnes
       expect(fired).toEqual(['first', 'second', 'third']);
     });
 
-    book.law('a timer never fires within the call that sets it', async ({ clock }) => {
+    suite.law('a timer never fires within the call that sets it', async ({ clock }) => {
       const done = new Deferred<void>();
       let withinCall = false;
       let firedWithin = 0;
@@ -108,7 +114,7 @@ export function clockContract(name: string, makeHarness: MakeHarness<ClockHarnes
       expect(firedWithin).toBe(0);
     });
 
-    book.law('a timer beyond the range of 32-bit milliseconds does not fire at once', async ({ clock }) => {
+    suite.law('a timer beyond the range of 32-bit milliseconds does not fire at once', async ({ clock }) => {
       let fired = 0;
       const timer = clock.after(40 * 86_400 * 1_000_000, () => fired++);
       await sleep(clock, 20_000);

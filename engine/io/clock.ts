@@ -1,26 +1,28 @@
 /**
- * The clock door: the only source of time and of timers.
+ * The clock port: the only source of time and of timers.
  *
- * Promised: `nowUs` never goes back within one life of the process; a timer fires at most once and never after
- * `cancel`; timers set for one instant by one caller fire in the order in which they were set.
+ * Promised: `nowUs` never goes back within one incarnation. A timer fires at most once, and never after `cancel`.
+ * Timers that one caller sets for one instant fire in the order in which they were set.
  *
- * Not promised: that a timer fires at its instant (it may be late by any stall, and early by up to 1 ms, as Node's
- * own timers are), so nothing may rely on `elapsed >= delay`; that `wallMs` moves forward, at one speed, or agrees
- * with any other node's; that `nowUs` of two nodes or two lives can be compared.
+ * Not promised: that a timer fires at its instant. A stall delays it by any amount, and it may fire up to 1 ms early,
+ * as Node's timers do; no code may rely on `elapsed >= delay`. `wallMs` need not move forward, keep one speed, or agree
+ * with another node's. Values of `nowUs` from two nodes or two incarnations cannot be compared.
  */
 import { Deferred } from '../base/deferred.ts';
 
+/** The clock of one node. */
 export interface Clock {
   /** Monotonic microseconds since an arbitrary origin; a whole number. */
   nowUs(): number;
   /** Milliseconds since the UNIX epoch, as the machine believes; a whole number. May jump either way. */
   wallMs(): number;
-  /** Calls `fire` once, about `delayUs` microseconds from now (0 or less: soon, but never within this call). */
+  /** Calls `fire` once, about `delayUs` microseconds from now; for 0 or less soon, but never within this call. */
   after(delayUs: number, fire: () => void): Timer;
 }
 
+/** A timer that was set with `after`. */
 export interface Timer {
-  /** The timer will not fire any more. Harmless when it has fired. */
+  /** Prevents the timer from firing. Has no effect once it has fired. */
   cancel(): void;
 }
 

@@ -1,15 +1,16 @@
-/** A connection's handler that writes down what it is told and lets a law wait for it. */
+/** A connection handler that records its calls and lets a law wait for a condition over them. */
 import { Deferred } from '../base/deferred.ts';
 import type { CloseReason, Connection, ConnectionHandler } from './network.ts';
 
+/** The recorder. One per connection. */
 export class ConnectionRecorder implements ConnectionHandler {
-  /** What happened, in order; a run of data is one entry. */
+  /** The events in order; consecutive data events are one entry. */
   readonly story: ('data' | 'drain' | 'end' | CloseReason)[] = [];
   bytesReceived = 0;
   drains = 0;
   ended = false;
   closed: CloseReason | undefined;
-  /** Called with each chunk, before anybody who waits is woken. */
+  /** Called with each chunk, before a waiting law resumes. */
   onChunk: (chunk: Uint8Array) => void = () => undefined;
   readonly #chunks: Uint8Array[] = [];
   #keep = true;
@@ -22,17 +23,17 @@ export class ConnectionRecorder implements ConnectionHandler {
     return recorder;
   }
 
-  /** Counts bytes instead of keeping them. */
+  /** From now on counts bytes instead of keeping them. */
   forget(): void {
     this.#keep = false;
   }
 
-  /** Everything received so far, as one run. */
+  /** All bytes received so far. */
   received(): Buffer {
     return Buffer.concat(this.#chunks);
   }
 
-  /** Waits until `holds`, asked again after every event. One waiter at a time. */
+  /** Waits until `holds` returns true; calls it again after every event. One waiter at a time. */
   async until(holds: () => boolean): Promise<void> {
     while (!holds()) {
       this.#waiter = new Deferred<void>();
@@ -73,7 +74,7 @@ export class ConnectionRecorder implements ConnectionHandler {
   }
 }
 
-/** The byte at place `at` of the stream that laws send: any loss, doubling or swap shows. */
+/** Byte `at` of the stream that laws send. Any loss, duplication or swap of bytes shows in it. */
 export function streamByte(at: number): number {
   return (at ^ (at >>> 8) ^ (at >>> 16)) & 0xff;
 }
@@ -85,7 +86,7 @@ export function streamBytes(from: number, length: number): Buffer {
   return bytes;
 }
 
-/** The first place where `bytes`, which begin at `from`, differ from that stream; undefined when none does. */
+/** The first position at which `bytes`, which begin at `from`, differ from that stream; undefined if none does. */
 export function streamMismatch(from: number, bytes: Uint8Array): number | undefined {
   for (let index = 0; index < bytes.length; index++) {
     if (bytes[index] !== streamByte(from + index)) return from + index;

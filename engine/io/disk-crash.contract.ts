@@ -1,7 +1,7 @@
 /**
- * The laws of the disk door (disk.ts) about crashes and failing disks: what survives, what may be lost, and that it
- * really is lost when the harness says so (a disk that never loses anything would pass every other law and hide every
- * bug). All of them need `DiskFaults`, so they are skipped on the machine, by name.
+ * The laws of the disk port (`disk.ts`) about crashes and failing disks: what survives, what may be lost, and that it
+ * is lost when the harness says so. (A disk that never loses anything would pass every other law and hide every bug.)
+ * All of them need `DiskFaults`, so the machine skips them by name.
  */
 import fc from 'fast-check';
 import { expect } from 'vitest';
@@ -16,15 +16,15 @@ import type { LawRegister } from './law.contract.ts';
 const unsyncedFates: readonly Unsynced[] = ['lost', 'kept', 'torn'];
 const sectorBytes = 512;
 
-export function crashLaws(book: LawRegister<DiskHarness>): void {
-  syncedLaws(book);
-  unsyncedLaws(book);
-  nameCrashLaws(book);
-  failureLaws(book);
+export function crashLaws(suite: LawRegister<DiskHarness>): void {
+  syncedLaws(suite);
+  unsyncedLaws(suite);
+  nameCrashLaws(suite);
+  failureLaws(suite);
 }
 
-function syncedLaws(book: LawRegister<DiskHarness>): void {
-  book.law('what sync covered survives every crash', async (harness) => {
+function syncedLaws(suite: LawRegister<DiskHarness>): void {
+  suite.law('what sync covered survives every crash', async (harness) => {
     const faults = faultsOf(harness);
     let disk = harness.disk;
     for (const fate of unsyncedFates) {
@@ -40,7 +40,7 @@ function syncedLaws(book: LawRegister<DiskHarness>): void {
     }
   });
 
-  book.law(
+  suite.law(
     'what a durable write wrote survives every crash, and takes nothing else with it',
     async (harness) => {
       const faults = faultsOf(harness);
@@ -62,7 +62,7 @@ function syncedLaws(book: LawRegister<DiskHarness>): void {
     },
   );
 
-  book.law('a sync that began before a durable write ended does not cut it off', async (harness) => {
+  suite.law('a sync that began before a durable write ended does not cut it off', async (harness) => {
     const file = await harness.disk.open('file', 'create');
     await harness.disk.syncDirectory('');
     await writeFully(file, [Buffer.alloc(600, 1)], 0);
@@ -71,7 +71,7 @@ function syncedLaws(book: LawRegister<DiskHarness>): void {
     expect(found).toEqual(Buffer.concat([Buffer.alloc(600, 1), Buffer.alloc(600, 2)]));
   });
 
-  book.property(
+  suite.property(
     'of durable writes under way a crash may leave any, and those that were answered it leaves whole',
     fc.record({ delayUs: fc.nat(8000), fate: fc.constantFrom(...unsyncedFates) }),
     40,
@@ -95,7 +95,7 @@ function syncedLaws(book: LawRegister<DiskHarness>): void {
     },
   );
 
-  book.law('a second crash takes nothing more', async (harness) => {
+  suite.law('a second crash takes nothing more', async (harness) => {
     const faults = faultsOf(harness);
     await makeDurable(harness.disk, 'file', Buffer.alloc(2000, 1));
     const file = await harness.disk.open('file', 'readWrite');
@@ -104,7 +104,7 @@ function syncedLaws(book: LawRegister<DiskHarness>): void {
     expect(await readFile(await faults.crash('lost'), 'file', 9999)).toEqual(first);
   });
 
-  book.law('the calls of a dead life are never answered', async (harness) => {
+  suite.law('the calls of a dead incarnation are never answered', async (harness) => {
     const faults = faultsOf(harness);
     const file = await harness.disk.open('file', 'create');
     const heard: string[] = [];
@@ -123,20 +123,20 @@ function syncedLaws(book: LawRegister<DiskHarness>): void {
   });
 }
 
-function unsyncedLaws(book: LawRegister<DiskHarness>): void {
-  book.law('a crash can lose all that was not synced', async (harness) => {
+function unsyncedLaws(suite: LawRegister<DiskHarness>): void {
+  suite.law('a crash can lose all that was not synced', async (harness) => {
     const disk = await crashAfterAppend(harness, 'lost');
     expect(await readFile(disk, 'file', 99_999)).toEqual(Buffer.alloc(1000, 1));
   });
 
-  book.law('a crash can keep all that was not synced', async (harness) => {
+  suite.law('a crash can keep all that was not synced', async (harness) => {
     const disk = await crashAfterAppend(harness, 'kept');
     expect(await readFile(disk, 'file', 99_999)).toEqual(
       Buffer.concat([Buffer.alloc(1000, 1), Buffer.alloc(8000, 2)]),
     );
   });
 
-  book.overSeeds(
+  suite.overSeeds(
     'a crash can tear what was not synced, sector by sector, and nothing else',
     60,
     async (harness) =>
@@ -155,7 +155,7 @@ function unsyncedLaws(book: LawRegister<DiskHarness>): void {
     },
   );
 
-  book.overSeeds(
+  suite.overSeeds(
     'a torn overwrite leaves each sector old or new',
     60,
     async (harness) => {
@@ -181,8 +181,8 @@ function unsyncedLaws(book: LawRegister<DiskHarness>): void {
   );
 }
 
-function nameCrashLaws(book: LawRegister<DiskHarness>): void {
-  book.law('a new name is durable only after its directory is synced', async (harness) => {
+function nameCrashLaws(suite: LawRegister<DiskHarness>): void {
+  suite.law('a new name is durable only after its directory is synced', async (harness) => {
     const { disk } = harness;
     for (const path of ['named', 'nameless']) {
       const file = await disk.open(path, 'create');
@@ -195,7 +195,7 @@ function nameCrashLaws(book: LawRegister<DiskHarness>): void {
     expect((await readFile(after, 'named', 99))?.toString()).toBe('synced');
   });
 
-  book.law('a removal is durable only after its directory is synced', async (harness) => {
+  suite.law('a removal is durable only after its directory is synced', async (harness) => {
     const { disk } = harness;
     await makeDurable(disk, 'first', Buffer.from('1'));
     await makeDurable(disk, 'second', Buffer.from('2'));
@@ -207,7 +207,7 @@ function nameCrashLaws(book: LawRegister<DiskHarness>): void {
     expect((await readFile(after, 'second', 99))?.toString()).toBe('2');
   });
 
-  book.law('a rename is durable after its directory is synced', async (harness) => {
+  suite.law('a rename is durable after its directory is synced', async (harness) => {
     const { disk } = harness;
     await makeDurable(disk, 'old', Buffer.from('old'));
     await makeDurable(disk, 'new', Buffer.from('new'));
@@ -218,7 +218,7 @@ function nameCrashLaws(book: LawRegister<DiskHarness>): void {
     expect((await readFile(after, 'old', 99))?.toString()).toBe('new');
   });
 
-  book.overSeeds(
+  suite.overSeeds(
     'a rename without a directory sync leaves the old file or the new one, never neither',
     40,
     async (harness) => {
@@ -232,13 +232,13 @@ function nameCrashLaws(book: LawRegister<DiskHarness>): void {
     (found) => expect([...new Set(found)].toSorted()).toEqual(['new', 'old']),
   );
 
-  book.law('a directory that was made survives with those above it', async (harness) => {
+  suite.law('a directory that was made survives with those above it', async (harness) => {
     await harness.disk.makeDirectory('one/two/three');
     const after = await faultsOf(harness).crash('lost');
     expect(await after.list('one/two')).toEqual(['three']);
   });
 
-  book.property(
+  suite.property(
     'a file under replacement is the old one or the new one, whole, whenever the crash comes',
     fc.record({ delayUs: fc.nat(20_000), fate: fc.constantFrom(...unsyncedFates) }),
     60,
@@ -260,8 +260,8 @@ function nameCrashLaws(book: LawRegister<DiskHarness>): void {
   );
 }
 
-function failureLaws(book: LawRegister<DiskHarness>): void {
-  book.law('what a failed sync covered is lost, whatever a later sync says', async (harness) => {
+function failureLaws(suite: LawRegister<DiskHarness>): void {
+  suite.law('what a failed sync covered is lost, whatever a later sync says', async (harness) => {
     const { disk } = harness;
     const faults = faultsOf(harness);
     await makeDurable(disk, 'file', Buffer.alloc(1000, 1));
@@ -277,7 +277,7 @@ function failureLaws(book: LawRegister<DiskHarness>): void {
     expect(found.subarray(2000)).toEqual(Buffer.alloc(1000, 3));
   });
 
-  book.law('what a failed durable write wrote is lost, whatever a later sync says', async (harness) => {
+  suite.law('what a failed durable write wrote is lost, whatever a later sync says', async (harness) => {
     const { disk } = harness;
     const faults = faultsOf(harness);
     await makeDurable(disk, 'file', Buffer.alloc(1000, 1));
@@ -290,7 +290,7 @@ function failureLaws(book: LawRegister<DiskHarness>): void {
     expect(found.subarray(1000).equals(Buffer.alloc(found.length - 1000))).toBe(true);
   });
 
-  book.law('a full or failing disk says so and goes on', async (harness) => {
+  suite.law('a full or failing disk says so and goes on', async (harness) => {
     const file = await harness.disk.open('file', 'create');
     const faults = faultsOf(harness);
     faults.failNextWrite('file', 'noSpace');
@@ -301,7 +301,7 @@ function failureLaws(book: LawRegister<DiskHarness>): void {
     expect((await bytesAt(file, 0, 9)).toString()).toBe('x');
   });
 
-  book.law('short reads and writes move everything in the end', async (harness) => {
+  suite.law('short reads and writes move everything in the end', async (harness) => {
     const { disk } = harness;
     faultsOf(harness).limitTransfers(7);
     const bytes = Buffer.from(Array.from({ length: 500 }, (_, index) => index & 0xff));
@@ -316,7 +316,7 @@ function failureLaws(book: LawRegister<DiskHarness>): void {
   });
 }
 
-/** 1000 synced bytes of 1, then 8000 unsynced bytes of 2, then the crash. */
+/** Syncs 1000 bytes of 1, writes 8000 unsynced bytes of 2, then crashes. */
 async function crashAfterAppend(harness: DiskHarness, fate: Unsynced): Promise<Disk> {
   await makeDurable(harness.disk, 'file', Buffer.alloc(1000, 1));
   const file = await harness.disk.open('file', 'readWrite');
@@ -332,7 +332,7 @@ async function makeDurable(disk: Disk, path: string, bytes: Buffer): Promise<voi
   await disk.syncDirectory('');
 }
 
-/** Something missing that is followed by something there. */
+/** Whether a missing byte is followed by a present one. */
 function hasHole(bytes: Buffer): boolean {
   const zeroAt = bytes.indexOf(0);
   return zeroAt >= 0 && bytes.indexOf(2, zeroAt) >= 0;

@@ -1,31 +1,35 @@
-/** What the laws of the disk door (disk.contract.ts, disk-crash.contract.ts) ask of an implementation. */
+/**
+ * The harness that the laws of the disk port (`disk.contract.ts`, `disk-crash.contract.ts`) need, and their helpers.
+ */
 import { expect } from 'vitest';
 import type { Disk, DiskFailure, DiskFile } from './disk.ts';
 import { DiskError, readFully, writeFully } from './disk.ts';
 import type { Harness } from './law.contract.ts';
 
+/** What an implementation of the disk port provides to its laws. */
 export interface DiskHarness extends Harness {
-  /** The door of a living host whose data directory is empty. */
+  /** The disk of a running host whose data directory is empty. */
   readonly disk: Disk;
   /**
-   * Takes the lock in another life, kills that life while it holds the lock, and resolves with the disk of a life
-   * after it. (The machine kills a process; the world crashes the host.)
+   * Takes the lock in another incarnation, kills that incarnation while it holds the lock, and resolves with the disk
+   * of the next one. (The machine kills a process; the simulated world crashes the host.)
    */
   dieHolding(lockPath: string): Promise<Disk>;
-  /** What only a world can do; a law that asks for it must be skipped by name where it is undefined. */
+  /** Faults that only a simulated world can inject. Laws that use them are skipped by name where this is undefined. */
   readonly faults: DiskFaults | undefined;
 }
 
 /**
- * What a crash leaves of everything that was not synced (bytes, lengths, names). `lost`: nothing of it. `kept`: all
- * of it. `torn`: each sector and each name by itself, by the harness's seed.
+ * What a crash leaves of everything unsynced (bytes, lengths, names). `lost`: nothing. `kept`: everything. `torn`: each
+ * sector and each name independently, by the harness's seed.
  */
 export type Unsynced = 'lost' | 'kept' | 'torn';
 
+/** Faults of a simulated disk. */
 export interface DiskFaults {
-  /** The host dies now, in silence, and starts again: resolves with the disk of its new life. */
+  /** The host crashes now, without notice, and restarts. Resolves with the disk of its new incarnation. */
   crash(unsynced: Unsynced): Promise<Disk>;
-  /** The next sync of this file fails with `fault`, and what it covered is dropped at the next `lost` crash. */
+  /** The next sync of this file fails with `fault`; the next `lost` crash drops the bytes it covered. */
   failNextSync(path: string): void;
   /** The next write to this file fails. */
   failNextWrite(path: string, failure: 'noSpace' | 'fault'): void;
@@ -33,7 +37,7 @@ export interface DiskFaults {
   limitTransfers(bytesMax: number): void;
 }
 
-/** Makes a file with these bytes, unsynced. */
+/** Makes a file with this content, unsynced. */
 export async function makeFile(disk: Disk, path: string, content: Buffer | string): Promise<void> {
   const file = await disk.open(path, 'create');
   await writeFully(file, [Buffer.from(content)], 0);
@@ -46,7 +50,7 @@ export async function bytesAt(file: DiskFile, offset: number, length: number): P
   return into.subarray(0, await readFully(file, into, offset));
 }
 
-/** The call fails with a `DiskError` of this failure. */
+/** Asserts that the call fails with a `DiskError` of this failure. */
 export async function expectFailure(failure: DiskFailure, call: () => Promise<unknown>): Promise<void> {
   const error = await call().then(
     () => 'it succeeded',

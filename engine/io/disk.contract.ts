@@ -1,6 +1,6 @@
 /**
- * The laws of the disk door (disk.ts), for both implementations: files, names and locks here; what a crash or a
- * failing disk leaves in disk-crash.contract.ts.
+ * The laws of the disk port (`disk.ts`) about files, names and locks, for both implementations. The laws about crashes
+ * and failing disks are in `disk-crash.contract.ts`.
  */
 import fc from 'fast-check';
 import { expect } from 'vitest';
@@ -12,13 +12,13 @@ import type { LawRegister, MakeHarness, Skips } from './law.contract.ts';
 import { contract } from './law.contract.ts';
 
 export function diskContract(name: string, makeHarness: MakeHarness<DiskHarness>, skips: Skips = {}): void {
-  contract(`disk: ${name}`, makeHarness, skips, (book) => {
-    fileLaws(book);
-    openLaws(book);
-    nameLaws(book);
-    lockLaws(book);
-    wholeFileLaws(book);
-    crashLaws(book);
+  contract(`disk: ${name}`, makeHarness, skips, (suite) => {
+    fileLaws(suite);
+    openLaws(suite);
+    nameLaws(suite);
+    lockLaws(suite);
+    wholeFileLaws(suite);
+    crashLaws(suite);
   });
 }
 
@@ -48,8 +48,8 @@ const fileSteps: fc.Arbitrary<FileStep[]> = fc.array(
   { maxLength: 25 },
 );
 
-function fileLaws(book: LawRegister<DiskHarness>): void {
-  book.property(
+function fileLaws(suite: LawRegister<DiskHarness>): void {
+  suite.property(
     'a file holds what was written, as an array of bytes would',
     fileSteps,
     40,
@@ -81,7 +81,7 @@ function fileLaws(book: LawRegister<DiskHarness>): void {
     },
   );
 
-  book.law('thousands of chunks are written as one run', async ({ disk }) => {
+  suite.law('thousands of chunks are written as one run', async ({ disk }) => {
     const chunks = Array.from({ length: 3000 }, (_, index) => Buffer.from([index & 0xff, index >>> 8]));
     const file = await disk.open('file', 'create');
     expect(await writeFully(file, chunks, 7)).toBe(6000);
@@ -89,7 +89,7 @@ function fileLaws(book: LawRegister<DiskHarness>): void {
     await file.close();
   });
 
-  book.law('writes to distinct places may be under way at once', async ({ disk }) => {
+  suite.law('writes to distinct places may be under way at once', async ({ disk }) => {
     const file = await disk.open('file', 'create');
     const parts = Array.from({ length: 16 }, (_, index) => Buffer.alloc(1000, index + 1));
     await Promise.all(parts.map((part, index) => writeFully(file, [part], index * 1000)));
@@ -97,7 +97,7 @@ function fileLaws(book: LawRegister<DiskHarness>): void {
     await file.close();
   });
 
-  book.law('durable writes to distinct places may be under way at once', async ({ disk }) => {
+  suite.law('durable writes to distinct places may be under way at once', async ({ disk }) => {
     const file = await disk.open('file', 'create');
     const parts = Array.from({ length: 8 }, (_, index) => Buffer.alloc(1000, index + 1));
     for (let round = 0; round < 3; round++) {
@@ -111,7 +111,7 @@ function fileLaws(book: LawRegister<DiskHarness>): void {
     await file.close();
   });
 
-  book.law('a file that was renamed, replaced or removed still takes durable writes', async ({ disk }) => {
+  suite.law('a file that was renamed, replaced or removed still takes durable writes', async ({ disk }) => {
     const file = await disk.open('file', 'create');
     await disk.rename('file', 'elsewhere');
     await makeFile(disk, 'file', 'another');
@@ -128,7 +128,7 @@ function fileLaws(book: LawRegister<DiskHarness>): void {
     await file.close();
   });
 
-  book.law('reading at or past the end gives nothing', async ({ disk }) => {
+  suite.law('reading at or past the end gives nothing', async ({ disk }) => {
     const file = await disk.open('file', 'create');
     await writeFully(file, [Buffer.from('abc')], 0);
     expect(await file.readAt(new Uint8Array(8), 3)).toBe(0);
@@ -137,7 +137,7 @@ function fileLaws(book: LawRegister<DiskHarness>): void {
     await file.close();
   });
 
-  book.law('sync resolves on a file with and without changes', async ({ disk }) => {
+  suite.law('sync resolves on a file with and without changes', async ({ disk }) => {
     const file = await disk.open('file', 'create');
     await file.sync();
     await writeFully(file, [Buffer.from('abc')], 0);
@@ -147,7 +147,7 @@ function fileLaws(book: LawRegister<DiskHarness>): void {
     await file.close();
   });
 
-  book.law('a closed file refuses every call but close', async ({ disk }) => {
+  suite.law('a closed file refuses every call but close', async ({ disk }) => {
     const file = await disk.open('file', 'create');
     const underWay = writeFully(file, [Buffer.from('abc')], 0);
     await underWay;
@@ -166,8 +166,8 @@ function fileLaws(book: LawRegister<DiskHarness>): void {
   });
 }
 
-function openLaws(book: LawRegister<DiskHarness>): void {
-  book.law('read and readWrite and create open as they say', async ({ disk }) => {
+function openLaws(suite: LawRegister<DiskHarness>): void {
+  suite.law('read, readWrite and create treat existing and absent files as documented', async ({ disk }) => {
     await expectFailure('notFound', () => disk.open('file', 'read'));
     const created = await disk.open('file', 'create');
     await writeFully(created, [Buffer.from('kept')], 0);
@@ -181,7 +181,7 @@ function openLaws(book: LawRegister<DiskHarness>): void {
     await fresh.close();
   });
 
-  book.law('a file opened for reading cannot be changed', async ({ disk }) => {
+  suite.law('a file opened for reading cannot be changed', async ({ disk }) => {
     await makeFile(disk, 'file', 'kept');
     const file = await disk.open('file', 'read');
     await expectFailure('invalid', () => file.writeAt([Buffer.from('x')], 0));
@@ -191,14 +191,14 @@ function openLaws(book: LawRegister<DiskHarness>): void {
     await file.close();
   });
 
-  book.law('a failure names the operation and the path', async ({ disk }) => {
+  suite.law('a failure names the operation and the path', async ({ disk }) => {
     const error = await disk.open('absent', 'read').catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(DiskError);
     expect(error).toMatchObject({ failure: 'notFound', operation: 'open', path: 'absent' });
   });
 
   const outside = ['..', '../x', 'a/../b', 'a/..', '/etc', '/', './x', 'a//b', 'a/', 'nul\0byte'];
-  book.law('paths that leave the data directory or have two spellings are refused', async ({ disk }) => {
+  suite.law('paths that leave the data directory or have two spellings are refused', async ({ disk }) => {
     await disk.makeDirectory('a');
     for (const path of outside) {
       await expectFailure('invalid', () => disk.open(path, 'readWrite'));
@@ -215,8 +215,8 @@ function openLaws(book: LawRegister<DiskHarness>): void {
   });
 }
 
-function nameLaws(book: LawRegister<DiskHarness>): void {
-  book.law('list gives the names of files and directories, sorted by code unit', async ({ disk }) => {
+function nameLaws(suite: LawRegister<DiskHarness>): void {
+  suite.law('list gives the names of files and directories, sorted by code unit', async ({ disk }) => {
     const names = ['b', 'a', 'B', '10', '9', 'a.new', '_', 'Z'];
     await disk.makeDirectory('d');
     for (const name of names) await makeFile(disk, `d/${name}`, name);
@@ -227,7 +227,7 @@ function nameLaws(book: LawRegister<DiskHarness>): void {
     await expectFailure('notFound', () => disk.list('nowhere'));
   });
 
-  book.law('a directory is made with those above it, and making it again is harmless', async ({ disk }) => {
+  suite.law('a directory is made with those above it, and making it again is harmless', async ({ disk }) => {
     await disk.makeDirectory('one/two/three');
     await disk.makeDirectory('one/two/three');
     await disk.makeDirectory('one');
@@ -240,7 +240,7 @@ function nameLaws(book: LawRegister<DiskHarness>): void {
     await expectFailure('notFound', () => disk.open('elsewhere/file', 'create'));
   });
 
-  book.law('a rename replaces its target whole', async ({ disk }) => {
+  suite.law('a rename replaces its target whole', async ({ disk }) => {
     await makeFile(disk, 'old', 'old bytes that are longer');
     await makeFile(disk, 'new', 'new');
     await disk.rename('new', 'old');
@@ -250,7 +250,7 @@ function nameLaws(book: LawRegister<DiskHarness>): void {
     expect((await readFile(disk, 'old', 99))?.toString()).toBe('new');
   });
 
-  book.law('a renamed file stays open, under its new name', async ({ disk }) => {
+  suite.law('a renamed file stays open, under its new name', async ({ disk }) => {
     const file = await disk.open('here', 'create');
     await disk.makeDirectory('d');
     await disk.rename('here', 'd/there');
@@ -260,7 +260,7 @@ function nameLaws(book: LawRegister<DiskHarness>): void {
     expect((await readFile(disk, 'd/there', 99))?.toString()).toBe('moved');
   });
 
-  book.law('a removed file is gone', async ({ disk }) => {
+  suite.law('a removed file is gone', async ({ disk }) => {
     await makeFile(disk, 'file', 'x');
     await disk.remove('file');
     expect(await disk.size('file')).toBe(undefined);
@@ -268,7 +268,7 @@ function nameLaws(book: LawRegister<DiskHarness>): void {
     await expectFailure('notFound', () => disk.remove('file'));
   });
 
-  book.law('size tells a file from nothing', async ({ disk }) => {
+  suite.law('size is undefined for an absent file', async ({ disk }) => {
     await makeFile(disk, 'file', 'four');
     expect(await disk.size('file')).toBe(4);
     expect(await disk.size('none')).toBe(undefined);
@@ -276,8 +276,8 @@ function nameLaws(book: LawRegister<DiskHarness>): void {
   });
 }
 
-function lockLaws(book: LawRegister<DiskHarness>): void {
-  book.law('a lock has one holder, and released it can be taken again', async ({ disk }) => {
+function lockLaws(suite: LawRegister<DiskHarness>): void {
+  suite.law('a lock has one holder, and released it can be taken again', async ({ disk }) => {
     const held = await disk.lock('lock');
     await expectFailure('locked', () => disk.lock('lock'));
     await expectFailure('locked', () => disk.lock('lock'));
@@ -290,7 +290,7 @@ function lockLaws(book: LawRegister<DiskHarness>): void {
     await other.release();
   });
 
-  book.law('of many that reach for a lock at once at most one gets it', async ({ disk }) => {
+  suite.law('of many concurrent attempts to take a lock at most one succeeds', async ({ disk }) => {
     const attempts = await Promise.allSettled(Array.from({ length: 8 }, () => disk.lock('lock')));
     const held = attempts.filter((attempt) => attempt.status === 'fulfilled');
     expect(held.length).toBeLessThanOrEqual(1);
@@ -299,7 +299,7 @@ function lockLaws(book: LawRegister<DiskHarness>): void {
     await after.release();
   });
 
-  book.law('the death of its holder releases a lock', async (harness) => {
+  suite.law('the death of its holder releases a lock', async (harness) => {
     const disk = await harness.dieHolding('lock');
     const held = await disk.lock('lock');
     await expectFailure('locked', () => disk.lock('lock'));
@@ -307,8 +307,8 @@ function lockLaws(book: LawRegister<DiskHarness>): void {
   });
 }
 
-function wholeFileLaws(book: LawRegister<DiskHarness>): void {
-  book.law('a replaced file reads back whole, and nothing stays beside it', async ({ disk }) => {
+function wholeFileLaws(suite: LawRegister<DiskHarness>): void {
+  suite.law('a replaced file reads back whole, and no temporary file remains', async ({ disk }) => {
     await disk.makeDirectory('d');
     for (const text of ['first', 'the second, longer', '3']) {
       await replaceFile(disk, 'd/file', Buffer.from(text));
@@ -317,7 +317,7 @@ function wholeFileLaws(book: LawRegister<DiskHarness>): void {
     }
   });
 
-  book.law('reading a whole file is bounded, and knows absence', async ({ disk }) => {
+  suite.law('reading a whole file is bounded, and an absent file is undefined', async ({ disk }) => {
     await makeFile(disk, 'file', 'ten bytes!');
     expect((await readFile(disk, 'file', 10))?.length).toBe(10);
     await expectFailure('invalid', () => readFile(disk, 'file', 9));

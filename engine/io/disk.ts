@@ -1,28 +1,34 @@
 /**
- * The disk door: files and directories, and exactly what a crash leaves of them.
+ * The disk port: files and directories, and exactly what a crash leaves of them.
  *
  * Paths are relative to the node's data directory, with `/` between parts; `..` and absolute paths are refused.
  *
  * Promised:
- * - what `sync` covered when it resolved survives a crash: the file's bytes and length as they were when it was called;
- * - a new name, a rename or a removal survives a crash once `syncDirectory` of the directory that holds the name has
- *   resolved; until then, after a crash, either the old or the new state is found, per name;
- * - what `writeDurably` wrote when it resolved survives a crash, with as much of the file's length as it needs;
- * - a rename replaces its target in one step: no instant shows neither.
+ * - Data covered by a resolved `sync` survives a crash: the file's bytes and length as they were when `sync` was
+ *   called.
+ * - A new name, a rename or a removal survives a crash once `syncDirectory` of the containing directory has resolved.
+ *   Until then each name is found in its old or its new state after a crash.
+ * - Data covered by a resolved `writeDurably` survives a crash, with as much of the file's length as it needs.
+ * - A rename replaces its target in one step: at no instant are both files absent.
  *
  * Not promised:
- * - unsynced bytes after a crash: each 512-byte sector of them may be there, not there, or (at the write's edges) torn;
- *   a file's length may have grown without its bytes (they read as zeros);
- * - anything of the bytes that a failed `sync` covered, ever: they may be dropped, and a later `sync` that succeeds
- *   says nothing about them ("fsyncgate"); the same of the bytes of a failed `writeDurably`;
- * - anything of other bytes than its own by `writeDurably`: what `writeAt` wrote waits for `sync`; nor any order among
- *   durable writes that are under way at once: a crash may leave the later one alone;
- * - that `readAt`, `writeAt` or `writeDurably` move all bytes in one call: they say how many;
- * - that bytes read are the bytes written (bit rot, misdirected writes): check your own checksums.
+ * - Unsynced bytes after a crash: each 512-byte sector may be present, absent, or (at the edges of a write) torn. A
+ *   file's length may have grown without its bytes, which then read as zeros.
+ * - Bytes that a failed `sync` covered: the disk may drop them, and a later successful `sync` states nothing about them
+ *   ("fsyncgate"). The same holds for the bytes of a failed `writeDurably`.
+ * - Other bytes than its own by `writeDurably`: data of `writeAt` still needs `sync`. Concurrent durable writes have no
+ *   order: a crash may leave only the later one.
+ * - That `readAt`, `writeAt` or `writeDurably` move all bytes in one call: each returns how many it moved.
+ * - That bytes read are the bytes written (bit rot, misdirected writes): the caller verifies its own checksums.
  */
 
+/**
+ * How an operation failed. `locked`: another holder has the lock. `invalid`: a refused path, or a file above the
+ * caller's size limit.
+ */
 export type DiskFailure = 'notFound' | 'exists' | 'noSpace' | 'fault' | 'locked' | 'closed' | 'invalid';
 
+/** The operation that failed, as named in a `DiskError`. */
 export type DiskOperation =
   | 'open'
   | 'read'
@@ -37,7 +43,7 @@ export type DiskOperation =
   | 'size'
   | 'lock';
 
-/** A disk operation failed. `failure` says how, `operation` and `path` where. */
+/** A failed disk operation: what failed (`operation`, `path`) and how (`failure`). */
 export class DiskError extends Error {
   override readonly name = 'DiskError';
   readonly failure: DiskFailure;
@@ -52,61 +58,69 @@ export class DiskError extends Error {
   }
 }
 
+/** How `open` treats an existing and an absent file. */
 export type OpenMode =
-  /** The file must exist; reads only. */
+  /** Must exist; reads only. */
   | 'read'
-  /** Created when absent, kept when present; reads and writes. */
+  /** Created if absent, kept if present; reads and writes. */
   | 'readWrite'
   /** Must be absent; reads and writes. */
   | 'create';
 
+/** An open file. Operations may run concurrently; they reject with `DiskError`. */
 export interface DiskFile {
   readonly path: string;
   /** Length in bytes. */
   size(): Promise<number>;
-  /** Reads up to `into.length` bytes at `offset` into `into`; resolves with how many (0: at or past the end). */
+  /** Reads up to `into.length` bytes at `offset` into `into`. Resolves with the count; 0 at or past the end. */
   readAt(into: Uint8Array, offset: number): Promise<number>;
   /**
-   * Writes a prefix of `chunks` at `offset`; resolves with how many bytes (at least 1). The views must not change
-   * until then. Concurrent writes to one file must not overlap.
+   * Writes a prefix of `chunks` at `offset`. Resolves with the number of bytes, at least 1. The caller must not change
+   * the chunks until then. Concurrent writes to one file must not overlap.
    */
   writeAt(chunks: readonly Uint8Array[], offset: number): Promise<number>;
   /**
-   * As `writeAt`, and what it says was written is durable when it resolves: what `writeAt` and `sync` do, for its own
-   * bytes only and in one operation. Several may be under way at once, and a failure is told to all that it concerns.
+   * As `writeAt`, and the bytes it reports are durable when it resolves: one operation instead of `writeAt` and `sync`,
+   * for its own bytes only. Several may be under way at once; a failure is reported to every caller whose bytes it
+   * affects.
    */
   writeDurably(chunks: readonly Uint8Array[], offset: number): Promise<number>;
-  /** Makes everything written before this call durable, the length included. Rejects when it cannot say so. */
+  /** Makes everything written before this call durable, including the length. Rejects if durability is not certain. */
   sync(): Promise<void>;
-  /** Cuts or extends (with zeros) to `length` bytes; durable after `sync`. */
+  /** Cuts or extends (with zeros) the file to `length` bytes; durable after `sync`. */
   truncate(length: number): Promise<void>;
-  /** Releases the handle; waits for nothing and syncs nothing. */
+  /** Releases the handle; waits for no operation and syncs nothing. */
   close(): Promise<void>;
 }
 
+/** A held lock. */
 export interface DiskLock {
   release(): Promise<void>;
 }
 
+/** The files below one node's data directory. Operations reject with `DiskError`. */
 export interface Disk {
   open(path: string, mode: OpenMode): Promise<DiskFile>;
   rename(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
-  /** Names (not paths) in a directory, sorted by code unit. */
+  /** Names (not paths) of the entries of a directory, sorted by code unit. */
   list(directory: string): Promise<readonly string[]>;
-  /** Makes a directory and those above it; no error when it is there. */
+  /** Makes a directory and its missing ancestors; no error if it exists. */
   makeDirectory(directory: string): Promise<void>;
   syncDirectory(directory: string): Promise<void>;
-  /** Length of a file in bytes; undefined when there is none. */
+  /** Length of a file in bytes; undefined if there is no such file. */
   size(path: string): Promise<number | undefined>;
   /**
-   * Takes the exclusive lock named by a file; rejects with `locked` while another living process (or another holder
-   * in this one) has it. The death of the holder releases it.
+   * Takes the exclusive lock named by a file. Rejects with `locked` while another living process, or another holder in
+   * this process, has it. The holder's death releases it.
    */
   lock(path: string): Promise<DiskLock>;
 }
 
-/** Fills `into` from `offset`, over short reads; resolves with how many bytes there were (fewer only at the end). */
+/**
+ * Fills `into` from `offset`, repeating short reads. Resolves with the bytes read: fewer than asked only at the end of
+ * the file.
+ */
 export async function readFully(
   file: Pick<DiskFile, 'readAt'>,
   into: Uint8Array,
@@ -121,7 +135,7 @@ export async function readFully(
   return filled;
 }
 
-/** Writes all of `chunks` at `offset`, over short writes; resolves with how many bytes that were. */
+/** Writes all of `chunks` at `offset`, repeating short writes. Resolves with the number of bytes. */
 export async function writeFully(
   file: DiskFile,
   chunks: readonly Uint8Array[],
@@ -137,7 +151,10 @@ export async function writeFully(
   return written;
 }
 
-/** As `writeFully`, and all of it is durable when this resolves. (The usual write costs one promise beyond the door's.) */
+/**
+ * As `writeFully`, and all bytes are durable when this resolves. The usual write costs one promise more than the port's
+ * own.
+ */
 export function writeFullyDurably(
   file: DiskFile,
   chunks: readonly Uint8Array[],
@@ -151,7 +168,7 @@ export function writeFullyDurably(
     .then((count) => (count === bytes ? bytes : writeRestDurably(file, chunks, offset, count)));
 }
 
-/** What is left of `chunks` once `written` bytes of them are durable. */
+/** Writes the part of `chunks` behind the first `written` bytes. */
 async function writeRestDurably(
   file: DiskFile,
   chunks: readonly Uint8Array[],
@@ -168,7 +185,10 @@ async function writeRestDurably(
   return total;
 }
 
-/** The whole file's bytes, or undefined when there is no such file. `bytesMax` guards the memory. */
+/**
+ * The whole file, or undefined if there is none. Throws `DiskError` `invalid` if it is larger than `bytesMax` (this
+ * bounds memory).
+ */
 export async function readFile(disk: Disk, path: string, bytesMax: number): Promise<Buffer | undefined> {
   if ((await disk.size(path)) === undefined) return undefined;
   const file = await disk.open(path, 'read');
@@ -184,8 +204,8 @@ export async function readFile(disk: Disk, path: string, bytesMax: number): Prom
 }
 
 /**
- * Puts `bytes` under `path` so that a crash leaves the old file or the new one, whole: written beside it, synced,
- * renamed, and the directory synced before this resolves.
+ * Replaces the file at `path` atomically: a crash leaves the old or the new content, whole. Writes and syncs
+ * `path.new`, renames it, and syncs the directory before this resolves.
  */
 export async function replaceFile(disk: Disk, path: string, bytes: Uint8Array): Promise<void> {
   const beside = `${path}.new`;

@@ -1,4 +1,7 @@
-/** The laws of the HTTP edge (http.ts) about one exchange: the request as its handler gets it, the answer as it goes out. */
+/**
+ * The laws of the HTTP port (`http.ts`) about one exchange: the request as the handler gets it, the answer as it goes
+ * out.
+ */
 import { expect } from 'vitest';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
@@ -8,14 +11,14 @@ import type { HttpHarness } from './http-serving.contract.ts';
 import { ok, okStream, route, serve } from './http-serving.contract.ts';
 import type { LawRegister } from './law.contract.ts';
 
-export function exchangeLaws(book: LawRegister<HttpHarness>): void {
-  requestLaws(book);
-  answerLaws(book);
-  streamLaws(book);
+export function exchangeLaws(suite: LawRegister<HttpHarness>): void {
+  requestLaws(suite);
+  answerLaws(suite);
+  streamLaws(suite);
 }
 
-function requestLaws(book: LawRegister<HttpHarness>): void {
-  book.law('the handler gets the request as it stands on the wire', async (harness) => {
+function requestLaws(suite: LawRegister<HttpHarness>): void {
+  suite.law('the handler gets the request as it stands on the wire', async (harness) => {
     const seen: HttpRequest[] = [];
     const listener = await serve(harness, [
       route('PUT', '/b/:bucket/k/:key', (request) => (seen.push(request), ok(''))),
@@ -45,7 +48,7 @@ function requestLaws(book: LawRegister<HttpHarness>): void {
     expect(request?.remote.length).toBeGreaterThan(0);
   });
 
-  book.law('a path with a slash at its end leads where the path without one leads', async (harness) => {
+  suite.law('a path with a trailing slash takes the route of the path without it', async (harness) => {
     const told = (request: HttpRequest): HttpResponse =>
       ok(`${request.method} ${request.params['name'] ?? 'none'}`);
     const listener = await serve(harness, [
@@ -67,7 +70,7 @@ function requestLaws(book: LawRegister<HttpHarness>): void {
     expect(await ask('GET', '/pong/')).toContain('404');
   });
 
-  book.law('every answer of a handler names the server', async (harness) => {
+  suite.law('every answer of a handler has the header Server', async (harness) => {
     const listener = await serve(harness, [
       route('GET', '/whole', () => ok('x')),
       route('GET', '/stream', () =>
@@ -84,7 +87,7 @@ function requestLaws(book: LawRegister<HttpHarness>): void {
     }
   });
 
-  book.law('a route of words goes before a route of parameters', async (harness) => {
+  suite.law('a literal route takes precedence over a route with parameters', async (harness) => {
     const listener = await serve(harness, [
       route('GET', '/things/:name', (request) => ok(`the thing ${request.params['name'] ?? ''}`)),
       route('GET', '/things/all', () => ok('all things')),
@@ -95,7 +98,7 @@ function requestLaws(book: LawRegister<HttpHarness>): void {
     expect(await get('/things/al')).toBe('the thing al');
   });
 
-  book.law('every byte passes in both directions', async (harness) => {
+  suite.law('every byte passes in both directions', async (harness) => {
     const listener = await serve(harness, [route('POST', '/echo', (request) => ok(request.body))]);
     const body = Buffer.from(Array.from({ length: 2048 }, (_, index) => index & 0xff));
     const reply = await harness.exchange(listener.address, { method: 'POST', target: '/echo', body });
@@ -103,7 +106,7 @@ function requestLaws(book: LawRegister<HttpHarness>): void {
     expect(reply.headers['content-length']).toBe('2048');
   });
 
-  book.law('a body passes whatever its content type says, or without one', async (harness) => {
+  suite.law('a body passes whatever its content type says, or without one', async (harness) => {
     const listener = await serve(harness, [route('PUT', '/echo', (request) => ok(request.body))]);
     const types = [
       'application/json',
@@ -125,7 +128,7 @@ function requestLaws(book: LawRegister<HttpHarness>): void {
     }
   });
 
-  book.law('a request without a body has an empty one', async (harness) => {
+  suite.law('a request without a body has an empty one', async (harness) => {
     const listener = await serve(
       harness,
       (['GET', 'PUT', 'POST', 'DELETE'] as const).map((method) =>
@@ -138,7 +141,7 @@ function requestLaws(book: LawRegister<HttpHarness>): void {
     }
   });
 
-  book.law('a key of 32 KiB passes, each byte percent-encoded', async (harness) => {
+  suite.law('a key of 32 KiB passes, each byte percent-encoded', async (harness) => {
     const listener = await serve(harness, [
       route('GET', '/b/:bucket/k/:key', (request) => ok(request.params['key'] ?? '')),
     ]);
@@ -152,8 +155,8 @@ function requestLaws(book: LawRegister<HttpHarness>): void {
   });
 }
 
-function answerLaws(book: LawRegister<HttpHarness>): void {
-  book.law('status, headers and body are those of the handler', async (harness) => {
+function answerLaws(suite: LawRegister<HttpHarness>): void {
+  suite.law('status, headers and body are those of the handler', async (harness) => {
     const headers = {
       'Content-Type': 'multipart/mixed; boundary=x',
       'X-Riak-Vclock': 'abc=',
@@ -180,7 +183,7 @@ function answerLaws(book: LawRegister<HttpHarness>): void {
     expect(json.body.toString()).toBe('{"a":1}');
   });
 
-  book.law(
+  suite.law(
     'a body is sent as it is, short or long, text or bytes, beside a header beyond ASCII',
     async (harness) => {
       const sizes = [0, 1, 4095, 4096, 4097, 20_000];
@@ -212,7 +215,7 @@ function answerLaws(book: LawRegister<HttpHarness>): void {
     },
   );
 
-  book.law(
+  suite.law(
     'an answer may be given later, and requests under way do not wait for one another',
     async (harness) => {
       const gate = new Deferred<void>();
@@ -232,7 +235,7 @@ function answerLaws(book: LawRegister<HttpHarness>): void {
     },
   );
 
-  book.law('HEAD answers as GET does, without the body', async (harness) => {
+  suite.law('HEAD answers as GET does, without the body', async (harness) => {
     const methods: string[] = [];
     const listener = await serve(harness, [
       route('GET', '/page', (request) => {
@@ -249,7 +252,7 @@ function answerLaws(book: LawRegister<HttpHarness>): void {
     expect(methods).toEqual(['HEAD']);
   });
 
-  book.law('a handler that fails is answered 500, and the next request is served', async (harness) => {
+  suite.law('a handler that fails is answered 500, and the next request is served', async (harness) => {
     let failing = true;
     const listener = await serve(harness, [
       route('GET', '/page', async () => {
@@ -268,8 +271,8 @@ function answerLaws(book: LawRegister<HttpHarness>): void {
   });
 }
 
-function streamLaws(book: LawRegister<HttpHarness>): void {
-  book.law('a body made while it is sent arrives whole and in order', async (harness) => {
+function streamLaws(suite: LawRegister<HttpHarness>): void {
+  suite.law('a body made while it is sent arrives whole and in order', async (harness) => {
     const chunks = Array.from({ length: 40 }, (_, index) => Buffer.alloc(1 + index * 997, index));
     const listener = await serve(harness, [
       route('GET', '/stream', () => ({
@@ -295,7 +298,7 @@ function streamLaws(book: LawRegister<HttpHarness>): void {
     expect([head.status, head.body.length]).toEqual([203, 0]);
   });
 
-  book.law('a body that fails while it is sent reaches no client as a whole', async (harness) => {
+  suite.law('a body that fails while it is sent never looks complete to a client', async (harness) => {
     const listener = await serve(harness, [
       route('GET', '/stream', () =>
         okStream(
@@ -310,35 +313,38 @@ function streamLaws(book: LawRegister<HttpHarness>): void {
     await expect(harness.exchange(listener.address, { method: 'GET', target: '/stream' })).rejects.toThrow();
   });
 
-  book.law('who makes a body waits for the client, and hears when it has gone', async (harness) => {
-    const chunk = Buffer.alloc(100_000, 1);
-    let made = 0;
-    let gone = 0;
-    const ended = new Deferred<void>();
-    const listener = await serve(harness, [
-      route('GET', '/endless', (request) => {
-        request.onGone(() => (gone += 1));
-        return okStream(
-          (async function* () {
-            try {
-              for (; made < 1000; made++) {
-                await sleep(harness.clock, 2000);
-                yield chunk;
+  suite.law(
+    'a body is produced no faster than the client reads, and its iteration ends when the client goes',
+    async (harness) => {
+      const chunk = Buffer.alloc(100_000, 1);
+      let made = 0;
+      let gone = 0;
+      const ended = new Deferred<void>();
+      const listener = await serve(harness, [
+        route('GET', '/endless', (request) => {
+          request.onGone(() => (gone += 1));
+          return okStream(
+            (async function* () {
+              try {
+                for (; made < 1000; made++) {
+                  await sleep(harness.clock, 2000);
+                  yield chunk;
+                }
+              } finally {
+                ended.resolve();
               }
-            } finally {
-              ended.resolve();
-            }
-          })(),
-        );
-      }),
-    ]);
-    await harness.abandon(listener.address, { method: 'GET', target: '/endless' });
-    await ended.promise;
-    expect(made).toBeLessThan(1000);
-    expect(gone).toBe(1);
-  });
+            })(),
+          );
+        }),
+      ]);
+      await harness.abandon(listener.address, { method: 'GET', target: '/endless' });
+      await ended.promise;
+      expect(made).toBeLessThan(1000);
+      expect(gone).toBe(1);
+    },
+  );
 
-  book.law('a client that goes before the answer is noticed, one that stays is not', async (harness) => {
+  suite.law('onGone reports a client that disconnects before its answer, and no other', async (harness) => {
     let gone = 0;
     const left = new Deferred<void>();
     const listener = await serve(harness, [

@@ -1,30 +1,30 @@
 /**
- * What a request's head must be before it is handled, for both HTTP edges. A header that is dropped, cut short or joined
- * with another one may have held a condition, a credential or the length of the body: such a request is refused, never
- * handled by what is left of it.
+ * Validates a request's head before it is handled; both implementations of the HTTP port use it. A header that is
+ * dropped, truncated or joined with another one may have held a condition, a credential or the length of the body. Such
+ * a request is refused, never handled by the rest of its head.
  *
  * Sources: RFC 9110, 5.3 (one line for each field that is no list) and 7.2 (Host); RFC 9112, 3.2 and 6.1.
  */
 
-/** A head as the edge has read it. */
+/** A head as the HTTP implementation has parsed it. */
 export interface RequestHead {
   /** `1.1` or `1.0`. */
   readonly httpVersion: string;
   /** The target as the client wrote it. */
   readonly target: string;
-  /** Names and values in turn, as they came: all of them, or more than `linesMax`. */
+  /** Alternating names and values in order of arrival: all of them, or more than `linesMax` lines. */
   readonly lines: readonly string[];
   /** Names in lower case; repeated headers joined by `, `. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
-/** The door's answer instead of the handler's; the connection closes behind it. */
+/** The port's answer instead of the handler's; it then closes the connection. */
 export interface HeadRefusal {
   readonly status: 400 | 431 | 501;
   readonly reason: string;
 }
 
-/** Headers that are read here and are no lists: a second line cannot be joined with the first. In lower case. */
+/** Headers that the product reads and that are no lists: two lines of one must not be joined. In lower case. */
 const single: ReadonlySet<string> = new Set([
   'authorization',
   'content-length',
@@ -39,18 +39,18 @@ const single: ReadonlySet<string> = new Set([
   'x-riak-vclock',
 ]);
 
-/** A host and a port (RFC 3986, 3.2.2), or nothing: no user, no list. */
+/** A host with an optional port (RFC 3986, 3.2.2), possibly empty: no user, no list. */
 const hostForm = /^(?:\[[0-9A-Za-z:.%_~-]+\]|[^\s,/?#@[\]\\:]*)(?::[0-9]*)?$/;
 const absoluteForm = /^https?:\/\/([^/?#]*)/i;
 
-/** Why a request is refused by its head; undefined when it is to be handled. At most `linesMax` header lines. */
+/** Why a request must be refused by its head; undefined if it may be handled. `linesMax`: most header lines. */
 export function refusalOfHead(head: RequestHead, linesMax: number): HeadRefusal | undefined {
   const { lines, headers, httpVersion, target } = head;
   const count = lines.length >> 1;
   if (count > linesMax) {
     return { status: 431, reason: `the request has more than ${linesMax} header lines; send fewer` };
   }
-  // Some name stands in more than one line.
+  // Some name occurs in more than one line.
   if (Object.keys(headers).length !== count) {
     const name = repeatedSingle(lines);
     if (name !== undefined) return refusal(`the header ${name} is given more than once`);
@@ -68,20 +68,25 @@ export function refusalOfHead(head: RequestHead, linesMax: number): HeadRefusal 
   return refusalOfCoding(headers, httpVersion);
 }
 
-/** The host that an absolute target names: it counts instead of the header Host (RFC 9112, 3.2.2). */
+/**
+ * The host named by an absolute target; undefined for other targets. It overrides the header Host (RFC 9112, 3.2.2).
+ */
 export function authorityOf(target: string): string | undefined {
   if (target.startsWith('/')) return undefined;
   return absoluteForm.exec(target)?.[1];
 }
 
-/** The target without scheme and host, which a client may send to a proxy and must be understood (RFC 9112, 3.2.2). */
+/**
+ * The target without scheme and host. A server must accept the absolute form that clients send to proxies (RFC 9112,
+ * 3.2.2).
+ */
 export function originOf(target: string): string {
   if (target.startsWith('/')) return target;
   const rest = target.replace(absoluteForm, '');
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-/** The path of a target, as it stands on the wire. */
+/** The path of a target, still percent-encoded. */
 export function pathOf(target: string): string {
   const origin = originOf(target);
   const queryAt = origin.indexOf('?');

@@ -1,4 +1,4 @@
-/** What the laws of the HTTP edge stand on: a harness per implementation, and services of a few routes. */
+/** The harness and the services that the laws of the HTTP port use. */
 import { LockstepError } from '../base/errors.ts';
 import type {
   BodyBudget,
@@ -12,29 +12,32 @@ import type {
 import type { Harness } from './law.contract.ts';
 import type { Address } from './network.ts';
 
+/** What an implementation of the HTTP port provides to its laws. */
 export interface HttpHarness extends Harness {
   readonly http: Http;
   /** An address of the host with port 0. */
   readonly listenAddress: Address;
-  /** A client's exchange on a connection of its own, closed afterwards. Rejects when no whole answer comes. */
+  /** One exchange of a client on a connection of its own, closed afterwards. Rejects if no whole answer comes. */
   exchange(address: Address, call: HttpCall): Promise<HttpReply>;
-  /** A client that asks and goes away after a while. Resolves when it has. */
+  /** A client sends a request and disconnects after a while. Resolves when it has disconnected. */
   abandon(address: Address, call: HttpCall): Promise<void>;
-  /** A client that asks, stays and reads nothing. Resolves when it has asked. */
+  /** A client sends a request, stays connected and reads nothing. Resolves when the request is sent. */
   ignore(address: Address, call: HttpCall): Promise<void>;
-  /** A client that says this in one piece: what it hears until the connection is closed. */
+  /** A client sends `text` in one piece. Resolves with everything it receives until the connection is closed. */
   say(address: Address, text: string): Promise<string>;
 }
 
+/** A request of a client. */
 export interface HttpCall {
   readonly method: string;
-  /** Path and query as they go over the wire. */
+  /** Path and query as on the wire. */
   readonly target: string;
-  /** In this order; a name may be repeated. */
+  /** Sent in this order; a name may repeat. */
   readonly headers?: readonly (readonly [string, string])[];
   readonly body?: Uint8Array;
 }
 
+/** The answer as a client receives it. */
 export interface HttpReply {
   readonly status: number;
   /** Names in lower case. */
@@ -42,9 +45,10 @@ export interface HttpReply {
   readonly body: Buffer;
 }
 
+/** Body limit of `serviceOf`, in bytes. */
 export const bodyBytesMax = 100_000;
 
-/** Serves these routes; `counted` gets what happens to connections. */
+/** Serves these routes; connection events are appended to `counted`. */
 export function serve(
   harness: HttpHarness,
   routes: readonly HttpRoute[],
@@ -53,7 +57,7 @@ export function serve(
   return harness.http.serve(harness.listenAddress, serviceOf(routes, counted));
 }
 
-/** A service over these routes whose refusals tell what the door said. */
+/** A service of these routes. Its refusals carry the port's status, reason and path. */
 export function serviceOf(routes: readonly HttpRoute[], counted: string[]): HttpService {
   return {
     serverName: 'Testing/1',
@@ -81,7 +85,7 @@ export function serviceOf(routes: readonly HttpRoute[], counted: string[]): Http
   };
 }
 
-/** A budget of so many bytes that tells what was asked of it. */
+/** A budget of `bytesMax` bytes that records its use. */
 export class TestingBudget implements BodyBudget {
   heldBytes = 0;
   refusedCount = 0;
@@ -107,17 +111,17 @@ export class TestingBudget implements BodyBudget {
   }
 }
 
-/** A route whose handler is `handle`. */
+/** A route with handler `handle`. */
 export function route(method: HttpRoute['method'], path: string, handle: HttpRoute['handle']): HttpRoute {
   return { method, path, handle };
 }
 
-/** 200 with this body. */
+/** Status 200 with this body. */
 export function ok(body: Uint8Array | string): HttpResponse {
   return { status: 200, headers: { 'Content-Type': 'application/octet-stream' }, body };
 }
 
-/** 200 with a body that is made while it is sent. */
+/** Status 200 with a body that is produced while it is sent. */
 export function okStream(body: HttpStream): HttpResponse {
   return { status: 200, headers: {}, body };
 }

@@ -1,4 +1,7 @@
-/** The laws of the HTTP edge (http.ts) about requests that follow each other on one connection without waiting. */
+/**
+ * The laws of the HTTP port (`http.ts`) about pipelined requests: several on one connection without waiting for
+ * answers.
+ */
 import { expect } from 'vitest';
 import { sleep } from './clock.ts';
 import type { HttpRequest, HttpResponse } from './http.ts';
@@ -6,8 +9,8 @@ import type { HttpHarness } from './http-serving.contract.ts';
 import { ok, route, serve } from './http-serving.contract.ts';
 import type { LawRegister } from './law.contract.ts';
 
-export function turnLaws(book: LawRegister<HttpHarness>): void {
-  book.law(
+export function turnLaws(suite: LawRegister<HttpHarness>): void {
+  suite.law(
     'the requests of a connection are handled one after another, each answered before the next',
     async (harness) => {
       const story: string[] = [];
@@ -58,8 +61,8 @@ export function turnLaws(book: LawRegister<HttpHarness>): void {
     },
   );
 
-  book.law(
-    'large bodies in a row, each beginning while the one before is handled, all come',
+  suite.law(
+    'pipelined large bodies arrive whole, each beginning while the preceding request is handled',
     async (harness) => {
       const handled: number[] = [];
       const put = route('PUT', '/k', async ({ body }) => {
@@ -79,7 +82,7 @@ export function turnLaws(book: LawRegister<HttpHarness>): void {
     },
   );
 
-  book.law('who asks thousands of times at once holds up nobody else', async (harness) => {
+  suite.law('thousands of pipelined requests of one client do not delay other clients', async (harness) => {
     let underWay = 0;
     let most = 0;
     const slow = route('GET', '/slow', async () => {

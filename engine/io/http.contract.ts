@@ -1,4 +1,7 @@
-/** The laws of the HTTP edge (http.ts), for both implementations: here what it refuses, and a listener's life. */
+/**
+ * The laws of the HTTP port (`http.ts`), for both implementations. This file: refusals, limits and the closing of a
+ * listener.
+ */
 import { expect } from 'vitest';
 import { Deferred } from '../base/deferred.ts';
 import { sleep } from './clock.ts';
@@ -20,20 +23,21 @@ import type { LawRegister, MakeHarness, Skips } from './law.contract.ts';
 import { contract } from './law.contract.ts';
 import { ListenError } from './network.ts';
 
+/** Declares the laws of the HTTP port for one implementation. */
 export function httpContract(name: string, makeHarness: MakeHarness<HttpHarness>, skips: Skips = {}): void {
-  contract(`http: ${name}`, makeHarness, skips, (book) => {
-    exchangeLaws(book);
-    turnLaws(book);
-    headLaws(book);
-    refusalLaws(book);
-    budgetLaws(book);
-    readingLaws(book);
-    listenerLaws(book);
+  contract(`http: ${name}`, makeHarness, skips, (suite) => {
+    exchangeLaws(suite);
+    turnLaws(suite);
+    headLaws(suite);
+    refusalLaws(suite);
+    budgetLaws(suite);
+    readingLaws(suite);
+    listenerLaws(suite);
   });
 }
 
-function refusalLaws(book: LawRegister<HttpHarness>): void {
-  book.law('a path without a route is not found', async (harness) => {
+function refusalLaws(suite: LawRegister<HttpHarness>): void {
+  suite.law('a path without a route is not found', async (harness) => {
     const listener = await serve(harness, [route('GET', '/known/:x', () => ok(''))]);
     for (const method of ['GET', 'PUT', 'HEAD', 'OPTIONS', 'PATCH', 'PROPFIND']) {
       const reply = await harness.exchange(listener.address, { method, target: '/unknown/a%20b?c=d' });
@@ -41,7 +45,7 @@ function refusalLaws(book: LawRegister<HttpHarness>): void {
     }
   });
 
-  book.law('a path without a route for the method says which it has', async (harness) => {
+  suite.law('a path without a route for the method is answered with the methods it has', async (harness) => {
     const listener = await serve(harness, [
       route('GET', '/k/:x', () => ok('')),
       route('PUT', '/k/:x', () => ok('')),
@@ -58,7 +62,7 @@ function refusalLaws(book: LawRegister<HttpHarness>): void {
     expect(await answer('HEAD', '/only')).toEqual([405, 'POST']);
   });
 
-  book.law('an expectation that is not known is refused; to go on is one that is', async (harness) => {
+  suite.law('an unknown expectation is refused; 100-continue is accepted', async (harness) => {
     const listener = await serve(harness, [route('PUT', '/k', ({ body }) => ok(body))]);
     for (const [expectation, status] of [
       ['more', 417],
@@ -77,7 +81,7 @@ function refusalLaws(book: LawRegister<HttpHarness>): void {
     }
   });
 
-  book.law('a body over the limit is refused, at the limit it passes', async (harness) => {
+  suite.law('a body above the limit is refused; one at the limit passes', async (harness) => {
     let calls = 0;
     const listener = await serve(harness, [
       route('PUT', '/k', (request) => {
@@ -95,9 +99,9 @@ function refusalLaws(book: LawRegister<HttpHarness>): void {
   });
 }
 
-function budgetLaws(book: LawRegister<HttpHarness>): void {
-  book.law(
-    'a body that all bodies’ budget has no room for is refused, and nothing stays counted',
+function budgetLaws(suite: LawRegister<HttpHarness>): void {
+  suite.law(
+    'a body that exceeds the shared budget is refused, and its reservation is returned',
     async (harness) => {
       const bodyBudget = new TestingBudget(50_000);
       const routes = [route('PUT', '/k', ({ body }) => ok(String(body.length)))];
@@ -120,9 +124,9 @@ function budgetLaws(book: LawRegister<HttpHarness>): void {
   );
 }
 
-function readingLaws(book: LawRegister<HttpHarness>): void {
-  book.law(
-    'a client that takes nothing of its answer is cut off, one that waits for it is not',
+function readingLaws(suite: LawRegister<HttpHarness>): void {
+  suite.law(
+    'a client that reads nothing of its answer is cut off; one that waits for it is not',
     async (harness) => {
       const counted: string[] = [];
       const answerMs = 200;
@@ -159,8 +163,8 @@ function readingLaws(book: LawRegister<HttpHarness>): void {
   );
 }
 
-function listenerLaws(book: LawRegister<HttpHarness>): void {
-  book.law('an address is served once', async (harness) => {
+function listenerLaws(suite: LawRegister<HttpHarness>): void {
+  suite.law('an address can be served only once at a time', async (harness) => {
     const listener = await serve(harness, []);
     const error = await harness.http
       .serve(listener.address, serviceOf([], []))
@@ -168,7 +172,7 @@ function listenerLaws(book: LawRegister<HttpHarness>): void {
     expect(error).toBeInstanceOf(ListenError);
   });
 
-  book.law('closing lets the request under way finish and takes no other', async (harness) => {
+  suite.law('closing lets the request under way finish and accepts no other', async (harness) => {
     const started = new Deferred<void>();
     const gate = new Deferred<void>();
     const listener = await serve(harness, [
@@ -189,7 +193,7 @@ function listenerLaws(book: LawRegister<HttpHarness>): void {
     await closing;
   });
 
-  book.law('closing cuts what is not finished in time', async (harness) => {
+  suite.law('closing cuts requests that do not finish in time', async (harness) => {
     const started = new Deferred<void>();
     const never = new Deferred<HttpResponse>();
     const listener = await serve(harness, [
@@ -206,7 +210,7 @@ function listenerLaws(book: LawRegister<HttpHarness>): void {
     await stuck;
   });
 
-  book.law('every connection is counted when it opens and when it closes', async (harness) => {
+  suite.law('every connection is counted when it opens and when it closes', async (harness) => {
     const counted: string[] = [];
     const listener = await serve(harness, [route('GET', '/', () => ok(''))], counted);
     for (let round = 0; round < 3; round++)

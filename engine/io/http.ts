@@ -1,122 +1,145 @@
 /**
- * The edge door for HTTP: routes as data, handlers as plain functions over bytes. On the machine fastify serves them;
- * in the world simulated clients reach the same handlers over the simulated network. Nothing behind this door sees
- * sockets, streams or a framework.
+ * The HTTP port: routes as data, handlers as plain functions over bytes. On a machine fastify serves them; in the
+ * simulated world simulated clients reach the same handlers over the simulated network. Handlers see no socket, stream
+ * or framework.
  *
- * Promised: a handler is called once per request, with the whole body, at most `bodyBytesMax` long (more is answered
- * 413 by the door); a path with a slash at its end leads where the path without leads; HEAD is served by the GET route, without the body; a path that has routes but not for the method
- * is answered 405 with `Allow`. Requests that follow each other on one connection are handled one after another, each
- * once the answer before it has left; behind an answer that closes the connection none is handled. No header is dropped
- * or joined with another that it must stand apart from: such a request is refused (http-head.ts).
+ * Promised:
+ * - The port calls a handler once per request, with the whole body of at most `bodyBytesMax` bytes. It answers a longer
+ *   body with 413 itself.
+ * - A path with a trailing slash takes the route of the path without one. The GET route serves HEAD, without the body.
+ *   A path that has routes, but none for the method, is answered 405 with `Allow`.
+ * - Requests on one connection are handled one after another, each once the preceding answer has left. No request is
+ *   handled behind an answer that closes the connection.
+ * - The port neither drops a header nor joins two headers that must stay apart: it refuses such a request
+ *   (`http-head.ts`).
  *
- * A body may be made while it is sent (`HttpStream`). It is asked for its next chunk once the client has taken the ones
- * before, so a slow client holds back who makes it, and its iteration is ended (`return`) as soon as the client has gone
- * or the listener closes for good; it is never iterated for HEAD, and may wait for as long as it likes.
+ * A body may be produced while it is sent (`HttpStream`). The port asks for the next chunk once the client has taken
+ * the preceding ones, so a slow client slows the producer. It ends the iteration (`return`) as soon as the client has
+ * gone or the listener closes for good. It never iterates a body for HEAD. A chunk may take arbitrarily long.
  */
 import type { LockstepError } from '../base/errors.ts';
 import type { Address } from './network.ts';
 
+/** The methods that routes may have. */
 export type HttpMethod = 'GET' | 'PUT' | 'POST' | 'DELETE';
 
+/** A request as a handler gets it. */
 export interface HttpRequest {
-  /** In upper case: the route's, or HEAD for a GET route; anything at all in `notFound` and `methodNotAllowed`. */
+  /** In upper case: the route's method, or HEAD on a GET route. Any text in `notFound` and `methodNotAllowed`. */
   readonly method: string;
-  /** The route's parameters as they stand in the path, still percent-encoded (a key need not be UTF-8). */
+  /** The route's parameters as in the path, still percent-encoded (a key need not be UTF-8). */
   readonly params: Readonly<Record<string, string>>;
   /** The path without the query, still percent-encoded. */
   readonly path: string;
   readonly query: URLSearchParams;
-  /** Names in lower case; repeated headers joined by `, `. `host` is the target's where that names one. */
+  /** Names in lower case; repeated headers joined by `, `. `host` is the target's if an absolute target names one. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: Uint8Array;
   /** The client's address, for logs. */
   readonly remote: Address;
-  /** Calls `listener` once if the client goes away before its whole answer has been handed to the connection. */
+  /** Calls `listener` once if the client disconnects before its whole answer has been handed to the connection. */
   onGone(listener: () => void): void;
 }
 
+/** A handler's answer. */
 export interface HttpResponse {
   readonly status: number;
-  /** Names as they should appear. `Content-Length` and `Transfer-Encoding` are the door's business. */
+  /** Names as they go out. The port itself sets `Content-Length` and `Transfer-Encoding`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: HttpBody;
 }
 
+/** An answer's body: whole, or produced while it is sent. */
 export type HttpBody = Uint8Array | string | HttpStream;
 
 /**
- * A body in chunks, of which none is empty. When it fails, the head has gone out with its status: the connection is cut,
- * so that the client does not take what it has for the whole; a failure that is no `LockstepError` is told as that of a
- * handler. `return` may come while a `next` waits: an async generator ends after it, other iterators may give up at once.
+ * A body in chunks, none of them empty. If it fails, status and head have already gone out: the port cuts the
+ * connection, so that the client does not mistake a part for the whole. A failure other than a `LockstepError` is
+ * logged as a handler's. `return` may be called while a `next` is pending: an async generator ends after it, other
+ * iterators may give up at once.
  */
 export type HttpStream = AsyncIterable<Uint8Array, unknown>;
 
+/** One method of one path, and its handler. */
 export interface HttpRoute {
   readonly method: HttpMethod;
-  /** find-my-way's syntax: `/buckets/:bucket/keys/:key`. */
+  /** In find-my-way's syntax: `/buckets/:bucket/keys/:key`. */
   readonly path: string;
   handle(request: HttpRequest): HttpResponse | Promise<HttpResponse>;
 }
 
-/** What a listener offers. */
+/** What a listener serves, and its limits. */
 export interface HttpService {
-  /** What the header `Server` of every answer of a handler says. */
+  /** Value of the `Server` header of every answer of a handler. */
   readonly serverName: string;
   readonly routes: readonly HttpRoute[];
   readonly bodyBytesMax: number;
-  /** For the bodies of all requests being received; undefined: only each for itself is bounded. */
+  /** Bounds the bodies of all requests being received together; undefined: only each body by itself is bounded. */
   readonly bodyBudget?: BodyBudget;
   /**
-   * Connections open at most. One more takes the place of the client that is waited for longest (its request is not
-   * whole, or it asks nothing), or that leaves an answer unread; where there is none such it is closed at once.
+   * Most open connections. A further one replaces the client that has kept the listener waiting longest: its request is
+   * incomplete, it is idle, or it leaves an answer unread. Without such a client the new connection is closed at once.
    */
   readonly connectionCountMax: number;
-  /** Header lines of a request at most; more are answered 431. */
+  /** Most header lines of a request; more are answered 431. */
   readonly headerLinesMax: number;
-  /** Milliseconds that a client may take to send its request. */
+  /** Milliseconds within which a client must have sent its whole request. */
   readonly requestTimeoutMs: number;
   /**
-   * Milliseconds in which a client has to take some of an answer that is larger than what leaves at once; one that takes
-   * nothing for that long is cut off, for what waits for it is memory. How long an answer takes as a whole is not bounded.
+   * Milliseconds within which a client must take some of an answer that does not leave at once. A client that takes
+   * nothing for that long is disconnected, because its answer occupies memory. The total time of an answer is not
+   * bounded.
    */
   readonly answerTimeoutMs: number;
-  /** The answer when no route matches. */
+  /** Makes the answer if no route matches. */
   notFound(request: HttpRequest): HttpResponse;
-  /** The answer when a path has no route for the method; `allow` lists those it has (HEAD with GET), sorted. */
+  /**
+   * Makes the answer if a path has no route for the method; `allow` lists the methods it has (HEAD with GET), sorted.
+   */
   methodNotAllowed(request: HttpRequest, allow: readonly string[]): HttpResponse;
   /**
-   * The answer when the door itself refuses a request: 413 body too large, 400 malformed, 408 too slow, 417 an
-   * expectation that is not known, 431 header too large or in too many lines, 501 a transfer coding or a tunnel, 503 no
-   * room for the body now; 500 when a handler failed, which is logged as `http.handler.failed`. `path` is that of the request, as in `HttpRequest`, once so much of it is known.
+   * Makes the answer if the port itself refuses a request: 400 malformed, 408 too slow, 413 body too large, 417 unknown
+   * expectation, 431 header too large or too many lines, 500 a failed handler (logged as `http.handler.failed`), 501 a
+   * transfer coding or a tunnel, 503 no memory for the body now. `path` is as in `HttpRequest`; undefined if not yet
+   * read.
    */
   refused(status: number, reason: string, path?: string): HttpResponse;
   readonly observer: ConnectionObserver;
 }
 
-/** Bytes of requests that are being received and are not whole, over all connections of all listeners that share it. */
+/** Bounds the bytes of incomplete requests, over all connections of all listeners that share it. */
 export interface BodyBudget {
-  /** Whether a request that long is worth beginning. Nothing is held by asking. */
+  /** Whether a request of this length may begin. Reserves nothing. */
   hasRoomFor(bytes: number): boolean;
-  /** One request held `held` bytes and wants `wanted`; false: it may not, and holds what it held. Less always may. */
+  /**
+   * Changes one request's reservation from `held` to `wanted` bytes. Returns false if the budget does not allow it; the
+   * reservation then stays. Shrinking always succeeds.
+   */
   resize(held: number, wanted: number): boolean;
   /** Counts a request that is refused; the error to answer. */
+  /** Counts a refused request and returns the error to answer. */
   refuse(): LockstepError;
 }
 
-/** Told about a client listener's connections; feeds the pool's counters. */
+/** Observes the connections of a client listener; feeds the pool's counters. */
 export interface ConnectionObserver {
   opened(): void;
-  /** `eof`: the client closed in order. `error`: the connection broke or was closed for cause. `closedHere`: we stopped. */
+  /**
+   * `eof`: the client closed in order. `error`: the connection broke, or was closed for cause. `closedHere`: this node
+   * stopped.
+   */
   closed(cause: 'eof' | 'error' | 'closedHere'): void;
 }
 
+/** A listener that is serving. */
 export interface HttpListener {
   readonly address: Address;
-  /** Accepts no more, lets requests under way finish for at most `drainMs`, then closes. */
+  /** Accepts no more connections, gives requests under way `drainMs` milliseconds to finish, then closes. */
   close(drainMs: number): Promise<void>;
 }
 
+/** The port. */
 export interface Http {
-  /** Serves. Rejects with `ListenError` when the address is taken or not this host's. */
+  /** Serves. Rejects with `ListenError` if the address is in use or not this host's. */
   serve(address: Address, service: HttpService): Promise<HttpListener>;
 }

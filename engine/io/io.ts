@@ -1,7 +1,7 @@
 /**
- * Everything that the engine may know of the outside, in one bundle: the five doors, the HTTP edge, what
- * Wasm modules are made from, and `spawn`.
- * Built once by an entry point (engine/real) or by the world (sim/world) and handed down; there is no other way out.
+ * The bundle of ports through which the engine reaches the outside: clock, network, disk, random and log, the HTTP
+ * edge, the Wasm tools, and `spawn`. An entry point (`real/io.ts`) or the simulated world (`sim/world`) builds it once
+ * and passes it down. There is no other way out.
  */
 import type { Clock } from './clock.ts';
 import type { Disk } from './disk.ts';
@@ -11,29 +11,30 @@ import type { Network } from './network.ts';
 import type { Random } from './random.ts';
 import type { WasmTools } from './wasm-tools.ts';
 
+/** One node's ports. */
 export interface Io {
   readonly clock: Clock;
-  /** Toward clients. */
+  /** Connections with clients. */
   readonly network: Network;
-  /** Toward the other nodes: the same promises, perhaps with other certificates. */
+  /** Connections with the other nodes: same promises as `network`, possibly other certificates. */
   readonly peerNetwork: Network;
   readonly disk: Disk;
   readonly random: Random;
   readonly log: Log;
   readonly http: Http;
-  /** What Wasm modules are made from. */
+  /** Reads module files and compiles module text. */
   readonly wasm: WasmTools;
   /**
-   * Starts a conversation that nobody waits for. Its failure is never silent: it is logged as `task.failed` with the
-   * task's name and counted (`failedTasks`). A task that ends without an error just ends.
+   * Starts a background task whose end no caller awaits. A failure is logged as `task.failed` with `name` and counted
+   * in `failedTasks`; success is silent.
    */
   spawn(name: string, task: () => Promise<void>): void;
-  /** Tasks of `spawn` that failed since the start. Anything but 0 is a bug. */
+  /** Number of `spawn` tasks that failed since the start. Any value but 0 indicates a bug. */
   failedTasks(): number;
-  /** What is said toward clients, and toward peers, nobody on the way can read or alter. */
+  /** Whether client and peer connections are encrypted and authenticated (TLS). */
   readonly secured: { readonly clients: boolean; readonly peers: boolean };
-  /** Connections that never came to be, since their beginning was not as the door asks (TLS): nobody heard of them. */
+  /** Incoming connections that failed in the TLS handshake since the start; no listener ever saw them. */
   failedHandshakes(): { readonly clients: number; readonly peers: number };
-  /** Resident memory of the process, in bytes (in the world: what the model accounts for). */
+  /** Resident memory of the process in bytes; in the simulated world, the memory that the model accounts for. */
   residentBytes(): number;
 }

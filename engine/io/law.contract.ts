@@ -1,47 +1,50 @@
 /**
- * How the laws of a door are written once and run against both implementations.
+ * Declares suites of laws that run against both implementations of a port.
  *
  * A suite (`clockContract`, `networkContract`, `diskContract`, `httpContract`) is a list of laws. Each law runs in a
- * harness of its own, made for it by the implementation's test file. The law's body is one conversation over the
- * doors; the harness brings it to its end: the machine just waits, the world lets virtual time pass.
+ * harness of its own, made by the implementation's test file. A law's body is one `async` function over the ports. The
+ * harness runs it to its end: on a machine it waits, in the simulated world it lets virtual time pass.
  *
- * A law that an implementation cannot run is skipped by name and with its reason, which stands in the test's title.
- * A skip that names no law fails, so a renamed law cannot drop out unseen.
+ * A law that an implementation cannot run is skipped by name, with the reason in the test's title. A skip that names no
+ * law fails, so a renamed law cannot drop out unseen.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from './clock.ts';
 
-/** What every suite needs of an implementation, whatever the door. */
+/** What every suite needs of an implementation, whatever the port. */
 export interface Harness {
-  /** The clock of the host whose doors are under test; laws let time pass with `sleep(clock, …)` only. */
+  /** The clock of the host whose ports are under test; laws let time pass with `sleep(clock, …)` only. */
   readonly clock: Clock;
   /**
-   * Brings a conversation that has just been started to its end, and hands over its outcome. The world runs its
-   * agenda until the promise is settled and rejects when it never will be; the machine returns the promise.
+   * Runs a started `async` function to its end and returns its outcome. The simulated world runs its agenda until the
+   * promise settles, and rejects if it never will; the machine returns the promise.
    */
   settle<T>(conversation: Promise<T>): Promise<T>;
-  /** Frees everything, called once after the law, outside of `settle`. */
+  /** Frees all resources. Called once after the law, outside of `settle`. */
   close(): Promise<void>;
 }
 
-/** A fresh harness. Equal seeds give equal worlds; the machine ignores the seed. */
+/** Makes a fresh harness. Equal seeds give equal worlds; the machine ignores the seed. */
 export type MakeHarness<H extends Harness> = (seed: number) => Promise<H>;
 
-/** Law title -> why this implementation cannot run it. */
+/** Maps a law's title to the reason why this implementation cannot run it. */
 export type Skips = Readonly<Record<string, string>>;
 
+/** Collects the laws of a suite. */
 export interface LawRegister<H extends Harness> {
   /** A law, checked once. */
   law(title: string, body: (harness: H) => Promise<void>): void;
-  /** A law over generated values, each in a harness of its own; the report names the seed and path to repeat it. */
+  /**
+   * A law over generated values, each in a harness of its own. A failure reports the seed and the path that repeat it.
+   */
   property<T>(
     title: string,
     arbitrary: fc.Arbitrary<T>,
     runs: number,
     body: (harness: H, value: T) => Promise<void>,
   ): void;
-  /** A law about what happens over many seeds: `verdict` sees what `body` found with seeds 1..runs. */
+  /** A law over many seeds: `verdict` gets the results of `body` for the seeds 1..runs. */
   overSeeds<T>(
     title: string,
     runs: number,
@@ -50,12 +53,12 @@ export interface LawRegister<H extends Harness> {
   ): void;
 }
 
-/** Declares a suite: `write` enters its laws into the book. */
+/** Declares a suite; `write` adds its laws. */
 export function contract<H extends Harness>(
   name: string,
   makeHarness: MakeHarness<H>,
   skips: Skips,
-  write: (book: LawRegister<H>) => void,
+  write: (suite: LawRegister<H>) => void,
 ): void {
   describe(name, () => {
     const titles = new Set<string>();

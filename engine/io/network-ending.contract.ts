@@ -1,4 +1,4 @@
-/** The laws of the network door (network.ts) about beginnings and ends: connecting, listening, ending, breaking. */
+/** The laws of the network port (`network.ts`) about connecting, listening, ending and breaking. */
 import { expect } from 'vitest';
 import { present } from '../base/assert.ts';
 import { sleep } from './clock.ts';
@@ -15,30 +15,33 @@ import {
 } from './network-harness.fixture.ts';
 import { ConnectError, ListenError } from './network.ts';
 
-export function endingLaws(book: LawRegister<NetworkHarness>): void {
-  book.law('each side ends for itself, and the connection ends in order when both have', async (harness) => {
-    const { client, server } = await openPair(harness);
-    const atClient = ConnectionRecorder.start(client);
-    const atServer = ConnectionRecorder.start(server);
-    client.write(Buffer.from('question'));
-    client.end();
-    await atServer.until(() => atServer.ended);
-    expect(atServer.received().toString()).toBe('question');
-    await sleep(harness.clock, quietUs);
-    expect(atServer.closed).toBe(undefined);
-    server.write(Buffer.from('answer'));
-    await atClient.until(() => atClient.bytesReceived === 6);
-    server.end();
-    await Promise.all([
-      atClient.until(() => atClient.closed !== undefined),
-      atServer.until(() => atServer.closed !== undefined),
-    ]);
-    expect(atClient.story).toEqual(['data', 'end', 'ended']);
-    expect(atServer.story).toEqual(['data', 'end', 'ended']);
-    expect(atClient.received().toString()).toBe('answer');
-  });
+export function endingLaws(suite: LawRegister<NetworkHarness>): void {
+  suite.law(
+    'each side ends independently, and the connection ends in order once both have',
+    async (harness) => {
+      const { client, server } = await openPair(harness);
+      const atClient = ConnectionRecorder.start(client);
+      const atServer = ConnectionRecorder.start(server);
+      client.write(Buffer.from('question'));
+      client.end();
+      await atServer.until(() => atServer.ended);
+      expect(atServer.received().toString()).toBe('question');
+      await sleep(harness.clock, quietUs);
+      expect(atServer.closed).toBe(undefined);
+      server.write(Buffer.from('answer'));
+      await atClient.until(() => atClient.bytesReceived === 6);
+      server.end();
+      await Promise.all([
+        atClient.until(() => atClient.closed !== undefined),
+        atServer.until(() => atServer.closed !== undefined),
+      ]);
+      expect(atClient.story).toEqual(['data', 'end', 'ended']);
+      expect(atServer.story).toEqual(['data', 'end', 'ended']);
+      expect(atClient.received().toString()).toBe('answer');
+    },
+  );
 
-  book.law('what is pending at end still goes out', async (harness) => {
+  suite.law('what is pending at end still goes out', async (harness) => {
     const { client, server } = await openPair(harness);
     const atServer = ConnectionRecorder.start(server);
     ConnectionRecorder.start(client);
@@ -50,8 +53,8 @@ export function endingLaws(book: LawRegister<NetworkHarness>): void {
     expect(atServer.bytesReceived).toBe(written);
   });
 
-  book.law(
-    'destroy closes here at once, and the other side learns that no more will come',
+  suite.law(
+    'destroy closes this side at once, and the other side learns that no more bytes come',
     async (harness) => {
       const { client, server } = await openPair(harness);
       const atClient = ConnectionRecorder.start(client);
@@ -68,7 +71,7 @@ export function endingLaws(book: LawRegister<NetworkHarness>): void {
     },
   );
 
-  book.law('after destroy nothing but the close is delivered', async (harness) => {
+  suite.law('after destroy nothing but the close is delivered', async (harness) => {
     const { client, server } = await openPair(harness);
     const atServer = new ConnectionRecorder();
     atServer.onChunk = () => server.destroy();
@@ -81,7 +84,7 @@ export function endingLaws(book: LawRegister<NetworkHarness>): void {
     expect(atServer.bytesReceived).toBeLessThanOrEqual(150_000);
   });
 
-  book.law('destroy drops what was held back by a pause', async (harness) => {
+  suite.law('destroy drops bytes that a pause held back', async (harness) => {
     const { client, server } = await openPair(harness);
     const atServer = ConnectionRecorder.start(server);
     server.pause();
@@ -95,7 +98,7 @@ export function endingLaws(book: LawRegister<NetworkHarness>): void {
     expect(atServer.story).toEqual(['closedHere']);
   });
 
-  book.law('a reset is told once and last', async (harness) => {
+  suite.law('a reset is reported once and last', async (harness) => {
     const { server, raw } = await openRaw(harness);
     const atServer = ConnectionRecorder.start(server);
     raw.write(Buffer.from('half a sent'));
@@ -106,7 +109,7 @@ export function endingLaws(book: LawRegister<NetworkHarness>): void {
     expect(atServer.story).toEqual(['data', 'reset']);
   });
 
-  book.law('a reset before start is told after start', async (harness) => {
+  suite.law('a reset before start is told after start', async (harness) => {
     const { server, raw } = await openRaw(harness);
     raw.reset();
     await sleep(harness.clock, quietUs);
@@ -116,7 +119,7 @@ export function endingLaws(book: LawRegister<NetworkHarness>): void {
     expect(atServer.story).toEqual(['reset']);
   });
 
-  book.law('calls on a connection that is over do nothing', async (harness) => {
+  suite.law('calls on a connection that is over do nothing', async (harness) => {
     const { client, server } = await openPair(harness);
     const atClient = ConnectionRecorder.start(client);
     ConnectionRecorder.start(server);
@@ -133,42 +136,45 @@ export function endingLaws(book: LawRegister<NetworkHarness>): void {
   });
 }
 
-export function connectingLaws(book: LawRegister<NetworkHarness>): void {
-  book.law('connecting where nobody listens is refused', async (harness) => {
+export function connectingLaws(suite: LawRegister<NetworkHarness>): void {
+  suite.law('connecting to an address without a listener is refused', async (harness) => {
     const error = await failureOf(harness.client.connect(harness.vacantAddress, 5_000_000));
     expect(error).toBeInstanceOf(ConnectError);
     expect(error instanceof ConnectError && error.failure).toBe('refused');
   });
 
-  book.law('connecting to silence times out at about the time given', async (harness) => {
-    const address = await harness.silentAddress();
-    const startedUs = harness.clock.nowUs();
-    const error = await failureOf(harness.client.connect(address, 300_000));
-    const tookUs = harness.clock.nowUs() - startedUs;
-    expect(error instanceof ConnectError && error.failure).toBe('timedOut');
-    expect(tookUs).toBeGreaterThan(250_000);
-    expect(tookUs).toBeLessThan(3_000_000);
-  });
+  suite.law(
+    'connecting to an address that never answers times out after about the given time',
+    async (harness) => {
+      const address = await harness.silentAddress();
+      const startedUs = harness.clock.nowUs();
+      const error = await failureOf(harness.client.connect(address, 300_000));
+      const tookUs = harness.clock.nowUs() - startedUs;
+      expect(error instanceof ConnectError && error.failure).toBe('timedOut');
+      expect(tookUs).toBeGreaterThan(250_000);
+      expect(tookUs).toBeLessThan(3_000_000);
+    },
+  );
 
-  book.law('port 0 gives a port, and its address can be connected to', async (harness) => {
+  suite.law('port 0 gives a port, and its address can be connected to', async (harness) => {
     const { listener, client } = await openPair(harness);
     expect(harness.listenAddress.endsWith(':0')).toBe(true);
     expect(Number(listener.address.split(':').at(-1))).toBeGreaterThan(0);
     expect(client.remote).toBe(listener.address);
   });
 
-  book.law('an address is listened on once', async (harness) => {
+  suite.law('an address has one listener at a time', async (harness) => {
     const { listener } = await openPair(harness);
     const error = await failureOf(harness.server.listen(listener.address, () => undefined));
     expect(error).toBeInstanceOf(ListenError);
   });
 
-  book.law("another host's address cannot be listened on", async (harness) => {
+  suite.law("another host's address cannot be listened on", async (harness) => {
     const error = await failureOf(harness.server.listen(harness.foreignAddress, () => undefined));
     expect(error).toBeInstanceOf(ListenError);
   });
 
-  book.law('a closed listener refuses, keeps its connections, and frees its address', async (harness) => {
+  suite.law('a closed listener refuses, keeps its connections, and frees its address', async (harness) => {
     const { listener, client, server } = await openPair(harness);
     const atServer = ConnectionRecorder.start(server);
     await listener.close();
@@ -182,8 +188,8 @@ export function connectingLaws(book: LawRegister<NetworkHarness>): void {
   });
 }
 
-export function faultLaws(book: LawRegister<NetworkHarness>): void {
-  book.law('a cut connection is silent: nothing arrives and nobody is told', async (harness) => {
+export function faultLaws(suite: LawRegister<NetworkHarness>): void {
+  suite.law('a cut connection is silent: nothing arrives and nobody is told', async (harness) => {
     const { client, server } = await openPair(harness);
     const atClient = ConnectionRecorder.start(client);
     const atServer = ConnectionRecorder.start(server);
@@ -195,7 +201,7 @@ export function faultLaws(book: LawRegister<NetworkHarness>): void {
     expect(atClient.story).toEqual([]);
   });
 
-  book.law('after a cut is healed, bytes arrive in order or the connection breaks', async (harness) => {
+  suite.law('after a cut is healed, bytes arrive in order or the connection breaks', async (harness) => {
     const { client, server } = await openPair(harness);
     const atServer = ConnectionRecorder.start(server);
     const atClient = ConnectionRecorder.start(client);

@@ -1,4 +1,4 @@
-/** What the laws of the network door ask of an implementation, and the moves that they are told in. */
+/** The harness that the laws of the network port need, and their helpers. */
 import { expect } from 'vitest';
 import { Deferred } from '../base/deferred.ts';
 import { sleep } from './clock.ts';
@@ -7,46 +7,52 @@ import { streamBytes } from './connection-recorder.fixture.ts';
 import type { Harness } from './law.contract.ts';
 import type { Address, Connection, Listener, Network } from './network.ts';
 
+/** What an implementation of the network port provides to its laws. */
 export interface NetworkHarness extends Harness {
-  /** The doors of two hosts that reach one another (on the machine they are one door). */
+  /** The networks of two hosts that reach each other (on a machine they are one network). */
   readonly server: Network;
   readonly client: Network;
   /** An address of the server's host with port 0. */
   readonly listenAddress: Address;
-  /** An address of the server's host on which nobody listens. */
+  /** An address of the server's host on which no process listens. */
   readonly vacantAddress: Address;
   /** An address that is not of the server's host. */
   readonly foreignAddress: Address;
-  /** An address from which no word ever comes back: connecting to it hangs. */
+  /** An address that never answers: connecting to it hangs. */
   silentAddress(): Promise<Address>;
-  /** Connects from the client's host by other means than the door, with the power to break the connection. */
+  /** Connects from the client's host without the port, with the ability to break the connection. */
   connectRaw(address: Address): Promise<RawPeer>;
-  /** What only a world can do; a law that asks for it must be skipped by name where it is undefined. */
+  /** Faults that only a simulated world can inject. Laws that use them are skipped by name where this is undefined. */
   readonly faults: NetworkFaults | undefined;
 }
 
+/** A connection made without the port. */
 export interface RawPeer {
   write(bytes: Uint8Array): void;
-  /** Breaks the connection at once and tells the other side (RST). */
+  /** Breaks the connection at once and notifies the other side (RST). */
   reset(): void;
 }
 
+/** Faults of a simulated network. */
 export interface NetworkFaults {
-  /** Nothing passes between the two hosts any more, in either direction; nobody is told. */
+  /** Nothing passes between the two hosts any more, in either direction; neither side is notified. */
   cut(): void;
   heal(): void;
 }
 
-/** How long a law waits before it believes that nothing happens. */
+/** How long a law waits before it concludes that nothing happens. */
 export const quietUs = 50_000;
+/** Size of one write of `pour` and `writeUntilRefused`. */
 export const chunkBytes = 16 * 1024;
 
+/** A connection by both of its ends, and the listener that accepted it. */
 export interface Pair {
   readonly listener: Listener;
   readonly client: Connection;
   readonly server: Connection;
 }
 
+/** Opens one connection from the client to the server. */
 export async function openPair(harness: NetworkHarness): Promise<Pair> {
   const accepted = new Deferred<Connection>();
   const listener = await harness.server.listen(harness.listenAddress, (connection) =>
@@ -56,12 +62,14 @@ export async function openPair(harness: NetworkHarness): Promise<Pair> {
   return { listener, client, server: await accepted.promise };
 }
 
+/** Opens `count` connections, one after another. */
 export async function openPairs(harness: NetworkHarness, count: number): Promise<readonly Pair[]> {
   const pairs: Pair[] = [];
   for (let index = 0; index < count; index++) pairs.push(await openPair(harness));
   return pairs;
 }
 
+/** Opens one connection from a raw peer to the server. */
 export async function openRaw(harness: NetworkHarness): Promise<{ server: Connection; raw: RawPeer }> {
   const accepted = new Deferred<Connection>();
   const listener = await harness.server.listen(harness.listenAddress, (connection) =>
@@ -71,6 +79,7 @@ export async function openRaw(harness: NetworkHarness): Promise<{ server: Connec
   return { raw, server: await accepted.promise };
 }
 
+/** Writes of a law: sizes in bytes, each group followed by a pause. */
 export type Script = readonly { readonly sizes: readonly number[]; readonly waitUs: number }[];
 
 /** Writes the stream in the script's pieces and pauses, then ends. */
@@ -86,11 +95,12 @@ export async function play(harness: NetworkHarness, connection: Connection, scri
   connection.end();
 }
 
+/** Total of a script's writes, in bytes. */
 export function bytesOfScript(script: Script): number {
   return script.reduce((sum, { sizes }) => sum + sizes.reduce((left, right) => left + right, 0), 0);
 }
 
-/** Writes `bytes` of the stream, waiting for the drain whenever told to. */
+/** Writes `bytes` bytes of the stream, waiting for `onDrain` whenever `write` returns false. */
 export async function pour(
   connection: Connection,
   recorder: ConnectionRecorder,
@@ -103,7 +113,7 @@ export async function pour(
   }
 }
 
-/** Writes the stream until the door says that enough is pending and nothing leaves any more; how many bytes. */
+/** Writes the stream until `write` returns false and nothing leaves any more. Returns the bytes written. */
 export async function writeUntilRefused(harness: NetworkHarness, connection: Connection): Promise<number> {
   let written = 0;
   for (;;) {
@@ -112,11 +122,12 @@ export async function writeUntilRefused(harness: NetworkHarness, connection: Con
     const pendingBytes = connection.pendingBytes;
     await sleep(harness.clock, quietUs);
     if (connection.pendingBytes === pendingBytes && pendingBytes > 0) return written;
-    // Some of it left into the buffers on the way: go on until those are full as well.
+    // Some bytes left into the system's buffers: continue until those are full as well.
     expect(written).toBeLessThan(256 * 1024 * 1024);
   }
 }
 
+/** The error with which `outcome` rejects, or an `Error` that states that it resolved. */
 export async function failureOf(outcome: Promise<unknown>): Promise<unknown> {
   return outcome.then(
     () => new Error('it succeeded'),

@@ -1,4 +1,6 @@
-/** The laws of the network door (network.ts) about its patience with who takes nothing of what is pending. */
+/**
+ * The laws of the network port (`network.ts`) about `setPatience`: how long it waits for a peer that takes no bytes.
+ */
 import { expect } from 'vitest';
 import { sleep } from './clock.ts';
 import { ConnectionRecorder, streamBytes } from './connection-recorder.fixture.ts';
@@ -7,11 +9,11 @@ import type { NetworkHarness } from './network-harness.fixture.ts';
 import { openPair, pour, quietUs, writeUntilRefused } from './network-harness.fixture.ts';
 
 const patienceUs = 500_000;
-/** So many bytes in one go that the system, which takes note of them in large steps only, sees some of them leave. */
+/** Bytes per burst: enough that the system, which accounts for them in large steps only, reports progress. */
 const takenBytes = 6 * 1024 * 1024;
 
-export function patienceLaws(book: LawRegister<NetworkHarness>): void {
-  book.law('who takes nothing of what is pending is cut off when patience is over', async (harness) => {
+export function patienceLaws(suite: LawRegister<NetworkHarness>): void {
+  suite.law('a peer that takes no pending bytes is cut off after the patience', async (harness) => {
     const { client, server } = await openPair(harness);
     const atClient = ConnectionRecorder.start(client);
     const atServer = ConnectionRecorder.start(server);
@@ -20,14 +22,14 @@ export function patienceLaws(book: LawRegister<NetworkHarness>): void {
     await writeUntilRefused(harness, client);
     const sinceUs = harness.clock.nowUs();
     await atClient.until(() => atClient.closed !== undefined);
-    // Nothing has left since the last look at it, and that was a moment ago.
+    // The last byte left at most a moment before `sinceUs`.
     expect(harness.clock.nowUs() - sinceUs).toBeGreaterThan(patienceUs - 4 * quietUs);
     expect(atClient.closed).toBe('timedOut');
     server.resume();
     await atServer.until(() => atServer.ended || atServer.closed !== undefined);
   });
 
-  book.law('patience that is set while something is pending begins there', async (harness) => {
+  suite.law('patience set while bytes are pending starts at that moment', async (harness) => {
     const { client, server } = await openPair(harness);
     const atClient = ConnectionRecorder.start(client);
     ConnectionRecorder.start(server);
@@ -39,7 +41,7 @@ export function patienceLaws(book: LawRegister<NetworkHarness>): void {
     expect(atClient.closed).toBe('timedOut');
   });
 
-  book.law('who takes some of it now and then is waited for', async (harness) => {
+  suite.law('a peer that takes some bytes now and then is not cut off', async (harness) => {
     const { client, server } = await openPair(harness);
     const atClient = ConnectionRecorder.start(client);
     const atServer = ConnectionRecorder.start(server);
@@ -58,7 +60,7 @@ export function patienceLaws(book: LawRegister<NetworkHarness>): void {
     expect(atClient.closed).toBe(undefined);
   });
 
-  book.law('silence needs no patience', async (harness) => {
+  suite.law('an idle connection is not cut off', async (harness) => {
     const { client, server } = await openPair(harness);
     const atClient = ConnectionRecorder.start(client);
     const atServer = ConnectionRecorder.start(server);

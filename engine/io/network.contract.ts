@@ -1,6 +1,6 @@
 /**
- * The laws of the network door (network.ts), for both implementations: streams and back-pressure here, beginnings and
- * ends in network-ending.contract.ts.
+ * The laws of the network port (`network.ts`) about streams and back-pressure, for both implementations. The laws about
+ * beginnings and ends are in `network-ending.contract.ts`.
  */
 import fc from 'fast-check';
 import { expect } from 'vitest';
@@ -28,24 +28,24 @@ export function networkContract(
   makeHarness: MakeHarness<NetworkHarness>,
   skips: Skips = {},
 ): void {
-  contract(`network: ${name}`, makeHarness, skips, (book) => {
-    streamLaws(book);
-    pressureLaws(book);
-    lendingLaws(book);
-    endingLaws(book);
-    patienceLaws(book);
-    connectingLaws(book);
-    faultLaws(book);
+  contract(`network: ${name}`, makeHarness, skips, (suite) => {
+    streamLaws(suite);
+    pressureLaws(suite);
+    lendingLaws(suite);
+    endingLaws(suite);
+    patienceLaws(suite);
+    connectingLaws(suite);
+    faultLaws(suite);
   });
 }
 
-function streamLaws(book: LawRegister<NetworkHarness>): void {
+function streamLaws(suite: LawRegister<NetworkHarness>): void {
   const turn = fc.record({
     sizes: fc.array(fc.nat(3000), { maxLength: 8 }),
     waitUs: fc.constantFrom(0, 0, 200, 3000),
   });
   const script = fc.array(turn, { minLength: 1, maxLength: 25 });
-  book.property(
+  suite.property(
     'bytes of each direction arrive in the order written, each once',
     fc.record({ toServer: script, toClient: script }),
     25,
@@ -62,7 +62,7 @@ function streamLaws(book: LawRegister<NetworkHarness>): void {
     },
   );
 
-  book.law('megabytes pass whole and in order', async (harness) => {
+  suite.law('megabytes pass whole and in order', async (harness) => {
     const { client, server } = await openPair(harness);
     const bytes = 6 * 1024 * 1024;
     const atServer = ConnectionRecorder.start(server);
@@ -76,7 +76,7 @@ function streamLaws(book: LawRegister<NetworkHarness>): void {
     expect(mismatch).toBe(undefined);
   });
 
-  book.law('connections do not mix', async (harness) => {
+  suite.law('connections do not mix', async (harness) => {
     const pairs = await openPairs(harness, 20);
     const recorders = pairs.map(({ server }) => ConnectionRecorder.start(server));
     for (let round = 0; round < 5; round++) {
@@ -90,7 +90,7 @@ function streamLaws(book: LawRegister<NetworkHarness>): void {
     }
   });
 
-  book.law('nothing that came before start is lost', async (harness) => {
+  suite.law('bytes that arrive before start are not lost', async (harness) => {
     const { client, server } = await openPair(harness);
     client.write(streamBytes(0, 100_000));
     client.end();
@@ -102,7 +102,7 @@ function streamLaws(book: LawRegister<NetworkHarness>): void {
     expect(atServer.story).toEqual(['data', 'end']);
   });
 
-  book.law('no handler is called within a call into the door', async (harness) => {
+  suite.law('no handler is called within a call into the port', async (harness) => {
     const { client, server } = await openPair(harness);
     let within = false;
     let calledWithin = 0;
@@ -141,8 +141,8 @@ function streamLaws(book: LawRegister<NetworkHarness>): void {
   });
 }
 
-function pressureLaws(book: LawRegister<NetworkHarness>): void {
-  book.law('a paused reader makes the writer pend, and reading on drains it', async (harness) => {
+function pressureLaws(suite: LawRegister<NetworkHarness>): void {
+  suite.law('a paused reader makes writes pend, and resuming drains them', async (harness) => {
     const { client, server } = await openPair(harness);
     const atServer = ConnectionRecorder.start(server);
     const atClient = ConnectionRecorder.start(client);
@@ -161,24 +161,21 @@ function pressureLaws(book: LawRegister<NetworkHarness>): void {
     expect(client.pendingBytes).toBe(0);
   });
 
-  book.law(
-    'a writer that is asked to wait is told when to go on, whatever it wrote in one piece',
-    async (harness) => {
-      const { client, server } = await openPair(harness);
-      const atServer = ConnectionRecorder.start(server);
-      const atClient = ConnectionRecorder.start(client);
-      let written = 0;
-      for (const bytes of [300_000, 1_000_000, 2_000_000]) {
-        const drainsBefore = atClient.drains;
-        written += bytes;
-        // Nothing before it, and nothing behind it: the system may take it all at once.
-        if (!client.write(Buffer.alloc(bytes))) await atClient.until(() => atClient.drains > drainsBefore);
-        await atServer.until(() => atServer.bytesReceived === written);
-      }
-    },
-  );
+  suite.law('a writer that has to wait gets onDrain, whatever the size of its write', async (harness) => {
+    const { client, server } = await openPair(harness);
+    const atServer = ConnectionRecorder.start(server);
+    const atClient = ConnectionRecorder.start(client);
+    let written = 0;
+    for (const bytes of [300_000, 1_000_000, 2_000_000]) {
+      const drainsBefore = atClient.drains;
+      written += bytes;
+      // An isolated write: the system may take it all at once.
+      if (!client.write(Buffer.alloc(bytes))) await atClient.until(() => atClient.drains > drainsBefore);
+      await atServer.until(() => atServer.bytesReceived === written);
+    }
+  });
 
-  book.law('what a writer that heeds the answer leaves pending is bounded', async (harness) => {
+  suite.law('the pending bytes of a writer that waits for onDrain are bounded', async (harness) => {
     const { client, server } = await openPair(harness);
     ConnectionRecorder.start(client);
     server.pause();
@@ -186,7 +183,7 @@ function pressureLaws(book: LawRegister<NetworkHarness>): void {
     expect(client.pendingBytes).toBeLessThanOrEqual(1024 * 1024 + chunkBytes);
   });
 
-  book.law('bytes written against the answer are accepted all the same', async (harness) => {
+  suite.law('bytes written after write returned false are accepted all the same', async (harness) => {
     const { client, server } = await openPair(harness);
     ConnectionRecorder.start(client);
     const bytes = 4 * 1024 * 1024;
@@ -202,8 +199,8 @@ function pressureLaws(book: LawRegister<NetworkHarness>): void {
     expect(streamMismatch(0, atServer.received())).toBe(undefined);
   });
 
-  book.law(
-    'a reader that pauses in the middle of a chunk hears nothing until it resumes',
+  suite.law(
+    'a reader that pauses in the middle of a chunk receives nothing until it resumes',
     async (harness) => {
       const { client, server } = await openPair(harness);
       const atServer = new ConnectionRecorder();
@@ -230,7 +227,7 @@ function pressureLaws(book: LawRegister<NetworkHarness>): void {
   );
 }
 
-/** Memory that is written to again as soon as it is released. */
+/** An owner that overwrites memory as soon as it is released. */
 class Lender implements BytesOwner {
   readonly lent = new Set<Uint8Array>();
   released(bytes: Uint8Array): void {
@@ -244,18 +241,18 @@ class Lender implements BytesOwner {
   }
 }
 
-/** A machine under load may take its time to tell that bytes have left. */
+/** Waits until everything lent is released; a machine under load may report it late. */
 async function untilReturned(harness: NetworkHarness, lender: Lender): Promise<void> {
   for (let waits = 0; lender.lent.size > 0 && waits < 500; waits++) await sleep(harness.clock, quietUs);
 }
 
-function lendingLaws(book: LawRegister<NetworkHarness>): void {
+function lendingLaws(suite: LawRegister<NetworkHarness>): void {
   const sizes = fc.array(fc.oneof(fc.nat(300), fc.nat(40_000), fc.constant(0)), {
     minLength: 1,
     maxLength: 30,
   });
-  book.property(
-    'lent bytes are released once, and what is written over them then is never received',
+  suite.property(
+    'lent bytes are released once, and overwriting them afterwards never reaches the peer',
     sizes,
     25,
     async (harness, script) => {
@@ -275,26 +272,29 @@ function lendingLaws(book: LawRegister<NetworkHarness>): void {
     },
   );
 
-  book.law('bytes that wait for a reader are not released, and those after the end are', async (harness) => {
-    const { client, server } = await openPair(harness);
-    const atServer = ConnectionRecorder.start(server);
-    ConnectionRecorder.start(client);
-    server.pause();
-    const lender = new Lender();
-    const bytes = 16 * 1024 * 1024;
-    client.write(lender.lend(streamBytes(0, bytes)), lender);
-    await sleep(harness.clock, quietUs);
-    expect(lender.lent.size).toBe(1);
-    client.end();
-    client.write(lender.lend(streamBytes(0, 100)), lender);
-    expect(lender.lent.size).toBe(1);
-    server.resume();
-    await atServer.until(() => atServer.ended);
-    expect(streamMismatch(0, atServer.received())).toBe(undefined);
-    expect(lender.lent.size).toBe(0);
-  });
+  suite.law(
+    'bytes that wait for a reader are not released, and bytes written after the end are',
+    async (harness) => {
+      const { client, server } = await openPair(harness);
+      const atServer = ConnectionRecorder.start(server);
+      ConnectionRecorder.start(client);
+      server.pause();
+      const lender = new Lender();
+      const bytes = 16 * 1024 * 1024;
+      client.write(lender.lend(streamBytes(0, bytes)), lender);
+      await sleep(harness.clock, quietUs);
+      expect(lender.lent.size).toBe(1);
+      client.end();
+      client.write(lender.lend(streamBytes(0, 100)), lender);
+      expect(lender.lent.size).toBe(1);
+      server.resume();
+      await atServer.until(() => atServer.ended);
+      expect(streamMismatch(0, atServer.received())).toBe(undefined);
+      expect(lender.lent.size).toBe(0);
+    },
+  );
 
-  book.law('nothing is released after the close', async (harness) => {
+  suite.law('nothing is released after the close', async (harness) => {
     const { client, server } = await openPair(harness);
     const atClient = ConnectionRecorder.start(client);
     ConnectionRecorder.start(server);

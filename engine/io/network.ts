@@ -1,24 +1,25 @@
 /**
- * The network door: connections as TCP gives them.
+ * The network port: connections with the guarantees of TCP.
  *
- * Promised: bytes of one direction arrive in the order written, each once, until the connection ends or breaks.
- * `onEnd` comes after the last byte; `onClose` comes exactly once, last, and after it nothing is delivered.
- * Handlers are never called from within a call of the engine's into the door.
+ * Promised: the bytes of one direction arrive in the order written, each once, until the connection ends or breaks.
+ * `onEnd` comes after the last byte. `onClose` comes exactly once and last. The port never calls a handler from within
+ * a call of the engine into the port.
  *
- * Not promised: chunk boundaries (writes may arrive split or joined at any byte); that written bytes arrive at all
- * (a reset or a cut loses what is under way, without a word about how much); that a dead peer is ever noticed (a
- * half-open connection stays silent for ever: use deadlines); that connecting fails quickly.
+ * Not promised: chunk boundaries (writes may arrive split or joined at any byte). That written bytes arrive: a reset or
+ * a cut loses an unknown amount. That a dead peer is noticed: a half-open connection stays silent for ever, so callers
+ * need deadlines. That connecting fails quickly.
  */
 
-/** `host:port`. In the world the host is a simulated host's name or address. */
+/** `host:port`. In the simulated world the host is a simulated host's name or address. */
 export type Address = string;
 
-/** Why a connection is over. `ended`: both sides finished in order. */
+/** Why a connection is over. `ended`: both sides finished in order. `closedHere`: this side called `destroy`. */
 export type CloseReason = 'ended' | 'reset' | 'timedOut' | 'closedHere';
 
-/** Why a connection could not be made. */
+/** Why a connection could not be established. */
 export type ConnectFailure = 'refused' | 'timedOut' | 'unreachable';
 
+/** Thrown by `connect`. */
 export class ConnectError extends Error {
   override readonly name = 'ConnectError';
   readonly failure: ConnectFailure;
@@ -29,70 +30,76 @@ export class ConnectError extends Error {
   }
 }
 
-/** Why an address could not be listened on. */
+/** Thrown by `listen` and `serve`: the address is in use or not this host's. */
 export class ListenError extends Error {
   override readonly name = 'ListenError';
 }
 
+/** The receiver of one connection's events. */
 export interface ConnectionHandler {
-  /** The next bytes. The handler may keep the view; the door never writes to it again. */
+  /** The next bytes. The handler may keep the view; the port never writes to it again. */
   onData(chunk: Uint8Array): void;
-  /** What was written has left far enough that `write` would return true again. */
+  /** Enough pending bytes have left that `write` would return true again. */
   onDrain(): void;
-  /** The other side will send no more. */
+  /** The other side will send no more bytes. */
   onEnd(): void;
   /** The connection is over; always the last call. */
   onClose(reason: CloseReason): void;
 }
 
-/** Whoever wants to use the memory of written bytes again. */
+/** Lends bytes to `write` and reuses their memory afterwards. */
 export interface BytesOwner {
   /**
-   * The door has let go of `bytes`, the view that it was given: they have left, were copied or were dropped. Called
-   * once for each write that named an owner, perhaps within it, and not after `onClose`: what was not let go until
-   * then is let go with it.
+   * The port no longer uses `bytes`, the view passed to `write`: they have left, were copied or were dropped. Called
+   * once for each write with an owner, possibly within that write. Not called after `onClose`, which releases
+   * everything still lent.
    */
   released(bytes: Uint8Array): void;
 }
 
+/** One established connection. */
 export interface Connection {
   /** The other side's address, for logs. */
   readonly remote: Address;
   /** Bytes accepted by `write` that have not left this host. */
   readonly pendingBytes: number;
-  /** Begins delivery. Called once; until then nothing is delivered and nothing is lost. */
+  /** Begins delivery. Called once; bytes that arrive earlier are kept until then. */
   start(handler: ConnectionHandler): void;
   /**
-   * Queues bytes; the door keeps the view, so it must not be changed until `owner` hears of its release, and never
-   * without an owner. False: enough is pending, wait for `onDrain` (the bytes were accepted all the same). After the
-   * connection is over, bytes are dropped in silence.
+   * Queues bytes. The port keeps the view: without an owner the caller must never change it, with one not before
+   * `released`. Returns false if enough is pending and the caller should wait for `onDrain`; the bytes are accepted all
+   * the same. Once the connection is over, the port drops bytes silently.
    */
   write(bytes: Uint8Array, owner?: BytesOwner): boolean;
   /**
-   * From now on the connection is cut (`onClose('timedOut')`) once nothing of what is pending has left this host for `us`
-   * microseconds, or somewhat later; what trickles out is waited for. Until it is called, what is pending may stand for ever.
-   * A host may bound what is pending on all such connections together, and cuts the one with most in the same way.
+   * From now on the port cuts the connection (`onClose('timedOut')`) if no pending byte leaves this host for `us`
+   * microseconds or somewhat longer; any progress restarts the time. Without this call, bytes may be pending for ever.
+   * A host may also bound the pending bytes of all such connections together, and then cuts the connection with the
+   * most.
    */
   setPatience(us: number): void;
-  /** Stops and resumes delivery (back-pressure: a paused reader makes the other side's writes pend). */
+  /** Stops delivery (back-pressure: while the reader is paused, the other side's writes become pending). */
   pause(): void;
+  /** Resumes delivery. */
   resume(): void;
-  /** No more will be written; what is pending still goes out. */
+  /** Declares that no more bytes will be written; pending bytes still go out. */
   end(): void;
-  /** Ends the connection now; what is pending may be lost. `onClose('closedHere')` follows. */
+  /** Closes the connection now; pending bytes may be lost. `onClose('closedHere')` follows. */
   destroy(): void;
 }
 
+/** A listening address. */
 export interface Listener {
-  /** The address listened on (with the real port where 0 was asked for). */
+  /** The address, with the actual port where 0 was requested. */
   readonly address: Address;
-  /** Accepts no more; existing connections stay. Resolves when the address is free. */
+  /** Accepts no more connections; existing ones stay. Resolves when the address is free. */
   close(): Promise<void>;
 }
 
+/** The network of one host. */
 export interface Network {
-  /** Listens. Rejects with `ListenError` when the address is taken or not this host's. */
+  /** Listens. Rejects with `ListenError` if the address is in use or not this host's. */
   listen(address: Address, onConnection: (connection: Connection) => void): Promise<Listener>;
-  /** Connects, or rejects with `ConnectError` after at most about `timeoutUs`. */
+  /** Connects. Rejects with `ConnectError`, at the latest about `timeoutUs` microseconds from now. */
   connect(address: Address, timeoutUs: number): Promise<Connection>;
 }

@@ -1,28 +1,29 @@
 /**
- * The random door. Streams are named: `fork('disk')` gives a stream of its own, so that a new draw in one room moves
- * nothing in another. Not promised: secrecy; draws are not for keys or tokens of access.
+ * The random port. Streams are named: `fork('disk')` returns a stream of its own, so a new draw in one module changes
+ * no draw of another. Not promised: secrecy. Draws are not for keys or access tokens.
  */
+/** A stream of random numbers. */
 export interface Random {
   /** A whole number 0..2^32-1. */
   u32(): number;
-  /** A whole number 0..bound-1 without bias; `bound` is 1..2^32. */
+  /** A whole number 0..bound-1, without bias; `bound` is 1..2^32. */
   below(bound: number): number;
-  /** True in `numerator` of `denominator` cases. */
+  /** True with probability `numerator` / `denominator`. */
   chance(numerator: number, denominator: number): boolean;
   /** `count` random bytes. */
   bytes(count: number): Buffer;
-  /** An independent stream; in the world the same parent and name give the same stream. */
+  /** An independent stream. In the simulated world the same parent and name give the same stream. */
   fork(name: string): Random;
 }
 
-/** A random element of a non-empty list. */
+/** A random element. Throws `RangeError` for an empty list. */
 export function pick<T>(random: Random, items: readonly T[]): T {
   const item = items[random.below(items.length)];
   if (item === undefined) throw new RangeError('pick from an empty list');
   return item;
 }
 
-/** The items in a random order, each order as likely as any other (Fisher and Yates; Knuth, TAOCP 3.4.2 P). */
+/** A copy in random order, every order equally likely (Fisher and Yates; Knuth, TAOCP 3.4.2 P). */
 export function shuffled<T>(random: Random, items: readonly T[]): T[] {
   const rest = [...items];
   const order: T[] = [];

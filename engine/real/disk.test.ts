@@ -32,7 +32,7 @@ diskContract('machine', makeHarness, {
   'a sync that began before a durable write ended does not cut it off': noCrash,
   'of durable writes under way a crash may leave any, and those that were answered it leaves whole': noCrash,
   'a second crash takes nothing more': noCrash,
-  'the calls of a dead life are never answered': noCrash,
+  'the calls of a dead incarnation are never answered': noCrash,
   'a crash can lose all that was not synced': noCrash,
   'a crash can keep all that was not synced': noCrash,
   'a crash can tear what was not synced, sector by sector, and nothing else': noCrash,
