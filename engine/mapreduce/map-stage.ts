@@ -14,6 +14,7 @@ import type { NodeId, Token } from '../base/ids.ts';
 import { textOf } from '../base/ids.ts';
 import { objectKey, unpackKey } from '../base/object-key.ts';
 import { askPeer, replyError, roundError, troubleError } from '../replication/round-dependencies.ts';
+import { standbyLast } from '../replication/plan.ts';
 import { sleep } from '../io/clock.ts';
 import { encodeObject } from '../replica/object/object.ts';
 import type { Member } from '../cluster/ring/ring.ts';
@@ -132,8 +133,9 @@ export class MapStage {
     const there = ring()
       .placement(token)
       .filter((one) => view.isRoutable(one) && !tried.has(one.node));
+    const all = standbyLast(view, there, (member) => member);
     const far = (member: Member): number => (member.datacenter === self.datacenter ? 0 : 1);
-    return there.some((one) => far(one) !== 0) ? there.toSorted((one, two) => far(one) - far(two)) : there;
+    return all.some((one) => far(one) !== 0) ? all.toSorted((one, two) => far(one) - far(two)) : all;
   }
 
   /** Runs a group at its replica; what it left undone. */

@@ -4,7 +4,7 @@
  */
 import type { Io } from '../io/io.ts';
 import type { MembershipObserver } from '../cluster/membership/observer.ts';
-import { isRoutableState, stateCode } from '../cluster/membership/states.ts';
+import { isRoutableState, isServingState, stateCode } from '../cluster/membership/states.ts';
 import { refusalReasons } from '../cluster/membership/table.ts';
 import { LabelledFamily } from '../metrics/labelled-family.ts';
 import type { NodeStats } from '../metrics/node-stats.ts';
@@ -35,7 +35,7 @@ export function countMembership(
     moved: ({ index, node, datacenter, rack }, from, to) => {
       failures.peerStateTransition(index, from, to);
       failures.setPeerState(index, datacenter, rack, stateCode(to));
-      if (isRoutableState(to)) onRoutable(node);
+      if (isServingState(to)) onRoutable(node);
       // A new life passes through RESET within one instant: nothing was taken away.
       if (!isRoutableState(from) || isRoutableState(to) || to === 'RESET') return;
       pool.peer_ejects += 1;

@@ -238,6 +238,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     rackCount: (datacenter) => membership.ring.rackCount(datacenter),
     isRoutable: (member) =>
       member === self ? standing.isMember && isThisNodeThere() : membership.isRoutable(member.node),
+    isStandby: ({ node }) => membership.isStandby(node),
   });
   const readBudget = new ReadBudget(io.log, config.clientReadBytesMax);
   const parts: RoundDependencies = {

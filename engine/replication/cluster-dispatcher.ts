@@ -356,5 +356,6 @@ function without(view: Viewpoint, away: readonly Member[]): Viewpoint {
     self: view.self,
     rackCount: (datacenter) => view.rackCount(datacenter),
     isRoutable: (member) => !away.includes(member) && view.isRoutable(member),
+    isStandby: (member) => view.isStandby(member),
   };
 }

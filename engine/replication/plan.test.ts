@@ -24,11 +24,12 @@ const ring = new Ring([
   ...['b1', 'b2', 'b3'].map((node, index) => member(node, 'west', `r${index + 1}`)),
 ]);
 
-function viewFrom(self: string, away: readonly string[]): Viewpoint {
+function viewFrom(self: string, away: readonly string[], standby: readonly string[] = []): Viewpoint {
   return {
     self: present(ring.member(self as NodeId), self),
     rackCount: (datacenter) => ring.rackCount(datacenter),
     isRoutable: (one) => !away.includes(one.node),
+    isStandby: (one) => standby.includes(one.node),
   };
 }
 
@@ -68,7 +69,56 @@ describe('a plan', () => {
       const all = planWrite(viewFrom('a2', away), placement, 'DC_QUORUM', 'all', pending);
       lines.push(`  write w=all: ${describePlan(all)}`);
     }
+    for (const [standby, away] of [
+      [['a1'], []],
+      [['a2'], []],
+      [['a1'], ['a3']],
+      [['a1', 'b1'], []],
+      [['a1', 'a2', 'a3'], []],
+    ] as const) {
+      lines.push(`in STANDBY: ${standby.join(' ')}, away: ${away.join(' ') || 'nobody'}`);
+      const view = viewFrom('a2', away, standby);
+      for (const level of consistencyLevels) {
+        lines.push(`  read  ${level}: ${describePlan(planRead(view, placement, level, 'default'))}`);
+        lines.push(`  write ${level}: ${describePlan(planWrite(view, placement, level, 'default'))}`);
+      }
+      lines.push(`  read  r=all: ${describePlan(planRead(view, placement, 'DC_QUORUM', 'all'))}`);
+      const forward = planForward(view, placement).map((one) => one.node);
+      lines.push(`  forward to: ${forward.join(' ')}`);
+    }
     expectGolden('plans.txt', lines.join('\n') + '\n');
+  });
+
+  it('asks a replica in STANDBY only where the others are too few, and writes to it as to all', () => {
+    const names = ring.members.map((one) => one.node as string);
+    fc.assert(
+      fc.property(
+        fc.subarray(names),
+        fc.subarray(names),
+        fc.constantFrom(...names),
+        fc.constantFrom(...consistencyLevels),
+        (away, standby, self, level: ConsistencyLevel) => {
+          const [plain, view] = [viewFrom(self, away), viewFrom(self, away, standby)];
+          expect(planWrite(view, placement, level, 'default')).toEqual(
+            planWrite(plain, placement, level, 'default'),
+          );
+          const plan = planRead(view, placement, level, 'default');
+          const before = planRead(plain, placement, level, 'default');
+          // What can be read at all does not change.
+          expect(plan.kind).toBe(before.kind);
+          if (plan.kind === 'refused') return;
+          for (const [group, { needed }] of plan.groups.entries()) {
+            const asked = plan.targets.filter((target) => target.group === group && target.held !== true);
+            const isSpared = ({ member: { node } }: (typeof asked)[number]): boolean =>
+              standby.includes(node);
+            if (asked.some(isSpared)) expect(asked.length).toBe(needed);
+            // Whoever is held back though it is not in STANDBY is far, and enough of its like are asked.
+            const held = plan.targets.filter((target) => target.group === group && target.held === true);
+            if (held.some((target) => !isSpared(target))) expect(asked.some(isSpared)).toBe(false);
+          }
+        },
+      ),
+    );
   });
 
   it('asks the primary alone for a read of it, whoever is near, and nobody in its place', () => {

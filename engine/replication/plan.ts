@@ -59,12 +59,15 @@ export interface Viewpoint {
   /** Racks configured per datacenter. */
   rackCount(datacenter: string): number;
   isRoutable(member: Member): boolean;
+  /** The member is in STANDBY: it takes writes, and is read only where too few others are left. */
+  isStandby(member: Member): boolean;
 }
 
 /**
  * A read: DC_ONE asks the nearest replica only; the others every replica of this datacenter that can be counted, and
  * in another datacenter the preferred racks, as many as must answer (what crosses the distance is paid for), with the
- * further ones held back for when one of those is away.
+ * further ones held back for when one of those is away. A replica in STANDBY comes after all others of its datacenter, and
+ * is held back where these are enough.
  */
 export function planRead(
   view: Viewpoint,
@@ -76,8 +79,9 @@ export function planRead(
   const groups = groupsOf(view, placement, level, need);
   if ('kind' in groups) return groups;
   const one = groups.length === 1 && groups[0]?.needed === 1 && level === 'DC_ONE';
-  const candidates = thoseOf(targetsOf(view, placement, groups), (target) => target.group >= 0);
-  const targets = one ? nearest(view.self, candidates).slice(0, 1) : heldBack(view, candidates, groups);
+  const counted = thoseOf(targetsOf(view, placement, groups), (target) => target.group >= 0);
+  const candidates = standbyLast(view, one ? nearest(view.self, counted) : counted, ({ member }) => member);
+  const targets = one ? candidates.slice(0, 1) : heldBack(view, candidates, groups);
   const failovers = one ? 0 : standIns(view, placement, targets, groups);
   return checked(view, placement, { kind: 'plan', targets, groups, agree: agrees(level), failovers });
 }
@@ -129,15 +133,29 @@ export function withLate(plan: DispatchPlan, late: readonly Member[]): DispatchP
   return { ...plan, groups, targets: [...plan.targets, ...added] };
 }
 
-/** Replicas that a node which is no replica may hand a write to: routable, of its datacenter, nearest first. */
+/**
+ * Replicas that a node which is no replica may hand a write to: routable, of its datacenter, nearest first; those in
+ * STANDBY after all others.
+ */
 export function planForward(view: Viewpoint, placement: Placement): readonly Member[] {
   const local = placement.filter(
     (member) => member.datacenter === view.self.datacenter && view.isRoutable(member),
   );
-  return nearest(
+  const near = nearest(
     view.self,
     local.map((member) => ({ member, group: 0 })),
   ).map((target) => target.member);
+  return standbyLast(view, near, (member) => member);
+}
+
+/** The same, in the same order, but those whose members are in STANDBY last; mostly none is, and then no list is made. */
+export function standbyLast<T>(
+  view: Pick<Viewpoint, 'isStandby'>,
+  all: readonly T[],
+  memberOf: (one: T) => Member,
+): readonly T[] {
+  const isLast = (one: T): boolean => view.isStandby(memberOf(one));
+  return all.some(isLast) ? [...all.filter((one) => !isLast(one)), ...all.filter(isLast)] : all;
 }
 
 /** `n1* n2 (n3), wait for 2 of dc1` (star: not waited for; parentheses: held back), for people and goldens. */
@@ -154,16 +172,18 @@ function nameOf({ member, group, held }: Target): string {
   return group < 0 ? `${member.node}*` : member.node;
 }
 
-/** The targets, those of other datacenters beyond what their group needs held back. */
+/** The targets, those in STANDBY and those of other datacenters held back beyond what their group needs. */
 function heldBack(view: Viewpoint, targets: readonly Target[], groups: readonly Group[]): readonly Target[] {
-  if (groups.length === 1) return targets;
+  const isSpared = ({ member }: Target): boolean => view.isStandby(member);
+  if (groups.length === 1 && !targets.some(isSpared)) return targets;
   const asked = groups.map(() => 0);
   return targets.map((target) => {
     const { datacenter, needed } = present(groups[target.group], 'a group');
-    if (datacenter === view.self.datacenter) return target;
+    const isLocal = datacenter === view.self.datacenter;
     const before = present(asked[target.group], 'a count');
     asked[target.group] = before + 1;
-    return before < needed ? target : { ...target, held: true };
+    if (before < needed || (isLocal && !isSpared(target))) return target;
+    return { ...target, held: true };
   });
 }
 

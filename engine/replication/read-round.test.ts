@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { TestClock } from '../api/testing/test-io.fixture.ts';
+import { present } from '../base/assert.ts';
 import { LockstepError } from '../base/errors.ts';
 import { byteStringOf } from '../base/ids.ts';
 import type { NodeId, Token } from '../base/ids.ts';
@@ -73,10 +74,16 @@ class Far {
     closed: readonly string[] = [],
     level: ConsistencyLevel = 'DC_EACH_SAFE_QUORUM',
     self = reader,
+    standby: readonly string[] = [],
   ) {
     for (const peer of closed) this.peers.closed.add(peer);
     const rackCount = (datacenter: string): number => ring.rackCount(datacenter);
-    const view = { self, rackCount, isRoutable: (one: Member) => !away.includes(one.node) };
+    const view = {
+      self,
+      rackCount,
+      isRoutable: (one: Member) => !away.includes(one.node),
+      isStandby: (one: Member) => standby.includes(one.node),
+    };
     const plan = planRead(view, ring.placement(token), level, 'default');
     if (plan.kind === 'refused') throw new Error(plan.detail);
     const rules = () => ({ ...defaultProperties, allowMult: true });
@@ -180,6 +187,32 @@ describe('a read across the distance', () => {
     const far = new Far(['b3']);
     far.peers.answer('b1', failed);
     expect(await far.outcome).toBe('NoQuorum');
+  });
+});
+
+describe('a read beside a replica in STANDBY', () => {
+  const near = present(ring.member('b2' as NodeId), 'a member');
+
+  it('asks it when the others are too few, and that is no failover to another datacenter', async () => {
+    const far = new Far(['b2'], [], 'DC_QUORUM', near, ['b1']);
+    expect(far.peers.asked).toEqual(['b3 readObject', 'b1 readObject']);
+    for (const peer of ['b3', 'b1']) far.peers.answer(peer, none);
+    expect(await far.outcome).toBe('nothing');
+    expect(far.failovers).toBe(0);
+  });
+
+  it('asks it once another one has failed, or has been silent for a quarter of the time, and not before', async () => {
+    for (const silent of [false, true]) {
+      const far = new Far([], [], 'DC_QUORUM', { ...near, node: 'b9' as NodeId }, ['b1']);
+      expect(far.peers.asked).toEqual(['b2 readObject', 'b3 readObject']);
+      far.peers.answer('b2', none);
+      if (silent) far.clock.advance(timeoutUs / 4);
+      else far.peers.answer('b3', failed);
+      expect(far.peers.asked.slice(2)).toEqual(['b1 readObject']);
+      far.peers.answer('b1', none);
+      expect(await far.outcome).toBe('nothing');
+      expect(far.failovers).toBe(0);
+    }
   });
 });
 

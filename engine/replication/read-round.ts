@@ -118,7 +118,7 @@ export class ReadRound implements LargeReader {
     return this.#result.promise;
   }
 
-  /** Those asked in other datacenters have been silent for long: the racks that were held back are asked too. */
+  /** Those asked have been silent for long: the racks that were held back are asked too. */
   #failOver(): void {
     if (this.#tally.decided) return;
     for (const index of this.#held.splice(0)) this.#askHeld(index, true);
@@ -139,7 +139,9 @@ export class ReadRound implements LargeReader {
   }
 
   #askHeld(index: number, away: boolean): void {
-    if (away) this.#parts.stats.pool.remote_peer_failover_requests += 1;
+    const { datacenter } = present(this.#plan.targets[index], 'a target').member;
+    const isFar = datacenter !== this.#parts.self.datacenter;
+    if (away && isFar) this.#parts.stats.pool.remote_peer_failover_requests += 1;
     this.#ask(index, this.#leftUs());
   }
 

@@ -85,6 +85,7 @@ class Copies implements PeerLinks {
       self,
       rackCount: (datacenter: string) => ring.rackCount(datacenter),
       isRoutable: () => true,
+      isStandby: () => false,
     };
     this.#dispatcher = new ClusterDispatcher({
       self,

@@ -43,6 +43,7 @@ class Room implements PeerLinks {
       self,
       rackCount: (datacenter: string): number => ring.rackCount(datacenter),
       isRoutable: (one: Member): boolean => !away.includes(one.node),
+      isStandby: (): boolean => false,
     };
     const plan = planWrite(view, ring.placement(token), 'DC_QUORUM', 'default');
     if (plan.kind === 'refused') throw new Error(plan.detail);

@@ -117,6 +117,7 @@ function makeMachines(wires: Wires): Ring {
       self,
       rackCount: (datacenter: string) => ring.rackCount(datacenter),
       isRoutable: () => true,
+      isStandby: () => false,
     };
     const parts: RoundDependencies = {
       self,

@@ -37,7 +37,7 @@ const legal: Readonly<Record<string, readonly string[]>> = {
   RESET: ['JOINING', 'NORMAL', 'STANDBY', 'DOWN', 'LEAVING'],
   LEAVING: ['JOINING', 'DOWN', 'RESET'],
 };
-const routable: readonly string[] = ['NORMAL', 'JOINING'];
+const routable: readonly string[] = ['NORMAL', 'JOINING', 'STANDBY'];
 
 export interface DetectorTruth {
   readonly opinions: Opinions;

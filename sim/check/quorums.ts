@@ -30,7 +30,7 @@ const refusalText = /^(?:NoQuorum: )?(?:(\S+): )?.*are needed and \d+ can be rea
 const disagreement = /the copies of \S+ differ/;
 /** Within that time an acknowledged write is at all replicas, while nothing goes wrong. */
 const spreadUs = 300_000;
-const routable: readonly string[] = ['NORMAL', 'JOINING'];
+const routable: readonly string[] = ['NORMAL', 'JOINING', 'STANDBY'];
 
 export function checkQuorums(
   history: History,

@@ -20,7 +20,7 @@ export interface RiakStatsSource {
 }
 
 /** States in which a member is sent requests. */
-const connectedStates = ['NORMAL', 'JOINING'];
+const connectedStates = ['NORMAL', 'JOINING', 'STANDBY'];
 
 /** JSON, or for `Accept: text/plain` the same on many lines, as Riak answers. */
 export function riakStatsRoute(desk: RiakStatsSource): HttpRoute {

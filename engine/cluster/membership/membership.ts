@@ -284,6 +284,11 @@ export class Membership {
     return this.#table.isRoutable(node);
   }
 
+  /** An operator has taken the node, or this one, out of the way of reads. */
+  isStandby(node: NodeId): boolean {
+    return (node === this.self.node ? this.self.state : this.state(node)) === 'STANDBY';
+  }
+
   /** Another one has taken over what the node owned. */
   isReplaced(node: NodeId): boolean {
     const record = this.#table.record(node);

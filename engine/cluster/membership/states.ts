@@ -54,14 +54,17 @@ export function isLegalMove(from: PeerState, to: PeerState): boolean {
   return moves[from].includes(to);
 }
 
-/** New work is sent to peers in this state; `svc_peer_state` calls them up. */
+/** Peers in this state take all new work; `svc_peer_state` calls them up. */
 export function isRoutableState(state: PeerState): boolean {
   return state === 'NORMAL' || state === 'JOINING';
 }
 
-/** A peer in this state answers what it is asked: a leaving one does so until it has left. */
+/**
+ * A peer in this state answers what it is asked: a leaving one until it has left, one in STANDBY takes every write and is
+ * read when no other replica will do.
+ */
 export function isServingState(state: PeerState): boolean {
-  return isRoutableState(state) || state === 'LEAVING';
+  return isRoutableState(state) || state === 'LEAVING' || state === 'STANDBY';
 }
 
 /** A line per state, for the golden. */

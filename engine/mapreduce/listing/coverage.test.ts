@@ -169,10 +169,11 @@ describe('a listing of one node', () => {
   });
 });
 
-/** Nodes that reach each other at once; `away` do not answer, `failing` count down to a failure. */
+/** Nodes that reach each other at once; `away` do not answer, `standby` are in STANDBY, `failing` count down to a failure. */
 function cluster(names: readonly string[]): {
   readonly stores: Map<string, MapStore>;
   readonly away: Set<string>;
+  readonly standby: Set<string>;
   readonly asked: string[];
   readonly failEvery: { at: number };
   readonly coverage: (name: string) => Coverage;
@@ -185,6 +186,7 @@ function cluster(names: readonly string[]): {
   const ring = new Ring(members);
   const stores = new Map(names.map((name) => [name, new MapStore()]));
   const away = new Set<string>();
+  const standby = new Set<string>();
   const asked: string[] = [];
   const failEvery = { at: 0 };
   let nowUs = 0;
@@ -219,6 +221,7 @@ function cluster(names: readonly string[]): {
       self,
       rackCount: () => 3,
       isRoutable: (one: Member) => one === self || !away.has(one.node),
+      isStandby: (one: Member) => standby.has(one.node),
     };
     const parts = {
       self,
@@ -237,6 +240,7 @@ function cluster(names: readonly string[]): {
   return {
     stores,
     away,
+    standby,
     asked,
     failEvery,
     ring,
@@ -264,6 +268,17 @@ async function keysOf(coverage: Coverage): Promise<ByteString[]> {
 
 describe('a listing of the cluster', () => {
   const names = ['n1', 'n2', 'n3', 'n4', 'n5', 'n6'];
+
+  test('asks no node in STANDBY while enough others are there', async () => {
+    const { stores, away, standby, asked, coverage, ring } = cluster(names.slice(0, 3));
+    const keys = fill(stores, ring, 20);
+    standby.add('n1');
+    expect(await keysOf(coverage('n2'))).toHaveLength(keys.length);
+    expect(asked).not.toContain('n1');
+    away.add('n3');
+    expect(await keysOf(coverage('n2'))).toHaveLength(keys.length);
+    expect(asked).toContain('n1');
+  });
 
   test('gives every key once, the same list at every node, while replicas are away and fail', async () => {
     const { stores, away, failEvery, coverage, ring } = cluster(names);

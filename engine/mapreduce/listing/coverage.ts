@@ -14,6 +14,7 @@ import { LockstepError, asLockstepError } from '../../base/errors.ts';
 import type { ByteString, Token } from '../../base/ids.ts';
 import type { Asking, RoundDependencies } from '../../replication/round-dependencies.ts';
 import { askPeer, replyError, roundError, troubleError } from '../../replication/round-dependencies.ts';
+import { standbyLast } from '../../replication/plan.ts';
 import { sleep } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
 import { distance } from '../../cluster/ring/arc.ts';
@@ -183,15 +184,17 @@ export class Coverage {
     return answers;
   }
 
-  /** Who can be asked now: this node, then its datacenter, then the others. */
+  /** Who can be asked now: this node, then its datacenter, then the others; of each those in STANDBY last. */
   #replicas(token: Token): readonly Member[] {
     const { ring, self, view } = this.#parts;
     const there = ring()
       .placement(token)
       .filter((member) => view.isRoutable(member));
-    const rank = (member: Member): number =>
-      member === self ? 0 : member.datacenter === self.datacenter ? 1 : 2;
-    return there.sort((left, right) => rank(left) - rank(right));
+    const rank = (member: Member): number => {
+      if (member === self && !view.isStandby(self)) return 0;
+      return member.datacenter === self.datacenter ? 1 : 2;
+    };
+    return standbyLast(view, there, (member) => member).toSorted((left, right) => rank(left) - rank(right));
   }
 
   #askOne(member: Member, request: ListingRequest, leftUs: number): Promise<ListingAnswer> {
