@@ -28,8 +28,13 @@ export interface ClientObserver extends ConnectionObserver {
 /** Tells the observer of a request that ended in this error. */
 export function observeError(observer: ClientObserver, code: ErrorCode): void {
   if (isOutcome(code)) return;
-  if (code === 'Overloaded' || code === 'NoTargets' || code === 'ShuttingDown') observer.dropped();
+  if (isRefusal(code)) observer.dropped();
   observer.failed();
+}
+
+/** Errors of requests that no replica has heard of. */
+function isRefusal(code: ErrorCode): boolean {
+  return code === 'Overloaded' || code === 'NoTargets' || code === 'ShuttingDown' || code === 'Standby';
 }
 
 /** Errors by which a request learns the state of an object, as it asked; an absent one is no error to begin with. */

@@ -67,6 +67,11 @@ export const errorTable = {
     sentence: 'the copies differ that must be equal at this consistency level; read again',
   },
   FileMissing: { status: 500, definite: true, sentence: 'a durable file of the node is missing' },
+  Standby: {
+    status: 503,
+    definite: true,
+    sentence: 'the node is in STANDBY and takes no requests of clients',
+  },
 } as const satisfies Record<string, ErrorRow>;
 
 /** A stable error code; clients and logs see it by this name. */

@@ -30,6 +30,11 @@ export function unheardIn(view: ClusterView): readonly string[] {
   return whoIs(view, 'UNKNOWN');
 }
 
+/** Members that serve no client. */
+export function standbyIn(view: ClusterView): readonly string[] {
+  return whoIs(view, 'STANDBY');
+}
+
 function whoIs({ members }: ClusterView, what: MemberView['state']): readonly string[] {
   return members.filter(({ state }) => state === what).map(({ node }) => node);
 }

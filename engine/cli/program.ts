@@ -11,6 +11,7 @@ import { addClusterCommand } from './cluster-command.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { describeFailure, exitCodeOf, exitCodes } from './exit-codes.ts';
 import { addLeaveCommand } from './leave-command.ts';
+import { addStandbyCommand } from './standby-command.ts';
 import { addStartCommand } from './start-command.ts';
 import { addStatusCommand } from './status-command.ts';
 import { addStoreCommand } from './store-command.ts';
@@ -25,6 +26,7 @@ Examples:
   lockstep start --config lockstep.yaml        one node
   lockstep status --node 127.0.0.1:8098        who is in the cluster, and what moves
   lockstep leave --node 127.0.0.1:8098         the node hands over what it owns and stops
+  lockstep standby --node 127.0.0.1:8098       the node serves no client and takes writes; --return ends it
   lockstep transactions list --node HOST:PORT  what is in doubt there; resolve decides
   lockstep check-config lockstep.yaml          is this configuration valid?
   lockstep check-config --keys                 every key: variable, default, allowed range, meaning
@@ -67,6 +69,7 @@ function buildProgram(finish: (code: ExitCode) => void): Command {
   addClusterCommand(program, finish);
   addStatusCommand(program, finish);
   addLeaveCommand(program, finish);
+  addStandbyCommand(program, finish);
   addTransactionsCommand(program, finish);
   addCheckConfigCommand(program, finish);
   addCertificatesCommand(program, finish);

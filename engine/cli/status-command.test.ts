@@ -28,6 +28,13 @@ nothing is silent, moves, or is in doubt here`.trimStart(),
   );
 });
 
+test('a member in STANDBY is told of with the way back', () => {
+  const view = { ...calm, members: [member('n1'), member('n2', { state: 'STANDBY' }), member('n3')] };
+  const lines = describeCluster(view, [], plain).split('\n');
+  expect(lines).toContain('n2    dc1         r2    STANDBY  -     100.0 %      16      127.0.0.1:8121');
+  expect(lines.at(-1)).toBe(`n2 is in STANDBY until ${invocation()} standby --return takes it back`);
+});
+
 const waiting: InDoubt = {
   transaction_id: 'n2-0-1',
   role: 'branch',

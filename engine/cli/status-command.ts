@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 
 import type { ClusterView, MemberView } from '../node/node.ts';
-import { counted, isSettled, moveLines, parsed, silentIn, unheardIn } from './cluster-view.ts';
+import { counted, isSettled, moveLines, parsed, silentIn, standbyIn, unheardIn } from './cluster-view.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { exitCodes } from './exit-codes.ts';
 import type { InDoubt } from './in-doubt.ts';
@@ -87,6 +87,9 @@ function remarks(view: ClusterView, inDoubt: readonly InDoubt[], paint: Painter)
   if (away.length > 0) lines.push(paint.bad(`silent: ${away.join(', ')}`));
   const unheard = unheardIn(view);
   if (unheard.length > 0) lines.push(`not heard of since ${view.node} started: ${unheard.join(', ')}`);
+  for (const node of standbyIn(view)) {
+    lines.push(`${node} is in STANDBY until ${invocation()} standby --return takes it back`);
+  }
   if (view.store !== 'open') {
     lines.push(paint.bad(`the store of ${view.node} is ${view.store}: it answers reads and takes no writes`));
   }

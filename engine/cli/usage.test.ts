@@ -44,6 +44,8 @@ const wrong = [
   'cluster --unknown',
   'status',
   'leave',
+  'standby',
+  'standby --return',
   'check-config',
   'certificates',
   'credentials',

@@ -39,6 +39,7 @@ import { countClients } from './observers.ts';
 import { bucketAdmin } from './bucket-properties.ts';
 import type { RedisListener } from './redis-listener.ts';
 import { buildRedis } from './redis-listener.ts';
+import { openDispatcher, openJobs, openLister, openTransactions, standbyCheck } from './standby-services.ts';
 import { contentLimits, requestBytesMax } from './topology.ts';
 import { transactionLimits } from './transactions.ts';
 import { clusterControl } from './ring-changes.ts';
@@ -78,8 +79,12 @@ export interface ClientListeners {
 /** The listeners for clients, and what they count. */
 export function composeListeners(parts: ListenerDependencies): ClientListeners {
   const { io, config, gate, stats, buckets, store, driver } = parts;
-  const { dispatcher, membership, mover, refill, transfer, transactions, keeper, antiEntropy } = parts;
-  const { coverage, wasm, mapReduce, publisher } = parts;
+  const { membership, mover, refill, transfer, keeper, antiEntropy, wasm, publisher } = parts;
+  const check = standbyCheck(membership);
+  const dispatcher = openDispatcher(parts.dispatcher, check);
+  const transactions = openTransactions(parts.transactions, check);
+  const coverage = openLister(parts.coverage, check);
+  const mapReduce = openJobs(parts.mapReduce, check);
   const observer = countClients(stats);
   const requests = new RequestBudget(config.clientRequestBytesMax);
   for (const family of requests.families()) stats.register(family);
@@ -125,7 +130,7 @@ export function composeListeners(parts: ListenerDependencies): ClientListeners {
       transactions,
       transactionLimits: limits,
       observer,
-      preflist: (key) => dispatcher.locate(key),
+      preflist: (key) => parts.dispatcher.locate(key),
       mapReduce,
       jobLimits: jobLimits(config),
       serverInfo: { node: config.name, version: riakVersion },

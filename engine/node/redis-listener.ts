@@ -13,7 +13,7 @@ import type { NodeId } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
 import { bucketPrefix, defaultType } from '../base/object-key.ts';
 import { version } from '../base/version.ts';
-import type { Coverage } from '../mapreduce/listing/coverage.ts';
+import type { NameLister } from '../api/name-lister.ts';
 import type { NodeConfig } from '../config/config.ts';
 import { readLocally } from '../replica/local-read.ts';
 import type { Address } from '../io/network.ts';
@@ -63,7 +63,7 @@ export function buildRedis(
   shared: Shared,
   config: NodeConfig,
   stats: NodeStats,
-  coverage: Coverage,
+  coverage: NameLister,
   local: LocalKeys,
 ): RedisListener {
   const bytesMax = requestBytesMax(config);
@@ -182,7 +182,7 @@ function countCommands({ server }: NodeStats): (field: RedisField) => void {
 }
 
 /** The living keys of the bucket, page by page. */
-function listKeys(coverage: Coverage, { type, bucket }: RedisDependencies): ListKeys {
+function listKeys(coverage: NameLister, { type, bucket }: RedisDependencies): ListKeys {
   return async function* (first, deadlineUs) {
     for await (const { names } of coverage.keys(type, bucket, { live: true, first }, deadlineUs)) yield names;
   };

@@ -123,6 +123,7 @@ export function clusterControl(
 ): ClusterControl {
   return {
     leave: (force) => mover.leave(force),
+    standby: (ends) => mover.standby(ends),
     describe: () => {
       const { ring, self, view } = membership;
       const { heldSeconds: seconds, holders: transactions } = membership.publication.held;

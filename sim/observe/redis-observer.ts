@@ -38,7 +38,7 @@ const purposes: Readonly<Record<string, Purpose>> = {
 };
 
 /** Errors of commands that no replica has heard of. */
-const refusals: readonly string[] = ['OVERLOADED', 'NOTARGETS', 'DISKFULL', 'SHUTTINGDOWN'];
+const refusals: readonly string[] = ['OVERLOADED', 'NOTARGETS', 'DISKFULL', 'SHUTTINGDOWN', 'STANDBY'];
 /** Errors of commands whose level was not met. */
 const unmet: readonly string[] = ['NOQUORUM', 'TIMEOUT'];
 /** Errors of commands of whom may not send them; EXEC wraps them in an error of its own. */

@@ -375,6 +375,13 @@ export const routeDescriptions: ReadonlyMap<string, RouteDescription> = new Map<
     },
   ],
   [
+    'POST /cluster/standby',
+    {
+      summary: 'This node goes into STANDBY (takes writes, serves no client); return=true takes it back',
+      responses: { ...shown('it is so now'), '409': conflict },
+    },
+  ],
+  [
     'GET /aae',
     { summary: 'How the replicas compare themselves', responses: { ...shown('per peer'), '404': absent } },
   ],

@@ -1,6 +1,7 @@
 /**
- * The operator's endpoints: `GET /cluster`, who is in the cluster, in what state, and what moves between them; and
- * `POST /cluster/leave` (`?force=true`), which begins to take this node out of it. Errors are problems of RFC 9457.
+ * The operator's endpoints: `GET /cluster`, who is in the cluster, in what state, and what moves between them;
+ * `POST /cluster/leave` (`?force=true`), which begins to take this node out of it; and `POST /cluster/standby`
+ * (`?return=true`), which takes it out of the way of clients, or back. Errors are problems of RFC 9457.
  */
 import { asLockstepError } from '../../base/errors.ts';
 import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
@@ -53,12 +54,15 @@ export interface ClusterControl {
   describe(): ClusterView;
   /** Resolves once it is durable that the node leaves. Throws `Conflict`; rejects with `StorageFailed`. */
   leave(force: boolean): Promise<void>;
+  /** Resolves once it is durable that the node is in STANDBY, or (`ends`) is not. Throws and rejects as `leave` does. */
+  standby(ends: boolean): Promise<void>;
 }
 
 export function clusterRoutes(control: ClusterControl): readonly HttpRoute[] {
   return [
     { method: 'GET', path: '/cluster', handle: () => jsonAnswer(200, control.describe()) },
     { method: 'POST', path: '/cluster/leave', handle: (request) => leave(control, request) },
+    { method: 'POST', path: '/cluster/standby', handle: (request) => standby(control, request) },
   ];
 }
 
@@ -66,6 +70,15 @@ async function leave(control: ClusterControl, { query }: HttpRequest): Promise<H
   try {
     await control.leave(query.get('force') === 'true');
     return jsonAnswer(202, control.describe());
+  } catch (error) {
+    return problemAnswer(asLockstepError(error));
+  }
+}
+
+async function standby(control: ClusterControl, { query }: HttpRequest): Promise<HttpResponse> {
+  try {
+    await control.standby(query.get('return') === 'true');
+    return jsonAnswer(200, control.describe());
   } catch (error) {
     return problemAnswer(asLockstepError(error));
   }

@@ -125,6 +125,7 @@ test('Riak’s endpoints refuse in plain text, the product’s with problem deta
     '/buckets/:bucket/transactions',
     '/cluster',
     '/cluster/leave',
+    '/cluster/standby',
     '/openapi.json',
     '/ping',
     '/transactions',

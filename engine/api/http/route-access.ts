@@ -37,7 +37,8 @@ export const routeAccess: RouteAccess = new Map([
   ...rows('admin', 'PUT DELETE', [...properties, '/wasm/modules/:id']),
   ...rows('admin', 'PUT', ['/riak/:bucket', '/types/:type/props']),
   ...rows('admin', 'GET', ['/aae']),
-  ...rows('admin', 'POST', ['/types', '/transactions/:id/resolve', '/cluster/leave', '/aae/sweep']),
+  ...rows('admin', 'POST', ['/types', '/transactions/:id/resolve', '/aae/sweep']),
+  ...rows('admin', 'POST', ['/cluster/leave', '/cluster/standby']),
 ]);
 
 const riaksPath = /^\/($|buckets|riak|types|mapred|stats)/;

@@ -36,7 +36,7 @@ import { readKey, runTask } from './tasks.ts';
 /** What an error's line begins with. */
 const minus = 0x2d;
 /** Errors of commands that no replica has heard of. */
-const refusedWords: readonly string[] = ['OVERLOADED', 'NOTARGETS', 'DISKFULL', 'SHUTTINGDOWN'];
+const refusedWords: readonly string[] = ['OVERLOADED', 'NOTARGETS', 'DISKFULL', 'SHUTTINGDOWN', 'STANDBY'];
 
 export class Session implements ConnectionHandler, ExchangeOwner {
   readonly #rooms: SessionDependencies;

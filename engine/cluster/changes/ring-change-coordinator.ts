@@ -11,6 +11,8 @@
  * in its last step for every former primary of its keys (cluster/view/handover.ts), and one of those may have died for good:
  * the replacement of that one goes on meanwhile, and hands over in its place.
  *
+ * An operator's STANDBY is no move (no token changes hands), but neither begins while the other is being saved.
+ *
  * Each step is durable before a peer hears of it (cluster/membership/membership.ts), so a restart takes none back that a peer may
  * have acted upon.
  *
@@ -31,6 +33,7 @@ import { arcsOf, inOneRack, sourcesOf, splitByPlacement } from './arcs.ts';
 import type { LeaveDrain, LeaveDrainRest } from './leave-drain.ts';
 import type { ReplacementTakeover } from './replacement-takeover.ts';
 import type { Rebuild } from './rebuild.ts';
+import { standbyRejection } from './standby.ts';
 import type { Transfer } from './transfer.ts';
 
 /** How often a wait looks again. */
@@ -115,14 +118,13 @@ export class RingChangeCoordinator {
 
   /**
    * Begins to leave. Resolves once that is durable; rejects with `StorageFailed` when the disk does not take it. Throws
-   * `Conflict` when the node is on a move already, when its disk has not got back what it should have, when it is the last
+   * `Conflict` when the node is on a move already (it may be in STANDBY), when its disk has not got back what it should have, when it is the last
    * owner, or when its rack would vanish with it; the last may be forced.
    */
   leave(force: boolean): Promise<void> {
     const { ring, self } = this.#membership;
-    if (this.#work !== undefined || self.state !== 'NORMAL') {
-      throw new LockstepError('Conflict', `${self.node} is ${self.state} and on a move already`);
-    }
+    if (this.#work !== undefined || (self.state !== 'NORMAL' && self.state !== 'STANDBY'))
+      throw this.#onTheMove();
     const lacking = this.#refill.hindrance;
     if (lacking !== undefined) throw new LockstepError('Conflict', lacking);
     const others = ring.members.filter((member) => member !== this.#self);
@@ -138,9 +140,37 @@ export class RingChangeCoordinator {
       begun.resolve(await this.#membership.declareMove('LEAVING', 'queued'));
       if (await begun.promise) await this.#leave();
     });
-    return begun.promise.then((isBegun) => {
-      if (!isBegun) throw new LockstepError('StorageFailed', `the disk of ${self.node} took no note of it`);
-    });
+    return begun.promise.then((isBegun) => this.#mustBeNoted(isBegun));
+  }
+
+  /**
+   * Goes into STANDBY, or (`ends`) returns from it; nothing where that is so already. Resolves once it is durable; rejects
+   * with `StorageFailed` when the disk does not take it. Throws `Conflict` when the node is on a move, or when too few
+   * others would serve reads of some of its keys (standby.ts).
+   */
+  standby(ends: boolean): Promise<void> {
+    const { ring, self } = this.#membership;
+    const [from, to] = ends ? (['STANDBY', 'NORMAL'] as const) : (['NORMAL', 'STANDBY'] as const);
+    if (this.#work !== undefined || (self.state !== from && self.state !== to)) throw this.#onTheMove();
+    if (self.state === to) return Promise.resolve();
+    const serves = ({ node }: Member): boolean =>
+      this.#membership.isRoutable(node) && !this.#membership.isStandby(node);
+    const rejection = ends ? undefined : standbyRejection(ring, this.#self, serves);
+    if (rejection !== undefined) throw new LockstepError('Conflict', rejection);
+    const noted = new Deferred<boolean>();
+    this.#spawn(async () => noted.resolve(await this.#membership.declareMove(to, 'none')));
+    return noted.promise.then((isNoted) => this.#mustBeNoted(isNoted));
+  }
+
+  #onTheMove(): LockstepError {
+    const { node, state } = this.#membership.self;
+    return new LockstepError('Conflict', `${node} is ${state} and on a move already`);
+  }
+
+  /** Throws `StorageFailed` when the disk did not take what this node is about to declare. */
+  #mustBeNoted(isNoted: boolean): void {
+    const { node } = this.#membership.self;
+    if (!isNoted) throw new LockstepError('StorageFailed', `the disk of ${node} took no note of it`);
   }
 
   #spawn(move: () => Promise<void>): void {

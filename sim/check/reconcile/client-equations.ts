@@ -11,7 +11,7 @@ import type { Numbers } from './numbers.ts';
 
 /** Errors that tell the state of an object, as the client asked. */
 const outcomes: readonly string[] = ['PreconditionFailed', 'Conflict'];
-const refusals: readonly string[] = ['Overloaded', 'NoTargets', 'ShuttingDown'];
+const refusals: readonly string[] = ['Overloaded', 'NoTargets', 'ShuttingDown', 'Standby'];
 const redisFields: readonly string[] = [
   ...[
     'get',

@@ -1,0 +1,28 @@
+/**
+ * Whether a member may go into STANDBY. It keeps its tokens and takes every write, so nothing moves and no quorum changes;
+ * but reads are to be answered by others. Of each of its keys, members that serve reads hold a majority of the copies in
+ * its datacenter without it, or the operator is refused: reads at a quorum would ask it all the same.
+ */
+import type { Member, Ring } from '../ring/ring.ts';
+
+/** Why `self` may not go into STANDBY; undefined when it may. `serves`: the other member is there and not in STANDBY. */
+export function standbyRejection(
+  ring: Ring,
+  self: Member,
+  serves: (member: Member) => boolean,
+): string | undefined {
+  const { node, datacenter } = self;
+  const copies = ring.rackCount(datacenter);
+  const needed = Math.floor(copies / 2) + 1;
+  for (const bound of ring.members.flatMap(({ tokens }) => tokens)) {
+    const owners = ring.placement(bound);
+    if (!owners.includes(self)) continue;
+    const others = owners.filter((member) => member !== self && member.datacenter === datacenter);
+    const left = others.filter(serves);
+    if (left.length >= needed) continue;
+    const away = others.filter((member) => !left.includes(member)).map((member) => member.node);
+    const why = away.length === 0 ? '' : ` (${away.sort().join(', ')}: away or in STANDBY)`;
+    return `reads at a quorum need ${needed} of the ${copies} copies in ${datacenter}, and without ${node} members that serve reads hold ${left.length} of some keys${why}`;
+  }
+  return undefined;
+}

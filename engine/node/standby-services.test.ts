@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+
+import { LockstepError } from '../base/errors.ts';
+import type { NodeId } from '../base/ids.ts';
+import { byteStringOf } from '../base/ids.ts';
+import type { MemberRecord } from '../cluster/membership/member-record.ts';
+import type { Xid } from '../transactions/formats/xid.ts';
+import { openDispatcher, openJobs, openLister, openTransactions, standbyCheck } from './standby-services.ts';
+
+const name = byteStringOf('b');
+let isStandby = true;
+const self = { node: 'n1' } as MemberRecord;
+const check = standbyCheck({ self, isStandby: (node: NodeId) => node === 'n1' && isStandby });
+
+/** What a call ended in: the code of its error, or `let through` where the thing behind was asked. */
+async function outcomeOf(call: () => unknown): Promise<string> {
+  try {
+    await call();
+    return 'nothing';
+  } catch (error) {
+    return error instanceof LockstepError ? error.code : String(error);
+  }
+}
+
+function behind(): never {
+  throw new LockstepError('NotFound', 'it was let through');
+}
+
+test('while its node is in STANDBY every door of the clients is closed, and open before and after', async () => {
+  const behindIt = { get: behind, put: behind, run: behind, keys: behind, buckets: behind, start: behind };
+  const dispatcher = openDispatcher(behindIt, check);
+  const whole = { ...behindIt, find: behind, survey: behind, inDoubt: () => [], resolve: behind };
+  const transactions = openTransactions(whole, check);
+  const lister = openLister(behindIt, check);
+  let refusedJobs = 0;
+  const jobs = openJobs({ ...behindIt, bytesMax: 7, refused: () => void (refusedJobs += 1) }, check);
+  const calls: readonly (() => unknown)[] = [
+    () => dispatcher.get({} as Parameters<typeof dispatcher.get>[0]),
+    () => dispatcher.put({} as Parameters<typeof dispatcher.put>[0]),
+    () => transactions.run({} as Parameters<typeof transactions.run>[0]),
+    () => lister.keys(name, name, { live: true }, 0),
+    () => lister.buckets(name, 0),
+    () => jobs.start({} as Parameters<typeof jobs.start>[0]),
+  ];
+  for (const now of [false, true, false]) {
+    isStandby = now;
+    for (const call of calls) expect(await outcomeOf(call)).toBe(now ? 'Standby' : 'NotFound');
+  }
+  // The books of jobs count what was refused here as they count their own refusals.
+  expect(refusedJobs).toBe(1);
+  expect(jobs.bytesMax).toBe(7);
+});
+
+test('what is in doubt is shown and resolved all the same', async () => {
+  isStandby = true;
+  const known = {
+    run: behind,
+    find: behind,
+    survey: behind,
+    inDoubt: () => [],
+    resolve: () => Promise.resolve(true),
+  };
+  const transactions = openTransactions(known, check);
+  expect(transactions.inDoubt()).toEqual([]);
+  const xid = 'n1-0-1' as Xid;
+  expect(await transactions.resolve(xid, 'commit')).toBe(true);
+  expect(await outcomeOf(() => transactions.find(xid))).toBe('NotFound');
+});
