@@ -89,6 +89,7 @@ import { deletesRaceRepair } from './deletes-race-repair.ts';
 import { everythingAtOnce } from './everything-at-once.ts';
 import { exchangeCutMidway } from './exchange-cut-midway.ts';
 import { noChurnWhenEqual } from './no-churn-when-equal.ts';
+import { standbyAndReturn } from './standby-and-return.ts';
 import { staleSnapshot } from './stale-snapshot.ts';
 import { versionSkew } from './version-skew.ts';
 import { wipedReplicaRefills } from './wiped-replica-refills.ts';
@@ -143,6 +144,7 @@ export const scenarios: readonly Scenario[] = [
   everythingAtOnce,
   joinUnderLoad,
   leaveUnderLoad,
+  standbyAndReturn,
   replaceDeadNode,
   leaverStartsAgain,
   replacedAfterAnOutage,

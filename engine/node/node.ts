@@ -155,11 +155,11 @@ export class Node {
 
   /**
    * Goes into STANDBY (`ends`: returns from it): it keeps what it owns and takes every write, serves no client, and is read
-   * only where too few other replicas are left. Resolves once that is durable. Rejects with `Conflict` when it is on a
-   * move, or when too few others would serve reads of its keys; with `StorageFailed` when the disk does not take it.
+   * only where too few other replicas are left. Resolves once that is durable; rejects with `StorageFailed` when the disk
+   * does not take it. Throws `Conflict` when it is on a move, or when too few others would serve reads of its keys.
    */
-  async standby({ ends = false }: { readonly ends?: boolean } = {}): Promise<void> {
-    await this.#rooms.mover.standby(ends);
+  standby({ ends = false }: { readonly ends?: boolean } = {}): Promise<void> {
+    return this.#rooms.mover.standby(ends);
   }
 
   /** Resolves once this node has left the cluster; it then has nothing more to do than to stop. */

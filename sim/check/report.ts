@@ -32,6 +32,7 @@ export const invariantIds = [
     'INV32',
     'INV33',
     'INV34',
+    'INV35',
   ] as const),
 ] as const;
 

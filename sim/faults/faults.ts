@@ -5,6 +5,7 @@
  */
 import { present } from '../../engine/base/assert.ts';
 import type { DetectorDisturbance } from '../check/failure-detector.ts';
+import type { StandbyPeriod } from '../check/standby.ts';
 import type { Wipe } from '../check/transactions.ts';
 import type { SnapshotTamper } from '../check/snapshot-rejection.ts';
 import type { DiskFaultKind } from './kinds/disk-fault-kinds.ts';
@@ -22,6 +23,7 @@ import { injectClockFault, isClockFault } from './clock-faults.ts';
 import type { ForeignStart } from './disk-faults.ts';
 import { DiskStrikes, isDiskFault } from './disk-faults.ts';
 import { Returns } from './restart-faults.ts';
+import { StandbyFaults } from './standby-faults.ts';
 import type { NetworkFault } from './network-faults.ts';
 import { injectNetworkFault, isNetworkFault } from './network-faults.ts';
 import type { MissedFault } from '../runner/result.ts';
@@ -57,6 +59,7 @@ export class Faults {
   readonly #stage: Stage;
   readonly #disks: DiskStrikes;
   readonly #returns: Returns;
+  readonly #standbys: StandbyFaults;
   /** Clocks that were tampered with. */
   readonly #clocks = new Set<HostClock>();
   #calm = false;
@@ -87,6 +90,7 @@ export class Faults {
       others: ({ targets }) => cluster.names.filter((name) => !targets.includes(name)),
     };
     this.#returns = new Returns(world, cluster);
+    this.#standbys = new StandbyFaults(world, cluster);
     this.#disks = new DiskStrikes(this.#stage, {
       calm: () => this.#calm,
       crash: (fault, survival, meanwhile) => this.#crash(fault, survival, 'silent', meanwhile),
@@ -125,6 +129,11 @@ export class Faults {
     return [...this.#disks.foreignStarts, ...this.#returns.starts];
   }
 
+  /** When nodes were in STANDBY. */
+  get standbyPeriods(): readonly StandbyPeriod[] {
+    return this.#standbys.periods;
+  }
+
   /** Arranges the faults; their instants count from `startUs`. */
   arrange(faults: readonly PlanFault[], startUs: number): void {
     for (const fault of faults) {
@@ -151,6 +160,7 @@ export class Faults {
       resume(this.#cluster.host(name));
       this.#cluster.start(name);
     }
+    this.#standbys.calm();
   }
 
   #afterNth(
@@ -215,6 +225,9 @@ export class Faults {
         return this.#cluster.change(name);
       case 'FM6':
         return this.#returns.strike(name, fault.params['join'] as ReturnMode);
+      case 'FM7':
+        this.#stage.later(fault.forUs, `return ${fault.id}`, () => this.#standbys.return(name));
+        return this.#standbys.strike(name);
       case 'FM3':
         return this.#bootWithoutSeeds(fault);
       case 'FM4':

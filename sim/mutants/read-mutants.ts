@@ -92,4 +92,14 @@ export const readBugs: readonly Mutant[] = [
     oracles: ['INV18', 'INV4'],
     seedsMax: 10,
   },
+  {
+    id: 'M121',
+    title: 'a read asks replicas in STANDBY as it asks all others of its datacenter',
+    file: 'engine/replication/plan.js',
+    find: 'if (before < needed || (isLocal && !isSpared(target)))',
+    replace: 'if (before < needed || isLocal)',
+    scenario: 'standby-and-return',
+    oracles: ['INV35'],
+    seedsMax: 5,
+  },
 ];

@@ -1,12 +1,16 @@
 /**
  * Whether anything has disturbed a run so far: as long as nothing has, numbers that tell of trouble are 0 exactly (INV24).
- * Beside the faults of the ledger and the ends of lives there are impatient clients, and queues that a plan makes so short
- * that its load alone may fill them.
+ * Beside the faults of the ledger and the ends of lives there are impatient clients, operators whose nodes refuse clients
+ * (FM7), and queues that a plan makes so short that its load alone may fill them.
  */
+import type { FaultKind } from '../faults/kinds/fault-kinds.ts';
 import type { Plan } from '../plan/plan.ts';
 
 /** Of these the plan says how many fit; as they are configured otherwise, no scenario's load fills them. */
 const queues: readonly string[] = ['store_queue_count_max', 'peer_outbox_count_max'];
+
+/** Faults that no ledger tells of at once: clients that leave before they are answered, nodes in STANDBY. */
+const untold: readonly FaultKind[] = ['FK1', 'FK2', 'FM7'];
 
 export interface SoFar {
   readonly nowUs: number;
@@ -19,18 +23,18 @@ export interface SoFar {
 }
 
 export class Disturbances {
-  /** From here on clients may leave before they are answered (FK1, FK2), which no ledger tells of at once. */
-  readonly #impatientUs: number;
+  /** From here on plans have faults of clients and operators (`untold`). */
+  readonly #untoldUs: number;
   readonly #shortQueues: boolean;
 
   constructor({ settings, faults }: Pick<Plan, 'settings' | 'faults'>) {
-    const impatient = faults.filter(({ kind }) => kind === 'FK1' || kind === 'FK2');
-    this.#impatientUs = Math.min(Infinity, ...impatient.map(({ when }) => ('atUs' in when ? when.atUs : 0)));
+    const those = faults.filter(({ kind }) => untold.includes(kind));
+    this.#untoldUs = Math.min(Infinity, ...those.map(({ when }) => ('atUs' in when ? when.atUs : 0)));
     this.#shortQueues = queues.some((queue) => settings[queue] !== undefined);
   }
 
   areNone({ nowUs, ended, injected, full }: SoFar): boolean {
     const overrun = this.#shortQueues && full;
-    return !ended && !overrun && injected === 0 && nowUs < this.#impatientUs;
+    return !ended && !overrun && injected === 0 && nowUs < this.#untoldUs;
   }
 }

@@ -21,6 +21,7 @@ import type { IncarnationStart, OpinionMove } from '../check/opinions.ts';
 import { Opinions } from '../check/opinions.ts';
 import { checkQuorums } from '../check/quorums.ts';
 import { checkReadMemory } from '../check/read-memory.ts';
+import { checkStandby } from '../check/standby.ts';
 import type { CheckReport, InvariantId } from '../check/report.ts';
 import type { History } from '../evidence/history.ts';
 import type { Plan } from '../plan/plan.ts';
@@ -94,7 +95,7 @@ export class Monitor {
       });
       world.trace.on('membership.left', ({ host }) => this.#objects.departed(host));
     }
-    if (this.#wants('INV18', 'INV19')) world.network.watch(this.#routes.watcher);
+    if (this.#wants('INV18', 'INV19', 'INV35')) world.network.watch(this.#routes.watcher);
     this.#listen();
   }
 
@@ -148,6 +149,18 @@ export class Monitor {
       ],
       ['INV22', () => checkQuiet(this.#quiet, clientsBusy)],
       ['INV23', () => this.#checkReads()],
+      [
+        'INV35',
+        () =>
+          checkStandby({
+            history,
+            answers: this.#routes.answers,
+            opinions,
+            periods: this.#faults.standbyPeriods,
+            troubles: this.#troubles(),
+            nodes,
+          }),
+      ],
       ['INV27', () => checkHints(this.#objects.hints, this.#balances)],
     ];
   }

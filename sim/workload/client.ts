@@ -230,9 +230,11 @@ export class Client {
     return this.impatience.over(connection, connection.ask(request, this.#setup.answerTimeoutUs), false);
   }
 
-  /** Without an answer the client turns to another node. */
+  /** Without an answer, and where a node says that it is in STANDBY, the client turns to another node. */
   #heard(exchange: PbExchange): PbExchange {
-    if (exchange.kind === 'lost') this.#target = pick(this.#setup.io.random, this.#setup.targets);
+    const { io, targets } = this.#setup;
+    if (isInStandby(exchange)) this.turnTo(pick(io.random, targets));
+    if (exchange.kind === 'lost') this.#target = pick(io.random, targets);
     return exchange;
   }
 
@@ -304,6 +306,11 @@ function writeOutcome(exchange: PbExchange): Outcome {
   if (reply.kind === 'stored' || reply.kind === 'deleted') return 'ok';
   if (reply.kind !== 'failed' || reply.code === undefined) return 'unknown';
   return reply.definite ? 'fail' : 'unknown';
+}
+
+function isInStandby(exchange: PbExchange): boolean {
+  if (exchange.kind === 'lost' || exchange.answer.kind !== 'failed') return false;
+  return exchange.answer.code === 'Standby';
 }
 
 function reasonOf(exchange: PbExchange): string {

@@ -28,7 +28,7 @@ export const faultKindIds = [
     'FN16',
   ] as const),
   ...(['FP1', 'FP4', 'FP6', 'FP7', 'FP8', 'FP9', 'FP10'] as const),
-  ...(['FM1', 'FM3', 'FM4', 'FM5', 'FM6'] as const),
+  ...(['FM1', 'FM3', 'FM4', 'FM5', 'FM6', 'FM7'] as const),
   ...(['FC1', 'FC2', 'FC3', 'FC4', 'FC5'] as const),
   ...(['FD6', 'FD7'] as const),
   ...diskFaultIds,
@@ -274,6 +274,13 @@ export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
     aim: 'node',
     lasting: false,
     params: { join: { kind: 'choice', of: returnModes } },
+  },
+  FM7: {
+    title: 'standby',
+    story: 'an operator puts a member in STANDBY, and takes it back',
+    aim: 'node',
+    lasting: true,
+    params: {},
   },
   FC1: {
     title: 'offset and drift',

@@ -179,6 +179,34 @@ export class Cluster {
     return true;
   }
 
+  /** FM7. An operator puts a member in STANDBY, or (`ends`) takes it back. False: it is down, or refuses. */
+  standby(name: string, ends: boolean): boolean {
+    const { life, host } = this.#seat(name);
+    if (life?.node === undefined) return false;
+    const { node } = life;
+    let accepted = true;
+    host.ask(() => {
+      let saved: Promise<void>;
+      try {
+        saved = node.standby({ ends });
+      } catch (error) {
+        if (!(error instanceof LockstepError)) throw error;
+        // Too few others serve reads, or it is on a move.
+        accepted = false;
+        return;
+      }
+      life.io.spawn('operator', async () => {
+        try {
+          await saved;
+        } catch (error) {
+          // Its disk does not take it; the operator asks again (StandbyFaults).
+          if (codeOf(error) !== 'StorageFailed') throw error;
+        }
+      });
+    });
+    return accepted;
+  }
+
   #leave(seat: NodeSlot): boolean {
     const { life } = seat;
     if (life?.node === undefined) return false;

@@ -1,0 +1,36 @@
+import type { Scenario } from '../sim/plan/scenario.ts';
+import { everyday, invariants } from './shared.ts';
+
+export const standbyAndReturn: Scenario = {
+  name: 'standby-and-return',
+  story:
+    'an operator puts a member in STANDBY under load and takes it back, and nodes die meanwhile: it serves no client and is read last, and has every write when it returns',
+  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
+  load: {
+    ...everyday,
+    operations: [300, 400],
+    keys: 24,
+    siblingKeys: 12,
+    thinkUs: [10_000, 160_000],
+    kinds: { get: 50, put: 46, delete: 4 },
+  },
+  faults: [
+    {
+      kind: 'FM7',
+      count: [1, 1],
+      atUs: [0, 500_000],
+      forUs: [5_000_000, 7_500_000],
+      always: true,
+    },
+    // The one that dies may be the one in STANDBY: it is so when it returns.
+    { kind: 'FP1', count: [1, 2], forUs: [200_000, 1_500_000], atUs: [4_000_000, 5_500_000], always: true },
+    { kind: 'FD6', count: [0, 1], forUs: [200_000, 1_000_000], atUs: [4_000_000, 5_500_000] },
+    { kind: 'FN11', count: [0, 2], atUs: [4_000_000, 8_000_000] },
+  ],
+  stormMs: 9_000,
+  calmMs: 5_000,
+  settleMsMax: 30_000,
+  // Nothing compares replicas by itself: what the member has after its return it got as writes, as hints, or by reads.
+  settings: { aae_enabled: false, gossip_interval_ms: 100, hint_drain_interval_ms: 500 },
+  invariants: { ...invariants, INV35: 40 },
+};
