@@ -5,7 +5,7 @@
  */
 import { spawnSync } from 'node:child_process';
 
-import { plantedBugs } from '../dist/sim/mutants/catalogue.js';
+import { mutants } from '../dist/sim/mutants/catalogue.js';
 import { transactionBugs } from '../dist/sim/mutants/transaction-mutants.js';
 
 /** What the simulator says, as its one line of JSON. */
@@ -47,7 +47,7 @@ function judgePoints({ id, exposedBy, oracles }) {
 }
 
 const bugs = [
-  ...plantedBugs.map((bug) => ({ ...bug, judge: () => judgeStory(bug) })),
+  ...mutants.map((bug) => ({ ...bug, judge: () => judgeStory(bug) })),
   ...transactionBugs.map((bug) => ({ ...bug, judge: () => judgePoints(bug) })),
 ];
 const ids = process.argv.slice(2);
