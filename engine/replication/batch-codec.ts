@@ -1,13 +1,14 @@
-/** The words of `mergeBatch`: objects with their keys and tokens, as one byte run. */
+/** The payload of a `mergeBatch` message: objects with their keys and tokens, in one run of bytes. */
 import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
 import type { Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { unpackKey } from '../base/object-key.ts';
 import type { IncomingObject } from '../replica/replica.ts';
 
-/** A key, its token and an object take at least so many bytes. */
+/** Lower bound on the encoded size of one item: a key, its token and an object. */
 const itemBytesMin = 10;
 
+/** Encodes a batch: varint count, then per object its key, token (u32) and bytes. */
 export function encodeBatch(items: readonly IncomingObject[]): Buffer {
   const writer = new ByteWriter(items.reduce((sum, item) => sum + item.bytes.length + 64, 16));
   writer.varint(items.length);
@@ -15,7 +16,10 @@ export function encodeBatch(items: readonly IncomingObject[]): Buffer {
   return writer.finish();
 }
 
-/** Reads what `encodeBatch` wrote; the objects are views. Throws `BytesError` on anything else. */
+/**
+ * Decodes the payload; the objects are views into `words`. Throws `BytesError` if it is malformed, empty, or names a
+ * key twice.
+ */
 export function decodeBatch(words: Uint8Array): readonly IncomingObject[] {
   const reader = new ByteReader(words);
   const count = reader.varint();

@@ -1,7 +1,9 @@
 /**
- * The other replicas of a batch that this node has given its dots: each gets its objects of the batch in one atomic
- * message, what it misses is kept as hints, and the round says when the batch is durable at as many replicas of every
- * key as the level names. The batch has happened; the round only spreads it, and never fails it.
+ * Spreads a batch that this node has already given its dots. Each other replica gets its objects of the batch in one
+ * atomic message. What a replica misses is stored as hints. The round reports when the batch is durable at as many
+ * replicas of every key as the level requires.
+ *
+ * The batch has already happened here: the round never undoes it and never fails it.
  */
 import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
@@ -20,39 +22,43 @@ import type { ConsistencyLevel, WriteNeed } from './requests.ts';
 import type { Place } from '../replica/key-slots.ts';
 import { Tally } from './tally.ts';
 
-/** What a batch waits for. */
+/** The consistency level of a batch, and where it is counted. */
 export interface BatchLevel {
   readonly level: ConsistencyLevel;
-  /** The node that the client asked: its datacenter is the local one, wherever the batch is carried out. */
+  /** The node that the client asked: its datacenter is the local one, even if another node applies the batch. */
   readonly coordinator: NodeId;
-  /** The client's own name of the batch, which a majority near the primary is asked for later; empty for none. */
+  /** The client's idempotency key of the batch; empty for none. A retry looks for it at a majority near the primary. */
   readonly clientId: string;
 }
 
-/** Objects of a batch that the same members hold, and whose durability is counted alike. */
+/** Objects of a batch with the same replicas and the same bucket properties: one tally counts them together. */
 export interface ReplicaGroup {
   readonly placement: Placement;
   readonly rules: BucketProperties;
-  /** Nobody is about to become an owner. */
+  /** No member is a pending owner of these objects' tokens. */
   readonly calm: boolean;
-  /** A refusal: the level cannot be met now. */
+  /** Whose answers are counted; a refusal if the level cannot be met now. */
   readonly plan: DispatchPlan | Refusal;
-  /** Their places in the batch. */
+  /** The objects' positions in the batch. */
   readonly indexes: number[];
 }
 
-/** Kin, and their one vote: whoever holds one of them holds all. */
+/**
+ * A replica group and its tally: a replica that has stored one object of the group has stored all. Undefined tally: the
+ * level cannot be met.
+ */
 interface Vote {
   readonly kin: ReplicaGroup;
   readonly tally: Tally | undefined;
 }
 
-/** What one member gets: objects by place in the batch. */
+/** What one member gets: objects by position in the batch. */
 interface Share {
   readonly member: Member;
   readonly indexes: number[];
 }
 
+/** One batch on its way to the other replicas. */
 export class BatchRound {
   readonly #parts: RoundDependencies;
   readonly #places: readonly Place[];
@@ -61,18 +67,21 @@ export class BatchRound {
   readonly #shares: readonly Share[];
   #verdict: boolean | undefined;
   #heardMet: ((met: boolean) => void) | undefined;
-  /** Undefined: nobody has asked. */
+  /** Undefined until a caller asks for `spread`. */
   #spread: Deferred<void> | undefined;
   #unmet: number;
   #silent: number;
-  /** Who may be read as the primary before long, and has not answered: nobody hears of the batch before. */
+  /**
+   * While owners change: members that may soon be read as the primary and have not answered. The level is not reported
+   * as met before all of them have.
+   */
   readonly #heirs: Set<NodeId> | undefined;
   readonly #clientName: Uint8Array | undefined;
   readonly #holders = new Set<NodeId>();
 
   /**
-   * `objects`: the bytes of each place. `kin`: the places' as of this instant, where they are known. `clientName`: under
-   * which name of a client's the batch was written, for its replicas to keep.
+   * `objects`: the bytes at each position. `kin`: the replica groups of the positions at this instant, if the caller
+   * has them. `clientName`: the encoded idempotency key under which the batch was written, for its replicas to store.
    */
   constructor(
     parts: RoundDependencies,
@@ -93,48 +102,48 @@ export class BatchRound {
     this.#heirs = kin.every(({ calm }) => calm) ? undefined : heirsOf(parts, places);
   }
 
-  /** Calls `heard` once: with true once the level is met for every object, with false once it cannot be any more. */
+  /** Calls `heard` once: with true once the level is met for every object, with false once it can no longer be met. */
   whenMet(heard: (met: boolean) => void): void {
     if (this.#verdict === undefined) this.#heardMet = heard;
     else heard(this.#verdict);
   }
 
-  /** The same as a promise. */
+  /** `whenMet` as a promise. */
   get met(): Promise<boolean> {
     const met = new Deferred<boolean>();
     this.whenMet((verdict) => met.resolve(verdict));
     return met.promise;
   }
 
-  /** Resolves when every other replica has the batch or a hint for it. */
+  /** Resolves when every other replica has answered: it has the batch, or this node has stored hints for it. */
   get spread(): Promise<void> {
     this.#spread ??= new Deferred();
     if (this.#silent === 0) this.#spread.resolve();
     return this.#spread.promise;
   }
 
-  /** Nobody was about to become an owner when it began. */
+  /** No pending owner existed for any key when the round began. */
   get isCalm(): boolean {
     return this.#heirs === undefined;
   }
 
-  /** What is spread. */
+  /** The objects of the batch with their keys and tokens. */
   get items(): readonly IncomingObject[] {
     return this.#places.map((_, index) => this.#item(index));
   }
 
-  /** The other nodes that have said that what they were sent is durable there. */
+  /** The other nodes that have confirmed that their share is durable. */
   get holders(): ReadonlySet<NodeId> {
     return this.#holders;
   }
 
-  /** Sends the batch. `timeoutUs` bounds the wait for each replica. */
+  /** Sends the batch. `timeoutUs` bounds the wait for each replica. Called once. */
   send(timeoutUs: number): void {
     if (this.#votes.some(({ tally }) => tally === undefined)) this.#settle(false);
     for (const share of this.#shares) this.#sendShare(share, timeoutUs);
   }
 
-  /** The batch is durable on this node. */
+  /** The caller reports that the batch is durable on this node. */
   durableHere(): void {
     this.#answer(this.#parts.self, true);
   }
@@ -196,9 +205,9 @@ export class BatchRound {
 }
 
 /**
- * While owners change: the primary of the ring as it is here, and who is written to besides. One of them is read as the
- * primary by nodes that are a step ahead, and a majority without it is no help to them. (Who cannot be reached answers
- * too: with a failure.)
+ * While owners change: the primary by this node's ring, and all pending owners. Nodes with a newer ring view read one
+ * of them as the primary, and a majority without it does not help those readers. An unreachable member leaves the set
+ * too: its request fails.
  */
 function heirsOf(parts: RoundDependencies, places: readonly Place[]): Set<NodeId> | undefined {
   let heirs: Set<NodeId> | undefined;
@@ -218,7 +227,7 @@ function voteOf(kin: ReplicaGroup): Vote {
   return { kin, tally: kin.plan.kind === 'plan' ? new Tally(kin.plan) : undefined };
 }
 
-/** The places of a batch by who holds them: mostly all of them are kin. */
+/** Groups the positions of a batch by replicas and properties. Most batches form one group. */
 export function kinOf(
   parts: RoundDependencies,
   places: readonly Place[],
@@ -234,7 +243,7 @@ export function kinOf(
   return all;
 }
 
-/** Adds the place at `index` of a batch to the kin of those before it; `calm`: nobody is about to become an owner. */
+/** Adds the object at position `index` to a group in `all`, or adds a group. `calm`: its token has no pending owner. */
 export function enterReplicaGroup(
   parts: RoundDependencies,
   all: ReplicaGroup[],
@@ -245,7 +254,7 @@ export function enterReplicaGroup(
   level: BatchLevel,
 ): void {
   const rules = parts.rules(place.key);
-  // While owners change, each is counted by itself.
+  // While owners change, each object is counted by itself.
   const known = calm ? kinAmong(all, placement, rules) : undefined;
   if (known !== undefined) known.indexes.push(index);
   else all.push({ placement, rules, calm, plan: batchPlan(parts, place, level), indexes: [index] });
@@ -268,7 +277,7 @@ function areAlike(left: Placement, right: Placement): boolean {
   return true;
 }
 
-/** Whose durability a batch waits for, of one of its keys. */
+/** The plan for one key of a batch: whose durability the batch waits for. */
 export function batchPlan(
   parts: RoundDependencies,
   { key, token }: Place,
@@ -282,9 +291,10 @@ export function batchPlan(
 }
 
 /**
- * The level speaks of the datacenter of the node that the client asked: a read at quorum there sees the batch from its
- * answer on. An id is looked for near the primary (transactions/idempotency/lookup.ts), so most owners there must have it too. Of a coordinator
- * that is no member any more no client waits.
+ * Where the level is counted. The local datacenter is that of the node that the client asked, so that a later quorum
+ * read there sees the batch. A retry looks up its idempotency key near the primary
+ * (`transactions/idempotency/lookup.ts`), so a majority of that datacenter must have the batch as well (`beside`). If
+ * the coordinator is no longer a member, no client waits for the answer, and this node's datacenter counts.
  */
 function countedIn(
   { self, member, view }: RoundDependencies,
@@ -296,7 +306,7 @@ function countedIn(
   return isNear ? { local: local.datacenter } : { local: local.datacenter, beside: self.datacenter };
 }
 
-/** A batch waits for its own level, and for what the bucket's `w`, `dw` and `pw` ask beyond it. */
+/** The batch's level, raised to what the bucket's `w`, `dw` and `pw` require. */
 function raisedNeed(
   { settings, view }: RoundDependencies,
   { w, dw, pw }: BucketProperties,

@@ -1,6 +1,8 @@
 /**
- * From a client's request to the replicas and back: plans who must answer, runs the round, forwards writes from nodes
- * that are no replica of the key. The dispatcher itself keeps no state between requests.
+ * Dispatches a client's request to the replicas and returns their answer. It plans whose answers count, runs the round,
+ * and forwards a write to a replica if this node holds none of the key.
+ *
+ * The dispatcher keeps no state between requests, apart from which peers failed the last forward.
  */
 import { BytesError } from '../base/bytes.ts';
 import { LockstepError } from '../base/errors.ts';
@@ -37,10 +39,11 @@ import { WriteRound } from './write-round.ts';
 
 const noBytes = Buffer.alloc(0);
 
+/** The dispatcher of one node; see `Dispatcher` for the errors. */
 export class ClusterDispatcher implements Dispatcher {
   readonly #parts: RoundDependencies;
   readonly #terms: ReplicaTerms;
-  /** Peers toward which the last forward failed. */
+  /** Peers that refused, or did not answer, the last write forwarded to them. */
   readonly #failingForwards = new Set<NodeId>();
 
   constructor(parts: RoundDependencies) {
@@ -48,18 +51,18 @@ export class ClusterDispatcher implements Dispatcher {
     this.#terms = termsOf(parts);
   }
 
-  /** From now on counts into these metrics too, beside those of its node; a `GossipHandler` may share them. */
+  /** Counts failures into `metrics` too, beside this node's own. A `GossipHandler` may share them. Returns itself. */
   withFailureMetrics(metrics: FailureMetrics): this {
     this.#parts.stats.failures.copyDispatchTo(metrics);
     return this;
   }
 
-  /** Peers that could not take, or did not answer, the last write forwarded to them. */
+  /** How many peers refused, or did not answer, the last write forwarded to them. */
   get failingForwards(): number {
     return this.#failingForwards.size;
   }
 
-  /** Where a key lives now: its token and its replicas, the primary first. Throws what the router throws. */
+  /** The key's token and its replicas now, the primary first. Throws what `Router.tokenOf` throws. */
   locate(key: ObjectKey): { readonly token: Token; readonly nodes: readonly NodeId[] } {
     const token = this.#parts.router.tokenOf(key);
     return {
@@ -72,8 +75,8 @@ export class ClusterDispatcher implements Dispatcher {
   }
 
   /**
-   * Throws `Overloaded` when a peer that forwards a write sees the key elsewhere: one of the two has not heard yet how
-   * its bucket routes now.
+   * Checks a write that a peer forwards. Throws `Overloaded` if this node computes another token for the key: one of
+   * the two nodes has not yet received the bucket's latest routing properties.
    */
   checkRoute(packed: PackedKey, token: Token): void {
     const key = unpackKey(packed);
@@ -105,7 +108,7 @@ export class ClusterDispatcher implements Dispatcher {
       try {
         return { object: await this.coordinate(localWrite(request, token), level, need, timeoutUs) };
       } catch (error) {
-        // A condition can be held against another replica's copy; nothing has been written here.
+        // The write's condition can be checked at another replica instead; nothing has been written here.
         if (!isUnreadable(error) || placement.length === 1) throw error;
         return { object: await this.#forward({ ...request, need }, token, placement, timeoutUs) };
       }
@@ -114,7 +117,10 @@ export class ClusterDispatcher implements Dispatcher {
     }
   }
 
-  /** Coordinates a write that this node holds a replica of; also the way in for writes that peers forward. */
+  /**
+   * Coordinates a write as a replica of its key. Also the entry point for writes that peers forward. Rejects with
+   * `NoTargets`, `NoQuorum`, `BadRequest` and what `WriteRound.run` rejects with.
+   */
   coordinate(
     write: LocalWrite,
     level: ConsistencyLevel,
@@ -144,11 +150,11 @@ export class ClusterDispatcher implements Dispatcher {
     const level = settings.readLevel;
     this.#checkTime(deadlineUs - clock.nowUs(), level);
     const need = this.#readNeed(request);
-    // As the key's primary this node is not read before it is whole, as it tells others too.
+    // Before its rebuild is complete this node is not read as the key's primary; it tells peers the same.
     const lacking = lackAt(this.#parts, token);
     if (need === 'primary' && lacking !== undefined) throw notWhole(lacking);
     const away: Member[] = lacking === undefined ? [] : [this.#parts.self];
-    // Whoever was the primary a moment ago may be carrying out a transaction on the key.
+    // The previous primary may still be applying a transaction on the key.
     if (need === 'primary' && !this.#parts.handedOver(token)) throw changingHands();
     const view = without(this.#parts.readView, away);
     let plan = this.#admit(planRead(view, placement, level, need), level, 'read');
@@ -170,7 +176,7 @@ export class ClusterDispatcher implements Dispatcher {
           else readDisagreements.failed += 1;
           throw this.#givenUp(error, level);
         }
-        // A single target that failed is not the last word: the next nearest replica is asked.
+        // If the only target failed, the next nearest replica is asked.
         const last = plan.targets.length > 1 || round.failed.length === 0 || clock.nowUs() >= deadlineUs;
         if (last) throw this.#givenUp(error, level);
         away.push(...round.failed);
@@ -181,7 +187,10 @@ export class ClusterDispatcher implements Dispatcher {
     }
   }
 
-  /** Those whose copies differ hold the same now, within the request's time: a new read may find that they agree. */
+  /**
+   * Waits until the replicas whose copies differ are repaired, or the deadline passes. True: a new read may find them
+   * equal.
+   */
   async #isRepaired(round: ReadRound, deadlineUs: number): Promise<boolean> {
     const { clock } = this.#parts;
     const late = new Deferred<void>();
@@ -191,14 +200,14 @@ export class ClusterDispatcher implements Dispatcher {
     return clock.nowUs() < deadlineUs;
   }
 
-  /** The cause is counted once, however many replicas were asked one after another. */
+  /** Counts a timeout once, however many replicas were asked one after another. */
   #givenUp(error: unknown, level: ConsistencyLevel): unknown {
     const isTimeout = error instanceof LockstepError && error.code === 'Timeout';
     if (isTimeout) this.#parts.stats.failures.responseTimeout(level);
     return error;
   }
 
-  /** What the bucket's properties ask for where the request does not say. */
+  /** The request's need, or that of the bucket's properties if the request names none. */
   #readNeed({ key, need }: GetRequest): ReadNeed {
     if (need !== 'default') return need;
     return bucketReadNeed(this.#terms, this.#parts.rules(key.packed), nothingAsked);
@@ -215,7 +224,7 @@ export class ClusterDispatcher implements Dispatcher {
       const { datacenter, rack } = this.#parts.self;
       this.#parts.stats.failures.noTargets(datacenter, rack, level);
     }
-    // Nothing has been sent: whatever the code leaves open, this did not happen.
+    // Nothing has been sent: the write definitely did not happen, whatever the code alone would leave open.
     const votes = plan.votes === undefined ? {} : { votes: plan.votes };
     throw new LockstepError(plan.code, `the ${what} was refused: ${plan.detail}`, {
       definite: true,
@@ -272,7 +281,7 @@ export class ClusterDispatcher implements Dispatcher {
     return error === undefined ? result.promise : undefined;
   }
 
-  /** Throws `Timeout` for the later step of a request whose earlier ones used up its time. Nothing has been sent. */
+  /** Throws `Timeout` if the earlier steps of a request have used up its time. Nothing has been sent for this step. */
   #checkTime(leftUs: number, level: ConsistencyLevel): void {
     if (leftUs > 0) return;
     this.#parts.stats.failures.responseTimeout(level);
@@ -280,7 +289,7 @@ export class ClusterDispatcher implements Dispatcher {
     throw new LockstepError('Timeout', detail, { definite: true });
   }
 
-  /** Counts a request whose level could not be met. */
+  /** Counts a request whose level could not be met. Returns `error`. */
   #counted(error: unknown, what: 'read' | 'write'): unknown {
     if (!(error instanceof LockstepError)) return error;
     if (error.code === 'NoQuorum' || error.code === 'Timeout' || error.code === 'ReplicasDisagree') {
@@ -292,18 +301,21 @@ export class ClusterDispatcher implements Dispatcher {
   }
 }
 
-/** As `parseLevel` reads it at the node that a write is forwarded to: `DC_QUORUM`, `2`, or `DC_EACH_SAFE_QUORUM+3`. */
+/** The wire form that `parseLevel` (`peer-service.ts`) reads: `DC_QUORUM`, `2`, or `DC_EACH_SAFE_QUORUM+3`. */
 function levelText(level: ConsistencyLevel, need: WriteNeed): string {
   if (need === 'default') return level;
   return typeof need === 'object' ? `${level}+${need.atLeast}` : String(need);
 }
 
-/** The coordinator's own copy cannot be read, and a condition was to be held against it. Nothing was written. */
+/**
+ * The coordinating replica cannot read its own copy, against which the write's condition had to be checked. Nothing was
+ * written.
+ */
 function isUnreadable(error: unknown): error is LockstepError {
   return error instanceof LockstepError && error.code === 'Corrupted';
 }
 
-/** What its log has told, for the client too. */
+/** The error text for a client; this node's log says the same. */
 function notServing({ node }: Member): string {
   return `${node} takes no writes: its store has failed and must be opened again (after a full disk it is, once there is room), or its peers know no such member`;
 }
@@ -320,7 +332,7 @@ function changingHands(): LockstepError {
 function settleForward(by: NodeId, reply: PeerReply, result: Deferred<StoredObject>): void {
   if (reply.kind !== 'coordinated') {
     const error = replyError(reply);
-    // Whom a refusal calls away depends on who says so.
+    // The text counts replicas as the answering node sees them, so it names that node.
     const told =
       error.code === 'NoQuorum'
         ? new LockstepError(error.code, `${by}: ${error.message}`, error.facts)
@@ -332,7 +344,7 @@ function settleForward(by: NodeId, reply: PeerReply, result: Deferred<StoredObje
     result.resolve(decodeObject(reply.object));
   } catch (error) {
     if (!(error instanceof BytesError)) throw error;
-    // Its write was done: whatever that is, it is not definite.
+    // The peer has done the write, so the error is not definite.
     result.reject(
       new LockstepError('Internal', `${by} answered an object that does not decode: ${error.message}`),
     );

@@ -21,7 +21,9 @@ function digestOf(object: Uint8Array): Uint8Array {
   return createHash('sha256').update(object).digest();
 }
 
-/** A read of so many targets, and what it has heard: the text of an object, `nothing`, or a code. */
+/**
+ * A read with the given number of targets, and what it has been told of each: an object's text, `nothing`, or a code.
+ */
 class Reading implements LargeReader {
   readonly answers: (Answer | undefined)[] = [];
   readonly untilUs = untilUs;
@@ -56,7 +58,7 @@ class Reading implements LargeReader {
     this.large.end();
   }
 
-  /** Of another node. */
+  /** A description by another node. */
   describes(target: number, object: Uint8Array | undefined): void {
     if (object === undefined) throw new Error('an object');
     const { bytes, digest } = describeObject(object);
@@ -65,7 +67,7 @@ class Reading implements LargeReader {
 }
 
 describe('large answers', () => {
-  it('are fetched once, and count for everybody who described the same', () => {
+  it('are fetched once, and count for every target that described the same', () => {
     const read = new Reading(3);
     read.describes(0, red);
     read.describes(1, redToo);
@@ -77,7 +79,7 @@ describe('large answers', () => {
     expect(read.budget.heldBytes).toBe(0);
   });
 
-  it('come from this node’s own disk where it has one', () => {
+  it('are read from this node’s own disk if it has a copy', () => {
     const read = new Reading(2);
     const full = new Reading(1, read.clock, read.budget);
     full.large.described(0, 100, digestOf(Buffer.alloc(100)));
@@ -90,7 +92,7 @@ describe('large answers', () => {
     expect(read.heard).toEqual(['red', 'red']);
   });
 
-  it('of the same length are not the same', () => {
+  it('of the same length with different digests are both fetched', () => {
     const read = new Reading(2);
     read.describes(0, Buffer.from('one'));
     read.describes(1, Buffer.from('two'));
@@ -103,7 +105,7 @@ describe('large answers', () => {
     expect(read.heard).toEqual(['one', 'two']);
   });
 
-  it('are compared with what came unasked, before and after it came', () => {
+  it('are compared with small answers, before and after these arrive', () => {
     const read = new Reading(3);
     const full = new Reading(1, read.clock, read.budget);
     full.large.described(0, 100, digestOf(Buffer.alloc(100)));
@@ -117,7 +119,7 @@ describe('large answers', () => {
     expect(read.budget.waiting).toBe(0);
   });
 
-  it('fail with the last who has them', () => {
+  it('fail when the last target that offers them fails', () => {
     const read = new Reading(3);
     for (const target of [0, 1]) read.describes(target, red);
     read.describes(2, green);
@@ -132,7 +134,7 @@ describe('large answers', () => {
     expect([read.heard[2], read.budget.heldBytes]).toEqual(['green', 0]);
   });
 
-  it('that one did not send count for it when another one sends the same', () => {
+  it('count for a target whose fetch failed when another target sends the same', () => {
     const read = new Reading(2);
     for (const target of [0, 1]) read.describes(target, red);
     read.large.arrived(0, broken, undefined);
@@ -140,7 +142,7 @@ describe('large answers', () => {
     expect(read.heard).toEqual(['red', 'red']);
   });
 
-  it('that changed since they were described are what they are now, and take what they are', () => {
+  it('that changed since they were described count with their new content and size', () => {
     const read = new Reading(3);
     for (const target of [0, 1]) read.describes(target, red);
     read.large.arrived(0, undefined, Buffer.from('scarlet'));
@@ -154,7 +156,7 @@ describe('large answers', () => {
     expect([read.heard, read.budget.heldBytes]).toEqual([['scarlet', 'nothing', 'nothing'], 0]);
   });
 
-  it('are asked of another one when the first takes long, and of those that come later at once', () => {
+  it('are fetched from another target when the first is slow, and from later ones at once', () => {
     const read = new Reading(3);
     for (const target of [0, 1]) read.describes(target, red);
     read.clock.advance(patienceUs - 1);
@@ -164,7 +166,8 @@ describe('large answers', () => {
     read.clock.advance(patienceUs);
     read.describes(2, green);
     expect(read.asked).toEqual([0, 1, 2]);
-    // What it was asked for has come from another one: it is not waited for, but its room is.
+    // Its object has arrived from another target: the read no longer waits for the fetch, but its budget stays
+    // reserved.
     read.large.arrived(1, undefined, red);
     read.large.arrived(2, undefined, green);
     expect([read.heard, read.budget.heldBytes]).toEqual([['red', 'red', 'green'], 3 + 3 + 5]);
@@ -172,7 +175,7 @@ describe('large answers', () => {
     expect(read.budget.heldBytes).toBe(0);
   });
 
-  it('are not waited for behind a fetch that takes long', () => {
+  it('are fetched past a slow fetch', () => {
     const read = new Reading(3);
     for (const [target, object] of [red, green, redToo].entries()) read.describes(target, object);
     read.clock.advance(patienceUs);
@@ -183,7 +186,7 @@ describe('large answers', () => {
     ]);
   });
 
-  it('are asked for no more once the time is over', () => {
+  it('are not fetched after the deadline', () => {
     const read = new Reading(2);
     for (const [target, object] of [red, green].entries()) read.describes(target, object);
     read.clock.advance(patienceUs - 1);
@@ -196,7 +199,7 @@ describe('large answers', () => {
     expect([late.heard, late.budget.heldBytes]).toEqual([['StorageFailed', 'Timeout'], 0]);
   });
 
-  it('that waited in vain are a timeout, also those that are described later; none is fetched', () => {
+  it('time out if the budget admits none by the deadline, also those described later', () => {
     const read = new Reading(2);
     const full = new Reading(1, read.clock, read.budget);
     full.large.described(0, 100, digestOf(Buffer.alloc(100)));
@@ -207,14 +210,14 @@ describe('large answers', () => {
     expect([read.budget.waiting, read.budget.heldBytes]).toEqual([0, 100]);
   });
 
-  it('are refused by a node that stops', () => {
+  it('are refused by a node that shuts down', () => {
     const read = new Reading(2);
     read.budget.close();
     for (const target of [0, 1]) read.describes(target, red);
     expect(read.heard).toEqual(['ShuttingDown', 'ShuttingDown']);
   });
 
-  it('let go when others wait, once nothing is on its way; what is described afterwards is not heard', () => {
+  it('release the budget to a waiting read once no fetch is under way; later descriptions are ignored', () => {
     const read = new Reading(4);
     for (const target of [0, 1]) read.describes(target, red);
     read.large.spare();
@@ -228,7 +231,7 @@ describe('large answers', () => {
     expect([read.asked, read.heard.slice(2)]).toEqual([[0], [undefined, undefined]]);
   });
 
-  it('do not let go while one is fetched that was described late', () => {
+  it('do not release the budget while an object described late is fetched', () => {
     const read = new Reading(3);
     read.describes(0, red);
     read.large.arrived(0, undefined, red);
@@ -239,7 +242,7 @@ describe('large answers', () => {
     expect([read.hasLetGo, other.waits]).toEqual([false, true]);
   });
 
-  it('whatever comes in whichever order, each target is heard once, with what it had or because nobody sent it', () => {
+  it('in any order of events, each target gets one outcome: its object, or a failure if no target sent it', () => {
     const objects = ['aa', 'bb', 'ccc'].map((text) => Buffer.from(text));
     const target = fc.record({ object: fc.nat(2), own: fc.boolean(), fails: fc.boolean() });
     const scene = fc.record({
@@ -266,7 +269,7 @@ describe('large answers', () => {
             const [next = 0] = silentOnes.splice(choice % silentOnes.length, 1);
             const one = targets[next];
             const object = objects[one?.object ?? 0] ?? Buffer.alloc(0);
-            // One node has one own copy.
+            // A node has only one own copy.
             const own = one?.own === true && targets.findIndex(({ own: it }) => it) === next;
             read.large.described(next, object.length, own ? undefined : digestOf(object));
           } else if (choice % 3 === 1 && fetched !== undefined) answer(fetched);

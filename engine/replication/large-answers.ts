@@ -1,12 +1,14 @@
 /**
- * The large objects of one read. Replicas do not send those unasked: they describe them by length and digest, this node's
- * own by its length alone. Then the read has one of them fetched, once there is room for it (read-budget.ts): its own
- * where it has one. Whatever was described with the same digest is the same object and travels no more, as with the
- * digest reads of Cassandra, though only where that is cheaper than to send it at once. What differs is fetched too, one
- * after the other; a fetch that takes long is not waited for when somebody else has something to offer.
+ * Fetches the large objects of one read. A replica does not send a large object unasked: it describes it by length and
+ * SHA-256 digest, and this node's own store by the length alone. Once the read budget admits the read
+ * (`read-budget.ts`), it fetches one of the described objects, from its own store if that has one.
  *
- * A target that has described what it holds counts as silent until that is here, from it or from another one. It has
- * failed when it was asked, did not send it, and nobody else has the same on offer.
+ * An object described with the digest of one that has arrived is the same object and is not fetched (as with
+ * Cassandra's digest reads, but only where that is cheaper than sending the object at once). Different objects are
+ * fetched one after another. If a fetch takes longer than `patienceUs`, the next offer is fetched as well.
+ *
+ * A target that has described its object counts as silent until that object is here, from it or from another target. It
+ * counts as failed once its own fetch has failed and no other target offers the same object.
  */
 import { createHash } from 'node:crypto';
 import { LockstepError } from '../base/errors.ts';
@@ -21,49 +23,50 @@ export interface Answer {
   readonly bytes: Uint8Array | undefined;
 }
 
-/** The read, as this needs it; targets are numbered. */
+/** The read, as this module needs it. Targets are numbered as in its plan. */
 export interface LargeReader {
-  /** What has been heard so far, by target. */
+  /** The answers so far, by target. */
   readonly answers: readonly (Answer | undefined)[];
-  /** Until when the read may wait. */
+  /** The read's deadline, on the monotonic clock. */
   readonly untilUs: number;
-  /** After that long another target is asked beside the one that is silent. */
+  /** How long one fetch may be silent before the next offer is fetched as well. */
   readonly patienceUs: number;
-  /** Asks the target for all that it has; what comes goes to `arrived`, once. */
+  /** Requests the target's whole object; the result goes to `LargeAnswers.arrived`, once. */
   fetch(target: number): void;
-  /** That is the target's answer. */
+  /** Reports the target's final answer or failure to the read. */
   hear(target: number, error: ReplyFailure | undefined, bytes: Uint8Array | undefined): void;
-  /** Its room is wanted: it is to end with what it has heard. */
+  /** Another read waits for the budget: this read must end with the answers it has. */
   letGo(): void;
 }
 
-/** Something that a target has described and that is not here. */
+/** An object that a target has described and that is not here yet. */
 interface Offer {
   readonly target: number;
   readonly bytes: number;
-  /** Undefined: it is this node's own. */
+  /** Undefined: this node's own store described it. */
   readonly digest: Uint8Array | undefined;
-  /** Or why it did not come when it was fetched. */
+  /** A failure: why its fetch failed. */
   state: 'offered' | 'fetching' | ReplyFailure;
 }
 
+/** The large objects of one read, from the first description to the end of the last fetch. */
 export class LargeAnswers {
   readonly #clock: Clock;
   readonly #reader: LargeReader;
   readonly #share: ReadShare;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #offers: Offer[] = [];
-  /** Of what has been heard, by target, where it was asked for. */
+  /** Digests of the answers by target, computed when first needed. */
   readonly #digests: (Uint8Array | undefined)[] = [];
-  /** Fetches without an answer; what they are about may have been heard from others meanwhile. */
+  /** Fetches without an answer. Their objects may meanwhile have arrived from other targets. */
   #fetching = 0;
   #state: 'new' | 'waiting' | 'in' | LockstepError = 'new';
   #ended = false;
-  /** Taken, and not spoken for. */
+  /** Bytes reserved in the budget that no fetch uses yet. */
   #roomBytes = 0;
-  /** Of those that wait for room. */
+  /** Runs while the read waits for the budget. */
   #limit: Timer | undefined;
-  /** While a fetch may take its time. */
+  /** Runs while the latest fetch may be silent. */
   #patience: Timer | undefined;
 
   constructor(clock: Clock, budget: ReadBudget, reader: LargeReader) {
@@ -76,12 +79,12 @@ export class LargeAnswers {
     );
   }
 
-  /** Other reads hold the room that this one needs. */
+  /** Whether the read waits for the budget, which other reads hold. */
   get waits(): boolean {
     return this.#state === 'waiting';
   }
 
-  /** The target has something large. */
+  /** A target has described a large object of `bytes` bytes. */
   described(target: number, bytes: number, digest: Uint8Array | undefined): void {
     if (this.#ended) return;
     if (this.#state instanceof LockstepError) {
@@ -99,7 +102,7 @@ export class LargeAnswers {
     else this.#fetchUnlessPatient();
   }
 
-  /** What was fetched of a target. */
+  /** The result of a fetch. Called exactly once per call of `LargeReader.fetch`. */
   arrived(target: number, error: ReplyFailure | undefined, bytes: Uint8Array | undefined): void {
     this.#fetching -= 1;
     if (this.#ended) {
@@ -108,7 +111,7 @@ export class LargeAnswers {
     }
     this.#patience?.cancel();
     this.#patience = undefined;
-    // Undefined: the same came from another one.
+    // Undefined: the same object has arrived from another target.
     const offer = this.#offers.find((one) => one.target === target);
     if (offer !== undefined && error === undefined) this.#take(offer, bytes);
     else if (offer !== undefined) offer.state = error ?? offer.state;
@@ -116,9 +119,12 @@ export class LargeAnswers {
     this.#fetchUnlessPatient();
   }
 
-  /** What is on offer and has been heard of another target, or can come from nobody any more, is heard. */
+  /**
+   * Reports every offer whose object has arrived from another target, and every failed offer that no other target
+   * matches.
+   */
   settle(): void {
-    // Whoever hears may ask further targets, which answer at once.
+    // `hear` may ask further targets, which can answer synchronously and change `#offers`: iterate over a copy.
     for (const offer of [...this.#offers]) {
       const same = this.#sameAs(offer);
       if (same !== undefined) this.#hear(offer, undefined, same);
@@ -129,17 +135,17 @@ export class LargeAnswers {
     }
   }
 
-  /** The client has its answer: when nothing is on its way any more, the rest is worth no more than others' reads. */
+  /** The client has its answer. If no fetch is under way, the read gives up its budget when other reads need it. */
   spare(): void {
     if (!this.#ended && this.#fetching === 0 && this.#offers.length === 0) this.#share.spare(true);
   }
 
-  /** Every target that is waited for has been heard. */
+  /** Every target that the read waits for has answered. */
   end(): void {
     this.#ended = true;
     this.#limit?.cancel();
     this.#patience?.cancel();
-    // What is still under way takes its room until it is here.
+    // A fetch under way keeps its share of the budget until it ends.
     if (this.#fetching === 0) this.#share.leave();
   }
 
@@ -165,7 +171,7 @@ export class LargeAnswers {
     this.#fetchNext();
   }
 
-  /** Nothing more is fetched. */
+  /** Fails all offers that are not being fetched; no further one is fetched. */
   #giveUp(error: LockstepError): void {
     this.#state = error;
     for (const offer of [...this.#offers])
@@ -198,13 +204,13 @@ export class LargeAnswers {
   }
 
   #take(offer: Offer, bytes: Uint8Array | undefined): void {
-    // It has changed since it was described.
+    // The object has grown since it was described.
     const moreBytes = (bytes?.length ?? 0) - offer.bytes;
     if (moreBytes > 0) this.#share.grow(moreBytes);
     this.#hear(offer, undefined, bytes);
   }
 
-  /** Tells the read, once. */
+  /** Reports an offer to the read, once. */
   #hear(offer: Offer, error: ReplyFailure | undefined, bytes: Uint8Array | undefined): void {
     const at = this.#offers.indexOf(offer);
     if (at < 0) return;
@@ -212,7 +218,7 @@ export class LargeAnswers {
     this.#reader.hear(offer.target, error, bytes);
   }
 
-  /** The object on offer, where it has been heard already. */
+  /** The bytes of an answer that equals the offered object; undefined if none does. */
   #sameAs({ bytes, digest }: Offer): Uint8Array | undefined {
     if (digest === undefined) return undefined;
     for (const [target, answer] of this.#reader.answers.entries()) {
@@ -223,7 +229,7 @@ export class LargeAnswers {
     return undefined;
   }
 
-  /** Another target has the same on offer. */
+  /** Whether another target offers the same object. */
   #comesFromElsewhere({ digest }: Offer): boolean {
     if (digest === undefined) return false;
     return this.#offers.some(({ state, digest: other }) => {
@@ -232,9 +238,10 @@ export class LargeAnswers {
   }
 }
 
+/** The error text of a read that waited for the budget until its deadline. */
 export const waitedInVain = 'other reads of large objects hold what they may (client_read_bytes_max)';
 
-/** What a replica says of an object that it does not send. */
+/** How a replica describes an object that it does not send: length and SHA-256 digest. */
 export function describeObject(object: Uint8Array): Description {
   return { bytes: object.length, digest: digestOf(object) };
 }

@@ -10,7 +10,7 @@ const need = fc.oneof(
 );
 const copies = fc.integer({ min: 1, max: 5 });
 
-/** Replicas that a need waits for; a level other than DC_ONE waits for a majority at least. */
+/** How many replicas a need waits for; a level other than DC_ONE waits for a majority at least. */
 function numberOf(one: ReadNeed, level: ConsistencyLevel, count: number): number {
   const words = { primary: 1, one: 1, quorum: Math.floor(count / 2) + 1, all: count };
   if (typeof one === 'number') return one;
@@ -18,7 +18,7 @@ function numberOf(one: ReadNeed, level: ConsistencyLevel, count: number): number
   return one === 'default' ? (level === 'DC_ONE' ? 1 : words.quorum) : words[one];
 }
 
-test('the primary alone is asked for unless another parameter wants more than one', () => {
+test('a read asks the primary alone unless another parameter needs more than one replica', () => {
   const terms = { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => 3 } as const;
   expect(readNeed(terms, 'primary', 'default', 'default')).toBe('primary');
   expect(readNeed(terms, 'primary', 1, 'one')).toBe('primary');
@@ -46,7 +46,7 @@ test('one need waits for as many replicas as the strongest parameter given, and 
   );
 });
 
-test('the configured level stands unless a parameter asks for more', () => {
+test('the configured level holds unless a parameter asks for more', () => {
   const terms = { readLevel: 'DC_SAFE_QUORUM', writeLevel: 'DC_ONE', replicaCount: () => 3 } as const;
   expect(readNeed(terms, 'default', 2, 'quorum')).toBe('default');
   expect(readNeed(terms, 'default', 3, 'default')).toBe(3);
@@ -54,13 +54,13 @@ test('the configured level stands unless a parameter asks for more', () => {
   expect(writeNeed(terms, 'default', 'quorum', 'default', 'default')).toBe('quorum');
 });
 
-test('what pr, pw, dw and node_confirms ask for comes on top of a level of several datacenters', () => {
+test('pr, pw, dw and node_confirms raise a level of several datacenters', () => {
   const level = 'DC_EACH_SAFE_QUORUM';
   const terms = { readLevel: level, writeLevel: level, replicaCount: () => 3 } as const;
   expect(readNeed(terms, 'default', 3, 'default')).toEqual({ atLeast: 3 });
   expect(writeNeed(terms, 'default', 'all', 'default', 'default')).toEqual({ atLeast: 3 });
   expect(writeNeed(terms, 'default', 'default', 2, 'quorum')).toBe('default');
-  // `r` and `w` take the level's place.
+  // `r` and `w` replace the level.
   expect(readNeed(terms, 2, 3, 'default')).toBe(3);
   expect(writeNeed(terms, 1, 'default', 'default', 'default')).toBe(1);
 });

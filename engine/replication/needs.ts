@@ -1,29 +1,32 @@
 /**
- * From Riak's quorum parameters to how many replicas a request waits for.
+ * Computes from Riak's quorum parameters how many replicas a request waits for.
  *
  * Riak distinguishes replicas that answered (`r`, `w`), primaries among them (`pr`, `pw`), durable ones (`dw`) and
- * distinct nodes (`node_confirms`). Here each rack has one replica, each on a node of its own, there are no
- * stand-ins, and no write is acknowledged before it is durable: the four are one number, and the strongest of those
- * given holds. They are numbers of the local datacenter: `r` and `w` take the level's place, the others raise what it asks.
+ * distinct nodes (`node_confirms`). Here each rack holds one replica on a node of its own, there are no fallback
+ * replicas, and no write is acknowledged before it is durable. The four therefore count the same replicas, and the
+ * strongest one given holds.
+ *
+ * All are numbers of the local datacenter. `r` and `w` replace the level; the others only raise it.
  */
 import type { BucketProperties } from '../buckets/properties.ts';
 import type { ConsistencyLevel, Need, ReadNeed, WriteNeed } from './requests.ts';
 
-/** What the words mean at this node. */
+/** What the named needs mean at this node. */
 export interface ReplicaTerms {
   readonly readLevel: ConsistencyLevel;
   readonly writeLevel: ConsistencyLevel;
-  /** Replicas of a key in the local datacenter. */
+  /** Replicas of a key in the local datacenter, configured ones. */
   replicaCount(): number;
 }
 
-/** What a request says of its quorums itself; what it leaves out the bucket's properties say. */
+/** The quorum parameters of a read request. `default`: the bucket's property holds. */
 export interface AskedRead {
   readonly r: Need | 'primary';
   readonly pr: Need;
   readonly nodeConfirms: Need;
 }
 
+/** The quorum parameters of a write request. `default`: the bucket's property holds. */
 export interface AskedWrite {
   readonly w: Need;
   readonly dw: Need;
@@ -31,6 +34,7 @@ export interface AskedWrite {
   readonly nodeConfirms: Need;
 }
 
+/** A request without quorum parameters. */
 export const nothingAsked: AskedRead & AskedWrite = {
   r: 'default',
   pr: 'default',
@@ -61,7 +65,7 @@ export function bucketWriteNeed(terms: ReplicaTerms, bucket: BucketProperties, a
   );
 }
 
-/** The properties as a deletion sees them: the bucket's `rw`, where it is set, stands for its `r` and `w`. */
+/** The properties as a deletion uses them: the bucket's `rw`, if set, replaces its `r` and `w`. */
 export function forDeletion(bucket: BucketProperties): BucketProperties {
   return bucket.rw === 'default' ? bucket : { ...bucket, r: bucket.rw, w: bucket.rw };
 }
@@ -70,13 +74,16 @@ function given(asked: Need, bucket: Need): Need {
   return asked === 'default' ? bucket : asked;
 }
 
-/** As `given`; 0 asks for nothing. */
+/** As `given`; 0 requires nothing. */
 function atLeast(asked: Need, bucket: Need): Need {
   const need = given(asked, bucket);
   return need === 0 ? 'default' : need;
 }
 
-/** The need of a read: the strongest of `r`, `pr` and `node_confirms`; `primary` is one replica, and a certain one. */
+/**
+ * The need of a read: the strongest of `r`, `pr` and `node_confirms`. `primary` is one replica, namely the primary, and
+ * holds unless another parameter needs more than one.
+ */
 export function readNeed(terms: ReplicaTerms, r: Need | 'primary', pr: Need, nodeConfirms: Need): ReadNeed {
   if (r === 'primary') {
     const more = strongest(terms, terms.readLevel, 'one', pr, nodeConfirms, 'default');
@@ -86,12 +93,12 @@ export function readNeed(terms: ReplicaTerms, r: Need | 'primary', pr: Need, nod
 }
 
 /**
- * How many replicas must say that they have nothing before a client that does not take absence for an answer
- * (`notfound_ok=false`) is told so: as many as leave fewer than the read needs; with `basic_quorum` a majority does.
- * Undefined when the read itself has asked that many.
+ * How many replicas must report "no copy" before a client with `notfound_ok=false` gets "not found". It is the number
+ * that leaves too few replicas for the read's need; with `basic_quorum` a majority suffices. Undefined if the read
+ * itself has already asked that many.
  */
 export function absenceNeed(terms: ReplicaTerms, need: ReadNeed, basicQuorum: boolean): Need | undefined {
-  // Nobody knows better than the primary.
+  // The primary's answer is final.
   if (need === 'primary') return undefined;
   const count = terms.replicaCount();
   const asked = numberOf(need, terms.readLevel, count);
@@ -116,17 +123,17 @@ function strongest(
   if (second === 'default' && third === 'default' && fourth === 'default') return atLeastOne(first);
   const count = terms.replicaCount();
   let need = first;
-  // 'default' among the others asks for nothing beyond the first.
+  // 'default' among the others requires nothing beyond the first.
   for (const other of [second, third, fourth]) {
     if (other !== 'default' && numberOf(other, level, count) > numberOf(need, level, count)) need = other;
   }
-  // A number alone would take the other datacenters' majorities away.
+  // A plain number would drop the majorities of the other datacenters.
   if (first === 'default' && need !== 'default' && level === 'DC_EACH_SAFE_QUORUM')
     return { atLeast: numberOf(need, level, count) };
   return atLeastOne(need);
 }
 
-/** Nothing is answered before one replica has: 0 asks for no more than that. */
+/** No request is answered before one replica has answered: 0 means 1. */
 function atLeastOne(need: Need): Need {
   return need === 0 ? 'one' : need;
 }

@@ -1,8 +1,9 @@
 /**
- * The other replicas of one object that this node has given its dot: each gets it, what it misses is kept as a hint, and
- * the round says when the object is durable at as many of them as its plan names. The write has happened, or is on its
- * way to the disk here; the round only spreads it, and never fails it. (Several objects: batch-round.ts; a client's
- * write, which fails when too few replicas take it: write-round.ts.)
+ * Spreads one object that this node has given its dot. Each other replica gets it; what a replica misses is stored as a
+ * hint. The round reports when the object is durable at as many replicas as its plan requires.
+ *
+ * The write has happened, or is on its way to this node's disk: the round never fails it. For several objects see
+ * `batch-round.ts`; for a client's write, which fails if too few replicas take it, see `write-round.ts`.
  */
 import type { Member } from '../cluster/ring/ring.ts';
 import type { RoundDependencies } from './round-dependencies.ts';
@@ -11,6 +12,7 @@ import type { DispatchPlan } from './plan.ts';
 import type { IncomingObject } from '../replica/replica.ts';
 import { Tally } from './tally.ts';
 
+/** One object on its way to the other replicas. */
 export class ObjectRound {
   readonly #parts: RoundDependencies;
   readonly #item: IncomingObject;
@@ -19,8 +21,8 @@ export class ObjectRound {
   readonly #met: (met: boolean) => void;
 
   /**
-   * `plan` undefined: what is asked for cannot be met now. Calls `met` once: with true once the plan is met, with false
-   * once it cannot be any more.
+   * `plan` undefined: the level cannot be met now. Calls `met` once: with true once the plan is met, with false once it
+   * can no longer be met.
    */
   constructor(
     parts: RoundDependencies,
@@ -35,7 +37,7 @@ export class ObjectRound {
     this.#met = met;
   }
 
-  /** Sends the object. `timeoutUs` bounds the wait for each replica. */
+  /** Sends the object. `timeoutUs` bounds the wait for each replica. Called once. */
   send(timeoutUs: number): void {
     const { ring, pending } = this.#parts;
     const { token } = this.#item;
@@ -44,7 +46,7 @@ export class ObjectRound {
     for (const member of pending(token)) this.#sendTo(member, timeoutUs);
   }
 
-  /** The object is durable on this node. */
+  /** The caller reports that the object is durable on this node. */
   durableHere(): void {
     this.#answer(this.#parts.self, true);
   }

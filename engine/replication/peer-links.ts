@@ -1,4 +1,4 @@
-/** The peer plane as the dispatcher's parts need it. */
+/** The peer layer as this folder uses it. */
 import type { SendOutcome } from '../base/channel.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { Log } from '../io/log.ts';
@@ -7,14 +7,14 @@ import type { PeerReply, PeerRequest } from '../peer/wire/messages.ts';
 /** Called exactly once per accepted request: with the peer's answer, or `failed` by `PeerGone` or `Timeout`. */
 export type ReplyHandler = (reply: PeerReply) => void;
 
-/** The peer plane as the dispatcher needs it: bounded outboxes, an answer by the deadline at the latest. */
+/** Sends requests to peers: bounded outboxes, and an answer by the deadline at the latest. */
 export interface PeerLinks {
   request(peer: NodeId, request: PeerRequest, timeoutUs: number, onReply: ReplyHandler): SendOutcome;
 }
 
 /**
- * The same links for those whose refused requests are counted by cause (`askPeer`): each is told, whoever counts, as
- * `dispatch.peer.refused`. The plane tells of everybody's (`peer.request.dropped`).
+ * Wraps `links` so that every refused request is logged as `dispatch.peer.refused`. For modules that count refused
+ * requests by cause (`askPeer`). The peer layer itself logs all of them as `peer.request.dropped`.
  */
 export function tellingLinks(log: Log, links: PeerLinks): PeerLinks {
   return {

@@ -1,6 +1,6 @@
 /**
- * What this node does for its peers: reads and merges as a replica, and coordinates writes that a peer without a
- * replica forwards. Every request is answered exactly once.
+ * Answers the replica requests of peers: it reads and merges as a replica, and coordinates the writes that a peer
+ * without a replica forwards. It answers every request exactly once.
  */
 import { BytesError } from '../base/bytes.ts';
 import { asLockstepError, LockstepError } from '../base/errors.ts';
@@ -19,9 +19,10 @@ import type { StoreWrite } from '../storage/store.ts';
 import type { ConsistencyLevel, WriteNeed } from './requests.ts';
 import { consistencyLevels } from './requests.ts';
 
+/** Sends the one answer to a request. */
 export type Reply = (reply: PeerReply) => void;
 
-/** What peers ask of a replica; gossip, transactions, anti-entropy and transfers are answered elsewhere. */
+/** The requests that this service answers. Other modules answer the excluded ones. */
 export type ReplicaRequest = Exclude<
   PeerRequest,
   {
@@ -39,14 +40,15 @@ export type ReplicaRequest = Exclude<
   }
 >;
 
-/** Keeps under which names of clients objects were written (engine/transactions/formats/idempotency-records.ts). */
+/** Stores idempotency keys beside the objects written under them (`transactions/formats/idempotency-records.ts`). */
 export interface NameKeeper {
-  /** The records that keep the name, to be written with what was written under it. Throws `BytesError`. */
+  /** The records that store the key, to be written with the batch. Throws `BytesError`. */
   learn(clientName: Uint8Array): readonly StoreWrite[];
 }
 
 type ForwardedWrite = Extract<PeerRequest, { kind: 'coordinateWrite' }>;
 
+/** The replica service of one node. */
 export class PeerService {
   readonly #io: Io;
   readonly #replica: Replica;
@@ -68,6 +70,7 @@ export class PeerService {
     this.#settings = settings;
   }
 
+  /** Answers one request of a peer through `reply`, now or later. */
   handle(request: ReplicaRequest, reply: Reply): void {
     switch (request.kind) {
       case 'ping':
@@ -148,7 +151,10 @@ function failed(error: LockstepError): PeerReply {
   return { kind: 'failed', code: error.code, detail: error.message, facts: error.facts };
 }
 
-/** `DC_QUORUM`, `DC_EACH_SAFE_QUORUM+3`, `one`, `quorum`, `all` or a number, as a peer wrote it. Throws `BadRequest`. */
+/**
+ * Parses a forwarded level: `DC_QUORUM`, `DC_EACH_SAFE_QUORUM+3`, `one`, `quorum`, `all` or a number. Throws
+ * `BadRequest`.
+ */
 function parseLevel(text: string, fallback: ConsistencyLevel): readonly [ConsistencyLevel, WriteNeed] {
   const [name, least] = text.split('+', 2);
   const level = consistencyLevels.find((one) => one === name);

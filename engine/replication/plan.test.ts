@@ -35,11 +35,11 @@ function viewFrom(self: string, away: readonly string[], standby: readonly strin
 
 const placement = ring.placement(0 as Token);
 
-/** Who will own the key in a1's and in b2's rack. */
+/** The pending owners of the key in the racks of a1 and b2. */
 const pending = [member('j1', 'east', 'r1'), member('j2', 'west', 'r2')];
 
 describe('a plan', () => {
-  it('reads as the golden says, level by level and with replicas away', () => {
+  it('equals the golden file for every level, with and without unroutable replicas', () => {
     const lines: string[] = [];
     const needs: readonly Need[] = ['default', 'one', 'all', 2, 4, 0];
     for (const away of [[], ['a1'], ['a1', 'a2'], ['b1', 'b2'], ['a1', 'a2', 'a3']]) {
@@ -89,7 +89,7 @@ describe('a plan', () => {
     expectGolden('plans.txt', lines.join('\n') + '\n');
   });
 
-  it('asks a replica in STANDBY only where the others are too few, and writes to it as to all', () => {
+  it('reads a replica in STANDBY only if the others are too few, and writes to it like to all', () => {
     const names = ring.members.map((one) => one.node as string);
     fc.assert(
       fc.property(
@@ -104,7 +104,7 @@ describe('a plan', () => {
           );
           const plan = planRead(view, placement, level, 'default');
           const before = planRead(plain, placement, level, 'default');
-          // What can be read at all does not change.
+          // STANDBY does not change what can be read at all.
           expect(plan.kind).toBe(before.kind);
           if (plan.kind === 'refused') return;
           for (const [group, { needed }] of plan.groups.entries()) {
@@ -112,7 +112,7 @@ describe('a plan', () => {
             const isSpared = ({ member: { node } }: (typeof asked)[number]): boolean =>
               standby.includes(node);
             if (asked.some(isSpared)) expect(asked.length).toBe(needed);
-            // Whoever is held back though it is not in STANDBY is far, and enough of its like are asked.
+            // A target held back without STANDBY is remote, and enough others like it are asked.
             const held = plan.targets.filter((target) => target.group === group && target.held === true);
             if (held.some((target) => !isSpared(target))) expect(asked.some(isSpared)).toBe(false);
           }
@@ -121,7 +121,7 @@ describe('a plan', () => {
     );
   });
 
-  it('asks the primary alone for a read of it, whoever is near, and nobody in its place', () => {
+  it('of a primary read asks the primary alone, and no other replica if it is away', () => {
     const read = (away: readonly string[]): string =>
       describePlan(planRead(viewFrom('a3', away), placement, 'DC_SAFE_QUORUM', 'primary'));
     const primary = present(placement[0], 'a primary').node;
@@ -129,7 +129,7 @@ describe('a plan', () => {
     expect(read([primary])).toBe(`NoTargets: the primary ${primary} cannot be reached`);
   });
 
-  it('counts a write in the datacenter that was asked, and beside it where more must know', () => {
+  it('counts a write in the datacenter that the client asked, and in `beside` as well', () => {
     const plan = (level: ConsistencyLevel, need: WriteNeed, beside?: string): string => {
       const counted = { local: 'west', ...(beside === undefined ? {} : { beside }) };
       const made = planWrite(viewFrom('a1', []), placement, level, need, [], counted);
@@ -142,7 +142,7 @@ describe('a plan', () => {
     expect(plan('DC_EACH_SAFE_QUORUM', 'default', 'east')).toBe('wait for 2 of east and 2 of west');
   });
 
-  it('keeps the majorities of a level in all datacenters when the local one is to have more', () => {
+  it('keeps the majorities of all datacenters when the local one is raised', () => {
     const raised = planWrite(viewFrom('a1', []), placement, 'DC_EACH_SAFE_QUORUM', { atLeast: 3 });
     expect(describePlan(raised)).toMatch(/wait for 3 of east and 2 of west$/);
     const read = planRead(viewFrom('a1', []), placement, 'DC_EACH_SAFE_QUORUM', { atLeast: 3 });
@@ -151,7 +151,7 @@ describe('a plan', () => {
     expect(describePlan(tooMany)).toMatch(/^BadRequest: 4 replicas were asked for/);
   });
 
-  it('has the level met among the owners before and after a change, whoever acknowledged', () => {
+  it('meets the level among the owners before and after a change, for any set of acknowledgements', () => {
     const joined = [...placement.filter(({ node }) => node !== 'a1'), present(pending[0], 'j1')];
     const plan = planWrite(viewFrom('a2', []), placement, 'DC_QUORUM', 'default', pending);
     if (plan.kind === 'refused') throw new Error(plan.detail);
@@ -166,7 +166,7 @@ describe('a plan', () => {
     );
   });
 
-  it('never waits for more than it sends to, and counts majorities of the configured racks', () => {
+  it('never waits for more targets than it has, and counts majorities of the configured racks', () => {
     const names = ring.members.map((one) => one.node as string);
     fc.assert(
       fc.property(
@@ -201,7 +201,7 @@ describe('a tally', () => {
     maxLength: 14,
   });
 
-  it('agrees with a dumb recount of the first answer of each target', () => {
+  it('agrees with a simple recount of the first answer of each target', () => {
     fc.assert(
       fc.property(plans, answers, (plan, heard) => {
         const tally = new Tally(plan);
@@ -219,7 +219,7 @@ describe('a tally', () => {
     );
   });
 
-  it('goes on with those who took over meanwhile as if it had begun with them', () => {
+  it('extended by late owners equals one that began with them', () => {
     const late = pending.slice(0, 1);
     fc.assert(
       fc.property(plans, answers, answers, (plan, before, after) => {
@@ -243,7 +243,7 @@ describe('a tally', () => {
     );
   });
 
-  it('of a write counts who took over meanwhile beyond what its level named', () => {
+  it('of a write needs late owners in addition to its level', () => {
     const plan = planWrite(viewFrom('a1', []), placement, 'DC_QUORUM', 'default');
     if (plan.kind === 'refused') throw new Error(plan.detail);
     const longer = withLate(plan, pending.slice(0, 1));
@@ -252,7 +252,7 @@ describe('a tally', () => {
     const tally = new Tally(plan);
     expect([tally.answer(0, true), tally.answer(1, true)]).toEqual(['pending', 'met']);
     const extended = tally.extended(longer);
-    // Who is late cannot be reached; every one of before has the write.
+    // The late owner cannot be reached; every earlier replica has the write.
     expect(extended.answer(plan.targets.length, false)).toBe('pending');
     expect(extended.answer(2, true)).toBe('met');
   });

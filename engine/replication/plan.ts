@@ -1,8 +1,9 @@
 /**
- * Who must answer a request: a pure decision from the placement, the level and who is routable now.
+ * Plans a request: which replicas get it and whose answers it waits for. A pure decision from the placement, the
+ * consistency level and which members are routable now.
  *
- * A plan lists its targets and, per group (a datacenter), how many of them must succeed. Majorities are of the racks
- * that the datacenter is configured to have, never of those that happen to be reachable.
+ * A plan lists its targets and, per group (one datacenter), how many of them must succeed. Majorities count the racks
+ * configured for the datacenter, never only those that are reachable.
  */
 import { present } from '../base/assert.ts';
 import type { Placement } from '../cluster/ring/ring.ts';
@@ -18,56 +19,58 @@ export interface Group {
   readonly needed: number;
 }
 
+/** One replica of a plan. */
 export interface Target {
   readonly member: Member;
-  /** Index of the target's group; -1: it is written to, but not waited for. */
+  /** Index of the target's group; -1: the replica is sent the write, but not waited for. */
   readonly group: number;
-  /** It is asked only when one before it in its datacenter does not answer. */
+  /** The target is asked only if an earlier one of its datacenter does not answer. */
   readonly held?: boolean;
 }
 
 /** The datacenters in which a write is counted. */
 export interface Counted {
-  /** Of the node that the client asked; this node's own when left out. */
+  /** The local datacenter: that of the node that the client asked. This node's own if absent. */
   readonly local?: string;
-  /** A majority of this one holds the write as well. */
+  /** A further datacenter of which a majority must have the write. */
   readonly beside?: string;
 }
 
+/** Which replicas get a request, and whose answers it waits for. */
 export interface DispatchPlan {
   readonly kind: 'plan';
   readonly targets: readonly Target[];
   readonly groups: readonly Group[];
   /** The counted answers must be equal byte for byte. */
   readonly agree: boolean;
-  /** Targets in other datacenters that stand in for a preferred replica that is away. */
+  /** Targets in other datacenters that replace an unroutable preferred replica. */
   readonly failovers: number;
 }
 
-/** Nobody routable holds the key, or too few for the level: refused before anything is sent. */
+/** Too few routable members hold the key. The request is refused before anything is sent. */
 export interface Refusal {
   readonly kind: 'refused';
   readonly code: 'NoTargets' | 'NoQuorum' | 'BadRequest';
   readonly detail: string;
-  /** Replicas that can be reached, of those needed. */
+  /** Routable replicas, and how many of them the level needs. */
   readonly votes?: { readonly got: number; readonly needed: number };
 }
 
-/** Where the decision is made and what it may use. */
+/** The deciding node's view of the cluster. */
 export interface Viewpoint {
   readonly self: Member;
-  /** Racks configured per datacenter. */
+  /** Racks configured in the datacenter. */
   rackCount(datacenter: string): number;
   isRoutable(member: Member): boolean;
-  /** The member is in STANDBY: it takes writes, and is read only where too few others are left. */
+  /** Whether the member is in STANDBY: it takes writes, and is read only if too few others are left. */
   isStandby(member: Member): boolean;
 }
 
 /**
- * A read: DC_ONE asks the nearest replica only; the others every replica of this datacenter that can be counted, and
- * in another datacenter the preferred racks, as many as must answer (what crosses the distance is paid for), with the
- * further ones held back for when one of those is away. A replica in STANDBY comes after all others of its datacenter, and
- * is held back where these are enough.
+ * Plans a read. DC_ONE asks the nearest replica only. The other levels ask every routable replica of this datacenter.
+ * In another datacenter they ask only as many replicas as must answer, in the key's order of preference, since crossing
+ * datacenters is expensive; further ones are held back until one of those fails. A replica in STANDBY comes after all
+ * others of its datacenter, and is held back if these suffice.
  */
 export function planRead(
   view: Viewpoint,
@@ -86,7 +89,7 @@ export function planRead(
   return checked(view, placement, { kind: 'plan', targets, groups, agree: agrees(level), failovers });
 }
 
-/** Nobody else can answer for the primary. */
+/** Plans a read of the primary: no other replica can answer for it. */
 function planPrimary(view: Viewpoint, placement: Placement): DispatchPlan | Refusal {
   const member = present(placement[0], 'a primary');
   if (!view.isRoutable(member)) {
@@ -97,10 +100,11 @@ function planPrimary(view: Viewpoint, placement: Placement): DispatchPlan | Refu
 }
 
 /**
- * A write: every routable replica of every datacenter gets it; the groups say whose durability is waited for. While
- * owners change, the `pending` ones get it too, and each raises the number of its datacenter by one, so that as many
- * as the level names hold the write on either side of the change (Cassandra's rule). `counted`: whose replicas the level
- * speaks of, where they are not this node's neighbours.
+ * Plans a write: every routable replica of every datacenter gets it, and the groups say whose durability it waits for.
+ *
+ * While owners change, the `pending` owners get the write too. Each raises the needed number of its datacenter by one,
+ * so that as many owners as the level names hold the write both before and after the change (Cassandra's rule).
+ * `counted`: the datacenters that the level refers to, if not this node's own.
  */
 export function planWrite(
   view: Viewpoint,
@@ -124,8 +128,8 @@ export function planWrite(
 }
 
 /**
- * A write under way when `late` ones began to take over its key: they count as the pending ones of a write that begins
- * now. Whoever of them cannot be reached is a target that fails.
+ * Extends the plan of a write under way by `late` members, which have started to take over its key since. They count
+ * like the pending owners of a new write. One that cannot be reached is a target that fails.
  */
 export function withLate(plan: DispatchPlan, late: readonly Member[]): DispatchPlan {
   const groups = plan.groups.map((group) => raised(group, late));
@@ -134,7 +138,7 @@ export function withLate(plan: DispatchPlan, late: readonly Member[]): DispatchP
 }
 
 /**
- * Replicas that a node which is no replica may hand a write to: routable, of its datacenter, nearest first; those in
+ * Replicas to which a node without a replica may forward a write: routable, of its datacenter, nearest first; those in
  * STANDBY after all others.
  */
 export function planForward(view: Viewpoint, placement: Placement): readonly Member[] {
@@ -148,7 +152,7 @@ export function planForward(view: Viewpoint, placement: Placement): readonly Mem
   return standbyLast(view, near, (member) => member);
 }
 
-/** The same, in the same order, but those whose members are in STANDBY last; mostly none is, and then no list is made. */
+/** Moves the elements whose members are in STANDBY to the end, in order. Mostly none is, and then `all` is returned. */
 export function standbyLast<T>(
   view: Pick<Viewpoint, 'isStandby'>,
   all: readonly T[],
@@ -158,7 +162,7 @@ export function standbyLast<T>(
   return all.some(isLast) ? [...all.filter((one) => !isLast(one)), ...all.filter(isLast)] : all;
 }
 
-/** `n1* n2 (n3), wait for 2 of dc1` (star: not waited for; parentheses: held back), for people and goldens. */
+/** `n1* n2 (n3), wait for 2 of dc1` (star: not waited for; parentheses: held back). For logs and golden files. */
 export function describePlan(plan: DispatchPlan | Refusal): string {
   if (plan.kind === 'refused') return `${plan.code}: ${plan.detail}`;
   const names = plan.targets.map((target) => nameOf(target));
@@ -172,7 +176,7 @@ function nameOf({ member, group, held }: Target): string {
   return group < 0 ? `${member.node}*` : member.node;
 }
 
-/** The targets, those in STANDBY and those of other datacenters held back beyond what their group needs. */
+/** Holds back the targets in STANDBY and those of other datacenters, beyond what their group needs. */
 function heldBack(view: Viewpoint, targets: readonly Target[], groups: readonly Group[]): readonly Target[] {
   const isSpared = ({ member }: Target): boolean => view.isStandby(member);
   if (groups.length === 1 && !targets.some(isSpared)) return targets;
@@ -187,7 +191,7 @@ function heldBack(view: Viewpoint, targets: readonly Target[], groups: readonly 
   });
 }
 
-/** How many of those asked in other datacenters are not among the first racks that the key prefers there. */
+/** How many targets in other datacenters are not among the racks that the key prefers there. */
 function standIns(
   view: Viewpoint,
   placement: Placement,
@@ -231,7 +235,7 @@ function groupsOf(
   );
 }
 
-/** What the level or the number asks for. */
+/** The groups that the level or the number requires. */
 function ownGroupsOf(
   view: Viewpoint,
   placement: Placement,
@@ -276,7 +280,7 @@ function targetsOf(view: Viewpoint, placement: Placement, groups: readonly Group
   return routable.map((member) => ({ member, group: groupOf(groups, member.datacenter) }));
 }
 
-/** Those that `are` so; mostly all, and then no list is made. */
+/** Filters `all`. Mostly every element matches, and then no new list is made. */
 function thoseOf<T>(all: readonly T[], are: (one: T) => boolean): readonly T[] {
   return all.every(are) ? all : all.filter(are);
 }
@@ -288,7 +292,7 @@ function groupOf(groups: readonly Group[], datacenter: string): number {
   return -1;
 }
 
-/** Itself, then its rack, then its datacenter; otherwise in placement order. */
+/** Sorts: this node, then its rack, then its datacenter, then the others; otherwise in placement order. */
 function nearest(self: Member, targets: readonly Target[]): readonly Target[] {
   const distance = ({ member }: Target): number => {
     if (member.node === self.node) return 0;

@@ -8,7 +8,7 @@ const silent = { enabled: () => false, event: () => undefined };
 
 type Hook = (read: Read) => void;
 
-/** A read and what it was told. */
+/** A read and what the budget told it. */
 class Read {
   readonly share: ReadShare;
   readonly told: (string | undefined)[] = [];
@@ -39,8 +39,8 @@ function entering(budget: ReadBudget, ...bytes: readonly number[]): readonly Rea
   });
 }
 
-describe('the room of reads', () => {
-  it('lets in what fits, and the others in the order in which they came', () => {
+describe('the read budget', () => {
+  it('admits what fits, and the others in order of arrival', () => {
     const budget = new ReadBudget(silent, 10);
     const [first, second, third] = entering(budget, 6, 5, 1);
     expect([first?.isIn, second?.isIn, third?.isIn]).toEqual([true, false, false]);
@@ -50,7 +50,7 @@ describe('the room of reads', () => {
     expect([budget.heldBytes, budget.waiting]).toEqual([6, 0]);
   });
 
-  it('lets in one that is larger than all of it, alone', () => {
+  it('admits a read larger than the whole budget, alone', () => {
     const budget = new ReadBudget(silent, 10);
     const [small, huge, last] = entering(budget, 1, 11, 1);
     expect(huge?.isIn).toBe(false);
@@ -60,7 +60,7 @@ describe('the room of reads', () => {
     expect(last?.isIn).toBe(true);
   });
 
-  it('lets nobody in before what was found out later has been given back too', () => {
+  it('admits no read before the bytes added by grow are returned too', () => {
     const budget = new ReadBudget(silent, 10);
     const [first, second] = entering(budget, 5, 5);
     first?.share.grow(1);
@@ -71,7 +71,7 @@ describe('the room of reads', () => {
     expect([budget.heldBytes, third?.isIn]).toEqual([5, true]);
   });
 
-  it('lets in who stood behind one that waits no more', () => {
+  it('admits the read behind one that stops waiting', () => {
     const budget = new ReadBudget(silent, 10);
     const [, second, third] = entering(budget, 6, 9, 4);
     second?.share.leave();
@@ -79,7 +79,7 @@ describe('the room of reads', () => {
     expect(second?.told).toEqual([]);
   });
 
-  it('tells who waits, and who comes later, that it is closed; who is in gives back', () => {
+  it('refuses waiting and later reads once closed; admitted reads return their bytes', () => {
     const budget = new ReadBudget(silent, 10);
     const [first, second] = entering(budget, 6, 6);
     budget.close();
@@ -103,7 +103,7 @@ describe('the room of reads', () => {
     expect(budget.heldBytes).toBe(0);
   });
 
-  it('has those let go who can do without, the first of them first, when and only when others wait', () => {
+  it('takes shares that can be given up, the earliest first, only when another read waits', () => {
     const budget = new ReadBudget(silent, 10);
     const [first, second, third] = entering(budget, 3, 3, 3);
     for (const read of [first, second, third]) read?.share.spare(true);
@@ -117,7 +117,7 @@ describe('the room of reads', () => {
     expect([second?.hasLetGo, large?.isIn, budget.heldBytes]).toEqual([true, true, 1 + 7]);
   });
 
-  it('is no deeper for many that are over as soon as they are in', () => {
+  it('does not recurse for many reads that end within their admission', () => {
     const budget = new ReadBudget(silent, 10);
     const [first] = entering(budget, 6);
     let over = 0;
@@ -130,7 +130,7 @@ describe('the room of reads', () => {
     expect([over, budget.heldBytes, budget.waiting]).toEqual([50_000, 0, 0]);
   });
 
-  it('is a queue: whatever comes and goes, who is in fits or is alone, and the first that waits does not', () => {
+  it('is a queue: admitted reads fit or one is alone, and the first waiting read does not fit', () => {
     const bytesMax = 10;
     const step = fc.oneof(
       fc.record({ kind: fc.constant('enter' as const), bytes: fc.integer({ min: 1, max: 14 }) }),

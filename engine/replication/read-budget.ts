@@ -1,25 +1,27 @@
 /**
- * What reads under way may bring of large objects to this node, all together (`client_read_bytes_max`). A read knows how
- * much it asks for before it asks (large-answers.ts), and waits for its turn when that is too much now: first come, first
- * served, since a small one that overtook would starve a large one. One read is always let in, however large.
+ * Bounds the bytes of large objects that all reads under way may bring to this node (`client_read_bytes_max`). A read
+ * knows the size before it fetches (`large-answers.ts`) and waits for admission while the budget is exhausted.
  *
- * A read waits for room once, while it holds none: reads that waited for each other's room would all wait until they are
- * late. What it finds out later it needs is counted, and those behind it wait for longer. One that has answered its client,
- * and only hopes to hear of a silent replica, lets go when others wait.
+ * Admission is first come, first served: a small read that overtook would starve a large one. One read is always
+ * admitted, however large. A read waits only while it holds nothing; if reads waited for each other's shares, all would
+ * wait until their deadlines. What an admitted read needs later is counted, and the reads behind it wait longer.
+ *
+ * A read that has answered its client and only waits for a silent replica gives up its share when another read waits.
  */
 import { assert } from '../base/assert.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { Log } from '../io/log.ts';
 
-/** Objects up to this size are sent to whoever reads them, and not counted. */
+/** Objects up to this size are sent unasked and not counted. */
 export const largeBytes = 64 * 1024;
 
+/** The budget of one node. `ReadShare` is its only caller for admission. */
 export class ReadBudget {
   readonly #log: Log;
   readonly #bytesMax: number;
-  /** In the order in which they came. */
+  /** Shares that wait for admission, in order of arrival. */
   readonly #waiting = new Set<ReadShare>();
-  /** They hold room and can do without, in the order in which they could. */
+  /** Admitted shares that can be given up, in the order in which they became so. */
   readonly #spare = new Set<ReadShare>();
   #heldBytes = 0;
   #admitting = false;
@@ -30,16 +32,17 @@ export class ReadBudget {
     this.#bytesMax = bytesMax;
   }
 
-  /** Reads that wait for room. */
+  /** Reads that wait for admission. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
+  /** Bytes that admitted reads hold. */
   get heldBytes(): number {
     return this.#heldBytes;
   }
 
-  /** Nobody is let in any more: who waits is told. */
+  /** Stops admission: every waiting share, and every later one, is refused with `ShuttingDown`. */
   close(): void {
     this.#closed = true;
     for (const share of this.#waiting) {
@@ -48,7 +51,7 @@ export class ReadBudget {
     }
   }
 
-  /** Of `ReadShare`: asks to be let in; told at once when there is room. */
+  /** Called by `ReadShare`: requests admission. The share is told at once if the budget allows it. */
   enter(share: ReadShare): void {
     if (this.#closed) {
       share.refused(new LockstepError('ShuttingDown'));
@@ -64,14 +67,14 @@ export class ReadBudget {
       });
   }
 
-  /** Of `ReadShare`: it has been let in, or (`later`) finds that it needs more. */
+  /** Called by `ReadShare`: counts its bytes on admission, or (`later`) the bytes that it finds to need afterwards. */
   take(bytes: number, later: boolean): void {
     this.#heldBytes += bytes;
     if (this.#log.enabled('debug'))
       this.#log.event('debug', 'dispatch.read.holds', { bytes, held: this.#heldBytes, later });
   }
 
-  /** Of `ReadShare`: it can do without its room, and is told to when others wait; or (`false`) it cannot any more. */
+  /** Called by `ReadShare`: marks its share as one that it can give up when others wait, or (`false`) no longer can. */
   spare(share: ReadShare, spared: boolean): void {
     if (!spared) this.#spare.delete(share);
     else if (!this.#spare.has(share)) {
@@ -80,7 +83,7 @@ export class ReadBudget {
     }
   }
 
-  /** Of `ReadShare`. */
+  /** Called by `ReadShare`: returns bytes. */
   giveBack(bytes: number): void {
     this.#heldBytes -= bytes;
     assert(this.#heldBytes >= 0, 'no more room is given back than was taken');
@@ -89,13 +92,16 @@ export class ReadBudget {
     this.#admit();
   }
 
-  /** Of `ReadShare`: it waits no more. */
+  /** Called by `ReadShare`: it no longer waits. */
   withdraw(share: ReadShare): void {
-    // Whoever stood behind it may have been waiting for it alone.
+    // The shares behind it may have waited for it alone.
     if (this.#waiting.delete(share)) this.#admit();
   }
 
-  /** One that is let in may be over before this returns, and gives back its room: no deeper, the loop is still running. */
+  /**
+   * Admits waiting shares while they fit. An admitted share may end, and return its bytes, before `letIn` returns: the
+   * loop that runs then continues, without recursion.
+   */
   #admit(): void {
     if (this.#admitting) return;
     this.#admitting = true;
@@ -121,7 +127,7 @@ export class ReadBudget {
   }
 }
 
-/** What one read holds of it. */
+/** One read's share of the budget. */
 export class ReadShare {
   readonly #budget: ReadBudget;
   readonly #told: (error: LockstepError | undefined) => void;
@@ -130,8 +136,8 @@ export class ReadShare {
   #state: 'new' | 'waiting' | 'in' | 'over' = 'new';
 
   /**
-   * `told` is called once, perhaps within `enter`: it is in, or will not be. `onLetGo`, once it can do without: others
-   * wait for its room; it must leave at once.
+   * `told` is called once, possibly within `enter`: with undefined on admission, with an error if refused. `onLetGo` is
+   * called after `spare(true)` when another read waits; the owner must `leave` before it returns.
    */
   constructor(budget: ReadBudget, told: (error: LockstepError | undefined) => void, onLetGo: () => void) {
     this.#budget = budget;
@@ -139,33 +145,36 @@ export class ReadShare {
     this.#onLetGo = onLetGo;
   }
 
+  /** Bytes that the share asks for or holds. */
   get bytes(): number {
     return this.#bytes;
   }
 
+  /** Whether it waits for admission. */
   get waits(): boolean {
     return this.#state === 'waiting';
   }
 
+  /** Requests admission for `bytes` bytes. Called once. */
   enter(bytes: number): void {
     this.#bytes = bytes;
     this.#state = 'waiting';
     this.#budget.enter(this);
   }
 
-  /** It is in, and holds so much more. */
+  /** Adds `bytes` to an admitted share. */
   grow(bytes: number): void {
     if (this.#state !== 'in') return;
     this.#bytes += bytes;
     this.#budget.take(bytes, true);
   }
 
-  /** Whether it can do without what it holds; perhaps it is taken at its word within this. */
+  /** Says whether the read can give up its share. `onLetGo` may be called within this call. */
   spare(spared: boolean): void {
     if (this.#state === 'in') this.#budget.spare(this, spared);
   }
 
-  /** Gives back what it holds, or waits no more. */
+  /** Returns the share's bytes, or stops waiting. Idempotent. */
   leave(): void {
     const was = this.#state;
     this.spare(false);
@@ -174,19 +183,19 @@ export class ReadShare {
     else if (was === 'in') this.#budget.giveBack(this.#bytes);
   }
 
-  /** Of the budget. */
+  /** Called by the budget on admission. */
   letIn(): void {
     this.#state = 'in';
     this.#budget.take(this.#bytes, false);
     this.#told(undefined);
   }
 
-  /** Of the budget. */
+  /** Called by the budget when another read waits. */
   letGo(): void {
     this.#onLetGo();
   }
 
-  /** Of the budget. */
+  /** Called by the budget when it is closed. */
   refused(error: LockstepError): void {
     this.#state = 'over';
     this.#told(error);

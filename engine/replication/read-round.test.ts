@@ -33,7 +33,7 @@ function member(node: string, datacenter: string, rack: string): Member {
   return { node: node as NodeId, datacenter, rack, tokens: [token] };
 }
 
-/** The reader's datacenter of one rack, and one of three far away. */
+/** The reader's datacenter has one rack, a remote one has three. */
 const ring = new Ring([
   member('a1', 'east', 'r1'),
   ...['b1', 'b2', 'b3'].map((node, index) => member(node, 'west', `r${index + 1}`)),
@@ -65,7 +65,7 @@ class Far {
   readonly clock = new TestClock();
   readonly stats = new NodeStats();
   readonly budget = new ReadBudget({ enabled: () => false, event: () => undefined }, 2 ** 20);
-  /** Of an error. */
+  /** The error text, if the read failed. */
   detail = '';
   readonly outcome: Promise<string>;
 
@@ -128,8 +128,8 @@ function objectOf(text: string): Buffer {
   return encodeObject(applyWrite(undefined, emptyVector, content, dot, 0));
 }
 
-describe('a read across the distance', () => {
-  it('asks as many racks of another datacenter as must answer', async () => {
+describe('a read across datacenters', () => {
+  it('asks only as many racks of another datacenter as must answer', async () => {
     const far = new Far([]);
     for (const peer of ['a1', 'b1', 'b2']) far.peers.answer(peer, none);
     expect(await far.outcome).toBe('nothing');
@@ -138,7 +138,7 @@ describe('a read across the distance', () => {
     expect(far.failovers).toBe(0);
   });
 
-  it('plans another rack for one that is away, and counts it', async () => {
+  it('plans another rack for one that is unroutable, and counts the failover', async () => {
     const far = new Far(['b1']);
     for (const peer of ['a1', 'b2', 'b3']) far.peers.answer(peer, none);
     expect(await far.outcome).toBe('nothing');
@@ -158,7 +158,7 @@ describe('a read across the distance', () => {
     expect(closed.failovers).toBe(1);
   });
 
-  it('asks the others when the preferred ones stay silent for a quarter of the time', async () => {
+  it('asks the other racks when the preferred ones are silent for a quarter of the timeout', async () => {
     const far = new Far([]);
     far.peers.answer('a1', none);
     far.peers.answer('b1', none);
@@ -171,7 +171,7 @@ describe('a read across the distance', () => {
     expect(far.failovers).toBe(1);
   });
 
-  it('asks a third rack when two disagree, which is no failover, and repairs the one that was behind', async () => {
+  it('asks a third rack when two disagree, which is no failover, and repairs the stale one', async () => {
     const far = new Far([]);
     const object = objectOf('x');
     far.peers.answer('a1', { kind: 'object', object });
@@ -217,7 +217,7 @@ describe('a read beside a replica in STANDBY', () => {
 });
 
 describe('a read of large objects', () => {
-  /** Room for all of it, unless another read holds it. */
+  /** The budget fits all of it, unless another read holds a part. */
   function far(): Far {
     return new Far(['b3']);
   }
@@ -229,7 +229,7 @@ describe('a read of large objects', () => {
   const old = objectOf('old');
   const young = objectOf('new');
 
-  it('fetches one of those that are the same, and has them all agree', async () => {
+  it('fetches one of several equal objects, and counts all as equal', async () => {
     const read = far();
     for (const peer of ['a1', 'b1', 'b2']) read.peers.answer(peer, described(old));
     expect(read.peers.asked.slice(3)).toEqual(['a1 readObject']);
@@ -238,14 +238,14 @@ describe('a read of large objects', () => {
     expect(read.peers.asked.slice(4)).toEqual([]);
   });
 
-  it('takes a target for silent until what it has is here', async () => {
+  it('treats a target as silent until its object has arrived', async () => {
     const read = far();
     for (const peer of ['a1', 'b1', 'b2']) read.peers.answer(peer, described(old));
     read.clock.advance(timeoutUs);
     expect(await read.outcome).toBe('Timeout');
   });
 
-  it('fetches what differs too: replicas of one datacenter that disagree are no answer, and are repaired', async () => {
+  it('fetches differing objects too: disagreeing replicas of a datacenter are no answer, and are repaired', async () => {
     const read = far();
     read.peers.answer('a1', described(young));
     read.peers.answer('b1', described(young));
@@ -254,11 +254,11 @@ describe('a read of large objects', () => {
     expect(read.peers.asked.slice(3)).toEqual(['a1 readObject', 'b2 readObject']);
     read.peers.answer('b2', { kind: 'object', object: old });
     expect(await read.outcome).toBe('ReplicasDisagree');
-    // Each lacks what the other has: they were written side by side.
+    // Each lacks the other's value: the two were written concurrently.
     expect(read.peers.asked.slice(5)).toEqual(['a1 mergeObject', 'b1 mergeObject', 'b2 mergeObject']);
   });
 
-  it('takes no description for the object itself', async () => {
+  it('fails a target that describes its object again when asked to send it', async () => {
     const read = far();
     read.peers.answer('a1', none);
     for (const peer of ['b1', 'b2']) read.peers.answer(peer, described(old));
@@ -267,7 +267,7 @@ describe('a read of large objects', () => {
     expect(await read.outcome).toBe('NoQuorum');
   });
 
-  it('says what it waited for when its time is over', async () => {
+  it('names the budget in its error when it times out waiting for it', async () => {
     const read = far();
     new ReadShare(read.budget, nothing, nothing).enter(2 ** 20);
     for (const peer of ['a1', 'b1', 'b2']) read.peers.answer(peer, described(old));
@@ -277,7 +277,7 @@ describe('a read of large objects', () => {
     expect(read.budget.waiting).toBe(0);
   });
 
-  it('lets go of what it waits with for a silent replica when others wait, and repairs the others', async () => {
+  it('releases the budget while it waits for a silent replica, and repairs the others', async () => {
     const read = new Far([], [], 'DC_QUORUM', member('b0', 'west', 'r1'));
     read.peers.answer('b1', described(old));
     read.peers.answer('b1', { kind: 'object', object: old });

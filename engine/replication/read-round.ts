@@ -1,14 +1,14 @@
 /**
- * One read: asks the plan's replicas, counts their answers, merges what they hold, and afterwards brings the replicas
- * that were behind up to date (read repair; source: DeCandia et al., "Dynamo", 2007, section 5).
+ * Runs one read: asks the plan's replicas, counts their answers, merges their objects, and afterwards brings stale
+ * replicas up to date (read repair; source: DeCandia et al., "Dynamo", 2007, section 5).
  *
- * The client's answer is given once, as soon as the tally is decided or the deadline passes. Later answers still
- * count for repair, which waits for all of them (but see `letGo`): each target answers exactly once, by its own deadline
+ * The client's answer is given once, as soon as the tally is decided or the deadline passes. Later answers still count
+ * for repair, which waits for all of them (except after `letGo`): each target answers exactly once, by its own deadline
  * at the latest.
  *
  * At a SAFE level the answers that count are equal byte for byte (stored bytes are canonical), in whatever order they
- * come, and the client gets exactly what these replicas hold. Where enough replicas answer and too few of them agree, the
- * round repairs those that have answered at once, so that the dispatcher can read once more (`whenRepaired`).
+ * arrive, and the client gets exactly what these replicas hold. If enough replicas answer but too few of them agree,
+ * the round at once repairs those that have answered, so that the dispatcher can read again (`whenRepaired`).
  */
 import { present } from '../base/assert.ts';
 import { BytesError } from '../base/bytes.ts';
@@ -31,42 +31,44 @@ import { largeBytes } from './read-budget.ts';
 import { refusal } from '../replica/key-slots.ts';
 import { Tally } from './tally.ts';
 
-/** What a read works with. */
+/** What a read needs of the node. */
 export type ReadDependencies = Asking &
   Pick<RoundDependencies, 'self' | 'replica' | 'readBudget' | 'clock' | 'settings' | 'rules'>;
 
 /**
- * Those held back are asked when this share of a request's time has passed without enough answers: 1 / patienceShare; so
- * are others that have a large object to offer.
+ * After 1/patienceShare of a request's time without enough answers, the round asks the targets that are held back. A
+ * fetch of a large object that has been silent as long is doubled by another one.
  */
 const patienceShare = 4;
 
-/** Nothing is described to whoever asks for all of it. */
+/** The failure of a peer that describes an object although the request asked for all of it. */
 const evasion: ReplyFailure = { code: 'Internal', message: 'a peer described what it was to send' };
 
-/** Enough replicas have answered, and too few of them agree: how their repair goes on. */
+/** State of the repair after enough replicas have answered and too few of them agree. */
 interface Disagreement {
-  /** What those that have answered know together; undefined where an object does not decode. */
+  /** The merged object of those that have answered; undefined if one of their objects does not decode. */
   readonly bytes: Buffer | undefined;
-  /** Targets that get it. */
+  /** Targets that are sent the merged object. */
   readonly stale: readonly number[];
   /** Repairs that have not ended. */
   repairing: number;
-  /** Per target: it holds that, as far as is known here. */
+  /** Per target: whether it is known to hold the merged object. */
   readonly holding: boolean[];
-  /** Resolved once a new read can succeed, or nothing more can be done for it. */
+  /** Resolved once a new read can succeed, or every repair has ended. */
   readonly enough: Deferred<void>;
 }
 
+/** One read of one key. */
 export class ReadRound implements LargeReader {
   readonly #parts: ReadDependencies;
   readonly #key: PackedKey;
   readonly #token: Token;
   readonly #plan: DispatchPlan;
   readonly #tally: Tally;
+  /** As in `LargeReader`: the successful answers, by target. */
   readonly answers: (Answer | undefined)[];
   readonly #failures: ReplyFailure[] = [];
-  /** Targets whose own copy is unreadable: repaired with what the others hold. */
+  /** Targets that cannot read their own copy: they are repaired with what the others hold. */
   readonly #corrupt: number[] = [];
   readonly #result = new Deferred<StoredObject | undefined>();
   /** Targets that are held back, in the plan's order. */
@@ -77,7 +79,7 @@ export class ReadRound implements LargeReader {
   untilUs = 0;
   patienceUs = 0;
   #repaired = false;
-  /** Under `agree`, per target: the class of its answer, named by the first target whose answer was equal. */
+  /** Under `agree`, per target: the class of its answer, numbered by the first target whose answer was equal. */
   readonly #classes: number[] = [];
   /** Set once enough replicas have answered and too few of them agree. */
   #disagreement: Disagreement | undefined;
@@ -94,12 +96,15 @@ export class ReadRound implements LargeReader {
   /** Members whose answer was a failure so far. */
   readonly failed: Member[] = [];
 
-  /** Enough replicas have answered, and too few of them agree. */
+  /** Whether enough replicas have answered and too few of them agree. */
   get disagrees(): boolean {
     return this.#disagreement !== undefined;
   }
 
-  /** Asks everyone; rejects with `NoQuorum`, `ReplicasDisagree`, `Timeout` or the single target's own error. */
+  /**
+   * Asks the targets. Resolves with the merged object; rejects with `NoQuorum`, `ReplicasDisagree`, `Timeout`,
+   * `Corrupted`, or the only target's own error.
+   */
   run(timeoutUs: number): Promise<StoredObject | undefined> {
     const { clock, stats } = this.#parts;
     const { targets, failovers } = this.#plan;
@@ -118,13 +123,13 @@ export class ReadRound implements LargeReader {
     return this.#result.promise;
   }
 
-  /** Those asked have been silent for long: the racks that were held back are asked too. */
+  /** The targets asked have been silent for `patienceUs`: asks those that were held back. */
   #failOver(): void {
     if (this.#tally.decided) return;
     for (const index of this.#held.splice(0)) this.#askHeld(index, true);
   }
 
-  /** Asks those held back in a group that can no longer get what it needs from the others, as many as that takes. */
+  /** Asks held-back targets of a group that can no longer meet its need without them, as many as it takes. */
   #fillIn(group: number, away: boolean): void {
     const { targets } = this.#plan;
     const inGroup = (index: number): boolean => targets[index]?.group === group;
@@ -149,11 +154,12 @@ export class ReadRound implements LargeReader {
     return Math.max(1, this.untilUs - this.#parts.clock.nowUs());
   }
 
-  /** What is large is described first (large-answers.ts). */
+  /** Asks a target; it describes its object if that is large (`large-answers.ts`). */
   #ask(index: number, timeoutUs: number): void {
     this.#request(index, timeoutUs, largeBytes);
   }
 
+  /** As in `LargeReader`. */
   fetch(index: number): void {
     this.#request(index, this.#leftUs(), undefined);
   }
@@ -178,7 +184,7 @@ export class ReadRound implements LargeReader {
     if (error !== undefined) this.#told(index, bytesMax, error, undefined);
   }
 
-  /** What a target says when it was asked with `bytesMax`. */
+  /** The answer of a target that was asked with `bytesMax` (undefined: asked for the whole object). */
   #told(
     index: number,
     bytesMax: number | undefined,
@@ -199,6 +205,7 @@ export class ReadRound implements LargeReader {
     }
   }
 
+  /** As in `LargeReader`: the final answer of a target, or its failure. */
   hear(index: number, error: ReplyFailure | undefined, bytes: Uint8Array | undefined): void {
     if (error === undefined) {
       this.answers[index] = { bytes };
@@ -217,15 +224,15 @@ export class ReadRound implements LargeReader {
     else if (this.#tally.decided) this.#large?.spare();
   }
 
-  /** Others wait for the room of its large objects: who is still silent is not repaired. */
+  /** Another read waits for the budget: ends the repair phase without the targets that are still silent. */
   letGo(): void {
     this.#repairOnce();
     this.answers.fill(undefined);
   }
 
   /**
-   * Under `agree`: the class of a target's answer. The first target that answered with the same bytes has named it, so that
-   * it does not depend on the order in which equal answers come.
+   * Under `agree`: the class of a target's answer. It has the number of the first target that answered with the same
+   * bytes, so that it does not depend on the order in which equal answers arrive.
    */
   #classOf(index: number): number {
     const own = this.answers[index]?.bytes;
@@ -240,7 +247,7 @@ export class ReadRound implements LargeReader {
     return found;
   }
 
-  /** The level cannot be met any more. */
+  /** The level can no longer be met: fails the read, and under a disagreement starts the repair. */
   #fall(): void {
     const tally = this.#tally.describe();
     const votes = this.#tally.votes();
@@ -253,7 +260,9 @@ export class ReadRound implements LargeReader {
     this.#fail(new LockstepError('ReplicasDisagree', detail, { votes }));
   }
 
-  /** Resolves once so many of those that disagreed hold the same that a new read can succeed, or nobody can be repaired. */
+  /**
+   * Resolves once enough of the disagreeing replicas are equal for a new read to succeed, or every repair has ended.
+   */
   whenRepaired(): Promise<void> {
     return this.#disagreement?.enough.promise ?? Promise.resolve();
   }
@@ -272,7 +281,7 @@ export class ReadRound implements LargeReader {
   }
 
   #fail(error: LockstepError): void {
-    // Past the deadline the client has its answer.
+    // Past the deadline the client already has its answer.
     if (this.#result.settled) return;
     this.#deadline?.cancel();
     this.#patience?.cancel();
@@ -287,7 +296,7 @@ export class ReadRound implements LargeReader {
     );
   }
 
-  /** What the client gets: of answers that had to be equal exactly those, and otherwise what all of them know together. */
+  /** The client's answer. Under `agree` it is what the agreeing replicas hold; otherwise the merge of all answers. */
   #answer(): StoredObject | undefined {
     if (!this.#plan.agree) return this.#merged(this.answers);
     return this.#merged(
@@ -297,7 +306,7 @@ export class ReadRound implements LargeReader {
     );
   }
 
-  /** What the answers know together. Throws `BytesError` when one of them does not decode. */
+  /** Merges the answers. Throws `BytesError` if one of them does not decode. */
   #merged(answers: readonly (Answer | undefined)[]): StoredObject | undefined {
     let merged: StoredObject | undefined;
     let first: Uint8Array | undefined;
@@ -333,7 +342,7 @@ export class ReadRound implements LargeReader {
     });
   }
 
-  /** The replicas that have answered get what they know together, without waiting for those that have not. */
+  /** Sends the merged object to the stale replicas among those that have answered, without waiting for the others. */
   #repairNow(): Disagreement {
     const bytes = this.#repairBytes();
     const holding = this.answers.map((answer) => answer !== undefined && sameBytes(answer.bytes, bytes));
@@ -367,13 +376,13 @@ export class ReadRound implements LargeReader {
       const merged = this.#merged(this.answers);
       return merged === undefined ? undefined : encodeObject(merged);
     } catch (error) {
-      // A replica whose bytes do not decode was answered as Corrupted; it is anti-entropy's business, not a read's.
+      // A replica answers `Corrupted` for its own undecodable copy; anti-entropy repairs it, not a read.
       if (error instanceof BytesError) return undefined;
       throw error;
     }
   }
 
-  /** `ended` is called once: whether the target holds the object durably now. */
+  /** `ended` is called once, with whether the target now holds the object durably. */
   #repairTarget(index: number, bytes: Buffer, ended: (repaired: boolean) => void): void {
     const { member } = present(this.#plan.targets[index], 'a target');
     const { readRepairs } = this.#parts.stats;
@@ -397,14 +406,14 @@ export class ReadRound implements LargeReader {
   }
 }
 
-/** `bucket/key`, for people. */
+/** `bucket/key`, for error texts. */
 function nameOf(key: PackedKey): string {
   const name = unpackKey(key);
   return name === undefined ? 'a key' : `${textOf(name.bucket)}/${textOf(name.key)}`;
 }
 
 function nothing(): void {
-  // Nobody waits for it.
+  // No caller waits for this repair.
 }
 
 function sameBytes(left: Uint8Array | undefined, right: Uint8Array | undefined): boolean {

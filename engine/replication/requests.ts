@@ -1,6 +1,6 @@
 /**
- * What the listeners ask of the dispatcher, and what they get back. The dispatcher is the only way from a client's
- * words to the replicas; it never sees a protocol.
+ * The requests that the listeners pass to the dispatcher, and its answers. The dispatcher is the only path from a
+ * client's request to the replicas; it never sees a protocol.
  */
 import type { ObjectKey } from '../base/object-key.ts';
 import type { Content } from '../replica/object/content.ts';
@@ -11,6 +11,7 @@ import type { Need } from '../buckets/properties.ts';
 /** Whose answers a request waits for (spec: consistency levels). */
 export type ConsistencyLevel = 'DC_ONE' | 'DC_QUORUM' | 'DC_SAFE_QUORUM' | 'DC_EACH_SAFE_QUORUM';
 
+/** All consistency levels, from the weakest to the strongest. */
 export const consistencyLevels: readonly ConsistencyLevel[] = [
   'DC_ONE',
   'DC_QUORUM',
@@ -21,52 +22,61 @@ export const consistencyLevels: readonly ConsistencyLevel[] = [
 export type { Need } from '../buckets/properties.ts';
 
 /**
- * The level's own numbers in every datacenter that it names, and in the local one so many replicas at least: what `pr`,
- * `pw`, `dw` and `node_confirms` ask for beyond a level that several datacenters answer.
+ * A level of several datacenters, raised in the local one: there at least `atLeast` replicas must answer. This is what
+ * `pr`, `pw`, `dw` and `node_confirms` require beyond the level.
  */
 export interface RaisedLevel {
   readonly atLeast: number;
 }
 
+/** What a write waits for. */
 export type WriteNeed = Need | RaisedLevel;
 
-/** `primary`: the key's primary alone answers, which sees what transactions have done, and waits where they are under way. */
+/**
+ * What a read waits for. `primary`: the key's primary alone answers; it sees the effects of transactions, and waits for
+ * those under way.
+ */
 export type ReadNeed = WriteNeed | 'primary';
 
+/** A client's read. */
 export interface GetRequest {
   readonly key: ObjectKey;
   readonly need: ReadNeed;
-  /** Milliseconds the client is willing to wait; the node's default when absent. */
+  /** Milliseconds the client is willing to wait; the node's default if absent. */
   readonly timeoutMs?: number;
 }
 
+/** The answer to a read. */
 export interface GetResult {
-  /** Everything known under the key, tombstones included; undefined when no replica asked has anything. */
+  /** The merged object, tombstones included; undefined if no replica asked holds a copy. */
   readonly object: StoredObject | undefined;
 }
 
+/** A client's write or deletion. */
 export interface PutRequest {
   readonly key: ObjectKey;
   readonly need: WriteNeed;
   readonly timeoutMs?: number;
-  /** What the writer has seen: the context of its last read, or empty. */
+  /** The context of the client's last read, or empty. */
   readonly context: VersionVector;
   /** A deletion is the content `tombstone`. */
   readonly content: Content;
-  /** Fail with `PreconditionFailed` when the key holds a value at the coordinating replica. */
+  /** Fails with `PreconditionFailed` if the key holds a value at the coordinating replica. */
   readonly ifNoneMatch?: boolean;
-  /** Fail with `PreconditionFailed` unless the coordinating replica's context equals this one. */
+  /** Fails with `PreconditionFailed` unless the coordinating replica's context equals this one. */
   readonly ifContext?: VersionVector;
 }
 
+/** The answer to a write. */
 export interface PutResult {
   /** The object after the write, as the coordinating replica has it. */
   readonly object: StoredObject;
 }
 
 /**
- * Both reject with a `LockstepError`: `NoTargets`, `NoQuorum`, `Timeout`, `PreconditionFailed`, `Overloaded`,
- * `BadRequest` (a need that the topology cannot meet), `StorageFailed`, `ShuttingDown`.
+ * Reads and writes objects. Both methods reject with a `LockstepError`: `NoTargets`, `NoQuorum`, `Timeout`,
+ * `PreconditionFailed`, `Overloaded`, `BadRequest` (a need that the topology cannot meet), `ReplicasDisagree`,
+ * `Corrupted`, `StorageFailed`, `ShuttingDown`.
  */
 export interface Dispatcher {
   get(request: GetRequest): Promise<GetResult>;

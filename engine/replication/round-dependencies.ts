@@ -1,6 +1,6 @@
 /**
- * What the rounds of the dispatcher work with: the rooms below and the node's own settings, bundled once by the
- * dispatcher, and the one way in which a round asks a peer.
+ * The dependencies of all rounds, collected once by `node/`: the modules below and the node's settings. Also the one
+ * function by which a round asks a peer, and the errors of a round.
  */
 import type { ErrorFacts } from '../base/errors.ts';
 import { LockstepError } from '../base/errors.ts';
@@ -20,53 +20,64 @@ import type { Replica } from '../replica/replica.ts';
 import type { PeerLinks, ReplyHandler } from './peer-links.ts';
 import type { ConsistencyLevel } from './requests.ts';
 
+/** The node's settings for requests. */
 export interface DispatchSettings {
   readonly readLevel: ConsistencyLevel;
   readonly writeLevel: ConsistencyLevel;
-  /** Milliseconds that a request may take when the client names none. */
+  /** Milliseconds that a request may take if the client names no timeout. */
   readonly timeoutMs: number;
 }
 
+/** What the rounds and the dispatcher need of one node. */
 export interface RoundDependencies {
   readonly self: Member;
-  /** The ring of now: another one after membership has changed. */
+  /** The current ring. Every change of membership makes a new one. */
   readonly ring: () => Ring;
-  /** Who is written to beside the token's placement, while its owners change. */
+  /** The pending owners of the token: they get its writes beside its placement while owners change. */
   readonly pending: (token: Token) => readonly Member[];
-  /** Whoever was the token's primary before the ring changed acts as such no more. */
+  /** Whether the token's previous primary, before the last ring change, no longer acts as primary. */
   readonly handedOver: (token: Token) => boolean;
-  /** This node was the token's primary before the ring changed, and some may still go by that ring. */
+  /** Whether this node was the token's primary before the last ring change and some members may still use that ring. */
   readonly isFormer: (token: Token) => boolean;
-  /** Why this node is the primary of nothing yet: its disk was an empty one; undefined when it is. */
+  /**
+   * Why this node may not yet act as a primary: its disk was empty and the rebuild is not complete. Undefined if it
+   * may.
+   */
   readonly refilling: () => string | undefined;
-  /** Of what its empty disk may have held not all has been read back yet. */
+  /** Whether a part of what the empty disk may have held has not been read back yet. */
   readonly unread: () => boolean;
-  /** A member, also one on its way in or out; undefined for a stranger. */
+  /** A member, including one that joins or leaves; undefined if the node is none. */
   readonly member: (node: NodeId) => Member | undefined;
   readonly plane: PeerLinks;
   readonly replica: Replica;
-  /** What this node's reads may bring of large objects. */
+  /** Bounds the large objects that this node's reads bring here. */
   readonly readBudget: ReadBudget;
   readonly stats: NodeStats;
   readonly clock: Clock;
   readonly settings: DispatchSettings;
-  /** This node takes no writes, since its disk is full. */
+  /** Whether this node takes no writes because its disk is full. */
   readonly diskFull: () => boolean;
-  /** Who can be written to. */
+  /** Which members may be sent writes. */
   readonly view: Viewpoint;
-  /** Who can be read: this node too while its store has failed, for what it holds is no worse for that. */
+  /**
+   * Which members may be read. Unlike `view` it includes this node while its store has failed: its copies remain
+   * readable.
+   */
   readonly readView: Viewpoint;
   /** The properties of a key's bucket. */
   readonly rules: (key: PackedKey) => BucketProperties;
-  /** Where keys live: the only source of their tokens. */
+  /** The only source of tokens. */
   readonly router: Router;
-  /** Keeps the writes that a replica missed; undefined when hinted handoff is off. */
+  /** Stores the writes that a replica missed; undefined if hinted handoff is off. */
   readonly hints: Pick<Hints, 'keep'> | undefined;
-  /** A peer's number in metrics, the label `peer_idx`. */
+  /** A peer's number in metrics: the label `peer_idx`. */
   readonly peerIndex: (node: NodeId) => number;
 }
 
-/** Why this node, as the primary of the token, is not read yet; undefined: it is no primary there, or it is whole. */
+/**
+ * Why this node must not be read as the token's primary yet. Undefined if it is not the primary or its data is
+ * complete.
+ */
 export function lackAt(
   { ring, self, refilling }: Pick<RoundDependencies, 'ring' | 'self' | 'refilling'>,
   token: Token,
@@ -75,16 +86,19 @@ export function lackAt(
   return lacking !== undefined && ring().placement(token)[0] === self ? lacking : undefined;
 }
 
-/** What it takes to ask a peer. */
+/** What `askPeer` needs. */
 export type Asking = Pick<RoundDependencies, 'plane' | 'stats' | 'peerIndex'>;
 
-/** What quorum words mean at this node. */
+/** What the named needs mean at this node. */
 export function termsOf({ settings, view }: RoundDependencies): ReplicaTerms {
   const { readLevel, writeLevel } = settings;
   return { readLevel, writeLevel, replicaCount: () => view.rackCount(view.self.datacenter) };
 }
 
-/** Hands a request to a peer's outbox; the trouble when it took nothing (counted by its cause). */
+/**
+ * Sends a request to a peer's outbox. Undefined if the outbox took it: `onReply` is called exactly once. Otherwise the
+ * failure, which is counted by its cause.
+ */
 export function askPeer(
   parts: Asking,
   peer: Member,
@@ -104,29 +118,32 @@ export function askPeer(
 }
 
 /**
- * Why one replica did not do its part. No error yet: a round mostly ends well without that replica, and the stack of the
- * place where it was asked, or where its answer was read, costs nine times as much as the words and says nothing.
+ * Why one replica did not do its part. It is no `Error`: a round mostly succeeds without that replica, and capturing a
+ * stack costs nine times as much as the text and says nothing here.
  */
 export type ReplyFailure = Pick<LockstepError, 'code' | 'message'>;
 
-/** The trouble as the error that ends what asked. */
+/** The failure as an error, for a request that ends with it. */
 export function troubleError({ code, message }: ReplyFailure): LockstepError {
   return new LockstepError(code, message);
 }
 
-/** What a reply tells that is not of the kind that was asked for. */
+/** The failure in a reply that is not of the expected kind. */
 export function replyFailure(reply: PeerReply): ReplyFailure {
   if (reply.kind === 'failed') return { code: reply.code, message: reply.detail };
   return { code: 'Internal', message: `a peer answered "${reply.kind}" to another question` };
 }
 
-/** The same as the error that ends what asked. */
+/** `replyFailure` as an error, with the facts that the peer reported. */
 export function replyError(reply: PeerReply): LockstepError {
   const { code, message } = replyFailure(reply);
   return new LockstepError(code, message, reply.kind === 'failed' ? reply.facts : {});
 }
 
-/** Why a request that gathered too few answers failed: `Timeout` when silence was among the reasons. */
+/**
+ * The error of a request with too few answers: `Timeout` if a replica was silent, otherwise `NoQuorum`. `tally` begins
+ * its text.
+ */
 export function roundError(
   failures: readonly ReplyFailure[],
   tally: string,

@@ -42,7 +42,7 @@ function valueOf(text: string, seen?: StoredObject): StoredObject {
 }
 
 const old = valueOf('old');
-/** What copies may hold: nothing, a value, one written over it, one written beside it. */
+/** What a copy may hold: nothing, a value, a value that replaced it, or a concurrent one. */
 const contents = { none: undefined, old, young: valueOf('young', old), beside: valueOf('beside') };
 type Held = keyof typeof contents;
 
@@ -53,8 +53,8 @@ interface Asked {
 }
 
 /**
- * Replicas that hold one key each, some of them dead (they answer with a failure), asked by a node that holds none. What
- * they answer comes when, and in the order in which, the test says so.
+ * Replicas that each hold one key, some of them dead (they answer with a failure), read by a node without a copy. The
+ * test decides when, and in which order, they answer.
  */
 class Copies implements PeerLinks {
   readonly stats = new NodeStats();
@@ -64,7 +64,7 @@ class Copies implements PeerLinks {
   readonly #dead: readonly string[];
   readonly #waiting: Asked[] = [];
   readonly #dispatcher: ClusterDispatcher;
-  /** Replicas that take no repair. */
+  /** Replicas that refuse repairs. */
   readonly stubborn = new Set<string>();
 
   constructor(level: ConsistencyLevel, copies: ReadonlyMap<string, Held>, dead: readonly string[] = []) {
@@ -117,7 +117,9 @@ class Copies implements PeerLinks {
     return 'ok';
   }
 
-  /** Reads; `turns` says which of those that have not answered is next. Answers what the client got, or the error's code. */
+  /**
+   * Reads; `turns` picks which unanswered replica answers next. Resolves with the client's answer, or the error's code.
+   */
   async read(turns: readonly number[]): Promise<{ readonly got: string; readonly text: string }> {
     const read = this.#dispatcher.get({ key, need: 'default' }).then(
       ({ object }) => ({ got: nameOf(object), text: '' }),
@@ -194,7 +196,7 @@ describe('a read at a SAFE level', () => {
     },
   );
 
-  it('is answered wherever a majority of the copies is equal and alive, with what that majority holds', async () => {
+  it('succeeds if a majority of the copies is equal and alive, with what that majority holds', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(fc.constantFrom(...heldWords), fc.boolean()), { minLength: 1, maxLength: 5 }),
@@ -208,20 +210,20 @@ describe('a read at a SAFE level', () => {
           const dead = names.filter((_, index) => drawn[index]?.[1] === true).map(([name]) => name);
           const copies = new Copies('DC_SAFE_QUORUM', new Map(names), dead);
           const { got } = await copies.read(order);
-          // Others may have been heard first; what the client is shown a majority holds all the same.
+          // Other answers may have come first; the client is still shown what a majority holds.
           expect(got).toBe(agreed);
         },
       ),
     );
   });
 
-  it('finds too few that answer where too few are alive, and says nothing of a disagreement', async () => {
+  it('fails with too few answers, not with a disagreement, if too few replicas are alive', async () => {
     const copies = new Copies('DC_SAFE_QUORUM', three('old', 'young', 'young'), ['n1', 'n2']);
     expect(await copies.read([])).toMatchObject({ got: 'NoQuorum' });
     expect(copies.stats.readDisagreements).toEqual({ answered: 0, refused: 0, failed: 0 });
   });
 
-  it('repairs copies that differ and reads once more: the client hears nothing of it', async () => {
+  it('repairs differing copies and reads once more, without an error for the client', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom(...heldWords), { minLength: 2, maxLength: 5 }),
@@ -240,7 +242,7 @@ describe('a read at a SAFE level', () => {
     );
   });
 
-  it('is refused, by the name of the key and once repaired in vain, where copies go on differing', async () => {
+  it('fails, with the key in its text, if copies still differ after one repair', async () => {
     const copies = new Copies('DC_SAFE_QUORUM', three('old', 'young', 'beside'));
     for (const node of ['n0', 'n1', 'n2']) copies.stubborn.add(node);
     const { got, text } = await copies.read([]);
@@ -249,17 +251,17 @@ describe('a read at a SAFE level', () => {
     expect(text).toContain('repair has begun');
     expect(copies.stats.readDisagreements).toEqual({ answered: 0, refused: 1, failed: 0 });
     expect(copies.stats.pool.client_non_quorum_r_responses).toBe(1);
-    // Each of the two reads has sent each stale copy what it lacks, once.
+    // Each of the two reads has sent each stale copy the merged object once.
     expect(copies.merges.toSorted()).toEqual(['n0', 'n0', 'n1', 'n1', 'n2', 'n2']);
   });
 
-  it('reads a key of which one copy is dead and two differ, once these are equal', async () => {
+  it('succeeds with one copy dead and two differing, once those two are equal', async () => {
     const copies = new Copies('DC_SAFE_QUORUM', three('old', 'young', 'none'), ['n2']);
     expect(await copies.read([])).toMatchObject({ got: 'young' });
     expect(nameOf(copies.copies.get('n0'))).toBe('young');
   });
 
-  it('asks of each datacenter that a majority of it agrees', async () => {
+  it('requires an agreeing majority in each datacenter', async () => {
     const held = new Map<string, Held>([
       ...three('young', 'young', 'young'),
       ['far0', 'old'],

@@ -1,26 +1,28 @@
 /**
- * Counting the answers to one request: a pure, one-shot vote.
+ * Counts the answers to one request: a pure, one-shot vote.
  *
- * Every target answers once, with a success or a failure; a second answer of one target counts for nothing. The vote
- * is decided once, as soon as every group has its successes (`met`) or some group can no longer get them
- * (`impossible`); what comes later is `late` and may still feed read repair.
+ * Every target answers once, with a success or a failure; a second answer of the same target is ignored. The vote is
+ * decided once: as soon as every group has its successes (`met`), or some group can no longer get them (`impossible`).
+ * Answers after that are `late`; they may still feed read repair.
  */
 import { present } from '../base/assert.ts';
 import type { DispatchPlan } from './plan.ts';
 
+/** The state of the vote after an answer. */
 export type Verdict = 'pending' | 'met' | 'impossible' | 'late';
 
+/** The count for one plan. */
 export class Tally {
   readonly #plan: DispatchPlan;
   /** Per target. */
   readonly #answered: boolean[];
-  /** Per group: the successes that count; under `agree` the size of the largest class of equal answers. */
+  /** Per group: the successes that count. Under `agree`: the size of the largest class of equal answers. */
   readonly #counted: number[];
   /** Per group: targets that have not answered. */
   readonly #pending: number[];
-  /** Under `agree`, per group: all successes, whether they are equal or not. */
+  /** Under `agree`, per group: all successes, equal or not. */
   readonly #successes: number[] | undefined;
-  /** Under `agree`, per group and equality class: how many. */
+  /** Under `agree`, per group and equality class: the number of answers. */
   readonly #classes: number[][] | undefined;
   #outstanding: number;
   #decided = false;
@@ -38,7 +40,7 @@ export class Tally {
     }
   }
 
-  /** The vote goes on: `plan` is the same one with further targets, and with groups that may need more. */
+  /** This vote continued under `plan`: the same plan with further targets, and with groups that may need more. */
   extended(plan: DispatchPlan): Tally {
     const tally = new Tally(plan);
     tally.#answered.splice(0, this.#answered.length, ...this.#answered);
@@ -52,7 +54,7 @@ export class Tally {
     return tally;
   }
 
-  /** The vote has been decided. */
+  /** Whether the vote is decided. */
   get decided(): boolean {
     return this.#decided;
   }
@@ -73,8 +75,8 @@ export class Tally {
   }
 
   /**
-   * Counts the answer of target `index`. Under `agree`, `equality` numbers the class of equal answers that it belongs
-   * to (0 and up; the caller compares the bytes).
+   * Counts the answer of target `index`. Under `agree`, `equality` is the number of its class of equal answers (0 and
+   * up; the caller compares the bytes).
    */
   answer(index: number, success: boolean, equality = 0): Verdict {
     const target = present(this.#plan.targets[index], 'an answering target');
@@ -90,8 +92,8 @@ export class Tally {
   }
 
   /**
-   * Enough targets of every group have answered, or may yet, but the answers of one group are not equal: under `agree`
-   * alone, and only once the vote is `impossible`.
+   * Under `agree`, after `impossible`: whether enough targets of every group have answered or still may, so that the
+   * vote failed only because answers are not equal.
    */
   get disagrees(): boolean {
     if (this.#successes === undefined) return false;
@@ -102,21 +104,21 @@ export class Tally {
     return true;
   }
 
-  /** Under `agree`: the class of equal answers that meets what the group needs; undefined while none does. */
+  /** Under `agree`: the class of equal answers that meets the group's need; undefined while none does. */
   agreed(group: number): number | undefined {
     const { needed } = present(this.#plan.groups[group], 'a group');
     const found = this.#classes?.[group]?.findIndex((size) => size >= needed) ?? -1;
     return found < 0 ? undefined : found;
   }
 
-  /** `2 of 2 in dc1 and 1 of 2 in dc2`: what the groups have of what they need, for error texts. */
+  /** `2 of 2 in dc1 and 1 of 2 in dc2`: the successes of each group and its need, for error texts. */
   describe(): string {
     return this.#plan.groups
       .map((group, index) => `${this.#counted[index] ?? 0} of ${group.needed} in ${group.datacenter}`)
       .join(' and ');
   }
 
-  /** What the first group that lacks some has, of what it needs. */
+  /** The count of the first group that lacks successes; of the first group if none does. */
   votes(): { readonly got: number; readonly needed: number } {
     const groups = this.#plan.groups.map(({ needed }, index) => ({ got: this.#counted[index] ?? 0, needed }));
     return present(groups.find(({ got, needed }) => got < needed) ?? groups[0], 'a group');

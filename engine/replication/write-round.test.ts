@@ -1,4 +1,7 @@
-/** A write that meets new owners of its key on its way: their copies count from then on, as for one that begins now. */
+/**
+ * A write whose key gets new owners while it is under way: their copies count as for a write that starts after the
+ * change.
+ */
 import { describe, expect, it } from 'vitest';
 
 import { TestClock } from '../api/testing/test-io.fixture.ts';
@@ -28,8 +31,8 @@ function member(node: string, rack: string, datacenter = 'd'): Member {
 
 const members = [member('a1', 'r1'), member('a2', 'r2'), member('a3', 'r3')];
 
-/** A write at a1 whose owners change once it has been sent. */
-class Room implements PeerLinks {
+/** A write at a1 whose owners change after it has been sent. */
+class Harness implements PeerLinks {
   readonly #waiting = new Map<string, ReplyHandler>();
   readonly hinted: string[] = [];
   pending: readonly Member[] = [];
@@ -97,47 +100,47 @@ class Room implements PeerLinks {
   }
 }
 
-describe('a write whose owners change on its way', () => {
-  it('asks the new one too, and waits for one copy more', async () => {
-    const room = new Room();
-    expect(await room.hear('a1')).toBe('open');
-    room.pending = [member('j', 'r1')];
-    expect(room.asked).toEqual(['a2', 'a3']);
-    expect(await room.hear('a2')).toBe('open');
-    expect(room.asked).toEqual(['a2', 'a3', 'j']);
-    expect(await room.hear('j')).toBe('acknowledged');
+describe('a write whose owners change while it is under way', () => {
+  it('asks the new owner too, and waits for one more copy', async () => {
+    const harness = new Harness();
+    expect(await harness.hear('a1')).toBe('open');
+    harness.pending = [member('j', 'r1')];
+    expect(harness.asked).toEqual(['a2', 'a3']);
+    expect(await harness.hear('a2')).toBe('open');
+    expect(harness.asked).toEqual(['a2', 'a3', 'j']);
+    expect(await harness.hear('j')).toBe('acknowledged');
   });
 
-  it('is acknowledged by the old ones without the new one, if they are as many', async () => {
-    const room = new Room();
-    await room.hear('a1');
-    room.pending = [member('j', 'r1')];
-    await room.hear('a2');
-    expect(await room.hear('a3')).toBe('acknowledged');
+  it('is acknowledged without the new owner if the old owners suffice', async () => {
+    const harness = new Harness();
+    await harness.hear('a1');
+    harness.pending = [member('j', 'r1')];
+    await harness.hear('a2');
+    expect(await harness.hear('a3')).toBe('acknowledged');
   });
 
-  it('keeps a hint for a new one that does not take it', async () => {
-    const room = new Room();
-    await room.hear('a1');
-    room.pending = [member('j', 'r1')];
-    await room.hear('a2');
-    expect(await room.hear('j', failed)).toBe('open');
-    expect(room.hinted).toEqual(['j']);
-    expect(await room.hear('a3')).toBe('acknowledged');
+  it('stores a hint for a new owner that does not take it', async () => {
+    const harness = new Harness();
+    await harness.hear('a1');
+    harness.pending = [member('j', 'r1')];
+    await harness.hear('a2');
+    expect(await harness.hear('j', failed)).toBe('open');
+    expect(harness.hinted).toEqual(['j']);
+    expect(await harness.hear('a3')).toBe('acknowledged');
   });
 
   it('does not wait for a new owner in a datacenter that the level does not name', async () => {
-    const room = new Room();
-    await room.hear('a1');
-    room.pending = [member('f', 'r1', 'far')];
-    expect(await room.hear('a2')).toBe('acknowledged');
+    const harness = new Harness();
+    await harness.hear('a1');
+    harness.pending = [member('f', 'r1', 'far')];
+    expect(await harness.hear('a2')).toBe('acknowledged');
   });
 
-  it('does not ask one again that could not be reached when it began', async () => {
-    const room = new Room(['a3']);
-    expect(room.hinted).toEqual(['a3']);
-    await room.hear('a1');
-    expect(await room.hear('a2')).toBe('acknowledged');
-    expect(room.asked).toEqual(['a2']);
+  it('does not ask a replica again that was unroutable at the beginning', async () => {
+    const harness = new Harness(['a3']);
+    expect(harness.hinted).toEqual(['a3']);
+    await harness.hear('a1');
+    expect(await harness.hear('a2')).toBe('acknowledged');
+    expect(harness.asked).toEqual(['a2']);
   });
 });

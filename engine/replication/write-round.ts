@@ -1,9 +1,10 @@
 /**
- * One write at its coordinating replica: the object gets its dot here, goes to every routable replica of every
- * datacenter at once, and is acknowledged when it is durable at as many of them as the level names.
+ * Runs one write at its coordinating replica. The replica gives the object its dot, the round sends it at once to every
+ * routable replica of every datacenter, and the write is acknowledged when it is durable at as many of them as the
+ * level names.
  *
- * A write that was refused before it had its place (a failed condition, a full queue) certainly did not happen; after
- * that, a failure only says that too few replicas are known to hold it.
+ * A write that fails before the replica has given it a dot (a failed condition, a full queue) definitely did not
+ * happen. A later failure only says that too few replicas are known to hold it.
  */
 import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
@@ -20,12 +21,13 @@ import { refusal } from '../replica/key-slots.ts';
 import type { ConsistencyLevel } from './requests.ts';
 import { Tally } from './tally.ts';
 
-/** What a write needs of its room. */
+/** What a write needs of the node. */
 export type WriteDependencies = Asking &
   Pick<RoundDependencies, 'self' | 'ring' | 'pending' | 'clock' | 'hints'> & {
     readonly replica: Pick<RoundDependencies['replica'], 'coordinate'>;
   };
 
+/** One write, from its dot to its acknowledgement. */
 export class WriteRound implements WriteListener {
   readonly #parts: WriteDependencies;
   readonly #write: LocalWrite;
@@ -33,7 +35,7 @@ export class WriteRound implements WriteListener {
   #plan: DispatchPlan;
   #tally: Tally;
   readonly #failures: ReplyFailure[] = [];
-  /** Replicas that could not be reached at the beginning. */
+  /** Replicas that were not routable when the round began. */
   readonly #away: Member[] = [];
   readonly #result = new Deferred<StoredObject>();
   #object: StoredObject | undefined;
@@ -49,7 +51,10 @@ export class WriteRound implements WriteListener {
     this.#tally = new Tally(plan);
   }
 
-  /** Runs the write; rejects with `PreconditionFailed`, `Overloaded`, `NoQuorum`, `Timeout`, `StorageFailed`. */
+  /**
+   * Runs the write. Resolves with the object as this replica has it. Rejects with `PreconditionFailed`, `Overloaded`,
+   * `NoQuorum`, `Timeout`, `StorageFailed`, `Corrupted` or `ShuttingDown`.
+   */
   run(timeoutUs: number): Promise<StoredObject> {
     this.#timeoutUs = timeoutUs;
     this.#deadline = this.#parts.clock.after(timeoutUs, () => this.#expire());
@@ -58,6 +63,7 @@ export class WriteRound implements WriteListener {
     return this.#result.promise;
   }
 
+  /** As in `WriteListener`: the replica has given the object its dot. */
   applied(object: StoredObject, bytes: Uint8Array): void {
     this.#object = object;
     this.#bytes = bytes;
@@ -65,10 +71,12 @@ export class WriteRound implements WriteListener {
     for (let index = 0; index < this.#plan.targets.length; index++) this.#send(index, bytes);
   }
 
+  /** As in `WriteListener`: the write is durable on this node. */
   durable(): void {
     this.#hear(this.#selfIndex(), undefined);
   }
 
+  /** As in `WriteListener`: the write failed on this node. */
   failed(error: LockstepError): void {
     if (this.#object === undefined) this.#fail(error);
     else this.#hear(this.#selfIndex(), error);
@@ -96,7 +104,7 @@ export class WriteRound implements WriteListener {
       this.#fail(roundError(this.#failures, this.#tally.describe(), { votes: this.#tally.votes() }));
   }
 
-  /** Replicas that were not even asked. */
+  /** Stores hints for the replicas that the plan does not ask. */
   #hintUnreachable(): void {
     const { ring, pending } = this.#parts;
     const { token } = this.#write;
@@ -115,7 +123,7 @@ export class WriteRound implements WriteListener {
     return false;
   }
 
-  /** The replica missed the write, as far as is known here. */
+  /** Stores a hint: the replica is not known to have the write. */
   #hint(member: Member): void {
     if (this.#bytes === undefined || member === this.#parts.self) return;
     this.#parts.hints?.keep(member.node, this.#write.key, this.#write.token, this.#bytes);
@@ -125,7 +133,10 @@ export class WriteRound implements WriteListener {
     return this.#plan.targets.findIndex((target) => target.member === this.#parts.self);
   }
 
-  /** Who began to take over the key while the round ran is asked too, and raises what is needed (`planWrite`). */
+  /**
+   * The plan is met. If members have started to take over the key since the round began, asks them too and raises the
+   * need (`planWrite`); otherwise acknowledges.
+   */
   #settle(): void {
     const { ring, pending } = this.#parts;
     const { token } = this.#write;
@@ -147,7 +158,9 @@ export class WriteRound implements WriteListener {
     return !this.#asked(member) && this.#isCounted(member);
   }
 
-  /** The level waits for its datacenter, and it is no old replica that could not be reached. */
+  /**
+   * Whether the level counts the member's datacenter, and the member is not one that was unroutable at the beginning.
+   */
   #isCounted(member: Member): boolean {
     const { groups } = this.#plan;
     return !this.#away.includes(member) && groups.some((group) => group.datacenter === member.datacenter);

@@ -1,4 +1,4 @@
-/** The words in which a hint travels to another keeper. */
+/** The encoding of hints that one node hands to another. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
@@ -11,8 +11,8 @@ import { decodeHandedHint, encodeHandedHint, hintKeyOf, peerOfHint } from './hin
 const peer = 'n2' as NodeId;
 const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('k')).packed;
 
-describe('a hint on its way to another keeper', () => {
-  it('arrives as it was sent', () => {
+describe('a hint handed to another node', () => {
+  it('round-trips through its codec', () => {
     const any = fc.record({ token: fc.nat(2 ** 32 - 1), ageMs: fc.nat(), object: fc.uint8Array() });
     fc.assert(
       fc.property(any, ({ token, ageMs, object }) => {
@@ -22,12 +22,12 @@ describe('a hint on its way to another keeper', () => {
     );
   });
 
-  it('is never older than just written by a clock that went back', () => {
+  it('has an age of at least 0 after the clock went back', () => {
     const hint = { peer, key, token: 1 as Token, ageMs: -5, object: Buffer.alloc(1) };
     expect(decodeHandedHint(encodeHandedHint(hint)).ageMs).toBe(0);
   });
 
-  it('is refused with a BytesError when it is cut, longer, or anything else', () => {
+  it('throws BytesError when it is truncated, too long or malformed', () => {
     const whole = encodeHandedHint({ peer, key, token: 1 as Token, ageMs: 5, object: Buffer.from('v') });
     for (let length = 0; length < whole.length; length++) {
       expect(() => decodeHandedHint(whole.subarray(0, length))).toThrow(BytesError);
@@ -44,7 +44,7 @@ describe('a hint on its way to another keeper', () => {
     );
   });
 
-  it('lies under a key that names its peer', () => {
+  it('is stored under a key that names its peer', () => {
     expect(peerOfHint(hintKeyOf(peer, key))).toBe(peer);
     expect(peerOfHint(key.slice(0, 3) as typeof key)).toBeUndefined();
   });

@@ -1,6 +1,6 @@
 /**
- * Hints as bytes: as they lie in the store of hints, and as one node hands them to another when it leaves. The object
- * comes last in both.
+ * Encodes hints: as they are stored, and as one node hands them to another when it leaves. In both forms the object
+ * comes last.
  */
 import { ByteReader, ByteWriter, BytesError } from '../../base/bytes.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
@@ -8,15 +8,15 @@ import { byteStringOf, parseNodeId, textOf } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
 import { bucketPrefix, unpackKey } from '../../base/object-key.ts';
 
-/** A write that a replica missed. */
+/** A write that a replica missed, as stored. */
 export interface Hint {
   readonly token: Token;
-  /** By the wall clock of the node that keeps it. */
+  /** Wall-clock milliseconds of the node that stores the hint. */
   readonly writtenMs: number;
   readonly object: Uint8Array;
 }
 
-/** A hint on its way to another keeper. Wall clocks differ, so its age travels. */
+/** A hint on its way to another node that will store it. It carries its age, since wall clocks differ. */
 export interface HandedHint {
   readonly peer: NodeId;
   readonly key: PackedKey;
@@ -28,27 +28,29 @@ export interface HandedHint {
 const hintType = byteStringOf('hint');
 const form = 1;
 
-/** What the keys of a peer's hints begin with. */
+/** The prefix of the store keys of a peer's hints. */
 export function hintPrefix(peer: NodeId): string {
   return bucketPrefix(hintType, byteStringOf(peer));
 }
 
+/** The store key of the hint for `peer` and the object key `key`. */
 export function hintKeyOf(peer: NodeId, key: PackedKey): PackedKey {
   return (hintPrefix(peer) + key) as PackedKey;
 }
 
-/** For whom a hint is kept; undefined when this version did not write its key. */
+/** The peer for which a hint is stored; undefined for a malformed hint key. */
 export function peerOfHint(hintKey: PackedKey): NodeId | undefined {
   const name = unpackKey(hintKey);
   return name === undefined ? undefined : parseNodeId(textOf(name.bucket));
 }
 
+/** Form (u8), token (u32), write time (u64, milliseconds), object. */
 export function encodeHint(hint: Hint): Buffer {
   const writer = new ByteWriter(32 + hint.object.length);
   return writer.u8(form).u32(hint.token).u64(hint.writtenMs).bytes(hint.object).finish();
 }
 
-/** Undefined for bytes that this version did not write. */
+/** Undefined if the bytes are not a hint of this version. */
 export function decodeHint(bytes: Uint8Array): Hint | undefined {
   try {
     const reader = new ByteReader(bytes);
@@ -64,13 +66,14 @@ export function decodeHint(bytes: Uint8Array): Hint | undefined {
   }
 }
 
+/** Peer, key, token (u32), age (u64, milliseconds, at least 0), object. */
 export function encodeHandedHint({ peer, key, token, ageMs, object }: HandedHint): Buffer {
   const writer = new ByteWriter(64 + key.length + object.length);
   writer.string(byteStringOf(peer)).string(key).u32(token).u64(Math.max(0, ageMs));
   return writer.bytes(object).finish();
 }
 
-/** Reads what `encodeHandedHint` wrote; the object is a view. Throws `BytesError` on anything else. */
+/** Decodes a handed hint; the object is a view into `words`. Throws `BytesError` if it is malformed. */
 export function decodeHandedHint(words: Uint8Array): HandedHint {
   const reader = new ByteReader(words);
   const peer = parseNodeId(textOf(reader.string()));
@@ -83,7 +86,7 @@ export function decodeHandedHint(words: Uint8Array): HandedHint {
   return { peer, key, token, ageMs, object };
 }
 
-/** Those for whom the hints under these keys are kept. */
+/** The peers for which the hints under these store keys are stored. */
 export function peersOf(hintKeys: Iterable<PackedKey>): Set<NodeId> {
   const peers = new Set<NodeId>();
   for (const hintKey of hintKeys) {

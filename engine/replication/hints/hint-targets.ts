@@ -1,6 +1,6 @@
 /**
- * Where a kept write can go: to the replica that missed it; to all owners of its key, where that replica is no member
- * any more; or to another node that keeps it from now on.
+ * Delivers one hint. The destinations are the replica that missed the write; all owners of its key, if that replica is
+ * no longer a member; or another node that will store the hint.
  */
 import { Deferred } from '../../base/deferred.ts';
 import type { SendOutcome } from '../../base/channel.ts';
@@ -13,26 +13,30 @@ import { encodeHandedHint } from './hint-codec.ts';
 import type { PeerLinks } from '../peer-links.ts';
 import type { WriteDone } from '../../replica/key-slots.ts';
 
-/** The cluster as the hints need it. */
+/** What hint delivery needs of the cluster. */
 export interface HintPeers {
   readonly self: NodeId;
   /** The other members. */
   members(): readonly NodeId[];
   isRoutable(node: NodeId): boolean;
-  /** The ring, by its fingerprint, while all see the same one and nobody moves; undefined otherwise. */
+  /**
+   * The ring's fingerprint while all members have the same ring view and no ring change is under way; undefined
+   * otherwise.
+   */
   settledView(): string | undefined;
   /** The nodes that own the token. */
   owners(token: Token): readonly NodeId[];
-  /** Takes an object of a key that this node owns itself. */
+  /** Merges an object of a key that this node owns itself. `done` is called once if the outcome is `ok`. */
   takeHere(key: PackedKey, token: Token, object: Uint8Array, done: WriteDone): SendOutcome;
 }
 
-/** What became of a hint: it is where it belongs, kept by another node, or nobody took it. */
+/** What became of a hint: delivered, stored by another node (`handedOn`), or not taken by any node (`here`). */
 export type HintOutcome = 'delivered' | 'handedOn' | 'here';
 
-/** Tries to bring a hint somewhere. */
+/** One way to deliver a hint. Never rejects. */
 export type HintWay = (peer: NodeId, key: PackedKey, hint: Hint) => Promise<HintOutcome>;
 
+/** The ways to deliver a hint. Each request to a peer waits `timeoutUs` at most. */
 export class HintWays {
   readonly #clock: Clock;
   readonly #links: PeerLinks;
@@ -46,19 +50,22 @@ export class HintWays {
     this.#timeoutUs = timeoutUs;
   }
 
-  /** To the replica that missed it. */
+  /** Delivers to the replica that missed the write. */
   readonly toPeer: HintWay = async (peer, key, hint) => {
     return (await this.#merge(peer, key, hint)) ? 'delivered' : 'here';
   };
 
-  /** To all that own the key now. */
+  /** Delivers to all present owners of the key. */
   readonly toOwners: HintWay = async (_, key, hint) => {
     const owners = this.#peers.owners(hint.token);
     const taken = await Promise.all(owners.map((owner) => this.#merge(owner, key, hint)));
     return taken.includes(false) ? 'here' : 'delivered';
   };
 
-  /** Where it belongs, or else to whoever keeps it: rather an owner of the key than another member. */
+  /**
+   * Delivers to the replica, or to the key's owners if the replica is no member. Failing that, another node stores the
+   * hint, preferably an owner of the key.
+   */
   readonly toAnybody: HintWay = async (peer, key, hint) => {
     const { self } = this.#peers;
     const members = this.#peers.members();
@@ -73,7 +80,7 @@ export class HintWays {
     return 'here';
   };
 
-  /** Whether the node has what the hint tells of, durably. */
+  /** Resolves with whether the node has the hint's object durably. */
   #merge(node: NodeId, key: PackedKey, { token, object }: Hint): Promise<boolean> {
     if (node !== this.#peers.self) return this.#ask(node, { kind: 'mergeObject', key, token, object });
     const taken = new Deferred<boolean>();

@@ -31,7 +31,10 @@ const peer = 'n2' as NodeId;
 const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('k')).packed;
 const options = { bytesMax: 1e6, ageMsMax: 1e6, drainIntervalUs: 1e12, windowMax: 4, timeoutUs: 1e6 };
 
-/** A store that reads what is durable when it is asked, and answers reads and writes, each in order, when it is told. */
+/**
+ * A store that answers reads with what is durable when they are asked. Reads and writes are answered in order, when the
+ * test says.
+ */
 class SlowStore implements HintStore {
   readonly durable = new Map<PackedKey, Uint8Array>();
   readonly reads: (() => void)[] = [];
@@ -50,7 +53,7 @@ class SlowStore implements HintStore {
         if (value === undefined) this.durable.delete(written);
         else this.durable.set(written, value);
       }
-      // Late, but it happened.
+      // Reported late, but durable.
       const isLate = this.failures > 0;
       if (isLate) this.failures -= 1;
       done(isLate ? new LockstepError('Timeout') : undefined);
@@ -83,7 +86,7 @@ class SlowStore implements HintStore {
   }
 }
 
-/** A replica that takes what it is sent, and says so when it is told. */
+/** A replica that takes what it is sent, and answers when the test says. */
 class SlowPeer implements PeerLinks {
   readonly replies: (() => void)[] = [];
   held: StoredObject | undefined;
@@ -124,14 +127,14 @@ class Bench {
     this.hints.keep(peer, key, 7 as Token, encodeObject(object));
   }
 
-  /** Lets the oldest answer of one kind out. */
+  /** Delivers the oldest pending answer of one kind. */
   async answer(from: 'reads' | 'writes' | 'replies'): Promise<void> {
     const queue = from === 'replies' ? this.replica.replies : this.store[from];
     queue.shift()?.();
     await settle();
   }
 
-  /** Delivers until nothing is kept and nothing under way. */
+  /** Drains until no hint is stored and none is under way. */
   async drainAll(): Promise<void> {
     for (let round = 0; round < 100; round++) {
       this.hints.drain(peer);
@@ -142,7 +145,9 @@ class Bench {
   }
 }
 
-/** Writes of two coordinators, each building on its own last: as they lie one after the other at either. */
+/**
+ * Writes of two coordinators, each building on its own previous one, as a replica would hold them one after the other.
+ */
 function writesOf(count: number): readonly StoredObject[] {
   const last = new Map<string, StoredObject>();
   return Array.from({ length: count }, (_, index) => {
@@ -157,7 +162,7 @@ function writesOf(count: number): readonly StoredObject[] {
 }
 
 describe('hints', () => {
-  it('keep the newer write of a key when the older one is kept after it', async () => {
+  it('retain the newer write of a key when the older one is added after it', async () => {
     const bench = new Bench();
     const writes = writesOf(3);
     const [older, newer] = [present(writes[0], 'a write'), present(writes[2], 'a write')];
@@ -170,7 +175,7 @@ describe('hints', () => {
     expect(bench.hints.counts).toEqual({ stored: 2, delivered: 1, handedOn: 0, expired: 0, dropped: 0 });
   });
 
-  it('go only when their replica has everything that was kept, whatever is answered when', async () => {
+  it('are removed only when their replica has every write added, in any order of answers', async () => {
     const others = fc.constantFrom('drain', 'reads', 'writes', 'replies', 'late');
     const step = fc.oneof(fc.nat(7), others);
     const writes = writesOf(8);

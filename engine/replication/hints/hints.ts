@@ -1,20 +1,20 @@
 /**
- * Durable hinted handoff (source: DeCandia et al., "Dynamo", 2007, section 4.6): a write that a replica missed is kept
- * here until that replica takes it, or until the hint is too old. Anti-entropy is the safety net behind it.
+ * Durable hinted handoff (source: DeCandia et al., "Dynamo", 2007, section 4.6). This node stores a write that a
+ * replica missed until the replica takes it, or until the hint is too old. Anti-entropy repairs what hints do not
+ * deliver. A hint counts for no consistency level.
  *
- * Hints lie in a store of their own (the engine's storage engine, another directory), keyed by peer and object key, so
- * there is one hint for all missed writes of a key, a restart finds all of them again, and the same recovery holds. A
- * hint counts for no consistency level.
+ * Hints are in a store of their own (the same storage engine in another directory), keyed by peer and object key. All
+ * missed writes of a key share one hint, a restart finds all hints again, and recovery works as for objects.
  *
- * What is kept for a key is merged with what is kept for it already, for it may be the older of the two: a write whose
- * replica was never asked is kept at once, one whose replica never answered only at its deadline. And a hint goes only
- * when nothing has been kept for its key since it was read, so what goes is what the replica has taken.
+ * A new missed write is merged with the hint that the key already has, because it may be the older one: a write whose
+ * replica was never asked becomes a hint at once, one whose replica never answered only at its deadline. A hint is
+ * removed only if nothing was added for its key since the hint was read, so the replica has taken everything removed.
  *
- * A peer that is no member any more takes nothing: what was kept for it goes to all owners that its keys have now. A
- * node that leaves delivers what it can and hands the rest to others to be kept there (`handOn`).
+ * Hints of a peer that is no longer a member go to all present owners of their keys. A leaving node delivers what it
+ * can and hands the rest to other nodes (`handOn`).
  *
- * Equation, over one life: delivered + handed on + expired + kept now <= stored + kept at the start (a hint that takes
- * another's place is stored, but not kept beside it); `dropped` are those that were never stored.
+ * Equation, per incarnation: delivered + handed on + expired + kept now <= stored + kept at the start. (A hint that
+ * replaces another counts as stored, but not as kept beside it.) `dropped` counts those that were never stored.
  */
 import { BytesError } from '../../base/bytes.ts';
 import { Deferred } from '../../base/deferred.ts';
@@ -33,47 +33,49 @@ import type { PeerLinks } from '../peer-links.ts';
 import type { LocalStore, WriteDone } from '../../replica/key-slots.ts';
 import { refusal } from '../../replica/key-slots.ts';
 
+/** Limits of hinted handoff. */
 export interface HintOptions {
-  /** Bytes of hints kept at most, over all peers. */
+  /** Limit of the stored hints in bytes, over all peers. */
   readonly bytesMax: number;
-  /** A hint older than this is not delivered any more, milliseconds of the wall clock. */
+  /** Milliseconds of the wall clock after which a hint is no longer delivered. */
   readonly ageMsMax: number;
-  /** How often hints of reachable peers are looked for. */
+  /** The interval at which hints of reachable peers are delivered. */
   readonly drainIntervalUs: number;
-  /** Hints under way to one peer at once. */
+  /** Hints in flight to one peer at once. */
   readonly windowMax: number;
   readonly timeoutUs: number;
 }
 
-/** The store of hints, as it is needed here. */
+/** The store of hints, as this module needs it. */
 export interface HintStore extends LocalStore {
   keysOfBucket(prefix: string): Iterable<PackedKey>;
   /** All keys. */
   keys(): Iterable<PackedKey>;
   has(key: PackedKey): boolean;
-  /** Bytes of hints kept now. */
+  /** Bytes of the stored hints. */
   liveBytes(): number;
-  /** Hints kept now. */
+  /** Number of stored hints. */
   keyCount(): number;
-  /** Takes no more. */
+  /** Stops accepting writes. */
   close(): void;
 }
 
+/** Counts of this incarnation; see the equation in the header. */
 export interface HintCounts {
   stored: number;
   delivered: number;
-  /** Given to another node to be kept there. */
+  /** Another node has stored them. */
   handedOn: number;
   expired: number;
-  /** Not kept: the limit was reached, or the store took no more. */
+  /** Not stored: the limit was reached, or the store refused or failed. */
   dropped: number;
 }
 
-/** A key's hint while it changes: from the first `keep` on until the store has answered all that came of it. */
+/** The changes to one key's hint, from the first `keep` until the store has answered all of them. */
 interface Change {
-  /** What was kept and is not handed to the store, since what is there is not known yet; undefined once it is. */
+  /** Missed writes that wait until the stored hint has been read; undefined once it is known. */
   waiting: Missed[] | undefined;
-  /** The newest object handed to the store, or found there. */
+  /** The newest object passed to the store, or found in it. */
   object: Uint8Array | undefined;
   /** Writes that the store has not answered. */
   writing: number;
@@ -83,20 +85,21 @@ interface Change {
 interface Missed {
   readonly token: Token;
   readonly object: Uint8Array;
-  /** How old it was when it came here. */
+  /** Its age in milliseconds when it arrived here. */
   readonly ageMs: number;
-  /** Hears when it is durable here, or will not be. */
+  /** Called once: the write is durable here, or will not be. */
   readonly done: WriteDone;
 }
 
-/** A hint on its way to its replica. */
+/** A hint on its way to another node. */
 interface Delivery {
-  /** More was kept for the key since: the hint stays, whatever the replica says to this one. */
+  /** A write was added to the key's hint since it was read: the hint stays, whatever the replica answers. */
   overtaken: boolean;
 }
 
 const ignored: WriteDone = () => undefined;
 
+/** The hints that one node stores. Its counts, size and keys are read by metrics and by the simulator's monitors. */
 export class Hints {
   readonly counts: HintCounts = { stored: 0, delivered: 0, handedOn: 0, expired: 0, dropped: 0 };
   readonly #io: Pick<Io, 'clock' | 'spawn'>;
@@ -105,11 +108,11 @@ export class Hints {
   readonly #options: HintOptions;
   readonly #peers: HintPeers;
   readonly #draining = new Set<NodeId>();
-  /** Those that came while hints for them were being written. */
+  /** Peers whose drain was requested while hints for them were being written. */
   readonly #wanted = new Set<NodeId>();
   readonly #changes = new TransientMap<PackedKey, Change>();
   readonly #deliveries = new TransientMap<PackedKey, Delivery>();
-  /** For whom anything may be kept; undefined until the store was looked through. */
+  /** Peers for which hints may be stored; undefined until the store has been scanned. */
   #known: Set<NodeId> | undefined;
   #timer: Timer | undefined;
   #stopped = false;
@@ -128,31 +131,37 @@ export class Hints {
     this.#peers = peers;
   }
 
-  /** Hints kept now. */
+  /** Number of stored hints. */
   get kept(): number {
     return this.#store.keyCount();
   }
 
+  /** Bytes of the stored hints. */
   get keptBytes(): number {
     return this.#store.liveBytes();
   }
 
+  /** Starts periodic delivery. */
   start(): void {
     this.#timer = this.#io.clock.after(this.#options.drainIntervalUs, () => this.#tick());
   }
 
+  /** Stops delivery and closes the store. Deliveries under way may still end. */
   stop(): void {
     this.#stopped = true;
     this.#timer?.cancel();
     this.#store.close();
   }
 
-  /** Keeps a write for a peer that missed it. What it holds is copied. */
+  /** Stores a write that the peer missed. Copies `object`. */
   keep(peer: NodeId, key: PackedKey, token: Token, object: Uint8Array): void {
     this.#keep(peer, hintKeyOf(peer, key), { token, object, ageMs: 0, done: ignored });
   }
 
-  /** Keeps what another node has kept until now. `done` hears when it is durable here, or why it will not be. */
+  /**
+   * Stores a hint that another node hands over. `done` is called once: without an error when it is durable here,
+   * otherwise with the reason.
+   */
   adopt({ peer, key, token, ageMs, object }: HandedHint, done: WriteDone): void {
     this.#keep(peer, hintKeyOf(peer, key), { token, object, ageMs, done });
   }
@@ -172,7 +181,7 @@ export class Hints {
     else change.waiting.push({ ...missed, object: Buffer.from(missed.object) });
   }
 
-  /** A write of this key that some peer missed is kept here. */
+  /** Whether a hint for this key is stored, or about to be, for any peer. */
   keepsFor(key: PackedKey): boolean {
     return [...this.#keptFor].some((peer) => {
       const hintKey = hintKeyOf(peer, key);
@@ -180,15 +189,18 @@ export class Hints {
     });
   }
 
-  /** Delivers a peer's hints now, unless that is under way; once more when those are kept that are being written now. */
+  /**
+   * Delivers a peer's hints now, unless that is under way. Delivers again once hints that are being written now are
+   * durable.
+   */
   drain(peer: NodeId): void {
     if (this.#isWritingFor(peer)) this.#wanted.add(peer);
     this.#drain(peer, () => this.#peers.isRoutable(peer), this.#ways.toPeer);
   }
 
   /**
-   * Delivers everything that is kept, or gives it to others to be kept there: this node leaves. Resolves with what is
-   * still here, since nobody took it, or because it came meanwhile.
+   * Delivers all hints, or hands them to other nodes to store; called when this node leaves. Resolves with the number
+   * of hints still here: those that no node took and those that were added meanwhile.
    */
   async handOn(): Promise<number> {
     for (const peer of [...this.#keptFor]) await this.#deliverAll(peer, () => true, this.#ways.toAnybody);
@@ -208,7 +220,7 @@ export class Hints {
     });
   }
 
-  /** What was on its way to the disk when the peer came is there now. */
+  /** Delivers the hints whose writes were under way when the drain was requested. */
   #drainWritten(peer: NodeId): void {
     if (!this.#wanted.has(peer) || this.#draining.has(peer) || this.#isWritingFor(peer)) return;
     this.#wanted.delete(peer);
@@ -222,7 +234,7 @@ export class Hints {
     this.#settleEstates();
   }
 
-  /** What was kept for those who are no members any more goes to the owners of its keys. */
+  /** Delivers hints of peers that are no longer members to the owners of their keys. */
   #settleEstates(): void {
     const view = this.#peers.settledView();
     if (view === undefined) return;
@@ -262,7 +274,7 @@ export class Hints {
     }
   }
 
-  /** The first change to a key's hint: what is there already is read before it is written over. */
+  /** Starts the changes of a key's hint: reads the stored hint before it is overwritten. */
   #begin(hintKey: PackedKey, missed: Missed): void {
     const change: Change = { waiting: undefined, object: undefined, writing: 0 };
     this.#changes.set(hintKey, change);
@@ -300,7 +312,7 @@ export class Hints {
     const writtenMs = Math.max(0, this.#io.clock.wallMs() - ageMs);
     const value = encodeHint({ token, writtenMs, object });
     const outcome = this.#store.tryWrite([{ key: hintKey, token, value }], (error) => {
-      // It may still reach the disk, and must not be removed there unseen: another one behind it tells.
+      // The write may still reach the disk, and must not be removed unseen: a further write behind it confirms it.
       if (error?.code === 'Timeout') this.#write(hintKey, change, missed);
       else if (error !== undefined) this.#drop(missed, error);
       else {
@@ -330,9 +342,9 @@ export class Hints {
     for (const peer of this.#wanted) this.#drainWritten(peer);
   }
 
-  /** False: nobody took it; the rest waits for the next time. */
+  /** False if no node took the hint; the rest of the peer's hints then wait for the next drain. */
   async #deliver(peer: NodeId, hintKey: PackedKey, way: HintWay): Promise<boolean> {
-    // What is being written is not read yet; it comes the next time. So does what is under way.
+    // A hint that is being written or delivered is skipped; the next drain delivers it.
     if (this.#changes.has(hintKey) || this.#deliveries.has(hintKey)) return true;
     this.#deliveries.set(hintKey, { overtaken: false });
     try {
@@ -371,8 +383,8 @@ export class Hints {
   }
 
   /**
-   * Removes a hint on its way unless more was kept for its key since; whether it did. What is kept from now on is
-   * written behind the removal.
+   * Removes a delivered hint, unless a write was added to it since it was read. Resolves with whether it did. A later
+   * write for the key is queued behind the removal.
    */
   async #remove(key: PackedKey): Promise<boolean> {
     if (this.#deliveries.get(key)?.overtaken === true) return false;
@@ -388,7 +400,7 @@ function unreadable(): LockstepError {
   return new LockstepError('Corrupted', 'what is kept for the key already cannot be read');
 }
 
-/** What the two tell together; the second where the first cannot be read. */
+/** Merges the two objects; the second one if either cannot be decoded. */
 function merged(kept: Uint8Array, missed: Uint8Array): Uint8Array {
   try {
     return encodeObject(mergeObjects(decodeObject(kept), decodeObject(missed)));

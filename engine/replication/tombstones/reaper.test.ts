@@ -1,4 +1,4 @@
-/** When a deletion is forgotten: what the member that begins asks of the others, and what any of them answers. */
+/** The reaper: what the starting member asks of the others, and what each of them answers. */
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { TestClock, TestLog, settle } from '../../api/testing/test-io.fixture.ts';
@@ -39,23 +39,23 @@ function member(node: string, rack: string): Member {
 const members = [member('a1', 'r1'), member('a2', 'r2'), member('a3', 'r3')];
 const value: Content = { ...tombstone, tombstone: false };
 
-/** A member, the first owner of the one key, whose peers answer as the test says. */
-class Room implements PeerLinks {
+/** A member that is the first owner of the one key. Its peers answer as the test says. */
+class Harness implements PeerLinks {
   readonly clock = new TestClock();
   readonly reaper: Reaper;
   readonly away = new Set<string>();
-  /** What each peer says it holds, from now on. */
+  /** The answer of each peer from now on. */
   readonly holds = new Map<string, Holding>([
     ['a2', 'same'],
     ['a3', 'same'],
   ]);
-  /** Every question since the last look. */
+  /** Every question since the last call of `rounds`. */
   #asked: string[] = [];
   #stored: (key: PackedKey, token: Token, object: StoredObject) => void = () => undefined;
   #bytes: Uint8Array | undefined;
   #counter = 0;
   oldestRequestUs: number | undefined;
-  /** Of a task. */
+  /** The failure of a spawned task. */
   failure: unknown;
 
   constructor() {
@@ -114,7 +114,10 @@ class Room implements PeerLinks {
     this.#stored(key, token, object);
   }
 
-  /** One interval after another; what was asked in them: `check a2 a3 0` says whom, and for how many seconds all agreed. */
+  /**
+   * Runs the given number of intervals. Resolves with the questions asked: `check a2 a3 0` names the peers, and for how
+   * many seconds all have agreed.
+   */
   async rounds(count: number): Promise<readonly string[]> {
     for (let round = 0; round < count; round++) {
       this.clock.advance(intervalUs);
@@ -135,7 +138,7 @@ class Room implements PeerLinks {
     return 'ok';
   }
 
-  /** What this member answers to the question what it holds, which all held so long ago. */
+  /** This member's answer to the question what it holds, which all members have held for `agreedForUs`. */
   async answer(agreedForUs: number, mark = this.mark): Promise<readonly Holding[]> {
     let said: readonly Holding[] = [];
     const question = { kind: 'check', agreedForUs, items: [{ key, token, mark }] } as const;
@@ -151,80 +154,80 @@ const first = ['check a2 0', 'check a3 0'];
 const second = ['check a2 1', 'check a3 1'];
 const orders = ['forget a2 0', 'forget a3 0'];
 
-describe('the member that begins', () => {
-  let room: Room;
+describe('the starting member', () => {
+  let harness: Harness;
 
   beforeEach(async () => {
-    room = new Room();
-    room.store(tombstone);
-    expect(await room.rounds(graceMs / 1000)).toEqual([]);
+    harness = new Harness();
+    harness.store(tombstone);
+    expect(await harness.rounds(graceMs / 1000)).toEqual([]);
   });
 
-  it('asks everybody twice, a round apart, and has it forgotten then', async () => {
-    expect(await room.rounds(1)).toEqual(first);
-    expect(room.isThere).toBe(true);
-    expect(await room.rounds(1)).toEqual([...second, ...orders]);
-    expect([room.isThere, room.reaper.reaped, room.reaper.known]).toEqual([false, 1, 0]);
-    expect(await room.rounds(3)).toEqual([]);
+  it('asks every member twice, a round apart, and then sends forget', async () => {
+    expect(await harness.rounds(1)).toEqual(first);
+    expect(harness.isThere).toBe(true);
+    expect(await harness.rounds(1)).toEqual([...second, ...orders]);
+    expect([harness.isThere, harness.reaper.reaped, harness.reaper.known]).toEqual([false, 1, 0]);
+    expect(await harness.rounds(3)).toEqual([]);
   });
 
-  it('asks nobody while one of them is away', async () => {
-    room.away.add('a3');
-    expect(await room.rounds(2)).toEqual([]);
-    room.away.delete('a3');
-    expect(await room.rounds(1)).toEqual(first);
-    room.away.add('a2');
-    expect(await room.rounds(1)).toEqual([]);
+  it('asks no member while one of them is not routable', async () => {
+    harness.away.add('a3');
+    expect(await harness.rounds(2)).toEqual([]);
+    harness.away.delete('a3');
+    expect(await harness.rounds(1)).toEqual(first);
+    harness.away.add('a2');
+    expect(await harness.rounds(1)).toEqual([]);
   });
 
-  it('waits with the second question for what it asked of others itself before all agreed', async () => {
-    room.oldestRequestUs = room.clock.nowUs();
-    expect(await room.rounds(1)).toEqual(first);
-    expect(await room.rounds(3)).toEqual([]);
-    // Whoever is asked for something since is shown the deletion.
-    room.oldestRequestUs = room.clock.nowUs();
-    expect(await room.rounds(1)).toEqual(['check a2 4', 'check a3 4', ...orders]);
+  it('delays the second check while its own requests from before the agreement are under way', async () => {
+    harness.oldestRequestUs = harness.clock.nowUs();
+    expect(await harness.rounds(1)).toEqual(first);
+    expect(await harness.rounds(3)).toEqual([]);
+    // A request that starts later is shown the tombstone.
+    harness.oldestRequestUs = harness.clock.nowUs();
+    expect(await harness.rounds(1)).toEqual(['check a2 4', 'check a3 4', ...orders]);
   });
 
-  it('goes on with the second question when somebody is busy, and has nothing forgotten meanwhile', async () => {
-    await room.rounds(1);
-    room.holds.set('a3', 'busy');
-    expect(await room.rounds(2)).toEqual([...second, 'check a2 2', 'check a3 2']);
-    expect(room.isThere).toBe(true);
-    room.holds.set('a3', 'same');
-    expect(await room.rounds(1)).toEqual(['check a2 3', 'check a3 3', ...orders]);
+  it('repeats the second check while a member is busy, and sends no forget meanwhile', async () => {
+    await harness.rounds(1);
+    harness.holds.set('a3', 'busy');
+    expect(await harness.rounds(2)).toEqual([...second, 'check a2 2', 'check a3 2']);
+    expect(harness.isThere).toBe(true);
+    harness.holds.set('a3', 'same');
+    expect(await harness.rounds(1)).toEqual(['check a2 3', 'check a3 3', ...orders]);
   });
 
-  it.each(['other', 'nothing'] as const)('begins anew when an owner holds %s', async (holding) => {
-    await room.rounds(1);
-    room.holds.set('a2', holding);
-    expect(await room.rounds(2)).toEqual([...second, ...first]);
-    room.holds.set('a2', 'same');
-    expect(await room.rounds(2)).toEqual([...first, ...second, ...orders]);
+  it.each(['other', 'nothing'] as const)('starts again when an owner holds %s', async (holding) => {
+    await harness.rounds(1);
+    harness.holds.set('a2', holding);
+    expect(await harness.rounds(2)).toEqual([...second, ...first]);
+    harness.holds.set('a2', 'same');
+    expect(await harness.rounds(2)).toEqual([...first, ...second, ...orders]);
   });
 
-  it('begins anew for a later deletion, and not at all for a value', async () => {
-    await room.rounds(1);
-    room.store(value);
-    expect(await room.rounds(4)).toEqual([]);
-    room.clock.aheadMs = 60_000;
-    room.store(tombstone);
-    expect(await room.rounds(graceMs / 1000)).toEqual([]);
-    expect(await room.rounds(2)).toEqual([...first, ...second, ...orders]);
+  it('starts again for a later tombstone, and not at all for a value', async () => {
+    await harness.rounds(1);
+    harness.store(value);
+    expect(await harness.rounds(4)).toEqual([]);
+    harness.clock.aheadMs = 60_000;
+    harness.store(tombstone);
+    expect(await harness.rounds(graceMs / 1000)).toEqual([]);
+    expect(await harness.rounds(2)).toEqual([...first, ...second, ...orders]);
   });
 });
 
 describe('a member that is asked', () => {
-  it('is busy for the second question while it waits for something from before all agreed', async () => {
-    const room = new Room();
-    room.store(tombstone);
-    await room.rounds(3);
-    expect(await room.answer(intervalUs)).toEqual(['same']);
-    room.oldestRequestUs = room.clock.nowUs() - 2 * intervalUs;
-    expect(await room.answer(intervalUs)).toEqual(['busy']);
-    expect(await room.answer(3 * intervalUs)).toEqual(['same']);
-    // The first question asks what is there, and another object stands against it whatever is under way.
-    expect(await room.answer(0)).toEqual(['same']);
-    expect(await room.answer(intervalUs, 'of another one')).toEqual(['other']);
+  it('answers busy to the second check while a request from before the agreement is under way', async () => {
+    const harness = new Harness();
+    harness.store(tombstone);
+    await harness.rounds(3);
+    expect(await harness.answer(intervalUs)).toEqual(['same']);
+    harness.oldestRequestUs = harness.clock.nowUs() - 2 * intervalUs;
+    expect(await harness.answer(intervalUs)).toEqual(['busy']);
+    expect(await harness.answer(3 * intervalUs)).toEqual(['same']);
+    // The first check asks what is there; a different object is `other` whatever is under way.
+    expect(await harness.answer(0)).toEqual(['same']);
+    expect(await harness.answer(intervalUs, 'of another one')).toEqual(['other']);
   });
 });

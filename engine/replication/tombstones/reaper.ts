@@ -1,23 +1,25 @@
 /**
- * Forgets deletions: a tombstone goes once it is older than the grace and every member of the cluster has said twice
- * that it holds just this tombstone under the key (or, where it is no replica, nothing), and keeps no hint for it. Until
- * then a replica that slept could bring the deleted value back (source: Riak's and Cassandra's accounts of resurrection).
- * One that a wrong clock has dated ahead ages from when this life of the node met it.
+ * Removes old tombstones. A tombstone is removed once two conditions hold. It is older than the grace period. And every
+ * member of the cluster has confirmed twice that it holds exactly this tombstone under the key (or, if it is no
+ * replica, no copy) and stores no hint for the key. Before that, a replica that was down could bring the deleted value
+ * back (source: Riak's and Cassandra's accounts of resurrection). A tombstone with a date in the future, set by a wrong
+ * clock, ages from the time at which this incarnation first saw it.
  *
- *     check   to every member: same, nothing or other?         all replicas `same`, nobody `other`: they agree
- *     check   a round later: still, and is nothing under way that was asked for before we agreed?      nobody `busy`
- *     forget  to every member, this node last: remove it if it is still just that
+ *     check   to every member: same, nothing or other?         all replicas `same`, no member `other`: they agree
+ *     check   a round later: still, and is no request under way from before we agreed?                 no member `busy`
+ *     forget  to every member, this node last: remove it if it is still exactly that
  *
- * Why twice: a write that waits for a replica which took it long ago, its answer lost, becomes a hint at its deadline;
- * a read may bring what it was shown before; a node that leaves hands hints to one that said it has none. Whoever asked
- * for anything before all held the tombstone may yet bring what it has replaced, and who asks later is shown it.
+ * Why twice: a request that started before all members held the tombstone may still carry the deleted value. A write
+ * whose replica took it long ago but whose answer was lost becomes a hint at its deadline. A read repair may send what
+ * the read was shown earlier. A leaving node may hand hints to a member that has already reported none. A request that
+ * starts later is shown the tombstone.
  *
- * Promised: no value that the tombstone has replaced comes back by a message that was on its way meanwhile: for a while
- * a replica remembers what it forgot (replica/replica.ts), and connections of an earlier life are dead. Not promised: that a disk
- * restored from a copy older than the grace stays silent.
+ * Guarantee: no value that the tombstone replaced returns through a message that was under way. For a while a replica
+ * remembers which tombstones it removed (`replica/replica.ts`), and connections of an earlier incarnation are closed.
+ * Not guaranteed: that a disk restored from a backup older than the grace period brings no value back.
  *
- * The primary of a key begins; the other replicas take their turn later, so that a tombstone that is left over (a
- * replica was away between the two questions) is found by whoever holds it.
+ * The primary of a key starts the protocol. The other replicas take their turn later, so that a remaining tombstone (a
+ * replica was down between the two checks) is found by any replica that still holds it.
  */
 import { BytesError } from '../../base/bytes.ts';
 import { Deferred } from '../../base/deferred.ts';
@@ -45,52 +47,58 @@ import {
   reapItemsMax,
 } from '../../replica/reap-messages.ts';
 
+/** Timing of the reaper. */
 export interface ReaperOptions {
-  /** Milliseconds that a tombstone is kept at least. */
+  /** The grace period: the least age of a tombstone, in milliseconds, at which it is removed. */
   readonly graceMs: number;
-  /** Between two looks for tombstones that are due. */
+  /** Interval between two rounds. */
   readonly intervalUs: number;
   readonly timeoutUs: number;
 }
 
+/** What the reaper needs of the node. */
 export interface ReaperDependencies
   extends ClientKeys, Pick<RoundDependencies, 'self' | 'ring' | 'pending' | 'plane' | 'stats' | 'peerIndex'> {
   readonly replica: Pick<RoundDependencies['replica'], 'watch' | 'forget' | 'hasForgotten'>;
   readonly view: Pick<RoundDependencies['view'], 'isRoutable'>;
   /**
-   * Who is in the cluster, on the way in or on the way out. A node that waits to join again may hold what it copied
-   * before, and one that leaves keeps hints.
+   * All nodes of the cluster, including those that join or leave. A node that waits to join again may hold copies from
+   * before, and a leaving node stores hints.
    */
   readonly members: () => readonly Member[];
   readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
   readonly hints: Pick<Hints, 'keepsFor'> | undefined;
-  /** When the oldest request to a peer was made that is not answered yet; undefined: there is none. */
+  /** Start time of this node's oldest unanswered request to a peer (monotonic clock); undefined without one. */
   readonly oldestRequestUs: () => number | undefined;
 }
 
 interface Tombstone {
   readonly token: Token;
-  /** On this life's monotonic clock, perhaps before its beginning: what the wall clock does later ages nothing. */
+  /**
+   * First seen, on this incarnation's monotonic clock, minus its age then; may be negative. Later jumps of the wall
+   * clock do not age it.
+   */
   readonly sinceUs: number;
-  /** Since when every member is known to hold it. */
+  /** Since when every member is known to hold it; undefined before they agree. */
   agreedUs?: number;
 }
 
-/** A tombstone, and what all the others say of it; `busy`: they hold it, and some are not ready. */
+/** A tombstone with the answers of all other members. `busy`: all hold it, but some have older requests under way. */
 interface Surveyed {
   readonly item: ReapItem;
   readonly tombstone: Tombstone;
   readonly answer: 'agreed' | 'busy' | 'against';
 }
 
-/** Tombstones in sight at once; of more, those that come later wait for another life's walk. */
+/** Limit of the tombstones tracked at once. A later tombstone waits for the walk of a later incarnation. */
 const knownMax = 200_000;
-/** The walk over what earlier lives left: keys read at once, and the rest between two readings. */
+/** The walk over tombstones of earlier incarnations: keys read at once, and the pause between two batches. */
 const walkCount = 100;
 const walkRestUs = 200_000;
-/** A replica that is not the first in a key's order waits so many intervals longer, for each before it. */
+/** Extra intervals that a replica waits for each replica before it in the key's placement. */
 const turnIntervals = 3;
 
+/** The tombstone reaper of one node. */
 export class Reaper {
   readonly #parts: ReaperDependencies;
   readonly #options: ReaperOptions;
@@ -99,7 +107,7 @@ export class Reaper {
   #restTimer: Timer | undefined;
   #resting: Deferred<void> | undefined;
   #stopped = false;
-  /** Tombstones that this node has forgotten. */
+  /** Tombstones that this node has removed. */
   reaped = 0;
 
   constructor(parts: ReaperDependencies, options: ReaperOptions) {
@@ -108,16 +116,18 @@ export class Reaper {
     parts.replica.watch((key, token, object) => this.#stored(key, token, object));
   }
 
-  /** Tombstones in sight. */
+  /** Tombstones tracked now. */
   get known(): number {
     return this.#known.size;
   }
 
+  /** Starts the walk over existing tombstones and the periodic rounds. */
   start(): void {
     this.#parts.io.spawn('reap.walk', () => this.#walk());
     this.#arm();
   }
 
+  /** Stops the walk and the rounds. A round under way may still end. */
   stop(): void {
     this.#stopped = true;
     this.#timer?.cancel();
@@ -125,7 +135,7 @@ export class Reaper {
     this.#resting?.resolve();
   }
 
-  /** Answers a peer's words, once. */
+  /** Answers a peer's message, once. */
   answer(words: Uint8Array, reply: (reply: PeerReply) => void): void {
     let question: ReapQuestion;
     try {
@@ -151,7 +161,7 @@ export class Reaper {
     );
   }
 
-  /** Something that was asked for so long ago, or before, is under way. */
+  /** Whether a request of this node is under way that started at least `agreedForUs` ago. */
   #isBusySince(agreedForUs: number): boolean {
     if (agreedForUs === 0) return false;
     const oldestUs = this.#parts.oldestRequestUs();
@@ -181,7 +191,7 @@ export class Reaper {
     });
   }
 
-  /** Tombstones of earlier lives are found by reading everything once, slowly. */
+  /** Finds tombstones of earlier incarnations by reading every key once, slowly. */
   async #walk(): Promise<void> {
     let count = 0;
     for (const key of this.#parts.keys()) {
@@ -218,7 +228,7 @@ export class Reaper {
     }
   }
 
-  /** Tombstones that are old enough, where it is this node's turn. */
+  /** Tracked tombstones past the grace period for which it is this node's turn. */
   #due(): readonly PackedKey[] {
     const { io, ring, self } = this.#parts;
     const nowUs = io.clock.nowUs();
@@ -233,17 +243,17 @@ export class Reaper {
     return due;
   }
 
-  /** Asks for the first time. */
+  /** The first check: asks every member and notes which tombstones all of them hold. */
   async #agree(keys: readonly PackedKey[]): Promise<void> {
     const members = this.#everybody();
     if (members === undefined) return;
     const answers = await this.#survey(keys, members, 0);
     const agreedUs = this.#parts.io.clock.nowUs();
-    // What was stored meanwhile has taken the tombstone's place among those in sight.
+    // A tombstone replaced meanwhile has left `#known`; its record here is no longer used.
     for (const { tombstone, answer } of answers) if (answer === 'agreed') tombstone.agreedUs = agreedUs;
   }
 
-  /** Asks about those that all agreed on once more, and forgets them. */
+  /** The second check of tombstones that all members hold; removes those that are confirmed. */
   async #reap(keys: readonly PackedKey[]): Promise<void> {
     const members = this.#everybody();
     if (members === undefined) return;
@@ -260,7 +270,7 @@ export class Reaper {
     await Promise.all(items.map((item) => this.#forget(item)));
   }
 
-  /** Asks everybody about the tombstones that are here now. */
+  /** Asks all members about those tombstones that this node still holds. */
   async #survey(
     keys: readonly PackedKey[],
     members: readonly Member[],
@@ -282,20 +292,22 @@ export class Reaper {
     });
   }
 
-  /** All other members; undefined while one of them cannot be asked. */
+  /** All other members; undefined while one of them is not routable. */
   #everybody(): readonly Member[] | undefined {
     const { members, self, view } = this.#parts;
     const others = members().filter((member) => member.node !== self.node);
     return others.every((member) => view.isRoutable(member)) ? others : undefined;
   }
 
-  /** This node's own tombstone under the key, as it is on the disk; undefined when that has changed. */
+  /**
+   * This node's tombstone under the key, as it is on the disk; undefined if it has changed or may not be removed now.
+   */
   async #itemOf(key: PackedKey): Promise<Pick<Surveyed, 'item' | 'tombstone'> | undefined> {
     const known = this.#known.get(key);
     if (known === undefined) return undefined;
     const bytes = await this.#read(key);
     const object = bytes === undefined ? undefined : decoded(bytes);
-    // Another one has been stored meanwhile, whose time has not come.
+    // Another tombstone was stored meanwhile, whose time has not come.
     if (this.#known.get(key) !== known) return undefined;
     if (bytes === undefined || object === undefined || liveSiblings(object).length > 0) {
       this.#known.delete(key);
@@ -305,7 +317,7 @@ export class Reaper {
     return { item: { key, token: known.token, mark: markOf(bytes) }, tombstone: known };
   }
 
-  /** What the member holds does not stand against forgetting. */
+  /** Whether the member's answer allows the tombstone to be removed. */
   #agrees(member: Member | undefined, { token }: ReapItem, holding: Holding | undefined): boolean {
     if (holding === 'same' || holding === 'forgotten') return true;
     return (
@@ -317,7 +329,8 @@ export class Reaper {
     if (this.#keepsHints(item.key)) return 'other';
     const bytes = await this.#read(item.key);
     if (bytes !== undefined) return markOf(bytes) === item.mark ? 'same' : 'other';
-    // Of an earlier deletion of the key that would say nothing: what came between may still be on its way here.
+    // `hasForgotten` compares the mark: an earlier tombstone of the key proves nothing, since a value between the two
+    // may still be under way to this node.
     return this.#parts.replica.hasForgotten(item) ? 'forgotten' : 'nothing';
   }
 
@@ -345,7 +358,7 @@ export class Reaper {
     return answer.promise;
   }
 
-  /** What cannot be read is not forgotten. */
+  /** The key's stored bytes. A copy that cannot be read yields `noObject`, so its tombstone stays. */
   async #read(key: PackedKey): Promise<Uint8Array | undefined> {
     try {
       return await this.#parts.bytesOf(key);
@@ -356,7 +369,7 @@ export class Reaper {
   }
 }
 
-/** Neither nothing nor a tombstone. */
+/** Equals neither an absent copy nor a tombstone. */
 const noObject = new Uint8Array(1);
 
 function decoded(bytes: Uint8Array): StoredObject | undefined {
