@@ -1,7 +1,8 @@
-/** Addresses as node:net takes them: `host:port` with IPv6 hosts in brackets. */
+/** Parses and formats addresses for node:net: `host:port`, with IPv6 hosts in brackets. */
 import { assert } from '../base/assert.ts';
 import type { Address } from '../io/network.ts';
 
+/** The parts of an address; an IPv6 host stands without brackets. */
 export interface HostPort {
   readonly host: string;
   readonly port: number;
@@ -9,7 +10,10 @@ export interface HostPort {
 
 const addressForm = /^(?:\[([0-9a-fA-F:.%]+)\]|([^:[\]]+)):([0-9]{1,5})$/;
 
-/** The parts of an address. An address that is none is the caller's bug: configuration is checked where it is read. */
+/**
+ * The parts of an address. Throws `AssertionError` for text that is no address: configuration is validated where it is
+ * read.
+ */
 export function hostPortOf(address: Address): HostPort {
   const parts = addressForm.exec(address);
   const host = parts?.[1] ?? parts?.[2];
@@ -18,7 +22,7 @@ export function hostPortOf(address: Address): HostPort {
   return { host, port };
 }
 
-/** The address of a socket's end; what is not known (the socket is gone) is said so. */
+/** The address of one end of a socket; `unknown:0` if the socket is gone and no longer knows it. */
 export function addressOf(host: string | undefined, port: number | undefined): Address {
   if (host === undefined || port === undefined) return 'unknown:0';
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;

@@ -2,7 +2,7 @@ import { setImmediate as turnEnd } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { AnswerTurn } from './answer-turn.ts';
 
-test('what is answered in the turn of its request leaves at the end of it, in order; what is late leaves at once', async () => {
+test('an answer given in the turn of its request leaves at its end, in order; a later one leaves at once', async () => {
   const sent: string[] = [];
   const turns = new AnswerTurn<string, string>((whom, answer) => sent.push(`${whom} ${answer}`));
   const first = turns.now();

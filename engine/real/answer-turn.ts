@@ -1,8 +1,11 @@
 /**
- * Answers that are there in the turn of the event loop in which their requests were read, as those to reads are, leave
- * together at its end. A system call that has to wake its reader on another processor costs several times one that finds
- * it awake: one client is woken for each turn then, instead of each for its own answer. Answers that others were waited
- * for leave as they come: those of one group of writes come together anyway, and clients ask on while the rest is sent.
+ * Sends answers in batches, one batch per turn of the event loop.
+ *
+ * An answer that is ready in the turn in which its request was read (reads usually are) leaves at the end of that turn,
+ * together with the others. A system call that wakes its reader on another processor costs several times one that finds
+ * the reader awake; batching wakes a client once per turn instead of once per answer. An answer that had to wait for
+ * other work leaves at once: the answers of one group of writes come together anyway, and clients can go on asking
+ * meanwhile.
  */
 export class AnswerTurn<Whom, Answer> {
   readonly #send: (whom: Whom, answer: Answer) => void;
@@ -10,12 +13,12 @@ export class AnswerTurn<Whom, Answer> {
   #ends = false;
   #waiting: { readonly whom: Whom; readonly answer: Answer }[] = [];
 
-  /** `send` does not throw. */
+  /** `send` sends one answer; it must not throw. */
   constructor(send: (whom: Whom, answer: Answer) => void) {
     this.#send = send;
   }
 
-  /** The turn that a request is read in. */
+  /** The current turn; the caller notes it when it reads a request and passes it to `give`. */
   now(): number {
     if (!this.#ends) {
       this.#ends = true;
@@ -24,7 +27,7 @@ export class AnswerTurn<Whom, Answer> {
     return this.#turn;
   }
 
-  /** Sends the answer to a request of `turn`: now, or at the turn's end while it lasts. */
+  /** Sends the answer to a request read in `turn`: at the end of that turn while it lasts, otherwise now. */
   give(turn: number, whom: Whom, answer: Answer): void {
     if (turn === this.#turn) this.#waiting.push({ whom, answer });
     else this.#send(whom, answer);

@@ -1,14 +1,15 @@
 /**
- * The clock door on the machine: Node's monotonic clock and timers.
+ * The clock port on a machine: Node's monotonic clock and timers.
  *
- * Timers of less than a millisecond round up to one, and what is due now fires on the next turn of the event loop, so
- * nothing fires within `after`. Node fires timers of one duration in the order set, which is all the contract asks.
+ * A timer of less than a millisecond is rounded up to one. A timer that is due now fires in the next turn of the event
+ * loop, so nothing fires within `after`. Node fires timers of one duration in the order set, as the port promises.
  */
 import type { Clock, Timer } from '../io/clock.ts';
 
-/** Node fires longer timers at once (32-bit milliseconds), so they are set in steps of this. */
+/** Node fires longer timers at once (it keeps 32-bit milliseconds); they are set in steps of this length. */
 const timerMsMax = 0x7fffffff;
 
+/** The machine's clock. */
 export const realClock: Clock = {
   nowUs: () => Math.floor(performance.now() * 1000),
   wallMs: () => Date.now(),

@@ -1,4 +1,4 @@
-/** Turns a file and what it imports into JavaScript, so that a test can run it in a process of its own. */
+/** Compiles a file and its imports to JavaScript, so that a test can run it in a separate process. */
 import { execFile } from 'node:child_process';
 import { symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -6,7 +6,10 @@ import { promisify } from 'node:util';
 
 const root = resolve(import.meta.dirname, '../..');
 
-/** Compiles `file` (a path inside the project) into `directory`, under the same path with `.js`, beside the packages. */
+/**
+ * Compiles `file` (a path inside the project) into `directory`, under the same path with `.js`, and links node_modules
+ * there.
+ */
 export async function compileModule(file: string, directory: string): Promise<void> {
   const options = { rootDir: root, outDir: directory, noCheck: true, declaration: false, types: [] };
   const config = {

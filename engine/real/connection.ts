@@ -1,29 +1,29 @@
 /**
- * A connection of the machine: node:net's socket with the manners of the network door.
+ * Implements the network port's `Connection` over a socket of node:net.
  *
- * What is written in one turn of the event loop leaves together: `write` only queues, and the turn's end joins small
- * pieces and hands them over at once (a frame costs a push here, against a stream write and a system call). So an
- * owner of small pieces has them back at the turn's end, one of large ones when the system has taken them. Node emits
- * none of a socket's events within a call on it, except that data already read can follow `destroy`, which is held
- * back here.
+ * Bytes written in one turn of the event loop leave together. `write` only queues; at the end of the turn the
+ * connection joins small pieces and hands them to the socket. A frame thus costs a push instead of a stream write and a
+ * system call. An owner gets small pieces back at the end of the turn, and large ones when the system has taken them.
+ * Node emits no event of a socket within a call on it, with one exception: data already read can follow `destroy`. This
+ * class holds that data back.
  */
 import type { Socket } from 'node:net';
 import { assert } from '../base/assert.ts';
 import type { AnswerHolder, UnreadAnswers } from './unread-answers.ts';
 import type { Address, BytesOwner, CloseReason, Connection, ConnectionHandler } from '../io/network.ts';
 
-/** More than this pending: the writer is asked to wait. */
+/** Above this many pending bytes `write` returns false. */
 const pendingBytesMax = 256 * 1024;
-/** Pieces smaller than this are copied together, larger ones are handed over as they are. */
+/** Smaller pieces are copied together; larger ones are handed over as they are. */
 const joinBytes = 16 * 1024;
 
-/** What was written and has not been handed over. */
+/** Bytes written and not yet handed to the socket. */
 interface Piece {
   readonly bytes: Uint8Array;
   readonly owner: BytesOwner | undefined;
 }
 
-/** Calls connections back once, when the turn in which they asked is over. */
+/** Flushes connections at the end of the turn of the event loop in which they were written to. */
 export class TurnEnd {
   #waiting: RealConnection[] = [];
   readonly #run = (): void => {
@@ -37,6 +37,7 @@ export class TurnEnd {
   }
 }
 
+/** The connection of one socket. */
 export class RealConnection implements Connection, AnswerHolder {
   readonly remote: Address;
   readonly #socket: Socket;
@@ -48,11 +49,11 @@ export class RealConnection implements Connection, AnswerHolder {
   readonly #payDrainLater = (): void => this.#payDrain();
   #state: 'open' | 'ended' | 'destroyed' | 'closed' = 'open';
   #failure: CloseReason = 'ended';
-  /** 0: what is pending may stand for ever, and is nobody's answer. */
+  /** 0: no patience is set, so pending bytes may wait for ever and do not count as unread answers. */
   #patienceMs = 0;
   readonly #unread: UnreadAnswers | undefined;
 
-  /** `unread`: where what is pending counts once there is patience with it. */
+  /** `unread`: where pending bytes are counted once `setPatience` has been called. */
   constructor(socket: Socket, remote: Address, turnEnd: TurnEnd, unread?: UnreadAnswers) {
     this.#socket = socket;
     this.remote = remote;
@@ -86,7 +87,7 @@ export class RealConnection implements Connection, AnswerHolder {
       if (this.#live()) handler.onEnd();
     });
     if (this.#drainOwed) setImmediate(this.#payDrainLater);
-    // TLS tells of an end that nobody has waited for; once is all that a stream does.
+    // A TLS socket may have emitted `end` before this handler was attached, and a stream emits it only once.
     if (this.#socket.readableEnded) {
       setImmediate(() => {
         if (this.#live()) handler.onEnd();
@@ -130,14 +131,14 @@ export class RealConnection implements Connection, AnswerHolder {
 
   destroy(): void {
     if (!this.#live()) return;
-    // What fits into the system's buffer still leaves: a last word before the door is shut.
+    // Whatever fits into the system's buffer still leaves, such as a final error message.
     this.flush();
     this.#state = 'destroyed';
     this.#failure = 'closedHere';
     this.#socket.destroy();
   }
 
-  /** Hands over what was written since the last time. The network's `TurnEnd` calls it. */
+  /** Hands the queued bytes to the socket. `TurnEnd` calls it. */
   flush(): void {
     const queue = this.#queue;
     const [first] = queue;
@@ -149,7 +150,7 @@ export class RealConnection implements Connection, AnswerHolder {
     else if (bytes <= joinBytes) this.#writeRun(queue, bytes);
     else this.#writeJoined(queue);
     this.#expectTaking();
-    // A stream whose only write the system took at once asks for no patience, and tells of no end to it.
+    // If the system takes a stream's only write at once, Node neither asks to wait nor emits `drain`.
     if (this.#drainOwed) setImmediate(this.#payDrainLater);
   }
 
@@ -176,7 +177,7 @@ export class RealConnection implements Connection, AnswerHolder {
     this.#socket.uncork();
   }
 
-  /** Small pieces, joined by copying them. A run of empty ones writes nothing and is released all the same. */
+  /** Joins small pieces by copying. A run of empty pieces writes nothing but is released all the same. */
   #writeRun(run: readonly Piece[], bytes: number): void {
     const joined = Buffer.allocUnsafe(bytes);
     let at = 0;
@@ -188,7 +189,7 @@ export class RealConnection implements Connection, AnswerHolder {
     for (const piece of run) piece.owner?.released(piece.bytes);
   }
 
-  /** A piece as it is: the system reads it where it lies. */
+  /** Writes a piece without copying; the system reads it in place. */
   #writeWhole({ bytes, owner }: Piece): void {
     if (owner === undefined) this.#socket.write(bytes);
     else {
@@ -198,14 +199,16 @@ export class RealConnection implements Connection, AnswerHolder {
     }
   }
 
-  /** Node starts the time again with whatever the system takes, so it is set only while something is left to be taken. */
+  /**
+   * Starts the patience time. Node restarts it whenever the system takes bytes, so it runs only while some are pending.
+   */
   #expectTaking(): void {
     if (this.#patienceMs === 0 || this.#socket.writableLength === 0) return;
     this.#socket.setTimeout(this.#patienceMs);
     this.#unread?.written(this);
   }
 
-  /** The socket's time is over. */
+  /** The patience time has passed without progress. */
   #lose(): void {
     if (!this.#live()) return;
     this.#socket.setTimeout(0);
@@ -229,7 +232,7 @@ export class RealConnection implements Connection, AnswerHolder {
 
   #payDrain(): void {
     if (!this.#drainOwed || !this.#live() || this.pendingBytes > pendingBytesMax) return;
-    if (this.#handler === undefined) return; // Told when it starts.
+    if (this.#handler === undefined) return; // `start` reports it.
     this.#drainOwed = false;
     this.#handler.onDrain();
   }

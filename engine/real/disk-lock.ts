@@ -1,21 +1,23 @@
 /**
- * An exclusive lock that dies with its holder: a directory of Unix sockets, one for each who holds or wants the lock.
+ * An exclusive lock that dies with its holder: a directory of Unix sockets, one for each process that holds or wants
+ * the lock.
  *
- * Node offers no `flock`. A file with a process id is wrong as soon as ids are reused or belong to another container;
- * an abstract socket is seen only within one network namespace. A socket file is seen by all who see the directory,
- * a connection to it succeeds exactly while its owner lives (a stopped process counts as living), and the kernel
- * closes it however the owner dies.
+ * Node offers no `flock`. A file with a process id is wrong as soon as ids are reused or belong to another container.
+ * An abstract socket is visible only within one network namespace. A socket file is visible to every process that sees
+ * the directory. A connection to it succeeds exactly while its owner lives (a stopped process counts as living), and
+ * the kernel closes it however the owner dies.
  *
- * To take the lock: listen on a socket of a new name, then make the name visible (by a rename, so a visible socket is
- * one that listens), then connect to every other visible one. If any answers, withdraw: the lock is held. Whoever
- * looks has already shown itself, so of two at least one sees the other; both may withdraw, never do both hold.
+ * To take the lock, a process listens on a socket with a new name. It then makes the name visible by a rename, so a
+ * visible socket is one that listens. Finally it connects to every other visible socket. If any answers, it withdraws:
+ * the lock is held. Each process shows itself before it looks, so of two at least one sees the other. Both may
+ * withdraw; both never hold the lock.
  *
- * Where the file system has no sockets (some shared mounts) the directory of sockets moves to the system's temporary
- * directory under a name made from the lock's real path; then it excludes only those who share both. Two machines
- * over one network file system are not excluded from each other by either.
+ * On a file system without sockets (some shared mounts) the directory of sockets is in the system's temporary
+ * directory, under a name derived from the lock's real path. It then excludes only processes that share both. Neither
+ * form excludes two machines over one network file system from each other.
  *
- * Who may not write there cannot take the lock, and can still look whether somebody holds it (`isHeld`): a connection
- * needs no writable file system. Nobody is kept out by that.
+ * A process without write permission there cannot take the lock but can still query it (`isHeld`): a connection needs
+ * no writable file system. A query excludes no other process.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import fs from 'node:fs/promises';
@@ -26,11 +28,12 @@ import { join } from 'node:path';
 import { Deferred } from '../base/deferred.ts';
 import { SocketPlace } from './socket-place.ts';
 
-/** The lock belongs to someone who is alive. */
+/** Thrown by `takeLock` when a living process holds the lock. */
 export class HeldElsewhere extends Error {
   override readonly name = 'HeldElsewhere';
 }
 
+/** A lock that this process holds. */
 export interface HeldLock {
   release(): Promise<void>;
 }
@@ -50,8 +53,8 @@ export async function takeLock(path: string): Promise<HeldLock> {
 }
 
 /**
- * Somebody alive holds the lock named by a path, or is about to: a socket of its directory answers. Writes nothing.
- * Rejects with the system's error where one may not look.
+ * Whether a living process holds the lock named by a path or is taking it: a socket in its directory answers. Writes
+ * nothing. Rejects with the system's error if the directory cannot be read.
  */
 export async function isHeld(path: string): Promise<boolean> {
   if (!(await exists(path))) return false;
@@ -81,7 +84,7 @@ async function exists(path: string): Promise<boolean> {
   }
 }
 
-/** The directory that stands in for a lock's where the file system has no sockets; made when it is not there. */
+/** The directory that replaces a lock's own on a file system without sockets. Created if it is absent. */
 export async function substituteOf(path: string): Promise<string> {
   const directory = await substituteNameOf(path);
   await fs.mkdir(directory, { recursive: true, mode: 0o700 });
@@ -96,7 +99,7 @@ async function substituteNameOf(path: string): Promise<string> {
   return join(tmpdir(), `lockstep-lock-${name}`);
 }
 
-/** Takes the lock whose sockets live in `directory`. */
+/** Takes the lock whose sockets are in `directory`. */
 export async function takeLockAt(directory: string): Promise<HeldLock> {
   const place = await SocketPlace.open(directory);
   const name = randomBytes(8).toString('hex');
@@ -114,7 +117,7 @@ export async function takeLockAt(directory: string): Promise<HeldLock> {
   }
 }
 
-/** Makes a listening socket visible. Its name may have been taken away by one who holds the lock by now. */
+/** Makes a listening socket visible. The current holder may have removed its name. */
 async function show(directory: string, name: string): Promise<void> {
   try {
     await fs.rename(join(directory, `${name}${preparing}`), join(directory, name));
@@ -124,11 +127,12 @@ async function show(directory: string, name: string): Promise<void> {
   }
 }
 
-/** The other names in the directory, none of which answers. Rejects with `HeldElsewhere` when one does. */
+/** The other names in the directory, none of which answers. Rejects with `HeldElsewhere` if one does. */
 async function namesOfTheDead(place: SocketPlace, ownName: string): Promise<readonly string[]> {
   const names = (await fs.readdir(place.directory)).filter((name) => name !== ownName);
   for (const name of names) {
-    // One that is not visible yet will look at us when it is; its name is taken away with those of the dead.
+    // A socket that is not visible yet checks this one when it becomes visible. Its name is removed with those of the
+    // dead.
     if (name.endsWith(preparing)) continue;
     if (await answers(place.pathOf(name))) throw new HeldElsewhere(`socket ${name} answers`);
   }
@@ -164,7 +168,7 @@ class HeldSocket implements HeldLock {
 async function listenOn(path: string): Promise<Server> {
   const listening = new Deferred<void>();
   const server = createServer((socket) => socket.destroy());
-  // After it listens there is nothing to lose: an error to accept leaves the socket open.
+  // Once it listens, an error in accepting a connection leaves the socket open and loses nothing.
   server.on('error', (error) => listening.reject(error));
   server.listen(path, () => listening.resolve());
   server.unref();
@@ -172,7 +176,7 @@ async function listenOn(path: string): Promise<Server> {
   return server;
 }
 
-/** Someone listens there, or at least it cannot be ruled out. */
+/** Whether a process listens there, or may listen there. */
 async function answers(path: string): Promise<boolean> {
   const outcome = new Deferred<boolean>();
   const socket = connect(path);

@@ -16,7 +16,7 @@ import { machineHarness, makeTemporaryDirectory, removeDirectory } from './machi
 const noCrash = 'a process cannot cut the power of its machine; sim/world runs this law';
 const noFailure = 'a process cannot make its disk fail at will; sim/world runs this law';
 
-/** The disk door as JavaScript, for processes of its own. */
+/** The disk port as JavaScript, for separate processes. */
 let compiled = '';
 
 beforeAll(async () => {
@@ -49,7 +49,7 @@ diskContract('machine', makeHarness, {
   'short reads and writes move everything in the end': noFailure,
 });
 
-describe('the disk of the machine', () => {
+describe('the disk on a machine', () => {
   it.skipIf(!existsSync('/proc/self/fd'))(
     'keeps one descriptor of a file that is written no more',
     async () => {
@@ -67,7 +67,7 @@ describe('the disk of the machine', () => {
           await Promise.all([0, 1, 2].map((at) => writeFullyDurably(file, [Buffer.from('x')], at)));
         }
         expect(await links()).toBeLessThanOrEqual(50 + 16);
-        // Whoever lost its own gets one again.
+        // A file whose idle lane was closed opens another one.
         for (const file of files) expect(await writeFullyDurably(file, [Buffer.from('yz')], 3)).toBe(2);
         expect((await readFile(disk, 'f0', 100))?.toString()).toBe('xxxyz');
         for (const file of files) await file.close();
@@ -95,7 +95,7 @@ describe('the disk of the machine', () => {
     });
   });
 
-  it('a failure keeps the error of the system as its cause', async () => {
+  it('a failure has the system’s error as its cause', async () => {
     await inDirectory(async (directory) => {
       const disk = createRealDisk(directory);
       await mkdir(join(directory, 'd'));
@@ -130,7 +130,7 @@ describe('the disk of the machine', () => {
     });
   });
 
-  it('a released lock leaves nothing behind, nor do the dead', async () => {
+  it('neither a released lock nor a dead holder leaves files behind', async () => {
     const harness = await makeHarness();
     const disk = await harness.dieHolding('lock');
     expect(await disk.list('lock')).toHaveLength(1);
@@ -182,7 +182,7 @@ async function makeHarness(): Promise<DiskHarness> {
   };
 }
 
-/** A process of its own that holds the lock until it is killed. */
+/** A separate process that holds the lock until it is killed. */
 async function holdInProcess(directory: string, lockPath: string): Promise<ReturnType<typeof spawn>> {
   const program = `
     import { createRealDisk } from ${JSON.stringify(join(compiled, 'engine/real/disk.js'))};

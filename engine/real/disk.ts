@@ -1,12 +1,12 @@
 /**
- * The disk door on the machine: one directory, through node:fs callbacks (half the cost of FileHandle).
+ * The disk port on a machine: one directory, through callbacks of node:fs (half the cost of FileHandle).
  *
- * `sync` is fdatasync, which covers the length; a failed one is reported and never tried again here, since the kernel
- * marks the pages clean and the next one would succeed over lost bytes. A file's descriptor is closed only when no
- * call on it is under way: the number could otherwise name another file by then.
+ * `sync` is fdatasync, which covers the length. A failed sync is reported and never repeated here: the kernel marks the
+ * pages clean, so a second one would succeed over lost bytes. A descriptor is closed only when no call on it is under
+ * way; otherwise its number could name another file by then.
  *
- * `writeDurably` writes through a descriptor opened with O_DSYNC: one trip to the thread pool instead of two. Each such
- * write under way has a descriptor of its own (durable-lanes.ts).
+ * `writeDurably` writes through a descriptor opened with O_DSYNC: one trip to the thread pool instead of two. Each
+ * concurrent durable write has a descriptor of its own (`durable-lanes.ts`).
  */
 import fs from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -26,7 +26,7 @@ const openFlags: Readonly<Record<OpenMode, number>> = {
 const fileMode = 0o600;
 const directoryMode = 0o700;
 
-/** The door to `dataDirectory`, which is made when it is not there. Throws `DiskError` when it cannot be. */
+/** The disk port over `dataDirectory`, which is created if absent. Throws `DiskError` if that fails. */
 export function createRealDisk(dataDirectory: string): Disk {
   const root = resolve(dataDirectory);
   makeRoot(root);
@@ -69,7 +69,7 @@ class RealDisk implements Disk {
   async makeDirectory(directory: string): Promise<void> {
     this.#resolveDirectory('makeDirectory', directory);
     const parts = directory === '' ? [] : directory.split('/');
-    // Parents are synced even when the directory is there: an earlier life may have been killed before it did so.
+    // Parents are synced even if the directory exists: an earlier incarnation may have died before it synced them.
     for (let depth = 1; depth <= parts.length; depth++) {
       const path = parts.slice(0, depth).join('/');
       await this.#makeOne(path);
@@ -140,7 +140,7 @@ class RealFile implements DiskFile {
   readonly path: string;
   readonly #fd: number;
   readonly #reads: ReadBursts;
-  /** Undefined: the file is open for reading only. */
+  /** Undefined if the file is open for reading only. */
   readonly #lanes: DurableLanes | undefined;
   #underWay = 0;
   /** Settled when the descriptor is closed; undefined while the file is open. */
@@ -173,7 +173,7 @@ class RealFile implements DiskFile {
 
   writeDurably(chunks: readonly Uint8Array[], offset: number): Promise<number> {
     const lanes = this.#lanes;
-    // The descriptor there is refuses it.
+    // The file's own descriptor then refuses the write.
     if (lanes === undefined || chunks.length === 0) return this.writeAt(chunks, offset);
     return this.#call('write', (done) => lanes.write(chunks, offset, done));
   }
@@ -197,7 +197,7 @@ class RealFile implements DiskFile {
   #call<T>(operation: DiskOperation, start: (done: Done<T>) => void): Promise<T> {
     if (this.#closing !== undefined) return Promise.reject(new DiskError('closed', operation, this.path));
     this.#underWay += 1;
-    // Not a Deferred: most cold reads of the store come through here.
+    // Not a `Deferred`, which costs more: most cold reads of the store come through here.
     return new Promise<T>((resolve, reject) => {
       start((error, value) => {
         this.#underWay -= 1;
@@ -211,7 +211,7 @@ class RealFile implements DiskFile {
   #closeWhenIdle(): void {
     const closing = this.#closing;
     if (closing === undefined || this.#underWay > 0) return;
-    this.#underWay = 1; // Nothing more may start this a second time.
+    this.#underWay = 1; // Prevents a second close.
     this.#lanes?.close();
     fs.close(this.#fd, (error) => {
       if (error === null) closing.resolve();
@@ -222,7 +222,7 @@ class RealFile implements DiskFile {
 
 type Done<T> = (error: NodeJS.ErrnoException | null, value: T) => void;
 
-/** One node:fs call as a promise, its error as a `DiskError`. */
+/** Runs one node:fs call as a promise; its error becomes a `DiskError`. */
 function call<T>(operation: DiskOperation, path: string, start: (done: Done<T>) => void): Promise<T> {
   const outcome = new Deferred<T>();
   start((error, value) => {
@@ -253,7 +253,7 @@ function failureOf(error: unknown): DiskFailure {
   return failures[code] ?? 'fault';
 }
 
-/** Makes the data directory and those above it, durable; once, before the engine starts. */
+/** Makes the data directory and its ancestors durably. Runs once, before the engine starts. */
 function makeRoot(root: string): void {
   try {
     const first = fs.mkdirSync(root, { recursive: true, mode: directoryMode });

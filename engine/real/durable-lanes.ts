@@ -1,16 +1,17 @@
 /**
- * Durable writes to one file: each under way has a descriptor of its own, opened with O_DSYNC and used again. Linux
- * tells an error of writing back once per descriptor, to whoever asks first: two writes that shared one could take
- * each other's (source: fsync(2), and "errseq_t" in the kernel's core API documentation).
+ * Performs durable writes to one file. Each concurrent write has a descriptor of its own (a lane), opened with O_DSYNC
+ * and reused. Linux reports a write-back error once per descriptor, to the first caller that asks: two writes sharing a
+ * descriptor could take each other's error. Source: fsync(2), and "errseq_t" in the kernel's core API documentation.
  *
- * Descriptors that are not in use are few for all files together (`IdleLanes`): a file that is written no more, as the
- * store's sealed segments are, would keep its own for as long as it is open.
+ * The idle descriptors of all files together are few (`IdleLanes`). Otherwise a file that is no longer written, such as
+ * a sealed segment of the store, would keep its lanes for as long as it is open.
  *
- * A file that was renamed or removed is not found by its path any more: its durable writes are a write and an
- * fdatasync on the descriptor there is, one after another.
+ * A file that was renamed or removed can no longer be opened by its path. Its durable writes are a write and an
+ * fdatasync on the file's own descriptor, one after another.
  */
 import fs from 'node:fs';
 
+/** Callback of a durable write: the system's error, or the bytes written. */
 export type Written = (error: NodeJS.ErrnoException | null, bytes: number) => void;
 
 interface Waiting {
@@ -19,15 +20,16 @@ interface Waiting {
   readonly done: Written;
 }
 
-/** Descriptors not in use that all files of a disk may keep. */
+/** Most idle descriptors that all files of a disk may keep. */
 const idleMax = 16;
 
-/** Counts them, and gives up those of the file that has waited longest. */
+/** Counts the idle descriptors of a disk; above the limit it closes one of the file that was written longest ago. */
 export class IdleLanes {
-  /** Who keeps some; who was written last is last. */
+  /** Files with idle lanes, the most recently written last. */
   readonly #keepers = new Set<DurableLanes>();
   #count = 0;
 
+  /** `by` has one idle lane more. */
   kept(by: DurableLanes): void {
     this.#keepers.delete(by);
     this.#keepers.add(by);
@@ -39,31 +41,32 @@ export class IdleLanes {
     }
   }
 
-  /** `left`: so many does the file keep now. */
+  /** `by` has `count` idle lanes less, and `left` still. */
   taken(by: DurableLanes, count: number, left: number): void {
     this.#count -= count;
     if (left === 0) this.#keepers.delete(by);
   }
 }
 
+/** The lanes of one file. */
 export class DurableLanes {
   readonly #path: string;
   readonly #fd: number;
   readonly #allIdle: IdleLanes;
   readonly #idle: number[] = [];
-  /** The path does not lead to the file: there are no lanes. */
+  /** Set if the path no longer leads to the file; no lane can then be opened. */
   #lost = false;
-  /** Writes that go through the file's own descriptor, the first of them under way. */
+  /** Writes through the file's own descriptor; the first one is under way. */
   readonly #single: Waiting[] = [];
 
-  /** `fd` is the file's own descriptor; it stays the caller's. */
+  /** `fd` is the file's own descriptor; the caller keeps it open and closes it. */
   constructor(path: string, fd: number, allIdle: IdleLanes) {
     this.#path = path;
     this.#fd = fd;
     this.#allIdle = allIdle;
   }
 
-  /** Writes a prefix of `chunks` (at least one) at `offset`; `done` is called when it is durable. */
+  /** Writes a prefix of `chunks` (at least one chunk) at `offset`. Calls `done` when it is durable. */
   write(chunks: readonly Uint8Array[], offset: number, done: Written): void {
     const lane = this.#take();
     if (lane !== undefined) this.#writeIn(lane, chunks, offset, done);
@@ -75,7 +78,7 @@ export class DurableLanes {
       });
   }
 
-  /** Gives the lanes up; nothing is under way, and the file is closed next. */
+  /** Closes the lanes. The caller has no write under way and closes the file next. */
   close(): void {
     const count = this.#idle.length;
     for (const lane of this.#idle) fs.close(lane, ignore);
@@ -83,7 +86,7 @@ export class DurableLanes {
     this.#allIdle.taken(this, count, 0);
   }
 
-  /** For `IdleLanes`. */
+  /** Closes one idle lane; called by `IdleLanes`. */
   giveUpOne(): void {
     const lane = this.#take();
     if (lane !== undefined) fs.close(lane, ignore);
@@ -154,5 +157,5 @@ export class DurableLanes {
 }
 
 function ignore(): void {
-  // A lane holds nothing back: every write through it was durable when it was answered.
+  // Closing a lane loses nothing: every write through it was durable when `done` was called.
 }

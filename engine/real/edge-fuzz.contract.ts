@@ -1,7 +1,7 @@
 /**
- * Arbitrary clients of an HTTP listener over real sockets: requests sound and unsound, in one piece, in two or byte by
- * byte, pipelined, with bytes changed, ended early, broken off. What the sound part of a conversation must come to is
- * known, so that every answer is judged; of the rest it is judged that what is heard is HTTP, and in order.
+ * Runs arbitrary clients against an HTTP listener over real sockets: valid and invalid requests, in one piece, in two
+ * or byte by byte, pipelined, with bytes changed, ended early, reset. The outcome of the valid part of a conversation
+ * is known, so every answer to it is checked. Of the rest the check is that the output is HTTP, and in order.
  */
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
@@ -11,7 +11,7 @@ import { ok, okStream, route } from '../io/http-serving.contract.ts';
 import type { Address } from '../io/network.ts';
 import { hostPortOf } from './address.ts';
 
-/** A stream of chances that a seed repeats. */
+/** A seeded, repeatable stream of random numbers. */
 export class Dice {
   #state: number;
 
@@ -32,14 +32,14 @@ export class Dice {
   }
 }
 
-/** One request of a conversation, and what comes of it where nothing of the conversation is changed. */
+/** One request of a conversation, and its outcome if no byte of the conversation is changed. */
 interface Piece {
   readonly bytes: string;
   readonly status: number;
-  /** The answer's body, where it is the handler's. */
+  /** The answer's body, if it is the handler's. */
   readonly echo?: string;
   readonly head?: boolean;
-  /** Nothing behind it is answered. */
+  /** Set if nothing behind this request is answered. */
   readonly closes?: boolean;
 }
 
@@ -49,7 +49,7 @@ export interface Answer {
   readonly closes: boolean;
 }
 
-/** What a listener must offer to be talked to: each handler tells which request it has had. */
+/** Routes for the clients: each handler answers with the id of the request that it got. */
 export function fuzzRoutes(handled: string[]): readonly HttpRoute[] {
   const hear = (id: string | undefined): string => {
     handled.push(id ?? '');
@@ -89,7 +89,7 @@ function fillers(count: number): string {
   return 'X-Filler: v\r\n'.repeat(count);
 }
 
-/** A request that is served, and whose connection goes on. */
+/** A request that is served and whose connection stays open. */
 function soundPiece(dice: Dice, id: string): Piece {
   const line = (method: string, target: string, more = '', body = ''): string =>
     `${method} ${target} HTTP/1.1\r\n${host}${more}\r\n${body}`;
@@ -137,7 +137,7 @@ function soundPiece(dice: Dice, id: string): Piece {
   }
 }
 
-/** A request that is answered, and whose connection is then closed. */
+/** A request that is answered and whose connection is then closed. */
 function closingPiece(dice: Dice, id: string): Piece {
   const closing = (bytes: string, status: number, echo?: string): Piece => ({
     bytes,
@@ -186,8 +186,8 @@ export interface FuzzOutcome {
 }
 
 /**
- * One conversation on a connection of its own. Adds to `outcome`; returns what was wrong with what came back. `handled`
- * gets the ids of the requests that reached a handler.
+ * Runs one conversation on a connection of its own. Adds to `outcome`; returns what was wrong with the answers.
+ * `handled` gets the ids of the requests that reached a handler.
  */
 export async function converse(
   address: Address,
@@ -221,7 +221,7 @@ export async function converse(
   }
 }
 
-/** What is heard must be HTTP, whatever was said; a client that waits for nothing more ends the connection. */
+/** The output must be HTTP, whatever was sent. A client that expects nothing more closes the connection. */
 async function changedConversation(
   address: Address,
   dice: Dice,
@@ -229,7 +229,7 @@ async function changedConversation(
   outcome: FuzzOutcome,
 ): Promise<string | undefined> {
   const heard = await exchangeBytes(address, dice, text, 'pause');
-  // The answer to HEAD has no body, and a change may have made one of anything.
+  // An answer to HEAD has no body, and a changed byte may have turned any request into HEAD.
   if (text.includes('HEAD')) return undefined;
   const answers = parseAnswers(heard.text, () => false, true);
   if (typeof answers === 'string') return `${answers}\nsaid ${JSON.stringify(text)}`;
@@ -237,7 +237,7 @@ async function changedConversation(
   return undefined;
 }
 
-/** Bytes are changed, taken out, put in or said twice in one to four places. */
+/** Changes, removes, inserts or duplicates bytes in one to four places. */
 function changed(dice: Dice, text: string): string {
   let bytes = text;
   for (let changes = 1 + dice.below(4); changes > 0; changes--) {
@@ -261,7 +261,7 @@ function judge(
 ): string | undefined {
   const said = (): string => `\nsaid ${JSON.stringify(pieces.map(({ bytes }) => bytes).join(''))}`;
   const end = pieces.findIndex(({ closes }) => closes) + 1;
-  // A client that goes on sending behind a request whose answer closes the connection may lose that to a reset.
+  // A client that sends on behind a request whose answer closes the connection may lose that answer to a reset.
   if (broken && end === pieces.length) return `the connection broke${said()}`;
   const answered = pieces.slice(0, end);
   const answers = parseAnswers(heard, (at) => answered[at]?.head === true, broken);
@@ -280,7 +280,7 @@ function judge(
   return behind.length === 0 ? undefined : `handled behind the end: ${behind.join(', ')}${said()}`;
 }
 
-/** All answers in what was heard, or what is wrong with it. `cut`: the last one may be incomplete. */
+/** All answers in the output, or what is wrong with it. `cut`: the last one may be incomplete. */
 function parseAnswers(
   heard: string,
   isHead: (at: number) => boolean,
@@ -326,18 +326,18 @@ function bodyOf(heard: string, from: number, head: string): { text: string; end:
   }
 }
 
-/** `wait`: for the listener to close. `pause`: until nothing comes for a moment. */
+/** `wait` for the listener to close; `pause` until nothing arrives for a moment. */
 type Ending = 'wait' | 'pause' | 'end' | 'destroy' | 'reset';
 
 const pauseMs = 30;
 
 interface Heard {
   readonly text: string;
-  /** The connection was reset. */
+  /** Set if the connection was reset. */
   readonly broken: boolean;
 }
 
-/** Says it; what was heard until the connection was closed. */
+/** Sends the bytes; resolves with everything received until the connection was closed. */
 async function exchangeBytes(address: Address, dice: Dice, text: string, ending: Ending): Promise<Heard> {
   const socket = connect({ ...hostPortOf(address), noDelay: true });
   const closed = new Deferred<boolean>();
@@ -364,10 +364,10 @@ async function exchangeBytes(address: Address, dice: Dice, text: string, ending:
   return { text: Buffer.concat(chunks).toString('latin1'), broken };
 }
 
-/** Longer conversations are not said byte by byte: a loaded machine would take seconds over each. */
+/** Longer conversations are not sent byte by byte: a loaded machine would take seconds for each. */
 const piecesMax = 300;
 
-/** In one piece, in a few, or byte by byte. */
+/** Sends in one piece, in a few, or byte by byte. */
 async function saying(socket: Socket, dice: Dice, bytes: Buffer): Promise<void> {
   const way = dice.below(10);
   const wished = way === 0 ? 1 : way < 4 ? 1 + dice.below(bytes.length || 1) : bytes.length;

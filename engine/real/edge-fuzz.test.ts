@@ -1,6 +1,6 @@
 /**
- * The HTTP edge against arbitrary clients (edge-fuzz.contract.ts). `LOCKSTEP_FUZZ_REQUESTS=1000000` asks for more
- * requests than a run of all tests has time for, `LOCKSTEP_FUZZ_SEED` for others.
+ * Runs arbitrary clients against the HTTP port (`edge-fuzz.contract.ts`). `LOCKSTEP_FUZZ_REQUESTS=1000000` runs more
+ * requests than a run of all tests has time for; `LOCKSTEP_FUZZ_SEED` selects others.
  */
 import { expect, it } from 'vitest';
 import { RequestBudget } from '../api/session/request-budget.ts';
@@ -49,7 +49,7 @@ it(
     expect(outcome.answers).toBeGreaterThan(outcome.requests / 3);
     const opened = counted.filter((event) => event === 'opened').length;
     expect(counted.length).toBe(2 * opened);
-    // Nothing of any body is still counted.
+    // No body may still be counted.
     expect(bodyBudget.hasRoomFor(1024 * 1024)).toBe(true);
   },
 );

@@ -1,19 +1,20 @@
 /**
- * Collects a request's body, within the listener's limit for one and the budget for all. The buffer grows with what has
- * arrived, never with what was announced, and tiny chunks are copied into it: bytes are counted as they are held. A body
- * that comes in one piece, as most do, is handed out as it came.
+ * Collects a request's body, within the listener's limit for one body and the budget for all bodies. The buffer grows
+ * with the bytes that have arrived, not with the announced length. Small chunks are copied into it, so the budget
+ * counts the memory actually held. A body that arrives in one piece, the usual case, is returned without a copy.
  */
 import type { IncomingMessage } from 'node:http';
 import type { BodyBudget } from '../io/http.ts';
 
+/** Limits of request bodies. */
 export interface BodyLimits {
-  /** Of one body. */
+  /** Most bytes of one body. */
   readonly bytesMax: number;
-  /** Of all bodies being received; undefined: not counted. */
+  /** Bounds all bodies being received together; undefined: unbounded. */
   readonly budget: BodyBudget | undefined;
 }
 
-/** Why there is no body; what fastify's error handler understands. */
+/** Why a body was refused, with the HTTP status to answer. Fastify's error handler reads `statusCode`. */
 export class BodyError extends Error {
   override readonly name = 'BodyError';
   readonly statusCode: number;
@@ -24,9 +25,13 @@ export class BodyError extends Error {
   }
 }
 
+/** Called once, with the error or the whole body. */
 export type BodyDone = (error: Error | null, body?: Buffer) => void;
 
-/** Calls `done` once. What comes of a body that is refused is read away. */
+/**
+ * Collects the body and calls `done` once: with `BodyError` 413, 400 or the budget's status if it is refused. The rest
+ * of a refused body is read and discarded.
+ */
 export function collectBody(payload: IncomingMessage, limits: BodyLimits, done: BodyDone): void {
   const announced = announcedBytes(payload);
   if (announced > limits.bytesMax) done(tooLarge());
@@ -34,7 +39,7 @@ export function collectBody(payload: IncomingMessage, limits: BodyLimits, done: 
   else new Collecting(payload, limits, announced, done).begin();
 }
 
-/** 0 where the head does not say. */
+/** The announced length in bytes; 0 if the head states none. */
 export function announcedBytes({ headers }: IncomingMessage): number {
   return Number(headers['content-length'] ?? 0);
 }
@@ -48,7 +53,7 @@ class Collecting {
   readonly #done: BodyDone;
   #buffer = nothing;
   #length = 0;
-  /** Counted against the budget. */
+  /** Bytes reserved in the budget. */
   #charged = 0;
 
   constructor(payload: IncomingMessage, limits: BodyLimits, announced: number, done: BodyDone) {
@@ -72,7 +77,7 @@ class Collecting {
     else if (needed > this.#buffer.length) this.#grow(needed);
     if (this.#length > 0) chunk.copy(this.#buffer, this.#length);
     this.#length = needed;
-    // Whole: nobody waits for the rest.
+    // The body is complete, so no more is reserved for it.
     if (needed === this.#announced || this.#charge(this.#buffer.length)) return;
     const { budget } = this.#limits;
     if (budget !== undefined) this.#settle(noRoom(budget));
@@ -89,7 +94,7 @@ class Collecting {
     const { budget } = this.#limits;
     if (budget === undefined) return true;
     if (!budget.resize(this.#charged, bytes)) return false;
-    // A request whose answer has gone out before its body was whole (it came too late) hears of no end.
+    // If the answer went out before the whole body arrived (the client was too slow), the body emits no `end`.
     if (this.#charged === 0) this.#payload.socket.once('close', this.#gone);
     this.#charged = bytes;
     return true;
@@ -97,7 +102,7 @@ class Collecting {
 
   readonly #end = (): void => {
     const body = this.#buffer.subarray(0, this.#length);
-    // Who did not say how much comes has had room made for more.
+    // The buffer of a body without an announced length may be larger than the body.
     this.#settle(null, body.length === this.#buffer.length ? body : Buffer.from(body));
   };
 
@@ -116,7 +121,7 @@ class Collecting {
       this.#done(null, body);
       return;
     }
-    // An error that comes later has nobody to hear it.
+    // A later error of the discarded rest has no listener.
     this.#payload.on('error', () => undefined).resume();
     this.#done(error);
   }

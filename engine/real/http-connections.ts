@@ -1,10 +1,11 @@
 /**
- * The connections of one HTTP listener: counted by the service's observer with the cause of their end, let in as long as
- * there is room, answered when what they send is no HTTP, and closed when the listener stops.
+ * Tracks the connections of one HTTP listener: admits them up to a limit, reports their opening and closing cause to
+ * the service's observer, answers input that is not HTTP, and closes them when the listener stops.
  *
- * Where all places are taken, a new connection gets that of the client that is waited for longest: one whose handshake
- * or request is not whole, or that has asked nothing since its last answer; failing these, one that has left its answer
- * unread for a while. So clients that send slowly, or nothing, keep nobody out (nginx, too, reuses such connections).
+ * At the limit a new connection replaces the client that has kept the listener waiting longest. That is a client whose
+ * handshake or request is incomplete, or that has sent nothing since its last answer. Failing these, it is one that has
+ * left its answer unread for a while. Slow and silent clients thus do not exclude others (nginx reuses connections
+ * likewise).
  */
 import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -21,31 +22,32 @@ import type { Address } from '../io/network.ts';
 
 type Cause = 'eof' | 'error' | 'closedHere';
 
-/** An open connection. */
+/** State of an open connection. */
 interface OpenConnection {
-  /** Why it would be said to close if it did now. */
+  /** The cause that would be reported if it closed now. */
   cause: Cause;
   /** When its last answer was given, or when it opened: milliseconds on the monotonic clock. */
   sinceMs: number;
 }
 
-/** A connection on which TLS has not been agreed yet. */
+/** A connection whose TLS handshake is not complete. */
 interface Handshake {
   readonly carrier: Socket;
   readonly sinceMs: number;
 }
 
-/** Milliseconds after which an answer that is not taken makes room for another client, where room is needed. */
+/** Milliseconds for which an answer must be unread before its connection may be replaced by a new one. */
 export const unreadMsMin = 1000;
 
+/** The connections of one listener. */
 export class HttpConnections {
   readonly #service: HttpService;
   readonly #tls: TlsIdentity | undefined;
-  /** By the client's address. */
+  /** Keyed by the client's address. */
   readonly #handshakes = new Map<Address, Handshake>();
   readonly #open = new Map<Socket, OpenConnection>();
   readonly #unread: UnreadAnswers | undefined;
-  /** Those that have ever left something unread. */
+  /** Counting records of connections that have ever left bytes unread. */
   readonly #holders = new WeakMap<Socket, AnswerHolder>();
   #stopping = false;
   readonly #empty = new Deferred<void>();
@@ -56,12 +58,12 @@ export class HttpConnections {
     this.#tls = tls;
   }
 
-  /** No more requests are wanted: answers say that the connection closes. */
+  /** Whether the listener is stopping: further answers announce that the connection closes. */
   get stopping(): boolean {
     return this.#stopping;
   }
 
-  /** A connection whose handshake is to come; it counts as one once that has succeeded. */
+  /** Admits a connection whose handshake is to come; it counts as open once the handshake has succeeded. */
   greet(carrier: Socket): void {
     if (!this.#makeRoom()) {
       carrier.destroy();
@@ -75,13 +77,13 @@ export class HttpConnections {
     });
   }
 
-  /** A connection that TLS has been agreed on. */
+  /** Adds a connection whose TLS handshake has succeeded. */
   addSecure(socket: Socket): void {
     this.#handshakes.delete(addressOf(socket.remoteAddress, socket.remotePort));
     this.#add(socket);
   }
 
-  /** A connection without TLS. */
+  /** Adds a connection without TLS. */
   addPlain(socket: Socket): void {
     if (this.#makeRoom()) this.#add(socket);
     else socket.destroy();
@@ -102,7 +104,7 @@ export class HttpConnections {
     this.#settleWhenEmpty();
   }
 
-  /** Whether one more connection may open; another one may have been closed for it. */
+  /** Whether one more connection may open. Closes another one for it if necessary. */
   #makeRoom(): boolean {
     if (this.#open.size + this.#handshakes.size < this.#service.connectionCountMax) return true;
     const nowMs = performance.now();
@@ -131,7 +133,7 @@ export class HttpConnections {
     return true;
   }
 
-  /** Its place is free at once. */
+  /** Closes a connection and frees its place at once. */
   #cut(socket: Socket): void {
     const address = addressOf(socket.remoteAddress, socket.remotePort);
     this.#blame(socket, 'closedHere');
@@ -140,15 +142,15 @@ export class HttpConnections {
     if (this.#handshakes.get(address)?.carrier === socket) this.#handshakes.delete(address);
   }
 
-  /** It is going to be closed for what came of it. */
+  /** Marks a connection that will be closed because of what the client sent. */
   condemn(socket: Socket): void {
     this.#blame(socket, 'error');
   }
 
   /**
-   * An answer has been handed over. Where some of it did not leave at once: who takes nothing more for
-   * `answerTimeoutMs` is cut off (`silent`). Node starts the time again with whatever the system takes, and sets its own
-   * once all answers have left.
+   * An answer has been handed over. If some of it did not leave at once, a client that takes nothing more for
+   * `answerTimeoutMs` is disconnected (`silent`). Node restarts that time whenever the system takes bytes, and sets its
+   * own timeout once all answers have left.
    */
   answered(socket: Socket): void {
     const connection = this.#open.get(socket);
@@ -156,6 +158,7 @@ export class HttpConnections {
     this.expectReading(socket);
   }
 
+  /** Starts the answer timeout if bytes are pending on the socket. */
   expectReading(socket: Socket): void {
     if (socket.writableLength === 0) return;
     socket.setTimeout(this.#service.answerTimeoutMs);
@@ -178,19 +181,21 @@ export class HttpConnections {
     return holder;
   }
 
-  /** A socket's time is over: of a client that reads nothing, or that asks nothing. */
+  /** The socket's timeout has passed: the client reads nothing or sends nothing. */
   silent(socket: Socket): void {
     const answering = responseOn(socket) !== undefined;
-    // All that there is of the answer has left, and the rest is still being made.
+    // Everything produced so far has left; the rest of the answer is still being made.
     if (answering && socket.writableLength === 0) return;
     this.#blame(socket, 'closedHere');
     socket.destroy();
   }
 
-  /** Answers what the HTTP parser or the request's time limit refused, in its turn, and closes. */
+  /**
+   * Answers input that the HTTP parser or the request's time limit refused, after the preceding answers, and closes.
+   */
   refuse(error: NodeJS.ErrnoException, socket: Socket, turns: HttpTurns): void {
     if (!this.#open.has(socket)) {
-      // What was said is no TLS, or no certificate came that is accepted.
+      // The input is not TLS, or the client showed no acceptable certificate.
       this.#tls?.handshakeFailed();
       socket.destroy();
       return;
@@ -200,7 +205,7 @@ export class HttpConnections {
     else socket.destroy();
   }
 
-  /** A client asks for a tunnel (CONNECT); node:http hands out its connection and reads it no further. */
+  /** Refuses a request for a tunnel (CONNECT), whose connection node:http hands out and reads no further. */
   refuseTunnel({ socket, url }: IncomingMessage, turns: HttpTurns): void {
     this.#blame(socket, 'error');
     turns.breakOff(socket, this.#refusing(socket, 501, 'no tunnels are opened here', url));
@@ -211,7 +216,7 @@ export class HttpConnections {
       const target = response?.req.url ?? url;
       const path = target === undefined ? undefined : pathOf(target);
       if (response?.headersSent === true) {
-        // Its answer was begun before its body was whole: nothing can be said behind it.
+        // The answer was begun before the whole body arrived: nothing can follow it.
         if (response.writableFinished) socket.destroySoon();
         else response.once('finish', () => socket.destroySoon());
         return;
@@ -230,8 +235,8 @@ export class HttpConnections {
   }
 
   /**
-   * The listener stops: connections that have not asked anything yet go now, the others after their answer. Resolves
-   * when all are closed and counted.
+   * Stops the listener: closes connections without a request now, the others after their answer. Resolves when all are
+   * closed and reported.
    */
   stop(): Promise<void> {
     this.#stopping = true;
@@ -239,12 +244,13 @@ export class HttpConnections {
       this.#blame(socket, 'closedHere');
       if (socket.bytesRead === 0) socket.destroy();
     }
-    // Who has not agreed on TLS yet has asked nothing.
+    // A client that has not completed its handshake has no request.
     for (const { carrier } of this.#handshakes.values()) carrier.destroy();
     this.#settleWhenEmpty();
     return this.#empty.promise;
   }
 
+  /** Closes every connection now; called when the drain time is over. */
   destroyAll(): void {
     for (const socket of this.#open.keys()) socket.destroy();
   }
@@ -259,7 +265,7 @@ export class HttpConnections {
   }
 }
 
-/** Nothing is being answered on it: its next request has not begun, or is not whole. */
+/** Whether the listener waits for the client: no answer is due, and the next request is absent or incomplete. */
 function isWaitedFor(socket: Socket): boolean {
   const response = responseOn(socket);
   if (response === undefined) return socket.writableLength === 0;
@@ -274,7 +280,7 @@ function statusOf({ code }: NodeJS.ErrnoException): number {
       return 413;
     case 'HPE_HEADER_OVERFLOW':
       return 431;
-    // Chunked is not the last coding, so the body's end is not known; no coding but chunked is understood.
+    // The last coding is not `chunked`, so the end of the body is unknown; only `chunked` is supported.
     case 'HPE_INVALID_TRANSFER_ENCODING':
       return 501;
     default:
@@ -282,13 +288,13 @@ function statusOf({ code }: NodeJS.ErrnoException): number {
   }
 }
 
-/** The bytes of a refusal, which is never made while it is sent. */
+/** The bytes of a refusal's body, which is never a stream. */
 function wholeBody(body: HttpBody): Uint8Array {
   if (typeof body === 'string') return Buffer.from(body);
   return body instanceof Uint8Array ? body : Buffer.alloc(0);
 }
 
-/** The answer to a request whose body turns out to be none. Node closes the connection behind it. */
+/** Answers a request whose body turned out to be malformed. Node closes the connection afterwards. */
 function answerLast(response: ServerResponse, answer: HttpResponse): void {
   const body = wholeBody(answer.body);
   const headers = { ...answer.headers, 'Content-Length': body.length, Connection: 'close' };

@@ -1,4 +1,4 @@
-/** The laws' harness over the machine's HTTP edge, plain or with TLS. */
+/** The harness of the HTTP laws over the machine's implementation, with or without TLS. */
 import { once } from 'node:events';
 import { request as plainRequest } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -15,7 +15,7 @@ import { createRealHttp } from './http.ts';
 import { machineHarness } from './machine.fixture.ts';
 import type { TlsIdentity } from './tls.ts';
 
-/** With `tls` the listener shows that certificate, and clients believe the CA in `ca`. */
+/** With `tls` the listener shows that certificate, and clients trust the CA in `ca`. */
 export async function machineHttpHarness(tls?: TlsIdentity, ca?: string): Promise<HttpHarness> {
   const releases: (() => unknown)[] = [];
   const http = createRealHttp(logInto([]), tls);
@@ -45,7 +45,7 @@ export async function machineHttpHarness(tls?: TlsIdentity, ca?: string): Promis
   };
 }
 
-/** Says it in one piece; what is heard until the connection closes. */
+/** Sends `text` in one piece; resolves with everything received until the connection closes. */
 export async function say(address: Address, text: string, ca?: string): Promise<string> {
   const socket = await open(address, ca);
   const chunks: Buffer[] = [];
@@ -55,7 +55,7 @@ export async function say(address: Address, text: string, ca?: string): Promise<
   return Buffer.concat(chunks).toString('latin1');
 }
 
-/** Asks, and reads nothing. */
+/** Sends a request and reads nothing. */
 async function askOnly(address: Address, { method, target }: HttpCall, ca?: string): Promise<Socket> {
   const socket = await open(address, ca);
   socket.pause();
@@ -63,10 +63,12 @@ async function askOnly(address: Address, { method, target }: HttpCall, ca?: stri
   return socket;
 }
 
+/** A log that appends the names of its events to `names`. */
 export function logInto(names: string[]): Log {
   return { enabled: () => true, event: (_level, name) => void names.push(name) };
 }
 
+/** One request of a client on a connection of its own. Rejects if no whole answer comes. */
 export async function exchange(address: Address, call: HttpCall, ca?: string): Promise<HttpReply> {
   const { host, port } = hostPortOf(address);
   const outcome = new Deferred<HttpReply>();
@@ -101,6 +103,7 @@ function flat(headers: IncomingHttpHeaders): Record<string, string | undefined> 
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value?.toString()]));
 }
 
+/** Opens a connection, over TLS if `ca` is given. */
 export async function open(address: Address, ca?: string): Promise<Socket> {
   const target = hostPortOf(address);
   const socket = ca === undefined ? connect(target) : secureConnect({ ...target, ca });

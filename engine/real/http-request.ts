@@ -1,6 +1,6 @@
 /**
- * A request of node:http as the door's handlers see it. What not every handler asks for (the query, the headers) is made
- * when it is asked for.
+ * Presents a request of node:http as the HTTP port's `HttpRequest`. Parts that not every handler needs (query, headers)
+ * are computed on first access.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { authorityOf, originOf } from '../io/http-head.ts';
@@ -14,6 +14,7 @@ type Headers = HttpRequest['headers'];
 const emptyBody = Buffer.alloc(0);
 const noParams: Params = {};
 
+/** The request; one per call of a handler. */
 export class RealHttpRequest implements HttpRequest {
   readonly params: Params;
   readonly path: string;
@@ -22,12 +23,12 @@ export class RealHttpRequest implements HttpRequest {
   readonly #raw: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #search: string;
-  /** The host that the target names. */
+  /** The host of an absolute target. */
   readonly #authority: string | undefined;
   #query: URLSearchParams | undefined;
   #headers: Headers | undefined;
 
-  /** `target` as the client wrote it. */
+  /** `target` is the request's target as the client wrote it. */
   constructor(
     raw: IncomingMessage,
     response: ServerResponse,
@@ -59,7 +60,7 @@ export class RealHttpRequest implements HttpRequest {
     return (this.#headers ??= headersOf(this.#raw, this.#authority));
   }
 
-  /** A response that closes before it has ended has lost its client. */
+  /** A response that closes before it was ended has lost its client. */
   onGone(listener: () => void): void {
     const response = this.#response;
     if (response.destroyed) listener();

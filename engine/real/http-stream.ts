@@ -1,17 +1,18 @@
-/** A body that is made while it is sent, onto a response of node:http whose head has been written. */
+/** Sends a body that is produced while it is sent, on a response of node:http whose head has been written. */
 import type { ServerResponse } from 'node:http';
 import { LockstepError } from '../base/errors.ts';
 import type { HttpStream } from '../io/http.ts';
 
-/** Who is told how the sending goes. */
+/** Observes the sending of a stream. */
+/** The client has not taken everything that was written. */
 export interface StreamWatch {
   /** The client is waited for: it has not taken all that was written. */
   pending(): void;
-  /** The stream's end is a bug. */
+  /** The stream failed with an error that is not a `LockstepError`, which indicates a bug. */
   failed(error: unknown): void;
 }
 
-/** Sends the stream at the client's pace. */
+/** Sends the stream at the client's pace. If the stream fails, cuts the connection. */
 export function sendStream(response: ServerResponse, stream: HttpStream, watch: StreamWatch): void {
   if (response.req.method === 'HEAD') {
     response.end();
@@ -42,10 +43,10 @@ async function pump(response: ServerResponse, stream: HttpStream, watch: StreamW
   await end.returned;
 }
 
-/** Notices that the client is gone. */
+/** Ends the iteration when the client disconnects. */
 class Ending {
   readonly #response: ServerResponse;
-  /** What the end of the iteration, brought about by the client, came to. */
+  /** Result of the iteration's `return`, which the client's disconnection triggered. */
   returned: Promise<unknown> | undefined;
 
   constructor(response: ServerResponse, onGone: () => Promise<unknown> | undefined) {
@@ -53,7 +54,7 @@ class Ending {
     const leave = (): void => {
       if (response.writableEnded) return;
       this.returned = onGone();
-      // Heard of by whoever pumps, once it gets there.
+      // `pump` awaits it later; until then a rejection must not count as unhandled.
       this.returned?.catch(() => undefined);
     };
     if (this.isGone()) leave();
@@ -64,7 +65,7 @@ class Ending {
     return this.#response.destroyed;
   }
 
-  /** Resolves when the client has taken what was written, or is gone. */
+  /** Resolves when the client has taken everything written, or has disconnected. */
   drained(): Promise<void> {
     const response = this.#response;
     if (this.isGone()) return Promise.resolve();

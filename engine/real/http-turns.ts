@@ -1,57 +1,59 @@
 /**
- * Requests of one connection, one after another: the next one is handled once the answer before it has left (RFC 9112,
- * 9.3.2: what writes must have happened before what follows it). node:http hands out all that stand in one piece of what
- * it reads, and goes on reading while their answers are made. While one waits here nothing more is read, so that a
- * client that sends thousands of them holds up nobody but itself.
+ * Serializes the requests of a connection: a request is handled once the preceding answer has left. (RFC 9112, 9.3.2:
+ * an unsafe request must take effect before the requests behind it.) node:http hands out every request in one read and
+ * goes on reading while answers are made. This class pauses reading while a request waits, so a client that pipelines
+ * thousands of requests delays only itself.
  *
- * Behind an answer that closes the connection nothing is read and no request is handed out. node:http itself would hand
- * out requests that it has read already, and give the first of them the turn of one that was queued before it; its own
- * assertion then ends the process.
+ * After an answer that closes the connection, nothing is read and no request is handled. node:http itself would hand
+ * out requests that it has already read and give the first of them the place of one queued before it; an assertion of
+ * node:http would then end the process.
  */
 import { ServerResponse } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** How a request arrived: node:http tells requests with an `Expect` header apart. */
+/** How a request arrived: node:http reports requests with an `Expect` header separately. */
 export type Arrival = 'plain' | 'expectsContinue' | 'expectsMore';
 
-/** Handles a request whose turn has come. Does not throw. */
+/** Handles a request whose turn has come. Must not throw. */
 export type TurnHandler = (request: IncomingMessage, response: ServerResponse, arrival: Arrival) => void;
 
 /**
- * Refuses what follows on a connection: as the answer to the request whose body it was, or with bytes of its own where
- * there is none. Does not throw.
+ * Refuses the rest of a connection: as the answer to `response`'s request if the bad input was its body, otherwise as
+ * bytes of its own. Must not throw.
  */
 export type Refuse = (response: ServerResponse | undefined) => void;
 
-/** The requests of one connection. */
+/** State of the requests of one connection. */
 interface Line {
-  /** How many requests wait for the answers before them. */
+  /** Requests that wait for the answers before them. */
   waiting: number;
-  /** Nothing that is read from now on is handed out. */
+  /** Set when no further request is handed out. */
   over: boolean;
   paused: boolean;
-  /** Of the newest request; undefined once its request has been read and its answer given. */
+  /** Response of the newest request; undefined once the request has been read and answered. */
   newest: ServerResponse | undefined;
-  /** Takes the turn of the newest request, which was broken off while it waited. */
+  /** Refusal that takes the turn of the newest request, whose body broke off while it waited. */
   refuse: Refuse | undefined;
 }
 
+/** The requests of all connections of one listener. */
 export class HttpTurns {
   readonly #handler: TurnHandler;
   readonly #lines = new WeakMap<Socket, Line>();
 
-  /** `handler` is called for each request when its turn has come. */
+  /** Calls `handler` for each request when its turn has come. */
   constructor(handler: TurnHandler) {
     this.#handler = handler;
   }
 
+  /** Takes a request from node:http: handles it now, or after the preceding answers. */
   take(request: IncomingMessage, response: ServerResponse, arrival: Arrival): void {
     const { socket } = request;
     const line = this.#lineOf(socket);
     if (line.over) return;
     line.newest = response;
-    // A response has its connection's socket from when those before it are done.
+    // node:http assigns the socket to a response once the responses before it are done.
     if (response.socket !== null) {
       this.#handler(request, response, arrival);
       return;
@@ -61,12 +63,12 @@ export class HttpTurns {
     response.once('socket', () => {
       line.waiting -= 1;
       if (line.waiting === 0 && !line.over) this.#resume(line, socket);
-      // node:http is still at it: an answer given on the spot would be finished twice.
+      // node:http is still finishing the preceding response: a synchronous answer would be finished twice.
       queueMicrotask(() => this.#begin(line, request, response, arrival));
     });
   }
 
-  /** The answer's head has been written; `last`: it closes the connection. */
+  /** The answer's head has been written. `last`: the answer closes the connection. */
   answered(response: ServerResponse, last: boolean): void {
     const { socket, complete } = response.req;
     const line = this.#lines.get(socket);
@@ -76,8 +78,8 @@ export class HttpTurns {
   }
 
   /**
-   * What comes next on the connection cannot be read as HTTP. It is refused in its turn, behind the answers to the
-   * requests before it, and the connection's last answer is that refusal; or one that was on its way and closes it.
+   * The connection's next input cannot be parsed as HTTP. It is refused after the answers to the preceding requests.
+   * That refusal is the connection's last answer, unless an answer already under way closes it.
    */
   breakOff(socket: Socket, refuse: Refuse): void {
     const line = this.#lineOf(socket);
@@ -85,7 +87,7 @@ export class HttpTurns {
     const { newest } = line;
     const front = responseOn(socket);
     if (newest !== undefined && !newest.req.complete) {
-      // It was the newest request's own body.
+      // The bad input was the newest request's own body.
       if (newest === front || newest.writableFinished) refuse(newest);
       else line.refuse = refuse;
     } else {
@@ -118,7 +120,7 @@ export class HttpTurns {
   #pause(line: Line, socket: Socket): void {
     if (line.paused) return;
     line.paused = true;
-    // Once is not enough: node:http reads on at the end of a request and after an answer.
+    // Pausing once is not enough: node:http resumes at the end of a request and after an answer.
     socket.on('resume', pauseAgain);
     socket.pause();
   }
@@ -130,7 +132,7 @@ export class HttpTurns {
   }
 }
 
-/** The answer that has its turn on the connection, begun or to come. */
+/** The response whose turn it is on the connection, begun or not. */
 export function responseOn(socket: Socket): ServerResponse | undefined {
   const holder: unknown = '_httpMessage' in socket ? socket._httpMessage : undefined;
   return isResponse(holder) ? holder : undefined;

@@ -1,15 +1,16 @@
 /**
- * An answer whose body is at hand, onto a response of node:http whose head has not been written. Node gives a body that
- * `end` is called with to the system as a piece beside the head, with an empty third one behind it, and has to gather
- * them first; what `write` is called with as Latin-1 text is joined with the head. That is what most answers are.
+ * Sends an answer with a complete body on a response of node:http whose head has not been written.
+ *
+ * For a body passed to `end`, Node hands the system the head, the body and an empty third piece, which the system
+ * gathers. A Latin-1 text passed to `write` is joined with the head instead. Most answers take this path.
  */
 import type { ServerResponse } from 'node:http';
 import { bufferOf } from '../base/ids.ts';
 
-/** Bytes are made text where they and a usual head are what node takes from the stack. */
+/** Largest body sent as text, in bytes: with a usual head it fits the buffer that Node takes from the stack. */
 const bytesAsTextMax = 8192;
 
-/** Names of headers go out as they are written here; the length is added where a body is allowed. */
+/** Sends the answer. Header names go out as given; `Content-Length` is added where a body is allowed. */
 export function sendWhole(
   response: ServerResponse,
   status: number,
@@ -24,18 +25,18 @@ export function sendWhole(
   else if (text === '') response.end();
   else {
     response.write(text, 'latin1');
-    // It would be held back until the end of the turn for what may follow: nothing does.
+    // Node would otherwise cork the socket until the end of the turn for further writes, and there are none.
     response.socket?.uncork();
     response.end();
   }
 }
 
-/** Text of ASCII alone as it is, other text as its bytes. */
+/** ASCII text unchanged; other text as its UTF-8 bytes. */
 function plainText(text: string): string | Buffer {
   return Buffer.byteLength(text) === text.length ? text : Buffer.from(text);
 }
 
-/** Each byte as a character of Latin-1. */
+/** Each byte as a Latin-1 character; undefined if there are too many. */
 function shortText(bytes: Uint8Array): string | undefined {
   return bytes.length <= bytesAsTextMax ? bufferOf(bytes).toString('latin1') : undefined;
 }

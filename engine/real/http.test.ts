@@ -11,8 +11,8 @@ import { createRealHttp } from './http.ts';
 
 httpContract('machine', () => machineHttpHarness());
 
-describe('the HTTP edge of the machine', () => {
-  it('names of headers go out as the service writes them', async () => {
+describe('HTTP on a machine', () => {
+  it('header names go out with the spelling of the service', async () => {
     await serving(
       [route('GET', '/', () => ({ status: 200, headers: { 'X-Riak-Vclock': 'a' }, body: '' }))],
       {},
@@ -24,7 +24,7 @@ describe('the HTTP edge of the machine', () => {
     );
   });
 
-  it('short bodies and long ones, of text and of bytes, arrive as they are', async () => {
+  it('short and long bodies, of text and of bytes, arrive unchanged', async () => {
     const all = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
     const bodies = ['', 'abc', 'ä€😀', 'x'.repeat(40_000), 'ä'.repeat(9000)].map((text) => Buffer.from(text));
     const asBytes = [all, Buffer.concat(Array<Buffer>(32).fill(all)), Buffer.alloc(8193, 0xff)];
@@ -46,7 +46,7 @@ describe('the HTTP edge of the machine', () => {
         expect(head).toContain(`\r\nContent-Length: ${body.length}\r\n`);
         expect(head.endsWith('\r\n\r\n')).toBe(true);
       }
-      // In one piece: answered in their order, whole.
+      // Pipelined in one piece: answered in order, whole.
       const close = 'Connection: close\r\n';
       const asked = paths.map((path, index) => ask(path, 'GET', index === paths.length - 1 ? close : ''));
       const answers = await say(address, asked.join(''));
@@ -60,7 +60,7 @@ describe('the HTTP edge of the machine', () => {
     });
   });
 
-  it('an answer that cannot be written is a failure of its own, and holds up no other of its turn', async () => {
+  it('an answer that cannot be written fails alone, and does not delay the other answers of its turn', async () => {
     const broken = { status: 200, headers: { 'X-Broken': 'a\nb' }, body: '' };
     const routes = [
       route('GET', '/broken', () => broken),
@@ -84,7 +84,7 @@ describe('the HTTP edge of the machine', () => {
     });
   });
 
-  it('what is no HTTP is answered 400 and counted as an error', async () => {
+  it('input that is not HTTP is answered 400 and counted as an error', async () => {
     await serving([], {}, async ({ address, counted }) => {
       const answer = await say(address, '\x16\x03\x01 what is this\r\n\r\n');
       expect(answer.startsWith('HTTP/1.1 400 Bad Request\r\nX-Refused: 400\r\n')).toBe(true);
@@ -100,7 +100,7 @@ describe('the HTTP edge of the machine', () => {
     });
   });
 
-  it('a request that does not come to its end is answered 408', async () => {
+  it('an incomplete request is answered 408', async () => {
     await serving(
       [route('PUT', '/k', () => ok(''))],
       { requestTimeoutMs: 200 },
@@ -120,7 +120,7 @@ describe('the HTTP edge of the machine', () => {
     });
   });
 
-  it('a request without a host, or that expects what is not known, is refused in the words of the service', async () => {
+  it('a request without a host or with an unknown expectation gets the service’s refusal', async () => {
     await serving([route('GET', '/k', () => ok('found'))], {}, async ({ address, counted }) => {
       for (const expect100 of ['', 'Expect: 100-continue\r\n', 'Expect: more\r\n']) {
         const answer = await say(address, `GET /k HTTP/1.1\r\n${expect100}\r\n`);
@@ -140,7 +140,7 @@ describe('the HTTP edge of the machine', () => {
     });
   });
 
-  it('a body is asked for where it is expected, but not one that is refused for its length', async () => {
+  it('a client that expects 100 gets it, unless its body is refused for its length', async () => {
     await serving([route('PUT', '/k', ({ body }) => ok(`${body.length} bytes`))], {}, async ({ address }) => {
       const put = (bytes: number): string =>
         `PUT /k HTTP/1.1\r\nHost: h\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: ${bytes}\r\n\r\n`;
@@ -159,7 +159,7 @@ describe('the HTTP edge of the machine', () => {
     });
   });
 
-  it('a malformed chunk is answered 400, behind the answer to a request before', async () => {
+  it('a malformed chunk is answered 400, after the answer to the preceding request', async () => {
     const gate = new Deferred<void>();
     let late = 0;
     const routes = [
@@ -177,7 +177,7 @@ describe('the HTTP edge of the machine', () => {
         expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\nX-Refused: 400\r\n/);
         expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1);
       }
-      // A GET's body is not waited for: its handler is at work by then, and its answer comes to nothing.
+      // A GET's handler does not wait for a body: it is at work by then, and its answer is discarded.
       const asked = await say(address, `GET /late ${head}zz\r\n`);
       expect(asked.startsWith('HTTP/1.1 400 ')).toBe(true);
       const pipelined = say(address, `GET /late HTTP/1.1\r\nHost: h\r\n\r\nPUT /k ${head}zz\r\n`);
@@ -194,7 +194,7 @@ describe('the HTTP edge of the machine', () => {
     });
   });
 
-  it('a client that ends in order is counted as eof, one that breaks off as an error', async () => {
+  it('a client that ends in order is counted as eof, one that resets as an error', async () => {
     await serving([route('GET', '/', () => ok(''))], {}, async ({ address, counted }) => {
       const orderly = await open(address);
       orderly.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
@@ -210,7 +210,7 @@ describe('the HTTP edge of the machine', () => {
     });
   });
 
-  it('a connection beyond the most allowed is closed at once, and not counted, while all are answered', async () => {
+  it('a connection above the limit is closed at once, and not counted, while all others are being answered', async () => {
     const never = new Deferred<HttpResponse>();
     const routes = [route('GET', '/never', () => never.promise)];
     await serving(routes, { connectionCountMax: 2 }, async ({ address, counted }) => {
@@ -225,7 +225,7 @@ describe('the HTTP edge of the machine', () => {
     });
   });
 
-  it('a body too large in chunks is refused as one that says its length, and the connection goes on', async () => {
+  it('a chunked body above the limit is refused as one with a length is, and the connection goes on', async () => {
     await serving([route('PUT', '/k', () => ok('stored'))], {}, async ({ address }) => {
       const chunk = `${(50_000).toString(16)}\r\n${'z'.repeat(50_000)}\r\n`;
       const big = `PUT /k HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n${chunk.repeat(100)}0\r\n\r\n`;
@@ -236,7 +236,7 @@ describe('the HTTP edge of the machine', () => {
     });
   });
 
-  it('bodies that are not whole hold no more than they may together; who goes beyond is answered, and others are served', async () => {
+  it('incomplete bodies share a bound; a request above it is refused, and others are served', async () => {
     const bodyBudget = new RequestBudget(1024 * 1024);
     const limits = { bodyBytesMax: 4 * 1024 * 1024, bodyBudget };
     const put = route('PUT', '/k', ({ body }) => ok(`${body.length} bytes`));
@@ -269,7 +269,7 @@ describe('the HTTP edge of the machine', () => {
     });
   });
 
-  it('an answer whose headers cannot be sent becomes a 500, and the server lives on', async () => {
+  it('an answer whose headers cannot be sent becomes a 500, and the server keeps serving', async () => {
     const routes = [
       route('GET', '/bad', () => ({ status: 200, headers: { 'X-A': 'line\r\nbreak' }, body: 'x' })),
       route('GET', '/late', async () => ({ status: 200, headers: { 'X-A': '\u{1f600}' }, body: 'x' })),
@@ -294,9 +294,9 @@ describe('the HTTP edge of the machine', () => {
     );
   });
 
-  it('a client that asks and asks and reads nothing is heard no further than one piece, and others are served', async () => {
+  it('no more than one piece is read from a client that pipelines and reads nothing, and others are served', async () => {
     const request = 'GET /large HTTP/1.1\r\nHost: h\r\n\r\n';
-    // As with the statistics, all answers share their bytes.
+    // All answers share their bytes, as those of the statistics do.
     const body = Buffer.alloc(128 * 1024, 'x');
     let handled = 0;
     const large = route('GET', '/large', () => {
@@ -338,7 +338,7 @@ describe('the HTTP edge of the machine', () => {
     });
   });
 
-  it('closing does not wait for connections that ask nothing', async () => {
+  it('closing does not wait for idle connections', async () => {
     await serving([route('GET', '/', () => ok(''))], {}, async ({ address, listener, counted }) => {
       const silent = await open(address);
       const idle = await open(address);
@@ -352,7 +352,7 @@ describe('the HTTP edge of the machine', () => {
   });
 });
 
-/** So much of what a client sends is read at once. */
+/** Bytes that the server reads from a client at once. */
 const pieceBytes = 64 * 1024;
 
 interface Served {
@@ -378,7 +378,7 @@ async function serving(
   }
 }
 
-/** Milliseconds: what waits for so long does not end within its test. */
+/** Milliseconds; a longer wait does not end within its test. */
 const beyondTheTest = 3_600_000;
 
 async function eventually(holds: () => boolean): Promise<void> {

@@ -1,12 +1,12 @@
 /**
- * The HTTP edge on the machine: fastify over node:http serves the routes of a service.
+ * The HTTP port on a machine: fastify over node:http serves the routes of a service.
  *
- * Fastify routes; bodies are collected within their limits (http-body.ts). Paths reach its router with every `%` escaped once more, so that
- * parameters arrive as they stand on the wire (a key need not be UTF-8), and bodies arrive as bytes whatever their
- * content type says. Answers are written by `writeHead`, which keeps the names of headers as the service writes them.
+ * Fastify routes; `http-body.ts` collects bodies within their limits. Paths reach fastify's router with every `%`
+ * escaped once more, so parameters arrive as on the wire (a key need not be UTF-8). Bodies arrive as bytes, whatever
+ * their content type. Answers are written with `writeHead`, which keeps the spelling of header names.
  *
- * A GET of a path without parameters and without a body has nothing that fastify would have to do: its route is looked
- * up and asked at once. That is what scrapes are (and what asks whether a node is there); it halves what they cost.
+ * A GET without a body on a path without parameters bypasses fastify: a map finds its route. Metric scrapes and health
+ * checks are such requests; the bypass halves their cost.
  */
 import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
@@ -43,17 +43,19 @@ import { listenOn } from './network.ts';
 import type { TlsIdentity } from './tls.ts';
 import type { UnreadAnswers } from './unread-answers.ts';
 
-/** A request line may hold a key of 32 KiB and a bucket of 4 KiB, each byte percent-encoded; and metadata beside it. */
+/**
+ * A request line may hold a key of 32 KiB and a bucket of 4 KiB, each byte percent-encoded, and metadata beside them.
+ */
 const headerBytesMax = 256 * 1024;
 const keepAliveMs = 72_000;
 const methods: readonly HttpMethod[] = ['GET', 'PUT', 'POST', 'DELETE'];
 const noQuery = {};
-/** How both routers find a route: a slash at a path's end means nothing. */
+/** Options of both routers: a trailing slash has no meaning. */
 const routing = { maxParamLength: headerBytesMax * 2, ignoreTrailingSlash: true };
 
 /**
- * Serves HTTP, over TLS where there is a certificate; what goes wrong in a handler is told to `log`. What clients leave
- * unread counts in `unread`.
+ * Makes the port. Serves over TLS if `tls` is given; logs failures of handlers to `log`; counts unread answers in
+ * `unread`.
  */
 export function createRealHttp(log: Log, tls?: TlsIdentity, unread?: UnreadAnswers): Http {
   return {
@@ -77,11 +79,11 @@ class HttpEdge {
     }
   });
   readonly #app: FastifyInstance;
-  /** Fastify's. */
+  /** Fastify's request listener. */
   #handler: RequestListener | undefined;
   readonly #server: Server | SecureServer;
   readonly #allowed: (path: string) => readonly string[];
-  /** The routes of GET whose paths have no parameters, by path. */
+  /** GET routes whose paths have no parameters, by path. */
   readonly #plain: ReadonlyMap<string, HttpRoute>;
 
   constructor(
@@ -152,7 +154,8 @@ class HttpEdge {
       collectBody(payload, { bytesMax, budget }, done),
     );
     app.addHook('onRequest', (request, _reply, done) => {
-      // Fastify refuses a content type that it cannot parse; the service sees what the client wrote all the same.
+      // Fastify refuses content types that it cannot parse, so it sees a generic one; the service reads the original
+      // headers.
       const type = request.raw.headers['content-type'];
       if (type !== undefined) request.headers = { 'content-type': 'application/octet-stream' };
       done();
@@ -167,17 +170,17 @@ class HttpEdge {
     app.setNotFoundHandler((request, reply) => this.#serve(request, reply, (asked) => this.#notFound(asked)));
     app.setErrorHandler<Error & { statusCode?: number }>((error, _request, reply) => {
       const status = error.statusCode ?? 500;
-      // What there is no room for has reached no handler; it is counted where the room is.
-      if (status >= 500 && !(error instanceof BodyError)) this.#tellFailure(error);
-      // Fastify would close now, and the client, still sending, would see a broken connection and not the answer. Its
-      // headers are not sent: node reads the rest of the body away, for no longer than a request may take.
+      // A body without memory for it reached no handler; its budget counts it.
+      if (status >= 500 && !(error instanceof BodyError)) this.#logFailure(error);
+      // Fastify would close the connection now: the client, still sending, would see a reset instead of the answer. Its
+      // headers are not sent. Node reads and discards the rest of the body, at most for the time a request may take.
       if (!reply.sent) reply.hijack();
-      // What broke off a body that is no HTTP has been answered by then.
+      // A body that is not valid HTTP may have been answered by `HttpConnections.refuse` already.
       if (!reply.raw.headersSent) this.#refuse(reply.raw, status, error.message);
     });
   }
 
-  /** A request whose turn has come. Whatever goes wrong ends its connection at most. */
+  /** Handles a request whose turn has come. An error ends at most its connection. */
   #begin(request: IncomingMessage, response: ServerResponse, arrival: Arrival): void {
     try {
       const refusal = refusalOfHead(headOf(request), this.#service.headerLinesMax);
@@ -190,16 +193,16 @@ class HttpEdge {
         this.#refuse(response, 417, 'no expectation but 100-continue is known');
         return;
       }
-      // What is refused anyway is not asked for; the answer is the one that it gets without being expected.
-      if (arrival === 'expectsContinue' && !this.#tellsTooMuch(request)) response.writeContinue();
+      // A refused request gets no 100; its answer is the same as without the expectation.
+      if (arrival === 'expectsContinue' && !this.#exceedsLimits(request)) response.writeContinue();
       if (!this.#servePlain(request, response)) this.#handler?.(request, response);
     } catch (error) {
       this.#fail(response, error);
     }
   }
 
-  /** The head alone says that the body is over the limit, or that there is no room for it now. */
-  #tellsTooMuch(request: IncomingMessage): boolean {
+  /** Whether the head alone shows that the body exceeds the limit or the budget. */
+  #exceedsLimits(request: IncomingMessage): boolean {
     const { bodyBytesMax, bodyBudget } = this.#service;
     const bytes = announcedBytes(request);
     return bytes > bodyBytesMax || bodyBudget?.hasRoomFor(bytes) === false;
@@ -211,7 +214,7 @@ class HttpEdge {
     return this.#service.methodNotAllowed(request, allow);
   }
 
-  /** Whether the request was one for a path without parameters, and has been taken. */
+  /** Serves a GET or HEAD of a path without parameters; false if the request is no such request. */
   #servePlain(raw: IncomingMessage, response: ServerResponse): boolean {
     const { method, url = '/', headers } = raw;
     if (method !== 'GET' && method !== 'HEAD') return false;
@@ -229,7 +232,7 @@ class HttpEdge {
     reply: FastifyReply,
     handle: (request: HttpRequest) => HttpResponse | Promise<HttpResponse>,
   ): void {
-    // Taken out of fastify's hands: from here on the answer is ours, whenever it comes.
+    // Takes the answer over from fastify, whenever it comes.
     reply.hijack();
     // Fastify's router gives every route's parameters as text by name.
     const params = request.params as Readonly<Record<string, string>>;
@@ -257,31 +260,31 @@ class HttpEdge {
     }
   }
 
-  /** Does not throw. */
+  /** Logs the error and answers 500, or cuts the connection if the head is out. Does not throw. */
   #fail(response: ServerResponse, error: unknown): void {
-    this.#tellFailure(error);
+    this.#logFailure(error);
     try {
       if (response.headersSent) response.destroy();
       else this.#refuse(response, 500, 'the request failed');
     } catch (again) {
-      this.#tellFailure(again);
+      this.#logFailure(again);
       response.destroy();
     }
   }
 
-  #tellFailure(error: unknown): void {
-    const story = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.#log.event('error', 'http.handler.failed', { error: story });
+  #logFailure(error: unknown): void {
+    const description = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.#log.event('error', 'http.handler.failed', { error: description });
   }
 
-  /** The service's word for what the door refuses. */
+  /** Sends the service's answer to a request that the port refuses. */
   #refuse(response: ServerResponse, status: number, reason: string, last?: boolean): void {
     this.#send(response, this.#service.refused(status, reason, pathOf(response.req.url ?? '/')), last);
   }
 
-  /** `last`: the connection closes after it. */
+  /** Sends an answer. `last`: it closes the connection. */
   #send(response: ServerResponse, answer: HttpResponse, last = this.#connections.stopping): void {
-    // The rest of its request was no HTTP, and was answered (`HttpConnections.refuse`) while this answer was made.
+    // The rest of the request was not HTTP, and `HttpConnections.refuse` answered it while this answer was made.
     if (response.headersSent) return;
     const headers: Record<string, string | number> = { ...answer.headers };
     headers['Server'] = this.#service.serverName;
@@ -295,7 +298,7 @@ class HttpEdge {
       response.writeHead(status, headers);
       sendStream(response, body, {
         pending: () => this.#connections.expectReading(socket),
-        failed: (error) => this.#tellFailure(error),
+        failed: (error) => this.#logFailure(error),
       });
     }
     this.#turns.answered(response, closes);
@@ -303,10 +306,13 @@ class HttpEdge {
   }
 }
 
-/** Whether node:http closes the connection behind the answer: its client asked for it, or its end is not known otherwise. */
+/**
+ * Whether node:http closes the connection after the answer: the client asked for it, or the body's end is otherwise
+ * unknown.
+ */
 function closesBehind(response: ServerResponse, status: number, whole: boolean): boolean {
   if (!response.shouldKeepAlive) return true;
-  // HTTP/1.0 knows no chunks.
+  // HTTP/1.0 has no chunked coding.
   return !response.useChunkedEncodingByDefault && (!whole || status === 204 || status === 304);
 }
 
@@ -329,8 +335,8 @@ function serverFor(
 }
 
 /**
- * Beyond its limit node:http drops header lines in silence. One line more than are allowed is enough to see that there
- * are too many.
+ * node:http silently drops header lines beyond its limit. Allowing one line more than the service does shows whether
+ * there are too many.
  */
 function bounded<S extends Server | SecureServer>(server: S, { headerLinesMax }: HttpService): S {
   server.maxHeadersCount = headerLinesMax + 1;
@@ -350,13 +356,16 @@ function serverOptions(service: HttpService): Parameters<typeof createServer>[0]
   };
 }
 
-/** In the router's syntax, parameters begin with a colon, wildcards are stars, and both may have patterns in parentheses. */
+/**
+ * GET routes without parameters. In find-my-way's syntax a parameter begins with a colon, a wildcard is a star, and
+ * both may have patterns in parentheses.
+ */
 function plainRoutes({ routes }: HttpService): ReadonlyMap<string, HttpRoute> {
   const plain = routes.filter(({ method, path }) => method === 'GET' && !/[:*(]/.test(path));
   return new Map(plain.map((route) => [route.path, route]));
 }
 
-/** Which methods have a route for a path: asked only when the request's own has none. */
+/** Finds the methods with a route for a path; called only if the request's own method has none. */
 function allowedMethods(service: HttpService): (path: string) => readonly string[] {
   const router = findMyWay(routing);
   for (const { method, path } of service.routes) router.on(method, path, () => undefined);
@@ -367,7 +376,7 @@ function allowedMethods(service: HttpService): (path: string) => readonly string
   };
 }
 
-/** The target with its path escaped once more; the router takes one layer off again. */
+/** The target with its path escaped once more; the router unescapes it once. */
 function escapedTarget(target: string): string {
   const origin = originOf(target);
   if (!origin.includes('%')) return origin;

@@ -1,4 +1,4 @@
-/** The HTTP edge over TLS: the same laws, and what is said in plain text is no request. */
+/** The HTTP port over TLS: the same laws, and plain text is no request. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it } from 'vitest';
@@ -34,12 +34,12 @@ it('plain text on a TLS port is counted, closed and never a connection, and the 
   const { exchange } = await machineHttpHarness(undefined, pem);
   const reply = await exchange(listener.address, { method: 'GET', target: '/' });
   expect(reply.body.toString()).toBe('here');
-  // Who has not begun its handshake does not hold up the end.
+  // A client that has not begun its handshake does not delay the close.
   await listener.close(60_000);
   silent.destroy();
 });
 
-it('where a CA is given clients must show a certificate of it', async () => {
+it('with a CA, clients must show a certificate signed by it', async () => {
   const identity = new TlsIdentity('clients', materialOf(setting.node, pem));
   const http = createRealHttp(logInto([]), identity);
   const listener = await http.serve('127.0.0.1:0', serviceOf([route('GET', '/', () => ok('here'))], []));

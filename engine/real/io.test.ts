@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { compileModule } from './compiled-modules.fixture.ts';
 import { makeTemporaryDirectory, removeDirectory } from './machine.fixture.ts';
 
-/** The doors as JavaScript, and the data directory of the processes that use them. */
+/** The ports as JavaScript, and the data directory of the processes that use them. */
 let compiled = '';
 
 beforeAll(async () => {
@@ -16,8 +16,8 @@ beforeAll(async () => {
 
 afterAll(() => removeDirectory(compiled));
 
-describe('the bundle of the machine', () => {
-  it('an event above the level is one flat line of JSON on standard error, below it nothing', async () => {
+describe('the ports on a machine', () => {
+  it('an event at or above the level is one flat line of JSON on standard error; one below it is nothing', async () => {
     const { stdout, stderr } = await runProgram(`
       io.log.event('info', 'store.segment.rotated', { segment: 7, path: 'a"b', full: true });
       io.log.event('debug', 'store.segment.read', {});
@@ -50,7 +50,7 @@ describe('the bundle of the machine', () => {
     expect(String(line['error'])).toContain('RangeError: a bug');
   });
 
-  it('the memory is what it was last while it cannot be asked for', async () => {
+  it('residentBytes returns its last value while it cannot be read', async () => {
     const { stdout } = await runProgram(`
       const failWith = (code) => {
         process.memoryUsage.rss = () => { throw Object.assign(new Error(code), { code }); };
@@ -62,8 +62,9 @@ describe('the bundle of the machine', () => {
     expect(stdout).toBe('true\nEACCES\n');
   });
 
-  it('the last words before a crash are written', async () => {
-    // So few that the system takes them all before anybody has read one: more would ask how quick the reader is.
+  it('the last events before a crash are written', async () => {
+    // So few that the system takes them all before any reader has read: with more, the result depends on the reader's
+    // speed.
     const { stderr } = await runProgram(`
       for (let n = 0; n < 50; n++) io.log.event('warn', 'late.words', { n });
       process.kill(process.pid, 'SIGKILL');`);
@@ -73,7 +74,7 @@ describe('the bundle of the machine', () => {
     });
   });
 
-  it('the data directory is made', async () => {
+  it('the data directory is created', async () => {
     await runProgram('await (await io.disk.open("file", "create")).close();');
     expect((await stat(join(compiled, 'data/file'))).isFile()).toBe(true);
     expect(await readFile(join(compiled, 'data/file'))).toHaveLength(0);
@@ -88,7 +89,7 @@ async function runProgram(body: string): Promise<{ stdout: string; stderr: strin
     ${body}`;
   const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]);
   return run.catch((error: unknown) => {
-    // Killed on purpose: what it said is kept with the error.
+    // Killed on purpose: the error carries its output.
     if (error instanceof Error && 'stdout' in error && 'stderr' in error) {
       return { stdout: String(error.stdout), stderr: String(error.stderr) };
     }

@@ -1,4 +1,4 @@
-/** The machine's doors in one bundle, for the entry point. */
+/** Bundles the machine's ports for the entry point. */
 import type { Io } from '../io/io.ts';
 import type { LogLevel } from '../io/log.ts';
 import { realClock } from './clock.ts';
@@ -11,21 +11,25 @@ import type { TlsIdentity } from './tls.ts';
 import { UnreadAnswers } from './unread-answers.ts';
 import { createRealWasmTools } from './wasm-tools.ts';
 
+/** Options of `createRealIo`. */
 export interface RealIoOptions {
-  /** Made, with the directories above it, when it is not there. */
+  /** Created with its ancestors if absent. */
   readonly dataDirectory: string;
-  /** What relative paths in the configuration are relative to; the working directory when left out. */
+  /** Base of relative paths in the configuration; by default the working directory. */
   readonly configDirectory?: string;
   readonly logLevel: LogLevel;
-  /** What clients and peers are shown; without, what is said is plain. */
+  /** Certificates for client and peer connections; without them the connections are plain text. */
   readonly tls?: { readonly clients?: TlsIdentity; readonly peers?: TlsIdentity };
-  /** Bytes of answers that all clients together may leave unread; those that hold most are cut off. No bound when left out. */
+  /**
+   * Most bytes of answers that all clients together may leave unread; above it the clients that hold most are
+   * disconnected. No bound by default.
+   */
   readonly unreadBytesMax?: number;
-  /** The node's name, for the log. */
+  /** The node's name, in every line of the log. */
   readonly node: string;
 }
 
-/** Throws `DiskError` when the data directory cannot be made. */
+/** Makes the ports. Throws `DiskError` if the data directory cannot be created. */
 export function createRealIo(options: RealIoOptions): Io {
   const log = createRealLog({ level: options.logLevel, node: options.node });
   const { clients, peers } = options.tls ?? {};
@@ -44,7 +48,7 @@ export function createRealIo(options: RealIoOptions): Io {
     spawn: (name, task) => {
       task().catch((error: unknown) => {
         failedTasks += 1;
-        log.event('error', 'task.failed', { task: name, error: storyOf(error) });
+        log.event('error', 'task.failed', { task: name, error: descriptionOf(error) });
       });
     },
     failedTasks: () => failedTasks,
@@ -57,7 +61,7 @@ export function createRealIo(options: RealIoOptions): Io {
       try {
         residentBytes = process.memoryUsage.rss();
       } catch (error) {
-        // It is read from a file, and there may be no descriptor left for it: what it was a moment ago.
+        // The value is read from a file. Without a free descriptor the last known value is returned.
         const code = error instanceof Error && 'code' in error ? error.code : undefined;
         if (code !== 'EMFILE' && code !== 'ENFILE') throw error;
       }
@@ -66,6 +70,6 @@ export function createRealIo(options: RealIoOptions): Io {
   };
 }
 
-function storyOf(error: unknown): string {
+function descriptionOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

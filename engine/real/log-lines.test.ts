@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 
 import { LogLines } from './log-lines.ts';
 
-/** A descriptor that takes what a test lets it. */
+/** A descriptor that takes as many bytes as the test allows. */
 class Sink {
   text = '';
-  /** Bytes that it takes before it is busy; or what it throws. */
+  /** Bytes that it takes before it is busy, or the error that it throws. */
   room: number | string = Infinity;
   readonly #retries: (() => void)[] = [];
   readonly lines = new LogLines({
@@ -33,14 +33,14 @@ class Sink {
   }
 }
 
-describe('lines of the log', () => {
-  it('are written at once where they are taken', () => {
+describe('log lines', () => {
+  it('are written at once if the system takes them', () => {
     const sink = new Sink();
     sink.lines.write('one\n');
     expect([sink.text, sink.waits]).toEqual(['one\n', false]);
   });
 
-  it('come later, whole and in order, where a reader is slow', () => {
+  it('arrive later, whole and in order, if the reader is slow', () => {
     const sink = new Sink();
     sink.room = 6;
     for (const line of ['one\n', 'two\n', 'three\n']) sink.lines.write(line);
@@ -55,17 +55,20 @@ describe('lines of the log', () => {
     expect([sink.text, sink.waits, sink.lines.lost]).toEqual(['one\ntwo\nthree\n', false, 0]);
   });
 
-  it.each(['ENOSPC', 'EIO', 'EPIPE', 'EBADF'])('are lost, told of, and nothing else, at %s', (code) => {
-    const sink = new Sink();
-    sink.room = code;
-    for (let count = 0; count < 3; count++) sink.lines.write('gone\n');
-    expect([sink.lines.lost, sink.waits]).toEqual([3, false]);
-    sink.room = Infinity;
-    sink.lines.write('next\n');
-    expect([sink.text, sink.lines.lost]).toEqual(['lost 3\nnext\n', 0]);
-  });
+  it.each(['ENOSPC', 'EIO', 'EPIPE', 'EBADF'])(
+    'are lost and reported, and nothing else happens, at %s',
+    (code) => {
+      const sink = new Sink();
+      sink.room = code;
+      for (let count = 0; count < 3; count++) sink.lines.write('gone\n');
+      expect([sink.lines.lost, sink.waits]).toEqual([3, false]);
+      sink.room = Infinity;
+      sink.lines.write('next\n');
+      expect([sink.text, sink.lines.lost]).toEqual(['lost 3\nnext\n', 0]);
+    },
+  );
 
-  it('are kept within a bound where nobody reads', () => {
+  it('are kept within a bound if no process reads', () => {
     const sink = new Sink();
     sink.room = 0;
     const line = `${'x'.repeat(1023)}\n`;
@@ -76,7 +79,7 @@ describe('lines of the log', () => {
     expect(sink.text).toBe(`${line.repeat(256)}lost 744\n`);
   });
 
-  it('come whole or not at all, each once, whatever is taken when', () => {
+  it('arrive whole or not at all, each once, whatever the descriptor takes', () => {
     const step = fc.oneof(
       fc.constant('line' as const),
       fc.constant('pass' as const),
@@ -100,7 +103,7 @@ describe('lines of the log', () => {
       const came = lines.filter((line) => /^<\d+>$/.test(line)).map((line) => Number(line.slice(1, -1)));
       expect(came).toEqual(came.toSorted((left, right) => left - right));
       expect(new Set(came).size).toBe(came.length);
-      // What was cut off by an error in its middle stands there in part, and is told of as lost.
+      // A line that an error interrupted is there in part, and is reported as lost.
       expect(came.length + told.reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(written);
     });
     fc.assert(property, { numRuns: 500, seed: 1 });

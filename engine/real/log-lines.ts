@@ -1,36 +1,40 @@
 /**
- * Where the log's lines go. A node does not depend on its log: a pipe that nobody reads and a volume that is full cost
- * lines, never requests. A line is written before `write` returns where the system takes it; what it does not take now
- * is kept, within a bound, and tried again a little later and with the next line. What is lost is counted, and told in a
- * line of its own as soon as one can be written again.
+ * Writes the log's lines to a descriptor. A node does not depend on its log: a pipe without a reader or a full volume
+ * costs lines, never requests.
+ *
+ * A line is written before `write` returns if the system takes it. Bytes that the system does not take are kept, within
+ * a bound, and retried a little later and with the next line. Lost lines are counted, and reported in a line of their
+ * own as soon as a line can be written again.
  */
 import { writeSync } from 'node:fs';
 
-/** Kept for a reader that is slow. */
+/** Most bytes kept for a slow reader. */
 const keptBytesMax = 256 * 1024;
 const retryMs = 100;
 
-/** What the system says when it takes no more for now. */
+/** Error codes that mean: no more bytes now, try later. */
 const busyCodes: readonly unknown[] = ['EAGAIN', 'EWOULDBLOCK', 'EINTR'];
 
-/** Writes a run of bytes, or a part of it; answers how many. Throws what the system says. */
+/** Writes a prefix of the bytes and returns its length. Throws the system's error. */
 export type WriteBytes = (bytes: Uint8Array) => number;
 
+/** The environment of `LogLines`. */
 export interface LinesOptions {
   readonly write: WriteBytes;
-  /** Calls `retry` after some time; keeps no process alive. */
+  /** Calls `retry` after some time; must not keep the process alive. */
   readonly later: (retry: () => void) => void;
-  /** The line that tells of so many lost ones. */
+  /** Makes the line that reports this many lost lines. */
   readonly describeLoss: (lines: number) => string;
 }
 
+/** The lines of one descriptor. */
 export class LogLines {
   readonly #options: LinesOptions;
-  /** Lines that wait; of the first one perhaps only its end. */
+  /** Lines not yet written; of the first one possibly only its end. */
   readonly #kept: Buffer[] = [];
   #keptBytes = 0;
   #lost = 0;
-  /** The last byte that was written ends no line: the rest of one was lost. */
+  /** Set if the last byte written ends no line because the rest of that line was lost. */
   #midLine = false;
   #retrying = false;
 
@@ -38,30 +42,31 @@ export class LogLines {
     this.#options = options;
   }
 
-  /** Lines lost since one was last told of. */
+  /** Lines lost since the last report. */
   get lost(): number {
     return this.#lost;
   }
 
+  /** Writes a line, which includes its line end. Never throws, never waits. */
   write(line: string): void {
     this.#flush();
-    if (this.#kept.length === 0 && this.#lost > 0) this.#tellLoss();
+    if (this.#kept.length === 0 && this.#lost > 0) this.#reportLoss();
     this.#add(Buffer.from(line));
   }
 
-  #tellLoss(): void {
+  #reportLoss(): void {
     const lost = this.#lost;
     this.#lost = 0;
-    // When it is lost itself it is one of those that the next one tells of.
+    // If the report itself is lost, it counts as one of the lines of the next report.
     if (!this.#add(Buffer.from(this.#options.describeLoss(lost)))) this.#lost += lost - 1;
   }
 
-  /** False: it is lost. */
+  /** Writes or keeps a line; false if it is lost. */
   #add(given: Buffer): boolean {
     const line = this.#midLine && this.#kept.length === 0 ? Buffer.concat([newline, given]) : given;
     const left = this.#kept.length === 0 ? this.#tryWrite(line) : line;
     if (left === undefined) return true;
-    // The end of a line that has begun must come, or the next one would stand in the middle of it.
+    // The rest of a begun line must be kept, or the next line would stand in the middle of it.
     const isBegun = left.length < line.length;
     if (left.length === 0 || (!isBegun && this.#keptBytes + left.length > keptBytesMax)) {
       this.#lost += 1;
@@ -73,7 +78,7 @@ export class LogLines {
     return true;
   }
 
-  /** What is left of the bytes for later; undefined: nothing; no bytes: they are lost. */
+  /** Returns the bytes to retry later; undefined if all are written; empty if they are lost. */
   #tryWrite(bytes: Buffer): Buffer | undefined {
     let left = bytes;
     try {
@@ -110,7 +115,7 @@ export class LogLines {
       this.#retrying = false;
       this.#flush();
       if (this.#kept.length > 0) this.#retryLater();
-      else if (this.#lost > 0) this.#tellLoss();
+      else if (this.#lost > 0) this.#reportLoss();
     });
   }
 }
@@ -118,9 +123,9 @@ export class LogLines {
 const noBytes = Buffer.alloc(0);
 const newline = Buffer.from('\n');
 
-/** Lines of a descriptor of this process. */
+/** The lines of standard output (1) or standard error (2). */
 export function linesOf(fd: 1 | 2, describeLoss: LinesOptions['describeLoss']): LogLines {
-  // Asked for once, the stream makes a pipe one that is never waited for; files and terminals stay as they are.
+  // Accessing the stream makes Node set a pipe to non-blocking; files and terminals are unaffected.
   void (fd === 1 ? process.stdout : process.stderr);
   return new LogLines({
     write: (bytes) => writeSync(fd, bytes),

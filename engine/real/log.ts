@@ -1,15 +1,16 @@
 /**
- * The log door on the machine: one JSON line an event, through pino, to standard error or standard output.
+ * The log port on a machine: one JSON line per event, through pino, to standard error or standard output.
  *
- * A line holds `level` and `time` (ISO 8601), the node's name, the fields as they are, and the event's name as
- * `event`. Lines are written before `event` returns, so that the last words before a crash are not lost, unless nobody
- * takes them (log-lines.ts): `log.lines.lost` tells of those.
+ * A line holds `level`, `time` (ISO 8601), the node's name, the fields as given, and the event's name as `event`. Lines
+ * are written before `event` returns, so the last events before a crash are not lost unless the reader takes no bytes
+ * (`log-lines.ts`); `log.lines.lost` then reports the loss.
  */
 import { pino, stdTimeFunctions } from 'pino';
 import type { Log, LogLevel } from '../io/log.ts';
 import { logLevels } from '../io/log.ts';
 import { linesOf } from './log-lines.ts';
 
+/** Options of `createRealLog`; `stream` is standard error by default. */
 export interface RealLogOptions {
   readonly level: LogLevel;
   /** The node's name, in every line. */
@@ -17,6 +18,7 @@ export interface RealLogOptions {
   readonly stream?: 'stderr' | 'stdout';
 }
 
+/** Makes the log of one node. */
 export function createRealLog(options: RealLogOptions): Log {
   const describeLoss = (lines: number): string => {
     const time = new Date().toISOString();
@@ -32,7 +34,7 @@ export function createRealLog(options: RealLogOptions): Log {
     },
     linesOf(options.stream === 'stdout' ? 1 : 2, describeLoss),
   );
-  // A node asks some ten times a request, and the level is what it was at the start.
+  // A node asks about ten times per request, and the level never changes.
   const enabled = new Map(logLevels.map((level) => [level, logger.isLevelEnabled(level)]));
   return {
     enabled: (level) => enabled.get(level) === true,

@@ -1,11 +1,11 @@
-/** What the harnesses of all doors share on the machine: time passes by itself, and temporary directories. */
+/** What the harnesses of all ports on a machine share: real time, and temporary directories. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Harness } from '../io/law.contract.ts';
 import { realClock } from './clock.ts';
 
-/** A harness that only waits; `close` runs the given releases, last first. */
+/** A harness that only waits; `close` runs `releases`, the last one first. */
 export function machineHarness(releases: (() => unknown)[] = []): Harness {
   return {
     clock: realClock,
@@ -16,10 +16,12 @@ export function machineHarness(releases: (() => unknown)[] = []): Harness {
   };
 }
 
+/** Makes an empty temporary directory. */
 export async function makeTemporaryDirectory(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'lockstep-test-'));
 }
 
+/** Removes a directory with its content. */
 export async function removeDirectory(directory: string): Promise<void> {
   await rm(directory, { recursive: true, force: true });
 }

@@ -1,4 +1,4 @@
-/** The laws' harness over the machine's network, plain or with TLS. */
+/** The harness of the network laws over the machine's implementation, with or without TLS. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
@@ -31,7 +31,7 @@ export async function machineNetworkHarness(tls?: TlsIdentity): Promise<NetworkH
   };
 }
 
-/** The door, with everything that it opens destroyed in the end. */
+/** The network, with every connection and listener it opens released at the end. */
 function tracked(network: Network, releases: (() => unknown)[]): Network {
   const track = (connection: Connection): Connection => {
     releases.push(() => connection.destroy());
@@ -74,9 +74,7 @@ async function connectRaw(
   return { write: (bytes) => void socket.write(bytes), reset };
 }
 
-/**
- * A listener whose process is stopped and whose queue of connections is full: the system answers no further SYN.
- */
+/** The address of a listener whose process is stopped and whose backlog is full: the system answers no further SYN. */
 async function silentAddress(releases: (() => unknown)[]): Promise<Address> {
   const program = `require('node:net').createServer().listen({ host: '127.0.0.1', port: 0, backlog: 1 }, function () {
     process.stdout.write(String(this.address().port));

@@ -28,7 +28,7 @@ describe('addresses', () => {
   });
 });
 
-describe('the machine joins what one turn writes', () => {
+describe('the machine joins the writes of one turn', () => {
   it('a turn of small writes arrives in one piece', async () => {
     const network = new RealNetwork();
     const accepted = new Deferred<Connection>();

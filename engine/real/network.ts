@@ -1,7 +1,9 @@
 /**
- * The network door on the machine: TCP through node:net, without Nagle's delay, half-open allowed, and probed by the
- * system when silent for a minute (so that connections to hosts that are gone do not stay for ever). With a certificate
- * the same over TLS: a connection is one when its handshake has succeeded, and nobody above hears of the others.
+ * The network port on a machine: TCP through node:net, without Nagle's delay, half-open allowed, and probed by the
+ * system after a minute of silence, so that connections to dead hosts end.
+ *
+ * With a certificate the connections use TLS. A connection is reported once its handshake has succeeded; failed
+ * handshakes are only counted (`TlsIdentity.failedHandshakes`).
  */
 import { connect, createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
@@ -14,14 +16,16 @@ import { RealConnection, TurnEnd } from './connection.ts';
 import type { TlsIdentity } from './tls.ts';
 import type { UnreadAnswers } from './unread-answers.ts';
 
-const manners = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 };
+const socketOptions = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 };
 
+/** The machine's network, for clients or for peers. */
 export class RealNetwork implements Network {
   readonly #turnEnd = new TurnEnd();
   readonly #tls: TlsIdentity | undefined;
 
   readonly #unread: UnreadAnswers | undefined;
 
+  /** `tls`: encrypts all connections. `unread`: counts pending bytes of accepted connections that have patience. */
   constructor(tls?: TlsIdentity, unread?: UnreadAnswers) {
     this.#tls = tls;
     this.#unread = unread;
@@ -30,7 +34,7 @@ export class RealNetwork implements Network {
   async listen(address: Address, onConnection: (connection: Connection) => void): Promise<Listener> {
     let closed = false;
     const accept = (socket: Socket): void => {
-      // Its handshake was under way when the listener closed.
+      // The listener was closed during this connection's handshake.
       if (closed) {
         socket.destroy();
         return;
@@ -38,7 +42,8 @@ export class RealNetwork implements Network {
       const remote = addressOf(socket.remoteAddress, socket.remotePort);
       onConnection(new RealConnection(socket, remote, this.#turnEnd, this.#unread));
     };
-    const server = this.#tls === undefined ? createServer(manners, accept) : secureServer(this.#tls, accept);
+    const server =
+      this.#tls === undefined ? createServer(socketOptions, accept) : secureServer(this.#tls, accept);
     const listening = await listenOn(server, address);
     return {
       address: listening,
@@ -50,7 +55,7 @@ export class RealNetwork implements Network {
   }
 
   async connect(address: Address, timeoutUs: number): Promise<Connection> {
-    const target = { ...hostPortOf(address), ...manners };
+    const target = { ...hostPortOf(address), ...socketOptions };
     const tls = this.#tls;
     if (tls === undefined) {
       const socket = connect(target);
@@ -58,12 +63,12 @@ export class RealNetwork implements Network {
       return new RealConnection(socket, address, this.#turnEnd);
     }
     const socket = secureConnect({ ...tls.clientOptions(), ...target });
-    const story = { reached: false };
-    socket.once('connect', () => (story.reached = true));
+    const progress = { reached: false };
+    socket.once('connect', () => (progress.reached = true));
     try {
       await connected(socket, 'secureConnect', address, timeoutUs);
     } catch (error) {
-      if (story.reached) tls.handshakeFailed();
+      if (progress.reached) tls.handshakeFailed();
       throw error;
     }
     return new RealConnection(socket, address, this.#turnEnd);
@@ -71,7 +76,7 @@ export class RealNetwork implements Network {
 }
 
 function secureServer(tls: TlsIdentity, accept: (socket: Socket) => void): Server {
-  const server = createSecureServer({ ...manners, ...tls.serverOptions() }, accept);
+  const server = createSecureServer({ ...socketOptions, ...tls.serverOptions() }, accept);
   const forget = tls.follow(server);
   server.once('close', forget);
   server.on('tlsClientError', (_error, socket) => {
@@ -81,11 +86,11 @@ function secureServer(tls: TlsIdentity, accept: (socket: Socket) => void): Serve
   return server;
 }
 
-/** Listens with any of node's servers; resolves with the real address. Rejects with `ListenError`. */
+/** Listens with any of Node's servers. Resolves with the actual address; rejects with `ListenError`. */
 export async function listenOn(server: Server, address: Address): Promise<Address> {
   const { host, port } = hostPortOf(address);
   const listening = new Deferred<void>();
-  // Once it listens, an error is a failure to accept one connection: that client sees it, nobody else need.
+  // Once the server listens, an error concerns a single connection that could not be accepted; its client sees it.
   server.on('error', (error) => {
     listening.reject(new ListenError(`listening on ${address}: ${error.message}`, { cause: error }));
   });
@@ -95,7 +100,7 @@ export async function listenOn(server: Server, address: Address): Promise<Addres
   return bound === null || typeof bound === 'string' ? address : addressOf(host, bound.port);
 }
 
-/** The address is free as soon as node has closed the descriptor; its callback would wait for all connections. */
+/** Frees the address: Node closes the descriptor at once, but calls back only when all connections are closed. */
 async function closeListener(server: Server): Promise<void> {
   server.close();
   const freed = new Deferred<void>();
@@ -113,7 +118,7 @@ async function connected(
   const fail = (failure: ConnectFailure): void => outcome.reject(new ConnectError(failure, address));
   const onError = (error: NodeJS.ErrnoException): void => fail(failureOf(error));
   const timer = setTimeout(() => fail('timedOut'), Math.ceil(timeoutUs / 1000));
-  // Kept after a failure: a second error (another of the host's addresses) must find a listener.
+  // Stays attached after a failure: a second error (from another of the host's addresses) needs a listener.
   socket.on('error', onError);
   socket.on(event, () => outcome.resolve());
   try {

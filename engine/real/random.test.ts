@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { AssertionError } from '../base/assert.ts';
 import { RealRandom } from './random.ts';
 
-describe('the random door of the machine', () => {
+describe('the random port on a machine', () => {
   it('draws are whole numbers within their bounds, and spread over them', () => {
     const random = new RealRandom();
     for (const bound of [1, 2, 3, 10, 1000, 0x80000001, 0x100000000]) {
@@ -17,13 +17,13 @@ describe('the random door of the machine', () => {
     ).toBe(true);
   });
 
-  it('a bound that is none is a bug', () => {
+  it('an invalid bound fails an assertion', () => {
     const random = new RealRandom();
     for (const bound of [0, -1, 1.5, 0x100000001, Number.NaN])
       expect(() => random.below(bound)).toThrow(AssertionError);
   });
 
-  it('never and always are chances too', () => {
+  it('chances of 0 and 1 are allowed', () => {
     const random = new RealRandom();
     for (let draw = 0; draw < 1000; draw++) {
       expect(random.chance(0, 7)).toBe(false);
@@ -31,7 +31,7 @@ describe('the random door of the machine', () => {
     }
   });
 
-  it('forks and their parent draw apart', () => {
+  it('forks and their parent draw independently', () => {
     const random = new RealRandom();
     const streams = [random, random.fork('disk'), random.fork('disk'), random.fork('network')];
     const draws = streams.map((stream) => Array.from({ length: 4 }, () => stream.u32()).join());

@@ -1,8 +1,8 @@
 /**
- * The random door on the machine: draws of the operating system's generator, fetched in pages.
+ * The random port on a machine: draws of the operating system's generator, fetched a page at a time.
  *
- * Draws of the operating system are independent of one another, so a fork only needs a page of its own. Which stream
- * a name gives cannot be told by its draws here; that equal names give equal streams is the world's business.
+ * The draws are independent of each other, so a fork only needs a page of its own. Equal names do not give equal
+ * streams here; only the simulated world promises that.
  */
 import { randomBytes, randomFillSync } from 'node:crypto';
 import { assert } from '../base/assert.ts';
@@ -11,6 +11,7 @@ import type { Random } from '../io/random.ts';
 const pageBytes = 1024;
 const drawCount = 0x100000000;
 
+/** A stream of the operating system's random numbers. */
 export class RealRandom implements Random {
   readonly #page = Buffer.alloc(pageBytes);
   #at = pageBytes;
@@ -27,7 +28,7 @@ export class RealRandom implements Random {
 
   below(bound: number): number {
     assert(Number.isInteger(bound) && bound >= 1 && bound <= drawCount, 'a bound is 1..2^32');
-    // Draws beyond the last whole multiple of the bound are drawn again, so that every result is equally likely.
+    // Draws at or above the last whole multiple of the bound are repeated, so that every result is equally likely.
     const fairCount = drawCount - (drawCount % bound);
     let draw = this.u32();
     while (draw >= fairCount) draw = this.u32();

@@ -1,11 +1,13 @@
 /**
- * Reads of files, handed to the thread pool in bursts. The pool's threads are done with a read from the page cache
- * sooner than the next one is handed over, and sleep: to wake one costs more than the read. So while the pool has as
- * many reads as it has threads, further ones gather here; once it has fewer, all of them go at once, and the threads
- * that the first wakes find the others. No thread idles for it: from a slow device the pool would not begin them earlier.
+ * Hands file reads to the thread pool in bursts. A thread of the pool finishes a read from the page cache before the
+ * next one arrives, and sleeps; waking it costs more than the read. While as many reads are under way as the pool has
+ * threads, further reads queue here. Once fewer are, all queued reads are submitted at once, and the first awakened
+ * threads find the rest. No thread idles because of it: with a slow device the pool could not begin the queued reads
+ * earlier.
  */
 import fs from 'node:fs';
 
+/** Callback of `fs.read`: the error, or the bytes read. */
 export type ReadDone = (error: NodeJS.ErrnoException | null, bytes: number) => void;
 
 interface Waiting {
@@ -15,14 +17,15 @@ interface Waiting {
   readonly done: ReadDone;
 }
 
-/** Threads of the pool, unless UV_THREADPOOL_SIZE says otherwise (source: libuv's guide to its thread pool). */
+/** Threads of the pool unless UV_THREADPOOL_SIZE changes it (source: libuv's guide to its thread pool). */
 const poolThreads = 4;
 
+/** The reads of one disk. */
 export class ReadBursts {
   #underWay = 0;
   #waiting: Waiting[] = [];
 
-  /** As `fs.read`. */
+  /** As `fs.read`, into all of `into`. */
   read(fd: number, into: Uint8Array, offset: number, done: ReadDone): void {
     if (this.#underWay < poolThreads) this.#submit(fd, into, offset, done);
     else this.#waiting.push({ fd, into, offset, done });

@@ -1,13 +1,13 @@
-/** Unix sockets in a directory whose path may be longer than a socket's path may be. */
+/** Addresses Unix sockets in a directory whose path may exceed the length limit of a socket's path. */
 import fs from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Longest socket path that every system takes; longer ones are cut off by some, without a word. */
+/** Longest socket path that every system accepts, in bytes; some systems truncate longer ones silently. */
 const socketPathBytesMax = 100;
 
 /**
- * A directory of sockets, and short paths into it. On Linux those go through its open descriptor, so a data
- * directory may have a path of any length; elsewhere a long path counts as a file system without sockets.
+ * A directory of sockets, with short paths into it. On Linux the paths go through the directory's open descriptor, so
+ * the data directory's path may have any length. Elsewhere a long path counts as a file system without sockets.
  */
 export class SocketPlace {
   readonly directory: string;
@@ -18,12 +18,14 @@ export class SocketPlace {
     this.#handle = handle;
   }
 
-  /** Rejects with the system's error. */
+  /** Opens the directory. Rejects with the system's error. */
   static async open(directory: string): Promise<SocketPlace> {
     return new SocketPlace(directory, await fs.open(directory, 'r'));
   }
 
-  /** Valid until `close`. Throws an error with the code `ENOTSUP` where the path would be too long. */
+  /**
+   * The path of a socket, valid until `close`. Throws an error with the code `ENOTSUP` if the path would be too long.
+   */
   pathOf(name: string): string {
     if (process.platform === 'linux') return `/proc/self/fd/${this.#handle.fd}/${name}`;
     const path = join(this.directory, name);

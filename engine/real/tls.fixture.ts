@@ -1,19 +1,22 @@
-/** TLS for tests of the machine's doors: an authority of the test's own, and what it has signed. */
+/** TLS for tests of the machine's ports: a test's own authority and certificates that it has signed. */
 import type { IssuedCertificate } from '../cli/throw-away-certificates.ts';
 import { ThrowAwayAuthority } from '../cli/throw-away-certificates.ts';
 import type { TlsMaterial } from './tls.ts';
 import { TlsIdentity } from './tls.ts';
 
+/** An authority and the certificate of a node `n1`. */
 export interface TlsSetting {
   readonly authority: ThrowAwayAuthority;
   readonly node: IssuedCertificate;
 }
 
+/** Makes an authority and a certificate. */
 export async function tlsSetting(): Promise<TlsSetting> {
   const authority = await ThrowAwayAuthority.make();
   return { authority, node: await authority.issue('n1') };
 }
 
+/** The certificate as the material of an identity. */
 export function materialOf({ cert, key }: IssuedCertificate, ca?: string): TlsMaterial {
   return {
     cert: { name: 'cert.pem', bytes: Buffer.from(cert) },
@@ -22,10 +25,12 @@ export function materialOf({ cert, key }: IssuedCertificate, ca?: string): TlsMa
   };
 }
 
+/** An identity for peer connections. */
 export function peersOf({ authority, node }: TlsSetting): TlsIdentity {
   return new TlsIdentity('peers', materialOf(node, authority.pem));
 }
 
+/** An identity for client connections, without a CA. */
 export function clientsOf({ node }: TlsSetting): TlsIdentity {
   return new TlsIdentity('clients', materialOf(node));
 }

@@ -1,4 +1,4 @@
-/** The network door over TLS: the same laws, and who is let in. */
+/** The network port over TLS: the same laws, and which connections are accepted. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { TLSSocket } from 'node:tls';
@@ -31,8 +31,8 @@ networkContract('machine with TLS', () => machineNetworkHarness(peersOf(setting)
   'a reset before start is told after start': endInstead,
 });
 
-describe('an end', () => {
-  it('that comes before start is told after start', async () => {
+describe('an end over TLS', () => {
+  it('that comes before start is reported after start', async () => {
     const network = new RealNetwork(peersOf(setting));
     const accepted = new Deferred<Connection>();
     const listener = await network.listen('127.0.0.1:0', (connection) => accepted.resolve(connection));
@@ -50,8 +50,8 @@ describe('an end', () => {
   });
 });
 
-describe('who is let in', () => {
-  it('a peer with a certificate of the CA is; one of another CA, one that has expired and one without are not, and are counted', async () => {
+describe('which peers are accepted', () => {
+  it('a certificate of the CA is accepted; another CA’s, an expired one and none are refused and counted', async () => {
     const other = await tlsSetting();
     const [plainly, foreign, late, bare] = await Promise.all([
       attempt(peersOf(setting)),
@@ -67,7 +67,7 @@ describe('who is let in', () => {
     expect(bare).toEqual({ heard: '', failed: 1 });
   });
 
-  it('a server of another CA is not believed, and its client says so', async () => {
+  it('a client refuses a server with a certificate of another CA, and counts it', async () => {
     const other = await tlsSetting();
     const listener = await new RealNetwork(peersOf(other)).listen('127.0.0.1:0', () => undefined);
     const identity = peersOf(setting);
@@ -77,7 +77,7 @@ describe('who is let in', () => {
     await listener.close();
   });
 
-  it('who says nothing at all, or no TLS, disturbs nobody', async () => {
+  it('silent connections and plain text do not disturb others', async () => {
     const identity = peersOf(setting);
     const network = new RealNetwork(identity);
     const greeted = new Deferred<void>();
@@ -95,7 +95,7 @@ describe('who is let in', () => {
     await listener.close();
   });
 
-  it('a new certificate is shown to who comes after it, and who is there stays', async () => {
+  it('a new certificate is shown to later connections, and open ones stay', async () => {
     const other = await tlsSetting();
     const identity = peersOf(setting);
     const accepted: Connection[] = [];
@@ -114,7 +114,7 @@ describe('who is let in', () => {
   });
 });
 
-/** Connects with that certificate (or none, or in plain text) to a listener that says `welcome`. */
+/** Connects with that certificate (or with none, or in plain text) to a listener that sends `welcome`. */
 async function attempt(caller: TlsIdentity | undefined): Promise<{ heard: string; failed: number }> {
   const identity = peersOf(setting);
   const listener = await new RealNetwork(identity).listen('127.0.0.1:0', (connection) => {
@@ -134,7 +134,7 @@ async function heardBy(caller: TlsIdentity, address: Address): Promise<string> {
   return recorder.received().toString();
 }
 
-/** TLS without a certificate of one's own. */
+/** TLS without a client certificate. */
 async function heardWithout(address: Address): Promise<string> {
   const socket = secureConnect({ ...hostPortOf(address), ca: setting.authority.pem });
   const chunks: Buffer[] = [];
@@ -146,7 +146,7 @@ async function heardWithout(address: Address): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-describe('material that is not sound', () => {
+describe('invalid TLS material', () => {
   it.each([
     ['a certificate that is none', { cert: 'hello' }, 'cert.pem: it is no certificate in PEM form'],
     ['a damaged certificate', { cert: damaged('CERTIFICATE') }, 'cert.pem: it is a damaged certificate'],
@@ -157,7 +157,7 @@ describe('material that is not sound', () => {
     expect(() => new TlsIdentity('clients', materialOf({ ...setting.node, ...change }))).toThrow(problem);
   });
 
-  it('a key of another certificate, and a CA that is none, are refused by name', async () => {
+  it('a key of another certificate, and an invalid CA are refused by name', async () => {
     const { key } = await setting.authority.issue('other');
     expect(() => new TlsIdentity('clients', materialOf({ ...setting.node, key }))).toThrow(
       'key.pem: the key does not fit the certificate cert.pem',
@@ -167,7 +167,7 @@ describe('material that is not sound', () => {
     );
   });
 
-  it('whatever the files hold, they are taken or refused by name', () => {
+  it('whatever the files hold, they are accepted or refused by name', () => {
     fc.assert(
       fc.property(
         fc.string(),
@@ -201,7 +201,7 @@ describe('clients that speak TLS 1.2', () => {
     return greeted;
   }
 
-  it('are served with suites that authenticate what they encrypt, and no others', async () => {
+  it('are served with suites of authenticated encryption, and no others', async () => {
     const usual = await greet({});
     expect(typeof usual === 'string' ? usual : usual.getCipher().name).toMatch(/^ECDHE-.*(GCM|POLY1305)/);
     if (typeof usual !== 'string') usual.destroy();
@@ -212,7 +212,7 @@ describe('clients that speak TLS 1.2', () => {
     for (const ciphers of refused) expect(await greet({ ciphers })).toContain('HANDSHAKE_FAILURE');
   });
 
-  it('cannot negotiate a connection again', async () => {
+  it('cannot renegotiate a connection', async () => {
     const socket = await greet({});
     if (typeof socket === 'string') throw new Error(socket);
     const outcome = new Deferred<string>();

@@ -1,14 +1,15 @@
 /**
- * TLS on the machine: a certificate with its key, checked when it is read, exchanged without a restart, and shown on
+ * TLS on a machine: a certificate with its key, validated when it is read, replaced without a restart, and used for
  * every connection that begins afterwards.
  *
- * To clients (`clients`) the certificate is shown, and asked for one in return only where a CA is given. Peers
- * (`peers`) ask each other: both must show a certificate that the CA has signed, in TLS 1.3. Which one is not compared
- * with an address: nodes move, and the cluster's id, names and places are said in the greeting above. So the CA must be
- * the cluster's own: whoever holds a certificate of it may speak as a node.
+ * On client connections (`clients`) the node shows its certificate, and requests one from the client only if a CA is
+ * given. Peers (`peers`) authenticate each other: both show a certificate signed by the CA, over TLS 1.3. The
+ * certificate is not compared with an address, because nodes move; the greeting of the peer protocol carries the
+ * cluster's id, names and addresses. The CA must therefore be the cluster's own: every holder of one of its
+ * certificates can act as a node.
  *
- * Clients may speak TLS 1.2, with suites that authenticate what they encrypt and agree on a key of the connection's own:
- * none in CBC mode (RFC 9325, 4.2). A connection is never negotiated again (RFC 9325, 3.5).
+ * Clients may use TLS 1.2, with suites that have authenticated encryption and forward secrecy and without CBC mode (RFC
+ * 9325, 4.2). No connection is renegotiated (RFC 9325, 3.5).
  */
 import { X509Certificate, constants, createPrivateKey } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
@@ -16,21 +17,22 @@ import type { ConnectionOptions, TlsOptions } from 'node:tls';
 import { createSecureContext } from 'node:tls';
 import { LockstepError } from '../base/errors.ts';
 
-/** PEM, and where it came from, for messages. */
+/** The content of a PEM file, and its name for messages. */
 export interface PemFile {
   readonly name: string;
   readonly bytes: Uint8Array;
 }
 
+/** A certificate, its key, and the CA for the other side's certificates. */
 export interface TlsMaterial {
-  /** The certificate, and behind it those that lead to the CA. */
+  /** The node's certificate, followed by the intermediate ones up to the CA. */
   readonly cert: PemFile;
   readonly key: PemFile;
-  /** Whose certificates are accepted. */
+  /** The CA whose certificates are accepted; undefined: none is requested. */
   readonly ca: PemFile | undefined;
 }
 
-/** All of TLS 1.3, and of TLS 1.2 those with forward secrecy and authenticated encryption. */
+/** All suites of TLS 1.3, and those of TLS 1.2 with forward secrecy and authenticated encryption. */
 const suites = [
   'TLS_AES_256_GCM_SHA384',
   'TLS_CHACHA20_POLY1305_SHA256',
@@ -43,49 +45,55 @@ const suites = [
   'ECDHE-RSA-AES128-GCM-SHA256',
 ].join(':');
 
-/** Milliseconds from a connection to the end of its handshake. */
+/** Milliseconds from the connection to the end of its handshake. */
 export const handshakeTimeoutMs = 10_000;
 
-/** What a server with a certificate can be told. */
+/** A server whose certificate can be replaced. */
 interface Renewable {
   setSecureContext(options: TlsOptions): void;
 }
 
+/** The certificate used for client or for peer connections. */
 export class TlsIdentity {
   readonly #role: 'clients' | 'peers';
   readonly #servers = new Set<Renewable>();
   #material: TlsMaterial;
   #failed = 0;
 
-  /** Throws `ConfigInvalid` when the material is not sound. */
+  /** Throws `ConfigInvalid` if the material is invalid. */
   constructor(role: 'clients' | 'peers', material: TlsMaterial) {
     checkMaterial(material);
     this.#role = role;
     this.#material = material;
   }
 
-  /** Handshakes that failed: no TLS, no certificate or one that is not accepted, too slow. */
+  /** Failed handshakes since the start: input that is not TLS, an absent or refused certificate, or too slow. */
   get failedHandshakes(): number {
     return this.#failed;
   }
 
+  /** Counts a failed handshake. */
   handshakeFailed(): void {
     this.#failed += 1;
   }
 
-  /** Shown from now on; connections that are open stay. Throws `ConfigInvalid`, and nothing has changed. */
+  /**
+   * Replaces the certificate for further connections; open ones stay. Throws `ConfigInvalid` and changes nothing if the
+   * material is invalid.
+   */
   replace(material: TlsMaterial): void {
     checkMaterial(material);
     this.#material = material;
     for (const server of this.#servers) server.setSecureContext(this.serverOptions());
   }
 
-  /** The server follows `replace`, until it is forgotten. */
+  /** Makes `server` follow `replace` until the returned function is called. */
   follow(server: Renewable): () => void {
     this.#servers.add(server);
     return () => this.#servers.delete(server);
   }
 
+  /** Options for a server that accepts connections. */
   serverOptions(): TlsOptions {
     const asked = this.#material.ca !== undefined;
     return {
@@ -96,7 +104,7 @@ export class TlsIdentity {
     };
   }
 
-  /** For connections to peers. */
+  /** Options for connections to peers. */
   clientOptions(): ConnectionOptions {
     return { ...this.#shared(), rejectUnauthorized: true, checkServerIdentity: () => undefined };
   }
@@ -114,7 +122,7 @@ export class TlsIdentity {
   }
 }
 
-/** Throws `ConfigInvalid`, naming the file and what is wrong with it. */
+/** Validates TLS material. Throws `ConfigInvalid`, naming the file and the problem. */
 export function checkMaterial({ cert, key, ca }: TlsMaterial): void {
   const certificate = certificateOf(cert, 'certificate');
   if (ca !== undefined) certificateOf(ca, 'CA certificate');

@@ -23,7 +23,7 @@ class Holder implements AnswerHolder {
   }
 }
 
-test('whoever leaves most unread is cut, as long as all together leave too much', () => {
+test('above the common bound the clients with the most unread bytes are cut', () => {
   const logged: string[] = [];
   const unread = new UnreadAnswers(100, logInto(logged));
   const [small, large, last] = [new Holder(), new Holder(), new Holder()];
@@ -38,19 +38,19 @@ test('whoever leaves most unread is cut, as long as all together leave too much'
   write(last, 1);
   expect([small.isCut, large.isCut, last.isCut, unread.bytes]).toEqual([false, true, false, 41]);
   expect(logged).toEqual(['client.answers.cut']);
-  // What was taken meanwhile is counted before anybody is cut.
+  // Bytes taken meanwhile are counted before a connection is cut.
   small.unreadBytes = 5;
   write(last, 90);
   expect([small.isCut, last.isCut, unread.bytes]).toEqual([false, false, 96]);
   unread.forget(small);
   unread.forget(small);
   expect(unread.bytes).toBe(91);
-  // A single one is served, however much it is.
+  // A single client is served, whatever it leaves unread.
   write(last, 1000);
   expect([last.isCut, unread.bytes]).toEqual([false, 1091]);
 });
 
-test('never more than the bound is left unread, but by one alone, and nothing is counted twice', () => {
+test('unread bytes never exceed the bound, except for a single client, and nothing is counted twice', () => {
   const step = fc.record({ who: fc.nat(5), bytes: fc.nat(60), taken: fc.nat(60), gone: fc.boolean() });
   const property = fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
     const unread = new UnreadAnswers(100, logInto([]));
@@ -72,7 +72,7 @@ test('never more than the bound is left unread, but by one alone, and nothing is
   fc.assert(property);
 });
 
-test('clients of HTTP and of the network door share the bound, and who reads is served', async () => {
+test('clients of the HTTP and the network port share the bound, and clients that read are served', async () => {
   const logged: string[] = [];
   const unread = new UnreadAnswers(40 * megabyte, logInto(logged));
   const http = createRealHttp(logInto([]), undefined, unread);

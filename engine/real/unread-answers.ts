@@ -1,50 +1,53 @@
 /**
- * What all clients together may leave unread: answers that the system does not take, since their clients do not. Each has
- * its own limits, and a time in which it must take some; without a common bound, many that wait for large answers are as
- * much memory as there are of them. Where there is too much, who holds most is cut off (as Redis does with its
- * `maxmemory-clients`): fewest are cut, and those who read are not touched.
+ * Bounds the answers that all clients together leave unread: bytes that the system does not take because the clients do
+ * not read. Each connection has its own limit and a time in which it must take some bytes. Without a common bound,
+ * however, many clients that wait for large answers use memory without limit. Above the bound the client that holds
+ * most is disconnected (as Redis does with `maxmemory-clients`): this cuts the fewest clients and spares those that
+ * read.
  */
 import type { Log } from '../io/log.ts';
 import type { Address } from '../io/network.ts';
 
-/** A connection to a client. */
+/** A connection to a client, by the bytes it leaves unread. */
 export interface AnswerHolder {
   readonly remote: Address;
   /** Bytes that the system has not taken. */
   readonly unreadBytes: number;
-  /** Ends the connection now. */
+  /** Closes the connection now. */
   cut(): void;
 }
 
+/** The unread answers of all listeners that share the bound. */
 export class UnreadAnswers {
   readonly #bytesMax: number;
   readonly #log: Log;
-  /** What each was last known to hold; those that have been drained may still be here. */
+  /** Last known unread bytes of each connection; drained connections may still be listed. */
   readonly #held = new Map<AnswerHolder, number>();
   #bytes = 0;
 
+  /** `bytesMax`: the common bound in bytes. Every disconnection is logged as `client.answers.cut`. */
   constructor(bytesMax: number, log: Log) {
     this.#bytesMax = bytesMax;
     this.#log = log;
   }
 
-  /** Bytes that are held, or were when they were last counted. */
+  /** Unread bytes, as last counted. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Called after something was written. May cut connections, that one too. */
+  /** Must be called after a write. May close connections, including this one. */
   written(holder: AnswerHolder): void {
     const { unreadBytes } = holder;
     if (unreadBytes === 0) return;
     this.#set(holder, unreadBytes);
     if (this.#bytes <= this.#bytesMax) return;
     for (const other of this.#held.keys()) this.#set(other, other.unreadBytes);
-    // A single answer that is larger is sent all the same.
+    // A single answer above the bound is sent all the same.
     while (this.#bytes > this.#bytesMax && this.#held.size > 1) this.#cutLargest();
   }
 
-  /** It has taken everything, or is gone. */
+  /** The connection has taken everything or is closed. */
   forget(holder: AnswerHolder): void {
     this.#set(holder, 0);
   }

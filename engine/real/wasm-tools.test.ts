@@ -1,4 +1,4 @@
-/** The door's machine side: files by the operator, and a compiler that can be stopped. */
+/** The Wasm tools on a machine: the operator's files, and a compiler that can be terminated. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ async function failure(promise: Promise<unknown>): Promise<string> {
   }
 }
 
-test('files are read up to their limit, beside the configuration', async () => {
+test('files are read up to their limit, relative to the configuration’s directory', async () => {
   const tools = createRealWasmTools(directory);
   expect(Buffer.from(await tools.readFile('a.wat', 100)).toString()).toBe('(module)');
   expect(await failure(tools.readFile('a.wat', 3))).toBe(
@@ -36,7 +36,7 @@ test('files are read up to their limit, beside the configuration', async () => {
   expect(await failure(tools.readFile('.', 10_000))).toContain('StorageFailed: it cannot be read');
 });
 
-test('a text is compiled in a thread of its own; one that never returns is ended, and the next is compiled', async () => {
+test('a text is compiled in a separate thread; one that never returns is terminated, and the next is compiled', async () => {
   const tools = createRealWasmTools(directory);
   const compiled = await tools.compileText(
     '(module (func (export "f") (result i32) (i32.const 7)))',
@@ -47,7 +47,7 @@ test('a text is compiled in a thread of its own; one that never returns is ended
   expect(await failure(tools.compileText('(module (func (result i32)))', 600_000_000))).toContain(
     'BadRequest: the text does not compile: ',
   );
-  // Beyond the depth that engine/wasm lets through, the compiler spins.
+  // Above the nesting that engine/wasm admits, the compiler loops.
   const deep = `(module (func ${'block '.repeat(400)}${'end '.repeat(400)}))`;
   const [spinning, next] = await Promise.all([
     failure(tools.compileText(deep, 700_000)),

@@ -1,7 +1,7 @@
 /**
- * What Wasm modules are made from, on the machine: the operator's files, and wabt in a thread of its own for each text.
- * wabt can spin for ever and can break its own instance, so that it shares nothing with the node: a thread that takes too
- * long is ended, and none lives on. Texts are compiled one after the other.
+ * The Wasm tools on a machine: reads the operator's files, and runs wabt in a separate thread for each text. wabt can
+ * loop for ever and can corrupt its own instance, so it shares nothing with the node. A thread that takes too long is
+ * terminated, and no thread is reused. Texts are compiled one after another.
  */
 import { open } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -12,11 +12,11 @@ import { LockstepError } from '../base/errors.ts';
 import type { WasmTools } from '../io/wasm-tools.ts';
 import { watMessageCharsMax } from '../io/wasm-tools.ts';
 
-/** What the thread answers. */
+/** The thread's reply. */
 type Reply =
   { readonly ok: true; readonly bytes: Uint8Array } | { readonly ok: false; readonly message: string };
 
-/** Text, so that it runs from the sources as from the build. */
+/** Kept as text so that it runs from the sources as well as from the build. */
 const workerText = `
 const { parentPort, workerData } = require('node:worker_threads');
 require(workerData.wabt)()
@@ -31,7 +31,7 @@ require(workerData.wabt)()
 
 const heapMebibytesMax = 256;
 
-/** Relative paths are of `directory`. */
+/** Makes the tools; relative paths start at `directory`. */
 export function createRealWasmTools(directory: string): WasmTools {
   let tail: Promise<unknown> = Promise.resolve();
   return {
@@ -73,7 +73,7 @@ async function compile(text: string, timeoutMs: number): Promise<Uint8Array> {
     resourceLimits: { maxOldGenerationSizeMb: heapMebibytesMax },
   });
   try {
-    const reply = await firstWord(worker, timeoutMs);
+    const reply = await firstReply(worker, timeoutMs);
     if (reply.ok) return reply.bytes;
     throw new LockstepError(
       'BadRequest',
@@ -84,7 +84,7 @@ async function compile(text: string, timeoutMs: number): Promise<Uint8Array> {
   }
 }
 
-function firstWord(worker: Worker, timeoutMs: number): Promise<Reply> {
+function firstReply(worker: Worker, timeoutMs: number): Promise<Reply> {
   return new Promise((resolveReply, reject) => {
     const deadline = setTimeout(() => {
       reject(new LockstepError('Timeout', `compiling the text took longer than ${timeoutMs} ms`));
