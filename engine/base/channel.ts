@@ -52,12 +52,16 @@ export class Channel<T> {
     return this.#closed;
   }
 
+  /** Whether an item that counts `bytes` bytes fits now. */
+  hasRoom(bytes = 0): boolean {
+    const count = this.length;
+    return count < this.#limits.countMax && (count === 0 || this.#bytes + bytes <= this.#limits.bytesMax);
+  }
+
   /** Offers an item that counts `bytes` bytes. Never waits, never throws. */
   trySend(item: T, bytes = 0): SendOutcome {
     if (this.#closed) return 'closed';
-    const count = this.length;
-    if (count >= this.#limits.countMax) return 'full';
-    if (count > 0 && this.#bytes + bytes > this.#limits.bytesMax) return 'full';
+    if (!this.hasRoom(bytes)) return 'full';
     this.#items.push(item);
     this.#sizes.push(bytes);
     this.#bytes += bytes;

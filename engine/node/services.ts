@@ -251,6 +251,7 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     unread: () => refill.unread,
     member: (node) => membership.member(node),
     plane: tellingLinks(io.log, links),
+    queueFull: (peer, bytes) => plane.isFull(peer, bytes),
     replica,
     readBudget,
     stats,

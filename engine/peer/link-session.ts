@@ -92,6 +92,11 @@ export class LinkSession implements Rival {
     return this.#stream.outbox.bytes;
   }
 
+  /** Requests are taken, and there is no room for one of `bytes` bytes. */
+  isFull(bytes: number): boolean {
+    return this.up && !this.#stream.outbox.hasRoom(bytes);
+  }
+
   /** Sent and not answered. */
   get unanswered(): number {
     return this.#sentCount;

@@ -84,6 +84,11 @@ export class Link {
     return this.#session?.request(request, timeoutUs, handler) ?? 'closed';
   }
 
+  /** A request of `bytes` bytes would be `full` now. */
+  isFull(bytes: number): boolean {
+    return this.#session?.isFull(bytes) === true;
+  }
+
   /** When the oldest unanswered request of those kinds was made. */
   oldestRequestUs(kinds: ReadonlySet<PeerRequest['kind']>): number | undefined {
     return this.#session?.oldestRequestUs(kinds);

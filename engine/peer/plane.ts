@@ -148,6 +148,11 @@ export class Plane {
     return outcome;
   }
 
+  /** A request of `bytes` bytes to the peer would be `full` now. */
+  isFull(peer: NodeId, bytes: number): boolean {
+    return this.#links.get(peer)?.isFull(bytes) === true;
+  }
+
   /** What this node says of itself from the next greeting on. */
   introduce(hello: Hello): void {
     assert(hello.node === this.#context.hello.node, 'a node keeps its name');

@@ -19,8 +19,8 @@ import type { FailureMetrics } from '../metrics/failure-metrics.ts';
 import type { PeerReply, PeerRequest } from '../peer/wire/messages.ts';
 import type { ReplicaTerms } from './needs.ts';
 import { bucketReadNeed, bucketWriteNeed, nothingAsked } from './needs.ts';
-import type { RoundDependencies } from './round-dependencies.ts';
-import { askPeer, lackAt, replyError, termsOf } from './round-dependencies.ts';
+import type { ReplyFailure, RoundDependencies } from './round-dependencies.ts';
+import { askPeer, fullQueue, lackAt, replyError, termsOf, unaskedError } from './round-dependencies.ts';
 import type { DispatchPlan, Refusal, Viewpoint } from './plan.ts';
 import { planForward, planRead, planWrite } from './plan.ts';
 import { ReadRound } from './read-round.ts';
@@ -35,6 +35,7 @@ import type {
   PutResult,
   WriteNeed,
 } from './requests.ts';
+import { Tally } from './tally.ts';
 import { WriteRound } from './write-round.ts';
 
 const noBytes = Buffer.alloc(0);
@@ -139,6 +140,8 @@ export class ClusterDispatcher implements Dispatcher {
     }
     const pending = this.#parts.pending(write.token);
     const plan = this.#admit(planWrite(view, placement, level, need, pending), level, 'write');
+    const refusal = this.#fullFor(plan, write.content.value.length);
+    if (refusal !== undefined) return Promise.reject(refusal);
     return new WriteRound(this.#parts, write, plan, level).run(timeoutUs);
   }
 
@@ -232,6 +235,20 @@ export class ClusterDispatcher implements Dispatcher {
     });
   }
 
+  /** Why so many queues are full that the plan cannot be met: nothing of it is sent then, nor written here. */
+  #fullFor(plan: DispatchPlan, bytes: number): LockstepError | undefined {
+    const { self, queueFull } = this.#parts;
+    const isFull = ({ node }: Member): boolean => node !== self.node && queueFull(node, bytes);
+    const full = plan.targets.map(({ member }) => member).filter(isFull);
+    if (full.length === 0) return undefined;
+    const tally = new Tally(plan);
+    const verdicts = plan.targets.map(({ member }, index) =>
+      full.includes(member) ? tally.answer(index, false) : 'pending',
+    );
+    if (!verdicts.includes('impossible')) return undefined;
+    return new LockstepError('Overloaded', fullQueue(full), { definite: true });
+  }
+
   async #forward(
     request: PutRequest,
     token: Token,
@@ -250,9 +267,13 @@ export class ClusterDispatcher implements Dispatcher {
       ifContext: request.ifContext === undefined ? noBytes : encodeContext(request.ifContext),
     };
     let unreadable: LockstepError | undefined;
+    const unsent: ReplyFailure[] = [];
     for (const member of targets) {
       const asked = this.#ask(member, message, timeoutUs);
-      if (asked === undefined) continue;
+      if (!(asked instanceof Promise)) {
+        unsent.push(asked);
+        continue;
+      }
       try {
         return await asked;
       } catch (error) {
@@ -262,6 +283,8 @@ export class ClusterDispatcher implements Dispatcher {
     }
     if (unreadable !== undefined) throw unreadable;
     this.#parts.stats.pool.forward_error += 1;
+    const overloaded = unaskedError(unsent);
+    if (overloaded !== undefined) throw overloaded;
     const { self } = this.#parts;
     this.#parts.stats.failures.noTargets(self.datacenter, self.rack, this.#parts.settings.writeLevel);
     const names = placement.map((member) => member.node).join(', ');
@@ -269,7 +292,8 @@ export class ClusterDispatcher implements Dispatcher {
     throw new LockstepError('NoTargets', `no replica of the key (${names}) can take the write${why}`);
   }
 
-  #ask(member: Member, message: PeerRequest, timeoutUs: number): Promise<StoredObject> | undefined {
+  /** The answer to come; why the peer was not asked, if it was not. */
+  #ask(member: Member, message: PeerRequest, timeoutUs: number): Promise<StoredObject> | ReplyFailure {
     const result = new Deferred<StoredObject>();
     const error = askPeer(this.#parts, member, message, timeoutUs, (reply) => {
       const silent = reply.kind === 'failed' && (reply.code === 'PeerGone' || reply.code === 'Timeout');
@@ -278,7 +302,7 @@ export class ClusterDispatcher implements Dispatcher {
       settleForward(member.node, reply, result);
     });
     if (error !== undefined) this.#failingForwards.add(member.node);
-    return error === undefined ? result.promise : undefined;
+    return error ?? result.promise;
   }
 
   /** Throws `Timeout` if the earlier steps of a request have used up its time. Nothing has been sent for this step. */

@@ -25,7 +25,7 @@ import type { Member } from '../cluster/ring/ring.ts';
 import type { Answer, LargeReader } from './large-answers.ts';
 import { LargeAnswers, waitedInVain } from './large-answers.ts';
 import type { Asking, RoundDependencies, ReplyFailure } from './round-dependencies.ts';
-import { askPeer, replyFailure, roundError } from './round-dependencies.ts';
+import { askPeer, replyFailure, roundError, unaskedError } from './round-dependencies.ts';
 import type { DispatchPlan } from './plan.ts';
 import { largeBytes } from './read-budget.ts';
 import { refusal } from '../replica/key-slots.ts';
@@ -252,7 +252,7 @@ export class ReadRound implements LargeReader {
     const tally = this.#tally.describe();
     const votes = this.#tally.votes();
     if (!this.#tally.disagrees) {
-      this.#fail(roundError(this.#failures, tally, { votes }));
+      this.#fail(unaskedError(this.#failures) ?? roundError(this.#failures, tally, { votes }));
       return;
     }
     this.#disagreement = this.#repairNow();

@@ -49,6 +49,8 @@ export interface RoundDependencies {
   /** A member, including one that joins or leaves; undefined if the node is none. */
   readonly member: (node: NodeId) => Member | undefined;
   readonly plane: PeerLinks;
+  /** A request of `bytes` bytes to the peer would be refused now, since the queue toward it is full. */
+  readonly queueFull: (peer: NodeId, bytes: number) => boolean;
   readonly replica: Replica;
   /** Bounds the large objects that this node's reads bring here. */
   readonly readBudget: ReadBudget;
@@ -113,15 +115,24 @@ export function askPeer(
   if (outcome === 'full') failures.peerSendFull(index, peer.datacenter);
   else failures.peerSendClosed(index, peer.datacenter);
   return outcome === 'full'
-    ? { code: 'Overloaded', message: `the queue toward ${peer.node} is full; try again later` }
-    : { code: 'NoTargets', message: `the link to ${peer.node} is down` };
+    ? { code: 'Overloaded', message: fullQueue([peer]), unsent: true }
+    : { code: 'NoTargets', message: `the link to ${peer.node} is down`, unsent: true };
+}
+
+/** What to tell of peers whose queues are full. */
+export function fullQueue(peers: readonly Member[]): string {
+  const names = peers.map(({ node }) => node).join(' and ');
+  return `${peers.length === 1 ? 'the queue' : 'the queues'} toward ${names} ${peers.length === 1 ? 'is' : 'are'} full; try again later`;
 }
 
 /**
  * Why one replica did not do its part. It is no `Error`: a round mostly succeeds without that replica, and capturing a
  * stack costs nine times as much as the text and says nothing here.
  */
-export type ReplyFailure = Pick<LockstepError, 'code' | 'message'>;
+export type ReplyFailure = Pick<LockstepError, 'code' | 'message'> & {
+  /** The replica was not asked. */
+  readonly unsent?: true;
+};
 
 /** The failure as an error, for a request that ends with it. */
 export function troubleError({ code, message }: ReplyFailure): LockstepError {
@@ -138,6 +149,17 @@ export function replyFailure(reply: PeerReply): ReplyFailure {
 export function replyError(reply: PeerReply): LockstepError {
   const { code, message } = replyFailure(reply);
   return new LockstepError(code, message, reply.kind === 'failed' ? reply.facts : {});
+}
+
+/**
+ * The error of a request whose failures all come from peers that were not asked, at least one of them because the queue
+ * toward it is full: the node is overloaded. Undefined for any other failures.
+ */
+export function unaskedError(failures: readonly ReplyFailure[]): LockstepError | undefined {
+  if (failures.some(({ unsent }) => unsent !== true)) return undefined;
+  if (failures.every(({ code }) => code !== 'Overloaded')) return undefined;
+  const reasons = [...new Set(failures.map(({ message }) => message))].join('; ');
+  return new LockstepError('Overloaded', reasons, { definite: true });
 }
 
 /**

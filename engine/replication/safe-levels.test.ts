@@ -98,6 +98,7 @@ class Copies implements PeerLinks {
       diskFull: () => false,
       member: (node) => ring.member(node),
       plane: this,
+      queueFull: () => false,
       replica: new Replica(store, this.clock, byteStringOf('reader') as Actor, rules),
       readBudget: new ReadBudget({ enabled: () => false, event: () => undefined }, 2 ** 20),
       stats: this.stats,

@@ -130,6 +130,7 @@ function makeMachines(wires: Wires): Ring {
       diskFull: () => false,
       member: (node) => ring.member(node),
       plane: wires.links(),
+      queueFull: () => false,
       replica,
       readBudget: new ReadBudget({ enabled: () => false, event: () => undefined }, 2 ** 28),
       stats: new NodeStats(),
