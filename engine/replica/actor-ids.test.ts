@@ -17,7 +17,7 @@ import {
 } from './object/dots.ts';
 import { ActorIds } from './actor-ids.ts';
 
-const life = byteStringOf('n1.aa') as Actor;
+const incarnation = byteStringOf('n1.aa') as Actor;
 const nowMs = Date.UTC(2026, 0);
 const year = 365 * 86_400_000;
 const [a, b, c, d] = ['a', 'b', 'c', 'd'].map(keyOf) as [PackedKey, PackedKey, PackedKey, PackedKey];
@@ -26,8 +26,8 @@ function keyOf(name: string): PackedKey {
   return objectKey(defaultType, byteStringOf('b'), byteStringOf(name)).packed;
 }
 
-it('a key that was renounced has a name that nothing was written under, though many were', () => {
-  const names = new ActorIds(life, 2);
+it('a renounced key gets a fresh actor, however many keys were renounced', () => {
+  const names = new ActorIds(incarnation, 2);
   const actorOf = (key: PackedKey): string => names.next(key, emptyVector, emptyVector, nowMs).actor;
   expect([a, b].map(actorOf)).toEqual(['n1.aa', 'n1.aa']);
   names.renounce(a);
@@ -35,20 +35,20 @@ it('a key that was renounced has a name that nothing was written under, though m
   names.renounce(b);
   names.renounce(a);
   expect([a, b, c].map(actorOf)).toEqual(['n1.aa+3', 'n1.aa+2', 'n1.aa']);
-  // There is room for no third: from now on all have a new name.
+  // The limit is two keys: from now on all keys have a fresh actor.
   names.renounce(c);
   expect([a, b, c, d].map(actorOf)).toEqual(['n1.aa+4', 'n1.aa+4', 'n1.aa+4', 'n1.aa+4']);
   names.renounce(d);
   expect([c, d].map(actorOf)).toEqual(['n1.aa+4', 'n1.aa+5']);
 });
 
-it('knows a forged context under whichever name of this life', () => {
-  const names = new ActorIds(life);
+it('detects a forged context under any actor of this incarnation', () => {
+  const names = new ActorIds(incarnation);
   names.renounce(a);
   const dot = names.next(a, emptyVector, emptyVector, nowMs);
   expect(names.isForged([dot])).toBe(false);
   expect(names.isForged([{ ...dot, counter: dot.counter + 1 }])).toBe(true);
-  expect(names.isForged([{ actor: life, counter: dot.counter + 1 }])).toBe(true);
+  expect(names.isForged([{ actor: incarnation, counter: dot.counter + 1 }])).toBe(true);
   expect(names.isForged([{ actor: byteStringOf('n2.bb') as Actor, counter: dot.counter + 1 }])).toBe(false);
 });
 
@@ -56,8 +56,8 @@ function contextAt(atMs: number): VersionVector {
   return [{ actor: byteStringOf('n2.bb') as Actor, counter: nextCounter(0, atMs) }];
 }
 
-it('a key that is ahead of the clock moves no other one', () => {
-  const names = new ActorIds(life);
+it('a key that is ahead of the clock affects no other key', () => {
+  const names = new ActorIds(incarnation);
   const ahead = contextAt(nowMs + year);
   for (const [known, seen] of [
     [ahead, emptyVector],
@@ -66,23 +66,23 @@ it('a key that is ahead of the clock moves no other one', () => {
     expect(names.next(a, known, seen, nowMs).counter).toBe(highestCounter(ahead) + 1);
     expect(instantMsOf(names.next(b, emptyVector, emptyVector, nowMs))).toBe(nowMs);
   }
-  // Within the skew of clocks no two keys have one dot.
+  // Within the clock skew no two keys have the same dot.
   const near = names.next(a, contextAt(nowMs + 1), emptyVector, nowMs);
   expect(names.next(b, emptyVector, emptyVector, nowMs).counter).toBe(near.counter + 1);
   expect(instantMsOf(names.next(a, emptyVector, emptyVector, nowMs + 2))).toBe(nowMs + 2);
 });
 
-it('a clock that was wrong for a moment is followed back, under a name that nothing was written under', () => {
-  const names = new ActorIds(life);
+it('counters follow a clock that goes back, under a fresh actor', () => {
+  const names = new ActorIds(incarnation);
   const before = names.next(a, emptyVector, emptyVector, nowMs);
   const wrong = names.next(a, [before], emptyVector, nowMs + year);
   const after = names.next(b, emptyVector, emptyVector, nowMs + 1000);
-  expect([before.actor, wrong.actor]).toEqual([life, life]);
+  expect([before.actor, wrong.actor]).toEqual([incarnation, incarnation]);
   expect(after.actor).toBe('n1.aa+1');
   expect(instantMsOf(after)).toBe(nowMs + 1000);
-  // What clients have seen of the wrong clock was written all the same.
+  // The contexts that clients got while the clock was wrong name writes that were made.
   expect(names.isForged([wrong])).toBe(false);
-  // A clock that goes back a little is no reason for another name.
+  // A clock that goes back a little does not change the actor.
   const little = names.next(c, emptyVector, emptyVector, nowMs + 1000 - clockSkewMsMax);
   expect([little.actor, little.counter]).toEqual([after.actor, after.counter + 1]);
 });
@@ -110,10 +110,10 @@ const turns: fc.Arbitrary<readonly Turn[]> = fc.array(
   { maxLength: 40 },
 );
 
-it('no context that a key ever had covers a later write of it, whatever clocks and clients do', () => {
+it('no context that a key ever had covers a later write of it, for any clocks and clients', () => {
   fc.assert(
     fc.property(turns, (history) => {
-      const names = new ActorIds(life, 2);
+      const names = new ActorIds(incarnation, 2);
       const keys = [a, b, c, d];
       const held = keys.map(() => emptyVector);
       const ever = keys.map(() => emptyVector);

@@ -1,60 +1,68 @@
 /**
- * The names that this life of the node gives to writes: their dots.
+ * Mints the dots of this incarnation's writes: which actor a key is written under, and the counter.
  *
- * A version vector tells of an actor's writes of a key up to a counter. So under an actor's name a replica may write a
- * key only while it holds, or its context covers, all that it has written there under that name: the new entry would
- * cover the rest as well, and whoever merges the object would drop what its writer has never seen. A copy that cannot
- * be read any more (and what heals it may know less than it did) and a write that failed here but may be elsewhere both
- * end that. From then on the key is written under a name of its own, which nothing was ever written under: as if by
- * another node. The price is one more entry in the key's version vector.
+ * A version vector says, per actor, up to which counter all writes of the key are known. Under one actor a replica may
+ * therefore write a key only while it holds, or its context covers, everything that it has written there under that
+ * actor. Otherwise the new entry would cover writes that the new object does not know of, and every replica that merges
+ * it would drop values that its writer has never seen. Two events end this: the replica's copy can no longer be read
+ * (and what heals it may know less), or a write failed here but may have reached other replicas. From then on the key
+ * is written under a fresh actor, as if by another node. The price is one more entry in the key's version vector.
  *
- *     n3.5f0c         this life's actor
+ *     n3.5f0c         the actor of this incarnation
  *     n3.5f0c+1       the actor of a key whose copy was lost, once
  *
- * Counters follow this node's wall clock, and what they meet no farther than clocks are apart. A key that a wrong clock
- * or a forged context has put farther ahead gets dots that are ahead, and no other key does: that would spread to all keys
- * of all nodes. Nor does a node stay ahead whose own clock was: once it has gone back, all keys are written under a new
- * name.
+ * Counters follow this node's wall clock, and the counters that they meet under any key up to `clockSkewMsMax` ahead of
+ * it. A key that a wrong clock or a forged context has put farther ahead gets dots that are ahead; no other key does,
+ * since that would spread to all keys of all nodes. A node whose own clock was ahead and has gone back writes all keys
+ * under a fresh actor from then on.
  */
 import type { PackedKey } from '../base/object-key.ts';
 import { clockSkewMsMax } from './object/dates.ts';
 import type { Actor, Dot, VersionVector } from './object/dots.ts';
 import { highestCounter, instantMsOfCounter, nextCounter } from './object/dots.ts';
 
-/** Keys with names of their own; with more of them all keys are written under a new name. */
+/** Limit of keys with an actor of their own. Beyond it, all keys are written under a fresh actor. */
 const renamedMax = 4096;
-/** A clock that is so far behind the counters, in milliseconds, has gone back: they are never so far ahead of it else. */
+/**
+ * If the clock is this many milliseconds behind the counters, it has gone back: otherwise they are never so far ahead.
+ */
 const staleMsMin = 2 * clockSkewMsMax;
 
+/** The actors and counters of one incarnation. */
 export class ActorIds {
-  readonly #life: Actor;
+  readonly #incarnation: Actor;
   readonly #renamedMax: number;
-  /** What a key without a name of its own is written under. */
+  /** The actor of keys without one of their own. */
   #actor: Actor;
   readonly #renamed = new Map<PackedKey, Actor>();
   #names = 0;
-  /** The highest counter of this life since the clock went back, but for keys that are ahead of it. */
+  /** The highest counter since the clock last went back, apart from keys that are ahead of the clock. */
   #counter = 0;
-  /** The highest counter of this life. */
+  /** The highest counter of this incarnation. */
   #highest = 0;
 
-  constructor(life: Actor, keysMax = renamedMax) {
-    this.#life = life;
-    this.#actor = life;
+  constructor(incarnation: Actor, keysMax = renamedMax) {
+    this.#incarnation = incarnation;
+    this.#actor = incarnation;
     this.#renamedMax = keysMax;
   }
 
-  /** The counter of the newest dot, but for keys that are ahead of the clock. */
+  /** The counter of the newest dot, apart from keys that are ahead of the clock. */
   get counter(): number {
     return this.#counter;
   }
 
-  /** Whatever this life writes from now on, under whichever name of it, has a higher counter; until its clock goes back. */
+  /**
+   * A lower bound: later writes of this incarnation, under any of its actors, have higher counters, until its clock
+   * goes back.
+   */
   get mark(): Dot {
-    return { actor: this.#life, counter: this.#counter };
+    return { actor: this.#incarnation, counter: this.#counter };
   }
 
-  /** The next write's dot, where `known` is the context under the key and `seen` the writer's. */
+  /**
+   * The next write's dot. `known` is the context under the key, `seen` the writer's context, `nowMs` the wall clock.
+   */
   next(key: PackedKey, known: VersionVector, seen: VersionVector, nowMs: number): Dot {
     if (instantMsOfCounter(this.#counter) - nowMs > staleMsMin) this.#startOver();
     const highest = Math.max(this.#counter, highestCounter(known), highestCounter(seen));
@@ -64,7 +72,9 @@ export class ActorIds {
     return { actor: this.#actorOf(key), counter };
   }
 
-  /** What this life has written under the key is not all known here any more. */
+  /**
+   * This node no longer knows everything that this incarnation has written under the key: gives the key a fresh actor.
+   */
   renounce(key: PackedKey): void {
     if (this.#renamed.has(key) || this.#renamed.size < this.#renamedMax)
       this.#renamed.set(key, this.#newName());
@@ -72,23 +82,23 @@ export class ActorIds {
   }
 
   /**
-   * The context knows dots of this life that are ahead of it: whoever forgets the context of a key renounces the key,
-   * or the next dot there might be one that others know already.
+   * Whether the context contains dots of this incarnation ahead of `counter`. A caller that drops such a context must
+   * renounce the key, since the next dot might otherwise equal one that other replicas know already.
    */
   isAhead(context: VersionVector): boolean {
     return this.#isBeyond(context, this.#counter);
   }
 
-  /** The context names writes of this life that were never made. */
+  /** Whether the context names writes of this incarnation that were never made. */
   isForged(seen: VersionVector): boolean {
     return this.#isBeyond(seen, this.#highest);
   }
 
   #isBeyond(context: VersionVector, highest: number): boolean {
-    return context.some(({ actor, counter }) => counter > highest && actor.startsWith(this.#life));
+    return context.some(({ actor, counter }) => counter > highest && actor.startsWith(this.#incarnation));
   }
 
-  /** The clock has gone back: counters follow it, under a name that has none yet. */
+  /** The clock has gone back: counters follow it under a fresh actor. */
   #startOver(): void {
     this.#counter = 0;
     this.#rename();
@@ -100,7 +110,7 @@ export class ActorIds {
   }
 
   #newName(): Actor {
-    return `${this.#life}+${(this.#names += 1)}` as Actor;
+    return `${this.#incarnation}+${(this.#names += 1)}` as Actor;
   }
 
   #actorOf(key: PackedKey): Actor {

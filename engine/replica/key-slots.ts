@@ -1,13 +1,13 @@
 /**
- * The keys of this replica that have changes under way. Changes to one key are made one after the other: the newest
- * object of such a key is kept in memory (its slot), durable or not, so that each change builds on the one before it.
- * A slot lives while it has work.
+ * Serializes the changes of each key. A key with changes under way has a slot, which holds its newest object, durable
+ * or not, so that each change builds on the one before it. A slot is dropped when it has no more work.
  *
- * A batch changes several keys in one step: it waits until all their slots are loaded, decides with all of them in
- * sight, and hands the store one atomic batch. Between the decision and the hand-over nothing else runs.
+ * A batch changes several keys in one step. It waits until all their slots are loaded, decides with all of them in
+ * sight, and passes one atomic batch to the store. Nothing else runs between the decision and the hand-over.
  *
- * A change may be tentative: if a crash takes it back nobody may have heard of it. What is written on top of such a one
- * may hold a part of it, so `applied` is called for that one only when it is durable, and the first with it.
+ * A change may be tentative: a crash may take it back, so no other node may learn of it before it is durable. A change
+ * on top of a tentative one may contain a part of it. Its `applied` is therefore called only when it is durable, and
+ * with it the tentative one.
  */
 import { assert, present } from '../base/assert.ts';
 import { BytesError } from '../base/bytes.ts';
@@ -21,44 +21,50 @@ import type { StoredObject } from './object/object.ts';
 import { decodeObject, encodeObject } from './object/object.ts';
 import type { StoreWrite } from '../storage/store.ts';
 
-/** `withheldBytes`: the disk has so many, more than were asked for. */
+/** The answer to a read. `withheldBytes`: the size of a value on the disk that is larger than the caller asked for. */
 export type ReadDone = (
   error: LockstepError | undefined,
   bytes: Uint8Array | undefined,
   withheldBytes?: number,
 ) => void;
+/** Called once: without an error when the write is durable. */
 export type WriteDone = (error: LockstepError | undefined) => void;
 
-/** The store as a replica needs it: bounded, durable before `done`. `tryRead` may answer before it returns. */
+/** The store as a replica needs it: bounded, and durable before `done`. `tryRead` may answer before it returns. */
 export interface LocalStore {
-  /** What is longer than `bytesMax` is not fetched from the disk. */
+  /** Reads a key. A value longer than `bytesMax` bytes is not fetched from the disk. */
   tryRead(key: PackedKey, done: ReadDone, bytesMax?: number): SendOutcome;
   tryWrite(batch: readonly StoreWrite[], done: WriteDone): SendOutcome;
 }
 
-/** The same for whoever is to read many keys quickly. */
+/** A store with fast access to values in memory. */
 export interface MemoryStore extends LocalStore {
-  /** What `tryRead` would answer at once, counted as a read; `elsewhere`: the disk has it, or something is wrong. */
+  /**
+   * What `tryRead` would answer from memory, counted as a read; `elsewhere` if the disk has the value or an error is
+   * due.
+   */
   inMemory(key: PackedKey): Uint8Array | undefined | 'elsewhere';
 }
 
-/** What a key shall hold, with its bytes where they are known already. */
+/** The new object of a key, with its encoded bytes if they are known already. */
 export interface Change {
   readonly object: StoredObject;
   readonly bytes: Uint8Array | undefined;
 }
 
-/**
- * The next change to a key: from what is there to what shall be, or undefined when nothing changes. What is `lost` was
- * there and cannot be read.
- */
+/** One change of a key. */
 export interface Step {
   readonly token: Token;
-  /** Nobody else may hear of it before it is durable. */
+  /** No other node may learn of the change before it is durable. */
   readonly tentative?: boolean;
+  /**
+   * The change from the current object; undefined changes nothing. `lost`: a copy exists and cannot be read. May throw
+   * a `LockstepError`.
+   */
   next(current: StoredObject | undefined, lost: boolean): Change | undefined;
-  /** The new object has been handed to the store, and others may hear of it. */
+  /** The new object has been passed to the store, and other nodes may learn of it. */
   applied(object: StoredObject, bytes: Uint8Array): void;
+  /** Called once: without an error when the change is durable. */
   done(error: LockstepError | undefined): void;
 }
 
@@ -68,7 +74,10 @@ export interface Place {
   readonly token: Token;
 }
 
-/** What a batch leaves: per place its change, or undefined where nothing changes, and records that go with it. */
+/**
+ * The result of a batch step: per place its change, or undefined for none, and further records of the same atomic
+ * write.
+ */
 export interface BatchChange {
   readonly changes: readonly (Change | undefined)[];
   readonly records: readonly StoreWrite[];
@@ -76,21 +85,21 @@ export interface BatchChange {
 
 /** A change of several keys at once. Each method is called at most once, perhaps before `batch` returns. */
 export interface BatchStep {
-  /** Nobody else may hear of it before it is durable. */
+  /** No other node may learn of the batch before it is durable. */
   readonly tentative?: boolean;
-  /** Decides, with the newest objects of all places; undefined changes nothing. May throw a `LockstepError`. */
+  /** Decides, given the newest objects of all places; undefined changes nothing. May throw a `LockstepError`. */
   next(newest: readonly Newest[]): BatchChange | undefined;
-  /** The batch has been handed to the store: per place the bytes it has now, undefined where nothing changed. */
+  /** The batch has been passed to the store. `bytes`: per place its new bytes, undefined where nothing changed. */
   applied(bytes: readonly (Uint8Array | undefined)[]): void;
   done(error: LockstepError | undefined): void;
 }
 
-/** A batch waiting for its slots: told of each, held for it now, or why there is none. */
+/** A batch that waits for its slots. Each slot is reported once: held for the batch from now on, or failed. */
 interface Holder {
   reached(slot: Slot | undefined, error: LockstepError | undefined): void;
 }
 
-/** A key's newest object; lost: there is one, and it cannot be read. */
+/** A key's newest object. `lost`: a copy exists and cannot be read. */
 export interface Newest {
   readonly object: StoredObject | undefined;
   readonly lost: boolean;
@@ -98,18 +107,19 @@ export interface Newest {
 
 interface Slot {
   readonly key: PackedKey;
-  /** Undefined until the store was asked. */
+  /** Undefined until the store has answered. */
   current: Newest | undefined;
-  /** Who waits for the store's answer; undefined once it is there. */
+  /** Changes that wait for the store's answer; undefined once it is there. */
   waiting: (Step | Holder)[] | undefined;
-  /** Writes handed to the store and not yet answered. */
+  /** Writes passed to the store and not yet answered. */
   writing: number;
-  /** Of them, the tentative ones. */
+  /** The tentative ones among them. */
   tentative: number;
-  /** Reasons for it to stay although nothing is written at this instant. */
+  /** Reasons to keep the slot although no write is under way. */
   holds: number;
 }
 
+/** The slots of one replica. */
 export class Slots {
   readonly #store: MemoryStore;
   readonly #actors: NameTable;
@@ -118,8 +128,8 @@ export class Slots {
   readonly #slots = new TransientMap<PackedKey, Slot>();
 
   /**
-   * Reads objects with `actors`. Calls `estranged` when what was last to be stored under a key is not, or no longer,
-   * known to be there.
+   * Decodes objects with the name table `actors`. Calls `estranged` with a key when it is not, or no longer, known
+   * whether the last write passed to the store is there.
    */
   constructor(store: MemoryStore, actors: NameTable, estranged: (key: PackedKey) => void) {
     this.#store = store;
@@ -127,7 +137,7 @@ export class Slots {
     this.#estranged = estranged;
   }
 
-  /** Calls `stored` with every object that is handed to the store. */
+  /** Calls `stored` with every object that is passed to the store. */
   watch(stored: (key: PackedKey, token: Token, object: StoredObject) => void): void {
     this.#stored = stored;
   }
@@ -147,7 +157,7 @@ export class Slots {
     return 'ok';
   }
 
-  /** Takes a step of several keys, each named once (of none: its records alone). */
+  /** Takes a step of several distinct keys. Without keys, its records alone are written. */
   batch(places: readonly Place[], step: BatchStep): void {
     const held: Slot[] = [];
     for (const { key } of places) {
@@ -164,7 +174,7 @@ export class Slots {
     }
   }
 
-  /** Takes the step once the slots of all places are held; those of the first ones are. */
+  /** Takes the step once the slots of all places are held. `held` are those of the first places. */
   #gather(places: readonly Place[], held: Slot[], step: BatchStep): void {
     const missing = places.slice(held.length);
     let left = missing.length;
@@ -183,13 +193,13 @@ export class Slots {
     for (const { key } of missing) this.#hold(key, holder);
   }
 
-  /** The key's slot; undefined: there is none, and the disk is to be asked what the key holds. */
+  /** The key's slot; undefined if there is none and the disk must be read. */
   #known(key: PackedKey): Slot | undefined {
     const known = this.#slots.get(key);
     if (known !== undefined) return known;
     const bytes = this.#store.inMemory(key);
     const current = bytes === 'elsewhere' ? undefined : decodeStored(bytes, this.#actors);
-    // What does not decode is read once more, and told as what it is.
+    // A value that does not decode is read again by `#load`, which reports the error.
     if (current === undefined || current instanceof LockstepError) return undefined;
     const slot = { key, current, waiting: undefined, writing: 0, tentative: 0, holds: 0 };
     this.#slots.insert(key, slot);
@@ -212,7 +222,7 @@ export class Slots {
     this.#retire(slot);
   }
 
-  /** The held slots as their keys are named; those that came from the disk came later than the others. */
+  /** The held slots in the order of `places`; slots loaded from the disk were added later. */
   #inOrder(places: readonly Place[], held: readonly Slot[]): readonly Slot[] {
     for (let index = 0; index < places.length; index++)
       if (held[index]?.key !== places[index]?.key)
@@ -235,8 +245,8 @@ export class Slots {
   }
 
   #loaded(key: PackedKey, slot: Slot, error: LockstepError | undefined, bytes: Uint8Array | undefined): void {
-    // What is lost here is not lost elsewhere: a new value heals the key, and the other replicas keep what they have,
-    // for its name claims to know nothing of that.
+    // A new value heals a copy that is lost here. The other replicas keep their values, since the key's fresh actor
+    // does not claim to know of them.
     const lost = error?.code === 'Corrupted';
     if (lost) this.#estranged(key);
     const current = lost ? { object: undefined, lost } : (error ?? decodeStored(bytes, this.#actors));
@@ -375,14 +385,17 @@ export class Slots {
   }
 }
 
-/** The error of a driver that took nothing. */
+/** The error of a store that refused a request. */
 export function refusal(outcome: 'full' | 'closed'): LockstepError {
   return outcome === 'full'
     ? new LockstepError('Overloaded', "the store's queue is full; try again later")
     : new LockstepError('StorageFailed', 'the store takes no more requests');
 }
 
-/** Nothing to change, but what is there is not durable yet: it is written again rather than answered too early. */
+/**
+ * Nothing changes, but the current object is not durable yet: writes it again, so that the answer is not given too
+ * early.
+ */
 function unsettled(slot: Slot): Change | undefined {
   const object = slot.current?.object;
   return slot.writing > 0 && object !== undefined ? { object, bytes: undefined } : undefined;

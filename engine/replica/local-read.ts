@@ -1,17 +1,17 @@
-/** One read of this node's own store as a value: at once where memory holds the answer, otherwise as a promise. */
+/** Reads one key of this node's own store as a value: at once if memory holds the answer, otherwise as a promise. */
 import { Deferred } from '../base/deferred.ts';
 import type { LockstepError } from '../base/errors.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import type { LocalStore } from './key-slots.ts';
 import { refusal } from './key-slots.ts';
 
-/** What a read came to. Without an error, `bytes` are the key's or undefined where there is none. */
+/** The outcome of a read. Without an error, `bytes` are the key's value, or undefined if it has none. */
 export interface LocalRead {
   readonly error: LockstepError | undefined;
   readonly bytes: Uint8Array | undefined;
 }
 
-/** Never throws and never rejects. */
+/** Reads a key. Never throws and never rejects; failures are in `error`. */
 export function readLocally(
   store: Pick<LocalStore, 'tryRead'>,
   key: PackedKey,
@@ -22,7 +22,7 @@ export function readLocally(
   return call.answer ?? call.wait();
 }
 
-/** A read whose answer may come before anybody waits for it. */
+/** A read whose answer may come before `wait` is called. */
 class Call {
   answer: LocalRead | undefined;
   #later: Deferred<LocalRead> | undefined;

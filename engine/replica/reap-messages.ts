@@ -1,6 +1,7 @@
 /**
- * The words by which deletions are forgotten: what others hold under some keys, and the order to forget what they hold
- * as long as it is just that. A stored object is named by a 128-bit hash of its bytes.
+ * Peer messages of the tombstone reaper (`replication/tombstones/reaper.ts`) and their codec. They ask what peers hold
+ * under some keys, and request its removal if it is exactly that. A 128-bit hash of its bytes (the mark) names a stored
+ * object.
  */
 import murmurHash3 from 'murmurhash3js-revisited';
 
@@ -9,39 +10,41 @@ import type { ByteString, Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { unpackKey } from '../base/object-key.ts';
 
-/** A key and the object that is to be forgotten under it. */
+/** A key and the mark of the tombstone to be removed under it. */
 export interface ReapItem {
   readonly key: PackedKey;
   readonly token: Token;
   readonly mark: string;
 }
 
+/** A request to a member. */
 export interface ReapQuestion {
-  /** `check`: what do you hold? `forget`: remove what you hold, if it is that. */
+  /** `check`: what do you hold under these keys? `forget`: remove it if it is exactly this tombstone. */
   readonly kind: 'check' | 'forget';
-  /** So long ago, in microseconds, every member held just these objects; 0: that is what is asked. */
+  /** Microseconds since every member was known to hold exactly these tombstones; 0 in the first check. */
   readonly agreedForUs: number;
   readonly items: readonly ReapItem[];
 }
 
 /**
- * Per item, what the node holds: just that object, nothing, or something else (also while a write that others missed
- * is kept here for them). `forgotten`: it has removed that object. `busy`: a request of before the agreement is not
- * answered yet, whatever is held.
+ * Per item, what a member holds. `same`: exactly that tombstone. `nothing`: no copy. `other`: something else, or it
+ * stores a hint for the key. `forgotten`: it has already removed that tombstone. `busy`: it has an unanswered request
+ * from before the agreement.
  */
 export type Holding = 'same' | 'nothing' | 'other' | 'forgotten' | 'busy';
 
-/** Keys in one question at most. */
+/** Limit of items in one request. */
 export const reapItemsMax = 64;
 
 const questions = ['check', 'forget'] as const;
 const holdings: readonly Holding[] = ['same', 'nothing', 'other', 'forgotten', 'busy'];
 
-/** Names these bytes. */
+/** The mark of stored bytes: their 128-bit Murmur hash. */
 export function markOf(bytes: Uint8Array): string {
   return murmurHash3.x86.hash128(bytes);
 }
 
+/** Kind (u8), agreed time (varint, microseconds), varint count, then per item its key, token (u32) and mark. */
 export function encodeReapQuestion({ kind, agreedForUs, items }: ReapQuestion): Buffer {
   const writer = new ByteWriter(64 + items.length * 96).u8(questions.indexOf(kind));
   writer.varint(agreedForUs).varint(items.length);
@@ -53,7 +56,7 @@ export function encodeReapQuestion({ kind, agreedForUs, items }: ReapQuestion): 
   return writer.finish();
 }
 
-/** Throws `BytesError` for bytes that are no question. */
+/** Throws `BytesError` if the bytes are not a request. */
 export function decodeReapQuestion(bytes: Uint8Array): ReapQuestion {
   const reader = new ByteReader(bytes);
   const kind = questions[reader.u8()];
@@ -71,13 +74,14 @@ export function decodeReapQuestion(bytes: Uint8Array): ReapQuestion {
   return { kind, agreedForUs, items };
 }
 
+/** Varint count, then one byte per item. */
 export function encodeHoldings(answer: readonly Holding[]): Buffer {
   const writer = new ByteWriter(8 + answer.length).varint(answer.length);
   for (const holding of answer) writer.u8(holdings.indexOf(holding));
   return writer.finish();
 }
 
-/** Throws `BytesError` for bytes that are no answer. */
+/** Throws `BytesError` if the bytes are not an answer. */
 export function decodeHoldings(bytes: Uint8Array): readonly Holding[] {
   const reader = new ByteReader(bytes);
   const count = reader.varint();

@@ -1,7 +1,9 @@
 /**
- * The deletions that this replica has forgotten lately, the last one of each key, with their contexts: a late message
- * about what such a deletion had replaced changes nothing. It says nothing of what replaced or deleted the key later,
- * elsewhere. Bounded, and gone with the process: connections of an earlier life carry no messages.
+ * Remembers the tombstones that this replica has removed lately, the last one of each key, with their contexts. A late
+ * message with a value that such a tombstone had replaced then changes nothing. Nothing is remembered of writes of the
+ * key after the tombstone.
+ *
+ * The memory is bounded and ends with the process: connections of an earlier incarnation deliver no messages.
  */
 import type { PackedKey } from '../base/object-key.ts';
 import { RecentMap } from '../base/recent-map.ts';
@@ -16,20 +18,21 @@ interface Forgotten {
 
 const keptMax = 131_072;
 
+/** The recently removed tombstones of one replica. */
 export class ReapedKeys {
   readonly #last = new RecentMap<PackedKey, Forgotten>(keptMax);
 
-  /** `mark`: names the tombstone (reap-messages.ts). */
+  /** Remembers a removed tombstone by its mark (`reap-messages.ts`) and context. */
   keep(key: PackedKey, mark: string, context: VersionVector): void {
     this.#last.set(key, { mark, context });
   }
 
-  /** The last one of the key is the tombstone of that mark. */
+  /** Whether the key's last removed tombstone has this mark. */
   has(key: PackedKey, mark: string): boolean {
     return this.#of(key)?.mark === mark;
   }
 
-  /** Everything in the object was known when the key was forgotten. */
+  /** Whether the context of the key's last removed tombstone covers every sibling of the object. */
   covers(key: PackedKey, object: StoredObject): boolean {
     const last = this.#of(key);
     return last !== undefined && object.siblings.every(({ dot }) => covers(last.context, dot));

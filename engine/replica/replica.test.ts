@@ -20,13 +20,13 @@ import { markOf } from './reap-messages.ts';
 import { Replica } from './replica.ts';
 import type { MemoryStore, ReadDone, WriteDone } from './key-slots.ts';
 
-/** A store whose every answer waits until the test lets it out; what is written shows only then. */
+/** A store that holds back every answer until the test releases it; a write is visible only from then on. */
 class SlowStore implements MemoryStore {
   readonly durable = new Map<PackedKey, Uint8Array>();
   readonly pending: (() => void)[] = [];
   full = false;
   failing = false;
-  /** Keys whose values cannot be read, until they are written anew. */
+  /** Keys whose values cannot be read until they are written again. */
   readonly rotten = new Set<PackedKey>();
 
   inMemory(): 'elsewhere' {
@@ -59,7 +59,7 @@ class SlowStore implements MemoryStore {
     return 'ok';
   }
 
-  /** Lets the oldest answer out, or all of them. */
+  /** Releases the oldest `count` answers, or all of them. */
   release(count = Infinity): void {
     for (let left = count; left > 0; left--) {
       const answer = this.pending.shift();
@@ -118,7 +118,7 @@ const values = (object: StoredObject | undefined): readonly string[] =>
   (object?.siblings ?? []).map((sibling) => Buffer.from(sibling.value).toString());
 
 describe('a replica', () => {
-  it('builds each write on the one before, although that one is not durable yet', () => {
+  it('builds each write on the one before it, although that one is not durable yet', () => {
     const store = new SlowStore();
     const replica = replicaOver(store, siblings);
     const first = coordinate(replica, writeOf(keyOf('k'), 'one'));
@@ -133,7 +133,7 @@ describe('a replica', () => {
     expect(replica.busyKeys).toBe(0);
   });
 
-  it('replaces what the writer has seen and keeps what it has not', () => {
+  it('replaces the siblings that the writer has seen and keeps the others', () => {
     const store = new SlowStore();
     const replica = replicaOver(store, siblings);
     const first = coordinate(replica, writeOf(keyOf('k'), 'one'));
@@ -145,7 +145,7 @@ describe('a replica', () => {
     expect(values(aware.applied)).toEqual(['blind', 'aware']);
   });
 
-  it('answers a merge that changes nothing only when what is there is durable', () => {
+  it('answers a merge that changes nothing only when the current object is durable', () => {
     const store = new SlowStore();
     const replica = replicaOver(store, newest);
     const first = coordinate(replica, writeOf(keyOf('k'), 'one'));
@@ -157,7 +157,7 @@ describe('a replica', () => {
     expect([merged, first.durable]).toEqual([true, true]);
   });
 
-  it('checks conditions against the newest write, durable or not, and says that nothing happened', () => {
+  it('checks conditions against the newest write, durable or not; a failed one is definite', () => {
     const store = new SlowStore();
     const replica = replicaOver(store, newest);
     coordinate(replica, writeOf(keyOf('k'), 'one'));
@@ -172,7 +172,7 @@ describe('a replica', () => {
     expect(gone.failed?.code).toBe('PreconditionFailed');
   });
 
-  it('forgets what it holds only if it is just that, and a late message does not bring back what went with it', () => {
+  it('forgets only the exact tombstone, and a late message does not bring back what it replaced', () => {
     const store = new SlowStore();
     const replica = replicaOver(store, siblings);
     const key = keyOf('k');
@@ -196,7 +196,7 @@ describe('a replica', () => {
     expect(forget(deleted)).toEqual([true]);
     expect(store.durable.has(key)).toBe(false);
     expect(hasForgotten(deleted)).toBe(true);
-    // It never held, and may yet be sent, what a later deletion replaced.
+    // The removed tombstone does not cover what a later deletion replaced, which may still arrive.
     expect(hasForgotten(Buffer.from('a later deletion'))).toBe(false);
     for (const late of [present(written.bytes, 'the old value'), deleted]) {
       let error: LockstepError | undefined | 'no answer' = 'no answer';
@@ -210,7 +210,7 @@ describe('a replica', () => {
     expect(values(anew.applied)).toEqual(['new']);
   });
 
-  it('refuses a context that names writes of its own that never happened', () => {
+  it('refuses a context that names own writes that never happened', () => {
     const store = new SlowStore();
     const replica = replicaOver(store, newest);
     const forgeries = [
@@ -225,7 +225,7 @@ describe('a replica', () => {
     expect(store.durable.size).toBe(0);
   });
 
-  it('lets a write win over what its writer has seen, although its clock is behind', () => {
+  it('gives a write a counter beyond what its writer has seen, although its clock is behind', () => {
     const store = new SlowStore();
     const replica = replicaOver(store, newest);
     const ahead = { actor: byteStringOf('n2.bb') as Actor, counter: nextCounter(0, 5000) };
@@ -235,11 +235,11 @@ describe('a replica', () => {
     const outcome = coordinate(replica, writeOf(keyOf('k'), 'late', { seen: [ahead] }));
     store.release();
     expect(values(outcome.applied)).toEqual(['late']);
-    // Dated by clocks, and none of them has shown 5000: what it has seen there is of 4000.
+    // Dates follow clocks, and no clock has shown 5000: the object that it has seen is dated 4000.
     expect(outcome.applied?.siblings[0]?.lastModifiedMs).toBe(4000);
   });
 
-  it('dates a write by its clock, whatever a context claims, and no other key is ahead for it', () => {
+  it('dates a write by its clock, whatever a context claims, and moves no other key ahead', () => {
     const store = new SlowStore();
     const replica = replicaOver(store, siblings);
     const forged = { actor: byteStringOf('q') as Actor, counter: nextCounter(0, 6 * 86_400_000) };
@@ -254,7 +254,7 @@ describe('a replica', () => {
     expect(outcomes.map(({ dot }) => instantMsOf(dot))).toEqual([6 * 86_400_000, clock.wallMs()]);
   });
 
-  it('that forgets a deletion ahead of its clock writes the key anew as nobody has written it', () => {
+  it('that forgets a tombstone ahead of its clock writes the key under a fresh actor', () => {
     const store = new SlowStore();
     const one = replicaOver(store, newest);
     const ahead = { actor: byteStringOf('n2.bb') as Actor, counter: nextCounter(0, 3_600_000) };
@@ -269,14 +269,14 @@ describe('a replica', () => {
       store.release();
       const anew = coordinate(one, writeOf(key, 'anew'));
       store.release();
-      // Who still has the deletion takes the new value for one that it has not heard of.
+      // A replica that still has the tombstone treats the new value as one that it does not know.
       const dot = present(anew.applied?.siblings[0], 'the new value').dot;
       expect(covers(present(deleted.applied, 'the deletion').context, dot)).toBe(false);
       expect(mergeObjects(decodeObject(bytes), present(anew.applied, 'anew')).siblings).toHaveLength(2);
     }
   });
 
-  it('takes no more siblings than the limit, and what was taken stays readable', () => {
+  it('takes no more siblings than the limit, and stays readable at it', () => {
     const store = new SlowStore();
     const replica = replicaOver(store, siblings);
     const outcomes = Array.from({ length: siblingsMax + 1 }, (_, index) => {
@@ -306,7 +306,7 @@ describe('a replica', () => {
     expect(replica.busyKeys).toBe(0);
   });
 
-  it('writes over a copy that cannot be read, or was healed by less, beside what the others hold of it', () => {
+  it('writes a key with an unreadable or partly healed copy beside what the other replicas hold', () => {
     for (const healed of [false, true]) {
       const [store, other] = [new SlowStore(), new SlowStore()];
       const [replica, peer] = [replicaOver(store, siblings), replicaOver(other, siblings, 'n2.bb')];
@@ -330,7 +330,7 @@ describe('a replica', () => {
       send(present(third.bytes, 'bytes'));
       const held = decodeObject(present(other.durable.get(key), 'an object'));
       expect(values(held)).toEqual(['one', 'two', 'three', 'zero']);
-      // Who has seen all of them replaces them, and the name stays as it is.
+      // A writer that has seen all siblings replaces them, and the actor stays the same.
       const last = coordinate(replica, writeOf(key, 'all', { seen: held.context }));
       store.release();
       send(present(last.bytes, 'bytes'));
@@ -342,7 +342,7 @@ describe('a replica', () => {
     }
   });
 
-  it('names no write as if it knew of one that failed here and may be elsewhere', () => {
+  it('gives no write a dot that covers a failed write which other replicas may have', () => {
     const store = new SlowStore();
     const replica = replicaOver(store, siblings);
     const key = keyOf('k');
@@ -356,7 +356,7 @@ describe('a replica', () => {
     expect(values(both)).toEqual(['one', 'two']);
   });
 
-  it('says that a condition on what cannot be read is neither met nor unmet', () => {
+  it('answers Corrupted to a condition on a copy that cannot be read', () => {
     const store = new SlowStore();
     const replica = replicaOver(store, newest);
     const [key, sound] = [keyOf('k'), keyOf('l')];
@@ -376,14 +376,14 @@ describe('a replica', () => {
     expect(found).toEqual(['Corrupted', [], ['one']]);
   });
 
-  it('says that bytes which are no object are a bad request', () => {
+  it('answers BadRequest to bytes that are not an object', () => {
     const replica = replicaOver(new SlowStore(), newest);
     let code: string | undefined;
     replica.merge(keyOf('k'), 7 as Token, Buffer.from('junk'), (error) => (code = error?.code));
     expect(code).toBe('BadRequest');
   });
 
-  it('ends where any order of the same merges ends, each answered once, no dot minted twice', () => {
+  it('reaches the same object for any order of merges, answers each once, and mints no dot twice', () => {
     const step = fc.record({
       replica: fc.nat(1),
       key: fc.constantFrom('k', 'l'),
@@ -434,7 +434,7 @@ describe('a replica', () => {
     );
   });
 
-  /** Both replicas send each other what they hold; then they hold the same bytes. */
+  /** Both replicas send each other what they hold, after which they hold the same bytes. */
   function exchange(stores: readonly SlowStore[], replicas: readonly Replica[], key: PackedKey): void {
     const [left, right] = stores.map((store) => store.durable.get(key));
     if (left !== undefined) replicas[1]?.merge(key, 7 as Token, left, () => undefined);
@@ -466,7 +466,7 @@ describe('a batch', () => {
     return outcome;
   }
 
-  it('is handed to the store in one piece, on top of what is on its way there', () => {
+  it('is passed to the store in one piece, on top of writes under way', () => {
     const store = new SlowStore();
     const replica = replicaOver(store, siblings);
     const before = coordinate(replica, writeOf(present(keys[1], 'b'), 'one'));
@@ -493,7 +493,7 @@ describe('a batch', () => {
     expect(replica.busyKeys).toBe(0);
   });
 
-  it('that a crash may take back is told to nobody before it is durable, not by what is written on top of it', () => {
+  it('that is tentative is not visible to other nodes before it is durable, not through later writes', () => {
     const store = new SlowStore();
     const replica = replicaOver(store, siblings);
     coordinateAll(replica, writes('one'), true);
@@ -502,7 +502,7 @@ describe('a batch', () => {
     const beside = coordinate(replica, writeOf(keyOf('d'), 'two'));
     store.release(1);
     expect([onTop.applied, onTop.durable]).toEqual([undefined, false]);
-    // Nothing of the batch is in what comes after it is durable but what everybody may know.
+    // The batch is durable now, so a write on top of it may be sent at once.
     const after = coordinate(replica, writeOf(present(keys[1], 'b'), 'three'));
     expect(values(after.applied)).toEqual(['one', 'two', 'three']);
     store.release(1);
@@ -521,7 +521,7 @@ describe('a batch', () => {
     expect(replica.busyKeys).toBe(0);
   });
 
-  it('of another replica is merged whole, and once', () => {
+  it('of another replica is merged whole, once', () => {
     const store = new SlowStore();
     const replica = replicaOver(store, siblings);
     const dot = { actor: byteStringOf('n2.bb') as Actor, counter: 5 };

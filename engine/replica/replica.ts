@@ -1,12 +1,12 @@
 /**
- * This node as a replica: reads, merges and coordinates writes of objects over the store, with causality.
+ * This node as a replica: reads, merges and coordinates writes of objects in the store, with causality.
  *
- * Reads see durable objects only. Writes to one key are applied one after the other, each on top of the one before it
- * although that one may not be durable yet (key-slots.ts), and no two writes of this life carry one dot. Over a copy that
- * cannot be read a write stands beside whatever the others hold (actor-ids.ts); one with a condition is refused
- * (`Corrupted`).
+ * Reads return durable objects only. Writes of one key are applied one after the other, each on top of the one before
+ * it, although that one may not be durable yet (`key-slots.ts`). No two writes of this incarnation have the same dot.
+ * If this node's copy cannot be read, a write stands beside what the other replicas hold (`actor-ids.ts`), and a write
+ * with a condition is refused (`Corrupted`).
  *
- * Left to others: which replicas take part (replication/plan.ts) and how many must succeed (replication/tally.ts).
+ * Left to others: which replicas take part (`replication/plan.ts`) and how many must succeed (`replication/tally.ts`).
  */
 import { present } from '../base/assert.ts';
 import { BytesError } from '../base/bytes.ts';
@@ -42,7 +42,7 @@ import { markOf } from './reap-messages.ts';
 import type { Change, MemoryStore, Newest, Place, ReadDone, WriteDone } from './key-slots.ts';
 import { Slots, refusal } from './key-slots.ts';
 
-/** The bucket properties that decide what a write leaves behind; without limits contexts are left as they are. */
+/** The bucket properties that decide what a write leaves behind. Without limits, contexts are not pruned. */
 export interface ConflictRules extends Partial<ContextLimits> {
   readonly allowMult: boolean;
   readonly lastWriteWins: boolean;
@@ -59,23 +59,31 @@ export interface LocalWrite {
   readonly ifContext: VersionVector | undefined;
 }
 
-/** Hears how a coordinated write goes; each method is called at most once, perhaps before `coordinate` returns. */
+/** Observes a coordinated write. Each method is called at most once, perhaps before `coordinate` returns. */
 export interface WriteListener {
-  /** A crash may take the write back for good: nobody hears of it before it is durable, not by later writes either. */
+  /**
+   * A crash may take the write back for good: no other node may learn of it before it is durable, not through later
+   * writes.
+   */
   readonly tentative?: boolean;
-  /** The write has its place: this object is on its way to the local disk and may be sent to the other replicas. */
+  /** The write has its dot: this object is on its way to the local disk and may be sent to the other replicas. */
   applied(object: StoredObject, bytes: Uint8Array): void;
   /** The object is durable here. */
   durable(): void;
-  /** The write did not happen here (before `applied`), or may not be durable (after it). */
+  /** Before `applied`: the write did not happen here. After it: the write may not be durable. */
   failed(error: LockstepError): void;
 }
 
-/** A client's writes to several keys, all or none. */
+/** Observes a batch: a client's writes to several keys, all or none. As `WriteListener`. */
 export interface BatchListener {
-  /** A crash may take the batch back for good: nobody hears of it before it is durable, not by later writes either. */
+  /**
+   * A crash may take the batch back for good: no other node may learn of it before it is durable, not through later
+   * writes.
+   */
   readonly tentative?: boolean;
-  /** The writes are on their way to the local disk; per write the bytes of its object, for the other replicas. */
+  /**
+   * The writes are on their way to the local disk. `objects`: the bytes of each write's object, for the other replicas.
+   */
   applied(objects: readonly Uint8Array[]): void;
   durable(): void;
   failed(error: LockstepError): void;
@@ -86,21 +94,22 @@ export interface IncomingObject extends Place {
   readonly bytes: Uint8Array;
 }
 
-/** Keys whose readers have to wait: a decision about them is under way elsewhere. */
+/** Makes readers of some keys wait while a transaction that may have changed them is undecided. */
 export interface ReadGate {
-  /** Readers of the key have to wait now. */
+  /** Whether readers of the key must wait now. */
   closed(key: PackedKey): boolean;
-  /** Writers, too: somebody may have heard of a write of the key that is still to be made. */
+  /** Whether writers must wait too: a client may know of a write of the key that is not applied here yet. */
   ordersWrites(key: PackedKey): boolean;
-  /** Calls `proceed` once: when the gate opens, or with the error for a reader whose patience ends before. */
+  /** Calls `proceed` once: when the gate opens, or with an error for a reader that has waited too long. */
   wait(key: PackedKey, proceed: (error: LockstepError | undefined) => void): void;
 }
 
+/** The replica of one node. Methods that take `done` call it exactly once, perhaps before they return. */
 export class Replica {
   readonly #store: MemoryStore;
   readonly #clock: Clock;
   readonly #names: ActorIds;
-  /** Those of the objects that are read here. */
+  /** Interns the actors of the objects that are read here. */
   readonly #actors = new NameTable();
   readonly #rules: (key: PackedKey) => ConflictRules;
   readonly #slots: Slots;
@@ -120,12 +129,12 @@ export class Replica {
     return this.#slots.size;
   }
 
-  /** This life of the node has written whatever has a higher counter later than now, under this actor or one named after it. */
+  /** A lower bound: later writes of this incarnation have higher counters, under this actor or one derived from it. */
   get mark(): Dot {
     return this.#names.mark;
   }
 
-  /** From now on reads of keys that this gate holds wait for it. */
+  /** Installs the gate for which reads of its keys wait from now on. */
   guard(gate: ReadGate): void {
     this.#gate = gate;
   }
@@ -136,8 +145,8 @@ export class Replica {
   }
 
   /**
-   * Removes what is under the item's key when it is that tombstone and nothing is changing it. What was removed is
-   * remembered for a while: a message that was on its way meanwhile does not bring back what it had replaced.
+   * Removes the item's tombstone if the key still holds exactly that, and the read gate is open. The replica remembers
+   * it for a while, so that a message under way does not bring back a value that it had replaced.
    */
   forget({ key, token, mark }: ReapItem, done: (gone: boolean) => void): void {
     const isThat = (bytes: Uint8Array): boolean => markOf(bytes) === mark;
@@ -145,8 +154,8 @@ export class Replica {
   }
 
   /**
-   * Removes what is under a key when `isThat` says so of its bytes and nothing is changing it, and remembers nothing of
-   * it: others hold it, and may give it back.
+   * Removes the object of a key if `isThat` accepts its bytes and the read gate is open. Nothing is remembered: other
+   * nodes hold the object and may return it.
    */
   discard(
     key: PackedKey,
@@ -180,15 +189,12 @@ export class Replica {
     });
   }
 
-  /** Just that tombstone was removed here a moment ago, and no other one of its key since. */
+  /** Whether this replica has recently removed exactly that tombstone, and no later one of the key. */
   hasForgotten({ key, mark }: ReapItem): boolean {
     return this.#forgotten.has(key, mark);
   }
 
-  /**
-   * The durable bytes under a key. `done` may be called before this returns. What is longer than `bytesMax` is not fetched
-   * from the disk.
-   */
+  /** Reads the stored bytes of a key. A value longer than `bytesMax` bytes is not fetched from the disk. */
   read(key: PackedKey, done: ReadDone, bytesMax?: number): SendOutcome {
     if (this.#gate?.closed(key) !== true) return this.#store.tryRead(key, done, bytesMax);
     this.#gate.wait(key, (error) => {
@@ -203,8 +209,8 @@ export class Replica {
   }
 
   /**
-   * The newest objects of some distinct keys at one instant, durable or not; `Corrupted`, and the others, when one of
-   * them cannot be read.
+   * The newest objects of some distinct keys at one instant, durable or not. `Corrupted`, with the readable objects, if
+   * one of them cannot be read.
    */
   newest(
     places: readonly Place[],
@@ -245,7 +251,7 @@ export class Replica {
   /** Coordinates a client's write: checks its conditions, gives it a dot and stores the result. */
   coordinate(write: LocalWrite, listener: WriteListener): SendOutcome {
     if (this.#gate?.ordersWrites(write.key) !== true) return this.#coordinate(write, listener);
-    // Who has waited long enough writes all the same: what has not come by then is not waited for.
+    // A writer that has waited long enough writes anyway, without the writes it waited for.
     this.#gate.wait(write.key, () => {
       const outcome = this.#coordinate(write, listener);
       if (outcome !== 'ok') listener.failed(refusal(outcome));
@@ -263,7 +269,7 @@ export class Replica {
     });
   }
 
-  /** Merges several objects of another replica in one atomic step, with `records` of the caller's own in it. */
+  /** Merges several objects of another replica in one atomic step, together with the caller's `records`. */
   mergeAll(incoming: readonly IncomingObject[], done: WriteDone, records: readonly StoreWrite[] = []): void {
     const decoded: Change[] = [];
     for (const { bytes } of incoming) {
@@ -287,8 +293,8 @@ export class Replica {
   }
 
   /**
-   * Coordinates writes to distinct keys as one atomic batch, with `records` of the caller's own in it. What was
-   * promised to be written is written: a bound on siblings does not hold here (see `vet`).
+   * Coordinates writes to distinct keys as one atomic batch, together with the caller's `records`. The limit of
+   * siblings does not apply: the caller has already promised these writes (see `vet`).
    */
   coordinateAll(
     writes: readonly LocalWrite[],
@@ -310,7 +316,9 @@ export class Replica {
     });
   }
 
-  /** Throws what `coordinate` would throw for a write on top of `current`: for whoever promises to write later. */
+  /**
+   * Throws what `coordinate` would throw for a write on top of `current`. For a caller that promises to write later.
+   */
   vet(write: LocalWrite, current: StoredObject | undefined): void {
     checkConditions(write, current, false);
     this.#checkSeen(write, current);
@@ -324,7 +332,7 @@ export class Replica {
     const merged = current === undefined ? incoming.object : mergeObjects(current, incoming.object);
     const object = this.#rules(key).allowMult ? merged : resolveToNewest(merged);
     if (current !== undefined && sameObject(object, current)) return undefined;
-    // Mostly the other side knew all that is known here: then its bytes are the result's.
+    // Mostly the sender knew everything that is known here: then its bytes are the result's.
     return sameObject(object, incoming.object) ? incoming : { object, bytes: undefined };
   }
 
@@ -337,8 +345,8 @@ export class Replica {
   }
 
   /**
-   * A client's context can only hold dots of ours that we have minted, since others would swallow writes to come; and
-   * none that no clock has reached, since they would win over everybody else's.
+   * Checks a client's context. It may only name dots of this node that were minted, since others would cover writes to
+   * come; and no counter that no clock has reached, since that would win over all other writes. Throws `BadRequest`.
    */
   #checkSeen(write: LocalWrite, current: StoredObject | undefined): void {
     if (write.seen.length === 0) return;
@@ -371,7 +379,7 @@ function tooManySiblings(): LockstepError {
   );
 }
 
-/** What was written on top of a copy that nobody can read would be written on a guess. */
+/** The error of a condition that cannot be checked because this node's copy of the key cannot be read. */
 function unreadable(): LockstepError {
   return new LockstepError(
     'Corrupted',

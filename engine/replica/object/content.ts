@@ -1,21 +1,22 @@
 /**
- * What a client writes under a key: bytes and what describes them, and its canonical form inside stored objects and
- * peer messages.
+ * What a client writes under a key: a value and its description. Also their canonical encoding, used in stored objects
+ * and in peer messages.
  */
 import { ByteReader, ByteWriter, BytesError, runBytes, varintBytes } from '../../base/bytes.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { byteStringOf } from '../../base/ids.ts';
 
+/** A Riak link from one object to another. */
 export interface Link {
   readonly bucket: ByteString;
   readonly key: ByteString;
   readonly tag: ByteString;
 }
 
-/** What a client writes: bytes and what describes them. */
+/** A value and its description, without causality. */
 export interface Content {
   readonly value: Uint8Array;
-  /** Empty strings stand for "not given". */
+  /** An empty string means that the client gave none. */
   readonly contentType: ByteString;
   readonly charset: ByteString;
   readonly contentEncoding: ByteString;
@@ -26,6 +27,7 @@ export interface Content {
   readonly tombstone: boolean;
 }
 
+/** Appends the canonical encoding: flags, three strings, metadata, links, value. */
 export function writeContent(writer: ByteWriter, content: Content): void {
   writer.u8(content.tombstone ? 1 : 0);
   writer.string(content.contentType).string(content.charset).string(content.contentEncoding);
@@ -36,11 +38,11 @@ export function writeContent(writer: ByteWriter, content: Content): void {
   writer.bytes(content.value);
 }
 
-/** Bytes that `writeContent` writes. */
+/** Size in bytes of what `writeContent` appends. */
 export function contentBytes({ value, contentType, charset, contentEncoding, meta, links }: Content): number {
   let bytes = 1 + runBytes(value.length) + varintBytes(meta.length) + varintBytes(links.length);
   bytes += runBytes(contentType.length) + runBytes(charset.length) + runBytes(contentEncoding.length);
-  for (const [name, said] of meta) bytes += runBytes(name.length) + runBytes(said.length);
+  for (const [name, item] of meta) bytes += runBytes(name.length) + runBytes(item.length);
   for (const { bucket, key, tag } of links)
     bytes += runBytes(bucket.length) + runBytes(key.length) + runBytes(tag.length);
   return bytes;
@@ -59,12 +61,14 @@ export function readContent(reader: ByteReader): Content {
   return { tombstone: flags === 1, contentType, charset, contentEncoding, meta, links, value };
 }
 
+/** The canonical encoding in a buffer of its own. */
 export function encodeContent(content: Content): Buffer {
   const writer = new ByteWriter(contentBytes(content));
   writeContent(writer, content);
   return writer.finish();
 }
 
+/** Reads `encodeContent`'s bytes; the value is a view of them. Throws `BytesError` on anything else. */
 export function decodeContent(bytes: Uint8Array): Content {
   const reader = new ByteReader(bytes);
   const content = readContent(reader);
@@ -72,7 +76,7 @@ export function decodeContent(bytes: Uint8Array): Content {
   return content;
 }
 
-/** A value and its content type, with nothing else said of it. */
+/** A value and its content type, without metadata, links or encodings. */
 export function plainContent(value: Uint8Array, contentType: string): Content {
   return { ...tombstone, tombstone: false, value, contentType: byteStringOf(contentType) };
 }

@@ -24,7 +24,7 @@ function objectOf(datesMs: readonly number[]): StoredObject {
   }, undefined) as StoredObject;
 }
 
-it('a write is dated by the clock, and by what stands there only within the skew of clocks', () => {
+it('a write is dated by the clock, and by the current object only within the clock skew', () => {
   fc.assert(
     fc.property(fc.array(offsetMs, { minLength: 1, maxLength: 4 }), (offsets) => {
       const object = objectOf(offsets.map((offset) => nowMs + offset));
@@ -36,11 +36,11 @@ it('a write is dated by the clock, and by what stands there only within the skew
     }),
   );
   expect(dateOfWrite(undefined, nowMs)).toBe(nowMs);
-  // A machine without a battery: the dates that can be stored begin at the epoch.
+  // On a machine without a clock battery: dates that can be stored begin at the epoch.
   expect(dateOfWrite(undefined, -5)).toBe(0);
 });
 
-it('what is dated ahead is as old as what was written now', () => {
+it('an object dated in the future has the age of one written now', () => {
   expect(ageMs(objectOf([nowMs - 5000, nowMs - 3000]), nowMs)).toBe(3000);
   expect(ageMs(objectOf([nowMs - 5000, nowMs + year]), nowMs)).toBe(0);
   expect(latestDateMs(objectOf([7, 9, 8]))).toBe(9);

@@ -1,24 +1,25 @@
 /**
- * The dates of versions: what HTTP calls Last-Modified, and how old a deletion is.
+ * Dates versions: HTTP's Last-Modified, and the age of a deletion.
  *
- * A version is dated by the wall clock of the replica that coordinates its write, never by its dot: a dot's counter is
- * beyond all that its writer has seen (dots.ts), so one clock that was wrong for a second, or one forged context, would
- * date whatever is written on top of it. Dates order nothing; which write wins is the dots' matter.
+ * The coordinating replica dates a version by its wall clock, never by its dot. A dot's counter is beyond everything
+ * that its writer has seen (`dots.ts`), so one clock that was wrong for a second, or one forged context, would date all
+ * later writes. Dates order nothing; dots decide which write wins.
  *
- * A date that lies in the future says nothing of when: who shows, compares or ages by it takes it for no later than now
- * (RFC 9110 section 8.8.2.1). Earlier versions of the engine have stored such dates, and a wrong clock still does.
+ * A date in the future says nothing of the actual time. A caller that shows, compares or ages by it treats it as now
+ * (RFC 9110 section 8.8.2.1). Earlier versions of the engine have stored such dates, and a wrong clock still produces
+ * them.
  */
 import type { StoredObject } from './object.ts';
 
 /**
- * How far apart clocks are taken to be that are set by whatever sets clocks, in milliseconds. Between two that are no
- * farther apart, a key's dates do not go back; what is farther ahead is taken for wrong, and not followed.
+ * The largest difference, in milliseconds, between two clocks that are assumed to be synchronized. Within it a key's
+ * dates do not go back from one clock to the other. What is farther ahead is treated as wrong and not followed.
  */
 export const clockSkewMsMax = 60_000;
 
 /**
- * The date of a write that is made now on top of `current`, in milliseconds since the epoch: the clock's, or that of
- * what stands there already, where another clock has dated it a little ahead.
+ * The date of a write made now on top of `current`, in milliseconds since the epoch: the wall clock, or the latest date
+ * of `current` if another clock set it a little ahead.
  */
 export function dateOfWrite(current: StoredObject | undefined, nowMs: number): number {
   let latestMs = Math.max(0, nowMs);
@@ -28,14 +29,14 @@ export function dateOfWrite(current: StoredObject | undefined, nowMs: number): n
   return latestMs;
 }
 
-/** The latest date of the object's versions. */
+/** The latest date of the object's versions, in milliseconds since the epoch. */
 export function latestDateMs({ siblings }: StoredObject): number {
   let latestMs = 0;
   for (const { lastModifiedMs } of siblings) if (lastModifiedMs > latestMs) latestMs = lastModifiedMs;
   return latestMs;
 }
 
-/** How long the object has been as it is, in milliseconds; 0 for one of the future. */
+/** Milliseconds since the object's latest date; 0 if that is in the future. */
 export function ageMs(object: StoredObject, nowMs: number): number {
   return Math.max(0, nowMs - latestDateMs(object));
 }

@@ -20,7 +20,7 @@ import {
 } from './dots.ts';
 
 const actors = ['a', 'a.00', 'b', 'n1.5f', 'n1.60', 'ÿ'] as const;
-/** The twin of a vector: a counter for every actor, 0 for none. */
+/** The model of a vector: a counter for every actor, 0 for none. */
 const twins = fc.tuple(...actors.map(() => fc.nat(4)));
 const dots: fc.Arbitrary<Dot> = fc.record({
   actor: fc.constantFrom(...actors).map((actor) => actor as Actor),
@@ -55,7 +55,7 @@ describe('version vectors', () => {
     );
   });
 
-  it('survive their bytes', () => {
+  it('round-trip through their codec', () => {
     fc.assert(
       fc.property(twins, (twin) => {
         const writer = new ByteWriter(1);
@@ -67,7 +67,7 @@ describe('version vectors', () => {
     );
   });
 
-  it('out of order, doubled, without counter or without actor are refused', () => {
+  it('throw BytesError when out of order, repeated, or without counter or actor', () => {
     const bad: readonly (readonly Dot[])[] = [
       [dotOf('b', 1), dotOf('a', 1)],
       [dotOf('a', 1), dotOf('a', 2)],
@@ -81,7 +81,7 @@ describe('version vectors', () => {
     }
   });
 
-  it('are described for people', () => {
+  it('are described as text', () => {
     expect(describeVector(vectorOf([0, 2, 0, 1, 0, 0]))).toBe('[a.00:2 n1.5f:1]');
     expect(describeVector(emptyVector)).toBe('[]');
   });
@@ -102,7 +102,7 @@ describe('dots', () => {
     );
   });
 
-  it('a counter is beyond all that is known, follows the clock, and tells an instant that never goes back', () => {
+  it('a counter is beyond all known ones, follows the clock, and its time never goes back', () => {
     const instants = fc.nat({ max: Date.UTC(2100, 0) });
     fc.assert(
       fc.property(fc.nat({ max: 2 ** 52 }), instants, (known, nowMs) => {
@@ -117,7 +117,7 @@ describe('dots', () => {
     expect(nextCounter(0, 0)).toBe(1);
   });
 
-  it('a context may be a week ahead of the clock, or as far as the key is', () => {
+  it('a context may be a week ahead of the clock, or as far ahead as the key is', () => {
     const nowMs = Date.UTC(2026, 0);
     const week = 7 * 24 * 60 * 60 * 1000;
     expect(seenCounterMax(0, nowMs)).toBe(nextCounter(0, nowMs + week));

@@ -42,7 +42,7 @@ const write = fc.record({
   sees: fc.boolean(),
   nowMs: fc.nat(2 ** 40),
 });
-/** Any object that writes at one replica can make. */
+/** Any object that writes at one replica can produce. */
 const objects: fc.Arbitrary<StoredObject> = fc.array(write, { minLength: 1, maxLength: 5 }).map((writes) => {
   let object: StoredObject | undefined;
   for (const { content, actor, counter, sees, nowMs } of writes) {
@@ -54,7 +54,7 @@ const objects: fc.Arbitrary<StoredObject> = fc.array(write, { minLength: 1, maxL
 });
 
 describe('writes and merges', () => {
-  it('replicas know what sets of writes say they know', () => {
+  it('replicas know the writes that the model says they know', () => {
     fc.assert(
       fc.property(histories, (history) => {
         const { snapshots, dots } = play(history);
@@ -72,7 +72,7 @@ describe('writes and merges', () => {
     );
   });
 
-  it('merging is commutative, associative and idempotent, to the byte', () => {
+  it('merging is commutative, associative and idempotent in the encoded bytes', () => {
     fc.assert(
       fc.property(histories, fc.tuple(fc.nat(50), fc.nat(50), fc.nat(50)), (history, picks) => {
         const known = play(history).snapshots.flatMap(({ object }) => (object === undefined ? [] : [object]));
@@ -100,7 +100,7 @@ describe('writes and merges', () => {
     expect(describeObject(all)).toBe('[a:2 b:2] {a:2 tombstone}');
   });
 
-  it('a write that replaces leaves what the newest of all siblings leaves', () => {
+  it('replaceWith equals applyWrite followed by resolveToNewest', () => {
     fc.assert(
       fc.property(
         objects,
@@ -122,7 +122,7 @@ describe('writes and merges', () => {
     expect(() => replaceWith(object, emptyVector, tombstone, dotOf('b', 3), 5)).toThrow(AssertionError);
   });
 
-  it('a dot that is known already is a bug', () => {
+  it('a dot that is already known fails an assertion', () => {
     const object = applyWrite(undefined, emptyVector, tombstone, dotOf('a', 3), 5);
     expect(() => applyWrite(object, emptyVector, tombstone, dotOf('a', 3), 5)).toThrow(AssertionError);
     expect(() => applyWrite(undefined, [dotOf('a', 7)], tombstone, dotOf('a', 4), 5)).toThrow(AssertionError);
@@ -136,7 +136,7 @@ describe('writes and merges', () => {
     );
   });
 
-  it('the same knowledge is the same bytes', () => {
+  it('equal objects have equal bytes', () => {
     fc.assert(
       fc.property(histories, fc.nat(50), fc.nat(50), (history, one, other) => {
         const known = play(history).snapshots.flatMap(({ object }) => (object === undefined ? [] : [object]));
@@ -150,7 +150,7 @@ describe('writes and merges', () => {
 });
 
 describe('buckets without siblings', () => {
-  it('a replica holds one write, the newest that it knows, and none that another known write had seen', () => {
+  it('a replica holds one write: the newest that it knows, and none that another known write had seen', () => {
     fc.assert(
       fc.property(histories, (history) => {
         const { snapshots, dots, seen } = play(history, resolveToNewest);
@@ -169,7 +169,7 @@ describe('buckets without siblings', () => {
     );
   });
 
-  it('replicas that have heard of the same writes hold the same bytes, in whatever order they heard', () => {
+  it('replicas that know the same writes hold the same bytes, in whatever order they arrived', () => {
     fc.assert(
       fc.property(histories, (history) => {
         const { replicas } = play(history, resolveToNewest);
@@ -195,7 +195,7 @@ describe('buckets without siblings', () => {
 });
 
 describe('bytes of objects', () => {
-  it('an object survives its bytes', () => {
+  it('an object round-trips through its codec', () => {
     fc.assert(
       fc.property(objects, (object) => {
         const decoded = decodeObject(encodeObject(object));
@@ -204,7 +204,7 @@ describe('bytes of objects', () => {
     );
   });
 
-  it('objects are measured right: a byte short or too many would cost a second buffer', () => {
+  it('objectBytes is exact: a byte more or less would cost a second buffer', () => {
     fc.assert(
       fc.property(objects, (object) => {
         expect(objectBytes(object)).toBe(encodeObject(object).length);
@@ -212,7 +212,7 @@ describe('bytes of objects', () => {
     );
   });
 
-  it('whatever is read back is written to the same bytes, and what is not an object is refused with BytesError', () => {
+  it('decoded objects encode to the same bytes, and malformed bytes throw BytesError', () => {
     let read = 0;
     let refused = 0;
     fc.assert(
@@ -234,7 +234,7 @@ describe('bytes of objects', () => {
     expect(refused).toBeGreaterThan(100);
   });
 
-  it('arbitrary bytes are refused or read canonically', () => {
+  it('arbitrary bytes throw BytesError or are canonical', () => {
     const bytes = fc.oneof(
       fc.uint8Array({ maxLength: 60 }),
       fc.uint8Array({ maxLength: 60 }).map((rest) => Uint8Array.from([1, ...rest])),
@@ -258,14 +258,14 @@ describe('bytes of objects', () => {
     );
   });
 
-  it('an object of any number of siblings and actors is read back', () => {
+  it('an object with many siblings and actors round-trips', () => {
     const writes = Array.from({ length: 3000 }, (_, index) => dotOf(`a${String(index).padStart(5, '0')}`, 1));
     const siblings = writes.map((dot) => ({ ...tombstone, dot, lastModifiedMs: 0 }));
     const object = { context: writes, siblings };
     expect(sameObject(decodeObject(encodeObject(object)), object)).toBe(true);
   });
 
-  it('a context and a content survive their bytes', () => {
+  it('a context and a content round-trip through their codecs', () => {
     fc.assert(
       fc.property(objects, contents, (object, content) => {
         expect(decodeContext(encodeContext(object.context))).toEqual(object.context);
@@ -274,7 +274,7 @@ describe('bytes of objects', () => {
     );
   });
 
-  it('a list that says more than its bytes could hold is refused before memory is taken', () => {
+  it('a list with more items than its bytes could hold throws before memory is allocated', () => {
     const huge = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f];
     expect(() => decodeContext(Uint8Array.from([1, ...huge]))).toThrow(BytesError);
     expect(() => decodeObject(Uint8Array.from([1, 0, ...huge]))).toThrow(BytesError);

@@ -1,9 +1,9 @@
 /**
- * What is stored under a key: the siblings of concurrent writes and the causal context that covers them, as a dotted
- * version vector set. The functions are pure; every replica that has seen the same writes holds the same bytes.
+ * The object stored under a key: the siblings of concurrent writes and the causal context that covers them, as a dotted
+ * version vector set. The functions are pure; replicas that have seen the same writes hold the same bytes.
  *
- * Invariants: the context covers every sibling's dot; siblings are sorted by dot, each dot once; at least one sibling
- * (a tombstone is a sibling too); nothing here is mutated.
+ * Invariants: the context covers every sibling's dot; siblings are sorted by dot, each dot once; there is at least one
+ * sibling (a tombstone is a sibling too); no object is mutated.
  */
 import { assert } from '../../base/assert.ts';
 import { ByteReader, ByteWriter, BytesError, varintBytes } from '../../base/bytes.ts';
@@ -28,30 +28,32 @@ import {
   writeVector,
 } from './dots.ts';
 
+/** One of several values of a key, none of which has replaced the others; or a tombstone. */
 export interface Sibling extends Content {
   readonly dot: Dot;
-  /** Milliseconds since the epoch, by the clock of the coordinating replica (dates.ts). */
+  /** Milliseconds since the epoch, by the clock of the coordinating replica (`dates.ts`). */
   readonly lastModifiedMs: number;
 }
 
+/** A key's siblings and their causal context. */
 export interface StoredObject {
   readonly context: VersionVector;
   readonly siblings: readonly Sibling[];
 }
 
 /**
- * Siblings beyond which a coordinator takes no more (`TooLarge`). Merged objects may hold more, so readers set no limit:
- * what was written must be read back.
+ * Limit of siblings at a coordinator; a write beyond it is refused (`TooLarge`). Merged objects may hold more, so
+ * readers set no limit: what was written must be readable.
  */
 export const siblingsMax = 1000;
-/** Entries of a client's context at most. Ours are shorter by far; a forged one would be stored with the key. */
+/** Limit of entries in a client's context. Real contexts are far shorter; a forged one would be stored with the key. */
 const contextEntriesMax = 10_000;
 const formatVersion = 1;
 
 /**
- * The object after the write named by `dot`, whose writer has seen `seen` (the client's causal context): it replaces
- * every sibling that the writer had seen and stands beside the others. The dot must be new: beyond all that the
- * object and `seen` know of its actor (`covers` is false for both).
+ * The object after the write named by `dot`, whose writer has seen `seen` (the client's causal context). The write
+ * replaces every sibling that its writer had seen and stands beside the others. The dot must be new: neither the object
+ * nor `seen` covers it.
  */
 export function applyWrite(
   current: StoredObject | undefined,
@@ -68,8 +70,8 @@ export function applyWrite(
 }
 
 /**
- * The same where only one sibling may stay: the write's own, whose counter must be beyond every one that the object and
- * `seen` know, so it wins over all (`resolveToNewest` of `applyWrite`, without the siblings that lose).
+ * The same for a bucket that keeps one sibling: the write's own. Its counter must be beyond every one that the object
+ * and `seen` know, so that it wins over all siblings (`resolveToNewest` of `applyWrite`, without creating the losers).
  */
 export function replaceWith(
   current: StoredObject | undefined,
@@ -83,14 +85,16 @@ export function replaceWith(
   return { context: withDot(known, dot), siblings: [siblingOf(content, dot, nowMs)] };
 }
 
-/** What two replicas know together: siblings that neither has seen replaced. Commutative, associative, idempotent. */
+/**
+ * What two replicas know together: the siblings that neither has seen replaced. Commutative, associative, idempotent.
+ */
 export function mergeObjects(left: StoredObject, right: StoredObject): StoredObject {
-  // Mostly one is the other with a write more.
+  // Mostly one object is the other with one more write.
   if (isBeyond(right, left)) return right;
   if (isBeyond(left, right)) return left;
   const siblings: Sibling[] = [];
   let at = 0;
-  // Both lists are sorted by dot: one walk over the two keeps the order.
+  // Both lists are sorted by dot: one walk over both keeps the order.
   for (const sibling of left.siblings) {
     at = keepBefore(right.siblings, at, sibling.dot, left.context, siblings);
     const both = sameDot(sibling.dot, right.siblings[at]?.dot);
@@ -101,7 +105,7 @@ export function mergeObjects(left: StoredObject, right: StoredObject): StoredObj
   return { context: mergeVectors(left.context, right.context), siblings };
 }
 
-/** `newer` knows all that `older` knows, and holds nothing that `older` has seen replaced. */
+/** Whether `newer` knows everything that `older` knows and holds nothing that `older` has seen replaced. */
 function isBeyond(newer: StoredObject, older: StoredObject): boolean {
   if (!includesVector(newer.context, older.context)) return false;
   for (const { dot } of newer.siblings) if (covers(older.context, dot) && !holds(older, dot)) return false;
@@ -113,7 +117,10 @@ function holds(object: StoredObject, dot: Dot): boolean {
   return false;
 }
 
-/** Keeps, from `at` on, the siblings before `end` that `context` does not know; answers where it stopped. */
+/**
+ * Adds to `kept`, from `at` on, the siblings before `end` that `context` does not know. Returns the index where it
+ * stopped.
+ */
 function keepBefore(
   siblings: readonly Sibling[],
   at: number,
@@ -131,9 +138,10 @@ function keepBefore(
 }
 
 /**
- * The single sibling of a bucket without siblings: the newest by its dot (`isNewerDot`), whose counter follows the
- * clock and is beyond all that its writer had seen. The context is kept, so the losers stay lost on every replica.
- * An order by the wall clock alone would not do: with clocks apart, replicas could each drop what another one keeps.
+ * The object with its newest sibling only (`isNewerDot`), for a bucket without siblings. A dot's counter follows the
+ * clock and is beyond everything that its writer had seen. The context stays, so the losers stay lost on every replica.
+ * An order by the wall clock alone would be wrong: with differing clocks each replica could drop the value that another
+ * one keeps.
  */
 export function resolveToNewest(object: StoredObject): StoredObject {
   if (object.siblings.length <= 1) return object;
@@ -143,14 +151,14 @@ export function resolveToNewest(object: StoredObject): StoredObject {
   return { context: object.context, siblings: [newest] };
 }
 
-/** The siblings that are values; empty when all that is left is deletions. */
+/** The siblings that are values; empty if all siblings are tombstones. */
 export function liveSiblings(object: StoredObject): readonly Sibling[] {
   return object.siblings.some((sibling) => sibling.tombstone)
     ? object.siblings.filter((sibling) => !sibling.tombstone)
     : object.siblings;
 }
 
-/** Same context and same dots: the same knowledge. */
+/** Whether both objects have the same context and the same dots, and therefore the same content. */
 export function sameObject(left: StoredObject, right: StoredObject): boolean {
   if (left === right) return true;
   return (
@@ -171,7 +179,7 @@ export function encodeObject(object: StoredObject): Buffer {
   return writer.finish();
 }
 
-/** Bytes that `encodeObject` takes: room for more, of small objects, would be a good part of all garbage. */
+/** Size of `encodeObject`'s bytes. A larger buffer per small object would be a good part of all garbage. */
 export function objectBytes({ context, siblings }: StoredObject): number {
   let bytes = 1 + varintBytes(context.length) + varintBytes(siblings.length);
   for (const entry of context) bytes += dotBytes(entry);
@@ -181,8 +189,8 @@ export function objectBytes({ context, siblings }: StoredObject): number {
 }
 
 /**
- * Reads `encodeObject`'s bytes; values are views of them. Throws `BytesError` on anything else. `actors`: for who reads
- * many objects, which the same few actors have written.
+ * Decodes `encodeObject`'s bytes; values are views of them. Throws `BytesError` on anything else. `actors` interns the
+ * actors, for callers that read many objects written by the same few actors.
  */
 export function decodeObject(bytes: Uint8Array, actors?: NameTable): StoredObject {
   const reader = new ByteReader(bytes);
@@ -192,7 +200,7 @@ export function decodeObject(bytes: Uint8Array, actors?: NameTable): StoredObjec
   const context = readVector(reader, actors);
   const count = reader.varint();
   if (count === 0 || count > reader.left) throw new BytesError(`${count} siblings in ${reader.left} bytes`);
-  // Mostly there is one, and room for one.
+  // Mostly there is one sibling: an array of exactly one.
   const siblings = [readCovered(reader, context, actors)];
   for (let index = 1; index < count; index++) {
     const sibling = readCovered(reader, context, actors);
@@ -219,7 +227,7 @@ export function encodeContext(context: VersionVector): Buffer {
   return writer.finish();
 }
 
-/** Reads `encodeContext`'s bytes. Throws `BytesError` on anything else. */
+/** Decodes `encodeContext`'s bytes. Throws `BytesError` on anything else, and for more than 10,000 entries. */
 export function decodeContext(bytes: Uint8Array): VersionVector {
   const reader = new ByteReader(bytes);
   const version = reader.u8();
@@ -231,7 +239,7 @@ export function decodeContext(bytes: Uint8Array): VersionVector {
   return context;
 }
 
-/** `[n1.5f:2] {n1.5f:2 "text/plain" 5 bytes}`, for people and goldens. */
+/** `[n1.5f:2] {n1.5f:2 "text/plain" 5 bytes}`, for logs and golden files. */
 export function describeObject(object: StoredObject): string {
   const siblings = object.siblings.map((sibling) => {
     const what = sibling.tombstone ? 'tombstone' : `"${sibling.contentType}" ${sibling.value.length} bytes`;
@@ -252,7 +260,7 @@ function readSibling(reader: ByteReader, actors: NameTable | undefined): Sibling
   return siblingOf(readContent(reader), dot, lastModifiedMs);
 }
 
-/** Field by field: a spread costs several times as much, and every sibling of every object passes here. */
+/** Copies field by field: a spread costs several times as much, and every sibling of every object is made here. */
 function siblingOf(content: Content, dot: Dot, lastModifiedMs: number): Sibling {
   return {
     value: content.value,

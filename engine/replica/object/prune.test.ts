@@ -16,15 +16,18 @@ const limits: fc.Arbitrary<ContextLimits> = fc.record({
   oldVclock: fc.nat(5),
 });
 
-/** Entries of writers long gone, older than all that a history writes. */
+/** Entries of old incarnations, older than anything that a history writes. */
 const olds: fc.Arbitrary<readonly Dot[]> = fc
-  .uniqueArray(fc.record({ life: fc.nat(8), second: fc.nat(9) }), {
-    selector: ({ life }) => life,
+  .uniqueArray(fc.record({ incarnation: fc.nat(8), second: fc.nat(9) }), {
+    selector: ({ incarnation }) => incarnation,
     maxLength: 8,
   })
   .map((lives) =>
     lives
-      .map(({ life, second }) => ({ actor: `a${life}.00` as Actor, counter: nextCounter(0, second * 1000) }))
+      .map(({ incarnation, second }) => ({
+        actor: `a${incarnation}.00` as Actor,
+        counter: nextCounter(0, second * 1000),
+      }))
       .filter(({ counter }) => counter > 0)
       .sort((left, right) => (left.actor < right.actor ? -1 : 1)),
   );
@@ -35,7 +38,7 @@ function withEntries(object: StoredObject, entries: readonly Dot[]): StoredObjec
 
 const nowMs = 12_000;
 
-test('no sibling goes, all stay covered, and the bytes are an object', () => {
+test('pruning keeps every sibling covered, and the result encodes as an object', () => {
   fc.assert(
     fc.property(histories, olds, limits, (history, entries, bounds) => {
       for (const { object } of play(history).replicas) {
@@ -51,7 +54,7 @@ test('no sibling goes, all stay covered, and the bytes are an object', () => {
   );
 });
 
-test('what goes is the oldest, only beyond the small limit, never young, and down to what the limits say', () => {
+test('pruning drops the oldest entries, only beyond the small limit, never young ones, down to the limits', () => {
   fc.assert(
     fc.property(histories, olds, limits, (history, entries, bounds) => {
       const [first] = play(history).replicas;
@@ -67,7 +70,7 @@ test('what goes is the oldest, only beyond the small limit, never young, and dow
         for (const kept of spare) expect(ageOf(entry)).toBeGreaterThanOrEqual(ageOf(kept));
       }
       if (gone.length > 0) expect(pruned.context.length).toBeGreaterThanOrEqual(bounds.smallVclock);
-      // Whoever is still there is young, or within the limits.
+      // The remaining entries are young, or within the limits.
       const oldest = Math.max(-1, ...spare.map(ageOf));
       const small = pruned.context.length <= bounds.smallVclock;
       const within = pruned.context.length <= bounds.bigVclock && oldest <= bounds.oldVclock * 1000;
@@ -76,7 +79,7 @@ test('what goes is the oldest, only beyond the small limit, never young, and dow
   );
 });
 
-test('merged with any replica, a pruned object shows every value that the whole one would have shown', () => {
+test('merged with any replica, a pruned object shows every value that the unpruned one shows', () => {
   fc.assert(
     fc.property(histories, olds, limits, (history, entries, bounds) => {
       const { replicas } = play(history);
@@ -94,19 +97,19 @@ test('merged with any replica, a pruned object shows every value that the whole 
   );
 });
 
-test('a context grows no longer than the big limit, however many lives write', () => {
+test('a context stays within the big limit, however many incarnations write', () => {
   const bounds: ContextLimits = { smallVclock: 10, bigVclock: 20, youngVclock: 5, oldVclock: 100 };
   let object: StoredObject | undefined;
   let longest = 0;
-  for (let life = 0; life < 200; life++) {
-    const lifeMs = life * 1000;
+  for (let incarnation = 0; incarnation < 200; incarnation++) {
+    const incarnationMs = incarnation * 1000;
     const dot = {
-      actor: `n1.${String(life).padStart(4, '0')}` as Actor,
-      counter: nextCounter(0, lifeMs + 1),
+      actor: `n1.${String(incarnation).padStart(4, '0')}` as Actor,
+      counter: nextCounter(0, incarnationMs + 1),
     };
-    const sibling = { ...contentOf('value'), dot, lastModifiedMs: lifeMs };
+    const sibling = { ...contentOf('value'), dot, lastModifiedMs: incarnationMs };
     const grown = { context: mergeVectors(object?.context ?? [], [dot]), siblings: [sibling] };
-    object = pruneContext(grown, bounds, lifeMs);
+    object = pruneContext(grown, bounds, incarnationMs);
     longest = Math.max(longest, object.context.length);
   }
   expect(longest).toBe(20);

@@ -1,20 +1,21 @@
 /**
- * Bounds the causal context of an object: every life of a node that coordinates a write of a key leaves an entry, and
- * without this it would stay for ever (source: Riak's small, big, young and old vclock; DeCandia et al., "Dynamo", 2007,
+ * Bounds the causal context of an object. Every incarnation of a node that coordinates a write of a key adds an entry,
+ * which would otherwise stay forever (source: Riak's small, big, young and old vclock; DeCandia et al., "Dynamo", 2007,
  * section 4.4).
  *
- * Entries go oldest first, by the instant of their counter, once there are more than `smallVclock`: as long as there are
- * more than `bigVclock`, or the oldest is older than `oldVclock`; none younger than `youngVclock`, and none of a writer
- * whose value still stands.
+ * Entries are pruned oldest first, by the time of their counters, while there are more than `smallVclock`. An entry is
+ * pruned if there are more than `bigVclock` entries or it is older than `oldVclock`. An entry younger than
+ * `youngVclock`, or of an actor that has a sibling, is never pruned.
  *
- * Promised: no value is lost by it, on any replica. Not promised: that a value stays replaced on a replica that has
- * heard nothing of the key since before the pruned entry was made, which is `youngVclock` ago at least: such a value may
- * come back as a sibling (or, where one wins, lose again).
+ * Guarantee: pruning loses no value, on any replica. Not guaranteed: that a value stays replaced on a replica that has
+ * not received the key since before the pruned entry was made, which was at least `youngVclock` ago. Such a value may
+ * come back as a sibling (or, where one write wins, lose again).
  */
 import type { Dot, VersionVector } from './dots.ts';
 import { compareDots, instantMsOf } from './dots.ts';
 import type { StoredObject } from './object.ts';
 
+/** Riak's four limits. */
 export interface ContextLimits {
   /** Entries. */
   readonly smallVclock: number;
@@ -24,7 +25,7 @@ export interface ContextLimits {
   readonly oldVclock: number;
 }
 
-/** The object with as few entries as the limits leave it; itself when nothing goes. */
+/** The object with its context pruned to the limits; the same object if nothing is pruned. `nowMs`: the wall clock. */
 export function pruneContext(object: StoredObject, limits: ContextLimits, nowMs: number): StoredObject {
   const { context, siblings } = object;
   if (context.length <= limits.smallVclock) return object;
@@ -43,7 +44,7 @@ export function pruneContext(object: StoredObject, limits: ContextLimits, nowMs:
   return { context: kept, siblings };
 }
 
-/** Oldest first; the order of actors between equals, so that every replica prunes alike. */
+/** Oldest first; ties by actor, so that every replica prunes alike. */
 function byAge(left: Dot, right: Dot): number {
   return left.counter - right.counter || compareDots(left, right);
 }

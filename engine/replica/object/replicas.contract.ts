@@ -1,6 +1,6 @@
 /**
- * Replicas of one key played through random histories, beside a dumb twin that knows causality as plain sets: which
- * writes a replica has heard of, and which of them no other one replaced. For the tests of this room.
+ * Plays random histories of one key on several replicas, beside a simple model that knows causality as plain sets:
+ * which writes a replica has heard of, and which of them no other one replaced. For the tests of this folder.
  */
 import fc from 'fast-check';
 import { present } from '../../base/assert.ts';
@@ -12,19 +12,21 @@ import { emptyVector, highestCounter, nextCounter } from './dots.ts';
 import type { StoredObject } from './object.ts';
 import { applyWrite, mergeObjects } from './object.ts';
 
+/** Replicas in every history. */
 export const replicaCount = 3;
 
-/** One thing that happens. Snapshots are numbered: each step leaves one, and messages carry them, late and doubled. */
+/** One event. Each step makes a numbered snapshot; messages carry snapshots, late and repeatedly. */
 export type Step =
   | {
       readonly kind: 'write';
       readonly at: number;
-      /** The snapshot that the client has read; undefined for none (a blind write). */
+      /** The snapshot that the client has read; undefined for a blind write. */
       readonly seen: number | undefined;
       readonly deletes: boolean;
     }
   | { readonly kind: 'merge'; readonly at: number; readonly snapshot: number };
 
+/** A random history. */
 export interface History {
   /** Milliseconds by which each replica's clock is off. */
   readonly skewsMs: readonly number[];
@@ -34,6 +36,7 @@ export interface History {
 const at = fc.nat(replicaCount - 1);
 const snapshot = fc.nat(50);
 
+/** Generates histories of at most 25 steps. */
 export const histories: fc.Arbitrary<History> = fc.record({
   skewsMs: fc.array(fc.integer({ min: 0, max: 30 }), { minLength: replicaCount, maxLength: replicaCount }),
   steps: fc.array(
@@ -50,24 +53,26 @@ export const histories: fc.Arbitrary<History> = fc.record({
   ),
 });
 
-/** What a replica knows, by the numbers of the writes. */
+/** The model of a replica: what it knows, by the numbers of the writes. */
 export interface Twin {
   readonly known: ReadonlySet<number>;
   readonly live: ReadonlySet<number>;
 }
 
+/** A replica's object beside its model. */
 export interface Snapshot {
   readonly object: StoredObject | undefined;
   readonly twin: Twin;
 }
 
+/** The outcome of a history. */
 export interface Played {
   readonly snapshots: readonly Snapshot[];
   /** The last state of each replica. */
   readonly replicas: readonly Snapshot[];
   /** The dot of each write, by its number. */
   readonly dots: readonly Dot[];
-  /** What each write had replaced or heard of, by its number. */
+  /** The writes that each write had replaced or heard of, by its number. */
   readonly seen: readonly ReadonlySet<number>[];
 }
 
@@ -123,7 +128,7 @@ export function contentOf(text: string): Content {
   };
 }
 
-/** As `mergeObjects`, where nothing may be there. */
+/** As `mergeObjects`; either side may be absent. */
 export function mergedOf(
   left: StoredObject | undefined,
   right: StoredObject | undefined,
